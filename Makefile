@@ -45,7 +45,7 @@ endif
 comma := ,
 heading = printf '\n%s== %s%s\n' '$(BOLD)' '$(1)' '$(PLAIN)'
 
-.PHONY: help demo test robustness dist-test package c bench fuzz lint doc sizes
+.PHONY: help demo test robustness dist-test package c bench fuzz lint doc docs sizes
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -54,7 +54,7 @@ help: ## this list
 demo: ## what header compression saves on a real capture; CAPTURE=FILE takes another one
 	@$(call heading,Building the command)
 	# What the demo runs, and no more: a minute on two cores.
-	cargo build --profile demo --locked -p thinair-cli --no-default-features --features analyze
+	cargo build --profile demo --locked -p thinair --no-default-features --features analyze
 	case $$CAPTURE in
 	'') CAPTURE=captures/coap_udp6_get_con.pcap ;;
 	/*) ;;
@@ -62,7 +62,7 @@ demo: ## what header compression saves on a real capture; CAPTURE=FILE takes ano
 	esac
 	$(call heading,Every packet compressed and decompressed)
 	mkdir -p "$$(dirname "$$REPORT")"
-	cargo run --quiet --profile demo --locked -p thinair-cli --no-default-features --features analyze -- analyze "$$CAPTURE" --html "$$REPORT"
+	cargo run --quiet --profile demo --locked -p thinair --no-default-features --features analyze -- analyze "$$CAPTURE" --html "$$REPORT"
 	echo
 	echo "Report: $$PWD/$$REPORT"
 
@@ -190,7 +190,7 @@ fuzz: ## every fuzz target for FUZZ_SECONDS (60)
 	done
 	exit $$found
 
-lint: ## formatting and clippy, warnings are errors
+lint: ## formatting, clippy and words of comments, warnings are errors
 	@scripts/need lint
 	for component in rustfmt clippy; do
 		cargo $${component#rust} --version >/dev/null 2>&1 || rustup component add $$component
@@ -198,9 +198,14 @@ lint: ## formatting and clippy, warnings are errors
 	$(call heading,Formatting)
 	cargo fmt --all --check
 	for folder in firmware fuzz; do (cd $$folder && cargo fmt --check); done
+	$(call heading,Words of comments)
+	scripts/words
 	$(call heading,Lints)
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	cargo clippy --manifest-path fuzz/Cargo.toml --target-dir '$(TARGET)/lint' --locked --quiet -- -D warnings
+
+docs: ## tables and outputs in README.md and docs/, as their commands print them now
+	@scripts/docs
 
 doc: ## the documentation of every crate
 	@RUSTDOCFLAGS='-D warnings' cargo doc --workspace --locked --no-deps

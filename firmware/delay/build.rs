@@ -1,4 +1,4 @@
-//! Lays the program out for the board that is simulated. The other programs of this folder have no such layout.
+//! Passes the linker script of the simulated board. The other programs of this folder have no memory layout.
 
 fn main() {
     println!("cargo:rustc-link-search={}", env!("CARGO_MANIFEST_DIR"));

@@ -1,5 +1,5 @@
 #![no_main]
-//! Capture files of arbitrary octets: reading ends, and what is read can be written and read again.
+//! Capture files of arbitrary octets: reading ends, and records can be written and read again.
 
 use libfuzzer_sys::fuzz_target;
 use thinair_capture::{LinkType, MAX_WRITTEN_LEN, Reader, Timestamp, Writer};
@@ -12,7 +12,7 @@ fuzz_target!(|file: &[u8]| {
     let is_compressed = file.starts_with(&[0x1f, 0x8b]) || file.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
     while let Some(record) = reader.next_record() {
         calls += 1;
-        // A record has at least one octet in the file, and so does an error that does not end reading.
+        // A record has at least one octet in the file, and so has an error after which reading continues.
         assert!(is_compressed || calls <= file.len() + 1, "reading does not end");
         let Ok(record) = record else { continue };
         assert_eq!(record.number, calls as u64);

@@ -1,11 +1,11 @@
 #![no_main]
-//! ROHC packets from anybody, for a decompressor that has contexts of profile 0x0081.
+//! Forged ROHC packets for a decompressor with contexts of profile 0x0081.
 
 use libfuzzer_sys::fuzz_target;
-use thinair_fuzz::coap::{Forged, Setup, Step, decompress};
+use thinair_fuzz::coap::{CoapSetup, Forged, MessageStep, decompress};
 use thinair_rohc::ProfileId;
 
-fuzz_target!(|input: (Setup, Vec<Step>, Vec<Forged>)| {
+fuzz_target!(|input: (CoapSetup, Vec<MessageStep>, Vec<Forged>)| {
     let (setup, steps, packets) = input;
     decompress(ProfileId::Coap, &setup, &steps, &packets);
 });

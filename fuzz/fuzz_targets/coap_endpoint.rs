@@ -1,5 +1,5 @@
-//! Datagrams, streams and time for an endpoint, in any order: nothing panics, memory stays within its bounds, and
-//! everything ends.
+//! Datagrams, streams and time for an endpoint, in any order: nothing panics, memory stays within its bounds, and all
+//! exchanges end.
 
 #![no_main]
 
@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use thinair_coap::{CallId, Config, Endpoint, Event, ObserverId, Request, RequestId, Response, Limits};
+use thinair_coap::{CallId, Config, Endpoint, Event, Limits, ObserverId, Request, RequestId, Response};
 use thinair_wire::time::Instant;
 
 #[derive(Arbitrary, Debug)]
-enum Step<'a> {
+enum EndpointStep<'a> {
     Datagram(u8, &'a [u8]),
-    /// The octets behind a header that is well formed.
+    /// Octets after a well-formed header.
     Message {
         peer: u8,
         first: u8,
@@ -39,8 +39,25 @@ enum Step<'a> {
     Wait(u16),
 }
 
-fuzz_target!(|steps: Vec<Step<'_>>| {
-    let config = Config { limits: Limits { max_peers: 4, max_requests: 6, max_calls: 6, max_flights: 8, max_bodies: 20_000, max_body: 10_000, max_transfers: 3, max_observers: 3, remembered: 16, remembered_octets: 4_096, max_replies: 16, max_stream_message: 2_000, ..Limits::default() }, ..Config::default() };
+fuzz_target!(|steps: Vec<EndpointStep<'_>>| {
+    let config = Config {
+        limits: Limits {
+            max_peers: 4,
+            max_requests: 6,
+            max_calls: 6,
+            max_flights: 8,
+            max_bodies: 20_000,
+            max_body: 10_000,
+            max_transfers: 3,
+            max_observers: 3,
+            remembered: 16,
+            remembered_octets: 4_096,
+            max_replies: 16,
+            max_stream_message: 2_000,
+            ..Limits::default()
+        },
+        ..Config::default()
+    };
     let mut random = 1_u64;
     let mut endpoint = Endpoint::<u8>::new(config, move || {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -52,14 +69,14 @@ fuzz_target!(|steps: Vec<Step<'_>>| {
     for step in steps {
         let mut events = Vec::new();
         match step {
-            Step::Datagram(peer, octets) => {
+            EndpointStep::Datagram(peer, octets) => {
                 events.extend(endpoint.handle_datagram(now, peer % 8, octets).map(Event::into_owned));
             }
-            Step::Message { peer, first, code, message_id, rest } => {
+            EndpointStep::Message { peer, first, code, message_id, rest } => {
                 let datagram = [&[0x40 | first & 0x31, code, 0, message_id], rest].concat();
                 events.extend(endpoint.handle_datagram(now, peer % 8, &datagram).map(Event::into_owned));
             }
-            Step::Octets(peer, mut octets) => {
+            EndpointStep::Octets(peer, mut octets) => {
                 while !octets.is_empty() {
                     let left = octets.len();
                     events.extend(endpoint.handle_stream(now, peer % 8, &mut octets).map(Event::into_owned));
@@ -68,41 +85,41 @@ fuzz_target!(|steps: Vec<Step<'_>>| {
                     }
                 }
             }
-            Step::Connect(peer) => {
+            EndpointStep::Connect(peer) => {
                 endpoint.connected(now, peer % 8);
             }
-            Step::Disconnect(peer) => endpoint.disconnected(now, peer % 8),
-            Step::Get { peer, observe, confirmable } => {
+            EndpointStep::Disconnect(peer) => endpoint.disconnected(now, peer % 8),
+            EndpointStep::Get { peer, observe, confirmable } => {
                 let request = Request { observe, confirmable, ..Request::get("/a") };
                 calls.extend(endpoint.request(now, peer % 8, &request));
             }
-            Step::Post(peer, len) => {
+            EndpointStep::Post(peer, len) => {
                 let request = Request::post("/a", vec![0; usize::from(len % 5_000)]);
                 calls.extend(endpoint.request(now, peer % 8, &request));
             }
-            Step::Cancel => calls.pop().into_iter().for_each(|call| endpoint.cancel(now, call)),
-            Step::Deregister => {
+            EndpointStep::Cancel => calls.pop().into_iter().for_each(|call| endpoint.cancel(now, call)),
+            EndpointStep::Deregister => {
                 calls.last().map(|call| endpoint.deregister(now, *call));
             }
-            Step::Accept => {
+            EndpointStep::Accept => {
                 observers.extend(requests.last().and_then(|request| endpoint.accept(now, *request)))
             }
-            Step::Respond(len) => {
+            EndpointStep::Respond(len) => {
                 if let Some(request) = requests.pop() {
                     let _ =
                         endpoint.respond(now, request, &Response::content(vec![0; usize::from(len % 5_000)]));
                 }
             }
-            Step::Notify(len, confirmable) => {
+            EndpointStep::Notify(len, confirmable) => {
                 if let Some(observer) = observers.last() {
                     let response = Response::content(vec![0; usize::from(len % 5_000)]);
                     let _ = endpoint.notify(now, *observer, &response, confirmable);
                 }
             }
-            Step::Ping(peer) => {
+            EndpointStep::Ping(peer) => {
                 endpoint.ping(now, peer % 8);
             }
-            Step::Wait(millis) => {
+            EndpointStep::Wait(millis) => {
                 now = now + Duration::from_millis(u64::from(millis));
                 endpoint.handle_timeout(now);
             }

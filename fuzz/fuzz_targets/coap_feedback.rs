@@ -1,11 +1,11 @@
 #![no_main]
-//! Profile 0x0081: feedback from anybody, while a decompressor receives every packet.
+//! Profile 0x0081: forged feedback, while a decompressor receives every packet.
 
 use libfuzzer_sys::fuzz_target;
-use thinair_fuzz::coap::{Event, Setup, feedback};
+use thinair_fuzz::coap::{CoapSetup, CompressorInput, feedback};
 use thinair_rohc::ProfileId;
 
-fuzz_target!(|input: (Setup, Vec<Event>)| {
+fuzz_target!(|input: (CoapSetup, Vec<CompressorInput>)| {
     let (setup, events) = input;
     feedback(ProfileId::Coap, &setup, &events);
 });

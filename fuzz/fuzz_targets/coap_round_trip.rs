@@ -1,11 +1,11 @@
 #![no_main]
-//! Profile 0x0081: whatever two endpoints send, it comes back bit for bit; on a link that loses packets they go on.
+//! Profile 0x0081: all packets of two endpoints are restored bit for bit; on a lossy link they continue.
 
 use libfuzzer_sys::fuzz_target;
-use thinair_fuzz::coap::{Setup, Step, round_trip};
+use thinair_fuzz::coap::{CoapSetup, MessageStep, round_trip};
 use thinair_rohc::ProfileId;
 
-fuzz_target!(|input: (Setup, bool, Vec<Step>)| {
+fuzz_target!(|input: (CoapSetup, bool, Vec<MessageStep>)| {
     let (setup, loses, steps) = input;
     round_trip(ProfileId::Coap, &setup, loses, &steps);
 });

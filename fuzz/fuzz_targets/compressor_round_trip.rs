@@ -1,11 +1,11 @@
 #![no_main]
-//! On a channel that loses nothing, every packet comes back, bit for bit.
+//! On a lossless channel every packet is restored bit for bit.
 
 use libfuzzer_sys::fuzz_target;
-use thinair_fuzz::{Flow, ROOM, Setup, Step};
+use thinair_fuzz::{ChannelSetup, PacketFlow, PacketStep, ROOM};
 use thinair_rohc::{CompressError, Instant, packet};
 
-fuzz_target!(|input: (Setup, [Flow; 3], Vec<Step>)| {
+fuzz_target!(|input: (ChannelSetup, [PacketFlow; 3], Vec<PacketStep>)| {
     let (setup, mut flows, steps) = input;
     let mut compressor = setup.compressor();
     let mut decompressor = setup.decompressor();

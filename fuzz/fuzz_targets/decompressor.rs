@@ -1,24 +1,23 @@
 #![no_main]
-//! ROHC packets from anybody: they are decompressed or refused, and what is delivered is an IP packet.
+//! Forged ROHC packets: they are decompressed or rejected, and every delivered packet is an IP packet.
 //!
-//! Most random packets fail on their CRC, so an input may ask that one octet takes every value until another
-//! thing than the CRC decides.
+//! Most random packets fail on their CRC, so an input may try every value of one octet until the CRC is right.
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use thinair_fuzz::{ROOM, Setup};
+use thinair_fuzz::{ChannelSetup, ROOM};
 use thinair_rohc::{DecompressError, Decompressor, Instant, ProfileId};
 use thinair_wire::header::chain::HeaderChain;
 
 #[derive(Arbitrary, Debug)]
-struct Packet {
+struct ForgedPacket {
     wait: u16,
-    /// Which octet is tried with every value, if any.
+    /// Octet of which every value is tried, if any.
     search: Option<u8>,
     octets: Vec<u8>,
 }
 
-fuzz_target!(|input: (Setup, bool, Vec<Packet>)| {
+fuzz_target!(|input: (ChannelSetup, bool, Vec<ForgedPacket>)| {
     let (setup, patient, packets) = input;
     let mut decompressor = if patient { setup.patient_decompressor() } else { setup.decompressor() };
     let mut now = Instant::ZERO;
@@ -56,7 +55,7 @@ fn try_one(
     }
     let done = outcome?;
     assert!(done.header_in <= octets.len());
-    // What was delivered can be dissected, too. (A unit in segments is not dissected piece by piece.)
+    // A delivered packet can be dissected, too. (A segmented unit is not dissected segment by segment.)
     if octets[0] & 0b1111_1110 != 0b1111_1110 && octets[0] & 0b1111_1000 != 0b1111_0000 {
         let traced = traced.map(|(cid, profile, _)| (cid, profile));
         assert!(traced.is_none() || traced == Some((done.cid, done.profile)));

@@ -1,19 +1,19 @@
 #![no_main]
-//! Feedback from anybody: it is read or refused, and the compressor goes on whatever it was told.
+//! Forged feedback: it is parsed or rejected, and the compressor continues in any case.
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use thinair_fuzz::{Flow, ROOM, Setup, Step};
+use thinair_fuzz::{ChannelSetup, PacketFlow, PacketStep, ROOM};
 use thinair_rohc::feedback::{Feedback, MAX_ELEMENT};
 use thinair_rohc::{CidSpace, Instant, packet};
 
 #[derive(Arbitrary, Debug)]
-enum Event {
-    Send(Step),
+enum FeedbackEvent {
+    Send(PacketStep),
     Receive(Vec<u8>),
 }
 
-fuzz_target!(|input: (Setup, [Flow; 2], Vec<Event>)| {
+fuzz_target!(|input: (ChannelSetup, [PacketFlow; 2], Vec<FeedbackEvent>)| {
     let (setup, mut flows, events) = input;
     let space = setup.channel().cids();
     let mut compressor = setup.compressor();
@@ -21,7 +21,7 @@ fuzz_target!(|input: (Setup, [Flow; 2], Vec<Event>)| {
     let mut rohc = [0; ROOM];
     for event in events.iter().take(64) {
         match event {
-            Event::Send(step) => {
+            FeedbackEvent::Send(step) => {
                 let flow = &mut flows[usize::from(step.flow) % 2];
                 for _ in 0..=step.repeat % 16 {
                     now = Instant::from_nanos(now.as_nanos() + u64::from(step.wait) * 1_000_000);
@@ -32,7 +32,7 @@ fuzz_target!(|input: (Setup, [Flow; 2], Vec<Event>)| {
                     }
                 }
             }
-            Event::Receive(data) => {
+            FeedbackEvent::Receive(data) => {
                 read_and_write(data, space);
                 let _ = compressor.receive_feedback(now, data);
             }
@@ -40,7 +40,7 @@ fuzz_target!(|input: (Setup, [Flow; 2], Vec<Event>)| {
     }
 });
 
-/// What was read is written so that it reads the same, but for the options of timers, which are not written.
+/// Parsed feedback is written so that it parses to equal values, without the options of timers, which are not written.
 fn read_and_write(data: &[u8], space: CidSpace) {
     let Ok(feedback) = Feedback::read(data, space) else { return };
     let is_written = feedback.clock.is_none() && feedback.jitter.is_none() && feedback.loss.is_none();

@@ -1,17 +1,17 @@
-//! Data fields of BBFrames from outside, and PDUs of this side's own through such fields, of which the octets say which
-//! are lost.
+//! Data fields of BBFrames from outside, and our own PDUs through such fields, some of which are lost, as the octets
+//! determine.
 
 #![no_main]
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use thinair_ule::gse::{
-    Accept, BbHeader, DataField, Label, Packets, Put, ReUse, Receiver, Sending, Slot, TotalLength,
+    Accept, BbHeader, DataField, GsePackets, GseReceiver, GseSlot, Label, Put, ReUse, Sending, TotalLength,
 };
 use thinair_ule::{Npa, Type};
 
 #[derive(Arbitrary, Debug)]
-enum Input<'a> {
+enum GseInput<'a> {
     Fields { fields: Vec<&'a [u8]>, ignore_total_length: bool },
     Pdus { pdus: Vec<(ArbitraryLabel, u16, &'a [u8])>, sizes: Vec<u8>, lost: u64, re_use: bool },
 }
@@ -23,10 +23,11 @@ enum ArbitraryLabel {
     Broadcast,
 }
 
-fuzz_target!(|input: Input<'_>| match input {
-    Input::Fields { fields, ignore_total_length } => {
+fuzz_target!(|input: GseInput<'_>| match input {
+    GseInput::Fields { fields, ignore_total_length } => {
         let mut memory = [[0; 64], [0; 64]];
-        let mut receiver = Receiver::new(Accept::Every, memory.each_mut().map(|memory| Slot::new(memory)));
+        let mut receiver =
+            GseReceiver::new(Accept::Every, memory.each_mut().map(|memory| GseSlot::new(memory)));
         if ignore_total_length {
             receiver.set_total_length(TotalLength::Ignored);
         }
@@ -38,10 +39,10 @@ fuzz_target!(|input: Input<'_>| match input {
             }
         }
     }
-    Input::Pdus { pdus, sizes, lost, re_use } => through(&pdus, &sizes, lost, re_use),
+    GseInput::Pdus { pdus, sizes, lost, re_use } => through(&pdus, &sizes, lost, re_use),
 });
 
-type Sent<'a> = (Label, Type, &'a [u8]);
+type SentPdu<'a> = (Label, Type, &'a [u8]);
 
 fn through(pdus: &[(ArbitraryLabel, u16, &[u8])], sizes: &[u8], lost: u64, re_use: bool) {
     let label = |label: &ArbitraryLabel| match label {
@@ -49,13 +50,13 @@ fn through(pdus: &[(ArbitraryLabel, u16, &[u8])], sizes: &[u8], lost: u64, re_us
         ArbitraryLabel::Three(octet) => Label::Three([*octet; 3]),
         ArbitraryLabel::Broadcast => Label::Broadcast,
     };
-    let pdus: Vec<Sent<'_>> =
+    let pdus: Vec<SentPdu<'_>> =
         pdus.iter().map(|(l, kind, octets)| (label(l), Type::new(*kind), *octets)).collect();
     let re_use = if re_use { ReUse::Allowed } else { ReUse::Never };
     // A first fragment needs 14 octets.
     let mut sizes = sizes.iter().map(|size| usize::from(*size).max(14)).chain([255]).cycle();
     let mut memory = [0; 4_096];
-    let mut receiver = Receiver::new(Accept::Every, [Slot::new(&mut memory)]);
+    let mut receiver = GseReceiver::new(Accept::Every, [GseSlot::new(&mut memory)]);
     let (mut delivered, mut number) = (0, 0);
     let mut waiting = pdus.iter();
     let mut under_way = None;
@@ -82,13 +83,13 @@ fn through(pdus: &[(ArbitraryLabel, u16, &[u8])], sizes: &[u8], lost: u64, re_us
     assert!(lost > 0 || !all_fit || delivered == pdus.len(), "{delivered} of {}", pdus.len());
 }
 
-fn next<'a>(waiting: &mut std::slice::Iter<'_, Sent<'a>>) -> Option<Sending<'a>> {
+fn next<'a>(waiting: &mut std::slice::Iter<'_, SentPdu<'a>>) -> Option<Sending<'a>> {
     let (label, kind, octets) = waiting.next()?;
     Sending::new(*label, *kind, octets, 7).ok()
 }
 
-/// Whatever is delivered was sent.
-fn check(mut packets: Packets<'_, '_, '_, 1>, pdus: &[Sent<'_>]) -> usize {
+/// Every delivered PDU was sent.
+fn check(mut packets: GsePackets<'_, '_, '_, 1>, pdus: &[SentPdu<'_>]) -> usize {
     let mut count = 0;
     while let Some(pdu) = packets.next_pdu() {
         assert!(pdus.contains(&(pdu.label, pdu.type_field, pdu.octets)));

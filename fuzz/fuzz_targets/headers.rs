@@ -1,12 +1,12 @@
 #![no_main]
-//! Every header value: what is written is what was read, to the last bit.
+//! Every header value: writing a parsed header gives its octets, to the last bit.
 
 use libfuzzer_sys::fuzz_target;
 use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::header::extension::Extensions;
 use thinair_wire::header::{ah, coap, esp, ipv4, ipv6, rtp, tcp, udp, udp_lite};
 
-/// Reads a header, writes it, and compares. `$len` is its length in octets.
+/// Parses a header, writes it, and compares. `$len` is its length in octets.
 macro_rules! same {
     ($octets:expr, $header:ty, |$value:ident| $len:expr) => {
         if let Ok($value) = <$header>::read($octets) {
@@ -45,7 +45,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// The options, put together, are what was walked over.
+/// Concatenated options equal the parsed octets.
 fn tcp_options(header: &tcp::Tcp<'_>) {
     let mut walk = header.walk();
     let mut all = Vec::new();
@@ -54,18 +54,18 @@ fn tcp_options(header: &tcp::Tcp<'_>) {
         all.extend_from_slice(octets);
     }
     let rest = match walk.end().expect("the walk has ended") {
-        tcp::End::Exhausted => &[],
-        tcp::End::EndOfOptionList { padding } => {
+        tcp::TcpOptionsEnd::Exhausted => &[],
+        tcp::TcpOptionsEnd::EndOfOptionList { padding } => {
             all.push(tcp::kind::EOL);
             padding
         }
-        tcp::End::Malformed { offset } => &header.options[offset..],
+        tcp::TcpOptionsEnd::Malformed { offset } => &header.options[offset..],
     };
     all.extend_from_slice(rest);
     assert_eq!(all, header.options);
 }
 
-/// The options, written again from number and value, are what was walked over.
+/// Options that are written from number and value equal the parsed octets.
 fn coap_options(message: &coap::Coap<'_>) {
     let mut walk = message.options();
     let (mut all, mut number) = (Vec::new(), 0);
@@ -81,14 +81,14 @@ fn coap_options(message: &coap::Coap<'_>) {
     }
     assert_eq!(all.len(), walk.offset());
     match walk.end().expect("the walk has ended") {
-        coap::End::Payload(payload) => {
+        coap::CoapOptionsEnd::Payload(payload) => {
             assert!(!payload.is_empty());
             all.push(coap::PAYLOAD_MARKER);
             all.extend_from_slice(payload);
         }
-        coap::End::NoPayload => {}
-        coap::End::MarkerWithoutPayload => all.push(coap::PAYLOAD_MARKER),
-        coap::End::Malformed { offset } => all.extend_from_slice(&message.rest[offset..]),
+        coap::CoapOptionsEnd::NoPayload => {}
+        coap::CoapOptionsEnd::MarkerWithoutPayload => all.push(coap::PAYLOAD_MARKER),
+        coap::CoapOptionsEnd::Malformed { offset } => all.extend_from_slice(&message.rest[offset..]),
     }
     assert_eq!(all, message.rest);
 }
@@ -100,7 +100,7 @@ fn extensions(octets: &[u8]) {
     assert_eq!(walk.rest(), &octets[all..]);
 }
 
-/// The parts of a chain lie one behind the other in the packet.
+/// The parts of a chain are contiguous in the packet.
 fn chain(octets: &[u8]) {
     let Ok(chain) = HeaderChain::parse(octets) else { return };
     let mut end = 0;

@@ -1,5 +1,6 @@
-//! HTTP and SPDY from outside, in whatever pieces; header blocks of SPDY from outside, with room in front for a zlib stream
-//! that is right; and octets through our encoder, each piece of which is there as soon as its octets are.
+//! HTTP and SPDY from outside, in pieces of any size; header blocks of SPDY from outside, optionally after the start of
+//! a valid zlib stream; and octets through our encoder, each piece of which is readable as soon as its octets are
+//! there.
 
 #![no_main]
 
@@ -7,28 +8,28 @@ use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use thinair_http::deflate::{Decoder, Encoder, Flush};
 use thinair_http::spdy::DICTIONARY;
-use thinair_http::{Limits, Protocol, Response, Target};
+use thinair_http::{HttpLimits, HttpProtocol, HttpResponse, Target};
 
-/// Octets of a body, and of what a block stands for, at most.
+/// Limit on a body and on a decompressed block, in octets.
 const MOST: usize = 4_096;
 
 #[derive(Arbitrary, Debug)]
-enum Input<'a> {
+enum HttpInput<'a> {
     Client { protocol: u8, pieces: Vec<&'a [u8]> },
     Server { protocol: u8, keeps: bool, asks: bool, body: u16, pieces: Vec<&'a [u8]> },
     Block { head: bool, pieces: Vec<&'a [u8]> },
     Stream { sync: bool, pieces: Vec<&'a [u8]> },
 }
 
-fn protocol(number: u8) -> Protocol {
-    [Protocol::Http, Protocol::IotHttp, Protocol::IotSpdy][usize::from(number) % 3]
+fn protocol(number: u8) -> HttpProtocol {
+    [HttpProtocol::Http, HttpProtocol::IotHttp, HttpProtocol::IotSpdy][usize::from(number) % 3]
 }
 
-fuzz_target!(|input: Input<'_>| {
-    let limits = Limits { body: MOST, ..Limits::default() };
+fuzz_target!(|input: HttpInput<'_>| {
+    let limits = HttpLimits { body: MOST, ..HttpLimits::default() };
     let target = Target { host: "a", path: "/10" };
     match input {
-        Input::Client { protocol: number, pieces } => {
+        HttpInput::Client { protocol: number, pieces } => {
             let mut client = protocol(number).client(target, limits).expect("it can be asked for");
             for piece in pieces {
                 if client.handle_input(piece).is_err() {
@@ -39,7 +40,7 @@ fuzz_target!(|input: Input<'_>| {
             let _ = client.handle_end();
             assert!(client.response().is_none_or(|response| response.body.len() <= MOST));
         }
-        Input::Server { protocol: number, keeps, asks, body, pieces } => {
+        HttpInput::Server { protocol: number, keeps, asks, body, pieces } => {
             let protocol = protocol(number);
             let mut server = protocol.server(keeps, limits);
             if asks && let Ok(client) = protocol.client(target, limits) {
@@ -49,14 +50,14 @@ fuzz_target!(|input: Input<'_>| {
                 server.handle_input(piece);
                 while let Some(request) = server.poll_request() {
                     let body = vec![7; body.into()];
-                    server.respond(request.stream, Response { status: 200, body });
+                    server.respond(request.stream, HttpResponse { status: 200, body });
                 }
                 server.sent(server.output().len());
             }
             server.handle_end();
             assert!(server.poll_request().is_some() || server.is_closing());
         }
-        Input::Block { head, pieces } => {
+        HttpInput::Block { head, pieces } => {
             let mut decoder = Decoder::new(DICTIONARY);
             if head {
                 let _ = decoder.decode(&[0x38, 0xEB, 0xE3, 0xC6, 0xA7, 0xC2], MOST);
@@ -67,7 +68,7 @@ fuzz_target!(|input: Input<'_>| {
                 }
             }
         }
-        Input::Stream { sync, pieces } => {
+        HttpInput::Stream { sync, pieces } => {
             let mut encoder = Encoder::new(DICTIONARY, if sync { Flush::Sync } else { Flush::Least });
             let mut decoder = Decoder::new(DICTIONARY);
             for piece in pieces {

@@ -1,18 +1,18 @@
 #![no_main]
-//! On a link that loses, repeats, delays and damages packets in both directions, nothing panics and compressor
-//! and decompressor find each other again.
+//! On a link that loses, repeats, delays and damages packets in both directions, nothing panics, and compressor and
+//! decompressor resynchronize.
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use thinair_fuzz::{Flow, ROOM, Setup, Step};
+use thinair_fuzz::{ChannelSetup, PacketFlow, PacketStep, ROOM};
 use thinair_rohc::{CompressError, Compressor, Decompressor, Instant, packet};
 
 #[derive(Arbitrary, Debug)]
-enum Fate {
+enum LinkFate {
     Arrives,
     Lost,
     Twice,
-    /// Is put aside, and arrives in place of the next one that is.
+    /// Stored, and delivered instead of the next late packet.
     Late,
     Damaged {
         at: u8,
@@ -26,7 +26,7 @@ enum Fate {
     },
 }
 
-fuzz_target!(|input: (Setup, [Flow; 2], Vec<(Step, Fate)>)| {
+fuzz_target!(|input: (ChannelSetup, [PacketFlow; 2], Vec<(PacketStep, LinkFate)>)| {
     let (setup, mut flows, steps) = input;
     let mut compressor = setup.compressor();
     let mut decompressor = setup.decompressor();
@@ -49,15 +49,15 @@ fuzz_target!(|input: (Setup, [Flow; 2], Vec<(Step, Fate)>)| {
             };
             let mut copies = 1;
             match *fate {
-                Fate::Arrives | Fate::FeedbackLost | Fate::FeedbackDamaged { .. } => {}
-                Fate::Lost => copies = 0,
-                Fate::Twice => copies = 2,
-                Fate::Late => core::mem::swap(&mut late, &mut octets),
-                Fate::Damaged { at, xor } => {
+                LinkFate::Arrives | LinkFate::FeedbackLost | LinkFate::FeedbackDamaged { .. } => {}
+                LinkFate::Lost => copies = 0,
+                LinkFate::Twice => copies = 2,
+                LinkFate::Late => core::mem::swap(&mut late, &mut octets),
+                LinkFate::Damaged { at, xor } => {
                     let at = usize::from(at) % octets.len();
                     octets[at] ^= xor;
                 }
-                Fate::Cut(len) => octets.truncate(usize::from(len)),
+                LinkFate::Cut(len) => octets.truncate(usize::from(len)),
             }
             for _ in 0..copies {
                 let mut back = [0; ROOM];
@@ -72,18 +72,18 @@ fuzz_target!(|input: (Setup, [Flow; 2], Vec<(Step, Fate)>)| {
     }
 });
 
-impl Fate {
+impl LinkFate {
     fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged { .. } | Self::Cut(_) | Self::FeedbackDamaged { .. })
     }
 }
 
-/// More packets without loss than there are from one refresh to the next: the refreshes, or feedback, bring a flow back.
+/// More lossless packets than there are between two refreshes: the refreshes, or feedback, restore a flow.
 fn recovers(
     compressor: &mut Compressor<'_>,
     decompressor: &mut Decompressor<'_>,
     mut now: Instant,
-    flow: &Flow,
+    flow: &PacketFlow,
 ) {
     let sent = flow.packet(b"payload", &[]);
     if sent.len() + 512 > ROOM {
@@ -96,17 +96,22 @@ fn recovers(
         let compressed = compressor.compress(now, &sent, &mut rohc).expect("a sound packet is taken");
         let outcome = decompressor.decompress(now, &rohc[..compressed.len], &mut back);
         last = Some(outcome.map(|done| back[..done.len].to_vec()));
-        feedback(compressor, decompressor, now, &Fate::Arrives);
+        feedback(compressor, decompressor, now, &LinkFate::Arrives);
     }
     assert_eq!(last, Some(Ok(sent)));
 }
 
-fn feedback(compressor: &mut Compressor<'_>, decompressor: &mut Decompressor<'_>, now: Instant, fate: &Fate) {
+fn feedback(
+    compressor: &mut Compressor<'_>,
+    decompressor: &mut Decompressor<'_>,
+    now: Instant,
+    fate: &LinkFate,
+) {
     let mut element = [0; 32];
     while let Some(len) = decompressor.poll_feedback(&mut element) {
         match *fate {
-            Fate::FeedbackLost => continue,
-            Fate::FeedbackDamaged { at, xor } => element[usize::from(at) % len] ^= xor,
+            LinkFate::FeedbackLost => continue,
+            LinkFate::FeedbackDamaged { at, xor } => element[usize::from(at) % len] ^= xor,
             _ => {}
         }
         if let Ok(parts) = packet::parts(&element[..len]) {

@@ -1,6 +1,6 @@
 #![no_main]
-//! Frames of IEEE 802.15.4, one after the other: what is read is written as it was; fragments are put together and
-//! forwarded within bounds; and what a capture holds of a frame lies in it.
+//! Frames of IEEE 802.15.4 in sequence: writing a parsed frame gives its octets; fragments are reassembled and
+//! forwarded within bounds; and the parts of a frame in a capture lie within it.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use libfuzzer_sys::fuzz_target;
 use thinair_capture::{LinkType, mac_frame, zep_frame};
 use thinair_lowpan::forward::{FirstFragment, Forwarder, Route};
 use thinair_lowpan::fragment::{FragmentHeader, MAX_DATAGRAM};
-use thinair_lowpan::frame::Frame;
-use thinair_lowpan::reassembly::{Reassembler, Received, Slot, TIMEOUT, WhenFull};
-use thinair_lowpan::stack::Stack;
-use thinair_lowpan::{LinkAddress, Links, Settings, UdpChecksum, fcs};
+use thinair_lowpan::frame::WpanFrame;
+use thinair_lowpan::reassembly::{FragmentOutcome, Reassembler, ReassemblySlot, TIMEOUT, WhenFull};
+use thinair_lowpan::stack::HeaderStack;
+use thinair_lowpan::{LinkAddress, Links, LowpanSettings, UdpChecksum, fcs};
 use thinair_wire::time::Instant;
 
 const LINKS: Links = Links { source: LinkAddress::Short(1), destination: LinkAddress::Short(2) };
 
-/// What some frames begin with: the same few packets, so that fragments meet.
+/// Starts of some frames: a few packets, so that fragments belong together.
 const STARTS: [&[u8]; 6] = [
     b"",
     b"\xc0\x80\0\x01\x7e\x33",
@@ -28,18 +28,18 @@ const STARTS: [&[u8]; 6] = [
 ];
 
 #[derive(Arbitrary, Debug)]
-struct Input {
+struct LowpanFramesInput {
     elided: bool,
     replaces: bool,
     room: u8,
     frames: Vec<(u8, u8, Vec<u8>)>,
 }
 
-fuzz_target!(|input: Input| {
+fuzz_target!(|input: LowpanFramesInput| {
     let udp_checksum = if input.elided { UdpChecksum::Elided } else { UdpChecksum::InLine };
-    let settings = Settings { udp_checksum, ..Settings::default() };
+    let settings = LowpanSettings { udp_checksum, ..LowpanSettings::default() };
     let when_full = if input.replaces { WhenFull::ReplaceOldest } else { WhenFull::Refuse };
-    let slots = [(); 3].map(|()| Slot::new(vec![0; MAX_DATAGRAM]));
+    let slots = [(); 3].map(|()| ReassemblySlot::new(vec![0; MAX_DATAGRAM]));
     let mut reassembler = Reassembler::new(slots, TIMEOUT, when_full);
     let mut forwarder = Forwarder::<2>::new(TIMEOUT);
     let (mut scratch, mut out) = (vec![0; MAX_DATAGRAM], vec![0; MAX_DATAGRAM + 1]);
@@ -50,18 +50,18 @@ fuzz_target!(|input: Input| {
         reassembler.handle_timeout(now);
         forwarder.handle_timeout(now);
         captured(octets);
-        if let Ok(frame) = Frame::read(octets) {
+        if let Ok(frame) = WpanFrame::read(octets) {
             let mut again = vec![0; octets.len() + 8];
             let end = frame.write(&mut again).expect("there is room");
-            assert_eq!(Frame::read(&again[..end]), Ok(frame));
+            assert_eq!(WpanFrame::read(&again[..end]), Ok(frame));
         }
         let octets = [STARTS[usize::from(*start) % STARTS.len()], octets].concat();
-        let Ok(stack) = Stack::read(LINKS, &octets) else { continue };
+        let Ok(stack) = HeaderStack::read(LINKS, &octets) else { continue };
         let content = stack.content.octets();
         assert_eq!(&octets[stack.offset..], content);
         let header = stack.fragment.unwrap_or(FragmentHeader::first(128, 1));
         let received = reassembler.receive(now, &settings, stack.links, header, content);
-        if let Ok(Received::Complete(datagram)) = received {
+        if let Ok(FragmentOutcome::Complete(datagram)) = received {
             assert_eq!(datagram.octets.len(), usize::from(header.datagram_size));
         }
         let room = usize::from(input.room);
@@ -74,7 +74,7 @@ fuzz_target!(|input: Input| {
     }
 });
 
-/// What a capture has of a frame is a part of it.
+/// The parts of a captured frame lie within it.
 fn captured(octets: &[u8]) {
     let _ = fcs::check(octets);
     let links = [LinkType::IEEE802_15_4_WITHFCS, LinkType::IEEE802_15_4_NOFCS, LinkType::IEEE802_15_4_TAP];

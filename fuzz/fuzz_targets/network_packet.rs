@@ -1,5 +1,5 @@
 #![no_main]
-//! Link headers: the packet that is found lies in the frame, and begins as its version says.
+//! Link headers: the packet that is found lies within the frame, and begins with its version.
 
 use libfuzzer_sys::fuzz_target;
 use thinair_capture::{IpVersion, LinkType, network_packet, rohc_packet};
@@ -32,7 +32,7 @@ const LINK_TYPES: [LinkType; 22] = [
 fuzz_target!(|input: (u8, i8, &[u8])| {
     let (which, missing, data) = input;
     let link_type = LINK_TYPES[usize::from(which) % LINK_TYPES.len()];
-    // Octets that the snap length cut off; below zero, a record that is longer than its frame.
+    // Number of octets that the snap length cut off; negative for a record that is longer than its frame.
     let original_len = (data.len() as u32).saturating_add_signed(i32::from(missing));
     if let Ok(network) = network_packet(link_type, data, original_len) {
         let first = if network.version == IpVersion::V4 { 4 } else { 6 };

@@ -1,10 +1,10 @@
 #![no_main]
-//! ROHC packets from anybody, for a decompressor that has contexts of profile 0x0006.
+//! Forged ROHC packets for a decompressor with contexts of profile 0x0006.
 
 use libfuzzer_sys::fuzz_target;
-use thinair_fuzz::tcp::{Connections, Setup, Step, decompress};
+use thinair_fuzz::tcp::{Connections, TcpSetup, TcpStep, decompress};
 
-fuzz_target!(|input: (Setup, Connections, Vec<Step>, Vec<Vec<u8>>)| {
+fuzz_target!(|input: (TcpSetup, Connections, Vec<TcpStep>, Vec<Vec<u8>>)| {
     let (setup, connections, steps, forged) = input;
     decompress(&setup, &connections, &steps, &forged);
 });

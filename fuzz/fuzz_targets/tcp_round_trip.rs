@@ -1,10 +1,10 @@
 #![no_main]
-//! Profile 0x0006: whatever a compressor sends comes back bit for bit; on a link that loses packets nothing panics.
+//! Profile 0x0006: all packets of a compressor are restored bit for bit; on a lossy link nothing panics.
 
 use libfuzzer_sys::fuzz_target;
-use thinair_fuzz::tcp::{Connections, Setup, Step, round_trip};
+use thinair_fuzz::tcp::{Connections, TcpSetup, TcpStep, round_trip};
 
-fuzz_target!(|input: (Setup, Connections, Vec<Step>, bool)| {
+fuzz_target!(|input: (TcpSetup, Connections, Vec<TcpStep>, bool)| {
     let (setup, connections, steps, loses) = input;
     round_trip(&setup, &connections, &steps, loses);
 });

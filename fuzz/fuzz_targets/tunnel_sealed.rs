@@ -1,5 +1,5 @@
-//! Sealed datagrams between two ends, and between two sites of a group: some are lost, some arrive twice, some are
-//! damaged, and some are of nobody. Whatever comes out was sealed by the other end, once.
+//! Encrypted datagrams between two ends, and between two sites of a group: some are lost, duplicated, damaged or
+//! forged. Every delivered body was sent by the other end, and is delivered once.
 
 #![no_main]
 
@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use thinair_tunnel::plan::Suite;
 use thinair_tunnel::seal::{
-    BodyFlags, Destination, Epoch, EpochStore, Group, GroupPlan, Insecure, Key, Keys, Opened, Over, PeerKeys,
-    Random, Seal, TwoWay,
+    BodyFlags, Destination, Epoch, EpochStore, Group, GroupConfig, Insecure, Key, Keys, Opened, Over,
+    PeerKeys, Random, Seal, TwoWay,
 };
+use thinair_tunnel::site_config::Suite;
 use thinair_tunnel::unit::SiteId;
 use thinair_wire::time::Instant;
 
@@ -34,21 +34,21 @@ enum Kind {
 
 #[derive(Arbitrary, Debug)]
 enum Step<'a> {
-    /// A body is sealed at an end.
+    /// An end encrypts a body.
     Seal { right: bool, length: u8 },
-    /// A datagram of all that there were arrives, at either end.
+    /// One of all datagrams so far arrives, at either end.
     Arrive { right: bool, which: u16 },
-    /// So it does, damaged.
+    /// One of all datagrams so far arrives damaged.
     Damaged { right: bool, which: u16, at: u16, with: u8, length: u16 },
-    /// Octets of nobody arrive.
+    /// Forged octets arrive.
     Garbage { right: bool, octets: &'a [u8] },
     /// Time passes.
     Pass { millis: u32 },
-    /// All that is due is sent, and arrives.
+    /// All due datagrams are sent, and arrive.
     Run,
 }
 
-/// Keeps nothing for longer than it lives.
+/// Store that lasts as long as the process.
 #[derive(Default)]
 struct Memory(BTreeMap<SiteId, Epoch>);
 
@@ -68,7 +68,7 @@ struct Ends {
     ends: [Seal; 2],
     to: Destination,
     insecure: bool,
-    /// Bodies that each end has sealed, and how often each came out.
+    /// Bodies that each end has sent, and number of their deliveries.
     bodies: [Vec<(Vec<u8>, u32)>; 2],
     datagrams: Vec<Vec<u8>>,
 }
@@ -194,7 +194,7 @@ fn two_way(over: Over, end: u8) -> TwoWay {
 fn group(site: u8) -> Group {
     let [one, two] = [1, 2].map(|site| SiteId::new(site).expect("not zero"));
     let (own, other) = if site == 1 { (one, two) } else { (two, one) };
-    let plan = GroupPlan {
+    let plan = GroupConfig {
         own: Some(own),
         sites: vec![other],
         keys: keys(),

@@ -1,13 +1,13 @@
-//! Octets of a serial line, from outside, and frames of this side's own of which bits change.
+//! Octets of a serial line, from outside, and our own frames with changed bits.
 
 #![no_main]
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use thinair_tunnel::line::{Deframer, Framer};
-use thinair_tunnel::plan::Framing;
+use thinair_tunnel::site_config::Framing;
 
-/// Octets of the longest datagram.
+/// Maximum size of a datagram in octets.
 const LARGEST: usize = 600;
 
 #[derive(Arbitrary, Debug)]
@@ -56,7 +56,7 @@ fuzz_target!(|input: (bool, bool, u8, Input<'_>)| {
             if flips.is_empty() {
                 assert!(got == sent);
             } else if crc {
-                // A fuzzer can find a CRC-32 that is right by chance, though hardly within the time that it is given.
+                // A fuzzer can find a valid CRC-32 by chance, though hardly within its time limit.
                 let mut rest = sent.iter();
                 assert!(got.iter().all(|got| rest.any(|sent| sent == got)));
             }

@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use thinair_fuzz::packaging::{Input, run, ts};
 
 fuzz_target!(|input: Input<'_>| run(ts, &input, |octets| {
-    // Whole TS Packets of the PID that is received, behind an RTP header if there is something left for it.
+    // Whole TS Packets of the received PID, after an RTP header if there are octets left for it.
     let rtp = octets.len() % 2 * 12;
     octets.resize(rtp + octets.len().div_ceil(188) * 188, 0xFF);
     if rtp > 0 {

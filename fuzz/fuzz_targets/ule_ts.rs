@@ -1,6 +1,6 @@
 #![no_main]
-//! TS Packets: a Receiver takes any of them without a panic; what an Encapsulator sends in any mode comes back, and of
-//! streams that suffer nothing comes back that was not sent.
+//! TS Packets: a Receiver handles any of them without a panic; output of an Encapsulator in any mode is restored, and
+//! an undisturbed stream delivers only what was sent.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,23 +10,23 @@ use libfuzzer_sys::fuzz_target;
 use thinair_ule::psi::Finder;
 use thinair_ule::{
     AfterBadCrc, Concat, Demultiplexer, Encapsulator, EncapsulatorConfig, EtherType, Lenience, Npa,
-    NpaFilter, Packing, Payload, Pid, Pulled, Receiver, ReceiverConfig, Since, Sndu, Source, Synchronizer,
-    TsPacket,
+    NpaFilter, Packing, Payload, Pid, Pulled, Receiver, ReceiverConfig, Since, Sndu, SnduSource,
+    Synchronizer, TsPacket,
 };
 use thinair_wire::time::Instant;
 
 #[derive(Arbitrary, Debug)]
-enum Input {
+enum TsInput {
     /// TS Packets; the PID of most is ours.
-    Packets { lenient: [bool; 3], discard: bool, room: u16, packets: Vec<Packet> },
-    /// A stream of octets without limits.
+    Packets { lenient: [bool; 3], discard: bool, room: u16, packets: Vec<AnyTsPacket> },
+    /// Stream of octets without packet boundaries.
     Octets { octets: Vec<u8>, piece: u8 },
-    /// PDUs, how they are sent, and what happens to TS Packets: nothing if there is nothing.
-    Sent { since_last: bool, millis: u8, concat: Option<(u8, u16)>, pdus: Vec<Pdu>, fates: Vec<Fate> },
+    /// PDUs, their encapsulation, and impairments of the TS Packets; empty: none.
+    Sent { since_last: bool, millis: u8, concat: Option<(u8, u16)>, pdus: Vec<Pdu>, fates: Vec<TsFate> },
 }
 
 #[derive(Arbitrary, Debug)]
-struct Packet {
+struct AnyTsPacket {
     ours: bool,
     fill: u8,
     octets: Vec<u8>,
@@ -37,11 +37,11 @@ struct Pdu {
     len: u16,
     addressed: bool,
     ipv6: bool,
-    step: Step,
+    step: TsStep,
 }
 
 #[derive(Arbitrary, Debug)]
-enum Step {
+enum TsStep {
     Push,
     PushAndFlush,
     Poll(u8),
@@ -51,7 +51,7 @@ enum Step {
 }
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
-enum Fate {
+enum TsFate {
     Arrives(u8),
     Lost,
     Twice,
@@ -62,8 +62,8 @@ fn pid() -> Pid {
     Pid::new(0x35).expect("it has 13 bits")
 }
 
-fuzz_target!(|input: Input| match input {
-    Input::Packets { lenient: [a, b, c], discard, room, packets } => {
+fuzz_target!(|input: TsInput| match input {
+    TsInput::Packets { lenient: [a, b, c], discard, room, packets } => {
         let lenience = Lenience { large_payload_pointers: a, adaptation_fields: b, any_continuity: c };
         let after_bad_crc = if discard { AfterBadCrc::Discard } else { AfterBadCrc::GoOn };
         let filter = NpaFilter::of(Npa::new([0, 1, 2, 3, 4, 5]));
@@ -78,7 +78,7 @@ fuzz_target!(|input: Input| match input {
             demultiplexer.receive(&packet, &mut |pid, _| assert_eq!(pid, self::pid()));
         }
     }
-    Input::Octets { octets, piece } => {
+    TsInput::Octets { octets, piece } => {
         let mut synchronizer = Synchronizer::new();
         let mut count = 0;
         for piece in octets.chunks(usize::from(piece).max(1)) {
@@ -87,7 +87,7 @@ fuzz_target!(|input: Input| match input {
         synchronizer.finish(&mut |_| count += 1);
         assert!(count * 188 <= octets.len());
     }
-    Input::Sent { since_last, millis, concat, pdus, fates } => {
+    TsInput::Sent { since_last, millis, concat, pdus, fates } => {
         let since = if since_last { Since::Last } else { Since::First };
         let packing = Packing::Threshold { wait: Duration::from_millis(u64::from(millis)), since };
         let concat =
@@ -104,7 +104,7 @@ fuzz_target!(|input: Input| match input {
     }
 });
 
-impl Packet {
+impl AnyTsPacket {
     fn octets(&self) -> TsPacket {
         let mut packet = [self.fill; 188];
         let len = self.octets.len().min(188);
@@ -119,11 +119,11 @@ impl Packet {
     }
 }
 
-/// PDUs that wait, and which of those sent they are.
+/// Waiting PDUs, with their numbers.
 #[derive(Default)]
-struct Waiting(VecDeque<(Option<Npa>, EtherType, Vec<u8>)>);
+struct WaitingPdus(VecDeque<(Option<Npa>, EtherType, Vec<u8>)>);
 
-impl Source for Waiting {
+impl SnduSource for WaitingPdus {
     fn peek(&self, ahead: usize) -> Option<Sndu<'_>> {
         let (npa, ether_type, pdu) = self.0.get(ahead)?;
         let sndu = Sndu::pdu(*ether_type, pdu);
@@ -135,10 +135,10 @@ impl Source for Waiting {
     }
 }
 
-/// Sends PDUs, each with its number in it, and returns them with the TS Packets.
+/// Encapsulates PDUs, each with its number in it. Returns their octets, and the TS Packets.
 fn sent(config: EncapsulatorConfig, pdus: &[Pdu]) -> (Vec<Vec<u8>>, Vec<TsPacket>) {
     let mut encapsulator = Encapsulator::new(config);
-    let (mut sent, mut packets, mut waiting) = (Vec::new(), Vec::new(), Waiting::default());
+    let (mut sent, mut packets, mut waiting) = (Vec::new(), Vec::new(), WaitingPdus::default());
     let mut now = Instant::ZERO;
     for (number, pdu) in (0_u32..).zip(pdus.iter().take(200)) {
         let mut octets = vec![number as u8; 4 + usize::from(pdu.len % 2_000)];
@@ -149,30 +149,30 @@ fn sent(config: EncapsulatorConfig, pdus: &[Pdu]) -> (Vec<Vec<u8>>, Vec<TsPacket
         let sndu = npa.map_or(plain, |npa| plain.to(npa));
         let mut out = |packet: &TsPacket| packets.push(*packet);
         match pdu.step {
-            Step::Push | Step::PushAndFlush => {
-                // Behind what waits, or it would overtake.
+            TsStep::Push | TsStep::PushAndFlush => {
+                // After the waiting PDUs, to keep the order.
                 let mut pushed = false;
                 if waiting.0.is_empty() {
                     pushed = encapsulator.push(now, &sndu, &mut out).is_ok();
                 }
-                if pushed && matches!(pdu.step, Step::PushAndFlush) {
+                if pushed && matches!(pdu.step, TsStep::PushAndFlush) {
                     encapsulator.flush(&mut out);
                 }
                 if !pushed {
                     continue;
                 }
             }
-            Step::Poll(millis) => {
+            TsStep::Poll(millis) => {
                 now = now + Duration::from_millis(u64::from(millis));
                 encapsulator.poll(now, &mut out);
                 continue;
             }
-            Step::Queue | Step::QueueAndDrain | Step::QueueAndPull(_) => {
+            TsStep::Queue | TsStep::QueueAndDrain | TsStep::QueueAndPull(_) => {
                 waiting.0.push_back((npa, ether_type, octets.clone()));
-                if let Step::QueueAndDrain = pdu.step {
+                if let TsStep::QueueAndDrain = pdu.step {
                     let _ = encapsulator.drain(now, &mut waiting, &mut out);
                 }
-                if let Step::QueueAndPull(slots) = pdu.step {
+                if let TsStep::QueueAndPull(slots) = pdu.step {
                     for _ in 0..slots % 8 {
                         match encapsulator.pull(&mut waiting) {
                             Pulled::Full(packet) | Pulled::Padded(packet) => packets.push(*packet),
@@ -190,7 +190,7 @@ fn sent(config: EncapsulatorConfig, pdus: &[Pdu]) -> (Vec<Vec<u8>>, Vec<TsPacket
     (sent, packets)
 }
 
-fn received(packets: &[TsPacket], fates: &[Fate]) -> Vec<Vec<u8>> {
+fn received(packets: &[TsPacket], fates: &[TsFate]) -> Vec<Vec<u8>> {
     let mut buffer = vec![0; 32_771];
     let mut receiver = Receiver::new(ReceiverConfig::new(pid()), &mut buffer);
     let mut got = Vec::new();
@@ -198,18 +198,18 @@ fn received(packets: &[TsPacket], fates: &[Fate]) -> Vec<Vec<u8>> {
         Payload::Pdu(_, pdu) => got.push(pdu.to_vec()),
         Payload::Bridged(_) | Payload::TsPackets(_) => panic!("nothing of that was sent"),
     };
-    // A fate that arrives holds for some more packets.
+    // `Arrives` holds for several packets.
     let mut coming = fates.iter().cycle().flat_map(|fate| match *fate {
-        Fate::Arrives(more) => vec![*fate; 1 + usize::from(more)],
+        TsFate::Arrives(more) => vec![*fate; 1 + usize::from(more)],
         _ => vec![*fate],
     });
     for packet in packets {
         let mut packet = *packet;
         match coming.next() {
-            None | Some(Fate::Arrives(_)) => {}
-            Some(Fate::Lost) => continue,
-            Some(Fate::Twice) => receiver.receive(&packet, &mut out),
-            Some(Fate::Flipped(bit)) => {
+            None | Some(TsFate::Arrives(_)) => {}
+            Some(TsFate::Lost) => continue,
+            Some(TsFate::Twice) => receiver.receive(&packet, &mut out),
+            Some(TsFate::Flipped(bit)) => {
                 let bit = usize::from(bit) % (8 * 188);
                 packet[bit / 8] ^= 0x80 >> (bit % 8);
             }

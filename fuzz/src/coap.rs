@@ -1,12 +1,12 @@
-//! CoAP between two endpoints, for a profile that is given: conversations in which identifiers, tokens and options
-//! change as those of real endpoints do, and as they should not.
+//! CoAP between two endpoints, for a given profile: conversations in which identifiers, tokens and options change as
+//! those of real endpoints do, and also in other ways.
 
 use std::sync::LazyLock;
 
 use arbitrary::Arbitrary;
+use thinair_rohc::FormatPolicy;
 use thinair_rohc::exchange::Exchanges;
 use thinair_rohc::profile::coap::Base;
-use thinair_rohc::FormatPolicy;
 use thinair_rohc::storage::Slots;
 use thinair_rohc::{
     Channel, CidSpace, CompressError, Compressor, CompressorConfig, CompressorMemory, DecompressError,
@@ -18,12 +18,12 @@ use thinair_wire::header::ipv4::Ipv4;
 
 use crate::ROOM;
 
-/// Flows between the two endpoints.
+/// Number of flows between the two endpoints.
 const FLOWS: usize = 3;
 
-/// A channel in both directions, with its ends.
+/// Channel in both directions, with its ends.
 #[derive(Arbitrary, Clone, Copy, Debug)]
-pub struct Setup {
+pub struct CoapSetup {
     large: bool,
     max_cid: u8,
     elide: bool,
@@ -34,15 +34,15 @@ pub struct Setup {
     optimistic: bool,
     /// A context is never given up, so that an input can try many packets on one.
     patient: bool,
-    /// Places for exchanges; with none no response refers to its request.
+    /// Number of slots for exchanges; with 0 no response refers to its request.
     exchanges: u8,
     bases: u8,
     seed: u64,
 }
 
-/// Learned from the conversation of [`OPENING`].
+/// Bases learned from the conversation of [`OPENING`].
 static BASES: LazyLock<Vec<Base>> = LazyLock::new(|| {
-    let setup = Setup {
+    let setup = CoapSetup {
         large: false,
         max_cid: 3,
         elide: true,
@@ -56,12 +56,12 @@ static BASES: LazyLock<Vec<Base>> = LazyLock::new(|| {
         bases: 0,
         seed: 0,
     };
-    let mut link = Link::new(&setup, ProfileId::Coap, false);
+    let mut link = CoapLink::new(&setup, ProfileId::Coap, false);
     OPENING.iter().for_each(|step| link.step(step, &mut |_| {}));
     link.ends.iter().flat_map(|end| end.compressor.learned_bases()).collect()
 });
 
-impl Setup {
+impl CoapSetup {
     fn channel(&self, profile: ProfileId) -> Channel {
         let profiles = ProfileSet::v1().with(profile).expect("it is no variant");
         let cids = if self.large { CidSpace::Large } else { CidSpace::Small };
@@ -89,20 +89,20 @@ impl Setup {
         config
     }
 
-    /// What both ends have, in the same order.
+    /// Bases of both ends, in equal order.
     fn base_slots(&self) -> Slots<'static, Base> {
         let wanted = usize::from(self.bases % 8);
         let bases = if wanted == 0 { &[][..] } else { &BASES };
         Slots::owned(bases.iter().copied().take(wanted).collect())
     }
 
-    /// The compressor.
+    /// Creates the compressor.
     pub fn compressor(&self, profile: ProfileId) -> Compressor<'static> {
         let config = self.config(profile);
         Compressor::new(config, CompressorMemory::owned(&config.channel, 4)).with_bases(self.base_slots())
     }
 
-    /// The decompressor.
+    /// Creates the decompressor.
     pub fn decompressor(&self, profile: ProfileId) -> Decompressor<'static> {
         let channel = self.channel(profile);
         let mode = if self.optimistic { Mode::Optimistic } else { Mode::Unidirectional };
@@ -120,69 +120,69 @@ impl Setup {
     }
 }
 
-/// A number that goes from one message to the next.
+/// Change of a number from one message to the next.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub enum Id {
-    /// One more.
+    /// Plus one.
     Next,
-    /// So much more or less.
+    /// Plus or minus a step.
     Step(i8),
-    /// Anything.
+    /// Any value.
     Jump(u16),
-    /// That of the last message of the other side.
+    /// Value of the other side's last message.
     OfPeer,
-    /// Another one each time.
+    /// Random value for each message.
     Random,
 }
 
-/// The token of a message.
+/// Token of a message.
 #[derive(Arbitrary, Clone, Copy, Debug)]
-pub enum Token {
-    /// No octet.
+pub enum TokenChoice {
+    /// Token of length 0.
     Empty,
-    /// The same for all messages with these parameters.
+    /// One token for all messages with these parameters.
     Fixed { fill: u8, len: u8 },
-    /// A uint that counts, in its shortest form if it has no length.
+    /// Counter as a uint, in its shortest form if it has no length.
     Counts { len: Option<u8> },
-    /// Another one each time.
+    /// Random token for each message.
     Random { len: u8 },
-    /// That of the last message of the other side.
+    /// Token of the other side's last message.
     OfPeer,
 }
 
-/// The value of an option.
+/// Value of an option.
 #[derive(Arbitrary, Clone, Debug)]
-pub enum Value {
-    /// The same for all messages with these parameters.
+pub enum OptionValue {
+    /// One value for all messages with these parameters.
     Fixed { fill: u8, len: u16 },
-    /// A uint that counts.
+    /// Counter as a uint.
     Counts { from: u32, step: i8 },
-    /// NUM of Block counts; M and SZX.
+    /// Block option with a counting NUM; M and SZX.
     Block { low: u8 },
     /// An OSCORE option whose Partial IV counts.
     Oscore { from: u32, flags: u8, behind: u8 },
-    /// A prefix, and other octets each time.
+    /// Prefix, and random octets for each message.
     Tail { prefix: u8, len: u8 },
     /// Any octets.
     Octets(Vec<u8>),
 }
 
-/// What is done to a packet before it is sent.
+/// Damage of a packet before it is sent.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub enum Damage {
-    /// An octet of the CoAP message. The UDP checksum is right nevertheless.
+    /// Changes an octet of the CoAP message, with a right checksum.
     Message { at: u8, xor: u8 },
-    /// An octet of the packet.
+    /// Changes an octet of the packet.
     Packet { at: u8, xor: u8 },
-    /// The CoAP message ends early, with a right checksum.
+    /// Truncates the CoAP message, with a right checksum.
     Short { by: u8 },
-    /// The UDP checksum is zero.
+    /// Sets the UDP checksum to zero.
     NoChecksum,
 }
 
-/// So many messages of one kind.
+/// Messages of one kind.
 #[derive(Arbitrary, Clone, Debug)]
-pub struct Step {
+pub struct MessageStep {
     server: bool,
     flow: u8,
     /// Milliseconds before each of them.
@@ -191,18 +191,18 @@ pub struct Step {
     kind: u8,
     code: u8,
     id: Id,
-    token: Token,
-    /// Numbers, or the distances between them.
-    options: Vec<(u16, Value)>,
+    token: TokenChoice,
+    /// Option Numbers, or the differences between them.
+    options: Vec<(u16, OptionValue)>,
     payload: u8,
     ip_id: Id,
     ttl: u8,
     damage: Option<Damage>,
-    /// Only on a link that loses packets.
+    /// Lost, on a lossy link only.
     lost: bool,
 }
 
-impl Step {
+impl MessageStep {
     const fn plain(server: bool, kind: u8, code: u8) -> Self {
         Self {
             server,
@@ -212,7 +212,7 @@ impl Step {
             kind,
             code,
             id: Id::Next,
-            token: Token::Empty,
+            token: TokenChoice::Empty,
             options: Vec::new(),
             payload: 0,
             ip_id: Id::Next,
@@ -224,54 +224,63 @@ impl Step {
 }
 
 /// Requests, responses that refer to them, notifications, empty acknowledgements, a block-wise transfer, OSCORE.
-static OPENING: LazyLock<Vec<Step>> = LazyLock::new(|| {
-    let uri = || (11, Value::Fixed { fill: b't', len: 4 });
-    let get = Step { options: vec![uri()], token: Token::Counts { len: None }, ..Step::plain(false, 0, 1) };
-    let response = Step {
-        options: vec![(12, Value::Fixed { fill: 50, len: 1 })],
-        token: Token::OfPeer,
+static OPENING: LazyLock<Vec<MessageStep>> = LazyLock::new(|| {
+    let uri = || (11, OptionValue::Fixed { fill: b't', len: 4 });
+    let get = MessageStep {
+        options: vec![uri()],
+        token: TokenChoice::Counts { len: None },
+        ..MessageStep::plain(false, 0, 1)
+    };
+    let response = MessageStep {
+        options: vec![(12, OptionValue::Fixed { fill: 50, len: 1 })],
+        token: TokenChoice::OfPeer,
         id: Id::OfPeer,
         payload: 9,
-        ..Step::plain(true, 2, 69)
+        ..MessageStep::plain(true, 2, 69)
     };
-    let notification = Step {
-        options: vec![(6, Value::Counts { from: 77, step: 1 })],
-        token: Token::Fixed { fill: 3, len: 4 },
+    let notification = MessageStep {
+        options: vec![(6, OptionValue::Counts { from: 77, step: 1 })],
+        token: TokenChoice::Fixed { fill: 3, len: 4 },
         payload: 20,
-        ..Step::plain(true, 1, 69)
+        ..MessageStep::plain(true, 1, 69)
     };
-    let blocks = Step { options: vec![uri(), (12, Value::Block { low: 2 })], ..Step::plain(false, 0, 1) };
-    let oscore = Step {
+    let blocks = MessageStep {
+        options: vec![uri(), (12, OptionValue::Block { low: 2 })],
+        ..MessageStep::plain(false, 0, 1)
+    };
+    let oscore = MessageStep {
         flow: 1,
-        options: vec![(9, Value::Oscore { from: 300, flags: 8, behind: 1 })],
+        options: vec![(9, OptionValue::Oscore { from: 300, flags: 8, behind: 1 })],
         payload: 14,
-        ..Step::plain(false, 0, 2)
+        ..MessageStep::plain(false, 0, 2)
     };
-    let query =
-        Step { options: vec![uri(), (4, Value::Tail { prefix: 2, len: 6 })], ..Step::plain(false, 0, 1) };
-    let once = |step: &Step| Step { repeat: 0, ..step.clone() };
+    let query = MessageStep {
+        options: vec![uri(), (4, OptionValue::Tail { prefix: 2, len: 6 })],
+        ..MessageStep::plain(false, 0, 1)
+    };
+    let once = |step: &MessageStep| MessageStep { repeat: 0, ..step.clone() };
     let mut steps = vec![get.clone()];
     for _ in 0..8 {
         steps.extend([once(&get), once(&response)]);
     }
-    let empty = Step { id: Id::OfPeer, ..Step::plain(false, 2, 0) };
+    let empty = MessageStep { id: Id::OfPeer, ..MessageStep::plain(false, 2, 0) };
     steps.extend([notification.clone(), empty, query, blocks, oscore, notification]);
     steps
 });
 
-/// What goes on in one flow.
+/// State of the conversation in one flow.
 #[derive(Clone, Debug)]
-struct Talk {
+struct Conversation {
     v6: bool,
     port: u16,
     count: u32,
-    /// Of client and server: last Message ID, token, IP-ID.
+    /// Last Message ID, token and IP-ID of client and server.
     ids: [u16; 2],
     tokens: [Vec<u8>; 2],
     ip_ids: [u16; 2],
 }
 
-impl Talk {
+impl Conversation {
     fn new(number: u8) -> Self {
         Self {
             v6: number % 2 == 1,
@@ -300,43 +309,43 @@ impl Talk {
         }
     }
 
-    fn token(&self, token: Token, side: usize) -> Vec<u8> {
+    fn token(&self, token: TokenChoice, side: usize) -> Vec<u8> {
         let len = |len: u8| usize::from(len % 9);
         match token {
-            Token::Empty => vec![],
-            Token::Fixed { fill, len: octets } => vec![fill; len(octets)],
-            Token::Counts { len: None } => uint(self.count.wrapping_add(0xF0)),
-            Token::Counts { len: Some(octets) } => {
+            TokenChoice::Empty => vec![],
+            TokenChoice::Fixed { fill, len: octets } => vec![fill; len(octets)],
+            TokenChoice::Counts { len: None } => uint(self.count.wrapping_add(0xF0)),
+            TokenChoice::Counts { len: Some(octets) } => {
                 u64::from(self.count.wrapping_add(0xF0)).to_be_bytes()[8 - len(octets)..].to_vec()
             }
-            Token::Random { len: octets } => self.random(2)[..len(octets)].to_vec(),
-            Token::OfPeer => self.tokens[1 - side].clone(),
+            TokenChoice::Random { len: octets } => self.random(2)[..len(octets)].to_vec(),
+            TokenChoice::OfPeer => self.tokens[1 - side].clone(),
         }
     }
 
-    fn value(&self, value: &Value, index: u32) -> Vec<u8> {
+    fn value(&self, value: &OptionValue, index: u32) -> Vec<u8> {
         match *value {
-            Value::Fixed { fill, len } => vec![fill; usize::from(len % 300)],
-            Value::Counts { from, step } => {
+            OptionValue::Fixed { fill, len } => vec![fill; usize::from(len % 300)],
+            OptionValue::Counts { from, step } => {
                 uint(from.wrapping_add_signed(i32::from(step).wrapping_mul(self.count as i32)))
             }
-            Value::Block { low } => uint(self.count << 4 | u32::from(low & 0xF)),
-            Value::Oscore { from, flags, behind } => {
+            OptionValue::Block { low } => uint(self.count << 4 | u32::from(low & 0xF)),
+            OptionValue::Oscore { from, flags, behind } => {
                 let number = from.wrapping_add(self.count);
                 let piv = if number == 0 { vec![0] } else { uint(number) };
                 let flags = flags & !7 | piv.len() as u8;
                 [&[flags][..], &piv, &vec![7; usize::from(behind % 9)]].concat()
             }
-            Value::Tail { prefix, len } => {
+            OptionValue::Tail { prefix, len } => {
                 let tail = self.random(3 + index);
                 [&vec![b'q'; usize::from(prefix % 9)], &tail[..usize::from(len % 9)]].concat()
             }
-            Value::Octets(ref octets) => octets.clone(),
+            OptionValue::Octets(ref octets) => octets.clone(),
         }
     }
 
-    /// The next message, as a packet.
-    fn packet(&mut self, step: &Step) -> Vec<u8> {
+    /// Next message, as a packet.
+    fn packet(&mut self, step: &MessageStep) -> Vec<u8> {
         let side = usize::from(step.server);
         self.count = self.count.wrapping_add(1);
         self.ids[side] = self.id(step.id, self.ids, side);
@@ -431,34 +440,34 @@ fn option(coap: &mut Vec<u8>, delta: u16, value: &[u8]) {
     coap.extend_from_slice(value);
 }
 
-/// A uint in its shortest form.
+/// Uint in its shortest form.
 fn uint(value: u32) -> Vec<u8> {
     value.to_be_bytes().into_iter().skip_while(|octet| *octet == 0).collect()
 }
 
 /// Two endpoints, and a link between them without delay.
 #[derive(Debug)]
-pub struct Link {
+pub struct CoapLink {
     ends: [Endpoint<'static>; 2],
-    talks: [Talk; FLOWS],
+    talks: [Conversation; FLOWS],
     now: Instant,
     loses: bool,
 }
 
-impl Link {
-    /// A link that perhaps loses packets.
-    pub fn new(setup: &Setup, profile: ProfileId, loses: bool) -> Self {
+impl CoapLink {
+    /// Creates a link, which may be lossy.
+    pub fn new(setup: &CoapSetup, profile: ProfileId, loses: bool) -> Self {
         Self {
             ends: [setup.endpoint(profile), setup.endpoint(profile)],
-            talks: [0, 1, 2].map(Talk::new),
+            talks: [0, 1, 2].map(Conversation::new),
             now: Instant::ZERO,
             loses,
         }
     }
 
-    /// Sends the packets of a step: what is not lost comes back, and on a link that loses nothing, bit for bit.
-    /// `tell` is told each ROHC packet of the server.
-    pub fn step(&mut self, step: &Step, tell: &mut impl FnMut(&[u8])) {
+    /// Sends the packets of a step: delivered packets are restored, on a lossless link bit for bit. Calls `tell` with
+    /// each ROHC packet of the server.
+    pub fn step(&mut self, step: &MessageStep, tell: &mut impl FnMut(&[u8])) {
         let talk = usize::from(step.flow) % FLOWS;
         for _ in 0..=step.repeat % 16 {
             self.now = Instant::from_nanos(self.now.as_nanos() + u64::from(step.wait) * 1_000_000);
@@ -469,7 +478,7 @@ impl Link {
         }
     }
 
-    fn carry(&mut self, step: &Step, sent: &[u8], tell: &mut impl FnMut(&[u8])) {
+    fn carry(&mut self, step: &MessageStep, sent: &[u8], tell: &mut impl FnMut(&[u8])) {
         let [client, server] = &mut self.ends;
         let (near, far) = if step.server { (server, client) } else { (client, server) };
         let (mut rohc, mut back) = ([0; ROOM], [0; ROOM]);
@@ -510,38 +519,38 @@ impl Link {
     }
 }
 
-/// Two endpoints talk; what they send comes back.
-pub fn round_trip(profile: ProfileId, setup: &Setup, loses: bool, steps: &[Step]) {
-    let mut link = Link::new(setup, profile, loses);
+/// Conversation of two endpoints, whose packets are restored.
+pub fn round_trip(profile: ProfileId, setup: &CoapSetup, loses: bool, steps: &[MessageStep]) {
+    let mut link = CoapLink::new(setup, profile, loses);
     steps.iter().take(48).for_each(|step| link.step(step, &mut |_| {}));
 }
 
-/// What comes to the ears of a compressor.
+/// Input of a compressor.
 #[derive(Arbitrary, Clone, Debug)]
-pub enum Event {
+pub enum CompressorInput {
     /// Packets to send.
-    Send(Step),
-    /// Data of a feedback element, from anybody.
+    Send(MessageStep),
+    /// Data of a forged feedback element.
     Feedback(Vec<u8>),
-    /// The same for a CID: an ACK type, bits of the MSN, and options.
+    /// Feedback element for a CID: an ACK type, bits of the MSN, and options.
     Element { cid: u8, ack: u8, msn: u8, options: Vec<u8> },
 }
 
-/// Whatever feedback says, a decompressor that has received every packet takes the next one.
-pub fn feedback(profile: ProfileId, setup: &Setup, events: &[Event]) {
+/// After any feedback, a decompressor that has received every packet accepts the next one.
+pub fn feedback(profile: ProfileId, setup: &CoapSetup, events: &[CompressorInput]) {
     let mut compressor = setup.compressor(profile);
     let mut decompressor = setup.decompressor(profile);
-    let mut talks = [0, 1, 2].map(Talk::new);
+    let mut talks = [0, 1, 2].map(Conversation::new);
     let mut now = Instant::ZERO;
     let (mut rohc, mut back) = ([0; ROOM], [0; ROOM]);
     for event in events.iter().take(64) {
         let step = match event {
-            Event::Send(step) => step,
-            Event::Feedback(data) => {
+            CompressorInput::Send(step) => step,
+            CompressorInput::Feedback(data) => {
                 let _ = compressor.receive_feedback(now, data);
                 continue;
             }
-            Event::Element { cid, ack, msn, options } => {
+            CompressorInput::Element { cid, ack, msn, options } => {
                 let cid = if setup.large { vec![cid % 4] } else { vec![0xE0 | (cid % 4)] };
                 let data = [&cid[..], &[ack << 6, *msn], options].concat();
                 let _ = compressor.receive_feedback(now, &data);
@@ -564,25 +573,25 @@ pub fn feedback(profile: ProfileId, setup: &Setup, events: &[Event]) {
     }
 }
 
-/// A ROHC packet for a decompressor, from anybody.
+/// Forged ROHC packet for a decompressor.
 #[derive(Arbitrary, Clone, Debug)]
 pub struct Forged {
-    /// One that was sent and delivered, to start from, if any.
+    /// Delivered packet to start from, if any.
     like: Option<u8>,
-    /// Octets that are put in, and those that change.
+    /// Octets that are inserted before it, and octets that change.
     front: Vec<u8>,
     changes: Vec<(u8, u8)>,
-    /// So many octets at the end are missing.
+    /// Number of octets that are cut off at the end.
     short: u8,
-    /// Which octet is tried with every value, if any: a CRC of 8 bits is found that way.
+    /// Octet of which every value is tried, if any, to find a right CRC of 8 bits.
     search: Option<u8>,
     wait: u16,
 }
 
-/// Packets from anybody, for a decompressor that has contexts: they are decompressed or refused, and what is
-/// delivered is well formed.
-pub fn decompress(profile: ProfileId, setup: &Setup, steps: &[Step], packets: &[Forged]) {
-    let mut link = Link::new(setup, profile, false);
+/// Forged packets for a decompressor with contexts: they are decompressed or rejected, and every delivered packet is
+/// well formed.
+pub fn decompress(profile: ProfileId, setup: &CoapSetup, steps: &[MessageStep], packets: &[Forged]) {
+    let mut link = CoapLink::new(setup, profile, false);
     let mut heard: Vec<Vec<u8>> = Vec::new();
     OPENING.iter().chain(steps.iter().take(4)).for_each(|step| {
         link.step(step, &mut |octets| {
@@ -629,7 +638,7 @@ fn try_one(victim: &mut Endpoint<'_>, now: Instant, octets: &[u8]) -> Result<usi
     }
     let done = outcome?;
     assert_well_formed(&done, octets, &out);
-    // What was delivered can be dissected, too. (A unit in segments is not dissected piece by piece.)
+    // A delivered packet can be dissected, too. (A segmented unit is not dissected segment by segment.)
     if octets[0] & 0b1111_1110 != 0b1111_1110 && octets[0] & 0b1111_1000 != 0b1111_0000 {
         assert!(
             traced.is_none() || traced == Some((done.cid, done.profile, done.format)),
@@ -639,7 +648,7 @@ fn try_one(victim: &mut Endpoint<'_>, now: Instant, octets: &[u8]) -> Result<usi
     Ok(done.len)
 }
 
-/// Headers that were rebuilt are headers, and say the lengths that are there.
+/// Restored headers are valid headers with right lengths.
 fn assert_well_formed(done: &Decompressed, rohc: &[u8], out: &[u8]) {
     assert!(done.header_in <= rohc.len() && done.header_out <= done.len && done.len <= out.len(), "{done:?}");
     if done.len == 0 || done.profile == ProfileId::Uncompressed {

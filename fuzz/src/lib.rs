@@ -1,7 +1,7 @@
-//! What the fuzz targets share: channels, and flows of IP packets that change from packet to packet.
+//! Parts that the fuzz targets share: channels, and flows of IP packets that change from packet to packet.
 //!
-//! Random octets are hardly ever a sound IP packet, and random packets hardly ever a flow. So the targets draw
-//! flows, and for each packet of a flow the fields that change; lengths and checksums are then made to fit.
+//! Random octets are rarely a valid IP packet, and random packets rarely a flow. So the targets generate flows, and for
+//! each packet of a flow the fields that change, with matching lengths and checksums.
 
 pub mod coap;
 pub mod packaging;
@@ -21,12 +21,12 @@ use thinair_wire::header::rtp::Rtp;
 use thinair_wire::header::udp::Udp;
 use thinair_wire::header::udp_lite::UdpLite;
 
-/// Room for every packet that [`Flow::packet`] makes, compressed or not.
+/// Room for every packet of [`PacketFlow::packet`], compressed or not, in octets.
 pub const ROOM: usize = 4_096;
 
-/// A channel with both its ends.
+/// Channel with both its ends.
 #[derive(Arbitrary, Clone, Copy, Debug)]
-pub struct Setup {
+pub struct ChannelSetup {
     large: bool,
     max_cid: u8,
     profiles: u8,
@@ -40,7 +40,7 @@ pub struct Setup {
     seed: u64,
 }
 
-/// How RTP is found.
+/// Detection of RTP.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum RtpChoice {
     Guess,
@@ -56,16 +56,16 @@ enum RefreshChoice {
     Default,
 }
 
-impl Setup {
-    /// The channel: few contexts, so that they are taken over.
+impl ChannelSetup {
+    /// Channel with few contexts, so that they are replaced.
     pub fn channel(&self) -> Channel {
-        // Any of the family, and all of them in half of the cases.
+        // Any set of profiles of the family, and all of them in half of the cases.
         let chosen = |place: usize| self.profiles & 0x80 != 0 || self.profiles >> place & 1 == 1;
         let family = ProfileSet::v1().iter().filter(|profile| *profile != ProfileId::Uncompressed);
         let profiles: Vec<_> =
             family.enumerate().filter(|(place, _)| chosen(*place)).map(|(_, profile)| profile).collect();
         let (cids, max_cid) = if self.large {
-            // Beyond 127 a CID takes two octets.
+            // A CID above 127 takes two octets.
             (CidSpace::Large, if self.max_cid > 250 { 300 } else { u16::from(self.max_cid % 4) })
         } else {
             (CidSpace::Small, u16::from(self.max_cid % 4))
@@ -74,7 +74,7 @@ impl Setup {
         Channel::new(cids, max_cid, profiles).expect("MAX_CID is within the space").with_mrru(512)
     }
 
-    /// The compressor, as the input configures it.
+    /// Compressor, configured by the input.
     pub fn compressor(&self) -> Compressor<'static> {
         let refresh = match self.refresh {
             RefreshChoice::Off => Refresh::Off,
@@ -108,12 +108,12 @@ impl Setup {
         Compressor::new(config, CompressorMemory::owned(&channel, usize::from(self.blocks % 12)))
     }
 
-    /// Whether the compressor refreshes by its default policy, within 128 packets.
+    /// True if the compressor refreshes by its default policy, within 128 packets.
     pub fn refreshes_by_default(&self) -> bool {
         matches!(self.refresh, RefreshChoice::Default)
     }
 
-    /// The decompressor, with more memory for extension headers than the compressor can ask for.
+    /// Decompressor, with more memory for extension headers than the compressor can use.
     pub fn decompressor(&self) -> Decompressor<'static> {
         let channel = self.channel();
         let mode = if self.optimistic { Mode::Optimistic } else { Mode::Unidirectional };
@@ -121,7 +121,7 @@ impl Setup {
         Decompressor::new(config, DecompressorMemory::owned(&channel, 64))
     }
 
-    /// A decompressor that never gives a context up, so that an input can try many packets on one.
+    /// Decompressor that never gives a context up, so that an input can try many packets on one.
     pub fn patient_decompressor(&self) -> Decompressor<'static> {
         let channel = self.channel();
         let mode = if self.optimistic { Mode::Optimistic } else { Mode::Unidirectional };
@@ -132,15 +132,15 @@ impl Setup {
     }
 }
 
-/// A flow: the packet that its packets start from.
+/// Flow, as the state of its next packet.
 #[derive(Arbitrary, Clone, Debug)]
-pub struct Flow {
-    outer: Option<Ip>,
-    inner: Ip,
+pub struct PacketFlow {
+    outer: Option<IpLayer>,
+    inner: IpLayer,
     more: u8,
     carries: Carries,
     ports: (u8, u8),
-    /// In UDP and UDP-Lite.
+    /// RTP, in UDP and UDP-Lite.
     rtp: Option<Media>,
 }
 
@@ -157,7 +157,7 @@ struct Media {
 }
 
 #[derive(Arbitrary, Clone, Debug)]
-struct Ip {
+struct IpLayer {
     v6: bool,
     tos: u8,
     ttl: u8,
@@ -165,11 +165,11 @@ struct Ip {
     id: u16,
     flow_label: u8,
     addresses: (u8, u8),
-    extensions: Vec<Extension>,
+    extensions: Vec<ExtensionHeader>,
 }
 
 #[derive(Arbitrary, Clone, Debug)]
-struct Extension {
+struct ExtensionHeader {
     kind: u8,
     length: u8,
     fill: u8,
@@ -183,9 +183,9 @@ enum Carries {
     Other(u8),
 }
 
-/// What is different in the next packet of a flow.
+/// Change from one packet of a flow to the next.
 #[derive(Arbitrary, Clone, Debug)]
-pub enum Change {
+pub enum FlowChange {
     /// IP-IDs advance: the outer one and the inner one, in network byte order or swapped.
     Ids { outer: i8, inner: i8, swapped: bool },
     /// IP-IDs jump.
@@ -198,41 +198,41 @@ pub enum Change {
     Df { outer: bool },
     /// Flow Label.
     FlowLabel { outer: bool, value: u8 },
-    /// Checksum of UDP or UDP-Lite; 0 for none.
+    /// Checksum of UDP or UDP-Lite; 0: no checksum.
     Checksum(u16),
     /// Checksum Coverage of UDP-Lite.
     Coverage(u16),
     /// The sequence number of RTP or ESP advances.
     Sn(i8),
-    /// It jumps.
+    /// The sequence number jumps.
     FarSn(u32),
     /// The timestamp of RTP advances, by a multiple of 8.
     Ts(i16),
-    /// It jumps.
+    /// The timestamp jumps.
     FarTs(u32),
     /// P, X, M and PT.
     RtpFlags { flags: u8, pt: u8 },
     /// SSRC or SPI.
     Ssrc(u8),
-    /// One more CSRC identifier, somewhere.
+    /// Adds a CSRC identifier, at any index.
     InsertCsrc { at: u8, csrc: u8 },
-    /// One CSRC identifier less.
+    /// Removes a CSRC identifier.
     RemoveCsrc { at: u8 },
-    /// An octet of an extension header.
+    /// Changes an octet of an extension header.
     ExtensionOctet { outer: bool, which: u8, fill: u8 },
-    /// One more extension header, somewhere.
+    /// Adds an extension header, at any index.
     Insert { outer: bool, at: u8, kind: u8, length: u8 },
-    /// One extension header less.
+    /// Removes an extension header.
     Remove { outer: bool, at: u8 },
-    /// An octet of the finished packet, whatever it breaks.
+    /// Changes an octet of the finished packet, also to an invalid one.
     Octet { at: u8, xor: u8 },
 }
 
-impl Flow {
-    /// Applies what changes for good; an [`Change::Octet`] is for one packet.
-    pub fn apply(&mut self, change: &Change) {
+impl PacketFlow {
+    /// Applies lasting changes; a [`FlowChange::Octet`] is for one packet.
+    pub fn apply(&mut self, change: &FlowChange) {
         match *change {
-            Change::Ids { outer, inner, swapped } => {
+            FlowChange::Ids { outer, inner, swapped } => {
                 let step = |id: &mut u16, by: i8| {
                     *id = if swapped {
                         id.swap_bytes().wrapping_add_signed(i16::from(by)).swap_bytes()
@@ -245,88 +245,88 @@ impl Flow {
                 }
                 step(&mut self.inner.id, inner);
             }
-            Change::RandomId(id) => self.inner.id = id,
-            Change::Tos { outer, value } => self.side(outer).tos = value,
-            Change::Ttl { outer, value } => self.side(outer).ttl = value,
-            Change::Df { outer } => self.side(outer).df ^= true,
-            Change::FlowLabel { outer, value } => self.side(outer).flow_label = value,
-            Change::Checksum(value) => {
+            FlowChange::RandomId(id) => self.inner.id = id,
+            FlowChange::Tos { outer, value } => self.side(outer).tos = value,
+            FlowChange::Ttl { outer, value } => self.side(outer).ttl = value,
+            FlowChange::Df { outer } => self.side(outer).df ^= true,
+            FlowChange::FlowLabel { outer, value } => self.side(outer).flow_label = value,
+            FlowChange::Checksum(value) => {
                 if let Carries::Udp { checksum } | Carries::UdpLite { checksum, .. } = &mut self.carries {
                     *checksum = value;
                 }
             }
-            Change::Coverage(value) => {
+            FlowChange::Coverage(value) => {
                 if let Carries::UdpLite { coverage, .. } = &mut self.carries {
                     *coverage = value;
                 }
             }
-            Change::Sn(by) => match (&mut self.carries, &mut self.rtp) {
+            FlowChange::Sn(by) => match (&mut self.carries, &mut self.rtp) {
                 (Carries::Esp { sn, .. }, _) => *sn = sn.wrapping_add_signed(by.into()),
                 (_, Some(rtp)) => rtp.sn = rtp.sn.wrapping_add_signed(by.into()),
                 _ => {}
             },
-            Change::FarSn(value) => match (&mut self.carries, &mut self.rtp) {
+            FlowChange::FarSn(value) => match (&mut self.carries, &mut self.rtp) {
                 (Carries::Esp { sn, .. }, _) => *sn = value,
                 (_, Some(rtp)) => rtp.sn = value as u16,
                 _ => {}
             },
-            Change::Ts(by) => {
+            FlowChange::Ts(by) => {
                 self.rtp.iter_mut().for_each(|rtp| rtp.ts = rtp.ts.wrapping_add_signed(i32::from(by) * 8));
             }
-            Change::FarTs(value) => self.rtp.iter_mut().for_each(|rtp| rtp.ts = value),
-            Change::RtpFlags { flags, pt } => {
+            FlowChange::FarTs(value) => self.rtp.iter_mut().for_each(|rtp| rtp.ts = value),
+            FlowChange::RtpFlags { flags, pt } => {
                 self.rtp.iter_mut().for_each(|rtp| (rtp.flags, rtp.pt) = (flags, pt));
             }
-            Change::Ssrc(value) => match (&mut self.carries, &mut self.rtp) {
+            FlowChange::Ssrc(value) => match (&mut self.carries, &mut self.rtp) {
                 (Carries::Esp { spi, .. }, _) => *spi = value,
                 (_, Some(rtp)) => rtp.ssrc = value,
                 _ => {}
             },
-            Change::InsertCsrc { at, csrc } => {
+            FlowChange::InsertCsrc { at, csrc } => {
                 if let Some(rtp) = &mut self.rtp {
                     rtp.csrc.insert(usize::from(at) % (rtp.csrc.len() + 1), csrc);
                 }
             }
-            Change::RemoveCsrc { at } => {
+            FlowChange::RemoveCsrc { at } => {
                 if let Some(rtp) = &mut self.rtp
                     && let Some(at) = usize::from(at).checked_rem(rtp.csrc.len())
                 {
                     rtp.csrc.remove(at);
                 }
             }
-            Change::ExtensionOctet { outer, which, fill } => {
+            FlowChange::ExtensionOctet { outer, which, fill } => {
                 let extensions = &mut self.side(outer).extensions;
                 if let Some(which) = usize::from(which).checked_rem(extensions.len()) {
                     extensions[which].fill = fill;
                 }
             }
-            Change::Insert { outer, at, kind, length } => {
+            FlowChange::Insert { outer, at, kind, length } => {
                 let extensions = &mut self.side(outer).extensions;
                 let at = usize::from(at) % (extensions.len() + 1);
-                extensions.insert(at, Extension { kind, length, fill: kind });
+                extensions.insert(at, ExtensionHeader { kind, length, fill: kind });
             }
-            Change::Remove { outer, at } => {
+            FlowChange::Remove { outer, at } => {
                 let extensions = &mut self.side(outer).extensions;
                 if let Some(at) = usize::from(at).checked_rem(extensions.len()) {
                     extensions.remove(at);
                 }
             }
-            Change::Octet { .. } => {}
+            FlowChange::Octet { .. } => {}
         }
     }
 
-    fn side(&mut self, outer: bool) -> &mut Ip {
+    fn side(&mut self, outer: bool) -> &mut IpLayer {
         match &mut self.outer {
             Some(ip) if outer => ip,
             _ => &mut self.inner,
         }
     }
 
-    /// The packet of the flow as it stands, with a payload, and with the octets that `changes` break.
-    pub fn packet(&self, payload: &[u8], changes: &[Change]) -> Vec<u8> {
+    /// Current packet of the flow, with a payload, and with the octets that `changes` break.
+    pub fn packet(&self, payload: &[u8], changes: &[FlowChange]) -> Vec<u8> {
         let mut packet = payload.to_vec();
         let mut next = self.carried(&mut packet);
-        // One to four IP headers, the inner one first.
+        // One to four IP headers, the innermost first.
         for _ in 0..1 + self.more % 3 {
             next = self.inner.around(&mut packet, next);
         }
@@ -334,7 +334,7 @@ impl Flow {
             outer.around(&mut packet, next);
         }
         for change in changes {
-            if let Change::Octet { at, xor } = *change
+            if let FlowChange::Octet { at, xor } = *change
                 && let Some(octet) = packet.get_mut(usize::from(at))
             {
                 *octet ^= xor;
@@ -344,8 +344,8 @@ impl Flow {
     }
 }
 
-impl Flow {
-    /// Puts what the innermost IP header carries in front of a payload; returns its protocol number.
+impl PacketFlow {
+    /// Prepends the payload header of the innermost IP header; returns its protocol number.
     fn carried(&self, packet: &mut Vec<u8>) -> u8 {
         let (source_port, destination_port) = (u16::from(self.ports.0), u16::from(self.ports.1));
         let is_datagram = matches!(self.carries, Carries::Udp { .. } | Carries::UdpLite { .. });
@@ -376,7 +376,7 @@ impl Flow {
 }
 
 impl Media {
-    /// Puts the header in front of what it carries. X announces a header extension that need not be one.
+    /// Prepends the header. X announces a header extension, which may be missing.
     fn around(&self, packet: &mut Vec<u8>) {
         let csrc: Vec<_> = self.csrc.iter().take(15).flat_map(|csrc| [0, 0, 0, *csrc]).collect();
         let header = Rtp {
@@ -396,8 +396,8 @@ impl Media {
     }
 }
 
-impl Ip {
-    /// Puts the header in front of what it carries; returns its protocol number.
+impl IpLayer {
+    /// Prepends the header; returns its protocol number.
     fn around(&self, packet: &mut Vec<u8>, mut next: u8) -> u8 {
         for extension in self.extensions.iter().take(10).rev() {
             let kind = match extension.kind % 8 {
@@ -451,17 +451,17 @@ impl Ip {
     }
 }
 
-/// One packet of an input: which flow, what changes before it, and what it carries.
+/// One packet of an input: its flow, the changes before it, and its payload.
 #[derive(Arbitrary, Clone, Debug)]
-pub struct Step {
-    /// Which flow, modulo their number.
+pub struct PacketStep {
+    /// Index of the flow, modulo their number.
     pub flow: u8,
-    /// Milliseconds since the packet before.
+    /// Milliseconds since the previous packet.
     pub wait: u16,
-    /// How many packets with the same changes follow, up to 15: a flow has to become steady, too.
+    /// Number of following packets with the same changes, up to 15: a flow must become steady, too.
     pub repeat: u8,
-    /// What changes before the packet.
-    pub changes: Vec<Change>,
-    /// What the packet carries, from no octet on.
+    /// Changes before the packet.
+    pub changes: Vec<FlowChange>,
+    /// Payload of the packet; may be empty.
     pub payload: Vec<u8>,
 }

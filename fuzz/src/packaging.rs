@@ -1,5 +1,5 @@
-//! The packagings of the tunnel: bodies from outside, and units of this side's own, of whose bodies some are lost, come
-//! twice or are damaged.
+//! Packagings of the tunnel: bodies from outside, and our own units, some of whose bodies are lost, duplicated or
+//! damaged.
 
 use std::time::Duration;
 
@@ -7,41 +7,41 @@ use arbitrary::Arbitrary;
 use thinair_tunnel::packaging::{
     BodyIn, Packager, PackagerConfig, PushError, Unpackager, UnpackagerCounters, rtp,
 };
-use thinair_tunnel::plan::{Mesh, Others, Packaging, Peer, Site};
+use thinair_tunnel::site_config::{Mesh, Others, Packaging, Peer, Site};
 use thinair_tunnel::unit::{Protocol, SiteId, Unit};
 use thinair_ule::{Npa, Pid};
 use thinair_wire::time::Instant;
 
-/// Octets of the longest unit.
+/// Maximum size of a unit in octets.
 const LARGEST: usize = 2_000;
 
-/// Bits a second of the fastest stream of constant rate.
+/// Maximum rate of a constant-rate stream, in bit/s.
 const FASTEST: u32 = 4_000_000;
 
-/// What a target is given.
+/// Input of a target.
 #[derive(Arbitrary, Debug)]
 pub enum Input<'a> {
     /// Bodies from outside.
-    Bodies { bridged: bool, mesh: bool, bodies: Vec<Octets<'a>> },
-    /// A stream from outside, in pieces of this many octets.
+    Bodies { bridged: bool, mesh: bool, bodies: Vec<OutsideBody<'a>> },
+    /// Stream from outside, in pieces of this many octets.
     Stream { octets: &'a [u8], piece: u8 },
-    /// Units, and what becomes of their bodies: nothing if there is nothing.
-    Units { config: Config, units: Vec<Pushed>, fates: Vec<Fate> },
+    /// Units, and fates of their bodies; empty: all arrive.
+    Units { config: PackagingConfig, units: Vec<Pushed>, fates: Vec<BodyFate> },
 }
 
-/// A body from outside.
+/// Body from outside.
 #[derive(Arbitrary, Debug)]
-pub struct Octets<'a> {
+pub struct OutsideBody<'a> {
     octets: &'a [u8],
     several: bool,
     addressed: bool,
-    /// What most bodies of this packaging begin with.
+    /// Start of most bodies of this packaging.
     begins: bool,
 }
 
-/// How units are packaged.
+/// Packaging of units.
 #[derive(Arbitrary, Clone, Copy, Debug)]
-pub struct Config {
+pub struct PackagingConfig {
     body: u16,
     bridged: bool,
     pad: u8,
@@ -52,7 +52,7 @@ pub struct Config {
     bitrate: Option<u32>,
 }
 
-/// A unit, and what happens behind it.
+/// Unit, and the event after it.
 #[derive(Arbitrary, Debug)]
 pub struct Pushed {
     protocol: u8,
@@ -62,23 +62,23 @@ pub struct Pushed {
     millis: u8,
 }
 
-/// What becomes of a body.
+/// Fate of a body.
 #[derive(Arbitrary, Clone, Copy, Debug)]
-pub enum Fate {
-    /// It comes.
+pub enum BodyFate {
+    /// It arrives.
     Comes,
     /// It is lost.
     Lost,
-    /// It comes twice.
+    /// It arrives twice.
     Twice,
-    /// A bit of it changes.
+    /// One of its bits is flipped.
     Flipped(u16),
-    /// It ends there.
+    /// It is truncated at this octet.
     Cut(u16),
 }
 
 /// TS, with the options that the octets choose.
-pub fn ts(config: Option<&Config>) -> Packaging {
+pub fn ts(config: Option<&PackagingConfig>) -> Packaging {
     Packaging::Ts {
         pid: Pid::new(0x35).expect("it has 13 bits"),
         per_datagram: config.map_or(7, |config| config.per_datagram % 8),
@@ -90,14 +90,14 @@ pub fn ts(config: Option<&Config>) -> Packaging {
 }
 
 /// GSE, with the options that the octets choose.
-pub fn gse(config: Option<&Config>) -> Packaging {
+pub fn gse(config: Option<&PackagingConfig>) -> Packaging {
     let flush = config.map_or(Duration::ZERO, |config| Duration::from_millis(config.flush.into()));
     Packaging::Gse { flush, npa: Npa::new([2, 0, 0, 0, 0, 1]) }
 }
 
 /// Runs an input through a packaging. `begins` makes octets begin as bodies of it do.
 pub fn run(
-    packaging: impl Fn(Option<&Config>) -> Packaging,
+    packaging: impl Fn(Option<&PackagingConfig>) -> Packaging,
     input: &Input<'_>,
     begins: impl Fn(&mut Vec<u8>),
 ) {
@@ -111,7 +111,7 @@ pub fn run(
                 if body.begins {
                     begins(&mut octets);
                 }
-                let Octets { several, addressed, .. } = *body;
+                let OutsideBody { several, addressed, .. } = *body;
                 let mut sum = 0;
                 let taken =
                     unpackager.receive(BodyIn { octets: &octets, several, addressed }, &mut |_, unit| {
@@ -132,17 +132,17 @@ pub fn run(
     }
 }
 
-type Sent = (Protocol, Vec<u8>);
+type SentUnit = (Protocol, Vec<u8>);
 
-/// What arrives is what was sent, in order: all of it, if nothing happened. A flipped bit is found where there are CRCs.
-fn through(packaging: &Packaging, config: &Config, units: &[Pushed], fates: &[Fate]) {
+/// Units arrive unchanged, and in order: all of them, if nothing happened. CRCs, where present, detect a flipped bit.
+fn through(packaging: &Packaging, config: &PackagingConfig, units: &[Pushed], fates: &[BodyFate]) {
     let (Some(mut packager), Ok(mut unpackager)) =
         (packager(packaging, config), Unpackager::new(packaging, &mesh(2, 1), LARGEST, config.bridged))
     else {
         return;
     };
     let mut now = Instant::ZERO;
-    let (mut sent, mut bodies) = (Vec::<Sent>::new(), Vec::new());
+    let (mut sent, mut bodies) = (Vec::<SentUnit>::new(), Vec::new());
     for (number, unit) in (0_u32..).zip(units.iter().take(100)) {
         let protocol = [Protocol::Rohc, Protocol::Ipv4, Protocol::Ipv6, Protocol::Bridged]
             [usize::from(unit.protocol) % 4];
@@ -180,20 +180,20 @@ fn through(packaging: &Packaging, config: &Config, units: &[Pushed], fates: &[Fa
         assert!(packager.counters().units as usize == sent.len());
     }
 
-    let mut got = Vec::<Sent>::new();
+    let mut got = Vec::<SentUnit>::new();
     let mut fate = fates.iter().cycle();
     for (octets, several, addressed) in &bodies {
         let mut octets = octets.clone();
         let mut times = 1;
         match fate.next() {
-            None | Some(Fate::Comes) => {}
-            Some(Fate::Lost) => times = 0,
-            Some(Fate::Twice) => times = 2,
-            Some(Fate::Flipped(bit)) => {
+            None | Some(BodyFate::Comes) => {}
+            Some(BodyFate::Lost) => times = 0,
+            Some(BodyFate::Twice) => times = 2,
+            Some(BodyFate::Flipped(bit)) => {
                 let bit = usize::from(*bit) % (8 * octets.len());
                 octets[bit / 8] ^= 0x80 >> (bit % 8);
             }
-            Some(Fate::Cut(at)) => octets.truncate(usize::from(*at)),
+            Some(BodyFate::Cut(at)) => octets.truncate(usize::from(*at)),
         }
         for _ in 0..times {
             let body = BodyIn { octets: &octets, several: *several, addressed: *addressed };
@@ -202,7 +202,7 @@ fn through(packaging: &Packaging, config: &Config, units: &[Pushed], fates: &[Fa
     }
     let UnpackagerCounters { units, .. } = unpackager.counters();
     assert_eq!(units as usize, got.len());
-    // Padding in front of a ROHC packet is a part of it.
+    // Padding before a ROHC packet is part of it.
     if matches!(packaging, Packaging::Packed) && config.pad > 1 && !config.bridged {
         for (_, octets) in sent.iter_mut().chain(&mut got) {
             octets.drain(..octets.iter().take_while(|octet| **octet == 0xE0).count());
@@ -217,7 +217,7 @@ fn through(packaging: &Packaging, config: &Config, units: &[Pushed], fates: &[Fa
     }
 }
 
-fn packager(packaging: &Packaging, config: &Config) -> Option<Packager> {
+fn packager(packaging: &Packaging, config: &PackagingConfig) -> Option<Packager> {
     let start = |(ssrc, sequence_number)| rtp::Start { ssrc, sequence_number };
     let told = PackagerConfig {
         largest_body: config.body.into(),
@@ -235,7 +235,7 @@ fn poll(packager: &mut Packager, now: Instant, sink: &mut dyn FnMut(thinair_tunn
     assert!(packager.poll_at().is_none_or(|at| at > now));
 }
 
-/// Site `own` of two, seen from there. Both have the same address.
+/// View of site `own` of two. Both have one address.
 fn mesh(own: u8, other: u8) -> Others {
     let npa = Npa::new([2, 0, 0, 0, 0, 1]);
     let id = SiteId::new(other).expect("not 0");

@@ -1,4 +1,4 @@
-//! TCP connections between two ends of profile 0x0006, which change as those of real stacks do, and as they should not.
+//! TCP connections between two ends of profile 0x0006, which change as those of real stacks do, and also in other ways.
 
 use arbitrary::Arbitrary;
 use thinair_rohc::{
@@ -12,9 +12,9 @@ use thinair_wire::header::tcp::Tcp;
 
 use crate::ROOM;
 
-/// A channel with both its ends.
+/// Channel with both its ends.
 #[derive(Arbitrary, Clone, Copy, Debug)]
-pub struct Setup {
+pub struct TcpSetup {
     large: bool,
     max_cid: u8,
     window: u8,
@@ -26,14 +26,14 @@ pub struct Setup {
     seed: u64,
 }
 
-impl Setup {
+impl TcpSetup {
     fn channel(&self) -> Channel {
         let profiles = ProfileSet::v1().with(ProfileId::Tcp).expect("it is no variant");
         let cids = if self.large { CidSpace::Large } else { CidSpace::Small };
         Channel::new(cids, u16::from(self.max_cid % 4), profiles).expect("every space has CID 3")
     }
 
-    /// The compressor.
+    /// Creates the compressor.
     pub fn compressor(&self) -> Compressor<'static> {
         let refresh = match self.refresh {
             0 => Refresh::Off,
@@ -50,7 +50,7 @@ impl Setup {
         Compressor::new(config, CompressorMemory::owned(&config.channel, 4))
     }
 
-    /// The decompressor.
+    /// Creates the decompressor.
     pub fn decompressor(&self) -> Decompressor<'static> {
         let channel = self.channel();
         let mode = if self.optimistic { Mode::Optimistic } else { Mode::Unidirectional };
@@ -64,7 +64,7 @@ impl Setup {
 
 /// One direction of a connection.
 #[derive(Arbitrary, Clone, Debug)]
-struct Connection {
+struct TcpDirection {
     six: bool,
     port: u8,
     tos: u8,
@@ -77,10 +77,10 @@ struct Connection {
     options: Vec<u8>,
 }
 
-/// What happens before a packet is sent.
+/// Change before a packet is sent.
 #[derive(Arbitrary, Clone, Debug)]
-enum Change {
-    /// The next segment of so many octets, or an acknowledgment.
+enum TcpChange {
+    /// Next segment of this many octets, or an acknowledgment.
     Data(u8),
     Ack(u16),
     Window(u16),
@@ -92,11 +92,11 @@ enum Change {
     Options(Vec<u8>),
 }
 
-/// A packet, and others like it.
+/// Packet, and its repetitions.
 #[derive(Arbitrary, Clone, Debug)]
-pub struct Step {
+pub struct TcpStep {
     flow: bool,
-    changes: Vec<Change>,
+    changes: Vec<TcpChange>,
     flags: u8,
     urgent: u16,
     payload: u8,
@@ -106,23 +106,23 @@ pub struct Step {
     is_lost: bool,
 }
 
-impl Connection {
-    fn apply(&mut self, change: &Change) {
+impl TcpDirection {
+    fn apply(&mut self, change: &TcpChange) {
         match change {
-            Change::Data(len) => self.seq = self.seq.wrapping_add(u32::from(*len)),
-            Change::Ack(by) => self.ack = self.ack.wrapping_add(u32::from(*by)),
-            Change::Window(window) => self.window = *window,
-            Change::Seq(seq) => self.seq = *seq,
-            Change::Id(by) => self.id = self.id.wrapping_add(*by),
-            Change::Ttl(ttl) => self.ttl = *ttl,
-            Change::Tos(tos) => self.tos = *tos,
-            Change::Stamp(by) => self.stamp = self.stamp.wrapping_add(u32::from(*by)),
-            Change::Options(options) => self.options.clone_from(options),
+            TcpChange::Data(len) => self.seq = self.seq.wrapping_add(u32::from(*len)),
+            TcpChange::Ack(by) => self.ack = self.ack.wrapping_add(u32::from(*by)),
+            TcpChange::Window(window) => self.window = *window,
+            TcpChange::Seq(seq) => self.seq = *seq,
+            TcpChange::Id(by) => self.id = self.id.wrapping_add(*by),
+            TcpChange::Ttl(ttl) => self.ttl = *ttl,
+            TcpChange::Tos(tos) => self.tos = *tos,
+            TcpChange::Stamp(by) => self.stamp = self.stamp.wrapping_add(u32::from(*by)),
+            TcpChange::Options(options) => self.options.clone_from(options),
         }
     }
 
-    /// The packet of a step. Options are whole words; two octets of zero stand for timestamps.
-    fn packet(&self, step: &Step) -> Vec<u8> {
+    /// Packet of a step. Options are whole words; two octets of zero stand for timestamps.
+    fn packet(&self, step: &TcpStep) -> Vec<u8> {
         let mut options = self.options.clone();
         if options.first() == Some(&0) {
             options = vec![1, 1, 8, 10];
@@ -137,7 +137,7 @@ impl Connection {
             destination_port: 80,
             sequence_number: self.seq,
             acknowledgment_number: self.ack,
-            // Acknowledgments are the rule.
+            // Most segments have the ACK flag.
             ack: !bit(4),
             psh: bit(3),
             syn: bit(1),
@@ -177,18 +177,18 @@ impl Connection {
     }
 }
 
-/// Two connections that begin somewhere.
+/// Two connections with random initial state.
 #[derive(Arbitrary, Clone, Debug)]
-pub struct Connections([Connection; 2]);
+pub struct Connections([TcpDirection; 2]);
 
-/// Sends packets over a link. Without losses each comes back bit for bit; with them nothing panics.
-pub fn round_trip(setup: &Setup, connections: &Connections, steps: &[Step], loses: bool) {
+/// Sends packets over a link. Without losses each is restored bit for bit; with losses nothing panics.
+pub fn round_trip(setup: &TcpSetup, connections: &Connections, steps: &[TcpStep], loses: bool) {
     let (mut near, mut far) = (setup.compressor(), setup.decompressor());
     send(&mut near, &mut far, connections, steps, loses);
 }
 
-/// Packets of anybody, for a decompressor that has contexts.
-pub fn decompress(setup: &Setup, connections: &Connections, steps: &[Step], forged: &[Vec<u8>]) {
+/// Forged packets for a decompressor with contexts.
+pub fn decompress(setup: &TcpSetup, connections: &Connections, steps: &[TcpStep], forged: &[Vec<u8>]) {
     let (mut near, mut far) = (setup.compressor(), setup.decompressor());
     let mut now = send(&mut near, &mut far, connections, steps, false);
     for octets in forged.iter().take(64) {
@@ -206,7 +206,7 @@ fn send(
     near: &mut Compressor<'_>,
     far: &mut Decompressor<'_>,
     connections: &Connections,
-    steps: &[Step],
+    steps: &[TcpStep],
     loses: bool,
 ) -> Instant {
     let mut flows = connections.0.clone();

@@ -1,8 +1,9 @@
-//! Exchanges of a sensor at several paces: octets, share of refreshes, and how long a decompressor waits that starts late.
+//! Exchanges of a sensor at several intervals: octets, share of refreshes, and waiting time of a decompressor
+//! that starts late.
 //!
-//! `cargo run -p thinair-analyze --example sparse` prints the tables of docs/refresh.md. The traffic is the demo capture, 300
-//! CoAP GETs with their responses, re-timed: an exchange begins every so many seconds. `-- REFRESH...` compares the refresh
-//! policies that it names in place of the usual ones.
+//! `cargo run -p thinair-analyze --example sparse` prints the tables of docs/refresh.md. The traffic is the
+//! demo capture, 300 CoAP GETs with their responses, with new times: the interval between exchanges is
+//! constant. `-- REFRESH...` compares the given refresh policies instead of the usual ones.
 
 #[path = "../tests/sparse/retimed.rs"]
 mod retimed;
@@ -14,7 +15,7 @@ use thinair_rohc::{Channel, CidSpace, Mode, ProfileId, ProfileSet, Refresh};
 
 use retimed::{PACES, retimed};
 
-/// Policies beside the default one.
+/// Policies in addition to the default.
 const POLICIES: [&str; 7] = [
     "off",
     "budget=1%,packets=128,time=16",
@@ -52,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// One row: the traffic at a pace through one scheme.
+/// One row: the traffic at one interval through one scheme.
 fn row(head: &str, pace: u64, coap: bool, mode: Mode, refresh: Refresh) -> Result<(), Box<dyn Error>> {
     let profiles = if coap { ProfileSet::v1().with(ProfileId::Coap)? } else { ProfileSet::v1() };
     let channel = Channel::new(CidSpace::Small, 15, profiles)?;
@@ -80,7 +81,7 @@ fn row(head: &str, pace: u64, coap: bool, mode: Mode, refresh: Refresh) -> Resul
     Ok(())
 }
 
-/// A time in seconds or, from two hours on, in hours.
+/// Formats a time in seconds, or in hours from two hours on.
 fn hours(seconds: f64) -> String {
     if seconds < 7_200.0 { format!("{seconds:.0} s") } else { format!("{:.1} h", seconds / 3_600.0) }
 }

@@ -1,4 +1,4 @@
-//! The packets of a capture as messages between hosts: who sent what to whom, and when.
+//! Packets of a capture as messages between hosts, for sequence charts.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -10,30 +10,30 @@ use thinair_lowpan::Contexts;
 use thinair_rohc::Ports;
 
 use crate::follow::Follower;
-pub use crate::follow::Octets;
+pub use crate::follow::LayerOctets;
 use crate::unpack::Unpack;
 
-/// Which packets become messages.
+/// Selection of packets.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// Only packets between two of these hosts; of all if it is empty.
+    /// Only packets between two of these hosts; empty: between any hosts.
     pub hosts: Vec<IpAddr>,
-    /// Only packets from this port or to it.
+    /// Only packets from or to this port.
     pub port: Option<u16>,
-    /// So many of them are left out at the beginning.
+    /// Number of packets to skip at the beginning.
     pub skip: u64,
-    /// So many become messages, at most.
+    /// Maximum number of messages.
     pub most: usize,
-    /// Ports on which there is CoAP.
+    /// UDP ports of CoAP.
     pub coap_ports: Ports,
-    /// Contexts of 6LoWPAN of captured frames.
+    /// 6LoWPAN contexts of captured frames.
     pub contexts: Contexts,
-    /// Leave tunnels as they are, instead of showing the packets in them.
+    /// Shows the outer packets of tunnels instead of the packets in them.
     pub keep_tunnels: bool,
 }
 
 impl Default for Choice {
-    /// The first 100 of all packets.
+    /// Selects the first 100 packets.
     fn default() -> Self {
         Self {
             hosts: Vec::new(),
@@ -47,59 +47,60 @@ impl Default for Choice {
     }
 }
 
-/// A packet.
+/// A packet, as one message of the chart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Message {
+pub struct ChartMessage {
     /// Nanoseconds since the first message.
     pub time_ns: u64,
-    /// The host that sent it, as its place in [`Chart::hosts`].
+    /// Sender, as an index into [`Chart::hosts`].
     pub from: usize,
-    /// The host that it was for, or a group.
+    /// Receiver or group, as an index into [`Chart::hosts`].
     pub to: usize,
-    /// What it is, in a few words.
+    /// Description in a few words.
     pub label: String,
-    /// What was sent before: a TCP segment with nothing new, a CoAP message with the same Message ID.
+    /// True for a retransmission: a TCP segment without new octets, or a CoAP message with a repeated Message
+    /// ID.
     pub again: bool,
-    /// Its octets.
-    pub octets: Octets,
+    /// Octets by layer.
+    pub octets: LayerOctets,
 }
 
-/// What one host sent to another.
+/// Sums of the messages from one host to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Way {
-    /// As in a message.
+pub struct ChartDirection {
+    /// Sender, as an index into [`Chart::hosts`].
     pub from: usize,
-    /// As in a message.
+    /// Receiver, as an index into [`Chart::hosts`].
     pub to: usize,
-    /// Messages.
+    /// Number of messages.
     pub packets: u64,
-    /// Of them sent again.
+    /// Number of retransmissions among them.
     pub again: u64,
-    /// Their octets.
-    pub octets: Octets,
+    /// Octets by layer.
+    pub octets: LayerOctets,
 }
 
-/// All messages, in the order of the capture.
+/// The messages of a capture, in its order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Chart {
-    /// Addresses, in the order in which they are first seen.
+    /// Addresses, in order of first appearance.
     pub hosts: Vec<String>,
     /// The messages.
-    pub messages: Vec<Message>,
-    /// Between each two hosts, one way.
-    pub ways: Vec<Way>,
-    /// Packets that were chosen, and came behind the last message.
+    pub messages: Vec<ChartMessage>,
+    /// Sums for each pair of hosts and direction.
+    pub ways: Vec<ChartDirection>,
+    /// Number of selected packets after the last message.
     pub more: u64,
     /// Records without an IP packet, by reason.
     pub skipped: BTreeMap<&'static str, u64>,
-    /// Why reading ended before the end of the file.
+    /// Reason why reading ended before the end of the file.
     pub ended_by: Option<String>,
 }
 
 /// Reads a capture.
 ///
 /// # Errors
-/// The octets are no capture at all, or cannot be read.
+/// The data is not a capture, or cannot be read.
 pub fn read<R: Read>(source: R, choice: &Choice) -> Result<Chart, Error> {
     let mut reader = Reader::new(source)?;
     let mut unpack =
@@ -135,8 +136,8 @@ pub fn read<R: Read>(source: R, choice: &Choice) -> Result<Chart, Error> {
         {
             continue;
         }
-        // Flows are followed from their first packet on, also where that is not shown.
-        let said = flows.follow(&packet);
+        // Flows are followed from their first packet, even if it is skipped.
+        let description = flows.follow(&packet);
         chosen += 1;
         if chosen <= choice.skip {
             continue;
@@ -152,13 +153,13 @@ pub fn read<R: Read>(source: R, choice: &Choice) -> Result<Chart, Error> {
             })
         };
         let time = record.time.as_nanos();
-        let message = Message {
+        let message = ChartMessage {
             time_ns: time.saturating_sub(*first.get_or_insert(time)),
             from: place(key.source),
             to: place(key.destination),
-            label: said.label,
-            again: said.again,
-            octets: said.octets,
+            label: description.label,
+            again: description.again,
+            octets: description.octets,
         };
         chart.count(&message);
         chart.messages.push(message);
@@ -168,18 +169,18 @@ pub fn read<R: Read>(source: R, choice: &Choice) -> Result<Chart, Error> {
 }
 
 impl Chart {
-    fn count(&mut self, message: &Message) {
+    fn count(&mut self, message: &ChartMessage) {
         let ends = (message.from, message.to);
-        let known = self.ways.iter().position(|way| (way.from, way.to) == ends);
+        let known = self.ways.iter().position(|direction| (direction.from, direction.to) == ends);
         let number = known.unwrap_or_else(|| {
             let (from, to) = ends;
-            self.ways.push(Way { from, to, packets: 0, again: 0, octets: Octets::default() });
+            self.ways.push(ChartDirection { from, to, packets: 0, again: 0, octets: LayerOctets::default() });
             self.ways.len() - 1
         });
-        if let Some(way) = self.ways.get_mut(number) {
-            way.packets += 1;
-            way.again += u64::from(message.again);
-            way.octets.add(&message.octets);
+        if let Some(direction) = self.ways.get_mut(number) {
+            direction.packets += 1;
+            direction.again += u64::from(message.again);
+            direction.octets.add(&message.octets);
         }
     }
 }

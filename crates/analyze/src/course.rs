@@ -1,44 +1,45 @@
-//! How the octets of a flow grow packet by packet: what its start costs, and which scheme is cheaper than which
-//! other one, from which packet on.
+//! Growth of a flow's octets, packet by packet: start-up costs, and the packet from which on one scheme is
+//! cheaper than another.
 //!
-//! Memory is that of pairs of schemes, and of a logarithm of packets where the course is drawn.
+//! Memory is proportional to the number of pairs of schemes; drawn flows also need memory logarithmic in
+//! their packets.
 
 use std::cmp::Ordering;
 
 use crate::outcome::Milestone;
 
-/// What a flow has cost so far in each scheme.
+/// Octets of a flow so far, in each scheme.
 #[derive(Debug)]
 pub(crate) struct Course {
     now: Milestone,
     /// For each pair of schemes, in the order of [`pairs`].
     order: Vec<Order>,
-    /// The schemes by their sums, the smallest first, each with how it compares with the next one: as long as these hold, so does
-    /// every `order`.
+    /// Schemes sorted by their sums, smallest first, each with the result of comparing it with the next one.
+    /// While these results hold, `order` is unchanged.
     ranking: Vec<(usize, Ordering)>,
-    /// None if the course is not drawn.
+    /// `None` if the course is not drawn.
     milestones: Option<Vec<Milestone>>,
 }
 
-/// How the sums of two schemes compare.
+/// Comparison of the sums of two schemes.
 #[derive(Clone, Copy, Debug)]
 struct Order {
     is: Ordering,
-    /// The packet of the flow that made it so, from 1.
+    /// Packet of the flow that caused this result, from 1.
     since: u64,
 }
 
-/// One scheme is cheaper than another one.
+/// A scheme that is cheaper than another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lead {
     pub(crate) cheaper: usize,
     pub(crate) than: usize,
-    /// From this packet of the flow on, from 1.
+    /// First packet of the flow from which on this holds, from 1.
     pub(crate) since: u64,
 }
 
 impl Course {
-    /// A flow without packets, with milestones if it is drawn.
+    /// Returns the course of an empty flow, with milestones if it is drawn.
     pub(crate) fn new(schemes: usize, is_drawn: bool) -> Self {
         Self {
             now: Milestone { packets: 0, bytes_in: 0, bytes_out: vec![0; schemes] },
@@ -48,7 +49,7 @@ impl Course {
         }
     }
 
-    /// Adds a packet: its octets as they came, and as each scheme sent them.
+    /// Adds a packet: its original octets, and those that each scheme sent.
     pub(crate) fn add(&mut self, octets_in: u64, octets_out: &[u64]) {
         self.now.packets += 1;
         self.now.bytes_in += octets_in;
@@ -63,7 +64,7 @@ impl Course {
         }
     }
 
-    /// Returns true if the sums of neighbors in the ranking still compare as they did.
+    /// True if comparing neighbors in the ranking still gives the stored results.
     fn is_ranked(&self) -> bool {
         let sums = &self.now.bytes_out;
         let mut neighbors = self.ranking.windows(2);
@@ -85,7 +86,7 @@ impl Course {
         }
     }
 
-    /// Who is cheaper than whom in the end, in the order of schemes.
+    /// Returns the pairs in which one scheme is cheaper at the end, in the order of schemes.
     pub(crate) fn leads(&self) -> impl Iterator<Item = Lead> {
         pairs(self.now.bytes_out.len()).zip(&self.order).filter_map(|((a, b), order)| {
             let (cheaper, than) = match order.is {
@@ -97,7 +98,8 @@ impl Course {
         })
     }
 
-    /// The sums at some packets: each at first, then fewer and fewer, and the last. Empty if the course is not drawn.
+    /// Returns the sums at some packets, including the last one: at each packet in the beginning, then less
+    /// often. Empty if the course is not drawn.
     pub(crate) fn milestones(&self) -> Vec<Milestone> {
         let Some(mut milestones) = self.milestones.clone() else { return Vec::new() };
         if self.now.packets > 0 && !is_milestone(self.now.packets) {
@@ -107,12 +109,12 @@ impl Course {
     }
 }
 
-/// Every pair of schemes.
+/// Returns every pair of schemes.
 fn pairs(schemes: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..schemes).flat_map(move |a| (a + 1..schemes).map(move |b| (a, b)))
 }
 
-/// Numbers of at most four significant bits: steps of an eighth or less, wherever one looks.
+/// True for numbers of at most four significant bits, so that steps are at most an eighth.
 fn is_milestone(packets: u64) -> bool {
     let width = u64::BITS - packets.leading_zeros();
     width <= 4 + packets.trailing_zeros()

@@ -1,8 +1,10 @@
-//! What a request and its response took of a link: packets, octets by layer, and how long until the object was there.
+//! Cost of a request and its response on a link: packets, octets by layer, and time until the object was
+//! delivered.
 //!
-//! Is given the packets of one exchange with the times at which they entered the link and left it: those of a link's own
-//! log, or of a capture, where both are the same. Finds the object by its octets in what was said, so that it need not
-//! know the service: all else above UDP and TCP is header of the application. It refuses to know what is encrypted.
+//! The input is the packets of one exchange with the times at which they entered and left the link: from the
+//! log of a link, or from a capture, where both times are equal. The object is located by its octets, so any
+//! service is supported: all other octets above UDP and TCP count as application header. Encrypted exchanges
+//! are not supported.
 
 use std::net::IpAddr;
 
@@ -10,45 +12,48 @@ use serde::Serialize;
 use thinair_rohc::Ports;
 use thinair_wire::header::protocol;
 
-use crate::follow::{Follower, Octets};
-use crate::packet::Packet;
+use crate::follow::{Follower, LayerOctets};
+use crate::packet::ParsedPacket;
 
-/// Octets of a stream that are kept, each way.
+/// Octets of a stream kept in memory, in each direction.
 const MOST: usize = 1 << 20;
 
-/// The way of a packet over a link. Times are nanoseconds of one clock.
+/// A packet on a link. Times are in nanoseconds of one clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage<'p> {
-    /// When it entered.
+    /// Time of entering the link.
     pub entered: u64,
-    /// When it was delivered; `None` if it was not.
+    /// Time of delivery; `None` if the packet was not delivered.
     pub delivered: Option<u64>,
     /// The IP packet.
     pub octets: &'p [u8],
 }
 
-/// An exchange, whose client is the host that sent the first packet.
+/// An exchange; the client is the host that sent the first packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Exchange {
-    /// IP packets that entered the link, both ways, from the first one to the last one of the connection.
+    /// IP packets that entered the link in both directions, from the first to the last one of the connection.
     pub packets: u64,
-    /// Of them, those that said nothing new: TCP segments and CoAP messages that were sent before.
+    /// Retransmissions among them: TCP segments without new octets, and repeated CoAP messages.
     pub again: u64,
-    /// Of them, those that were not delivered.
+    /// Packets among them that were not delivered.
     pub lost: u64,
-    /// Octets of all packets. The payload is the object, once; what else is not of a header of IP, UDP or TCP is header of
-    /// the application. Without the object all of that is.
-    pub octets: Octets,
-    /// From the entering of the first packet to that of the client's first one with octets of the application.
+    /// Octets of all packets by layer. The payload is the object, once; all other octets that are not part of
+    /// an IP, UDP or TCP header count as application header, all of them if the object is missing.
+    pub octets: LayerOctets,
+    /// Time from the first packet to the first packet of the client with application octets, both entering
+    /// the link.
     pub set_up_ns: Option<u64>,
-    /// From the entering of the first packet to the delivery of the last octet of the object, if the server sent it.
+    /// Time from the first packet entering the link to the delivery of the last octet of the object, if the
+    /// server sent it.
     pub download_ns: Option<u64>,
-    /// From the entering of the first packet to the delivery of the last packet in which the server said something new.
+    /// Time from the first packet entering the link to the delivery of the last packet of the server with new
+    /// octets.
     pub answered_ns: Option<u64>,
 }
 
 impl Exchange {
-    /// The share of the download in which the connection was set up: 0 to 1.
+    /// Share of the download time spent on connection setup, 0 to 1.
     pub fn set_up_share(&self) -> Option<f64> {
         match (self.set_up_ns, self.download_ns) {
             (Some(set_up), Some(download)) if download > 0 => Some(set_up as f64 / download as f64),
@@ -62,16 +67,16 @@ impl Exchange {
     }
 }
 
-/// What one host said.
+/// Octets sent by one host.
 #[derive(Default)]
-struct Stream {
-    /// What came where, and when it was delivered: places begin at 0.
+struct HostStream {
+    /// Pieces with their offsets, from 0, and times of delivery.
     pieces: Vec<(usize, Vec<u8>, u64)>,
-    /// Where the next piece begins that is of no stream.
+    /// Offset for the next piece that is not part of a TCP stream.
     end: usize,
 }
 
-impl Stream {
+impl HostStream {
     fn add(&mut self, place: Option<u32>, octets: &[u8], delivered: u64) {
         let place = place.map_or(self.end, |place| place as usize);
         if octets.is_empty() || place.saturating_add(octets.len()) > MOST {
@@ -81,12 +86,12 @@ impl Stream {
         self.pieces.push((place, octets.to_vec(), delivered));
     }
 
-    /// When the last octet of the object was there, if all of it was.
+    /// Time at which the last octet of the object was delivered; `None` if it was not delivered completely.
     fn has(&self, object: &[u8]) -> Option<u64> {
         if object.is_empty() {
             return None;
         }
-        // An octet is there when its first copy is.
+        // An octet is delivered with its first copy.
         let mut whole = vec![(0, u64::MAX); self.end];
         for (place, octets, delivered) in &self.pieces {
             for (known, octet) in whole.iter_mut().skip(*place).zip(octets) {
@@ -102,9 +107,10 @@ impl Stream {
     }
 }
 
-/// Measures an exchange in which `object` was sent, one way or the other. Passages that are no IP packets are passed over.
+/// Measures an exchange in which `object` was sent in either direction. Ignores passages that are not IP
+/// packets.
 ///
-/// **Passages must be in the order of their entering, and of one exchange alone.**
+/// **Passages must be in the order of entering the link, and belong to a single exchange.**
 pub fn measure<'p>(
     passages: impl IntoIterator<Item = Passage<'p>>,
     object: &[u8],
@@ -113,33 +119,33 @@ pub fn measure<'p>(
     let mut flows = Follower::new(coap_ports);
     let mut exchange = Exchange::default();
     let mut begin: Option<(IpAddr, u64)> = None;
-    let mut streams = [Stream::default(), Stream::default()];
+    let mut streams = [HostStream::default(), HostStream::default()];
     for passage in passages {
-        let Ok(packet) = Packet::parse(passage.octets) else { continue };
-        let said = flows.follow(&packet);
+        let Ok(packet) = ParsedPacket::parse(passage.octets) else { continue };
+        let description = flows.follow(&packet);
         let (client, start) = *begin.get_or_insert((packet.key.source, passage.entered));
         let is_of_client = packet.key.source == client;
         let since = |time: u64| time.saturating_sub(start);
         exchange.packets += 1;
-        exchange.again += u64::from(said.again);
+        exchange.again += u64::from(description.again);
         exchange.lost += u64::from(passage.delivered.is_none());
-        exchange.octets.ip += said.octets.ip;
-        exchange.octets.transport += said.octets.transport;
-        let above = said.octets.application + said.octets.payload;
+        exchange.octets.ip += description.octets.ip;
+        exchange.octets.transport += description.octets.transport;
+        let above = description.octets.application + description.octets.payload;
         exchange.octets.application += above;
         let carries = above > 0 && matches!(packet.key.protocol, protocol::TCP | protocol::UDP);
         if carries && is_of_client && exchange.set_up_ns.is_none() {
             exchange.set_up_ns = Some(since(passage.entered));
         }
         let Some(delivered) = passage.delivered.filter(|_| carries) else { continue };
-        if !is_of_client && !said.again {
+        if !is_of_client && !description.again {
             exchange.answered_ns = exchange.answered_ns.max(Some(since(delivered)));
         }
-        // Of a CoAP message the payload alone: an object may be in several.
-        let behind = packet.headers() + said.octets.application as usize;
+        // Of a CoAP message only the payload: an object may be spread over several.
+        let behind = packet.headers() + description.octets.application as usize;
         let stream = &mut streams[usize::from(!is_of_client)];
-        if said.place.is_some() || !said.again {
-            stream.add(said.place, passage.octets.get(behind..).unwrap_or_default(), delivered);
+        if description.place.is_some() || !description.again {
+            stream.add(description.place, passage.octets.get(behind..).unwrap_or_default(), delivered);
         }
     }
     let [of_client, of_server] = streams.map(|stream| stream.has(object));
@@ -160,7 +166,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// An IPv4 packet between the client 192.0.2.1 and the server 192.0.2.2.
+    /// Returns an IPv4 packet between the client 192.0.2.1 and the server 192.0.2.2.
     fn ipv4(from_client: bool, protocol: u8, fragment: u16, behind: &[u8]) -> Vec<u8> {
         let mut packet = vec![0x45, 0];
         packet.extend((20 + behind.len() as u16).to_be_bytes());
@@ -209,8 +215,8 @@ mod tests {
         measure(passages, object, Ports::COAP)
     }
 
-    fn octets(ip: u64, transport: u64, application: u64, payload: u64) -> Octets {
-        Octets { ip, transport, application, payload }
+    fn octets(ip: u64, transport: u64, application: u64, payload: u64) -> LayerOctets {
+        LayerOctets { ip, transport, application, payload }
     }
 
     #[test]
@@ -240,7 +246,7 @@ mod tests {
         assert_eq!(of.download_ns, Some(45 * MS));
     }
 
-    /// The numbers of a published exchange: 6 packets, 120 octets of IP, 148 of TCP.
+    /// Figures of a published exchange: 6 packets, 120 octets of IP, 148 of TCP.
     fn fast_open() -> Vec<(u64, Option<u64>, Vec<u8>)> {
         let request = [b'x'; 48];
         let reply = b"HTTP/1.0 200\r\n\r\n0123456789";

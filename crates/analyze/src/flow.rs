@@ -1,4 +1,5 @@
-//! The flows of a run, in order of appearance: a few octets for each of them, and every sum for those that are listed.
+//! Flows of a run, in order of appearance: a few octets of memory for each, and all sums for those that are
+//! listed.
 
 use std::collections::HashMap;
 
@@ -7,55 +8,56 @@ use thinair_rohc::Ports;
 
 use crate::course::Course;
 use crate::gaps::Gap;
-use crate::packet::{FlowKey, Packet, RtpTrace};
+use crate::packet::{FlowKey, ParsedPacket, RtpTrace};
 use crate::scheme::Trip;
 use crate::settings::Settings;
-use crate::sides::{Side, Sides};
+use crate::sides::{CaptureSide, Sides};
 use crate::survey::Listed;
-use crate::tally::{Carried, Traffic};
+use crate::tally::{SchemeSums, TrafficSums};
 
-/// Packets of a flow up to which it may get larger: a context is paid for by the packets behind its first ones.
+/// Number of packets up to which a flow may grow by compression: a context pays off after its first packets.
 const SHORT: u64 = 20;
 
-/// One flow and its octets so far.
+/// A flow and its octets so far.
 #[derive(Debug)]
-pub(crate) struct Flow {
+pub(crate) struct FlowSums {
     pub(crate) key: FlowKey,
-    pub(crate) side: Side,
-    /// Index of the input it is in.
+    pub(crate) side: CaptureSide,
+    /// Index of its input.
     pub(crate) input: usize,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
     /// Octets by scheme, in the order of schemes.
-    pub(crate) sums: Box<[Sum]>,
-    rtp: Option<Box<Streams>>,
-    /// Every sum, if the flow is listed.
+    pub(crate) sums: Box<[SchemeSum]>,
+    rtp: Option<Box<RtpStreams>>,
+    /// All sums, if the flow is listed.
     pub(crate) detail: Option<Box<Detail>>,
 }
 
 /// Octets of a flow in one scheme.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sum {
+pub(crate) struct SchemeSum {
     pub(crate) bytes: u64,
     pub(crate) feedback_bytes: u64,
-    /// Octets by which the flow may be larger than without compression: CIDs, and 3 octets of each IR packet.
+    /// Octets by which the flow may exceed its uncompressed size: CIDs, and 3 octets of each IR packet.
     allowed: u64,
-    /// Packets since the one that built the context.
+    /// Packets since the one that established the context.
     pub(crate) gap: Gap,
 }
 
-/// Every sum of a flow.
+/// All sums of a flow.
 #[derive(Debug)]
 pub(crate) struct Detail {
-    pub(crate) traffic: Traffic,
+    pub(crate) traffic: TrafficSums,
     /// In the order of schemes.
-    pub(crate) carried: Vec<Carried>,
+    pub(crate) carried: Vec<SchemeSums>,
     pub(crate) course: Course,
 }
 
-impl Flow {
-    /// Octets of the application header of a packet of this flow: CoAP, or RTP from the second packet of a stream on.
-    pub(crate) fn application_header(&mut self, packet: &Packet<'_>, coap: &Ports) -> usize {
+impl FlowSums {
+    /// Octets of the application header of a packet of this flow: CoAP, or RTP from the second packet of a
+    /// stream on.
+    pub(crate) fn application_header(&mut self, packet: &ParsedPacket<'_>, coap: &Ports) -> usize {
         if let Some(len) = packet.coap(coap) {
             return len;
         }
@@ -71,7 +73,7 @@ impl Flow {
     }
 
     /// Adds a packet, before its trips.
-    pub(crate) fn add(&mut self, packet: &Packet<'_>, application: usize, settings: &Settings) {
+    pub(crate) fn add(&mut self, packet: &ParsedPacket<'_>, application: usize, settings: &Settings) {
         self.packets += 1;
         self.bytes += packet.octets.len() as u64;
         if let Some(detail) = &mut self.detail {
@@ -79,16 +81,16 @@ impl Flow {
         }
     }
 
-    /// Returns true if the flow has more than [`SHORT`] packets, and they took more octets in a scheme than before, CIDs and
-    /// IR packets allowed for.
-    pub(crate) fn is_larger(&self, sum: &Sum) -> bool {
+    /// True if the flow has more than [`SHORT`] packets, and a scheme sent more octets than without
+    /// compression, apart from CIDs and IR packets.
+    pub(crate) fn is_larger(&self, sum: &SchemeSum) -> bool {
         self.packets > SHORT && sum.bytes + sum.feedback_bytes > self.bytes + sum.allowed
     }
 }
 
-impl Sum {
-    /// Adds the trip of a packet. Returns the packets and nanoseconds between two packets that build the context, if the trip
-    /// ends such a gap.
+impl SchemeSum {
+    /// Adds the trip of a packet. If it ends a gap between two packets that establish the context, returns
+    /// the length of the gap in packets and nanoseconds.
     pub(crate) fn add(&mut self, now: Instant, trip: &Trip) -> Option<(u64, u64)> {
         self.bytes += trip.len as u64;
         self.feedback_bytes += trip.feedback_len();
@@ -97,25 +99,25 @@ impl Sum {
     }
 }
 
-/// The RTP streams of a flow, of which there may be several: each with an SSRC of its own.
+/// RTP streams of a flow, each with its own SSRC.
 #[derive(Debug, Default)]
-struct Streams {
-    /// The last packet of each, and how many in a row went on before it; the newest last.
+struct RtpStreams {
+    /// The last packet of each stream and the number of consecutive packets before it; newest last.
     latest: Vec<(RtpTrace, u8)>,
     ssrcs: Vec<u32>,
 }
 
-impl Streams {
-    /// Streams of a flow that are followed at a time.
+impl RtpStreams {
+    /// Maximum number of streams followed at a time in a flow.
     const FOLLOWED: usize = 4;
 
-    /// SSRCs that are kept.
+    /// Maximum number of SSRCs kept.
     const KEPT: usize = 8;
 
-    /// Packets in a row that must go on before an SSRC is told.
+    /// Consecutive packets required before an SSRC is reported.
     const PROOFS: u8 = 3;
 
-    /// Whether a packet goes on with a stream.
+    /// True if a packet continues a stream.
     fn go_on(&mut self, trace: RtpTrace) -> bool {
         let at = self.latest.iter().position(|(before, _)| before.ssrc == trace.ssrc);
         let before = at.map(|at| self.latest.remove(at));
@@ -135,7 +137,7 @@ impl Streams {
     }
 }
 
-/// Flows of one link by their keys, each with a value, in order of appearance.
+/// Flows of one link by key, each with a value, in order of appearance.
 #[derive(Debug)]
 pub(crate) struct Directory<T> {
     index: HashMap<FlowKey, usize>,
@@ -150,8 +152,8 @@ impl<T> Default for Directory<T> {
 }
 
 impl<T> Directory<T> {
-    /// The value of a packet's flow; of a new flow, the one that `value` makes of its side.
-    pub(crate) fn of(&mut self, packet: &Packet<'_>, value: impl FnOnce(Side) -> T) -> &mut T {
+    /// Returns the value for a packet's flow; for a new flow, the result of `value` for its side.
+    pub(crate) fn of(&mut self, packet: &ParsedPacket<'_>, value: impl FnOnce(CaptureSide) -> T) -> &mut T {
         let at = *self.index.entry(packet.key).or_insert_with(|| {
             self.list.push(value(self.sides.of_flow(packet.key.source, packet.key.destination)));
             self.list.len() - 1
@@ -164,7 +166,7 @@ impl<T> Directory<T> {
         &self.list
     }
 
-    /// The next link begins: its packets belong to no flow of before.
+    /// Starts the next link, whose packets begin new flows.
     fn forget(&mut self) {
         (self.index, self.sides) = (HashMap::new(), Sides::default());
     }
@@ -172,39 +174,39 @@ impl<T> Directory<T> {
 
 /// All flows of a run.
 #[derive(Debug)]
-pub(crate) struct Flows {
-    directory: Directory<Flow>,
+pub(crate) struct FlowTable {
+    directory: Directory<FlowSums>,
     listed: Listed,
     input: usize,
 }
 
-impl Flows {
-    /// No flows yet.
+impl FlowTable {
+    /// Returns an empty list of flows.
     pub(crate) fn new(listed: Listed) -> Self {
         Self { directory: Directory::default(), listed, input: 0 }
     }
 
-    /// The next input begins.
+    /// Starts the next input.
     pub(crate) fn start(&mut self, input: usize) {
         self.directory.forget();
         self.input = input;
     }
 
-    /// The flow of a packet, for `schemes` schemes.
-    pub(crate) fn of(&mut self, packet: &Packet<'_>, schemes: usize) -> &mut Flow {
+    /// Returns the flow of a packet, for `schemes` schemes.
+    pub(crate) fn of(&mut self, packet: &ParsedPacket<'_>, schemes: usize) -> &mut FlowSums {
         let (number, listed, input) = (self.directory.list.len(), &self.listed, self.input);
-        self.directory.of(packet, |side| Flow {
+        self.directory.of(packet, |side| FlowSums {
             key: packet.key,
             side,
             input,
             packets: 0,
             bytes: 0,
-            sums: vec![Sum::default(); schemes].into(),
+            sums: vec![SchemeSum::default(); schemes].into(),
             rtp: None,
             detail: listed.has(number).then(|| {
                 Box::new(Detail {
-                    traffic: Traffic::default(),
-                    carried: vec![Carried::default(); schemes],
+                    traffic: TrafficSums::default(),
+                    carried: vec![SchemeSums::default(); schemes],
                     course: Course::new(schemes, listed.is_drawn(number)),
                 })
             }),
@@ -212,11 +214,11 @@ impl Flows {
     }
 
     /// The flows, in order of appearance.
-    pub(crate) fn list(&self) -> &[Flow] {
+    pub(crate) fn list(&self) -> &[FlowSums] {
         self.directory.list()
     }
 
-    pub(crate) fn into_list(self) -> Vec<Flow> {
+    pub(crate) fn into_list(self) -> Vec<FlowSums> {
         self.directory.list
     }
 }
@@ -227,11 +229,11 @@ mod tests {
     use thinair_rohc::{Format, ProfileId};
 
     use super::*;
-    use crate::scheme::{Compressed, Delivery, Label};
+    use crate::scheme::{CompressedPacket, Delivery, FormatLabel};
 
     fn trip(format: Format, len: usize, feedback: &[usize]) -> Trip {
-        let compressed = Compressed {
-            format: Label::Format(format),
+        let compressed = CompressedPacket {
+            format: FormatLabel::Format(format),
             profile: Some(ProfileId::Udp),
             header_in: 28,
             header_out: len,
@@ -248,12 +250,12 @@ mod tests {
         }
     }
 
-    /// Packets of 28 octets, the first as an IR packet, each with a CID of an octet.
+    /// Packets of 28 octets, the first one as an IR packet, each with a CID of one octet.
     fn is_larger(packets: usize, len: usize, feedback: &[usize]) -> bool {
         let octets =
             *b"\x45\0\0\x1c\0\0\0\0\x40\x11\0\0\x0a\x63\0\x01\x0a\x63\0\x02\xe0\x01\x16\x33\0\x08\0\0";
-        let packet = Packet::parse(&octets).unwrap();
-        let mut flows = Flows::new(Listed::default());
+        let packet = ParsedPacket::parse(&octets).unwrap();
+        let mut flows = FlowTable::new(Listed::default());
         for at in 0..packets {
             let (format, len) = if at == 0 { (Format::Ir, 28 + 1 + 3) } else { (Format::Normal, len) };
             let flow = flows.of(&packet, 1);

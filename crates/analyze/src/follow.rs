@@ -1,5 +1,5 @@
-//! What a packet says in the conversation that it belongs to: its layers, what it is in a few words, and whether that was
-//! sent before. Knows TCP and CoAP; of other protocols it tells names and sizes.
+//! Description of a packet within its conversation: layers, type in a few words, and retransmission. TCP and
+//! CoAP are decoded; for other protocols the description is name and size.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -10,23 +10,23 @@ use thinair_wire::header::coap::{Coap, Code, Type};
 use thinair_wire::header::protocol;
 use thinair_wire::header::tcp::Tcp;
 
-use crate::packet::{FlowKey, Packet};
+use crate::packet::{FlowKey, ParsedPacket};
 
 /// Octets of a packet by layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Octets {
-    /// Headers of IP, with extension headers.
+pub struct LayerOctets {
+    /// IP headers with extension headers.
     pub ip: u64,
-    /// The header of UDP, TCP or the like.
+    /// Header of UDP, TCP or another transport.
     pub transport: u64,
-    /// The header of CoAP, with token and options.
+    /// Header of CoAP with token and options.
     pub application: u64,
-    /// What is left.
+    /// All other octets.
     pub payload: u64,
 }
 
-impl Octets {
-    /// All of them.
+impl LayerOctets {
+    /// Sum of all layers.
     pub const fn total(&self) -> u64 {
         self.ip + self.transport + self.application + self.payload
     }
@@ -39,30 +39,31 @@ impl Octets {
     }
 }
 
-/// What is said of a packet.
-pub(crate) struct Said {
-    /// What it is, in a few words.
+/// Description of a packet.
+pub(crate) struct Description {
+    /// Type in a few words.
     pub(crate) label: String,
-    /// What was sent before: a TCP segment with nothing new, a CoAP message with the same Message ID.
+    /// True for a retransmission: a TCP segment without new octets, or a CoAP message with a repeated Message
+    /// ID.
     pub(crate) again: bool,
-    pub(crate) octets: Octets,
-    /// Where in its TCP stream the payload begins, from 0; `None` for anything but a segment.
+    pub(crate) octets: LayerOctets,
+    /// Offset of the payload in its TCP stream, from 0; `None` for other packets.
     pub(crate) place: Option<u32>,
 }
 
-/// What is known of a TCP flow, one way: where it begins, and what comes next.
+/// Initial and next sequence number of each direction of a TCP flow.
 type Sequences = HashMap<FlowKey, (u32, u32)>;
 
-/// Message IDs that were seen of a CoAP flow.
+/// Message IDs seen in a CoAP flow.
 type Identifiers = BTreeMap<(IpAddr, u16, IpAddr, u16), Vec<(Type, u16)>>;
 
-/// Message IDs that are remembered of a flow.
+/// Maximum number of Message IDs remembered per flow.
 const IDENTIFIERS: usize = 32;
 
-/// Octets of a line of text in a payload that are shown.
+/// Maximum octets of a text line of a payload that are shown.
 const LINE: usize = 60;
 
-/// Follows flows, so that a packet can be told by what came before it.
+/// Follows flows, so that a packet can be described with respect to earlier ones.
 pub(crate) struct Follower {
     coap_ports: Ports,
     sequences: Sequences,
@@ -70,17 +71,17 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    /// Knows of no packet. CoAP is on these ports alone.
+    /// Returns a follower without history. CoAP is decoded on these ports only.
     pub(crate) fn new(coap_ports: Ports) -> Self {
         Self { coap_ports, sequences: Sequences::new(), identifiers: Identifiers::new() }
     }
 
-    /// The next packet. **All of a flow must be followed, from its first one on.**
-    pub(crate) fn follow(&mut self, packet: &Packet<'_>) -> Said {
+    /// Describes the next packet. **All packets of a flow must be followed, from the first one on.**
+    pub(crate) fn follow(&mut self, packet: &ParsedPacket<'_>) -> Description {
         let headers = packet.headers();
         let behind = packet.octets.get(headers..).unwrap_or_default();
         let coap = packet.coap(&self.coap_ports).unwrap_or_default();
-        let octets = Octets {
+        let octets = LayerOctets {
             ip: packet.ip as u64,
             transport: packet.transport as u64,
             application: coap as u64,
@@ -102,7 +103,7 @@ impl Follower {
             }
             number => (of_other(number, transport), false),
         };
-        Said { label, again, octets, place }
+        Description { label, again, octets, place }
     }
 }
 
@@ -125,7 +126,8 @@ fn of_other(number: u8, octets: &[u8]) -> String {
     name.to_owned()
 }
 
-/// Flags, and numbers from the first one that was seen on; whether there is nothing new; and where the payload begins.
+/// Returns flags and relative sequence numbers as text, true for a segment without new octets, and the offset
+/// of the payload.
 fn of_tcp(
     key: FlowKey,
     octets: &[u8],
@@ -137,7 +139,7 @@ fn of_tcp(
     let len = payload.len() as u32 + u32::from(tcp.syn) + u32::from(tcp.fin);
     let (start, next) = sequences.entry(key).or_insert((from, from));
     if tcp.syn && *next != from.wrapping_add(1) && from != *start {
-        // The ports are used again.
+        // The ports are reused.
         (*start, *next) = (from, from);
     }
     let again = len > 0 && (from.wrapping_add(len).wrapping_sub(*next) as i32) <= 0;
@@ -163,12 +165,12 @@ fn of_tcp(
         words.push(acknowledged.map_or("ACK".to_owned(), |number| format!("ACK {number}")));
     }
     let line = line(payload).map(|line| format!(" {line}")).unwrap_or_default();
-    // The first octet of a stream has the number after that of the SYN. RFC 9293, section 3.4.
+    // The first octet of a stream has the number after that of the SYN (RFC 9293, section 3.4).
     let place = relative.wrapping_add(u32::from(tcp.syn)).wrapping_sub(1);
     (format!("{}{line}", words.join(" ")), again, Some(place))
 }
 
-/// The first line of a payload, if it is text.
+/// Returns the first line of a payload, if it is text.
 fn line(payload: &[u8]) -> Option<String> {
     let end = payload.iter().position(|octet| matches!(octet, b'\r' | b'\n'))?;
     let line = payload.get(..end)?;

@@ -1,25 +1,25 @@
-//! Packets of a flow that build its context from nothing, and how far apart they are.
+//! Packets that establish the context of a flow from nothing, and the gaps between them.
 
 use std::num::NonZeroU64;
 
 use thinair_rohc::{Format, Instant, ProfileId};
 
 use crate::outcome::LateWait;
-use crate::scheme::{Compressed, Label};
+use crate::scheme::{CompressedPacket, FormatLabel};
 
-/// The gap of a flow that is open: it begins with a packet that built the context.
+/// The open gap of a flow, which begins with a packet that established the context.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Gap {
-    /// Packets since that one, and 1; none if no packet has built the context.
+    /// Packets since that one, plus 1; `None` if no packet has established the context.
     open: Option<NonZeroU64>,
     since: Instant,
     latest: Instant,
 }
 
 impl Gap {
-    /// Adds a packet of the flow. Returns the packets and nanoseconds of the gap that it ends, if it does. Packets of profile
-    /// 0x0000 share one context, and are not counted.
-    pub(crate) fn add(&mut self, now: Instant, compressed: Option<&Compressed>) -> Option<(u64, u64)> {
+    /// Adds a packet of the flow. If it ends a gap, returns the length of the gap in packets and nanoseconds.
+    /// Packets of profile 0x0000 share one context, and are not counted.
+    pub(crate) fn add(&mut self, now: Instant, compressed: Option<&CompressedPacket>) -> Option<(u64, u64)> {
         let compressed = compressed.filter(|one| one.profile != Some(ProfileId::Uncompressed))?;
         self.latest = now;
         self.open = self.open.map(|packets| packets.saturating_add(1));
@@ -31,7 +31,7 @@ impl Gap {
         ended
     }
 
-    /// Packets and nanoseconds of the gap if the flow has ended; none without a packet.
+    /// Length of the gap at the end of the flow, in packets and nanoseconds; `None` without a packet.
     pub(crate) fn ended(&self) -> Option<(u64, u64)> {
         let packets = self.open?.get() - 1;
         (packets > 0).then(|| (packets, self.latest.nanos_since(self.since)))
@@ -49,7 +49,7 @@ pub(crate) struct Gaps {
 }
 
 impl Gaps {
-    /// Adds a gap that has ended, if there is one: packets and nanoseconds.
+    /// Adds the length of a gap in packets and nanoseconds, if one has ended.
     pub(crate) fn add(&mut self, ended: Option<(u64, u64)>) {
         let Some((packets, nanos)) = ended else { return };
         self.longest_packets = self.longest_packets.max(packets);
@@ -68,7 +68,7 @@ impl Gaps {
         self.count += flow.count;
     }
 
-    /// Wait of a late decompressor; none if there is no gap.
+    /// Waiting time of a decompressor that starts late; `None` if there is no gap.
     pub(crate) fn late_wait(self) -> Option<LateWait> {
         let mean = |sum: f64| sum / self.count as f64;
         (self.count > 0).then(|| LateWait {
@@ -80,12 +80,13 @@ impl Gaps {
     }
 }
 
-/// IR, and the IR-CR of profile 0x0081, whose bases both ends have from the start. That of profile 0x0006 needs another context.
-fn builds_context(compressed: &Compressed) -> bool {
+/// True for IR, and for the IR-CR of profile 0x0081, whose bases both ends have from the start. The IR-CR of
+/// profile 0x0006 depends on another context.
+fn builds_context(compressed: &CompressedPacket) -> bool {
     match compressed.format {
-        Label::Format(Format::Ir) => true,
-        Label::Format(Format::IrCr) => compressed.profile == Some(ProfileId::Coap),
-        Label::Format(_) | Label::Rule(_) | Label::Iphc | Label::Ipv6 => false,
+        FormatLabel::Format(Format::Ir) => true,
+        FormatLabel::Format(Format::IrCr) => compressed.profile == Some(ProfileId::Coap),
+        FormatLabel::Format(_) | FormatLabel::Rule(_) | FormatLabel::Iphc | FormatLabel::Ipv6 => false,
     }
 }
 
@@ -94,9 +95,9 @@ fn builds_context(compressed: &Compressed) -> bool {
 mod tests {
     use super::*;
 
-    fn packet(format: Format) -> Compressed {
-        Compressed {
-            format: Label::Format(format),
+    fn packet(format: Format) -> CompressedPacket {
+        CompressedPacket {
+            format: FormatLabel::Format(format),
             profile: Some(ProfileId::Udp),
             header_in: 28,
             header_out: 3,
@@ -106,7 +107,7 @@ mod tests {
         }
     }
 
-    /// Adds the gaps of a flow with such packets, a second apart.
+    /// Adds the gaps of a flow with these packets, at intervals of one second.
     fn add(gaps: &mut Gaps, formats: &[Format]) {
         let mut gap = Gap::default();
         for (second, &format) in (0..).zip(formats) {

@@ -1,8 +1,9 @@
-//! What a capture costs on a constrained link, and what header compression saves, proven by round trip.
+//! Analysis of captures: their cost on a constrained link, and the savings by header compression, verified by round
+//! trips.
 //!
-//! This crate knows flows, sides and layers, and lets every scheme of header compression carry the same packets:
-//! each packet is compressed at one side, decompressed at the other, and compared octet by octet. It refuses to
-//! know arguments, terminals and pages: results are plain values, for JSON by [`serde`].
+//! Every scheme of header compression transfers the same packets: each packet is compressed at one side,
+//! decompressed at the other, and compared octet by octet. Results are plain values, which [`serde`] converts to
+//! JSON; command-line arguments, terminals and pages are left to the caller.
 //!
 //! ```
 //! use thinair_analyze::{Analysis, SchemeSpec, Settings, Survey};
@@ -31,9 +32,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Read these first: `run.rs` (one packet's way), `recommendation.rs` (what to use), `scheme.rs` (the round trip; a file per scheme in `scheme/`; SCHC itself is in [`schc`]),
-//! [`outcome`] (what is counted), `course.rs` (which scheme is cheaper, from which packet on). [`chart`] stands beside: who sent what to whom;
-//! [`exchange`]: what a request and its response took of a link.
+//! Where to begin: `run.rs` (the path of one packet), `scheme.rs` (the round trip, with a file per scheme in
+//! `scheme/`; SCHC itself is in [`schc`]), [`outcome`] (results), `recommendation.rs` (recommended settings),
+//! `course.rs` (comparison of schemes packet by packet). Independent of an analysis are [`chart`] (messages between
+//! hosts) and [`exchange`] (cost of a request and its response on a link).
 
 #![deny(missing_docs)]
 
@@ -65,7 +67,7 @@ pub use outcome::Outcome;
 pub use recommendation::{MONTH_SECONDS, Month, Recommendation, more_contexts};
 pub use run::{Analysis, Live};
 pub use scheme::endpoint;
-pub use settings::{Billing, Loss, MOST_FLOWS, SchemeSpec, Settings};
-pub use sides::Side;
+pub use settings::{Billing, MOST_FLOWS, RandomLoss, SchemeSpec, Settings};
+pub use sides::CaptureSide;
 pub use survey::Survey;
 pub use unpack::Unpack;

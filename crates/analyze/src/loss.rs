@@ -1,25 +1,25 @@
-//! Which packets are lost: a function of seed and packet number alone, so that schemes are comparable.
+//! Random packet loss as a function of seed and packet number only, so that schemes are comparable.
 
-use crate::settings::Loss;
+use crate::settings::RandomLoss;
 
-/// What is sent for one packet of the capture.
+/// A packet sent on the link because of one packet of the capture.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Sent {
+pub(crate) enum SentPacket {
     /// The compressed packet.
     Packet,
-    /// The n-th feedback packet that it gave rise to.
+    /// The n-th feedback packet that it caused.
     Feedback(u32),
 }
 
-impl Loss {
-    /// Whether the link loses what is sent for packet `number` of the run.
-    pub(crate) fn takes(&self, number: u64, sent: Sent) -> bool {
+impl RandomLoss {
+    /// True if the link drops what is sent for packet `number` of the run.
+    pub(crate) fn takes(&self, number: u64, sent: SentPacket) -> bool {
         let stream = match sent {
-            Sent::Packet => 0,
-            Sent::Feedback(n) => u64::from(n) + 1,
+            SentPacket::Packet => 0,
+            SentPacket::Feedback(n) => u64::from(n) + 1,
         };
         let hash = mix(mix(self.seed ^ mix(stream)).wrapping_add(number));
-        // 53 bits are what an f64 holds.
+        // An f64 represents 53 bits exactly.
         ((hash >> 11) as f64) < self.probability * (1_u64 << 53) as f64
     }
 }
@@ -37,8 +37,8 @@ mod tests {
     use super::*;
 
     fn lost(probability: f64, seed: u64) -> usize {
-        let loss = Loss { probability, seed };
-        (0..10_000).filter(|&number| loss.takes(number, Sent::Packet)).count()
+        let loss = RandomLoss { probability, seed };
+        (0..10_000).filter(|&number| loss.takes(number, SentPacket::Packet)).count()
     }
 
     #[test]
@@ -51,8 +51,9 @@ mod tests {
 
     #[test]
     fn feedback_has_a_fate_of_its_own() {
-        let loss = Loss { probability: 0.5, seed: 7 };
-        let differs = (0..100).filter(|&n| loss.takes(n, Sent::Packet) != loss.takes(n, Sent::Feedback(0)));
+        let loss = RandomLoss { probability: 0.5, seed: 7 };
+        let differs =
+            (0..100).filter(|&n| loss.takes(n, SentPacket::Packet) != loss.takes(n, SentPacket::Feedback(0)));
         assert!((30..70).contains(&differs.count()));
     }
 }

@@ -1,5 +1,5 @@
-//! What an analysis found, as plain values. Serialized, [`Outcome`] is the JSON document
-//! `thinair.analyze/1`: keys are added in later versions, none is removed or changes its meaning.
+//! Results of an analysis, as plain values. Serialized, [`Outcome`] is the JSON document `thinair.analyze/1`:
+//! later versions add keys; none is removed or changes its meaning.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,55 +16,56 @@ use crate::recommendation::Recommendation;
 use crate::schc::{self, Direction, RuleSet};
 use crate::timeline::Timeline;
 
-/// The name and version of the JSON document.
+/// Name and version of the JSON document.
 pub const SCHEMA: &str = "thinair.analyze/1";
 
-/// Everything that was found.
+/// Results of an analysis.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// [`SCHEMA`].
     pub schema: &'static str,
-    /// The files, in the order in which they were read.
-    pub inputs: Vec<Input>,
-    /// Sums over all of them.
+    /// The files, in reading order.
+    pub inputs: Vec<InputSummary>,
+    /// Sums over all files.
     pub totals: Totals,
-    /// Scheme and settings to use; none if no scheme that both ends can be set to saves anything.
+    /// Recommended scheme and settings; `None` if no scheme that both ends can be configured for saves
+    /// anything.
     pub recommendation: Option<Recommendation>,
-    /// The largest flows, in order of appearance: those with most octets, at most
+    /// The largest flows by octets, in order of appearance; at most
     /// [`Settings::most_flows`](crate::Settings::most_flows).
     pub flows: Vec<Flow>,
     /// All others, in order of appearance.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub other_flows: Vec<OtherFlow>,
-    /// The first packets that did not come back bit for bit, at most [`MOST_FAULTS`].
-    pub faults: Vec<Fault>,
-    /// Sizes of all headers over time, one input after the other.
+    /// The first packets that were not restored bit for bit, at most [`MOST_FAULTS`].
+    pub faults: Vec<Mismatch>,
+    /// Sizes of all headers over time, input after input.
     #[serde(skip)]
     pub timeline: Timeline,
-    /// Packets by octets of all their headers, as they came.
+    /// Number of packets by the octets of all their uncompressed headers.
     #[serde(skip)]
     pub header_sizes_in: BTreeMap<u64, u64>,
-    /// Packets by octets of all their headers as sent, for each scheme.
+    /// Number of packets by the octets of all their headers as sent, for each scheme.
     #[serde(skip)]
     pub header_sizes_out: Vec<BTreeMap<u64, u64>>,
 }
 
-/// Faults that are kept; all are counted.
+/// Maximum number of faults listed; all are counted.
 pub const MOST_FAULTS: usize = 10;
 
-/// Flows whose [`Flow::course`] is kept, the largest by octets.
+/// Number of flows with a [`Flow::course`], the largest by octets.
 pub const MOST_COURSES: usize = 3;
 
 impl Outcome {
-    /// Packets that did not come back bit for bit, in all schemes.
+    /// Number of packets that were not restored bit for bit, in all schemes.
     pub fn mismatches(&self) -> u64 {
         self.totals.schemes.iter().map(|scheme| scheme.roundtrip_mismatches).sum()
     }
 }
 
 impl Outcome {
-    /// The outcome with only one scheme of each name, the one that sends fewest octets, feedback included; without
-    /// [`other_flows`](Self::other_flows).
+    /// Returns the outcome with only the best variant of each scheme, the one with fewest octets sent,
+    /// feedback included; without [`other_flows`](Self::other_flows).
     pub fn best_of_each(&self) -> Self {
         let schemes = &self.totals.schemes;
         let is_best = |at: usize, scheme: &Scheme| {
@@ -87,7 +88,7 @@ impl Outcome {
         outcome.only(&keep)
     }
 
-    /// The outcome with the schemes for which `keep` is true.
+    /// Returns the outcome with the schemes for which `keep` is true.
     fn only(mut self, keep: &[bool]) -> Self {
         let left_out = self.totals.schemes.iter().zip(keep).filter(|(_, keep)| !**keep);
         let ids: Vec<_> = left_out.map(|(scheme, _)| scheme.id()).collect();
@@ -103,49 +104,49 @@ impl Outcome {
     }
 }
 
-/// Keeps what belongs to the schemes that are kept.
+/// Retains the elements of the schemes for which `keep` is true.
 pub(crate) fn retain<T>(of_schemes: &mut Vec<T>, keep: &[bool]) {
     let mut keep = keep.iter();
     of_schemes.retain(|_| keep.next().is_none_or(|keep| *keep));
 }
 
-/// One capture file. `ip_packets` and all of `skipped` make `packets`.
+/// A capture file. `packets` is the sum of `ip_packets` and all of `skipped`.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Input {
-    /// As it was named.
+pub struct InputSummary {
+    /// Path, as given.
     pub path: String,
-    /// Records.
+    /// Number of records.
     pub packets: u64,
-    /// Records with an IP packet whose headers are whole: those that are compressed.
+    /// Records with an IP packet whose headers are complete; these are compressed.
     pub ip_packets: u64,
-    /// Those of `ip_packets` whose payload was not captured, or not all of it: zeros stand for what is missing, so that a
-    /// checksum over it is not that of the packet.
+    /// Records of `ip_packets` whose payload was not captured completely. Zeros replace the missing octets,
+    /// so checksums over them do not match.
     pub cut: u64,
-    /// Records by link type: its name in the registry of `LINKTYPE_` values and its number. The first one of a file is there
-    /// also if it has no record.
+    /// Number of records by link type: name in the registry of `LINKTYPE_` values and number. Includes the
+    /// first link type of a file even if it has no record.
     #[serde(serialize_with = "by_link_type")]
     pub link_types: BTreeMap<LinkType, u64>,
-    /// Packets that were looked for in a tunnel, by its kind; empty if there are none.
+    /// Packets extracted from tunnels, by kind of tunnel; empty if there are none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub unwrapped: BTreeMap<&'static str, u64>,
-    /// The other records, by the reason why they are passed over.
+    /// Other records, by reason for skipping them.
     pub skipped: BTreeMap<&'static str, u64>,
-    /// IP packets that are compressed as far as they can be restored exactly, by the reason why that is less
-    /// than usual; each under its first reason.
+    /// IP packets that are compressed less than usual so that they can be restored exactly, by the first
+    /// reason that applies.
     pub odd: BTreeMap<&'static str, u64>,
-    /// Frames that the system dropped before they could be captured, where it was asked.
+    /// Frames that the system dropped before they could be captured, if it was queried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dropped: Option<u64>,
-    /// Why reading ended before the end of the file: it is cut off, as when a capture was interrupted, or
+    /// Reason why reading ended before the end of the file: it is truncated, as by an interrupted capture, or
     /// damaged.
     pub ended_by: Option<String>,
-    /// The rules of SCHC that were derived from it, if that is one of the schemes.
+    /// Rules of SCHC derived from the file, if SCHC is one of the schemes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schc_rules: Option<SchcRules>,
-    /// The prefixes that are contexts of 6LoWPAN, if that is one of the schemes: the most frequent first.
+    /// Prefixes used as 6LoWPAN contexts, if 6LoWPAN is one of the schemes; most frequent first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lowpan_contexts: Option<Vec<String>>,
-    /// Reading ended at damage: what follows is not known.
+    /// True if reading ended at damage, and the rest of the file is unknown.
     #[serde(skip)]
     pub damaged: bool,
 }
@@ -154,12 +155,12 @@ fn by_link_type<S: Serializer>(records: &BTreeMap<LinkType, u64>, serializer: S)
     serializer.collect_map(records.iter().map(|(link_type, records)| (link_type.to_string(), records)))
 }
 
-/// The rules of SCHC that both ends were given before the first packet.
+/// SCHC rules provisioned at both ends before the first packet.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct SchcRules {
-    /// Octets to tell all of them to a side, see [`RuleSet::provisioning_octets`].
+    /// Octets for provisioning all of them at one side, see [`RuleSet::provisioning_octets`].
     pub provisioning_bytes: usize,
-    /// The rules: those of packets from side `a`, then those of packets to it.
+    /// The rules: first those of packets from side `a`, then those of packets to it.
     pub rules: Vec<SchcRule>,
 }
 
@@ -170,118 +171,119 @@ pub struct SchcRule {
     pub id: u8,
     /// DI: `Up` from side `a`, or `Dw`.
     pub direction: &'static str,
-    /// Octets to tell it to a side.
+    /// Octets for provisioning it at one side.
     pub provisioning_bytes: usize,
-    /// Its field descriptors.
-    pub fields: Vec<schc::Row>,
+    /// Field descriptors.
+    pub fields: Vec<schc::DescriptorRow>,
 }
 
 impl SchcRules {
     pub(crate) fn of(rules: &RuleSet) -> Self {
-        let told = |rule: &schc::Rule| SchcRule {
+        let to_rule = |rule: &schc::Rule| SchcRule {
             id: rule.id(),
             direction: rule.direction().name(),
             provisioning_bytes: rule.provisioning_octets(),
             fields: rule.rows().collect(),
         };
         let all = [Direction::Up, Direction::Dw].into_iter().flat_map(|direction| rules.rules(direction));
-        Self { provisioning_bytes: rules.provisioning_octets(), rules: all.map(told).collect() }
+        Self { provisioning_bytes: rules.provisioning_octets(), rules: all.map(to_rule).collect() }
     }
 }
 
-/// Sums over all inputs. Octets are those of IP packets, without link headers.
+/// Sums over all inputs. Octets are those of IP packets, without link layer headers.
 #[derive(Clone, Debug, Serialize)]
 pub struct Totals {
     /// IP packets.
     pub packets: u64,
-    /// Flows: those of [`Outcome::flows`] and of [`Outcome::other_flows`].
+    /// Number of flows in [`Outcome::flows`] and [`Outcome::other_flows`].
     pub flows: u64,
-    /// What came in.
+    /// Uncompressed traffic.
     #[serde(flatten)]
     pub traffic: Traffic,
-    /// What each scheme made of it.
+    /// Results of each scheme.
     pub schemes: Vec<Scheme>,
 }
 
-/// Octets that came in.
+/// Octets of the uncompressed traffic.
 #[derive(Clone, Debug, Serialize)]
 pub struct Traffic {
     /// Octets of IP packets.
     pub bytes_in: u64,
-    /// Octets of IP headers, extension headers, and UDP, UDP-Lite, ESP (SPI and Sequence Number) or TCP headers with
-    /// options. Application headers are not among them.
+    /// Octets of IP headers, extension headers, and UDP, UDP-Lite, ESP (SPI and Sequence Number) or TCP
+    /// headers with options. Application headers are not included.
     pub header_bytes_in: u64,
-    /// Where the octets are.
+    /// Octets by layer.
     pub layers_in: LayersIn,
     /// Price of all packets, if the link has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_in: Option<f64>,
-    /// Packets larger than the link MTU, if there is one.
+    /// Packets that exceed the link MTU, if one is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over_mtu_in: Option<u64>,
 }
 
-/// What one scheme made of the packets.
+/// Results of one scheme.
 #[derive(Clone, Debug, Serialize)]
 pub struct Scheme {
     /// `rohc-v1`, `coap`, `tcp`, `schc` or `6lowpan`.
     pub scheme: &'static str,
-    /// `u`, `o` or `r`; none where a scheme has no modes.
+    /// `u`, `o` or `r`; `None` for schemes without modes.
     pub mode: Option<&'static str>,
-    /// Contexts of ROHC, where they are not those of the other schemes.
+    /// Contexts of ROHC, if they differ from those of the other schemes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contexts: Option<Contexts>,
-    /// Octets that were sent, without feedback.
+    /// Octets sent, without feedback.
     pub bytes_out: u64,
-    /// Octets that were sent in place of `header_bytes_in`: compressed headers, and headers that went as they
-    /// were. Where a scheme also compresses CoAP or RTP, its compressed headers stand for those as well.
+    /// Octets sent in place of `header_bytes_in`: compressed headers, and uncompressed ones. If a scheme also
+    /// compresses CoAP or RTP, its compressed headers include those.
     pub header_bytes_out: u64,
-    /// Octets of the first packet of each flow.
+    /// Octets of the first packets of all flows.
     pub first_packet_bytes: u64,
-    /// 1 - (`bytes_out` + `feedback_bytes`) / `bytes_in`; 0 if there was nothing.
+    /// 1 - (`bytes_out` + `feedback_bytes`) / `bytes_in`; 0 without traffic.
     pub saved_ratio: f64,
-    /// Packets that the scheme has no way for: they go as they are.
+    /// Packets that the scheme cannot compress and sends unchanged.
     pub not_applicable: u64,
-    /// Packets that did not come back bit for bit. On a link with loss, those that were delivered and differ.
+    /// Packets that were not restored bit for bit. On a lossy link: delivered packets that differ.
     pub roundtrip_mismatches: u64,
-    /// Packets that were not delivered, on a link with loss.
+    /// Packets that were not delivered, on a lossy link.
     pub lost: u64,
-    /// The same by reason: `link`, or why the decompressor refused.
+    /// Packets that were not delivered, by reason: `link`, or the reason of the decompressor.
     pub lost_by: BTreeMap<&'static str, u64>,
-    /// Packets by format, without those that the scheme has no way for.
+    /// Packets by format, without those that the scheme cannot compress.
     pub packet_types: BTreeMap<Cow<'static, str>, u64>,
-    /// Octets of compressed headers by format, in every scheme. ROHC was the first.
+    /// Octets of compressed headers by format, for every scheme, not only ROHC.
     pub rohc_bytes_by_type: BTreeMap<Cow<'static, str>, u64>,
     /// Packets by ROHC profile.
     pub profiles: BTreeMap<&'static str, u64>,
-    /// Packets that refresh a context which was established.
+    /// Packets that refresh an established context.
     pub refreshes: u64,
-    /// Octets of the compressed headers of those.
+    /// Octets of their compressed headers.
     pub refresh_bytes: u64,
-    /// How long a decompressor waits that starts late or has lost its context; none where feedback asks for what it
-    /// needs, and where a scheme has no contexts.
+    /// Waiting time of a decompressor that starts late or has lost its context; `None` if feedback requests
+    /// the context, and for schemes without contexts.
     #[serde(flatten)]
     pub late_wait: Option<LateWait>,
-    /// Flows of more than 20 packets that took more octets than without compression, feedback included, even if the octets of
-    /// their CIDs and 3 octets of each IR packet (type, profile, CRC) are not counted. Of totals of ROHC alone.
+    /// Flows of more than 20 packets that took more octets than without compression, feedback included, apart
+    /// from CIDs and 3 octets of each IR packet (type, profile, CRC). Only in totals of ROHC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub larger_flows: Option<u64>,
-    /// Feedback packets, each sent by itself in the other direction.
+    /// Feedback packets, each sent separately in the other direction.
     pub feedback_packets: u64,
-    /// Octets of those.
+    /// Octets of feedback packets.
     pub feedback_bytes: u64,
-    /// Where the octets of `bytes_out` are.
+    /// Octets of `bytes_out` by layer.
     pub layers_out: LayersOut,
     /// Price of all packets and of feedback, if the link has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_out: Option<f64>,
-    /// Packets larger than the link MTU, if there is one.
+    /// Packets that exceed the link MTU, if one is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over_mtu_out: Option<u64>,
 }
 
-/// Packets that build a context from nothing, and how far apart they are, by flow: a decompressor that starts late, or has
-/// lost its context, delivers nothing of a flow in between. Packets of profile 0x0000 are not counted.
+/// Gaps between packets that establish a context from nothing, by flow: a decompressor that starts late, or
+/// has lost its context, delivers no packet of the flow within a gap. Packets of profile 0x0000 are not
+/// counted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LateWait {
     /// Largest number of packets of a flow from such a packet to the next one, or to the end of the flow.
@@ -299,12 +301,12 @@ pub struct LateWait {
 }
 
 impl Scheme {
-    /// `rohc-v1/u`, `rohc-v1/u/large-127`, or the name alone where there are no modes.
+    /// Identifier such as `rohc-v1/u` or `rohc-v1/u/large-127`; the name alone for schemes without modes.
     pub fn id(&self) -> String {
         id(self.scheme, self.mode, self.contexts)
     }
 
-    /// Octets that were sent, feedback included.
+    /// Octets sent, feedback included.
     pub fn sent_bytes(&self) -> u64 {
         self.bytes_out + self.feedback_bytes
     }
@@ -331,7 +333,7 @@ pub struct Contexts {
 }
 
 impl Contexts {
-    /// The identifiers of a channel.
+    /// Returns the identifiers of a channel.
     pub fn of(channel: &Channel) -> Self {
         let cid = match channel.cids() {
             CidSpace::Small => "small",
@@ -341,7 +343,7 @@ impl Contexts {
     }
 }
 
-/// Octets by layer, as they came.
+/// Octets of uncompressed packets by layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LayersIn {
     /// IP headers and extension headers.
@@ -350,44 +352,44 @@ pub struct LayersIn {
     pub transport: u64,
     /// Headers of CoAP (on its port) with token, options and payload marker, and of RTP.
     pub application: u64,
-    /// What is left.
+    /// All other octets.
     pub payload: u64,
 }
 
 impl LayersIn {
-    /// IP and transport.
+    /// Octets of IP and transport headers.
     pub fn headers(&self) -> u64 {
         self.ip + self.transport
     }
 
-    /// IP, transport and application.
+    /// Octets of IP, transport and application headers.
     pub fn all_headers(&self) -> u64 {
         self.headers() + self.application
     }
 }
 
-/// Octets by layer, as they were sent.
+/// Octets sent, by layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LayersOut {
-    /// Compressed headers, in every scheme. ROHC was the first.
+    /// Compressed headers of any scheme, not only ROHC.
     pub rohc: u64,
-    /// IP headers that went as they were.
+    /// Uncompressed IP headers.
     pub ip: u64,
-    /// Transport headers that went as they were.
+    /// Uncompressed transport headers.
     pub transport: u64,
-    /// Application headers that went as they were.
+    /// Uncompressed application headers.
     pub application: u64,
-    /// What is left.
+    /// All other octets.
     pub payload: u64,
 }
 
 impl LayersOut {
-    /// All headers but those of applications.
+    /// Octets of all headers except application headers.
     pub fn headers(&self) -> u64 {
         self.rohc + self.ip + self.transport
     }
 
-    /// All headers.
+    /// Octets of all headers.
     pub fn all_headers(&self) -> u64 {
         self.headers() + self.application
     }
@@ -401,25 +403,25 @@ impl LayersOut {
     }
 }
 
-/// A packet that did not come back bit for bit.
+/// A packet that was not restored bit for bit.
 #[derive(Clone, Debug, Serialize)]
-pub struct Fault {
+pub struct Mismatch {
     /// Index of the input, from 0.
     pub input: usize,
-    /// The record in its file, from 1.
+    /// Number of its record in the file, from 1.
     pub packet: u64,
-    /// Where the packet comes from.
+    /// Source of the packet.
     pub src: String,
-    /// Where it goes to.
+    /// Destination of the packet.
     pub dst: String,
     /// The scheme.
     pub scheme: &'static str,
     /// Its mode.
     pub mode: Option<&'static str>,
-    /// The format that was sent; `None` if the packet was not compressed.
+    /// Format sent; `None` if the packet was not compressed.
     pub format: Option<Cow<'static, str>>,
-    /// The first octet that differs, from 0; `None` if nothing was delivered.
+    /// Offset of the first octet that differs, from 0; `None` if nothing was delivered.
     pub offset: Option<usize>,
-    /// What happened, in words.
+    /// Description of the error.
     pub cause: String,
 }

@@ -1,4 +1,4 @@
-//! One IP packet as a person sees it: whose it is, and which octets are which layer.
+//! An IP packet split into flow key and layers.
 
 use std::net::IpAddr;
 
@@ -11,57 +11,57 @@ use thinair_wire::header::rtp::Rtp;
 use thinair_wire::header::tcp::Tcp;
 use thinair_wire::header::udp_lite::UdpLite;
 
-/// Payload types that a receiver cannot tell from RTCP (RFC 5761, section 4).
+/// RTP payload types that cannot be distinguished from RTCP (RFC 5761, section 4).
 const RTCP_TYPES: std::ops::RangeInclusive<u8> = 64..=95;
 
-/// A flow: one direction of a conversation, by the innermost IP header that is understood.
+/// Key of a flow: one direction of a conversation, by the innermost IP header that can be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FlowKey {
     pub(crate) source: IpAddr,
     pub(crate) destination: IpAddr,
-    /// What the last IP header carries (IANA protocol number).
+    /// Protocol in the last IP header (IANA protocol number).
     pub(crate) protocol: u8,
-    /// Source and destination port, where there are any.
+    /// Source and destination port, if the protocol has ports.
     pub(crate) ports: Option<(u16, u16)>,
     /// Security Parameters Index of ESP.
     pub(crate) spi: Option<u32>,
 }
 
-/// A packet taken apart.
+/// A parsed packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Packet<'p> {
+pub(crate) struct ParsedPacket<'p> {
     pub(crate) octets: &'p [u8],
     pub(crate) key: FlowKey,
-    /// Why the packet needs a profile that carries its headers as they are, if so.
+    /// Reason why the packet needs a profile that sends its headers unchanged, if so.
     pub(crate) odd: Option<&'static str>,
-    /// The last IP header is that of a fragment.
+    /// True if the last IP header is that of a fragment.
     pub(crate) is_fragment: bool,
     /// Octets of the IP headers and their extension headers.
     pub(crate) ip: usize,
-    /// Octets of the transport header behind them.
+    /// Octets of the transport header.
     pub(crate) transport: usize,
-    /// Octets at the end that were not captured, with zeros in their place.
+    /// Octets at the end that were not captured and are replaced with zeros.
     pub(crate) missing: usize,
-    /// What may be CoAP or RTP: the payload of a datagram of UDP or UDP-Lite.
+    /// Payload of a UDP or UDP-Lite datagram, which may be CoAP or RTP.
     datagram: Option<&'p [u8]>,
 }
 
-/// What says which packet of an RTP stream a packet is.
+/// Position of a packet in an RTP stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RtpTrace {
     pub(crate) ssrc: u32,
     sequence_number: u16,
 }
 
-impl<'p> Packet<'p> {
-    /// Takes an IP packet apart.
+impl<'p> ParsedPacket<'p> {
+    /// Parses an IP packet.
     pub(crate) fn parse(octets: &'p [u8]) -> Result<Self, NotIp> {
         let chain = HeaderChain::parse(octets)?;
         let none = NotIp::Short { need: 1, have: 0 };
         let last = chain.ips().last().ok_or(none)?;
         let ip = chain.ip_end();
         let behind = octets.get(ip..).unwrap_or_default();
-        let transport = Transport::of(last, behind);
+        let transport = ParsedTransport::of(last, behind);
         let (source, destination) = addresses(last);
         let key =
             FlowKey { source, destination, protocol: last.next, ports: transport.ports, spi: transport.spi };
@@ -72,23 +72,23 @@ impl<'p> Packet<'p> {
         Ok(Self { octets, key, odd, is_fragment, ip, transport: transport.len, missing: 0, datagram })
     }
 
-    /// The packet if so many octets at its end are not known, and none of those is part of a header. Where CoAP may be, its
-    /// header is a whole one.
+    /// Returns the packet with `missing` unknown octets at its end; `None` if one of them is part of a
+    /// header. On ports of CoAP, the CoAP header must be complete.
     pub(crate) fn with_missing(self, missing: usize, ports: &Ports) -> Option<Self> {
         let captured = self.octets.len().checked_sub(missing)?;
         let application = if self.is_to_or_from(ports) { self.coap(ports)? } else { 0 };
-        // Zeros in place of a TCP header that was cut off are none.
+        // Zeros in place of a missing TCP header are not a header.
         let has_no_header = self.transport == 0 && self.key.protocol == protocol::TCP && !self.is_fragment;
         let are_there = self.headers() + application <= captured && !has_no_header;
         are_there.then_some(Self { missing, ..self })
     }
 
-    /// The octets behind the last IP header and its extension headers.
+    /// Octets after the last IP header and its extension headers.
     pub(crate) fn behind_ip(&self) -> &'p [u8] {
         self.octets.get(self.ip..).unwrap_or_default()
     }
 
-    /// The payload of a whole datagram of UDP to a port.
+    /// Returns the payload of a complete UDP datagram to a port.
     pub(crate) fn datagram_to(&self, port: u16) -> Option<&'p [u8]> {
         let is_to_it = self.key.ports.is_some_and(|(_, destination)| destination == port);
         self.datagram.filter(|_| is_to_it && self.key.protocol == protocol::UDP)
@@ -99,8 +99,8 @@ impl<'p> Packet<'p> {
         self.ip + self.transport
     }
 
-    /// Octets of a CoAP header with token, options and payload marker: a message on a UDP port of CoAP that is
-    /// right in every bit. Nothing else in a datagram says that it is CoAP.
+    /// Octets of a CoAP header with token, options and payload marker, if the datagram is a valid message on
+    /// a UDP port of CoAP. A datagram has no other indication of CoAP.
     pub(crate) fn coap(&self, ports: &Ports) -> Option<usize> {
         let datagram = self.datagram.filter(|_| self.is_to_or_from(ports))?;
         let message = Coap::read(datagram).ok()?;
@@ -111,20 +111,20 @@ impl<'p> Packet<'p> {
             return None;
         }
         match message.options().into_end() {
-            coap::End::Payload(payload) => Some(datagram.len() - payload.len()),
-            coap::End::NoPayload => Some(datagram.len()),
-            coap::End::MarkerWithoutPayload | coap::End::Malformed { .. } => None,
+            coap::CoapOptionsEnd::Payload(payload) => Some(datagram.len() - payload.len()),
+            coap::CoapOptionsEnd::NoPayload => Some(datagram.len()),
+            coap::CoapOptionsEnd::MarkerWithoutPayload | coap::CoapOptionsEnd::Malformed { .. } => None,
         }
     }
 
-    /// A datagram of UDP to or from one of these ports.
+    /// True for a UDP datagram to or from one of these ports.
     fn is_to_or_from(&self, ports: &Ports) -> bool {
         let is_one = |(source, destination)| ports.has(source) || ports.has(destination);
         self.key.protocol == protocol::UDP && self.key.ports.is_some_and(is_one)
     }
 
-    /// What the packet would be in an RTP stream, and the octets of its RTP header. Only a second packet that
-    /// follows it proves that it is one.
+    /// Returns the position in an RTP stream that the packet would have, and the octets of its RTP header.
+    /// Only a matching second packet proves that it is RTP.
     pub(crate) fn rtp(&self) -> Option<(RtpTrace, usize)> {
         let header = Rtp::read(self.datagram?).ok()?;
         let trace = RtpTrace { ssrc: header.ssrc, sequence_number: header.sequence_number };
@@ -133,27 +133,27 @@ impl<'p> Packet<'p> {
 }
 
 impl RtpTrace {
-    /// Whether a packet may come next in the stream of `before`, a few losses allowed.
+    /// True if a packet can be the next one in the stream of `before`, allowing a few losses.
     pub(crate) fn follows(self, before: Self) -> bool {
         let step = self.sequence_number.wrapping_sub(before.sequence_number);
         self.ssrc == before.ssrc && (1..=16).contains(&step)
     }
 }
 
-/// What is known of a transport header.
-struct Transport {
+/// Parsed transport header.
+struct ParsedTransport {
     len: usize,
     ports: Option<(u16, u16)>,
     spi: Option<u32>,
-    /// The Length field of UDP.
+    /// Length field of UDP.
     udp_length: Option<u16>,
 }
 
-impl Transport {
+impl ParsedTransport {
     const NONE: Self = Self { len: 0, ports: None, spi: None, udp_length: None };
 
     fn of(ip: &Ip<'_>, behind: &[u8]) -> Self {
-        // Behind the first fragment there is no header, whatever the octets look like.
+        // Fragments after the first one have no transport header.
         if let IpHeader::V4(header) = ip.header()
             && header.fragment_offset != 0
         {
@@ -187,8 +187,8 @@ impl Transport {
     }
 }
 
-/// What the IP headers do not show.
-fn later_oddity(ip: &Ip<'_>, transport: &Transport, behind: &[u8]) -> Option<&'static str> {
+/// Returns an irregularity that the IP headers do not show.
+fn later_oddity(ip: &Ip<'_>, transport: &ParsedTransport, behind: &[u8]) -> Option<&'static str> {
     if ip.next == protocol::FRAGMENT {
         return Some(Oddity::Fragment.name());
     }
@@ -204,17 +204,17 @@ fn addresses(ip: &Ip<'_>) -> (IpAddr, IpAddr) {
 }
 
 impl FlowKey {
-    /// The source as `192.0.2.1:5683` or `[2001:db8::1]:5683`, without port where there is none.
+    /// Formats the source as `192.0.2.1:5683` or `[2001:db8::1]:5683`, without port if there is none.
     pub(crate) fn source_text(&self) -> String {
         endpoint(self.source, self.ports.map(|ports| ports.0))
     }
 
-    /// The destination, written as the source is.
+    /// Formats the destination like the source.
     pub(crate) fn destination_text(&self) -> String {
         endpoint(self.destination, self.ports.map(|ports| ports.1))
     }
 
-    /// The name of the protocol.
+    /// Name of the protocol.
     pub(crate) fn protocol_text(&self) -> String {
         let name = match self.protocol {
             1 => "icmp",
@@ -252,7 +252,7 @@ fn endpoint(address: IpAddr, port: Option<u16>) -> String {
 mod tests {
     use super::*;
 
-    /// IPv6, UDP to port 5683, and `message`.
+    /// Returns `message` in UDP to port 5683 over IPv6.
     fn datagram(message: &[u8]) -> Vec<u8> {
         let mut packet = Vec::from(*b"\x60\0\0\0\0\0\x11\x40\xfd\0\x0e\xc0\0\0\0\0\0\0\0\0\0\0\0\x01");
         packet.extend_from_slice(b"\xfd\0\x0e\xc0\0\0\0\0\0\0\0\0\0\0\0\x02\xe0\x01\x16\x33\0\0\x12\x34");
@@ -266,21 +266,21 @@ mod tests {
     #[test]
     fn a_flow_is_named_as_a_person_would() {
         let octets = datagram(b"\x40\x01\x12\x34\xb4time");
-        let packet = Packet::parse(&octets).unwrap();
+        let packet = ParsedPacket::parse(&octets).unwrap();
         assert_eq!(packet.key.source_text(), "[fd00:ec0::1]:57345");
         assert_eq!(packet.key.destination_text(), "[fd00:ec0::2]:5683");
         assert_eq!(packet.key.protocol_text(), "udp");
         assert_eq!((packet.ip, packet.transport, packet.odd), (40, 8, None));
     }
 
-    /// Made by hand after RFC 4303, figure 1, behind the IPv6 header of the datagrams.
+    /// Built by hand from RFC 4303, figure 1, after the IPv6 header of the datagrams.
     #[test]
     fn a_flow_of_esp_is_named_by_its_spi() {
         let of = |spi: &[u8; 4]| {
             let mut octets = datagram(b"secret");
             octets[6] = 50;
             octets[40..44].copy_from_slice(spi);
-            let packet = Packet::parse(&octets).unwrap();
+            let packet = ParsedPacket::parse(&octets).unwrap();
             assert_eq!((packet.ip, packet.transport, packet.odd), (40, 8, None));
             assert_eq!((packet.rtp(), packet.coap(&Ports::COAP)), (None, None));
             packet.key
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_coap_header_ends_at_the_payload() {
-        let coap = |message: &[u8]| Packet::parse(&datagram(message)).unwrap().coap(&Ports::COAP);
+        let coap = |message: &[u8]| ParsedPacket::parse(&datagram(message)).unwrap().coap(&Ports::COAP);
         assert_eq!(coap(b"\x40\x01\x12\x34\xb4time"), Some(9));
         assert_eq!(coap(b"\x61\x45\x12\x34\x77\xff21"), Some(6));
         assert_eq!(coap(b"\x60\x00\x12\x34"), Some(4));
@@ -304,14 +304,15 @@ mod tests {
     fn a_length_of_udp_that_disagrees_is_odd() {
         let mut octets = datagram(b"time");
         octets[45] += 1;
-        assert_eq!(Packet::parse(&octets).unwrap().odd, Some("udp_length_mismatch"));
+        assert_eq!(ParsedPacket::parse(&octets).unwrap().odd, Some("udp_length_mismatch"));
     }
 
     #[test]
     fn rtp_is_what_goes_on() {
         let stream: Vec<_> =
             (1..3).map(|sn| datagram(&[0x80, 0, 0, sn, 0, 0, 0, 0, 1, 2, 3, 4, 9])).collect();
-        let [(first, len), (second, _)] = [0, 1].map(|i| Packet::parse(&stream[i]).unwrap().rtp().unwrap());
+        let [(first, len), (second, _)] =
+            [0, 1].map(|i| ParsedPacket::parse(&stream[i]).unwrap().rtp().unwrap());
         assert!(second.follows(first) && !first.follows(second));
         assert_eq!(len, 12);
     }
@@ -324,16 +325,16 @@ mod tests {
             octets
         };
         let octets = lite(&[0x80, 0, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4, 9]);
-        let packet = Packet::parse(&octets).unwrap();
+        let packet = ParsedPacket::parse(&octets).unwrap();
         assert_eq!((packet.rtp().map(|(_, len)| len), packet.key.ports), (Some(12), Some((57_345, 5_683))));
-        assert_eq!(Packet::parse(&lite(b"\x40\x01\x12\x34")).unwrap().coap(&Ports::COAP), None);
+        assert_eq!(ParsedPacket::parse(&lite(b"\x40\x01\x12\x34")).unwrap().coap(&Ports::COAP), None);
     }
 
     #[test]
     fn every_truncation_is_parsed_or_refused() {
         let octets = datagram(b"\x40\x01\x12\x34\xb4time");
         for len in 0..octets.len() {
-            if let Ok(packet) = Packet::parse(&octets[..len]) {
+            if let Ok(packet) = ParsedPacket::parse(&octets[..len]) {
                 assert!(packet.headers() <= len);
                 let _ = (packet.coap(&Ports::COAP), packet.rtp());
             }

@@ -1,4 +1,4 @@
-//! Scheme and settings to use for traffic like that of the captures.
+//! Recommended scheme and settings for traffic like that of the captures.
 
 use serde::Serialize;
 use thinair_rohc::exchange::Exchanges;
@@ -9,31 +9,31 @@ use crate::scheme::BLOCKS;
 use crate::settings::{SchemeSpec, Settings};
 use crate::survey::Survey;
 
-/// Seconds of the month to which the rate of the captures is extended: 30 days.
+/// Length of a month for the extrapolation of traffic: 30 days, in seconds.
 pub const MONTH_SECONDS: f64 = 30.0 * 86_400.0;
 
-/// Share of the octets before compression below which a saving is not worth the memory of more contexts.
+/// Minimum additional saving for which more contexts are recommended, as a share of the uncompressed octets.
 const WORTH_MORE_CONTEXTS: f64 = 0.01;
 
-/// Share of the octets before compression below which a saving is not worth giving learned bases to both ends.
+/// Minimum additional saving for which learned bases are recommended, as a share of the uncompressed octets.
 const WORTH_LEARNING: f64 = 0.05;
 
-/// Contexts that one octet of large CIDs can name.
+/// Number of contexts that one octet of large CIDs can identify.
 const CIDS_OF_ONE_OCTET: u16 = 128;
 
-/// The scheme that sends fewest octets, among those of ROHC that two ends can be set to, and its settings.
+/// The ROHC scheme with fewest octets sent among those that two ends can be configured for, and its settings.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Recommendation {
     /// Name of the scheme, as in [`Scheme::scheme`].
     pub scheme: &'static str,
     /// Mode of operation: `u`, `o` or `r`.
     pub mode: &'static str,
-    /// PROFILES of the channel, without `uncompressed`.
+    /// PROFILES of the channel, except `uncompressed`.
     pub profiles: Vec<&'static str>,
     /// LARGE_CIDS and MAX_CID of the channel.
     #[serde(flatten)]
     pub contexts: Contexts,
-    /// Both ends are given bases of profile `coap` that are learned from the captures.
+    /// True if both ends need bases of profile `coap` learned from the captures.
     pub learned: bool,
     /// Octets of all IP packets.
     pub bytes_in: u64,
@@ -43,17 +43,17 @@ pub struct Recommendation {
     pub feedback_bytes: u64,
     /// 1 - `bytes_out` / `bytes_in`.
     pub saved_ratio: f64,
-    /// How long a decompressor waits that starts late; none where feedback asks for what it needs.
+    /// Waiting time of a decompressor that starts late; `None` if feedback requests the context.
     #[serde(flatten)]
     pub late_wait: Option<LateWait>,
-    /// Octets of memory at each end: a compressor and a decompressor with all their contexts.
+    /// Memory at each end in octets: a compressor and a decompressor with all their contexts.
     pub memory_bytes: usize,
-    /// Seconds from the first packet of each capture to its last, all captures together.
+    /// Sum of the durations of all captures, in seconds.
     pub seconds: f64,
-    /// Traffic of 30 days at the rate of the captures; none if they last less than a second.
+    /// Traffic of 30 days at the rate of the captures; `None` if they last less than a second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub month: Option<Month>,
-    /// The channel.
+    /// Channel parameters.
     #[serde(skip)]
     pub channel: Channel,
 }
@@ -73,8 +73,8 @@ pub struct Month {
     pub cost_out: Option<f64>,
 }
 
-/// The channel with more contexts for so many flows: with as many as CIDs of one octet can name, and with all that are
-/// needed. None where those of the channel suffice.
+/// Returns channels with more contexts for this number of flows: as many as CIDs of one octet can identify,
+/// and as many as are needed. Empty if the contexts of the channel suffice.
 pub fn more_contexts(channel: &Channel, flows: usize) -> Vec<Channel> {
     let highest = CidSpace::Large.highest();
     let needed = flows.next_power_of_two().min(usize::from(highest) + 1);
@@ -118,7 +118,7 @@ impl Recommendation {
     }
 }
 
-/// A scheme of ROHC with its outcome.
+/// A ROHC scheme with its results.
 struct Candidate<'t> {
     channel: Channel,
     mode: Mode,
@@ -131,7 +131,7 @@ impl Candidate<'_> {
         self.scheme.sent_bytes()
     }
 
-    /// Returns true for profiles that exist only for comparisons.
+    /// True for profiles that exist only for comparisons.
     fn is_superseded(&self) -> bool {
         self.channel.profiles().has(ProfileId::Coap2015)
     }
@@ -176,7 +176,7 @@ impl Candidate<'_> {
         }
     }
 
-    /// The default profiles where others make no difference.
+    /// Returns the default profiles if other ones make no difference.
     fn profiles(&self, survey: &Survey) -> ProfileSet {
         let (own, usual) = (self.channel.profiles(), ProfileSet::default());
         if survey.useful(usual) == survey.useful(own) { usual } else { own }

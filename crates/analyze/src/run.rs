@@ -1,4 +1,4 @@
-//! The run: records of captures in, [`Outcome`] out.
+//! The run of an analysis: from records of captures to an [`Outcome`].
 
 use std::io::Read;
 use std::rc::Rc;
@@ -7,16 +7,16 @@ use thinair_capture::{Error, Reader, Record, Timestamp};
 use thinair_rohc::Instant;
 
 use crate::course::Course;
-use crate::flow::{Detail, Flow, Flows};
+use crate::flow::{Detail, FlowSums, FlowTable};
 use crate::outcome::{
-    self, BreakEven, Fault, Input, MOST_FAULTS, OtherFlow, Outcome, SCHEMA, SchcRules, Totals,
+    self, BreakEven, InputSummary, MOST_FAULTS, Mismatch, OtherFlow, Outcome, SCHEMA, SchcRules, Totals,
 };
-use crate::packet::Packet;
+use crate::packet::ParsedPacket;
 use crate::recommendation::Recommendation;
-use crate::scheme::{Cause, Delivery, Scheme, Trip};
+use crate::scheme::{Cause, Delivery, SchemeLink, Trip};
 use crate::settings::{SchemeSpec, Settings};
 use crate::survey::{Provision, Survey};
-use crate::tally::{Carried, Sizes, Traffic, layers_out};
+use crate::tally::{SchemeSums, SizeCounts, TrafficSums, layers_out};
 use crate::timeline::Timeline;
 use crate::unpack::Unpack;
 
@@ -26,32 +26,33 @@ mod tests;
 
 pub use live::Live;
 
-/// Records between two calls of the progress function.
+/// Number of records between two calls of the progress function.
 pub(crate) const PROGRESS_EVERY: u64 = 1_024;
 
-/// Reads captures, each of them a link of its own, and lets every scheme carry their packets.
+/// Sends the packets of captures, each a separate link, through every scheme.
 ///
-/// **Read each capture into a [`Survey`] first; then call [`read`](Self::read) for each in the same order, then
-/// [`finish`](Self::finish).** Memory grows with the number of flows, not of packets: by some kilobytes for each of the
-/// [`most_flows`](Settings::most_flows) flows that are listed with every sum, and by less than one for each of the others.
+/// **Read each capture into a [`Survey`] first; then call [`read`](Self::read) for each in the same order,
+/// then [`finish`](Self::finish).** Memory grows with the number of flows, not of packets: some kilobytes for
+/// each of the [`most_flows`](Settings::most_flows) flows that are listed with all sums, and less than one
+/// for each other flow.
 #[derive(Debug)]
 pub struct Analysis {
     settings: Settings,
     survey: Survey,
-    inputs: Vec<Input>,
-    flows: Flows,
-    traffic: Traffic,
-    /// Flows that are not listed, by scheme.
-    others: Vec<Carried>,
-    faults: Vec<Fault>,
+    inputs: Vec<InputSummary>,
+    flows: FlowTable,
+    traffic: TrafficSums,
+    /// Sums of the flows that are not listed, by scheme.
+    others: Vec<SchemeSums>,
+    faults: Vec<Mismatch>,
     timeline: Timeline,
-    header_sizes_in: Sizes,
-    header_sizes_out: Vec<Sizes>,
-    /// IP packets of the run so far.
+    header_sizes_in: SizeCounts,
+    header_sizes_out: Vec<SizeCounts>,
+    /// Number of IP packets so far.
     number: u64,
-    /// Where the next input begins on the time axis, in nanoseconds.
+    /// Start of the next input on the time axis, in nanoseconds.
     begins: u64,
-    /// Per scheme: an octet was damaged, if that was asked for.
+    /// For each scheme, true after an octet was damaged on request.
     damaged: Vec<bool>,
     header_out: Vec<usize>,
     /// Octets that each scheme sends for one packet, feedback included.
@@ -59,18 +60,18 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// An analysis of the captures of that survey.
+    /// Returns an analysis of the captures of that survey.
     pub fn new(settings: Settings, mut survey: Survey) -> Self {
         let schemes = settings.schemes.len();
         Self {
             inputs: Vec::new(),
-            flows: Flows::new(survey.listed(settings.most_flows)),
-            traffic: Traffic::default(),
-            others: vec![Carried::default(); schemes],
+            flows: FlowTable::new(survey.listed(settings.most_flows)),
+            traffic: TrafficSums::default(),
+            others: vec![SchemeSums::default(); schemes],
             faults: Vec::new(),
             timeline: Timeline::default(),
-            header_sizes_in: Sizes::default(),
-            header_sizes_out: vec![Sizes::default(); schemes],
+            header_sizes_in: SizeCounts::default(),
+            header_sizes_out: vec![SizeCounts::default(); schemes],
             number: 0,
             begins: 0,
             damaged: vec![!settings.damage_one; schemes],
@@ -81,11 +82,11 @@ impl Analysis {
         }
     }
 
-    /// Reads a capture to its end, or to where it is damaged beyond reading, which [`Input::ended_by`] then reports.
-    /// `progress` receives the octets read so far, now and then.
+    /// Reads a capture to its end, or to damage that ends reading, which [`InputSummary::ended_by`] then reports.
+    /// `progress` receives the octets read so far from time to time.
     ///
     /// # Errors
-    /// The octets are no capture at all, or cannot be read.
+    /// The data is not a capture, or cannot be read.
     pub fn read<R: Read>(
         &mut self,
         path: &str,
@@ -94,7 +95,7 @@ impl Analysis {
     ) -> Result<(), Error> {
         let provision = self.survey.provisions.get(self.inputs.len()).cloned().unwrap_or_default();
         let mut reader = Reader::new(source)?;
-        let mut link = Link::new(&self.settings, self.begins, &provision);
+        let mut link = InputLink::new(&self.settings, self.begins, &provision);
         for (scheme, &damaged) in link.schemes.iter_mut().zip(&self.damaged) {
             if damaged {
                 scheme.spare();
@@ -102,8 +103,8 @@ impl Analysis {
         }
         self.flows.start(self.inputs.len());
         let mut unpack = self.unpack();
-        let mut input = Input { path: path.to_owned(), ..Input::default() };
-        (input.schc_rules, input.lowpan_contexts) = self.told_beforehand(&provision);
+        let mut input = InputSummary { path: path.to_owned(), ..InputSummary::default() };
+        (input.schc_rules, input.lowpan_contexts) = self.provisioning(&provision);
         while let Some(record) = reader.next_record() {
             match record {
                 Ok(record) => self.record(&mut input, &mut link, &mut unpack, &record),
@@ -122,7 +123,7 @@ impl Analysis {
             }
         }
         self.begins = link.latest;
-        self.damaged = link.schemes.iter().map(Scheme::did_damage).collect();
+        self.damaged = link.schemes.iter().map(SchemeLink::did_damage).collect();
         if let Some(link_type) = reader.link_type() {
             input.link_types.entry(link_type).or_default();
         }
@@ -131,10 +132,10 @@ impl Analysis {
         Ok(())
     }
 
-    /// What was found.
+    /// Returns the results.
     pub fn finish(self) -> Outcome {
         let totals = self.totals();
-        let tally = Told { settings: &self.settings };
+        let tally = SumsReport { settings: &self.settings };
         let recommendation = Recommendation::of(&self.settings, &self.survey, &totals, self.begins);
         let (mut flows, mut other_flows) = (Vec::new(), Vec::new());
         for mut flow in self.flows.into_list() {
@@ -153,13 +154,13 @@ impl Analysis {
             faults: self.faults,
             timeline: self.timeline,
             header_sizes_in: self.header_sizes_in.counts(),
-            header_sizes_out: self.header_sizes_out.iter().map(Sizes::counts).collect(),
+            header_sizes_out: self.header_sizes_out.iter().map(SizeCounts::counts).collect(),
         }
     }
 
-    /// Sums over all packets so far.
+    /// Returns the sums over all packets so far.
     pub fn totals(&self) -> Totals {
-        let tally = Told { settings: &self.settings };
+        let tally = SumsReport { settings: &self.settings };
         let mut carried = self.others.clone();
         let mut larger_flows = vec![0; carried.len()];
         for flow in self.flows.list() {
@@ -191,8 +192,9 @@ impl Analysis {
             .filling_payload(self.settings.compressor.coap.ports)
     }
 
-    /// What the ends of the link are provisioned with, where there is a scheme for it.
-    fn told_beforehand(&self, provision: &Provision) -> (Option<SchcRules>, Option<Vec<String>>) {
+    /// Returns the provisioning of both ends: rules of SCHC and prefixes of 6LoWPAN, for schemes that need
+    /// them.
+    fn provisioning(&self, provision: &Provision) -> (Option<SchcRules>, Option<Vec<String>>) {
         let schemes = &self.settings.schemes;
         let rules = schemes.contains(&SchemeSpec::Schc).then(|| SchcRules::of(&provision.rules));
         let contexts = (0..).map_while(|id| provision.contexts.context(id)).map(|context| {
@@ -202,7 +204,13 @@ impl Analysis {
         (rules, schemes.contains(&SchemeSpec::Lowpan).then(|| contexts.collect()))
     }
 
-    fn record(&mut self, input: &mut Input, link: &mut Link, unpack: &mut Unpack, record: &Record<'_>) {
+    fn record(
+        &mut self,
+        input: &mut InputSummary,
+        link: &mut InputLink,
+        unpack: &mut Unpack,
+        record: &Record<'_>,
+    ) {
         input.packets += 1;
         *input.link_types.entry(record.link_type).or_default() += 1;
         let packet = match unpack.packet(record) {
@@ -221,8 +229,8 @@ impl Analysis {
         self.carry(link, now, record.number, &packet);
     }
 
-    /// One packet's way through every scheme.
-    fn carry(&mut self, link: &mut Link, now: Instant, record: u64, packet: &Packet<'_>) {
+    /// Sends one packet through every scheme.
+    fn carry(&mut self, link: &mut InputLink, now: Instant, record: u64, packet: &ParsedPacket<'_>) {
         let settings = &self.settings;
         let flow = self.flows.of(packet, settings.schemes.len());
         let application = flow.application_header(packet, &settings.compressor.coap.ports);
@@ -262,23 +270,25 @@ impl Analysis {
 }
 
 /// The link of one input.
-struct Link {
-    schemes: Vec<Scheme>,
+struct InputLink {
+    schemes: Vec<SchemeLink>,
     /// Time of the first packet, in nanoseconds.
     first: Option<u64>,
-    /// Where the link begins on the time axis, in nanoseconds.
+    /// Start of the link on the time axis, in nanoseconds.
     begins: u64,
-    /// The latest time on it so far.
+    /// Latest time on the link so far.
     latest: u64,
 }
 
-impl Link {
+impl InputLink {
     fn new(settings: &Settings, begins: u64, provision: &Rc<Provision>) -> Self {
-        let schemes = settings.schemes.iter().map(|spec| Scheme::new(spec, settings, provision)).collect();
+        let schemes =
+            settings.schemes.iter().map(|spec| SchemeLink::new(spec, settings, provision)).collect();
         Self { schemes, first: None, begins, latest: begins }
     }
 
-    /// The time of a packet since the first of the link. Captures jump back now and then; engines must not.
+    /// Time of a packet since the first one of the link. Times in captures can go backwards; engines need
+    /// monotonic time.
     fn time(&mut self, time: Timestamp) -> Instant {
         let nanos = time.as_nanos();
         let since = nanos.saturating_sub(*self.first.get_or_insert(nanos));
@@ -287,8 +297,8 @@ impl Link {
     }
 }
 
-fn fault(flow: &Flow, record: u64, spec: &SchemeSpec, trip: &Trip, cause: &Cause) -> Fault {
-    Fault {
+fn fault(flow: &FlowSums, record: u64, spec: &SchemeSpec, trip: &Trip, cause: &Cause) -> Mismatch {
+    Mismatch {
         input: flow.input,
         packet: record,
         src: flow.key.source_text(),
@@ -304,8 +314,8 @@ fn fault(flow: &Flow, record: u64, spec: &SchemeSpec, trip: &Trip, cause: &Cause
     }
 }
 
-/// A flow that is not listed with every sum.
-fn other_flow(flow: &Flow) -> OtherFlow {
+/// Converts a flow that is not listed with all sums.
+fn other_flow(flow: &FlowSums) -> OtherFlow {
     OtherFlow {
         input: flow.input,
         src: flow.key.source_text(),
@@ -324,13 +334,13 @@ fn other_flow(flow: &Flow) -> OtherFlow {
     }
 }
 
-/// Sums, told as results.
-struct Told<'s> {
+/// Converts sums to results.
+struct SumsReport<'s> {
     settings: &'s Settings,
 }
 
-impl Told<'_> {
-    fn flow(&self, flow: &Flow, detail: Detail) -> outcome::Flow {
+impl SumsReport<'_> {
+    fn flow(&self, flow: &FlowSums, detail: Detail) -> outcome::Flow {
         let Detail { traffic, mut carried, course } = detail;
         for (sums, sum) in carried.iter_mut().zip(&flow.sums) {
             sums.gaps.add(sum.gap.ended());
@@ -354,7 +364,7 @@ impl Told<'_> {
         }
     }
 
-    fn traffic(&self, traffic: &Traffic) -> outcome::Traffic {
+    fn traffic(&self, traffic: &TrafficSums) -> outcome::Traffic {
         outcome::Traffic {
             bytes_in: traffic.bytes,
             header_bytes_in: traffic.layers.headers(),
@@ -364,12 +374,12 @@ impl Told<'_> {
         }
     }
 
-    fn schemes(&self, traffic: &Traffic, carried: &[Carried]) -> Vec<outcome::Scheme> {
+    fn schemes(&self, traffic: &TrafficSums, carried: &[SchemeSums]) -> Vec<outcome::Scheme> {
         let specs = self.settings.schemes.iter();
         specs.zip(carried).map(|(spec, carried)| self.scheme(spec, traffic, carried)).collect()
     }
 
-    fn scheme(&self, spec: &SchemeSpec, traffic: &Traffic, carried: &Carried) -> outcome::Scheme {
+    fn scheme(&self, spec: &SchemeSpec, traffic: &TrafficSums, carried: &SchemeSums) -> outcome::Scheme {
         let sent = carried.bytes + carried.feedback_bytes;
         let kept = if traffic.bytes == 0 { 1.0 } else { sent as f64 / traffic.bytes as f64 };
         let formats = carried.formats();
@@ -420,9 +430,10 @@ impl Told<'_> {
     }
 }
 
-/// The profiles of the last scheme that has any, those of most packets first; of two, the one with the lower number.
-fn profiles(carried: &[Carried]) -> Vec<&'static str> {
-    let last = carried.iter().map(Carried::profiles).rfind(|profiles| !profiles.is_empty());
+/// Returns the profiles of the last scheme with profiles, most frequent first; for equal counts, lower
+/// numbers first.
+fn profiles(carried: &[SchemeSums]) -> Vec<&'static str> {
+    let last = carried.iter().map(SchemeSums::profiles).rfind(|profiles| !profiles.is_empty());
     let mut profiles: Vec<_> = last.into_iter().flatten().collect();
     profiles.sort_by_key(|(_, packets)| std::cmp::Reverse(*packets));
     profiles.into_iter().map(|(profile, _)| profile.name()).collect()

@@ -1,7 +1,7 @@
-//! Static Context Header Compression, to hold other schemes against. RFC 8724, section 7; of CoAP by RFC 8824.
+//! Static Context Header Compression (RFC 8724, section 7; CoAP: RFC 8824), as a reference for comparisons.
 //!
-//! This module knows rules: how the best ones for a capture are found, and how packets are compressed and restored
-//! with them, bit for bit. It refuses to know fragmentation, rules that change, and how a device gets its rules.
+//! This module derives the best rules for a capture, and compresses and restores packets with them, bit for bit.
+//! Fragmentation, changes of rules, and their distribution to devices are out of scope.
 //!
 //! ```
 //! use thinair_analyze::schc::{Direction, Learner};
@@ -27,40 +27,41 @@
 //! let mut back = Vec::new();
 //! rules.decompress(Direction::Up, &schc, &mut back)?;
 //! assert_eq!(back, get(0x1234));
-//! # Ok::<(), thinair_analyze::schc::Error>(())
+//! # Ok::<(), thinair_analyze::schc::SchcError>(())
 //! ```
 //!
-//! # What is granted to SCHC
+//! # Assumptions in favor of SCHC
 //!
-//! The figures are a best case: both sides are provisioned with rules that were derived from the very packets that
-//! are then compressed. Where a choice had to be made it was made in favour of SCHC:
+//! The figures are a best case: both sides are provisioned with rules derived from the very packets that are then
+//! compressed. Where a choice had to be made, it favors SCHC:
 //!
-//! - Rules cost nothing on the link. [`RuleSet::provisioning_octets`] says what they would cost.
-//! - RuleIDs have 8 bits, and each direction has 255 of them for itself: rules of both directions with one RuleID
-//!   are one rule of RFC 8724, whose field descriptors have a Direction Indicator.
-//! - The checksum of UDP is not sent where it is right, as if another layer vouched for the packet (RFC 8724,
-//!   section 10.11), unless [`Checksum::Sent`] is asked for.
-//! - The length of an option is in the rule where it is constant, also of Uri-Path and Uri-Query, for which
-//!   RFC 8824 (section 5.3) has it sent; a length may have a rule of its own even for one packet.
-//! - Values of Block and ETag that never change are in the rule, though RFC 8824 (sections 5.5 and 6.1) has them
-//!   sent.
+//! - Rules cost nothing on the link. [`RuleSet::provisioning_octets`] returns what sending them would cost.
+//! - RuleIDs have 8 bits, and each direction has 255 of them: rules of both directions with equal RuleIDs are one
+//!   rule of RFC 8724, whose field descriptors have a Direction Indicator.
+//! - A correct UDP checksum is not sent, as if another layer protected the packet (RFC 8724, section 10.11), except
+//!   with [`Checksum::Sent`].
+//! - The rule contains the length of an option if it is constant, also of Uri-Path and Uri-Query, for which RFC 8824
+//!   (section 5.3) sends it; a length can have its own rule even for one packet.
+//! - The rule contains constant values of Block and ETag, although RFC 8824 (sections 5.5 and 6.1) sends them.
 //!
-//! What a longer capture would not keep is not granted:
+//! Rules do not exploit coincidences that a longer capture would not show:
 //!
-//! - The value of a Message ID, Token, Observe, Block, ETag, Partial IV, IPv4 Identification or wrong checksum is
-//!   sent in full, unless one value is in all packets of a rule, and these are 8 at least. No rule takes Message
-//!   IDs to start with some bits because those of the capture do.
-//! - A rule knows an ephemeral port or a Flow Label only where 8 packets have it.
-//! - Packets get a rule of their own because of their values (a path, say) only where they are 8.
-//! - A list has at most 32 values, each of 4 packets on average.
+//! - A Message ID, Token, Observe, Block, ETag, Partial IV, IPv4 Identification or wrong checksum is sent in full,
+//!   unless all packets of a rule have the same value, and they are at least 8. No rule contains common leading bits
+//!   of Message IDs.
+//! - A rule contains an ephemeral port or a Flow Label only if at least 8 packets have it.
+//! - A group of packets gets its own rule because of its values (a path, for instance) only if it has at least 8
+//!   packets.
+//! - A list has at most 32 values, with a mean of at least 4 packets per value.
 //!
-//! # What goes by rules
+//! # Packets covered by rules
 //!
-//! UDP over a single IPv4 or IPv6 header, and CoAP where a port is one of [`Reading::ports`] and the message has no format error;
-//! otherwise the message is payload. Everything else (TCP, fragments, IPv4 options, extension headers, tunnels,
-//! lengths that disagree) goes behind the RuleID of no compression.
+//! UDP over a single IPv4 or IPv6 header, and CoAP if a port is one of [`Reading::ports`] and the message has no
+//! format error; otherwise the message is payload. All other packets (TCP, fragments, IPv4 options, extension
+//! headers, tunnels, inconsistent lengths) are sent after the RuleID of no compression.
 //!
-//! Read these first: `fields.rs` (the parser), `rule.rs`, `codec.rs` (packets to and fro), `derive.rs` (the choice).
+//! Where to begin: `fields.rs` (parser), `rule.rs`, `codec.rs` (compression and decompression), `derive.rs`
+//! (selection of rules).
 
 mod bits;
 mod checksum;
@@ -79,15 +80,15 @@ mod tests;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use fields::{Label, Parsed};
+use fields::{FieldLabel, Parsed};
 pub use learn::Learner;
-pub use rule::{Row, Rule};
+pub use rule::{DescriptorRow, Rule};
 use thinair_rohc::Ports;
 
-/// The RuleID of packets that are sent as they are.
+/// RuleID of packets that are sent uncompressed.
 pub const NO_COMPRESSION: u8 = 0;
 
-/// DI: which way a packet goes.
+/// Direction of a packet (DI).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
     /// From the device to the application.
@@ -97,7 +98,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// As RFC 8724 writes it.
+    /// Name of the direction in RFC 8724.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Up => "Up",
@@ -113,10 +114,10 @@ impl Direction {
     }
 }
 
-/// How both ends read packets.
+/// Rules for parsing packets, equal at both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// What becomes of the UDP checksum.
+    /// Treatment of the UDP checksum.
     pub checksum: Checksum,
     /// UDP ports that carry CoAP.
     pub ports: Ports,
@@ -128,21 +129,22 @@ impl Default for Reading {
     }
 }
 
-/// What becomes of a UDP checksum that is right.
+/// Treatment of a correct UDP checksum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checksum {
-    /// It is computed at the other end, as another layer vouches for the packet (RFC 8724, section 10.11).
+    /// Not sent: the other end computes it, since another layer protects the packet (RFC 8724, section
+    /// 10.11).
     #[default]
     Computed,
-    /// It is sent.
+    /// Sent in the residue.
     Sent,
 }
 
-/// Why a SCHC packet cannot be restored. It is the sender's fault.
+/// Reason why a SCHC packet cannot be decompressed. The sender is at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
-    /// There is no RuleID.
+pub enum SchcError {
+    /// The packet has no RuleID.
     #[error("a SCHC packet of no octet")]
     Empty,
     /// No rule of this direction has that RuleID.
@@ -151,28 +153,29 @@ pub enum Error {
     /// The packet ends within the residue.
     #[error("the packet ends within the residue")]
     Short,
-    /// An index is behind the end of its list.
+    /// An index exceeds the length of its list.
     #[error("an index is behind the end of its list")]
     Index,
-    /// The rule has a Payload Marker and the packet no payload, or the other way round.
+    /// The rule has a Payload Marker and the packet has no payload, or vice versa.
     #[error("payload and Payload Marker do not go together")]
     Payload,
-    /// The restored packet would be longer than its length fields can say.
+    /// The restored packet would exceed the range of its length fields.
     #[error("the restored packet is too long")]
     Length,
 }
 
-/// The rules of both directions. RFC 8724 calls them the context.
+/// Rules of both directions, called the context in RFC 8724.
 #[derive(Clone, Debug, Default)]
 pub struct RuleSet {
     reading: Reading,
-    /// By direction; a rule's RuleID is one more than its place.
+    /// By direction; the RuleID of a rule is its index plus one.
     rules: [Vec<Rule>; 2],
-    /// Places of the rules for these fields.
-    places: [HashMap<Vec<Label>, Vec<usize>, BuildHasherDefault<Fold>>; 2],
+    /// Indices of the rules with these fields.
+    places: [HashMap<Vec<FieldLabel>, Vec<usize>, BuildHasherDefault<Fold>>; 2],
 }
 
-/// A hash of few octets a step. There are at most 255 rules of a direction, so nobody can make keys that meet.
+/// A hash that processes several octets per step. With at most 255 rules per direction, collisions are
+/// harmless.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fold(u64);
 
@@ -221,27 +224,29 @@ impl RuleSet {
         Self { reading, rules, places }
     }
 
-    /// The rules of a direction, the one that saves most octets first.
+    /// Returns the rules of a direction, largest savings first.
     pub fn rules(&self, direction: Direction) -> &[Rule] {
         self.rules.get(direction.index()).map_or(&[], Vec::as_slice)
     }
 
-    /// Octets to tell all rules to a side, in an encoding as simple as this: a rule is its RuleID and the number of
-    /// its field descriptors, an octet each. A descriptor has 2 octets of FID, 2 of FL, 1 of FP, 1 of DI, MO and
-    /// CDA. A value follows in whole octets, behind an octet for its length where FL does not say it; the values of
-    /// a list behind an octet for their number; those of MSB(x) behind two octets for x.
+    /// Octets for provisioning all rules at one side, in a simple encoding: a rule is its RuleID and the
+    /// number of its field descriptors, an octet each. A descriptor has 2 octets of FID, 2 of FL, 1 of FP, 1
+    /// of DI, MO and CDA. A value follows in whole octets, after an octet with its length if FL does not
+    /// define it; the values of a list after an octet with their number; those of MSB(x) after two octets
+    /// with x.
     pub fn provisioning_octets(&self) -> usize {
         self.rules.iter().flatten().map(Rule::provisioning_octets).sum()
     }
 
-    /// Appends `packet` as a SCHC packet to `out`, and returns its RuleID. Of the rules that are for it, the one
-    /// with the shortest residue is taken, and of these the first.
+    /// Appends `packet` as a SCHC packet to `out`, and returns its RuleID. Of the matching rules, uses the
+    /// first one with the shortest residue.
     pub fn compress(&self, direction: Direction, packet: &[u8], out: &mut Vec<u8>) -> u8 {
         let (rule, _) = self.compress_headers(direction, packet, out);
         rule
     }
 
-    /// Does what [`compress`](Self::compress) does, and also returns the octets of the headers that the rule is for.
+    /// Works like [`compress`](Self::compress), and also returns the octets of the headers that the rule
+    /// covers.
     pub(crate) fn compress_headers(
         &self,
         direction: Direction,
@@ -265,15 +270,15 @@ impl RuleSet {
         Some((rule, parsed))
     }
 
-    /// Appends the packet that `schc` stands for to `out`. After an error `out` is as before.
-    pub fn decompress(&self, direction: Direction, schc: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
-        let (id, residue) = schc.split_first().ok_or(Error::Empty)?;
+    /// Decompresses `schc` and appends the packet to `out`, which is unchanged after an error.
+    pub fn decompress(&self, direction: Direction, schc: &[u8], out: &mut Vec<u8>) -> Result<(), SchcError> {
+        let (id, residue) = schc.split_first().ok_or(SchcError::Empty)?;
         if *id == NO_COMPRESSION {
             out.extend_from_slice(residue);
             return Ok(());
         }
         let place = usize::from(*id).wrapping_sub(1);
-        let rule = self.rules(direction).get(place).ok_or(Error::UnknownRule(*id))?;
+        let rule = self.rules(direction).get(place).ok_or(SchcError::UnknownRule(*id))?;
         let start = out.len();
         codec::decompress(rule, residue, out).inspect_err(|_| out.truncate(start))
     }

@@ -1,5 +1,5 @@
-//! One scheme over the link of one input: every packet is compressed at one side, decompressed at the other, and
-//! compared. How that is done is a [`Carrier`]; that it is proven, and what the link loses, is the same for all.
+//! One scheme on the link of one input: every packet is compressed at one side, decompressed at the other,
+//! and compared. A [`SchemeEnds`] implements a scheme; verification and loss are common to all schemes.
 
 mod lowpan;
 mod rohc;
@@ -13,144 +13,152 @@ use std::rc::Rc;
 
 use thinair_rohc::{Format, Instant, ProfileId};
 
-use crate::loss::Sent;
+use crate::loss::SentPacket;
 use crate::settings::{SchemeSpec, Settings};
-use crate::sides::Side;
+use crate::sides::CaptureSide;
 use crate::survey::Provision;
 
-/// Room for headers that grow: an IR packet is larger than the headers it stands for.
+/// Octets by which headers may grow: an IR packet is larger than the headers it replaces.
 const MARGIN: usize = 1024;
 
 /// A compressor and a decompressor at each side of the link.
-trait Carrier: fmt::Debug {
-    /// Compresses a packet at side `from` to the start of `out`. `None` if the scheme is not for such a packet.
+trait SchemeEnds: fmt::Debug {
+    /// Compresses a packet at side `from` to the start of `out`. `None` if the scheme cannot compress such a
+    /// packet.
     fn compress(
         &mut self,
         now: Instant,
-        from: Side,
+        from: CaptureSide,
         packet: &[u8],
         out: &mut [u8],
-    ) -> Result<Option<Compressed>, Refusal>;
+    ) -> Result<Option<CompressedPacket>, Rejection>;
 
-    /// Decompresses at the side opposite to `from` to the start of `out`, and returns the octets there.
-    fn decompress(&mut self, now: Instant, from: Side, sent: &[u8], out: &mut [u8])
-    -> Result<usize, Refusal>;
+    /// Decompresses at the side opposite to `from` to the start of `out`, and returns the length.
+    fn decompress(
+        &mut self,
+        now: Instant,
+        from: CaptureSide,
+        sent: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize, Rejection>;
 
-    /// Feedback on what came from side `from`, if more waits: its octets at the start of `out`.
-    fn poll_feedback(&mut self, _from: Side, _out: &mut [u8]) -> Option<usize> {
+    /// Writes pending feedback on packets of side `from` to the start of `out`, and returns its length;
+    /// `None` if there is none.
+    fn poll_feedback(&mut self, _from: CaptureSide, _out: &mut [u8]) -> Option<usize> {
         None
     }
 
-    /// Feedback reaches the compressor at side `from`.
-    fn handle_feedback(&mut self, _now: Instant, _from: Side, _feedback: &[u8]) {}
+    /// Delivers feedback to the compressor at side `from`.
+    fn handle_feedback(&mut self, _now: Instant, _from: CaptureSide, _feedback: &[u8]) {}
 }
 
-/// One scheme.
+/// One scheme with its state.
 #[derive(Debug)]
-pub(crate) struct Scheme {
-    carrier: Box<dyn Carrier>,
+pub(crate) struct SchemeLink {
+    carrier: Box<dyn SchemeEnds>,
     sent: Vec<u8>,
     back: Vec<u8>,
-    /// One octet of one packet is still to be damaged.
+    /// True until the requested damage of one octet has happened.
     damage: bool,
 }
 
-/// A packet that was compressed.
+/// A compressed packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Compressed {
-    pub(crate) format: Label,
-    /// The ROHC profile.
+pub(crate) struct CompressedPacket {
+    pub(crate) format: FormatLabel,
+    /// ROHC profile.
     pub(crate) profile: Option<ProfileId>,
     /// Octets of the headers that were compressed.
     pub(crate) header_in: usize,
-    /// Octets that took their place.
+    /// Octets of the compressed headers.
     pub(crate) header_out: usize,
-    /// Octets in all.
+    /// Length of the packet in octets.
     pub(crate) len: usize,
-    /// Octets of the CID among them.
+    /// Octets of the CID.
     pub(crate) cid_len: usize,
-    /// It refreshes a context that was established.
+    /// True if it refreshes an established context.
     pub(crate) refresh: bool,
 }
 
-/// Octets that an IR packet has besides the headers: its type, the profile and the CRC (RFC 5795, section 5.2.2.1).
+/// Octets of an IR packet in addition to the headers: type, profile and CRC (RFC 5795, section 5.2.2.1).
 const IR_OCTETS: usize = 3;
 
-impl Compressed {
-    /// Octets by which a packet may be larger than it came.
+impl CompressedPacket {
+    /// Octets by which the packet may exceed its uncompressed size.
     pub(crate) fn allowance(&self) -> usize {
-        let is_ir = matches!(self.format, Label::Format(Format::Ir | Format::IrCr));
+        let is_ir = matches!(self.format, FormatLabel::Format(Format::Ir | Format::IrCr));
         self.cid_len + if is_ir { IR_OCTETS } else { 0 }
     }
 }
 
-/// By what packets are counted.
+/// Key by which packets are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Label {
-    /// A format of ROHC.
+pub(crate) enum FormatLabel {
+    /// Format of ROHC.
     Format(Format),
-    /// A rule of SCHC by its RuleID.
+    /// Rule of SCHC by its RuleID.
     Rule(u8),
     /// LOWPAN_IPHC.
     Iphc,
-    /// IPv6 as it is, behind the dispatch octet that says so (RFC 4944, section 5.1).
+    /// Uncompressed IPv6 after its dispatch octet (RFC 4944, section 5.1).
     Ipv6,
 }
 
-/// What became of one packet.
+/// Outcome of one packet.
 #[derive(Debug)]
 pub(crate) struct Trip {
-    /// What the compressor says; `None` if it refused, or has no way for such a packet.
-    pub(crate) compressed: Option<Compressed>,
-    /// The scheme is not for such packets: it went as it was.
+    /// Result of the compressor; `None` if it rejected the packet, or does not apply to it.
+    pub(crate) compressed: Option<CompressedPacket>,
+    /// True if the scheme does not apply to the packet, which was sent unchanged.
     pub(crate) not_applicable: bool,
-    /// Octets that were sent.
+    /// Octets sent.
     pub(crate) len: usize,
-    /// Octets of each feedback packet that was sent back.
+    /// Octets of each feedback packet.
     pub(crate) feedback: Vec<usize>,
     pub(crate) delivery: Delivery,
 }
 
-/// Whether the packet came back.
+/// Result of the round trip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Delivery {
-    /// Bit for bit.
+    /// Restored bit for bit.
     Exact,
-    /// Not at all, on a link that loses packets.
+    /// Not delivered, on a lossy link; with the reason.
     Lost(&'static str),
-    /// Not bit for bit.
+    /// Not restored bit for bit.
     Fault(Cause),
 }
 
-/// What a compressor or decompressor says when it does not do its work.
+/// Reason why a compressor or decompressor rejects a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct Rejection {
     /// A stable name for reports.
     name: &'static str,
     why: String,
 }
 
-/// Why a packet did not come back bit for bit.
+/// Reason why a packet was not restored bit for bit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// The compressor refused it.
-    NotCompressed(Refusal),
-    /// The decompressor refused it, although nothing was lost.
-    Refused(Refusal),
-    /// The decompressor took it and delivered nothing.
+    /// The compressor rejected it.
+    NotCompressed(Rejection),
+    /// The decompressor rejected it, although nothing was lost.
+    Refused(Rejection),
+    /// The decompressor accepted it and delivered nothing.
     Nothing,
-    /// The decompressor delivered something else.
+    /// The decompressor delivered a different packet.
     Differs {
-        /// The first octet that differs, from 0; the shorter length if one is the beginning of the other.
+        /// Offset of the first octet that differs, from 0; the shorter length if one is a prefix of the
+        /// other.
         offset: usize,
-        /// Octets that were sent and that were delivered.
+        /// Octets sent and octets delivered.
         lengths: (usize, usize),
     },
 }
 
-impl Scheme {
+impl SchemeLink {
     pub(crate) fn new(spec: &SchemeSpec, settings: &Settings, provision: &Rc<Provision>) -> Self {
-        let carrier: Box<dyn Carrier> = match *spec {
+        let carrier: Box<dyn SchemeEnds> = match *spec {
             SchemeSpec::Rohc { channel, mode, learned, .. } => {
                 let bases = if learned { &settings.learned } else { &settings.bases };
                 Box::new(rohc::Rohc::new(channel, mode, bases, settings))
@@ -161,24 +169,24 @@ impl Scheme {
         Self { carrier, sent: Vec::new(), back: Vec::new(), damage: settings.damage_one }
     }
 
-    /// Whether the one octet was damaged that had to be.
+    /// True if the requested damage of one octet has happened.
     pub(crate) fn did_damage(&self) -> bool {
         !self.damage
     }
 
-    /// An octet was damaged in an earlier input.
+    /// Cancels the damage, which happened in an earlier input.
     pub(crate) fn spare(&mut self) {
         self.damage = false;
     }
 
-    /// Carries a packet from side `from` to the other one, and its feedback back. `number` counts the packets of
-    /// the run.
+    /// Sends a packet from side `from` to the other one, and its feedback back. `number` is that of the
+    /// packet in the run.
     pub(crate) fn carry(
         &mut self,
         settings: &Settings,
         number: u64,
         now: Instant,
-        from: Side,
+        from: CaptureSide,
         packet: &[u8],
     ) -> Trip {
         let room = 2 * packet.len() + MARGIN;
@@ -203,15 +211,15 @@ impl Scheme {
                 return trip;
             }
         }
-        let is_lost = settings.loss.is_some_and(|loss| loss.takes(number, Sent::Packet));
+        let is_lost = settings.loss.is_some_and(|loss| loss.takes(number, SentPacket::Packet));
         if is_lost {
             trip.delivery = Delivery::Lost("link");
         }
         let Some(compressed) = trip.compressed else { return trip };
         trip.len = compressed.len;
         let sent = &mut self.sent[..compressed.len];
-        // Payload is covered by no CRC of ROHC: only the comparison can see this. The first bit of the last octet is
-        // payload also where a payload ends in padding.
+        // No CRC of ROHC covers the payload: only the comparison can detect this. The first bit of the last
+        // octet is payload even if the payload ends in padding.
         if self.damage && compressed.header_out < sent.len() {
             self.damage = false;
             if let Some(octet) = sent.last_mut() {
@@ -234,7 +242,7 @@ impl Scheme {
         while let Some(len) = self.carrier.poll_feedback(from, &mut self.back) {
             let nth = trip.feedback.len() as u32;
             trip.feedback.push(len);
-            if !settings.loss.is_some_and(|loss| loss.takes(number, Sent::Feedback(nth))) {
+            if !settings.loss.is_some_and(|loss| loss.takes(number, SentPacket::Feedback(nth))) {
                 self.carrier.handle_feedback(now, from, &self.back[..len]);
             }
         }
@@ -243,14 +251,14 @@ impl Scheme {
 }
 
 impl Trip {
-    /// Octets of all feedback.
+    /// Octets of all feedback packets.
     pub(crate) fn feedback_len(&self) -> u64 {
         self.feedback.iter().sum::<usize>() as u64
     }
 }
 
-impl Label {
-    /// The name in reports.
+impl FormatLabel {
+    /// Name in reports.
     pub(crate) fn name(self) -> std::borrow::Cow<'static, str> {
         match self {
             Self::Format(format) => format.name().into(),
@@ -261,7 +269,7 @@ impl Label {
     }
 }
 
-impl Refusal {
+impl Rejection {
     fn new(name: &'static str, why: impl fmt::Display) -> Self {
         Self { name, why: why.to_string() }
     }

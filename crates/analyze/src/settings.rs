@@ -1,4 +1,4 @@
-//! What an analysis is told at start.
+//! Settings of an analysis.
 
 use thinair_lowpan::Contexts;
 use thinair_rohc::profile::coap::Base;
@@ -6,44 +6,46 @@ use thinair_rohc::{Channel, CompressorConfig, DecompressorConfig, Integrity, Mod
 
 use crate::outcome;
 
-/// Default number of flows that are listed with every sum.
+/// Default number of flows that are listed with all sums.
 pub const MOST_FLOWS: usize = 10_000;
 
-/// What an analysis is told at start.
+/// Settings of an analysis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Channel of ROHC that reports take for the usual one. Its integrity below holds for every scheme.
+    /// Usual ROHC channel: reports show the contexts of schemes that differ from it. Its integrity below
+    /// applies to every scheme.
     pub channel: Channel,
-    /// The schemes to be compared, in the order in which they are told.
+    /// Schemes to compare, in the order of the report.
     pub schemes: Vec<SchemeSpec>,
-    /// The ROHC compressor of both directions; its channel is that of the scheme.
+    /// ROHC compressor of both directions; its channel is that of the scheme.
     pub compressor: CompressorConfig,
-    /// The ROHC decompressor of both directions; its channel and mode are those of the scheme.
+    /// ROHC decompressor of both directions; its channel and mode are those of the scheme.
     pub decompressor: DecompressorConfig,
-    /// Provisioned bases of profile 0x0081, the same in both directions; at most 256 are used.
+    /// Provisioned bases of profile 0x0081, equal in both directions; at most 256 are used.
     pub bases: Vec<Base>,
-    /// Provisioned bases of the schemes that are [`learned`](SchemeSpec::Rohc::learned), in place of `bases`.
+    /// Provisioned bases of [`learned`](SchemeSpec::Rohc::learned) schemes, instead of `bases`.
     pub learned: Vec<Base>,
-    /// Loss on the link; `None` delivers everything.
-    pub loss: Option<Loss>,
-    /// What the link costs, if that is asked.
+    /// Loss on the link. Default: `None`, no loss.
+    pub loss: Option<RandomLoss>,
+    /// Price of the link. Default: `None`, not computed.
     pub billing: Option<Billing>,
-    /// Octets that the link carries in one frame, if packets above that are to be counted.
+    /// Maximum size of a packet in one frame, in octets; larger packets are counted. Default: `None`.
     pub link_mtu: Option<u32>,
-    /// The contexts of LOWPAN_IPHC that nodes of a captured network have: no capture has them.
+    /// Contexts of LOWPAN_IPHC in the captured network, which a capture does not contain.
     pub contexts: Contexts,
-    /// Leave tunnels (GRE, ERSPAN, VXLAN, ZEP) as they are: the outer packet counts. Default: false, the packet in the tunnel
-    /// counts.
+    /// Analyzes the outer packets of tunnels (GRE, ERSPAN, VXLAN, ZEP). Default: false, analyzes the packets
+    /// in tunnels.
     pub keep_tunnels: bool,
-    /// Flows that are listed with every sum, the largest by octets; the others with their octets alone. Default:
-    /// [`MOST_FLOWS`].
+    /// Number of flows listed with all sums, the largest by octets; others are listed with octets only.
+    /// Default: [`MOST_FLOWS`].
     pub most_flows: usize,
-    /// Damage one octet of one compressed packet of each scheme, to prove that the comparison sees it.
+    /// Damages one octet of one compressed packet of each scheme, to test that verification detects it.
+    /// Default: false.
     pub damage_one: bool,
 }
 
 impl Settings {
-    /// No loss, no billing, default refreshes.
+    /// Returns settings without loss and billing, and with default refreshes.
     pub fn new(channel: Channel, schemes: &[SchemeSpec]) -> Self {
         Self {
             channel,
@@ -62,13 +64,13 @@ impl Settings {
         }
     }
 
-    /// The contexts of a scheme of ROHC, if they are not those of [`Settings::channel`].
+    /// Returns the contexts of a ROHC scheme, if they differ from those of [`Settings::channel`].
     pub(crate) fn unusual_contexts(&self, spec: &SchemeSpec) -> Option<outcome::Contexts> {
         let usual = outcome::Contexts::of(&self.channel);
         spec.channel().map(|channel| outcome::Contexts::of(&channel)).filter(|contexts| *contexts != usual)
     }
 
-    /// Whether right UDP checksums are left out, as the carrier vouches for its frames.
+    /// True if correct UDP checksums are not sent, since the carrier protects its frames.
     pub(crate) fn elides_checksums(&self) -> bool {
         match self.channel.integrity_below() {
             Integrity::None => false,
@@ -82,24 +84,25 @@ impl Settings {
 pub enum SchemeSpec {
     /// ROHC (RFC 5795).
     Rohc {
-        /// What tells the set of profiles in reports.
+        /// Name of the set of profiles in reports.
         name: &'static str,
         /// Channel of both directions.
         channel: Channel,
         /// The mode of operation.
         mode: Mode,
-        /// Both ends have the bases of [`Settings::learned`].
+        /// True if both ends have the bases of [`Settings::learned`].
         learned: bool,
     },
-    /// SCHC (RFC 8724, RFC 8824) with rules that are derived from the capture beforehand, as [`crate::schc`] says.
+    /// SCHC (RFC 8724, RFC 8824) with rules derived from the capture beforehand, see [`crate::schc`].
     Schc,
-    /// 6LoWPAN: LOWPAN_IPHC and LOWPAN_NHC (RFC 6282). Packets that are not IPv6 go as they are. The prefixes of the
-    /// capture are contexts, and interface identifiers are taken for those of link addresses, which cost nothing.
+    /// 6LoWPAN: LOWPAN_IPHC and LOWPAN_NHC (RFC 6282). Packets that are not IPv6 are sent unchanged. The
+    /// prefixes of the capture are contexts, and interface identifiers are derived from link addresses at no
+    /// cost.
     Lowpan,
 }
 
 impl SchemeSpec {
-    /// The name in reports.
+    /// Name in reports.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Rohc { name, .. } => name,
@@ -108,7 +111,7 @@ impl SchemeSpec {
         }
     }
 
-    /// The channel of both directions, if it is ROHC.
+    /// Channel of both directions, for ROHC.
     pub const fn channel(&self) -> Option<Channel> {
         match self {
             Self::Rohc { channel, .. } => Some(*channel),
@@ -116,12 +119,12 @@ impl SchemeSpec {
         }
     }
 
-    /// Whether nothing but refreshes serves a decompressor that starts late.
+    /// True if a decompressor that starts late depends on refreshes.
     pub(crate) const fn refreshes(&self) -> bool {
         matches!(self, Self::Rohc { mode: Mode::Unidirectional, .. })
     }
 
-    /// The letter of its mode, if it has any.
+    /// Letter of its mode, if it has modes.
     pub const fn mode(&self) -> Option<&'static str> {
         match self {
             Self::Rohc { mode, .. } => Some(mode.letter()),
@@ -132,24 +135,24 @@ impl SchemeSpec {
 
 /// Independent loss of packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Loss {
+pub struct RandomLoss {
     /// Probability that a packet is lost, 0 to 1.
     pub probability: f64,
-    /// Which packets that hits: the same in all schemes, on any machine.
+    /// Seed that selects the lost packets: equal in all schemes and on all machines.
     pub seed: u64,
 }
 
-/// A link that is paid per started unit of each packet.
+/// Price of a link that bills each started unit of each packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Billing {
-    /// Octets of a unit, at least 1.
+    /// Size of a unit in octets, at least 1.
     pub unit: u32,
-    /// Price of a unit, in whatever currency.
+    /// Price of a unit, in any currency.
     pub price: f64,
 }
 
 impl Billing {
-    /// Units that a packet of `octets` starts.
+    /// Number of units billed for a packet of `octets` octets.
     pub(crate) fn units(&self, octets: usize) -> u64 {
         octets.div_ceil(self.unit.max(1) as usize) as u64
     }

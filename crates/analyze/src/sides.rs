@@ -1,18 +1,18 @@
-//! A capture as a link with two sides: which address is on which.
+//! Assignment of the addresses of a capture to the two sides of a link.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// An end of the link.
+/// A side of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// That of the first address ever seen.
+pub enum CaptureSide {
+    /// Side of the first address.
     A,
-    /// The other one.
+    /// The other side.
     B,
 }
 
-impl Side {
+impl CaptureSide {
     /// The opposite side.
     pub fn other(self) -> Self {
         match self {
@@ -21,12 +21,12 @@ impl Side {
         }
     }
 
-    /// `a` or `b`, as in reports.
+    /// Name in reports: `a` or `b`.
     pub(crate) fn name(self) -> &'static str {
         ["a", "b"][self.index()]
     }
 
-    /// 0 for side A, 1 for side B.
+    /// Index: 0 for side A, 1 for side B.
     pub fn index(self) -> usize {
         match self {
             Self::A => 0,
@@ -35,18 +35,19 @@ impl Side {
     }
 }
 
-/// What is known of the sides so far.
+/// Sides of the addresses seen so far.
 #[derive(Debug, Default)]
 pub(crate) struct Sides {
-    of: HashMap<IpAddr, Side>,
+    of: HashMap<IpAddr, CaptureSide>,
 }
 
 impl Sides {
-    /// The side that the first packet of a flow comes from. A capture does not say; addresses that talk to
-    /// each other are taken to be on different sides.
-    pub(crate) fn of_flow(&mut self, source: IpAddr, destination: IpAddr) -> Side {
+    /// Returns the side of the sender of a flow's first packet. A capture does not contain it; addresses that
+    /// send to each other are assumed to be on different sides.
+    pub(crate) fn of_flow(&mut self, source: IpAddr, destination: IpAddr) -> CaptureSide {
         let known = self.of.get(&source).copied();
-        let side = known.or_else(|| self.of.get(&destination).map(|side| side.other())).unwrap_or(Side::A);
+        let side =
+            known.or_else(|| self.of.get(&destination).map(|side| side.other())).unwrap_or(CaptureSide::A);
         for (address, side) in [(source, side), (destination, side.other())] {
             if is_one_host(address) {
                 self.of.entry(address).or_insert(side);
@@ -56,7 +57,7 @@ impl Sides {
     }
 }
 
-/// Group and unspecified addresses are on no side.
+/// False for group and unspecified addresses, which belong to no side.
 fn is_one_host(address: IpAddr) -> bool {
     let is_broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
     !address.is_multicast() && !address.is_unspecified() && !is_broadcast
@@ -71,10 +72,10 @@ mod tests {
         let [client, other, server, group] =
             [[192, 0, 2, 1], [192, 0, 2, 9], [192, 0, 2, 2], [224, 0, 0, 1]].map(IpAddr::from);
         let mut sides = Sides::default();
-        assert_eq!(sides.of_flow(client, group), Side::A);
-        assert_eq!(sides.of_flow(client, server), Side::A);
-        assert_eq!(sides.of_flow(server, client), Side::B);
-        assert_eq!(sides.of_flow(server, group), Side::B);
-        assert_eq!(sides.of_flow(other, server), Side::A);
+        assert_eq!(sides.of_flow(client, group), CaptureSide::A);
+        assert_eq!(sides.of_flow(client, server), CaptureSide::A);
+        assert_eq!(sides.of_flow(server, client), CaptureSide::B);
+        assert_eq!(sides.of_flow(server, group), CaptureSide::B);
+        assert_eq!(sides.of_flow(other, server), CaptureSide::A);
     }
 }

@@ -1,4 +1,5 @@
-//! First reading of all captures: the provisioning of schemes without learning, and facts by which schemes are chosen.
+//! First reading of all captures: provisioning of schemes without learning, and facts for the selection of
+//! schemes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -6,22 +7,23 @@ use std::io::Read;
 use std::rc::Rc;
 
 use thinair_capture::{Error, Reader};
-use thinair_lowpan::{Context, Contexts};
+use thinair_lowpan::{Contexts, LowpanContext};
 use thinair_rohc::{CidSpace, Mode, ProfileId, ProfileSet};
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::header::protocol;
 
 use crate::flow::Directory;
 use crate::outcome::MOST_COURSES;
-use crate::packet::Packet;
+use crate::packet::ParsedPacket;
 use crate::schc::{Checksum, Direction, Learner, Reading, RuleSet};
 use crate::settings::{SchemeSpec, Settings};
-use crate::sides::Side;
+use crate::sides::CaptureSide;
 use crate::unpack::Unpack;
 
-/// Facts about captures that are known before their packets are compressed.
+/// Facts about captures, collected before their packets are compressed.
 ///
-/// **Call [`read`](Self::read) for each capture, in the order in which [`Analysis`](crate::Analysis) reads them.**
+/// **Call [`read`](Self::read) for each capture, in the order in which [`Analysis`](crate::Analysis) reads
+/// them.**
 #[derive(Debug, Default)]
 pub struct Survey {
     pub(crate) provisions: Vec<Rc<Provision>>,
@@ -32,23 +34,23 @@ pub struct Survey {
     has_tcp: bool,
 }
 
-/// The flows with most octets, found in memory for as many.
+/// The largest flows by octets, selected in memory proportional to their number.
 #[derive(Debug, Default)]
 struct Largest {
-    /// Octets and number of each, the smallest on top; of flows with equal octets the last.
+    /// Octets and number of each flow, smallest on top; of flows with equal octets the last one.
     heap: BinaryHeap<Reverse<(u64, Reverse<usize>)>>,
-    /// Flows so far.
+    /// Number of flows so far.
     flows: usize,
 }
 
-/// Flows by their numbers in order of appearance.
+/// Selected flows, by their numbers in order of appearance.
 #[derive(Debug, Default)]
 pub(crate) struct Listed {
     /// In ascending order.
     numbers: Vec<usize>,
-    /// The largest ones.
+    /// Flows whose course is drawn, the largest ones.
     drawn: Vec<usize>,
-    /// First flows that are listed if none is known to be large.
+    /// Number of first flows to list if no sizes are known.
     unranked: usize,
 }
 
@@ -72,12 +74,12 @@ impl Largest {
 }
 
 impl Listed {
-    /// Returns true if the flow of that number is listed with every sum.
+    /// True if the flow of that number is listed with all sums.
     pub(crate) fn has(&self, number: usize) -> bool {
         number < self.unranked || self.numbers.binary_search(&number).is_ok()
     }
 
-    /// Returns true if its course is drawn.
+    /// True if its course is drawn.
     pub(crate) fn is_drawn(&self, number: usize) -> bool {
         number < self.unranked.min(MOST_COURSES) || self.drawn.contains(&number)
     }
@@ -90,28 +92,29 @@ pub(crate) struct Provision {
     pub(crate) contexts: Contexts,
 }
 
-/// Bits of the prefixes that are contexts of 6LoWPAN: the other half of an address is the interface identifier.
+/// Length of the prefixes that are 6LoWPAN contexts, in bits; the rest of an address is the interface
+/// identifier.
 const PREFIX: u8 = 64;
 
-/// Contexts of 6LoWPAN (RFC 6282, section 3.1.2).
+/// Maximum number of 6LoWPAN contexts (RFC 6282, section 3.1.2).
 const MOST_CONTEXTS: usize = 16;
 
-/// The prefix of link-local addresses, which need no context.
+/// Prefix of link-local addresses, which need no context.
 const LINK_LOCAL: [u8; 8] = [0xFE, 0x80, 0, 0, 0, 0, 0, 0];
 
-/// Which way a packet goes for SCHC: side A is taken for the device.
-pub(crate) fn direction(from: Side) -> Direction {
+/// Direction of a packet for SCHC; side A is the device.
+pub(crate) fn direction(from: CaptureSide) -> Direction {
     match from {
-        Side::A => Direction::Up,
-        Side::B => Direction::Dw,
+        CaptureSide::A => Direction::Up,
+        CaptureSide::B => Direction::Dw,
     }
 }
 
 impl Survey {
-    /// Reads a capture as far as it can be read. `progress` receives the octets read so far, now and then.
+    /// Reads a capture as far as possible. `progress` receives the octets read so far from time to time.
     ///
     /// # Errors
-    /// The octets are no capture at all, or cannot be read.
+    /// The data is not a capture, or cannot be read.
     pub fn read<R: Read>(
         &mut self,
         settings: &Settings,
@@ -143,7 +146,7 @@ impl Survey {
                     }
                 }
                 Err(error @ Error::Io { .. }) => return Err(error),
-                // The second reading reports it.
+                // The second reading reports the error.
                 Err(_) => {}
             }
             records += 1;
@@ -159,7 +162,7 @@ impl Survey {
         Ok(())
     }
 
-    /// Flows of all captures that an analysis lists with every sum: at most `most` of them.
+    /// Returns at most `most` flows of all captures to list with all sums.
     pub(crate) fn listed(&mut self, most: usize) -> Listed {
         match self.provisions.is_empty() {
             true => Listed { unranked: most, ..Listed::default() },
@@ -167,18 +170,18 @@ impl Survey {
         }
     }
 
-    /// Number of flows of the capture that has most of them.
+    /// Number of flows in the capture with most flows.
     pub fn most_flows(&self) -> usize {
         self.most_flows
     }
 
-    /// Returns true if any datagram has a port of CoAP.
+    /// True if any datagram has a port of CoAP.
     pub fn has_coap(&self) -> bool {
         self.has_coap
     }
 
-    /// The profiles of a set that can make a difference: without `coap` and `coap-2015` where no datagram has a CoAP port,
-    /// and without `tcp` where there is no TCP.
+    /// Returns the profiles of a set that can make a difference: without `coap` and `coap-2015` if no
+    /// datagram has a CoAP port, and without `tcp` if there is no TCP.
     pub fn useful(&self, profiles: ProfileSet) -> ProfileSet {
         let is_useful = |profile: &ProfileId| match profile {
             ProfileId::Coap | ProfileId::Coap2015 => self.has_coap,
@@ -189,8 +192,8 @@ impl Survey {
         ProfileSet::of(&kept).unwrap_or(profiles)
     }
 
-    /// The schemes that can differ on these captures, in the same order: of several that cannot, the first; 6LoWPAN
-    /// only for IPv6.
+    /// Returns the schemes whose results can differ on these captures, in the given order: the first one of
+    /// several equivalent schemes; 6LoWPAN only for IPv6.
     pub fn applicable(&self, schemes: &[SchemeSpec]) -> Vec<SchemeSpec> {
         let mut kept: Vec<SchemeSpec> = Vec::new();
         for &spec in schemes {
@@ -208,7 +211,7 @@ impl Survey {
         kept
     }
 
-    /// Everything about a scheme that can make a difference.
+    /// Returns the properties of a scheme that can make a difference.
     fn essence(&self, spec: &SchemeSpec) -> Option<(CidSpace, u16, ProfileSet, Mode, bool)> {
         match *spec {
             SchemeSpec::Rohc { channel, mode, learned, .. } => {
@@ -219,8 +222,8 @@ impl Survey {
     }
 }
 
-/// The prefixes of the outer header.
-fn count_prefixes(packet: &Packet<'_>, prefixes: &mut BTreeMap<[u8; 8], u64>) {
+/// Counts the prefixes of the outer header.
+fn count_prefixes(packet: &ParsedPacket<'_>, prefixes: &mut BTreeMap<[u8; 8], u64>) {
     let Ok(header) = Ipv6::read(packet.octets) else { return };
     for address in [header.source, header.destination] {
         let Some(&prefix) = address.first_chunk() else { continue };
@@ -231,7 +234,7 @@ fn count_prefixes(packet: &Packet<'_>, prefixes: &mut BTreeMap<[u8; 8], u64>) {
     }
 }
 
-/// The most frequent prefixes: the first is the one that costs nothing to name.
+/// Returns the most frequent prefixes; referring to the first one costs no octet.
 fn contexts(prefixes: BTreeMap<[u8; 8], u64>) -> Contexts {
     let mut prefixes: Vec<_> = prefixes.into_iter().collect();
     prefixes.sort_by_key(|(_, packets)| std::cmp::Reverse(*packets));
@@ -239,7 +242,7 @@ fn contexts(prefixes: BTreeMap<[u8; 8], u64>) -> Contexts {
     for (id, (prefix, _)) in (0..).zip(prefixes.into_iter().take(MOST_CONTEXTS)) {
         let mut address = [0; 16];
         address[..8].copy_from_slice(&prefix);
-        let added = Context::new(address, PREFIX).and_then(|context| contexts.with(id, context));
+        let added = LowpanContext::new(address, PREFIX).and_then(|context| contexts.with(id, context));
         contexts = added.unwrap_or(contexts);
     }
     contexts

@@ -1,4 +1,4 @@
-//! Sums over packets: what came in, and what one scheme made of it.
+//! Sums over packets: uncompressed traffic, and results of one scheme.
 
 use std::collections::BTreeMap;
 
@@ -6,24 +6,24 @@ use thinair_rohc::ProfileId;
 
 use crate::gaps::Gaps;
 use crate::outcome::{LayersIn, LayersOut};
-use crate::packet::Packet;
-use crate::scheme::{Compressed, Delivery, Label, Trip};
+use crate::packet::ParsedPacket;
+use crate::scheme::{CompressedPacket, Delivery, FormatLabel, Trip};
 use crate::settings::Settings;
 
-/// What came in.
+/// Sums of uncompressed packets.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Traffic {
+pub(crate) struct TrafficSums {
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
     pub(crate) layers: LayersIn,
-    /// Units that are paid for.
+    /// Billed units.
     pub(crate) units: u64,
-    /// Packets larger than the MTU of the link.
+    /// Packets that exceed the link MTU.
     pub(crate) over_mtu: u64,
 }
 
-impl Traffic {
-    pub(crate) fn add(&mut self, packet: &Packet<'_>, application: usize, settings: &Settings) {
+impl TrafficSums {
+    pub(crate) fn add(&mut self, packet: &ParsedPacket<'_>, application: usize, settings: &Settings) {
         let len = packet.octets.len();
         self.packets += 1;
         self.bytes += len as u64;
@@ -36,21 +36,21 @@ impl Traffic {
     }
 }
 
-/// What one scheme made of it.
+/// Sums of one scheme.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Carried {
+pub(crate) struct SchemeSums {
     pub(crate) bytes: u64,
     pub(crate) layers: LayersOut,
-    /// Octets of the first packet of each flow.
+    /// Octets of the first packets of flows.
     pub(crate) first_packets: u64,
     pub(crate) not_applicable: u64,
     pub(crate) mismatches: u64,
     pub(crate) lost: u64,
     pub(crate) lost_by: BTreeMap<&'static str, u64>,
-    kinds: Vec<Kind>,
+    kinds: Vec<FormatCount>,
     pub(crate) refreshes: u64,
     pub(crate) refresh_bytes: u64,
-    /// Those that have ended.
+    /// Gaps that have ended.
     pub(crate) gaps: Gaps,
     pub(crate) feedback_packets: u64,
     pub(crate) feedback_bytes: u64,
@@ -60,16 +60,16 @@ pub(crate) struct Carried {
 
 /// Packets of one format and profile. A flow has few of these.
 #[derive(Clone, Copy, Debug)]
-struct Kind {
-    format: Label,
+struct FormatCount {
+    format: FormatLabel,
     profile: Option<ProfileId>,
     packets: u64,
     /// Octets of their compressed headers.
     header_bytes: u64,
 }
 
-impl Carried {
-    /// Adds the trip of one packet, the first of its flow or a later one.
+impl SchemeSums {
+    /// Adds the trip of a packet; `is_first`: the first one of its flow.
     pub(crate) fn add(&mut self, layers: &LayersOut, is_first: bool, trip: &Trip, settings: &Settings) {
         self.layers.add(layers);
         self.bytes += trip.len as u64;
@@ -89,7 +89,7 @@ impl Carried {
         for &len in &trip.feedback {
             self.feedback_packets += 1;
             self.feedback_bytes += len as u64;
-            // It goes by itself, so it is paid for like a packet.
+            // Feedback is sent separately, so it is billed like a packet.
             self.units += units(settings, len);
         }
         match &trip.delivery {
@@ -102,11 +102,11 @@ impl Carried {
         }
     }
 
-    /// Adds packets of one kind. Kinds of many packets move to the front.
-    fn count(&mut self, format: Label, profile: Option<ProfileId>, packets: u64, header_bytes: u64) {
+    /// Adds packets of one kind. Frequent kinds move to the front.
+    fn count(&mut self, format: FormatLabel, profile: Option<ProfileId>, packets: u64, header_bytes: u64) {
         let Some(at) = self.kinds.iter().position(|kind| kind.format == format && kind.profile == profile)
         else {
-            return self.kinds.push(Kind { format, profile, packets, header_bytes });
+            return self.kinds.push(FormatCount { format, profile, packets, header_bytes });
         };
         self.kinds[at].packets += packets;
         self.kinds[at].header_bytes += header_bytes;
@@ -138,8 +138,8 @@ impl Carried {
         self.over_mtu += flow.over_mtu;
     }
 
-    /// Packets of each format, and octets of their compressed headers.
-    pub(crate) fn formats(&self) -> BTreeMap<Label, (u64, u64)> {
+    /// Number of packets by format, and octets of their compressed headers.
+    pub(crate) fn formats(&self) -> BTreeMap<FormatLabel, (u64, u64)> {
         let mut formats = BTreeMap::new();
         for kind in &self.kinds {
             let (packets, header_bytes): &mut (u64, u64) = formats.entry(kind.format).or_default();
@@ -149,7 +149,7 @@ impl Carried {
         formats
     }
 
-    /// Packets of each profile.
+    /// Number of packets by profile.
     pub(crate) fn profiles(&self) -> BTreeMap<ProfileId, u64> {
         let mut profiles = BTreeMap::new();
         for (profile, packets) in self.kinds.iter().filter_map(|kind| Some((kind.profile?, kind.packets))) {
@@ -159,11 +159,11 @@ impl Carried {
     }
 }
 
-/// Packets by size: an element for each size up to the largest, which that of an IP packet bounds.
+/// Number of packets by size: an element for each size up to the largest.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sizes(Vec<u64>);
+pub(crate) struct SizeCounts(Vec<u64>);
 
-impl Sizes {
+impl SizeCounts {
     pub(crate) fn add(&mut self, size: usize) {
         if size >= self.0.len() {
             self.0.resize(size + 1, 0);
@@ -171,18 +171,18 @@ impl Sizes {
         self.0[size] += 1;
     }
 
-    /// Packets of each size that there is.
+    /// Number of packets of each size that occurs.
     pub(crate) fn counts(&self) -> BTreeMap<u64, u64> {
         (0..).zip(self.0.iter().copied()).filter(|(_, packets)| *packets > 0).collect()
     }
 }
 
-/// The layers of one packet after compression. The compressor takes headers from the front; what it does not
-/// take goes as it is.
+/// Layers of one packet after compression. The compressor consumes headers from the front; the rest is sent
+/// unchanged.
 pub(crate) fn layers_out(
-    packet: &Packet<'_>,
+    packet: &ParsedPacket<'_>,
     application: usize,
-    compressed: Option<&Compressed>,
+    compressed: Option<&CompressedPacket>,
 ) -> LayersOut {
     let taken = compressed.map_or(0, |compressed| compressed.header_in);
     let left = |from: usize, to: usize| to.saturating_sub(from.max(taken)) as u64;

@@ -1,24 +1,24 @@
-//! Header sizes over time, in a bounded number of stretches.
+//! Header sizes over time, in a bounded number of intervals.
 
 use std::time::Duration;
 
 use crate::outcome;
 
-/// Stretches that are kept at most. When a packet is later than the last of them, neighbours are merged.
+/// Maximum number of intervals. If a packet is later than the last one, neighbors are merged.
 const MOST: usize = 240;
 
-/// The first length of a stretch, in nanoseconds.
+/// Initial length of an interval, in nanoseconds.
 const SHORTEST: u64 = 1_000_000;
 
-/// Octets of all headers of the packets in each stretch of time.
+/// Octets of all headers of the packets in each interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
-    /// Nanoseconds of a stretch.
+    /// Length of an interval in nanoseconds.
     length: u64,
     stretches: Vec<Stretch>,
 }
 
-/// What was sent in one stretch of time.
+/// Sums of one interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stretch {
     /// Packets.
@@ -36,7 +36,7 @@ impl Default for Timeline {
 }
 
 impl Timeline {
-    /// The stretches in which something was sent, each with the time at its middle.
+    /// Returns the intervals with packets, each with the time at its middle.
     pub fn stretches(&self) -> impl Iterator<Item = (Duration, &Stretch)> {
         let stretches = self.stretches.iter().enumerate().filter(|(_, stretch)| stretch.packets > 0);
         stretches.map(|(at, stretch)| {
@@ -63,7 +63,7 @@ impl Timeline {
         }
     }
 
-    /// Keeps the schemes that are told to be kept.
+    /// Keeps the schemes for which `keep` is true.
     pub(crate) fn retain(&mut self, keep: &[bool]) {
         for stretch in &mut self.stretches {
             outcome::retain(&mut stretch.header_bytes_out, keep);

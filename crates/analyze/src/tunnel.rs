@@ -1,35 +1,36 @@
-//! Packets inside of packets: GRE with IP or Ethernet in it, ERSPAN, and VXLAN.
+//! Packets in tunnels: GRE with IP or Ethernet, ERSPAN, and VXLAN.
 //!
-//! Knows headers between an outer IP packet and the packet in it. IP in IP is no tunnel here: compressors know it as a chain
-//! of headers. A tunnel that is fragmented, or carries something else, is not looked into.
+//! Parses the headers between an outer IP packet and the packet in it. IP in IP does not count as a tunnel,
+//! since compressors treat it as a chain of headers. Fragmented tunnels, and tunnels of other protocols, are
+//! not opened.
 
 use thinair_capture::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, LinkType, Skip, network_packet};
 use thinair_wire::header::protocol;
 
-use crate::packet::Packet;
+use crate::packet::ParsedPacket;
 
-/// UDP port to which VXLAN goes. RFC 7348, section 8.
+/// UDP destination port of VXLAN (RFC 7348, section 8).
 const VXLAN_PORT: u16 = 4_789;
 
 /// EtherType of Transparent Ethernet Bridging.
 const ETHERTYPE_TEB: u16 = 0x6558;
-/// EtherType of ERSPAN types I and II. draft-foschiano-erspan, section 4.
+/// EtherType of ERSPAN types I and II (draft-foschiano-erspan, section 4).
 const ETHERTYPE_ERSPAN_2: u16 = 0x88be;
-/// EtherType of ERSPAN type III. draft-foschiano-erspan, section 4.
+/// EtherType of ERSPAN type III (draft-foschiano-erspan, section 4).
 const ETHERTYPE_ERSPAN_3: u16 = 0x22eb;
 
-/// A tunnel that a packet goes through.
+/// A tunnel with the packet in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tunnel<'p> {
+pub(crate) struct OpenedTunnel<'p> {
     /// Name of the tunnel in reports.
     pub(crate) name: &'static str,
     /// The IP packet in it, or the reason why there is none.
     pub(crate) inside: Result<&'p [u8], Skip>,
 }
 
-impl<'p> Tunnel<'p> {
-    /// The tunnel behind the last IP header of a packet, if there is one that is looked into.
-    pub(crate) fn of(packet: &Packet<'p>) -> Option<Self> {
+impl<'p> OpenedTunnel<'p> {
+    /// Returns the tunnel after the last IP header of a packet, if it is of a supported kind.
+    pub(crate) fn of(packet: &ParsedPacket<'p>) -> Option<Self> {
         if packet.is_fragment {
             return None;
         }
@@ -40,9 +41,9 @@ impl<'p> Tunnel<'p> {
     }
 }
 
-/// Flags and version 2, protocol type 2, then a checksum, a key and a sequence number of 4 each as flags say: RFC 2784,
-/// section 2; RFC 2890, section 2.
-fn gre(octets: &[u8]) -> Option<Tunnel<'_>> {
+/// Parses GRE: 2 octets of flags and version, 2 of protocol type, then checksum, key and sequence number of 4
+/// octets each, as the flags indicate (RFC 2784, section 2; RFC 2890, section 2).
+fn gre(octets: &[u8]) -> Option<OpenedTunnel<'_>> {
     const CHECKSUM: u16 = 0x8000;
     const ROUTING: u16 = 0x4000;
     const KEY: u16 = 0x2000;
@@ -50,13 +51,13 @@ fn gre(octets: &[u8]) -> Option<Tunnel<'_>> {
     const VERSION: u16 = 0x0007;
 
     let (flags, kind) = (be16(octets, 0)?, be16(octets, 2)?);
-    // Routing of RFC 1701; version 1 is that of PPTP (RFC 2637).
+    // Routing of RFC 1701; version 1 is used by PPTP (RFC 2637).
     if flags & (ROUTING | VERSION) != 0 {
         return None;
     }
     let options = [CHECKSUM, KEY, SEQUENCE].into_iter().filter(|option| flags & option != 0).count();
     let payload = octets.get(4 + 4 * options..)?;
-    let tunnel = |name, inside| Some(Tunnel { name, inside });
+    let tunnel = |name, inside| Some(OpenedTunnel { name, inside });
     match kind {
         ETHERTYPE_IPV4 => tunnel("gre", in_link(LinkType::IPV4, payload)),
         ETHERTYPE_IPV6 => tunnel("gre", in_link(LinkType::IPV6, payload)),
@@ -69,8 +70,8 @@ fn gre(octets: &[u8]) -> Option<Tunnel<'_>> {
     }
 }
 
-/// A header of 12 octets, with 8 more if its last bit is set; the frame type is in octet 10. draft-foschiano-erspan,
-/// section 4.3.
+/// Parses a header of 12 octets, or 20 if its last bit is set; the frame type is in octet 10
+/// (draft-foschiano-erspan, section 4.3).
 fn erspan_3(octets: &[u8]) -> Option<Result<&[u8], Skip>> {
     const ETHERNET: u8 = 0;
     const IP: u8 = 2;
@@ -84,18 +85,18 @@ fn erspan_3(octets: &[u8]) -> Option<Result<&[u8], Skip>> {
     }
 }
 
-/// Flags 1, reserved 3, VNI 3, reserved 1, and an Ethernet frame: RFC 7348, section 5.
-fn vxlan(datagram: &[u8]) -> Option<Tunnel<'_>> {
+/// Parses flags (1 octet), reserved (3), VNI (3), reserved (1), and an Ethernet frame (RFC 7348, section 5).
+fn vxlan(datagram: &[u8]) -> Option<OpenedTunnel<'_>> {
     const HEADER_LEN: usize = 8;
     const VNI_IS_VALID: u8 = 0x08;
 
     let (header, frame) = datagram.split_at_checked(HEADER_LEN)?;
     let is_vxlan = header[0] & VNI_IS_VALID != 0 && header[HEADER_LEN - 1] == 0;
     (is_vxlan && frame.len() >= thinair_capture::ETHERNET_HEADER_LEN)
-        .then(|| Tunnel { name: "vxlan", inside: in_link(LinkType::ETHERNET, frame) })
+        .then(|| OpenedTunnel { name: "vxlan", inside: in_link(LinkType::ETHERNET, frame) })
 }
 
-/// The IP packet of a frame, if it is whole: some devices send the beginning of what they mirror.
+/// Returns the IP packet of a frame, if it is complete: some devices truncate mirrored frames.
 fn in_link(link_type: LinkType, frame: &[u8]) -> Result<&[u8], Skip> {
     let packet = network_packet(link_type, frame, u32::try_from(frame.len()).unwrap_or(u32::MAX))?.packet;
     let len = match packet.first().map_or(0, |first| first >> 4) {
@@ -133,7 +134,7 @@ mod tests {
         octets
     }
 
-    /// A datagram with its length.
+    /// Returns a datagram with its length.
     fn udp(port: u16, payload: &[u8]) -> Vec<u8> {
         let len = 8 + payload.len() as u16;
         let words = [50_000, port, len, 0].map(u16::to_be_bytes).concat();
@@ -144,9 +145,9 @@ mod tests {
         [&[2; 12][..], &kind.to_be_bytes(), packet].concat()
     }
 
-    /// Name of the tunnel, and the packet in it.
+    /// Returns the name of the tunnel, and the packet in it.
     fn find(octets: &[u8]) -> Option<(&'static str, Result<Vec<u8>, Skip>)> {
-        let tunnel = Tunnel::of(&Packet::parse(octets).unwrap())?;
+        let tunnel = OpenedTunnel::of(&ParsedPacket::parse(octets).unwrap())?;
         Some((tunnel.name, tunnel.inside.map(<[u8]>::to_vec)))
     }
 
@@ -154,7 +155,7 @@ mod tests {
         find(&ipv4(47, &[head, payload].concat()))
     }
 
-    /// By hand after RFC 2784 and RFC 2890.
+    /// Built by hand from RFC 2784 and RFC 2890.
     #[test]
     fn gre_with_every_option_has_a_packet_behind_it() {
         let inner = udp(5_683, b"inner");
@@ -190,7 +191,7 @@ mod tests {
         assert_eq!(gre(&[0xb0, 0, 8, 0, 1, 2, 3], &[]), None);
     }
 
-    /// By hand after draft-foschiano-erspan-03, section 4.
+    /// Built by hand from draft-foschiano-erspan-03, section 4.
     #[test]
     fn erspan_of_all_types_has_a_frame_behind_it() {
         let inner = udp(5_683, b"inner");
@@ -204,11 +205,11 @@ mod tests {
         assert_eq!(gre(&[&three[..], &[0, 1], &[9; 8]].concat(), &frame), found);
         assert_eq!(gre(&[&three[..], &[2 << 2, 0]].concat(), &inner), found);
         assert_eq!(gre(&[&three[..], &[1 << 2, 0]].concat(), &frame), None);
-        // The beginning of a frame.
+        // A truncated frame.
         assert_eq!(gre(&two, &frame[..40]), Some(("erspan", Err(Skip::Truncated))));
     }
 
-    /// By hand after RFC 7348, section 5.
+    /// Built by hand from RFC 7348, section 5.
     #[test]
     fn vxlan_has_a_frame_behind_it() {
         let inner = udp(5_683, b"inner");

@@ -1,8 +1,9 @@
-//! The IP packets of a capture's records, one record at a time.
+//! Extraction of IP packets from the records of a capture, one record at a time.
 //!
-//! Most frames have the packet in them, or its beginning; those of IEEE 802.15.4 have it compressed and in fragments
-//! (`mesh.rs`). Tunnels are taken off, as the traffic in them is what a mirror port or a router captures: GRE, ERSPAN and
-//! VXLAN (`tunnel.rs`), and frames of IEEE 802.15.4 that a sniffer has sent on in datagrams (ZEP).
+//! Most frames contain the packet, or its beginning; those of IEEE 802.15.4 contain it compressed and in
+//! fragments (`mesh.rs`). Tunnels are removed, since a mirror port or router captures the traffic in them:
+//! GRE, ERSPAN and VXLAN (`tunnel.rs`), and frames of IEEE 802.15.4 that a sniffer forwards in datagrams
+//! (ZEP).
 
 use std::collections::BTreeMap;
 
@@ -10,14 +11,14 @@ use thinair_capture::{LinkType, Record, Skip, ZEP_PORT, zep_frame};
 use thinair_lowpan::Contexts;
 use thinair_rohc::Ports;
 
-use crate::mesh::Mesh;
-use crate::packet::Packet;
-use crate::tunnel::Tunnel;
+use crate::mesh::MeshReassembly;
+use crate::packet::ParsedPacket;
+use crate::tunnel::OpenedTunnel;
 
-/// Tunnels in tunnels that are taken off.
+/// Maximum nesting of tunnels.
 const DEEPEST: usize = 4;
 
-/// Finds the IP packets that an analysis counts in the records of one capture.
+/// Extracts the IP packets that an analysis counts from the records of one capture.
 ///
 /// ```
 /// use thinair_analyze::Unpack;
@@ -40,19 +41,19 @@ const DEEPEST: usize = 4;
 /// assert_eq!(outer.network_packet(&record), Ok(&data[..]));
 /// ```
 pub struct Unpack {
-    mesh: Mesh,
+    mesh: MeshReassembly,
     keeps_tunnels: bool,
-    /// Packets whose payload was cut off are filled up, by their headers with these ports of CoAP.
+    /// CoAP ports; if set, packets with a truncated payload are filled with zeros according to their headers.
     fills: Option<Ports>,
     filled: Vec<u8>,
     unwrapped: BTreeMap<&'static str, u64>,
 }
 
 impl Unpack {
-    /// Takes tunnels off. `contexts` are those of LOWPAN_IPHC that the nodes of a captured network have.
+    /// Returns an extractor that removes tunnels. `contexts`: those of LOWPAN_IPHC in the captured network.
     pub fn new(contexts: Contexts) -> Self {
         Self {
-            mesh: Mesh::new(contexts),
+            mesh: MeshReassembly::new(contexts),
             keeps_tunnels: false,
             fills: None,
             filled: Vec::new(),
@@ -60,44 +61,45 @@ impl Unpack {
         }
     }
 
-    /// Leaves tunnels as they are, if `keep`: the outer packet is the one that counts. Default: false.
+    /// Sets whether the outer packets of tunnels are returned. Default: false.
     pub fn keeping_tunnels(self, keep: bool) -> Self {
         Self { keeps_tunnels: keep, ..self }
     }
 
-    /// Takes packets of which all headers were captured and the payload was not, or not all of it, as captures with a snap
-    /// length have them: zeros stand for what is missing, and checksums stay as they were. Headers are those of IP, of UDP,
-    /// UDP-Lite, TCP and ESP, and of CoAP on `ports`. Without this, such packets are `truncated`.
+    /// Accepts packets with complete headers and a truncated payload, as in captures with a snap length:
+    /// zeros replace the missing octets, and checksums stay unchanged. Headers are those of IP, of UDP,
+    /// UDP-Lite, TCP and ESP, and of CoAP on `ports`. By default such packets are `truncated`.
     pub(crate) fn filling_payload(self, ports: Ports) -> Self {
         Self { fills: Some(ports), ..self }
     }
 
-    /// Number of packets that were taken out of a tunnel, or would have been if the tunnel had one, by kind of tunnel: `gre`,
+    /// Number of packets that were in a tunnel, also of tunnels that are kept, by kind: `gre`,
     /// `gre_ethernet`, `erspan`, `vxlan` or `zep`.
     pub fn unwrapped(&self) -> &BTreeMap<&'static str, u64> {
         &self.unwrapped
     }
 
-    /// The octets of the IP packet that a record has or completes.
+    /// Returns the octets of the IP packet that a record contains or completes.
     ///
     /// # Errors
     /// A stable name of the reason why there is none.
     pub fn network_packet<'p>(&'p mut self, record: &Record<'p>) -> Result<&'p [u8], &'static str> {
         match self.find(record)? {
-            Found::Packet(packet) => Ok(packet.octets),
-            Found::NotParsed(octets) => Ok(octets),
+            FoundPacket::Packet(packet) => Ok(packet.octets),
+            FoundPacket::NotParsed(octets) => Ok(octets),
         }
     }
 
-    /// The IP packet that a record has or completes, or a stable name of the reason why there is none.
-    pub(crate) fn packet<'p>(&'p mut self, record: &Record<'p>) -> Result<Packet<'p>, &'static str> {
+    /// Returns the IP packet that a record contains or completes, or a stable name of the reason why there is
+    /// none.
+    pub(crate) fn packet<'p>(&'p mut self, record: &Record<'p>) -> Result<ParsedPacket<'p>, &'static str> {
         match self.find(record)? {
-            Found::Packet(packet) => Ok(packet),
-            Found::NotParsed(_) => Err(Skip::NotIp.name()),
+            FoundPacket::Packet(packet) => Ok(packet),
+            FoundPacket::NotParsed(_) => Err(Skip::NotIp.name()),
         }
     }
 
-    fn find<'p>(&'p mut self, record: &Record<'p>) -> Result<Found<'p>, &'static str> {
+    fn find<'p>(&'p mut self, record: &Record<'p>) -> Result<FoundPacket<'p>, &'static str> {
         let is_mac_frame =
             [LinkType::IEEE802_15_4_WITHFCS, LinkType::IEEE802_15_4_NOFCS, LinkType::IEEE802_15_4_TAP]
                 .contains(&record.link_type);
@@ -119,16 +121,16 @@ impl Unpack {
             let deepest = if self.keeps_tunnels { 0 } else { DEEPEST };
             let found = without_tunnels(octets, deepest, &mut self.unwrapped)
                 .map_err(|reason| if missing == 0 { reason } else { Skip::Truncated.name() })?;
-            let Found::Packet(packet) = found else {
+            let FoundPacket::Packet(packet) = found else {
                 return if missing == 0 { Ok(found) } else { Err(Skip::Truncated.name()) };
             };
             let zep = packet.datagram_to(ZEP_PORT).filter(|_| !self.keeps_tunnels).and_then(zep_frame);
             match (zep, self.fills) {
                 (None, Some(ports)) if missing > 0 => {
                     let packet = packet.with_missing(missing, &ports).ok_or(Skip::Truncated.name())?;
-                    return Ok(Found::Packet(packet));
+                    return Ok(FoundPacket::Packet(packet));
                 }
-                (None, _) => return Ok(Found::Packet(packet)),
+                (None, _) => return Ok(FoundPacket::Packet(packet)),
                 (Some(_), _) if missing > 0 => return Err(Skip::Truncated.name()),
                 (Some(frame), _) => {
                     *self.unwrapped.entry("zep").or_default() += 1;
@@ -136,35 +138,35 @@ impl Unpack {
                 }
             }
         };
-        Ok(Found::of(self.mesh.packet(record.time, frame)?))
+        Ok(FoundPacket::of(self.mesh.packet(record.time, frame)?))
     }
 }
 
-/// The packet behind all tunnels that it goes through.
+/// Returns the innermost packet of nested tunnels.
 fn without_tunnels<'p>(
     octets: &'p [u8],
     deepest: usize,
     unwrapped: &mut BTreeMap<&'static str, u64>,
-) -> Result<Found<'p>, &'static str> {
-    let mut found = Found::of(octets);
+) -> Result<FoundPacket<'p>, &'static str> {
+    let mut found = FoundPacket::of(octets);
     for _ in 0..deepest {
-        let Found::Packet(packet) = &found else { break };
-        let Some(tunnel) = Tunnel::of(packet) else { break };
+        let FoundPacket::Packet(packet) = &found else { break };
+        let Some(tunnel) = OpenedTunnel::of(packet) else { break };
         *unwrapped.entry(tunnel.name).or_default() += 1;
-        found = Found::of(tunnel.inside.map_err(Skip::name)?);
+        found = FoundPacket::of(tunnel.inside.map_err(Skip::name)?);
     }
     Ok(found)
 }
 
-/// An IP packet, also one whose headers cannot be parsed.
-enum Found<'p> {
-    Packet(Packet<'p>),
+/// An IP packet, possibly with headers that cannot be parsed.
+enum FoundPacket<'p> {
+    Packet(ParsedPacket<'p>),
     NotParsed(&'p [u8]),
 }
 
-impl<'p> Found<'p> {
+impl<'p> FoundPacket<'p> {
     fn of(octets: &'p [u8]) -> Self {
-        Packet::parse(octets).map_or(Self::NotParsed(octets), Self::Packet)
+        ParsedPacket::parse(octets).map_or(Self::NotParsed(octets), Self::Packet)
     }
 }
 
@@ -174,16 +176,18 @@ mod tests {
     use super::*;
     use thinair_capture::Timestamp;
     use thinair_lowpan::fragment::Fragments;
-    use thinair_lowpan::frame::Frame;
+    use thinair_lowpan::frame::WpanFrame;
     use thinair_lowpan::{
-        Compressed, Context, LinkAddress, Links, Settings, UdpChecksum, compress, dispatch, fcs,
+        CompressedPacket, LinkAddress, Links, LowpanContext, LowpanSettings, UdpChecksum, compress, dispatch,
+        fcs,
     };
 
-    const SETTINGS: Settings = Settings { contexts: Contexts::NONE, udp_checksum: UdpChecksum::Elided };
+    const SETTINGS: LowpanSettings =
+        LowpanSettings { contexts: Contexts::NONE, udp_checksum: UdpChecksum::Elided };
 
     const LINKS: Links = Links { source: LinkAddress::Short(1), destination: LinkAddress::Short(2) };
 
-    /// ICMPv6 between link-local addresses of link addresses.
+    /// ICMPv6 between link-local addresses derived from link addresses.
     fn packet(payload: usize) -> Vec<u8> {
         let mut packet =
             b"\x60\0\0\0\0\0\x3a\x40\xfe\x80\0\0\0\0\0\0\0\0\0\xff\xfe\0\0\x01\xfe\x80\0\0\0\0\0\0".to_vec();
@@ -193,26 +197,26 @@ mod tests {
         packet
     }
 
-    fn frames(compressed: &Compressed, octets: &[u8]) -> Vec<Vec<u8>> {
+    fn frames(compressed: &CompressedPacket, octets: &[u8]) -> Vec<Vec<u8>> {
         let fragments = Fragments::new(compressed, octets, 1, 100).unwrap();
         let frame = |fragment: thinair_lowpan::fragment::Fragment<'_>| {
             let (mut payload, mut out) = ([0; 127], vec![0; 127]);
             let end = fragment.write(&mut payload).unwrap();
-            let end = Frame::data(7, LINKS, 0, &payload[..end]).write(&mut out).unwrap();
+            let end = WpanFrame::data(7, LINKS, 0, &payload[..end]).write(&mut out).unwrap();
             out.truncate(end);
             out
         };
         fragments.map(frame).collect()
     }
 
-    fn sent(packet: &[u8], settings: &Settings) -> Vec<Vec<u8>> {
+    fn sent(packet: &[u8], settings: &LowpanSettings) -> Vec<Vec<u8>> {
         let mut out = vec![0; packet.len() + 1];
         let compressed = compress(settings, LINKS, packet, &mut out).unwrap();
         frames(&compressed, &out[..compressed.len])
     }
 
-    /// What is told of frames, a second apart, with check sequence or without.
-    fn told(
+    /// Returns the results for frames at intervals of one second, with or without check sequence.
+    fn results(
         unpack: &mut Unpack,
         frames: &[Vec<u8>],
         link_type: LinkType,
@@ -237,32 +241,32 @@ mod tests {
             let mut all = sent(&short, &SETTINGS);
             all.extend(sent(&long, &SETTINGS));
             let expected = [Ok(short), Err("fragment"), Err("fragment"), Err("fragment"), Ok(long)];
-            assert_eq!(told(&mut Unpack::new(Contexts::NONE), &all, link_type), expected);
+            assert_eq!(results(&mut Unpack::new(Contexts::NONE), &all, link_type), expected);
         }
     }
 
     #[test]
     fn a_frame_without_a_packet_says_why() {
         let context =
-            Context::new([0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFE, 0, 0, 2], 128).unwrap();
+            LowpanContext::new([0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFE, 0, 0, 2], 128).unwrap();
         let mut other = packet(30);
         other[24..40].copy_from_slice(b"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x01");
-        let global = Context::new(*b"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\0", 64).unwrap();
+        let global = LowpanContext::new(*b"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\0", 64).unwrap();
         let contexts = Contexts::NONE.with(0, context).unwrap().with(1, global).unwrap();
-        let with_context = sent(&other, &Settings { contexts, ..SETTINGS }).remove(0);
+        let with_context = sent(&other, &LowpanSettings { contexts, ..SETTINGS }).remove(0);
         let rohc = [&dispatch::ROHC[..], b"\x12\x34"].concat();
-        let rohc = frames(&Compressed::rohc(rohc.len()), &rohc).remove(0);
+        let rohc = frames(&CompressedPacket::rohc(rohc.len()), &rohc).remove(0);
         let acknowledgement = b"\x02\x00\x6a".to_vec();
         let encrypted = b"\x49\x98\x07\xcd\xab\x04\x03\x02\x01\x05\0\0\0\0\x7a\0\0\0\0".to_vec();
         let cut = b"\x41\x88\x07\xcd\xab\x04".to_vec();
         let all = [with_context, rohc, acknowledgement, encrypted, cut];
         let names = ["no_context", "not_ip", "not_ip", "encrypted", "malformed_frame"];
         let expected = names.map(Err);
-        assert_eq!(told(&mut Unpack::new(Contexts::NONE), &all, LinkType::IEEE802_15_4_NOFCS), expected);
-        // With the check sequence of nothing.
+        assert_eq!(results(&mut Unpack::new(Contexts::NONE), &all, LinkType::IEEE802_15_4_NOFCS), expected);
+        // With the check sequence of an empty frame.
         let wrong = [packet(0)];
         assert_eq!(
-            told(&mut Unpack::new(Contexts::NONE), &wrong, LinkType::IEEE802_15_4_TAP),
+            results(&mut Unpack::new(Contexts::NONE), &wrong, LinkType::IEEE802_15_4_TAP),
             [Err("unsupported_link_type")]
         );
         let data = b"\x02\x00\x6a\xe4\x78";
@@ -271,7 +275,7 @@ mod tests {
         assert_eq!(Unpack::new(Contexts::NONE).packet(&record).err(), Some("wrong_fcs"));
     }
 
-    /// Frames in datagrams of IPv4, as version 2 of ZEP has them, with a check sequence.
+    /// Returns frames in IPv4 datagrams of ZEP version 2, with check sequence.
     fn zep(frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let datagram = |frame: &Vec<u8>| {
             let whole = [&frame[..], &fcs::fcs(frame)].concat();
@@ -300,22 +304,22 @@ mod tests {
         let mut all = sent(&short, &SETTINGS);
         all.extend(sent(&long, &SETTINGS));
         let expected = [Ok(short), Err("fragment"), Err("fragment"), Err("fragment"), Ok(long)];
-        assert_eq!(told(&mut Unpack::new(Contexts::NONE), &zep(&all), LinkType::RAW), expected);
+        assert_eq!(results(&mut Unpack::new(Contexts::NONE), &zep(&all), LinkType::RAW), expected);
     }
 
     #[test]
     fn contexts_that_are_told_are_used() {
         let mut other = packet(30);
         other[24..40].copy_from_slice(b"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x01");
-        let global = Context::new(*b"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\0", 64).unwrap();
+        let global = LowpanContext::new(*b"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\0", 64).unwrap();
         let contexts = Contexts::NONE.with(3, global).unwrap();
-        let frames = sent(&other, &Settings { contexts, ..SETTINGS });
-        let told = |contexts| told(&mut Unpack::new(contexts), &frames, LinkType::IEEE802_15_4_NOFCS);
-        assert_eq!(told(contexts), [Ok(other)]);
-        assert_eq!(told(Contexts::NONE), [Err("no_context")]);
+        let frames = sent(&other, &LowpanSettings { contexts, ..SETTINGS });
+        let results = |contexts| results(&mut Unpack::new(contexts), &frames, LinkType::IEEE802_15_4_NOFCS);
+        assert_eq!(results(contexts), [Ok(other)]);
+        assert_eq!(results(Contexts::NONE), [Err("no_context")]);
     }
 
-    /// The packet of a record of which so many octets were captured.
+    /// Returns the packet of a record with this number of captured octets.
     fn captured(unpack: &mut Unpack, packet: &[u8], len: usize) -> Result<(Vec<u8>, usize), &'static str> {
         let time = Timestamp::from_nanos(0);
         let (data, original_len) = (&packet[..len], packet.len() as u32);
@@ -341,9 +345,9 @@ mod tests {
             (packet(30), 40),
             (udp(9, &[0x55; 30]), 48),
             (tcp, 40 + 28),
-            // The payload marker is a part of the header of CoAP.
+            // The payload marker is part of the CoAP header.
             (udp(5683, message), 48 + 10),
-            // Nothing shows where its options end.
+            // The end of its options is unknown.
             (udp(5683, &message[..9]), 48 + 9),
         ];
         let mut unpack = Unpack::new(Contexts::NONE).filling_payload(Ports::COAP);

@@ -1,7 +1,7 @@
-//! Captures that are compressed with gzip (RFC 1952) or Zstandard (RFC 8878), found by their magic numbers.
+//! Captures compressed with gzip (RFC 1952) or Zstandard (RFC 8878), recognized by their magic numbers.
 //!
-//! A file that ends too early gives all octets that can be decompressed, and then an end: whoever reads it asks
-//! [`Stream::is_cut`] for the difference from one that is whole.
+//! A truncated file yields all octets that can be decompressed, and then ends; [`DecompressedStream::is_cut`]
+//! distinguishes it from a complete file.
 
 use std::fmt;
 use std::io::{self, BufRead as _, BufReader, Read};
@@ -10,14 +10,14 @@ use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// Largest window of a Zstandard frame, in octets: 128 MiB, as zstd(1) takes it without `--memory`. A frame that needs
-/// more is refused.
+/// Largest window of a Zstandard frame, in octets: 128 MiB, the default of zstd(1). Frames with a larger
+/// window are rejected.
 const MAX_WINDOW_SIZE: u64 = 128 * 1024 * 1024;
 
-/// The last block of a Zstandard frame, without content (RFC 8878, section 3.1.1.2), and room for a checksum.
+/// Empty last block of a Zstandard frame (RFC 8878, section 3.1.1.2), and octets in place of a checksum.
 const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 
-/// A format of compressed files.
+/// Compression format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Compression {
@@ -46,60 +46,60 @@ impl fmt::Display for Compression {
     }
 }
 
-/// The octets of a file, decompressed if they need to be.
+/// Octets of a file, decompressed if necessary.
 #[derive(Debug)]
-pub(crate) struct Stream<R> {
+pub(crate) struct DecompressedStream<R> {
     decoder: Decoder<R>,
-    end: Option<End>,
+    end: Option<DecompressionEnd>,
 }
 
 /// Reason why decompression ended before the end of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum DecompressionEnd {
     Cut,
     Damaged,
 }
 
 #[derive(Debug)]
 enum Decoder<R> {
-    None(Source<R>),
-    Gzip(Box<MultiGzDecoder<BufReader<Source<R>>>>),
-    Zstandard(Box<Frames<R>>),
+    None(FileSource<R>),
+    Gzip(Box<MultiGzDecoder<BufReader<FileSource<R>>>>),
+    Zstandard(Box<ZstandardFrames<R>>),
 }
 
-impl<R: Read> Stream<R> {
+impl<R: Read> DecompressedStream<R> {
     /// Reads the magic number.
     pub(crate) fn new(read: R) -> io::Result<Self> {
-        let mut source = Source::new(read);
+        let mut source = FileSource::new(read);
         let decoder = match source.peek()?.and_then(Compression::of) {
             None => Decoder::None(source),
             Some(Compression::Gzip) => Decoder::Gzip(Box::new(MultiGzDecoder::new(BufReader::new(source)))),
-            Some(Compression::Zstandard) => Decoder::Zstandard(Box::new(Frames::new(source))),
+            Some(Compression::Zstandard) => Decoder::Zstandard(Box::new(ZstandardFrames::new(source))),
         };
         Ok(Self { decoder, end: None })
     }
 
-    /// Returns true if the file ended before its compressed data did.
+    /// True if the file ended before its compressed data did.
     pub(crate) fn is_cut(&self) -> bool {
-        self.end == Some(End::Cut)
+        self.end == Some(DecompressionEnd::Cut)
     }
 
-    /// The format whose rules the data breaks, once reading has failed for that reason.
+    /// Format of the damaged data, after reading has failed because of it.
     pub(crate) fn damaged(&self) -> Option<Compression> {
         let format = match self.decoder {
             Decoder::None(_) => return None,
             Decoder::Gzip(_) => Compression::Gzip,
             Decoder::Zstandard(_) => Compression::Zstandard,
         };
-        (self.end == Some(End::Damaged)).then_some(format)
+        (self.end == Some(DecompressionEnd::Damaged)).then_some(format)
     }
 
-    /// Number of octets that were read from the file, as it lies there.
+    /// Octets read from the file, before decompression.
     pub(crate) fn octets_read(&self) -> u64 {
         self.source().count
     }
 
-    fn source(&self) -> &Source<R> {
+    fn source(&self) -> &FileSource<R> {
         match &self.decoder {
             Decoder::None(source) => source,
             Decoder::Gzip(decoder) => decoder.get_ref().get_ref(),
@@ -108,7 +108,7 @@ impl<R: Read> Stream<R> {
     }
 }
 
-impl<R> Stream<R> {
+impl<R> DecompressedStream<R> {
     pub(crate) fn into_inner(self) -> R {
         match self.decoder {
             Decoder::None(source) => source.read,
@@ -118,7 +118,7 @@ impl<R> Stream<R> {
     }
 }
 
-impl<R: Read> Read for Stream<R> {
+impl<R: Read> Read for DecompressedStream<R> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         let result = match &mut self.decoder {
             Decoder::None(source) => return source.read(room),
@@ -132,34 +132,34 @@ impl<R: Read> Read for Stream<R> {
             return Err(error);
         }
         if source.ended {
-            self.end = Some(End::Cut);
+            self.end = Some(DecompressionEnd::Cut);
             return Ok(0);
         }
-        self.end = Some(End::Damaged);
+        self.end = Some(DecompressionEnd::Damaged);
         Err(error)
     }
 }
 
-/// The file, and how far it was read.
+/// The file, and the octets read so far.
 #[derive(Debug)]
-struct Source<R> {
+struct FileSource<R> {
     read: R,
-    /// The first octets of the file, and how many of them were given again.
+    /// First octets of the file, and the number of them that were returned again.
     first: Vec<u8>,
     given: usize,
     count: u64,
-    /// The file has no more octets.
+    /// True at the end of the file.
     ended: bool,
-    /// The operating system could not give more octets.
+    /// True after an I/O error.
     failed: bool,
 }
 
-impl<R: Read> Source<R> {
+impl<R: Read> FileSource<R> {
     fn new(read: R) -> Self {
         Self { read, first: Vec::new(), given: 0, count: 0, ended: false, failed: false }
     }
 
-    /// The first four octets, if there are as many.
+    /// Returns the first four octets without consuming them; `None` if there are fewer.
     fn peek(&mut self) -> io::Result<Option<[u8; 4]>> {
         let mut octets = [0; 4];
         while self.first.len() < octets.len() {
@@ -173,11 +173,11 @@ impl<R: Read> Source<R> {
         Ok(self.first.first_chunk().copied())
     }
 
-    /// Octets that were not read before.
+    /// Reads octets after those of `first`.
     fn read_more(&mut self, room: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.read.read(room) {
-                // `min`: a wrong `Read` may claim more than there was room for.
+                // `min`: an incorrect `Read` may return a larger number.
                 Ok(count) => {
                     let count = count.min(room.len());
                     self.count += count as u64;
@@ -194,7 +194,7 @@ impl<R: Read> Source<R> {
     }
 }
 
-impl<R: Read> Read for Source<R> {
+impl<R: Read> Read for FileSource<R> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         let rest = self.first.get(self.given..).unwrap_or_default();
         if rest.is_empty() {
@@ -207,22 +207,22 @@ impl<R: Read> Read for Source<R> {
     }
 }
 
-/// Zstandard frames one behind the other, with or without skippable ones.
-struct Frames<R> {
-    source: BufReader<Source<R>>,
+/// Consecutive Zstandard frames, with or without skippable ones.
+struct ZstandardFrames<R> {
+    source: BufReader<FileSource<R>>,
     decoder: FrameDecoder,
-    /// Reason why the frame that is being given out is the last one.
+    /// Reason why the current frame is the last one.
     error: Option<io::Error>,
 }
 
-impl<R: Read> Frames<R> {
-    fn new(source: Source<R>) -> Self {
+impl<R: Read> ZstandardFrames<R> {
+    fn new(source: FileSource<R>) -> Self {
         let mut decoder = FrameDecoder::new();
         decoder.set_max_window_size(MAX_WINDOW_SIZE);
         Self { source: BufReader::new(source), decoder, error: None }
     }
 
-    /// Begins the next frame with content; false at the end of the file.
+    /// Begins the next frame with content; returns false at the end of the file.
     fn next_frame(&mut self) -> io::Result<bool> {
         while !self.source.fill_buf()?.is_empty() {
             match self.decoder.init(&mut self.source) {
@@ -242,8 +242,8 @@ impl<R: Read> Frames<R> {
         Ok(false)
     }
 
-    /// Decodes a block. One that cannot be decoded is taken for the end of the frame, as the decoder holds back what
-    /// later blocks may refer to.
+    /// Decodes a block. An invalid block counts as the end of the frame, since the decoder holds back octets
+    /// to which later blocks may refer.
     fn next_block(&mut self) -> io::Result<()> {
         let one = BlockDecodingStrategy::UptoBlocks(1);
         let Err(error) = self.decoder.decode_blocks(&mut self.source, one) else { return Ok(()) };
@@ -253,7 +253,7 @@ impl<R: Read> Frames<R> {
     }
 }
 
-impl<R: Read> Read for Frames<R> {
+impl<R: Read> Read for ZstandardFrames<R> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         loop {
             if self.decoder.can_collect() > 0 {
@@ -277,7 +277,7 @@ impl<R: Read> Read for Frames<R> {
     }
 }
 
-impl<R: fmt::Debug> fmt::Debug for Frames<R> {
+impl<R: fmt::Debug> fmt::Debug for ZstandardFrames<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Frames").field("source", &self.source).finish_non_exhaustive()
     }

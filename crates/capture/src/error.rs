@@ -1,55 +1,55 @@
-//! What can be wrong with a capture file, and where.
+//! Errors in capture files, with their positions.
 
 use std::io;
 
 use crate::Compression;
 
-/// Why a capture file, or one record of it, could not be read. Offsets count octets from the start of the file; those of a
-/// compressed file count octets of its content.
+/// Reason why a capture file, or one record of it, cannot be read. Offsets count octets from the start of the
+/// file, after decompression.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system could not give the file's octets. Reading ends.
+    /// Reading the file failed. Reading ends.
     #[error("cannot read the capture at offset {offset}")]
     Io {
-        /// Octets that were read before.
+        /// Octets read before.
         offset: u64,
-        /// What the operating system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// The file does not begin as a pcap or pcapng file does. Reading ends.
+    /// The file begins neither as pcap nor as pcapng. Reading ends.
     #[error("not a capture file: no magic number of pcap or pcapng at offset 0: {found}; {advice}")]
     NotACapture {
-        /// What it seems to be instead.
+        /// Probable type of the file.
         found: &'static str,
-        /// What its owner can do.
+        /// Advice to the user.
         advice: &'static str,
     },
-    /// The file ends too early. All records before this one have been given. Reading ends.
+    /// The file is truncated. All earlier records have been returned. Reading ends.
     #[error("truncated file at offset {end}, {}, which starts at offset {offset}", place(*record))]
     Truncated {
-        /// Where the record or block starts that is not whole.
+        /// Start of the incomplete record or block.
         offset: u64,
-        /// Where the file ends.
+        /// End of the file.
         end: u64,
-        /// The number of the record that is not whole, or that would have followed the block that is not; 0 in the
-        /// file header.
+        /// Number of the incomplete record, or of the record that would have followed the incomplete block; 0
+        /// in the file header.
         record: u64,
     },
-    /// The file breaks the rules of its format. See [`Error::ends_reading`].
+    /// The file violates its format. See [`Error::ends_reading`].
     #[error("malformed file at offset {offset}, {}: {flaw}", place(*record))]
     Malformed {
-        /// Where the record or block starts.
+        /// Start of the record or block.
         offset: u64,
         /// The number of the record, or of the one that would have followed the block; 0 in the file header.
         record: u64,
-        /// Which rule.
+        /// Violated rule.
         flaw: Flaw,
     },
 }
 
 impl Error {
-    /// Whether nothing after this can be read. If not, the reader goes on with the next record.
+    /// True if no further record can be read. Otherwise the reader continues with the next record.
     pub const fn ends_reading(&self) -> bool {
         match self {
             Self::Io { .. } | Self::NotACapture { .. } | Self::Truncated { .. } => true,
@@ -65,12 +65,12 @@ fn place(record: u64) -> String {
     }
 }
 
-/// A rule of pcap (draft-ietf-opsawg-pcap) or pcapng (draft-ietf-opsawg-pcapng) which a file breaks, or a limit of this
-/// crate which it exceeds.
+/// Violated rule of pcap (draft-ietf-opsawg-pcap) or pcapng (draft-ietf-opsawg-pcapng), or exceeded limit of
+/// this crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Flaw {
-    /// A version of the format which does not exist, or is too old to be read.
+    /// A version of the format that does not exist, or that is too old.
     #[error("version {major}.{minor} of the format is not supported")]
     Version {
         /// The major version number.
@@ -79,25 +79,25 @@ pub enum Flaw {
         minor: u16,
     },
     /// A record or packet block longer than [`MAX_RECORD_LEN`](crate::MAX_RECORD_LEN).
-    #[error("{length} octets in one record are more than this reader takes ({limit})")]
+    #[error("a record of {length} octets exceeds the limit of {limit}")]
     TooLong {
-        /// Octets that the file announces.
+        /// Length in the file, in octets.
         length: u64,
-        /// Octets that are allowed.
+        /// Limit in octets.
         limit: u64,
     },
     /// A block's total length is below 12 or not a multiple of 4.
-    #[error("a block cannot be {length} octets long")]
+    #[error("invalid block length {length}: not a multiple of 4 from 12 on")]
     BlockLength {
-        /// Octets that the file announces.
+        /// Length in the file, in octets.
         length: u32,
     },
     /// The total lengths at the start and at the end of a block differ.
-    #[error("the block's length is {first} at its start but {last} at its end")]
+    #[error("block length {first} at the start of the block, {last} at its end")]
     BlockLengthsDiffer {
-        /// Octets, as given at the start.
+        /// Length at the start, in octets.
         first: u32,
-        /// Octets, as given at the end.
+        /// Length at the end, in octets.
         last: u32,
     },
     /// A Section Header Block without byte-order magic.
@@ -109,28 +109,28 @@ pub enum Flaw {
         /// The block type.
         block_type: u32,
     },
-    /// More Interface Description Blocks in a section than can be referred to in reason.
+    /// The number of Interface Description Blocks in a section exceeds the limit.
     #[error("more than {limit} interfaces in one section")]
     TooManyInterfaces {
-        /// Interfaces that are allowed.
+        /// Maximum number of interfaces.
         limit: usize,
     },
-    /// The compressed data cannot be decompressed, or its checksum is wrong.
+    /// The compressed data is invalid, or its checksum is wrong.
     #[error("the {format} data is damaged")]
     Compression {
         /// Format of the data.
         format: Compression,
     },
-    /// A packet block refers to an interface which no block before it describes. Only this record is lost.
-    #[error("interface {interface} is not among the {described} described so far")]
+    /// A packet block refers to an interface without a preceding description. Only this record is lost.
+    #[error("interface {interface} is undefined; the section has defined {described} so far")]
     UnknownInterface {
         /// Interface ID, from 0.
         interface: u32,
         /// Interfaces described in this section before the packet.
         described: usize,
     },
-    /// A packet block does not have room for its fields or for the octets which it announces. Only this record is lost.
-    #[error("the packet does not fit in its block")]
+    /// A packet block is too short for its fields or for its captured length. Only this record is lost.
+    #[error("the packet is longer than its block")]
     PacketTooLong,
 }
 

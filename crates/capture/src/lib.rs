@@ -1,12 +1,14 @@
-//! pcap and pcapng files, and the link headers in front of IP packets.
+//! Reader and writer for pcap and pcapng files, and parser for the link layer headers before IP packets.
 //!
-//! This crate knows how a capture file lies in octets and where in a captured frame the IP packet (or the ROHC
-//! packet) begins. It refuses to know what is in that packet, which packets belong together, and where a file comes
-//! from: it reads from any [`std::io::Read`], compressed or not, and writes to any [`std::io::Write`].
+//! This crate handles the format of capture files, and the position of the IP packet (or ROHC packet) in a frame. The
+//! contents of packets, and relations between them, are out of scope. It reads from any [`std::io::Read`], compressed
+//! or not, and writes to any [`std::io::Write`].
 //!
-//! - [`Reader`] gives the records of a file one by one, in bounded memory; [`Error`] says what is wrong with it, where.
-//! - [`Record::network_packet`] finds the IP packet of a record, [`Record::rohc_packet`] the ROHC packet, [`Record::mac_frame`]
-//!   the frame of IEEE 802.15.4, whose packets are compressed; [`Skip`] says why there is none.
+//! - [`Reader`] returns the records of a file one by one, in bounded memory; [`Error`] describes errors and their
+//!   positions.
+//! - [`Record::network_packet`] finds the IP packet of a record, [`Record::rohc_packet`] the ROHC packet, and
+//!   [`Record::mac_frame`] the frame of IEEE 802.15.4, whose packets are compressed; [`Skip`] is the reason why there
+//!   is none.
 //! - [`Writer`] writes a pcap file.
 //!
 //! ```
@@ -48,8 +50,8 @@ mod zep;
 pub use compressed::Compression;
 pub use error::{Error, Flaw};
 pub use link::{
-    ETHERNET_HEADER_LEN, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_ROHC, IpVersion, Network, Rohc, Skip,
-    network_packet, rohc_packet,
+    ETHERNET_HEADER_LEN, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_ROHC, IpVersion, NetworkPacket,
+    RohcPacket, Skip, network_packet, rohc_packet,
 };
 pub use link_type::LinkType;
 pub use mac_frame::{MacFrame, mac_frame};

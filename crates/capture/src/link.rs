@@ -1,8 +1,7 @@
-//! The link headers in front of IP packets and ROHC packets.
+//! Link layer headers of frames with IP packets or ROHC packets.
 //!
-//! Knows where the link header of a frame ends and which protocol it says comes next, and of IP no more than the
-//! version and the length. Layouts are those of the [registry](https://www.tcpdump.org/linktypes.html), whose pages name
-//! the standards.
+//! Parses the link layer header up to the protocol that follows, and of IP only version and length. Layouts
+//! are those of the [registry](https://www.tcpdump.org/linktypes.html), whose pages name the standards.
 
 use std::fmt;
 
@@ -11,43 +10,43 @@ use crate::LinkType;
 mod ppp;
 mod wlan;
 
-/// Octets of an Ethernet header without VLAN tags: destination, source, EtherType.
+/// Length of an Ethernet header without VLAN tags in octets: destination, source, EtherType.
 pub const ETHERNET_HEADER_LEN: usize = 14;
-/// EtherType of IPv4. RFC 894.
+/// EtherType of IPv4 (RFC 894).
 pub const ETHERTYPE_IPV4: u16 = 0x0800;
-/// EtherType of IPv6. RFC 2464, section 3.
+/// EtherType of IPv6 (RFC 2464, section 3).
 pub const ETHERTYPE_IPV6: u16 = 0x86dd;
-/// EtherType of Robust Header Compression, in the IEEE registry; each frame is one ROHC packet.
+/// EtherType of Robust Header Compression, in the IEEE registry; each frame contains one ROHC packet.
 pub const ETHERTYPE_ROHC: u16 = 0x22f1;
 
-/// EtherType of a PPPoE session. RFC 2516, section 4.
+/// EtherType of a PPPoE session (RFC 2516, section 4).
 const ETHERTYPE_PPPOE_SESSION: u16 = 0x8864;
 
-/// EtherTypes after which come two octets of VLAN tag and another EtherType: IEEE 802.1Q C-tag and S-tag, and an S-tag
-/// from before it had a number.
+/// EtherTypes that are followed by two octets of VLAN tag and another EtherType: C-tag and S-tag of IEEE
+/// 802.1Q, and an older S-tag.
 const VLAN_TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 
-/// Octets of a frame check sequence of IEEE 802.
+/// Length of a frame check sequence of IEEE 802, in octets.
 const FCS_LEN: usize = 4;
 
-/// Where the IP packet of a frame is.
+/// The IP packet of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Network<'a> {
-    /// The IP version. The link header, if it says one, says the same.
+pub struct NetworkPacket<'a> {
+    /// IP version, which matches that in the link layer header, if it has one.
     pub version: IpVersion,
-    /// The packet, from its first octet. Its IP header is not checked: it may be cut off, and the length in it may be
-    /// above or below the octets here.
+    /// The packet, from its first octet. Its IP header is not checked: it may be truncated, and its length
+    /// may differ from the octets here.
     pub packet: &'a [u8],
-    /// Octets in front of the packet. 0 for the raw link types.
+    /// Octets before the packet; 0 for the raw link types.
     pub link_header_len: usize,
-    /// Octets of the link behind the packet: padding, a frame check sequence. 0 for most frames.
+    /// Octets after the packet: padding, a frame check sequence. Mostly 0.
     pub link_padding_len: usize,
-    /// Octets of the packet that were not captured, at its end. 0 but where [a part is
-    /// enough](crate::Record::part_of_network_packet).
+    /// Octets at the end of the packet that were not captured. Nonzero only for [partial
+    /// packets](crate::Record::part_of_network_packet).
     pub missing_len: usize,
 }
 
-/// The version of an IP packet, from its first four bits.
+/// Version of an IP packet, from its first four bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IpVersion {
     /// IPv4, RFC 791.
@@ -56,43 +55,44 @@ pub enum IpVersion {
     V6,
 }
 
-/// Where the ROHC packet of a frame is.
+/// The ROHC packet of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rohc<'a> {
-    /// The packet with all that follows in the frame: a ROHC packet does not say where it ends, so padding to the
-    /// shortest Ethernet frame cannot be told from payload.
+pub struct RohcPacket<'a> {
+    /// The packet with all octets that follow in the frame: a ROHC packet has no length, so padding of short
+    /// Ethernet frames cannot be distinguished from payload.
     pub packet: &'a [u8],
-    /// Octets in front of the packet. 0 for [`LinkType::USER0`].
+    /// Octets before the packet; 0 for [`LinkType::USER0`].
     pub link_header_len: usize,
 }
 
-/// Why a record gives no packet.
+/// Reason why a record contains no packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Skip {
-    /// The end of the frame was not captured, or the link header is cut off.
+    /// The end of the frame was not captured, or the link layer header is truncated.
     Truncated,
-    /// The link header says something else than IP, or the packet begins with another version than the link header says.
+    /// The link layer header announces another protocol than IP, or another version than the packet.
     NotIp,
-    /// The link header says something else than ROHC.
+    /// The link layer header announces another protocol than ROHC.
     NotRohc,
-    /// What is asked for is not to be found behind this link type.
+    /// The requested kind of packet is not supported for this link type.
     UnsupportedLinkType,
-    /// Nothing follows the link header.
+    /// No octets follow the link layer header.
     Empty,
-    /// A frame of IEEE 802.11 without payload of an upper layer: management, control, or data without data.
+    /// A frame of IEEE 802.11 without payload of an upper layer: a management or control frame, or a data
+    /// frame without data.
     NotData,
-    /// The frame is encrypted by the link layer.
+    /// The frame is encrypted at the link layer.
     Encrypted,
-    /// The frame is a fragment of the link layer.
+    /// The frame is a fragment at the link layer.
     Fragment,
-    /// The frame has several packets in it (A-MSDU of IEEE 802.11 with more than one subframe).
+    /// The frame contains several packets (A-MSDU of IEEE 802.11 with more than one subframe).
     Aggregated,
-    /// The receiver found the frame damaged.
+    /// The receiver detected damage in the frame.
     WrongFcs,
 }
 
 impl Skip {
-    /// All reasons, in the order in which a table lists them.
+    /// All reasons, in the order of tables.
     pub const ALL: [Self; 10] = [
         Self::Truncated,
         Self::NotIp,
@@ -106,7 +106,7 @@ impl Skip {
         Self::WrongFcs,
     ];
 
-    /// A name which stays the same in later versions, for tables and machine-readable output.
+    /// Name for tables and machine-readable output, which is stable across versions.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Truncated => "truncated",
@@ -131,33 +131,37 @@ impl fmt::Display for Skip {
 
 impl std::error::Error for Skip {}
 
-/// Finds the IP packet of a frame of which `data` was captured and which had `original_len` octets on the link.
+/// Finds the IP packet of a frame. `data`: captured octets; `original_len`: octets on the link.
 ///
-/// Octets behind the packet are cut off where they are a trailer of an Ethernet frame (padding, a frame check sequence), or
-/// the check sequence of a frame of IEEE 802.11. In all other cases in which the IP header gives another length, the packet
-/// is handed up with the octets that are there.
+/// Octets after the packet are removed if they are a trailer of an Ethernet frame (padding, a frame check
+/// sequence), or the check sequence of a frame of IEEE 802.11. If the IP header contains another length in
+/// all other cases, the packet is returned with the octets of the frame.
 ///
 /// # Errors
-/// Why there is no IP packet, or none that is whole. Frames of other protocols are [`Skip::NotIp`] also when they are
+/// Reason why there is no complete IP packet. Frames of other protocols are [`Skip::NotIp`] even if they are
 /// truncated.
-pub fn network_packet(link_type: LinkType, data: &[u8], original_len: u32) -> Result<Network<'_>, Skip> {
+pub fn network_packet(
+    link_type: LinkType,
+    data: &[u8],
+    original_len: u32,
+) -> Result<NetworkPacket<'_>, Skip> {
     let network = part_of_network_packet(link_type, data, original_len)?;
     if network.missing_len > 0 { Err(Skip::Truncated) } else { Ok(network) }
 }
 
-/// [`network_packet`], also where its end was not captured. How much is missing is known from the length in its header,
-/// or from `original_len` if that is less.
+/// Works like [`network_packet`], and also returns packets whose end was not captured. The missing length
+/// follows from the IP header, or from `original_len` if that is less.
 pub(crate) fn part_of_network_packet(
     link_type: LinkType,
     data: &[u8],
     original_len: u32,
-) -> Result<Network<'_>, Skip> {
-    let Link { protocol, payload, header_len, trailer } = link(link_type, data, original_len)?;
+) -> Result<NetworkPacket<'_>, Skip> {
+    let ParsedFrame { protocol, payload, header_len, trailer } = link(link_type, data, original_len)?;
     let version = match payload.first().map(|octet| octet >> 4) {
-        _ if matches!(protocol, Protocol::Rohc | Protocol::Other) => return Err(Skip::NotIp),
+        _ if matches!(protocol, NextProtocol::Rohc | NextProtocol::Other) => return Err(Skip::NotIp),
         None => return Err(nothing(data, original_len)),
-        Some(4) if protocol != Protocol::Ipv6 => IpVersion::V4,
-        Some(6) if protocol != Protocol::Ipv4 => IpVersion::V6,
+        Some(4) if protocol != NextProtocol::Ipv6 => IpVersion::V4,
+        Some(6) if protocol != NextProtocol::Ipv4 => IpVersion::V6,
         Some(_) => return Err(Skip::NotIp),
     };
     let cut = (original_len as usize).saturating_sub(data.len());
@@ -173,7 +177,7 @@ pub(crate) fn part_of_network_packet(
     }
     let len = ip_len.map_or(whole, |ip_len| ip_len.min(whole));
     let packet = payload.get(..len).unwrap_or(payload);
-    Ok(Network {
+    Ok(NetworkPacket {
         version,
         packet,
         link_header_len: header_len,
@@ -182,15 +186,15 @@ pub(crate) fn part_of_network_packet(
     })
 }
 
-/// Finds the ROHC packet of a frame of which `data` was captured and which had `original_len` octets on the link: the
-/// payload of EtherType [`ETHERTYPE_ROHC`], or the whole of a [`LinkType::USER0`] record.
+/// Finds the ROHC packet of a frame: the payload of EtherType [`ETHERTYPE_ROHC`], or a whole
+/// [`LinkType::USER0`] record. `data`: captured octets; `original_len`: octets on the link.
 ///
 /// # Errors
-/// Why there is no ROHC packet, or none that is whole. Frames of other protocols are [`Skip::NotRohc`] also when they
+/// Reason why there is no complete ROHC packet. Frames of other protocols are [`Skip::NotRohc`] even if they
 /// are truncated.
-pub fn rohc_packet(link_type: LinkType, data: &[u8], original_len: u32) -> Result<Rohc<'_>, Skip> {
-    let Link { protocol, payload, header_len, .. } = link(link_type, data, original_len)?;
-    if protocol != Protocol::Rohc {
+pub fn rohc_packet(link_type: LinkType, data: &[u8], original_len: u32) -> Result<RohcPacket<'_>, Skip> {
+    let ParsedFrame { protocol, payload, header_len, .. } = link(link_type, data, original_len)?;
+    if protocol != NextProtocol::Rohc {
         return Err(Skip::NotRohc);
     }
     if is_truncated(data, original_len) {
@@ -199,60 +203,61 @@ pub fn rohc_packet(link_type: LinkType, data: &[u8], original_len: u32) -> Resul
     if payload.is_empty() {
         return Err(Skip::Empty);
     }
-    Ok(Rohc { packet: payload, link_header_len: header_len })
+    Ok(RohcPacket { packet: payload, link_header_len: header_len })
 }
 
 pub(crate) fn is_truncated(data: &[u8], original_len: u32) -> bool {
     (data.len() as u64) < u64::from(original_len)
 }
 
-/// Why octets are missing at the end of `data`.
+/// Reason why `data` ends early.
 fn nothing(data: &[u8], original_len: u32) -> Skip {
     if is_truncated(data, original_len) { Skip::Truncated } else { Skip::Empty }
 }
 
-/// The length which a packet gives itself; `None` where it gives none that could be.
+/// Length in the header of a packet; `None` if it is invalid.
 fn ip_len(version: IpVersion, packet: &[u8]) -> Option<usize> {
     match version {
-        // Total length. 0 in packets which the network card would have cut into segments.
+        // Total Length. 0 in packets that the network card would have segmented.
         IpVersion::V4 => be16(packet, 2).map(usize::from).filter(|&len| len >= 20),
-        // Payload length. 0 also in jumbograms, RFC 2675.
+        // Payload Length. 0 also in jumbograms (RFC 2675).
         IpVersion::V6 => be16(packet, 4).map(usize::from).filter(|&len| len > 0).map(|len| 40 + len),
     }
 }
 
-/// A frame taken apart.
-struct Link<'a> {
-    protocol: Protocol,
+/// A parsed frame.
+struct ParsedFrame<'a> {
+    protocol: NextProtocol,
     payload: &'a [u8],
     header_len: usize,
     trailer: Trailer,
 }
 
-/// Octets that may follow the packet in its frame, though no field of the link header counts them.
+/// Octets that may follow the packet in its frame and are not counted in the link layer header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trailer {
     None,
-    /// Padding of a short Ethernet frame, a frame check sequence, or what a switch has put there: the length in the IP
-    /// header tells where the packet ends (RFC 894; RFC 2464, section 3).
+    /// Padding of a short Ethernet frame, a frame check sequence, or octets added by a switch: the length in
+    /// the IP header determines the end of the packet (RFC 894; RFC 2464, section 3).
     Any,
     /// A frame check sequence of 4 octets.
     Fcs,
 }
 
-/// What a link header says comes next.
+/// Protocol after a link layer header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Protocol {
+enum NextProtocol {
     Ipv4,
     Ipv6,
-    /// One of both.
+    /// IPv4 or IPv6.
     Ip,
     Rohc,
     Other,
 }
 
-fn link(link_type: LinkType, data: &[u8], original_len: u32) -> Result<Link<'_>, Skip> {
-    let headerless = |protocol| Some(Link { protocol, payload: data, header_len: 0, trailer: Trailer::None });
+fn link(link_type: LinkType, data: &[u8], original_len: u32) -> Result<ParsedFrame<'_>, Skip> {
+    let headerless =
+        |protocol| Some(ParsedFrame { protocol, payload: data, header_len: 0, trailer: Trailer::None });
     let link = match link_type {
         LinkType::ETHERNET => ethertype(data, 12, ETHERNET_HEADER_LEN, Trailer::Any),
         LinkType::IEEE802_11 if !data.is_empty() => return wlan::ieee802_11(data),
@@ -273,20 +278,26 @@ fn link(link_type: LinkType, data: &[u8], original_len: u32) -> Result<Link<'_>,
         LinkType::PPP_ETHER => ppp::pppoe(data, 0, Trailer::None),
         LinkType::PPP_PPPD => ppp::ppp_pppd(data),
         LinkType::PPP_WITH_DIR => ppp::ppp_with_dir(data),
-        LinkType::RAW | LinkType::DLT_RAW | LinkType::DLT_RAW_OPENBSD => headerless(Protocol::Ip),
-        LinkType::IPV4 => headerless(Protocol::Ipv4),
-        LinkType::IPV6 => headerless(Protocol::Ipv6),
-        LinkType::USER0 => headerless(Protocol::Rohc),
+        LinkType::RAW | LinkType::DLT_RAW | LinkType::DLT_RAW_OPENBSD => headerless(NextProtocol::Ip),
+        LinkType::IPV4 => headerless(NextProtocol::Ipv4),
+        LinkType::IPV6 => headerless(NextProtocol::Ipv6),
+        LinkType::USER0 => headerless(NextProtocol::Rohc),
         _ => return Err(Skip::UnsupportedLinkType),
     };
     link.ok_or(if data.is_empty() { nothing(data, original_len) } else { Skip::Truncated })
 }
 
-/// An EtherType at `type_at`, in a link header which ends at `header_len` unless VLAN tags follow.
+/// Parses an EtherType at `type_at`, in a link layer header that ends at `header_len` unless VLAN tags
+/// follow.
 ///
-/// Below 1,536 the field is the length of an LLC frame (IEEE 802.3), and in Linux cooked captures also a number of
-/// Linux's own; neither is IP.
-fn ethertype(data: &[u8], type_at: usize, mut header_len: usize, trailer: Trailer) -> Option<Link<'_>> {
+/// Values below 1,536 are the length of an LLC frame (IEEE 802.3), and in Linux cooked captures also numbers
+/// defined by Linux; neither is IP.
+fn ethertype(
+    data: &[u8],
+    type_at: usize,
+    mut header_len: usize,
+    trailer: Trailer,
+) -> Option<ParsedFrame<'_>> {
     let mut ethertype = be16(data, type_at)?;
     while VLAN_TAGS.contains(&ethertype) {
         ethertype = be16(data, header_len + 2)?;
@@ -294,12 +305,12 @@ fn ethertype(data: &[u8], type_at: usize, mut header_len: usize, trailer: Traile
     }
     let protocol = match ethertype {
         ETHERTYPE_PPPOE_SESSION => return ppp::pppoe(data, header_len, trailer),
-        ETHERTYPE_IPV4 => Protocol::Ipv4,
-        ETHERTYPE_IPV6 => Protocol::Ipv6,
-        ETHERTYPE_ROHC => Protocol::Rohc,
-        _ => Protocol::Other,
+        ETHERTYPE_IPV4 => NextProtocol::Ipv4,
+        ETHERTYPE_IPV6 => NextProtocol::Ipv6,
+        ETHERTYPE_ROHC => NextProtocol::Rohc,
+        _ => NextProtocol::Other,
     };
-    Some(Link { protocol, payload: data.get(header_len..)?, header_len, trailer })
+    Some(ParsedFrame { protocol, payload: data.get(header_len..)?, header_len, trailer })
 }
 
 /// ARPHRD type of Ethernet in Linux cooked headers.
@@ -309,40 +320,52 @@ fn sll_trailer(arphrd: u16) -> Trailer {
     if arphrd == ARPHRD_ETHER { Trailer::Any } else { Trailer::None }
 }
 
-/// Packet type 2, ARPHRD type 2, address length 2, address 8, protocol 2.
-fn sll(data: &[u8]) -> Option<Link<'_>> {
+/// Packet type (2 octets), ARPHRD type (2), address length (2), address (8), protocol (2).
+fn sll(data: &[u8]) -> Option<ParsedFrame<'_>> {
     let arphrd = be16(data, 2)?;
     ethertype(data, 14, 16, sll_trailer(arphrd))
 }
 
-/// Protocol 2, reserved 2, interface 4, ARPHRD type 2, packet type 1, address length 1, address 8.
-fn sll2(data: &[u8]) -> Option<Link<'_>> {
+/// Protocol (2 octets), reserved (2), interface (4), ARPHRD type (2), packet type (1), address length (1),
+/// address (8).
+fn sll2(data: &[u8]) -> Option<ParsedFrame<'_>> {
     let arphrd = be16(data, 8)?;
     ethertype(data, 0, 20, sll_trailer(arphrd))
 }
 
-/// The family in the byte order of a machine that is not known. No family reads as another one in the wrong order.
-fn null(data: &[u8]) -> Option<Link<'_>> {
+/// Address family in the byte order of the capturing machine. No valid family is valid in the other byte
+/// order.
+fn null(data: &[u8]) -> Option<ParsedFrame<'_>> {
     let &family = data.first_chunk()?;
     let protocol = match address_family(u32::from_be_bytes(family)) {
-        Protocol::Other => address_family(u32::from_le_bytes(family)),
+        NextProtocol::Other => address_family(u32::from_le_bytes(family)),
         protocol => protocol,
     };
-    Some(Link { protocol, payload: &data[family.len()..], header_len: family.len(), trailer: Trailer::None })
+    Some(ParsedFrame {
+        protocol,
+        payload: &data[family.len()..],
+        header_len: family.len(),
+        trailer: Trailer::None,
+    })
 }
 
-fn loopback(data: &[u8]) -> Option<Link<'_>> {
+fn loopback(data: &[u8]) -> Option<ParsedFrame<'_>> {
     let &family = data.first_chunk()?;
     let protocol = address_family(u32::from_be_bytes(family));
-    Some(Link { protocol, payload: &data[family.len()..], header_len: family.len(), trailer: Trailer::None })
+    Some(ParsedFrame {
+        protocol,
+        payload: &data[family.len()..],
+        header_len: family.len(),
+        trailer: Trailer::None,
+    })
 }
 
-fn address_family(family: u32) -> Protocol {
+fn address_family(family: u32) -> NextProtocol {
     match family {
-        2 => Protocol::Ipv4,
+        2 => NextProtocol::Ipv4,
         // AF_INET6 of Linux; of NetBSD, OpenBSD and BSD/OS; of FreeBSD; of macOS.
-        10 | 24 | 28 | 30 => Protocol::Ipv6,
-        _ => Protocol::Other,
+        10 | 24 | 28 | 30 => NextProtocol::Ipv6,
+        _ => NextProtocol::Other,
     }
 }
 

@@ -1,25 +1,26 @@
-//! The numbers which a capture file uses for what its records begin with.
+//! Numbers of link types in capture files.
 
 use std::fmt;
 
-/// What the records of an interface begin with: a `LINKTYPE_` value of the
+/// Link type of an interface, which defines the first header of its records: a `LINKTYPE_` value of the
 /// [registry](https://www.tcpdump.org/linktypes.html).
 ///
-/// Any value can be held, and many have a [name](Self::name); the constants are those which [`network_packet`](crate::network_packet),
-/// [`rohc_packet`](crate::rohc_packet) or [`mac_frame`](crate::mac_frame()) can look into.
+/// Any value is valid, and many have a [name](Self::name); the constants are those supported by
+/// [`network_packet`](crate::network_packet), [`rohc_packet`](crate::rohc_packet) or
+/// [`mac_frame`](crate::mac_frame()).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkType(pub u16);
 
 impl LinkType {
-    /// BSD loopback: the address family in 4 octets, in the byte order of the machine which captured.
+    /// BSD loopback: the address family in 4 octets, in the byte order of the capturing machine.
     pub const NULL: Self = Self(0);
     /// IEEE 802.3 Ethernet, without preamble.
     pub const ETHERNET: Self = Self(1);
     /// PPP, with or without the HDLC-like framing of RFC 1662.
     pub const PPP: Self = Self(9);
-    /// An IP packet, in files which hold the number that most systems use internally (`DLT_RAW`).
+    /// An IP packet, in files with the number that most systems use internally (`DLT_RAW`).
     pub const DLT_RAW: Self = Self(12);
-    /// An IP packet, in files which hold the number that OpenBSD uses internally (`DLT_RAW`).
+    /// An IP packet, in files with the number that OpenBSD uses internally (`DLT_RAW`).
     pub const DLT_RAW_OPENBSD: Self = Self(14);
     /// PPP with the HDLC-like framing of RFC 1662, or Cisco HDLC.
     pub const PPP_HDLC: Self = Self(50);
@@ -35,19 +36,19 @@ impl LinkType {
     pub const LOOP: Self = Self(108);
     /// Linux "cooked" capture.
     pub const LINUX_SLL: Self = Self(113);
-    /// IEEE 802.11 behind a Prism header.
+    /// IEEE 802.11 after a Prism header.
     pub const IEEE802_11_PRISM: Self = Self(119);
-    /// IEEE 802.11 behind a radiotap header.
+    /// IEEE 802.11 after a radiotap header.
     pub const IEEE802_11_RADIOTAP: Self = Self(127);
-    /// For private use. By the convention of this project each record is one ROHC packet.
+    /// For private use. In this project each record is one ROHC packet.
     pub const USER0: Self = Self(147);
-    /// IEEE 802.11 behind an AVS header.
+    /// IEEE 802.11 after an AVS header.
     pub const IEEE802_11_AVS: Self = Self(163);
     /// PPP whose address field is 0 for received and 1 for sent frames.
     pub const PPP_PPPD: Self = Self(166);
-    /// A frame of IEEE 802.15.4 with its check sequence.
+    /// A frame of IEEE 802.15.4 with check sequence.
     pub const IEEE802_15_4_WITHFCS: Self = Self(195);
-    /// PPP behind an octet that is 0 for received frames.
+    /// PPP after an octet that is 0 for received frames.
     pub const PPP_WITH_DIR: Self = Self(204);
     /// An IPv4 packet.
     pub const IPV4: Self = Self(228);
@@ -57,16 +58,16 @@ impl LinkType {
     pub const IEEE802_15_4_NOFCS: Self = Self(230);
     /// Linux "cooked" capture, version 2.
     pub const LINUX_SLL2: Self = Self(276);
-    /// A frame of IEEE 802.15.4 behind a header that says how it was received.
+    /// A frame of IEEE 802.15.4 after a header with reception parameters.
     pub const IEEE802_15_4_TAP: Self = Self(283);
 
-    /// The name in the registry, without `LINKTYPE_`; `None` for numbers that few files have.
+    /// Name in the registry, without `LINKTYPE_`; `None` for rare numbers.
     pub fn name(self) -> Option<&'static str> {
         NAMES.iter().find(|(number, _)| *number == self.0).map(|(_, name)| *name)
     }
 }
 
-/// Names of the registry, in the order of their numbers.
+/// Names of the registry, in numerical order.
 const NAMES: [(u16, &str); 147] = [
     (0, "NULL"),
     (1, "ETHERNET"),
@@ -217,7 +218,7 @@ const NAMES: [(u16, &str); 147] = [
     (299, "FIRA_UCI"),
 ];
 
-/// The name and the number, or the number: `ETHERNET (1)`, `1000`.
+/// Formats name and number, or the number: `ETHERNET (1)`, `1000`.
 impl fmt::Display for LinkType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {

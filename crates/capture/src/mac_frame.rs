@@ -1,6 +1,6 @@
-//! Frames of IEEE 802.15.4 in captures: where the MAC frame lies, and whether a check sequence is behind it.
+//! Frames of IEEE 802.15.4 in captures: position of the MAC frame and of its check sequence.
 //!
-//! What is in the frame this does not know: IP headers in it are compressed, so there is no IP packet to point at.
+//! The payload is not parsed: its IP headers are compressed, so it does not contain an IP packet as such.
 
 use crate::LinkType;
 use crate::link::{Skip, is_truncated};
@@ -8,20 +8,20 @@ use crate::link::{Skip, is_truncated};
 /// A MAC frame of IEEE 802.15.4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MacFrame<'a> {
-    /// From Frame Control to the end of the payload, without check sequence.
+    /// Octets from Frame Control to the end of the payload, without check sequence.
     pub octets: &'a [u8],
-    /// The check sequence as it was on the link, of 2 or 4 octets; empty if it was not captured.
+    /// Check sequence as received, 2 or 4 octets; empty if it was not captured.
     pub fcs: &'a [u8],
 }
 
-/// Type of the TLV of a TAP header that says which check sequence there is.
+/// Type of the TLV of a TAP header with the type of check sequence.
 const FCS_TYPE: u16 = 0;
 
-/// Finds the MAC frame of a record of which `data` was captured and which had `original_len` octets on the link.
+/// Finds the MAC frame of a record. `data`: captured octets; `original_len`: octets on the link.
 ///
 /// # Errors
-/// Why there is none, or none that is whole. [`Skip::UnsupportedLinkType`] for all link types but the three of IEEE
-/// 802.15.4, and for a TAP header of another version than 0.
+/// Reason why there is no complete frame. [`Skip::UnsupportedLinkType`] for link types other than the three
+/// of IEEE 802.15.4, and for a TAP header of a version other than 0.
 pub fn mac_frame(link_type: LinkType, data: &[u8], original_len: u32) -> Result<MacFrame<'_>, Skip> {
     let (frame, fcs_len) = match link_type {
         LinkType::IEEE802_15_4_WITHFCS => (data, 2),
@@ -43,8 +43,9 @@ pub fn mac_frame(link_type: LinkType, data: &[u8], original_len: u32) -> Result<
     Ok(MacFrame { octets, fcs })
 }
 
-/// Version 1, reserved 1, length of all 2, TLVs: type 2, length 2, value, padding to 4; least significant octet first.
-/// Returns what follows, and the octets of the check sequence at its end.
+/// Parses a TAP header: version (1 octet), reserved (1), total length (2), TLVs: type (2), length (2), value,
+/// padding to 4; least significant octet first. Returns the octets that follow, and the length of the check
+/// sequence at their end.
 fn tap(data: &[u8]) -> Option<(&[u8], usize)> {
     let end = usize::from(le16(data, 2)?);
     let header = data.get(..end)?;
@@ -93,7 +94,7 @@ mod tests {
     #[test]
     fn a_tap_header_says_which_check_sequence_there_is() {
         for (fcs_type, fcs_len) in [(0, 0), (1, 2), (2, 4)] {
-            // Channel assignment first: 3 octets and one of padding.
+            // Channel assignment first: 3 octets and one octet of padding.
             let mut data = b"\0\0\x14\0\x03\0\x03\0\x0b\0\0\0\0\0\x01\0".to_vec();
             data.extend([fcs_type, 0, 0, 0]);
             data.extend(FRAME);
@@ -103,7 +104,7 @@ mod tests {
                 assert_eq!(find(LinkType::IEEE802_15_4_TAP, &data[..len]), Err(Skip::Truncated), "{len}");
             }
         }
-        // No TLVs; another version.
+        // Without TLVs; with another version.
         assert_eq!(find(LinkType::IEEE802_15_4_TAP, b"\0\0\x04\0abc"), Ok((&b"abc"[..], &[][..])));
         assert_eq!(find(LinkType::IEEE802_15_4_TAP, b"\x01\0\x04\0abc"), Err(Skip::UnsupportedLinkType));
     }

@@ -1,41 +1,41 @@
-//! The pcap format: one file header, then records. draft-ietf-opsawg-pcap.
+//! The pcap format: one file header, then records (draft-ietf-opsawg-pcap).
 
 use pcap_parser::parse_pcap_header;
 
-use crate::record::Found;
+use crate::record::FoundRecord;
 use crate::{Flaw, LinkType, Timestamp};
 
-/// Octets of the file header.
+/// Length of the file header, in octets.
 pub(crate) const HEADER_LEN: usize = 24;
-/// Octets in front of the data of each record.
+/// Length of the header of each record, in octets.
 pub(crate) const RECORD_HEADER_LEN: usize = 16;
 
-/// The magic number in the order of the file's octets, with microseconds (a1b2c3d4) or nanoseconds (a1b23c4d).
+/// Magic numbers in the order of the file's octets, for microseconds (a1b2c3d4) or nanoseconds (a1b23c4d).
 pub(crate) const MAGICS: [[u8; 4]; 4] =
     [[0xa1, 0xb2, 0xc3, 0xd4], [0xd4, 0xc3, 0xb2, 0xa1], [0xa1, 0xb2, 0x3c, 0x4d], [0x4d, 0x3c, 0xb2, 0xa1]];
 
-/// What the file header says about all records.
+/// Properties of all records, from the file header.
 #[derive(Debug)]
-pub(crate) struct Header {
+pub(crate) struct FileHeader {
     big_endian: bool,
     nanoseconds: bool,
     lengths: Lengths,
     link_type: LinkType,
 }
 
-/// The order of the two lengths of a record, captured and original: tools of before 1996 have swapped them.
+/// Order of the two lengths of a record, captured and original; tools from before 1996 swapped them.
 #[derive(Debug, Clone, Copy)]
 enum Lengths {
     /// Version 2.4.
     CapturedFirst,
-    /// Version 2.3: some tools have, some have not.
+    /// Version 2.3: depends on the tool.
     Either,
     /// Versions 2.0 to 2.2.
     OriginalFirst,
 }
 
-impl Header {
-    /// Reads [`HEADER_LEN`] octets which begin with one of [`MAGICS`].
+impl FileHeader {
+    /// Reads [`HEADER_LEN`] octets that begin with one of [`MAGICS`].
     pub(crate) fn parse(octets: &[u8]) -> Result<Self, Flaw> {
         let Ok((_, header)) = parse_pcap_header(octets) else {
             return Err(Flaw::Version { major: 0, minor: 0 });
@@ -50,7 +50,8 @@ impl Header {
             big_endian: header.is_bigendian(),
             nanoseconds: header.is_nanosecond_precision(),
             lengths,
-            // The upper 16 bits hold the length of a frame check sequence, and bits that readers must ignore.
+            // The upper 16 bits contain the length of a frame check sequence, and bits that readers must
+            // ignore.
             link_type: LinkType((header.network.0 & 0xffff) as u16),
         })
     }
@@ -62,8 +63,8 @@ impl Header {
     /// Reads the record at the start of `octets`.
     ///
     /// # Errors
-    /// The octets that the record needs, more than there are.
-    pub(crate) fn record(&self, octets: &[u8]) -> Result<Found, usize> {
+    /// Number of octets required, if there are fewer.
+    pub(crate) fn record(&self, octets: &[u8]) -> Result<FoundRecord, usize> {
         let Some((header, data)) = octets.split_first_chunk::<RECORD_HEADER_LEN>() else {
             return Err(RECORD_HEADER_LEN);
         };
@@ -81,7 +82,7 @@ impl Header {
             return Err(end);
         }
         let nanoseconds = u64::from(fraction) * if self.nanoseconds { 1 } else { 1_000 };
-        Ok(Found {
+        Ok(FoundRecord {
             data: RECORD_HEADER_LEN..end,
             time: Timestamp::from_nanos(u64::from(seconds) * 1_000_000_000 + nanoseconds),
             link_type: self.link_type,

@@ -1,8 +1,9 @@
-//! The pcapng format: sections of blocks, each block framed by its length. draft-ietf-opsawg-pcapng.
+//! The pcapng format: sections of blocks, each block framed by its length (draft-ietf-opsawg-pcapng).
 //!
-//! `pcap_parser` reads the blocks. Three things are read here instead: the frame of a block, so that a wrong length
-//! within a block costs one record and not the file; the obsolete Packet Block, which it does not know; and
-//! `if_tsresol` and `if_tsoffset`, of which it (version 0.17) does not take powers of two and big-endian sections.
+//! `pcap_parser` parses the blocks, with three exceptions: the frame of a block, so that a wrong length
+//! within a block costs one record and not the file; the obsolete Packet Block, which it does not support;
+//! and `if_tsresol` and `if_tsoffset`, for which it (version 0.17) does not support powers of two and
+//! big-endian sections.
 
 use pcap_parser::traits::PcapNGPacketBlock as _;
 use pcap_parser::{
@@ -10,33 +11,33 @@ use pcap_parser::{
     parse_block_be, parse_block_le,
 };
 
-use crate::record::Found;
+use crate::record::FoundRecord;
 use crate::{Flaw, LinkType, Timestamp};
 
-/// The type of a Section Header Block in the file's first four octets; the same in both byte orders.
+/// Type of a Section Header Block in the file's first four octets, equal in both byte orders.
 pub(crate) const MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
-/// Octets of the shortest block: type, length, length.
+/// Length of the shortest block in octets: type, length, length.
 pub(crate) const MIN_BLOCK_LEN: usize = 12;
 
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
-/// A packet needs an interface, and an interface needs memory: this many cost 2 MiB.
+/// Limit for memory: each interface needs some, this number 2 MiB.
 const MAX_INTERFACES: usize = 65_536;
 
-/// Where packet data begins, in octets from the start of the block.
+/// Offset of packet data in a block, in octets.
 const PACKET_DATA_AT: usize = 28;
 const SIMPLE_PACKET_DATA_AT: usize = 12;
 
-/// How to read a block, as its first [`MIN_BLOCK_LEN`] octets say.
+/// Type, length and byte order of a block, from its first [`MIN_BLOCK_LEN`] octets.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Frame {
-    pub(crate) kind: Kind,
-    /// Octets of the whole block.
+pub(crate) struct BlockFrame {
+    pub(crate) kind: BlockKind,
+    /// Length of the whole block in octets.
     pub(crate) length: u32,
 }
 
-/// The blocks which a reader of packets has to look into.
+/// Types of blocks that are relevant to a reader of packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum BlockKind {
     SectionHeader,
     InterfaceDescription,
     /// Enhanced, Simple or obsolete Packet Block.
@@ -44,7 +45,7 @@ pub(crate) enum Kind {
     Other,
 }
 
-impl Kind {
+impl BlockKind {
     const SECTION_HEADER: u32 = 0x0a0d_0d0a;
     const INTERFACE_DESCRIPTION: u32 = 1;
     const PACKET: u32 = 2;
@@ -61,19 +62,19 @@ impl Kind {
     }
 }
 
-/// What the blocks of a section so far say about those that follow.
+/// State of a section, from its blocks so far.
 ///
 /// **For each block call [`frame`](Self::frame), then [`end`](Self::end) with its last four octets, then
-/// [`handle_block`](Self::handle_block) unless it is [`Kind::Other`].**
+/// [`handle_block`](Self::handle_block) unless it is [`BlockKind::Other`].**
 #[derive(Debug, Default)]
-pub(crate) struct Section {
+pub(crate) struct SectionState {
     order: ByteOrder,
     interfaces: Vec<Interface>,
 }
 
-impl Section {
-    /// Reads the start of a block: at least [`MIN_BLOCK_LEN`] octets.
-    pub(crate) fn frame(&mut self, octets: &[u8]) -> Result<Frame, Flaw> {
+impl SectionState {
+    /// Reads the start of a block, at least [`MIN_BLOCK_LEN`] octets.
+    pub(crate) fn frame(&mut self, octets: &[u8]) -> Result<BlockFrame, Flaw> {
         if octets.starts_with(&MAGIC) {
             self.order = ByteOrder::of_section(octets).ok_or(Flaw::ByteOrderMagic)?;
         }
@@ -83,19 +84,23 @@ impl Section {
         if length < MIN_BLOCK_LEN as u32 || !length.is_multiple_of(4) {
             return Err(Flaw::BlockLength { length });
         }
-        Ok(Frame { kind: Kind::of(block_type), length })
+        Ok(BlockFrame { kind: BlockKind::of(block_type), length })
     }
 
-    /// Checks the end of a block: the last four octets of `octets` repeat its length.
-    pub(crate) fn end(&self, frame: Frame, octets: &[u8]) -> Result<(), Flaw> {
+    /// Checks that the last four octets of `octets` repeat the length of the block.
+    pub(crate) fn end(&self, frame: BlockFrame, octets: &[u8]) -> Result<(), Flaw> {
         match octets.last_chunk().map(|&last| self.order.u32(last)) {
             Some(last) if last != frame.length => Err(Flaw::BlockLengthsDiffer { first: frame.length, last }),
             _ => Ok(()),
         }
     }
 
-    /// Reads a whole block, and finds the record if it holds one.
-    pub(crate) fn handle_block(&mut self, frame: Frame, block: &[u8]) -> Result<Option<Found>, Flaw> {
+    /// Reads a whole block; returns its record if it contains one.
+    pub(crate) fn handle_block(
+        &mut self,
+        frame: BlockFrame,
+        block: &[u8],
+    ) -> Result<Option<FoundRecord>, Flaw> {
         let parse = match self.order {
             ByteOrder::Little => parse_block_le,
             ByteOrder::Big => parse_block_be,
@@ -105,23 +110,25 @@ impl Section {
             Ok((_, Block::InterfaceDescription(idb))) => self.handle_interface(&idb).map(|()| None),
             Ok((_, Block::EnhancedPacket(packet))) => self.enhanced_packet(&packet).map(Some),
             Ok((_, Block::SimplePacket(packet))) => self.simple_packet(&packet).map(Some),
-            Ok((_, Block::Unknown(_))) if frame.kind == Kind::Packet => self.packet(block).map(Some),
+            Ok((_, Block::Unknown(_))) if frame.kind == BlockKind::Packet => self.packet(block).map(Some),
             Ok(_) => Ok(None),
             Err(_) => Err(match frame.kind {
-                Kind::SectionHeader => Flaw::BlockTooShort { block_type: Kind::SECTION_HEADER },
-                Kind::InterfaceDescription => Flaw::BlockTooShort { block_type: Kind::INTERFACE_DESCRIPTION },
-                Kind::Packet | Kind::Other => Flaw::PacketTooLong,
+                BlockKind::SectionHeader => Flaw::BlockTooShort { block_type: BlockKind::SECTION_HEADER },
+                BlockKind::InterfaceDescription => {
+                    Flaw::BlockTooShort { block_type: BlockKind::INTERFACE_DESCRIPTION }
+                }
+                BlockKind::Packet | BlockKind::Other => Flaw::PacketTooLong,
             }),
         }
     }
 
-    /// The link type of the first interface, if one is described.
+    /// Link type of the first interface, if one is described.
     pub(crate) fn first_link_type(&self) -> Option<LinkType> {
         self.interfaces.first().map(|interface| interface.link_type)
     }
 
     fn handle_section_header(&mut self, header: &SectionHeaderBlock<'_>) -> Result<(), Flaw> {
-        // 1.2 was written by some tools and is the same as 1.0 (section 4.1).
+        // Some tools wrote 1.2, which equals 1.0 (section 4.1).
         let (major, minor) = (header.major_version, header.minor_version);
         if major != 1 || !matches!(minor, 0 | 2) {
             return Err(Flaw::Version { major, minor });
@@ -154,10 +161,10 @@ impl Section {
         Ok(())
     }
 
-    /// Enhanced Packet Block, section 4.3.
-    fn enhanced_packet(&self, packet: &EnhancedPacketBlock<'_>) -> Result<Found, Flaw> {
+    /// Reads an Enhanced Packet Block (section 4.3).
+    fn enhanced_packet(&self, packet: &EnhancedPacketBlock<'_>) -> Result<FoundRecord, Flaw> {
         let interface = self.interface(packet.if_id)?;
-        Ok(Found {
+        Ok(FoundRecord {
             data: PACKET_DATA_AT..PACKET_DATA_AT + packet.packet_data().len(),
             time: interface.time(packet.ts_high, packet.ts_low),
             link_type: interface.link_type,
@@ -165,16 +172,16 @@ impl Section {
         })
     }
 
-    /// Simple Packet Block, section 4.4. It has no captured length: that is what the first interface's snap length leaves
-    /// of the original length.
-    fn simple_packet(&self, packet: &SimplePacketBlock<'_>) -> Result<Found, Flaw> {
+    /// Reads a Simple Packet Block (section 4.4). It has no captured length: that is the original length,
+    /// limited by the snap length of the first interface.
+    fn simple_packet(&self, packet: &SimplePacketBlock<'_>) -> Result<FoundRecord, Flaw> {
         let interface = self.interface(0)?;
         let snap_len = match interface.snap_len {
             0 => u32::MAX,
             limit => limit,
         };
         let captured_len = packet.packet_data().len().min(snap_len as usize);
-        Ok(Found {
+        Ok(FoundRecord {
             data: SIMPLE_PACKET_DATA_AT..SIMPLE_PACKET_DATA_AT + captured_len,
             time: Timestamp::default(),
             link_type: interface.link_type,
@@ -182,8 +189,8 @@ impl Section {
         })
     }
 
-    /// Packet Block, obsolete, appendix A.
-    fn packet(&self, block: &[u8]) -> Result<Found, Flaw> {
+    /// Reads a Packet Block (obsolete, appendix A).
+    fn packet(&self, block: &[u8]) -> Result<FoundRecord, Flaw> {
         let u32_at = |at| self.order.u32_at(block, at).ok_or(Flaw::PacketTooLong);
         let interface_id = self.order.u16_at(block, 8).ok_or(Flaw::PacketTooLong)?;
         let (ts_high, ts_low) = (u32_at(12)?, u32_at(16)?);
@@ -193,7 +200,7 @@ impl Section {
         if captured_len > block.len().saturating_sub(PACKET_DATA_AT + size_of::<u32>()) {
             return Err(Flaw::PacketTooLong);
         }
-        Ok(Found {
+        Ok(FoundRecord {
             data: PACKET_DATA_AT..PACKET_DATA_AT + captured_len,
             time: interface.time(ts_high, ts_low),
             link_type: interface.link_type,
@@ -207,15 +214,16 @@ impl Section {
     }
 }
 
-/// An Interface Description Block, section 4.2.
+/// Contents of an Interface Description Block (section 4.2).
 #[derive(Debug)]
 struct Interface {
     link_type: LinkType,
-    /// Octets; 0 is no limit.
+    /// Snap length in octets; 0: no limit.
     snap_len: u32,
-    /// The negative exponent of a second per tick: of 2 if the top bit is set, otherwise of 10.
+    /// Negative exponent of the duration of a tick in seconds: to base 2 if the top bit is set, otherwise to
+    /// base 10.
     if_tsresol: u8,
-    /// Seconds from the epoch to tick 0.
+    /// Time of tick 0, in seconds since the epoch.
     if_tsoffset: i64,
 }
 
@@ -223,7 +231,7 @@ impl Interface {
     fn time(&self, ts_high: u32, ts_low: u32) -> Timestamp {
         let ticks = i128::from(ts_high) << 32 | i128::from(ts_low);
         let exponent = u32::from(self.if_tsresol & 0x7f);
-        // Below 2^94, and so below every power of ten that does not fit.
+        // Below 2^94, and thus below every power of ten that does not fit.
         let scaled = ticks * 1_000_000_000;
         let nanos = match self.if_tsresol & 0x80 {
             0 => 10_i128.checked_pow(exponent).map_or(0, |ticks_per_second| scaled / ticks_per_second),
@@ -241,7 +249,7 @@ enum ByteOrder {
 }
 
 impl ByteOrder {
-    /// From the byte-order magic of a Section Header Block.
+    /// Byte order, from the magic of a Section Header Block.
     fn of_section(block: &[u8]) -> Option<Self> {
         [Self::Little, Self::Big].into_iter().find(|order| order.u32_at(block, 8) == Some(BYTE_ORDER_MAGIC))
     }

@@ -1,41 +1,41 @@
-//! Reading a capture file as a stream of records, whichever format it has.
+//! Reading of a capture file in any format as a stream of records.
 
 use std::io::Read;
 
-use crate::compressed::Stream;
-use crate::pcap::{self, Header};
-use crate::pcapng::{self, Kind, Section};
-use crate::record::Found;
-use crate::window::Window;
+use crate::compressed::DecompressedStream;
+use crate::pcap::{self, FileHeader};
+use crate::pcapng::{self, BlockKind, SectionState};
+use crate::record::FoundRecord;
+use crate::window::ReadWindow;
 use crate::{Error, Flaw, LinkType, Record};
 
-/// The longest record or packet block that is read, in octets with its headers: 16 MiB. Blocks without packets are
+/// Maximum size of a record or packet block with its headers, in octets: 16 MiB. Blocks without packets are
 /// skipped and may be longer.
 pub const MAX_RECORD_LEN: usize = 16 * 1024 * 1024;
 
-/// Reads the records of a pcap file (microseconds or nanoseconds, in either byte order) or of a pcapng file, also of one
-/// that is compressed with gzip or Zstandard.
+/// Reader for the records of a pcap file (microseconds or nanoseconds, in either byte order) or of a pcapng
+/// file, optionally compressed with gzip or Zstandard.
 ///
-/// **Call [`next_record`](Self::next_record) until it gives `None`.** The file need not have an end that is known, or an
-/// end at all. It is read in large pieces, so a [`std::io::BufReader`] gains nothing.
+/// **Call [`next_record`](Self::next_record) until it returns `None`.** The length of the file may be unknown
+/// or unlimited. The file is read in large pieces, so a [`std::io::BufReader`] is of no use.
 ///
-/// Memory: 64 KiB, or what the longest record takes, at most [`MAX_RECORD_LEN`]; a few octets for each interface of a
-/// section; and for a moment eight octets for each octet of options in a block, which is much only in a file that was
-/// made to be. A compressed file needs its window, too: 32 KiB with gzip; with Zstandard as many octets as the file asks
-/// for, at most 128 MiB.
+/// Memory: 64 KiB, or the size of the longest record, at most [`MAX_RECORD_LEN`]; a few octets per interface
+/// of a section; and temporarily eight octets per octet of options in a block, which is large only in crafted
+/// files. A compressed file also needs its window: 32 KiB with gzip; with Zstandard as many octets as the
+/// file demands, at most 128 MiB.
 #[derive(Debug)]
 pub struct Reader<R> {
-    window: Window<Stream<R>>,
-    format: Format,
-    /// Records that were given, and records that were lost to an error.
+    window: ReadWindow<DecompressedStream<R>>,
+    format: FileFormat,
+    /// Number of records returned, and of records lost to an error.
     records: u64,
     ended: bool,
 }
 
 #[derive(Debug)]
-enum Format {
-    Pcap(Header),
-    Pcapng(Section),
+enum FileFormat {
+    Pcap(FileHeader),
+    Pcapng(SectionState),
 }
 
 impl<R: Read> Reader<R> {
@@ -44,8 +44,8 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// The file cannot be read, is not a capture file, or is damaged in its header.
     pub fn new(read: R) -> Result<Self, Error> {
-        let stream = Stream::new(read).map_err(|source| Error::Io { offset: 0, source })?;
-        let mut window = Window::new(stream);
+        let stream = DecompressedStream::new(read).map_err(|source| Error::Io { offset: 0, source })?;
+        let mut window = ReadWindow::new(stream);
         Self::open(&mut window).map_err(|error| explained(&window, error, 0)).map(|format| Self {
             window,
             format,
@@ -54,16 +54,16 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    fn open(window: &mut Window<Stream<R>>) -> Result<Format, Error> {
+    fn open(window: &mut ReadWindow<DecompressedStream<R>>) -> Result<FileFormat, Error> {
         window.fill(4)?;
         let mut format = match window.octets().first_chunk() {
-            Some(&pcapng::MAGIC) => Format::Pcapng(Section::default()),
+            Some(&pcapng::MAGIC) => FileFormat::Pcapng(SectionState::default()),
             Some(magic) if pcap::MAGICS.contains(magic) => {
                 if !window.fill(pcap::HEADER_LEN)? {
                     return Err(truncated(window, 0, 0));
                 }
                 let header = window.take(pcap::HEADER_LEN);
-                Format::Pcap(Header::parse(header).map_err(|flaw| Error::Malformed {
+                FileFormat::Pcap(FileHeader::parse(header).map_err(|flaw| Error::Malformed {
                     offset: 0,
                     record: 0,
                     flaw,
@@ -73,22 +73,23 @@ impl<R: Read> Reader<R> {
             None if window.stream().is_cut() => return Err(truncated(window, 0, 0)),
             None => return Err(too_short_for_a_capture(window.octets())),
         };
-        if let Format::Pcapng(section) = &mut format {
+        if let FileFormat::Pcapng(section) = &mut format {
             next_block(window, section, 0)?;
         }
         Ok(format)
     }
 
-    /// The link type in the header of a pcap file, or of the first interface that the current section of a pcapng file has
-    /// described so far.
+    /// Link type in the header of a pcap file, or of the first interface described so far in the current
+    /// section of a pcapng file.
     pub fn link_type(&self) -> Option<LinkType> {
         match &self.format {
-            Format::Pcap(header) => Some(header.link_type()),
-            Format::Pcapng(section) => section.first_link_type(),
+            FileFormat::Pcap(header) => Some(header.link_type()),
+            FileFormat::Pcapng(section) => section.first_link_type(),
         }
     }
 
-    /// The next record; `None` at the end of the file, and after an error which [ends reading](Error::ends_reading).
+    /// Returns the next record; `None` at the end of the file, and after an error that [ends
+    /// reading](Error::ends_reading).
     ///
     /// # Errors
     /// The next record cannot be read. Calling again is safe after every error.
@@ -113,30 +114,30 @@ impl<R: Read> Reader<R> {
             number: self.records,
             time: found.time,
             link_type: found.link_type,
-            // The range was measured on these octets.
+            // The range was computed for these octets.
             data: self.window.taken().get(found.data).unwrap_or_default(),
             original_len: found.original_len,
         }))
     }
 
-    /// Octets read from the file so far, as it lies there, for a progress bar; the length of the file when all records have
-    /// been given.
+    /// Octets read from the file so far, before decompression, for a progress bar; the length of the file
+    /// after the last record.
     pub fn octets_read(&self) -> u64 {
         self.window.stream().octets_read()
     }
 
-    /// Gives the underlying reader back. Octets which were read ahead are lost.
+    /// Returns the underlying reader. Octets in the buffer are lost.
     pub fn into_inner(self) -> R {
         self.window.into_inner().into_inner()
     }
 
-    /// Finds the next record and leaves it in `window.taken()`.
-    fn find_record(&mut self) -> Result<Option<Found>, Error> {
+    /// Reads the next record into `window.taken()`.
+    fn find_record(&mut self) -> Result<Option<FoundRecord>, Error> {
         let record = self.records + 1;
         while self.window.fill(1)? {
             let found = match &mut self.format {
-                Format::Pcap(header) => Some(next_pcap_record(&mut self.window, header, record)?),
-                Format::Pcapng(section) => next_block(&mut self.window, section, record)?,
+                FileFormat::Pcap(header) => Some(next_pcap_record(&mut self.window, header, record)?),
+                FileFormat::Pcapng(section) => next_block(&mut self.window, section, record)?,
             };
             if found.is_some() {
                 return Ok(found);
@@ -149,7 +150,11 @@ impl<R: Read> Reader<R> {
     }
 }
 
-fn next_pcap_record<R: Read>(window: &mut Window<R>, header: &Header, record: u64) -> Result<Found, Error> {
+fn next_pcap_record<R: Read>(
+    window: &mut ReadWindow<R>,
+    header: &FileHeader,
+    record: u64,
+) -> Result<FoundRecord, Error> {
     let mut wanted = pcap::RECORD_HEADER_LEN;
     loop {
         check_length(window, record, wanted as u64)?;
@@ -166,12 +171,12 @@ fn next_pcap_record<R: Read>(window: &mut Window<R>, header: &Header, record: u6
     }
 }
 
-/// Takes one block; gives the record if the block holds one.
+/// Reads one block; returns its record if it contains one.
 fn next_block<R: Read>(
-    window: &mut Window<R>,
-    section: &mut Section,
+    window: &mut ReadWindow<R>,
+    section: &mut SectionState,
     record: u64,
-) -> Result<Option<Found>, Error> {
+) -> Result<Option<FoundRecord>, Error> {
     let offset = window.offset();
     let malformed = |flaw| Error::Malformed { offset, record, flaw };
 
@@ -179,7 +184,7 @@ fn next_block<R: Read>(
         return Err(truncated(window, offset, record));
     }
     let frame = section.frame(window.octets()).map_err(malformed)?;
-    if frame.kind == Kind::Other {
+    if frame.kind == BlockKind::Other {
         let length_at_end = size_of::<u32>();
         if !window.skip(u64::from(frame.length) - length_at_end as u64)? || !window.fill(length_at_end)? {
             return Err(truncated(window, offset, record));
@@ -196,7 +201,7 @@ fn next_block<R: Read>(
     section.handle_block(frame, block).map_err(malformed)
 }
 
-fn check_length<R: Read>(window: &Window<R>, record: u64, length: u64) -> Result<(), Error> {
+fn check_length<R: Read>(window: &ReadWindow<R>, record: u64, length: u64) -> Result<(), Error> {
     let limit = MAX_RECORD_LEN as u64;
     if length > limit {
         return Err(Error::Malformed {
@@ -208,8 +213,8 @@ fn check_length<R: Read>(window: &Window<R>, record: u64, length: u64) -> Result
     Ok(())
 }
 
-/// Names damaged compression as the reason of a failure to read.
-fn explained<R: Read>(window: &Window<Stream<R>>, error: Error, record: u64) -> Error {
+/// Reports damaged compression as the reason of a read error.
+fn explained<R: Read>(window: &ReadWindow<DecompressedStream<R>>, error: Error, record: u64) -> Error {
     match (error, window.stream().damaged()) {
         (Error::Io { offset, .. }, Some(format)) => {
             Error::Malformed { offset, record, flaw: Flaw::Compression { format } }
@@ -218,19 +223,19 @@ fn explained<R: Read>(window: &Window<Stream<R>>, error: Error, record: u64) -> 
     }
 }
 
-fn truncated<R: Read>(window: &Window<R>, offset: u64, record: u64) -> Error {
+fn truncated<R: Read>(window: &ReadWindow<R>, offset: u64, record: u64) -> Error {
     Error::Truncated { offset, end: window.octets_read(), record }
 }
 
 const GIVE_A_CAPTURE: &str = "give a file written by tcpdump or Wireshark";
 
-/// Names what people feed to a capture reader by mistake.
+/// Recognizes other common file formats.
 fn not_a_capture(magic: [u8; 4]) -> Error {
     const DECOMPRESS: &str = "decompress it first";
     const CONVERT: &str = "convert it with `editcap -F pcapng`";
 
     let (found, advice) = match magic {
-        // Such a file in another one: a file that is compressed once is read.
+        // Compressed twice: a file that is compressed once is supported.
         [0x1f, 0x8b, _, _] => ("this is gzip", DECOMPRESS),
         [0x28, 0xb5, 0x2f, 0xfd] => ("this is Zstandard", DECOMPRESS),
         [0xfd, b'7', b'z', b'X'] => ("this is xz", DECOMPRESS),

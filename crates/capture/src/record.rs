@@ -2,69 +2,69 @@
 
 use std::ops::Range;
 
-use crate::link::{self, Network, Rohc, Skip};
+use crate::link::{self, NetworkPacket, RohcPacket, Skip};
 use crate::mac_frame::{MacFrame, mac_frame};
 use crate::{LinkType, Timestamp};
 
-/// One captured frame, as it lies in the file.
+/// One captured frame, as it is in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Which record of the file this is. The first is 1, as in Wireshark.
+    /// Number of the record in the file, from 1, as in Wireshark.
     pub number: u64,
-    /// When it was captured; 0 in a Simple Packet Block, which has no time.
+    /// Time of capture; 0 in a Simple Packet Block, which has no time.
     pub time: Timestamp,
-    /// What `data` begins with.
+    /// Type of the first header in `data`.
     pub link_type: LinkType,
-    /// The octets that were captured.
+    /// Captured octets.
     pub data: &'a [u8],
-    /// Octets that the frame had on the link. Files exist in which this is less than `data.len()`.
+    /// Length of the frame on the link, in octets. In some files it is less than `data.len()`.
     pub original_len: u32,
 }
 
 impl<'a> Record<'a> {
-    /// Whether the capture's snap length cut off the end of the frame.
+    /// True if the snap length of the capture truncated the frame.
     pub fn is_truncated(&self) -> bool {
         link::is_truncated(self.data, self.original_len)
     }
 
-    /// The IP packet in the frame: see [`network_packet`](crate::network_packet).
+    /// Finds the IP packet in the frame: see [`network_packet`](crate::network_packet).
     ///
     /// # Errors
-    /// Why there is none, or none that is whole.
-    pub fn network_packet(&self) -> Result<Network<'a>, Skip> {
+    /// Reason why there is no complete packet.
+    pub fn network_packet(&self) -> Result<NetworkPacket<'a>, Skip> {
         link::network_packet(self.link_type, self.data, self.original_len)
     }
 
-    /// Octets that were captured of the IP packet in the frame, also if its end is missing: see
-    /// [`network_packet`](crate::network_packet) and [`Network::missing_len`].
+    /// Finds the captured part of the IP packet in the frame, also if its end is missing: see
+    /// [`network_packet`](crate::network_packet) and [`NetworkPacket::missing_len`].
     ///
     /// # Errors
-    /// Why there is none; [`Skip::Truncated`] if it gives itself no length, too.
-    pub fn part_of_network_packet(&self) -> Result<Network<'a>, Skip> {
+    /// Reason why there is no packet; also [`Skip::Truncated`] if its length is unknown.
+    pub fn part_of_network_packet(&self) -> Result<NetworkPacket<'a>, Skip> {
         link::part_of_network_packet(self.link_type, self.data, self.original_len)
     }
 
-    /// The ROHC packet in the frame: see [`rohc_packet`](crate::rohc_packet).
+    /// Finds the ROHC packet in the frame: see [`rohc_packet`](crate::rohc_packet).
     ///
     /// # Errors
-    /// Why there is none, or none that is whole.
-    pub fn rohc_packet(&self) -> Result<Rohc<'a>, Skip> {
+    /// Reason why there is no complete packet.
+    pub fn rohc_packet(&self) -> Result<RohcPacket<'a>, Skip> {
         link::rohc_packet(self.link_type, self.data, self.original_len)
     }
 
-    /// The MAC frame of IEEE 802.15.4: see [`mac_frame`](crate::mac_frame()).
+    /// Finds the MAC frame of IEEE 802.15.4: see [`mac_frame`](crate::mac_frame()).
     ///
     /// # Errors
-    /// Why there is none, or none that is whole.
+    /// Reason why there is no complete frame.
     pub fn mac_frame(&self) -> Result<MacFrame<'a>, Skip> {
         mac_frame(self.link_type, self.data, self.original_len)
     }
 }
 
-/// A record in the octets of its record or block, before it is lent to the caller.
+/// Position and properties of a record, before it is lent to the caller.
 #[derive(Debug)]
-pub(crate) struct Found {
-    /// Where the data lies, from the start of the record's or block's headers.
+pub(crate) struct FoundRecord {
+    /// Range of the data, from the start of the headers of the record or block.
     pub(crate) data: Range<usize>,
     pub(crate) time: Timestamp,
     pub(crate) link_type: LinkType,

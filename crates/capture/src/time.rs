@@ -1,15 +1,15 @@
-//! When a record was captured.
+//! Time of capture.
 
 use std::time::Duration;
 
-/// Nanoseconds since 1970-01-01 00:00:00 UTC, leap seconds not counted; 0 when the file does not say.
+/// Nanoseconds since 1970-01-01 00:00:00 UTC, without leap seconds; 0 if the file has no time.
 ///
-/// Range: up to the year 2554. Times which a file gives outside of the range are moved to its nearer end.
+/// Range: up to the year 2554. Times out of range are clamped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(u64);
 
 impl Timestamp {
-    /// The time that many nanoseconds after the epoch.
+    /// Returns the time this number of nanoseconds after the epoch.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
@@ -19,12 +19,12 @@ impl Timestamp {
         self.0
     }
 
-    /// The time from `earlier` to `self`; zero when `earlier` is the later one, which happens in real captures.
+    /// Returns the time from `earlier` to `self`; zero if `earlier` is later, which happens in real captures.
     pub const fn saturating_duration_since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// The nearest time in range.
+    /// Clamps a time to the range.
     pub(crate) fn from_wide(nanos: i128) -> Self {
         Self(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX))
     }

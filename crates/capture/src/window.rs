@@ -1,4 +1,4 @@
-//! A sliding view of a stream: the octets from the current offset on, as many as were asked for.
+//! A sliding view of a stream, from the current offset on.
 
 use std::io::{self, Read};
 
@@ -6,14 +6,14 @@ use crate::Error;
 
 const INITIAL_LEN: usize = 64 * 1024;
 
-/// **Call [`fill`](Self::fill) before [`octets`](Self::octets) or [`take`](Self::take).** What was taken is there until
-/// the next `fill` or `skip`.
+/// **Call [`fill`](Self::fill) before [`octets`](Self::octets) or [`take`](Self::take).** Taken octets remain
+/// available until the next `fill` or `skip`.
 #[derive(Debug)]
-pub(crate) struct Window<R> {
+pub(crate) struct ReadWindow<R> {
     read: R,
     buffer: Vec<u8>,
-    // `taken..start` of `buffer` was taken last, `start..end` has been read and not taken;
-    // `taken <= start <= end <= buffer.len()`.
+    // `taken..start` of `buffer` was taken last, `start..end` has been read and not taken; `taken <= start <=
+    // end <= buffer.len()`.
     taken: usize,
     start: usize,
     end: usize,
@@ -22,14 +22,15 @@ pub(crate) struct Window<R> {
     at_end: bool,
 }
 
-impl<R: Read> Window<R> {
+impl<R: Read> ReadWindow<R> {
     pub(crate) fn new(read: R) -> Self {
         Self { read, buffer: vec![0; INITIAL_LEN], taken: 0, start: 0, end: 0, offset: 0, at_end: false }
     }
 
-    /// Reads until `wanted` octets are in view; `false` if the stream ends before.
+    /// Reads until `wanted` octets are in view; returns false if the stream ends before.
     ///
-    /// The buffer grows to at most twice what has arrived, so that a length in a file allocates nothing.
+    /// The buffer grows to at most twice the octets received, so that a length in a file causes no
+    /// allocation.
     pub(crate) fn fill(&mut self, wanted: usize) -> Result<bool, Error> {
         while self.octets().len() < wanted {
             if self.at_end {
@@ -45,7 +46,7 @@ impl<R: Read> Window<R> {
             let room = &mut self.buffer[self.end..];
             match self.read.read(room) {
                 Ok(0) => self.at_end = true,
-                // `min`: a wrong `Read` may claim more than there was room for.
+                // `min`: an incorrect `Read` may return a larger number.
                 Ok(count) => self.end += count.min(room.len()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(source) => return Err(Error::Io { offset: self.octets_read(), source }),
@@ -54,12 +55,12 @@ impl<R: Read> Window<R> {
         Ok(true)
     }
 
-    /// All octets in view: at least as many as the last successful `fill` asked for.
+    /// Returns all octets in view, at least as many as the last successful `fill` requested.
     pub(crate) fn octets(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// Moves the view on by `count` octets, or by all if there are less, and gives those.
+    /// Takes `count` octets from the view, or all if there are fewer.
     pub(crate) fn take(&mut self, count: usize) -> &[u8] {
         let count = count.min(self.octets().len());
         self.taken = self.start;
@@ -68,12 +69,12 @@ impl<R: Read> Window<R> {
         self.taken()
     }
 
-    /// What the last `take` gave.
+    /// Returns the octets of the last `take`.
     pub(crate) fn taken(&self) -> &[u8] {
         &self.buffer[self.taken..self.start]
     }
 
-    /// Moves the view on by `count` octets without keeping them; `false` if the stream ends before.
+    /// Discards `count` octets; returns false if the stream ends before.
     pub(crate) fn skip(&mut self, mut count: u64) -> Result<bool, Error> {
         while count > 0 {
             if !self.fill(1)? {
@@ -84,18 +85,18 @@ impl<R: Read> Window<R> {
         Ok(true)
     }
 
-    /// Where in the stream the view begins.
+    /// Offset of the view in the stream.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Octets that the stream has given.
+    /// Octets received from the stream.
     pub(crate) fn octets_read(&self) -> u64 {
         self.offset + self.octets().len() as u64
     }
 }
 
-impl<R> Window<R> {
+impl<R> ReadWindow<R> {
     pub(crate) fn stream(&self) -> &R {
         &self.read
     }
@@ -113,7 +114,7 @@ mod tests {
     #[test]
     fn view_moves_on_and_grows() {
         let stream: Vec<u8> = (0..=255).cycle().take(5 * INITIAL_LEN + 3).collect();
-        let mut window = Window::new(stream.as_slice());
+        let mut window = ReadWindow::new(stream.as_slice());
         assert!(window.fill(3).unwrap());
         assert_eq!(window.take(3), [0, 1, 2]);
         assert!(window.skip(INITIAL_LEN as u64).unwrap());
@@ -129,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_wanted_length_alone_allocates_nothing() {
-        let mut window = Window::new([1, 2, 3].as_slice());
+        let mut window = ReadWindow::new([1, 2, 3].as_slice());
         assert!(!window.fill(1 << 40).unwrap());
         assert_eq!(window.buffer.len(), INITIAL_LEN);
     }
@@ -143,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_read_that_claims_too_much_does_not_panic() {
-        assert!(Window::new(Liar).fill(3 * INITIAL_LEN).unwrap());
+        assert!(ReadWindow::new(Liar).fill(3 * INITIAL_LEN).unwrap());
     }
 
     struct Fails(u8);
@@ -163,7 +164,7 @@ mod tests {
 
     #[test]
     fn interruptions_are_retried_and_failures_name_the_offset() {
-        let mut window = Window::new(Fails(0));
+        let mut window = ReadWindow::new(Fails(0));
         assert!(window.fill(1).unwrap());
         assert!(matches!(window.fill(2), Err(Error::Io { offset: 1, .. })));
     }

@@ -1,18 +1,18 @@
-//! Writing a pcap file. draft-ietf-opsawg-pcap.
+//! Writer for pcap files (draft-ietf-opsawg-pcap).
 
 use std::io::{self, Write};
 
 use crate::link::ETHERNET_HEADER_LEN;
 use crate::{LinkType, Timestamp};
 
-/// The most octets in a record: 262,144, above which libpcap and Wireshark take a file to be damaged.
+/// Maximum size of a record in octets: 262,144. libpcap and Wireshark reject larger ones as damaged.
 pub const MAX_WRITTEN_LEN: usize = 262_144;
-/// The destination address in headers of [`ethernet_header`]: all zero, as the frames have been on no link.
+/// Destination address in headers of [`ethernet_header`]: all zero, since the frames have been on no link.
 pub const ETHERNET_DESTINATION: [u8; 6] = [0; 6];
-/// The source address in headers of [`ethernet_header`]: all zero, as the frames have been on no link.
+/// Source address in headers of [`ethernet_header`]: all zero, since the frames have been on no link.
 pub const ETHERNET_SOURCE: [u8; 6] = [0; 6];
 
-/// An Ethernet header with [`ETHERNET_DESTINATION`], [`ETHERNET_SOURCE`] and an EtherType such as
+/// Returns an Ethernet header with [`ETHERNET_DESTINATION`], [`ETHERNET_SOURCE`] and an EtherType such as
 /// [`ETHERTYPE_ROHC`](crate::ETHERTYPE_ROHC).
 pub const fn ethernet_header(ethertype: u16) -> [u8; ETHERNET_HEADER_LEN] {
     let [d0, d1, d2, d3, d4, d5] = ETHERNET_DESTINATION;
@@ -21,25 +21,25 @@ pub const fn ethernet_header(ethertype: u16) -> [u8; ETHERNET_HEADER_LEN] {
     [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, high, low]
 }
 
-/// Writes a pcap file with times in nanoseconds, little-endian.
+/// Writer for a little-endian pcap file with times in nanoseconds.
 ///
 /// Each record is written in several small pieces: **wrap a file in a [`std::io::BufWriter`]**, and call
-/// [`flush`](Self::flush) at the end, because an error in dropping a `BufWriter` is lost.
+/// [`flush`](Self::flush) at the end, because dropping a `BufWriter` ignores errors.
 #[derive(Debug)]
 pub struct Writer<W> {
     write: W,
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes the file header. All records of the file have the same link type.
+    /// Writes the file header. All records of the file have this link type.
     ///
     /// # Errors
-    /// Those of the underlying writer.
+    /// Errors of the underlying writer.
     pub fn new(mut write: W, link_type: LinkType) -> io::Result<Self> {
         write.write_all(&[0x4d, 0x3c, 0xb2, 0xa1])?;
         write.write_all(&2_u16.to_le_bytes())?;
         write.write_all(&4_u16.to_le_bytes())?;
-        // Two fields that are not used.
+        // Two unused fields.
         write.write_all(&[0; 8])?;
         write.write_all(&(MAX_WRITTEN_LEN as u32).to_le_bytes())?;
         write.write_all(&u32::from(link_type.0).to_le_bytes())?;
@@ -49,17 +49,18 @@ impl<W: Write> Writer<W> {
     /// Writes a record whose data begins with the header of the file's link type.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidInput`], and nothing is written, if `data` is longer than [`MAX_WRITTEN_LEN`] or `time`
-    /// later than the year 2106, which the format cannot say; otherwise those of the underlying writer.
+    /// [`io::ErrorKind::InvalidInput`], without writing, if `data` is longer than [`MAX_WRITTEN_LEN`] or
+    /// `time` is after the year 2106, which the format cannot represent; otherwise errors of the underlying
+    /// writer.
     pub fn write(&mut self, time: Timestamp, data: &[u8]) -> io::Result<()> {
         self.write_parts(time, &[], data)
     }
 
-    /// Writes a record which is an [`ethernet_header`] and a payload, not padded. The file's link type should be
-    /// [`LinkType::ETHERNET`].
+    /// Writes a record that consists of an [`ethernet_header`] and a payload, without padding. The file's
+    /// link type should be [`LinkType::ETHERNET`].
     ///
     /// # Errors
-    /// Those of [`write`](Self::write).
+    /// Errors of [`write`](Self::write).
     pub fn write_ethernet(&mut self, time: Timestamp, ethertype: u16, payload: &[u8]) -> io::Result<()> {
         self.write_parts(time, &ethernet_header(ethertype), payload)
     }
@@ -67,12 +68,12 @@ impl<W: Write> Writer<W> {
     /// Flushes the underlying writer.
     ///
     /// # Errors
-    /// Those of the underlying writer.
+    /// Errors of the underlying writer.
     pub fn flush(&mut self) -> io::Result<()> {
         self.write.flush()
     }
 
-    /// Gives the underlying writer back, without flushing it.
+    /// Returns the underlying writer, without flushing it.
     pub fn into_inner(self) -> W {
         self.write
     }

@@ -1,6 +1,6 @@
-//! The ZigBee Encapsulation Protocol: frames of IEEE 802.15.4 that a sniffer or a simulator sends on in datagrams of UDP.
+//! ZigBee Encapsulation Protocol (ZEP): frames of IEEE 802.15.4 that a sniffer or a simulator forwards in UDP datagrams.
 //!
-//! There is no standard. Versions 1 and 2 are as Wireshark reads them (packet-zep.c):
+//! There is no standard. Versions 1 and 2 are implemented as in Wireshark (packet-zep.c):
 //!
 //! ```text
 //! 1: "EX", 1, Channel ID (1), Device ID (2), CRC/LQI mode (1), LQI (1), reserved (7), length (1), frame
@@ -12,18 +12,19 @@
 use crate::link::Skip;
 use crate::mac_frame::MacFrame;
 
-/// UDP port to which ZEP goes.
+/// UDP destination port of ZEP.
 pub const ZEP_PORT: u16 = 17_754;
 
-/// Octets of the check sequence at the end of a frame.
+/// Length of the check sequence at the end of a frame, in octets.
 const FCS: usize = 2;
 
-/// The frame in a datagram to [`ZEP_PORT`]; `None` if it is not ZEP.
+/// Returns the frame in a datagram to [`ZEP_PORT`]; `None` if it is not ZEP.
 ///
-/// Some sniffers write the strength of the signal in the place of the check sequence, and say so: then there is none.
+/// Some sniffers write the signal strength in place of the check sequence, and indicate it: the frame then
+/// has no check sequence.
 ///
 /// # Errors
-/// There is no whole frame: [`Skip::Truncated`], or [`Skip::Empty`], as in an acknowledgment.
+/// There is no complete frame: [`Skip::Truncated`], or [`Skip::Empty`], as in an acknowledgment.
 pub fn zep_frame(datagram: &[u8]) -> Option<Result<MacFrame<'_>, Skip>> {
     let rest = datagram.strip_prefix(b"EX")?;
     let (mode_at, len) = match rest {
@@ -71,7 +72,7 @@ mod tests {
             };
             assert_eq!(found(1), Ok((FRAME[..3].to_vec(), FRAME[3..].to_vec())));
             assert_eq!(found(0), Ok((FRAME[..3].to_vec(), Vec::new())));
-            // What comes behind is of the datagram alone.
+            // Further octets belong to the datagram only.
             let long = [datagram(1), vec![9; 5]].concat();
             assert_eq!(zep_frame(&long).unwrap().unwrap().octets, &FRAME[..3]);
             let whole = datagram(1);

@@ -1,4 +1,5 @@
-//! Real capture files read as their other readers say: the workspace's own, and those of third parties if present.
+//! Comparison of real capture files with the results of other readers: captures of the workspace, and those
+//! of third parties if present.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use thinair_capture::Reader;
 
-/// Records and truncated records of the workspace's captures, as `capinfos` 4.0.17 and
-/// `tshark -Y 'frame.cap_len < frame.len'` count them.
+/// Records and truncated records of the workspace's captures, according to `capinfos` 4.0.17 and `tshark -Y
+/// 'frame.cap_len < frame.len'`.
 const OWN: [(&str, u64, u64); 35] = [
     ("ah4_udp.pcap", 120, 0),
     ("ah6_udp.pcap", 120, 0),
@@ -48,7 +49,7 @@ const OWN: [(&str, u64, u64); 35] = [
     ("udplite6_coverage_varying.pcap", 120, 0),
 ];
 
-/// Records of third parties' captures, as `capinfos` 4.0.17 counts them. None is truncated.
+/// Records of third-party captures, according to `capinfos` 4.0.17. None is truncated.
 const OPEN: [(&str, u64); 4] = [
     ("leshan-thermostat-readings.pcapng", 10_000),
     ("openschc__coap.pcapng", 5),
@@ -64,11 +65,11 @@ fn own_captures() {
         files.filter(|path| path.extension().is_some_and(|end| end == "pcap")).collect();
     assert_eq!(names.len(), OWN.len(), "a file in {} is not in the list", folder.display());
     for (name, records, truncated) in OWN {
-        assert_eq!(read(&folder.join(name)), Summary::of(records, truncated), "{name}");
+        assert_eq!(read(&folder.join(name)), FileSummary::of(records, truncated), "{name}");
     }
 }
 
-/// First and last time of two captures in nanoseconds, as tshark 4.0.17 prints them (`-e frame.time_epoch`).
+/// First and last time of two captures in nanoseconds, according to tshark 4.0.17 (`-e frame.time_epoch`).
 #[test]
 fn times() {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures/coap_udp4_get_con.pcap");
@@ -98,30 +99,31 @@ fn captures_of_third_parties() {
     };
     for (name, records) in OPEN {
         let path = Path::new(&shared).join("captures/open").join(name);
-        assert_eq!(read(&path), Summary::of(records, 0), "{name}");
+        assert_eq!(read(&path), FileSummary::of(records, 0), "{name}");
     }
 }
 
-/// What is in a file: records, of them those which give an IP packet, and reasons why the others do not.
+/// FileSummary of a file: number of records, number of records with an IP packet, and reasons for skipping the
+/// others.
 #[derive(Debug, PartialEq)]
-struct Summary {
+struct FileSummary {
     records: u64,
     packets: u64,
     skipped: BTreeMap<&'static str, u64>,
 }
 
-impl Summary {
+impl FileSummary {
     fn of(records: u64, truncated: u64) -> Self {
         let skipped = BTreeMap::from([("truncated", truncated)]);
         Self { records, packets: records - truncated, skipped }
     }
 }
 
-fn read(path: &Path) -> Summary {
+fn read(path: &Path) -> FileSummary {
     let file = File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let length = file.metadata().unwrap().len();
     let mut reader = Reader::new(file).unwrap();
-    let mut summary = Summary { records: 0, packets: 0, skipped: BTreeMap::from([("truncated", 0)]) };
+    let mut summary = FileSummary { records: 0, packets: 0, skipped: BTreeMap::from([("truncated", 0)]) };
     while let Some(record) = reader.next_record() {
         let record = record.unwrap();
         summary.records += 1;

@@ -1,7 +1,7 @@
-//! `thinair analyze`: what each flow of a capture costs, and what header compression saves.
+//! `thinair analyze`: cost of each flow of a capture, and savings by header compression.
 //!
-//! Knows arguments, where data comes from and goes to, and exit codes. What is computed is in `thinair-analyze`;
-//! how it reads on a terminal is in [`text`], on a page in [`page`].
+//! This module reads arguments and captures and sets the exit status. `thinair-analyze` computes the results;
+//! [`text`] prints them on a terminal, [`page`] as an HTML page.
 
 mod advice;
 mod json;
@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use thinair_analyze::{
-    Analysis, Billing, Loss, MOST_FLOWS, Outcome, SchemeSpec, Settings, Survey, more_contexts,
+    Analysis, Billing, MOST_FLOWS, Outcome, RandomLoss, SchemeSpec, Settings, Survey, more_contexts,
 };
 use thinair_report::Numerals;
 use thinair_rohc::profile::coap::Base;
@@ -34,40 +34,40 @@ use crate::terminal::{print, style};
 use crate::values::is_stdio;
 
 const EXIT_STATUS: &str = "\
-Exit status: 0 if every packet came back bit for bit; 1 if not, if a file cannot be read, or if no capture has \
-an IP packet; 2 for wrong arguments; 3 if less was saved than --fail-under asks.";
+Exit status: 0 if every packet was restored bit for bit; 1 if not, if a file cannot be read, or if no capture \
+contains an IP packet; 2 for wrong arguments; 3 if the savings are below --fail-under.";
 
-/// The name of ROHC with whatever profiles are asked for.
+/// Scheme that uses the profiles of `--profiles`, if that option is given.
 const ROHC_V1: &str = "rohc-v1";
 
-/// The name of the fullest set of profiles whose bases are learned from the captures.
+/// Scheme with the most profiles; its bases are learned from the captures.
 const COAP_LEARNED: &str = "coap-learned";
 
-/// Columns of the output when it does not go to a terminal.
+/// Width of the output in columns, if it is not a terminal.
 const PLAIN_WIDTH: usize = 140;
 
 #[derive(Args, Debug)]
 #[command(after_long_help = EXIT_STATUS)]
-pub(crate) struct Arguments {
-    /// Captures (pcap, pcapng, also .gz and .zst), each of another link; `-` is stdin
+pub(crate) struct AnalyzeArguments {
+    /// Captures to analyze (pcap, pcapng, also .gz and .zst), one per link; `-` is standard input
     #[arg(required_unless_present = "interface", value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     live: live::LiveOptions,
-    /// Schemes to compare, separated by commas [default: all that apply]
+    /// Header compression schemes to compare, separated by commas [default: all that apply]
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', conflicts_with = "profiles")]
     schemes: Option<Vec<SchemeName>>,
-    /// Mode of ROHC, u, o or r [default: u and o, side by side]
+    /// Mode of ROHC: u, o or r [default: compare u and o]
     ///
-    /// Unidirectional, bidirectional optimistic or bidirectional reliable.
+    /// Unidirectional, bidirectional optimistic or bidirectional reliable mode (RFC 3095, section 4.4).
     #[arg(long, value_name = "MODE", value_parser = mode)]
     mode: Option<Mode>,
     #[command(flatten)]
     channel: ChannelOptions,
-    /// Lose this share of compressed packets and feedback, 0 to 100 %
+    /// Drop this percentage of compressed packets and feedback, 0 to 100
     #[arg(long, value_name = "PCT", value_parser = percentage, help_heading = "Link")]
     loss: Option<f64>,
-    /// Seed of the losses: the same number loses the same packets
+    /// Seed of the random losses; equal seeds drop equal packets
     #[arg(
         long,
         value_name = "N",
@@ -77,45 +77,46 @@ pub(crate) struct Arguments {
         help_heading = "Link"
     )]
     seed: u64,
-    /// The link is billed by started units of so many octets, per packet
+    /// Smallest unit of data that is billed, in octets; each packet is rounded up
     #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Link")]
     billing_unit: Option<u32>,
     /// Price of a megabyte (10^6 octets), or of a billing unit [default: 1]
     #[arg(long, value_name = "P", value_parser = price, help_heading = "Link")]
     price: Option<f64>,
-    /// Count packets larger than this, before and after
+    /// Count packets that exceed this MTU, before and after compression
     #[arg(long, hide_short_help = true, value_name = "OCTETS", help_heading = "Link")]
     link_mtu: Option<u32>,
     #[command(flatten)]
     packets: PacketOptions,
-    /// Print everything as JSON (thinair.analyze/1)
+    /// Print the results as JSON (thinair.analyze/1)
     #[arg(long, conflicts_with = "csv", help_heading = "Output")]
     json: bool,
-    /// Print the flows as CSV
+    /// Print a table of flows as CSV
     #[arg(long, help_heading = "Output")]
     csv: bool,
-    /// Write a page with plots, too: one file, which needs no network
+    /// Write the report with plots as one self-contained HTML file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
-    /// Show every scheme and mode, octets by layer and type, start of a flow
+    /// Show every scheme and mode, octets by layer and packet type, and start-up costs
     #[arg(long, help_heading = "Output")]
     all: bool,
     /// List every flow, not only the largest ones
     #[arg(long, help_heading = "Output")]
     all_flows: bool,
-    /// Largest flows with every figure in JSON and CSV; of others there are octets alone
+    /// Number of flows with all figures in JSON and CSV, largest first; others list octets only
     #[arg(long, value_name = "N", default_value_t = MOST_FLOWS, hide_short_help = true, help_heading = "Output")]
     most_flows: usize,
-    /// Exit with status 3 if the best scheme saves less, in % of all octets
+    /// Exit with status 3 if the best scheme saves less than this, in % of all octets
     #[arg(long, value_name = "PCT", value_parser = threshold, allow_negative_numbers = true, help_heading = "Output")]
     fail_under: Option<f64>,
-    /// Damage one octet of one compressed packet: the command must notice
+    /// Corrupt one octet of one compressed packet, to test that verification detects it
     #[arg(long = "break", hide = true)]
     damage: bool,
 }
 
-impl Arguments {
-    /// Files that have the packets, and have them also after the command: none if what is captured is not kept.
+impl AnalyzeArguments {
+    /// Files that contain the packets after the command has ended; none for a live capture that is not
+    /// written to a file.
     fn kept(&self) -> &[PathBuf] {
         match &self.live.interface {
             Some(_) => self.live.written(),
@@ -124,14 +125,14 @@ impl Arguments {
     }
 }
 
-/// A scheme by name.
+/// Name of a scheme on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum SchemeName {
-    /// ROHC with the profiles of RFC 3095, RFC 3843 and RFC 4019: RTP, UDP, UDP-Lite, ESP and IP
+    /// ROHC with the profiles RTP, UDP, UDP-Lite, ESP and IP (RFC 3095, RFC 3843, RFC 4019)
     RohcV1,
-    /// rohc-v1 and profile `coap`
+    /// rohc-v1 and the profile for CoAP (`coap`)
     Coap,
-    /// coap and profile `tcp` (RFC 6846)
+    /// coap and the profile for TCP (RFC 6846)
     Tcp,
     /// SCHC (RFC 8724, RFC 8824) with the best rules for the capture at both ends
     Schc,
@@ -141,10 +142,11 @@ enum SchemeName {
 }
 
 impl SchemeName {
-    /// Those that are compared if none is named, as far as they apply.
+    /// Schemes of a default comparison, as far as they apply to the captures.
     const USUAL: [Self; 5] = [Self::RohcV1, Self::Coap, Self::Tcp, Self::Schc, Self::Lowpan];
 
-    /// The scheme in each of these modes, if it has modes; ROHC on a channel with these CIDs.
+    /// Returns one specification for each mode, or a single one for a scheme without modes. `cids` sets the
+    /// CID space of ROHC.
     fn specs(self, cids: &Channel, modes: &[Mode]) -> anyhow::Result<Vec<SchemeSpec>> {
         let rohc = |name, more: &[ProfileId]| {
             let profiles = more.iter().try_fold(ProfileSet::v1(), |set, profile| set.with(*profile))?;
@@ -161,7 +163,7 @@ impl SchemeName {
     }
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<ExitCode> {
     let mut settings = match settings(arguments) {
         Ok(settings) => settings,
         Err(wrong) => {
@@ -217,7 +219,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(verdict(arguments, &outcome))
 }
 
-fn settings(arguments: &Arguments) -> Result<Settings, String> {
+fn settings(arguments: &AnalyzeArguments) -> Result<Settings, String> {
     if arguments.files.iter().filter(|file| is_stdio(file)).count() > 1 {
         return Err("standard input can be read only once".to_owned());
     }
@@ -225,7 +227,8 @@ fn settings(arguments: &Arguments) -> Result<Settings, String> {
     let mut settings = Settings::new(channel, &[]);
     settings.compressor = arguments.channel.compressor(channel);
     settings.decompressor = arguments.channel.decompressor(channel);
-    settings.loss = arguments.loss.map(|percent| Loss { probability: percent / 100.0, seed: arguments.seed });
+    settings.loss =
+        arguments.loss.map(|percent| RandomLoss { probability: percent / 100.0, seed: arguments.seed });
     settings.billing = match (arguments.billing_unit, arguments.price) {
         (Some(unit), price) => Some(Billing { unit, price: price.unwrap_or(1.0) }),
         (None, price) => price.map(|price| Billing { unit: 1, price: price / MEGABYTE }),
@@ -238,8 +241,8 @@ fn settings(arguments: &Arguments) -> Result<Settings, String> {
     Ok(settings)
 }
 
-/// Bases of profile `coap` that are learned from the captures, to be compared unless others, or schemes, are given.
-fn learned(arguments: &Arguments, survey: &Survey) -> anyhow::Result<Vec<Base>> {
+/// Learns bases of profile `coap` from the captures. Returns none if a template file or schemes are given.
+fn learned(arguments: &AnalyzeArguments, survey: &Survey) -> anyhow::Result<Vec<Base>> {
     let options = &arguments.channel;
     let is_asked = arguments.schemes.is_none() && options.profiles.is_none() && options.template().is_none();
     let files = arguments.kept();
@@ -251,8 +254,9 @@ fn learned(arguments: &Arguments, survey: &Survey) -> anyhow::Result<Vec<Base>> 
     Ok(bases.into_iter().map(|(base, _)| base).collect())
 }
 
-/// The schemes of the table during a capture: those of ROHC, as the others are given rules or prefixes beforehand.
-fn live_schemes(arguments: &Arguments, channel: &Channel) -> anyhow::Result<Vec<SchemeSpec>> {
+/// Returns the schemes of the table during a live capture: those of ROHC, since the others need rules or
+/// prefixes beforehand.
+fn live_schemes(arguments: &AnalyzeArguments, channel: &Channel) -> anyhow::Result<Vec<SchemeSpec>> {
     let mode = arguments.mode.unwrap_or(Mode::Optimistic);
     if arguments.channel.profiles.is_some() {
         let (name, channel, learned) = (ROHC_V1, *channel, false);
@@ -267,9 +271,13 @@ fn live_schemes(arguments: &Arguments, channel: &Channel) -> anyhow::Result<Vec<
     Ok(specs)
 }
 
-/// The schemes to compare: those that were named, or all that can differ on these captures, with more contexts where
-/// they have more flows.
-fn schemes(arguments: &Arguments, settings: &Settings, survey: &Survey) -> anyhow::Result<Vec<SchemeSpec>> {
+/// Returns the schemes to compare: those given, or all that can differ on these captures. Contexts are added
+/// where the captures have more flows.
+fn schemes(
+    arguments: &AnalyzeArguments,
+    settings: &Settings,
+    survey: &Survey,
+) -> anyhow::Result<Vec<SchemeSpec>> {
     let usual = &settings.channel;
     let modes = match arguments.mode {
         Some(mode) => vec![mode],
@@ -311,8 +319,8 @@ fn schemes(arguments: &Arguments, settings: &Settings, survey: &Survey) -> anyho
     Ok(specs)
 }
 
-/// What goes to standard output.
-fn shown(arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> String {
+/// Returns the text for standard output.
+fn shown(arguments: &AnalyzeArguments, settings: &Settings, outcome: &Outcome) -> String {
     if arguments.csv {
         return text::flows_csv(outcome);
     }
@@ -325,12 +333,12 @@ fn shown(arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> Strin
     format!("{report}\n{}", advice(Numerals::TERMINAL, arguments, settings, outcome).to_text())
 }
 
-fn advice(n: Numerals, arguments: &Arguments, settings: &Settings, outcome: &Outcome) -> Advice {
+fn advice(n: Numerals, arguments: &AnalyzeArguments, settings: &Settings, outcome: &Outcome) -> Advice {
     let paths: Vec<_> = arguments.kept().iter().map(|path| path.display().to_string()).collect();
     Advice::of(n, &arguments.channel, settings, outcome, &paths)
 }
 
-fn verdict(arguments: &Arguments, outcome: &Outcome) -> ExitCode {
+fn verdict(arguments: &AnalyzeArguments, outcome: &Outcome) -> ExitCode {
     for line in words::endings(outcome).into_iter().chain(words::faults(outcome)) {
         eprintln!("thinair: {line}");
     }
@@ -359,7 +367,7 @@ fn mode(text: &str) -> Result<Mode, String> {
         "u" => Ok(Mode::Unidirectional),
         "o" => Ok(Mode::Optimistic),
         "r" => Ok(Mode::Reliable),
-        _ => Err("there are u, o and r".to_owned()),
+        _ => Err("expected u, o or r".to_owned()),
     }
 }
 

@@ -1,6 +1,6 @@
-//! Octets in JSON.
+//! Base64 for octets in JSON.
 
-/// RFC 4648, section 4.
+/// Encodes octets in Base64 (RFC 4648, section 4).
 pub fn base64(octets: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(octets.len().div_ceil(3) * 4);
@@ -20,7 +20,7 @@ pub fn base64(octets: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// RFC 4648, section 10.
+    /// Test vectors of RFC 4648, section 10.
     #[test]
     fn the_vectors_of_base64() {
         let texts = ["", "f", "fo", "foo", "foob", "fooba", "foobar"].map(|text| base64(text.as_bytes()));

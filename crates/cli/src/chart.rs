@@ -7,39 +7,39 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
-use thinair_analyze::chart::{self, Chart, Choice, Octets};
-use thinair_report::{Cell, Column, Message, Sequence, Table};
+use thinair_analyze::chart::{self, Chart, Choice, LayerOctets};
+use thinair_report::{Cell, Column, Sequence, SequenceMessage, Table};
 use thinair_rohc::Ports;
 
 use crate::packets::PacketOptions;
 use crate::terminal::{print, style};
 use crate::values::is_stdio;
 
-/// Columns of the output when it does not go to a terminal.
+/// Width of the output in columns, if it is not a terminal.
 const PLAIN_WIDTH: usize = 110;
 
 const AFTER_HELP: &str = "\
 Examples:\n  \
 thinair chart capture.pcap\n  \
 thinair chart link.pcapng --port 5683 --count 20 --svg exchange.svg\n\n\
-Exit status: 0, 1 if a file cannot be read or holds no packet that was asked for, 2 for wrong arguments.";
+Exit status: 0 for success; 1 if the file cannot be read or contains no matching packet; 2 for wrong arguments.";
 
 #[derive(Args, Debug)]
 #[command(after_long_help = AFTER_HELP)]
-pub(crate) struct Arguments {
-    /// Capture (pcap or pcapng, also compressed with gzip or Zstandard); `-` is standard input
+pub(crate) struct ChartArguments {
+    /// Capture to draw (pcap, pcapng, also .gz and .zst); `-` is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Only packets between these hosts; give it twice or more
+    /// Include only packets between these hosts; give it twice or more
     #[arg(long, value_name = "ADDRESS")]
     host: Vec<IpAddr>,
-    /// Only packets from this port or to it
+    /// Include only packets from or to this port
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
-    /// Skip this many packets at the beginning
+    /// Number of packets to skip at the beginning
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip: u64,
-    /// Maximum number of packets to show
+    /// Maximum number of packets to draw
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     count: u32,
     /// UDP ports of CoAP, at most 8, separated by commas [default: 5683]
@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     coap_ports: Option<Ports>,
     #[command(flatten)]
     packets: PacketOptions,
-    /// Write the chart as a drawing, too
+    /// Write the chart to an SVG file, too
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Print the messages as JSON (thinair.chart/1)
@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &ChartArguments) -> anyhow::Result<ExitCode> {
     let wrong = |what: String| {
         eprintln!("thinair: {what}");
         Ok(ExitCode::from(2))
@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if let Some(why) = &chart.ended_by {
         eprintln!("thinair: {name} was not read to its end: {why}");
     }
-    anyhow::ensure!(!chart.messages.is_empty(), "{name} holds no packet that was asked for");
+    anyhow::ensure!(!chart.messages.is_empty(), "{name} contains no packet that matches the options");
     if let Some(path) = &arguments.svg {
         std::fs::write(path, drawn(&name, &chart).to_svg())
             .with_context(|| format!("cannot write {}", path.display()))?;
@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let style = style(PLAIN_WIDTH);
-    let mut text = drawn(&name, &chart).to_text(&style) + "\n" + &ways(&chart).to_text(&style);
+    let mut text = drawn(&name, &chart).to_text(&style) + "\n" + &directions(&chart).to_text(&style);
     if chart.more > 0 {
         text += &format!("\n{} more packets; --skip and --count choose others.\n", chart.more);
     }
@@ -115,7 +115,7 @@ fn drawn(name: &str, chart: &Chart) -> Sequence {
     let mut sequence = Sequence::new(name, "ms", chart.hosts.iter().map(String::as_str));
     for message in &chart.messages {
         let again = if message.again { ", again" } else { "" };
-        sequence.message(Message {
+        sequence.message(SequenceMessage {
             time: format!("{:.3}", message.time_ns as f64 / 1e6),
             from: message.from,
             to: message.to,
@@ -126,16 +126,16 @@ fn drawn(name: &str, chart: &Chart) -> Sequence {
     sequence
 }
 
-fn ways(chart: &Chart) -> Table {
+fn directions(chart: &Chart) -> Table {
     let columns = ["packets", "again", "octets", "IP", "transport", "CoAP", "payload"].map(Column::number);
     let mut table =
         Table::new("", [vec![Column::text("from"), Column::text("to")], columns.to_vec()].concat());
-    for way in &chart.ways {
+    for direction in &chart.ways {
         let host = |number: usize| Cell::text(chart.hosts.get(number).map_or("", String::as_str));
-        let Octets { ip, transport, application, payload } = way.octets;
-        let total = way.octets.total();
-        let counts = [way.packets, way.again, total, ip, transport, application, payload];
-        table.row([host(way.from), host(way.to)].into_iter().chain(counts.map(Cell::integer)));
+        let LayerOctets { ip, transport, application, payload } = direction.octets;
+        let total = direction.octets.total();
+        let counts = [direction.packets, direction.again, total, ip, transport, application, payload];
+        table.row([host(direction.from), host(direction.to)].into_iter().chain(counts.map(Cell::integer)));
     }
     table
 }

@@ -1,4 +1,4 @@
-//! `thinair coap`: resources of CoAP servers, and a server.
+//! `thinair coap`: a client and a server for CoAP.
 
 #[cfg(target_os = "linux")]
 mod discover;
@@ -15,11 +15,11 @@ use clap::Subcommand;
 use thinair_coap::{Code, code};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Task {
-    /// Fetch a resource
+pub(crate) enum CoapCommand {
+    /// Request a resource
     #[command(after_long_help = request::EXIT_STATUS)]
-    Get(Box<request::Arguments>),
-    /// Replace a resource with a payload
+    Get(Box<request::RequestArguments>),
+    /// Create or replace a resource
     #[command(after_long_help = request::EXIT_STATUS)]
     Put(Box<request::WithBody>),
     /// Send a payload to a resource
@@ -27,37 +27,37 @@ pub(crate) enum Task {
     Post(Box<request::WithBody>),
     /// Delete a resource
     #[command(after_long_help = request::EXIT_STATUS)]
-    Delete(Box<request::Arguments>),
-    /// Fetch a part of a resource, which a payload selects (RFC 8132)
+    Delete(Box<request::RequestArguments>),
+    /// Request part of a resource, selected by a payload (RFC 8132)
     #[command(after_long_help = request::EXIT_STATUS)]
     Fetch(Box<request::WithBody>),
-    /// Change a part of a resource (RFC 8132)
+    /// Modify part of a resource (RFC 8132)
     #[command(after_long_help = request::EXIT_STATUS)]
     Patch(Box<request::WithBody>),
-    /// Change a part of a resource, idempotently (RFC 8132)
+    /// Modify part of a resource, idempotently (RFC 8132)
     #[command(after_long_help = request::EXIT_STATUS)]
     Ipatch(Box<request::WithBody>),
-    /// Fetch a resource whenever it changes (RFC 7641)
+    /// Request a resource, and print each change of it (RFC 7641)
     #[command(after_long_help = request::EXIT_STATUS)]
     Observe(Box<request::Observe>),
-    /// List the resources of a server: /.well-known/core (RFC 6690)
+    /// List the resources of a server (/.well-known/core, RFC 6690)
     #[command(after_long_help = request::EXIT_STATUS)]
-    Discover(Box<request::Arguments>),
-    /// Serve a folder, or resources to test clients
-    Serve(serve::Arguments),
+    Discover(Box<request::RequestArguments>),
+    /// Serve a folder, or test resources
+    Serve(serve::ServeArguments),
 }
 
-pub(crate) fn run(task: &Task) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(task: &CoapCommand) -> anyhow::Result<ExitCode> {
     match task {
-        Task::Get(arguments) => request::run(Code::GET, arguments),
-        Task::Put(arguments) => request::run_with_body(Code::PUT, arguments),
-        Task::Post(arguments) => request::run_with_body(Code::POST, arguments),
-        Task::Delete(arguments) => request::run(Code::DELETE, arguments),
-        Task::Fetch(arguments) => request::run_with_body(code::FETCH, arguments),
-        Task::Patch(arguments) => request::run_with_body(code::PATCH, arguments),
-        Task::Ipatch(arguments) => request::run_with_body(code::IPATCH, arguments),
-        Task::Observe(arguments) => request::observe(arguments),
-        Task::Discover(arguments) => request::discover(arguments),
-        Task::Serve(arguments) => serve::run(arguments),
+        CoapCommand::Get(arguments) => request::run(Code::GET, arguments),
+        CoapCommand::Put(arguments) => request::run_with_body(Code::PUT, arguments),
+        CoapCommand::Post(arguments) => request::run_with_body(Code::POST, arguments),
+        CoapCommand::Delete(arguments) => request::run(Code::DELETE, arguments),
+        CoapCommand::Fetch(arguments) => request::run_with_body(code::FETCH, arguments),
+        CoapCommand::Patch(arguments) => request::run_with_body(code::PATCH, arguments),
+        CoapCommand::Ipatch(arguments) => request::run_with_body(code::IPATCH, arguments),
+        CoapCommand::Observe(arguments) => request::observe(arguments),
+        CoapCommand::Discover(arguments) => request::discover(arguments),
+        CoapCommand::Serve(arguments) => serve::run(arguments),
     }
 }

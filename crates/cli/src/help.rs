@@ -1,23 +1,24 @@
-//! Help in the style of the commands: the short one fits on a screen and names the long one.
+//! Style of the help texts: `-h` fits on a screen and refers to `--help`.
 
-/// Exit status of commands that have nothing to add to it.
-pub const PLAIN_EXIT_STATUS: &str = "Exit status: 0 ok; 1 for a failure; 2 for wrong arguments.";
+/// Exit status of commands without further values.
+pub const PLAIN_EXIT_STATUS: &str = "Exit status: 0 for success; 1 for a failure; 2 for wrong arguments.";
 
-/// Adds to the short help of a command and its subcommands a last line that names the long one.
+/// Appends to the short help of a command and of its subcommands a line that refers to `--help`.
 pub fn named_in_short_help(command: clap::Command, path: &str) -> clap::Command {
     let command = command.mut_args(with_default_in_text).mut_subcommands(|sub| {
         let path = format!("{path} {}", sub.get_name());
         named_in_short_help(sub, &path)
     });
     if command.has_subcommands() {
-        let line = format!("A command in short: {path} COMMAND -h; in full: {path} COMMAND --help");
+        let line = format!("Help on a command: {path} COMMAND -h, with all options {path} COMMAND --help");
         command.after_help(line)
     } else {
-        command.after_help(format!("More options, details, exit status: {path} --help"))
+        command.after_help(format!("All options, details and exit status: {path} --help"))
     }
 }
 
-/// Puts the default value of an option behind the first paragraph of its help: in a long help it would take two lines of its own.
+/// Moves the default value of an option to the end of the first paragraph of its help. In a long help clap
+/// would print it in a paragraph of its own.
 fn with_default_in_text(option: clap::Arg) -> clap::Arg {
     let values: Vec<_> = option.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
     if values.is_empty() || option.is_hide_default_value_set() {

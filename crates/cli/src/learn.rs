@@ -1,4 +1,4 @@
-//! Bases of profile `coap` for flows like those of captures.
+//! Bases of profile `coap`, learned from the flows of captures.
 
 mod merge;
 
@@ -12,16 +12,16 @@ use thinair_rohc::{
 };
 use thinair_wire::header::protocol;
 
-use self::merge::{First, Flow, merged};
+use self::merge::{FirstMessage, LearnedFlow, merged};
 use crate::options::{BLOCKS, ChecksumOption};
 use crate::packets::PacketOptions;
-use crate::records::{Clock, Input, Tally, unreadable};
+use crate::records::{OpenCapture, ReasonTally, RecordClock, unreadable};
 use crate::usage::Usage;
 
-/// Octets that a packet may grow by when it is compressed.
+/// Largest number of octets by which compression may enlarge a packet.
 const ROOM: usize = 1_024;
 
-/// At most `most` bases for flows like those of some captures, each with a comment, and the number of those left out.
+/// Returns at most `most` bases learned from captures, each with a comment, and the number of bases omitted.
 pub(crate) fn bases(
     captures: &[PathBuf],
     packets: &PacketOptions,
@@ -38,22 +38,22 @@ pub(crate) fn bases(
     Ok((bases, learned.len().saturating_sub(most)))
 }
 
-/// The flows of a capture, each with the base that a compressor has learned.
+/// Returns the flows of a capture, each with the base that a compressor learned from it.
 fn learn(
     capture: &Path,
     packets: &PacketOptions,
     checksum: ChecksumOption,
     ports: Ports,
-) -> anyhow::Result<Vec<Flow>> {
+) -> anyhow::Result<Vec<LearnedFlow>> {
     let channel = channel(checksum)?;
     let mut config = CompressorConfig::new(channel);
     config.refresh = Refresh::Off;
     config.coap.ports = ports;
     let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, BLOCKS));
-    let mut input = Input::open(capture)?;
+    let mut input = OpenCapture::open(capture)?;
     let mut unpack = packets.unpack().map_err(Usage::error)?;
-    let (mut clock, mut skipped, mut rohc) = (Clock::default(), Tally::default(), Vec::new());
-    let mut seen: HashMap<Ends, Seen> = HashMap::new();
+    let (mut clock, mut skipped, mut rohc) = (RecordClock::default(), ReasonTally::default(), Vec::new());
+    let mut seen: HashMap<FlowEnds, SeenFlow> = HashMap::new();
     while let Some(record) = input.reader.next_record() {
         let record = match record {
             Ok(record) => record,
@@ -63,26 +63,26 @@ fn learn(
             }
         };
         let Ok(packet) = unpack.network_packet(&record) else { continue };
-        let Some(ends) = Ends::of(packet) else { continue };
+        let Some(ends) = FlowEnds::of(packet) else { continue };
         rohc.resize(packet.len() + ROOM, 0);
         let Ok(compressed) = compressor.compress(clock.at(record.time), packet, &mut rohc) else { continue };
         if compressed.profile == ProfileId::Coap {
             let message = packet.get(ends.coap_at()..).unwrap_or_default();
-            let first = || Seen { packets: 0, is_coap: true, first: First::of(message) };
+            let first = || SeenFlow { packets: 0, is_coap: true, first: FirstMessage::of(message) };
             seen.entry(ends).or_insert_with(first).packets += 1;
         } else if let Some(seen) = seen.get_mut(&ends) {
-            // Taken for CoAP at first.
+            // Its first packets looked like CoAP; a later one did not.
             seen.is_coap = false;
         }
     }
     let name = capture.file_name().map_or_else(|| input.name.clone(), |name| name.display().to_string());
     let bases = compressor.learned_bases();
-    let known = bases.filter_map(|base| Some((base, seen.get(&Ends::of_base(&base))?)));
+    let known = bases.filter_map(|base| Some((base, seen.get(&FlowEnds::of_base(&base))?)));
     let flows = known.filter(|(base, seen)| seen.is_coap && is_writable(base));
-    Ok(flows.filter_map(|(base, seen)| Flow::new(&base, seen.packets, &seen.first, &name)).collect())
+    Ok(flows.filter_map(|(base, seen)| LearnedFlow::new(&base, seen.packets, &seen.first, &name)).collect())
 }
 
-/// Large CIDs, so that hardly ever a flow gives way to another.
+/// Returns a channel with large CIDs, so that few contexts are evicted.
 fn channel(checksum: ChecksumOption) -> anyhow::Result<Channel> {
     let profiles = ProfileSet::v1().with(ProfileId::Coap)?;
     let channel = Channel::new(CidSpace::Large, CidSpace::Large.highest(), profiles)?;
@@ -92,24 +92,25 @@ fn channel(checksum: ChecksumOption) -> anyhow::Result<Channel> {
     }))
 }
 
-/// A flow, as far as it was seen.
+/// Counts of one flow, and its first message.
 #[derive(Debug)]
-struct Seen {
+struct SeenFlow {
     packets: u64,
     is_coap: bool,
-    first: First,
+    first: FirstMessage,
 }
 
-/// IP version, addresses and ports.
+/// IP version, addresses and ports of a flow.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Ends {
+struct FlowEnds {
     v6: bool,
     addresses: [[u8; 16]; 2],
     ports: [u8; 4],
 }
 
-impl Ends {
-    /// Reads a packet that the profile could take: UDP, without extension headers and IP options.
+impl FlowEnds {
+    /// Returns the addresses and ports of a packet that profile `coap` can compress: UDP, without extension
+    /// headers and IP options.
     fn of(packet: &[u8]) -> Option<Self> {
         let (v6, next, addresses, ports) = match packet.first()? {
             0x45 => (false, *packet.get(9)?, packet.get(12..20)?, packet.get(20..24)?),
@@ -130,13 +131,13 @@ impl Ends {
         Self { v6: path.v6, addresses: [path.source.address, path.destination.address], ports: [a, b, c, d] }
     }
 
-    /// Where the CoAP header of such a packet stands.
+    /// Offset of the CoAP header in a packet of the flow, in octets.
     fn coap_at(&self) -> usize {
         if self.v6 { 48 } else { 28 }
     }
 }
 
-/// True if a template file has words for a base.
+/// True if a template file can express a base.
 pub(crate) fn is_writable(base: &Base) -> bool {
     base.base_path().checksum != ChecksumMode::Raw
 }

@@ -1,9 +1,7 @@
-//! `thinair`: thin headers, over the air.
-//!
-//! The commands of the product ([`main`]), and what another command in its style takes from them: [`terminal`], [`usage`],
+//! Commands of `thinair` ([`main`]), and modules for other commands in its style: [`terminal`], [`usage`],
 //! [`values`], [`help`] and [`manual`].
 
-// A build of some groups leaves parts of what they share unused.
+// Builds with fewer features leave parts of the shared modules unused.
 #![cfg_attr(
     not(all(feature = "analyze", feature = "rohc", feature = "tunnel", feature = "link")),
     allow(dead_code)
@@ -22,6 +20,8 @@ pub mod help;
 mod learn;
 #[cfg(feature = "link")]
 mod link;
+#[cfg(any(feature = "tunnel", all(feature = "coap", target_os = "linux")))]
+mod log;
 #[cfg(feature = "manual")]
 pub mod manual;
 mod moved;
@@ -57,76 +57,78 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 /// Name of the program.
 const NAME: &str = "thinair";
 
-/// Thin headers, over the air: make IP cheap on constrained links, and prove it.
+/// Header compression for constrained links: measure it, try it, run it
 #[derive(Debug, Parser)]
 #[command(name = NAME, version, about, propagate_version = true)]
-struct Command {
+struct CommandLine {
     #[command(subcommand)]
-    task: Task,
+    task: MainCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Task {
-    /// Octets of each flow of a capture, and what header compression saves
+enum MainCommand {
+    /// Measure the octets of each flow of a capture, and the savings by header compression
     #[cfg(feature = "analyze")]
-    Analyze(analyze::Arguments),
-    /// Message sequence chart of a capture
+    Analyze(analyze::AnalyzeArguments),
+    /// Draw a message sequence chart of a capture
     #[cfg(feature = "analyze")]
-    Chart(chart::Arguments),
-    /// Compress and decompress captures with Robust Header Compression
+    Chart(chart::ChartArguments),
+    /// Compress and decompress captures with Robust Header Compression (ROHC)
     #[cfg(feature = "rohc")]
     #[command(subcommand)]
-    Rohc(rohc::Task),
-    /// Constrained links: an emulated one, and what fits into them
+    Rohc(rohc::RohcCommand),
+    /// Emulate constrained links, and compute their capacity
     #[cfg(feature = "link")]
     #[command(subcommand)]
-    Link(link::Task),
-    /// Tunnel IP packets over UDP, ULE, GSE or serial lines, compressed and encrypted
+    Link(link::LinkCommand),
+    /// Tunnel IP packets over UDP, ULE, GSE or serial lines, with header compression and encryption
     #[cfg(feature = "tunnel")]
     #[command(subcommand)]
-    Tunnel(tunnel::Task),
-    /// Fetch, change, observe and serve resources: CoAP over UDP and TCP
+    Tunnel(tunnel::TunnelCommand),
+    /// Send CoAP requests and serve CoAP resources, over UDP and TCP
     #[cfg(feature = "coap")]
     #[command(subcommand)]
-    Coap(coap::Task),
-    /// Choose the size of TCP segments for networks of short frames
+    Coap(coap::CoapCommand),
+    /// Adapt the size of TCP segments to networks of short frames
     #[cfg(feature = "segment")]
     #[command(subcommand)]
-    Segment(segment::Task),
+    Segment(segment::SegmentCommand),
     /// Write man pages, and completions for bash, zsh and fish, into a folder
     #[cfg(feature = "manual")]
     #[command(hide = true)]
-    Manual(manual::Arguments),
+    Manual(manual::ManualArguments),
     #[command(flatten)]
-    Moved(moved::Task),
+    Moved(moved::MovedCommand),
 }
 
-/// Returns the definition of all arguments, which help, man pages and completions show.
+/// Returns the definition of all arguments, as help, man pages and completions show it.
 fn command() -> clap::Command {
-    help::named_in_short_help(Command::command(), NAME)
+    help::named_in_short_help(CommandLine::command(), NAME)
 }
 
-/// Runs the command that the arguments of this process name. Exit status: 0 ok, 1 failure, 2 usage, 3 threshold missed.
+/// Runs the command given by the arguments of this process. Exit status: 0 ok, 1 failure, 2 wrong arguments,
+/// 3 threshold missed.
 pub fn main() -> ExitCode {
-    let command = Command::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit());
+    let command =
+        CommandLine::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit());
     let result = match command.task {
         #[cfg(feature = "analyze")]
-        Task::Analyze(arguments) => analyze::run(&arguments),
+        MainCommand::Analyze(arguments) => analyze::run(&arguments),
         #[cfg(feature = "analyze")]
-        Task::Chart(arguments) => chart::run(&arguments),
+        MainCommand::Chart(arguments) => chart::run(&arguments),
         #[cfg(feature = "rohc")]
-        Task::Rohc(task) => rohc::run(&task),
+        MainCommand::Rohc(task) => rohc::run(&task),
         #[cfg(feature = "link")]
-        Task::Link(task) => link::run(&task),
+        MainCommand::Link(task) => link::run(&task),
         #[cfg(feature = "tunnel")]
-        Task::Tunnel(task) => tunnel::run(&task),
+        MainCommand::Tunnel(task) => tunnel::run(&task),
         #[cfg(feature = "coap")]
-        Task::Coap(task) => coap::run(&task),
+        MainCommand::Coap(task) => coap::run(&task),
         #[cfg(feature = "segment")]
-        Task::Segment(task) => segment::run(&task),
+        MainCommand::Segment(task) => segment::run(&task),
         #[cfg(feature = "manual")]
-        Task::Manual(arguments) => manual::run(&arguments, self::command()),
-        Task::Moved(task) => Err(moved::told(task)),
+        MainCommand::Manual(arguments) => manual::run(&arguments, self::command()),
+        MainCommand::Moved(task) => Err(moved::error(task)),
     };
     usage::status(NAME, result)
 }

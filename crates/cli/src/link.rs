@@ -1,13 +1,13 @@
-//! `thinair link`: constrained links.
+//! `thinair link`: emulation and capacity of constrained links.
 
 mod capacity;
 mod model;
 mod presets;
 #[cfg(target_os = "linux")]
 mod record;
-mod run;
 #[cfg(target_os = "linux")]
-mod told;
+mod report;
+mod run;
 
 use std::process::ExitCode;
 
@@ -17,22 +17,22 @@ use clap::Subcommand;
 pub use run::advise;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Task {
-    /// An emulated link between two network namespaces, in real time; with --rohc, compressed
+pub(crate) enum LinkCommand {
+    /// Emulate a link between two network namespaces, in real time; with --rohc, compressed
     #[command(after_long_help = run::EXIT_STATUS)]
-    Run(Box<run::Arguments>),
-    /// List the links that have a name, with the sources of their figures
+    Run(Box<run::RunArguments>),
+    /// List the named links, with the sources of their figures
     #[command(after_long_help = crate::help::PLAIN_EXIT_STATUS)]
-    Presets(presets::Arguments),
-    /// How many packets a transport stream carries, plain and compressed: equations, exact packing, padding
+    Presets(presets::PresetsArguments),
+    /// Compute the packets that a transport stream carries, with and without compression
     #[command(after_long_help = crate::help::PLAIN_EXIT_STATUS)]
-    Capacity(capacity::Arguments),
+    Capacity(capacity::CapacityArguments),
 }
 
-pub(crate) fn run(task: &Task) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(task: &LinkCommand) -> anyhow::Result<ExitCode> {
     match task {
-        Task::Run(arguments) => run::run(arguments),
-        Task::Presets(arguments) => presets::run(arguments),
-        Task::Capacity(arguments) => capacity::run(arguments),
+        LinkCommand::Run(arguments) => run::run(arguments),
+        LinkCommand::Presets(arguments) => presets::run(arguments),
+        LinkCommand::Capacity(arguments) => capacity::run(arguments),
     }
 }

@@ -1,4 +1,4 @@
-//! `thinair`: thin headers, over the air.
+//! Header compression for constrained links: the `thinair` command.
 
 use std::process::ExitCode;
 

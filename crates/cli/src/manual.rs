@@ -1,7 +1,7 @@
-//! `thinair manual`: man pages and completions of shells, from the definitions of the arguments.
+//! `thinair manual`: man pages and shell completions, generated from the definitions of the arguments.
 //!
-//! `--help` prints the same definitions. A package holds what this writes, and who has installed with cargo can have
-//! it, too. `page.rs` renders one man page.
+//! `--help` prints the same definitions. Packages contain these files; after `cargo install`, this command
+//! writes them. `page.rs` renders one man page.
 
 mod page;
 
@@ -13,30 +13,30 @@ use anyhow::Context as _;
 use clap::{Args, Command, ValueHint};
 use clap_complete::Shell;
 
-/// Shells, and the place of their completions below a folder of data as `/usr/share` is one: folder, and what stands around
-/// the name of the command.
+/// Shells, with the folder of their completions below a data folder such as `/usr/share`, and the text before
+/// and after the name of the command in the file name.
 const SHELLS: [(Shell, &str, &str); 3] = [
     (Shell::Bash, "bash-completion/completions/", ""),
     (Shell::Zsh, "zsh/site-functions/_", ""),
     (Shell::Fish, "fish/vendor_completions.d/", ".fish"),
 ];
 
-/// Where to write, and the date of the pages.
+/// Destination and date of the pages.
 #[derive(Args, Debug)]
-pub struct Arguments {
-    /// Folder of data, such as /usr/local/share or ~/.local/share
+pub struct ManualArguments {
+    /// Data folder, such as /usr/local/share or ~/.local/share
     #[arg(value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     folder: PathBuf,
-    /// Date at the foot of the man pages
+    /// Date in the footer of the man pages
     #[arg(long, value_name = "YYYY-MM-DD", default_value = "", hide_default_value = true)]
     date: String,
 }
 
-/// Writes the pages and completions of a command and its subcommands.
+/// Writes the man pages and completions of a command and its subcommands.
 ///
 /// # Errors
 /// A file cannot be written.
-pub fn run(arguments: &Arguments, command: Command) -> anyhow::Result<ExitCode> {
+pub fn run(arguments: &ManualArguments, command: Command) -> anyhow::Result<ExitCode> {
     let folder = &arguments.folder;
     let mut command = command.disable_help_subcommand(true);
     let name = command.get_name().to_owned();
@@ -50,11 +50,11 @@ pub fn run(arguments: &Arguments, command: Command) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the page of a command and those of its subcommands.
+/// Writes the man page of a command and those of its subcommands.
 fn pages(
     command: &Command,
     parent: Option<&Command>,
-    arguments: &Arguments,
+    arguments: &ManualArguments,
     folder: &Path,
 ) -> anyhow::Result<()> {
     let page = page::render(command, parent, &arguments.date)?;

@@ -1,4 +1,4 @@
-//! Commands that were part of this one, and are part of `thinair-lab` now.
+//! Former commands of `thinair`, now in `thinair-lab`.
 
 use std::ffi::OsString;
 
@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use crate::usage::Usage;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Task {
+pub(crate) enum MovedCommand {
     #[command(hide = true, disable_help_flag = true, disable_version_flag = true)]
     Lab(Words),
     #[command(hide = true, disable_help_flag = true, disable_version_flag = true)]
@@ -24,14 +24,14 @@ pub(crate) struct Words {
     words: Vec<OsString>,
 }
 
-/// The command line that does now what this one did.
-pub(crate) fn told(task: Task) -> anyhow::Error {
+/// Returns an error that names the new command line.
+pub(crate) fn error(task: MovedCommand) -> anyhow::Error {
     let (name, Words { words }) = match task {
-        Task::Lab(words) => ("lab", words),
-        Task::Paper(words) => ("paper", words),
-        Task::Fetch(words) => ("fetch", words),
-        Task::Serve(words) => ("serve", words),
+        MovedCommand::Lab(words) => ("lab", words),
+        MovedCommand::Paper(words) => ("paper", words),
+        MovedCommand::Fetch(words) => ("fetch", words),
+        MovedCommand::Serve(words) => ("serve", words),
     };
     let words: String = words.iter().map(|word| format!(" {}", word.display())).collect();
-    Usage::error(format!("this is another command now: thinair-lab {name}{words}"))
+    Usage::error(format!("this command has moved: run thinair-lab {name}{words}"))
 }

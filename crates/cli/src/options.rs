@@ -1,4 +1,4 @@
-//! Options that say what a ROHC channel is, the same in every command.
+//! Options that define a ROHC channel, shared by all commands.
 
 use std::path::Path;
 #[cfg(feature = "templates")]
@@ -17,20 +17,20 @@ use thinair_rohc::{CoapConfig, FormatPolicy};
 #[cfg(feature = "templates")]
 use crate::template;
 
-/// Bases that a packet of profile `coap` can name.
+/// Maximum number of bases that a packet of profile `coap` can refer to.
 pub(crate) const MOST_BASES: usize = 256;
 
-/// Blocks for extension headers, of each compressor and decompressor.
+/// Blocks for extension headers in each compressor and decompressor.
 pub(crate) const BLOCKS: usize = 256;
 
-/// Repetitions of a change, and values of a W-LSB window, unless others are given.
+/// Default number of repetitions of a change, and default width of a W-LSB window.
 const DEFAULT_REPETITIONS: u8 = 4;
 const DEFAULT_WINDOW: u8 = 4;
 
-/// k_2/n_2 unless another one is given.
+/// Default of k_2/n_2 (RFC 3095, section 5.3.2.2.3).
 const DEFAULT_STATIC_NACK: &str = "2/4";
 
-/// A mode by its letter.
+/// Mode of operation, by its letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ModeOption {
     /// No feedback; contexts are refreshed periodically
@@ -51,41 +51,42 @@ impl ModeOption {
     }
 }
 
-/// LARGE_CIDS by name.
+/// Small or large CIDs (LARGE_CIDS in RFC 5795, section 5.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CidOption {
-    /// 0 to 15; CID 0 takes no octet, the others one
+    /// CIDs 0 to 15; CID 0 adds no octet, the others add one
     Small,
-    /// 0 to 16,383, of one or two octets
+    /// CIDs 0 to 16,383; each adds one or two octets
     Large,
 }
 
-/// How RTP is found.
+/// Detection of RTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RtpOption {
-    /// On the ports of --rtp-ports, and elsewhere by the first packets of a flow. Packets that are no RTP come back bit for
-    /// bit, too
+    /// Ports of --rtp-ports, and other flows whose first packets look like RTP. Packets that are not RTP are
+    /// restored bit for bit, too
     Guess,
-    /// Only on the ports of --rtp-ports
+    /// Ports of --rtp-ports only
     Ports,
-    /// Never: RTP is compressed as UDP or UDP-Lite
+    /// No detection: RTP is compressed as UDP or UDP-Lite
     Never,
 }
 
-/// What becomes of UDP checksums.
+/// Treatment of UDP checksums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ChecksumOption {
-    /// Send them
+    /// Send UDP checksums
     Carry,
-    /// Compute them anew at the other end, if they were right. Only for link layers with a CRC of 32 bits or more, since
-    /// nothing else then detects damage
+    /// Omit correct UDP checksums; the decompressor computes them. Only for link layers with a CRC of 32 bits
+    /// or more, since nothing else then detects damage
     Elide,
 }
 
-/// FormatPolicy by name.
+/// Smallest format of profile `coap` (`FormatPolicy`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CoapFormatOption {
-    /// `pt_0c` where the UDP checksum is sent; else `pt_1`, and `pt_0` after feedback has shown that little is lost
+    /// `pt_0c` where the UDP checksum is sent; else `pt_1`, or `pt_0` once feedback shows that few packets
+    /// are lost
     Auto,
     /// 1 octet, for links without loss
     Pt0,
@@ -98,48 +99,49 @@ pub(crate) enum CoapFormatOption {
 /// Parameters of a ROHC channel (RFC 5795, section 5.1.2) and of its compressor.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ChannelOptions {
-    /// CIDs of the channel
+    /// Size of context identifiers (CIDs): small (0 to 15) or large
     #[arg(long, value_enum, default_value_t = CidOption::Small, help_heading = "Channel")]
     pub(crate) cid: CidOption,
     /// Highest CID (MAX_CID) [default: 15 for small, 16383 for large CIDs]
     #[arg(long, hide_short_help = true, value_name = "N", help_heading = "Channel")]
     pub(crate) max_cid: Option<u16>,
-    /// Profiles, separated by commas, as in v1,coap [default: v1,coap,tcp]
+    /// Profiles, separated by commas, such as v1,coap [default: v1,coap,tcp]
     ///
     /// Names: rtp, udp, esp, ip, rtp-udp-lite, udp-lite, tcp and coap; v1 stands for the first six.
-    /// `uncompressed` is always there. Without this option `analyze` compares several sets.
+    /// `uncompressed` is always included. Without this option `analyze` compares several sets.
     #[arg(long, value_name = "LIST", value_parser = profiles, help_heading = "Channel")]
     pub(crate) profiles: Option<ProfileSet>,
-    /// Refreshes of contexts: `budget=PERCENT%[,packets=N][,time=SECONDS]`, `packets=N,time=SECONDS[,backoff]`,
-    /// `ir=N,so=N[,direct]`, or `off` [default: budget=5%,packets=128,time=16 in U-mode, off in O-mode and R-mode]
+    /// Refresh of contexts: `budget=PERCENT%[,packets=N][,time=SECONDS]`, `packets=N,time=SECONDS[,backoff]`,
+    /// `ir=N,so=N[,direct]`, or `off` [default: budget=5%,packets=128,time=16 in U-mode, off in O-mode and
+    /// R-mode]
     ///
-    /// A budget sends an IR packet SECONDS after the one before, where that share of the octets sent pays for it or N packets
-    /// have passed; docs/refresh.md has figures.
+    /// A budget sends an IR packet SECONDS after the previous one, if IR packets have used at most that
+    /// percentage of the octets sent or N packets have passed; docs/refresh.md has figures.
     #[arg(long, value_name = "POLICY", hide_short_help = true, help_heading = "Channel")]
     pub(crate) refresh: Option<Refresh>,
-    /// Packets that repeat a change (optimistic approach)
+    /// Number of packets that repeat a change (optimistic approach)
     #[arg(long, value_name = "N", default_value_t = DEFAULT_REPETITIONS, hide_short_help = true, value_parser = clap::value_parser!(u8).range(1..), help_heading = "Channel")]
     pub(crate) repetitions: u8,
-    /// Values in a W-LSB window: one more than the packets in a row that may be lost
+    /// Values in a W-LSB window: number of consecutive lost packets to tolerate, plus one
     #[arg(long, value_name = "N", default_value_t = DEFAULT_WINDOW, hide_short_help = true, value_parser = clap::value_parser!(u8).range(1..=16), help_heading = "Channel")]
     pub(crate) window: u8,
-    /// k_1/n_1: failures among the last packets after which the dynamic context is given up (RFC 3095, section 5.3.2.2.3)
-    /// [default: 3/6, in U-mode 5/6]
+    /// k_1/n_1: damage of the dynamic context is assumed after k of n packets have failed (RFC 3095, section
+    /// 5.3.2.2.3) [default: 3/6, in U-mode 5/6]
     #[arg(long, value_name = "K/N", hide_short_help = true, value_parser = threshold, help_heading = "Channel")]
     pub(crate) nack: Option<Threshold>,
-    /// k_2/n_2: failures among the last updates after which the static context is given up
+    /// k_2/n_2: damage of the static context is assumed after k of n updates have failed
     #[arg(long, value_name = "K/N", hide_short_help = true, default_value = DEFAULT_STATIC_NACK, value_parser = threshold, help_heading = "Channel")]
     pub(crate) static_nack: Threshold,
-    /// Compress constant IP-IDs (SID) in profiles that do not define this (not standard)
+    /// Compress constant IP-IDs (SID) in profiles that do not define it (not standard)
     #[arg(long, hide_short_help = true, help_heading = "Channel")]
     pub(crate) sid_everywhere: bool,
-    /// How RTP is found, for profiles `rtp` and `rtp-udp-lite`
+    /// Detection of RTP, for profiles `rtp` and `rtp-udp-lite`
     #[arg(long, value_enum, value_name = "HOW", default_value_t = RtpOption::Guess, hide_short_help = true, help_heading = "RTP")]
     pub(crate) rtp: RtpOption,
     /// UDP and UDP-Lite destination ports of RTP, at most 8, separated by commas
     #[arg(long, value_name = "LIST", value_parser = rtp_ports, hide_short_help = true, help_heading = "RTP")]
     pub(crate) rtp_ports: Option<RtpPorts>,
-    /// UDP checksums in profile `coap`, SCHC and 6LoWPAN
+    /// Treatment of UDP checksums in profile `coap`, SCHC and 6LoWPAN
     #[arg(long, value_enum, value_name = "HOW", default_value_t = ChecksumOption::Carry, hide_short_help = true, help_heading = "CoAP")]
     pub(crate) coap_checksum: ChecksumOption,
     /// Smallest packet format of profile `coap`
@@ -148,16 +150,16 @@ pub(crate) struct ChannelOptions {
     /// UDP ports of CoAP, at most 8, separated by commas [default: 5683]
     #[arg(long, value_name = "LIST", value_parser = coap_ports, hide_short_help = true, help_heading = "CoAP")]
     pub(crate) coap_ports: Option<Ports>,
-    /// Template file for profile `coap`, the same at both ends
+    /// Template file for profile `coap`, equal at both ends
     ///
-    /// It makes the first packets of flows small. `thinair rohc learn` makes one.
+    /// It shortens the first packets of flows. `thinair rohc learn` writes one.
     #[cfg(feature = "templates")]
     #[arg(long, value_name = "FILE", help_heading = "Channel")]
     coap_template: Option<PathBuf>,
 }
 
 impl ChannelOptions {
-    /// The template file. A build without `templates` takes none.
+    /// Path of the template file. Always `None` in a build without `templates`.
     pub(crate) fn template(&self) -> Option<&Path> {
         #[cfg(feature = "templates")]
         return self.coap_template.as_deref();
@@ -165,7 +167,7 @@ impl ChannelOptions {
         None
     }
 
-    /// The name of the bases of the template file, which both ends compare.
+    /// Name of the bases of the template file; both ends compare it.
     pub(crate) fn template_name(&self, bases: &[Base]) -> Option<String> {
         #[cfg(feature = "templates")]
         return self.template().map(|_| template::name(bases));
@@ -173,12 +175,13 @@ impl ChannelOptions {
         None.filter(|_: &String| !bases.is_empty())
     }
 
-    /// The channel, with the default profiles if no others are asked for; or what contradicts itself, a usage error.
+    /// Returns the channel, with the default profiles if none are given. The error text describes
+    /// contradicting options.
     pub(crate) fn channel(&self) -> Result<Channel, String> {
         self.channel_with(self.profiles.unwrap_or_default())
     }
 
-    /// The channel with these profiles.
+    /// Returns the channel with the given profiles.
     pub(crate) fn channel_with(&self, profiles: ProfileSet) -> Result<Channel, String> {
         let cids = match self.cid {
             CidOption::Small => CidSpace::Small,
@@ -193,27 +196,25 @@ impl ChannelOptions {
         }))
     }
 
-    /// Refuses options of RTP that contradict each other, or that nothing could come of.
+    /// Checks the options of RTP. An error names options that contradict each other or have no effect.
     fn check_rtp(&self, profiles: ProfileSet) -> Result<(), String> {
         let has_rtp = profiles.has(ProfileId::Rtp) || profiles.has(ProfileId::RtpUdpLite);
         match (self.rtp, &self.rtp_ports) {
             (RtpOption::Ports, None) => {
-                Err("--rtp ports takes RTP from --rtp-ports alone; name them, as in --rtp-ports 5004"
-                    .to_owned())
+                Err("--rtp ports needs a list of ports, such as --rtp-ports 5004".to_owned())
             }
             (RtpOption::Never, Some(_)) => {
-                Err("--rtp never takes nothing for RTP; leave out --rtp-ports, or give --rtp ports"
+                Err("--rtp never contradicts --rtp-ports; omit --rtp-ports, or give --rtp ports".to_owned())
+            }
+            (_, Some(_)) if !has_rtp => {
+                Err("--rtp-ports needs profile rtp or rtp-udp-lite; add one, as in --profiles rtp,udp,ip"
                     .to_owned())
             }
-            (_, Some(_)) if !has_rtp => Err(
-                "--rtp-ports is for profiles rtp and rtp-udp-lite; name one in --profiles, as in rtp,udp,ip"
-                    .to_owned(),
-            ),
             (RtpOption::Guess | RtpOption::Ports | RtpOption::Never, _) => Ok(()),
         }
     }
 
-    /// The rule by which RTP is found.
+    /// Returns the rule that detects RTP.
     fn rtp(&self) -> RtpDetection {
         let ports = self.rtp_ports.map_or(RtpDetection::NEVER, |RtpPorts(rule)| rule);
         match self.rtp {
@@ -222,7 +223,10 @@ impl ChannelOptions {
         }
     }
 
-    /// The provisioned bases of the channel. It is an error if some are for another kind of channel.
+    /// Returns the bases of the template file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a base does not fit the treatment of checksums on the channel.
     #[cfg(feature = "templates")]
     pub(crate) fn bases(&self) -> anyhow::Result<Vec<Base>> {
         let Some(path) = &self.coap_template else { return Ok(Vec::new()) };
@@ -232,12 +236,12 @@ impl ChannelOptions {
             match (base.base_path().checksum, self.coap_checksum) {
                 (ChecksumMode::Elided, ChecksumOption::Carry) => {
                     anyhow::bail!(
-                        "{file}: base {number} elides checksums, the channel carries them; give {name} elide, or learn the file anew"
+                        "{file}: base {number} elides UDP checksums, but the channel sends them; give {name} elide, or learn the file again"
                     )
                 }
                 (ChecksumMode::Carried, ChecksumOption::Elide) => {
                     anyhow::bail!(
-                        "{file}: base {number} carries checksums, the channel elides them; give {name} carry, or learn the file anew"
+                        "{file}: base {number} sends UDP checksums, but the channel elides them; give {name} carry, or learn the file again"
                     )
                 }
                 _ => {}
@@ -246,13 +250,13 @@ impl ChannelOptions {
         Ok(bases)
     }
 
-    /// The provisioned bases of the channel: there is no file that could have them.
+    /// Returns no bases: this build reads no template files.
     #[cfg(not(feature = "templates"))]
     pub(crate) fn bases(&self) -> anyhow::Result<Vec<Base>> {
         Ok(Vec::new())
     }
 
-    /// The compressor of the channel. A refresh policy that is asked for holds in every mode.
+    /// Returns the settings of the compressor. A refresh policy that is given applies in every mode.
     pub(crate) fn compressor(&self, channel: Channel) -> CompressorConfig {
         let mut config = CompressorConfig::new(channel);
         if let Some(refresh) = self.refresh {
@@ -272,7 +276,7 @@ impl ChannelOptions {
         config
     }
 
-    /// The decompressor of the channel, without its mode.
+    /// Returns the settings of the decompressor, without its mode.
     pub(crate) fn decompressor(&self, channel: Channel) -> DecompressorConfig {
         let config = DecompressorConfig::new(channel);
         DecompressorConfig {
@@ -284,16 +288,16 @@ impl ChannelOptions {
     }
 }
 
-/// An option as it was given.
+/// An option as given on the command line.
 pub(crate) struct Given {
     pub(crate) name: &'static str,
     pub(crate) value: String,
-    /// A tunnel has it, too, by the same name.
+    /// True if `thinair tunnel run` has an option of that name.
     pub(crate) in_tunnels: bool,
 }
 
 impl ChannelOptions {
-    /// The options that were given, without profiles and CIDs.
+    /// Returns the options that were given, except profiles and CIDs.
     pub(crate) fn given(&self) -> Vec<Given> {
         let is_not = |value: u8, default: u8| (value != default).then(|| value.to_string());
         let threshold = |Threshold { k, n }: Threshold| format!("{k}/{n}");
@@ -327,7 +331,7 @@ impl ChannelOptions {
     }
 }
 
-/// The ports of a set, separated by commas.
+/// Returns the ports of a set, separated by commas.
 fn listed(has: impl Fn(u16) -> bool) -> String {
     let ports = (1..=u16::MAX).filter(|port| has(*port)).map(|port| port.to_string());
     ports.collect::<Vec<_>>().join(",")
@@ -337,21 +341,21 @@ fn threshold(text: &str) -> Result<Threshold, String> {
     let (k, n) = text.split_once('/').ok_or("expected K/N, as in 3/6")?;
     match (k.parse(), n.parse()) {
         (Ok(k), Ok(n)) if 1 <= k && k <= n && n <= 16 => Ok(Threshold { k, n }),
-        _ => Err("K must be 1 to N, and N at most 16".to_owned()),
+        _ => Err("expected K/N with 1 <= K <= N <= 16".to_owned()),
     }
 }
 
 pub(crate) fn coap_ports(text: &str) -> Result<Ports, String> {
-    Ports::of(&ports(text)?).ok_or_else(|| format!("at most {} ports", Ports::MOST))
+    Ports::of(&ports(text)?).ok_or_else(|| format!("too many ports; the maximum is {}", Ports::MOST))
 }
 
-/// Ports to which RTP goes, as a rule without guessing.
+/// Ports of RTP, as a detection rule without heuristics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RtpPorts(RtpDetection);
 
 fn rtp_ports(text: &str) -> Result<RtpPorts, String> {
     let rule = RtpDetection::of_ports(&ports(text)?);
-    rule.map(RtpPorts).ok_or_else(|| format!("at most {} ports", Ports::MOST))
+    rule.map(RtpPorts).ok_or_else(|| format!("too many ports; the maximum is {}", Ports::MOST))
 }
 
 fn ports(text: &str) -> Result<Vec<u16>, String> {
@@ -368,7 +372,7 @@ fn profiles(text: &str) -> Result<ProfileSet, String> {
             None => {
                 let built = ProfileId::ALL.into_iter().filter(|profile| profile.is_built());
                 let known = built.map(ProfileId::name).collect::<Vec<_>>().join(", ");
-                return Err(format!("no profile `{name}`; there are {known}, and the set v1"));
+                return Err(format!("unknown profile `{name}`; the profiles are {known}, and the set v1"));
             }
         }
     }

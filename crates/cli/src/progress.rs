@@ -1,9 +1,9 @@
-//! A progress bar on standard error, where somebody may be waiting.
+//! A progress bar on standard error, if that is a terminal.
 
-/// Text of a bar that counts octets.
+/// Template of a bar that counts octets.
 pub const OCTETS: &str = "{wide_bar} {decimal_bytes} of {decimal_total_bytes}, {eta} left";
 
-/// Text of a bar that counts what is done.
+/// Template of a bar that counts items.
 pub const COUNT: &str = "{wide_bar} {pos} of {len}, {eta} left";
 
 pub use bar::{ProgressBar, bar};
@@ -15,7 +15,7 @@ mod bar {
     pub use indicatif::ProgressBar;
     use indicatif::ProgressStyle;
 
-    /// A bar up to `len` with this text; it is hidden where standard error is no terminal.
+    /// Returns a bar up to `len` with this template. It is hidden if standard error is not a terminal.
     pub fn bar(len: u64, text: &str) -> ProgressBar {
         if !stderr().is_terminal() {
             return ProgressBar::hidden();
@@ -28,10 +28,10 @@ mod bar {
     }
 }
 
-/// A build without `progress` has no bar.
+/// Placeholder for builds without the feature `progress`.
 #[cfg(not(feature = "progress"))]
 mod bar {
-    /// Nothing that could be seen.
+    /// A bar that is never visible.
     pub struct ProgressBar;
 
     impl ProgressBar {
@@ -39,7 +39,7 @@ mod bar {
         pub(crate) fn finish_and_clear(&self) {}
     }
 
-    /// No bar.
+    /// Returns the invisible bar.
     pub fn bar(_: u64, _: &str) -> ProgressBar {
         ProgressBar
     }

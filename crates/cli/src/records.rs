@@ -1,4 +1,4 @@
-//! Captures that are read record by record, and what is passed over in them.
+//! Captures read record by record, and the records that are skipped.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,18 +13,18 @@ use thinair_rohc::Instant;
 
 use crate::values::is_stdio;
 
-/// How messages call an input or output.
+/// Name of an input or output in messages.
 pub(crate) fn name(path: &Path, stdio: &str) -> String {
     if is_stdio(path) { stdio.to_owned() } else { path.display().to_string() }
 }
 
-/// A capture that is read.
-pub(crate) struct Input {
+/// An open capture.
+pub(crate) struct OpenCapture {
     pub(crate) name: String,
     pub(crate) reader: Reader<Box<dyn Read>>,
 }
 
-impl Input {
+impl OpenCapture {
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
         let name = name(path, "standard input");
         let read: Box<dyn Read> = if is_stdio(path) {
@@ -37,11 +37,14 @@ impl Input {
     }
 }
 
-/// Passes over a record that cannot be read, with a note on the first one; fails if the file itself cannot be.
+/// Skips a record that cannot be read, and prints a note on the first one.
+///
+/// # Errors
+/// The file itself cannot be read.
 pub(crate) fn unreadable(
     name: &str,
     error: thinair_capture::Error,
-    skipped: &mut Tally,
+    skipped: &mut ReasonTally,
 ) -> anyhow::Result<()> {
     if matches!(error, thinair_capture::Error::Io { .. }) {
         return Err(error).with_context(|| format!("cannot read {name}"));
@@ -52,29 +55,29 @@ pub(crate) fn unreadable(
         _ => 0,
     };
     if skipped.add("unreadable", record) == 1 {
-        let after = if error.ends_reading() { "what comes before it is used" } else { "passed over" };
+        let after = if error.ends_reading() { "the records before it are used" } else { "skipped" };
         eprintln!("note: {name}: {error}; {after}");
     }
     Ok(())
 }
 
-/// The time of records as the engines want it: it never goes back, though times in real captures do.
+/// Monotonic time of records. Times in real captures can go backwards; this one then stands still.
 #[derive(Debug, Default)]
-pub(crate) struct Clock(Instant);
+pub(crate) struct RecordClock(Instant);
 
-impl Clock {
+impl RecordClock {
     pub(crate) fn at(&mut self, time: Timestamp) -> Instant {
         self.0 = self.0.max(Instant::from_nanos(time.as_nanos()));
         self.0
     }
 }
 
-/// Occurrences by reason, and the record of the first one of each.
+/// Counts by reason, with the number of the first record of each.
 #[derive(Debug, Default)]
-pub(crate) struct Tally(pub(crate) BTreeMap<&'static str, (u64, u64)>);
+pub(crate) struct ReasonTally(pub(crate) BTreeMap<&'static str, (u64, u64)>);
 
-impl Tally {
-    /// Counts one more; returns how often the reason was met so far.
+impl ReasonTally {
+    /// Adds one; returns the count of this reason.
     pub(crate) fn add(&mut self, reason: &'static str, record: u64) -> u64 {
         let (count, _) = self.0.entry(reason).or_insert((0, record));
         *count += 1;
@@ -82,8 +85,8 @@ impl Tally {
     }
 }
 
-/// `not_ip 2 (first: record 5), truncated 1 (record 9)`.
-impl fmt::Display for Tally {
+/// Formats as `not_ip 2 (first: record 5), truncated 1 (record 9)`.
+impl fmt::Display for ReasonTally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, (reason, (count, record))) in self.0.iter().enumerate() {
             let comma = if i > 0 { ", " } else { "" };
@@ -94,7 +97,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// `truncated 3, not_ip 1`.
+/// Formats counts as `truncated 3, not_ip 1`.
 pub(crate) fn reasons(reasons: &BTreeMap<&'static str, u64>) -> String {
     let parts: Vec<_> = reasons
         .iter()

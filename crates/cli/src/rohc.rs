@@ -1,8 +1,10 @@
-//! `thinair rohc`: captures of IP packets to captures of ROHC packets and back, and a look into the latter.
+//! `thinair rohc`: conversion of captures between IP packets and ROHC packets, and dissection of ROHC
+//! packets.
 //!
-//! One command is one channel, and all packets go one way; with `--both-ways` it is a link with a channel each way. A ROHC capture has link type 147 (one ROHC packet a
-//! record) or holds Ethernet frames of type 0x22F1; it says nothing of the channel, whose options are given
-//! again to read it.
+//! A command handles one channel, with all packets in one direction; with `--both-ways` a link with one
+//! channel in each direction. A ROHC capture has link type 147 (one ROHC packet per record) or contains
+//! Ethernet frames of type 0x22F1. It does not describe the channel: reading it takes the options that wrote
+//! it.
 
 mod both_ways;
 mod compress;
@@ -18,26 +20,26 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Task {
-    /// Capture of IP packets in, capture of ROHC packets out
+pub(crate) enum RohcCommand {
+    /// Compress a capture of IP packets to a capture of ROHC packets
     #[command(after_long_help = compress::EXIT_STATUS)]
-    Compress(conversion::Arguments),
-    /// Capture of ROHC packets in, capture of IP packets (link type RAW) out
+    Compress(conversion::ConversionArguments),
+    /// Decompress a capture of ROHC packets to a capture of IP packets (link type RAW)
     #[command(after_long_help = decompress::EXIT_STATUS)]
-    Decompress(conversion::Arguments),
-    /// Captures of CoAP in; out a template file, with which the first packets of such flows are small
+    Decompress(conversion::ConversionArguments),
+    /// Learn a template file from captures of CoAP; it shortens the first packets of such flows
     #[command(after_long_help = learn::EXIT_STATUS)]
-    Learn(learn::Arguments),
-    /// Format, fields and outcome of each packet of a ROHC capture
+    Learn(learn::LearnArguments),
+    /// Print format, fields and outcome of each packet of a ROHC capture
     #[command(after_long_help = dissect::EXIT_STATUS)]
-    Dissect(dissect::Arguments),
+    Dissect(dissect::DissectArguments),
 }
 
-pub(crate) fn run(task: &Task) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(task: &RohcCommand) -> anyhow::Result<ExitCode> {
     match task {
-        Task::Compress(arguments) => compress::run(arguments),
-        Task::Decompress(arguments) => decompress::run(arguments),
-        Task::Learn(arguments) => learn::run(arguments),
-        Task::Dissect(arguments) => dissect::run(arguments),
+        RohcCommand::Compress(arguments) => compress::run(arguments),
+        RohcCommand::Decompress(arguments) => decompress::run(arguments),
+        RohcCommand::Learn(arguments) => learn::run(arguments),
+        RohcCommand::Dissect(arguments) => dissect::run(arguments),
     }
 }

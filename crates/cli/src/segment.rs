@@ -1,4 +1,4 @@
-//! `thinair segment`: the size of TCP segments, on sockets of this machine.
+//! `thinair segment`: size of TCP segments on sockets of this machine.
 
 mod proxy;
 
@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Task {
-    /// Carry TCP streams to one address, and cut what goes into the constrained network
-    Proxy(proxy::Arguments),
+pub(crate) enum SegmentCommand {
+    /// Relay TCP streams to a server, with the segment size limited in the constrained network
+    Proxy(proxy::ProxyArguments),
 }
 
-pub(crate) fn run(task: &Task) -> anyhow::Result<ExitCode> {
-    let Task::Proxy(arguments) = task;
+pub(crate) fn run(task: &SegmentCommand) -> anyhow::Result<ExitCode> {
+    let SegmentCommand::Proxy(arguments) = task;
     proxy::run(arguments).map(|()| ExitCode::SUCCESS)
 }

@@ -1,5 +1,5 @@
-//! Template files: the provisioned bases of profile 0x0081 as people read and edit them. TOML; section 10 of
-//! `docs/coap-profile.md` tells what a base is.
+//! Template files: the provisioned bases of profile 0x0081 in TOML, for people to read and edit. Section 10 of
+//! `docs/coap-profile.md` defines bases.
 //!
 //! ```toml
 //! version = 1
@@ -15,7 +15,7 @@
 //! checksum = "carried"      # or "elided", "zero"
 //! ip_id = "counted"         # or "constant", "lsb", "irregular"; not in IPv6
 //!
-//! [[base.template]]         # the one of a flow's first packet first
+//! [[base.template]]         # that of a flow's first packet comes first
 //! type = "CON"
 //! code = "0.01"
 //! message_id = "counted"    # or "of-request", "irregular"
@@ -25,8 +25,8 @@
 //! ]
 //! ```
 //!
-//! [`read()`] makes bases of it, [`text`] writes it. Both ends of a channel need the same bases in the same order:
-//! [`name`] is what they compare.
+//! [`read()`] parses a file, [`text`] writes one. Both ends of a channel need equal bases in equal order: they
+//! compare the [`name`] of the list.
 
 mod names;
 mod read;
@@ -42,20 +42,21 @@ use thinair_rohc::profile::coap::{Base, TokenMode};
 #[cfg(feature = "rohc")]
 pub(crate) use write::text;
 
-/// Octets of the hash that make the name of a list.
+/// Length of the name of a list, in octets of the hash.
 const NAME_OCTETS: usize = 8;
 
-/// The bases of a template file.
+/// Reads the bases of a template file.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<Base>> {
     let name = path.display();
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
-    read::bases(&text).with_context(|| format!("{name} is no template file"))
+    read::bases(&text).with_context(|| format!("{name} is not a valid template file"))
 }
 
-/// What both ends compare: the first octets of the SHA-256 of a list of bases, in hexadecimal. The hash is over, for
-/// each base, IP version, addresses, ports, TOS, TTL, DF, Flow Label, the numbers of its modes and of its templates;
-/// and for each of these T, code, the numbers of its modes, length of the token and the token if it is static,
-/// length of the outline and the outline. Numbers are one octet, ports two and the Flow Label four, big-endian.
+/// Name of a list of bases, which both ends compare: the first octets of its SHA-256, in hexadecimal. The
+/// hash is over, for each base, IP version, addresses, ports, TOS, TTL, DF, Flow Label, the numbers of its
+/// modes and of its templates; and for each of these T, code, the numbers of its modes, length of the token
+/// and the token if it is static, length of the outline and the outline. Numbers take one octet, ports two
+/// and the Flow Label four, big-endian.
 pub(crate) fn name(bases: &[Base]) -> String {
     let mut hash = Sha256::new();
     for base in bases {

@@ -1,4 +1,4 @@
-//! `thinair tunnel`: IP packets through a carrier, in fewer octets and sealed.
+//! `thinair tunnel`: IP packets over a carrier, with header compression and encryption.
 
 mod check;
 #[cfg(target_os = "linux")]
@@ -19,49 +19,49 @@ use thinair_tunnel::config::ConfigError;
 use crate::usage::Usage;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Task {
-    /// Run a tunnel until it is interrupted
+pub(crate) enum TunnelCommand {
+    /// Run a tunnel in the foreground
     #[command(after_long_help = run::EXIT_STATUS)]
-    Run(Box<run::Arguments>),
+    Run(Box<run::TunnelArguments>),
     /// Start the tunnel of /etc/thinair/NAME.toml in the background
     #[cfg(target_os = "linux")]
     #[command(after_long_help = control::UP)]
-    Up(control::Arguments),
-    /// Stop a tunnel, and remove what a killed one has left
+    Up(control::ControlArguments),
+    /// Stop a tunnel, and clean up after one that was killed
     #[cfg(target_os = "linux")]
     #[command(after_long_help = control::DOWN)]
-    Down(control::Arguments),
-    /// Let a running tunnel read its configuration and keys again
+    Down(control::ControlArguments),
+    /// Reload the configuration and keys of a running tunnel
     #[cfg(target_os = "linux")]
     #[command(after_long_help = control::RELOAD)]
-    Reload(control::Arguments),
-    /// Status of a running tunnel: packets, octets saved, contexts, drops and their reasons
+    Reload(control::ControlArguments),
+    /// Show packets, octets saved, contexts and drop reasons of a running tunnel
     #[command(after_long_help = status::EXIT_STATUS)]
-    Status(status::Arguments),
-    /// Make a key file, or rotate its keys
+    Status(status::StatusArguments),
+    /// Create a key file, or rotate its keys
     #[command(after_long_help = keygen::EXIT_STATUS)]
-    Keygen(keygen::Arguments),
-    /// Check a configuration, and compare those of two ends
+    Keygen(keygen::KeygenArguments),
+    /// Check a configuration, and compare it with that of the other end
     #[command(after_long_help = check::EXIT_STATUS)]
-    Check(check::Arguments),
-    /// Print a configuration with comments, to begin with
+    Check(check::CheckArguments),
+    /// Print an example configuration with comments
     #[command(after_long_help = crate::help::PLAIN_EXIT_STATUS)]
-    Config(template::Arguments),
+    Config(template::ExampleArguments),
 }
 
-pub(crate) fn run(task: &Task) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(task: &TunnelCommand) -> anyhow::Result<ExitCode> {
     match task {
-        Task::Run(arguments) => run::run(arguments),
+        TunnelCommand::Run(arguments) => run::run(arguments),
         #[cfg(target_os = "linux")]
-        Task::Up(arguments) => control::up(arguments),
+        TunnelCommand::Up(arguments) => control::up(arguments),
         #[cfg(target_os = "linux")]
-        Task::Down(arguments) => control::down(arguments),
+        TunnelCommand::Down(arguments) => control::down(arguments),
         #[cfg(target_os = "linux")]
-        Task::Reload(arguments) => control::reload(arguments),
-        Task::Status(arguments) => status::run(arguments),
-        Task::Keygen(arguments) => keygen::run(arguments),
-        Task::Check(arguments) => check::run(arguments),
-        Task::Config(arguments) => template::run(arguments),
+        TunnelCommand::Reload(arguments) => control::reload(arguments),
+        TunnelCommand::Status(arguments) => status::run(arguments),
+        TunnelCommand::Keygen(arguments) => keygen::run(arguments),
+        TunnelCommand::Check(arguments) => check::run(arguments),
+        TunnelCommand::Config(arguments) => template::run(arguments),
     }
     .map_err(|error| match error.downcast_ref::<ConfigError>() {
         Some(wrong) if !wrong.may_pass() => Usage::error(format!("{error:#}")),

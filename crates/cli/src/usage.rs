@@ -1,13 +1,13 @@
-//! Wrong arguments that only the command notices, not clap.
+//! Errors in arguments that a command detects after clap has parsed them.
 
 use std::process::ExitCode;
 
-/// Options that contradict each other: exit status 2, as for those that clap refuses.
+/// Wrong or contradicting options. Exit status 2, as for errors that clap detects.
 #[derive(Debug)]
 pub struct Usage(String);
 
 impl Usage {
-    /// An error that [`status`] takes for wrong arguments.
+    /// Returns an error for which [`status`] returns 2.
     pub fn error(text: impl Into<String>) -> anyhow::Error {
         Self(text.into()).into()
     }
@@ -21,7 +21,8 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// The exit status of a command, with the reason of an error on standard error: 2 for wrong arguments, 1 for a failure.
+/// Returns the exit status of a command, and prints an error on standard error: 2 for wrong arguments, 1 for
+/// other failures.
 pub fn status(program: &str, result: anyhow::Result<ExitCode>) -> ExitCode {
     result.unwrap_or_else(|error| {
         eprintln!("{program}: {error:#}");

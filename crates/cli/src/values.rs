@@ -1,4 +1,4 @@
-//! Values of options that several commands have.
+//! Parsers for option values that several commands share.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -6,25 +6,25 @@ use std::time::Duration;
 
 use thinair_wire::time::span;
 
-/// True if a path stands for standard input or output.
+/// True if a path is `-`, standard input or output.
 pub fn is_stdio(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// A time above 0: a number and its unit, at most 366 days.
+/// Parses a time above 0 and at most 366 days: a number and a unit.
 ///
 /// # Errors
-/// Words for what is expected.
+/// Text that describes the expected value.
 pub fn time(text: &str) -> Result<Duration, String> {
     span(text)
         .filter(|time| !time.is_zero() && *time <= Duration::from_secs(366 * 86_400))
         .ok_or_else(|| "expected a number above 0 with us, ms, s, min or h, as in 1.5s".to_owned())
 }
 
-/// The address that a server listens at; a port alone is one of 127.0.0.1.
+/// Parses the address of a server; a port alone means 127.0.0.1.
 ///
 /// # Errors
-/// Words for what is expected.
+/// Text that describes the expected value.
 pub fn listen(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.parse() {
         return Ok(SocketAddr::from(([127, 0, 0, 1], port)));

@@ -1,4 +1,4 @@
-//! `thinair analyze`, as a user runs it.
+//! `thinair analyze`, run as a user runs it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -29,7 +29,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// The captures of a folder, in order.
+/// Returns the captures of a folder, sorted.
 fn captures(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut captures: Vec<_> =
@@ -38,7 +38,7 @@ fn captures(folder: &Path) -> Vec<PathBuf> {
     captures
 }
 
-/// Checks any captures: nothing aborted, every packet accounted for and proven.
+/// Checks any captures: no abort, every packet accounted for and verified.
 fn assert_sound(paths: &[PathBuf]) -> Value {
     let arguments: Vec<_> = paths.iter().map(|path| path.to_str().unwrap()).collect();
     let found = json(&arguments);
@@ -76,7 +76,8 @@ fn assert_sound(paths: &[PathBuf]) -> Value {
     found
 }
 
-/// What is no header goes as it is, in schemes and flows in which IP and transport alone are compressed.
+/// Octets that are not headers stay unchanged, in schemes and flows in which only IP and transport are
+/// compressed.
 fn assert_rest_is_untouched(found: &Value, scheme: &Value) {
     if scheme["scheme"] != "rohc-v1" && scheme["scheme"] != "6lowpan" {
         return;
@@ -94,11 +95,11 @@ fn assert_rest_is_untouched(found: &Value, scheme: &Value) {
     }
 }
 
-/// Every scheme for CoAP over IPv6, in order.
+/// All schemes for CoAP over IPv6, in order.
 const ALL: [&str; 8] =
     ["rohc-v1/u", "rohc-v1/o", "coap/u", "coap/o", "coap-learned/u", "coap-learned/o", "schc", "6lowpan"];
 
-/// A scheme as `break_even` names it.
+/// Name of a scheme in `break_even`.
 fn id(scheme: &Value) -> String {
     let mut id = scheme["scheme"].as_str().unwrap().to_owned();
     if let Some(mode) = scheme["mode"].as_str() {
@@ -114,7 +115,7 @@ fn ids(found: &Value) -> Vec<String> {
     found["totals"]["schemes"].as_array().unwrap().iter().map(id).collect()
 }
 
-/// The sum of what an object holds.
+/// Returns the sum of an object's values.
 fn total(object: &Value) -> u64 {
     object.as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum()
 }
@@ -172,22 +173,22 @@ fn less_than_asked_for_is_status_3() {
 #[test]
 fn wrong_arguments_are_status_2_and_say_why() {
     for (arguments, why) in [
-        (&[ONE, "--mode", "x"][..], "there are u, o and r"),
+        (&[ONE, "--mode", "x"][..], "expected u, o or r"),
         (&[ONE, "--schemes", "schc,lzw"], "invalid value 'lzw'"),
         (&[ONE, "--schemes", "schc", "--profiles", "v1"], "cannot be used with '--profiles"),
         (&[ONE, "--coap-checksum", "maybe"], "invalid value 'maybe'"),
         (&[ONE, "--coap-format", "pt_2"], "invalid value 'pt_2'"),
         (&[ONE, "--coap-ports", "5683,x"], "expected UDP ports"),
         (&[ONE, "--coap-ports", "0"], "expected UDP ports"),
-        (&[ONE, "--coap-ports", "1,2,3,4,5,6,7,8,9"], "at most 8 ports"),
-        (&[ONE, "--profiles", "udp,bogus"], "no profile `bogus`"),
-        (&[ONE, "--profiles", "v1,bogus"], "no profile `bogus`"),
+        (&[ONE, "--coap-ports", "1,2,3,4,5,6,7,8,9"], "the maximum is 8"),
+        (&[ONE, "--profiles", "udp,bogus"], "unknown profile `bogus`"),
+        (&[ONE, "--profiles", "v1,bogus"], "unknown profile `bogus`"),
         (&[ONE, "--rtp-ports", "5004,x"], "expected UDP ports"),
-        (&[ONE, "--rtp-ports", "1,2,3,4,5,6,7,8,9"], "at most 8 ports"),
-        (&[ONE, "--rtp", "ports"], "as in --rtp-ports 5004"),
-        (&[ONE, "--rtp", "never", "--rtp-ports", "5004"], "leave out --rtp-ports, or give --rtp ports"),
-        (&[ONE, "--rtp-ports", "5004", "--profiles", "udp,ip"], "name one in --profiles"),
-        (&[ONE, "--max-cid", "16"], "MAX_CID 16 is beyond"),
+        (&[ONE, "--rtp-ports", "1,2,3,4,5,6,7,8,9"], "the maximum is 8"),
+        (&[ONE, "--rtp", "ports"], "such as --rtp-ports 5004"),
+        (&[ONE, "--rtp", "never", "--rtp-ports", "5004"], "omit --rtp-ports, or give --rtp ports"),
+        (&[ONE, "--rtp-ports", "5004", "--profiles", "udp,ip"], "add one, as in --profiles"),
+        (&[ONE, "--max-cid", "16"], "MAX_CID 16 exceeds 15"),
         (&[ONE, "--refresh", "often"], "expected `budget=PERCENT%"),
         (&[ONE, "--loss", "101"], "from 0 to 100"),
         (&[ONE, "--price", "x"], "not negative"),
@@ -354,7 +355,7 @@ fn coap_is_where_ports_say_so() {
     assert_eq!(application(&["--coap-ports", "61616,5683"]), application(&[]));
 }
 
-/// SCHC starts small, ROHC small only after its IR packets: it overtakes 6LoWPAN, which starts in between.
+/// SCHC is small from the start, ROHC only after its IR packets: it overtakes 6LoWPAN, which lies in between.
 #[test]
 fn a_flow_tells_when_a_scheme_has_made_up_for_its_start() {
     let found = json(&[SIX, "--schemes", "rohc-v1,schc,6lowpan", "--mode", "u"]);
@@ -396,7 +397,7 @@ fn what_schc_and_6lowpan_were_told_beforehand_is_told() {
 fn a_link_has_units_and_an_mtu() {
     let arguments = ["--mode", "u", "--billing-unit", "10", "--price", "0.5", "--link-mtu", "30"];
     let totals = json(&[&[ONE][..], &arguments].concat())["totals"].take();
-    // Whole units: at least as much as the octets by themselves would cost.
+    // Whole units: at least the price of the octets alone.
     assert!(totals["cost_in"].as_f64().unwrap() >= totals["bytes_in"].as_f64().unwrap() / 10.0 * 0.5);
     assert!(totals["schemes"][0]["cost_out"].as_f64() < totals["cost_in"].as_f64());
     assert_eq!(totals["over_mtu_in"], totals["packets"]);

@@ -1,4 +1,4 @@
-//! `thinair link capacity`, as a user runs it.
+//! `thinair link capacity`, run as a user runs it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -22,7 +22,7 @@ fn close(found: &Value, expected: f64) {
     assert!((found / expected - 1.0).abs() < 1e-4, "{found} is not {expected}");
 }
 
-/// The link, the headers and the schedule of the published evaluation are the defaults.
+/// Link, headers and refreshes of the published evaluation are the defaults.
 #[test]
 fn the_published_model_is_the_default() {
     let found = json(&[]);
@@ -69,7 +69,7 @@ fn what_cannot_be_is_status_2_and_says_why() {
     for (arguments, why) in [
         (&["--stack", "ipx"][..], "expected one of ipv6/udp"),
         (&["--payload", "0"], "1.."),
-        (&["--payload", "65508", "--stack", "ipv4/udp"], "at most 65507"),
+        (&["--payload", "65508", "--stack", "ipv4/udp"], "exceeds the maximum of ipv4/udp, 65507"),
         (&["--refresh", "time=3"], "ir=N,so=N"),
         (&["--bitrate", "fast"], "invalid float"),
         (&["--bitrate", "0"], "1 to 10^12"),

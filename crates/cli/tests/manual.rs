@@ -13,7 +13,7 @@ fn thinair(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Writes everything into a folder of its own.
+/// Writes all pages into a temporary folder.
 fn written() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     thinair(&["manual", folder.path().to_str().unwrap(), "--date", "2026-01-31"]);

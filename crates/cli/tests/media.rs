@@ -1,4 +1,4 @@
-//! Flows of RTP, ESP and UDP-Lite, as `thinair` tells of them.
+//! Flows of RTP, ESP and UDP-Lite in the output of `thinair`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -24,7 +24,7 @@ fn ok(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// IPv4 from one host to another.
+/// An IPv4 packet between two fixed hosts.
 fn ip(protocol: u8, id: u16, inside: &[u8]) -> Vec<u8> {
     let mut packet = vec![0; Ipv4::LEN];
     let header = Ipv4 {
@@ -43,7 +43,7 @@ fn ip(protocol: u8, id: u16, inside: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// UDP or UDP-Lite, which has the length as its Checksum Coverage.
+/// A UDP or UDP-Lite datagram; the Checksum Coverage of the latter is its length.
 fn datagram(protocol: u8, port: u16, id: u16, payload: &[u8]) -> Vec<u8> {
     let words = [port, port, 8 + payload.len() as u16, 0x1234 ^ id];
     let mut inside: Vec<_> = words.into_iter().flat_map(u16::to_be_bytes).collect();
@@ -67,7 +67,8 @@ fn esp(spi: u32, sn: u16) -> Vec<u8> {
     ip(ESP, sn, &inside)
 }
 
-/// 40 packets of each of: RTP on port 5004, two SSRCs of RTP over UDP-Lite on port 5006, UDP-Lite, and ESP with two SPIs.
+/// A capture with 40 packets each of RTP on port 5004, two SSRCs of RTP over UDP-Lite on port 5006, UDP-Lite,
+/// and ESP with two SPIs.
 fn capture(name: &str) -> String {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut file = Writer::new(File::create(&path).unwrap(), LinkType::RAW).unwrap();
@@ -165,7 +166,7 @@ fn headers_of_rtp_and_esp_are_headers() {
     let layers =
         |flow: &Value| [&flow["layers_in"]["transport"], &flow["layers_in"]["application"]].map(Value::clone);
     let flows = flows(&[&path]);
-    // The first packet of a stream could be anything.
+    // The first packet of a stream is not recognized as RTP yet.
     assert_eq!(layers(&flows[0]), [json!(40 * 8), json!(39 * 12)]);
     assert_eq!(layers(&flows[1]), [json!(40 * 8), json!(38 * 12)]);
     assert_eq!(layers(&flows[3]), [json!(40 * 8), json!(0)]);

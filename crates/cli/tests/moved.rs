@@ -1,4 +1,4 @@
-//! Names of commands that are part of `thinair-lab` now.
+//! Names of commands that moved to `thinair-lab`.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! `thinair rohc` as its users meet it: the built command on real captures.
+//! `thinair rohc`, run on real captures as a user runs it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -21,7 +21,7 @@ const CHANNELS: [&[&str]; 5] = [
 
 #[test]
 fn every_packet_comes_back_octet_for_octet() {
-    let folder = Folder::new("roundtrip");
+    let folder = TestFolder::new("roundtrip");
     for capture in captures() {
         let sent = packets(&capture);
         for mode in ["u", "o", "r"] {
@@ -38,7 +38,7 @@ fn every_packet_comes_back_octet_for_octet() {
 
 #[test]
 fn the_file_alone_is_enough_elsewhere() {
-    let (here, elsewhere) = (Folder::new("here"), Folder::new("elsewhere"));
+    let (here, elsewhere) = (TestFolder::new("here"), TestFolder::new("elsewhere"));
     for mode in ["u", "o", "r"] {
         let capture = capture("coap_udp6_observe.pcap");
         ok(thinair(["compress"], [&capture, &here.path("rohc.pcap")], &["--mode", mode]));
@@ -54,10 +54,10 @@ fn the_file_alone_is_enough_elsewhere() {
     }
 }
 
-/// Four IR packets begin each context; eight records are those of both directions of one conversation.
+/// Each context begins with four IR packets; eight records cover both directions of one conversation.
 #[test]
 fn without_its_first_records_a_file_loses_packets_and_delivers_none_wrong() {
-    let folder = Folder::new("headless");
+    let folder = TestFolder::new("headless");
     for capture in captures() {
         let sent = packets(&capture);
         for (mode, removed) in [("u", 5), ("u", 8), ("o", 5)] {
@@ -82,11 +82,11 @@ fn without_its_first_records_a_file_loses_packets_and_delivers_none_wrong() {
     }
 }
 
-/// An IR packet without payload refreshes a context (RFC 3095, section 5.7.7), or is a packet of a compressor that does not
-/// keep to that.
+/// An IR packet without payload refreshes a context (RFC 3095, section 5.7.7), or is a packet of a compressor
+/// that violates this rule.
 #[test]
 fn an_ir_packet_without_payload_is_delivered_where_that_is_asked_for() {
-    let folder = Folder::new("empty");
+    let folder = TestFolder::new("empty");
     let capture = capture("coap_udp4_get_con.pcap");
     let (rohc, cut, back) = (folder.path("rohc.pcap"), folder.path("cut.pcap"), folder.path("back.pcap"));
     let profiles = ["--profiles", "v1"];
@@ -101,7 +101,7 @@ fn an_ir_packet_without_payload_is_delivered_where_that_is_asked_for() {
 
 #[test]
 fn a_damaged_record_costs_that_packet() {
-    let folder = Folder::new("damaged");
+    let folder = TestFolder::new("damaged");
     let capture = capture("coap_udp4_get_con.pcap");
     let (rohc, bad, back) = (folder.path("rohc.pcap"), folder.path("bad.pcap"), folder.path("back.pcap"));
     ok(thinair(["compress"], [&capture, &rohc], &[]));
@@ -121,7 +121,7 @@ fn a_damaged_record_costs_that_packet() {
 
 #[test]
 fn feedback_from_a_file_does_what_that_of_the_own_decompressor_did() {
-    let folder = Folder::new("feedback");
+    let folder = TestFolder::new("feedback");
     for capture in [capture("coap_udp4_observe.pcap"), capture("mqtt311_tcp4_qos1.pcap")] {
         for channel in CHANNELS {
             let path = |name| folder.path(name);
@@ -153,7 +153,7 @@ fn feedback_from_a_file_does_what_that_of_the_own_decompressor_did() {
 
 #[test]
 fn o_mode_refreshes_only_when_asked() {
-    let folder = Folder::new("refresh");
+    let folder = TestFolder::new("refresh");
     let capture = capture("coap_udp4_get_con.pcap");
     let refreshes = |options: &[&str]| {
         let summary = ok(thinair(["compress", "--json"], [&capture, &folder.path("rohc.pcap")], options));
@@ -167,7 +167,7 @@ fn o_mode_refreshes_only_when_asked() {
 
 #[test]
 fn the_summary_counts_every_record() {
-    let folder = Folder::new("summary");
+    let folder = TestFolder::new("summary");
     for capture in captures() {
         let (rohc, back) = (folder.path("rohc.pcap"), folder.path("back.pcap"));
         let sum =
@@ -192,7 +192,7 @@ fn the_summary_counts_every_record() {
 
 #[test]
 fn standard_input_and_output_work_as_files_do() {
-    let folder = Folder::new("stdio");
+    let folder = TestFolder::new("stdio");
     let capture = capture("coap_udp4_oscore.pcap");
     ok(thinair(["compress"], [&capture, &folder.path("rohc.pcap")], &[]));
     let rohc = pipe(&["compress", "-", "-", "--json"], &fs::read(&capture).unwrap());
@@ -205,15 +205,15 @@ fn standard_input_and_output_work_as_files_do() {
     assert!(String::from_utf8(told.stdout).unwrap().starts_with("#1 "));
 }
 
-/// Curl and gzip do the like.
+/// As curl and gzip do.
 #[test]
 #[cfg(target_os = "linux")]
 fn no_capture_is_written_to_a_terminal() {
-    let folder = Folder::new("terminal");
+    let folder = TestFolder::new("terminal");
     let (capture, rohc) = (capture("coap_udp4_get_con.pcap"), folder.path("rohc.pcap"));
     ok(thinair(["compress"], [&capture, &rohc], &[]));
     for (command, whole) in [("compress", &capture), ("decompress", &rohc)] {
-        // One packet, so that a terminal that nobody reads has room for it.
+        // One packet, which fits into the buffer of a terminal that nobody reads.
         let input = &folder.path("one.pcap");
         copy_records(whole, input, |number, data| (number == 1).then(|| data.to_vec()));
         let terminal = thinair_os::serial::Pty::open().unwrap();
@@ -227,10 +227,10 @@ fn no_capture_is_written_to_a_terminal() {
     }
 }
 
-/// Nothing in a header is left untold, and nothing told twice.
+/// Every bit of a header is listed exactly once.
 #[test]
 fn the_fields_of_a_dissection_add_up_to_the_header() {
-    let folder = Folder::new("dissect");
+    let folder = TestFolder::new("dissect");
     for capture in captures() {
         for options in [&[][..], &["--cid", "large"], &["--profiles", "ip"]] {
             let rohc = folder.path("rohc.pcap");
@@ -252,7 +252,7 @@ fn the_fields_of_a_dissection_add_up_to_the_header() {
                 };
                 let header = packet["decompressed"]["header_octets_in"].as_u64().unwrap();
                 let format = packet["format"].as_str().unwrap();
-                // The whole packet is one field of Normal.
+                // The whole packet is one field in format Normal.
                 if format != "Normal" {
                     assert_eq!(bits, 8 * (header - cid_octets), "{}", what());
                 }
@@ -263,7 +263,7 @@ fn the_fields_of_a_dissection_add_up_to_the_header() {
 
 #[test]
 fn a_dissection_reads_like_the_rfc() {
-    let folder = Folder::new("text");
+    let folder = TestFolder::new("text");
     let rohc = folder.path("rohc.pcap");
     let options = ["--mode", "o", "--profiles", "v1"];
     ok(thinair(["compress"], [&capture("coap_udp4_get_con.pcap"), &rohc], &options));
@@ -299,7 +299,7 @@ fn a_dissection_reads_like_the_rfc() {
     ok(thinair(["compress"], [&self::capture("mqtt311_tcp4_qos1.pcap"), &rohc], &options));
     let told = String::from_utf8(ok(thinair(["dissect"], [&rohc], &options)).stdout).unwrap();
     assert!(told.contains("    dst_addr                   32  0a630001 (10.99.0.1)\n"), "{told}");
-    // As USER0 anything is a ROHC packet; what it lacks is said.
+    // With USER0 all octets count as a ROHC packet; the error names the part that is missing.
     let rest = folder.path("rest.pcap");
     copy_records(&rohc, &rest, |number, data| (number > 8).then(|| data.to_vec()));
     let told = String::from_utf8(ok(thinair(["dissect"], [&rest], &[])).stdout).unwrap();
@@ -308,11 +308,11 @@ fn a_dissection_reads_like_the_rfc() {
 
 #[test]
 fn feedback_is_dissected_and_counted() {
-    let folder = Folder::new("elements");
+    let folder = TestFolder::new("elements");
     let (rohc, made) = (folder.path("rohc.pcap"), folder.path("made.pcap"));
     let capture = capture("coap_udp4_get_con.pcap");
     let option = format!("--feedback-out={}", made.display());
-    // The form of profile 0x0081 says no mode.
+    // Feedback of profile 0x0081 has no mode.
     for (profiles, mode) in [("v1", "  mode o"), ("coap", "")] {
         let options = ["--profiles", profiles];
         let done = ok(thinair(["compress", "--mode", "o", &option], [&capture, &rohc], &options));
@@ -322,19 +322,19 @@ fn feedback_is_dissected_and_counted() {
             line.starts_with("    feedback  ACK  CID 0  SN ") && line.ends_with(&format!("{mode}  CRC ok"))
         };
         assert!(told.lines().any(whole), "{told}");
-        // A file of feedback alone has nothing to deliver, and nothing is wrong with it.
+        // A file with feedback only has no packet to deliver, and no error.
         ok(thinair(["decompress"], [&made, &folder.path("back.pcap")], &options));
     }
 }
 
 #[test]
 fn damaged_and_foreign_files_are_told_not_feared() {
-    let folder = Folder::new("foreign");
+    let folder = TestFolder::new("foreign");
     let (rohc, back) = (folder.path("rohc.pcap"), folder.path("back.pcap"));
     let capture = capture("coap_udp6_get_con.pcap");
     ok(thinair(["compress"], [&capture, &rohc], &[]));
 
-    // Cut off anywhere.
+    // Truncated anywhere.
     let whole = fs::read(&rohc).unwrap();
     for end in [0, 3, 23, 24, 30, 60, 200, whole.len() - 1] {
         let cut = folder.path("cut.pcap");
@@ -354,21 +354,21 @@ fn damaged_and_foreign_files_are_told_not_feared() {
     let done = thinair(["decompress"], [&folder.path("cut.pcap"), &back], &[]);
     assert!(stderr(&done).contains("truncated file at offset"), "{}", stderr(&done));
 
-    // An IP capture is no ROHC capture; a ROHC capture holds no IP packets.
+    // A capture of IP packets contains no ROHC packets, and vice versa.
     let done = thinair(["decompress"], [&capture, &back], &[]);
     assert_eq!(done.status.code(), Some(1));
     assert!(stderr(&done).contains("not_rohc 600 (first: record 1)"), "{}", stderr(&done));
     let done = ok(thinair(["compress"], [&rohc, &back], &[]));
     assert!(stderr(&done).contains("not_ip 600 (first: record 1)"), "{}", stderr(&done));
 
-    // Other channel options than it was written with: no panic, and a note.
+    // Channel options that differ from those of the writer: a note, no panic.
     let done = thinair(["decompress"], [&rohc, &back], &["--cid", "large"]);
     assert_eq!(done.status.code(), Some(1), "{}", stderr(&done));
 }
 
 #[test]
 fn exit_status_and_message_say_what_to_do() {
-    let folder = Folder::new("errors");
+    let folder = TestFolder::new("errors");
     let capture = capture("coap_udp4_get_con.pcap");
     let (out, missing) = (folder.path("out.pcap"), folder.path("missing.pcap"));
     let refused = |command: &str, files: [&Path; 2], options: &[&str], code, message: &str| {
@@ -382,7 +382,7 @@ fn exit_status_and_message_say_what_to_do() {
     refused("decompress", [&missing, &out], &[], 1, "missing.pcap");
     refused("compress", [&capture, &folder.path("no/such/folder")], &[], 1, "cannot create");
     refused("compress", [&capture, &out], &["--mode", "x"], 2, "--mode");
-    refused("compress", [&capture, &out], &["--max-cid", "16"], 2, "beyond the CID space");
+    refused("compress", [&capture, &out], &["--max-cid", "16"], 2, "MAX_CID 16 exceeds 15");
     refused("compress", [&capture, &out], &["--profiles", "nonsense"], 2, "nonsense");
     refused("compress", [&capture, &out], &["--refresh", "sometimes"], 2, "--refresh");
     refused("compress", [&capture, &out], &["--feedback-in", "f"], 2, "--mode o");
@@ -391,14 +391,14 @@ fn exit_status_and_message_say_what_to_do() {
         [&capture, &out],
         &["--mode=o", "--feedback-in=f", "--feedback-out=g"],
         2,
-        "one of them",
+        "exclude each other",
     );
     refused("compress", [&capture, &out], &["--mode=o", "--feedback-in=f"], 1, "cannot open f");
     refused("compress", [&capture, &out], &["--mode=o", "--feedback-out=-"], 2, "name of a file");
     let same = format!("--feedback-out={}", out.display());
     refused("compress", [&capture, &out], &["--mode=o", &same], 2, "are the same file");
 
-    // The input survives, whatever it is called.
+    // The input is kept, under any name.
     let copy = folder.path("copy.pcap");
     fs::copy(&capture, &copy).unwrap();
     let roundabout = folder.path("../").join(folder.0.file_name().unwrap()).join("copy.pcap");
@@ -409,24 +409,24 @@ fn exit_status_and_message_say_what_to_do() {
     assert!(fs::read(&copy).unwrap() == fs::read(&capture).unwrap());
 }
 
-/// An independent reader: tshark 4.0 finds profile, CID, addresses and ports of every IR packet, and nothing
-/// malformed in it. It knows small CIDs only, says that it leaves the extension header list of IPv6 undecoded,
-/// and takes UO-1 for R-1 and UOR-2 for that of RTP, so the other packets are not put to it. An AH behind IP it takes
-/// for UDP, and of chains with ESP or UDP-Lite it tells no addresses.
+/// Comparison with another implementation: tshark 4.0 reads profile, CID, addresses and ports of every IR
+/// packet, and finds nothing malformed. It supports small CIDs only, does not decode the extension header
+/// list of IPv6, and confuses UO-1 with R-1 and UOR-2 with that of RTP, so other packets are not compared. It
+/// takes an AH after IP for UDP, and prints no addresses of chains with ESP or UDP-Lite.
 #[test]
 fn tshark_reads_our_ir_packets() {
     if Command::new("tshark").arg("-v").output().is_err() {
         println!("skipped: no tshark");
         return;
     }
-    let folder = Folder::new("tshark");
+    let folder = TestFolder::new("tshark");
     let rohc = folder.path("rohc.pcap");
     for capture in captures() {
         let name = capture.file_name().unwrap().to_str().unwrap();
         if name.starts_with("ah") {
             continue;
         }
-        // Profile 0x0081 is not known to it.
+        // tshark does not support profile 0x0081.
         ok(thinair(["compress", "--ethertype"], [&capture, &rohc], &["--profiles", "v1"]));
         let sent = packets(&capture);
 
@@ -487,7 +487,7 @@ fn tshark(file: &Path, filter: &str, fields: &str) -> String {
     String::from_utf8(done.stdout).unwrap()
 }
 
-/// Source, destination, and what follows the IP header.
+/// Source, destination, and the payload of the IP header.
 fn addresses(packet: &[u8]) -> (String, String, &[u8]) {
     use std::net::{Ipv4Addr, Ipv6Addr};
     if packet[0] >> 4 == 4 {
@@ -543,18 +543,18 @@ fn json(done: &Output) -> Value {
     serde_json::from_slice(&done.stdout).unwrap()
 }
 
-/// A packet that a capture holds: its time in nanoseconds, and its octets.
-type Packet = (u64, Vec<u8>);
+/// A packet in a capture: time in nanoseconds, and octets.
+type CapturedPacket = (u64, Vec<u8>);
 
-fn assert_same(sent: &[Packet], received: &[Packet], what: &str) {
+fn assert_same(sent: &[CapturedPacket], received: &[CapturedPacket], what: &str) {
     for (number, (sent, received)) in (1..).zip(sent.iter().zip(received)) {
         assert!(sent == received, "{what}: packet {number}\nsent     {sent:02x?}\nreceived {received:02x?}");
     }
     assert_eq!(sent.len(), received.len(), "{what}: packets");
 }
 
-/// The IP packets of a capture.
-fn packets(path: &Path) -> Vec<Packet> {
+/// Reads the IP packets of a capture.
+fn packets(path: &Path) -> Vec<CapturedPacket> {
     let mut packets = Vec::new();
     let mut reader = Reader::new(fs::File::open(path).unwrap()).unwrap();
     while let Some(record) = reader.next_record() {
@@ -566,8 +566,8 @@ fn packets(path: &Path) -> Vec<Packet> {
     packets
 }
 
-/// All records of a capture, as they lie in the file.
-fn records(path: &Path) -> Vec<Packet> {
+/// Reads all records of a capture, unchanged.
+fn records(path: &Path) -> Vec<CapturedPacket> {
     let mut records = Vec::new();
     let mut reader = Reader::new(fs::File::open(path).unwrap()).unwrap();
     while let Some(record) = reader.next_record() {
@@ -577,7 +577,7 @@ fn records(path: &Path) -> Vec<Packet> {
     records
 }
 
-/// Copies a capture of link type USER0 with records changed or left out.
+/// Copies a capture of link type USER0; `change` alters or omits records.
 fn copy_records(from: &Path, to: &Path, change: impl Fn(usize, &[u8]) -> Option<Vec<u8>>) {
     let mut writer = Writer::new(Vec::new(), LinkType::USER0).unwrap();
     for (number, (time, data)) in (1..).zip(records(from)) {
@@ -592,7 +592,7 @@ fn capture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures").join(name)
 }
 
-/// The captures of the project, in order.
+/// Returns the captures of the project, sorted.
 fn captures() -> Vec<PathBuf> {
     let mut captures: Vec<_> = fs::read_dir(capture(""))
         .unwrap()
@@ -604,10 +604,10 @@ fn captures() -> Vec<PathBuf> {
     captures
 }
 
-/// An empty folder that goes when the test ends.
-struct Folder(PathBuf);
+/// An empty folder, removed when the test ends.
+struct TestFolder(PathBuf);
 
-impl Folder {
+impl TestFolder {
     fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("rohc-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
@@ -619,7 +619,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TestFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }

@@ -1,4 +1,4 @@
-//! `thinair segment proxy`: streams come through as they are, both ways, or both sides are told that they did not.
+//! `thinair segment proxy`: streams arrive complete in both directions, or both sides receive an error.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// Longer than anything takes here.
+/// Longer than any step of these tests.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A proxy, ended with the test.
+/// A running proxy, ended with the test.
 struct Proxy {
     child: Child,
     address: SocketAddr,
-    told: BufReader<ChildStdout>,
+    stdout: BufReader<ChildStdout>,
 }
 
 impl Proxy {
@@ -32,8 +32,8 @@ impl Proxy {
         let mut line = String::new();
         BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.split(' ').find_map(|word| word.parse().ok()).unwrap_or_else(|| panic!("{line}"));
-        let told = BufReader::new(child.stdout.take().unwrap());
-        Self { child, address, told }
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        Self { child, address, stdout }
     }
 
     fn connect(&self) -> TcpStream {
@@ -43,10 +43,10 @@ impl Proxy {
         stream
     }
 
-    /// The next line of what it tells.
-    fn told(&mut self) -> Value {
+    /// Reads the next line of its output.
+    fn next_report(&mut self) -> Value {
         let mut line = String::new();
-        self.told.read_line(&mut line).unwrap();
+        self.stdout.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|why| panic!("{why}: {line}"))
     }
 }
@@ -70,7 +70,7 @@ fn accept(listener: &TcpListener) -> TcpStream {
     stream
 }
 
-/// Octets that tell where they are.
+/// Octets that depend on their position.
 fn octets(seed: u32, len: usize) -> Vec<u8> {
     (0..len as u32).map(|at| (at.wrapping_mul(2_654_435_761).rotate_left(seed) >> 11) as u8).collect()
 }
@@ -89,7 +89,8 @@ fn streams_come_through_both_ways_and_each_way_ends_by_itself() {
                 for _ in 0..12 {
                     let mut stream = accept(&listener);
                     scope.spawn(move || {
-                        // It answers when nothing more comes: with twice as much, the other way round.
+                        // The server answers at the end of the request, with twice as many octets in reverse
+                        // order.
                         let mut taken = Vec::new();
                         stream.read_to_end(&mut taken).unwrap();
                         taken.extend(taken.clone().iter().rev());
@@ -113,12 +114,16 @@ fn streams_come_through_both_ways_and_each_way_ends_by_itself() {
             }
         });
         for _ in 0..12 {
-            let told = proxy.told();
-            assert_eq!(told["state"], "complete", "{told}");
-            assert_eq!(told["acknowledged"], told["octets"], "{told}");
+            let report = proxy.next_report();
+            assert_eq!(report["state"], "complete", "{report}");
+            assert_eq!(report["acknowledged"], report["octets"], "{report}");
             let times =
                 if side == "server" { (2, "octets_back", "octets") } else { (2, "octets", "octets_back") };
-            assert_eq!(told[times.1].as_u64().unwrap(), times.0 * told[times.2].as_u64().unwrap(), "{told}");
+            assert_eq!(
+                report[times.1].as_u64().unwrap(),
+                times.0 * report[times.2].as_u64().unwrap(),
+                "{report}"
+            );
         }
     }
 }
@@ -127,35 +132,35 @@ fn streams_come_through_both_ways_and_each_way_ends_by_itself() {
 fn a_stream_that_is_cut_short_does_not_look_complete() {
     let (listener, address) = server();
     let mut proxy = Proxy::start(address, &["--constrained", "server"]);
-    // The server gives up while octets wait that it has not read.
+    // The server closes the connection while unread octets wait.
     let mut stream = proxy.connect();
     stream.write_all(b"something").unwrap();
     let other = accept(&listener);
     while other.peek(&mut [0; 9]).unwrap() < 9 {}
     drop(other);
     assert!(is_reset(stream.read(&mut [0])));
-    let told = proxy.told();
-    assert_eq!((&told["state"], told["error"].as_str().is_some()), (&"failed".into(), true), "{told}");
+    let report = proxy.next_report();
+    assert_eq!((&report["state"], report["error"].as_str().is_some()), (&"failed".into(), true), "{report}");
 
-    // The client does.
+    // The client closes the connection.
     let mut stream = proxy.connect();
     let mut other = accept(&listener);
     other.write_all(b"something").unwrap();
     while stream.peek(&mut [0; 9]).unwrap() < 9 {}
     stream.write_all(b"x").unwrap();
     drop(stream);
-    // What it sent before may be lost with it.
+    // Octets that it sent before may be lost, too.
     let mut octet = [0];
     let first = other.read(&mut octet);
     assert!(is_reset(if first.is_ok() { other.read(&mut octet) } else { first }));
-    assert_eq!(proxy.told()["state"], "failed");
+    assert_eq!(proxy.next_report()["state"], "failed");
 
-    // Nobody is there.
+    // No server listens.
     drop(listener);
     let mut stream = proxy.connect();
     assert!(is_reset(stream.read(&mut octet)));
-    let told = proxy.told();
-    assert!(told["error"].as_str().unwrap().contains("refused"), "{told}");
+    let report = proxy.next_report();
+    assert!(report["error"].as_str().unwrap().contains("refused"), "{report}");
 }
 
 #[test]
@@ -176,7 +181,7 @@ fn who_does_not_read_holds_back_who_writes_and_nothing_is_lost() {
     other.read_to_end(&mut taken).unwrap();
     assert!(taken == all[..written], "{} of {written}", taken.len());
     drop((other, stream));
-    assert_eq!(proxy.told()["octets"], written);
+    assert_eq!(proxy.next_report()["octets"], written);
 }
 
 #[test]
@@ -191,7 +196,7 @@ fn one_more_stream_waits_until_another_one_has_ended() {
     std::thread::sleep(Duration::from_millis(100));
     assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
     drop((first, of_first));
-    assert_eq!(proxy.told()["state"], "complete");
+    assert_eq!(proxy.next_report()["state"], "complete");
     listener.set_nonblocking(false).unwrap();
     let mut octet = [0];
     accept(&listener).read_exact(&mut octet).unwrap();
@@ -206,14 +211,15 @@ fn it_ends_when_it_is_told_to_and_so_do_streams() {
     let mut other = accept(&listener);
     stream.write_all(b"x").unwrap();
     other.read_exact(&mut [0]).unwrap();
-    let told = proxy.told();
-    assert_eq!((&told["state"], &told["stream"]), (&"open".into(), &0.into()));
+    let report = proxy.next_report();
+    assert_eq!((&report["state"], &report["stream"]), (&"open".into(), &0.into()));
     let asked = Instant::now();
     assert!(Command::new("kill").args(["-INT", &proxy.child.id().to_string()]).status().unwrap().success());
     assert_eq!(proxy.child.wait().unwrap().code(), Some(0));
     println!("it took {:?} to end", asked.elapsed());
     assert!(is_reset(stream.read(&mut [0])) && is_reset(other.read(&mut [0])));
-    let last = std::iter::repeat_with(|| proxy.told()).find(|told| told["state"] != "open").unwrap();
+    let last =
+        std::iter::repeat_with(|| proxy.next_report()).find(|report| report["state"] != "open").unwrap();
     assert_eq!((&last["state"], last["octets"].as_u64()), (&"failed".into(), Some(1)));
 }
 
@@ -222,9 +228,9 @@ fn fails(arguments: &[&str], words: &[&str]) {
         Command::new(env!("CARGO_BIN_EXE_thinair")).args(["segment", "proxy"]).args(arguments).output()
     };
     let output = run().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
-    assert!(words.iter().all(|word| told.contains(word)), "{words:?} in: {told}");
+    let report = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {report}");
+    assert!(words.iter().all(|word| report.contains(word)), "{words:?} in: {report}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Template files as their users meet them: learned from a capture, given to both ends, and edited by hand.
+//! Template files, used as a user uses them: learned from a capture, given to both ends, and edited by hand.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ const NEW_PORTS: &str = "coap_udp4_libcoap_new_port_each.pcap";
 
 #[test]
 fn flows_from_new_ports_begin_with_ir_cr_and_cost_half() {
-    let folder = Folder::new("new_ports");
+    let folder = TestFolder::new("new_ports");
     let (capture, template) = (capture(NEW_PORTS), folder.learn(NEW_PORTS, &[]));
     let told = |options: &[&str]| {
         let files = [text(&capture), folder.path("rohc.pcap")];
@@ -25,7 +25,7 @@ fn flows_from_new_ports_begin_with_ir_cr_and_cost_half() {
     assert_eq!(without["packet_types"], serde_json::json!({ "IR": 80 }));
     let octets = |told: &Value| told["octets_out"].as_u64().unwrap();
     assert!(octets(&with) * 2 < octets(&without), "{with} {without}");
-    // Both ends tell the same name.
+    // Both ends report equal names.
     let name = with["channel"]["template"].as_str().unwrap();
     assert_eq!(name.len(), 16);
     assert!(fs::read_to_string(&template).unwrap().contains(&format!("# template {name}\n")));
@@ -34,7 +34,7 @@ fn flows_from_new_ports_begin_with_ir_cr_and_cost_half() {
 
 #[test]
 fn file_and_template_are_enough_elsewhere() {
-    let (here, elsewhere) = (Folder::new("here"), Folder::new("elsewhere"));
+    let (here, elsewhere) = (TestFolder::new("here"), TestFolder::new("elsewhere"));
     let (capture, template) = (capture(NEW_PORTS), here.learn(NEW_PORTS, &[]));
     let rohc = here.path("rohc.pcap");
     ok(thinair(&["rohc", "compress", &text(&capture), &rohc, "--coap-template", &template]));
@@ -52,7 +52,7 @@ fn file_and_template_are_enough_elsewhere() {
 
 #[test]
 fn every_capture_comes_back_with_a_template_of_its_own() {
-    let folder = Folder::new("each");
+    let folder = TestFolder::new("each");
     let all = fs::read_dir(captures()).unwrap().map(|entry| entry.unwrap().path());
     let coap = all.filter(|path| text(path).contains("/coap_udp"));
     let mut seen = 0;
@@ -75,10 +75,11 @@ fn every_capture_comes_back_with_a_template_of_its_own() {
     assert!(seen >= 40);
 }
 
-/// At most 9 octets elided and 13 carried, and the two of the token, which no base can know.
+/// At most 9 octets with elided and 13 with carried checksums, and two octets of token, which no base can
+/// predict.
 #[test]
 fn the_first_packet_of_a_known_flow_is_small() {
-    let folder = Folder::new("first");
+    let folder = TestFolder::new("first");
     let name = "coap_udp6_get_con.pcap";
     for (checksum, learned, edited) in [("elide", 11, 9), ("carry", 13, 11)] {
         let template = folder.learn(name, &["--coap-checksum", checksum]);
@@ -90,7 +91,7 @@ fn the_first_packet_of_a_known_flow_is_small() {
             packets(rohc.as_ref())[0].len()
         };
         assert_eq!(first(&template), learned, "{checksum}");
-        // A token that is sent in every packet is not preceded by its length.
+        // A token that every packet sends has no length in front.
         let counted = "{ mode = \"counted-uint\" }";
         let irregular = "{ mode = \"irregular\", length = 2 }";
         let file = folder.edited(&template, counted, irregular);
@@ -100,7 +101,7 @@ fn the_first_packet_of_a_known_flow_is_small() {
 
 #[test]
 fn with_another_template_packets_are_lost_and_none_is_wrong() {
-    let folder = Folder::new("other");
+    let folder = TestFolder::new("other");
     let (capture, template) = (capture(NEW_PORTS), folder.learn(NEW_PORTS, &[]));
     let (rohc, back) = (folder.path("rohc.pcap"), folder.path("back.pcap"));
     ok(thinair(&["rohc", "compress", &text(&capture), &rohc, "--coap-template", &template]));
@@ -131,7 +132,7 @@ fn with_another_template_packets_are_lost_and_none_is_wrong() {
 
 #[test]
 fn errors_say_where_and_what_to_do() {
-    let folder = Folder::new("errors");
+    let folder = TestFolder::new("errors");
     let (capture, template) = (text(&capture(NEW_PORTS)), folder.learn(NEW_PORTS, &[]));
     let out = folder.path("out.pcap");
     let refused = |file: &str, options: &[&str], code, message: &str| {
@@ -143,34 +144,55 @@ fn errors_say_where_and_what_to_do() {
         assert!(!Path::new(&out).exists());
     };
     let edits = [
-        ("version = 1", "version = 2", "its version is 2; this program reads version 1"),
+        ("version = 1", "version = 2", "unsupported version 2; this program reads version 1"),
         ("version = 1", "", "missing field `version`"),
         ("ttl = 64", "tll = 64", "base 1: unknown field `tll`, expected one of"),
         ("ttl = 64", "ttl = 640", "base 1: "),
-        ("ttl = 64", "ttl = 64\nhop_limit = 64", "base 1: IPv4 has `tos`, `ttl` and `df`"),
-        ("ttl = 64", "", "base 1: `tos`, `ttl`, `df` and `ip_id` must all be there"),
+        ("ttl = 64", "ttl = 64\nhop_limit = 64", "base 1: a field of IPv6 in a base with IPv4 addresses"),
+        (
+            "ttl = 64",
+            "",
+            "base 1: a field is missing; a base with IPv4 addresses needs `tos`, `ttl`, `df` and `ip_id`",
+        ),
         ("\"10.99.0.2\"", "\"fd00::1\"", "base 1: `source` and `destination` must both be IPv4 or both IPv6"),
-        ("\"carried\"", "\"raw\"", "base 1: `checksum` is \"raw\"; there are carried, elided, zero"),
-        ("\"carried\"", "\"elided\"", "base 1 elides checksums, the channel carries them"),
-        ("\"CON\"", "\"con\"", "base 1: template 1: `type` is \"con\"; there are CON, NON, ACK, RST"),
-        ("\"0.01\"", "\"0.1\"", "base 1: template 1: `code` is \"0.1\"; write it as in"),
-        ("value = \"01\"", "value = \"1\"", "base 1: template 1: `token`: \"1\" are no octets"),
+        (
+            "\"carried\"",
+            "\"raw\"",
+            "base 1: invalid `checksum` \"raw\"; expected one of carried, elided, zero",
+        ),
+        ("\"carried\"", "\"elided\"", "base 1 elides UDP checksums, but the channel sends them"),
+        (
+            "\"CON\"",
+            "\"con\"",
+            "base 1: template 1: invalid `type` \"con\"; expected one of CON, NON, ACK, RST",
+        ),
+        ("\"0.01\"", "\"0.1\"", "base 1: template 1: invalid `code` \"0.1\"; expected a code such as"),
+        ("value = \"01\"", "value = \"1\"", "base 1: template 1: `token`: invalid octets \"1\""),
         ("\"static\"", "\"random\"", "base 1: template 1: unknown variant `random`"),
-        ("\"Uri-Path\"", "\"Uri-path\"", "base 1: template 1: option 1: the name of an option is not known"),
+        (
+            "\"Uri-Path\"",
+            "\"Uri-path\"",
+            "base 1: template 1: option 1: unknown option name; give the number of the option",
+        ),
         (
             "class = \"static\"",
             "class = \"prefix\", length = 4",
             "option 1: `length` is that of the whole value",
         ),
         ("class = \"static\"", "class = \"counted\"", "option 1: unknown field `value`"),
-        ("value = \"time\"", "hex = \"7\"", "option 1: \"7\" are no octets"),
+        ("value = \"time\"", "hex = \"7\"", "option 1: invalid octets \"7\""),
     ];
     for (from, to, message) in edits {
         refused(&folder.edited(&template, from, to), &[], 1, message);
     }
-    refused(&template, &["--coap-checksum", "elide"], 1, "base 1 carries checksums, the channel elides them");
+    refused(
+        &template,
+        &["--coap-checksum", "elide"],
+        1,
+        "base 1 sends UDP checksums, but the channel elides them",
+    );
     refused(&folder.path("missing.toml"), &[], 1, "cannot read");
-    refused(&template, &["--profiles", "v1"], 2, "--coap-template is for profile coap");
+    refused(&template, &["--profiles", "v1"], 2, "--coap-template needs profile coap");
 
     let done = thinair(&["rohc", "learn", &text(&captures().join("mqtt311_tcp4_qos1.pcap"))]);
     assert_eq!(done.status.code(), Some(1), "{}", stderr(&done));
@@ -178,10 +200,10 @@ fn errors_say_where_and_what_to_do() {
     assert_eq!(done.status.code(), Some(2), "{}", stderr(&done));
 }
 
-/// A folder that goes with its test.
-struct Folder(PathBuf);
+/// A folder, removed when its test ends.
+struct TestFolder(PathBuf);
 
-impl Folder {
+impl TestFolder {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("thinair-template-{}-{name}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
@@ -192,14 +214,14 @@ impl Folder {
         text(&self.0.join(name))
     }
 
-    /// The path of a template file that is learned from a capture.
+    /// Learns a template file from a capture; returns its path.
     fn learn(&self, name: &str, options: &[&str]) -> String {
         let path = self.path("learned.toml");
         ok(thinair(&[&["rohc", "learn", &text(&capture(name)), "-o", &path], options].concat()));
         path
     }
 
-    /// The path of a copy in which the first `from` has become `to`.
+    /// Copies a template file, with the first `from` replaced by `to`; returns the path of the copy.
     fn edited(&self, template: &str, from: &str, to: &str) -> String {
         let file = fs::read_to_string(template).unwrap();
         assert!(file.contains(from), "{from}");
@@ -209,7 +231,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TestFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }

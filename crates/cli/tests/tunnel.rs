@@ -1,4 +1,4 @@
-//! `thinair tunnel`, as a user runs it, as far as nothing is started.
+//! Commands of `thinair tunnel` that start no tunnel, run as a user runs them.
 
 #![allow(clippy::unwrap_used)]
 #![cfg(target_os = "linux")]
@@ -21,7 +21,7 @@ fn thinair(folder: &Path, arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// What it prints; it must succeed.
+/// Returns the output of a command, which must succeed.
 #[track_caller]
 fn printed(folder: &Path, arguments: &[&str]) -> String {
     let output = thinair(folder, arguments);
@@ -33,7 +33,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// It must be refused, as wrong usage, with these words.
+/// Checks that a command fails with exit status 2 and an error that contains these words.
 #[track_caller]
 fn refused(folder: &Path, arguments: &[&str], words: &[&str]) {
     let output = thinair(folder, arguments);
@@ -123,7 +123,7 @@ fn a_check_tells_what_is_wrong_and_where() {
     refused(folder, &["check", "a.toml", "--against", "b.toml"], &["[channel] max_cid: 1023 here, 7 there"]);
     file("c.toml", "[carrier]\nurll = \"udp://192.0.2.2:7000\"\n");
     refused(folder, &["check", "c.toml"], &["c.toml:2: [carrier] urll", "did you mean `url`?"]);
-    refused(folder, &["check", "d.toml"], &["d.toml", "cannot be read"]);
+    refused(folder, &["check", "d.toml"], &["cannot read d.toml"]);
 }
 
 #[test]
@@ -145,7 +145,8 @@ fn a_hub_has_no_common_key() {
     assert!(json["plan"]["security"]["key_file"].is_null(), "{json}");
 }
 
-/// Lengths show something in every tunnel without `pad`: that is in the documentation and in `check`, not in each log.
+/// Packet lengths are visible in every tunnel without `pad`: the documentation and `check` mention it, but
+/// not each log.
 #[test]
 fn a_start_does_not_warn_of_the_default() {
     let folder = folder();
@@ -171,25 +172,25 @@ fn wrong_arguments_start_nothing() {
     let folder = folder.path();
     let udp = "udp://192.0.2.1:7000";
     for (arguments, words) in [
-        (&["run"][..], &["there is no carrier", "thinair tunnel config pair"][..]),
+        (&["run"][..], &["no carrier is given", "thinair tunnel config pair"][..]),
         (&["run", udp], &["--key FILE", "--insecure"]),
         (&["run", "ule+udp://192.0.2.1:7000"], &["--key FILE", "--open"]),
         (&["run", udp, "--key", "k", "--mtu", "1279", "--address", "fd09::1/64"], &["--mtu", "1280"]),
-        (&["run", "udp://:99999", "--insecure"], &["\"99999\" is no port", "1 to 65535"]),
+        (&["run", "udp://:99999", "--insecure"], &["\"99999\" is not a port", "1 to 65535"]),
         (
             &["run", "udp://:7000", "--insecure", "--address", "10.9.0.300/24"],
             &["CARRIER", "--insecure", "--address: has \"10.9.0.300/24\""],
         ),
         (
             &["run", "udp://192.0.2.1:7000?foo=1", "--insecure"],
-            &["it has listen, keepalive, iface, ttl, mtu"],
+            &["the options are listen, keepalive, iface, ttl, mtu"],
         ),
         (&["run", udp, "--insecure", "--mode", "x"], &["--mode: is \"x\""]),
         (&["run", udp, "--insecure", "--http", "0.0.0.0:80"], &["--http", "ssh -L"]),
         (&["run", "--name", "../a"], &["letters, digits"]),
         (&["run", "--name", "thinair-has-no-such-file"], &["/etc/thinair/thinair-has-no-such-file.toml"]),
         (&["run", "--name", "a", "--config", "b"], &["cannot be used with"]),
-        (&["status"], &["no tunnel runs"]),
+        (&["status"], &["no status socket in"]),
         (&["keygen"], &["<FILE>"]),
         (&["config", "star"], &["pair", "hub", "mesh"]),
     ] {
@@ -211,7 +212,7 @@ fn every_option_is_a_key_of_the_configuration() {
             continue;
         }
         options += 1;
-        // Refused for what they are, not by a panic.
+        // An error, not a panic.
         let mut arguments = vec!["run", "udp://192.0.2.1:0", name];
         if value.starts_with('<') {
             arguments.push("x");

@@ -1,11 +1,12 @@
-//! Instructions of ten exchanges; the machine's speed and load play no part.
+//! Instructions of ten exchanges, independent of the machine's speed and load.
 //!
-//! `cargo bench -p thinair-coap --bench instructions` has valgrind count the instructions of ten times: a Confirmable GET is
-//! received, told from duplicates and remembered, the application answers with 23 octets, and the piggybacked response is
-//! taken. It needs valgrind and `gungraun-runner` in the version of the `gungraun` crate; `make bench` installs both.
+//! `cargo bench -p thinair-coap --bench instructions` has valgrind count the instructions of ten exchanges: the server
+//! receives a Confirmable GET, finds no duplicate of it and stores it, the application answers with 23 octets, and the
+//! piggybacked response is sent. It needs valgrind and `gungraun-runner` in the version of the `gungraun` crate; `make
+//! bench` installs both.
 //!
-//! The bar is 15,000, 1,500 an exchange. `bare_coap_lite` is the crate coap-lite, which reads and writes the same messages
-//! and does nothing else.
+//! The limit is 15,000, 1,500 an exchange. `bare_coap_lite` is the crate coap-lite, which only decodes and encodes the
+//! same messages.
 
 // `main!` and the attributes of gungraun write modules and functions without documentation.
 #![allow(missing_docs, unreachable_pub)]
@@ -13,36 +14,37 @@
 use std::hint::black_box;
 use std::net::{Ipv6Addr, SocketAddr};
 
+use callgrind::instructions_alone;
 use coap_lite::{CoapOption, CoapRequest, MessageClass, Packet, ResponseType};
-use gungraun::{
-    Callgrind, EventKind, LibraryBenchmarkConfig, OutputFormat, library_benchmark, library_benchmark_group,
-    main,
-};
+use gungraun::{library_benchmark, library_benchmark_group, main};
 use thinair_coap::{Builder, Code, Config, Endpoint, Event, Limits, Response, Token, Type, number};
 use thinair_wire::time::Instant;
 
-/// Exchanges that are measured, and exchanges in front of them.
+#[path = "../../rohc/benches/common/callgrind.rs"]
+mod callgrind;
+
+/// Number of exchanges measured, and number of exchanges before them.
 const MEASURED: u16 = 10;
 const BEFORE: u16 = 5_000;
 
 const PAYLOAD: &[u8; 23] = b"2026-01-01 12:00:00.000";
 
 #[library_benchmark]
-#[bench::one_peer(Server::ready(1))]
-#[bench::peers_1000(Server::ready(1_000))]
-fn exchange(server: &'static mut Server) {
+#[bench::one_peer(BenchServer::ready(1))]
+#[bench::peers_1000(BenchServer::ready(1_000))]
+fn exchange(server: &'static mut BenchServer) {
     server.exchange();
 }
 
 #[library_benchmark]
-#[bench::duplicates(Server::with_duplicates())]
-fn duplicate(server: &'static mut Server) {
+#[bench::duplicates(BenchServer::with_duplicates())]
+fn duplicate(server: &'static mut BenchServer) {
     server.receive();
 }
 
 #[library_benchmark]
-#[bench::one_peer(Server::ready(1))]
-fn bare_coap_lite(server: &'static mut Server) {
+#[bench::one_peer(BenchServer::ready(1))]
+fn bare_coap_lite(server: &'static mut BenchServer) {
     server.coap_lite();
 }
 
@@ -50,25 +52,14 @@ library_benchmark_group!(name = ten_exchanges, benchmarks = [exchange, duplicate
 
 main!(config = instructions_alone(), library_benchmark_groups = ten_exchanges);
 
-/// Caches are not simulated.
-fn instructions_alone() -> LibraryBenchmarkConfig {
-    let mut callgrind = Callgrind::with_args(["--cache-sim=no"]);
-    callgrind.format([EventKind::Ir]);
-    let mut output = OutputFormat::default();
-    output.truncate_description(Some(0));
-    let mut config = LibraryBenchmarkConfig::default();
-    config.tool(callgrind).output_format(output);
-    config
-}
-
-struct Server {
+struct BenchServer {
     endpoint: Endpoint<SocketAddr>,
     requests: Vec<(SocketAddr, Vec<u8>)>,
     buffer: Vec<u8>,
 }
 
-impl Server {
-    /// Never freed: what is measured frees nothing.
+impl BenchServer {
+    /// Leaks the server, so that the measurement does not free it.
     fn ready(peers: u16) -> &'static mut Self {
         let mut random = 0_u64;
         let config = Config { limits: Limits { max_peers: 2_000, ..Limits::default() }, ..Config::default() };

@@ -1,7 +1,8 @@
-//! What each congestion control does with the same losses: its timers as a table.
+//! Timers of each congestion control under the same losses, as a table.
 //!
-//! `cargo run -p thinair-coap --example timers` has a message every 60 s on a path of 300 ms, some transmissions of which
-//! are lost. Another pattern is its argument, a digit a message: how many of its transmissions are lost.
+//! `cargo run -p thinair-coap --example timers` sends a message every 60 s on a path of 300 ms, some transmissions of
+//! which are lost. The argument is another pattern of losses, one digit for each message: the number of its transmissions
+//! that are lost.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -21,14 +22,14 @@ fn main() -> ExitCode {
     let lost: Option<Vec<u8>> =
         pattern.chars().map(|digit| digit.to_digit(10).and_then(|digit| digit.try_into().ok())).collect();
     let Some(lost) = lost.filter(|lost| !lost.is_empty()) else {
-        eprintln!("{pattern:?} is no pattern of losses: a digit for each message, as in {PATTERN}");
+        eprintln!("{pattern:?} is not a pattern of losses: use a digit for each message, as in {PATTERN}");
         return ExitCode::FAILURE;
     };
     print!("{}", table(&lost));
     ExitCode::SUCCESS
 }
 
-/// Timeouts in milliseconds, without dither; `lost` says how many transmissions of each message are lost.
+/// Returns the timeouts in milliseconds, without dither; `lost` is the number of lost transmissions of each message.
 pub(crate) fn table(lost: &[u8]) -> String {
     let counted = FasorConfig { count_in_token: true, ..FasorConfig::default() };
     let mut algorithms: Vec<(String, Algorithm)> = Algorithm::NAMES
@@ -56,7 +57,7 @@ pub(crate) fn table(lost: &[u8]) -> String {
     table
 }
 
-/// The timeouts of each message: of its first transmission, and behind a plus of each further one.
+/// Returns the timeouts of each message: of its first transmission, and after a plus of each further one.
 fn timers(algorithm: &Algorithm, lost: &[u8]) -> Vec<String> {
     let parameters = Transmission::default();
     let mut controller = Controller::new(algorithm, &parameters);

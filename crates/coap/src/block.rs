@@ -17,7 +17,7 @@ impl BlockSize {
         if szx <= 7 { Some(Self(szx)) } else { None }
     }
 
-    /// The largest size that is not above `octets`; 16 if they are fewer.
+    /// Returns the largest size that does not exceed `octets`; 16 if `octets` is less.
     pub const fn at_most(octets: usize) -> Self {
         let mut szx = 6;
         while szx > 0 && 16 << szx > octets {
@@ -44,7 +44,7 @@ pub struct Block {
     pub num: u32,
     /// M: more blocks follow.
     pub more: bool,
-    /// SZX.
+    /// Block size.
     pub size: BlockSize,
 }
 
@@ -52,23 +52,23 @@ impl Block {
     /// Largest NUM.
     pub const MAX_NUM: u32 = (1 << 20) - 1;
 
-    /// The block that starts at octet `offset`, a multiple of its size.
+    /// Returns the block that starts at octet `offset`, a multiple of its size.
     pub const fn at(offset: usize, more: bool, size: BlockSize) -> Self {
         Self { num: (offset / size.octets()) as u32, more, size }
     }
 
-    /// The value of an option; nothing if it has more than 3 octets.
+    /// Decodes the value of an option; `None` if it has more than 3 octets.
     pub fn from_uint(value: u32) -> Option<Self> {
         let size = BlockSize::from_szx(value as u8 & 0b111)?;
         (value < 1 << 24).then_some(Self { num: value >> 4, more: value & 0b1000 != 0, size })
     }
 
-    /// The value for an option.
+    /// Encodes the value of an option.
     pub const fn to_uint(self) -> u32 {
         (self.num & Self::MAX_NUM) << 4 | (self.more as u32) << 3 | self.size.0 as u32
     }
 
-    /// Octets of the body in front of it.
+    /// Returns the offset of the block in the body, in octets.
     pub const fn offset(self) -> usize {
         self.num as usize * self.size.octets()
     }

@@ -1,6 +1,6 @@
 //! Method and Response Codes by name. RFC 7252, section 12.1; RFC 7959, section 2.9; RFC 8132; RFC 8323, section 11.1.
 //!
-//! The type is [`Code`] of the message header; what is here are its values, and what its classes mean.
+//! The type is [`Code`] of the message header; this module has its values and classes.
 
 pub use thinair_wire::header::coap::Code;
 
@@ -71,34 +71,35 @@ pub const RELEASE: Code = Code::new(7, 4);
 /// 7.05 (RFC 8323, section 5.6).
 pub const ABORT: Code = Code::new(7, 5);
 
-/// What a code says that a message is. RFC 7252, section 3; RFC 8323, section 5.1.
+/// Kind of message by its code. RFC 7252, section 3; RFC 8323, section 5.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MessageKind {
     /// 0.00.
     Empty,
     /// Class 0.
     Request,
     /// Classes 2, 4 and 5.
     Response,
-    /// Class 7, over streams alone.
+    /// Class 7, only over streams.
     Signal,
     /// Classes 1, 3 and 6.
     Reserved,
 }
 
-/// What `code` says that a message is.
+/// Returns the kind of message of a code.
 #[inline]
-pub const fn kind(code: Code) -> Kind {
-    use Kind::{Request, Reserved, Response, Signal};
-    const CLASSES: [Kind; 8] = [Request, Reserved, Response, Reserved, Response, Response, Reserved, Signal];
+pub const fn kind(code: Code) -> MessageKind {
+    use MessageKind::{Request, Reserved, Response, Signal};
+    const CLASSES: [MessageKind; 8] =
+        [Request, Reserved, Response, Reserved, Response, Response, Reserved, Signal];
     match code {
-        Code::EMPTY => Kind::Empty,
+        Code::EMPTY => MessageKind::Empty,
         _ => CLASSES[code.class() as usize & 7],
     }
 }
 
-/// Whether a request with this method asks for nothing but an answer: done again, it does no harm. RFC 7252,
-/// section 5.1; RFC 8132, section 2.
+/// True if the method is safe: a request with it can be repeated without effect on the resource. RFC 7252, section
+/// 5.1; RFC 8132, section 2.
 #[inline]
 pub const fn is_safe(method: Code) -> bool {
     matches!(method, Code::GET | FETCH)
@@ -111,9 +112,9 @@ mod tests {
     #[test]
     fn each_class_is_of_one_kind() {
         let kinds = [0, 1, 2, 3, 4, 5, 6, 7].map(|class| kind(Code::new(class, 1)));
-        use Kind::{Request, Reserved, Response, Signal};
+        use MessageKind::{Request, Reserved, Response, Signal};
         assert_eq!(kinds, [Request, Reserved, Response, Reserved, Response, Response, Reserved, Signal]);
-        assert_eq!(kind(Code::EMPTY), Kind::Empty);
-        assert_eq!(kind(Code::new(5, 0)), Kind::Response);
+        assert_eq!(kind(Code::EMPTY), MessageKind::Empty);
+        assert_eq!(kind(Code::new(5, 0)), MessageKind::Response);
     }
 }

@@ -1,4 +1,4 @@
-//! How an endpoint is set, and how much memory it may use.
+//! Settings of an endpoint, and bounds of its memory.
 
 use core::time::Duration;
 
@@ -7,14 +7,14 @@ use crate::congestion::{Algorithm, Transmission};
 use crate::message::MAX_MESSAGE;
 use crate::number;
 
-/// How Tokens are chosen. RFC 7252, section 5.3.1.
+/// Choice of Tokens. RFC 7252, section 5.3.1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tokens {
-    /// They count, in as many octets as the requests under way need; most often one. They compress well. Somebody who
-    /// cannot see requests can guess them: for paths that are protected otherwise.
+    /// Consecutive numbers, in as many octets as the requests under way need; most often one. They compress well. An
+    /// attacker who cannot see requests can guess them: for paths that are protected otherwise.
     #[default]
     Counting,
-    /// Random ones of this many octets, 1 to 8; 4 or more are meant to be hard to guess.
+    /// Random Tokens of this many octets, 1 to 8; with 4 or more they are hard to guess.
     Random(u8),
 }
 
@@ -40,18 +40,18 @@ pub struct Config {
 /// Transmission parameters, congestion control, and timeouts of an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
-    /// Transmission parameters of a peer of which nothing else was said.
+    /// Transmission parameters of peers without their own.
     pub transmission: Transmission,
-    /// Congestion control of a peer of which nothing else was said.
+    /// Congestion control of peers without their own.
     pub congestion: Algorithm,
-    /// How long a request waits for its response before it is acknowledged on its own, and the response becomes a separate
-    /// one. 100 ms; below the timeout of clients that adapt.
+    /// Time after which an unanswered request is acknowledged separately; its response then becomes a separate one.
+    /// Default: 100 ms, below the timeout of clients that adapt.
     pub processing_delay: Duration,
-    /// How long a client waits for the response once its request was acknowledged, or was not confirmable. 93 s.
+    /// Time that a client waits for the response to a request that was acknowledged or is Non-confirmable. Default: 93 s.
     pub response_timeout: Duration,
-    /// How long a transfer may rest. 247 s, EXCHANGE_LIFETIME.
+    /// Longest pause in a block-wise transfer. Default: 247 s, EXCHANGE_LIFETIME.
     pub transfer_timeout: Duration,
-    /// At least every so often a notification is confirmable. 24 h, the most that RFC 7641, section 4.5, allows.
+    /// Longest interval between Confirmable notifications. Default: 24 h, the maximum of RFC 7641, section 4.5.
     pub confirm_notifications: Duration,
 }
 
@@ -71,40 +71,43 @@ impl Default for Timing {
 /// Bounds of the memory that an endpoint keeps for its peers.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Peers of which something is known. The one that was not heard of for longest is forgotten. 1,024.
+    /// Largest number of peers with a state. The least recently active one is dropped first. Default: 1,024.
     pub max_peers: usize,
-    /// Requests that wait for the application's response. More are answered with 5.03. 256.
+    /// Largest number of requests that wait for the application's response. Further ones are answered with 5.03. Default:
+    /// 256.
     pub max_requests: usize,
-    /// Requests under way. 256.
+    /// Largest number of the endpoint's own requests under way. Default: 256.
     pub max_calls: usize,
-    /// Messages that are not acknowledged, or wait for NSTART. 512.
+    /// Largest number of messages that wait for an acknowledgement or for NSTART. Default: 512.
     pub max_flights: usize,
-    /// Observers of all resources. 256.
+    /// Largest number of observers of all resources. Default: 256.
     pub max_observers: usize,
-    /// Replies that wait for [`poll_transmit`](crate::Endpoint::poll_transmit). More are dropped, as by a full socket. 1,024.
+    /// Largest number of replies that wait for [`poll_transmit`](crate::Endpoint::poll_transmit). Further ones are
+    /// dropped, as by a full socket. Default: 1,024.
     pub max_replies: usize,
-    /// Messages of peers that are remembered, so that a duplicate is not acted on again. If there are more within
-    /// EXCHANGE_LIFETIME, the oldest are forgotten early, which [`Counters`](crate::Counters) tell. 4,096.
+    /// Largest number of received messages that are stored to detect duplicates. If more arrive within EXCHANGE_LIFETIME,
+    /// the oldest are dropped early, and counted in [`Counters::forgotten_early`](crate::Counters::forgotten_early).
+    /// Default: 4,096.
     pub remembered: usize,
-    /// Octets of responses that are remembered, to be sent again for a duplicate. 64 KiB. A duplicate of a GET or FETCH
-    /// whose response is gone is acted on again, others are left without an answer.
+    /// Octets of responses that are stored for retransmission after a duplicate. Default: 64 KiB. A duplicate of a GET or
+    /// FETCH whose response is no longer stored is processed again; other duplicates get no answer.
     pub remembered_octets: usize,
-    /// Octets of a message in a datagram that is sent, at most; [`MAX_MESSAGE`].
+    /// Largest message sent in a datagram, in octets. Default: [`MAX_MESSAGE`].
     pub max_message: usize,
-    /// Max-Message-Size that is told to the other side of a stream: octets of a message that are taken. RFC 8323, section
-    /// 5.3.1. 64 KiB + 1 KiB.
+    /// Max-Message-Size announced on a stream: the largest message accepted, in octets. RFC 8323, section 5.3.1. Default:
+    /// 64 KiB + 1 KiB.
     pub max_stream_message: usize,
     /// Largest body that is reassembled from blocks, in octets. Default: 1 MiB + 16 KiB.
     pub max_body: usize,
-    /// Octets of all bodies together that are held for others: uploads that are not complete, responses of which not all
-    /// blocks were fetched. 4 MiB.
+    /// Octets of all bodies together that are stored for peers: incomplete uploads, and responses of which some blocks
+    /// have not been fetched. Default: 4 MiB.
     pub max_bodies: usize,
-    /// Block-wise uploads, and responses that are held, at the same time. 64 each.
+    /// Largest number of block-wise uploads, and of stored responses. Default: 64 each.
     pub max_transfers: usize,
 }
 
 impl Limits {
-    /// Those of a server with memory to spare.
+    /// Limits of a server with ample memory.
     pub const SERVER: Self = Self {
         max_peers: 1_024,
         max_requests: 256,
@@ -121,7 +124,7 @@ impl Limits {
         max_transfers: 64,
     };
 
-    /// Those of a device that talks to a few: at most 32 KiB of bodies, 8 peers and as many observers.
+    /// Limits of a device with few peers: at most 32 KiB of bodies, 8 peers and as many observers.
     pub const DEVICE: Self = Self {
         max_peers: 8,
         max_requests: 4,
@@ -148,20 +151,20 @@ impl Default for Limits {
 /// Behavior of an endpoint towards its peers: size of blocks, options, amplification, tokens.
 #[derive(Clone, Copy, Debug)]
 pub struct Policy {
-    /// Size of the blocks that are proposed and offered.
+    /// Size of the blocks that the endpoint proposes and offers.
     pub block_size: BlockSize,
-    /// Critical options that the application acts on. A request with another one is refused with 4.02.
+    /// Critical options that the application implements. A request with another one is rejected with 4.02.
     pub recognised: &'static [u16],
-    /// A response to a peer that has not shown that it receives what is sent to its address has at most this many times
-    /// the octets of its request; otherwise the peer is asked to echo a value first. RFC 9175, section 2.3. Nothing: no
+    /// Amplification factor: largest ratio of response to request, in octets, until the peer has shown that it receives
+    /// at its address. A larger response is replaced by a request to echo a value. RFC 9175, section 2.3. `None`: no
     /// limit, for networks where addresses cannot be spoofed. On the Internet: 3.
     pub amplification: Option<u8>,
-    /// How Tokens are chosen.
+    /// Choice of Tokens.
     pub tokens: Tokens,
 }
 
 impl Policy {
-    /// For a path that is protected otherwise, on which addresses are not spoofed and nobody guesses Tokens.
+    /// Policy for a path that is protected otherwise, on which addresses are not spoofed and Tokens are not guessed.
     pub const PROTECTED: Self = Self {
         block_size: BlockSize::MAX,
         recognised: RECOGNISED,
@@ -169,7 +172,7 @@ impl Policy {
         tokens: Tokens::Counting,
     };
 
-    /// For a path without protection: RFC 9175, section 2.3, and RFC 7252, section 5.3.1.
+    /// Policy for a path without protection: RFC 9175, section 2.3, and RFC 7252, section 5.3.1.
     pub const INTERNET: Self = Self { amplification: Some(3), tokens: Tokens::Random(8), ..Self::PROTECTED };
 }
 

@@ -1,8 +1,8 @@
-//! When a message is sent again: one trait, and a file for each algorithm.
+//! Retransmission timeouts: one trait, and a file for each algorithm.
 //!
-//! An algorithm keeps a state for each peer. For each message it gives a [`Timer`], which knows the series of timeouts
-//! that was chosen when the message was sent, so that what other messages teach in the meantime does not disturb it. All
-//! arithmetic is in integer nanoseconds.
+//! An algorithm keeps a state for each peer. For each message it returns a [`Timer`] with the series of timeouts that was
+//! chosen when the message was sent, so that measurements from other messages do not change it meanwhile. All arithmetic
+//! is in integer nanoseconds.
 //!
 //! | algorithm | first timeout | next ones | learns from |
 //! |---|---|---|---|
@@ -40,20 +40,20 @@ pub use fasor::{Fasor, FasorConfig, FasorState};
 pub use rfc6298::{Rfc6298, Rfc6298Config};
 pub use rfc7252::Rfc7252;
 
-/// Transmission parameters. RFC 7252, section 4.8. They can be set for each peer.
+/// Transmission parameters. RFC 7252, section 4.8. Each peer can have its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmission {
-    /// ACK_TIMEOUT: what the first timeout is as long as nothing is known of the path. 2 s; at least 1 s on the Internet,
-    /// and more where a round trip takes longer (NB-IoT, LoRa, satellites).
+    /// ACK_TIMEOUT: first timeout on a path without measurements. Default: 2 s; at least 1 s on the Internet, and more
+    /// where a round trip takes longer (NB-IoT, LoRa, satellites).
     pub ack_timeout: Duration,
-    /// ACK_RANDOM_FACTOR in thousandths: 1,500. Less than 1,000 counts as 1,000.
+    /// ACK_RANDOM_FACTOR in thousandths. Default: 1,500. Less than 1,000 means 1,000.
     pub ack_random_factor: u16,
-    /// MAX_RETRANSMIT: how often a message is sent again. 4; zero means never.
+    /// MAX_RETRANSMIT: largest number of retransmissions. Default: 4; zero means none.
     pub max_retransmit: u8,
-    /// NSTART: messages under way to one peer that wait for an acknowledgement. 1; zero counts as 1. More than 1 needs
-    /// congestion control (section 4.7).
+    /// NSTART: largest number of messages to one peer that wait for an acknowledgement. Default: 1; zero means 1. More
+    /// than 1 requires congestion control (section 4.7).
     pub nstart: u16,
-    /// PROBING_RATE in octets a second: how fast a peer is sent to that does not answer. 1; zero counts as 1.
+    /// PROBING_RATE: average rate towards a peer that does not answer, in octets a second. Default: 1; zero means 1.
     pub probing_rate: u32,
 }
 
@@ -69,7 +69,7 @@ impl Default for Transmission {
     }
 }
 
-/// MAX_LATENCY: how long a datagram may be under way. RFC 7252, section 4.8.2.
+/// MAX_LATENCY: longest time that a datagram takes. RFC 7252, section 4.8.2.
 pub const MAX_LATENCY: Duration = Duration::from_secs(100);
 
 impl Transmission {
@@ -83,19 +83,19 @@ impl Transmission {
         self.series(u32::from(self.max_retransmit) + 1)
     }
 
-    /// How long after its first transmission a Confirmable message may be sent again: what is sent later, and is under way
-    /// for MAX_LATENCY, could come to a peer that takes it for a new one. 147 s: MAX_TRANSMIT_SPAN is less with the
-    /// timeouts of RFC 7252, section 4.2, but not with those that are learned.
+    /// Time after its first transmission during which a Confirmable message may be retransmitted: a later transmission
+    /// that takes MAX_LATENCY could reach a peer that considers it a new message. 147 s: MAX_TRANSMIT_SPAN is less with
+    /// the timeouts of RFC 7252, section 4.2, but not with measured ones.
     pub fn retransmission_lifetime(&self) -> Duration {
         self.exchange_lifetime().saturating_sub(MAX_LATENCY)
     }
 
-    /// EXCHANGE_LIFETIME: how long a Message ID of a Confirmable message means that message; 247 s.
+    /// EXCHANGE_LIFETIME: time before the Message ID of a Confirmable message may be reused; 247 s.
     pub fn exchange_lifetime(&self) -> Duration {
         self.max_transmit_span().saturating_add(MAX_LATENCY * 2).saturating_add(self.ack_timeout)
     }
 
-    /// NON_LIFETIME: the same for a Non-confirmable message; 145 s.
+    /// NON_LIFETIME: time before the Message ID of a Non-confirmable message may be reused; 145 s.
     pub fn non_lifetime(&self) -> Duration {
         self.max_transmit_span().saturating_add(MAX_LATENCY)
     }
@@ -113,18 +113,18 @@ impl Transmission {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timer {
     nanos: u64,
-    /// What the series goes on from, without dither.
+    /// Base from which the series continues, without dither.
     base: u64,
     retransmissions: u8,
     series: Series,
 }
 
-/// Which timeouts follow each other.
+/// Rule for the timeouts after the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Series {
     /// Doubled each time.
     Double,
-    /// As the algorithm says from the one before.
+    /// Chosen by the algorithm from the timeout before.
     Variable,
     /// `FAST_SLOW_FAST` of FASOR, with SlowRTO in nanoseconds.
     FastSlowFast { slow: u64 },
@@ -137,100 +137,101 @@ impl Timer {
         Self { nanos, base, retransmissions: 0, series }
     }
 
-    /// From the latest transmission to the next one, or to giving up.
+    /// Returns the time from the latest transmission to the next one, or to giving up.
     pub const fn timeout(&self) -> Duration {
         Duration::from_nanos(self.nanos)
     }
 
-    /// How often the message was sent again.
+    /// Returns the number of retransmissions of the message.
     pub const fn retransmissions(&self) -> u8 {
         self.retransmissions
     }
 }
 
-/// A message was acknowledged, or answered.
+/// An acknowledgement of, or answer to, a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acknowledged {
-    /// When that was.
+    /// Time of its arrival.
     pub now: Instant,
-    /// When the message was first sent.
+    /// Time of the first transmission of the message.
     pub first: Instant,
-    /// When it was last sent.
+    /// Time of the latest transmission.
     pub last: Instant,
-    /// How often it was sent, at least once.
+    /// Number of transmissions, at least 1.
     pub transmissions: u8,
-    /// When the transmission was sent that was answered, if the answer says which one that was
-    /// ([`FasorConfig::count_in_token`]).
+    /// Time of the transmission that was answered, if the answer identifies it ([`FasorConfig::count_in_token`]).
     pub answered: Option<Instant>,
 }
 
 impl Acknowledged {
-    /// From the first transmission to the acknowledgement, in nanoseconds.
+    /// Returns the time from the first transmission to the acknowledgement, in nanoseconds.
     const fn since_first(&self) -> u64 {
         self.now.nanos_since(self.first)
     }
 
-    /// Whether it is certain which transmission was acknowledged.
+    /// True if it is certain which transmission was acknowledged.
     const fn is_unambiguous(&self) -> bool {
         self.transmissions <= 1
     }
 }
 
-/// A congestion control algorithm and what it knows of one peer.
+/// A congestion control algorithm with its state for one peer.
 ///
 /// **`start` when a message is sent, `back_off` each time it is sent again, then one of `on_ack` and `on_give_up`.**
 pub trait CongestionControl {
-    /// The timer of a message that is sent `now`, while `in_flight` others wait for their acknowledgement. `random` is
-    /// where in the range of the dither it is: 0 is its start.
+    /// Returns the timer of a message that is sent `now`, while `in_flight` others wait for their acknowledgement.
+    /// `random` is the position in the range of the dither: 0 is its start.
     fn start(&mut self, now: Instant, parameters: &Transmission, in_flight: usize, random: u64) -> Timer;
 
-    /// The timer has run out and the message is sent again: the next timeout of its series.
+    /// Advances to the next timeout of the series: the timer has expired and the message is retransmitted.
     fn back_off(&mut self, timer: &mut Timer);
 
-    /// A message was acknowledged.
+    /// Processes an acknowledgement.
     fn on_ack(&mut self, ack: &Acknowledged);
 
-    /// A message was not acknowledged by the end of its series.
+    /// Processes the end of a series without an acknowledgement.
     fn on_give_up(&mut self, _now: Instant) {}
 
-    /// The first timeout of a message that were sent `now`, without dither.
+    /// Returns the first timeout of a message that was sent `now`, without dither.
     fn rto(&self, now: Instant, parameters: &Transmission) -> Duration;
 
-    /// Messages that may be under way.
+    /// Returns the number of messages that may be under way.
     fn nstart(&self, parameters: &Transmission) -> usize {
         usize::from(parameters.nstart.max(1))
     }
 
-    /// Whether anything was learned from this peer.
+    /// True if there is a measurement of the path to this peer.
     fn has_sample(&self) -> bool;
 
-    /// SRTT, if the algorithm has one and there was a sample.
+    /// Returns SRTT, if the algorithm has one and there was a sample.
     fn srtt(&self) -> Option<Duration> {
         None
     }
 
-    /// Of so many notifications to a peer in a row, one is Confirmable at least. 32: those that are not "MUST be
-    /// interspersed with confirmable messages", which show that somebody wants them (RFC 7641, section 7).
+    /// Returns N: at least one of N consecutive notifications to a peer is Confirmable. Default: 32, since notifications
+    /// "MUST be interspersed with confirmable messages", which show that the client still wants them (RFC 7641, section
+    /// 7).
     fn confirm_every(&self) -> u8 {
         32
     }
 
-    /// Whether a request says in its Token how often it was sent.
+    /// True if the Token of a request contains the number of its retransmissions.
     fn counts_in_token(&self) -> bool {
         false
     }
 }
 
-/// Which algorithm, and how it is set.
+/// Congestion control algorithm and its parameters.
 ///
-/// The default is FASOR with less dither where nothing is lost ([`FasorConfig::quick`]). It has the shortest mean exchange
-/// of those that neither collapse where 800 clients share 20 kbit/s nor send again too early where a round trip takes
-/// 25 s: RFC 7252 and CoCoA do both. `thinair-lab paper run coap-latency` measures it; `docs/congestion.md` has the figures.
+/// The default is FASOR with less dither where nothing is lost ([`FasorConfig::quick`]). It has the shortest mean
+/// exchange of those that neither collapse where 800 clients share 20 kbit/s nor retransmit too early where a round trip
+/// takes 25 s: RFC 7252 and CoCoA do both. `thinair-lab paper run coap-latency` measures it; `docs/congestion.md` has the
+/// figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// RFC 7252, section 4.2.
     Rfc7252,
-    /// RFC 6298 without a least RTO.
+    /// RFC 6298 without a minimum RTO.
     Rfc6298(Rfc6298Config),
     /// draft-ietf-core-cocoa-03.
     Cocoa(CocoaConfig),
@@ -248,7 +249,7 @@ impl Algorithm {
     /// Names: those of the variants in their order, and `fasor-quick`, the default.
     pub const NAMES: [&'static str; 5] = ["rfc7252", "rfc6298", "cocoa", "fasor", "fasor-quick"];
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Rfc7252 => Self::NAMES[0],
@@ -260,16 +261,13 @@ impl Algorithm {
     }
 }
 
-/// No algorithm has that name.
+/// Error: unknown congestion control algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownAlgorithm;
 
 impl fmt::Display for UnknownAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "no congestion control has that name; there are rfc7252, rfc6298, cocoa, fasor and fasor-quick"
-        )
+        write!(f, "unknown congestion control; use rfc7252, rfc6298, cocoa, fasor or fasor-quick")
     }
 }
 
@@ -290,7 +288,7 @@ impl FromStr for Algorithm {
     }
 }
 
-/// One of the algorithms, with its state.
+/// An instance of one of the algorithms, with its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Controller {
     /// RFC 7252, section 4.2.
@@ -304,7 +302,7 @@ pub enum Controller {
 }
 
 impl Controller {
-    /// Nothing is known of the peer.
+    /// Creates the state of a peer without measurements.
     pub const fn new(algorithm: &Algorithm, parameters: &Transmission) -> Self {
         match algorithm {
             Algorithm::Rfc7252 => Self::Rfc7252(Rfc7252),
@@ -380,13 +378,13 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Where `random` of 2^64 points to between `base` and `base * factor / 1000`.
+/// Returns the point at fraction `random` / 2^64 of the range from `base` to `base * factor / 1000`.
 fn dither(base: u64, factor: u16, random: u64) -> u64 {
     let width = u128::from(base) * u128::from(factor.saturating_sub(1_000)) / 1_000;
     base.saturating_add(part(u64::try_from(width).unwrap_or(u64::MAX), random))
 }
 
-/// `random` of 2^64 parts of `width`, rounded.
+/// Returns `width * random / 2^64`, rounded.
 pub(crate) fn part(width: u64, random: u64) -> u64 {
     ((u128::from(width) * u128::from(random) + (1 << 63)) >> 64) as u64
 }

@@ -1,6 +1,6 @@
 //! The endpoint: message layer, requests and responses, as a state machine.
 //!
-//! It knows both roles, over datagrams and streams. It refuses to know sockets, clocks, and what resources are.
+//! It has both roles, over datagrams and streams. Sockets, clocks and resources are the application's.
 
 mod bodies;
 mod call;
@@ -29,11 +29,11 @@ use thinair_wire::time::Instant;
 use crate::config::Config;
 use crate::congestion::nanos;
 use crate::event::Event;
-use crate::ring::{OctetRing, Span};
-use crate::table::{Key, Order, Slab};
+use crate::ring::{OctetRing, OctetSpan};
+use crate::table::{Order, Slab, SlotKey};
 use crate::token::Token;
 
-use bodies::{Bodies, Transfer, Way};
+use bodies::{Bodies, BodyDirection, Transfer};
 use client::Call;
 use flight::Flight;
 use observers::Observer;
@@ -41,15 +41,15 @@ use peer::Peers;
 
 pub use peer::PeerStatus;
 use remembered::Remembered;
-use server::Pending;
+use server::PendingRequest;
 
-/// One end of conversations with many peers, client and server at the same time.
+/// CoAP endpoint, client and server at the same time, for many peers.
 ///
-/// `P` is how the application names a peer: an address with its port, or the number of a connection.
+/// `P` identifies a peer for the application: an address with its port, or the number of a connection.
 ///
-/// **After every verb that is given the time: [`poll_transmit`](Self::poll_transmit) until there is nothing to send,
-/// [`poll_event`](Self::poll_event) until there is nothing to tell, then sleep until
-/// [`poll_timeout`](Self::poll_timeout) and call [`handle_timeout`](Self::handle_timeout). Time never goes back.**
+/// **After each call that takes the time: call [`poll_transmit`](Self::poll_transmit) until there is nothing to send and
+/// [`poll_event`](Self::poll_event) until there are no more events, then sleep until [`poll_timeout`](Self::poll_timeout)
+/// and call [`handle_timeout`](Self::handle_timeout). Time never goes back.**
 ///
 /// - Datagrams: [`handle_datagram`](Self::handle_datagram).
 /// - Streams: [`connected`](Self::connected), [`handle_stream`](Self::handle_stream),
@@ -60,100 +60,100 @@ use server::Pending;
 pub struct Endpoint<P> {
     pub(crate) config: Config,
     random: Box<dyn FnMut() -> u64 + Send>,
-    /// How long a message of a peer is remembered, in nanoseconds: Confirmable, Non-confirmable.
+    /// Time for which received messages are stored, in nanoseconds: Confirmable, Non-confirmable.
     lifetimes: [u64; 2],
-    /// In nanoseconds.
+    /// [`Timing::processing_delay`](crate::Timing::processing_delay) in nanoseconds.
     processing_delay: u64,
     peers: Peers<P>,
     remembered: Remembered,
-    /// Replies, as they were sent.
+    /// Replies as sent.
     octets: OctetRing,
-    outgoing: VecDeque<Outgoing>,
+    outgoing: VecDeque<QueuedSend>,
     flights: Slab<Flight>,
     /// Flights by peer and Message ID.
-    by_message: BTreeMap<(Key, u16), Key>,
-    requests: Slab<Pending>,
-    /// Requests that are not acknowledged, the oldest first.
+    by_message: BTreeMap<(SlotKey, u16), SlotKey>,
+    requests: Slab<PendingRequest>,
+    /// Requests that have not been acknowledged, the oldest first.
     unacknowledged: Order,
     calls: Slab<Call>,
     /// The latest Request-Tag.
     request_tag: u32,
     /// Calls by peer and Token.
-    by_token: BTreeMap<(Key, Token), Key>,
+    by_token: BTreeMap<(SlotKey, Token), SlotKey>,
     observers: Slab<Observer>,
     /// Observers by peer and Token.
-    by_observer: BTreeMap<(Key, Token), Key>,
+    by_observer: BTreeMap<(SlotKey, Token), SlotKey>,
     bodies: Bodies,
     timers: BTreeSet<(Instant, Timed)>,
     events: VecDeque<Event<'static, P>>,
     counters: Counters,
 }
 
-/// What a timer is for.
+/// Purpose of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Timed {
-    /// A message is sent again, or given up.
-    Flight(Key),
-    /// A response does not come, or an observation is to be renewed.
-    Call(Key),
-    /// A block-wise transfer rests.
-    Body(Way, Transfer),
-    /// A Ping over a stream is not answered.
-    Stream(Key),
+    /// A message is retransmitted, or given up.
+    Flight(SlotKey),
+    /// A response is missing, or an observation is to be renewed.
+    Call(SlotKey),
+    /// A block-wise transfer has paused for too long.
+    Body(BodyDirection, Transfer),
+    /// A Ping over a stream was not answered.
+    Stream(SlotKey),
     /// A peer may be notified again.
-    Pace(Key),
+    Pace(SlotKey),
 }
 
 /// Octets that wait to be sent.
 #[derive(Clone, Copy, Debug)]
-enum Outgoing {
+enum QueuedSend {
     /// A reply.
-    Octets(Key, Span),
+    Octets(SlotKey, OctetSpan),
     /// An Empty message.
-    Empty(Key, Type, u16),
-    /// A message that may have to be sent again.
-    Flight(Key),
+    Empty(SlotKey, Type, u16),
+    /// A message that may have to be retransmitted.
+    Flight(SlotKey),
     /// Octets of a stream.
-    Stream(Key),
+    Stream(SlotKey),
 }
 
 /// A datagram, or some octets of a stream, to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit<P> {
-    /// Where to.
+    /// Receiver.
     pub peer: P,
-    /// Its octets, at the start of the buffer.
+    /// Number of octets at the start of the buffer.
     pub len: usize,
 }
 
-/// What happened so far.
+/// Counters since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counters {
-    /// Datagrams that were received.
+    /// Datagrams received.
     pub received: u64,
-    /// Datagrams that are no well-formed messages.
+    /// Datagrams that are not well-formed messages.
     pub malformed: u64,
-    /// Messages that were received before.
+    /// Duplicates received.
     pub duplicates: u64,
-    /// Messages that go with nothing: responses nobody waits for, acknowledgements of nothing.
+    /// Messages without a counterpart: responses to no pending request, acknowledgements of no pending message.
     pub unmatched: u64,
-    /// Messages that were sent again.
+    /// Retransmissions.
     pub retransmissions: u64,
-    /// Messages that were forgotten before EXCHANGE_LIFETIME was over: raise
+    /// Stored messages that were dropped before EXCHANGE_LIFETIME was over: raise
     /// [`Limits::remembered`](crate::Limits::remembered).
     pub forgotten_early: u64,
-    /// Replies and messages that were dropped for want of room.
+    /// Replies and messages that were dropped for lack of memory.
     pub dropped: u64,
     /// Requests that were answered with 5.03 because too many wait for the application.
     pub overload: u64,
 }
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
-    /// An endpoint that knows nobody yet.
+    /// Creates an endpoint without peers.
     ///
-    /// `random` gives 64 random bits at a time: for Message IDs, dither, Tokens, Echo values. On the Internet they must be
-    /// hard to guess, in a simulation they come from a seed.
+    /// `random` returns 64 random bits at a time: for Message IDs, dither, Tokens, Echo values. On the Internet they must
+    /// be hard to guess; in a simulation they come from a seed.
     pub fn new(config: Config, mut random: impl FnMut() -> u64 + Send + 'static) -> Self {
         let lifetimes = [
             nanos(config.timing.transmission.exchange_lifetime()),
@@ -184,37 +184,38 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// What it is set to.
+    /// Returns the settings.
     pub const fn config(&self) -> &Config {
         &self.config
     }
 
-    /// What happened so far.
+    /// Returns the counters.
     pub const fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// The next datagram, or the next octets of a stream, to send, written to the start of `out`. Nothing if there are none.
+    /// Returns the next datagram, or the next octets of a stream, to send, written to the start of `out`. `None` if there
+    /// are none.
     ///
-    /// For datagrams, `out` has room for [`Limits::max_message`](crate::Limits::max_message) octets; a message that does not fit is dropped, as by a link with a
-    /// smaller MTU.
+    /// For datagrams, `out` must have [`Limits::max_message`](crate::Limits::max_message) octets; a message that does not
+    /// fit is dropped, as by a link with a smaller MTU.
     #[inline]
     pub fn poll_transmit(&mut self, _now: Instant, out: &mut [u8]) -> Option<Transmit<P>> {
         while let Some(outgoing) = self.outgoing.pop_front() {
             let (peer, len) = match outgoing {
-                Outgoing::Octets(peer, span) => {
+                QueuedSend::Octets(peer, span) => {
                     (peer, self.octets.get(span).and_then(|octets| copy(out, octets)))
                 }
-                Outgoing::Empty(peer, message_type, message_id) => {
+                QueuedSend::Empty(peer, message_type, message_id) => {
                     let message = Coap { message_type, code: Code::EMPTY, message_id, token: &[], rest: &[] };
                     (peer, message.write(out, 0).ok())
                 }
-                Outgoing::Flight(key) => match self.flights.get(key) {
+                QueuedSend::Flight(key) => match self.flights.get(key) {
                     Some(flight) => (flight.peer, copy(out, &flight.octets)),
-                    // Acknowledged, or cancelled, in the meantime.
+                    // Acknowledged or cancelled in the meantime.
                     None => continue,
                 },
-                Outgoing::Stream(key) => match self.poll_stream(key, out) {
+                QueuedSend::Stream(key) => match self.poll_stream(key, out) {
                     Some(len) => (key, Some(len)),
                     None => continue,
                 },
@@ -227,13 +228,13 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         None
     }
 
-    /// The next thing to tell that no datagram has told.
+    /// Returns the next event that is not caused by a received datagram.
     #[inline]
     pub fn poll_event(&mut self) -> Option<Event<'static, P>> {
         self.events.pop_front()
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout) at the latest. Nothing if there is nothing to wait for.
+    /// Returns the latest time of the next call of [`handle_timeout`](Self::handle_timeout). `None` if no timer runs.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let acknowledge = self
@@ -248,7 +249,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// Does what is due.
+    /// Processes all timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some((key, request)) = self.unacknowledged.front().and_then(|slot| self.requests.at(slot)) {
             if request.deadline > now {
@@ -264,8 +265,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             match timed {
                 Timed::Flight(key) => self.flight_timeout(now, key),
                 Timed::Call(key) => self.call_timeout(now, key),
-                Timed::Body(way, transfer) => {
-                    self.drop_body(way, transfer);
+                Timed::Body(direction, transfer) => {
+                    self.drop_body(direction, transfer);
                 }
                 Timed::Stream(key) => self.stream_timeout(key),
                 Timed::Pace(key) => self.pace_timeout(now, key),
@@ -277,9 +278,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         (self.random)()
     }
 
-    /// One more reply, if there is room.
+    /// Queues a reply, if there is room.
     #[inline]
-    fn reply(&mut self, outgoing: Outgoing) {
+    fn reply(&mut self, outgoing: QueuedSend) {
         if self.outgoing.len() < self.config.limits.max_replies {
             self.outgoing.push_back(outgoing);
         } else {

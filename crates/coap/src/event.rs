@@ -1,167 +1,168 @@
-//! What an endpoint tells its application.
+//! Events of an endpoint for its application, and errors.
 
 use core::fmt;
 use core::time::Duration;
 
 use crate::code::Code;
 use crate::request::Received;
-use crate::table::Key;
+use crate::table::SlotKey;
 
-/// A request of a peer that waits for its response.
+/// Identifies a request of a peer that waits for its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RequestId(pub(crate) Key);
+pub struct RequestId(pub(crate) SlotKey);
 
-/// A request to a peer that waits for its response, or for notifications.
+/// Identifies a request to a peer that waits for its response, or for notifications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CallId(pub(crate) Key);
+pub struct CallId(pub(crate) SlotKey);
 
-/// A peer that observes a resource.
+/// Identifies a peer that observes a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ObserverId(pub(crate) Key);
+pub struct ObserverId(pub(crate) SlotKey);
 
-/// What a request says of observing. RFC 7641, section 2.
+/// Observe option of a request. RFC 7641, section 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observe {
-    /// Observe 0: the client wants notifications; [`Endpoint::accept`](crate::Endpoint::accept) gives it its wish.
+    /// Observe 0: the client wants notifications; [`Endpoint::accept`](crate::Endpoint::accept) adds it to the list.
     Register,
-    /// Observe 1: the client wants no more; its entry is gone already.
+    /// Observe 1: the client wants no more; its entry is removed already.
     Deregister,
 }
 
-/// Something for the application. `'d` is the life of the datagram that it is about.
+/// Event for the application. `'d` is the lifetime of the datagram that caused it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event<'d, P> {
-    /// A peer asks for something: [`Endpoint::respond`](crate::Endpoint::respond), now or later.
+    /// Request of a peer. Answer it with [`Endpoint::respond`](crate::Endpoint::respond), now or later.
     Request {
-        /// For the response.
+        /// Request to answer.
         id: RequestId,
-        /// Who asks.
+        /// Sender.
         peer: P,
-        /// Whether it wants to observe.
+        /// Observe option, if there is one.
         observe: Option<Observe>,
         /// The request, with its whole body.
         message: Received<'d>,
     },
-    /// The response to a request: the call is over, whatever the response says.
+    /// Response to a request: the call is over, whatever the Response Code.
     Response {
-        /// Which request.
+        /// Call that is answered.
         call: CallId,
         /// The response, with its whole body.
         message: Received<'d>,
     },
-    /// The state of a resource that is observed: the first response, or a notification. More follow. If one that is not a
-    /// success arrives, it is a `Response`, and the observation is over.
+    /// State of an observed resource: the first response, or a notification. More follow. If one that is not a success
+    /// arrives, it is a `Response`, and the observation is over.
     Notification {
-        /// Which request.
+        /// Call that observes.
         call: CallId,
         /// The representation.
         message: Received<'d>,
     },
-    /// There will be no response, or no more notifications.
+    /// Failure: there will be no response, or no more notifications.
     Failed {
-        /// Which request.
+        /// Failed call.
         call: CallId,
-        /// Why.
+        /// Reason.
         error: CallError,
     },
-    /// A block-wise transfer goes on.
+    /// Progress of a block-wise transfer.
     Progress {
-        /// Which request.
+        /// Call that transfers.
         call: CallId,
         /// Octets of the request's body that the server has.
         sent: usize,
         /// Octets of the response's body that have arrived.
         received: usize,
-        /// Octets of the response's body, if the server has told (Size2).
+        /// Octets of the response's body, if the server has announced them (Size2).
         total: Option<usize>,
     },
-    /// A client observes no more. Nothing can be sent to it any longer.
+    /// End of an observation by a client. Nothing can be sent to the observer any longer.
     ObserverGone {
-        /// Which one.
+        /// Observer that is gone.
         observer: ObserverId,
-        /// Why.
+        /// Reason.
         reason: Gone,
     },
-    /// A separate response did not arrive.
+    /// Loss of a separate response.
     NotDelivered {
-        /// Which request.
+        /// Request that was answered.
         request: RequestId,
-        /// Why.
+        /// Reason.
         reason: Gone,
     },
-    /// The other side of a stream has sent its CSM: what it can take is known.
+    /// Arrival of the CSM of the other side of a stream: its limits are known.
     StreamReady {
-        /// Which one.
+        /// Peer.
         peer: P,
         /// Max-Message-Size in octets.
         max_message: usize,
-        /// Block-Wise-Transfer: it knows Block1 and Block2.
+        /// Block-Wise-Transfer: true if it supports Block1 and Block2.
         block_wise: bool,
     },
-    /// The peer has answered a ping.
+    /// Answer of a peer to a ping.
     Pong {
-        /// Who.
+        /// Peer.
         peer: P,
-        /// How long it took.
+        /// Round-trip time.
         after: Duration,
     },
-    /// A ping was not answered.
+    /// Ping without an answer.
     PingFailed {
-        /// Who is silent.
+        /// Peer that did not answer.
         peer: P,
     },
-    /// The other side of a stream wants it to end once what is under way is done: no further requests, then
-    /// [`Endpoint::disconnected`](crate::Endpoint::disconnected).
+    /// Release of a stream by the other side, which ends once the exchanges under way are complete: no further requests,
+    /// then [`Endpoint::disconnected`](crate::Endpoint::disconnected).
     Released {
-        /// Which one.
+        /// Peer.
         peer: P,
     },
-    /// A stream is over. Close it when [`Endpoint::poll_transmit`](crate::Endpoint::poll_transmit) has no more for it.
+    /// End of a stream. Close it when [`Endpoint::poll_transmit`](crate::Endpoint::poll_transmit) has no more for it.
     Closed {
-        /// Which one.
+        /// Peer.
         peer: P,
-        /// Why.
+        /// Reason.
         reason: Closing,
     },
 }
 
-/// Why there is no response to a request.
+/// Reason for a request without a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallError {
-    /// Nobody has acknowledged the request: is the peer there, is the path up, is ACK_TIMEOUT below the round trip?
+    /// No acknowledgement of the request. Check that the peer is up, the path works, and ACK_TIMEOUT is not below the
+    /// round-trip time.
     Timeout {
-        /// How often it was sent.
+        /// Number of transmissions.
         transmissions: u8,
     },
-    /// The request was acknowledged, or was not confirmable, and no response came within
+    /// No response to a request that was acknowledged or is Non-confirmable, within
     /// [`Timing::response_timeout`](crate::Timing::response_timeout).
     NoResponse,
-    /// The peer has rejected the request with a Reset: it does not speak CoAP, or lacks context.
+    /// Reset from the peer, which has rejected the request: it does not implement CoAP, or lacks context.
     Reset,
     /// The body of the response has more than [`Limits::max_body`](crate::Limits::max_body) octets.
     TooLarge {
-        /// Octets that are allowed.
+        /// Limit in octets.
         limit: usize,
     },
-    /// The server does not take bodies of this size: even the smallest message is above what it takes.
+    /// Request larger than the server accepts: even the smallest message exceeds its limit.
     MessageTooLarge {
-        /// Octets that the peer takes.
+        /// Limit of the peer, in octets.
         limit: usize,
     },
-    /// The representation has changed while its blocks were fetched, several times in a row.
+    /// Representation that has changed while its blocks were fetched, several times in a row.
     Changed,
-    /// The server's blocks make no sense: out of order, of another size, without end.
+    /// Invalid blocks from the server: out of order, of another size, or without end.
     BadBlock,
-    /// The response has a critical option that is not known.
+    /// Response with an unknown critical option.
     BadOption {
         /// Option Number.
         number: u16,
     },
-    /// [`Endpoint::cancel`](crate::Endpoint::cancel).
+    /// Call of [`Endpoint::cancel`](crate::Endpoint::cancel).
     Cancelled,
-    /// The stream has ended.
+    /// End of the stream.
     Closed,
 }
 
@@ -174,15 +175,18 @@ impl fmt::Display for CallError {
             Self::NoResponse => write!(f, "no response"),
             Self::Reset => write!(f, "the peer has rejected the request (RST)"),
             Self::TooLarge { limit } => {
-                write!(f, "the response has more than {limit} octets, which is the limit")
+                write!(f, "the response exceeds the limit of {limit} octets")
             }
             Self::MessageTooLarge { limit } => {
-                write!(f, "the peer takes no message of more than {limit} octets")
+                write!(f, "the peer accepts no message of more than {limit} octets")
             }
-            Self::Changed => write!(f, "the representation has changed again and again while it was fetched"),
-            Self::BadBlock => write!(f, "the server's blocks do not follow each other"),
+            Self::Changed => write!(f, "the representation changed repeatedly while it was fetched"),
+            Self::BadBlock => write!(
+                f,
+                "the server sent an invalid block: out of order, of another size, or without an end"
+            ),
             Self::BadOption { number } => {
-                write!(f, "the response has option {number}, which is critical and not known")
+                write!(f, "the response has the unknown critical option {number}")
             }
             Self::Cancelled => write!(f, "cancelled"),
             Self::Closed => write!(f, "the stream has ended"),
@@ -192,23 +196,23 @@ impl fmt::Display for CallError {
 
 impl core::error::Error for CallError {}
 
-/// Why a request cannot be sent. The caller is at fault, or out of room.
+/// Reason why a request cannot be sent. The caller is at fault, or out of room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// [`Limits::max_calls`](crate::Limits::max_calls) are under way.
+    /// [`Limits::max_calls`](crate::Limits::max_calls) requests are under way.
     TooManyCalls,
     /// [`Limits::max_flights`](crate::Limits::max_flights) messages wait.
     TooManyFlights,
-    /// [`Limits::max_peers`](crate::Limits::max_peers) are busy.
+    /// [`Limits::max_peers`](crate::Limits::max_peers) peers are in use.
     TooManyPeers,
     /// The code is not a method.
     NotAMethod(Code),
-    /// An option has a value that cannot be said.
+    /// An option value is too long to encode.
     Option,
     /// Options and one block do not fit into a message.
     TooLarge {
-        /// Octets of a message.
+        /// Largest message, in octets.
         limit: usize,
     },
     /// The stream has ended, or is about to.
@@ -222,7 +226,7 @@ impl fmt::Display for RequestError {
             Self::TooManyFlights => write!(f, "too many messages wait for their acknowledgement"),
             Self::TooManyPeers => write!(f, "too many peers are busy"),
             Self::NotAMethod(code) => write!(f, "{code} is not a method"),
-            Self::Option => write!(f, "an option has more octets than can be said"),
+            Self::Option => write!(f, "an option value is too long to encode"),
             Self::TooLarge { limit } => write!(f, "options and one block have more than {limit} octets"),
             Self::Closed => write!(f, "the stream has ended"),
         }
@@ -231,15 +235,15 @@ impl fmt::Display for RequestError {
 
 impl core::error::Error for RequestError {}
 
-/// Why a response or notification was not taken.
+/// Reason why a response or notification cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RespondError {
-    /// It was answered already, or its peer is gone.
+    /// The request was answered already, or its peer is gone.
     Gone,
     /// The code is not a Response Code.
     NotAResponse(Code),
-    /// An option has a value that cannot be said, or options and one block do not fit into a message.
+    /// An option value is too long to encode, or options and one block do not fit into a message.
     Option,
     /// [`Limits::max_flights`](crate::Limits::max_flights) messages wait.
     TooManyFlights,
@@ -248,7 +252,7 @@ pub enum RespondError {
 impl fmt::Display for RespondError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Gone => write!(f, "it was answered already, or its peer is gone"),
+            Self::Gone => write!(f, "the request was answered already, or its peer is gone"),
             Self::NotAResponse(code) => write!(f, "{code} is not a Response Code"),
             Self::Option => write!(f, "the options do not fit into a message"),
             Self::TooManyFlights => write!(f, "too many messages wait for their acknowledgement"),
@@ -258,17 +262,17 @@ impl fmt::Display for RespondError {
 
 impl core::error::Error for RespondError {}
 
-/// Why an observer, or the receiver of a separate response, is gone.
+/// Reason why an observer, or the receiver of a separate response, is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gone {
     /// It has answered with a Reset.
     Reset,
-    /// It has not acknowledged anything.
+    /// It has not sent an acknowledgement.
     Timeout {
-        /// How often the message was sent.
+        /// Number of transmissions.
         transmissions: u8,
     },
-    /// It has said so: Observe 1.
+    /// It has sent Observe 1.
     Deregistered,
     /// A response that is not a success was sent to it. RFC 7641, section 4.2.
     Error,
@@ -276,40 +280,40 @@ pub enum Gone {
     Closed,
 }
 
-/// Why a stream is over.
+/// Reason for the end of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closing {
     /// [`Endpoint::disconnected`](crate::Endpoint::disconnected).
     Disconnected,
     /// The other side has sent Abort.
     Aborted,
-    /// The other side breaks the rules: it was sent an Abort.
+    /// The other side violated the protocol, and was sent an Abort.
     Broken(StreamError),
 }
 
-/// What is wrong with a stream. The peer is at fault.
+/// Protocol violation on a stream. The peer is at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StreamError {
     /// A Token Length above 8.
     Token,
-    /// An option that cannot be read, or a Payload Marker without a payload.
+    /// A malformed option, or a Payload Marker without a payload.
     Format,
-    /// A message of more octets than are taken.
+    /// A message larger than the limit.
     TooLarge {
         /// Octets of the message.
         length: usize,
-        /// Octets that are taken.
+        /// Largest message accepted, in octets.
         limit: usize,
     },
     /// The first message is not a CSM. RFC 8323, section 5.3.
     NoCsm,
-    /// A signal with a critical option that is not known. RFC 8323, section 5.2.
+    /// A signal with an unknown critical option. RFC 8323, section 5.2.
     BadOption {
         /// Option Number.
         number: u16,
     },
-    /// More than the send buffer of the stream can hold is owed to the other side, which does not read.
+    /// More octets wait for the other side than the send buffer of the stream can hold, because it does not read.
     Backlog,
 }
 
@@ -317,13 +321,15 @@ impl fmt::Display for StreamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Token => write!(f, "a Token of more than 8 octets"),
-            Self::Format => write!(f, "a message that cannot be read"),
-            Self::TooLarge { length, limit } => write!(f, "a message of {length} octets, {limit} are taken"),
+            Self::Format => write!(f, "malformed message"),
+            Self::TooLarge { length, limit } => {
+                write!(f, "a message of {length} octets exceeds the limit of {limit}")
+            }
             Self::NoCsm => write!(f, "the first message is not a CSM"),
             Self::BadOption { number } => {
-                write!(f, "a signal with option {number}, which is critical and not known")
+                write!(f, "a signal with the unknown critical option {number}")
             }
-            Self::Backlog => write!(f, "the other side does not read what is owed to it"),
+            Self::Backlog => write!(f, "the other side does not read its messages"),
         }
     }
 }
@@ -331,7 +337,7 @@ impl fmt::Display for StreamError {
 impl core::error::Error for StreamError {}
 
 impl<P> Event<'_, P> {
-    /// The same, on its own.
+    /// Returns the event with its octets copied.
     pub fn into_owned(self) -> Event<'static, P> {
         match self {
             Self::Request { id, peer, observe, message } => {

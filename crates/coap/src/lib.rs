@@ -1,8 +1,8 @@
 //! A CoAP endpoint that adapts to its path.
 //!
-//! This crate knows messages over datagrams ([`message`], RFC 7252) and streams (RFC 8323), the message layer, both roles
-//! ([`Endpoint`]), observing (RFC 7641), block-wise transfer (RFC 7959) and when to send again ([`congestion`]). It
-//! refuses to know sockets, clocks, and what resources are: time, randomness and octets come in, octets and [`Event`]s go
+//! This crate implements messages over datagrams ([`message`], RFC 7252) and streams (RFC 8323), the message layer, both
+//! roles ([`Endpoint`]), observing (RFC 7641), block-wise transfer (RFC 7959) and congestion control ([`congestion`]).
+//! Sockets, clocks and resources are the application's: time, randomness and octets come in, octets and [`Event`]s go
 //! out. `no_std` with `alloc`; memory is bounded by [`Config`]; no panic on octets from outside.
 //!
 //! A server and its client, with nothing but time between them:

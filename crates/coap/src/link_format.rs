@@ -1,7 +1,7 @@
 //! Lists of links, for `/.well-known/core`. RFC 6690.
 //!
-//! A server writes its list once ([`LinkList`]) and answers with what a query lets through ([`LinkList::response`]); a
-//! client reads it ([`links`]).
+//! A server writes its list once ([`LinkList`]) and answers with the links that match a query ([`LinkList::response`]);
+//! a client reads it ([`links`]).
 //!
 //! ```
 //! use thinair_coap::link_format::{LinkList, links};
@@ -21,35 +21,35 @@ use crate::number;
 use crate::option::Options;
 use crate::request::Response;
 
-/// The path under which a server tells of its resources. Section 4.
+/// Path of a server's list of resources. Section 4.
 pub const WELL_KNOWN_CORE: &str = "/.well-known/core";
 
 /// A link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Link<'a> {
-    /// What stands between the angle brackets.
+pub struct WebLink<'a> {
+    /// Target: the text between the angle brackets.
     pub target: &'a str,
     attributes: &'a str,
     text: &'a str,
 }
 
-/// A list of links that cannot be read any further.
+/// Error: malformed list of links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkError {
-    /// Where, in octets from the start.
+    /// Place of the error, in octets from the start.
     pub offset: usize,
 }
 
 impl core::fmt::Display for LinkError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "no link {} octets into the list", self.offset)
+        write!(f, "malformed link {} octets into the list", self.offset)
     }
 }
 
 impl core::error::Error for LinkError {}
 
-/// The links of a list, up to the first that cannot be read.
-pub fn links(text: &str) -> impl Iterator<Item = Result<Link<'_>, LinkError>> {
+/// Iterates over the links of a list, up to the first malformed one.
+pub fn links(text: &str) -> impl Iterator<Item = Result<WebLink<'_>, LinkError>> {
     let mut at = 0;
     let mut broken = false;
     core::iter::from_fn(move || {
@@ -65,8 +65,8 @@ pub fn links(text: &str) -> impl Iterator<Item = Result<Link<'_>, LinkError>> {
     })
 }
 
-/// The link at the start of `text`, and where the next one begins.
-fn read_link(text: &str) -> Option<(Link<'_>, usize)> {
+/// Returns the link at the start of `text`, and the start of the next one.
+fn read_link(text: &str) -> Option<(WebLink<'_>, usize)> {
     let inner = text.strip_prefix('<')?;
     let target = inner.get(..inner.find('>')?)?;
     let front = target.len() + 2;
@@ -75,13 +75,13 @@ fn read_link(text: &str) -> Option<(Link<'_>, usize)> {
     if !(attributes.trim().is_empty() || attributes.trim_start().starts_with(';')) {
         return None;
     }
-    let link = Link { target, attributes, text: text.get(..end)? };
+    let link = WebLink { target, attributes, text: text.get(..end)? };
     // The comma.
     let next = if end < text.len() { end + 1 } else { end };
     Some((link, next))
 }
 
-/// Where `text` has the first `mark` outside of quotes, or its end. Nothing if quotes are not closed.
+/// Returns the position of the first `mark` outside of quotes, or the end of `text`. `None` if quotes are not closed.
 fn end_of(text: &str, mark: char) -> Option<usize> {
     let (mut quoted, mut escaped) = (false, false);
     for (at, character) in text.char_indices() {
@@ -96,8 +96,9 @@ fn end_of(text: &str, mark: char) -> Option<usize> {
     (!quoted).then_some(text.len())
 }
 
-impl<'a> Link<'a> {
-    /// Attributes: name and value, without quotes; the value is empty if there is none. Escapes are left as they stand.
+impl<'a> WebLink<'a> {
+    /// Iterates over attributes: name and value, without quotes; the value is empty if there is none. Escapes are not
+    /// decoded.
     pub fn attributes(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
         let mut rest = self.attributes;
         core::iter::from_fn(move || {
@@ -112,12 +113,12 @@ impl<'a> Link<'a> {
         })
     }
 
-    /// The value of the first attribute with this name.
+    /// Returns the value of the first attribute with this name.
     pub fn attribute(&self, name: &str) -> Option<&'a str> {
         self.attributes().find(|(other, _)| *other == name).map(|(_, value)| value)
     }
 
-    /// Whether a filter as in `rt=light*` lets the link through. Section 4.1. A filter without `=` lets nothing through.
+    /// True if the link matches a filter as in `rt=light*`. Section 4.1. A filter without `=` matches nothing.
     pub fn matches(&self, filter: &[u8]) -> bool {
         let Some((name, pattern)) =
             core::str::from_utf8(filter).ok().and_then(|filter| filter.split_once('='))
@@ -145,17 +146,17 @@ impl<'a> Link<'a> {
 pub struct LinkList(String);
 
 impl LinkList {
-    /// No links.
+    /// Creates an empty list.
     pub const fn new() -> Self {
         Self(String::new())
     }
 
-    /// As it stands in a message.
+    /// Returns the text of the list.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// One more link. An attribute with an empty value has none; numbers stand without quotes.
+    /// Adds a link. An attribute with an empty value is written without one; numbers are written without quotes.
     pub fn add(&mut self, target: &str, attributes: &[(&str, &str)]) {
         if !self.0.is_empty() {
             self.0.push(',');
@@ -185,7 +186,7 @@ impl LinkList {
         }
     }
 
-    /// The links that every filter lets through.
+    /// Returns the links that match every filter.
     pub fn filtered<'q>(&self, filters: impl IntoIterator<Item = &'q [u8]> + Clone) -> String {
         let mut list = String::new();
         for link in links(&self.0).map_while(Result::ok) {
@@ -199,7 +200,7 @@ impl LinkList {
         list
     }
 
-    /// The response to a GET of [`WELL_KNOWN_CORE`] with these options.
+    /// Returns the response to a GET of [`WELL_KNOWN_CORE`] with these options.
     pub fn response(&self, options: &Options<'_>) -> Response<'static> {
         let filters: alloc::vec::Vec<&[u8]> = options.query().collect();
         let list = self.filtered(filters.iter().copied());
@@ -267,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_link_is_told() {
+    fn what_is_no_link_is_reported() {
         for (text, offset) in [("x", 0), ("</a>,b", 5), ("</a", 0), ("</a>x", 0), (r#"</a>;t="x"#, 0)] {
             let last = links(text).last();
             assert_eq!(last, Some(Err(LinkError { offset })), "{text}");

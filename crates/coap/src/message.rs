@@ -1,18 +1,17 @@
 //! Messages for datagrams. RFC 7252, section 3.
 //!
-//! This module knows what a well-formed message is: everything that section 3 and section 4.1 call a message format error
-//! is refused here. It refuses to know what options mean.
+//! This module detects everything that sections 3 and 4.1 call a message format error. It does not interpret options.
 
 use core::fmt;
 
 use thinair_wire::coder::Refusal;
-use thinair_wire::header::coap::{Coap, CoapOption, Code, End, PAYLOAD_MARKER, Type};
+use thinair_wire::header::coap::{Coap, CoapOption, CoapOptionsEnd, Code, PAYLOAD_MARKER, Type};
 
-use crate::code::{self, Kind};
-use crate::option::{Head, MAX_VALUE, Options};
+use crate::code::{self, MessageKind};
+use crate::option::{MAX_VALUE, OptionHead, Options};
 use crate::token::Token;
 
-/// Largest message that a peer of which nothing is known has to be able to take: 1,152 octets. RFC 7252, section 4.6.
+/// Largest message that any peer has to accept, in octets. RFC 7252, section 4.6.
 pub const MAX_MESSAGE: usize = 1152;
 
 /// A well-formed message in a datagram.
@@ -32,33 +31,33 @@ pub struct Message<'p> {
     pub payload: &'p [u8],
 }
 
-/// A datagram that is not a well-formed message, and what is known of it.
+/// A datagram that is not a well-formed message, with the fields that could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unreadable {
-    /// What is wrong.
+    /// Format error.
     pub error: FormatError,
-    /// Type and Message ID, with which the message can be rejected; nothing if it is not CoAP at all.
+    /// Type and Message ID, with which the message can be rejected; `None` if it is not CoAP at all.
     pub header: Option<(Type, u16)>,
 }
 
-/// Why octets are not a message. The peer is at fault.
+/// Format error of a message. The peer is at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FormatError {
-    /// Fewer than 4 octets, or another version than 1: to be ignored in silence.
+    /// Fewer than 4 octets, or another version than 1: to be ignored silently.
     NotCoap,
     /// A Token Length of 9 to 15, or a Token that is cut off.
     Token,
-    /// An Empty message with something behind its header.
+    /// An Empty message with octets after its header.
     NotEmpty,
-    /// A code of a class that is reserved, or that goes with streams alone.
+    /// A code of a reserved class, or of a class for streams only.
     Code(Code),
-    /// An option that cannot be read, `offset` octets from the first one.
+    /// A malformed option, `offset` octets from the first one.
     Option {
         /// In octets.
         offset: usize,
     },
-    /// A Payload Marker and no payload.
+    /// A Payload Marker without a payload.
     MarkerWithoutPayload,
 }
 
@@ -67,10 +66,10 @@ impl fmt::Display for FormatError {
         match self {
             Self::NotCoap => write!(f, "not a CoAP message: shorter than 4 octets, or not version 1"),
             Self::Token => write!(f, "the Token is longer than 8 octets, or than the message"),
-            Self::NotEmpty => write!(f, "an Empty message with octets behind its header"),
+            Self::NotEmpty => write!(f, "an Empty message with octets after its header"),
             Self::Code(code) => write!(f, "code {code} is reserved"),
             Self::Option { offset } => {
-                write!(f, "the option {offset} octets into the options cannot be read")
+                write!(f, "the option {offset} octets into the options is malformed")
             }
             Self::MarkerWithoutPayload => write!(f, "a Payload Marker without a payload"),
         }
@@ -80,13 +79,13 @@ impl fmt::Display for FormatError {
 impl core::error::Error for FormatError {}
 
 impl<'p> Message<'p> {
-    /// Reads the message that a datagram is.
+    /// Reads the message in a datagram.
     #[inline]
     pub fn read(datagram: &'p [u8]) -> Result<Self, Unreadable> {
         Self::read_with(datagram, |_, _| {})
     }
 
-    /// The same; `each` sees every option in the one walk that there is.
+    /// [`read`](Self::read) that passes every option to `each` in the same walk.
     #[inline]
     pub(crate) fn read_with(
         datagram: &'p [u8],
@@ -96,9 +95,11 @@ impl<'p> Message<'p> {
         let header_only = Some((header.message_type, header.message_id));
         let refused = |error| Unreadable { error, header: header_only };
         match code::kind(header.code) {
-            Kind::Empty if datagram.len() > Coap::LEN => return Err(refused(FormatError::NotEmpty)),
-            Kind::Reserved | Kind::Signal => return Err(refused(FormatError::Code(header.code))),
-            Kind::Empty | Kind::Request | Kind::Response => {}
+            MessageKind::Empty if datagram.len() > Coap::LEN => return Err(refused(FormatError::NotEmpty)),
+            MessageKind::Reserved | MessageKind::Signal => {
+                return Err(refused(FormatError::Code(header.code)));
+            }
+            MessageKind::Empty | MessageKind::Request | MessageKind::Response => {}
         }
         let (options, payload) = split(header.rest, |option| each(header.code, option)).map_err(refused)?;
         Ok(Self {
@@ -132,34 +133,34 @@ fn unreadable(datagram: &[u8], refusal: Refusal) -> Unreadable {
     }
 }
 
-/// Options and payload of what stands behind a Token; `each` sees every option.
+/// Splits the octets after a Token into options and payload; passes every option to `each`.
 #[inline]
 pub(crate) fn split<'p>(
     rest: &'p [u8],
     mut each: impl FnMut(&CoapOption<'p>),
 ) -> Result<(Options<'p>, &'p [u8]), FormatError> {
-    let mut walk = thinair_wire::header::coap::Options::new(rest);
+    let mut walk = thinair_wire::header::coap::CoapOptions::new(rest);
     walk.by_ref().for_each(|option| each(&option));
     let options = Options::walked(rest.get(..walk.offset()).unwrap_or_default());
     match walk.end() {
-        Some(End::Payload(payload)) => Ok((options, payload)),
-        Some(End::NoPayload) | None => Ok((options, &[])),
-        Some(End::MarkerWithoutPayload) => Err(FormatError::MarkerWithoutPayload),
-        Some(End::Malformed { offset }) => Err(FormatError::Option { offset }),
+        Some(CoapOptionsEnd::Payload(payload)) => Ok((options, payload)),
+        Some(CoapOptionsEnd::NoPayload) | None => Ok((options, &[])),
+        Some(CoapOptionsEnd::MarkerWithoutPayload) => Err(FormatError::MarkerWithoutPayload),
+        Some(CoapOptionsEnd::Malformed { offset }) => Err(FormatError::Option { offset }),
     }
 }
 
-/// Why a message could not be written. The caller is at fault.
+/// Reason why a message could not be written. The caller is at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// The buffer ends before the message.
+    /// The buffer is shorter than the message.
     NoRoom,
-    /// An option behind one with a larger number.
+    /// An option after one with a larger number.
     OutOfOrder {
         /// Its Option Number.
         number: u16,
-        /// The one in front of it.
+        /// Number of the previous option.
         behind: u16,
     },
     /// A value of more than [`MAX_VALUE`] octets.
@@ -174,7 +175,7 @@ impl fmt::Display for BuildError {
         match self {
             Self::NoRoom => write!(f, "the buffer is shorter than the message"),
             Self::OutOfOrder { number, behind } => {
-                write!(f, "option {number} cannot stand behind option {behind}")
+                write!(f, "option {number} must not follow option {behind}")
             }
             Self::TooLong { number } => {
                 write!(f, "the value of option {number} has more than {MAX_VALUE} octets")
@@ -185,9 +186,9 @@ impl fmt::Display for BuildError {
 
 impl core::error::Error for BuildError {}
 
-/// Writes a message into a buffer, from its front to its back.
+/// Writes a message into a buffer, from front to back.
 ///
-/// **Options come in the order of their numbers.** [`OptionList`](crate::option::OptionList) sorts them.
+/// **Options must be in the order of their numbers.** [`OptionList`](crate::option::OptionList) sorts them.
 ///
 /// ```
 /// use thinair_coap::{Builder, Code, Token, Type, number};
@@ -222,7 +223,7 @@ impl<'b> Builder<'b> {
         Ok(Self { out, at, number: 0 })
     }
 
-    /// One more option.
+    /// Appends an option.
     #[inline]
     pub fn option(&mut self, number: u16, value: &[u8]) -> Result<(), BuildError> {
         let Some(delta) = number.checked_sub(self.number) else {
@@ -232,7 +233,7 @@ impl<'b> Builder<'b> {
             return Err(BuildError::TooLong { number });
         }
         let before = self.at;
-        let head = Head::new(delta, value.len());
+        let head = OptionHead::new(delta, value.len());
         if let Err(error) = self.copy(head.octets()).and_then(|()| self.copy(value)) {
             self.at = before;
             return Err(error);
@@ -241,20 +242,20 @@ impl<'b> Builder<'b> {
         Ok(())
     }
 
-    /// One more option with a uint in as few octets as it needs.
+    /// Appends an option with a uint in as few octets as it needs.
     #[inline]
     pub fn uint(&mut self, number: u16, value: u32) -> Result<(), BuildError> {
         let octets = value.to_be_bytes();
         self.option(number, octets.get(value.leading_zeros() as usize / 8..).unwrap_or_default())
     }
 
-    /// Options that are in order, behind none but smaller numbers.
+    /// Appends options in order; none of the earlier options may have a larger number.
     #[inline]
     pub fn options(&mut self, options: &Options<'_>) -> Result<(), BuildError> {
         options.iter().try_for_each(|option| self.option(option.number, option.value))
     }
 
-    /// The payload, and the Payload Marker if there is one; returns the octets of the message.
+    /// Appends the payload, after a Payload Marker unless it is empty; returns the octets of the message.
     #[inline]
     pub fn payload(mut self, payload: &[u8]) -> Result<usize, BuildError> {
         if !payload.is_empty() {
@@ -264,13 +265,13 @@ impl<'b> Builder<'b> {
         Ok(self.at)
     }
 
-    /// No payload; returns the octets of the message.
+    /// Ends the message without a payload; returns its octets.
     #[inline]
     pub const fn finish(self) -> usize {
         self.at
     }
 
-    /// Every option, as they stand, and the payload; returns the octets of the message.
+    /// Appends encoded options and the payload; returns the octets of the message.
     #[inline]
     pub(crate) fn rest(mut self, options: &[u8], payload: &[u8]) -> Result<usize, BuildError> {
         self.copy(options)?;

@@ -1,7 +1,6 @@
-//! Option Numbers, and what a number and the registry tell of an option. RFC 7252, section 5.10; RFC 7641; RFC 7959; RFC
-//! 7967; RFC 9175.
+//! Option Numbers and their properties. RFC 7252, section 5.10; RFC 7641; RFC 7959; RFC 7967; RFC 9175.
 //!
-//! Which options an application acts on is its own affair; see [`Policy::recognised`](crate::Policy::recognised).
+//! The options that an application implements are set in [`Policy::recognised`](crate::Policy::recognised).
 
 /// If-Match: opaque, 0 to 8 octets, repeatable.
 pub const IF_MATCH: u16 = 1;
@@ -17,7 +16,7 @@ pub const OBSERVE: u16 = 6;
 pub const URI_PORT: u16 = 7;
 /// Location-Path: 0 to 255 octets, repeatable.
 pub const LOCATION_PATH: u16 = 8;
-/// OSCORE (RFC 8613), which this crate does not know.
+/// OSCORE (RFC 8613), which this crate does not implement.
 pub const OSCORE: u16 = 9;
 /// Uri-Path: 0 to 255 octets, repeatable.
 pub const URI_PATH: u16 = 11;
@@ -53,20 +52,20 @@ pub const REQUEST_TAG: u16 = 292;
 /// Content-Format of link lists (RFC 6690).
 pub const LINK_FORMAT: u16 = 40;
 
-/// Whether whoever does not know the option must not act on the message. RFC 7252, section 5.4.6.
+/// True if a message with the option must be rejected by a receiver that does not recognize it. RFC 7252, section 5.4.6.
 #[inline]
 pub const fn is_critical(number: u16) -> bool {
     number & 1 == 1
 }
 
-/// Whether the option is no part of what tells requests from each other. RFC 7252, section 5.4.6.
+/// True if the option is no part of the cache key. RFC 7252, section 5.4.6.
 #[inline]
 pub const fn is_no_cache_key(number: u16) -> bool {
     number & 0x1E == 0x1C
 }
 
-/// Whether a value of `length` octets may stand in the option: a critical option of another length is treated like one
-/// that is not recognised. RFC 7252, section 5.4.3. Every length is right for a number that is not above.
+/// True if the option may have a value of `length` octets: a critical option of another length is treated like an
+/// unrecognized one. RFC 7252, section 5.4.3. Always true for a number that is not listed above.
 #[inline]
 pub const fn allows(number: u16, length: usize) -> bool {
     match number {
@@ -85,8 +84,8 @@ pub const fn allows(number: u16, length: usize) -> bool {
     }
 }
 
-/// Whether the option may stand in a message more than once. RFC 7252, section 5.4.5: what is too much of a critical
-/// option is treated like one that is not recognised. True for a number that is not above.
+/// True if the option may occur more than once. RFC 7252, section 5.4.5: a supernumerary critical option is treated like
+/// an unrecognized one. Always true for a number that is not listed above.
 #[inline]
 pub const fn is_repeatable(number: u16) -> bool {
     !matches!(
@@ -116,7 +115,7 @@ mod tests {
 
     /// RFC 7252, table 4, and the tables of RFC 7641, 7959, 7967 and 9175: columns C and N.
     #[test]
-    fn numbers_say_what_the_tables_say() {
+    fn numbers_have_the_properties_of_the_tables() {
         let critical = [
             IF_MATCH,
             URI_HOST,

@@ -1,49 +1,48 @@
-//! Options of a message: those that were received, and those to send. RFC 7252, sections 3.1 and 5.4.
+//! Options of a message: received ones, and ones to send. RFC 7252, sections 3.1 and 5.4.
 //!
-//! Both are the octets of a message, in order: what is received is looked at where it lies, what is to be sent is copied
-//! as it stands.
+//! Both are the octets of a message, in order: received options are read in place, options to send are copied unchanged.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::fmt;
 
 use thinair_wire::coder::Writer;
-use thinair_wire::header::coap::{CoapOption, Options as Walk, option_header};
+use thinair_wire::header::coap::{CoapOption, CoapOptions as Walk, option_header};
 
 use crate::number;
 
-/// Longest value that Option Length can say.
+/// Longest value that Option Length can encode, in octets.
 pub const MAX_VALUE: usize = 65_804;
 
-/// Options of a message that was received; every one of them is well formed.
+/// Options of a received message, all of them well formed.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Options<'p>(Cow<'p, [u8]>);
 
 impl<'p> Options<'p> {
-    /// `octets` are options, and nothing else: somebody has walked over them.
+    /// Wraps `octets` that are known to be well-formed options.
     #[inline]
     pub(crate) const fn walked(octets: &'p [u8]) -> Self {
         Self(Cow::Borrowed(octets))
     }
 
-    /// The same, on their own.
+    /// Returns the options with their octets copied.
     pub(crate) fn into_owned(self) -> Options<'static> {
         Options(Cow::Owned(self.0.into_owned()))
     }
 
-    /// As they stand in the message.
+    /// Returns the octets of the options as encoded in the message.
     #[inline]
     pub fn octets(&self) -> &[u8] {
         &self.0
     }
 
-    /// One after the other.
+    /// Iterates over the options.
     #[inline]
     pub fn iter(&self) -> Walk<'_> {
         Walk::new(&self.0)
     }
 
-    /// Values of the options with this number.
+    /// Iterates over the values of the options with this number.
     #[inline]
     pub fn all(&self, number: u16) -> impl Iterator<Item = &[u8]> {
         self.iter()
@@ -52,7 +51,7 @@ impl<'p> Options<'p> {
             .map(|option| option.value)
     }
 
-    /// Value of the first option with this number.
+    /// Returns the value of the first option with this number.
     pub fn first(&self, number: u16) -> Option<&[u8]> {
         self.iter()
             .take_while(|option| option.number <= number)
@@ -60,19 +59,19 @@ impl<'p> Options<'p> {
             .map(|o| o.value)
     }
 
-    /// Value of the first option with this number as a uint; nothing if it is longer than 4 octets.
+    /// Returns the value of the first option with this number as a uint; `None` if it is longer than 4 octets.
     pub fn uint(&self, number: u16) -> Option<u32> {
         let value = self.first(number)?;
         CoapOption { number, value, octets: &[] }.uint()
     }
 
-    /// Segments of Uri-Path. A request for `/` has none, or an empty one.
+    /// Iterates over the segments of Uri-Path. A request for `/` has none, or an empty one.
     #[inline]
     pub fn path(&self) -> impl Iterator<Item = &[u8]> {
         self.all(number::URI_PATH)
     }
 
-    /// Whether Uri-Path is `path`, as in `a/b`, with or without a slash in front.
+    /// True if Uri-Path is `path`, as in `a/b`, with or without a leading slash.
     #[inline]
     pub fn is_path(&self, path: &str) -> bool {
         let path = path.strip_prefix('/').unwrap_or(path).as_bytes();
@@ -93,39 +92,38 @@ impl<'p> Options<'p> {
         left.is_none_or(|left| path.is_empty() && left.is_empty())
     }
 
-    /// Arguments of Uri-Query.
+    /// Iterates over the arguments of Uri-Query.
     pub fn query(&self) -> impl Iterator<Item = &[u8]> {
         self.all(number::URI_QUERY)
     }
 
-    /// Content-Format.
+    /// Returns Content-Format.
     pub fn content_format(&self) -> Option<u16> {
         self.uint(number::CONTENT_FORMAT)?.try_into().ok()
     }
 
-    /// Accept.
+    /// Returns Accept.
     pub fn accept(&self) -> Option<u16> {
         self.uint(number::ACCEPT)?.try_into().ok()
     }
 
-    /// The first ETag.
+    /// Returns the first ETag.
     pub fn etag(&self) -> Option<&[u8]> {
         self.first(number::ETAG).filter(|value| number::allows(number::ETAG, value.len()))
     }
 
-    /// Max-Age in seconds, 60 if it is absent. RFC 7252, section 5.10.5.
+    /// Returns Max-Age in seconds, 60 if it is absent. RFC 7252, section 5.10.5.
     pub fn max_age(&self) -> u32 {
         self.uint(number::MAX_AGE).unwrap_or(60)
     }
 
-    /// Whether a client already has a representation with this ETag, and 2.03 is what it needs. RFC 7252, section
-    /// 5.10.6.2.
+    /// True if the client has a representation with this ETag, so that 2.03 suffices. RFC 7252, section 5.10.6.2.
     pub fn validates(&self, etag: &[u8]) -> bool {
         self.all(number::ETAG).any(|had| had == etag)
     }
 
-    /// Whether If-Match and If-None-Match let a request be done to a resource that has this ETag, or that does not exist.
-    /// RFC 7252, section 5.10.8. A request that may not be done is answered with 4.12.
+    /// True if If-Match and If-None-Match allow a request for a resource that has this ETag, or that does not exist. RFC
+    /// 7252, section 5.10.8. Otherwise the request is answered with 4.12.
     pub fn permits(&self, exists: bool, etag: Option<&[u8]>) -> bool {
         if self.first(number::IF_NONE_MATCH).is_some() && exists {
             return false;
@@ -141,19 +139,19 @@ impl fmt::Debug for Options<'_> {
     }
 }
 
-/// Octets of options that need no allocation.
+/// Octets of options that are stored without an allocation.
 const INLINE: usize = 46;
 
-/// Options to send, in their order whatever the order in which they come.
+/// Options to send; sorted by number, whatever the order of insertion.
 #[derive(Clone)]
 pub struct OptionList {
-    octets: Octets,
+    octets: OptionOctets,
     last: u16,
     refused: bool,
 }
 
 #[derive(Clone)]
-enum Octets {
+enum OptionOctets {
     Inline { len: u8, octets: [u8; INLINE] },
     Heap(Vec<u8>),
 }
@@ -166,13 +164,13 @@ impl Default for OptionList {
 }
 
 impl OptionList {
-    /// None.
+    /// Creates an empty list.
     #[inline]
     pub const fn new() -> Self {
-        Self { octets: Octets::Inline { len: 0, octets: [0; INLINE] }, last: 0, refused: false }
+        Self { octets: OptionOctets::Inline { len: 0, octets: [0; INLINE] }, last: 0, refused: false }
     }
 
-    /// The options that were received, to be sent in their turn.
+    /// Copies received options.
     pub fn copied(options: &Options<'_>) -> Self {
         let mut list = Self::new();
         list.splice(0, 0, &[options.octets()]);
@@ -180,33 +178,33 @@ impl OptionList {
         list
     }
 
-    /// As they stand in a message.
+    /// Returns the octets of the options as encoded in a message.
     #[inline]
     pub fn octets(&self) -> &[u8] {
         match &self.octets {
-            Octets::Inline { len, octets } => octets.get(..usize::from(*len)).unwrap_or_default(),
-            Octets::Heap(octets) => octets,
+            OptionOctets::Inline { len, octets } => octets.get(..usize::from(*len)).unwrap_or_default(),
+            OptionOctets::Heap(octets) => octets,
         }
     }
 
-    /// One after the other.
+    /// Iterates over the options.
     pub fn iter(&self) -> Walk<'_> {
         Walk::new(self.octets())
     }
 
-    /// For a look as at options that were received.
+    /// Returns a view with the methods of received options.
     pub fn as_options(&self) -> Options<'_> {
         Options::walked(self.octets())
     }
 
-    /// Whether an option was left out because its value has more than [`MAX_VALUE`] octets. Such options are not sent:
-    /// whatever would send them refuses.
+    /// True if an option was left out because its value has more than [`MAX_VALUE`] octets. Messages with such options
+    /// are not sent: sending fails.
     #[inline]
     pub const fn is_incomplete(&self) -> bool {
         self.refused
     }
 
-    /// One more option, behind those with its number.
+    /// Adds an option, after those with the same number.
     #[inline]
     pub fn push(&mut self, number: u16, value: &[u8]) {
         if value.len() > MAX_VALUE {
@@ -221,7 +219,7 @@ impl OptionList {
         self.insert(number, value);
     }
 
-    /// One more option in front of others: the one behind has another delta from now on.
+    /// Inserts an option before others: the next one gets another delta.
     fn insert(&mut self, number: u16, value: &[u8]) {
         let mut previous = 0;
         let mut walk = self.iter();
@@ -232,16 +230,16 @@ impl OptionList {
                 other => break (at, other),
             }
         };
-        let head = Head::new(number - previous, value.len());
+        let head = OptionHead::new(number - previous, value.len());
         let (cut, behind) = next.map_or((0, None), |next| {
-            let head = Head::new(next.number - number, next.value.len());
+            let head = OptionHead::new(next.number - number, next.value.len());
             (next.octets.len() - next.value.len(), Some(head))
         });
-        let behind = behind.as_ref().map_or(&[][..], Head::octets);
+        let behind = behind.as_ref().map_or(&[][..], OptionHead::octets);
         self.splice(at, cut, &[head.octets(), value, behind]);
     }
 
-    /// One more option with a uint in as few octets as it needs. RFC 7252, section 3.2.
+    /// Adds an option with a uint in as few octets as it needs. RFC 7252, section 3.2.
     #[inline]
     pub fn push_uint(&mut self, number: u16, value: u32) {
         let octets = value.to_be_bytes();
@@ -249,7 +247,7 @@ impl OptionList {
         self.push(number, octets.get(zeros..).unwrap_or_default());
     }
 
-    /// Without the options that have this number.
+    /// Removes the options with this number.
     pub fn remove(&mut self, number: u16) {
         if self.as_options().first(number).is_none() {
             return;
@@ -264,8 +262,8 @@ impl OptionList {
     #[inline]
     fn append(&mut self, delta: u16, value: &[u8]) {
         let end = self.octets().len();
-        // Most options have one octet in front of their value.
-        if let Octets::Inline { len, octets } = &mut self.octets
+        // Most options have a header of one octet.
+        if let OptionOctets::Inline { len, octets } = &mut self.octets
             && delta < 13
             && value.len() < 13
             && let Some([head, place @ ..]) = octets.get_mut(end..end + 1 + value.len())
@@ -275,14 +273,14 @@ impl OptionList {
             *len += 1 + value.len() as u8;
             return;
         }
-        self.splice(end, 0, &[Head::new(delta, value.len()).octets(), value]);
+        self.splice(end, 0, &[OptionHead::new(delta, value.len()).octets(), value]);
     }
 
     fn splice(&mut self, at: usize, cut: usize, parts: &[&[u8]]) {
         let more: usize = parts.iter().map(|part| part.len()).sum();
         let len = self.octets().len();
         match &mut self.octets {
-            Octets::Inline { len: short, octets } if len - cut + more <= INLINE => {
+            OptionOctets::Inline { len: short, octets } if len - cut + more <= INLINE => {
                 octets.copy_within(at + cut..len, at + more);
                 let mut at = at;
                 for part in parts {
@@ -291,13 +289,13 @@ impl OptionList {
                 }
                 *short = (len - cut + more) as u8;
             }
-            Octets::Inline { .. } => {
+            OptionOctets::Inline { .. } => {
                 let mut octets = Vec::with_capacity(len + more);
                 octets.extend_from_slice(self.octets());
                 octets.splice(at..at + cut, parts.concat());
-                self.octets = Octets::Heap(octets);
+                self.octets = OptionOctets::Heap(octets);
             }
-            Octets::Heap(octets) => {
+            OptionOctets::Heap(octets) => {
                 octets.splice(at..at + cut, parts.iter().flat_map(|part| part.iter().copied()));
             }
         }
@@ -326,13 +324,13 @@ fn list(f: &mut fmt::Formatter<'_>, octets: &[u8]) -> fmt::Result {
 
 /// Option Delta and Option Length.
 #[derive(Clone, Copy)]
-pub(crate) struct Head {
+pub(crate) struct OptionHead {
     octets: [u8; 5],
     len: u8,
 }
 
-impl Head {
-    /// The length is at most [`MAX_VALUE`]; more is cut to nothing.
+impl OptionHead {
+    /// Encodes the header; `length` is at most [`MAX_VALUE`], more is encoded as 0.
     #[inline]
     pub(crate) fn new(delta: u16, length: usize) -> Self {
         let mut octets = [0; 5];
@@ -403,7 +401,7 @@ mod tests {
 
     /// RFC 7252, section 5.10.8.
     #[test]
-    fn preconditions_say_when_a_request_may_be_done() {
+    fn preconditions_decide_if_a_request_is_allowed() {
         let with = |options: &[(u16, &[u8])]| {
             let mut list = OptionList::new();
             options.iter().for_each(|(number, value)| list.push(*number, value));
@@ -419,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_said_is_left_out_and_told() {
+    fn what_cannot_be_encoded_is_left_out_and_reported() {
         let mut list = OptionList::new();
         list.push(number::URI_PATH, &[b'a'; MAX_VALUE + 1]);
         assert!(list.is_incomplete() && list.octets().is_empty());

@@ -1,4 +1,4 @@
-//! What an application hands over and is handed: requests, responses, what was received.
+//! Requests and responses to send, and received ones.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -21,18 +21,18 @@ use crate::option::{OptionList, Options};
 pub struct Request<'a> {
     /// Method.
     pub method: Code,
-    /// Whether it is sent as a Confirmable message. Over streams it makes no difference.
+    /// True for a Confirmable message. Without effect over streams.
     pub confirmable: bool,
     /// Options. Observe, Block1, Block2, Size1 and Echo are the endpoint's.
     pub options: OptionList,
-    /// The whole body: the endpoint cuts it into blocks.
+    /// Whole body: the endpoint divides it into blocks.
     pub payload: Cow<'a, [u8]>,
-    /// Whether to observe the resource, RFC 7641; with GET and FETCH.
+    /// True to observe the resource, RFC 7641; with GET and FETCH.
     pub observe: bool,
 }
 
 impl<'a> Request<'a> {
-    /// `method` for a path with an optional query, as in `/a/b?x=1&y`, with percent-encoding as in a URI.
+    /// Creates a request for a path with an optional query, as in `/a/b?x=1&y`, percent-encoded as in a URI.
     pub fn new(method: Code, path: &str, payload: impl Into<Cow<'a, [u8]>>) -> Self {
         let mut options = OptionList::new();
         let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
@@ -46,37 +46,37 @@ impl<'a> Request<'a> {
         Self { method, confirmable: true, options, payload: payload.into(), observe: false }
     }
 
-    /// GET.
+    /// Creates a GET.
     pub fn get(path: &str) -> Self {
         Self::new(Code::GET, path, &[][..])
     }
 
-    /// PUT.
+    /// Creates a PUT.
     pub fn put(path: &str, payload: impl Into<Cow<'a, [u8]>>) -> Self {
         Self::new(Code::PUT, path, payload)
     }
 
-    /// POST.
+    /// Creates a POST.
     pub fn post(path: &str, payload: impl Into<Cow<'a, [u8]>>) -> Self {
         Self::new(Code::POST, path, payload)
     }
 
-    /// DELETE.
+    /// Creates a DELETE.
     pub fn delete(path: &str) -> Self {
         Self::new(Code::DELETE, path, &[][..])
     }
 
-    /// FETCH (RFC 8132): the parts of a resource that `payload` names.
+    /// Creates a FETCH (RFC 8132) of the parts of a resource that `payload` names.
     pub fn fetch(path: &str, payload: impl Into<Cow<'a, [u8]>>) -> Self {
         Self::new(code::FETCH, path, payload)
     }
 
-    /// PATCH (RFC 8132), which is not idempotent.
+    /// Creates a PATCH (RFC 8132), which is not idempotent.
     pub fn patch(path: &str, payload: impl Into<Cow<'a, [u8]>>) -> Self {
         Self::new(code::PATCH, path, payload)
     }
 
-    /// iPATCH (RFC 8132), which is.
+    /// Creates an iPATCH (RFC 8132), which is idempotent.
     pub fn ipatch(path: &str, payload: impl Into<Cow<'a, [u8]>>) -> Self {
         Self::new(code::IPATCH, path, payload)
     }
@@ -86,40 +86,40 @@ impl<'a> Request<'a> {
         Self { observe: true, ..self }
     }
 
-    /// Not to be acknowledged.
+    /// Sends the request as a Non-confirmable message.
     pub fn non_confirmable(self) -> Self {
         Self { confirmable: false, ..self }
     }
 
-    /// With one more option.
+    /// Adds an option.
     pub fn option(mut self, number: u16, value: &[u8]) -> Self {
         self.options.push(number, value);
         self
     }
 
-    /// With one more option that has a uint.
+    /// Adds an option with a uint.
     pub fn uint(mut self, number: u16, value: u32) -> Self {
         self.options.push_uint(number, value);
         self
     }
 
-    /// With Content-Format.
+    /// Adds Content-Format.
     pub fn format(self, content_format: u16) -> Self {
         self.uint(number::CONTENT_FORMAT, u32::from(content_format))
     }
 
-    /// With Accept.
+    /// Adds Accept.
     pub fn accept(self, content_format: u16) -> Self {
         self.uint(number::ACCEPT, u32::from(content_format))
     }
 
-    /// With the ETag of a representation that is at hand: 2.03 says that it is still right. RFC 7252, section 5.10.6.2.
+    /// Adds the ETag of a cached representation: 2.03 means that it is still valid. RFC 7252, section 5.10.6.2.
     pub fn etag(self, etag: &[u8]) -> Self {
         self.option(number::ETAG, etag)
     }
 }
 
-/// A path segment or an argument of a query without its percent-encoding. What is no encoding stands for itself.
+/// Decodes the percent-encoding of a path segment or an argument of a query. Invalid sequences are kept.
 fn decoded(text: &str) -> Vec<u8> {
     let mut octets = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -147,80 +147,80 @@ pub struct Response<'a> {
     pub code: Code,
     /// Options. Observe, Block1, Block2, Size1, Size2 and Echo are the endpoint's.
     pub options: OptionList,
-    /// The whole body, or the diagnostic payload of an error: the endpoint cuts it into blocks.
+    /// Whole body, or the diagnostic payload of an error: the endpoint divides it into blocks.
     pub payload: Cow<'a, [u8]>,
 }
 
 impl<'a> Response<'a> {
-    /// Without options or payload.
+    /// Creates a response without options and payload.
     #[inline]
     pub const fn new(code: Code) -> Self {
         Self { code, options: OptionList::new(), payload: Cow::Borrowed(&[]) }
     }
 
-    /// 2.05 with a payload.
+    /// Creates a 2.05 with a payload.
     #[inline]
     pub fn content(payload: impl Into<Cow<'a, [u8]>>) -> Self {
         Self { payload: payload.into(), ..Self::new(Code::CONTENT) }
     }
 
-    /// 2.03: the representation that the client has is still right.
+    /// Creates a 2.03: the representation that the client has is still valid.
     pub fn valid(etag: &[u8]) -> Self {
         Self::new(code::VALID).etag(etag)
     }
 
-    /// With a payload.
+    /// Sets the payload.
     #[inline]
     pub fn payload(self, payload: impl Into<Cow<'a, [u8]>>) -> Self {
         Self { payload: payload.into(), ..self }
     }
 
-    /// With one more option.
+    /// Adds an option.
     #[inline]
     pub fn option(mut self, number: u16, value: &[u8]) -> Self {
         self.options.push(number, value);
         self
     }
 
-    /// With one more option that has a uint.
+    /// Adds an option with a uint.
     #[inline]
     pub fn uint(mut self, number: u16, value: u32) -> Self {
         self.options.push_uint(number, value);
         self
     }
 
-    /// With Content-Format.
+    /// Adds Content-Format.
     #[inline]
     pub fn format(self, content_format: u16) -> Self {
         self.uint(number::CONTENT_FORMAT, u32::from(content_format))
     }
 
-    /// With an ETag.
+    /// Adds an ETag.
     #[inline]
     pub fn etag(self, etag: &[u8]) -> Self {
         self.option(number::ETAG, etag)
     }
 
-    /// With Max-Age in seconds.
+    /// Adds Max-Age, in seconds.
     #[inline]
     pub fn max_age(self, seconds: u32) -> Self {
         self.uint(number::MAX_AGE, seconds)
     }
 }
 
-/// A request or response that was received, with its whole body.
+/// A received request or response, with its whole body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received<'d> {
     /// Method or Response Code.
     pub code: Code,
     /// Options; of the last block, if there were several.
     pub options: Options<'d>,
-    /// The body.
+    /// Body.
     pub payload: Cow<'d, [u8]>,
 }
 
 impl Received<'_> {
-    /// The same, on its own.
+    /// Returns the message with its octets copied.
     pub fn into_owned(self) -> Received<'static> {
         Received {
             code: self.code,
@@ -229,7 +229,7 @@ impl Received<'_> {
         }
     }
 
-    /// Whether it is a response that says that the request was done.
+    /// True if it is a response of class 2: success.
     pub const fn is_success(&self) -> bool {
         self.code.class() == 2
     }

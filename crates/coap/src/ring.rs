@@ -1,29 +1,29 @@
-//! Octets of messages in one piece of memory that goes round: the newest take the place of the oldest.
+//! Ring buffer for octets of messages: the newest overwrite the oldest.
 
 use alloc::vec::Vec;
 
-/// Where octets are. What was overwritten since is not found any more.
+/// Position of octets in the ring. Overwritten octets are not found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Span {
-    /// Octets that were written before, since the beginning.
+pub(crate) struct OctetSpan {
+    /// Octets written before them, since the beginning.
     at: u64,
     start: u32,
     len: u32,
 }
 
-/// Octets, the oldest of which go first.
+/// Ring buffer.
 #[derive(Clone, Debug)]
 pub(crate) struct OctetRing {
     octets: Vec<u8>,
     size: usize,
-    /// Octets that were written since the beginning, with those that were left out at the end of the memory.
+    /// Octets written since the beginning, including those skipped at the end of the memory.
     written: u64,
-    /// Where the next ones go.
+    /// Offset of the next octets.
     next: usize,
 }
 
 impl OctetRing {
-    /// `size` octets, which are allocated with the first message.
+    /// Creates a ring of `size` octets, which are allocated with the first message.
     pub(crate) const fn new(size: usize) -> Self {
         Self { octets: Vec::new(), size, written: 0, next: 0 }
     }
@@ -34,14 +34,14 @@ impl OctetRing {
         self.octets.capacity()
     }
 
-    /// Room for `most` octets in one piece, `write` says how many of them it took. If `most` is more than there is, nothing
-    /// is written.
+    /// Reserves `most` contiguous octets; `write` returns the number of octets that it used. Returns `None` and writes
+    /// nothing if `most` exceeds the size of the ring.
     #[inline]
     pub(crate) fn push(
         &mut self,
         most: usize,
         write: impl FnOnce(&mut [u8]) -> Option<usize>,
-    ) -> Option<Span> {
+    ) -> Option<OctetSpan> {
         if most > self.size {
             return None;
         }
@@ -54,15 +54,15 @@ impl OctetRing {
             start = 0;
         }
         let len = write(self.octets.get_mut(start..start + most)?);
-        // Whoever gives up may have written all of the room.
+        // A `write` that fails may have written all of the room.
         let taken = len.unwrap_or(most).min(most);
         (self.written, self.next) = (at + taken as u64, start + taken);
-        Some(Span { at, start: start as u32, len: len? as u32 })
+        Some(OctetSpan { at, start: start as u32, len: len? as u32 })
     }
 
-    /// The octets, unless they were overwritten.
+    /// Returns the octets, unless they were overwritten.
     #[inline]
-    pub(crate) fn get(&self, span: Span) -> Option<&[u8]> {
+    pub(crate) fn get(&self, span: OctetSpan) -> Option<&[u8]> {
         if self.octets.is_empty() || span.at + (self.size as u64) < self.written {
             return None;
         }
@@ -77,7 +77,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    fn push(ring: &mut OctetRing, octets: &[u8], spare: usize) -> Option<Span> {
+    fn push(ring: &mut OctetRing, octets: &[u8], spare: usize) -> Option<OctetSpan> {
         ring.push(octets.len() + spare, |room| {
             room[..octets.len()].copy_from_slice(octets);
             Some(octets.len())
@@ -98,7 +98,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is found is what was written, and the last message is always found.
+        /// Octets that are found equal those that were written, and the last message is always found.
         #[test]
         fn octets_are_those_that_were_written(plan in vec((vec(any::<u8>(), 0..20), 0..10_usize), 1..60)) {
             let mut ring = OctetRing::new(40);

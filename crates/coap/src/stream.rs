@@ -1,6 +1,6 @@
 //! Messages in streams. RFC 8323, sections 3.2 and 5.
 //!
-//! No type and no Message ID: the stream is reliable. In their place stands a length, so that messages follow each other.
+//! There is no Type and no Message ID: the stream is reliable. Instead, each message begins with its length.
 
 use thinair_wire::header::coap::{CoapOption, Code, MAX_TOKEN};
 
@@ -9,25 +9,25 @@ use crate::message::{BuildError, split};
 use crate::option::Options;
 use crate::token::Token;
 
-/// Largest message that the other side has to be able to take before it has said anything: Max-Message-Size. RFC 8323,
+/// Largest message that the other side has to accept before its CSM: base value of Max-Message-Size, in octets. RFC 8323,
 /// section 5.3.1.
 pub const MAX_MESSAGE_SIZE: usize = 1152;
 
-/// Options of signals. RFC 8323, section 5; they are numbered for each signal anew.
+/// Options of signals. RFC 8323, section 5; each signal has its own numbers.
 pub mod signal {
-    /// Of CSM: Max-Message-Size, uint of 0 to 4 octets.
+    /// Max-Message-Size of CSM: uint of 0 to 4 octets.
     pub const MAX_MESSAGE_SIZE: u16 = 2;
-    /// Of CSM: Block-Wise-Transfer, empty.
+    /// Block-Wise-Transfer of CSM: empty.
     pub const BLOCK_WISE_TRANSFER: u16 = 4;
-    /// Of Ping and Pong: Custody, empty.
+    /// Custody of Ping and Pong: empty.
     pub const CUSTODY: u16 = 2;
-    /// Of Abort: Bad-CSM-Option, uint of 0 to 2 octets.
+    /// Bad-CSM-Option of Abort: uint of 0 to 2 octets.
     pub const BAD_CSM_OPTION: u16 = 2;
 }
 
 /// A message in a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame<'p> {
+pub struct StreamMessage<'p> {
     /// Code.
     pub code: Code,
     /// Token.
@@ -38,19 +38,19 @@ pub struct Frame<'p> {
     pub payload: &'p [u8],
 }
 
-/// What stands in front of a Token: how long the message is.
+/// Header before the Token, with the length of the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FrameHeader {
-    /// Octets in front of the Token, 2 to 6.
+pub struct StreamMessageHeader {
+    /// Octets before the Token, 2 to 6.
     pub header: usize,
     /// Octets of the Token.
     pub token: usize,
-    /// Octets behind the Token.
+    /// Octets after the Token.
     pub rest: usize,
 }
 
-impl FrameHeader {
-    /// Reads the header of the message at the start of `octets`. `None` if it is not all there.
+impl StreamMessageHeader {
+    /// Reads the header of the message at the start of `octets`. `None` if it is incomplete.
     pub fn read(octets: &[u8]) -> Result<Option<Self>, StreamError> {
         let Some(first) = octets.first() else { return Ok(None) };
         let (nibble, token) = (first >> 4, usize::from(first & 0xF));
@@ -74,24 +74,24 @@ impl FrameHeader {
         self.rest.saturating_add(self.header + self.token)
     }
 
-    /// Never: there is at least a header.
+    /// Always false: there is at least a header.
     pub const fn is_empty(&self) -> bool {
         false
     }
 }
 
-impl<'p> Frame<'p> {
-    /// Reads the message at the start of `octets`, and says how many octets it has. `None` if it is not all there.
+impl<'p> StreamMessage<'p> {
+    /// Reads the message at the start of `octets`, and returns it with its number of octets. `None` if it is incomplete.
     pub fn read(octets: &'p [u8]) -> Result<Option<(Self, usize)>, StreamError> {
         Self::read_with(octets, |_, _| {})
     }
 
-    /// The same; `each` sees every option in the one walk that there is.
+    /// [`read`](Self::read) that passes every option to `each` in the same walk.
     pub(crate) fn read_with(
         octets: &'p [u8],
         mut each: impl FnMut(Code, &CoapOption<'p>),
     ) -> Result<Option<(Self, usize)>, StreamError> {
-        let Some(header) = FrameHeader::read(octets)? else { return Ok(None) };
+        let Some(header) = StreamMessageHeader::read(octets)? else { return Ok(None) };
         let Some(message) = octets.get(..header.len()) else { return Ok(None) };
         let (front, rest) = message.split_at(header.header + header.token);
         let token = Token::new(front.get(header.header..).unwrap_or_default()).unwrap_or_default();
@@ -122,12 +122,12 @@ impl<'p> Frame<'p> {
     }
 }
 
-/// Octets behind a Token.
+/// Returns the octets after a Token.
 pub(crate) fn rest_len(options: &[u8], payload: &[u8]) -> usize {
     options.len() + if payload.is_empty() { 0 } else { 1 + payload.len() }
 }
 
-/// The header of a message with `rest` octets behind its Token, at most 4 GiB, and how many octets it has.
+/// Returns the header of a message with `rest` octets after its Token, at most 4 GiB, and the octets of the header.
 pub(crate) fn header(rest: usize, code: Code, token: &Token) -> ([u8; 6], usize) {
     let (nibble, width, base) = match rest {
         0..=12 => (rest as u8, 0, rest),
@@ -157,7 +157,7 @@ mod tests {
     /// encoded as shown in Figure 6": 01 43 7f.
     #[test]
     fn figure_6_a_message_without_options() {
-        let (frame, len) = Frame::read(b"\x01\x43\x7f").unwrap().unwrap();
+        let (frame, len) = StreamMessage::read(b"\x01\x43\x7f").unwrap().unwrap();
         assert_eq!((frame.code, frame.token.octets(), len), (code::VALID, &[0x7F][..], 3));
         let mut out = [0; 3];
         assert_eq!(frame.write(&mut out), Ok(3));
@@ -177,10 +177,10 @@ mod tests {
         ] {
             let (octets, len) = header(rest, Code::CONTENT, &Token::EMPTY);
             assert_eq!(&octets[..len], expected);
-            let read = FrameHeader::read(expected).unwrap().unwrap();
+            let read = StreamMessageHeader::read(expected).unwrap().unwrap();
             assert_eq!((read.header, read.token, read.rest), (len, 0, rest));
         }
-        assert_eq!(FrameHeader::read(b"\x09"), Err(StreamError::Token));
+        assert_eq!(StreamMessageHeader::read(b"\x09"), Err(StreamError::Token));
     }
 
     proptest! {
@@ -193,7 +193,7 @@ mod tests {
             let mut list = OptionList::new();
             options.iter().for_each(|(number, value)| list.push(*number, value));
             list.push_uint(number::MAX_AGE, 5);
-            let frame = Frame {
+            let frame = StreamMessage {
                 code: Code::POST,
                 token: Token::new(&token).unwrap(),
                 options: list.as_options(),
@@ -201,10 +201,10 @@ mod tests {
             };
             let mut out = [0; 1_000];
             let len = frame.write(&mut out).unwrap();
-            prop_assert_eq!(Frame::read(&out[..len]), Ok(Some((frame.clone(), len))));
-            prop_assert_eq!(Frame::read(&out), Ok(Some((frame, len))));
+            prop_assert_eq!(StreamMessage::read(&out[..len]), Ok(Some((frame.clone(), len))));
+            prop_assert_eq!(StreamMessage::read(&out), Ok(Some((frame, len))));
             for cut in 0..len {
-                prop_assert_eq!(Frame::read(&out[..cut]), Ok(None));
+                prop_assert_eq!(StreamMessage::read(&out[..cut]), Ok(None));
             }
         }
     }

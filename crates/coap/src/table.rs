@@ -1,16 +1,16 @@
-//! Bounded tables: slots that are used again, an index by hash, an order of use.
+//! Bounded tables: reusable slots, an index by hash, an order of use.
 //!
-//! All of them grow with what is in them, up to a bound, and allocate nothing once they have grown.
+//! All of them grow with their content, up to a bound, and allocate nothing once they have grown.
 
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
-/// No slot.
+/// Absence of a slot.
 const NONE: u32 = u32::MAX;
 
-/// A slot, and which of its uses. A later use of the same slot has another key.
+/// A slot and its generation. A later use of a slot has another key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Key {
+pub(crate) struct SlotKey {
     pub(crate) slot: u32,
     pub(crate) generation: u32,
 }
@@ -18,21 +18,21 @@ pub(crate) struct Key {
 /// Values in slots.
 #[derive(Clone, Debug)]
 pub(crate) struct Slab<T> {
-    slots: Vec<Slot<T>>,
+    slots: Vec<SlabSlot<T>>,
     free: u32,
     len: usize,
     bound: usize,
 }
 
 #[derive(Clone, Debug)]
-struct Slot<T> {
+struct SlabSlot<T> {
     generation: u32,
     next_free: u32,
     value: Option<T>,
 }
 
 impl<T> Slab<T> {
-    /// At most `bound` values.
+    /// Creates a slab of at most `bound` values.
     pub(crate) fn new(bound: usize) -> Self {
         Self { slots: Vec::new(), free: NONE, len: 0, bound: bound.min(NONE as usize - 1) }
     }
@@ -44,45 +44,45 @@ impl<T> Slab<T> {
     /// Octets of memory.
     #[cfg(test)]
     pub(crate) fn capacity(&self) -> usize {
-        self.slots.capacity() * core::mem::size_of::<Slot<T>>()
+        self.slots.capacity() * core::mem::size_of::<SlabSlot<T>>()
     }
 
     pub(crate) const fn is_full(&self) -> bool {
         self.len >= self.bound
     }
 
-    /// The key under which the value is from now on; gives it back if there is no slot for it.
+    /// Inserts a value and returns its key; returns the value if there is no free slot.
     #[inline]
-    pub(crate) fn insert(&mut self, value: T) -> Result<Key, T> {
+    pub(crate) fn insert(&mut self, value: T) -> Result<SlotKey, T> {
         if self.is_full() {
             return Err(value);
         }
         self.len += 1;
         if let Some(slot) = self.slots.get_mut(self.free as usize) {
-            let key = Key { slot: self.free, generation: slot.generation };
+            let key = SlotKey { slot: self.free, generation: slot.generation };
             self.free = slot.next_free;
             slot.value = Some(value);
             return Ok(key);
         }
-        let key = Key { slot: self.slots.len() as u32, generation: 0 };
-        self.slots.push(Slot { generation: 0, next_free: NONE, value: Some(value) });
+        let key = SlotKey { slot: self.slots.len() as u32, generation: 0 };
+        self.slots.push(SlabSlot { generation: 0, next_free: NONE, value: Some(value) });
         Ok(key)
     }
 
     #[inline]
-    pub(crate) fn get(&self, key: Key) -> Option<&T> {
+    pub(crate) fn get(&self, key: SlotKey) -> Option<&T> {
         let slot = self.slots.get(key.slot as usize).filter(|slot| slot.generation == key.generation)?;
         slot.value.as_ref()
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, key: Key) -> Option<&mut T> {
+    pub(crate) fn get_mut(&mut self, key: SlotKey) -> Option<&mut T> {
         let slot = self.slots.get_mut(key.slot as usize).filter(|slot| slot.generation == key.generation)?;
         slot.value.as_mut()
     }
 
     #[inline]
-    pub(crate) fn remove(&mut self, key: Key) -> Option<T> {
+    pub(crate) fn remove(&mut self, key: SlotKey) -> Option<T> {
         let slot = self.slots.get_mut(key.slot as usize).filter(|slot| slot.generation == key.generation)?;
         let value = slot.value.take()?;
         slot.generation = slot.generation.wrapping_add(1);
@@ -92,25 +92,25 @@ impl<T> Slab<T> {
         Some(value)
     }
 
-    /// The value in a slot, whichever use of it.
+    /// Returns the value in a slot, in any generation.
     #[inline]
-    pub(crate) fn at(&self, slot: u32) -> Option<(Key, &T)> {
-        let Slot { generation, value, .. } = self.slots.get(slot as usize)?;
-        Some((Key { slot, generation: *generation }, value.as_ref()?))
+    pub(crate) fn at(&self, slot: u32) -> Option<(SlotKey, &T)> {
+        let SlabSlot { generation, value, .. } = self.slots.get(slot as usize)?;
+        Some((SlotKey { slot, generation: *generation }, value.as_ref()?))
     }
 
     /// All values, in the order of their slots.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (SlotKey, &T)> {
         (0..self.slots.len() as u32).filter_map(|slot| self.at(slot))
     }
 }
 
-/// Slots by the hash of what is in them. It knows no keys: who asks compares.
+/// Slots by the hash of their content. The index does not store keys: the caller compares.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
-    /// First slot of a bucket; their number is a power of two.
+    /// First slot of each bucket; the number of buckets is a power of two.
     buckets: Vec<u32>,
-    /// Of each slot: the next one in its bucket, and its hash.
+    /// For each slot: next slot of its bucket, and hash.
     links: Vec<(u32, u32)>,
     len: usize,
 }
@@ -127,7 +127,7 @@ impl Index {
         hash as usize & (self.buckets.len().wrapping_sub(1))
     }
 
-    /// The first slot with this hash that `is` the one.
+    /// Returns the first slot with this hash for which `is` returns true.
     #[inline]
     pub(crate) fn find(&self, hash: u32, mut is: impl FnMut(u32) -> bool) -> Option<u32> {
         let mut slot = *self.buckets.get(self.bucket(hash))?;
@@ -140,7 +140,7 @@ impl Index {
         None
     }
 
-    /// The slot must not be in the index.
+    /// Inserts a slot, which must not be in the index.
     #[inline]
     pub(crate) fn insert(&mut self, hash: u32, slot: u32) {
         if self.len >= self.buckets.len() {
@@ -155,7 +155,7 @@ impl Index {
         self.len += 1;
     }
 
-    /// Nothing happens if the slot is not in the index.
+    /// Removes a slot. No effect if the slot is not in the index.
     #[inline]
     pub(crate) fn remove(&mut self, slot: u32) {
         let Some(&(after, hash)) = self.links.get(slot as usize) else { return };
@@ -197,10 +197,10 @@ impl Index {
     }
 }
 
-/// Slots in an order: they come in at the back, and leave from everywhere.
+/// An ordered list of slots: inserted at the back, removed anywhere.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
-    /// Of each slot: the one in front, the one behind.
+    /// For each slot: previous and next slot.
     links: Vec<(u32, u32)>,
     front: u32,
     back: u32,
@@ -224,7 +224,7 @@ impl Order {
         (self.front != NONE).then_some(self.front)
     }
 
-    /// From the front to the back.
+    /// Iterates from the front to the back.
     #[cfg(test)]
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
         core::iter::successors(self.front(), |&slot| {
@@ -233,7 +233,7 @@ impl Order {
         })
     }
 
-    /// The slot must not be in the order.
+    /// Appends a slot, which must not be in the order.
     #[inline]
     pub(crate) fn push_back(&mut self, slot: u32) {
         if self.links.len() <= slot as usize {
@@ -252,7 +252,7 @@ impl Order {
         self.links.resize(slot as usize + 1, (NONE, NONE));
     }
 
-    /// The slot must be in the order.
+    /// Removes a slot, which must be in the order.
     #[inline]
     pub(crate) fn remove(&mut self, slot: u32) {
         let Some(&(before, behind)) = self.links.get(slot as usize) else { return };
@@ -275,9 +275,9 @@ impl Order {
     }
 }
 
-/// A hash that whoever does not know its key cannot choose values for.
+/// Keyed hash: without the key, colliding values cannot be chosen.
 ///
-/// One multiplication an integer; not for more than spreading slots over buckets.
+/// One multiplication for each integer; only for spreading slots over buckets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KeyedHasher(u64);
 
@@ -369,7 +369,7 @@ mod tests {
         fn an_index_finds_what_a_map_finds(steps in vec((any::<bool>(), 0..40_u32), 0..200)) {
             let mut index = Index::default();
             let mut map = BTreeMap::new();
-            // Hashes that collide.
+            // Colliding hashes.
             let hash = |slot: u32| slot % 7;
             for (insert, slot) in steps {
                 if insert && !map.contains_key(&slot) {

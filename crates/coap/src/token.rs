@@ -1,4 +1,4 @@
-//! What matches a response with its request. RFC 7252, section 5.3.1.
+//! Tokens, which match responses with requests. RFC 7252, section 5.3.1.
 
 use core::fmt;
 
@@ -15,7 +15,7 @@ impl Token {
     /// The Token without octets.
     pub const EMPTY: Self = Self { octets: [0; MAX_TOKEN], len: 0 };
 
-    /// The Token with these octets; nothing if there are more than 8.
+    /// Creates a Token of these octets; `None` if there are more than 8.
     #[inline]
     pub fn new(octets: &[u8]) -> Option<Self> {
         let mut token = Self::EMPTY;
@@ -26,37 +26,38 @@ impl Token {
         Some(token)
     }
 
-    /// The low `len` octets of `value`, the most significant one first; 8 octets if `len` is larger.
+    /// Creates a Token of the low `len` octets of `value`, the most significant one first; 8 octets
+    /// if `len` is larger.
     pub fn of(value: u64, len: usize) -> Self {
         let len = len.min(MAX_TOKEN);
         Self::new(value.to_be_bytes().get(MAX_TOKEN - len..).unwrap_or_default()).unwrap_or_default()
     }
 
-    /// The same with another last octet; nothing if it has none.
+    /// Returns the Token with another last octet; `None` if it is empty.
     pub(crate) fn with_last(mut self, octet: u8) -> Option<Self> {
         let last = usize::from(self.len).checked_sub(1)?;
         *self.octets.get_mut(last)? = octet;
         Some(self)
     }
 
-    /// Its last octet.
+    /// Returns its last octet.
     pub(crate) fn last(&self) -> Option<u8> {
         self.octets().last().copied()
     }
 
-    /// Its octets.
+    /// Returns its octets.
     #[inline]
     pub fn octets(&self) -> &[u8] {
         self.octets.get(..usize::from(self.len)).unwrap_or_default()
     }
 
-    /// Octets of it, 0 to 8.
+    /// Returns the number of octets, 0 to 8.
     #[inline]
     pub const fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// Whether it has no octets.
+    /// True if it has no octets.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0

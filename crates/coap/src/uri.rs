@@ -1,7 +1,6 @@
-//! URIs: what a request is for, from text to options and back. RFC 7252, section 6; RFC 8323, section 8.
+//! URIs of resources, from text to options and back. RFC 7252, section 6; RFC 8323, section 8.
 //!
-//! This module knows how a URI is taken apart and put together. It refuses to know names: what addresses a host has is for
-//! somebody who can ask.
+//! This module parses and composes URIs. It does not resolve names: the application does.
 //!
 //! ```
 //! use thinair_coap::uri::{Host, Uri};
@@ -24,12 +23,12 @@ use core::str::FromStr;
 use crate::number;
 use crate::option::{OptionList, Options};
 
-use text::{Part, encoded};
+use text::{UriPart, encoded};
 
 /// Port of `coap` and `coap+tcp`.
 pub const PORT: u16 = 5683;
 
-/// How messages are carried. RFC 7252, section 6.1; RFC 8323, section 8.1.
+/// Transport of messages. RFC 7252, section 6.1; RFC 8323, section 8.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scheme {
     /// `coap`: datagrams.
@@ -39,7 +38,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// As it stands in a URI.
+    /// Returns its name in a URI.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Coap => "coap",
@@ -48,7 +47,7 @@ impl Scheme {
     }
 }
 
-/// Who is asked.
+/// Host of a URI.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Host {
     /// A name, in ASCII lowercase, without percent-encoding.
@@ -59,7 +58,7 @@ pub enum Host {
     V6 {
         /// The address.
         address: Ipv6Addr,
-        /// The zone of an address that has none of its own: name or number of an interface. RFC 6874.
+        /// Zone of an address without a zone of its own: name or number of an interface. RFC 6874.
         zone: Option<String>,
     },
 }
@@ -67,9 +66,9 @@ pub enum Host {
 /// A URI of a resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Uri {
-    /// How it is reached.
+    /// Transport.
     pub scheme: Scheme,
-    /// Who has it.
+    /// Host.
     pub host: Host,
     /// UDP or TCP port.
     pub port: u16,
@@ -79,42 +78,42 @@ pub struct Uri {
     pub query: Vec<Vec<u8>>,
 }
 
-/// Why a text is not a URI that a request can be sent to, and where.
+/// Error in a URI, and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UriError {
-    /// What is wrong.
+    /// Kind of error.
     pub fault: Fault,
-    /// Where, in octets from the start.
+    /// Place of the error, in octets from the start.
     pub at: usize,
 }
 
-/// What is wrong with a URI.
+/// Error in a URI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// No scheme, or no `//` behind it.
+    /// No scheme, or no `//` after it.
     NotAbsolute,
-    /// `coaps`, `coaps+tcp`, `coaps+ws`: TLS and DTLS are not spoken.
+    /// `coaps`, `coaps+tcp`, `coaps+ws`: TLS and DTLS are not supported.
     NeedsTls,
-    /// `coap+ws`: WebSockets are not spoken.
+    /// `coap+ws`: WebSockets are not supported.
     NeedsWebSocket,
     /// Another scheme.
     Scheme,
-    /// A `#` and what stands behind it. RFC 7252, section 6.1.
+    /// A fragment: `#` and the text after it. RFC 7252, section 6.1.
     Fragment,
-    /// An `@` in front of the host.
+    /// User information: an `@` before the host.
     UserInfo,
-    /// No host.
+    /// Empty host.
     NoHost,
-    /// A bracket that is not closed, or something between a bracket and the port.
+    /// A bracket that is not closed, or text between a bracket and the port.
     Bracket,
-    /// Not an IPv6 address between the brackets.
+    /// Invalid IPv6 address between the brackets.
     Address,
     /// A zone without a name.
     Zone,
-    /// Not a number from 1 to 65,535.
+    /// Port that is not a number from 1 to 65,535.
     Port,
-    /// A `%` without two hexadecimal digits behind it.
+    /// A `%` without two hexadecimal digits after it.
     Percent,
     /// A character that has to be percent-encoded.
     Character,
@@ -126,23 +125,21 @@ impl fmt::Display for UriError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.fault {
             Fault::NotAbsolute => "not an absolute URI, as in coap://host/path",
-            Fault::NeedsTls => {
-                "coaps needs TLS or DTLS, which are not spoken here; there are coap and coap+tcp"
-            }
+            Fault::NeedsTls => "coaps needs TLS or DTLS, which are not supported; use coap or coap+tcp",
             Fault::NeedsWebSocket => {
-                "coap+ws needs WebSockets, which are not spoken here; there are coap and coap+tcp"
+                "coap+ws needs WebSockets, which are not supported; use coap or coap+tcp"
             }
-            Fault::Scheme => "not a scheme of CoAP; there are coap and coap+tcp",
-            Fault::Fragment => "a URI of CoAP has no fragment; write # as %23",
-            Fault::UserInfo => "a URI of CoAP has no user in front of the host",
-            Fault::NoHost => "there is no host",
-            Fault::Bracket => "an IPv6 address stands in brackets, as in coap://[::1]:5683/",
+            Fault::Scheme => "not a CoAP scheme; use coap or coap+tcp",
+            Fault::Fragment => "a CoAP URI has no fragment; write # as %23",
+            Fault::UserInfo => "a CoAP URI has no user before the host",
+            Fault::NoHost => "the host is missing",
+            Fault::Bracket => "an IPv6 address must be in brackets, as in coap://[::1]:5683/",
             Fault::Address => "not an IPv6 address",
             Fault::Zone => "a zone is the name of an interface, as in [fe80::1%eth0]",
             Fault::Port => "a port is a number from 1 to 65535",
-            Fault::Percent => "behind % stand two hexadecimal digits; % itself is %25",
-            Fault::Character => "a character that has to be percent-encoded",
-            Fault::TooLong => "more than 255 octets, which no option can say",
+            Fault::Percent => "% must be followed by two hexadecimal digits; write % itself as %25",
+            Fault::Character => "this character must be percent-encoded",
+            Fault::TooLong => "more than 255 octets, the maximum of an option",
         };
         write!(f, "{what} (octet {})", self.at)
     }
@@ -153,15 +150,15 @@ impl core::error::Error for UriError {}
 impl FromStr for Uri {
     type Err = UriError;
 
-    /// RFC 7252, section 6.4, but for the options, which are [`Uri::options`].
+    /// Parses a URI. RFC 7252, section 6.4, except the options, which are [`Uri::options`].
     fn from_str(text: &str) -> Result<Self, UriError> {
         text::read(text)
     }
 }
 
 impl Uri {
-    /// Uri-Host if the host is a name, Uri-Path, Uri-Query. There is no Uri-Port: the request goes to the port. RFC 7252,
-    /// section 6.4.
+    /// Returns Uri-Host if the host is a name, Uri-Path and Uri-Query. There is no Uri-Port: the request is sent to the
+    /// port. RFC 7252, section 6.4.
     pub fn options(&self) -> OptionList {
         let mut options = OptionList::new();
         if let Host::Name(name) = &self.host {
@@ -172,8 +169,8 @@ impl Uri {
         options
     }
 
-    /// The URI that a request with these options is for, if it was sent to `host` and `port`. Nothing if Uri-Host or
-    /// Uri-Port make no sense. RFC 7252, section 6.5.
+    /// Returns the URI of a request with these options that was sent to `host` and `port`. `None` if Uri-Host or Uri-Port
+    /// are invalid. RFC 7252, section 6.5.
     pub fn of_request(scheme: Scheme, host: Host, port: u16, options: &Options<'_>) -> Option<Self> {
         let host = match options.first(number::URI_HOST) {
             Some(name) => text::host(core::str::from_utf8(name).ok().filter(|name| !name.is_empty())?),
@@ -188,13 +185,13 @@ impl Uri {
         Some(Self { scheme, host, port, path, query })
     }
 
-    /// Path and query as they stand in a URI, with the slash in front.
+    /// Returns path and query as in a URI, with the leading slash.
     pub fn resource(&self) -> String {
         resource(self.path.iter().map(Vec::as_slice), self.query.iter().map(Vec::as_slice))
     }
 }
 
-/// Path and query with percent-encoding, as in `/a/b?c&d`: for Uri-Path and Uri-Query, or Location-Path and
+/// Returns path and query with percent-encoding, as in `/a/b?c&d`: for Uri-Path and Uri-Query, or Location-Path and
 /// Location-Query. RFC 7252, section 6.5, steps 6 to 8.
 pub fn resource<'a>(
     path: impl IntoIterator<Item = &'a [u8]>,
@@ -203,14 +200,14 @@ pub fn resource<'a>(
     let mut text = String::new();
     for segment in path {
         text.push('/');
-        encoded(&mut text, segment, Part::Segment);
+        encoded(&mut text, segment, UriPart::Segment);
     }
     if text.is_empty() {
         text.push('/');
     }
     for (argument, mark) in query.into_iter().zip(core::iter::once('?').chain(core::iter::repeat('&'))) {
         text.push(mark);
-        encoded(&mut text, argument, Part::Argument);
+        encoded(&mut text, argument, UriPart::Argument);
     }
     text
 }
@@ -220,14 +217,14 @@ impl fmt::Display for Host {
         match self {
             Self::Name(name) => {
                 let mut text = String::new();
-                encoded(&mut text, name.as_bytes(), Part::Name);
+                encoded(&mut text, name.as_bytes(), UriPart::Name);
                 f.write_str(&text)
             }
             Self::V4(address) => write!(f, "{address}"),
             Self::V6 { address, zone: None } => write!(f, "[{address}]"),
             Self::V6 { address, zone: Some(zone) } => {
                 let mut text = String::new();
-                encoded(&mut text, zone.as_bytes(), Part::Name);
+                encoded(&mut text, zone.as_bytes(), UriPart::Name);
                 write!(f, "[{address}%25{text}]")
             }
         }
@@ -235,7 +232,7 @@ impl fmt::Display for Host {
 }
 
 impl fmt::Display for Uri {
-    /// In normal form. RFC 7252, section 6.5.
+    /// Writes the URI in normal form. RFC 7252, section 6.5.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}", self.scheme.name(), self.host)?;
         if self.port != PORT {

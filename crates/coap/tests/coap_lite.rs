@@ -1,4 +1,4 @@
-//! Another implementation as an oracle: what coap-lite builds is read here, and the reverse.
+//! Another implementation as an oracle: messages built by coap-lite are read here, and the reverse.
 
 #![allow(clippy::unwrap_used)]
 
@@ -56,7 +56,7 @@ proptest! {
         prop_assert_eq!(message.options.octets(), list.octets());
     }
 
-    /// Where both read a message, they read the same.
+    /// Where both accept a message, they decode it identically.
     #[test]
     fn both_read_the_same_from_the_same_octets(first in 0x40..0x80_u8, octets in vec(any::<u8>(), 3..60)) {
         let mut datagram = vec![first];

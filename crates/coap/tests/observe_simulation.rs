@@ -1,7 +1,7 @@
 //! A client that observes a server over a path that loses, duplicates and reorders, in virtual time.
 //!
-//! What is promised (RFC 7641, section 1.3): each state that is told is whole and newer than the one before, and once the
-//! resource rests, the client has its last state, however many messages were lost.
+//! Guarantee (RFC 7641, section 1.3): each delivered state is complete and newer than the one before, and once the
+//! resource stops changing, the client gets its last state, however many messages were lost.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,8 +15,8 @@ use thinair_coap::{
 use thinair_link::Random;
 use thinair_wire::time::Instant;
 
-struct World {
-    /// 0 is the client, 1 the server.
+struct ObserveWorld {
+    /// Client (0) and server (1).
     ends: [Endpoint<u8>; 2],
     random: Random,
     now: Instant,
@@ -25,18 +25,18 @@ struct World {
     state: u64,
     observers: Vec<ObserverId>,
     call: Option<CallId>,
-    /// The latest state that the client was told, in this observation.
-    told: Option<u64>,
+    /// Latest state delivered to the client, in this observation.
+    seen: Option<u64>,
     notifications: u64,
 }
 
-/// A representation: its number, and octets that follow from it, in one block or several.
+/// Representation of a state: its number, and octets that follow from it, in one block or several.
 fn body(state: u64) -> Vec<u8> {
     let len = if state.is_multiple_of(3) { 900 } else { 20 };
     state.to_be_bytes().into_iter().chain((8..len).map(|i| (state * 31 + i) as u8)).collect()
 }
 
-impl World {
+impl ObserveWorld {
     fn new(seed: u64, config: Config) -> Self {
         let mut random = Random::new(seed);
         let ends = [random.split(), random.split()]
@@ -50,7 +50,7 @@ impl World {
             state: 0,
             observers: Vec::new(),
             call: None,
-            told: None,
+            seen: None,
             notifications: 0,
         }
     }
@@ -67,7 +67,7 @@ impl World {
         for from in 0..2 {
             let mut buffer = [0; 1_152];
             while let Some(transmit) = self.ends[from].poll_transmit(self.now, &mut buffer) {
-                // A fifth is lost, a tenth comes twice.
+                // A fifth is lost, a tenth is duplicated.
                 let copies = 1 + u64::from(self.below(10) == 0);
                 for _ in 0..copies {
                     if self.below(5) > 0 {
@@ -92,13 +92,13 @@ impl World {
                 assert_eq!(Some(call), self.call);
                 let state = u64::from_be_bytes(message.payload[..8].try_into().unwrap());
                 assert_eq!(*message.payload, body(state), "the parts of a state go together");
-                assert!(self.told <= Some(state), "{:?}, then {state}", self.told);
-                self.told = Some(state);
+                assert!(self.seen <= Some(state), "{:?}, then {state}", self.seen);
+                self.seen = Some(state);
                 self.notifications += 1;
             }
             (0, Event::Failed { call, .. } | Event::Response { call, .. }) => {
                 assert_eq!(Some(call), self.call);
-                (self.call, self.told) = (None, None);
+                (self.call, self.seen) = (None, None);
             }
             (0, Event::Progress { .. }) | (1, Event::NotDelivered { .. }) => {}
             (end, other) => panic!("{end}: {other:?}"),
@@ -142,7 +142,7 @@ fn the_last_state_arrives_in_the_end() {
             ..Config::default()
         };
         for seed in 0..6 {
-            let mut world = World::new(seed * 10 + i as u64, config);
+            let mut world = ObserveWorld::new(seed * 10 + i as u64, config);
             for _ in 0..60 {
                 let pause = Duration::from_millis(100 + world.below(9_000));
                 world.run(world.now + pause);
@@ -154,12 +154,12 @@ fn the_last_state_arrives_in_the_end() {
                 }
                 world.transmit();
             }
-            // Registering anew may take several attempts, each of minutes.
+            // A new registration may take several attempts, each of minutes.
             let end = world.now + Duration::from_secs(3_600);
-            while world.told != Some(60) && world.now < end {
+            while world.seen != Some(60) && world.now < end {
                 world.step(end);
             }
-            assert_eq!(world.told, Some(60), "{name}, seed {seed}");
+            assert_eq!(world.seen, Some(60), "{name}, seed {seed}");
             assert!(world.notifications > 8, "{name}, seed {seed}: {}", world.notifications);
             assert!(world.ends[1].held_octets() <= 4_096);
         }

@@ -29,7 +29,7 @@ fn endpoint() -> Endpoint<u8> {
     Endpoint::new(config, move || random.next_u64())
 }
 
-/// Octets that are often a message: a first octet of version 1, codes and options that mean something.
+/// Octets that are often a message: a first octet of version 1, codes and options with a meaning.
 fn datagram() -> impl Strategy<Value = Vec<u8>> {
     let code = prop_oneof![0..8_u8, Just(0x45), Just(0x5F), Just(0x81), Just(0x88), Just(0x8D), any::<u8>()];
     let head = (0x40..0x80_u8, code, 0..4_u8, 0..8_u8)
@@ -99,7 +99,7 @@ proptest! {
             endpoint.handle_timeout(now);
             while endpoint.poll_transmit(now, &mut buffer).is_some() {}
         }
-        // Everything comes to its end.
+        // All exchanges end.
         let mut wakes = 0;
         while let Some(next) = endpoint.poll_timeout() {
             now = now.max(next);

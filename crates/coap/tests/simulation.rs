@@ -1,7 +1,7 @@
 //! Two endpoints and a path between them that loses, duplicates, delays and reorders, in virtual time.
 //!
-//! What is promised: every request ends, once, with a response or an error; no request is done twice; a body arrives as it
-//! was sent. A seed determines everything.
+//! Guarantee: every request ends once, with a response or an error; no request is processed twice; a body arrives
+//! unchanged. A seed determines everything.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,9 +15,9 @@ use thinair_coap::{
 use thinair_link::Random;
 use thinair_wire::time::Instant;
 
-/// What the path does, in thousandths and milliseconds.
+/// Properties of the path, in thousandths and milliseconds.
 #[derive(Clone, Copy)]
-struct Path {
+struct PathModel {
     loss: u64,
     duplicates: u64,
     least: u64,
@@ -25,24 +25,24 @@ struct Path {
 }
 
 /// Two ends: 0 is the client, 1 the server.
-struct World {
+struct MessageWorld {
     ends: [Endpoint<u8>; 2],
-    path: Path,
+    path: PathModel,
     random: Random,
     now: Instant,
     /// Datagrams under way, by their arrival.
     wire: BTreeMap<(Instant, u64), (usize, Vec<u8>)>,
     count: u64,
-    /// Responses that are to be given later.
+    /// Responses that are given later.
     late: BTreeMap<(Instant, u64), (RequestId, Vec<u8>)>,
-    /// How often each request was done.
+    /// Number of times that each request was processed.
     done: BTreeMap<Vec<u8>, u32>,
     ended: BTreeMap<CallId, Vec<Result<Vec<u8>, CallError>>>,
     think: bool,
 }
 
-impl World {
-    fn new(seed: u64, config: Config, path: Path, think: bool) -> Self {
+impl MessageWorld {
+    fn new(seed: u64, config: Config, path: PathModel, think: bool) -> Self {
         let mut random = Random::new(seed);
         let ends = [random.split(), random.split()]
             .map(|mut random| Endpoint::new(config, move || random.next_u64()));
@@ -106,7 +106,7 @@ impl World {
         }
     }
 
-    /// The next thing that happens; false if nothing does any more.
+    /// Processes the next event; false if there is none.
     fn step(&mut self) -> bool {
         let timeouts = self.ends.iter().filter_map(Endpoint::poll_timeout);
         let next = timeouts
@@ -159,8 +159,8 @@ impl World {
     }
 }
 
-/// How many calls were answered.
-fn check(world: &World, calls: &[(CallId, Vec<u8>)]) -> usize {
+/// Returns the number of calls that were answered.
+fn check(world: &MessageWorld, calls: &[(CallId, Vec<u8>)]) -> usize {
     for (name, count) in &world.done {
         assert_eq!(*count, 1, "{name:?} was done {count} times");
     }
@@ -198,10 +198,10 @@ fn configurations() -> impl Iterator<Item = Config> {
 
 #[test]
 fn every_request_ends_once_and_none_is_done_twice() {
-    let path = Path { loss: 200, duplicates: 100, least: 10, most: 3_000 };
+    let path = PathModel { loss: 200, duplicates: 100, least: 10, most: 3_000 };
     for (i, config) in configurations().enumerate() {
         for seed in 0..6 {
-            let mut world = World::new(seed * 100 + i as u64, config, path, true);
+            let mut world = MessageWorld::new(seed * 100 + i as u64, config, path, true);
             let calls = world.run(60, 20);
             let answered = check(&world, &calls);
             assert!(answered >= 30, "{answered} of 60 answered: {:?}", config.timing.congestion);
@@ -212,9 +212,9 @@ fn every_request_ends_once_and_none_is_done_twice() {
 
 #[test]
 fn a_clean_path_needs_each_message_once() {
-    let path = Path { loss: 0, duplicates: 0, least: 10, most: 11 };
+    let path = PathModel { loss: 0, duplicates: 0, least: 10, most: 11 };
     for config in configurations() {
-        let mut world = World::new(1, config, path, false);
+        let mut world = MessageWorld::new(1, config, path, false);
         let calls = world.run(100, 20);
         assert_eq!(check(&world, &calls), 100);
         assert_eq!(world.counters().map(|counters| counters.retransmissions), [0, 0]);
@@ -223,9 +223,9 @@ fn a_clean_path_needs_each_message_once() {
 
 #[test]
 fn bodies_in_blocks_arrive_whole_over_a_bad_path() {
-    let path = Path { loss: 50, duplicates: 100, least: 10, most: 500 };
+    let path = PathModel { loss: 50, duplicates: 100, least: 10, most: 500 };
     for config in configurations() {
-        let mut world = World::new(7, config, path, false);
+        let mut world = MessageWorld::new(7, config, path, false);
         let calls = world.run(3, 20_000);
         assert!(check(&world, &calls) > 0);
     }
@@ -233,8 +233,8 @@ fn bodies_in_blocks_arrive_whole_over_a_bad_path() {
 
 #[test]
 fn a_mebibyte_arrives_over_a_bad_path() {
-    let path = Path { loss: 10, duplicates: 10, least: 10, most: 50 };
-    let mut world = World::new(
+    let path = PathModel { loss: 10, duplicates: 10, least: 10, most: 50 };
+    let mut world = MessageWorld::new(
         3,
         Config { limits: Limits { remembered: 10_000, ..Limits::default() }, ..Config::default() },
         path,
@@ -246,20 +246,20 @@ fn a_mebibyte_arrives_over_a_bad_path() {
 
 #[test]
 fn a_dead_path_fails_every_request() {
-    let path = Path { loss: 1_000, duplicates: 0, least: 10, most: 20 };
+    let path = PathModel { loss: 1_000, duplicates: 0, least: 10, most: 20 };
     for config in configurations() {
-        let mut world = World::new(1, config, path, false);
+        let mut world = MessageWorld::new(1, config, path, false);
         let calls = world.run(5, 20);
         assert_eq!(check(&world, &calls), 0);
     }
 }
 
-/// The same seed gives the same world.
+/// Equal seeds give equal runs.
 #[test]
 fn a_seed_determines_everything() {
-    let path = Path { loss: 200, duplicates: 100, least: 10, most: 3_000 };
+    let path = PathModel { loss: 200, duplicates: 100, least: 10, most: 3_000 };
     let run = || {
-        let mut world = World::new(9, Config::default(), path, true);
+        let mut world = MessageWorld::new(9, Config::default(), path, true);
         world.run(40, 20);
         (world.now, world.counters().map(|counters| *counters), world.ended)
     };

@@ -1,6 +1,6 @@
-//! Two endpoints and a stream between them that comes in pieces, and that breaks and comes again, in virtual time.
+//! Two endpoints and a stream between them that comes in pieces, breaks and is opened again, in virtual time.
 //!
-//! What is promised: every request ends, once, with its own response or with an error; nothing is held in the end.
+//! Guarantee: every request ends once, with its own response or an error; nothing is stored in the end.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,9 +11,9 @@ use thinair_coap::{CallError, CallId, Config, Endpoint, Event, Limits, Request, 
 use thinair_link::Random;
 use thinair_wire::time::Instant;
 
-struct World {
+struct StreamWorld {
     ends: [Endpoint<u8>; 2],
-    /// Octets on their way to each end.
+    /// Octets under way to each end.
     wire: [VecDeque<u8>; 2],
     random: Random,
     now: Instant,
@@ -21,7 +21,7 @@ struct World {
     ended: BTreeMap<CallId, Vec<Result<Vec<u8>, CallError>>>,
 }
 
-impl World {
+impl StreamWorld {
     fn below(&mut self, bound: usize) -> usize {
         (self.random.next_u64() % bound as u64) as usize
     }
@@ -32,7 +32,7 @@ impl World {
                 let body = message.payload.into_owned();
                 match self.below(3) {
                     0 => self.late.push((id, body)),
-                    // The stream may be gone behind the request.
+                    // The stream may have ended after the request.
                     _ => drop(self.ends[1].respond(self.now, id, &Response::content(body))),
                 }
             }
@@ -45,7 +45,7 @@ impl World {
         }
     }
 
-    /// What is to be sent is sent after every verb.
+    /// Moves all octets to send to the wire, after every call.
     fn transmit(&mut self, from: usize) {
         let mut buffer = [0; 700];
         while let Some(transmit) = self.ends[from].poll_transmit(self.now, &mut buffer) {
@@ -53,7 +53,7 @@ impl World {
         }
     }
 
-    /// Some octets go over, in pieces of any size.
+    /// Delivers some octets, in pieces of any size.
     fn turn(&mut self) {
         self.now = self.now + Duration::from_millis(5);
         for from in 0..2 {
@@ -101,7 +101,7 @@ fn run(seed: u64, breaks: bool, sizes: [usize; 2]) -> (usize, usize) {
         };
         Endpoint::new(config, move || random.next_u64())
     });
-    let mut world = World {
+    let mut world = StreamWorld {
         ends,
         wire: [VecDeque::new(), VecDeque::new()],
         random,
@@ -125,7 +125,7 @@ fn run(seed: u64, breaks: bool, sizes: [usize; 2]) -> (usize, usize) {
             world.connect();
         }
     }
-    // Until everything has gone over, and then for as long as anybody waits.
+    // Until everything is delivered, and then as long as anything waits.
     let end = world.now + Duration::from_secs(600);
     while world.ended.len() < calls.len() && world.now < end {
         world.turn();

@@ -1,4 +1,4 @@
-//! ROHC on the link: an endpoint at each side, and feedback on its way back.
+//! ROHC on the link: an endpoint at each side, with feedback in the opposite direction.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,23 +15,23 @@ use thinair_wire::time::Instant;
 
 use super::totals::FeedbackTotals;
 
-/// Octets of room that no packet is too long for, whether it is compressed (an IR packet adds a few to each header at most) or
-/// rebuilt (no IP packet is longer than 65,575).
+/// Octets of a buffer that any packet fits into, compressed (an IR packet adds a few octets to each header at most) or
+/// decompressed (no IP packet exceeds 65,575 octets).
 pub const ROOM: usize = 132_000;
 
-/// Octets of the longest feedback element.
+/// Largest feedback element, in octets.
 const FEEDBACK_ROOM: usize = 512;
 
-/// How both directions are compressed.
+/// Compression of both directions.
 #[derive(Clone, Debug)]
 pub struct RohcChannel {
-    /// The compressor of each side.
+    /// Compressor of each side.
     pub compressor: CompressorConfig,
-    /// The decompressor of each side, with the mode that it asks for.
+    /// Decompressor of each side, with the mode that it asks for.
     pub decompressor: DecompressorConfig,
-    /// Bases of profile 0x0081 that both sides know.
+    /// Bases of profile 0x0081 that both sides have.
     pub bases: Vec<Base>,
-    /// How long feedback waits for a packet that it can go in front of, before it goes alone. Zero: not at all.
+    /// Longest time that feedback waits for a packet to piggyback on before it is sent alone. Zero: it does not wait.
     pub feedback_wait: Duration,
 }
 
@@ -40,18 +40,18 @@ pub struct RohcChannel {
 pub struct Terminal {
     endpoint: Endpoint<'static>,
     waiting: VecDeque<Vec<u8>>,
-    /// When what waits goes alone.
+    /// Time at which waiting feedback is sent alone.
     due: Option<Instant>,
     wait: Duration,
-    /// The latest time that the endpoint was told: packets that were polled late have arrived before others entered.
+    /// Latest time given to the endpoint: packets that were polled late have arrived before others entered.
     now: Instant,
 }
 
 impl Terminal {
-    /// With so many blocks for extension headers in each direction.
+    /// Creates a side with memory for `blocks` extension headers in each direction.
     pub fn new(channel: &RohcChannel, side: Side, blocks: usize) -> Self {
         let shape = channel.compressor.channel;
-        // Otherwise the two directions would count alike, and a mix-up of them could stay unseen.
+        // With one seed for both, the two directions would count alike, and a mix-up of them could go unnoticed.
         let seed = channel.compressor.seed.wrapping_add(side as u64);
         let compressor = CompressorConfig { seed, ..channel.compressor };
         let bases = || Slots::owned(channel.bases.clone());
@@ -65,7 +65,7 @@ impl Terminal {
         Self { endpoint, waiting: VecDeque::new(), due: None, wait, now: Instant::ZERO }
     }
 
-    /// A packet as it goes over the link, with all feedback that waits in front of it. `room` is used, as [`ROOM`].
+    /// Compresses a packet and puts all waiting feedback in front of it. `room` is a scratch buffer of [`ROOM`] octets.
     pub fn compress(
         &mut self,
         now: Instant,
@@ -83,7 +83,7 @@ impl Terminal {
         Ok((compressed, octets))
     }
 
-    /// What is at the end of the link: the IP packet of a ROHC packet.
+    /// Decompresses a ROHC packet that arrives at the end of the link into the IP packet.
     pub fn decompress(
         &mut self,
         arrival: impl Into<Arrival>,
@@ -105,12 +105,12 @@ impl Terminal {
         result
     }
 
-    /// When feedback goes alone, if no packet takes it along before.
+    /// Returns the time at which feedback is sent alone, unless a packet carries it earlier.
     pub fn feedback_at(&self) -> Option<Instant> {
         self.due
     }
 
-    /// The feedback that is due, as a packet of its own.
+    /// Returns the feedback that is due, as a packet of its own.
     pub fn poll_feedback(&mut self, now: Instant, feedback: &mut FeedbackTotals) -> Option<Vec<u8>> {
         self.due.filter(|due| *due <= now)?;
         let mut octets = Vec::new();
@@ -119,7 +119,7 @@ impl Terminal {
         Some(octets)
     }
 
-    /// Feedback elements stand in front of a ROHC packet, or alone. RFC 5795, section 5.2.
+    /// Moves waiting feedback to `octets`: elements precede a ROHC packet, or form a packet alone. RFC 5795, section 5.2.
     fn take_waiting(&mut self, octets: &mut Vec<u8>) {
         self.due = None;
         octets.extend(self.waiting.drain(..).flatten());

@@ -1,7 +1,7 @@
 //! Header compression between the queue and the air, at both ends of a link: ROHC, LOWPAN_IPHC, or none.
 //!
-//! Packets are compressed when their transmission begins: a packet that the queue drops is never compressed, so that no
-//! context misses it. A PDCP entity that compresses as late discards packets in the same way.
+//! Packets are compressed when their transmission begins: a packet that the queue drops is never compressed, so that its
+//! loss does not affect the context. PDCP entities that compress as late discard packets in the same way.
 
 use thinair_link::Side;
 use thinair_rohc::{Arrival, CompressError, DecompressError};
@@ -10,46 +10,46 @@ use thinair_wire::time::Instant;
 
 use super::channel::{ROOM, RohcChannel, Terminal};
 use super::iphc::Iphc;
-use super::totals::Totals;
+use super::totals::DirectionTotals;
 
-/// Blocks for extension headers of each compressor and decompressor.
+/// Memory blocks for extension headers of each compressor and decompressor.
 const BLOCKS: usize = 256;
 
-/// A packet as the link carries it, and as it should come out.
+/// A packet on the link, with the IP packet that should come out.
 #[derive(Clone, Debug)]
-pub(super) struct Carried {
+pub(super) struct CarriedPacket {
     pub(super) number: u64,
-    /// As it is sent; the IP packet as long as it waits.
+    /// Octets as sent; while the packet waits, the IP packet.
     pub(super) octets: Vec<u8>,
-    /// The IP packet that should come out; `None` for feedback alone.
+    /// IP packet that should come out; `None` for feedback alone.
     pub(super) ip: Option<Vec<u8>>,
     pub(super) entered: Instant,
-    /// Number of its frame among those that its side has sent.
+    /// Number of its first frame among those that its side has sent.
     pub(super) frame: u32,
 }
 
-impl AsMut<[u8]> for Carried {
+impl AsMut<[u8]> for CarriedPacket {
     fn as_mut(&mut self) -> &mut [u8] {
         &mut self.octets
     }
 }
 
-/// Numbers of the frames of one direction, as a link layer has them: the COUNT of PDCP (TS 38.323, section 7.1), of which 12 or
+/// Frame numbers of one direction, as a link layer has them: the COUNT of PDCP (TS 38.323, section 7.1), of which 12 or
 /// 18 bits are sent, or the sequence numbers of IEEE 802.11 and 802.15.4.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Frames {
+pub(super) struct FrameNumbers {
     sent: u32,
-    /// Frames up to the newest that has arrived.
+    /// Number of frames up to the newest that has arrived.
     newest: u32,
 }
 
-impl Frames {
+impl FrameNumbers {
     fn number(&mut self) -> u32 {
         self.sent = self.sent.wrapping_add(1);
         self.sent
     }
 
-    /// Frames that are missing before one that arrives; `None` if it comes later than one that was sent behind it.
+    /// Returns the number of frames missing before `frame`; `None` if a later one has already arrived.
     fn lost(&mut self, frame: u32) -> Option<u32> {
         let ahead = frame.wrapping_sub(self.newest);
         let is_newest = (1..1 << 31).contains(&ahead);
@@ -58,7 +58,7 @@ impl Frames {
     }
 }
 
-/// Treatment of headers at both ends.
+/// Header compression at both ends.
 #[derive(Debug)]
 pub(super) enum Codec {
     None,
@@ -66,11 +66,11 @@ pub(super) enum Codec {
         iphc: Box<Iphc>,
         room: Vec<u8>,
     },
-    /// `frames` from each side, if the link layer numbers them.
+    /// ROHC, with `frames` from each side if the link layer numbers them.
     Rohc {
         terminals: Box<[Terminal; 2]>,
         room: Vec<u8>,
-        frames: Option<[Frames; 2]>,
+        frames: Option<[FrameNumbers; 2]>,
     },
 }
 
@@ -84,7 +84,7 @@ impl Codec {
         Self::Iphc { iphc: Box::new(Iphc::new()), room: vec![0; ROOM] }
     }
 
-    /// Gives the decompressors the number of frames that are lost.
+    /// Gives the decompressors the number of lost frames from now on.
     pub(super) fn number_frames(&mut self) {
         match self {
             Self::Rohc { frames, .. } => *frames = Some(Default::default()),
@@ -106,13 +106,13 @@ impl Codec {
         }
     }
 
-    /// Compresses a packet whose transmission begins; an error in a word.
+    /// Compresses a packet whose transmission begins; an error is the name of a reason.
     pub(super) fn compress(
         &mut self,
         now: Instant,
         from: Side,
-        carried: &mut Carried,
-        totals: &mut Totals,
+        carried: &mut CarriedPacket,
+        totals: &mut DirectionTotals,
     ) -> Result<(), &'static str> {
         if let Self::Rohc { frames: Some(frames), .. } = self {
             carried.frame = frames[from as usize].number();
@@ -137,14 +137,14 @@ impl Codec {
         Ok(())
     }
 
-    /// The IP packet of a packet that has come out of the link; `None` if it was feedback alone. `back` are the totals of the
-    /// other direction, in which feedback goes.
+    /// Decompresses a packet that has come out of the link; `None` if it was feedback alone. `back` are the totals of the
+    /// opposite direction, in which feedback is sent.
     pub(super) fn decompress(
         &mut self,
         now: Instant,
         from: Side,
-        carried: &Carried,
-        back: &mut Totals,
+        carried: &CarriedPacket,
+        back: &mut DirectionTotals,
     ) -> Result<Option<Vec<u8>>, &'static str> {
         let is_packet = carried.ip.is_some();
         match self {
@@ -155,7 +155,7 @@ impl Codec {
                 let terminal = &mut terminals[from.other() as usize];
                 match terminal.decompress(Arrival { now, lost }, &carried.octets, room, &mut back.feedback) {
                     Ok((done, packet)) if done.len > 0 && is_packet => Ok(Some(packet)),
-                    // Damaged feedback that passes for a packet: nobody has sent it.
+                    // Damaged feedback that decodes as a packet: nobody has sent it.
                     Ok((done, _)) if done.len > 0 => Err("damaged_feedback"),
                     Ok(_) | Err(DecompressError::NothingYet) if !is_packet => Ok(None),
                     Ok(_) => Err("nothing_delivered"),
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn frames_that_are_missing_are_counted_and_late_ones_are_not() {
-        let mut frames = Frames::default();
+        let mut frames = FrameNumbers::default();
         let sent: Vec<u32> = (0..6).map(|_| frames.number()).collect();
         let mut lost = |at: usize| frames.lost(sent[at]);
         assert_eq!([lost(0), lost(3), lost(2), lost(4), lost(5)], [Some(0), Some(2), None, Some(0), Some(0)]);

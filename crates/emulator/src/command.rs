@@ -1,4 +1,4 @@
-//! The command that runs at one end of the link, and how it is made to end.
+//! The command that runs at one end of the link, and its termination.
 
 use std::io;
 use std::process::{Child, Command, ExitStatus};
@@ -8,29 +8,29 @@ use thinair_os::signals::{Ask, ask};
 use thinair_os::{Error, Namespace};
 use thinair_wire::time::Instant;
 
-/// How a run has ended.
+/// Reason for the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The command has, with this status.
+    /// The command ended with this status.
     Command(ExitStatus),
-    /// There was no command, and a signal asked for it.
+    /// A signal ended a run without a command.
     Signal,
 }
 
-/// How long a command may take to end when it was interrupted, before it is asked once more, and before it is made to.
-/// Together less than the second in which a run ends.
+/// Time from the first interrupt to the second, and from the second to the kill. Together less than the second within
+/// which a run must end.
 const PATIENCE: [Duration; 2] = [Duration::from_millis(400), Duration::from_millis(300)];
 
-/// A command in a namespace. It ends with its owner.
+/// A command in a namespace. Dropping it ends the command.
 #[derive(Debug)]
 pub(super) struct Guest {
     child: Child,
-    /// What is done next to make it end, and when.
-    next: Option<(Instant, Step)>,
+    /// Time and kind of the next step of termination.
+    next: Option<(Instant, TerminationStep)>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum TerminationStep {
     Terminate,
     Kill,
 }
@@ -40,36 +40,36 @@ impl Guest {
         Ok(Self { child: namespace.spawn(command)?, next: None })
     }
 
-    /// Its status, if it has ended.
+    /// Returns the exit status if the command has ended.
     pub(super) fn status(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Somebody wants the run to end. The terminal has told the command itself.
+    /// Begins termination. With `by_terminal`, the terminal has already sent the signal to the command.
     pub(super) fn interrupt(&mut self, now: Instant, by_terminal: bool) {
         if !by_terminal {
             ask(&mut self.child, Ask::Interrupt);
         }
-        self.next.get_or_insert((now + PATIENCE[0], Step::Terminate));
+        self.next.get_or_insert((now + PATIENCE[0], TerminationStep::Terminate));
     }
 
     pub(super) fn was_interrupted(&self) -> bool {
         self.next.is_some()
     }
 
-    /// When to [look after it](Self::insist) again.
+    /// Returns the time of the next call of [`insist`](Self::insist).
     pub(super) fn insist_at(&self) -> Option<Instant> {
         self.next.map(|(at, _)| at)
     }
 
     pub(super) fn insist(&mut self, now: Instant) -> io::Result<()> {
         match self.next {
-            Some((at, Step::Terminate)) if at <= now => {
+            Some((at, TerminationStep::Terminate)) if at <= now => {
                 ask(&mut self.child, Ask::Terminate);
-                self.next = Some((now + PATIENCE[1], Step::Kill));
+                self.next = Some((now + PATIENCE[1], TerminationStep::Kill));
             }
-            Some((at, Step::Kill)) if at <= now => {
-                self.next = Some((now + PATIENCE[1], Step::Kill));
+            Some((at, TerminationStep::Kill)) if at <= now => {
+                self.next = Some((now + PATIENCE[1], TerminationStep::Kill));
                 self.child.kill()?;
             }
             _ => {}

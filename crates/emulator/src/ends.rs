@@ -1,4 +1,4 @@
-//! The two hosts: a network namespace each, with a TUN device that is its end of the link.
+//! The two hosts: a network namespace each, with a TUN device as its end of the link.
 
 use std::io;
 
@@ -7,50 +7,51 @@ use thinair_os::{Error, Interface, Namespace, Route, Signal, Signals, Tun, TunKi
 
 use super::addresses;
 
-/// What the interface is called in both namespaces; the system puts a number in.
+/// Name of the interface in both namespaces; the system replaces `%d` by a number.
 const INTERFACE: &str = "link%d";
 
-/// Pairs of namespaces that one machine may have at a time.
+/// Largest number of pairs of namespaces on one machine at a time.
 const MOST_PAIRS: usize = 1_000;
 
-/// Which namespaces the link joins.
+/// The namespaces that the link joins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Where {
-    /// New ones, which go when the link does.
+    /// New ones, removed with the link.
     Create,
-    /// Some that are there, by the names of `ip netns` or by path.
+    /// Existing ones, by the names of `ip netns` or by path.
     Open {
-        /// For [`Side::A`].
+        /// Namespace of [`Side::A`].
         a: String,
-        /// For [`Side::B`].
+        /// Namespace of [`Side::B`].
         b: String,
     },
 }
 
-/// Two namespaces with an end of the link each. What was made goes on drop.
+/// Two namespaces with an end of the link each. Dropping it removes everything that it created.
 ///
-/// From [`open`](Self::open) on, signals that would end the process wait until [`run`](super::run) asks for them, so that
-/// nothing is left behind.
+/// From [`open`](Self::open) on, signals that would end the process are blocked until [`run`](super::run) reads them, so
+/// that nothing is left behind.
 #[derive(Debug)]
-pub struct Ends {
-    ends: [End; 2],
-    // The last one to go.
+pub struct LinkEnds {
+    ends: [HostEnd; 2],
+    // Dropped last.
     pub(super) signals: Signals,
 }
 
 #[derive(Debug)]
-struct End {
+struct HostEnd {
     tun: Tun,
     namespace: Namespace,
 }
 
-impl Ends {
-    /// Makes or opens the namespaces, and in each an interface that is up, with its addresses, and routes to the other
-    /// side: with packets of at most so many octets for IPv4 and IPv6, and this congestion control of TCP.
+impl LinkEnds {
+    /// Creates or opens the namespaces, and in each an interface that is up, with its addresses and routes to the other
+    /// side. `mtus` are the MTUs of the routes of IPv4 and IPv6, in octets; `congestion` is the congestion control of
+    /// TCP.
     ///
     /// # Errors
-    /// The caller may not (CAP_SYS_ADMIN, CAP_NET_ADMIN), there is no such namespace or congestion control, or the
-    /// system lacks TUN.
+    /// Missing privileges (CAP_SYS_ADMIN, CAP_NET_ADMIN), an unknown namespace or congestion control, or a system without
+    /// TUN.
     pub fn open(place: &Where, mtus: (u32, u32), congestion: &str) -> Result<Self, Error> {
         let signals = Signals::take()?;
         let (a, b) = match place {
@@ -61,32 +62,32 @@ impl Ends {
             a.quiet()?;
             b.quiet()?;
         }
-        let end = |namespace, side| End::new(namespace, side, mtus, congestion);
+        let end = |namespace, side| HostEnd::new(namespace, side, mtus, congestion);
         Ok(Self { ends: [end(a, Side::A)?, end(b, Side::B)?], signals })
     }
 
-    /// The namespace of a side.
+    /// Returns the namespace of a side.
     pub fn namespace(&self, side: Side) -> &Namespace {
         &self.ends[side as usize].namespace
     }
 
-    /// What to wait for, to hear of signals.
+    /// Returns the signals, to wait for them.
     pub const fn signals(&self) -> &Signals {
         &self.signals
     }
 
-    /// Whether a signal has come that asks to end, since this was asked last.
+    /// Returns true if a signal that asks to end has arrived since the previous call.
     pub fn is_interrupted(&self) -> bool {
         std::iter::from_fn(|| self.signals.poll()).any(|signal| matches!(signal, Signal::End { .. }))
     }
 
-    /// The end of the link at that side.
+    /// Returns the end of the link at a side.
     pub fn tun(&self, side: Side) -> &Tun {
         &self.ends[side as usize].tun
     }
 }
 
-impl End {
+impl HostEnd {
     fn new(namespace: Namespace, side: Side, mtus: (u32, u32), congestion: &str) -> Result<Self, Error> {
         let tun = Tun::open_in(&namespace, INTERFACE, TunKind::Tun)?;
         namespace.within(|| {
@@ -108,7 +109,7 @@ impl End {
     }
 }
 
-/// Two new namespaces: with names that nobody has, or without where names are not allowed.
+/// Creates two namespaces with unused names, or without names where the system does not allow them.
 fn create() -> Result<(Namespace, Namespace), Error> {
     for number in 0..MOST_PAIRS {
         let number = if number == 0 { String::new() } else { number.to_string() };
@@ -122,5 +123,5 @@ fn create() -> Result<(Namespace, Namespace), Error> {
             [Err(error), _] | [_, Err(error)] => return Err(error),
         }
     }
-    Err(Error::new("name two more network namespaces", io::ErrorKind::AlreadyExists))
+    Err(Error::new("find unused names for two network namespaces", io::ErrorKind::AlreadyExists))
 }

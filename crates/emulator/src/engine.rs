@@ -1,81 +1,81 @@
-//! The link with what stands at its ends: packets in, packets out, at the times of the link.
+//! The link with the codecs at its ends: packets in, packets out, at the times of the link.
 
 use std::collections::VecDeque;
 
-use thinair_link::{ConstrainedLink, DropReason, Event, LinkModel, Side, Times};
+use thinair_link::{ConstrainedLink, DropReason, LinkEvent, LinkModel, Side, Times};
 use thinair_wire::time::Instant;
 
 use super::channel::{RohcChannel, Terminal};
-use super::codec::{Carried, Codec};
-use super::totals::Totals;
+use super::codec::{CarriedPacket, Codec};
+use super::totals::DirectionTotals;
 
-/// A link, and, if it is asked for, ROHC or LOWPAN_IPHC at both its ends: packets wait in the queue as they are, are compressed
-/// when they leave it for the air, and decompressed where they leave the link.
+/// A link, optionally with ROHC or LOWPAN_IPHC at both ends: packets wait in the queue uncompressed, are compressed when
+/// their transmission begins, and decompressed where they leave the link.
 ///
-/// **Give it packets and poll passages in the order of time: whenever [`poll_at`](Self::poll_at) has come, poll until
-/// there is no more.** A packet's times follow from when it was given, and not from when it was polled.
+/// **Give it packets and poll passages in the order of time: whenever [`poll_at`](Self::poll_at) is reached, poll until
+/// there are no more.** The times of a packet follow from the time at which it was given, not from the time of polling.
 ///
-/// Feedback does not wait in the queue: it goes in front of the packet whose transmission begins next, or, if none waits and
-/// [`feedback_wait`](RohcChannel::feedback_wait) is over, alone. So no full queue drops it.
+/// Feedback does not wait in the queue: it piggybacks on the packet whose transmission begins next, or, if there is none
+/// within [`feedback_wait`](RohcChannel::feedback_wait), is sent alone. Therefore no full queue drops it.
 #[derive(Debug)]
 pub struct Engine {
     model: LinkModel<'static>,
-    link: ConstrainedLink<'static, Carried>,
+    link: ConstrainedLink<'static, CarriedPacket>,
     codec: Codec,
-    totals: [Totals; 2],
+    totals: [DirectionTotals; 2],
     next: u64,
-    /// Packets that ended before the link was polled: refused by its queue or by the compressor.
+    /// Packets that ended before the link was polled: dropped by its queue or rejected by the compressor.
     refused: VecDeque<Passage>,
 }
 
-/// The way of one packet, when it has ended.
+/// Passage of one packet over the link, after its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// Packets are numbered as they enter, from 0, those of feedback alone included.
+    /// Number of the packet: packets are numbered as they enter, from 0, packets of feedback alone included.
     pub number: u64,
-    /// Who has sent it.
+    /// Sending side.
     pub from: Side,
     /// Octets of the IP packet; 0 for feedback alone.
     pub ip_octets: usize,
-    /// Octets that were sent; those of the IP packet if it was dropped before its transmission.
+    /// Octets that were sent; octets of the IP packet if it was dropped before its transmission.
     pub carried_octets: usize,
-    /// Frames that these are.
+    /// Number of frames that carried it.
     pub frames: usize,
-    /// Octets of the frames, with all that the link layer adds.
+    /// Octets of the frames, with the overhead of the link layer.
     pub frame_octets: u64,
-    /// It was given to the engine.
+    /// Time at which it was given to the engine.
     pub entered: Instant,
-    /// When it was where; `None` if it did not arrive.
+    /// Times of its stages on the link; `None` if it did not arrive.
     pub times: Option<Times>,
-    /// When it ended: for a packet that arrives, when it does.
+    /// Time of its end: for a packet that arrives, the time of arrival.
     pub ended: Instant,
-    /// What became of it.
-    pub fate: Fate,
-    /// What came out of the link; of no use if it was dropped.
+    /// Outcome.
+    pub fate: PassageOutcome,
+    /// Octets that came out of the link; unspecified if the packet was dropped.
     pub carried: Vec<u8>,
-    /// The IP packet that came out at the end; empty if none did.
+    /// IP packet that was delivered; empty if none was.
     pub delivered: Vec<u8>,
 }
 
-/// What became of a packet.
+/// Outcome of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It was delivered, bit for bit.
+pub enum PassageOutcome {
+    /// Delivered unchanged.
     Delivered,
-    /// It was delivered, but not as it was: the link damaged it, and nobody saw that.
+    /// Delivered with an error: the link damaged it, and nothing detected that.
     Altered,
-    /// It was feedback alone, or a ROHC packet without an IP packet, and has arrived.
+    /// Arrived; it was feedback alone, or a ROHC packet without an IP packet.
     Consumed,
-    /// The compressor did not take it when its transmission was to begin.
+    /// Rejected by the compressor when its transmission was to begin.
     NotCompressed(&'static str),
-    /// The link dropped it.
+    /// Dropped by the link.
     Dropped(DropReason),
-    /// The decompressor did not give it back.
+    /// Rejected by the decompressor.
     NotDecompressed(&'static str),
 }
 
-impl Fate {
-    /// A word for it, and the reason where there is one: as in logs.
+impl PassageOutcome {
+    /// Returns its name in logs, and the reason where there is one.
     pub const fn name(self) -> (&'static str, &'static str) {
         match self {
             Self::Delivered => ("delivered", ""),
@@ -89,7 +89,7 @@ impl Fate {
 }
 
 impl Engine {
-    /// The link before its first packet, compressed or not.
+    /// Creates the link before its first packet, with compression if `channel` is given.
     pub fn new(model: &LinkModel<'static>, seed: u64, channel: Option<&RohcChannel>) -> Self {
         Self {
             model: *model,
@@ -101,7 +101,7 @@ impl Engine {
         }
     }
 
-    /// The same with LOWPAN_IPHC at both ends of the link, where there is no ROHC: it then carries IPv6 alone.
+    /// Adds LOWPAN_IPHC at both ends of a link without ROHC: it then carries IPv6 only.
     #[must_use]
     pub fn with_iphc(self) -> Self {
         match self.codec {
@@ -110,16 +110,16 @@ impl Engine {
         }
     }
 
-    /// A link that numbers its frames, where there is ROHC: the decompressor is given the number of frames that were
-    /// lost before each one ([`Arrival::lost`](thinair_rohc::Arrival)). Octets of the number are part of what the link layer adds to
-    /// a frame ([`Framing::overhead`](thinair_link::Framing)), with compression and without.
+    /// Numbers the frames of a link with ROHC: the decompressor receives the number of frames that were lost before each
+    /// one ([`Arrival::lost`](thinair_rohc::Arrival)). The octets of the number are part of the overhead of the link
+    /// layer ([`Framing::overhead`](thinair_link::Framing)), with compression and without.
     #[must_use]
     pub fn with_numbered_frames(mut self) -> Self {
         self.codec.number_frames();
         self
     }
 
-    /// An IP packet enters at `from`.
+    /// Gives the link an IP packet that enters at `from`.
     pub fn handle_packet(&mut self, now: Instant, from: Side, packet: &[u8]) {
         self.send_feedback(now);
         let totals = &mut self.totals[from as usize];
@@ -128,7 +128,7 @@ impl Engine {
         self.offer(now, from, packet.to_vec(), Some(packet.to_vec()));
     }
 
-    /// When to poll next; `None` if nothing is under way.
+    /// Returns the time of the next poll; `None` if nothing is under way.
     pub fn poll_at(&self) -> Option<Instant> {
         if let Some(passage) = self.refused.front() {
             return Some(passage.ended);
@@ -137,23 +137,23 @@ impl Engine {
         [self.link.poll_at(), feedback].into_iter().flatten().min()
     }
 
-    /// The next passage that has ended by `now`; `None` if there is no more.
+    /// Returns the next passage that has ended by `now`; `None` if there is none.
     pub fn poll(&mut self, now: Instant) -> Option<Passage> {
         loop {
             if let Some(passage) = self.refused.pop_front() {
                 return Some(passage);
             }
-            // Step by step, so that feedback which has arrived is heard before the next packet is compressed.
+            // One event at a time, so that feedback that has arrived is processed before the next packet is compressed.
             let at = self.poll_at().filter(|at| *at <= now)?;
             self.send_feedback(at);
             let Self { link, codec, totals, refused, model, .. } = self;
             let event = link
                 .poll_with(at, |at, from, packet| encode(codec, totals, refused, model, at, from, packet));
             match event {
-                Some(Event::Delivered { to, packet, times, flipped: _ }) => {
+                Some(LinkEvent::Delivered { to, packet, times, flipped: _ }) => {
                     return Some(self.arrive(to.other(), packet, times));
                 }
-                Some(Event::Dropped { from, packet, reason, at }) => {
+                Some(LinkEvent::Dropped { from, packet, reason, at }) => {
                     return Some(self.dropped(from, packet, at, reason));
                 }
                 None => {}
@@ -161,13 +161,13 @@ impl Engine {
         }
     }
 
-    /// Whether no packet is under way, and no feedback waits.
+    /// Returns true if no packet is under way and no feedback waits.
     pub fn is_idle(&self) -> bool {
         self.poll_at().is_none()
     }
 
-    /// What the direction from `from` has come to.
-    pub fn totals(&self, from: Side) -> Totals {
+    /// Returns the totals of the direction from `from`.
+    pub fn totals(&self, from: Side) -> DirectionTotals {
         let mut totals = self.totals[from as usize].clone();
         totals.link = self.link.traffic(from);
         totals.carried_octets = totals.link.sent_octets;
@@ -176,21 +176,21 @@ impl Engine {
         totals
     }
 
-    /// The model of the link.
+    /// Returns the model of the link.
     pub fn model(&self) -> &LinkModel<'static> {
         &self.model
     }
 
-    /// When feedback goes alone. What waits in the queue takes it along.
+    /// Returns the time at which feedback is sent alone. A packet in the queue carries it instead.
     fn feedback_at(&self, side: Side) -> Option<Instant> {
         let due = self.codec.terminals().get(side as usize).and_then(Terminal::feedback_at);
         due.filter(|_| self.link.waiting(side).0 == 0)
     }
 
-    /// Lets all feedback go alone that has waited for long enough.
+    /// Sends all feedback alone that is due.
     fn send_feedback(&mut self, now: Instant) {
         for side in Side::ALL {
-            // It goes when it is due, also if that is noticed late.
+            // It is sent at the time when it was due, even if the engine is polled later.
             let Some(due) = self.feedback_at(side) else { continue };
             let feedback = &mut self.totals[side as usize].feedback;
             let terminal = self.codec.terminal(side);
@@ -201,7 +201,7 @@ impl Engine {
     }
 
     fn offer(&mut self, now: Instant, from: Side, octets: Vec<u8>, ip: Option<Vec<u8>>) {
-        let carried = Carried { number: self.next, octets, ip, entered: now, frame: 0 };
+        let carried = CarriedPacket { number: self.next, octets, ip, entered: now, frame: 0 };
         self.next += 1;
         let Self { link, codec, totals, refused, model, .. } = self;
         let offered = match codec {
@@ -218,54 +218,57 @@ impl Engine {
         }
     }
 
-    fn dropped(&mut self, from: Side, carried: Carried, at: Instant, reason: DropReason) -> Passage {
+    fn dropped(&mut self, from: Side, carried: CarriedPacket, at: Instant, reason: DropReason) -> Passage {
         self.totals[from as usize].dropped += u64::from(carried.ip.is_some());
-        passage(&self.model, from, carried, at, None, Fate::Dropped(reason))
+        passage(&self.model, from, carried, at, None, PassageOutcome::Dropped(reason))
     }
 
-    /// A packet has come out of the link.
-    fn arrive(&mut self, from: Side, carried: Carried, times: Times) -> Passage {
+    /// Processes a packet that has come out of the link.
+    fn arrive(&mut self, from: Side, carried: CarriedPacket, times: Times) -> Passage {
         let now = times.arrival;
         let back = &mut self.totals[from.other() as usize];
         let (fate, delivered) = match self.codec.decompress(now, from, &carried, back) {
-            Ok(Some(packet)) if carried.ip.as_ref() == Some(&packet) => (Fate::Delivered, packet),
-            Ok(Some(packet)) => (Fate::Altered, packet),
-            Ok(None) => (Fate::Consumed, Vec::new()),
-            Err(why) => (Fate::NotDecompressed(why), Vec::new()),
+            Ok(Some(packet)) if carried.ip.as_ref() == Some(&packet) => (PassageOutcome::Delivered, packet),
+            Ok(Some(packet)) => (PassageOutcome::Altered, packet),
+            Ok(None) => (PassageOutcome::Consumed, Vec::new()),
+            Err(why) => (PassageOutcome::NotDecompressed(why), Vec::new()),
         };
         let totals = &mut self.totals[from as usize];
         match fate {
-            Fate::Delivered | Fate::Altered => {
+            PassageOutcome::Delivered | PassageOutcome::Altered => {
                 totals.delivered += 1;
                 totals.delivered_octets += delivered.len() as u64;
-                totals.altered += u64::from(fate == Fate::Altered);
+                totals.altered += u64::from(fate == PassageOutcome::Altered);
             }
-            Fate::NotDecompressed(why) if carried.ip.is_some() => {
+            PassageOutcome::NotDecompressed(why) if carried.ip.is_some() => {
                 *totals.not_decompressed.entry(why).or_default() += 1;
             }
-            Fate::NotDecompressed(_) | Fate::Consumed | Fate::NotCompressed(_) | Fate::Dropped(_) => {}
+            PassageOutcome::NotDecompressed(_)
+            | PassageOutcome::Consumed
+            | PassageOutcome::NotCompressed(_)
+            | PassageOutcome::Dropped(_) => {}
         }
         Passage { delivered, ..passage(&self.model, from, carried, now, Some(times), fate) }
     }
 }
 
-/// Compresses a packet that has left the queue; `None` if the compressor does not take it.
+/// Compresses a packet that has left the queue; `None` if the compressor rejects it.
 fn encode(
     codec: &mut Codec,
-    totals: &mut [Totals; 2],
+    totals: &mut [DirectionTotals; 2],
     refused: &mut VecDeque<Passage>,
     model: &LinkModel<'_>,
     at: Instant,
     from: Side,
-    mut carried: Carried,
-) -> Option<Carried> {
+    mut carried: CarriedPacket,
+) -> Option<CarriedPacket> {
     let totals = &mut totals[from as usize];
     match codec.compress(at, from, &mut carried, totals) {
         Ok(()) => Some(carried),
         Err(why) => {
             *totals.not_compressed.entry(why).or_default() += 1;
             carried.octets = Vec::new();
-            refused.push_back(passage(model, from, carried, at, None, Fate::NotCompressed(why)));
+            refused.push_back(passage(model, from, carried, at, None, PassageOutcome::NotCompressed(why)));
             None
         }
     }
@@ -274,17 +277,17 @@ fn encode(
 fn passage(
     model: &LinkModel<'_>,
     from: Side,
-    carried: Carried,
+    carried: CarriedPacket,
     ended: Instant,
     times: Option<Times>,
-    fate: Fate,
+    fate: PassageOutcome,
 ) -> Passage {
     let direction = match from {
         Side::A => &model.a_to_b,
         Side::B => &model.b_to_a,
     };
     let len = carried.octets.len();
-    let is_carried = !matches!(fate, Fate::NotCompressed(_));
+    let is_carried = !matches!(fate, PassageOutcome::NotCompressed(_));
     Passage {
         number: carried.number,
         from,

@@ -1,35 +1,35 @@
-//! How late packets were delivered, in bounded memory.
+//! Lateness of deliveries, in bounded memory.
 
 use std::fmt;
 
-/// Lateness in microseconds that is told exactly.
+/// Lateness up to which microseconds are distinguished, in microseconds.
 const FINE: usize = 10_000;
 
-/// Milliseconds that are told from one another beyond that.
+/// Lateness up to which milliseconds are distinguished, in milliseconds.
 const COARSE: usize = 10_000;
 
-/// Nanoseconds after which a packet was delivered, beyond the time when it was due: how far the figures of a run can be
-/// trusted.
+/// Lateness of deliveries after the time when they were due, in nanoseconds: a measure of how far the figures of a run
+/// can be trusted.
 #[derive(Clone)]
 pub struct Lateness {
-    /// By microseconds, rounded down.
+    /// Counts by microsecond, rounded down.
     fine: Vec<u64>,
-    /// By milliseconds; the last one holds all that is longer.
+    /// Counts by millisecond; the last one holds all that are longer.
     coarse: Vec<u64>,
     count: u64,
     max: u64,
 }
 
 impl Lateness {
-    /// The 99th percentile up to which a run is good: 1 ms.
+    /// Limit of the 99th percentile of a good run, in nanoseconds: 1 ms.
     pub const BAR: u64 = 1_000_000;
 
-    /// Nothing was delivered yet.
+    /// Creates empty statistics.
     pub fn new() -> Self {
         Self { fine: vec![0; FINE], coarse: vec![0; COARSE], count: 0, max: 0 }
     }
 
-    /// A packet was late by so many nanoseconds.
+    /// Adds a packet that was late by `nanos` nanoseconds.
     pub fn add(&mut self, nanos: u64) {
         self.count += 1;
         self.max = self.max.max(nanos);
@@ -40,18 +40,18 @@ impl Lateness {
         }
     }
 
-    /// Packets.
+    /// Returns the number of packets.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The longest, in nanoseconds.
+    /// Returns the greatest lateness, in nanoseconds.
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// That many percent (0 to 100) of the packets were not later: nanoseconds, rounded up to a microsecond, from 10 ms
-    /// on to a millisecond; `None` without packets.
+    /// Returns the lateness that `percent` percent (0 to 100) of the packets did not exceed, in nanoseconds, rounded up
+    /// to a microsecond, from 10 ms on to a millisecond; `None` without packets.
     pub fn percentile(&self, percent: u32) -> Option<u64> {
         let rank = (u128::from(self.count) * u128::from(percent)).div_ceil(100).max(1);
         let fine = self.fine.iter().zip((1..).map(|micros: u64| micros * 1_000));
@@ -66,20 +66,21 @@ impl Lateness {
         (self.count > 0).then_some(self.max)
     }
 
-    /// Whether so few packets were late, and by so little, that the run can be trusted.
+    /// Returns true if the 99th percentile is within [`BAR`](Self::BAR), so that the run can be trusted.
     pub fn is_good(&self) -> bool {
         self.percentile(99).is_none_or(|late| late <= Self::BAR)
     }
 }
 
 impl fmt::Debug for Lateness {
-    /// Without the counts, which are many.
+    /// Omits the counts, which are many.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut told = f.debug_struct("Lateness");
-        told.field("count", &self.count)
+        let mut debug = f.debug_struct("Lateness");
+        debug
+            .field("count", &self.count)
             .field("p50", &self.percentile(50))
             .field("p99", &self.percentile(99));
-        told.field("max", &self.max).finish()
+        debug.field("max", &self.max).finish()
     }
 }
 

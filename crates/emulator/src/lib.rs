@@ -1,8 +1,8 @@
-//! An emulated link between two hosts: what is compressed, carried, lost and delivered ([`Engine`]), in virtual time
-//! or, between two network namespaces, in real time ([`run`]).
+//! An emulated link between two hosts: compression, transmission, loss and delivery of packets ([`Engine`]), in
+//! virtual time or, between two network namespaces, in real time ([`run`]).
 //!
-//! The engine is told the time and given packets. It knows the link by [`thinair_link::ConstrainedLink`] and ROHC by
-//! [`thinair_rohc::Endpoint`]. What runs it in real time moves octets, and says how late it did.
+//! The engine receives the time and packets. It uses the link of [`thinair_link::ConstrainedLink`] and ROHC of
+//! [`thinair_rohc::Endpoint`]. The real-time loop moves octets, and reports how late it did.
 
 mod channel;
 mod codec;
@@ -23,29 +23,29 @@ pub use channel::{ROOM, RohcChannel, Terminal};
 #[cfg(target_os = "linux")]
 pub use command::Ended;
 #[cfg(target_os = "linux")]
-pub use ends::{Ends, Where};
-pub use engine::{Engine, Fate, Passage};
+pub use ends::{LinkEnds, Where};
+pub use engine::{Engine, Passage, PassageOutcome};
 pub use header_cycle::{HeaderCycleError, header_cycle};
 pub use lateness::Lateness;
 #[cfg(target_os = "linux")]
-pub use realtime::{Report, RunError, run};
-pub use stack::{Flow, ParseStackError, Stack};
-pub use totals::{FeedbackTotals, Totals};
+pub use realtime::{EmulatorError, RunReport, run};
+pub use stack::{ParseStackError, ProtocolStack, StackFlow};
+pub use totals::{DirectionTotals, FeedbackTotals};
 
 use std::net::IpAddr;
 
 use thinair_link::{Direction, Fragmentation, Framing, LinkModel, Side};
 
-/// Octets that every link below IPv6 must carry in one packet. RFC 8200, section 5.
+/// Smallest MTU of a link below IPv6, in octets. RFC 8200, section 5.
 pub const IPV6_MIN_MTU: u32 = 1_280;
 
-/// Octets that every link below IPv4 must carry in one packet. RFC 791, section 3.2.
+/// Smallest MTU of a link below IPv4, in octets. RFC 791, section 3.2.
 pub const IPV4_MIN_MTU: u32 = 68;
 
-/// Octets of the longest packet where the link sets no limit: those of Ethernet.
+/// MTU where the link sets no limit, in octets: that of Ethernet.
 const USUAL_MTU: u32 = 1_500;
 
-/// Addresses of a side, with the bits that are the same on the other one.
+/// Returns the addresses of a side, with the length of the prefix that both sides share.
 pub fn addresses(side: Side) -> [(IpAddr, u8); 2] {
     let host = match side {
         Side::A => 1,
@@ -54,8 +54,8 @@ pub fn addresses(side: Side) -> [(IpAddr, u8); 2] {
     [(IpAddr::from([10, 9, 0, host]), 30), (IpAddr::from([0xfd09, 0, 0, 0, 0, 0, 0, u16::from(host)]), 64)]
 }
 
-/// The model with frames of at most `octets`, without what the link layer adds to them: longer packets go in several
-/// frames, as those of IPv6 must where frames are shorter than 1,280 octets. RFC 4944, section 5.3.
+/// Returns the model with frames of at most `octets`, without the overhead of the link layer: longer packets are
+/// fragmented below IP, as IPv6 requires where frames are shorter than 1,280 octets. RFC 4944, section 5.3.
 pub fn with_mtu<'a>(model: &LinkModel<'a>, octets: u16) -> LinkModel<'a> {
     let with = |direction: Direction<'a>| Direction {
         framing: Framing { mtu: 0, fragmentation: Fragmentation::rfc4944(octets), ..direction.framing },
@@ -64,7 +64,7 @@ pub fn with_mtu<'a>(model: &LinkModel<'a>, octets: u16) -> LinkModel<'a> {
     LinkModel { a_to_b: with(model.a_to_b), b_to_a: with(model.b_to_a), ..*model }
 }
 
-/// The model with every limit on packets that would keep IPv6 out made one on frames.
+/// Returns the model with each limit on packets that would exclude IPv6 replaced by a limit on frames.
 pub fn fragmenting<'a>(model: &LinkModel<'a>) -> LinkModel<'a> {
     let with = |direction: Direction<'a>| {
         let mtu = direction.framing.mtu;
@@ -79,7 +79,7 @@ pub fn fragmenting<'a>(model: &LinkModel<'a>) -> LinkModel<'a> {
     LinkModel { a_to_b: with(model.a_to_b), b_to_a: with(model.b_to_a), ..*model }
 }
 
-/// Octets of the longest packet that goes in one frame in both directions; `None` if there is no limit.
+/// Returns the largest packet that fits into one frame in both directions, in octets; `None` if there is no limit.
 pub fn mtu(model: &LinkModel<'_>) -> Option<u32> {
     let limits = [model.a_to_b, model.b_to_a].map(|direction| {
         let frame = match direction.framing.fragmentation {
@@ -92,9 +92,9 @@ pub fn mtu(model: &LinkModel<'_>) -> Option<u32> {
     limits.into_iter().flatten().min()
 }
 
-/// Octets of the longest packet of IPv4 and of IPv6, for their routes over a link with this limit.
+/// Returns the MTUs of IPv4 and IPv6, for their routes over a link with this limit, in octets.
 ///
-/// IPv4 fragments to what goes in a frame. IPv6 has no shorter packets than 1,280 octets; the link fragments those.
+/// IPv4 fragments to the size of a frame. The MTU of IPv6 is at least 1,280 octets; the link fragments below that.
 pub const fn route_mtus(mtu: Option<u32>) -> (u32, u32) {
     match mtu {
         None => (USUAL_MTU, USUAL_MTU),

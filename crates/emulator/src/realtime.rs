@@ -1,6 +1,6 @@
-//! The link between two namespaces in real time: octets are moved, the engine decides.
+//! The link between two namespaces in real time: this module moves octets, the engine decides.
 //!
-//! Times follow from when a packet was read, so that waking up late delays one delivery, and not those behind it.
+//! Times follow from when a packet was read, so that a late wake-up delays one delivery, and not those behind it.
 
 use std::io;
 use std::process::Command;
@@ -12,65 +12,67 @@ use thinair_os::{Error, EventLoop, RealTime, Signal};
 use thinair_wire::time::Instant;
 
 use super::command::{Ended, Guest};
-use super::ends::Ends;
+use super::ends::LinkEnds;
 use super::engine::{Engine, Passage};
 use super::lateness::Lateness;
 
-/// Octets of the longest packet.
+/// Largest packet, in octets.
 const LONGEST: usize = 65_536;
 
-/// Packets that are read in a row, if nothing is due meanwhile.
+/// Largest number of packets read in a row while nothing is due.
 const BATCH: usize = 64;
 
-/// How long the link goes on when the command has ended, for what is under way.
+/// Time for which the link goes on after the end of the command, for packets under way.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// What the loop waits for, beside the two sides.
+/// Event of the loop for signals, beside those of the two sides.
 const SIGNALS: u64 = 2;
 
-/// What a run came to, beside the totals of the engine.
+/// Results of a run, beside the totals of the engine.
 #[derive(Debug)]
-pub struct Report {
-    /// How it ended.
+pub struct RunReport {
+    /// Reason for the end.
     pub ended: Ended,
-    /// How long it took.
+    /// Duration.
     pub took: Duration,
-    /// How late packets were delivered.
+    /// Lateness of deliveries.
     pub lateness: Lateness,
-    /// Packets that a namespace did not take, as its interface was down or the packet was none of IP.
+    /// Packets that a namespace rejected, because its interface was down or the packet was not IP.
     pub not_taken: u64,
-    /// The share of the machine's time that its host gave to others; 0 if it is not a virtual one.
+    /// Share of the machine's time that the hypervisor gave to other machines (steal time), 0 to 1; 0 if it is not
+    /// virtual.
     pub stolen: f64,
-    /// What the system did not grant, in words; empty if the run had real-time scheduling and locked memory.
+    /// Real-time properties that the system did not grant, in words; empty with real-time scheduling and locked
+    /// memory.
     pub refused: Vec<String>,
 }
 
-/// Why a run failed.
+/// Reason for the failure of a run.
 #[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The system refused something.
+pub enum EmulatorError {
+    /// A system call failed.
     #[error(transparent)]
     Os(#[from] Error),
-    /// Whoever watches the packets could not go on.
-    #[error("cannot write what the link carried")]
+    /// The observer of the packets failed.
+    #[error("cannot record the packets of the link")]
     Watch(#[source] io::Error),
 }
 
-/// Lets the link work: until the command, which runs in the namespace of [`Side::A`], has ended and what it sent has
-/// arrived; or until a signal. `watch` is told of every passage, and how many nanoseconds late it was delivered, if it
-/// was.
+/// Runs the link until the command, which runs in the namespace of [`Side::A`], has ended and its packets have
+/// arrived, or until a signal. `watch` receives every passage, and the lateness of its delivery in nanoseconds, if it
+/// was delivered.
 ///
-/// With `realtime`, real-time scheduling and locked memory are asked for.
+/// With `realtime`, real-time scheduling and locked memory are requested.
 ///
 /// # Errors
-/// The command cannot be run; a namespace took its end of the link away; `watch` failed.
+/// The command cannot be run; a namespace lost its end of the link; `watch` failed.
 pub fn run(
     engine: &mut Engine,
-    ends: &Ends,
+    ends: &LinkEnds,
     command: Option<&mut Command>,
     realtime: bool,
     watch: &mut dyn FnMut(&Passage, Option<u64>) -> io::Result<()>,
-) -> Result<Report, RunError> {
+) -> Result<RunReport, EmulatorError> {
     let (started, processors) = (clock::now(), ProcessorTime::until_now());
     let guest = command.map(|command| Guest::start(ends.namespace(Side::A), command)).transpose()?;
     let realtime = if realtime { RealTime::request() } else { RealTime::none() };
@@ -97,7 +99,7 @@ pub fn run(
         if let Some(status) = shell.guest.as_mut().and_then(Guest::status)
             && over.is_none()
         {
-            // Whoever interrupts does not want to wait.
+            // An interrupted run ends without lingering.
             let linger = if shell.guest.as_ref().is_some_and(Guest::was_interrupted) {
                 Duration::ZERO
             } else {
@@ -108,7 +110,7 @@ pub fn run(
         if let Some(over) = &over
             && (over.until <= now || shell.engine.is_idle())
         {
-            return Ok(Report {
+            return Ok(RunReport {
                 ended: over.ended,
                 took: now.since(started),
                 lateness: shell.lateness,
@@ -143,13 +145,13 @@ pub fn run(
 /// A run that is about to end.
 struct Over {
     ended: Ended,
-    /// If nothing is under way, it is earlier.
+    /// Latest time of the end; the run ends earlier if nothing is under way.
     until: Instant,
 }
 
 struct Shell<'a> {
     engine: &'a mut Engine,
-    ends: &'a Ends,
+    ends: &'a LinkEnds,
     watch: &'a mut dyn FnMut(&Passage, Option<u64>) -> io::Result<()>,
     guest: Option<Guest>,
     octets: Vec<u8>,
@@ -158,8 +160,8 @@ struct Shell<'a> {
 }
 
 impl Shell<'_> {
-    /// Hands over all that is due.
-    fn deliver(&mut self) -> Result<(), RunError> {
+    /// Delivers all packets that are due.
+    fn deliver(&mut self) -> Result<(), EmulatorError> {
         while let Some(passage) = self.engine.poll(clock::now()) {
             let mut late = None;
             if !passage.delivered.is_empty() {
@@ -169,13 +171,13 @@ impl Shell<'_> {
                 self.lateness.add(nanos);
                 late = Some(nanos);
             }
-            (self.watch)(&passage, late).map_err(RunError::Watch)?;
+            (self.watch)(&passage, late).map_err(EmulatorError::Watch)?;
         }
         Ok(())
     }
 
     /// Reads the packets that wait at one end, as long as nothing is due.
-    fn take(&mut self, from: Side) -> Result<(), RunError> {
+    fn take(&mut self, from: Side) -> Result<(), EmulatorError> {
         for _ in 0..BATCH {
             match self.ends.tun(from).read(&mut self.octets) {
                 Ok(len) => {
@@ -197,13 +199,13 @@ impl Shell<'_> {
         Ok(())
     }
 
-    /// Hears the signals: whether one asked to end, and whether a terminal sent it.
+    /// Reads the signals; returns `Some` if one asked to end, with true if a terminal sent it.
     fn hear(&self) -> Option<bool> {
         let mut end = None;
         while let Some(signal) = self.ends.signals.poll() {
             match signal {
                 Signal::End { by_terminal } => end = Some(by_terminal),
-                // The status of the command is asked for in every round.
+                // The status of the command is read in every round.
                 Signal::Child => {}
             }
         }

@@ -1,5 +1,5 @@
-//! Protocol stacks that header compression is measured on, and flows of them: whole IP packets, one as large as the
-//! next, in which only what counts on counts on.
+//! Protocol stacks on which header compression is measured, and flows of them: whole IP packets of equal size, in which
+//! only counters change.
 
 use core::fmt;
 use core::str::FromStr;
@@ -16,7 +16,7 @@ const UDP: usize = 8;
 const RTP: usize = 12;
 const PROTOCOL_UDP: u8 = 17;
 
-/// The port of iperf, by which the published measurements went.
+/// The port of iperf, which the published measurements used.
 const IPERF_PORT: u16 = 5_001;
 const RTP_PORT: u16 = 5_004;
 const COAP_PORT: u16 = 5_683;
@@ -27,23 +27,23 @@ const TIMESTAMP_STRIDE: u32 = 160;
 /// NON 0.03 (PUT) without token, Uri-Path `time`, payload marker; the Message ID is filled in. RFC 7252, section 3.
 const COAP: [u8; 10] = *b"\x50\x03\0\0\xB4time\xFF";
 
-/// Headers over which a flow goes.
+/// Headers of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Stack {
-    version: Version,
-    checksum: Checksum,
+pub struct ProtocolStack {
+    version: StackVersion,
+    checksum: StackChecksum,
     above: Above,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Version {
+enum StackVersion {
     V4,
     V6,
 }
 
-/// Whether UDP has one: zero is allowed over IPv4. RFC 768.
+/// UDP checksum: zero is allowed over IPv4. RFC 768.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Checksum {
+enum StackChecksum {
     Sent,
     Zero,
 }
@@ -55,36 +55,36 @@ enum Above {
     Coap,
 }
 
-impl Stack {
+impl ProtocolStack {
     /// The stack of the published evaluation.
-    pub const IPV6_UDP: Self = Self::new(Version::V6, Checksum::Sent, Above::Nothing);
+    pub const IPV6_UDP: Self = Self::new(StackVersion::V6, StackChecksum::Sent, Above::Nothing);
 
-    /// Every stack, by its name.
+    /// All stacks, with their names.
     pub const ALL: [(&'static str, Self); 8] = [
         ("ipv6/udp", Self::IPV6_UDP),
-        ("ipv4/udp", Self::new(Version::V4, Checksum::Sent, Above::Nothing)),
-        ("ipv4/udp0", Self::new(Version::V4, Checksum::Zero, Above::Nothing)),
-        ("ipv6/udp/rtp", Self::new(Version::V6, Checksum::Sent, Above::Rtp)),
-        ("ipv4/udp/rtp", Self::new(Version::V4, Checksum::Sent, Above::Rtp)),
-        ("ipv4/udp0/rtp", Self::new(Version::V4, Checksum::Zero, Above::Rtp)),
-        ("ipv6/udp/coap", Self::new(Version::V6, Checksum::Sent, Above::Coap)),
-        ("ipv4/udp/coap", Self::new(Version::V4, Checksum::Sent, Above::Coap)),
+        ("ipv4/udp", Self::new(StackVersion::V4, StackChecksum::Sent, Above::Nothing)),
+        ("ipv4/udp0", Self::new(StackVersion::V4, StackChecksum::Zero, Above::Nothing)),
+        ("ipv6/udp/rtp", Self::new(StackVersion::V6, StackChecksum::Sent, Above::Rtp)),
+        ("ipv4/udp/rtp", Self::new(StackVersion::V4, StackChecksum::Sent, Above::Rtp)),
+        ("ipv4/udp0/rtp", Self::new(StackVersion::V4, StackChecksum::Zero, Above::Rtp)),
+        ("ipv6/udp/coap", Self::new(StackVersion::V6, StackChecksum::Sent, Above::Coap)),
+        ("ipv4/udp/coap", Self::new(StackVersion::V4, StackChecksum::Sent, Above::Coap)),
     ];
 
-    const fn new(version: Version, checksum: Checksum, above: Above) -> Self {
+    const fn new(version: StackVersion, checksum: StackChecksum, above: Above) -> Self {
         Self { version, checksum, above }
     }
 
-    /// Its name, as in `ipv6/udp`; `udp0` is UDP without checksum.
+    /// Returns its name, as in `ipv6/udp`; `udp0` is UDP without checksum.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, stack)| *stack == self).map_or("", |(name, _)| name)
     }
 
-    /// Octets of all headers; those of CoAP include its option and the payload marker.
+    /// Returns the octets of all headers; those of CoAP include its option and the payload marker.
     pub const fn headers(self) -> usize {
         let ip = match self.version {
-            Version::V4 => IPV4,
-            Version::V6 => IPV6,
+            StackVersion::V4 => IPV4,
+            StackVersion::V6 => IPV6,
         };
         let above = match self.above {
             Above::Nothing => 0,
@@ -94,25 +94,25 @@ impl Stack {
         ip + UDP + above
     }
 
-    /// The most octets of payload of a packet.
+    /// Returns the largest payload of a packet, in octets.
     pub const fn most_payload(self) -> usize {
         // The lengths of IPv4 and UDP have 16 bits; that of IPv6 does not count its own header.
         match self.version {
-            Version::V4 => 0xFFFF - self.headers(),
-            Version::V6 => 0xFFFF - (self.headers() - IPV6),
+            StackVersion::V4 => 0xFFFF - self.headers(),
+            StackVersion::V6 => 0xFFFF - (self.headers() - IPV6),
         }
     }
 
-    /// The host that a packet comes from: the last octet of its source address. None if there is no address.
+    /// Returns the host that a packet comes from: the last octet of its source address. `None` if there is no address.
     pub fn host(self, packet: &[u8]) -> Option<u8> {
         let at = match self.version {
-            Version::V4 => 15,
-            Version::V6 => 23,
+            StackVersion::V4 => 15,
+            StackVersion::V6 => 23,
         };
         packet.get(at).copied()
     }
 
-    /// The profile that it goes by.
+    /// Returns the profile of the stack.
     pub const fn profile(self) -> ProfileId {
         match self.above {
             Above::Nothing => ProfileId::Udp,
@@ -121,12 +121,12 @@ impl Stack {
         }
     }
 
-    /// What a compressor is told of a channel for so many flows of it, at least 1: its profile, and small CIDs, so that CID
-    /// 0 takes no octet.
+    /// Returns the configuration of a compressor for `flows` flows, at least 1: the profile of the stack, and small CIDs,
+    /// so that CID 0 takes no octet.
     ///
     /// # Errors
     ///
-    /// There are more than 16 flows.
+    /// More than 16 flows.
     pub fn compressor(self, flows: u16, refresh: Refresh) -> Result<CompressorConfig, ChannelError> {
         let profiles = ProfileSet::of(&[ProfileId::Uncompressed, self.profile()])?;
         let mut config =
@@ -137,13 +137,13 @@ impl Stack {
     }
 }
 
-impl fmt::Display for Stack {
+impl fmt::Display for ProtocolStack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-/// A text is no stack.
+/// Error: unknown stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseStackError;
 
@@ -151,7 +151,7 @@ impl fmt::Display for ParseStackError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("expected one of ")?;
         let mut comma = "";
-        for (name, _) in Stack::ALL {
+        for (name, _) in ProtocolStack::ALL {
             write!(f, "{comma}{name}")?;
             comma = ", ";
         }
@@ -161,7 +161,7 @@ impl fmt::Display for ParseStackError {
 
 impl core::error::Error for ParseStackError {}
 
-impl FromStr for Stack {
+impl FromStr for ProtocolStack {
     type Err = ParseStackError;
 
     fn from_str(text: &str) -> Result<Self, ParseStackError> {
@@ -171,31 +171,31 @@ impl FromStr for Stack {
 
 /// Packets of one stack and size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flow {
-    stack: Stack,
+pub struct StackFlow {
+    stack: ProtocolStack,
     payload: usize,
-    /// The host that it comes from, the last octet of its address.
+    /// Sending host: the last octet of its address.
     host: u8,
     seed: u64,
 }
 
-impl Flow {
-    /// A flow from host `host`. The seed determines its payload and its first counters. `None` if `payload` octets do
-    /// not fit into a packet.
-    pub fn new(stack: Stack, payload: usize, host: u8, seed: u64) -> Option<Self> {
+impl StackFlow {
+    /// Creates a flow from host `host`. The seed determines its payload and its first counters. `None` if `payload`
+    /// octets do not fit into a packet.
+    pub fn new(stack: ProtocolStack, payload: usize, host: u8, seed: u64) -> Option<Self> {
         (payload <= stack.most_payload()).then_some(Self { stack, payload, host, seed })
     }
 
-    /// Octets of a packet.
+    /// Returns the octets of a packet.
     pub const fn packet_len(&self) -> usize {
         self.stack.headers() + self.payload
     }
 
-    /// The packet of that number, in place of what `out` holds. Payload is not repeated from packet to packet.
+    /// Replaces the content of `out` by packet `number`. Payloads differ from packet to packet.
     pub fn packet(&self, number: u32, out: &mut Vec<u8>) {
         let mut counters = Random::new(self.seed);
         let [ip_id, above, timestamp] = [0; 3].map(|_: u8| counters.next_u64() as u32);
-        let Self { stack: Stack { version, checksum, above: kind }, host, .. } = *self;
+        let Self { stack: ProtocolStack { version, checksum, above: kind }, host, .. } = *self;
         out.clear();
         out.resize(self.packet_len(), 0);
         let mut content = Random::new(self.seed.rotate_left(32) ^ u64::from(number));
@@ -204,13 +204,13 @@ impl Flow {
         }
 
         let ip_len = match version {
-            Version::V4 => IPV4,
-            Version::V6 => IPV6,
+            StackVersion::V4 => IPV4,
+            StackVersion::V6 => IPV6,
         };
         let udp_len = (out.len() - ip_len) as u16;
         let (ip, udp) = out.split_at_mut(ip_len);
         match version {
-            Version::V4 => {
+            StackVersion::V4 => {
                 ip[..2].copy_from_slice(&[0x45, 0]);
                 ip[2..4].copy_from_slice(&(ip_len as u16 + udp_len).to_be_bytes());
                 ip[4..6].copy_from_slice(&(ip_id.wrapping_add(number) as u16).to_be_bytes());
@@ -219,7 +219,7 @@ impl Flow {
                 let checksum = Sum::ZERO.octets(ip).checksum();
                 ip[10..12].copy_from_slice(&checksum.to_be_bytes());
             }
-            Version::V6 => {
+            StackVersion::V6 => {
                 ip[0] = 0x60;
                 ip[4..6].copy_from_slice(&udp_len.to_be_bytes());
                 ip[6..8].copy_from_slice(&[PROTOCOL_UDP, 64]);
@@ -227,9 +227,9 @@ impl Flow {
                 [ip[24], ip[25], ip[39]] = [0xFD, 0x09, 254];
             }
         }
-        let (addresses, _) = ip[if version == Version::V4 { 12 } else { 8 }..].split_at(match version {
-            Version::V4 => 8,
-            Version::V6 => 32,
+        let (addresses, _) = ip[if version == StackVersion::V4 { 12 } else { 8 }..].split_at(match version {
+            StackVersion::V4 => 8,
+            StackVersion::V6 => 32,
         });
         let port = match kind {
             Above::Nothing => IPERF_PORT,
@@ -254,9 +254,9 @@ impl Flow {
                 udp[10..12].copy_from_slice(&counter);
             }
         }
-        if checksum == Checksum::Sent {
+        if checksum == StackChecksum::Sent {
             let sum = Sum::ZERO.octets(addresses).word(u16::from(PROTOCOL_UDP)).word(udp_len).octets(udp);
-            // Zero would say that there is none. RFC 768.
+            // Zero would mean that there is no checksum. RFC 768.
             let checksum = match sum.checksum() {
                 0 => 0xFFFF,
                 checksum => checksum,
@@ -272,41 +272,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stacks_are_read_and_told() {
-        for (name, stack) in Stack::ALL {
+    fn stacks_are_read_and_reported() {
+        for (name, stack) in ProtocolStack::ALL {
             assert_eq!((name.parse(), stack.to_string().as_str()), (Ok(stack), name));
         }
-        assert_eq!("ipx".parse::<Stack>(), Err(ParseStackError));
+        assert_eq!("ipx".parse::<ProtocolStack>(), Err(ParseStackError));
         assert!(ParseStackError.to_string().ends_with("ipv6/udp/coap, ipv4/udp/coap"));
     }
 
     #[test]
     fn packets_are_whole_and_their_checksums_right() {
-        for (name, stack) in Stack::ALL {
+        for (name, stack) in ProtocolStack::ALL {
             for payload in [0, 1, 40, 1_024] {
-                let flow = Flow::new(stack, payload, 3, 9).unwrap();
+                let flow = StackFlow::new(stack, payload, 3, 9).unwrap();
                 let mut packet = Vec::new();
                 flow.packet(70_000, &mut packet);
                 assert_eq!(packet.len(), stack.headers() + payload, "{name}");
-                let (ip, udp) = packet.split_at(if stack.version == Version::V4 { 20 } else { 40 });
-                if stack.version == Version::V4 {
+                let (ip, udp) = packet.split_at(if stack.version == StackVersion::V4 { 20 } else { 40 });
+                if stack.version == StackVersion::V4 {
                     assert_eq!(Sum::ZERO.octets(ip).fold(), 0xFFFF, "{name}");
                 }
-                let addresses = &ip[ip.len() - if stack.version == Version::V4 { 8 } else { 32 }..];
+                let addresses = &ip[ip.len() - if stack.version == StackVersion::V4 { 8 } else { 32 }..];
                 let sum = Sum::ZERO.octets(addresses).word(17).word(udp.len() as u16).octets(udp);
                 let is_zero = udp[6..8] == [0, 0];
-                assert_eq!(is_zero, stack.checksum == Checksum::Zero, "{name}");
+                assert_eq!(is_zero, stack.checksum == StackChecksum::Zero, "{name}");
                 assert!(is_zero || sum.fold() == 0xFFFF, "{name}");
             }
-            assert!(Flow::new(stack, stack.most_payload(), 0, 0).is_some());
-            assert!(Flow::new(stack, stack.most_payload() + 1, 0, 0).is_none());
+            assert!(StackFlow::new(stack, stack.most_payload(), 0, 0).is_some());
+            assert!(StackFlow::new(stack, stack.most_payload() + 1, 0, 0).is_none());
         }
     }
 
     #[test]
     fn only_counters_and_payload_differ_from_packet_to_packet() {
-        let (_, stack) = Stack::ALL[3];
-        let flow = Flow::new(stack, 4, 1, 2).unwrap();
+        let (_, stack) = ProtocolStack::ALL[3];
+        let flow = StackFlow::new(stack, 4, 1, 2).unwrap();
         let [mut one, mut other] = [Vec::new(), Vec::new()];
         flow.packet(7, &mut one);
         flow.packet(8, &mut other);

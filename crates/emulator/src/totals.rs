@@ -1,68 +1,68 @@
-//! What one direction has come to.
+//! Totals of one direction.
 
 use std::collections::BTreeMap;
 
-use thinair_link::Traffic;
+use thinair_link::LinkTraffic;
 use thinair_rohc::Format;
 
-/// One direction of the link, from the start.
+/// Totals of one direction of the link, from the start.
 ///
-/// **Packets are delivered, refused by the compressor, dropped by the link, not decompressed, or still under way.** What
-/// the link counts ([`Self::link`]) includes packets of feedback alone.
+/// **Packets are delivered, rejected by the compressor, dropped by the link, rejected by the decompressor, or still under way.** The
+/// counters of the link ([`Self::link`]) include packets of feedback alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// IP packets that were to go over the link.
+pub struct DirectionTotals {
+    /// IP packets that entered.
     pub packets: u64,
-    /// Octets of them.
+    /// Their octets.
     pub octets: u64,
-    /// IP packets that came out.
+    /// IP packets that were delivered.
     pub delivered: u64,
-    /// Octets of them.
+    /// Their octets.
     pub delivered_octets: u64,
-    /// Of those, packets that are not, bit for bit, as they were.
+    /// Delivered packets that differ from those that were sent.
     pub altered: u64,
     /// IP packets that the link dropped.
     pub dropped: u64,
     /// IP packets that are still under way.
     pub under_way: u64,
-    /// What the link did.
-    pub link: Traffic,
+    /// Counters of the link.
+    pub link: LinkTraffic,
     /// Octets of packets whose transmission has begun: with ROHC, ROHC packets with the feedback in front of them.
     pub carried_octets: u64,
-    /// Octets of the headers that were compressed.
+    /// Octets of headers before compression.
     pub header_octets: u64,
-    /// Octets that took their place.
+    /// Octets of the same headers after compression.
     pub compressed_header_octets: u64,
-    /// Packets that the compressor did not take, by reason.
+    /// Packets that the compressor rejected, by reason.
     pub not_compressed: BTreeMap<&'static str, u64>,
-    /// Packets that the decompressor did not give back, by reason.
+    /// Packets that the decompressor rejected, by reason.
     pub not_decompressed: BTreeMap<&'static str, u64>,
     /// ROHC packets by format.
     pub formats: BTreeMap<Format, u64>,
-    /// Feedback that went this way, on packets that came the other way.
+    /// Feedback that was sent in this direction, about packets of the other one.
     pub feedback: FeedbackTotals,
 }
 
-/// Feedback that went one way.
+/// Totals of feedback in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeedbackTotals {
     /// Elements.
     pub elements: u64,
-    /// Octets of them, with their type octets.
+    /// Their octets, with their type octets.
     pub octets: u64,
-    /// Elements that went in front of a packet.
+    /// Elements that were piggybacked on a packet.
     pub in_front: u64,
     /// Packets of feedback alone.
     pub alone: u64,
 }
 
-impl Totals {
-    /// Packets that the decompressor did not give back.
+impl DirectionTotals {
+    /// Returns the number of packets that the decompressor rejected.
     pub fn not_decompressed(&self) -> u64 {
         self.not_decompressed.values().sum()
     }
 
-    /// Packets that the compressor did not take.
+    /// Returns the number of packets that the compressor rejected.
     pub fn not_compressed(&self) -> u64 {
         self.not_compressed.values().sum()
     }

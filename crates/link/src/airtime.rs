@@ -1,16 +1,16 @@
-//! How long a frame is on the air.
+//! Airtime: the time that a frame takes on the air.
 
 use core::num::NonZeroU64;
 
 /// Nanoseconds in a second.
 pub(crate) const SECOND: u64 = 1_000_000_000;
 
-/// Bits in a second, at least 1.
+/// Bit rate in bit/s, at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(NonZeroU64);
 
 impl Rate {
-    /// `bits` in a second; `None` for 0.
+    /// Creates a rate of `bits` a second; `None` for 0.
     pub const fn from_bps(bits: u64) -> Option<Self> {
         match NonZeroU64::new(bits) {
             Some(bits) => Some(Self(bits)),
@@ -18,7 +18,7 @@ impl Rate {
         }
     }
 
-    /// As [`Self::from_bps`], for constants: 0 is taken for 1.
+    /// [`Self::from_bps`] for constants: 0 means 1.
     pub(crate) const fn bps(bits: u64) -> Self {
         match Self::from_bps(bits) {
             Some(rate) => rate,
@@ -26,36 +26,36 @@ impl Rate {
         }
     }
 
-    /// Bits in a second.
+    /// Returns the rate in bit/s.
     pub const fn as_bps(self) -> u64 {
         self.0.get()
     }
 }
 
-/// What decides how long a frame is on the air.
+/// Model of the airtime of frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Airtime {
-    /// It takes no time.
+    /// Frames take no time.
     #[default]
     None,
-    /// Its octets go at this rate.
+    /// Octets are sent at this rate.
     Rate(Rate),
-    /// It goes in symbols that are all the same, the last one filled up.
+    /// Frames are sent in symbols of equal size, the last one padded.
     Ofdm(Ofdm),
-    /// It goes in symbols of LoRa.
+    /// Frames are sent in LoRa symbols.
     LoRa(LoRa),
 }
 
 /// A modem with symbols of a fixed number of bits, and a preamble. IEEE 802.11-2020, section 17.3.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ofdm {
-    /// Nanoseconds of preamble and signal field, and of whatever else every frame takes.
+    /// Duration of preamble, signal field, and other constant parts of a frame, in nanoseconds.
     pub preamble: u32,
-    /// Bits beside the octets: SERVICE and tail.
+    /// Bits in addition to the octets: SERVICE and tail.
     pub service: u16,
-    /// Data bits of a symbol. 0 is taken for 1.
+    /// Data bits of a symbol. 0 means 1.
     pub bits: u16,
-    /// Nanoseconds of a symbol.
+    /// Duration of a symbol, in nanoseconds.
     pub symbol: u32,
 }
 
@@ -63,10 +63,10 @@ impl Ofdm {
     /// 802.11g (ERP-OFDM) at 54 Mbit/s: 16 us preamble, 4 us SIGNAL, 6 us signal extension; 16 bits SERVICE and 6 tail;
     /// 216 bits in 4 us. IEEE 802.11-2020, sections 17.3.2 and 18.3.2.4.
     pub const G54: Self = Self { preamble: 26_000, service: 22, bits: 216, symbol: 4_000 };
-    /// 802.11g at 24 Mbit/s, at which frames of 54 Mbit/s are acknowledged: 96 bits a symbol.
+    /// 802.11g at 24 Mbit/s, used for acknowledgements of frames at 54 Mbit/s: 96 bits a symbol.
     pub const G24: Self = Self { bits: 96, ..Self::G54 };
 
-    /// Nanoseconds on the air of a frame of `octets`.
+    /// Returns the airtime of a frame of `octets`, in nanoseconds.
     pub const fn airtime(&self, octets: u64) -> u64 {
         let bits = octets.saturating_mul(8).saturating_add(self.service as u64);
         let symbols = bits.div_ceil(if self.bits > 0 { self.bits as u64 } else { 1 });
@@ -77,31 +77,31 @@ impl Ofdm {
 /// A LoRa modem. Semtech, SX1276 data sheet, section 4.1.1.7; AN1200.13.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoRa {
-    /// Chips of a symbol as a power of 2: 6 to 12.
+    /// Spreading factor, 6 to 12: binary logarithm of the chips of a symbol.
     pub spreading_factor: u8,
-    /// Hertz: 125,000 to 500,000.
+    /// Bandwidth in hertz: 125,000 to 500,000.
     pub bandwidth: u32,
-    /// Redundant bits to four: 1 for 4/5, up to 4 for 4/8.
+    /// Redundant bits for four data bits: 1 for 4/5, up to 4 for 4/8.
     pub coding_rate: u8,
-    /// Symbols of the preamble that are programmed; 4.25 come on top. LoRaWAN has 8.
+    /// Programmed symbols of the preamble, to which 4.25 are added. LoRaWAN has 8.
     pub preamble: u16,
-    /// Whether the header that tells length and coding rate is sent.
+    /// True if the header with length and coding rate is sent.
     pub has_header: bool,
-    /// Whether a CRC of 16 bits is sent. LoRaWAN has it on the uplink only.
+    /// True if a CRC of 16 bits is sent. LoRaWAN has it on the uplink only.
     pub has_crc: bool,
 }
 
 impl LoRa {
-    /// Nanoseconds of a symbol, 2^SF / BW.
+    /// Returns the duration of a symbol in nanoseconds, 2^SF / BW.
     pub const fn symbol(&self) -> u64 {
         let chips = 1 << if self.spreading_factor < 32 { self.spreading_factor } else { 32 };
         let bandwidth = if self.bandwidth > 0 { self.bandwidth as u64 } else { 1 };
         chips * SECOND / bandwidth
     }
 
-    /// Symbols of the header and `octets` of payload, without those of the preamble.
+    /// Returns the symbols of the header and `octets` of payload, without those of the preamble.
     pub const fn payload_symbols(&self, octets: u64) -> u64 {
-        // LowDataRateOptimize is mandated for symbols of more than 16 ms: SF 11 and 12 at 125 kHz.
+        // LowDataRateOptimize is mandatory for symbols of more than 16 ms: SF 11 and 12 at 125 kHz.
         let low_rate = if self.symbol() > 16_000_000 { 2 } else { 0 };
         let sf = self.spreading_factor as u64;
         let bits = octets.saturating_mul(8).saturating_add(if self.has_crc { 44 } else { 28 });
@@ -111,26 +111,26 @@ impl LoRa {
         blocks.saturating_mul(self.coding_rate as u64 + 4).saturating_add(8)
     }
 
-    /// Nanoseconds on the air of a packet with `octets` of payload, preamble included.
+    /// Returns the airtime of a packet with `octets` of payload in nanoseconds, preamble included.
     pub const fn airtime(&self, octets: u64) -> u64 {
         let symbols = self.payload_symbols(octets).saturating_add(self.preamble as u64);
-        // And 4.25 symbols of the preamble that are always there.
+        // Plus 4.25 constant symbols of the preamble.
         symbols.saturating_mul(4).saturating_add(17).saturating_mul(self.symbol()) / 4
     }
 }
 
 impl Airtime {
-    /// Nanoseconds on the air of `octets`, all that the link layer adds included; whole ones.
+    /// Returns the airtime of `octets` in whole nanoseconds, with all that the link layer adds.
     ///
-    /// Of those that are begun, the part that is left is carried on in `carried` (from 0), so that many frames in a
-    /// row take as long as all their octets at once: the rate is exact in the long run.
+    /// The remainder, a fraction of a nanosecond, is kept in `carried` (initially 0), so that consecutive frames take
+    /// as long as all their octets at once: the rate is exact in the long run.
     pub const fn of(&self, octets: u64, carried: &mut u64) -> u64 {
         match self {
             Self::None => 0,
             Self::Rate(rate) => {
                 let rate = rate.as_bps() as u128;
                 let bits = 8 * octets as u128 * SECOND as u128 + *carried as u128;
-                // Less than the rate.
+                // The remainder is less than the rate.
                 *carried = (bits % rate) as u64;
                 let nanoseconds = bits / rate;
                 if nanoseconds > u64::MAX as u128 { u64::MAX } else { nanoseconds as u64 }
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn octets_at_a_rate_take_exactly_their_time_in_the_long_run() {
-        // A third of a nanosecond is left over by each.
+        // Each leaves a third of a nanosecond.
         let air = Airtime::Rate(Rate::bps(24_000_000_000));
         let mut carried = 0;
         let times: std::vec::Vec<_> = (0..6).map(|_| air.of(1, &mut carried)).collect();

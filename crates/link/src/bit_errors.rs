@@ -1,26 +1,26 @@
-//! Damage: which bits of a packet arrive as the other one.
+//! Bit errors in packets.
 //!
-//! Good bits are jumped over, so that the work goes with the errors and not with the octets. What is left of a jump
-//! at the end of a packet goes on in the next one: a burst may reach from one packet into another.
+//! Good bits are skipped, so that the work depends on the number of errors and not on the number of octets. The
+//! rest of a skip at the end of a packet continues in the next one: a burst may reach from one packet into another.
 
 use crate::gilbert_elliott::GilbertElliott;
 use crate::probability::Probability;
 use crate::random::Random;
 
-/// What decides on the damage of bits.
+/// Model of bit errors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BitErrorModel {
-    /// None is damaged.
+    /// No bit is damaged.
     #[default]
     None,
-    /// Each bit is damaged with this probability, the bit error rate, whatever became of the others.
+    /// Each bit is damaged independently with this probability, the bit error rate.
     Random(Probability),
     /// Bits are damaged in bursts.
     Bursts(GilbertElliott),
 }
 
 impl BitErrorModel {
-    /// Every model is a chain; with one state if errors are independent.
+    /// Returns the model as a chain; with one state if errors are independent.
     const fn chain(self) -> GilbertElliott {
         let (p, r, h) = (Probability::NEVER, Probability::NEVER, Probability::ALWAYS);
         match self {
@@ -31,7 +31,7 @@ impl BitErrorModel {
     }
 }
 
-/// A [`BitErrorModel`] at work.
+/// Generator of the errors of a [`BitErrorModel`].
 #[derive(Clone, Debug)]
 pub struct BitErrors {
     chain: GilbertElliott,
@@ -44,7 +44,7 @@ pub struct BitErrors {
 }
 
 impl BitErrors {
-    /// Damage as `model` says it, before the first bit.
+    /// Creates a generator before the first bit.
     pub fn new(model: BitErrorModel, mut random: Random) -> Self {
         let chain = model.chain();
         let is_bad = chain.starts_bad(&mut random);
@@ -53,8 +53,8 @@ impl BitErrors {
         errors
     }
 
-    /// Damages the next `octets` in place, and says how many bits it flipped. The bits of an octet come most
-    /// significant first.
+    /// Damages the next `octets` in place, and returns the number of flipped bits. Bits of an octet are in the
+    /// order from the most significant one.
     pub fn damage(&mut self, octets: &mut [u8]) -> u64 {
         let end = octets.len() as u64 * 8;
         let mut flipped = 0;
@@ -80,8 +80,8 @@ impl BitErrors {
 
     fn enter(&mut self, is_bad: bool) {
         self.is_bad = is_bad;
-        // The state may change after each bit, so at least one bit finds it. How many errors were due before does
-        // not matter: what is independent has no memory.
+        // The state may change after each bit, so it lasts for at least one bit. The number of errors due before
+        // does not matter: independent errors have no memory.
         let stays = self.random.failures_before_success(self.chain.leaves(is_bad));
         self.stays = stays.saturating_add(1);
         self.clear = self.random.failures_before_success(self.chain.error(is_bad));

@@ -1,9 +1,8 @@
-//! A constrained link in time: two directions with rate, delay, queue and loss, told the time by the caller.
+//! A constrained link in time: two directions with rate, delay, queue and loss. The caller supplies the time.
 //!
-//! What becomes of a packet is not known when it is offered: CoDel drops where packets leave the queue, and on a shared
-//! medium it matters who was on the air before. So the link is asked for events. Times follow from those at which
-//! packets were offered and not from those at which it was asked: who polls late learns late, and nothing else
-//! changes.
+//! The outcome of a packet is not known when it is offered: CoDel drops where packets leave the queue, and on a shared
+//! medium it depends on earlier transmissions. So the link is polled for events. Times follow from those at which packets
+//! were offered and not from those of polling: late polling delays only the report.
 
 mod codel;
 mod sender;
@@ -18,22 +17,22 @@ use thinair_wire::time::Instant;
 use crate::model::{Duplex, LinkModel};
 use crate::random::Random;
 
-use sender::{Fate, Sender};
+use sender::{TransmissionOutcome, Transmitter};
 
 /// An end of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
-    /// The first; the device of links that have one.
+    /// First end; the device of links that have one.
     A,
-    /// The second; the network.
+    /// Second end; the network.
     B,
 }
 
 impl Side {
-    /// Both.
+    /// Both ends.
     pub const ALL: [Self; 2] = [Self::A, Self::B];
 
-    /// The other end.
+    /// Returns the other end.
     pub const fn other(self) -> Self {
         match self {
             Self::A => Self::B,
@@ -42,68 +41,68 @@ impl Side {
     }
 }
 
-/// When a packet was where.
+/// Times of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// It was given to the link.
+    /// Time at which it was given to the link.
     pub offered: Instant,
-    /// Its first bit was sent.
+    /// Start of its first bit.
     pub start: Instant,
-    /// Its last bit was sent.
+    /// End of its last bit.
     pub sent: Instant,
-    /// It came out at the other end.
+    /// Arrival at the other end.
     pub arrival: Instant,
 }
 
-/// What has happened to a packet.
+/// Event of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event<P> {
-    /// It arrived.
+pub enum LinkEvent<P> {
+    /// Arrival.
     Delivered {
-        /// Where.
+        /// Receiving side.
         to: Side,
-        /// It, damaged in place if the link damages.
+        /// The packet, damaged in place if the link damages it.
         packet: P,
-        /// When.
+        /// Times of the packet.
         times: Times,
-        /// Bits of it that are not as they were sent.
+        /// Number of flipped bits.
         flipped: u64,
     },
-    /// It did not, and will not.
+    /// Drop.
     Dropped {
-        /// Who has sent it.
+        /// Sending side.
         from: Side,
-        /// It; of no use if it was damaged.
+        /// The packet; unspecified if it was damaged.
         packet: P,
-        /// Why.
+        /// Reason.
         reason: DropReason,
-        /// When: for CoDel, or if it was encoded to more than the MTU, when it left the queue, for loss when its last bit was sent, for damage when it would have
-        /// arrived.
+        /// Time: for CoDel, and for a packet that was encoded to more than the MTU, when it left the queue; for loss when
+        /// its last bit was sent; for damage when it would have arrived.
         at: Instant,
     },
 }
 
-/// Why a packet does not arrive.
+/// Reason why a packet does not arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DropReason {
-    /// It was longer than the MTU.
+    /// It exceeded the MTU.
     TooLong,
-    /// So many packets wait that it found no room in the queue.
+    /// The queue was full, counted in packets.
     QueuePackets,
-    /// So many octets wait that it found no room in the queue.
+    /// The queue was full, counted in octets.
     QueueOctets,
-    /// The link holds as many packets as it may, those that were not polled included.
+    /// The link holds its maximum of packets, including those that were not polled.
     NoRoom,
-    /// It has waited too long, for CoDel.
+    /// CoDel dropped it after too long a wait.
     CoDel,
     /// The link lost it, or a fragment of it.
     Loss,
-    /// The check of the link layer found damage in it, or in a fragment of it.
+    /// The check of the link layer detected damage in it, or in a fragment of it.
     Integrity,
 }
 
 impl DropReason {
-    /// All of them, those of [`ConstrainedLink::offer`] first.
+    /// All reasons, those of [`ConstrainedLink::offer`] first.
     pub const ALL: [Self; 7] = [
         Self::TooLong,
         Self::QueuePackets,
@@ -114,7 +113,7 @@ impl DropReason {
         Self::Integrity,
     ];
 
-    /// As in logs: lower case, a hyphen between words.
+    /// Returns its name in logs: lower case, a hyphen between words.
     pub const fn name(self) -> &'static str {
         match self {
             Self::TooLong => "too-long",
@@ -134,17 +133,17 @@ impl fmt::Display for DropReason {
     }
 }
 
-/// What a direction has carried since the start.
+/// Totals of a direction since the start.
 ///
 /// **Offered is delivered plus dropped plus [held](ConstrainedLink::held).** A packet is counted as delivered or
-/// dropped when its event is polled, or when it was refused.
+/// dropped when its event is polled, or when it is rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
+pub struct LinkTraffic {
     /// Packets offered.
     pub offered: u64,
-    /// Octets of them, as they were offered.
+    /// Octets of them, before encoding.
     pub offered_octets: u64,
-    /// Octets of packets whose transmission has begun, as they were sent.
+    /// Octets of packets whose transmission has begun, after encoding.
     pub sent_octets: u64,
     /// Packets that arrived.
     pub delivered: u64,
@@ -158,7 +157,7 @@ pub struct Traffic {
     pub frames: u64,
     /// Octets on the air, with all that the link layer adds.
     pub octets: u64,
-    /// Nanoseconds on the air.
+    /// Time on the air, in nanoseconds.
     pub busy: u64,
 }
 
@@ -167,12 +166,12 @@ pub struct Traffic {
 pub struct Dropped([u64; DropReason::ALL.len()]);
 
 impl Dropped {
-    /// For this reason.
+    /// Returns the number for a reason.
     pub const fn by(&self, reason: DropReason) -> u64 {
         self.0[reason as usize]
     }
 
-    /// For any.
+    /// Returns the number for all reasons.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
@@ -184,15 +183,15 @@ impl Dropped {
 
 /// A link of two directions that holds packets of type `P` while they are under way.
 ///
-/// **Offer packets and poll events in the order of their times.** Whenever [`Self::poll_at`] has come, poll until there
-/// is no more; a `now` that is earlier than one before is taken for that one. The same model, seed, times and lengths
-/// of packets give the same events. Each direction has random sequences of its own: what happens in one changes no
-/// decision of chance in the other.
+/// **Offer packets and poll events in the order of their times.** Whenever [`Self::poll_at`] is reached, poll until there
+/// are no more; a `now` that is earlier than a previous one is replaced by that one. Equal models, seeds, times and
+/// lengths of packets give equal events. Each direction has random sequences of its own: events in one direction change
+/// no random decision in the other.
 ///
 /// ```
 /// use std::time::Duration;
 ///
-/// use thinair_link::{Airtime, ConstrainedLink, Direction, Duplex, Event, LinkModel, Rate, Side};
+/// use thinair_link::{Airtime, ConstrainedLink, Direction, Duplex, LinkEvent, LinkModel, Rate, Side};
 /// use thinair_wire::time::Instant;
 ///
 /// let direction = Direction {
@@ -204,37 +203,37 @@ impl Dropped {
 /// link.offer(Instant::ZERO, Side::A, vec![0; 44]).map_err(|(reason, _)| reason.name())?;
 /// let at = link.poll_at().ok_or("nothing is under way")?;
 /// assert_eq!(at, Instant::from_nanos(37_600_000));
-/// assert!(matches!(link.poll(at), Some(Event::Delivered { to: Side::B, flipped: 0, .. })));
+/// assert!(matches!(link.poll(at), Some(LinkEvent::Delivered { to: Side::B, flipped: 0, .. })));
 /// # Ok::<(), &str>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct ConstrainedLink<'a, P> {
-    senders: [Sender<'a, P>; 2],
-    /// The turnaround, if the directions share a medium.
+    senders: [Transmitter<'a, P>; 2],
+    /// Turnaround, if the directions share a medium.
     half_duplex: Option<Duration>,
-    /// Of a shared medium.
+    /// Time at which a shared medium becomes free.
     free_at: Instant,
     last: Side,
     now: Instant,
-    outcomes: BinaryHeap<Outcome<P>>,
-    /// Outcomes so far: those of one time come in this order.
+    outcomes: BinaryHeap<PendingEvent<P>>,
+    /// Number of outcomes so far, which orders outcomes of equal time.
     decided: u64,
 }
 
-/// An event to come.
+/// A future event.
 #[derive(Clone, Debug)]
-struct Outcome<P> {
+struct PendingEvent<P> {
     at: Instant,
     number: u64,
-    event: Event<P>,
+    event: LinkEvent<P>,
     len: u64,
 }
 
 impl<'a, P: AsMut<[u8]>> ConstrainedLink<'a, P> {
-    /// A link before its first packet.
+    /// Creates a link before its first packet.
     pub fn new(model: &LinkModel<'a>, seed: u64) -> Self {
         let mut random = Random::new(seed);
-        let senders = [model.a_to_b, model.b_to_a].map(|direction| Sender::new(direction, &mut random));
+        let senders = [model.a_to_b, model.b_to_a].map(|direction| Transmitter::new(direction, &mut random));
         Self {
             senders,
             half_duplex: match model.duplex {
@@ -249,11 +248,11 @@ impl<'a, P: AsMut<[u8]>> ConstrainedLink<'a, P> {
         }
     }
 
-    /// Takes a packet that `from` sends.
+    /// Sends a packet from `from`.
     ///
     /// # Errors
     ///
-    /// It was dropped at once, for the reason that comes with it; the packet is as it was. It is counted.
+    /// The packet was dropped immediately, for the returned reason, and is returned unchanged. It is counted.
     pub fn offer(&mut self, now: Instant, from: Side, mut packet: P) -> Result<(), (DropReason, P)> {
         let (sender, len) = (&mut self.senders[from as usize], packet.as_mut().len());
         if sender.is_too_long(len) {
@@ -262,16 +261,16 @@ impl<'a, P: AsMut<[u8]>> ConstrainedLink<'a, P> {
         self.offer_with(now, from, packet, as_it_is)
     }
 
-    /// Takes a packet that `from` sends and that `encode` rewrites where it leaves the queue, before its first bit is sent: a
-    /// packet that the queue drops is never encoded. The queue counts octets as they are offered; airtime, frames, MTU and
-    /// damage are those of the encoded packet.
+    /// Sends a packet from `from` that `encode` rewrites when it leaves the queue, before its first bit is sent: a packet
+    /// that the queue drops is never encoded. The queue counts octets before encoding; airtime, frames, MTU and damage
+    /// are those of the encoded packet.
     ///
-    /// `encode` is given the time, the sender and the packet, in the order in which packets are sent. If it returns `None`, the
-    /// packet is not sent and counts as never offered. **Give the same one to [`poll_with`](Self::poll_with).**
+    /// `encode` gets the time, the sender and the packet, in the order of transmission. If it returns `None`, the packet
+    /// is not sent and counts as never offered. **Pass the same closure to [`poll_with`](Self::poll_with).**
     ///
     /// # Errors
     ///
-    /// It was dropped at once, as in [`offer`](Self::offer).
+    /// The packet was dropped immediately, as in [`offer`](Self::offer).
     pub fn offer_with(
         &mut self,
         now: Instant,
@@ -286,54 +285,55 @@ impl<'a, P: AsMut<[u8]>> ConstrainedLink<'a, P> {
         Ok(())
     }
 
-    /// When to poll next; `None` if nothing is under way. Nothing happens before; at that time there may be an event.
+    /// Returns the time of the next poll; `None` if nothing is under way. There is no event before; at that time there
+    /// may be one.
     pub fn poll_at(&self) -> Option<Instant> {
         let outcome = self.outcomes.peek().map(|outcome| outcome.at);
         let start = self.next_start().map(|(at, _)| at);
         [outcome, start].into_iter().flatten().min()
     }
 
-    /// The next event that has happened by `now`, in the order of time; `None` if there is no more.
-    pub fn poll(&mut self, now: Instant) -> Option<Event<P>> {
+    /// Returns the next event by `now`, in the order of time; `None` if there is none.
+    pub fn poll(&mut self, now: Instant) -> Option<LinkEvent<P>> {
         self.poll_with(now, as_it_is)
     }
 
-    /// The next event, where packets are encoded as they leave the queue: see [`offer_with`](Self::offer_with).
+    /// Returns the next event, where packets are encoded as they leave the queue: see [`offer_with`](Self::offer_with).
     pub fn poll_with(
         &mut self,
         now: Instant,
         mut encode: impl FnMut(Instant, Side, P) -> Option<P>,
-    ) -> Option<Event<P>> {
+    ) -> Option<LinkEvent<P>> {
         self.advance(now, &mut encode);
         if self.outcomes.peek()?.at > self.now {
             return None;
         }
-        let Outcome { event, len, .. } = self.outcomes.pop()?;
+        let PendingEvent { event, len, .. } = self.outcomes.pop()?;
         match &event {
-            Event::Delivered { to, flipped, .. } => {
+            LinkEvent::Delivered { to, flipped, .. } => {
                 self.senders[to.other() as usize].delivered(len, *flipped);
             }
-            Event::Dropped { from, reason, .. } => self.senders[*from as usize].dropped(*reason),
+            LinkEvent::Dropped { from, reason, .. } => self.senders[*from as usize].dropped(*reason),
         }
         Some(event)
     }
 
-    /// What the direction from `from` has carried.
-    pub fn traffic(&self, from: Side) -> Traffic {
+    /// Returns the totals of the direction from `from`.
+    pub fn traffic(&self, from: Side) -> LinkTraffic {
         self.senders[from as usize].traffic()
     }
 
-    /// Packets and octets from `from` that wait for the air.
+    /// Returns the packets and octets from `from` that wait for transmission.
     pub fn waiting(&self, from: Side) -> (usize, u64) {
         self.senders[from as usize].waiting()
     }
 
-    /// Packets from `from` that wait, are on the air or on the way, or have arrived and were not polled.
+    /// Returns the packets from `from` that wait, are under way, or have arrived and were not polled.
     pub fn held(&self, from: Side) -> u32 {
         self.senders[from as usize].held()
     }
 
-    /// Lets all begin that begins by `now`.
+    /// Starts all transmissions that begin by `now`.
     fn advance(&mut self, now: Instant, encode: &mut impl FnMut(Instant, Side, P) -> Option<P>) {
         self.now = self.now.max(now);
         while let Some((at, from)) = self.next_start() {
@@ -344,21 +344,21 @@ impl<'a, P: AsMut<[u8]>> ConstrainedLink<'a, P> {
         }
     }
 
-    /// Who takes a packet from its queue next, and when.
+    /// Returns the time and side of the next transmission.
     fn next_start(&self) -> Option<(Instant, Side)> {
         let ready = |side: Side| {
             let at = self.senders[side as usize].ready()?;
             Some((if self.half_duplex.is_some() { at.max(self.free_at) } else { at }, side))
         };
         match (ready(self.last), ready(self.last.other())) {
-            // At the same time it is the turn of the other one.
+            // At equal times the side that did not send last is next.
             (Some(last), Some(other)) => Some(if last.0 < other.0 { last } else { other }),
             (last, other) => last.or(other),
         }
     }
 
     fn start(&mut self, at: Instant, from: Side, encode: &mut impl FnMut(Instant, Side, P) -> Option<P>) {
-        // The medium is free for a while before the other side begins.
+        // The medium is free for the turnaround before the other side begins.
         let earliest = match self.half_duplex {
             Some(turnaround) if from != self.last && self.free_at > Instant::ZERO => {
                 at.max(self.free_at + turnaround)
@@ -367,12 +367,12 @@ impl<'a, P: AsMut<[u8]>> ConstrainedLink<'a, P> {
         };
         let (outcomes, decided) = (&mut self.outcomes, &mut self.decided);
         let mut decide = |at, event, len| {
-            outcomes.push(Outcome { at, number: *decided, event, len });
+            outcomes.push(PendingEvent { at, number: *decided, event, len });
             *decided += 1;
         };
         let sender = &mut self.senders[from as usize];
         let Some(waiting) = sender.dequeue(at, |packet, len| {
-            decide(at, Event::Dropped { from, packet, reason: DropReason::CoDel, at }, len);
+            decide(at, LinkEvent::Dropped { from, packet, reason: DropReason::CoDel, at }, len);
         }) else {
             return;
         };
@@ -380,41 +380,43 @@ impl<'a, P: AsMut<[u8]>> ConstrainedLink<'a, P> {
         let len = waiting.len() as u64;
         if sender.is_too_long(waiting.len()) {
             let reason = DropReason::TooLong;
-            return decide(at, Event::Dropped { from, packet: waiting.into_packet(), reason, at }, len);
+            return decide(at, LinkEvent::Dropped { from, packet: waiting.into_packet(), reason, at }, len);
         }
         let (times, fate, packet) = sender.send(earliest, waiting);
         self.free_at = times.sent;
         self.last = from;
         match fate {
-            Fate::Arrives { flipped } => {
-                decide(times.arrival, Event::Delivered { to: from.other(), packet, times, flipped }, len);
+            TransmissionOutcome::Arrives { flipped } => {
+                decide(times.arrival, LinkEvent::Delivered { to: from.other(), packet, times, flipped }, len);
             }
-            Fate::Dropped { reason, at } => decide(at, Event::Dropped { from, packet, reason, at }, len),
+            TransmissionOutcome::Dropped { reason, at } => {
+                decide(at, LinkEvent::Dropped { from, packet, reason, at }, len)
+            }
         }
     }
 }
 
-/// Sends a packet as it was offered.
+/// Encoder that leaves a packet unchanged.
 fn as_it_is<P>(_: Instant, _: Side, packet: P) -> Option<P> {
     Some(packet)
 }
 
-impl<P> PartialEq for Outcome<P> {
+impl<P> PartialEq for PendingEvent<P> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl<P> Eq for Outcome<P> {}
+impl<P> Eq for PendingEvent<P> {}
 
-impl<P> PartialOrd for Outcome<P> {
+impl<P> PartialOrd for PendingEvent<P> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-/// The heap has its greatest on top, so the earliest is the greatest.
-impl<P> Ord for Outcome<P> {
+/// The top of the heap is its greatest element, so the earliest outcome is the greatest.
+impl<P> Ord for PendingEvent<P> {
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.number).cmp(&(self.at, self.number))
     }

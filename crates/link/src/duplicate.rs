@@ -1,22 +1,23 @@
-//! Which packets arrive twice.
+//! Duplication of packets.
 
 use crate::probability::Probability;
 use crate::random::Random;
 
-/// A packet arrives twice with a probability; the copy 0 to `up_to` places later, each as likely as any other.
+/// A packet is duplicated with a probability; the copy arrives 0 to `up_to` places later, with uniform
+/// distribution.
 ///
-/// **A copy that is n places later arrives behind the n-th packet after the place of its original**, 0 being right
-/// behind the original. It holds what the original holds when it arrives, damage included.
+/// **A copy that is n places later arrives after the n-th packet after the place of its original**; with n of 0, immediately after
+/// the original. Its content is that of the original at its arrival, damage included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Duplicate {
-    /// That a packet arrives twice.
+    /// Probability that a packet is duplicated.
     pub probability: Probability,
-    /// Places, at most. With 0 the copy is always right behind the original.
+    /// Largest distance in places. With 0 the copy always immediately follows the original.
     pub up_to: u16,
 }
 
 impl Duplicate {
-    /// How many places behind the next packet its copy comes; `None` if there is none.
+    /// Draws the distance of the next packet's copy, in places; `None` if there is no copy.
     pub fn draw(&self, random: &mut Random) -> Option<u16> {
         if !random.happens(self.probability) {
             return None;

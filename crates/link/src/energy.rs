@@ -1,9 +1,9 @@
-//! What packets cost a device in energy: times on the air, times powers of the radio, and instructions of its CPU.
+//! Energy that packets cost a device: times on the air, times powers of the radio, and instructions of its CPU.
 //!
-//! Knows powers and times; it refuses to know batteries, and what start-up, synchronisation and signalling of a radio
-//! cost. **Three totals are told, and they may not be mixed**: that of the airtime, which is what most publications
-//! have; that with packets for others that were overheard; and that with what the radio spends while it waits, which
-//! with a receiver that never sleeps is more than all else.
+//! The model has powers and times; it excludes batteries, and the costs of start-up, synchronisation and signalling
+//! of a radio.
+//! **There are three totals, which must not be mixed**: the airtime, as in most publications; the airtime with overhearing of packets for
+//! others; and that with the energy of the idle radio, which dominates if the receiver never sleeps.
 
 use core::fmt;
 use core::iter::Sum;
@@ -12,38 +12,38 @@ use core::time::Duration;
 
 use crate::jitter::nanoseconds;
 use crate::model::Direction;
-use crate::preset::{self, Preset, Source};
+use crate::preset::{self, Citation, Preset};
 
-/// Nanojoules: up to 18 GJ. Sums saturate.
+/// Energy in nanojoules: up to 18 GJ. Sums saturate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Energy(u64);
 
 impl Energy {
-    /// None.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
-    /// `nanojoules`.
+    /// Creates an energy of `nanojoules`.
     pub const fn from_nanojoules(nanojoules: u64) -> Self {
         Self(nanojoules)
     }
 
-    /// In nanojoules.
+    /// Returns the energy in nanojoules.
     pub const fn as_nanojoules(self) -> u64 {
         self.0
     }
 
-    /// In joules, to the nearest floating point number.
+    /// Returns the energy in joules, as the nearest floating point number.
     pub fn as_joules(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// In how many exchanges of `self` one repetition must be saved so that `extra` for each of them is paid for:
-    /// the greatest X with X (`self` + `extra`) <= (X + 1) `self`. `None` if `extra` is nothing: it always is.
+    /// Returns the largest number of exchanges of `self` in which saving one repetition pays for `extra` in each: the
+    /// greatest X with X (`self` + `extra`) <= (X + 1) `self`. `None` if `extra` is zero: it always pays.
     pub const fn break_even(self, extra: Self) -> Option<u64> {
         self.0.checked_div(extra.0)
     }
 
-    /// To the nearest, from attojoules.
+    /// Converts from attojoules, to the nearest nanojoule.
     const fn from_attojoules(attojoules: u128) -> Self {
         Self::saturated((attojoules + 500_000_000) / 1_000_000_000)
     }
@@ -73,54 +73,54 @@ impl Sum for Energy {
     }
 }
 
-/// Nanowatts.
+/// Power in nanowatts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Power(u64);
 
 impl Power {
-    /// `nanowatts`.
+    /// Creates a power of `nanowatts`.
     pub const fn from_nanowatts(nanowatts: u64) -> Self {
         Self(nanowatts)
     }
 
-    /// `microwatts`; saturates.
+    /// Creates a power of `microwatts`; saturates.
     pub const fn from_microwatts(microwatts: u64) -> Self {
         Self(microwatts.saturating_mul(1_000))
     }
 
-    /// `microamperes` at `millivolts`, as data sheets have them.
+    /// Creates the power of `microamperes` at `millivolts`, as in data sheets.
     pub const fn from_current(microamperes: u32, millivolts: u32) -> Self {
         Self(microamperes as u64 * millivolts as u64)
     }
 
-    /// In nanowatts.
+    /// Returns the power in nanowatts.
     pub const fn as_nanowatts(self) -> u64 {
         self.0
     }
 
-    /// What is spent in so many nanoseconds, to the nearest nanojoule.
+    /// Returns the energy of `nanoseconds`, to the nearest nanojoule.
     pub const fn over(self, nanoseconds: u64) -> Energy {
         Energy::from_attojoules(self.0 as u128 * nanoseconds as u128)
     }
 }
 
-/// A processor. **A model: real instructions do not all cost the same.**
+/// A processor. **A model: real instructions have different costs.**
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cpu {
-    /// Which.
+    /// Name.
     pub name: &'static str,
-    /// While it computes.
+    /// Power while computing.
     pub power: Power,
-    /// Hertz. 0 is taken for 1.
+    /// Frequency in hertz. 0 means 1.
     pub frequency: u32,
     /// Cycles of a thousand instructions.
     pub cycles: u32,
-    /// Where the numbers are from.
-    pub sources: &'static [Source],
+    /// Sources of the numbers.
+    pub sources: &'static [Citation],
 }
 
 impl Cpu {
-    /// What so many instructions cost, to the nearest nanojoule.
+    /// Returns the energy of `instructions` instructions, to the nearest nanojoule.
     pub const fn spends(&self, instructions: u64) -> Energy {
         let cycles = instructions as u128 * self.cycles as u128;
         let per_second = 1_000 * if self.frequency > 0 { self.frequency as u128 } else { 1 };
@@ -138,66 +138,66 @@ pub const CORTEX_M3: Cpu = Cpu {
     frequency: 32_000_000,
     cycles: 2_000,
     sources: &[
-        Source { what: "13 mA at 32 MHz and 3 V", from: "Texas Instruments, CC2538 data sheet (SWRS096)" },
-        Source {
+        Citation { what: "13 mA at 32 MHz and 3 V", from: "Texas Instruments, CC2538 data sheet (SWRS096)" },
+        Citation {
             what: "2 cycles an instruction",
             from: "chosen: on the high side for this core, flash included",
         },
     ],
 };
 
-/// A whole Raspberry Pi of 2012, as it was measured while it sent CoAP over 802.11.
+/// A whole Raspberry Pi of 2012, as measured while sending CoAP over 802.11.
 pub const RASPBERRY_PI: Cpu = Cpu {
     name: "raspberry-pi",
     power: Power::from_current(340_000, 5_000),
     frequency: 700_000_000,
     cycles: 2_000,
     sources: &[
-        Source {
+        Citation {
             what: "340 mA at 5 V, the whole board with its radio; 700 MHz",
             from: "M. Majanen, P. Koskela, M. Valta: Constrained Application Protocol Profile for Robust Header \
                 Compression Framework, 2015, section V.E",
         },
-        Source { what: "2 cycles an instruction", from: "chosen" },
+        Citation { what: "2 cycles an instruction", from: "chosen" },
     ],
 };
 
-/// A radio of a device: powers, and the link that it is on.
+/// A radio of a device: powers and link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Radio {
-    /// As it is called: lower case, digits, hyphens.
+    /// Name: lower case, digits, hyphens.
     pub name: &'static str,
-    /// Which.
+    /// Title.
     pub title: &'static str,
-    /// While a frame goes out.
+    /// Power while sending a frame.
     pub transmit: Power,
-    /// While a frame comes in, whomever it is for.
+    /// Power while receiving a frame, for any destination.
     pub receive: Power,
-    /// While it waits for frames.
+    /// Power while waiting for frames.
     pub idle: Power,
-    /// While it sleeps.
+    /// Power while sleeping.
     pub sleep: Power,
-    /// How frames lie on the air. The device is A.
+    /// Link of the radio. The device is A.
     pub link: &'static Preset,
-    /// How long a frame of the link layer is that acknowledges a frame; zero if there is none.
+    /// Duration of a link layer acknowledgement; zero if there is none.
     pub acknowledgement: Duration,
-    /// Where the powers are from.
-    pub sources: &'static [Source],
+    /// Sources of the powers.
+    pub sources: &'static [Citation],
 }
 
-/// All radios, in the order in which they are listed.
+/// Returns all radios, in the order of listing.
 pub const fn radios() -> &'static [Radio] {
     &RADIOS
 }
 
-/// The radio of that name.
+/// Returns the radio of this name.
 pub fn by_name(name: &str) -> Option<&'static Radio> {
     RADIOS.iter().find(|radio| radio.name == name)
 }
 
 static RADIOS: [Radio; 6] = [WIFI, CC2538, CC2420, NB_IOT, LORA, LORA_SF12];
 
-/// 802.11g at 54 Mbit/s: a network processor for things.
+/// 802.11g at 54 Mbit/s: a network processor for embedded devices.
 pub const WIFI: Radio = Radio {
     name: "802.11g",
     title: "IEEE 802.11g at 54 Mbit/s (CC3100)",
@@ -209,11 +209,11 @@ pub const WIFI: Radio = Radio {
     // 14 octets at 24 Mbit/s.
     acknowledgement: Duration::from_micros(34),
     sources: &[
-        Source {
+        Citation {
             what: "223 mA transmitting at full power, 53 mA receiving, 54 Mbit/s; 115 uA in LPDS; 3.6 V",
             from: "Texas Instruments, CC3100 data sheet (SWAS031)",
         },
-        Source { what: "idle as receiving", from: "chosen: it listens all the time, without power save" },
+        Citation { what: "idle as receiving", from: "chosen: it listens all the time, without power save" },
     ],
 };
 
@@ -230,15 +230,15 @@ pub const CC2538: Radio = Radio {
     // 11 octets at 250 kbit/s.
     acknowledgement: Duration::from_micros(352),
     sources: &[
-        Source {
+        Citation {
             what: "24 mA transmitting at 0 dBm, 20 mA receiving, CPU idle; 1.3 uA in power mode 2; 3 V",
             from: "Texas Instruments, CC2538 data sheet (SWRS096)",
         },
-        Source { what: "idle as receiving", from: "a receiver that listens is a receiver" },
+        Citation { what: "idle as receiving", from: "a receiver that listens is a receiver" },
     ],
 };
 
-/// 802.15.4 at 0 dBm, the chip of a generation of sensor nodes.
+/// 802.15.4 at 0 dBm, a chip of early sensor nodes.
 pub const CC2420: Radio = Radio {
     name: "cc2420",
     title: "IEEE 802.15.4 at 2.4 GHz (CC2420)",
@@ -247,11 +247,11 @@ pub const CC2420: Radio = Radio {
     idle: Power::from_current(19_700, 3_000),
     sleep: Power::from_current(20, 3_000),
     sources: &[
-        Source {
+        Citation {
             what: "17.4 mA transmitting at 0 dBm, 19.7 mA receiving, 20 uA in power down; 3 V",
             from: "Chipcon, CC2420 data sheet, rev. 1.2. (Publications also have 50.2 mW for transmitting.)",
         },
-        Source { what: "idle as receiving", from: "a receiver that listens is a receiver" },
+        Citation { what: "idle as receiving", from: "a receiver that listens is a receiver" },
     ],
     ..CC2538
 };
@@ -266,7 +266,7 @@ pub const NB_IOT: Radio = Radio {
     sleep: Power::from_microwatts(15),
     link: &preset::NB_IOT,
     acknowledgement: Duration::ZERO,
-    sources: &[Source {
+    sources: &[Citation {
         what: "545 mW transmitting at 23 dBm, 90 mW receiving, 3 mW in light sleep, 15 uW in deep sleep",
         from: "3GPP TR 45.820, section 5.4, as evaluations of NB-IoT take it (P. Andres-Maldonado et al., IEEE Network \
             31(6), 2017)",
@@ -285,11 +285,11 @@ pub const LORA: Radio = Radio {
     link: &preset::LORA,
     acknowledgement: Duration::ZERO,
     sources: &[
-        Source {
+        Citation {
             what: "29 mA transmitting at 13 dBm, 10.8 mA receiving, 1.6 mA in standby, 0.2 uA asleep; 3.3 V",
             from: "Semtech, SX1276/77/78/79 data sheet, section 2.5.2",
         },
-        Source {
+        Citation {
             what: "idle is standby",
             from: "LoRaWAN class A: nothing is received outside of two windows",
         },
@@ -300,23 +300,23 @@ pub const LORA: Radio = Radio {
 pub const LORA_SF12: Radio =
     Radio { name: "lora-sf12", title: "LoRa, SF 12 at 125 kHz (SX1276)", link: &preset::LORA_SF12, ..LORA };
 
-/// What a device has done, in nanoseconds, and instructions.
+/// Activity of a device: times in nanoseconds, and instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Sending.
     pub transmit: u64,
-    /// Receiving what was for it.
+    /// Receiving packets for it.
     pub receive: u64,
-    /// Receiving what was for others.
+    /// Receiving packets for others.
     pub overhear: u64,
-    /// From the first to the last moment, all of the above within. What is left of it the radio waited or slept.
+    /// Time from start to end, including all of the above. In the rest the radio waited or slept.
     pub elapsed: u64,
-    /// That its CPU has executed for the packets.
+    /// Instructions of its CPU for the packets.
     pub instructions: u64,
 }
 
 impl Usage {
-    /// Nanoseconds in which the radio did nothing.
+    /// Returns the nanoseconds in which the radio was idle.
     pub const fn rest(&self) -> u64 {
         let busy = self.transmit.saturating_add(self.receive).saturating_add(self.overhear);
         self.elapsed.saturating_sub(busy)
@@ -338,8 +338,8 @@ impl Radio {
         usage.transmit = usage.transmit.saturating_add(self.acknowledgements(direction, len));
     }
 
-    /// Counts a packet of `len` octets from one other device to another that this one also hears, and the
-    /// acknowledgements of its frames.
+    /// Counts a packet of `len` octets between two other devices that this one overhears, and the acknowledgements of
+    /// its frames.
     pub fn overhears(&self, usage: &mut Usage, len: usize) {
         let direction = &self.link.model.a_to_b;
         let heard = direction.on_air(len).saturating_add(self.acknowledgements(direction, len));
@@ -351,11 +351,11 @@ impl Radio {
         frames.saturating_mul(nanoseconds(self.acknowledgement))
     }
 
-    /// What `usage` costs. While it does nothing the radio waits for `awake` thousandths of the time, and sleeps for
-    /// the rest; more than 1,000 is taken for 1,000.
+    /// Returns the energy of `usage`. The idle radio waits for `awake` thousandths of the time, and sleeps for the
+    /// rest; more than 1,000 means 1,000.
     pub fn spends(&self, usage: &Usage, cpu: &Cpu, awake: u16) -> Spent {
         let awake = u64::from(awake.min(1_000));
-        // Both parts in a width that cannot overflow, so that they make up the whole.
+        // Computed in a width that cannot overflow, so that both parts make up the whole.
         let idle = (u128::from(usage.rest()) * u128::from(awake) / 1_000) as u64;
         Spent {
             transmit: self.transmit.over(usage.transmit),
@@ -368,14 +368,14 @@ impl Radio {
     }
 }
 
-/// Energy by what it was spent on.
+/// Energy by purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
     /// Sending.
     pub transmit: Energy,
-    /// Receiving what was for it.
+    /// Receiving packets for it.
     pub receive: Energy,
-    /// Receiving what was for others.
+    /// Receiving packets for others.
     pub overhear: Energy,
     /// Waiting.
     pub idle: Energy,
@@ -386,24 +386,24 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// Of the airtime, and of the CPU.
+    /// Returns the energy of the airtime and the CPU.
     pub fn airtime(&self) -> Energy {
         self.transmit + self.receive + self.cpu
     }
 
-    /// [`Self::airtime`] and overhearing.
+    /// Returns [`Self::airtime`] with overhearing.
     pub fn with_overhearing(&self) -> Energy {
         self.airtime() + self.overhear
     }
 
-    /// [`Self::with_overhearing`], and waiting and sleeping: everything.
+    /// Returns [`Self::with_overhearing`] with waiting and sleeping: everything.
     pub fn with_idle(&self) -> Energy {
         self.with_overhearing() + self.idle + self.sleep
     }
 }
 
 impl fmt::Display for Energy {
-    /// In the unit that fits: 1.234 mJ.
+    /// Writes the energy in a suitable unit: 1.234 mJ.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             nanojoules @ 0..1_000 => write!(f, "{nanojoules} nJ"),
@@ -458,7 +458,7 @@ mod tests {
         usage.instructions = 1_000;
         let spent = CC2538.spends(&usage, &CORTEX_M3, 10);
         assert_eq!((spent.transmit.0, spent.receive.0, spent.overhear.0), (198_144, 165_120, 165_120));
-        // 991.744 ms of rest, a hundredth of them awake at 60 mW, the others at 3.9 uW.
+        // 991.744 ms of rest, a hundredth of it awake at 60 mW, the rest at 3.9 uW.
         assert_eq!((spent.idle.0, spent.sleep.0), (595_046, 3_829));
         // 2,000 cycles of 39 mW / 32 MHz.
         assert_eq!(spent.cpu.0, 2_438);

@@ -1,40 +1,40 @@
-//! From a packet to the frames that carry it: what the link layer adds, and fragmentation below IP.
+//! Frames of packets: overhead of the link layer, and fragmentation below IP.
 
-/// How packets lie in frames.
+/// Mapping of packets to frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Framing {
     /// Octets that the link layer adds to every frame.
     pub overhead: u16,
-    /// Octets of the longest packet that is taken; 0 for any.
+    /// Largest packet, in octets; 0 for no limit.
     pub mtu: u32,
-    /// What is done with packets that are too long for a frame.
+    /// Fragmentation of packets that are too long for a frame.
     pub fragmentation: Fragmentation,
 }
 
-/// What is done with packets that are too long for a frame.
+/// Fragmentation of packets that are too long for a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fragmentation {
     /// Every packet is a frame.
     #[default]
     None,
-    /// They go in several frames, one right behind the other; **the packet is lost if one of them is.**
+    /// Several consecutive frames for a packet; **it is lost if one of them is.**
     Frames {
-        /// Octets of a frame, without [`Framing::overhead`], for the packet and the fragment header. Less than a
-        /// header and a unit is taken for a header and a unit.
+        /// Octets of a frame, without [`Framing::overhead`], for the packet and the fragment header. The minimum is
+        /// a header and a unit.
         payload: u16,
-        /// Octets of the header of the first fragment. A packet that fits a frame whole has none.
+        /// Octets of the header of the first fragment. An unfragmented packet has none.
         first: u8,
-        /// Octets of the header of those that follow.
+        /// Octets of the header of later fragments.
         next: u8,
-        /// All fragments but the last are multiples of so many octets. 0 is taken for 1.
+        /// Unit of the lengths of all fragments except the last, in octets. 0 means 1.
         unit: u8,
     },
 }
 
 impl Fragmentation {
-    /// As 6LoWPAN does it: FRAG1 of 4 octets, FRAGN of 5, units of 8. RFC 4944, section 5.3.
+    /// Fragmentation of 6LoWPAN: FRAG1 of 4 octets, FRAGN of 5, units of 8. RFC 4944, section 5.3.
     ///
-    /// Offsets count the octets of the packet as it is offered here; RFC 4944 counts those of the uncompressed one.
+    /// Offsets count the octets of the packet as offered; in RFC 4944 they count those of the uncompressed one.
     pub const fn rfc4944(payload: u16) -> Self {
         Self::Frames { payload, first: 4, next: 5, unit: 8 }
     }
@@ -42,56 +42,56 @@ impl Fragmentation {
 
 /// A frame of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame {
+pub struct PacketFrame {
     /// Octets of the packet in it.
     pub payload: usize,
-    /// Octets beside them: fragment header and link layer.
+    /// Other octets: fragment header and link layer.
     pub overhead: usize,
 }
 
-impl Frame {
-    /// All its octets.
+impl PacketFrame {
+    /// Returns all its octets.
     pub const fn octets(&self) -> usize {
         self.payload + self.overhead
     }
 }
 
 impl Framing {
-    /// The frames of a packet of `len` octets, in their order; at least one.
-    pub fn frames(&self, len: usize) -> Frames {
-        Frames { framing: *self, left: len, next: Next::First }
+    /// Iterates over the frames of a packet of `len` octets, in order; at least one.
+    pub fn frames(&self, len: usize) -> PacketFrames {
+        PacketFrames { framing: *self, left: len, next: NextFrame::First }
     }
 
-    /// Octets on the air for a packet of `len`.
+    /// Returns the octets on the air for a packet of `len`.
     pub fn octets(&self, len: usize) -> u64 {
         self.frames(len).map(|frame| frame.octets() as u64).sum()
     }
 }
 
-/// See [`Framing::frames`].
+/// Iterator of [`Framing::frames`].
 #[derive(Clone, Debug)]
-pub struct Frames {
+pub struct PacketFrames {
     framing: Framing,
     left: usize,
-    next: Next,
+    next: NextFrame,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
+enum NextFrame {
     First,
     Following,
     None,
 }
 
-impl Iterator for Frames {
-    type Item = Frame;
+impl Iterator for PacketFrames {
+    type Item = PacketFrame;
 
-    fn next(&mut self) -> Option<Frame> {
+    fn next(&mut self) -> Option<PacketFrame> {
         let overhead = usize::from(self.framing.overhead);
         let is_first = match self.next {
-            Next::First => true,
-            Next::Following => false,
-            Next::None => return None,
+            NextFrame::First => true,
+            NextFrame::Following => false,
+            NextFrame::None => return None,
         };
         let (room, header, unit) = match self.framing.fragmentation {
             Fragmentation::None => (usize::MAX, 0, 1),
@@ -101,8 +101,8 @@ impl Iterator for Frames {
             }
         };
         if is_first && self.left <= room {
-            self.next = Next::None;
-            return Some(Frame { payload: self.left, overhead });
+            self.next = NextFrame::None;
+            return Some(PacketFrame { payload: self.left, overhead });
         }
         let room = room.saturating_sub(header);
         // The last one may end anywhere.
@@ -112,8 +112,8 @@ impl Iterator for Frames {
             (room / unit * unit).max(unit).min(self.left)
         };
         self.left -= payload;
-        self.next = if self.left == 0 { Next::None } else { Next::Following };
-        Some(Frame { payload, overhead: overhead + header })
+        self.next = if self.left == 0 { NextFrame::None } else { NextFrame::Following };
+        Some(PacketFrame { payload, overhead: overhead + header })
     }
 }
 
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(frames(Framing::default(), 65_535), [(65_535, 0)]);
     }
 
-    /// RFC 4944, section 5.3: 81 to 102 octets for a frame; multiples of 8 but for the last.
+    /// RFC 4944, section 5.3: 81 to 102 octets for a frame; multiples of 8 except the last.
     #[test]
     fn a_longer_one_goes_in_multiples_of_eight_octets() {
         let framing = Framing { overhead: 25, mtu: 0, fragmentation: Fragmentation::rfc4944(102) };

@@ -1,4 +1,4 @@
-//! How many trials fail before the first that succeeds, drawn at once and with integers only.
+//! Number of failed trials before the first success, drawn at once and with integers only.
 //!
 //! The number is G with P(G = g) = p q^g, q = 1 - p. The binary digits of G are independent, because
 //! q^g = q^(g_0) * q^(2 g_1) * q^(4 g_2) ...: digit i is 1 with the odds q^(2^i) to 1. So a digit costs one draw, a
@@ -12,8 +12,8 @@ use crate::probability::{ONE, Probability};
 use crate::random::Random;
 
 impl Random {
-    /// How many trials fail before the first that succeeds, if each succeeds with `probability`; at most 2^63 - 1,
-    /// but `u64::MAX` if none ever does.
+    /// Draws the number of failed trials before the first success, if each succeeds with `probability`; at most
+    /// 2^63 - 1, except `u64::MAX` if none ever succeeds.
     pub fn failures_before_success(&mut self, probability: Probability) -> u64 {
         if probability == Probability::NEVER {
             return u64::MAX;

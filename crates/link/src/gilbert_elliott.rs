@@ -1,4 +1,4 @@
-//! Errors in bursts: the chain of Gilbert and Elliott, for packets ([`crate::loss`]) and bits ([`crate::bit_errors`]).
+//! Bursts of errors: the chain of Gilbert and Elliott, for packets ([`crate::loss`]) and bits ([`crate::bit_errors`]).
 //!
 //! Gilbert, Capacity of a burst-noise channel, Bell System Technical Journal 39(5), 1960; Elliott, Estimates of error
 //! rates for codes on burst-noise channels, BSTJ 42(5), 1963. Parameters as in Hasslinger and Hohlfeld, The
@@ -9,42 +9,42 @@ use core::fmt;
 use crate::probability::{ONE, Probability};
 use crate::random::Random;
 
-/// A chain of two states, good and bad. In each state a unit (a packet, a bit) is right with the probability of that
+/// A chain of two states, good and bad. In each state a unit (a packet, a bit) is correct with the probability of that
 /// state; after each unit the state may change.
 ///
-/// It starts in its steady state, so that the rate holds from the first unit: bad with p / (p + r), good if both
-/// are 0.
+/// It starts in its steady state, so that the rate holds from the first unit: bad with p / (p + r), good if both are
+/// 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GilbertElliott {
-    /// From good to bad.
+    /// Probability of a change from good to bad.
     pub p: Probability,
-    /// From bad to good.
+    /// Probability of a change from bad to good.
     pub r: Probability,
-    /// A unit is right in the good state. Gilbert's model has 1.
+    /// Probability of a correct unit in the good state. Gilbert's model has 1.
     pub k: Probability,
-    /// A unit is right in the bad state. 0 in the simple Gilbert model.
+    /// Probability of a correct unit in the bad state. 0 in the simple Gilbert model.
     pub h: Probability,
 }
 
 impl GilbertElliott {
-    /// The simple Gilbert model (k = 1, h = 0) with the mean error rate `rate` and bursts of `burst` on average.
+    /// Creates the simple Gilbert model (k = 1, h = 0) with the mean error rate `rate` and bursts of `burst` on
+    /// average.
     ///
-    /// A burst is a run of errors without a right unit in between: its mean length is 1 / r, and the rate is
-    /// p / (p + r). **A burst of 1 means independent errors.** Their runs are longer than 1 on average:
-    /// 1 / (1 - rate), as another error follows by chance. Means between 1 and that would need errors that avoid each
-    /// other and are refused: this asks for bursts. Errors that never stand side by side are the chain
-    /// with r = 1.
+    /// A burst is a run of errors without a correct unit in between: its mean length is 1 / r, and the rate is
+    /// p / (p + r). **A burst of 1 means independent errors.** Their runs are longer than 1 on average: 1 / (1 - rate), as
+    /// another error follows by chance. Means between 1 and that would require errors that avoid each other, and are
+    /// rejected. Errors that are never adjacent are the chain with r = 1.
     ///
     /// # Errors
     ///
-    /// The caller asked for bursts shorter than those of independent errors, 1 / (1 - `rate`), and not for 1.
+    /// The caller requested bursts shorter than those of independent errors, 1 / (1 - `rate`), other than 1.
     pub const fn bursts(rate: Probability, burst: MeanBurst) -> Result<Self, BurstTooShort> {
         let right = rate.complement();
         if burst.0 == MeanBurst::ONE.0 {
             return Ok(Self::simple(rate, right));
         }
         let Some(r) = Probability::from_ratio(1_000, burst.0 as u64) else { return Err(BurstTooShort) };
-        // Both are rounded, so a step apart may be equal.
+        // Both are rounded, so values one step apart may be equal.
         if r.steps() > right.steps() + 1 || right.steps() == 0 {
             return Err(BurstTooShort);
         }
@@ -54,7 +54,7 @@ impl GilbertElliott {
         Ok(Self::simple(Probability::from_steps(p), r))
     }
 
-    /// The mean error rate: (1 - k) r / (p + r) + (1 - h) p / (p + r).
+    /// Returns the mean error rate: (1 - k) r / (p + r) + (1 - h) p / (p + r).
     pub const fn rate(&self) -> Probability {
         let bad = self.bad();
         let in_good = bad.complement().times(self.k.complement());
@@ -66,7 +66,7 @@ impl GilbertElliott {
         Self { p, r, k: Probability::ALWAYS, h: Probability::NEVER }
     }
 
-    /// The share of units that find the chain bad.
+    /// Returns the share of units in the bad state.
     const fn bad(&self) -> Probability {
         let p = self.p.steps() as u128;
         match Probability::quotient(p, p + self.r.steps() as u128) {
@@ -75,23 +75,23 @@ impl GilbertElliott {
         }
     }
 
-    /// Whether the chain starts bad.
+    /// Draws the first state; true if it is bad.
     pub(crate) fn starts_bad(&self, random: &mut Random) -> bool {
         random.happens(self.bad())
     }
 
-    /// The probability of an error in a state.
+    /// Returns the probability of an error in a state.
     pub(crate) const fn error(&self, is_bad: bool) -> Probability {
         if is_bad { self.h.complement() } else { self.k.complement() }
     }
 
-    /// The probability to leave a state.
+    /// Returns the probability of leaving a state.
     pub(crate) const fn leaves(&self, is_bad: bool) -> Probability {
         if is_bad { self.r } else { self.p }
     }
 }
 
-/// The mean length of a run of errors: 1 to 4,294,967 units, in thousandths.
+/// Mean length of a run of errors: 1 to 4,294,967 units, in thousandths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MeanBurst(u32);
 
@@ -99,7 +99,7 @@ impl MeanBurst {
     /// 1: independent errors, see [`GilbertElliott::bursts`].
     pub const ONE: Self = Self(1_000);
 
-    /// `units` on average; `None` for 0 or more than 4,294,967.
+    /// Creates a mean of `units`; `None` for 0 or more than 4,294,967.
     pub const fn from_units(units: u32) -> Option<Self> {
         match units.checked_mul(1_000) {
             Some(thousandths) => Self::from_thousandths(thousandths),
@@ -107,19 +107,19 @@ impl MeanBurst {
         }
     }
 
-    /// `thousandths / 1000` on average; `None` below 1,000.
+    /// Creates a mean of `thousandths / 1000`; `None` below 1,000.
     pub const fn from_thousandths(thousandths: u32) -> Option<Self> {
         if thousandths >= 1_000 { Some(Self(thousandths)) } else { None }
     }
 }
 
-/// The caller asked for bursts that are shorter than those of independent errors.
+/// Error: the bursts are shorter than those of independent errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BurstTooShort;
 
 impl fmt::Display for BurstTooShort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the mean burst is shorter than that of independent errors, 1 / (1 - rate)")
+        f.write_str("the mean burst is shorter than that of independent errors, 1 / (1 - rate); use 1 or a longer one")
     }
 }
 
@@ -142,7 +142,7 @@ mod tests {
     fn a_rate_and_a_burst_give_the_chain_of_the_paper() {
         let chain = bursts(20, 4_000).unwrap();
         assert_eq!(chain.r, percent(25));
-        // p = rate * r / (1 - rate) = 0.2 * 0.25 / 0.8; in the last digits, the rates are rounded.
+        // p = rate * r / (1 - rate) = 0.2 * 0.25 / 0.8; the rates are rounded in the last digits.
         assert!((chain.p.as_f64() - 0.0625).abs() < 1e-15);
         assert_eq!((chain.k, chain.h), (Probability::ALWAYS, Probability::NEVER));
         assert!((chain.rate().as_f64() - 0.2).abs() < 1e-15);

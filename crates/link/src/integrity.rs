@@ -1,4 +1,5 @@
-//! What the link layer does with damage: hands it up, or drops the frame if its check sequence tells.
+//! Treatment of damage by the link layer: it delivers damaged frames, or drops them if its check sequence detects
+//! the damage.
 
 use crc::{CRC_16_IBM_SDLC, CRC_32_ISO_HDLC, Crc};
 
@@ -11,50 +12,50 @@ static FCS16: Crc<u16> = Crc::<u16>::new(&CRC_16_IBM_SDLC);
 /// FCS-32 of RFC 1662, section C.3, as in Ethernet.
 static FCS32: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
 
-/// The check of a link layer over a frame, which is the octets that are offered.
+/// Check of a link layer over a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Integrity {
     /// No check: damage is delivered.
     #[default]
     None,
-    /// A check of `width` bits that nobody computes: a damaged frame is dropped, but for one in 2^`width`. The check
-    /// sequence itself is not damaged.
+    /// A check of `width` bits that is not computed: a damaged frame is dropped, except for one in 2^`width`. The
+    /// check sequence itself is not damaged.
     ///
-    /// Real checks find short bursts and few errors always, and this does not.
+    /// Real checks always detect short bursts and few errors; this one does not.
     Modelled {
-        /// Bits. 0 finds nothing; from 64 on, everything is found.
+        /// Width in bits. 0 detects nothing; from 64 on, everything is detected.
         width: u8,
     },
-    /// FCS-16 of RFC 1662, computed. Its two octets go behind the frame and are damaged as the frame is, so that a
-    /// frame may be dropped for them alone.
+    /// FCS-16 of RFC 1662, computed. Its two octets follow the frame and are damaged like it, so that a frame may be
+    /// dropped for them alone.
     Crc16,
     /// FCS-32 of RFC 1662, computed, of four octets.
     Crc32,
 }
 
-/// What became of a frame.
+/// Outcome of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Received {
-    /// It is as it was sent.
+pub enum CheckOutcome {
+    /// Received unchanged.
     Intact,
-    /// It is damaged, and delivered.
+    /// Damaged, and delivered.
     Damaged {
-        /// Bits that are not as they were sent, at least 1.
+        /// Number of flipped bits, at least 1.
         flipped: u64,
     },
-    /// The check told that it is damaged.
+    /// Dropped, because the check detected damage.
     Discarded,
 }
 
 impl Integrity {
     /// Carries a frame over a link that damages bits, in place. `random` decides for [`Integrity::Modelled`].
-    pub fn carry(self, octets: &mut [u8], errors: &mut BitErrors, random: &mut Random) -> Received {
+    pub fn carry(self, octets: &mut [u8], errors: &mut BitErrors, random: &mut Random) -> CheckOutcome {
         match self {
             Self::None => delivered(errors.damage(octets)),
             Self::Modelled { width } => {
                 let flipped = errors.damage(octets);
                 if flipped > 0 && !random.happens(Probability::power_of_half(width)) {
-                    return Received::Discarded;
+                    return CheckOutcome::Discarded;
                 }
                 delivered(flipped)
             }
@@ -68,17 +69,17 @@ fn checked<const N: usize>(
     octets: &mut [u8],
     check: impl Fn(&[u8]) -> [u8; N],
     errors: &mut BitErrors,
-) -> Received {
+) -> CheckOutcome {
     let mut sequence = check(octets);
     let flipped = errors.damage(octets);
     errors.damage(&mut sequence);
-    if check(octets) == sequence { delivered(flipped) } else { Received::Discarded }
+    if check(octets) == sequence { delivered(flipped) } else { CheckOutcome::Discarded }
 }
 
-const fn delivered(flipped: u64) -> Received {
+const fn delivered(flipped: u64) -> CheckOutcome {
     match flipped {
-        0 => Received::Intact,
-        _ => Received::Damaged { flipped },
+        0 => CheckOutcome::Intact,
+        _ => CheckOutcome::Damaged { flipped },
     }
 }
 
@@ -87,7 +88,8 @@ mod tests {
     use super::*;
     use crate::bit_errors::BitErrorModel;
 
-    /// Of 40,000 frames of 16 octets at a bit error rate of 2 %: delivered as sent, delivered damaged, dropped.
+    /// Carries 40,000 frames of 16 octets at a bit error rate of 2 %: delivered unchanged, delivered damaged,
+    /// dropped.
     fn carried(integrity: Integrity) -> (u32, u32, u32) {
         let mut random = Random::new(11);
         let rate = Probability::from_percent(2).unwrap_or_default();
@@ -97,17 +99,17 @@ mod tests {
             let sent = [i.to_be_bytes(); 4];
             let mut frame = sent;
             match integrity.carry(frame.as_flattened_mut(), &mut errors, &mut random) {
-                Received::Intact => {
+                CheckOutcome::Intact => {
                     assert_eq!(frame, sent);
                     intact += 1;
                 }
-                Received::Damaged { flipped } => {
+                CheckOutcome::Damaged { flipped } => {
                     let pairs = frame.as_flattened().iter().zip(sent.as_flattened());
                     assert_eq!(pairs.map(|(a, b)| u64::from((a ^ b).count_ones())).sum::<u64>(), flipped);
                     assert!(flipped > 0);
                     damaged += 1;
                 }
-                Received::Discarded => dropped += 1,
+                CheckOutcome::Discarded => dropped += 1,
             }
         }
         (intact, damaged, dropped)
@@ -146,16 +148,16 @@ mod tests {
         assert!(damaged < 5, "{damaged}");
     }
 
-    /// The generator of FCS-16 is (x + 1) times a primitive polynomial of degree 15, so it divides the polynomial
-    /// of 8 * 32,767 ones: that many errors, frame and check sequence together, are what it cannot see.
+    /// The generator of FCS-16 is (x + 1) times a primitive polynomial of degree 15, so it divides the polynomial of
+    /// 8 * 32,767 ones: it cannot detect that many errors in frame and check sequence together.
     #[test]
     fn a_check_that_collides_lets_damage_pass() {
         let all = BitErrorModel::Random(Probability::ALWAYS);
         let (mut errors, mut random) = (BitErrors::new(all, Random::new(1)), Random::new(2));
         let mut frame = std::vec![0xA5; 32_765];
         let received = Integrity::Crc16.carry(&mut frame, &mut errors, &mut random);
-        assert_eq!(received, Received::Damaged { flipped: 8 * 32_765 });
+        assert_eq!(received, CheckOutcome::Damaged { flipped: 8 * 32_765 });
         let received = Integrity::Crc16.carry(&mut frame[1..], &mut errors, &mut random);
-        assert_eq!(received, Received::Discarded);
+        assert_eq!(received, CheckOutcome::Discarded);
     }
 }

@@ -1,27 +1,27 @@
-//! Delay that differs from packet to packet, with integers only, so that it is the same on every machine.
+//! Random delay of each packet, with integers only, so that it is equal on every machine.
 
 use core::time::Duration;
 
 use crate::probability::Probability;
 use crate::random::Random;
 
-/// Delay on top of that of the direction. All that is set comes together. By default none.
+/// Delay in addition to that of the direction: the sum of both components. Default: none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Jitter {
-    /// |N(0, `deviation`)|: the absolute value of a normal deviate. Its mean is 0.798 of this.
+    /// |N(0, `deviation`)|: the absolute value of a normal deviate, with a mean of 0.798 `deviation`.
     pub deviation: Duration,
-    /// With this probability comes a spike...
+    /// Probability of a spike.
     pub spikes: Probability,
-    /// ... that is exponential, with this mean.
+    /// Mean of a spike, which is exponentially distributed.
     pub spike: Duration,
 }
 
-/// Parts of a deviation.
+/// Fractions of a deviation.
 const PARTS: u64 = 1 << PART_BITS;
 const PART_BITS: u32 = 20;
 
 impl Jitter {
-    /// Nanoseconds for the next packet.
+    /// Draws the delay of the next packet, in nanoseconds.
     pub fn draw(&self, random: &mut Random) -> u64 {
         let deviation = nanoseconds(self.deviation);
         let normal = if deviation == 0 { 0 } else { scaled(half_normal(random), deviation) };
@@ -36,15 +36,15 @@ pub(crate) fn nanoseconds(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// `parts / PARTS` of `whole`.
+/// Returns `parts / PARTS` of `whole`.
 fn scaled(parts: u64, whole: u64) -> u64 {
     let product = u128::from(parts) * u128::from(whole) / u128::from(PARTS);
     u64::try_from(product).unwrap_or(u64::MAX)
 }
 
-/// Exponential with the mean [`PARTS`], exact but for being cut to a part: fractions are drawn as long as they fall. If
-/// their number is odd, the first is the fraction of the deviate, else its whole is one more. Von Neumann, Various
-/// techniques used in connection with random digits, 1951. Four to five draws on average.
+/// Draws an exponential deviate with the mean [`PARTS`], exact except for truncation: fractions are drawn as long as
+/// they fall. If their number is odd, the first is the fraction of the deviate, else its integer part increases by one.
+/// Von Neumann, Various techniques used in connection with random digits, 1951. Four to five draws on average.
 fn exponential(random: &mut Random) -> u64 {
     let mut whole: u64 = 0;
     loop {
@@ -64,8 +64,8 @@ fn exponential(random: &mut Random) -> u64 {
     }
 }
 
-/// |N(0, 1)| in [`PARTS`], by rejection from two exponential deviates: the first is taken if the second is above
-/// half the square of its distance from 1. Ross, Simulation, section 5.3.
+/// Draws |N(0, 1)| in [`PARTS`], by rejection from two exponential deviates: the first is accepted if the second
+/// exceeds half the square of its distance from 1. Ross, Simulation, section 5.3.
 fn half_normal(random: &mut Random) -> u64 {
     loop {
         let (deviate, bound) = (exponential(random), exponential(random));
@@ -111,14 +111,14 @@ mod tests {
     }
 
     #[test]
-    fn spikes_come_as_often_as_said_and_are_exponential() {
+    fn spikes_come_as_often_as_configured_and_are_exponential() {
         let spikes = Probability::from_percent(20).unwrap_or_default();
         let draws = draws(Jitter { spikes, spike: Duration::from_millis(100), ..Jitter::default() });
         let some: std::vec::Vec<_> = draws.iter().copied().filter(|draw| *draw > 0).collect();
         let often = some.len() as f64 / 1e5;
         assert!((often - 0.2).abs() < 0.0051, "{often}");
         assert!((mean(&some) - 1e8).abs() < 4.0 * 1e8 / 141.0, "{}", mean(&some));
-        // 1 / e are longer than the mean.
+        // A share of 1 / e is longer than the mean.
         let long = share(&some, |draw| draw > 100_000_000);
         assert!((long - 0.3679).abs() < 0.0137, "{long}");
     }

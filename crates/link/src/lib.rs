@@ -1,21 +1,21 @@
-//! What a constrained link does to packets.
+//! Models of constrained links.
 //!
-//! This crate knows loss ([`loss`]), damage ([`bit_errors`]) and what a link layer does with damage ([`integrity`]), and
-//! puts them together in two kinds of links:
+//! This crate models loss ([`loss`]), damage ([`bit_errors`]) and the treatment of damage by a link layer
+//! ([`integrity`]), and combines them into two kinds of links:
 //!
-//! - [`Link`] knows no time, only places: which packets arrive, damaged, twice ([`duplicate`]), or in another order
+//! - [`Link`] has no time, only places: packets arrive, damaged, duplicated ([`duplicate`]), or in another order
 //!   ([`reorder`], [`mod@line`]).
-//! - [`ConstrainedLink`] knows integer time: rate ([`airtime`]), delay, [`jitter`], queues, a shared medium, frames
-//!   ([`framing`]), sleep and duty cycle, as a [`model`] says it. [`preset`] has links by name.
+//! - [`ConstrainedLink`] has integer time: rate ([`airtime`]), delay, [`jitter`], queues, a shared medium, frames
+//!   ([`framing`]), sleep and duty cycle, described by a [`model`]. [`preset`] has links by name.
 //!
-//! [`energy`] says what packets cost a device. The crate refuses to know what the packets are, and whether time is real
-//! or virtual. `no_std`, no panic on octets from outside. Only `ConstrainedLink` allocates, not for each packet, and
-//! within a bound; without the feature `alloc` it is absent.
+//! [`energy`] computes the energy that packets cost a device. The content of packets does not matter, nor whether time
+//! is real or virtual. `no_std`, no panic on octets from outside. Only `ConstrainedLink` allocates, not for each packet,
+//! and within a bound; without the feature `alloc` it is absent.
 //!
-//! A seed determines everything: all decisions come from integers, so that they are the same on every machine.
+//! A seed determines everything: all decisions are computed with integers, so that they are equal on every machine.
 //!
 //! ```
-//! use thinair_link::{Fate, Impairments, Line, Link, LossModel, Probability, Reorder};
+//! use thinair_link::{LinkOutcome, Impairments, ReorderBuffer, Link, LossModel, Probability, Reorder};
 //!
 //! let impairments = Impairments {
 //!     loss: LossModel::Random(Probability::from_percent(5).ok_or("not a probability")?),
@@ -23,11 +23,11 @@
 //!     ..Impairments::default()
 //! };
 //! let mut link = Link::new(impairments, 7);
-//! let mut line = Line::new(vec![None; impairments.slots()]);
+//! let mut line = ReorderBuffer::new(vec![None; impairments.slots()]);
 //! let mut arrived = Vec::new();
 //! for i in 0..100_u32 {
 //!     let mut octets = i.to_be_bytes();
-//!     if let Fate::At(arrival) = link.offer(&mut octets) {
+//!     if let LinkOutcome::At(arrival) = link.offer(&mut octets) {
 //!         line.put(arrival, octets)?;
 //!     }
 //!     arrived.extend(std::iter::from_fn(|| line.poll()));
@@ -70,15 +70,15 @@ mod rohc_tunnel16;
 pub use airtime::{Airtime, LoRa, Ofdm, Rate};
 pub use bit_errors::{BitErrorModel, BitErrors};
 #[cfg(feature = "alloc")]
-pub use constrained::{ConstrainedLink, DropReason, Dropped, Event, Side, Times, Traffic};
+pub use constrained::{ConstrainedLink, DropReason, Dropped, LinkEvent, LinkTraffic, Side, Times};
 pub use duplicate::Duplicate;
 pub use framing::{Fragmentation, Framing};
 pub use gilbert_elliott::{BurstTooShort, GilbertElliott, MeanBurst};
-pub use integrity::{Integrity, Received};
+pub use integrity::{CheckOutcome, Integrity};
 pub use jitter::Jitter;
-pub use line::{Line, NoSlot, Place, Slot};
-pub use link::{Arrival, Counters, Fate, Impairments, Link, Reason};
-pub use loss::{Loss, LossModel};
+pub use line::{ArrivalPlace, NoSlot, ReorderBuffer, ReorderSlot};
+pub use link::{Impairments, Link, LinkArrival, LinkCounters, LinkOutcome, Reason};
+pub use loss::{LossModel, LossProcess};
 pub use model::{
     CoDelConfig, Direction, Discipline, Duplex, DutyCycle, IdleWake, LinkModel, LossUnit, Queue,
 };

@@ -1,73 +1,73 @@
-//! The order in which packets arrive: a bounded buffer that holds back those that are late.
+//! Order of arrival: a bounded buffer that holds back late packets.
 //!
-//! It knows places and not packets: what it holds may be the octets, a handle to them, or a number.
+//! It orders items by place: octets of a packet, a handle to them, or a number.
 
 use core::fmt;
 use core::marker::PhantomData;
 
-use crate::link::Arrival;
+use crate::link::LinkArrival;
 
-/// When a packet arrives, as a place among the packets of its link. Of two, the lower one arrives first.
+/// Place of arrival among the packets of a link. The lower of two arrives first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
-    // Compared in this order: a place is that of the packet which entered then, and was on time; behind it come
-    // those that waited for it, in the order in which they entered; a copy comes behind its original.
+pub struct ArrivalPlace {
+    // Compared in this order: a place is that of the packet which entered then, and was on time; after it come
+    // those that waited for it, in the order in which they entered; a copy comes after its original.
     place: u64,
     is_late: bool,
     entered: u64,
     is_copy: bool,
 }
 
-impl Place {
-    /// The place of the packet that is the `entered`-th to come through, from 0, and `late` by so many.
+impl ArrivalPlace {
+    /// Returns the place of the packet that entered as number `entered`, from 0, and is `late` places late.
     pub(crate) const fn of(entered: u64, late: u16) -> Self {
         Self { place: entered.saturating_add(late as u64), is_late: late > 0, entered, is_copy: false }
     }
 
-    /// The place of the copy of a packet, `later` by so many.
+    /// Returns the place of the copy of a packet, `later` places later.
     pub(crate) const fn copy(self, later: u16) -> Self {
         let place = self.place.saturating_add(later as u64);
         Self { place, is_late: self.is_late || later > 0, is_copy: true, ..self }
     }
 
-    /// How many places it is behind the one in which the packet was sent.
+    /// Returns the number of places after the one in which the packet was sent.
     pub const fn late_by(self) -> u64 {
         self.place - self.entered
     }
 }
 
-/// Room for a packet in a [`Line`].
-pub type Slot<T> = Option<(Place, T)>;
+/// Memory for a packet in a [`ReorderBuffer`].
+pub type ReorderSlot<T> = Option<(ArrivalPlace, T)>;
 
-/// Packets under way, in slots that the caller lends (an array, a slice, a vector).
+/// Packets under way, in slots of the caller (an array, a slice, a vector).
 ///
-/// **After each packet that was offered to the link, put it here if it arrives, then poll until there is no more.**
-/// At the end, flush. With [`Impairments::slots`](crate::Impairments::slots) slots there is always room.
+/// **After each packet that was offered to the link, put it here if it arrives, then poll until there are no more.**
+/// At the end, flush. [`Impairments::slots`](crate::Impairments::slots) slots always suffice.
 #[derive(Clone, Debug)]
-pub struct Line<T, S> {
+pub struct ReorderBuffer<T, S> {
     slots: S,
-    /// The latest packet that has entered.
+    /// Latest packet that has entered.
     now: u64,
     held: PhantomData<T>,
 }
 
-/// The caller lent too few slots, or did not poll: there is no room for a packet and its copy.
+/// Error: no free slot for a packet and its copy, because there are too few, or the caller did not poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoSlot;
 
-impl<T, S: AsMut<[Slot<T>]>> Line<T, S> {
-    /// An empty line. What the slots hold is forgotten.
+impl<T, S: AsMut<[ReorderSlot<T>]>> ReorderBuffer<T, S> {
+    /// Creates an empty line. The content of the slots is dropped.
     pub fn new(mut slots: S) -> Self {
         slots.as_mut().fill_with(|| None);
         Self { slots, now: 0, held: PhantomData }
     }
 
-    /// Takes a packet that arrives, and its copy if it has one.
+    /// Adds a packet that arrives, and its copy if it has one.
     ///
     /// # Errors
     ///
-    /// There is no slot for them; then the line is as it was.
-    pub fn put(&mut self, arrival: Arrival, packet: T) -> Result<(), NoSlot>
+    /// There is no slot for them; then the line is unchanged.
+    pub fn put(&mut self, arrival: LinkArrival, packet: T) -> Result<(), NoSlot>
     where
         T: Clone,
     {
@@ -81,18 +81,18 @@ impl<T, S: AsMut<[Slot<T>]>> Line<T, S> {
         Ok(())
     }
 
-    /// The next packet that arrives, if it does so before another one is sent.
+    /// Returns the next packet that arrives, if it does so before another one is sent.
     pub fn poll(&mut self) -> Option<T> {
         let now = self.now;
         self.take(|place| place.place <= now)
     }
 
-    /// The next packet that arrives, if no other one is ever sent.
+    /// Returns the next packet that arrives, if no other one is ever sent.
     pub fn flush(&mut self) -> Option<T> {
         self.take(|_| true)
     }
 
-    fn take(&mut self, is_due: impl Fn(Place) -> bool) -> Option<T> {
+    fn take(&mut self, is_due: impl Fn(ArrivalPlace) -> bool) -> Option<T> {
         let slots = self.slots.as_mut();
         let places =
             slots.iter().enumerate().filter_map(|(i, slot)| slot.as_ref().map(|(place, _)| (*place, i)));
@@ -106,7 +106,7 @@ impl<T, S: AsMut<[Slot<T>]>> Line<T, S> {
 
 impl fmt::Display for NoSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no slot is free in the line")
+        f.write_str("no free slot in the reorder buffer")
     }
 }
 
@@ -120,14 +120,14 @@ mod tests {
 
     use super::*;
 
-    /// What arrives of packets that are late by `late`, with copies that come `later`.
+    /// Returns the order of arrival of packets that are `late` places late, with copies `later` places later.
     fn order(packets: &[(u16, Option<u16>)]) -> Vec<usize> {
-        let mut line = Line::new(vec![None; 8]);
+        let mut line = ReorderBuffer::new(vec![None; 8]);
         let mut arrived = Vec::new();
         for (i, &(late, later)) in packets.iter().enumerate() {
-            let place = Place::of(i as u64, late);
+            let place = ArrivalPlace::of(i as u64, late);
             let copy = later.map(|later| place.copy(later));
-            line.put(Arrival { place, copy, flipped: 0 }, i).unwrap();
+            line.put(LinkArrival { place, copy, flipped: 0 }, i).unwrap();
             arrived.extend(core::iter::from_fn(|| line.poll()));
         }
         arrived.extend(core::iter::from_fn(|| line.flush()));
@@ -161,10 +161,10 @@ mod tests {
 
     #[test]
     fn a_packet_without_room_changes_nothing() {
-        let mut line = Line::new([None; 2]);
+        let mut line = ReorderBuffer::new([None; 2]);
         let arrival = |entered, later: Option<u16>| {
-            let place = Place::of(entered, 5);
-            Arrival { place, copy: later.map(|later| place.copy(later)), flipped: 0 }
+            let place = ArrivalPlace::of(entered, 5);
+            LinkArrival { place, copy: later.map(|later| place.copy(later)), flipped: 0 }
         };
         line.put(arrival(0, None), 'a').unwrap();
         assert_eq!(line.put(arrival(1, Some(0)), 'b'), Err(NoSlot));

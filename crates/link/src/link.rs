@@ -1,33 +1,33 @@
-//! A link: everything that it does to a packet, one after the other, and what has happened so far.
+//! A link: all impairments of a packet, in sequence, with counters.
 
 use crate::bit_errors::{BitErrorModel, BitErrors};
 use crate::duplicate::Duplicate;
-use crate::integrity::{Integrity, Received};
-use crate::line::Place;
-use crate::loss::{Loss, LossModel};
+use crate::integrity::{CheckOutcome, Integrity};
+use crate::line::ArrivalPlace;
+use crate::loss::{LossModel, LossProcess};
 use crate::random::Random;
 use crate::reorder::Reorder;
 
-/// What a link does to packets. By default nothing.
+/// Impairments of a link. Default: none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Impairments<'a> {
-    /// Which packets are lost, before anything else happens to them.
+    /// Loss of packets, before any other impairment.
     pub loss: LossModel<'a>,
-    /// Which bits of the others are damaged.
+    /// Bit errors of the remaining packets.
     pub bit_errors: BitErrorModel,
-    /// What the link layer does with damage.
+    /// Treatment of damage by the link layer.
     pub integrity: Integrity,
-    /// Which of those that come through arrive twice.
+    /// Duplication of the packets that come through.
     pub duplicate: Duplicate,
-    /// Which of those that come through are late.
+    /// Reordering of the packets that come through.
     pub reorder: Reorder,
 }
 
 impl Impairments<'_> {
-    /// The slots that a [`Line`](crate::Line) needs.
+    /// Returns the number of slots that a [`ReorderBuffer`](crate::ReorderBuffer) needs.
     pub const fn slots(&self) -> usize {
-        // The originals that are late are among the last `up_to`, their copies among the last so many and those of
-        // the duplicates; and there is the packet that has just entered, with its copy.
+        // Late originals are among the last `up_to`, their copies among as many and those of the duplicates; in
+        // addition there is the packet that has just entered, with its copy.
         let (late, later) = (self.reorder.up_to as usize, self.duplicate.up_to as usize);
         late + 1 + late + later + 1
     }
@@ -35,13 +35,13 @@ impl Impairments<'_> {
 
 /// A link in one direction.
 ///
-/// It decides, and holds no packet: [`Line`](crate::Line) brings packets into the order of their places. Loss, bit
+/// It decides, and holds no packet: [`ReorderBuffer`](crate::ReorderBuffer) brings packets into the order of their places. Loss, bit
 /// errors, the check, duplicates and order each have a random sequence of their own, so that a change of one does not
-/// change what the others do. The exceptions are what must be: a packet that was lost or dropped is not damaged,
-/// doubled or late, and takes no place.
+/// change the others, with one exception: a packet that was lost or dropped is not damaged, duplicated or late, and
+/// takes no place.
 #[derive(Clone, Debug)]
 pub struct Link<'a> {
-    loss: Loss<'a>,
+    loss: LossProcess<'a>,
     bit_errors: BitErrors,
     integrity: Integrity,
     check: Random,
@@ -49,64 +49,64 @@ pub struct Link<'a> {
     copies: Random,
     reorder: Reorder,
     order: Random,
-    /// How many packets came through.
+    /// Number of packets that came through.
     entered: u64,
-    counters: Counters,
+    counters: LinkCounters,
 }
 
-/// What becomes of a packet.
+/// Outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It arrives.
-    At(Arrival),
-    /// It does not.
+pub enum LinkOutcome {
+    /// The packet arrives.
+    At(LinkArrival),
+    /// The packet is dropped.
     Dropped(Reason),
 }
 
-/// A packet that arrives.
+/// Arrival of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
-    /// When.
-    pub place: Place,
-    /// When it arrives again, if it does.
-    pub copy: Option<Place>,
-    /// Bits that are not as they were sent.
+pub struct LinkArrival {
+    /// Place of arrival.
+    pub place: ArrivalPlace,
+    /// Place of the copy, if there is one.
+    pub copy: Option<ArrivalPlace>,
+    /// Number of flipped bits.
     pub flipped: u64,
 }
 
-/// Why a packet does not arrive.
+/// Reason why a packet does not arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The link lost it.
     Loss,
-    /// The check of the link layer found damage.
+    /// The check of the link layer detected damage.
     Integrity,
 }
 
-/// Packets since the start.
+/// Counters of packets since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct LinkCounters {
     /// Offered to the link.
     pub offered: u64,
     /// Lost.
     pub lost: u64,
-    /// Damaged, in their octets or in the check sequence: those that were dropped for it, and those that were not.
+    /// Damaged, in their octets or in the check sequence, dropped or not.
     pub damaged: u64,
     /// Dropped by the check of the link layer.
     pub dropped: u64,
-    /// Arrived twice.
+    /// Duplicated.
     pub duplicated: u64,
-    /// Late by one place or more. (How many were overtaken may be less, see [`Reorder`].)
+    /// Late by one place or more. (Fewer may have been overtaken, see [`Reorder`].)
     pub late: u64,
 }
 
 impl<'a> Link<'a> {
-    /// A link before its first packet. The same impairments, seed and lengths of packets give the same fates.
+    /// Creates a link before its first packet. Equal impairments, seeds and lengths of packets give equal outcomes.
     pub fn new(impairments: Impairments<'a>, seed: u64) -> Self {
         let Impairments { loss, bit_errors, integrity, duplicate, reorder } = impairments;
         let mut random = Random::new(seed);
         Self {
-            loss: Loss::new(loss, random.split()),
+            loss: LossProcess::new(loss, random.split()),
             bit_errors: BitErrors::new(bit_errors, random.split()),
             integrity,
             check: random.split(),
@@ -115,39 +115,39 @@ impl<'a> Link<'a> {
             reorder,
             order: random.split(),
             entered: 0,
-            counters: Counters::default(),
+            counters: LinkCounters::default(),
         }
     }
 
-    /// What becomes of the next packet. Its octets are damaged in place; if it is dropped, they are of no use.
-    pub fn offer(&mut self, octets: &mut [u8]) -> Fate {
+    /// Decides on the next packet. Its octets are damaged in place; if it is dropped, they are unspecified.
+    pub fn offer(&mut self, octets: &mut [u8]) -> LinkOutcome {
         self.counters.offered += 1;
         if self.loss.takes_next(octets.len()) {
             self.counters.lost += 1;
-            return Fate::Dropped(Reason::Loss);
+            return LinkOutcome::Dropped(Reason::Loss);
         }
         let flipped = match self.integrity.carry(octets, &mut self.bit_errors, &mut self.check) {
-            Received::Intact => 0,
-            Received::Damaged { flipped } => {
+            CheckOutcome::Intact => 0,
+            CheckOutcome::Damaged { flipped } => {
                 self.counters.damaged += 1;
                 flipped
             }
-            Received::Discarded => {
+            CheckOutcome::Discarded => {
                 self.counters.damaged += 1;
                 self.counters.dropped += 1;
-                return Fate::Dropped(Reason::Integrity);
+                return LinkOutcome::Dropped(Reason::Integrity);
             }
         };
-        let place = Place::of(self.entered, self.reorder.draw(&mut self.order));
+        let place = ArrivalPlace::of(self.entered, self.reorder.draw(&mut self.order));
         self.entered += 1;
         let copy = self.duplicate.draw(&mut self.copies).map(|later| place.copy(later));
         self.counters.late += u64::from(place.late_by() > 0);
         self.counters.duplicated += u64::from(copy.is_some());
-        Fate::At(Arrival { place, copy, flipped })
+        LinkOutcome::At(LinkArrival { place, copy, flipped })
     }
 
-    /// What has happened so far.
-    pub const fn counters(&self) -> Counters {
+    /// Returns the counters.
+    pub const fn counters(&self) -> LinkCounters {
         self.counters
     }
 }

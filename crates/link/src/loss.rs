@@ -1,4 +1,4 @@
-//! Which packets are lost.
+//! Loss of packets.
 
 use crate::gilbert_elliott::GilbertElliott;
 use crate::probability::Probability;
@@ -6,24 +6,24 @@ use crate::random::Random;
 #[cfg(feature = "rohctunnel16")]
 use crate::rohc_tunnel16::Counter;
 
-/// What decides on the loss of packets.
+/// Model of the loss of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LossModel<'a> {
-    /// None is lost.
+    /// No packet is lost.
     #[default]
     None,
-    /// Each is lost with this probability, whatever became of the others.
+    /// Each packet is lost independently with this probability.
     Random(Probability),
     /// Packets are lost in bursts.
     Bursts(GilbertElliott),
-    /// A packet is lost where the pattern is `true`; it begins again after its end. An empty one loses none.
+    /// A packet is lost where the pattern, which repeats, is `true`. An empty one loses none.
     Pattern(&'a [bool]),
-    /// The packets of these numbers are lost, the first one offered being 0. In any order.
+    /// The packets of these numbers are lost, counted from 0, in any order.
     Listed(&'a [u64]),
-    /// The packet with which so many octets are full is lost: a counter and no chance, as the tunnel of rohc-lib
-    /// 1.6.0 has it. 125 for a bit error rate of 10^-3.
+    /// Deterministic loss of the packet that completes each sequence of `octets` octets, as in the tunnel of
+    /// rohc-lib 1.6.0. 125 for a bit error rate of 10^-3.
     ///
-    /// The counter then begins with what the packet had beyond that, and counts the whole packet once more.
+    /// The counter restarts with the excess of the packet, to which the whole packet is added once more.
     #[cfg(feature = "rohctunnel16")]
     RohcTunnel16 {
         /// 1 / (8 * the bit error rate).
@@ -31,21 +31,21 @@ pub enum LossModel<'a> {
     },
 }
 
-/// A [`LossModel`] at work.
+/// Generator of the losses of a [`LossModel`].
 #[derive(Clone, Debug)]
-pub struct Loss<'a> {
+pub struct LossProcess<'a> {
     model: LossModel<'a>,
     random: Random,
-    /// Of the chain, if there is one.
+    /// State of the chain, if there is one.
     is_bad: bool,
-    /// The number of the next packet.
+    /// Number of the next packet.
     next: u64,
     #[cfg(feature = "rohctunnel16")]
     counter: Counter,
 }
 
-impl<'a> Loss<'a> {
-    /// Loss as `model` says it, before the first packet.
+impl<'a> LossProcess<'a> {
+    /// Creates a generator before the first packet.
     pub fn new(model: LossModel<'a>, mut random: Random) -> Self {
         let is_bad = match model {
             LossModel::Bursts(chain) => chain.starts_bad(&mut random),
@@ -61,7 +61,7 @@ impl<'a> Loss<'a> {
         }
     }
 
-    /// Whether the next packet, of `len` octets, is lost.
+    /// Draws the loss of the next packet, of `len` octets.
     #[cfg_attr(
         not(feature = "rohctunnel16"),
         expect(unused_variables, reason = "one model alone asks for it")
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     fn lost(model: LossModel<'_>, packets: usize) -> std::vec::Vec<usize> {
-        let mut loss = Loss::new(model, Random::new(1));
+        let mut loss = LossProcess::new(model, Random::new(1));
         (0..packets).filter(|_| loss.takes_next(20)).collect()
     }
 

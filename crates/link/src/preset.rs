@@ -1,4 +1,4 @@
-//! Links that others have published or that a standard describes, by name. Every number has its source.
+//! Named links of publications and standards. Every number has its source.
 
 mod text;
 
@@ -10,40 +10,40 @@ use crate::jitter::Jitter;
 use crate::model::{Direction, Duplex, DutyCycle, IdleWake, LinkModel, Queue};
 use crate::probability::Probability;
 
-/// A link with a name.
+/// A named link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
-    /// As it is called: lower case, digits, hyphens.
+    /// Name: lower case, digits, hyphens.
     pub name: &'static str,
-    /// What it is.
+    /// Title.
     pub title: &'static str,
-    /// Octets of the packets that it carries as a frame, for those who set the MTU of an interface.
+    /// Largest packet that takes one frame, in octets, for the MTU of an interface.
     pub mtu: u16,
-    /// The link. A is the device, B the network.
+    /// Model. A is the device, B the network.
     pub model: LinkModel<'static>,
-    /// Where the numbers are from.
-    pub sources: &'static [Source],
+    /// Sources of the numbers.
+    pub sources: &'static [Citation],
 }
 
-/// Where a number is from.
+/// Source of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct Citation {
     /// The number.
     pub what: &'static str,
     /// Its source.
     pub from: &'static str,
 }
 
-const fn source(what: &'static str, from: &'static str) -> Source {
-    Source { what, from }
+const fn source(what: &'static str, from: &'static str) -> Citation {
+    Citation { what, from }
 }
 
-/// All presets, in the order in which they are listed.
+/// Returns all presets, in the order of listing.
 pub const fn presets() -> &'static [Preset] {
     &PRESETS
 }
 
-/// The preset of that name.
+/// Returns the preset of this name.
 pub fn by_name(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|preset| preset.name == name)
 }
@@ -79,7 +79,7 @@ pub const ZIGBEE_20K: Preset = Preset {
     ],
 };
 
-/// As [`ZIGBEE_20K`], 250 kbit/s.
+/// [`ZIGBEE_20K`] with 250 kbit/s.
 pub const ZIGBEE_250K: Preset = Preset {
     name: "zigbee-250k",
     title: "Roughly Zigbee at 250 kbit/s, full duplex as published",
@@ -90,7 +90,7 @@ pub const ZIGBEE_250K: Preset = Preset {
     ..ZIGBEE_20K
 };
 
-/// IEEE 802.15.4 at 2.4 GHz, between two nodes that hear nobody else.
+/// IEEE 802.15.4 at 2.4 GHz, between two nodes without others in range.
 pub const IEEE_802_15_4: Preset = Preset {
     name: "ieee802154",
     title: "IEEE 802.15.4 at 2.4 GHz as the standard has it: half duplex, headers, access, acknowledgements",
@@ -157,12 +157,12 @@ const GPRS_UP: Direction<'static> = Direction {
     ..Direction::IDEAL
 };
 
-/// Setting up a Temporary Block Flow: the first packet after 0.5 s of silence pays 400 ms. It explains why pings in that
-/// network took 572 ms, and messages every 100 ms 178 ms.
+/// Establishment of a Temporary Block Flow: the first packet after 0.5 s of silence takes 400 ms longer. It explains why
+/// pings in that network took 572 ms, and messages every 100 ms 178 ms.
 pub const GPRS_IDLE_WAKE: IdleWake =
     IdleWake { after: Duration::from_millis(500), wake: Duration::from_millis(400) };
 
-/// Wi-Fi in an office, 8.8 ms each way.
+/// Wi-Fi in an office, 8.8 ms in each direction.
 pub const WIFI: Preset = Preset {
     name: "wifi",
     title: "Wi-Fi and the network behind it, by its delay alone",
@@ -287,7 +287,7 @@ const NB_IOT_UP: Direction<'static> = Direction {
     ..Direction::IDEAL
 };
 
-const LORA_SOURCES: &[Source] = &[
+const LORA_SOURCES: &[Citation] = &[
     source("symbols", "Semtech, SX1276/77/78/79 data sheet, section 4.1.1.7; AN1200.13"),
     source(
         "125 kHz, 4/5, preamble of 8, CRC on the uplink only",
@@ -350,7 +350,7 @@ const fn lora(spreading_factor: u8, payload: u16) -> LinkModel<'static> {
     LinkModel { a_to_b: up, b_to_a: down, duplex: Duplex::Half { turnaround: Duration::ZERO } }
 }
 
-/// For constants: more than 100 is taken for 100.
+/// Creates a probability for constants: more than 100 means 100.
 const fn percent(percent: u32) -> Probability {
     match Probability::from_percent(percent) {
         Some(probability) => probability,
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn directions_say_what_they_are() {
+    fn directions_are_described_by_their_numbers() {
         assert_eq!(
             ZIGBEE_20K.model.a_to_b.to_string(),
             "20 kbit/s, 20 ms, frames of 128 octets, queue of 50 packets"

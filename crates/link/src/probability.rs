@@ -1,8 +1,8 @@
-//! Probabilities as integers, so that a decision is a comparison and is the same on every machine.
+//! Probabilities as integers, so that a decision is a comparison and is equal on every machine.
 
 /// A probability from 0 to 1, in steps of 2^-63.
 ///
-/// The step is fine enough for bit error rates: 10^-12 is right to seven digits.
+/// The step is fine enough for bit error rates: 10^-12 is correct to seven digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Probability(u64);
 
@@ -15,59 +15,61 @@ impl Probability {
     /// 1.
     pub const ALWAYS: Self = Self(ONE);
 
-    /// `part / whole`, to the nearest step; `None` if `part` is more than `whole`, or both are 0.
+    /// Returns `part / whole`, to the nearest step; `None` if `part` is more than `whole`, or both are 0.
     pub const fn from_ratio(part: u64, whole: u64) -> Option<Self> {
         Self::quotient(part as u128, whole as u128)
     }
 
-    /// `percent / 100`, to the nearest step; `None` above 100.
+    /// Returns `percent / 100`, to the nearest step; `None` above 100.
     pub const fn from_percent(percent: u32) -> Option<Self> {
         Self::from_ratio(percent as u64, 100)
     }
 
-    /// `ppm` in a million, to the nearest step; `None` above 1,000,000.
+    /// Returns `ppm` in a million, to the nearest step; `None` above 1,000,000.
     pub const fn from_ppm(ppm: u32) -> Option<Self> {
         Self::from_ratio(ppm as u64, 1_000_000)
     }
 
-    /// `value`, exact if it is a multiple of 2^-63 (which every value from 2^-10 is), else the step below; `None`
-    /// if it is not from 0 to 1.
+    /// Returns `value`, exact if it is a multiple of 2^-63 (as every value from 2^-10 on), else the step below;
+    /// `None` if it is not from 0 to 1.
     pub const fn from_f64(value: f64) -> Option<Self> {
-        // To multiply by a power of two changes no digit, so no rounding differs between machines.
+        // A multiplication by a power of two changes no digit, so there is no rounding that could differ between
+        // machines.
         if value >= 0.0 && value <= 1.0 { Some(Self((value * ONE as f64) as u64)) } else { None }
     }
 
-    /// The nearest floating point number.
+    /// Returns the nearest floating point number.
     pub const fn as_f64(self) -> f64 {
         self.0 as f64 / ONE as f64
     }
 
-    /// `1 - self`, exact.
+    /// Returns `1 - self`, exact.
     pub const fn complement(self) -> Self {
         Self(ONE - self.0)
     }
 
-    /// In steps of 2^-63: 0 to [`ONE`].
+    /// Returns the number of steps of 2^-63: 0 to [`ONE`].
     pub(crate) const fn steps(self) -> u64 {
         self.0
     }
 
-    /// The inverse of [`Self::steps`]; more than [`ONE`] is 1.
+    /// Returns the inverse of [`Self::steps`]; more than [`ONE`] is 1.
     pub(crate) const fn from_steps(steps: u64) -> Self {
         if steps < ONE { Self(steps) } else { Self::ALWAYS }
     }
 
-    /// 2^-`exponent`; 0 if that is less than a step.
+    /// Returns 2^-`exponent`; 0 if that is less than a step.
     pub(crate) const fn power_of_half(exponent: u8) -> Self {
         if exponent < 64 { Self(ONE >> exponent) } else { Self::NEVER }
     }
 
-    /// `self * other`, to the nearest step.
+    /// Returns `self * other`, to the nearest step.
     pub(crate) const fn times(self, other: Self) -> Self {
         Self(((self.0 as u128 * other.0 as u128 + (ONE as u128 >> 1)) >> 63) as u64)
     }
 
-    /// `part / whole` to the nearest step, `None` if `part` is more than `whole` or than 2^64, or both are 0.
+    /// Returns `part / whole` to the nearest step, `None` if `part` is more than `whole` or than 2^64, or both
+    /// are 0.
     pub(crate) const fn quotient(part: u128, whole: u128) -> Option<Self> {
         if part > whole || whole == 0 || part > 1 << 64 {
             return None;
@@ -102,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ways_to_say_a_rate_agree() {
+    fn the_forms_of_a_rate_agree() {
         assert_eq!(Probability::from_percent(25), Some(Probability(1 << 61)));
         assert_eq!(Probability::from_percent(25), Probability::from_f64(0.25));
         assert_eq!(Probability::from_percent(3), Probability::from_ppm(30_000));

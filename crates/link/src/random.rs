@@ -1,7 +1,7 @@
-//! Numbers that look random and follow from a seed: xoshiro256++ 1.0 by David Blackman and Sebastiano Vigna
+//! Pseudorandom numbers from a seed: xoshiro256++ 1.0 by David Blackman and Sebastiano Vigna
 //! (<https://prng.di.unimi.it/xoshiro256plusplus.c>, public domain), its state filled by SplitMix64.
 //!
-//! It is written out here because what it gives may never change, while libraries do not promise their way from a
+//! It is implemented here because its output must never change, while libraries do not guarantee the mapping from a
 //! seed to a state from one release to the next. Not for secrets.
 
 use crate::probability::Probability;
@@ -10,17 +10,17 @@ use crate::probability::Probability;
 const JUMP: [u64; 4] =
     [0x180e_c6d3_3cfd_0aba, 0xd5a6_1266_f0c9_392c, 0xa958_2618_e03f_c9aa, 0x39ab_dc45_29b1_661c];
 
-/// A sequence of numbers that a seed determines.
+/// A sequence of numbers determined by a seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Random([u64; 4]);
 
 impl Random {
-    /// The sequence of `seed`. Every seed is as good as any other, 0 included.
+    /// Creates the sequence of `seed`. All seeds are equally good, 0 included.
     pub const fn new(seed: u64) -> Self {
         let mut state = [0; 4];
         let mut i = 0;
         while i < 4 {
-            // SplitMix64: four numbers in a row are never all zero, the one state that xoshiro cannot leave.
+            // SplitMix64: four consecutive numbers are never all zero, the one state that xoshiro cannot leave.
             let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(i as u64 + 1));
             z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -30,7 +30,7 @@ impl Random {
         Self(state)
     }
 
-    /// A sequence for somebody else: `self` goes on 2^128 numbers further, so that the two never meet.
+    /// Splits off a sequence: `self` continues 2^128 numbers further, so that the two never overlap.
     pub fn split(&mut self) -> Self {
         let here = self.clone();
         let mut there = [0; 4];
@@ -46,7 +46,7 @@ impl Random {
         here
     }
 
-    /// The next number, each of the 2^64 as likely as any other.
+    /// Returns the next number, uniformly distributed over all 2^64.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         let s = &mut self.0;
@@ -61,16 +61,16 @@ impl Random {
         next
     }
 
-    /// Whether something of this probability happens.
+    /// Draws an event of this probability.
     ///
-    /// Takes one number whatever the probability, and compares it with a threshold: what happens at 1 % with a seed
-    /// also happens at 2 %, so that a sweep over a rate compares like with like.
+    /// Takes one number for any probability, and compares it with a threshold: an event that occurs at 1 % with a
+    /// seed also occurs at 2 %, so that a sweep over a rate compares like with like.
     #[inline]
     pub fn happens(&mut self, probability: Probability) -> bool {
         self.next_u64() >> 1 < probability.steps()
     }
 
-    /// A number below `bound`, each as likely as any other; 0 if `bound` is 0.
+    /// Returns a number below `bound`, uniformly distributed; 0 if `bound` is 0.
     ///
     /// Lemire, Fast random integer generation in an interval, ACM TOMACS 29(1), 2019, algorithm 5.
     pub fn below(&mut self, bound: u64) -> u64 {
@@ -79,7 +79,8 @@ impl Random {
         }
         loop {
             let product = u128::from(self.next_u64()) * u128::from(bound);
-            // The first 2^64 mod `bound` fractions, fewer than `bound`, would come once more often than the others.
+            // The first 2^64 mod `bound` fractions, fewer than `bound`, would occur once more often than the
+            // others.
             if product as u64 >= bound || product as u64 >= bound.wrapping_neg() % bound {
                 return (product >> 64) as u64;
             }
@@ -91,7 +92,7 @@ impl Random {
 mod tests {
     use super::*;
 
-    /// The vector that comes with the crate `rand_xoshiro`, made with the reference.
+    /// Vector of the crate `rand_xoshiro`, made with the reference.
     #[test]
     fn numbers_are_those_of_the_reference() {
         let mut random = Random([1, 2, 3, 4]);
@@ -110,14 +111,14 @@ mod tests {
         assert_eq!(expected.map(|_| random.next_u64()), expected);
     }
 
-    /// The first numbers of SplitMix64 from 0, as published with the reference.
+    /// First numbers of SplitMix64 from 0, as published with the reference.
     #[test]
     fn a_seed_fills_the_state_by_splitmix64() {
         let state = Random::new(0).0;
         assert_eq!(state[..3], [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4, 0x06c4_5d18_8009_454f]);
     }
 
-    /// As `rand_xoshiro` 0.8 has it: `seed_from_u64(0)`, and then `jump()`.
+    /// As in `rand_xoshiro` 0.8: `seed_from_u64(0)`, and then `jump()`.
     #[test]
     fn a_split_goes_on_where_the_reference_jumps_to() {
         let mut random = Random::new(0);
@@ -132,7 +133,7 @@ mod tests {
         for _ in 0..600_000 {
             seen[random.below(6) as usize] += 1;
         }
-        // Each is 100,000 with a deviation of sqrt(600,000 * 1/6 * 5/6) = 289; 4 of them.
+        // Each count is 100,000 with a deviation of sqrt(600,000 * 1/6 * 5/6) = 289; 4 of them.
         assert!(seen.iter().all(|count| (count - 100_000).abs() < 1_155), "{seen:?}");
         assert_eq!((random.below(0), random.below(1)), (0, 0));
         assert!((0..100).any(|_| random.below(u64::MAX) > u64::MAX / 2));

@@ -1,17 +1,17 @@
-//! Loss as the tunnel program of rohc-lib 1.6.0 has it under the name `uniform`: a counter of octets, and no chance.
+//! Loss of the tunnel program of rohc-lib 1.6.0, named `uniform` there: a counter of octets, without randomness.
 //!
-//! A packet is dropped when the octets since the last drop reach 1 / (8 * BER). The counter then begins with what
-//! the packet had beyond that, **and the whole packet is added to it once more**. Published round trips over lossy
-//! links were measured with it, and a row of them may owe more to this than to bit errors.
+//! A packet is dropped when the octets since the last drop reach 1 / (8 * BER). The counter then restarts with the
+//! excess of the packet, **and the whole packet is added to it once more**. Published measurements of round trips
+//! over lossy links used it, and some of their effects may be due to this rather than to bit errors.
 
-/// The counter of a direction.
+/// Counter of a direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counter {
     octets: u64,
 }
 
 impl Counter {
-    /// Whether a packet of `len` octets is dropped, with `between` octets between two errors.
+    /// Counts a packet of `len` octets; returns true if it is dropped, with `between` octets between two errors.
     pub(crate) fn drops(&mut self, len: u64, between: u64) -> bool {
         let is_dropped = self.octets.saturating_add(len) >= between;
         if is_dropped {

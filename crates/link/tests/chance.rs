@@ -1,18 +1,18 @@
-//! What chance does on the link in time: rates of loss by size of packet, one stream per direction.
+//! Randomness on the link in time: rates of loss by size of packet, independence of the directions.
 
 #![allow(clippy::unwrap_used)]
 
 use thinair_link::{
-    BitErrorModel, ConstrainedLink, Direction, DropReason, Duplex, Event, Fragmentation, Framing,
-    GilbertElliott, Integrity, LinkModel, LossModel, LossUnit, MeanBurst, Probability, Side, preset,
+    BitErrorModel, ConstrainedLink, Direction, DropReason, Duplex, Fragmentation, Framing, GilbertElliott,
+    Integrity, LinkEvent, LinkModel, LossModel, LossUnit, MeanBurst, Probability, Side, preset,
 };
 use thinair_wire::time::Instant;
 
-type Packets<'a> = ConstrainedLink<'a, Vec<u8>>;
+type RandomLink<'a> = ConstrainedLink<'a, Vec<u8>>;
 
-/// Percent of packets of `len` octets that are dropped for this reason.
+/// Returns the percentage of packets of `len` octets that are dropped for this reason.
 fn dropped(direction: Direction<'_>, len: usize, packets: u32, reason: DropReason) -> f64 {
-    let mut link = Packets::new(&LinkModel::symmetric(direction, Duplex::Full), 11);
+    let mut link = RandomLink::new(&LinkModel::symmetric(direction, Duplex::Full), 11);
     for i in 0..packets {
         let now = Instant::from_millis(i.into());
         link.offer(now, Side::A, vec![0x5A; len]).unwrap();
@@ -23,7 +23,7 @@ fn dropped(direction: Direction<'_>, len: usize, packets: u32, reason: DropReaso
     100.0 * traffic.dropped.by(reason) as f64 / f64::from(packets)
 }
 
-/// The rates that the code of that tunnel gives at a bit error rate of 10^-3, packets of 5 to 52 octets.
+/// Rates from the code of that tunnel at a bit error rate of 10^-3, packets of 5 to 52 octets.
 #[test]
 fn the_counter_of_the_rohc_tunnel_drops_what_it_is_known_to_drop() {
     let loss = LossModel::RohcTunnel16 { octets: 125 };
@@ -37,7 +37,7 @@ fn the_counter_of_the_rohc_tunnel_drops_what_it_is_known_to_drop() {
 
 /// 1 - 0.999^(8 n) for the same packets.
 #[test]
-fn independent_bit_errors_drop_what_the_formula_says() {
+fn independent_bit_errors_drop_what_the_formula_gives() {
     let direction = Direction {
         bit_errors: BitErrorModel::Random(Probability::from_ppm(1_000).unwrap()),
         integrity: Integrity::Modelled { width: 64 },
@@ -73,11 +73,11 @@ fn bits_are_flipped_if_nothing_checks_them() {
     let bit_errors = BitErrorModel::Random(Probability::from_percent(1).unwrap());
     let framing = Framing { overhead: 40, mtu: 0, fragmentation: Fragmentation::rfc4944(32) };
     let direction = Direction { bit_errors, framing, ..Direction::IDEAL };
-    let mut link = Packets::new(&LinkModel::symmetric(direction, Duplex::Full), 5);
+    let mut link = RandomLink::new(&LinkModel::symmetric(direction, Duplex::Full), 5);
     let mut bits = 0;
     for _ in 0..1_000 {
         link.offer(Instant::ZERO, Side::B, vec![0; 100]).unwrap();
-        let Some(Event::Delivered { packet, flipped, to: Side::A, .. }) = link.poll(Instant::ZERO) else {
+        let Some(LinkEvent::Delivered { packet, flipped, to: Side::A, .. }) = link.poll(Instant::ZERO) else {
             panic!()
         };
         assert_eq!(packet.iter().map(|octet| u64::from(octet.count_ones())).sum::<u64>(), flipped);
@@ -119,7 +119,7 @@ fn bursts_and_lists_reach_the_link() {
     assert_eq!(dropped(direction, 10, 1_000, DropReason::Loss), 40.0);
 }
 
-/// What A sends meets the same fates, whatever B sends and whatever befalls it.
+/// Packets of A have equal outcomes, whatever B sends and whatever happens to that.
 #[test]
 fn a_direction_has_its_own_chance() {
     let lossy = Direction {
@@ -128,7 +128,7 @@ fn a_direction_has_its_own_chance() {
         ..preset::GPRS.model.a_to_b
     };
     let run = |b_to_a: Direction<'static>, from_b: usize| {
-        let mut link = Packets::new(&LinkModel { a_to_b: lossy, b_to_a, duplex: Duplex::Full }, 21);
+        let mut link = RandomLink::new(&LinkModel { a_to_b: lossy, b_to_a, duplex: Duplex::Full }, 21);
         for i in 0..300_u32 {
             let now = Instant::from_millis(u64::from(i) * 20);
             link.offer(now, Side::A, vec![0; 30]).unwrap();
@@ -136,8 +136,8 @@ fn a_direction_has_its_own_chance() {
         }
         let end = Instant::from_millis(1_000_000);
         let events = std::iter::from_fn(|| link.poll(end)).filter(|event| match event {
-            Event::Delivered { to, .. } => *to == Side::B,
-            Event::Dropped { from, .. } => *from == Side::A,
+            LinkEvent::Delivered { to, .. } => *to == Side::B,
+            LinkEvent::Dropped { from, .. } => *from == Side::A,
         });
         events.collect::<Vec<_>>()
     };

@@ -1,16 +1,16 @@
-//! What holds on every constrained link, whatever is offered to it.
+//! Invariants of every constrained link, for any packets offered.
 
 use std::time::Duration;
 
 use proptest::prelude::*;
 use thinair_link::{
-    Airtime, BitErrorModel, CoDelConfig, ConstrainedLink, Direction, Discipline, Duplex, DutyCycle, Event,
-    Fragmentation, Framing, IdleWake, Integrity, Jitter, LinkModel, LoRa, LossModel, Ofdm, Probability,
-    Queue, Rate, Side, Times, energy, preset,
+    Airtime, BitErrorModel, CoDelConfig, ConstrainedLink, Direction, Discipline, Duplex, DutyCycle,
+    Fragmentation, Framing, IdleWake, Integrity, Jitter, LinkEvent, LinkModel, LoRa, LossModel, Ofdm,
+    Probability, Queue, Rate, Side, Times, energy, preset,
 };
 use thinair_wire::time::Instant;
 
-type Packets = ConstrainedLink<'static, Vec<u8>>;
+type CheckedLink = ConstrainedLink<'static, Vec<u8>>;
 
 fn direction() -> impl Strategy<Value = Direction<'static>> {
     let airtime = prop_oneof![
@@ -91,24 +91,25 @@ fn model() -> impl Strategy<Value = LinkModel<'static>> {
     })
 }
 
-/// Milliseconds after the last one, who, octets, and whether the link is polled then.
+/// Packets to offer: milliseconds after the last one, sender, octets, and whether the link is
+/// polled then.
 fn offers() -> impl Strategy<Value = Vec<(u64, bool, usize, bool)>> {
     proptest::collection::vec((0_u64..30, any::<bool>(), 0_usize..250, any::<bool>()), 0..80)
 }
 
-/// Everything that happens; packets begin with their number.
+/// Returns all events; packets begin with their number.
 fn run(
     model: &LinkModel<'static>,
     seed: u64,
     offers: &[(u64, bool, usize, bool)],
-) -> (Packets, Vec<Event<Vec<u8>>>) {
-    let mut link = Packets::new(model, seed);
+) -> (CheckedLink, Vec<LinkEvent<Vec<u8>>>) {
+    let mut link = CheckedLink::new(model, seed);
     let (mut now, mut events) = (Instant::ZERO, Vec::new());
     for (number, &(after, is_a, len, polls)) in offers.iter().enumerate() {
         now = now + Duration::from_millis(after);
         let mut packet = vec![0; len];
         packet.iter_mut().zip((number as u16).to_be_bytes()).for_each(|(to, octet)| *to = octet);
-        // Refused or not: the counters tell.
+        // Rejected or not: the counters show it.
         let _ = link.offer(now, if is_a { Side::A } else { Side::B }, packet);
         if polls {
             events.extend(std::iter::from_fn(|| link.poll(now)));
@@ -128,27 +129,27 @@ fn run(
     (link, events)
 }
 
-fn at(event: &Event<Vec<u8>>) -> Instant {
+fn at(event: &LinkEvent<Vec<u8>>) -> Instant {
     match event {
-        Event::Delivered { times, .. } => times.arrival,
-        Event::Dropped { at, .. } => *at,
+        LinkEvent::Delivered { times, .. } => times.arrival,
+        LinkEvent::Dropped { at, .. } => *at,
     }
 }
 
-fn delivered(events: &[Event<Vec<u8>>], side: Side) -> Vec<(Times, Vec<u8>)> {
+fn delivered(events: &[LinkEvent<Vec<u8>>], side: Side) -> Vec<(Times, Vec<u8>)> {
     let delivered = events.iter().filter_map(|event| match event {
-        Event::Delivered { to, packet, times, .. } if *to == side => Some((*times, packet.clone())),
-        Event::Delivered { .. } | Event::Dropped { .. } => None,
+        LinkEvent::Delivered { to, packet, times, .. } if *to == side => Some((*times, packet.clone())),
+        LinkEvent::Delivered { .. } | LinkEvent::Dropped { .. } => None,
     });
     delivered.collect()
 }
 
-/// Small, or as great as can be.
+/// Small or maximal values.
 fn span() -> impl Strategy<Value = Duration> {
     prop_oneof![Just(Duration::ZERO), Just(Duration::from_millis(3)), Just(Duration::MAX)]
 }
 
-/// The same link with numbers that make no sense.
+/// A link with extreme parameters.
 fn extreme() -> impl Strategy<Value = Direction<'static>> {
     let modem = (any::<u8>(), prop_oneof![Just(0), any::<u32>()], any::<u8>(), any::<u16>()).prop_map(
         |(spreading_factor, bandwidth, coding_rate, preamble)| {
@@ -254,7 +255,7 @@ proptest! {
         prop_assert_eq!(one, other);
     }
 
-    /// When the link is polled does not matter, if it holds enough.
+    /// The times of polling do not matter, if the link holds enough packets.
     #[test]
     fn polling_changes_nothing(model in model(), seed: u64, offers in offers()) {
         let roomy = |direction: Direction<'static>| {

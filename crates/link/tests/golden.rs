@@ -1,13 +1,13 @@
-//! The first decisions of a seed: the same on every machine, and in every release after the first one.
+//! First decisions of a seed: equal on every machine, and in every release after the first one.
 //!
-//! What is lost and which bits are damaged is as a second implementation, in another language, has it.
+//! Losses and damaged bits are those of a second implementation, in another language.
 
 #![allow(clippy::unwrap_used)]
 
 use thinair_link::{
-    BitErrorModel, BitErrors, ConstrainedLink, Direction, Duplex, Duplicate, Event, Fate, GilbertElliott,
-    Impairments, Integrity, Link, LinkModel, Loss, LossModel, MeanBurst, Probability, Random, Reason,
-    Reorder, Side, preset,
+    BitErrorModel, BitErrors, ConstrainedLink, Direction, Duplex, Duplicate, GilbertElliott, Impairments,
+    Integrity, Link, LinkEvent, LinkModel, LinkOutcome, LossModel, LossProcess, MeanBurst, Probability,
+    Random, Reason, Reorder, Side, preset,
 };
 use thinair_wire::time::Instant;
 
@@ -25,13 +25,13 @@ fn general() -> GilbertElliott {
     GilbertElliott { p: percent(10), r: percent(25), k: percent(95), h: percent(30) }
 }
 
-/// `x` for a packet that is lost, of 64.
+/// Returns `x` for each lost packet, of 64.
 fn losses(model: LossModel<'_>) -> String {
-    let mut loss = Loss::new(model, Random::new(SEED));
+    let mut loss = LossProcess::new(model, Random::new(SEED));
     (0..64).map(|_| if loss.takes_next(20) { 'x' } else { '.' }).collect()
 }
 
-/// The places of the first 64 bits that are damaged.
+/// Returns the positions of damaged bits among the first 64.
 fn damage(model: BitErrorModel) -> Vec<usize> {
     let mut octets = vec![0_u8; 100_000];
     BitErrors::new(model, Random::new(SEED)).damage(&mut octets);
@@ -103,7 +103,7 @@ fn reordering_and_duplicates() {
     );
 }
 
-/// `L` lost, `C` dropped by the check, else the places it is late; `!` damaged, `+` and the places of a copy.
+/// `L` lost, `C` dropped by the check, else lateness in places; `!` damaged, `+` and the places of a copy.
 #[test]
 fn a_link() {
     let impairments = Impairments {
@@ -115,9 +115,9 @@ fn a_link() {
     };
     let mut link = Link::new(impairments, SEED);
     let fates = (0..64).map(|_| match link.offer(&mut [0; 20]) {
-        Fate::Dropped(Reason::Loss) => String::from("L"),
-        Fate::Dropped(Reason::Integrity) => String::from("C"),
-        Fate::At(arrival) => {
+        LinkOutcome::Dropped(Reason::Loss) => String::from("L"),
+        LinkOutcome::Dropped(Reason::Integrity) => String::from("C"),
+        LinkOutcome::At(arrival) => {
             let damaged = if arrival.flipped > 0 { "!" } else { "" };
             let copy = arrival.copy.map(|copy| format!("+{}", copy.late_by())).unwrap_or_default();
             format!("{}{damaged}{copy}", arrival.place.late_by())
@@ -145,8 +145,8 @@ fn a_link_in_time() {
         link.offer(Instant::from_millis(10 * i), from, [0; 20]).unwrap();
     }
     let fates = std::iter::from_fn(|| link.poll(Instant::from_millis(100_000))).map(|event| match event {
-        Event::Dropped { reason, .. } => String::from(if reason.name() == "loss" { "L" } else { "C" }),
-        Event::Delivered { times, flipped, .. } => {
+        LinkEvent::Dropped { reason, .. } => String::from(if reason.name() == "loss" { "L" } else { "C" }),
+        LinkEvent::Delivered { times, flipped, .. } => {
             let damaged = if flipped > 0 { "!" } else { "" };
             format!("{}{damaged}", times.arrival.since(times.offered).as_micros())
         }

@@ -1,24 +1,24 @@
-//! A link and its line together: what arrives, and in which order.
+//! A link and its line together: arrivals and their order.
 
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
 use thinair_link::{
-    BitErrorModel, Counters, Duplicate, Fate, Impairments, Integrity, Line, Link, LossModel, NoSlot,
-    Probability, Reason, Reorder,
+    BitErrorModel, Duplicate, Impairments, Integrity, Link, LinkCounters, LinkOutcome, LossModel, NoSlot,
+    Probability, Reason, Reorder, ReorderBuffer,
 };
 
 fn percent(percent: u32) -> Probability {
     Probability::from_percent(percent).unwrap()
 }
 
-/// The numbers of the packets that come through, those that arrive in order, and what the link counted.
-fn run(impairments: Impairments<'_>, seed: u64, packets: u64) -> (Vec<u64>, Vec<u64>, Counters) {
+/// Returns the numbers of the packets that come through, the order of arrivals, and the counters.
+fn run(impairments: Impairments<'_>, seed: u64, packets: u64) -> (Vec<u64>, Vec<u64>, LinkCounters) {
     let mut link = Link::new(impairments, seed);
-    let mut line = Line::new(vec![None; impairments.slots()]);
+    let mut line = ReorderBuffer::new(vec![None; impairments.slots()]);
     let (mut through, mut arrived) = (Vec::new(), Vec::new());
     for i in 0..packets {
-        if let Fate::At(arrival) = link.offer(&mut [0; 8]) {
+        if let LinkOutcome::At(arrival) = link.offer(&mut [0; 8]) {
             through.push(i);
             line.put(arrival, i).unwrap();
         }
@@ -48,7 +48,7 @@ proptest! {
         let mut sorted = originals.clone();
         sorted.sort_unstable();
         prop_assert_eq!(&sorted, &through);
-        // Among the originals nobody is overtaken by more than `up_to`, and nobody overtakes but the late.
+        // Among the originals none is overtaken by more than `up_to`, and only late packets are overtaken.
         let mut overtaken = 0;
         for (place, number) in originals.iter().enumerate() {
             let by = originals[..place].iter().filter(|other| *other > number).count();
@@ -57,7 +57,7 @@ proptest! {
         }
         prop_assert!(overtaken <= counters.late);
         prop_assert!(up_to > 0 || counters.late == 0);
-        // Before a copy arrives nobody who entered more than so many places after its original.
+        // Before a copy, no packet arrives that entered more than so many places after its original.
         let mut seen = Vec::new();
         for number in &arrived {
             let entered = through.binary_search(number).unwrap();
@@ -73,7 +73,7 @@ proptest! {
     }
 }
 
-/// First arrivals, and second ones.
+/// First and second arrivals.
 fn split(arrived: &[u64]) -> (Vec<u64>, Vec<u64>) {
     let (mut first, mut second) = (Vec::new(), Vec::new());
     for number in arrived {
@@ -87,7 +87,7 @@ fn a_late_packet_is_overtaken_if_the_next_one_is_on_time() {
     let reorder = Reorder { probability: percent(10), up_to: 1 };
     let (_, arrived, counters) = run(Impairments { reorder, ..Impairments::default() }, 3, 1_000_000);
     let overtaken = arrived.windows(2).filter(|pair| pair[0] > pair[1]).count();
-    // 0.1 * 0.9 of a million. Two neighbours are never both overtaken, which makes the deviation less than that of
+    // 0.1 * 0.9 of a million. Two neighbors are never both overtaken, which makes the deviation less than that of
     // independent draws, 286; 4 of them.
     assert!(overtaken.abs_diff(90_000) < 1_144, "{overtaken}");
     assert!(counters.late.abs_diff(100_000) < 1_200, "{counters:?}");
@@ -97,12 +97,12 @@ fn a_late_packet_is_overtaken_if_the_next_one_is_on_time() {
 fn by_default_a_link_changes_nothing() {
     let (through, arrived, counters) = run(Impairments::default(), 9, 1_000);
     assert_eq!(through, arrived);
-    assert_eq!(counters, Counters { offered: 1_000, ..Counters::default() });
+    assert_eq!(counters, LinkCounters { offered: 1_000, ..LinkCounters::default() });
     assert_eq!(arrived, (0..1_000).collect::<Vec<_>>());
 }
 
 #[test]
-fn what_is_lost_and_what_the_check_drops_is_told_apart_and_takes_no_place() {
+fn what_is_lost_and_what_the_check_drops_is_distinguished_and_takes_no_place() {
     let impairments = Impairments {
         loss: LossModel::Pattern(&[true, false, false, false]),
         bit_errors: BitErrorModel::Random(Probability::from_ppm(5_000).unwrap()),
@@ -114,12 +114,12 @@ fn what_is_lost_and_what_the_check_drops_is_told_apart_and_takes_no_place() {
     for i in 0..4_000_u32 {
         let mut octets = [7; 21];
         match link.offer(&mut octets) {
-            Fate::Dropped(Reason::Loss) => {
+            LinkOutcome::Dropped(Reason::Loss) => {
                 assert_eq!((i % 4, octets), (0, [7; 21]));
                 lost += 1;
             }
-            Fate::Dropped(Reason::Integrity) => dropped += 1,
-            Fate::At(arrival) => {
+            LinkOutcome::Dropped(Reason::Integrity) => dropped += 1,
+            LinkOutcome::At(arrival) => {
                 assert_eq!((octets, arrival.flipped, arrival.copy), ([7; 21], 0, None));
                 assert!(Some(arrival.place) > last);
                 last = Some(arrival.place);
@@ -131,7 +131,8 @@ fn what_is_lost_and_what_the_check_drops_is_told_apart_and_takes_no_place() {
     // 26; 4 of them.
     assert!(u64::abs_diff(dropped, 1_899) < 104, "{dropped}");
     let counters = link.counters();
-    let expected = Counters { offered: 4_000, lost, damaged: dropped, dropped, ..Counters::default() };
+    let expected =
+        LinkCounters { offered: 4_000, lost, damaged: dropped, dropped, ..LinkCounters::default() };
     assert_eq!(counters, expected);
 }
 
@@ -149,9 +150,11 @@ fn a_change_of_one_impairment_leaves_the_others_as_they_were() {
 }
 
 #[test]
-fn a_line_without_slots_says_so() {
-    let mut line = Line::new([None; 0]);
-    let Fate::At(arrival) = Link::new(Impairments::default(), 1).offer(&mut []) else { panic!("it arrives") };
+fn a_buffer_without_slots_is_an_error() {
+    let mut line = ReorderBuffer::new([None; 0]);
+    let LinkOutcome::At(arrival) = Link::new(Impairments::default(), 1).offer(&mut []) else {
+        panic!("it arrives")
+    };
     assert_eq!(line.put(arrival, ()), Err(NoSlot));
     assert_eq!(line.poll(), None);
 }

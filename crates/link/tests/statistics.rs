@@ -1,13 +1,13 @@
-//! The models have the rates that they were given.
+//! The models have the configured rates.
 //!
-//! Bounds are 4 standard deviations, from the variance that the model has in theory: one seed in 16,000 would fail a
+//! Bounds are 4 standard deviations, from the theoretical variance of the model: one seed in 16,000 would exceed a
 //! bound if the model is right, and the seeds are fixed.
 
 #![allow(clippy::unwrap_used)]
 
 use thinair_link::{
-    BitErrorModel, BitErrors, Duplicate, GilbertElliott, Loss, LossModel, MeanBurst, Probability, Random,
-    Reorder,
+    BitErrorModel, BitErrors, Duplicate, GilbertElliott, LossModel, LossProcess, MeanBurst, Probability,
+    Random, Reorder,
 };
 
 const DRAWS: usize = 1_000_000;
@@ -27,7 +27,7 @@ fn assert_near(seen: f64, expected: f64, variance: f64) {
 }
 
 fn lost(model: LossModel<'_>, seed: u64) -> Vec<bool> {
-    let mut loss = Loss::new(model, Random::new(seed));
+    let mut loss = LossProcess::new(model, Random::new(seed));
     (0..DRAWS).map(|_| loss.takes_next(20)).collect()
 }
 
@@ -35,7 +35,7 @@ fn share(errors: &[bool]) -> f64 {
     errors.iter().filter(|is_error| **is_error).count() as f64 / errors.len() as f64
 }
 
-/// The runs of errors: how many, and how long on average.
+/// Number and mean length of the runs of errors.
 fn runs(errors: &[bool]) -> (f64, f64) {
     let runs: Vec<_> = errors.split(|is_error| !is_error).map(<[bool]>::len).filter(|len| *len > 0).collect();
     (runs.len() as f64, runs.iter().sum::<usize>() as f64 / runs.len() as f64)
@@ -88,8 +88,8 @@ fn the_general_chain_has_its_rate_and_its_memory() {
     let chain = GilbertElliott { p: percent(2), r: percent(10), k: percent(99), h: percent(40) };
     let errors = lost(LossModel::Bursts(chain), 200);
     assert_near(share(&errors), chain.rate().as_f64(), variance_of_share(chain, DRAWS as f64));
-    // Two errors side by side: good to good, good to bad, bad to good, bad to bad. Their deviation is taken from
-    // 1,000 batches, each much longer than the memory of the chain, which is 1 / (p + r), or 8 packets.
+    // Two adjacent errors: good to good, good to bad, bad to good, bad to bad. Their deviation is taken from 1,000
+    // batches, each much longer than the memory of the chain, which is 1 / (p + r), or 8 packets.
     let pairs: Vec<_> = errors.windows(2).map(|pair| pair[0] && pair[1]).collect();
     let batches: Vec<_> = pairs.chunks_exact(999).map(share).collect();
     let both = share(&pairs);
@@ -102,12 +102,12 @@ fn the_general_chain_has_its_rate_and_its_memory() {
 #[test]
 fn a_chain_starts_in_its_steady_state() {
     let chain = bursts(percent(20), 100);
-    let first =
-        (0..20_000).filter(|seed| Loss::new(LossModel::Bursts(chain), Random::new(*seed)).takes_next(20));
+    let first = (0..20_000)
+        .filter(|seed| LossProcess::new(LossModel::Bursts(chain), Random::new(*seed)).takes_next(20));
     assert_near(first.count() as f64 / 20_000.0, 0.2, 0.2 * 0.8 / 20_000.0);
 }
 
-/// Bits of packets of 125 octets, one after the other.
+/// Bits of consecutive packets of 125 octets.
 fn bits(model: BitErrorModel, seed: u64, packets: usize) -> Vec<bool> {
     let mut errors = BitErrors::new(model, Random::new(seed));
     let mut bits = Vec::new();

@@ -1,22 +1,22 @@
-//! The link in time against what can be worked out by hand: times, rates, queues, CoDel, half duplex, fragments.
+//! The link in time compared with computation by hand: times, rates, queues, CoDel, half duplex, fragments.
 
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
 
 use thinair_link::{
-    Airtime, CoDelConfig, ConstrainedLink, Direction, Discipline, DropReason, Duplex, DutyCycle, Event,
-    Fragmentation, Framing, IdleWake, LinkModel, LoRa, Queue, Rate, Side, Times, preset,
+    Airtime, CoDelConfig, ConstrainedLink, Direction, Discipline, DropReason, Duplex, DutyCycle,
+    Fragmentation, Framing, IdleWake, LinkEvent, LinkModel, LoRa, Queue, Rate, Side, Times, preset,
 };
 use thinair_wire::time::Instant;
 
-type Packets = ConstrainedLink<'static, Vec<u8>>;
+type TimedLink = ConstrainedLink<'static, Vec<u8>>;
 
 fn rate(bits: u64) -> Airtime {
     Airtime::Rate(Rate::from_bps(bits).unwrap())
 }
 
-fn link(direction: Direction<'static>) -> Packets {
+fn link(direction: Direction<'static>) -> TimedLink {
     ConstrainedLink::new(&LinkModel::symmetric(direction, Duplex::Full), 1)
 }
 
@@ -28,8 +28,8 @@ fn us(micros: u64) -> Instant {
     Instant::from_nanos(micros * 1_000)
 }
 
-/// Everything that happens, polled as late as can be or at every time that the link names.
-fn events(link: &mut Packets, is_late: bool) -> Vec<Event<Vec<u8>>> {
+/// Returns all events, polled as late as possible, or at every time that the link returns.
+fn events(link: &mut TimedLink, is_late: bool) -> Vec<LinkEvent<Vec<u8>>> {
     let mut events = Vec::new();
     while let Some(at) = link.poll_at() {
         let now = if is_late { Instant::from_nanos(u64::MAX) } else { at };
@@ -38,10 +38,10 @@ fn events(link: &mut Packets, is_late: bool) -> Vec<Event<Vec<u8>>> {
     events
 }
 
-fn times(events: &[Event<Vec<u8>>]) -> Vec<Times> {
+fn times(events: &[LinkEvent<Vec<u8>>]) -> Vec<Times> {
     let times = events.iter().filter_map(|event| match event {
-        Event::Delivered { times, .. } => Some(*times),
-        Event::Dropped { .. } => None,
+        LinkEvent::Delivered { times, .. } => Some(*times),
+        LinkEvent::Dropped { .. } => None,
     });
     times.collect()
 }
@@ -49,10 +49,12 @@ fn times(events: &[Event<Vec<u8>>]) -> Vec<Times> {
 /// 17.6 ms on the air and 20 ms of delay each way.
 #[test]
 fn a_ping_over_zigbee_takes_75_2_ms() {
-    let mut link = Packets::new(&preset::ZIGBEE_20K.model, 1);
+    let mut link = TimedLink::new(&preset::ZIGBEE_20K.model, 1);
     link.offer(ms(5), Side::A, vec![0; 44]).unwrap();
     let at = link.poll_at().unwrap();
-    let Some(Event::Delivered { to: Side::B, packet, times, flipped: 0 }) = link.poll(at) else { panic!() };
+    let Some(LinkEvent::Delivered { to: Side::B, packet, times, flipped: 0 }) = link.poll(at) else {
+        panic!()
+    };
     assert_eq!((times.offered, times.start), (ms(5), ms(5)));
     assert_eq!((times.sent, times.arrival, at), (us(22_600), us(42_600), us(42_600)));
     link.offer(at, Side::B, packet).unwrap();
@@ -61,13 +63,13 @@ fn a_ping_over_zigbee_takes_75_2_ms() {
     assert_eq!(link.poll_at(), None);
 }
 
-fn times_of_one(link: &mut Packets) -> Times {
+fn times_of_one(link: &mut TimedLink) -> Times {
     let events = events(link, false);
-    let [Event::Delivered { times, .. }] = &events[..] else { panic!("{events:?}") };
+    let [LinkEvent::Delivered { times, .. }] = &events[..] else { panic!("{events:?}") };
     *times
 }
 
-/// 333,333 bit/s is no whole number of nanoseconds a bit.
+/// 333,333 bit/s is not a whole number of nanoseconds a bit.
 #[test]
 fn the_rate_is_exact_in_the_long_run() {
     let mut link =
@@ -96,7 +98,7 @@ fn after_a_pause_nothing_is_left_over() {
 #[test]
 fn late_polling_changes_nothing() {
     let run = |is_late: bool| {
-        let mut link = Packets::new(&preset::GPRS.model, 3);
+        let mut link = TimedLink::new(&preset::GPRS.model, 3);
         let mut seen = Vec::new();
         for i in 0..200 {
             link.offer(ms(10 * i), Side::A, vec![0; 37]).unwrap();
@@ -117,7 +119,7 @@ fn late_polling_changes_nothing() {
 fn a_full_queue_refuses_by_packets_and_by_octets() {
     let queue = Queue { octets: 100, ..Queue::packets(3) };
     let mut link = link(Direction { airtime: rate(8_000), queue, ..Direction::IDEAL });
-    // The first goes on the air at once and waits for nobody.
+    // The first is sent at once without waiting.
     for _ in 0..4 {
         link.offer(Instant::ZERO, Side::A, vec![0; 10]).unwrap();
     }
@@ -154,7 +156,7 @@ fn what_is_not_polled_is_bounded() {
 /// first time from `drop_next` on: 310 (300.711 + 100 / sqrt(3) = 358.446), 360 (+ 50 = 408.446), 410
 /// (+ 100 / sqrt(5) = 453.167), 460.
 #[test]
-fn codel_drops_when_the_rfc_says_so() {
+fn codel_drops_when_the_rfc_requires_it() {
     let codel = CoDelConfig::new(100);
     let queue = Queue { discipline: Discipline::CoDel(codel), ..Queue::packets(1_000) };
     let mut link = link(Direction { airtime: rate(80_000), queue, ..Direction::IDEAL });
@@ -166,13 +168,13 @@ fn codel_drops_when_the_rfc_says_so() {
     let dropped: Vec<_> = events
         .iter()
         .filter_map(|event| match event {
-            Event::Dropped { reason: DropReason::CoDel, at, .. } => Some(at.as_nanos() / 1_000_000),
-            Event::Dropped { .. } | Event::Delivered { .. } => None,
+            LinkEvent::Dropped { reason: DropReason::CoDel, at, .. } => Some(at.as_nanos() / 1_000_000),
+            LinkEvent::Dropped { .. } | LinkEvent::Delivered { .. } => None,
         })
         .collect();
     assert_eq!(dropped[..6], [130, 230, 310, 360, 410, 460]);
     assert_eq!(events.len(), 82);
-    // The air was never idle for it.
+    // The air was never idle.
     let last = times(&events).pop().unwrap();
     assert_eq!(last.sent, ms(10 * (82 - dropped.len() as u64)));
 }
@@ -192,13 +194,13 @@ fn sides_take_turns_on_a_shared_medium() {
     let direction = Direction { airtime: rate(8_000), ..Direction::IDEAL };
     let turnaround = Duration::from_millis(1);
     let model = LinkModel::symmetric(direction, Duplex::Half { turnaround });
-    let mut link = Packets::new(&model, 1);
+    let mut link = TimedLink::new(&model, 1);
     for _ in 0..2 {
         link.offer(Instant::ZERO, Side::B, vec![0; 10]).unwrap();
         link.offer(ms(1), Side::A, vec![0; 20]).unwrap();
     }
     let starts: Vec<_> = times(&events(&mut link, true)).iter().map(|times| times.start).collect();
-    // B was first. Then A after its 10 ms and the turnaround, B after 20 ms and another one, A.
+    // B was first. Then A after its 10 ms and the turnaround, B after 20 ms and another turnaround, A.
     assert_eq!(starts, [ms(0), ms(11), ms(32), ms(43)]);
 }
 
@@ -223,7 +225,7 @@ fn fragments_are_frames_with_headers_and_overhead() {
 
 #[test]
 fn a_radio_that_sleeps_wakes_for_the_first_packet() {
-    let mut link = Packets::new(
+    let mut link = TimedLink::new(
         &LinkModel::symmetric(
             Direction { idle_wake: Some(preset::GPRS_IDLE_WAKE), airtime: rate(8_000), ..Direction::IDEAL },
             Duplex::Full,
@@ -273,8 +275,8 @@ fn order_is_kept_or_not_as_asked() {
         let numbers: Vec<_> = arrived
             .iter()
             .map(|event| match event {
-                Event::Delivered { packet, .. } => packet.clone(),
-                Event::Dropped { .. } => panic!(),
+                LinkEvent::Delivered { packet, .. } => packet.clone(),
+                LinkEvent::Dropped { .. } => panic!(),
             })
             .collect();
         assert!(times(&arrived).windows(2).all(|pair| pair[0].arrival <= pair[1].arrival));
@@ -297,11 +299,11 @@ fn time_that_goes_back_stands_still() {
 
 /// Mean round trip in milliseconds of 100,000 requests of 37 octets, 100.7 ms apart, and responses of 58.
 fn round_trip(model: &LinkModel<'static>) -> f64 {
-    let mut link = Packets::new(model, 1);
+    let mut link = TimedLink::new(model, 1);
     let (mut sum, mut count) = (0, 0_u32);
-    let mut answer = |link: &mut Packets, now: Instant| {
+    let mut answer = |link: &mut TimedLink, now: Instant| {
         while let Some(event) = link.poll(now) {
-            let Event::Delivered { to, mut packet, times, .. } = event else { panic!() };
+            let LinkEvent::Delivered { to, mut packet, times, .. } = event else { panic!() };
             match to {
                 Side::B => {
                     packet.resize(58, 0);
@@ -331,7 +333,7 @@ fn round_trip(model: &LinkModel<'static>) -> f64 {
     sum as f64 / f64::from(count) / 1e6
 }
 
-/// What was published is 178 and 18 ms, within the 95 % bands of 176 to 189 and of 18.2 to 19.4 (and its rounding).
+/// Published are 178 and 18 ms, within the 95 % bands of 176 to 189 and of 18.2 to 19.4 (and its rounding).
 #[test]
 fn gprs_and_wifi_take_the_round_trips_that_were_published() {
     let gprs = round_trip(&preset::GPRS.model);

@@ -1,27 +1,28 @@
-//! The ways to say an address: SAC and SAM, M, DAC and DAM. RFC 6282, section 3.1.1.
+//! Forms of addresses: SAC and SAM, M, DAC and DAM. RFC 6282, section 3.1.1.
 //!
-//! A way says which octets go in-line ([`Form::pick`]) and how the address comes back ([`Form::expand`]). An
-//! address goes by the shortest way that brings it back: compressing is expanding and comparing.
+//! A form determines which octets are in-line ([`AddressForm::pick`]) and how the address is restored
+//! ([`AddressForm::expand`]). An address is compressed to the shortest form that restores it: compression is
+//! expansion and comparison.
 
 use thinair_wire::coder::{Coder, Refusal, Step};
 
-use crate::context::{Context, Contexts};
+use crate::context::{Contexts, LowpanContext};
 use crate::link::{Iid, short_iid};
 
 /// `fe80::/64`, the link-local prefix padded with zeros.
 const LINK_LOCAL: [u8; 8] = [0xFE, 0x80, 0, 0, 0, 0, 0, 0];
 
-/// Most bits of a prefix that a Unicast-Prefix-based multicast address holds. RFC 3306, section 4.
+/// Longest prefix of a Unicast-Prefix-based multicast address, in bits. RFC 3306, section 4.
 const MAX_MULTICAST_PREFIX: u8 = 64;
 
-/// Which of the two addresses.
+/// Source or destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Source,
     Destination,
 }
 
-/// How an address is said, and what of it is in-line.
+/// A compressed address: its form, and the octets in-line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Address {
     /// M; never set for a source.
@@ -32,31 +33,31 @@ pub(crate) struct Address {
     pub(crate) mode: u8,
     /// SCI or DCI; 0 where there is none.
     pub(crate) context: u8,
-    /// What is carried in-line, from the first octet on.
+    /// Octets in-line, from the first on.
     pub(crate) inline: [u8; 16],
 }
 
-/// What is wrong with an address that was read.
+/// Reason why an address cannot be decompressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum AddressFault {
     /// A reserved combination of bits.
     Reserved,
-    /// The context is not known.
+    /// Unknown context.
     NoContext,
-    /// The interface identifier is that of a link address, and there is none.
+    /// The interface identifier is derived from a link address that is missing.
     NoLinkAddress,
 }
 
 /// A row of the tables of section 3.1.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum AddressForm {
     /// 128 bits.
     Full,
     /// 64 bits: the interface identifier.
     Iid,
     /// 16 bits: the end of the interface identifier of a short address.
     Short,
-    /// 0 bits: the interface identifier is that of the encapsulating header.
+    /// 0 bits: the interface identifier is derived from the encapsulating header.
     Elided,
     /// 0 bits: `::`.
     Unspecified,
@@ -70,7 +71,7 @@ enum Form {
     Prefix48,
 }
 
-impl Form {
+impl AddressForm {
     const fn of(role: Role, multicast: bool, stateful: bool, mode: u8) -> Option<Self> {
         Some(match (multicast, stateful, mode) {
             (false, false, 0b00) => Self::Full,
@@ -90,7 +91,7 @@ impl Form {
         })
     }
 
-    /// Octets in-line.
+    /// Returns the octets in-line.
     const fn len(self) -> usize {
         match self {
             Self::Full => 16,
@@ -103,7 +104,7 @@ impl Form {
         }
     }
 
-    /// The octets of `address` that go in-line.
+    /// Returns the octets of `address` that are in-line.
     fn pick(self, address: &[u8; 16]) -> [u8; 16] {
         let a = address;
         let mut inline = [0; 16];
@@ -120,13 +121,14 @@ impl Form {
         inline
     }
 
-    /// The address, from what is in-line, the context if the form is stateful, and the encapsulating header.
+    /// Restores the address from the octets in-line, the context if the form is stateful, and the encapsulating
+    /// header.
     fn expand(
         self,
         inline: &[u8; 16],
-        context: Option<&Context>,
+        context: Option<&LowpanContext>,
         encapsulation: Option<Iid>,
-    ) -> Result<[u8; 16], Fault> {
+    ) -> Result<[u8; 16], AddressFault> {
         let i = inline;
         Ok(match self {
             Self::Full => *i,
@@ -134,18 +136,18 @@ impl Form {
             Self::Iid => unicast(context, [i[0], i[1], i[2], i[3], i[4], i[5], i[6], i[7]]),
             Self::Short => unicast(context, short_iid([i[0], i[1]])),
             Self::Elided => {
-                // A context that covers all bits leaves none to the link address.
+                // A context that covers all bits needs no link address.
                 let is_whole = context.is_some_and(|context| context.length() == 128);
                 let iid = if is_whole { Some([0; 8]) } else { encapsulation };
-                unicast(context, iid.ok_or(Fault::NoLinkAddress)?)
+                unicast(context, iid.ok_or(AddressFault::NoLinkAddress)?)
             }
             Self::Group48 => [0xFF, i[0], 0, 0, 0, 0, 0, 0, 0, 0, 0, i[1], i[2], i[3], i[4], i[5]],
             Self::Group32 => [0xFF, i[0], 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, i[1], i[2], i[3]],
             Self::Group8 => [0xFF, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, i[0]],
             Self::Prefix48 => {
-                let context = context.ok_or(Fault::NoContext)?;
+                let context = context.ok_or(AddressFault::NoContext)?;
                 if context.length() > MAX_MULTICAST_PREFIX {
-                    return Err(Fault::Reserved);
+                    return Err(AddressFault::Reserved);
                 }
                 let mut address = [0; 16];
                 address[..4].copy_from_slice(&[0xFF, i[0], i[1], context.length()]);
@@ -157,9 +159,9 @@ impl Form {
     }
 }
 
-/// Bits covered by the context are always used, those of the interface identifier where it leaves any, and the
-/// remaining ones are zero.
-fn unicast(context: Option<&Context>, iid: Iid) -> [u8; 16] {
+/// Combines context and interface identifier: bits covered by the context are always used, those of the
+/// interface identifier where it leaves any, and the remaining ones are zero.
+fn unicast(context: Option<&LowpanContext>, iid: Iid) -> [u8; 16] {
     let mut address = [0; 16];
     address[8..].copy_from_slice(&iid);
     match context {
@@ -172,10 +174,10 @@ fn unicast(context: Option<&Context>, iid: Iid) -> [u8; 16] {
 }
 
 impl Address {
-    /// The octets in-line, one part of the format of LOWPAN_IPHC.
+    /// Codes the octets in-line, one part of the format of LOWPAN_IPHC.
     #[inline(always)]
     pub(crate) fn code<'p, C: Coder<'p>>(&mut self, c: &mut C, role: Role) -> Step {
-        let Some(form) = Form::of(role, self.multicast, self.stateful, self.mode) else {
+        let Some(form) = AddressForm::of(role, self.multicast, self.stateful, self.mode) else {
             return Err(Refusal::Malformed);
         };
         let name = match role {
@@ -193,46 +195,47 @@ impl Address {
         }
     }
 
-    /// The address that this says.
+    /// Restores the address.
     pub(crate) fn expand(
         &self,
         role: Role,
         contexts: &Contexts,
         encapsulation: Option<Iid>,
-    ) -> Result<[u8; 16], Fault> {
-        let form = Form::of(role, self.multicast, self.stateful, self.mode).ok_or(Fault::Reserved)?;
+    ) -> Result<[u8; 16], AddressFault> {
+        let form =
+            AddressForm::of(role, self.multicast, self.stateful, self.mode).ok_or(AddressFault::Reserved)?;
         let context = match form {
-            // `::` is none of a context, although its bits say stateful.
-            Form::Unspecified => None,
-            _ if self.stateful => Some(contexts.context(self.context).ok_or(Fault::NoContext)?),
+            // `::` has no context, although its bits are stateful.
+            AddressForm::Unspecified => None,
+            _ if self.stateful => Some(contexts.context(self.context).ok_or(AddressFault::NoContext)?),
             _ => None,
         };
         form.expand(&self.inline, context, encapsulation)
     }
 
-    /// The shortest way to say `address`; of equal ones the stateless, then the lowest context.
+    /// Returns the shortest form of `address`; of equal ones the stateless, then the lowest context.
     ///
-    /// Naming another context than number 0 costs an octet, once for both addresses. A shorter way saves two at
-    /// least, so that need not be weighed.
+    /// A context other than number 0 costs an octet, once for both addresses. A shorter form saves at least
+    /// two, so the octet need not be considered.
     pub(crate) fn compress(
         role: Role,
         address: &[u8; 16],
         contexts: &Contexts,
         encapsulation: Option<Iid>,
     ) -> Self {
-        // `::` needs no context, although its bits say stateful.
+        // `::` needs no context, although its bits are stateful.
         if role == Role::Source && *address == [0; 16] {
             return Self { stateful: true, ..Self::default() };
         }
         let multicast = role == Role::Destination && address[0] == 0xFF;
         let mut best = Self { multicast, inline: *address, ..Self::default() };
-        let mut len = Form::Full.len();
+        let mut len = AddressForm::Full.len();
         let stateless = core::iter::once((0, None));
         let stateful = contexts.iter().map(|(id, context)| (id, Some(context)));
         for (id, context) in stateless.chain(stateful) {
             let stateful = context.is_some();
             for mode in [0b11, 0b10, 0b01, 0b00] {
-                let Some(form) = Form::of(role, multicast, stateful, mode) else { continue };
+                let Some(form) = AddressForm::of(role, multicast, stateful, mode) else { continue };
                 if form.len() >= len {
                     continue;
                 }
@@ -247,7 +250,7 @@ impl Address {
     }
 }
 
-/// The first `N` octets of `value`.
+/// Codes the first `N` octets of `value`.
 #[inline(always)]
 fn part<'p, const N: usize, C: Coder<'p>>(c: &mut C, name: &'static str, value: &mut [u8; 16]) -> Step {
     match value.first_chunk_mut::<N>() {

@@ -1,4 +1,4 @@
-//! The way down: an IPv6 packet to the content of a link frame.
+//! Compression of an IPv6 packet into the content of a link frame.
 
 use thinair_wire::coder::{NoRoom, Writer};
 use thinair_wire::header::ipv6::Ipv6;
@@ -7,14 +7,14 @@ use thinair_wire::header::udp::Udp;
 
 use crate::iphc::{Iphc, lowpan_iphc};
 use crate::link::{Encapsulation, Links};
-use crate::nhc::extension::{self, Eid, Extension};
+use crate::nhc::extension::{self, Eid, ExtensionHeader};
 use crate::nhc::udp::{self, UdpNhc};
-use crate::{MAX_IP, Settings, UdpChecksum, dispatch};
+use crate::{LowpanSettings, MAX_IP, UdpChecksum, dispatch};
 
-/// What [`compress`] has done.
+/// Result of [`compress`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Compressed {
-    /// Octets of the packet that the compressed headers stand for; 0 if it is sent as it is.
+pub struct CompressedPacket {
+    /// Octets of the packet that the compressed headers replace; 0 if it is sent uncompressed.
     pub header_in: usize,
     /// Octets of the compressed headers, dispatch included.
     pub header_out: usize,
@@ -22,22 +22,22 @@ pub struct Compressed {
     pub len: usize,
 }
 
-impl Compressed {
-    /// A ROHC packet behind [`dispatch::ROHC`], `len` octets with it: what is sent stands for no other octets, so
+impl CompressedPacket {
+    /// Describes a ROHC packet after [`dispatch::ROHC`], `len` octets with it: its octets replace no others, so
     /// sizes and offsets of its fragments count those of the ROHC packet.
     pub const fn rohc(len: usize) -> Self {
         Self { header_in: 0, header_out: dispatch::ROHC.len(), len }
     }
 }
 
-/// Why [`compress`] has done nothing.
+/// Reason for the failure of [`compress`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompressError {
-    /// The octets are no IPv6 packet: another version, or less than a header.
+    /// The octets are not an IPv6 packet: another version, or shorter than a header.
     NotIpv6,
-    /// `out` is too short: room for the packet and one octet is always enough.
+    /// `out` is too short: the length of the packet and one octet is always sufficient.
     OutputTooSmall {
-        /// Octets that are there.
+        /// Length of `out`, in octets.
         have: usize,
     },
 }
@@ -45,53 +45,53 @@ pub enum CompressError {
 impl core::fmt::Display for CompressError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::NotIpv6 => write!(f, "no IPv6 packet"),
-            Self::OutputTooSmall { have } => write!(f, "{have} octets of room are not enough"),
+            Self::NotIpv6 => write!(f, "not an IPv6 packet"),
+            Self::OutputTooSmall { have } => write!(f, "the output buffer of {have} octets is too short"),
         }
     }
 }
 
 impl core::error::Error for CompressError {}
 
-/// Compresses an IPv6 packet for a frame between `links`; what is written begins with the dispatch octet.
+/// Compresses an IPv6 packet for a frame between `links`; the output begins with the dispatch octet.
 ///
-/// [`decompress`](crate::decompress) with the same settings and links gives the packet back, bit for bit. A header
-/// that would not come back so goes in-line, with all that follows it; a packet whose Payload Length disagrees
-/// with its octets goes as it is, behind [`dispatch::IPV6`].
+/// [`decompress`](crate::decompress) with the same settings and links restores the packet bit for bit. A header
+/// that could not be restored is sent in-line, with everything after it; a packet whose Payload Length differs from
+/// its length is sent uncompressed, after [`dispatch::IPV6`].
 pub fn compress(
-    settings: &Settings,
+    settings: &LowpanSettings,
     links: Links,
     packet: &[u8],
     out: &mut [u8],
-) -> Result<Compressed, CompressError> {
-    let part = Part { packet, total: packet.len(), elision: Elision::WhereRight };
+) -> Result<CompressedPacket, CompressError> {
+    let part = PacketPart { packet, total: packet.len(), elision: Elision::WhereRight };
     compress_part(settings, links, &part, out)
 }
 
-/// The beginning of a packet, as a first fragment has it; or all of it.
-pub(crate) struct Part<'p> {
+/// Beginning of a packet, as in a first fragment; or the whole packet.
+pub(crate) struct PacketPart<'p> {
     pub(crate) packet: &'p [u8],
     /// Octets of the whole packet.
     pub(crate) total: usize,
     pub(crate) elision: Elision,
 }
 
-/// When the UDP checksum is left out, if that is agreed upon.
+/// Policy for the elision of UDP checksums, if it is authorized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Elision {
-    /// Where it is right, which only the whole packet tells.
+    /// Elide correct checksums; only the whole packet shows whether they are.
     WhereRight,
-    /// As the node before has done.
+    /// Elide as the previous node did.
     AsBefore(bool),
 }
 
-/// [`compress`], of a part.
+/// [`compress`] for a part of a packet.
 pub(crate) fn compress_part(
-    settings: &Settings,
+    settings: &LowpanSettings,
     links: Links,
-    part: &Part<'_>,
+    part: &PacketPart<'_>,
     out: &mut [u8],
-) -> Result<Compressed, CompressError> {
+) -> Result<CompressedPacket, CompressError> {
     let packet = part.packet;
     let outer = Ipv6::read(packet).map_err(|_| CompressError::NotIpv6)?;
     let have = out.len();
@@ -105,59 +105,65 @@ pub(crate) fn compress_part(
     let header_out = writer.position();
     writer.copy(packet.get(header_in..).unwrap_or_default());
     match writer.finish() {
-        Ok(len) => Ok(Compressed { header_in, header_out, len }),
+        Ok(len) => Ok(CompressedPacket { header_in, header_out, len }),
         Err(NoRoom) => Err(CompressError::OutputTooSmall { have }),
     }
 }
 
-/// Whether Payload Length can be inferred: the packet, of `len` octets, ends where it says.
+/// True if Payload Length can be inferred: it agrees with the packet's length of `len` octets.
 fn is_whole(header: &Ipv6, len: usize) -> bool {
     len == Ipv6::LEN + usize::from(header.payload_length)
 }
 
-/// A header that can be compressed. LOWPAN_NHC says in a header whether the next one is, so that is looked at
-/// before the header is written.
-enum Header<'p> {
+/// A header that can be compressed. In LOWPAN_NHC a header contains whether the next one is compressed, so the next
+/// one is examined before the header is written.
+enum CompressibleHeader<'p> {
     Ipv6(Ipv6),
-    Extension(Extension<'p>),
+    Extension(ExtensionHeader<'p>),
     Udp(UdpNhc),
 }
 
-/// What has to be remembered of the headers before.
-struct Chain<'a> {
-    settings: &'a Settings,
+/// State of the compression of consecutive headers.
+struct CompressionChain<'a> {
+    settings: &'a LowpanSettings,
     elision: Elision,
-    /// Around the innermost IPv6 header so far.
+    /// Encapsulation of the innermost IPv6 header so far.
     encapsulation: Encapsulation,
-    /// That header.
+    /// Innermost IPv6 header so far.
     ip: Ipv6,
     ip_count: usize,
-    /// Whether the UDP checksum is over what follows.
+    /// True if the UDP checksum covers the octets that follow.
     is_checksum_plain: bool,
 }
 
 /// Writes the headers that can be compressed, and returns their end in the packet.
 fn headers(
     writer: &mut Writer<'_>,
-    settings: &Settings,
+    settings: &LowpanSettings,
     encapsulation: Encapsulation,
     outer: &Ipv6,
-    part: &Part<'_>,
+    part: &PacketPart<'_>,
 ) -> usize {
     let elision = part.elision;
-    let mut chain =
-        Chain { settings, elision, encapsulation, ip: *outer, ip_count: 1, is_checksum_plain: true };
+    let mut chain = CompressionChain {
+        settings,
+        elision,
+        encapsulation,
+        ip: *outer,
+        ip_count: 1,
+        is_checksum_plain: true,
+    };
     let mut at = Ipv6::LEN;
-    let mut current = Header::Ipv6(*outer);
+    let mut current = CompressibleHeader::Ipv6(*outer);
     loop {
         let rest = part.packet.get(at..).unwrap_or_default();
         let left = part.total.saturating_sub(at);
         let next = match &current {
-            Header::Ipv6(header) => chain.header(header.next_header, rest, left),
-            // What follows in a part of a packet only looks like a header.
-            Header::Extension(header) if header.is_part() => None,
-            Header::Extension(header) => chain.header(header.next_header, rest, left),
-            Header::Udp(_) => None,
+            CompressibleHeader::Ipv6(header) => chain.header(header.next_header, rest, left),
+            // After the header of a fragment, octets only look like a header.
+            CompressibleHeader::Extension(header) if header.is_part() => None,
+            CompressibleHeader::Extension(header) => chain.header(header.next_header, rest, left),
+            CompressibleHeader::Udp(_) => None,
         };
         chain.write(writer, current, next.is_some());
         let Some((header, len)) = next else { return at };
@@ -167,30 +173,35 @@ fn headers(
     }
 }
 
-impl Chain<'_> {
-    /// The header of type `protocol` at the start of `rest`, and its length, if it can be compressed. From there on
-    /// the whole packet has `left` octets.
-    fn header<'p>(&self, protocol: u8, rest: &'p [u8], left: usize) -> Option<(Header<'p>, usize)> {
+impl CompressionChain<'_> {
+    /// Returns the header of type `protocol` at the start of `rest`, and its length, if it can be compressed. From
+    /// there on the whole packet has `left` octets.
+    fn header<'p>(
+        &self,
+        protocol: u8,
+        rest: &'p [u8],
+        left: usize,
+    ) -> Option<(CompressibleHeader<'p>, usize)> {
         match protocol {
             protocol::UDP => {
                 let header = Udp::read(rest).ok()?;
                 (usize::from(header.length) == left).then_some(())?;
                 let elided = self.may_elide(&header, rest);
-                Some((Header::Udp(UdpNhc::compress(&header, elided)), Udp::LEN))
+                Some((CompressibleHeader::Udp(UdpNhc::compress(&header, elided)), Udp::LEN))
             }
             protocol::IPV6 => {
                 let header = Ipv6::read(rest).ok()?;
                 (is_whole(&header, left) && self.ip_count < MAX_IP).then_some(())?;
-                Some((Header::Ipv6(header), Ipv6::LEN))
+                Some((CompressibleHeader::Ipv6(header), Ipv6::LEN))
             }
             _ => {
-                let (header, len) = Extension::compress(protocol, rest)?;
-                Some((Header::Extension(header), len))
+                let (header, len) = ExtensionHeader::compress(protocol, rest)?;
+                Some((CompressibleHeader::Extension(header), len))
             }
         }
     }
 
-    /// A checksum is elided only if it is right: computing it again gives the same.
+    /// True if the checksum may be elided: it is correct, so that computation restores it.
     fn may_elide(&self, header: &Udp, datagram: &[u8]) -> bool {
         match (self.settings.udp_checksum, self.elision) {
             (UdpChecksum::InLine, _) => false,
@@ -202,35 +213,35 @@ impl Chain<'_> {
         }
     }
 
-    /// Goes on to what lies behind `header`.
-    fn enter(&mut self, header: &Header<'_>) {
+    /// Moves on to the octets after `header`.
+    fn enter(&mut self, header: &CompressibleHeader<'_>) {
         match header {
-            Header::Ipv6(inner) => {
+            CompressibleHeader::Ipv6(inner) => {
                 self.encapsulation = Encapsulation::ipv6(&self.ip.source, &self.ip.destination);
                 self.ip = *inner;
                 self.ip_count += 1;
                 self.is_checksum_plain = true;
             }
-            Header::Extension(header) => self.is_checksum_plain &= !header.hides_checksum(),
-            Header::Udp(_) => {}
+            CompressibleHeader::Extension(header) => self.is_checksum_plain &= !header.hides_checksum(),
+            CompressibleHeader::Udp(_) => {}
         }
     }
 
-    fn write(&self, writer: &mut Writer<'_>, header: Header<'_>, nh: bool) {
-        // Writing refuses nothing: all values were chosen to fit. Want of room is told at the end.
+    fn write(&self, writer: &mut Writer<'_>, header: CompressibleHeader<'_>, nh: bool) {
+        // No value is rejected: all were chosen to fit. Lack of room is reported at the end.
         let _ = match header {
-            Header::Ipv6(header) => {
+            CompressibleHeader::Ipv6(header) => {
                 if self.ip_count > 1 {
-                    let _ = extension::extension(writer, &mut Extension::new(Eid::Ipv6));
+                    let _ = extension::extension(writer, &mut ExtensionHeader::new(Eid::Ipv6));
                 }
                 let contexts = &self.settings.contexts;
                 lowpan_iphc(writer, &mut Iphc::compress(&header, nh, contexts, self.encapsulation))
             }
-            Header::Extension(mut header) => {
+            CompressibleHeader::Extension(mut header) => {
                 header.nh = nh;
                 extension::extension(writer, &mut header)
             }
-            Header::Udp(mut header) => udp::udp(writer, &mut header),
+            CompressibleHeader::Udp(mut header) => udp::udp(writer, &mut header),
         };
     }
 }

@@ -1,74 +1,74 @@
-//! The way up: the content of a link frame to an IPv6 packet.
+//! Decompression of the content of a link frame into an IPv6 packet.
 
 use thinair_wire::coder::{Reader, Refusal};
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::header::protocol;
 use thinair_wire::header::udp::Udp;
 
-use crate::address::{Fault, Role};
+use crate::address::{AddressFault, Role};
 use crate::iphc::{Iphc, lowpan_iphc};
 use crate::link::{Encapsulation, Links};
 use crate::nhc::Nhc;
-use crate::nhc::extension::{Eid, Extension};
+use crate::nhc::extension::{Eid, ExtensionHeader};
 use crate::nhc::udp::{self, UdpNhc};
-use crate::{MAX_IP, Settings, UdpChecksum, dispatch};
+use crate::{LowpanSettings, MAX_IP, UdpChecksum, dispatch};
 
-/// What [`decompress`] has done.
+/// Result of [`decompress`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decompressed {
     /// Octets of the compressed headers, dispatch included.
     pub header_in: usize,
-    /// Octets of the packet that they stand for; 0 if it was sent as it is.
+    /// Octets of the packet that they replace; 0 if it was sent uncompressed.
     pub header_out: usize,
     /// Octets written: the packet.
     pub len: usize,
 }
 
-/// Why [`decompress`] gives no packet. Offsets count octets of the frame's content from its dispatch octet on.
+/// Reason for the failure of [`decompress`]. Offsets count octets of the frame's content from its dispatch octet on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecompressError {
-    /// The peer sent something else than LOWPAN_IPHC or IPv6: a fragment, another protocol.
+    /// The peer sent something other than LOWPAN_IPHC or IPv6: a fragment, another protocol.
     Dispatch {
         /// The dispatch octet.
         octet: u8,
     },
-    /// The peer sent what cannot be: a header that is cut off, a reserved value, a length that fits nothing.
+    /// The peer sent a malformed header: cut off, a reserved value, or an inconsistent length.
     Malformed {
-        /// Where reading has ended.
+        /// Offset at which decoding ended.
         offset: usize,
     },
-    /// The peer sent a header whose NHC ID is not one of RFC 6282.
+    /// The peer sent a header whose NHC ID is not defined in RFC 6282.
     UnknownNhc {
-        /// Where it stands.
+        /// Offset of the NHC ID.
         offset: usize,
     },
     /// The peer nests more than 4 IPv6 headers.
     TooDeep {
-        /// Where the fifth begins.
+        /// Offset of the fifth header.
         offset: usize,
     },
-    /// The peer used a context that is not known here.
+    /// The peer used an unknown context.
     NoContext {
-        /// Where its header begins.
+        /// Offset of its header.
         offset: usize,
-        /// Its number.
+        /// Context number.
         id: u8,
     },
-    /// The peer left an interface identifier to the link address, and the caller gave none.
+    /// The peer derived an interface identifier from the link address, and the caller gave none.
     NoLinkAddress {
-        /// Where the header begins.
+        /// Offset of the header.
         offset: usize,
     },
-    /// The peer elided a UDP checksum, and that is not agreed upon, or it cannot be computed here.
+    /// The peer elided a UDP checksum without authorization, or it cannot be computed here.
     ChecksumElided {
-        /// Where the UDP header begins.
+        /// Offset of the UDP header.
         offset: usize,
     },
-    /// The packet is longer than a Payload Length can say.
+    /// The packet is longer than the maximum of Payload Length.
     TooLong,
     /// `out` is too short.
     OutputTooSmall {
-        /// Octets that are there.
+        /// Length of `out`, in octets.
         have: usize,
     },
 }
@@ -79,7 +79,7 @@ impl core::fmt::Display for DecompressError {
             Self::Dispatch { octet } => write!(f, "dispatch {octet:#04x} is neither LOWPAN_IPHC nor IPv6"),
             Self::Malformed { offset } => write!(f, "malformed header before octet {offset}"),
             Self::UnknownNhc { offset } => write!(f, "unknown LOWPAN_NHC at octet {offset}"),
-            Self::TooDeep { offset } => write!(f, "one IPv6 header too many at octet {offset}"),
+            Self::TooDeep { offset } => write!(f, "more than 4 nested IPv6 headers, at octet {offset}"),
             Self::NoContext { offset, id } => {
                 write!(f, "unknown context {id} in the header at octet {offset}")
             }
@@ -87,10 +87,13 @@ impl core::fmt::Display for DecompressError {
                 write!(f, "the header at octet {offset} needs a link address that was not given")
             }
             Self::ChecksumElided { offset } => {
-                write!(f, "the UDP header at octet {offset} has no checksum, and must")
+                write!(
+                    f,
+                    "the UDP header at octet {offset} has no checksum, but its elision is not authorized"
+                )
             }
-            Self::TooLong => write!(f, "the packet is longer than IPv6 can say"),
-            Self::OutputTooSmall { have } => write!(f, "{have} octets of room are not enough"),
+            Self::TooLong => write!(f, "the packet exceeds the maximum of Payload Length"),
+            Self::OutputTooSmall { have } => write!(f, "the output buffer of {have} octets is too short"),
         }
     }
 }
@@ -99,10 +102,10 @@ impl core::error::Error for DecompressError {}
 
 /// Decompresses the content of a frame between `links`, from its dispatch octet on, into an IPv6 packet.
 ///
-/// Lengths are inferred from the end of `octets`: security and check sequence of the frame must be gone. What is
-/// in `out` after an error is of no use.
+/// Lengths are inferred from the end of `octets`: security and check sequence of the frame must have been removed.
+/// After an error the content of `out` is unspecified.
 pub fn decompress(
-    settings: &Settings,
+    settings: &LowpanSettings,
     links: Links,
     octets: &[u8],
     out: &mut [u8],
@@ -114,10 +117,10 @@ pub fn decompress(
     Ok(done)
 }
 
-/// A UDP checksum that is to be computed when the whole packet is there.
+/// A UDP checksum that is computed when the whole packet is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ElidedChecksum {
-    /// Where the IPv6 header and the UDP header begin.
+    /// Offsets of the IPv6 header and the UDP header.
     ip: usize,
     udp: usize,
 }
@@ -133,10 +136,10 @@ impl ElidedChecksum {
     }
 }
 
-/// [`decompress`], but for an elided checksum. If a first fragment is given, then with the octets of the whole packet,
-/// `total`, from which lengths follow.
+/// [`decompress`] without the computation of an elided checksum. For a first fragment, `total` is the length of the
+/// whole packet in octets, from which lengths follow.
 pub(crate) fn decompress_part(
-    settings: &Settings,
+    settings: &LowpanSettings,
     links: Links,
     octets: &[u8],
     total: Option<usize>,
@@ -146,16 +149,16 @@ pub(crate) fn decompress_part(
         [] => Err(DecompressError::Malformed { offset: 0 }),
         [dispatch::IPV6, ref packet @ ..] => {
             Ipv6::read(packet).map_err(|_| DecompressError::Malformed { offset: 1 })?;
-            let mut packet_out = Output { out, at: 0 };
+            let mut packet_out = OutputBuffer { out, at: 0 };
             packet_out.room(packet.len())?.copy_from_slice(packet);
             Ok((Decompressed { header_in: 1, header_out: 0, len: packet.len() }, None))
         }
         [octet, ..] if dispatch::is_lowpan_iphc(octet) => {
-            let mut packet = Packet {
+            let mut packet = PacketBuilder {
                 settings,
                 encapsulation: Encapsulation::link(links),
                 reader: Reader::contiguous(octets),
-                output: Output { out, at: 0 },
+                output: OutputBuffer { out, at: 0 },
                 ips: [0; MAX_IP],
                 ip_count: 0,
                 next_header_at: 0,
@@ -169,14 +172,14 @@ pub(crate) fn decompress_part(
     }
 }
 
-/// The packet as far as it is written.
-struct Output<'o> {
+/// The part of the packet that is written.
+struct OutputBuffer<'o> {
     out: &'o mut [u8],
     at: usize,
 }
 
-impl Output<'_> {
-    /// The place of the next `len` octets.
+impl OutputBuffer<'_> {
+    /// Returns the place of the next `len` octets.
     fn room(&mut self, len: usize) -> Result<&mut [u8], DecompressError> {
         let have = self.out.len();
         let end = self.at.saturating_add(len);
@@ -193,31 +196,31 @@ impl Output<'_> {
     }
 }
 
-/// A packet whose headers are being rebuilt. Lengths and an elided checksum are filled in when its end is known.
-struct Packet<'p, 'o> {
-    settings: &'p Settings,
-    /// Around the IPv6 header that comes next.
+/// A packet whose headers are being restored. Lengths and an elided checksum are filled in when its end is known.
+struct PacketBuilder<'p, 'o> {
+    settings: &'p LowpanSettings,
+    /// Encapsulation of the next IPv6 header.
     encapsulation: Encapsulation,
     reader: Reader<'p>,
-    output: Output<'o>,
-    /// Where in the output the IPv6 headers begin.
+    output: OutputBuffer<'o>,
+    /// Offsets of the IPv6 headers in the output.
     ips: [usize; MAX_IP],
     ip_count: usize,
-    /// Where in the output an elided Next Header belongs.
+    /// Offset of an elided Next Header in the output.
     next_header_at: usize,
-    /// Whether the UDP checksum is over what follows.
+    /// True if the UDP checksum covers the octets that follow.
     is_checksum_plain: bool,
-    /// Where in the output the UDP header begins, and whether its checksum is to be computed.
+    /// Offset of the UDP header in the output, and true if its checksum is to be computed.
     udp: Option<(usize, bool)>,
 }
 
-impl<'p> Packet<'p, '_> {
-    /// What was read just now cannot be.
+impl<'p> PacketBuilder<'p, '_> {
+    /// Returns the error of a malformed header at the present offset.
     fn malformed(&self) -> DecompressError {
         DecompressError::Malformed { offset: self.reader.position() }
     }
 
-    /// Rebuilds the headers that are compressed.
+    /// Restores the compressed headers.
     fn headers(&mut self) -> Result<(), DecompressError> {
         let mut nh = self.ipv6()?;
         while nh {
@@ -238,7 +241,7 @@ impl<'p> Packet<'p, '_> {
         Ok(())
     }
 
-    /// Rebuilds an IPv6 header; returns whether LOWPAN_NHC follows.
+    /// Restores an IPv6 header; returns true if LOWPAN_NHC follows.
     fn ipv6(&mut self) -> Result<bool, DecompressError> {
         let offset = self.reader.position();
         let mut iphc = Iphc::default();
@@ -246,12 +249,12 @@ impl<'p> Packet<'p, '_> {
         let header =
             iphc.expand(&self.settings.contexts, self.encapsulation).map_err(|(role, fault)| {
                 match (fault, role) {
-                    (Fault::Reserved, _) => DecompressError::Malformed { offset },
-                    (Fault::NoLinkAddress, _) => DecompressError::NoLinkAddress { offset },
-                    (Fault::NoContext, Role::Source) => {
+                    (AddressFault::Reserved, _) => DecompressError::Malformed { offset },
+                    (AddressFault::NoLinkAddress, _) => DecompressError::NoLinkAddress { offset },
+                    (AddressFault::NoContext, Role::Source) => {
                         DecompressError::NoContext { offset, id: iphc.source.context }
                     }
-                    (Fault::NoContext, Role::Destination) => {
+                    (AddressFault::NoContext, Role::Destination) => {
                         DecompressError::NoContext { offset, id: iphc.destination.context }
                     }
                 }
@@ -267,7 +270,7 @@ impl<'p> Packet<'p, '_> {
         Ok(iphc.nh)
     }
 
-    fn extension(&mut self, header: &Extension<'p>) -> Result<bool, DecompressError> {
+    fn extension(&mut self, header: &ExtensionHeader<'p>) -> Result<bool, DecompressError> {
         let len = header.expanded_len().ok_or_else(|| self.malformed())?;
         self.output.set(self.next_header_at, [header.eid.protocol()]);
         self.next_header_at = self.output.at;
@@ -297,7 +300,7 @@ impl<'p> Packet<'p, '_> {
         Ok(false)
     }
 
-    /// Copies the payload, and fills in what follows from the length of the packet.
+    /// Copies the payload, and fills in the fields that depend on the length of the packet.
     fn payload(
         mut self,
         total: Option<usize>,
@@ -327,7 +330,7 @@ impl<'p> Packet<'p, '_> {
     }
 }
 
-/// Where fields lie in an IPv6 and a UDP header.
+/// Offsets of fields in an IPv6 and a UDP header.
 const PAYLOAD_LENGTH: usize = 4;
 const NEXT_HEADER: usize = 6;
 const LENGTH: usize = 4;

@@ -1,26 +1,26 @@
-//! Dispatch octets: what a frame carries. RFC 4944, section 5.1; RFC 6282, section 5; RFC 8025; RFC 8931, section 5.
+//! Dispatch octets, which identify the content of a frame. RFC 4944, section 5.1; RFC 6282, section 5; RFC 8025; RFC
+//! 8931, section 5.
 //!
 //! ROHC has none in the registry. Here it has one for experiments, [`ROHC`], so that ROHC and LOWPAN_IPHC can be
-//! compared on the same frames. Why that one:
+//! compared on the same frames. Reasons for the choice:
 //!
-//! - Page 15 of all patterns is "Reserved for Experimental Use" (RFC 8025), so nothing that is registered is
-//!   taken, and nodes that do not know the page drop the packet. One octet, 0xFF, switches to the page.
-//! - The packet cannot follow right behind: ROHC packets may begin with `1111xxxx` (IR, feedback, segments), and that is
-//!   a Page Switch on any page. So a second octet names ROHC on the page.
-//! - `00xxxxxx` (NALP) would be one octet less. But it says "not a LoWPAN frame", and a ROHC packet has to be able to
-//!   stand behind a fragmentation header.
+//! - Page 15 of all patterns is "Reserved for Experimental Use" (RFC 8025), so no registered pattern is
+//!   taken, and nodes that do not support the page drop the packet. One octet, 0xFF, switches to the page.
+//! - The packet cannot follow immediately: ROHC packets may begin with `1111xxxx` (IR, feedback, segments), which is
+//!   a Page Switch on any page. So a second octet identifies ROHC on the page.
+//! - `00xxxxxx` (NALP) would be one octet less. But it means "not a LoWPAN frame", and a ROHC packet must be
+//!   able to follow a fragmentation header.
 //!
-//! **Whoever compares sizes: a dispatch of the registry would be 1 octet, this is 2.** A fragmentation header in front
-//! counts octets of the ROHC packet, behind the dispatch: for ROHC, datagram_size is not that of
-//! the IP packet.
+//! **For comparisons of sizes: a registered dispatch would take 1 octet, this one takes 2.** A fragmentation header before it
+//! counts octets of the ROHC packet after the dispatch: for ROHC, datagram_size is not that of the IP packet.
 
-/// `01 000001`: an IPv6 packet as it is.
+/// `01 000001`: an uncompressed IPv6 packet.
 pub const IPV6: u8 = 0b0100_0001;
 
-/// `01 000010`: an IPv6 header in LOWPAN_HC1, which RFC 6282 has replaced. It is told, and not read.
+/// `01 000010`: an IPv6 header in LOWPAN_HC1, which RFC 6282 has replaced. It is identified, but not decoded.
 pub const LOWPAN_HC1: u8 = 0b0100_0010;
 
-/// `01 010000`: a sequence number, and then what is broadcast in a mesh.
+/// `01 010000`: a sequence number, and then a packet that is broadcast in a mesh.
 pub const LOWPAN_BC0: u8 = 0b0101_0000;
 
 /// `01 1xxxxx`, lowest value: an IPv6 header in LOWPAN_IPHC.
@@ -29,12 +29,12 @@ pub const LOWPAN_IPHC: u8 = 0b0110_0000;
 /// Page 15, and on it `01 010010`: a ROHC packet. By private agreement, see the [module](self).
 pub const ROHC: [u8; 2] = [0b1111_1111, 0b0101_0010];
 
-/// Whether the octet begins a LOWPAN_IPHC header, whose first bits it then holds.
+/// True if the octet begins a LOWPAN_IPHC header; it then has the first bits of the header.
 pub const fn is_lowpan_iphc(octet: u8) -> bool {
     octet & 0b1110_0000 == LOWPAN_IPHC
 }
 
-/// What an octet says on page 0, by the registry.
+/// Meaning of a dispatch octet on page 0, by the registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dispatch {
     /// Not a LoWPAN frame.
@@ -68,7 +68,7 @@ pub enum Dispatch {
 }
 
 impl Dispatch {
-    /// What `octet` says.
+    /// Returns the meaning of `octet`.
     pub const fn of(octet: u8) -> Self {
         match octet {
             0b0000_0000..=0b0011_1111 => Self::Nalp,
@@ -88,7 +88,7 @@ impl Dispatch {
         }
     }
 
-    /// The name in the registry.
+    /// Returns the name in the registry.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Nalp => "NALP",
@@ -113,7 +113,7 @@ impl Dispatch {
 mod tests {
     use super::*;
 
-    /// Octets of each pattern of figure 2 of RFC 4944, with what came later.
+    /// Number of octets of each pattern of figure 2 of RFC 4944, and of later RFCs.
     #[test]
     fn patterns_cover_as_many_octets_as_the_registry_gives_them() {
         let count = |wanted: &str| (0..=255).filter(|octet| Dispatch::of(*octet).name() == wanted).count();

@@ -1,40 +1,40 @@
 //! The Frame Check Sequence of IEEE 802.15.4: CRC-16 of ITU-T (`x^16 + x^12 + x^5 + 1`, from zero on, least
 //! significant bit first). IEEE 802.15.4-2015, section 7.2.10.
 //!
-//! Radios check it and many take it off; captures of link type 195 have it.
+//! Radios check it and many remove it; captures of link type 195 contain it.
 
 use crc::{CRC_16_KERMIT, Crc, Table};
 
-/// Octets that are taken at a time, for 512 octets of table each.
+/// Octets processed in one step; each takes a table of 512 octets.
 const WIDTH: usize = if cfg!(feature = "large-tables") { 16 } else { 1 };
 
 static FCS: Crc<u16, Table<WIDTH>> = Crc::<u16, Table<WIDTH>>::new(&CRC_16_KERMIT);
 
-/// Octets of it.
+/// Length of the check sequence, in octets.
 pub const LEN: usize = 2;
 
-/// The check sequence of a frame, as it stands behind it: least significant octet first.
+/// Returns the check sequence of a frame, least significant octet first, as it follows the frame.
 pub fn fcs(frame: &[u8]) -> [u8; LEN] {
     FCS.checksum(frame).to_le_bytes()
 }
 
-/// The frame in front of its check sequence.
+/// Returns the frame without its check sequence, if that is correct.
 pub fn check(octets: &[u8]) -> Result<&[u8], FcsError> {
     let Some((frame, sent)) = octets.split_last_chunk::<LEN>() else { return Err(FcsError::Short) };
     let computed = fcs(frame);
     if computed == *sent { Ok(frame) } else { Err(FcsError::Wrong { sent: *sent, computed }) }
 }
 
-/// Why octets are no frame with a right check sequence.
+/// Reason why octets are not a frame with a correct check sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FcsError {
     /// There are fewer than 2 octets.
     Short,
     /// The frame was damaged on the link.
     Wrong {
-        /// What stands there.
+        /// Check sequence in the frame.
         sent: [u8; LEN],
-        /// What the octets in front give.
+        /// Check sequence computed from the frame.
         computed: [u8; LEN],
     },
 }
@@ -42,7 +42,7 @@ pub enum FcsError {
 impl core::fmt::Display for FcsError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::Short => write!(f, "no room for a check sequence"),
+            Self::Short => write!(f, "too short for a check sequence"),
             Self::Wrong { sent, computed } => write!(
                 f,
                 "check sequence {:#06x}, but the frame gives {:#06x}",

@@ -1,70 +1,70 @@
-//! Fragment forwarding: fragments of packets for others go on without waiting for the rest. RFC 8930, section 6, the
-//! virtual reassembly buffer.
+//! Fragment forwarding: fragments of packets for other nodes are forwarded without waiting for the rest. RFC 8930,
+//! section 6, the virtual reassembly buffer.
 //!
-//! Only the first fragment says where a packet goes. It is decompressed and compressed again, for interface identifiers
-//! may be made of link addresses, and those change at every hop; a table remembers what its tag was, and what it is
-//! now. Should the headers grow so that it does not fit any more, it goes as two. The other fragments only change their
-//! header.
+//! Only the first fragment contains the destination. It is decompressed and compressed again, because interface
+//! identifiers may be derived from link addresses, which change at every hop; a table stores its old and its new tag.
+//! If its headers grow so that it does not fit any more, it is sent as two fragments. In the other fragments only the
+//! header changes.
 //!
-//! What comes with that (RFC 8930, section 6): the first fragment has to come first, all take the same way, none is
-//! asked for again, and those of a packet that lacks one are forwarded in vain. Where that is not wanted, a
-//! [`Reassembler`](crate::reassembly::Reassembler) at each hop does without this.
+//! Consequences (RFC 8930, section 6): the first fragment has to arrive first, all take the same route, none is
+//! requested again, and those of an incomplete packet are forwarded in vain. Where that is not acceptable, use a
+//! [`Reassembler`](crate::reassembly::Reassembler) at each hop instead.
 
 use core::time::Duration;
 
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::time::Instant;
 
-use crate::compress::{CompressError, Elision, Part, compress_part};
+use crate::compress::{CompressError, Elision, PacketPart, compress_part};
 use crate::decompress::{DecompressError, decompress_part};
 use crate::fragment::{FragmentError, FragmentHeader, Fragments, UNIT};
 use crate::link::Links;
-use crate::reassembly::Place;
-use crate::{Settings, dispatch, fcs};
+use crate::reassembly::FragmentPlace;
+use crate::{LowpanSettings, dispatch, fcs};
 
-/// Where the fragments of a packet go on.
+/// Next hop of the fragments of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Of the frames from here to the next hop.
+    /// Addresses of the frames to the next hop.
     pub links: Links,
-    /// datagram_tag on that hop: as for a packet that begins here.
+    /// datagram_tag on that hop, from the counter for packets that begin here.
     pub datagram_tag: u16,
 }
 
-/// What is to be done with a subsequent fragment.
+/// Action for a subsequent fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forward {
-    /// To send it on between `links`, behind `header`.
+    /// Send it between `links`, after `header`.
     To {
-        /// Of the frame.
+        /// Addresses of the frame.
         links: Links,
-        /// With the tag of the next hop.
+        /// Header with the tag of the next hop.
         header: FragmentHeader,
     },
-    /// Nothing: it is the one before again.
+    /// Drop it: it repeats the previous one.
     Duplicate,
-    /// Its packet is not forwarded: it is for this node, or its first fragment has not come.
+    /// Reassemble it: its packet is not forwarded, since it is for this node, or its first fragment has not arrived.
     Unknown,
 }
 
-/// Why a first fragment is not forwarded.
+/// Reason why a first fragment is not forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForwardError {
-    /// It is not first, or its length is none that a fragment has.
+    /// It is not a first fragment, or its length is invalid.
     Malformed,
-    /// It is the one that came before again.
+    /// It repeats an earlier one.
     Duplicate,
     /// Its headers cannot be decompressed; `scratch` may be too short.
     Header(DecompressError),
-    /// Its Hop Limit ends here: Time Exceeded is due.
+    /// Its Hop Limit expires here; a Time Exceeded message is due.
     HopLimit,
-    /// The node before has elided a UDP checksum, and here it cannot be.
+    /// The previous node elided a UDP checksum, and here it cannot be elided.
     Checksum,
     /// The headers cannot be compressed; `out` may be too short.
     Compress(CompressError),
     /// It does not fit into frames.
     Fragment(FragmentError),
-    /// As many packets are on their way as there are entries.
+    /// All entries are in use.
     Full,
 }
 
@@ -72,13 +72,13 @@ impl core::fmt::Display for ForwardError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Malformed => write!(f, "malformed first fragment"),
-            Self::Duplicate => write!(f, "first fragment that came before"),
+            Self::Duplicate => write!(f, "repeated first fragment"),
             Self::Header(error) => write!(f, "first fragment: {error}"),
-            Self::HopLimit => write!(f, "the hop limit is exceeded"),
+            Self::HopLimit => write!(f, "hop limit exceeded"),
             Self::Checksum => write!(f, "the UDP checksum can no longer be elided"),
             Self::Compress(error) => write!(f, "{error}"),
             Self::Fragment(error) => write!(f, "{error}"),
-            Self::Full => write!(f, "all entries are taken"),
+            Self::Full => write!(f, "all forwarding entries are in use"),
         }
     }
 }
@@ -87,21 +87,21 @@ impl core::error::Error for ForwardError {}
 
 /// A packet whose fragments are forwarded.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct ForwardingEntry {
     links: Links,
     size: u16,
     tag: u16,
     route: Route,
-    /// Of the first fragment, to know it again.
+    /// Check sequence of the first fragment, to recognize its repetition.
     check: [u8; fcs::LEN],
-    /// datagram_offset of the last fragment that went on, 0 for the first.
+    /// datagram_offset of the last forwarded fragment, 0 for the first.
     last: u8,
-    /// Octets of the packet that went on.
+    /// Octets of the packet that were forwarded.
     forwarded: u16,
     deadline: Instant,
 }
 
-impl Entry {
+impl ForwardingEntry {
     fn is_of(&self, links: Links, header: FragmentHeader) -> bool {
         (self.links, self.size, self.tag) == (links, header.datagram_size, header.datagram_tag)
     }
@@ -111,61 +111,61 @@ impl Entry {
     }
 }
 
-/// Remembers up to `N` packets whose fragments are forwarded, in at most 80 octets each.
+/// Table of up to `N` packets whose fragments are forwarded, in at most 80 octets each.
 ///
-/// **Give each first fragment to [`first`](Self::first), each other one to [`subsequent`](Self::subsequent)**; what
-/// these do not know is for this node, and goes to a [`Reassembler`](crate::reassembly::Reassembler).
+/// **Give each first fragment to [`first`](Self::first), each other one to [`subsequent`](Self::subsequent)**; fragments
+/// without an entry are for this node, and are given to a [`Reassembler`](crate::reassembly::Reassembler).
 #[derive(Debug)]
 pub struct Forwarder<const N: usize> {
-    entries: [Option<Entry>; N],
+    entries: [Option<ForwardingEntry>; N],
     timeout: Duration,
 }
 
-/// The frame's payload of which a first fragment is forwarded, and what there is to do it with.
+/// A first fragment to forward, and a buffer for it.
 #[derive(Debug)]
 pub struct FirstFragment<'a> {
-    /// The addresses of the frame, or of its mesh header.
+    /// Addresses of the frame, or of its mesh header.
     pub links: Links,
     /// FRAG1.
     pub header: FragmentHeader,
-    /// What follows, from its dispatch octet on.
+    /// Content after the header, from its dispatch octet on.
     pub content: &'a [u8],
     /// Octets of payload of a frame on the next hop.
     pub room: usize,
-    /// Where the fragment is decompressed: datagram_size octets are enough.
+    /// Buffer in which the fragment is decompressed: datagram_size octets are sufficient.
     pub scratch: &'a mut [u8],
 }
 
 impl<const N: usize> Forwarder<N> {
-    /// Without entries. `timeout` counts from the first fragment.
+    /// Creates an empty table. `timeout` counts from the first fragment.
     pub const fn new(timeout: Duration) -> Self {
         Self { entries: [None; N], timeout }
     }
 
-    /// Packets that are on their way.
+    /// Returns the number of packets that are being forwarded.
     pub fn forwarding(&self) -> usize {
         self.entries.iter().flatten().filter(|entry| !entry.is_done()).count()
     }
 
-    /// When the next entry is given up; `None` if there is none.
+    /// Returns the time at which the next entry expires; `None` if there is none.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.entries.iter().flatten().map(|entry| entry.deadline).min()
     }
 
-    /// Gives up entries whose time is over.
+    /// Removes expired entries.
     pub fn handle_timeout(&mut self, now: Instant) {
         for entry in &mut self.entries {
             *entry = entry.filter(|entry| entry.deadline > now);
         }
     }
 
-    /// Forwards a first fragment to where `route` says by the IPv6 header; if that is nowhere, the packet is for this
-    /// node, which is `None`, as it is for what is not IPv6. `out` holds the octets of the fragments: as many as
-    /// `scratch`, and one, are enough.
+    /// Forwards a first fragment to the next hop that `route` returns for its IPv6 header; if that is `None`, the
+    /// packet is for this node, and the result is `None`, as for a packet that is not IPv6. `out` receives the
+    /// fragments: the length of `scratch` and one octet are sufficient.
     pub fn first<'o>(
         &mut self,
         now: Instant,
-        settings: &Settings,
+        settings: &LowpanSettings,
         fragment: FirstFragment<'_>,
         route: impl FnOnce(&Ipv6) -> Option<Route>,
         out: &'o mut [u8],
@@ -208,9 +208,9 @@ impl<const N: usize> Forwarder<N> {
             *hop_limit = ip.hop_limit - 1;
         }
         let elision = Elision::AsBefore(elided.is_some());
-        let compressed = compress_part(settings, route.links, &Part { packet, total, elision }, out)
+        let compressed = compress_part(settings, route.links, &PacketPart { packet, total, elision }, out)
             .map_err(ForwardError::Compress)?;
-        // A UDP header is the last that is compressed: if it went in-line, it would have no checksum.
+        // A UDP header is the last that is compressed: in-line, it would have no checksum.
         if elided.is_some() && compressed.header_in != done.header_out {
             return Err(ForwardError::Checksum);
         }
@@ -222,7 +222,7 @@ impl<const N: usize> Forwarder<N> {
         let tag = fragment.header.datagram_tag;
         let size = header.datagram_size;
         let deadline = now + self.timeout;
-        let entry = Entry { links, size, tag, route, check, last: 0, forwarded, deadline };
+        let entry = ForwardingEntry { links, size, tag, route, check, last: 0, forwarded, deadline };
         let index = known.or_else(|| self.free()).ok_or(ForwardError::Full)?;
         if let Some(place) = self.entries.get_mut(index) {
             *place = Some(entry);
@@ -230,7 +230,7 @@ impl<const N: usize> Forwarder<N> {
         Ok(Some((route, fragments)))
     }
 
-    /// Says where a subsequent fragment goes on, and behind which header.
+    /// Returns the next hop and the header of a subsequent fragment.
     pub fn subsequent(
         &mut self,
         now: Instant,
@@ -239,10 +239,12 @@ impl<const N: usize> Forwarder<N> {
         content: &[u8],
     ) -> Forward {
         self.handle_timeout(now);
-        let Ok(Place::At { start, end }) = Place::of(header, content) else { return Forward::Unknown };
+        let Ok(FragmentPlace::At { start, end }) = FragmentPlace::of(header, content) else {
+            return Forward::Unknown;
+        };
         let mut entries = self.entries.iter_mut().flatten();
         let Some(entry) = entries.find(|entry| entry.is_of(links, header)) else { return Forward::Unknown };
-        // A frame whose acknowledgement was lost comes again before any other.
+        // A frame whose acknowledgement was lost is repeated before any other.
         if entry.is_done() || header.datagram_offset == Some(entry.last) {
             return Forward::Duplicate;
         }
@@ -252,7 +254,7 @@ impl<const N: usize> Forwarder<N> {
         Forward::To { links: entry.route.links, header }
     }
 
-    /// An entry that is free, or else one that is only remembered.
+    /// Returns a free entry, or else one of a complete packet.
     fn free(&self) -> Option<usize> {
         let free =
             self.entries.iter().enumerate().filter(|(_, entry)| entry.is_none_or(|entry| entry.is_done()));
@@ -260,7 +262,7 @@ impl<const N: usize> Forwarder<N> {
     }
 }
 
-/// Where Hop Limit lies in an IPv6 header.
+/// Offset of Hop Limit in an IPv6 header.
 const HOP_LIMIT: usize = 7;
 
 #[cfg(test)]

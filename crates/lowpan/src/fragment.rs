@@ -1,19 +1,19 @@
-//! Fragmentation: what does not fit into a frame goes in several. RFC 4944, section 5.3.
+//! Fragmentation of packets that do not fit into one frame. RFC 4944, section 5.3.
 //!
-//! Sizes and offsets are those of the packet as it was before compression, and so is the rule that a fragment has a
-//! multiple of 8 octets: the first has fewer octets on the link, where LOWPAN_IPHC stands for more.
+//! Sizes and offsets are those of the packet before compression, and so is the rule that a fragment has a multiple
+//! of 8 octets: the first has fewer octets on the link, where LOWPAN_IPHC replaces more.
 
 use thinair_wire::coder::{Coder, NoRoom, Step, Writer};
 
-use crate::compress::Compressed;
+use crate::compress::CompressedPacket;
 
-/// Octets of the header of a first fragment.
+/// Length of the header of a first fragment, in octets.
 pub const FRAG1_LEN: usize = 4;
-/// Octets of the header of a subsequent fragment.
+/// Length of the header of a subsequent fragment, in octets.
 pub const FRAGN_LEN: usize = 5;
-/// The largest datagram_size.
+/// Largest datagram_size.
 pub const MAX_DATAGRAM: usize = 0x7FF;
-/// Octets that an offset counts.
+/// Unit of offsets, in octets.
 pub(crate) const UNIT: usize = 8;
 
 /// A fragmentation header.
@@ -21,9 +21,9 @@ pub(crate) const UNIT: usize = 8;
 pub struct FragmentHeader {
     /// Octets of the packet, 0 to 2,047.
     pub datagram_size: u16,
-    /// The same of all fragments of a packet, another of the next.
+    /// Tag of the packet, common to its fragments; consecutive packets have different tags.
     pub datagram_tag: u16,
-    /// Where the fragment begins in the packet, in units of 8 octets; `None` for FRAG1, which is the first.
+    /// Offset of the fragment in the packet, in units of 8 octets; `None` for FRAG1, which is the first.
     pub datagram_offset: Option<u8>,
 }
 
@@ -43,12 +43,12 @@ pub(crate) fn fragment_header<'p, C: Coder<'p>>(c: &mut C, h: &mut FragmentHeade
 }
 
 impl FragmentHeader {
-    /// FRAG1.
+    /// Creates a FRAG1.
     pub const fn first(datagram_size: u16, datagram_tag: u16) -> Self {
         Self { datagram_size, datagram_tag, datagram_offset: None }
     }
 
-    /// Octets of the header.
+    /// Returns the octets of the header.
     pub const fn octets(&self) -> usize {
         if self.datagram_offset.is_some() { FRAGN_LEN } else { FRAG1_LEN }
     }
@@ -56,23 +56,23 @@ impl FragmentHeader {
     /// Writes the header at the start of `out`, and returns its end.
     pub fn write(mut self, out: &mut [u8]) -> Result<usize, NoRoom> {
         let mut writer = Writer::new(out, 0);
-        // It refuses nothing.
+        // No value is rejected.
         let _ = fragment_header(&mut writer, &mut self);
         writer.finish()
     }
 }
 
-/// Why a packet is not cut.
+/// Reason why a packet cannot be fragmented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FragmentError {
-    /// A datagram_size cannot say so many octets.
+    /// The packet exceeds the largest datagram_size.
     TooLong {
         /// Octets of the packet.
         size: usize,
     },
     /// The compressed headers do not fit into the first fragment, or not even 8 octets into the others.
     NoRoom {
-        /// Octets of a frame's payload that are there.
+        /// Octets of payload of a frame.
         room: usize,
     },
 }
@@ -80,25 +80,29 @@ pub enum FragmentError {
 impl core::fmt::Display for FragmentError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::TooLong { size } => write!(f, "{size} octets are more than fragments can say"),
-            Self::NoRoom { room } => write!(f, "{room} octets a frame are too few"),
+            Self::TooLong { size } => {
+                write!(f, "{size} octets exceed the maximum of a fragmented packet, 2047")
+            }
+            Self::NoRoom { room } => {
+                write!(f, "{room} octets of payload in a frame are too few for a fragment")
+            }
         }
     }
 }
 
 impl core::error::Error for FragmentError {}
 
-/// What goes into one frame.
+/// Payload of one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment<'p> {
-    /// None if the packet fits into one frame.
+    /// Fragmentation header; `None` if the packet fits into one frame.
     pub header: Option<FragmentHeader>,
-    /// What follows it.
+    /// Content after the header.
     pub content: &'p [u8],
 }
 
 impl Fragment<'_> {
-    /// Octets in the frame.
+    /// Returns the octets in the frame.
     pub const fn octets(&self) -> usize {
         match &self.header {
             Some(header) => header.octets() + self.content.len(),
@@ -118,15 +122,15 @@ impl Fragment<'_> {
     }
 }
 
-/// The fragments of a packet, first to last. `Iterator::count` of a copy tells how many there are.
+/// Iterates over the fragments of a packet, first to last. `Iterator::count` of a copy returns their number.
 ///
 /// ```
-/// use thinair_lowpan::{Links, Settings, compress, fragment::Fragments};
+/// use thinair_lowpan::{Links, LowpanSettings, compress, fragment::Fragments};
 ///
 /// let mut packet = [0; 300];
 /// packet[..8].copy_from_slice(b"\x60\0\0\0\x01\x04\x3b\x40");
 /// let mut out = [0; 301];
-/// let compressed = compress(&Settings::default(), Links::default(), &packet, &mut out)?;
+/// let compressed = compress(&LowpanSettings::default(), Links::default(), &packet, &mut out)?;
 /// let fragments = Fragments::new(&compressed, &out[..compressed.len], 7, 102)?;
 /// let octets: Vec<_> = fragments.map(|fragment| fragment.octets()).collect();
 /// assert_eq!(octets, [95, 101, 97]);
@@ -134,25 +138,25 @@ impl Fragment<'_> {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Fragments<'p> {
-    /// What is still to go.
+    /// Octets that are not yet sent.
     octets: &'p [u8],
-    /// Octets of compressed headers at its start, and those that they stand for.
+    /// Octets of compressed headers at its start, and octets that they replace.
     head_out: usize,
     head_in: usize,
     datagram_size: u16,
     datagram_tag: u16,
-    /// Octets of the packet that have gone.
+    /// Octets of the packet that were sent.
     at: usize,
     room: usize,
     is_whole: bool,
 }
 
 impl<'p> Fragments<'p> {
-    /// Cuts what [`compress`](crate::compress) has written, or a ROHC packet behind its dispatch
-    /// ([`Compressed::rohc`]), for frames with `room` octets of payload. `datagram_tag` is one more than that of the
-    /// last packet that was cut, with any destination.
+    /// Fragments the output of [`compress`](crate::compress), or a ROHC packet after its dispatch
+    /// ([`CompressedPacket::rohc`]), for frames with `room` octets of payload. `datagram_tag` is one more than that of the
+    /// previous fragmented packet, with any destination.
     pub fn new(
-        compressed: &Compressed,
+        compressed: &CompressedPacket,
         octets: &'p [u8],
         datagram_tag: u16,
         room: usize,
@@ -169,9 +173,10 @@ impl<'p> Fragments<'p> {
         Self::of_part(compressed, octets, FragmentHeader::first(datagram_size, datagram_tag), room)
     }
 
-    /// Cuts the beginning of a packet, of which the rest goes elsewhere: all has fragmentation headers.
+    /// Fragments the beginning of a packet, whose rest is forwarded separately: all frames have fragmentation
+    /// headers.
     pub(crate) fn of_part(
-        compressed: &Compressed,
+        compressed: &CompressedPacket,
         octets: &'p [u8],
         header: FragmentHeader,
         room: usize,
@@ -182,7 +187,12 @@ impl<'p> Fragments<'p> {
         if is_enough { Ok(fragments) } else { Err(FragmentError::NoRoom { room }) }
     }
 
-    const fn cut(compressed: &Compressed, octets: &'p [u8], header: FragmentHeader, room: usize) -> Self {
+    const fn cut(
+        compressed: &CompressedPacket,
+        octets: &'p [u8],
+        header: FragmentHeader,
+        room: usize,
+    ) -> Self {
         Self {
             octets,
             head_out: compressed.header_out,
@@ -195,14 +205,15 @@ impl<'p> Fragments<'p> {
         }
     }
 
-    /// Octets of payload behind the compressed headers of the first fragment; `None` if these have no room.
+    /// Returns the octets of payload after the compressed headers of the first fragment; `None` if these have no
+    /// room.
     fn first_len(&self) -> Option<usize> {
         let rest = self.octets.len().checked_sub(self.head_out)?;
         let most = self.room.checked_sub(FRAG1_LEN + self.head_out)?;
         if most >= rest {
             return Some(rest);
         }
-        // The last octet that a fragment may end behind.
+        // Largest multiple of 8 octets of the packet that fits.
         ((self.head_in + most) & !(UNIT - 1)).checked_sub(self.head_in)
     }
 }
@@ -222,7 +233,7 @@ impl<'p> Iterator for Fragments<'p> {
             let len = self.first_len()?;
             (self.head_out + len, self.head_in + len)
         } else {
-            // Not above 2,047 / 8.
+            // At most 2,047 / 8.
             header.datagram_offset = u8::try_from(self.at / UNIT).ok();
             let most = self.room.checked_sub(FRAGN_LEN)?;
             let len = if most >= self.octets.len() { self.octets.len() } else { most & !(UNIT - 1) };
@@ -248,8 +259,8 @@ mod tests {
         for (is_subsequent, widths) in [(0, &[2, 1, 2, 11, 16][..]), (1, &[2, 1, 2, 11, 16, 8])] {
             let mut describer = Describer::<8>::new(is_subsequent);
             fragment_header(&mut describer, &mut FragmentHeader::default()).unwrap();
-            let told: Vec<_> = describer.fields().iter().map(|field| field.bits).collect();
-            assert_eq!(told, widths);
+            let fields: Vec<_> = describer.fields().iter().map(|field| field.bits).collect();
+            assert_eq!(fields, widths);
         }
         let mut out = [0; 5];
         assert_eq!(FragmentHeader::first(0x500, 0xABCD).write(&mut out), Ok(4));
@@ -264,7 +275,7 @@ mod tests {
     fn fragments_end_at_multiples_of_8_octets_of_the_packet() {
         let octets: Vec<u8> = (0..=255).cycle().take(2047).collect();
         for (header_in, header_out) in [(0, 1), (40, 3), (48, 7), (48, 47)] {
-            let compressed = Compressed { header_in, header_out, len: 0 };
+            let compressed = CompressedPacket { header_in, header_out, len: 0 };
             for room in 60..=120 {
                 for len in [0, 1, 8, 50, 99, 400, 1280 - header_in] {
                     let octets = &octets[..header_out + len];
@@ -293,15 +304,15 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_cut_is_told() {
-        let compressed = Compressed { header_in: 40, header_out: 30, len: 2038 };
+    fn what_cannot_be_cut_is_reported() {
+        let compressed = CompressedPacket { header_in: 40, header_out: 30, len: 2038 };
         let octets = [0; 2038];
         let too_long = Fragments::new(&compressed, &octets, 0, 100);
         assert_eq!(too_long.unwrap_err(), FragmentError::TooLong { size: 2048 });
         for (room, is_enough) in [(12, false), (33, false), (34, true)] {
             assert_eq!(Fragments::new(&compressed, &octets[1..], 0, room).is_ok(), is_enough, "{room}");
         }
-        let compressed = Compressed { header_in: 0, header_out: 1, len: 100 };
+        let compressed = CompressedPacket { header_in: 0, header_out: 1, len: 100 };
         assert!(Fragments::new(&compressed, &octets[..100], 0, 12).is_err());
         assert_eq!(Fragments::new(&compressed, &octets[..100], 0, 13).unwrap().count(), 13);
     }

@@ -1,39 +1,39 @@
 //! Frames of the IEEE 802.15.4 MAC: data, acknowledgements, beacons, commands. IEEE 802.15.4-2015, section 7.2.
 //!
-//! The header is one format over a [`Coder`], of frame versions 0 (2003), 1 (2006) and 2 (2015). What a beacon or a
-//! command says, what is in an Information Element and what is behind a key, this does not know.
+//! The header is one format over a [`Coder`], of frame versions 0 (2003), 1 (2006) and 2 (2015). The content of
+//! beacons, commands, Information Elements and encrypted payloads is not interpreted.
 
 mod security;
 
 use thinair_wire::coder::{Coder, NoRoom, Reader, Step, Writer};
 
 use crate::link::{LinkAddress, Links};
-pub use security::{KeyIdMode, Security};
+pub use security::{AuxSecurityHeader, KeyIdMode};
 
-/// Octets of the longest frame of the 2.4 GHz PHY, check sequence included (`aMaxPHYPacketSize`).
+/// Longest frame of the 2.4 GHz PHY, check sequence included, in octets (`aMaxPHYPacketSize`).
 pub const MAX_LEN: usize = 127;
 
-/// The short address that all nodes of a PAN heed.
+/// Short address of all nodes of a PAN.
 pub const BROADCAST: LinkAddress = LinkAddress::Short(0xFFFF);
 
-/// What a frame is for.
+/// Type of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FrameType {
-    /// Its payload is the superframe specification and what follows.
+    /// Beacon: its payload begins with the superframe specification.
     Beacon,
-    /// Its payload is that of the layer above.
+    /// Data: its payload is that of the layer above.
     #[default]
     Data,
-    /// It says that a frame with its sequence number has come.
+    /// Acknowledgement of a frame with its sequence number.
     Acknowledgment,
-    /// Its payload is a MAC command.
+    /// Command: its payload is a MAC command.
     Command,
 }
 
-/// The edition of the standard whose rules a frame keeps.
+/// Edition of the standard that a frame follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FrameVersion {
-    /// Frame version 0: IEEE 802.15.4-2003, and any frame that is the same in it.
+    /// Frame version 0: IEEE 802.15.4-2003, and any frame that is identical in it.
     #[default]
     V2003,
     /// Frame version 1: secured, or longer than 2003 allows.
@@ -44,98 +44,97 @@ pub enum FrameVersion {
 
 /// A frame without its check sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Frame<'p> {
-    /// What it is for.
+pub struct WpanFrame<'p> {
+    /// Type.
     pub frame_type: FrameType,
-    /// The rules that it keeps.
+    /// Version.
     pub version: FrameVersion,
-    /// The sender has more for the receiver.
+    /// True if the sender has more frames for the receiver.
     pub frame_pending: bool,
-    /// The receiver is to acknowledge it.
+    /// True if the receiver is to acknowledge it.
     pub ack_request: bool,
-    /// Missing only in version 2.
+    /// Sequence number; `None` only in version 2.
     pub sequence_number: Option<u8>,
     /// Destination PAN ID, if it is in-line.
     pub destination_pan: Option<u16>,
-    /// Of the receiver.
+    /// Address of the receiver.
     pub destination: LinkAddress,
-    /// Source PAN ID, if it is in-line: where it is not, it is that of the destination.
+    /// Source PAN ID, if it is in-line; otherwise it is that of the destination.
     pub source_pan: Option<u16>,
-    /// Of the sender.
+    /// Address of the sender.
     pub source: LinkAddress,
-    /// The Auxiliary Security Header; `None` if the frame is not secured.
-    pub security: Option<Security>,
-    /// Information Elements with their terminations, in version 2 alone.
+    /// Auxiliary Security Header; `None` if the frame is not secured.
+    pub security: Option<AuxSecurityHeader>,
+    /// Information Elements with their terminations, only in version 2.
     pub information_elements: &'p [u8],
-    /// What the layer above has put in; encrypted if [`Security::is_encrypted`].
+    /// Payload of the layer above; encrypted if [`AuxSecurityHeader::is_encrypted`].
     pub payload: &'p [u8],
-    /// The Message Integrity Code of a secured frame.
+    /// Message Integrity Code of a secured frame.
     pub mic: &'p [u8],
 }
 
-/// Why octets are no frame that can be read.
+/// Reason why octets cannot be read as a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameError {
-    /// The peer sent a Multipurpose, Fragment or Extended frame, whose headers are others, or a reserved type.
+pub enum WpanFrameError {
+    /// The peer sent a Multipurpose, Fragment or Extended frame, which have other headers, or a reserved type.
     Type {
         /// Frame Type, 4 to 7.
         value: u8,
     },
-    /// The peer sent what cannot be: a header that is cut off, a reserved value, a PAN ID that is compressed and must
-    /// not.
+    /// The peer sent a malformed frame: a header that is cut off, a reserved value, or an invalid PAN ID Compression.
     Malformed {
-        /// Where reading has ended.
+        /// Offset at which decoding ended.
         offset: usize,
     },
-    /// The frame is secured by the rules of 2003, which put the security header behind the MAC header, and whose
-    /// length only the two ends know.
+    /// The frame is secured by the rules of 2003, which put the security header after the MAC header, with a length
+    /// that only the two ends have.
     Security2003,
 }
 
-impl core::fmt::Display for FrameError {
+impl core::fmt::Display for WpanFrameError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::Type { value } => write!(f, "frame type {value} is not read"),
+            Self::Type { value } => write!(f, "frame type {value} is not supported"),
             Self::Malformed { offset } => write!(f, "malformed frame before octet {offset}"),
-            Self::Security2003 => write!(f, "secured by the rules of 2003"),
+            Self::Security2003 => write!(f, "security of IEEE 802.15.4-2003 is not supported"),
         }
     }
 }
 
-impl core::error::Error for FrameError {}
+impl core::error::Error for WpanFrameError {}
 
-/// Why a frame is not written.
+/// Reason why a frame cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameWriteError {
-    /// No frame of this version has these addresses and these PAN IDs.
+pub enum WpanFrameWriteError {
+    /// This version does not allow these addresses with these PAN IDs.
     Pan,
-    /// Only frames of version 2 are without a sequence number, or have Information Elements; none of version 0 has a
-    /// security header here.
+    /// The version does not allow a field: only version 2 has frames without a sequence number, or with Information
+    /// Elements; security headers of version 0 are not supported.
     Version,
-    /// The Message Integrity Code is not as long as the security level says.
+    /// The Message Integrity Code does not have the length of the security level.
     Mic,
     /// `out` is too short.
     OutputTooSmall {
-        /// Octets that are there.
+        /// Length of `out`, in octets.
         have: usize,
     },
 }
 
-impl core::fmt::Display for FrameWriteError {
+impl core::fmt::Display for WpanFrameWriteError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::Pan => write!(f, "no frame has these addresses and PAN IDs"),
-            Self::Version => write!(f, "the frame version does not have what the frame has"),
-            Self::Mic => write!(f, "the integrity code is not as long as the security level says"),
-            Self::OutputTooSmall { have } => write!(f, "{have} octets of room are not enough"),
+            Self::Pan => write!(f, "no frame of this version can have these addresses and PAN IDs"),
+            Self::Version => write!(f, "the frame version does not allow a field of the frame"),
+            Self::Mic => write!(f, "the integrity code does not have the length of the security level"),
+            Self::OutputTooSmall { have } => write!(f, "the output buffer of {have} octets is too short"),
         }
     }
 }
 
-impl core::error::Error for FrameWriteError {}
+impl core::error::Error for WpanFrameWriteError {}
 
-impl<'p> Frame<'p> {
-    /// A data frame of version 0 within a PAN, as RFC 4944 asks for: both addresses in-line, one PAN ID.
+impl<'p> WpanFrame<'p> {
+    /// Creates a data frame of version 0 within a PAN, as RFC 4944 requires: both addresses in-line, one PAN ID.
     pub const fn data(pan: u16, links: Links, sequence_number: u8, payload: &'p [u8]) -> Self {
         Self {
             frame_type: FrameType::Data,
@@ -154,7 +153,7 @@ impl<'p> Frame<'p> {
         }
     }
 
-    /// The acknowledgement of a frame of version 0 or 1: 3 octets.
+    /// Creates the acknowledgement of a frame of version 0 or 1: 3 octets.
     pub const fn acknowledgment(sequence_number: u8) -> Self {
         Self {
             frame_type: FrameType::Acknowledgment,
@@ -164,40 +163,41 @@ impl<'p> Frame<'p> {
         }
     }
 
-    /// The addresses, for [`crate::decompress`].
+    /// Returns the addresses, for [`crate::decompress`].
     pub const fn links(&self) -> Links {
         Links { source: self.source, destination: self.destination }
     }
 
-    /// Reads a frame whose check sequence is gone.
-    pub fn read(octets: &'p [u8]) -> Result<Self, FrameError> {
+    /// Reads a frame without check sequence.
+    pub fn read(octets: &'p [u8]) -> Result<Self, WpanFrameError> {
         let mut reader = Reader::contiguous(octets);
-        let mut h = Header::default();
+        let mut h = MacHeader::default();
         let frame_type = match octets.first().map(|octet| octet & 0b111) {
             None | Some(0) => FrameType::Beacon,
             Some(1) => FrameType::Data,
             Some(2) => FrameType::Acknowledgment,
             Some(3) => FrameType::Command,
-            Some(value) => return Err(FrameError::Type { value }),
+            Some(value) => return Err(WpanFrameError::Type { value }),
         };
-        header(&mut reader, &mut h).map_err(|_| FrameError::Malformed { offset: reader.position() })?;
+        header(&mut reader, &mut h).map_err(|_| WpanFrameError::Malformed { offset: reader.position() })?;
         let version = match h.version {
             0 => FrameVersion::V2003,
             1 => FrameVersion::V2006,
             _ => FrameVersion::V2015,
         };
         if h.is_secured && version == FrameVersion::V2003 {
-            return Err(FrameError::Security2003);
+            return Err(WpanFrameError::Security2003);
         }
         let (pans, security) = (h.pans(), h.is_secured.then_some(h.security));
         let start = reader.position();
         let behind = reader.remaining();
-        let mic = security.map_or(0, Security::mic_len);
-        let content = behind.len().checked_sub(mic).ok_or(FrameError::Malformed { offset: octets.len() })?;
+        let mic = security.map_or(0, AuxSecurityHeader::mic_len);
+        let content =
+            behind.len().checked_sub(mic).ok_or(WpanFrameError::Malformed { offset: octets.len() })?;
         let (content, mic) = behind.split_at_checked(content).unwrap_or_default();
         let elements = if h.has_elements() {
-            elements_len(content, security.is_some_and(Security::is_encrypted))
-                .map_err(|at| FrameError::Malformed { offset: start + at })?
+            elements_len(content, security.is_some_and(AuxSecurityHeader::is_encrypted))
+                .map_err(|at| WpanFrameError::Malformed { offset: start + at })?
         } else {
             0
         };
@@ -220,19 +220,19 @@ impl<'p> Frame<'p> {
     }
 
     /// Writes the frame, without check sequence, at the start of `out`; returns its end.
-    pub fn write(&self, out: &mut [u8]) -> Result<usize, FrameWriteError> {
+    pub fn write(&self, out: &mut [u8]) -> Result<usize, WpanFrameWriteError> {
         let have = out.len();
         let is_2015 = self.version == FrameVersion::V2015;
         let has_elements = !self.information_elements.is_empty();
         let needs_2015 = has_elements || self.sequence_number.is_none();
         let is_2003_secured = self.version == FrameVersion::V2003 && self.security.is_some();
         if needs_2015 && !is_2015 || is_2003_secured {
-            return Err(FrameWriteError::Version);
+            return Err(WpanFrameWriteError::Version);
         }
-        if self.mic.len() != self.security.map_or(0, Security::mic_len) {
-            return Err(FrameWriteError::Mic);
+        if self.mic.len() != self.security.map_or(0, AuxSecurityHeader::mic_len) {
+            return Err(WpanFrameWriteError::Mic);
         }
-        let mut h = Header {
+        let mut h = MacHeader {
             frame_type: self.frame_type as u8,
             is_secured: self.security.is_some(),
             frame_pending: self.frame_pending,
@@ -248,29 +248,29 @@ impl<'p> Frame<'p> {
             source: MacAddress::of(self.source),
             security: self.security.unwrap_or_default(),
         };
-        // PAN ID Compression is whichever gives the PAN IDs that are there; never both do.
+        // PAN ID Compression is the value that gives the present PAN IDs; at most one does.
         let wanted = Some((self.destination_pan.is_some(), self.source_pan.is_some()));
         if h.pans() != wanted {
             h.is_pan_id_compressed = true;
             if h.pans() != wanted {
-                return Err(FrameWriteError::Pan);
+                return Err(WpanFrameWriteError::Pan);
             }
         }
         let mut writer = Writer::new(out, 0);
         // All values were chosen to fit.
-        header(&mut writer, &mut h).map_err(|_| FrameWriteError::Version)?;
+        header(&mut writer, &mut h).map_err(|_| WpanFrameWriteError::Version)?;
         for part in [self.information_elements, self.payload, self.mic] {
             writer.copy(part);
         }
-        writer.finish().map_err(|NoRoom| FrameWriteError::OutputTooSmall { have })
+        writer.finish().map_err(|NoRoom| WpanFrameWriteError::OutputTooSmall { have })
     }
 }
 
 const NO_LINKS: Links = Links { source: LinkAddress::None, destination: LinkAddress::None };
 
-/// The fields of the MAC header as they stand there. Those that are not sent mean nothing.
+/// Fields of the MAC header as encoded. Those that are not sent have no meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Header {
+struct MacHeader {
     frame_type: u8,
     is_secured: bool,
     frame_pending: bool,
@@ -284,14 +284,14 @@ struct Header {
     destination: MacAddress,
     source_pan: [u8; 2],
     source: MacAddress,
-    security: Security,
+    security: AuxSecurityHeader,
 }
 
 /// MHR: Frame Control, Sequence Number, addressing fields, Auxiliary Security Header; without Information Elements.
 /// IEEE 802.15.4-2015, section 7.2.1 and figure 7-2.
 ///
-/// The standard draws Frame Control from bit 0 on; here each of its octets stands from its most significant bit on.
-fn header<'p, C: Coder<'p>>(c: &mut C, h: &mut Header) -> Step {
+/// The standard draws Frame Control from bit 0 on; here each of its octets begins with the most significant bit.
+fn header<'p, C: Coder<'p>>(c: &mut C, h: &mut MacHeader) -> Step {
     c.reserved(1)?;
     c.flag("PAN ID Compression", &mut h.is_pan_id_compressed)?;
     c.flag("AR", &mut h.ack_request)?;
@@ -327,7 +327,7 @@ fn header<'p, C: Coder<'p>>(c: &mut C, h: &mut Header) -> Step {
 
 const VERSION_2015: u8 = 2;
 
-impl Header {
+impl MacHeader {
     const fn is_sequence_suppressed(&self) -> bool {
         self.version == VERSION_2015 && self.sequence_suppression
     }
@@ -336,7 +336,8 @@ impl Header {
         self.version == VERSION_2015 && self.elements_present
     }
 
-    /// Whether the PAN IDs of destination and source are in-line; `None` if the bits must not be.
+    /// Returns true for each PAN ID that is in-line, of destination and source; `None` if the combination of bits is
+    /// invalid.
     const fn pans(&self) -> Option<(bool, bool)> {
         let (destination, source) = (self.destination.mode, self.source.mode);
         if self.version < VERSION_2015 {
@@ -358,7 +359,7 @@ impl Header {
     }
 }
 
-/// An address and its mode. Octets are those of the frame, least significant first.
+/// An address and its mode. Octets are in the order of the frame, least significant first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct MacAddress {
     mode: u8,
@@ -420,8 +421,8 @@ const HT2: u16 = 0x7F;
 /// Group ID of the Payload Termination.
 const PAYLOAD_TERMINATION: u16 = 0xF;
 
-/// Octets of the Information Elements at the start of `content`, terminations included, or where they go wrong. What
-/// is encrypted is not looked into. IEEE 802.15.4-2015, section 7.4.
+/// Returns the length of the Information Elements at the start of `content`, terminations included, or the offset of
+/// an error. Encrypted elements are not examined. IEEE 802.15.4-2015, section 7.4.
 fn elements_len(content: &[u8], is_encrypted: bool) -> Result<usize, usize> {
     let mut at = 0;
     let mut is_header = true;

@@ -3,7 +3,7 @@
 use thinair_wire::coder::{Coder, Step};
 use thinair_wire::header::ipv6::Ipv6;
 
-use crate::address::{Address, Fault, Role};
+use crate::address::{Address, AddressFault, Role};
 use crate::context::Contexts;
 use crate::link::Encapsulation;
 
@@ -16,7 +16,7 @@ pub(crate) struct Iphc {
     pub(crate) nh: bool,
     /// HLIM: 0 for a Hop Limit in-line.
     pub(crate) hlim: u8,
-    /// CID: SCI and DCI are there.
+    /// CID: true if SCI and DCI are present.
     pub(crate) cid: bool,
     pub(crate) ecn: u8,
     pub(crate) dscp: u8,
@@ -44,7 +44,7 @@ pub(crate) fn lowpan_iphc<'p, C: Coder<'p>>(c: &mut C, h: &mut Iphc) -> Step {
         c.uint("SCI", 4, &mut h.source.context)?;
         c.uint("DCI", 4, &mut h.destination.context)?;
     }
-    // ECN goes first, so that it lies in the same place in all forms (section 3.2.1).
+    // ECN is first, so that it has the same place in all forms (section 3.2.1).
     match h.tf {
         0b00 => {
             c.uint("ECN", 2, &mut h.ecn)?;
@@ -77,9 +77,9 @@ pub(crate) fn lowpan_iphc<'p, C: Coder<'p>>(c: &mut C, h: &mut Iphc) -> Step {
 }
 
 impl Iphc {
-    /// The header that says `header` in the fewest octets; `nh` if LOWPAN_NHC follows.
+    /// Compresses `header` into the fewest octets; `nh` if LOWPAN_NHC follows.
     ///
-    /// Payload Length is not said: it follows from the length of the packet.
+    /// Payload Length is not sent: it follows from the length of the packet.
     pub(crate) fn compress(
         header: &Ipv6,
         nh: bool,
@@ -117,12 +117,12 @@ impl Iphc {
         }
     }
 
-    /// The IPv6 header, but for Payload Length and an elided Next Header, which are 0.
+    /// Restores the IPv6 header, except Payload Length and an elided Next Header, which are 0.
     pub(crate) fn expand(
         &self,
         contexts: &Contexts,
         encapsulation: Encapsulation,
-    ) -> Result<Ipv6, (Role, Fault)> {
+    ) -> Result<Ipv6, (Role, AddressFault)> {
         Ok(Ipv6 {
             traffic_class: self.dscp << 2 | self.ecn,
             flow_label: self.flow_label,
@@ -163,7 +163,7 @@ mod tests {
     fn every_combination_of_the_base_format_has_the_widths_of_the_rfc() {
         let mut seen = 0;
         for choices in 0..32 {
-            // In the order of the octets: NH, CID, SAC, M, DAC.
+            // In the order of bits: NH, CID, SAC, M, DAC.
             let [nh, cid, sac, m, dac] = [0, 1, 2, 3, 4].map(|bit| choices >> bit & 1);
             for modes in 0..=255_u8 {
                 let [tf, hlim, sam, dam] = [6, 4, 2, 0].map(|shift| modes >> shift & 0b11);

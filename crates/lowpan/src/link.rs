@@ -1,9 +1,9 @@
-//! Link-layer addresses and the interface identifiers that are made of them. RFC 6282, section 3.2.2.
+//! Link-layer addresses and the interface identifiers derived from them. RFC 6282, section 3.2.2.
 
-/// An address of IEEE 802.15.4, as the frame has it.
+/// An address of IEEE 802.15.4, as in a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LinkAddress {
-    /// The frame has none, or it is not known.
+    /// Absent or unknown.
     #[default]
     None,
     /// Short address, 16 bits.
@@ -12,12 +12,12 @@ pub enum LinkAddress {
     Extended([u8; 8]),
 }
 
-/// The addresses of the frame around a packet.
+/// Addresses of the frame around a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Links {
-    /// Of the sender of the frame.
+    /// Address of the sender.
     pub source: LinkAddress,
-    /// Of the receiver of the frame.
+    /// Address of the receiver.
     pub destination: LinkAddress,
 }
 
@@ -25,7 +25,7 @@ pub struct Links {
 pub(crate) type Iid = [u8; 8];
 
 impl LinkAddress {
-    /// The address that a node has whose interface identifier is this one.
+    /// Returns the address of the node with this interface identifier.
     pub const fn of_iid(iid: [u8; 8]) -> Self {
         match iid {
             [0, 0, 0, 0xFF, 0xFE, 0, high, low] => Self::Short(u16::from_be_bytes([high, low])),
@@ -33,7 +33,7 @@ impl LinkAddress {
         }
     }
 
-    /// The interface identifier of the node with this address.
+    /// Returns the interface identifier of the node with this address.
     pub(crate) const fn iid(self) -> Option<Iid> {
         match self {
             Self::None => None,
@@ -44,12 +44,12 @@ impl LinkAddress {
     }
 }
 
-/// `0000:00ff:fe00:XXXX`.
+/// Returns the interface identifier `0000:00ff:fe00:XXXX`.
 pub(crate) const fn short_iid([high, low]: [u8; 2]) -> Iid {
     [0, 0, 0, 0xFF, 0xFE, 0, high, low]
 }
 
-/// What the encapsulating header says of the interface identifiers inside.
+/// Interface identifiers that follow from the encapsulating header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Encapsulation {
     pub(crate) source: Option<Iid>,
@@ -57,12 +57,12 @@ pub(crate) struct Encapsulation {
 }
 
 impl Encapsulation {
-    /// In a link frame.
+    /// Encapsulation by a link frame.
     pub(crate) const fn link(links: Links) -> Self {
         Self { source: links.source.iid(), destination: links.destination.iid() }
     }
 
-    /// In an IPv6 packet: the bits are copied from its addresses.
+    /// Encapsulation by an IPv6 packet: the bits are copied from its addresses.
     pub(crate) fn ipv6(source: &[u8; 16], destination: &[u8; 16]) -> Self {
         Self { source: source.last_chunk().copied(), destination: destination.last_chunk().copied() }
     }

@@ -1,7 +1,7 @@
-//! The header stack of a frame's content: mesh, broadcast and fragmentation header, in this order, and what they are
-//! in front of. RFC 4944, section 5.
+//! Header stack of a frame's content: mesh, broadcast and fragmentation header, in this order, and the content after
+//! them. RFC 4944, section 5.
 //!
-//! Mesh and broadcast headers are told; forwarding by them is the business of others.
+//! Mesh and broadcast headers are decoded; forwarding by them is the application's.
 
 use thinair_wire::coder::{Coder, NoRoom, Reader, Refusal, Step, Writer};
 
@@ -11,18 +11,18 @@ use crate::link::{LinkAddress, Links};
 
 /// A Mesh Addressing Header. RFC 4944, section 5.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mesh {
-    /// Hops that the packet may still take. 15 and more are Deep Hops Left, in an octet of their own.
+pub struct MeshHeader {
+    /// Remaining hops. 15 and more are Deep Hops Left, in an octet of their own.
     pub hops_left: u8,
-    /// Originator and Final Destination; both are there.
+    /// Originator and Final Destination; both must be present.
     pub links: Links,
 }
 
-/// What stands in front of a packet or a part of it, and where that is.
+/// Headers before a packet or fragment, and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stack<'p> {
-    /// Whose the packet is: the addresses of the mesh header, or else those of the frame. Of these are interface
-    /// identifiers made, and fragments of a packet told from others.
+pub struct HeaderStack<'p> {
+    /// Addresses of the packet: those of the mesh header, or else those of the frame. Interface identifiers are
+    /// derived from them, and they distinguish fragments of packets.
     pub links: Links,
     /// Hops Left of the mesh header, if there is one.
     pub hops_left: Option<u8>,
@@ -32,13 +32,13 @@ pub struct Stack<'p> {
     pub fragment: Option<FragmentHeader>,
     /// Octets of all these headers.
     pub offset: usize,
-    /// What follows.
-    pub content: Content<'p>,
+    /// Content after the headers.
+    pub content: StackContent<'p>,
 }
 
-/// What is behind the headers.
+/// Content after the headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content<'p> {
+pub enum StackContent<'p> {
     /// An IPv6 packet, or its first fragment, from its dispatch octet on: for [`crate::decompress`], or
     /// [`Reassembler`](crate::reassembly::Reassembler).
     Ipv6(&'p [u8]),
@@ -48,8 +48,8 @@ pub enum Content<'p> {
     Part(&'p [u8]),
 }
 
-impl<'p> Content<'p> {
-    /// The octets, dispatch included.
+impl<'p> StackContent<'p> {
+    /// Returns the octets, dispatch included.
     pub const fn octets(self) -> &'p [u8] {
         match self {
             Self::Ipv6(octets) | Self::Rohc(octets) | Self::Part(octets) => octets,
@@ -57,19 +57,19 @@ impl<'p> Content<'p> {
     }
 }
 
-/// Why a frame's content is none of these. Offsets count its octets.
+/// Reason why a frame's content is not supported. Offsets are in octets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StackError {
     /// It ends within a header, or is empty.
     Truncated {
-        /// Where it ends.
+        /// Offset of the end.
         offset: usize,
     },
-    /// It is something else: LOWPAN_HC1, NALP, what is not known, or a header in the wrong place.
+    /// Another dispatch: LOWPAN_HC1, NALP, an unknown one, or a header in the wrong place.
     Dispatch {
-        /// Where the octet stands.
+        /// Offset of the octet.
         offset: usize,
-        /// The octet.
+        /// Dispatch octet.
         octet: u8,
     },
 }
@@ -88,7 +88,7 @@ impl core::fmt::Display for StackError {
 
 impl core::error::Error for StackError {}
 
-impl<'p> Stack<'p> {
+impl<'p> HeaderStack<'p> {
     /// Reads the headers of `octets`, the payload of a frame between `links`.
     pub fn read(links: Links, octets: &'p [u8]) -> Result<Self, StackError> {
         let mut reader = Reader::contiguous(octets);
@@ -103,10 +103,10 @@ impl<'p> Stack<'p> {
         let is_part = fragment.is_some_and(|header| header.datagram_offset.is_some());
         let content = match *rest {
             [] => return Err(StackError::Truncated { offset }),
-            _ if is_part => Content::Part(rest),
-            [dispatch::IPV6, ..] => Content::Ipv6(rest),
-            [octet, ..] if dispatch::is_lowpan_iphc(octet) => Content::Ipv6(rest),
-            [page, octet, ..] if [page, octet] == dispatch::ROHC => Content::Rohc(rest),
+            _ if is_part => StackContent::Part(rest),
+            [dispatch::IPV6, ..] => StackContent::Ipv6(rest),
+            [octet, ..] if dispatch::is_lowpan_iphc(octet) => StackContent::Ipv6(rest),
+            [page, octet, ..] if [page, octet] == dispatch::ROHC => StackContent::Rohc(rest),
             [octet, ..] => return Err(StackError::Dispatch { offset, octet }),
         };
         Ok(Self {
@@ -120,7 +120,7 @@ impl<'p> Stack<'p> {
     }
 }
 
-impl Mesh {
+impl MeshHeader {
     /// Writes the header at the start of `out`, and returns its end; `None` if there is no room, or an address is
     /// missing.
     pub fn write(&self, out: &mut [u8]) -> Option<usize> {
@@ -134,12 +134,12 @@ impl Mesh {
 /// Writes a broadcast header at the start of `out`, and returns its end. RFC 4944, section 11.1.
 pub fn write_broadcast(mut sequence_number: u8, out: &mut [u8]) -> Result<usize, NoRoom> {
     let mut writer = Writer::new(out, 0);
-    // It refuses nothing.
+    // No value is rejected.
     let _ = broadcast_header(&mut writer, &mut sequence_number);
     writer.finish()
 }
 
-/// Reads a header if it is there.
+/// Reads a header if it is present.
 fn optional<'p>(
     reader: &mut Reader<'p>,
     format: impl FnOnce(&mut Reader<'p>) -> Step,
@@ -195,7 +195,7 @@ struct MeshAddress {
 }
 
 impl MeshFields {
-    fn of(mesh: &Mesh) -> Option<Self> {
+    fn of(mesh: &MeshHeader) -> Option<Self> {
         Some(Self {
             hops_left: mesh.hops_left.min(DEEP),
             deep_hops_left: mesh.hops_left,
@@ -204,10 +204,10 @@ impl MeshFields {
         })
     }
 
-    const fn mesh(&self) -> Mesh {
+    const fn mesh(&self) -> MeshHeader {
         let hops_left = if self.hops_left == DEEP { self.deep_hops_left } else { self.hops_left };
         let links = Links { source: self.originator.link(), destination: self.final_destination.link() };
-        Mesh { hops_left, links }
+        MeshHeader { hops_left, links }
     }
 }
 
@@ -240,14 +240,14 @@ mod tests {
 
     #[test]
     fn a_mesh_header_has_the_octets_of_figure_3() {
-        let cases: [(Mesh, &[u8]); 3] = [
-            (Mesh { hops_left: 14, links: LINKS }, b"\xae\x01\x02\x02abcdefg"),
+        let cases: [(MeshHeader, &[u8]); 3] = [
+            (MeshHeader { hops_left: 14, links: LINKS }, b"\xae\x01\x02\x02abcdefg"),
             (
-                Mesh { hops_left: 15, links: Links { source: LONG, destination: SHORT } },
+                MeshHeader { hops_left: 15, links: Links { source: LONG, destination: SHORT } },
                 b"\x9f\x0f\x02abcdefg\x01\x02",
             ),
             (
-                Mesh { hops_left: 255, links: Links { source: SHORT, destination: SHORT } },
+                MeshHeader { hops_left: 255, links: Links { source: SHORT, destination: SHORT } },
                 b"\xbf\xff\x01\x02\x01\x02",
             ),
         ];
@@ -256,41 +256,44 @@ mod tests {
             let end = mesh.write(&mut out).unwrap();
             assert_eq!(out[..end], *expected);
             out[end] = dispatch::IPV6;
-            let stack = Stack::read(Links::default(), &out).unwrap();
+            let stack = HeaderStack::read(Links::default(), &out).unwrap();
             assert_eq!((stack.links, stack.hops_left), (mesh.links, Some(mesh.hops_left)));
             assert_eq!(stack.offset, end);
             for len in 0..end {
                 assert_eq!(mesh.write(&mut out[..len]), None);
             }
         }
-        assert_eq!(Mesh { hops_left: 1, links: Links::default() }.write(&mut [0; 32]), None);
+        assert_eq!(MeshHeader { hops_left: 1, links: Links::default() }.write(&mut [0; 32]), None);
     }
 
     #[test]
     fn headers_are_read_in_their_order() {
         let octets = b"\xb5\x00\x01\x00\x02\x50\x07\xc1\x00\xab\xcd\x41rest";
-        let stack = Stack::read(LINKS, octets).unwrap();
+        let stack = HeaderStack::read(LINKS, octets).unwrap();
         let links = Links { source: LinkAddress::Short(1), destination: LinkAddress::Short(2) };
         assert_eq!((stack.links, stack.hops_left, stack.broadcast), (links, Some(5), Some(7)));
         assert_eq!(stack.fragment, Some(FragmentHeader::first(0x100, 0xABCD)));
-        assert_eq!((stack.offset, stack.content), (11, Content::Ipv6(b"\x41rest")));
+        assert_eq!((stack.offset, stack.content), (11, StackContent::Ipv6(b"\x41rest")));
         for len in 0..12 {
-            assert!(matches!(Stack::read(LINKS, &octets[..len]), Err(StackError::Truncated { .. })), "{len}");
+            assert!(
+                matches!(HeaderStack::read(LINKS, &octets[..len]), Err(StackError::Truncated { .. })),
+                "{len}"
+            );
         }
-        let stack = Stack::read(LINKS, b"\xff\x52\xfd").unwrap();
-        assert_eq!((stack.links, stack.content), (LINKS, Content::Rohc(b"\xff\x52\xfd")));
+        let stack = HeaderStack::read(LINKS, b"\xff\x52\xfd").unwrap();
+        assert_eq!((stack.links, stack.content), (LINKS, StackContent::Rohc(b"\xff\x52\xfd")));
         assert_eq!((stack.hops_left, stack.broadcast, stack.fragment), (None, None, None));
-        let stack = Stack::read(LINKS, b"\xe1\x00\xab\xcd\x02\x00").unwrap();
-        assert_eq!(stack.content, Content::Part(b"\x00"));
+        let stack = HeaderStack::read(LINKS, b"\xe1\x00\xab\xcd\x02\x00").unwrap();
+        assert_eq!(stack.content, StackContent::Part(b"\x00"));
     }
 
     #[test]
-    fn what_is_not_supported_is_told() {
+    fn what_is_not_supported_is_reported() {
         for octet in [0x00, 0x3F, 0x40, dispatch::LOWPAN_HC1, 0x43, 0x44, 0xC8, 0xE8, 0xF1, 0xFF] {
-            assert_eq!(Stack::read(LINKS, &[octet, 1]), Err(StackError::Dispatch { offset: 0, octet }));
+            assert_eq!(HeaderStack::read(LINKS, &[octet, 1]), Err(StackError::Dispatch { offset: 0, octet }));
         }
-        // A mesh header behind a broadcast header.
-        let error = Stack::read(LINKS, b"\x50\x07\xb5\x00\x01\x00\x02\x41").unwrap_err();
+        // A mesh header after a broadcast header.
+        let error = HeaderStack::read(LINKS, b"\x50\x07\xb5\x00\x01\x00\x02\x41").unwrap_err();
         assert_eq!(error, StackError::Dispatch { offset: 2, octet: 0xB5 });
     }
 }

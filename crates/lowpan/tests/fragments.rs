@@ -10,25 +10,27 @@ use common::{datagram, eliding, ipv6, packet, settings};
 use proptest::prelude::*;
 use thinair_lowpan::forward::{FirstFragment, Forwarder, Route};
 use thinair_lowpan::fragment::{FragmentHeader, Fragments};
-use thinair_lowpan::frame::{self, Frame};
-use thinair_lowpan::reassembly::{Kind, Reassembler, Received, Slot, TIMEOUT, WhenFull};
-use thinair_lowpan::stack::{Content, Stack};
-use thinair_lowpan::{Compressed, LinkAddress, Links, Settings, compress, dispatch, fcs};
+use thinair_lowpan::frame::{self, WpanFrame};
+use thinair_lowpan::reassembly::{
+    DatagramKind, FragmentOutcome, Reassembler, ReassemblySlot, TIMEOUT, WhenFull,
+};
+use thinair_lowpan::stack::{HeaderStack, StackContent};
+use thinair_lowpan::{CompressedPacket, LinkAddress, Links, LowpanSettings, compress, dispatch, fcs};
 use thinair_wire::time::Instant;
 
 const LINKS: Links =
     Links { source: LinkAddress::Short(1), destination: LinkAddress::Extended(*b"\x02\0\0\0\0\0\0\x02") };
 
-/// The frames, check sequence included, of what goes in `octets`.
-fn frames(compressed: &Compressed, octets: &[u8], tag: u16, len: usize) -> Vec<Vec<u8>> {
+/// The frames of a packet in `octets`, check sequence included.
+fn frames(compressed: &CompressedPacket, octets: &[u8], tag: u16, len: usize) -> Vec<Vec<u8>> {
     let mut out = [0; frame::MAX_LEN];
-    let around = Frame::data(0xABCD, LINKS, 0, &[]).write(&mut out).unwrap() + fcs::LEN;
+    let around = WpanFrame::data(0xABCD, LINKS, 0, &[]).write(&mut out).unwrap() + fcs::LEN;
     let fragments = Fragments::new(compressed, octets, tag, len - around).unwrap();
     let frame = |fragment: thinair_lowpan::fragment::Fragment<'_>| {
         let mut payload = [0; frame::MAX_LEN];
         let end = fragment.write(&mut payload).unwrap();
         let mut out = vec![0; frame::MAX_LEN];
-        let end = Frame::data(0xABCD, LINKS, 7, &payload[..end]).write(&mut out).unwrap();
+        let end = WpanFrame::data(0xABCD, LINKS, 7, &payload[..end]).write(&mut out).unwrap();
         out.truncate(end);
         out.extend(fcs::fcs(&out));
         assert!(out.len() <= len);
@@ -37,9 +39,9 @@ fn frames(compressed: &Compressed, octets: &[u8], tag: u16, len: usize) -> Vec<V
     fragments.map(frame).collect()
 }
 
-/// A UDP packet of which some parts are chosen, in frames.
+/// A UDP packet with some chosen fields, in frames.
 fn sent(
-    settings: &Settings,
+    settings: &LowpanSettings,
     payload: &[u8],
     tag: u16,
     len: usize,
@@ -49,7 +51,7 @@ fn sent(
     let packet = packet(ip, 17, &datagram(&ip, 5683, 0xF0B1, payload));
     if is_plain {
         let octets = [&[dispatch::IPV6][..], &packet].concat();
-        let compressed = Compressed { header_in: 0, header_out: 1, len: octets.len() };
+        let compressed = CompressedPacket { header_in: 0, header_out: 1, len: octets.len() };
         return (packet, frames(&compressed, &octets, tag, len));
     }
     let mut out = vec![0; packet.len() + 1];
@@ -57,21 +59,25 @@ fn sent(
     (packet, frames(&compressed, &out[..compressed.len], tag, len))
 }
 
-type Memory = Reassembler<Vec<u8>, 3>;
+type TestReassembler = Reassembler<Vec<u8>, 3>;
 
-fn memory(when_full: WhenFull) -> Memory {
-    Reassembler::new([(); 3].map(|()| Slot::new(vec![0; 1280])), TIMEOUT, when_full)
+fn memory(when_full: WhenFull) -> TestReassembler {
+    Reassembler::new([(); 3].map(|()| ReassemblySlot::new(vec![0; 1280])), TIMEOUT, when_full)
 }
 
-/// The packet that a frame completes.
-fn receive(memory: &mut Memory, settings: &Settings, octets: &[u8]) -> Option<(Kind, Vec<u8>)> {
-    let frame = Frame::read(fcs::check(octets).unwrap()).unwrap();
-    let stack = Stack::read(frame.links(), frame.payload).unwrap();
+/// Returns the packet that a frame completes.
+fn receive(
+    memory: &mut TestReassembler,
+    settings: &LowpanSettings,
+    octets: &[u8],
+) -> Option<(DatagramKind, Vec<u8>)> {
+    let frame = WpanFrame::read(fcs::check(octets).unwrap()).unwrap();
+    let stack = HeaderStack::read(frame.links(), frame.payload).unwrap();
     let header = stack.fragment.expect("packets are longer than a frame");
     let now = Instant::ZERO + Duration::from_secs(1);
     match memory.receive(now, settings, stack.links, header, stack.content.octets()).unwrap() {
-        Received::Complete(datagram) => Some((datagram.kind, datagram.octets.to_vec())),
-        Received::Waiting | Received::Duplicate | Received::BegunAnew => None,
+        FragmentOutcome::Complete(datagram) => Some((datagram.kind, datagram.octets.to_vec())),
+        FragmentOutcome::Waiting | FragmentOutcome::Duplicate | FragmentOutcome::BegunAnew => None,
     }
 }
 
@@ -102,12 +108,12 @@ proptest! {
         for index in indices.into_iter().filter(|index| *index != missing) {
             let (packet, frame) = all[index];
             if let Some((kind, octets)) = receive(&mut memory, &settings, frame) {
-                prop_assert_eq!(kind, Kind::Ipv6);
+                prop_assert_eq!(kind, DatagramKind::Ipv6);
                 prop_assert_eq!(&octets, &sent[packet].0);
                 found[packet] += 1;
             }
         }
-        // The one whose frame is missing is not there; the other is, once.
+        // The packet whose frame is missing is not delivered; the other one is, once.
         let lost = all[missing].0;
         prop_assert_eq!((found[lost], found[1 - lost], memory.waiting()), (0, 1, 1));
         let last = receive(&mut memory, &settings, all[missing].1);
@@ -120,17 +126,17 @@ proptest! {
         len in 50_usize..=127,
     ) {
         let packet = [&dispatch::ROHC[..], &octets].concat();
-        let frames = frames(&Compressed::rohc(packet.len()), &packet, 0, len);
+        let frames = frames(&CompressedPacket::rohc(packet.len()), &packet, 0, len);
         let mut memory = memory(WhenFull::Refuse);
         for (i, frame) in frames.iter().enumerate() {
             if frames.len() == 1 {
-                let frame = Frame::read(fcs::check(frame).unwrap()).unwrap();
-                let stack = Stack::read(frame.links(), frame.payload).unwrap();
-                prop_assert_eq!(stack.content, Content::Rohc(&packet));
+                let frame = WpanFrame::read(fcs::check(frame).unwrap()).unwrap();
+                let stack = HeaderStack::read(frame.links(), frame.payload).unwrap();
+                prop_assert_eq!(stack.content, StackContent::Rohc(&packet));
                 continue;
             }
-            let found = receive(&mut memory, &Settings::default(), frame);
-            let expected = (i + 1 == frames.len()).then(|| (Kind::Rohc, octets.clone()));
+            let found = receive(&mut memory, &LowpanSettings::default(), frame);
+            let expected = (i + 1 == frames.len()).then(|| (DatagramKind::Rohc, octets.clone()));
             prop_assert_eq!(found, expected);
         }
     }
@@ -147,23 +153,23 @@ proptest! {
         let mut forwarder = Forwarder::<2>::new(TIMEOUT);
         let route = Route { links: LINKS, datagram_tag: 1 };
         for (octets, start) in all.iter().zip(starts) {
-            if let Ok(frame) = Frame::read(octets) {
+            if let Ok(frame) = WpanFrame::read(octets) {
                 let mut out = [0; 200];
                 let end = frame.write(&mut out).unwrap();
-                prop_assert_eq!(Frame::read(&out[..end]), Ok(frame));
+                prop_assert_eq!(WpanFrame::read(&out[..end]), Ok(frame));
             }
             let _ = fcs::check(octets);
-            // Some begin like what is asked for, with few sizes and tags, so that they meet.
+            // Some begin with valid octets, with few sizes and tags, so that they meet.
             let start: &[u8] = [
                 &b""[..], b"\xc0\x80\0\x01\x7e\x33", b"\xe0\x80\0\x01\x08", b"\xe0\x80\0\x01\x09",
                 b"\xc0\x80\0\x01\xff\x52", b"\xc0\x80\0\x01\x7e\x33\xf4",
             ][start];
             let octets = [start, octets].concat();
-            let Ok(stack) = Stack::read(LINKS, &octets) else { continue };
+            let Ok(stack) = HeaderStack::read(LINKS, &octets) else { continue };
             let content = stack.content.octets();
             prop_assert_eq!(&octets[stack.offset..], content);
             let header = stack.fragment.unwrap_or(FragmentHeader::first(128, 1));
-            if let Ok(Received::Complete(datagram)) = memory.receive(Instant::ZERO, &settings, stack.links, header, content) {
+            if let Ok(FragmentOutcome::Complete(datagram)) = memory.receive(Instant::ZERO, &settings, stack.links, header, content) {
                 prop_assert_eq!(datagram.octets.len(), usize::from(header.datagram_size));
             }
             let (mut scratch, mut out) = ([0; 2048], [0; 2049]);

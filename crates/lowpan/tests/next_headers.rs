@@ -5,7 +5,7 @@
 mod common;
 
 use common::{address, datagram, eliding, ipv6, packet, received, sent, settings};
-use thinair_lowpan::{DecompressError, LinkAddress, Links, Settings, decompress};
+use thinair_lowpan::{DecompressError, LinkAddress, Links, LowpanSettings, decompress};
 use thinair_wire::header::ipv6::Ipv6;
 
 const HOP_BY_HOP: u8 = 0;
@@ -24,10 +24,10 @@ fn ip() -> Ipv6 {
     ipv6("fe80::ff:fe00:1", "fe80::ff:fe00:2")
 }
 
-/// What follows LOWPAN_IPHC when `content`, a `kind`, is sent.
+/// Returns the octets after LOWPAN_IPHC when `content`, of type `kind`, is sent.
 #[track_caller]
 fn nhc(kind: u8, content: &[u8]) -> Vec<u8> {
-    let frame = sent(&Settings::default(), LINKS, &packet(ip(), kind, content));
+    let frame = sent(&LowpanSettings::default(), LINKS, &packet(ip(), kind, content));
     assert_eq!(frame[..2], *b"\x7e\x33");
     frame[2..].to_vec()
 }
@@ -52,7 +52,7 @@ fn the_headers_behind_a_compressed_header_are_compressed_too() {
 
 #[test]
 fn padding_is_elided_where_it_comes_back() {
-    // A Pad1; a PadN of two octets; one of six, which is all there is.
+    // A Pad1; a PadN of two octets; one of six, without other options.
     assert_eq!(nhc(DESTINATION, b"\x3a\0\x05\x03\x01\x02\x03\0"), b"\xe6\x3a\x05\x05\x03\x01\x02\x03");
     assert_eq!(nhc(HOP_BY_HOP, b"\x3a\0\x05\x02\x01\x02\x01\0"), b"\xe0\x3a\x04\x05\x02\x01\x02");
     assert_eq!(nhc(HOP_BY_HOP, b"\x3a\0\x01\x04\0\0\0\0"), b"\xe0\x3a\x00");
@@ -72,7 +72,7 @@ fn padding_that_would_come_back_otherwise_is_carried() {
     ] {
         assert_eq!(nhc(HOP_BY_HOP, content), [b"\xe0\x3a\x06", &content[2..]].concat());
     }
-    // What looks like padding in a header that has no options.
+    // Octets like padding in a header without options.
     assert_eq!(nhc(ROUTING, b"\x3a\0\x01\x04\0\0\0\0"), b"\xe2\x3a\x06\x01\x04\0\0\0\0");
     assert_eq!(nhc(MOBILITY, b"\x3b\0\x01\x04\0\0\0\0"), b"\xe8\x3b\x06\x01\x04\0\0\0\0");
 }
@@ -92,11 +92,12 @@ fn a_header_of_any_length_is_padded_by_the_decompressor() {
     for (len, padding) in padding.iter().enumerate().take(7) {
         let options = &[5, 4, 9, 9, 9, 9][..len];
         let frame = [&[0x7E, 0x33, 0xE6, ICMPV6, len as u8], options].concat();
-        let (whole, _) = received(&Settings::default(), LINKS, &frame);
+        let (whole, _) = received(&LowpanSettings::default(), LINKS, &frame);
         assert_eq!(whole[40..], [&[ICMPV6, 0], options, *padding].concat());
     }
     // A header without options cannot be padded.
-    let refused = decompress(&Settings::default(), LINKS, b"\x7e\x33\xe2\x3a\x05\0\0\0\0\0", &mut [0; 128]);
+    let refused =
+        decompress(&LowpanSettings::default(), LINKS, b"\x7e\x33\xe2\x3a\x05\0\0\0\0\0", &mut [0; 128]);
     assert_eq!(refused, Err(DecompressError::Malformed { offset: 10 }));
 }
 
@@ -109,16 +110,16 @@ fn a_header_of_more_than_255_octets_goes_in_line() {
         header
     };
     assert_eq!(nhc(ROUTING, &header(31, 0xFF))[..3], [0xE2, ICMPV6, 254]);
-    let frame = sent(&Settings::default(), LINKS, &packet(ip(), ROUTING, &header(32, 0xFF)));
+    let frame = sent(&LowpanSettings::default(), LINKS, &packet(ip(), ROUTING, &header(32, 0xFF)));
     assert_eq!(frame[..3], [0x7A, 0x33, ROUTING]);
-    // With its padding left out it is short enough: an option of 255 octets, and seven of PadN.
+    // With its padding elided it is short enough: an option of 255 octets, and seven of PadN.
     let mut options = header(32, 0);
     options[2..4].copy_from_slice(&[5, 253]);
     options[257..259].copy_from_slice(&[1, 5]);
     assert_eq!(nhc(DESTINATION, &options)[..3], [0xE6, ICMPV6, 255]);
 }
 
-/// The octet behind Next Header is Reserved and not a Length: it is carried, whatever it is.
+/// The octet after Next Header is Reserved and not a Length: it is carried, whatever its value.
 #[test]
 fn a_fragment_header_is_carried_unmodified() {
     let atomic = b"\x11\x00\x00\x00\x12\x34\x56\x78";
@@ -136,7 +137,7 @@ fn what_follows_the_header_of_a_real_fragment_goes_in_line() {
     }
 }
 
-/// The addresses inside come from those outside (section 3.2.2).
+/// The inner addresses are derived from the outer ones (section 3.2.2).
 #[test]
 fn an_ipv6_header_inside_takes_its_identifiers_from_the_one_outside() {
     let s = settings(&[(0, "2001:db8::/64"), (1, "2001:db8:1::/64")]);
@@ -149,12 +150,12 @@ fn an_ipv6_header_inside_takes_its_identifiers_from_the_one_outside() {
     assert_eq!(frame[19..], *b"\xee\x7e\xb7\x01\xf7\x12data");
 }
 
-/// Its checksum is over its own addresses, whatever the header outside says of a final destination.
+/// Its checksum covers its own addresses, independent of a final destination in the outer header.
 #[test]
 fn a_checksum_inside_is_elided_behind_any_header_outside() {
     let inner = packet(ip(), UDP, &datagram(&ip(), 1, 2, b"data"));
     let content = [&[IPV6, 0, 3, 1, 0, 0, 0, 0][..], &inner].concat();
-    let frame = sent(&eliding(Settings::default()), LINKS, &packet(ip(), ROUTING, &content));
+    let frame = sent(&eliding(LowpanSettings::default()), LINKS, &packet(ip(), ROUTING, &content));
     assert_eq!(frame[..14], *b"\x7e\x33\xe3\x06\x03\x01\0\0\0\0\xee\x7e\x33\xf4");
 }
 
@@ -166,7 +167,7 @@ fn the_fifth_ipv6_header_is_payload() {
         content = packet(ip(), kind, &content);
         kind = IPV6;
     }
-    let frame = sent(&Settings::default(), LINKS, &content);
+    let frame = sent(&LowpanSettings::default(), LINKS, &content);
     assert_eq!(frame[..12], *b"\x7e\x33\xee\x7e\x33\xee\x7e\x33\xee\x7a\x33\x29");
     assert_eq!(frame[12..], content[160..]);
 }
@@ -175,15 +176,15 @@ fn the_fifth_ipv6_header_is_payload() {
 fn an_ipv6_header_whose_length_does_not_end_the_packet_goes_in_line() {
     let mut inner = packet(ip(), ICMPV6, b"data");
     inner.push(0);
-    let frame = sent(&Settings::default(), LINKS, &packet(ip(), IPV6, &inner));
+    let frame = sent(&LowpanSettings::default(), LINKS, &packet(ip(), IPV6, &inner));
     assert_eq!(frame[..3], [0x7A, 0x33, IPV6]);
 }
 
-/// The checksum of such a packet is over its final destination (RFC 8200, section 8.1), which a decompressor would
+/// The checksum of such a packet covers its final destination (RFC 8200, section 8.1), which a decompressor would
 /// have to find.
 #[test]
 fn a_checksum_behind_a_routing_header_with_segments_left_is_carried() {
-    let s = eliding(Settings::default());
+    let s = eliding(LowpanSettings::default());
     let ask = |segments_left: u8, over: &Ipv6| {
         let routing = [UDP, 0, 3, segments_left, 0, 0, 0, 0];
         let content = [&routing[..], &datagram(over, 1, 2, b"data")].concat();
@@ -211,7 +212,7 @@ fn a_header_that_is_cut_off_goes_in_line() {
         (UDP, b"\0\x01\0\x02\0\x07\0"),
         (NO_NEXT, b"anything"),
     ] {
-        let frame = sent(&Settings::default(), LINKS, &packet(ip(), kind, content));
+        let frame = sent(&LowpanSettings::default(), LINKS, &packet(ip(), kind, content));
         assert_eq!(frame[..3], [0x7A, 0x33, kind]);
     }
 }

@@ -1,4 +1,4 @@
-//! What is promised for every input: a packet that is taken comes back bit for bit, and nothing panics.
+//! Guarantees for every input: a packet that is compressed is restored bit for bit, and nothing panics.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,7 +6,9 @@ mod common;
 
 use common::{datagram, packet};
 use proptest::prelude::*;
-use thinair_lowpan::{Context, Contexts, LinkAddress, Links, Settings, UdpChecksum, compress, decompress};
+use thinair_lowpan::{
+    Contexts, LinkAddress, Links, LowpanContext, LowpanSettings, UdpChecksum, compress, decompress,
+};
 use thinair_wire::header::ipv6::Ipv6;
 
 fn link() -> impl Strategy<Value = LinkAddress> {
@@ -17,7 +19,7 @@ fn link() -> impl Strategy<Value = LinkAddress> {
     ]
 }
 
-/// Addresses that have something in common with each other, with links and with contexts, octet by octet.
+/// Addresses that share octets with each other, with links and with contexts.
 fn address() -> impl Strategy<Value = [u8; 16]> {
     let prefix = prop::sample::select(vec![
         [0xFE, 0x80, 0, 0, 0, 0, 0, 0],
@@ -55,11 +57,11 @@ prop_compose! {
     fn settings()(
         contexts in prop::collection::vec((0_u8..16, address(), 0_u8..=128), 0..6),
         elided: bool,
-    ) -> Settings {
+    ) -> LowpanSettings {
         let contexts = contexts.into_iter().fold(Contexts::NONE, |all, (id, address, length)| {
-            all.with(id, Context::new(address, length).unwrap()).unwrap()
+            all.with(id, LowpanContext::new(address, length).unwrap()).unwrap()
         });
-        Settings { contexts, udp_checksum: if elided { UdpChecksum::Elided } else { UdpChecksum::InLine } }
+        LowpanSettings { contexts, udp_checksum: if elided { UdpChecksum::Elided } else { UdpChecksum::InLine } }
     }
 }
 
@@ -75,27 +77,27 @@ prop_compose! {
     }
 }
 
-/// A header in front of what is there.
+/// A header before the content.
 #[derive(Clone, Debug)]
-enum Layer {
+enum HeaderLayer {
     Ip(Ipv6),
     Extension { kind: u8, options: Vec<(u8, Vec<u8>)>, units: Option<u8> },
     Udp { ports: (u16, u16), correct: bool },
 }
 
-fn layer() -> impl Strategy<Value = Layer> {
+fn layer() -> impl Strategy<Value = HeaderLayer> {
     let port = || prop_oneof![0xF0B0..=0xF0BF_u16, 0xF000..=0xF0FF_u16, any::<u16>()];
     let kind = prop::sample::select(vec![0_u8, 43, 44, 60, 135, 51]);
     let option = (prop::sample::select(vec![0_u8, 1, 5]), prop::collection::vec(0..2_u8, 0..7));
     prop_oneof![
-        header().prop_map(Layer::Ip),
+        header().prop_map(HeaderLayer::Ip),
         (kind, prop::collection::vec(option, 0..5), prop::option::weighted(0.1, any::<u8>()))
-            .prop_map(|(kind, options, units)| Layer::Extension { kind, options, units }),
-        ((port(), port()), any::<bool>()).prop_map(|(ports, correct)| Layer::Udp { ports, correct }),
+            .prop_map(|(kind, options, units)| HeaderLayer::Extension { kind, options, units }),
+        ((port(), port()), any::<bool>()).prop_map(|(ports, correct)| HeaderLayer::Udp { ports, correct }),
     ]
 }
 
-/// A packet of layers, the last one inside; with an octet that is changed, maybe.
+/// A packet of layers, the last one innermost; sometimes with an octet that is changed.
 fn layers() -> impl Strategy<Value = Vec<u8>> {
     (
         header(),
@@ -109,7 +111,7 @@ fn layers() -> impl Strategy<Value = Vec<u8>> {
             let ips: Vec<_> = layers
                 .iter()
                 .map(|layer| {
-                    if let Layer::Ip(header) = layer {
+                    if let HeaderLayer::Ip(header) = layer {
                         around = *header;
                     }
                     around
@@ -117,15 +119,15 @@ fn layers() -> impl Strategy<Value = Vec<u8>> {
                 .collect();
             for (layer, ip) in layers.iter().zip(ips).rev() {
                 (kind, content) = match layer {
-                    Layer::Ip(header) => (41, packet(*header, kind, &content)),
-                    Layer::Udp { ports, correct } => {
+                    HeaderLayer::Ip(header) => (41, packet(*header, kind, &content)),
+                    HeaderLayer::Udp { ports, correct } => {
                         let mut datagram = datagram(&ip, ports.0, ports.1, &content);
                         if !correct {
                             datagram[6..8].fill(0);
                         }
                         (17, datagram)
                     }
-                    Layer::Extension { kind: this, options, units } => {
+                    HeaderLayer::Extension { kind: this, options, units } => {
                         (*this, extension(kind, options, *units, &content))
                     }
                 };
@@ -158,7 +160,7 @@ fn extension(next: u8, options: &[(u8, Vec<u8>)], units: Option<u8>, content: &[
     header
 }
 
-fn comes_back(settings: &Settings, links: Links, packet: &[u8]) -> Result<(), TestCaseError> {
+fn comes_back(settings: &LowpanSettings, links: Links, packet: &[u8]) -> Result<(), TestCaseError> {
     let mut frame = vec![0xAA; packet.len() + 1];
     let compressed = match compress(settings, links, packet, &mut frame) {
         Ok(compressed) => compressed,
@@ -173,7 +175,7 @@ fn comes_back(settings: &Settings, links: Links, packet: &[u8]) -> Result<(), Te
     let done = done.map_err(|error| TestCaseError::fail(error.to_string()))?;
     prop_assert_eq!(&back[..done.len], packet);
     prop_assert_eq!((done.header_in, done.header_out), (compressed.header_out, compressed.header_in));
-    // Only a packet that says another length than its own grows, by its dispatch octet.
+    // Only a packet with a wrong length grows, by its dispatch octet.
     prop_assert!(compressed.len <= packet.len() || frame[0] == 0x41);
     Ok(())
 }
@@ -207,7 +209,7 @@ proptest! {
         comes_back(&settings, Links { source, destination }, &octets)?;
     }
 
-    /// And what comes out is a packet, which then comes back itself.
+    /// The output is a packet, which is then restored itself.
     #[test]
     fn random_frames_do_not_panic(
         settings in settings(),

@@ -1,7 +1,7 @@
-//! What is sent, read by smoltcp 0.12: another implementation of RFC 6282.
+//! Output read by smoltcp 0.12: another implementation of RFC 6282.
 //!
-//! It knows contexts of 64 bits, and no stateful multicast. Left out here is what it gets wrong: context 0 where it
-//! is not named, which it refuses; the 16-bit stateful form, where it has zeros for `ff:fe00`; a short source port
+//! It supports contexts of 64 bits, and no stateful multicast. The test omits its errors: context 0 when it is
+//! implicit, which it rejects; the 16-bit stateful form, where it has zeros for `ff:fe00`; a short source port
 //! other than 0xF0B0, whose bits it adds to the destination port.
 
 #![allow(clippy::unwrap_used)]

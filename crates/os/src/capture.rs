@@ -1,4 +1,4 @@
-//! Frames of an interface, as packet(7) gives them to a process: a copy of each frame that is received or sent.
+//! Capture of frames of an interface (packet(7)): a copy of each frame that is received or sent.
 
 #![allow(unsafe_code, reason = "neither nix nor rustix makes a sockaddr_ll or has PACKET_STATISTICS")]
 
@@ -15,21 +15,22 @@ use nix::sys::socket::{
 };
 use nix::sys::time::TimeSpec;
 
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 use crate::interface::Interface;
 
-/// Octets of the longest frame that is given whole: above the largest that an interface of Linux gathers.
+/// Longest frame that is captured completely, in octets: above the largest that an interface of Linux gathers.
 pub const MAX_FRAME_LEN: usize = 256 * 1024;
 
-/// Octets that wait in the system until they are read. Above them frames are dropped and counted.
+/// Octets that wait in the system until they are read. Further frames are dropped and counted.
 const WAITING: usize = 16 * 1024 * 1024;
 
-/// Octets of a header of Linux cooked captures: packet type 2, ARPHRD type 2, address length 2, address 8, protocol 2.
+/// Length of a header of Linux cooked captures, in octets: packet type 2, ARPHRD type 2, address length 2, address 8,
+/// protocol 2.
 const SLL_LEN: usize = 16;
 
 /// Link type of the frames of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Header {
+pub enum LinkHeader {
     /// An Ethernet header.
     Ethernet,
     /// An IP header.
@@ -38,12 +39,12 @@ pub enum Header {
     Radiotap,
     /// A MAC header of IEEE 802.15.4 with its check sequence: an interface in monitor mode.
     Ieee802154,
-    /// A header of Linux cooked captures (LINKTYPE_LINUX_SLL), as the interface has a header of its own.
+    /// A header of Linux cooked captures (LINKTYPE_LINUX_SLL), for any other interface.
     Cooked,
 }
 
-impl Header {
-    /// By the type in linux/if_arp.h.
+impl LinkHeader {
+    /// Returns the link type of a type in linux/if_arp.h.
     const fn of(hatype: u16) -> Self {
         const ARPHRD_RAWIP: u16 = 519;
         const ARPHRD_IEEE802154_MONITOR: u16 = 805;
@@ -60,46 +61,49 @@ impl Header {
 
 /// A frame that was received or sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame<'b> {
-    /// Time since 1970-01-01 00:00:00 UTC by the clock of the system.
+pub struct CapturedFrame<'b> {
+    /// Capture time since 1970-01-01 00:00:00 UTC, by the system clock.
     pub time: Duration,
-    /// The frame from its [`Header`] on, at most [`MAX_FRAME_LEN`] octets.
+    /// The frame from its [`LinkHeader`] on, at most [`MAX_FRAME_LEN`] octets.
     pub octets: &'b [u8],
-    /// Octets that the frame has.
+    /// Length of the frame, in octets.
     pub original_len: usize,
 }
 
-/// Copies of all frames of an interface, in both directions.
+/// Capture of all frames of an interface, in both directions.
 #[derive(Debug)]
-pub struct Capture {
+pub struct FrameCapture {
     socket: OwnedFd,
-    header: Header,
-    /// Room for a cooked header and a frame.
+    header: LinkHeader,
+    /// Buffer for a cooked header and a frame.
     buffer: Vec<u8>,
     ancillary: Vec<u8>,
     is_loopback: bool,
     dropped: u64,
 }
 
-impl Capture {
-    /// Starts to capture. The interface is not made promiscuous.
+impl FrameCapture {
+    /// Starts a capture. The interface does not become promiscuous.
     ///
     /// # Errors
-    /// The caller may not (CAP_NET_RAW), which is [`is_permission`](crate::Error::is_permission), or the interface is down.
+    /// Missing privilege (CAP_NET_RAW), which is [`is_permission`](crate::Error::is_permission), or the interface is
+    /// down.
     pub fn open(interface: &Interface) -> Result<Self> {
         let what = || format!("capture on `{}`", interface.name());
         let capture = Self::bound(interface, SockType::Raw).attempt(what)?;
         match capture.header {
-            Header::Cooked => Self::bound(interface, SockType::Datagram).attempt(what),
-            Header::Ethernet | Header::Ip | Header::Radiotap | Header::Ieee802154 => Ok(capture),
+            LinkHeader::Cooked => Self::bound(interface, SockType::Datagram).attempt(what),
+            LinkHeader::Ethernet | LinkHeader::Ip | LinkHeader::Radiotap | LinkHeader::Ieee802154 => {
+                Ok(capture)
+            }
         }
     }
 
     fn bound(interface: &Interface, kind: SockType) -> io::Result<Self> {
-        // Without a protocol nothing comes before the socket is bound to the interface.
+        // Without a protocol no frame arrives before the socket is bound to the interface.
         let socket =
             socket(AddressFamily::Packet, kind, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, None)?;
-        // More than the system allows everybody, which root and CAP_NET_ADMIN may.
+        // Above the limit for everybody, as root and CAP_NET_ADMIN may.
         if setsockopt(&socket, RcvBufForce, &WAITING).is_err() {
             setsockopt(&socket, RcvBuf, &WAITING)?;
         }
@@ -107,7 +111,7 @@ impl Capture {
         let hatype = bind(&socket, interface.index())?;
         Ok(Self {
             socket,
-            header: Header::of(hatype),
+            header: LinkHeader::of(hatype),
             buffer: vec![0; SLL_LEN + MAX_FRAME_LEN],
             ancillary: nix::cmsg_space!(TimeSpec),
             is_loopback: hatype == libc::ARPHRD_LOOPBACK,
@@ -115,16 +119,16 @@ impl Capture {
         })
     }
 
-    /// Link type of every frame.
-    pub fn header(&self) -> Header {
+    /// Returns the link type of every frame.
+    pub fn header(&self) -> LinkHeader {
         self.header
     }
 
-    /// The next frame; `None` if none waits. What goes over the loopback interface is given once.
+    /// Returns the next frame; `None` if none waits. A frame on the loopback interface is returned once.
     ///
     /// # Errors
     /// The interface is gone or down.
-    pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>> {
+    pub fn next_frame(&mut self) -> Result<Option<CapturedFrame<'_>>> {
         loop {
             let Some((time, original_len, from)) = self.receive().attempt(|| "receive a frame".to_owned())?
             else {
@@ -134,19 +138,21 @@ impl Capture {
                 continue;
             }
             let start = match self.header {
-                Header::Cooked => {
+                LinkHeader::Cooked => {
                     self.buffer[..SLL_LEN].copy_from_slice(&cooked(&from));
                     0
                 }
-                Header::Ethernet | Header::Ip | Header::Radiotap | Header::Ieee802154 => SLL_LEN,
+                LinkHeader::Ethernet | LinkHeader::Ip | LinkHeader::Radiotap | LinkHeader::Ieee802154 => {
+                    SLL_LEN
+                }
             };
             let end = SLL_LEN + original_len.min(MAX_FRAME_LEN);
             let octets = &self.buffer[start..end];
-            return Ok(Some(Frame { time, octets, original_len: original_len + SLL_LEN - start }));
+            return Ok(Some(CapturedFrame { time, octets, original_len: original_len + SLL_LEN - start }));
         }
     }
 
-    /// Time, length and source of the frame that is now in the buffer, behind the room for a cooked header.
+    /// Receives a frame into the buffer, after the room for a cooked header; returns time, length and source.
     fn receive(&mut self) -> io::Result<Option<(Duration, usize, LinkAddr)>> {
         let mut room = [IoSliceMut::new(&mut self.buffer[SLL_LEN..])];
         let socket = self.socket.as_raw_fd();
@@ -167,40 +173,41 @@ impl Capture {
         Ok(Some((time.unwrap_or_default(), received.bytes, from)))
     }
 
-    /// Frames so far that found no room in the system (PACKET_STATISTICS). The loopback interface gives each frame twice, as sent
-    /// and as received, and both count.
+    /// Returns the total number of frames that were dropped for lack of room in the system (PACKET_STATISTICS). On the
+    /// loopback interface each frame counts twice, as sent and as received.
     ///
     /// # Errors
     /// Those of getsockopt(2).
+    /// Those of getsockopt(2).
     pub fn dropped(&mut self) -> Result<u64> {
-        let dropped = dropped(&self.socket).attempt(|| "count the frames that were dropped".to_owned())?;
-        // Asking sets the count of the system to zero.
+        let dropped = dropped(&self.socket).attempt(|| "read the number of dropped frames".to_owned())?;
+        // Reading resets the counter of the system.
         self.dropped += u64::from(dropped);
         Ok(self.dropped)
     }
 }
 
-impl AsFd for Capture {
+impl AsFd for FrameCapture {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 }
 
-/// The header of a cooked capture for a frame from there.
+/// Returns the header of a cooked capture for a frame from `from`.
 fn cooked(from: &LinkAddr) -> [u8; SLL_LEN] {
     let mut header = [0; SLL_LEN];
     header[0..2].copy_from_slice(&u16::from(from.pkttype()).to_be_bytes());
     header[2..4].copy_from_slice(&from.hatype().to_be_bytes());
     header[4..6].copy_from_slice(&(from.halen() as u16).to_be_bytes());
     header[6..12].copy_from_slice(&from.addr().unwrap_or_default());
-    // In network byte order, as the system has it.
+    // In network byte order, as in the system.
     header[14..16].copy_from_slice(&from.protocol().to_ne_bytes());
     header
 }
 
 /// Binds to all protocols of an interface, and returns its type in linux/if_arp.h.
 fn bind(socket: &OwnedFd, index: u32) -> io::Result<u16> {
-    // SAFETY: a sockaddr_ll is numbers and arrays of numbers, for which zeros are a value.
+    // SAFETY: a sockaddr_ll consists of numbers and arrays of numbers, for which zeros are valid.
     let mut address: sockaddr_ll = unsafe { zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
     address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
@@ -219,7 +226,7 @@ fn bind(socket: &OwnedFd, index: u32) -> io::Result<u16> {
     Ok(address.sll_hatype)
 }
 
-/// Frames that were dropped since this was asked before.
+/// Returns the number of frames dropped since the previous call.
 fn dropped(socket: &OwnedFd) -> io::Result<u32> {
     // tp_packets and tp_drops of tpacket_stats in linux/if_packet.h.
     let mut statistics = [0_u32; 2];
@@ -255,8 +262,8 @@ mod tests {
             .within(|| {
                 let loopback = Interface::named("lo").unwrap();
                 loopback.up().unwrap();
-                let mut capture = Capture::open(&loopback).unwrap();
-                assert_eq!(capture.header(), Header::Ethernet);
+                let mut capture = FrameCapture::open(&loopback).unwrap();
+                assert_eq!(capture.header(), LinkHeader::Ethernet);
                 assert_eq!(capture.next_frame().unwrap(), None);
                 let [from, to] = [0, 1].map(|_| UdpSocket::bind("127.0.0.1:0").unwrap());
                 from.send_to(b"hello", to.local_addr().unwrap()).unwrap();
@@ -268,7 +275,7 @@ mod tests {
                 assert_eq!(capture.next_frame().unwrap(), None);
                 assert_eq!(capture.dropped().unwrap(), 0);
 
-                // Far more than the system keeps.
+                // Far more than the system stores.
                 let large = vec![0; 60_000];
                 for _ in 0..1_000 {
                     from.send_to(&large, to.local_addr().unwrap()).unwrap();

@@ -1,47 +1,47 @@
-//! The clock that never goes back, the calendar, and what processors have done.
+//! The monotonic clock, the calendar, and processor times.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::time::{ClockId, clock_gettime};
 use thinair_wire::time::Instant;
 
-/// Nanoseconds of `CLOCK_MONOTONIC`, whose origin is about when the machine was started. Timers of this crate mean
-/// the same clock.
+/// Returns the time of `CLOCK_MONOTONIC` in nanoseconds. Its origin is about the start of the machine. Timers of this
+/// crate use this clock.
 pub fn now() -> Instant {
-    // Linux has had this clock since 2.6, so that it cannot fail.
+    // Linux has this clock since 2.6, so the call cannot fail.
     let time = clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from);
     Instant::ZERO + time
 }
 
-/// What the calendar says when [`now`] is zero: nanoseconds since 1970. Changes when somebody sets the calendar.
+/// Returns the calendar time at zero of [`now`], in nanoseconds since 1970. Changes when the calendar is set.
 pub fn epoch() -> u64 {
     let calendar = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let nanos = u64::try_from(calendar.as_nanos()).unwrap_or(u64::MAX);
     nanos.saturating_sub(now().as_nanos())
 }
 
-/// What the calendar says: seconds since 1970, without leap seconds. Goes back when somebody sets the calendar back, and
-/// says 0 before 1970.
+/// Returns the calendar time in seconds since 1970, without leap seconds. Goes back when the calendar is set back; 0
+/// before 1970.
 pub fn calendar() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// What processors have done for this process, since it was started, in all its threads.
+/// Returns the processor time of this process since its start, of all threads.
 pub fn of_this_process() -> Duration {
     spent(ClockId::CLOCK_PROCESS_CPUTIME_ID)
 }
 
-/// What a processor has done for this thread, since it was started.
+/// Returns the processor time of this thread since its start.
 pub fn of_this_thread() -> Duration {
     spent(ClockId::CLOCK_THREAD_CPUTIME_ID)
 }
 
 fn spent(clock: ClockId) -> Duration {
-    // Both are of Linux 2.6.12, so that they cannot fail.
+    // Both exist since Linux 2.6.12, so the call cannot fail.
     clock_gettime(clock).map_or(Duration::ZERO, Duration::from)
 }
 
-/// What the processors of this machine have done since it was started, in a unit of its own.
+/// Processor time of this machine since its start, in a unit of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessorTime {
     whole: u64,
@@ -49,20 +49,20 @@ pub struct ProcessorTime {
 }
 
 impl ProcessorTime {
-    /// Until now; `None` if the system does not say.
+    /// Reads the time until now; `None` if the system does not report it.
     pub fn until_now() -> Option<Self> {
         Self::of(&std::fs::read_to_string("/proc/stat").ok()?)
     }
 
-    /// proc_stat(5): user, nice, system, idle, iowait, irq, softirq, steal; what follows is in the first two, too.
+    /// proc_stat(5): user, nice, system, idle, iowait, irq, softirq, steal; further values are part of the first two.
     fn of(stat: &str) -> Option<Self> {
         let line = stat.lines().next()?.strip_prefix("cpu ")?;
         let times: Vec<u64> = line.split_whitespace().take(8).map_while(|time| time.parse().ok()).collect();
         Some(Self { whole: times.iter().sum(), stolen: *times.get(7)? })
     }
 
-    /// The share of the time from `earlier` to this one that the host of a virtual machine gave to others: 0 to 1. Nothing
-    /// in the machine can run then, whatever its priority.
+    /// Returns the share of the time since `earlier` that the hypervisor of a virtual machine gave to other machines: 0
+    /// to 1. In that time nothing runs in the machine, at any priority.
     pub fn stolen_since(self, earlier: Self) -> f64 {
         let whole = self.whole.saturating_sub(earlier.whole);
         if whole == 0 { 0.0 } else { self.stolen.saturating_sub(earlier.stolen) as f64 / whole as f64 }
@@ -79,7 +79,7 @@ mod tests {
         let (first, second) = (now(), now());
         assert!(Instant::ZERO < first && first <= second);
         assert!(epoch() > 0);
-        // Seconds, not nanoseconds; and what is now is not long after the origin.
+        // Seconds, not nanoseconds; and the present is close to the origin.
         let by_epoch = (epoch() + now().as_nanos()) / 1_000_000_000;
         assert!(by_epoch.abs_diff(calendar()) < 100);
     }

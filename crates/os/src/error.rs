@@ -1,8 +1,8 @@
-//! What the system refused.
+//! Errors of system calls.
 
 use std::io;
 
-/// The system refused something: what, and its reason.
+/// An operation that the system refused, with the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {what}")]
 pub struct Error {
@@ -11,37 +11,37 @@ pub struct Error {
     why: io::Error,
 }
 
-/// A result of the system.
+/// Result of a system call.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// The system refused to `what`, in the words that follow "cannot".
+    /// Creates an error with the message "cannot `what`".
     pub fn new(what: impl Into<String>, why: impl Into<io::Error>) -> Self {
         Self { what: what.into(), why: why.into() }
     }
 
-    /// The reason by kind.
+    /// Returns the kind of the reason.
     pub fn kind(&self) -> io::ErrorKind {
         self.why.kind()
     }
 
-    /// The number of the reason, if the system gave one (errno(3)).
+    /// Returns the errno(3) of the reason, if there is one.
     pub fn raw_os_error(&self) -> Option<i32> {
         self.why.raw_os_error()
     }
 
-    /// Whether the caller lacks a privilege for it (EPERM or EACCES).
+    /// True if the caller lacks a privilege (EPERM or EACCES).
     pub fn is_permission(&self) -> bool {
         self.kind() == io::ErrorKind::PermissionDenied
     }
 }
 
-/// Adds what was tried to what the system says.
-pub(crate) trait Attempt<T> {
+/// Adds the attempted operation to an error of the system.
+pub(crate) trait ErrorContext<T> {
     fn attempt(self, what: impl FnOnce() -> String) -> Result<T>;
 }
 
-impl<T, E: Into<io::Error>> Attempt<T> for std::result::Result<T, E> {
+impl<T, E: Into<io::Error>> ErrorContext<T> for std::result::Result<T, E> {
     fn attempt(self, what: impl FnOnce() -> String) -> Result<T> {
         self.map_err(|why| Error::new(what(), why))
     }

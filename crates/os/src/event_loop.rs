@@ -1,8 +1,7 @@
-//! Waiting: until there is something to read, or room to write, or until a point in time.
+//! Event loop: waits for files to become readable or writable, and for points in time.
 //!
-//! epoll(7) with a timerfd of absolute time, so that what happens between looking at the clock and going to sleep
-//! costs no time. A timer wakes a process some 50 us late. A loop that spins lets it wake it earlier, and looks at the
-//! clock for the rest.
+//! epoll(7) with a timerfd of absolute time, so that there is no gap between reading the clock and going to sleep. A
+//! timer wakes a process about 50 us late. A spinning loop sets it earlier, and polls the clock for the rest.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -15,22 +14,22 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use thinair_wire::time::Instant;
 
 use crate::clock::now;
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
-/// What the timer is called among the files.
+/// Token of the timer.
 const TIMER: u64 = u64::MAX;
 
-/// Files that are told of at a time, at first. Where there are more, there is soon room for them.
+/// Initial number of events returned at a time. It grows with the number of ready files.
 const MOST: usize = 16;
 
-/// What to wait for.
+/// Readiness to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
-    /// Something to read.
+    /// Readable.
     Reading,
-    /// Something to read, or room to write.
+    /// Readable or writable.
     ReadingAndWriting,
-    /// Room to write.
+    /// Writable.
     Writing,
 }
 
@@ -49,16 +48,16 @@ impl Interest {
 pub struct EventLoop {
     epoll: Epoll,
     timer: TimerFd,
-    /// What the timer is set to.
+    /// Time to which the timer is set.
     set: Option<Instant>,
-    /// Room for what has happened.
+    /// Buffer for events.
     events: Vec<EpollEvent>,
     spin: Duration,
 }
 
 impl EventLoop {
-    /// A loop that looks at the clock, and does nothing else, for the last `spin` before a point in time. Zero: it
-    /// sleeps to the end.
+    /// Creates a loop that polls the clock during the last `spin` before a point in time, without sleep. Zero: it sleeps
+    /// to the end.
     ///
     /// # Errors
     /// The system has no room for another file.
@@ -71,49 +70,50 @@ impl EventLoop {
         Ok(Self { epoll, timer, set: None, events: vec![EpollEvent::empty(); MOST], spin })
     }
 
-    /// Waits for something to read from this file too, and calls it `token`, which must not be [`u64::MAX`].
+    /// Adds a file that is reported as `token` when it is readable. `token` must not be [`u64::MAX`].
     ///
     /// # Errors
-    /// It is waited for already, or cannot be.
+    /// The file was added already, or cannot be waited for.
     pub fn add(&self, file: impl AsFd, token: u64) -> Result<()> {
         self.add_for(file, token, Interest::Reading)
     }
 
-    /// The same, and says what for. **A file with room to write is ready all the time:** wait for it only while something
-    /// is there to be written.
+    /// Adds a file with the given interest. **A file with room to write is always ready:** wait for it only while there
+    /// is something to write.
     ///
     /// # Errors
-    /// It is waited for already, or cannot be.
+    /// The file was added already, or cannot be waited for.
     pub fn add_for(&self, file: impl AsFd, token: u64, what: Interest) -> Result<()> {
         debug_assert_ne!(token, TIMER);
         self.epoll.add(file, EpollEvent::new(what.flags(), token)).attempt(|| "wait for a file".to_owned())
     }
 
-    /// Waits for something else from this file from now on, and calls it `token`.
+    /// Changes the interest and the token of a file.
     ///
     /// # Errors
-    /// It is not waited for.
+    /// The file was not added.
     pub fn change(&self, file: impl AsFd, token: u64, what: Interest) -> Result<()> {
         debug_assert_ne!(token, TIMER);
         self.epoll
             .modify(file, &mut EpollEvent::new(what.flags(), token))
-            .attempt(|| "wait for a file in another way".to_owned())
+            .attempt(|| "change the events of a file".to_owned())
     }
 
-    /// Waits for this file no more. So must be done with a file that met an error which stays, such as a line that is
-    /// gone: it would be ready all the time. One that is closed goes by itself.
+    /// Removes a file. This is necessary for a file with a persistent error, such as a serial line that is gone: it would
+    /// always be ready. A closed file is removed automatically.
     ///
     /// # Errors
-    /// It is not waited for.
+    /// The file was not added.
     pub fn remove(&self, file: impl AsFd) -> Result<()> {
-        self.epoll.delete(file).attempt(|| "wait for a file no more".to_owned())
+        self.epoll.delete(file).attempt(|| "stop waiting for a file".to_owned())
     }
 
-    /// Waits until something is ready, or until that point in time, if there is one. In `ready` are then all files that
-    /// are ready for what was asked, or met an error, which reading tells. May return early, with nothing.
+    /// Waits until a file is ready, or until the point in time `until`, if there is one. `ready` then has the tokens of
+    /// all files that are ready for their interest, or have an error, which reading returns. May return early, without a
+    /// ready file.
     ///
     /// # Errors
-    /// Those of epoll_wait(2) but EINTR.
+    /// Those of epoll_wait(2) except EINTR.
     pub fn wait(&mut self, until: Option<Instant>, ready: &mut Vec<u64>) -> Result<()> {
         self.wait_for(until, ready).attempt(|| "wait for events".to_owned())
     }
@@ -132,7 +132,7 @@ impl EventLoop {
             self.set_timer(awake)?;
             self.look(EpollTimeout::NONE, ready)?;
         }
-        // With something to read there is no need to wait any longer; without, this is the spin.
+        // A readable file ends the wait; otherwise this is the spin.
         loop {
             if !ready.is_empty() {
                 return Ok(());
@@ -145,18 +145,18 @@ impl EventLoop {
         }
     }
 
-    /// The files that are ready, without the timer.
+    /// Collects the files that are ready, without the timer.
     fn look(&mut self, timeout: EpollTimeout, ready: &mut Vec<u64>) -> io::Result<()> {
         let mut count = self.count(timeout)?;
         while count == self.events.len() {
-            // There may be more: all are told again.
+            // There may be more: all are reported again.
             self.events.resize(count * 2, EpollEvent::empty());
             count = self.count(EpollTimeout::ZERO)?;
         }
         for event in self.events.iter().take(count) {
             match event.data() {
                 TIMER => {
-                    // Off, or it would wake us again.
+                    // Unset, so that it does not fire again.
                     self.timer.unset()?;
                     self.set = None;
                 }
@@ -173,8 +173,8 @@ impl EventLoop {
         }
     }
 
-    /// Sets the timer, unless it wakes us earlier anyway: points in time mostly move away, and then a timer that comes
-    /// once too early costs less than one that is set each time.
+    /// Sets the timer, unless it fires earlier anyway: points in time usually move away, and a timer that fires once too
+    /// early costs less than one that is set each time.
     fn set_timer(&mut self, at: Instant) -> io::Result<()> {
         if self.set.is_some_and(|set| set <= at) {
             return Ok(());
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_read_is_told_before_the_time_comes() {
+    fn what_can_be_read_is_reported_before_the_time_comes() {
         let (read, mut write) = std::io::pipe().unwrap();
         for spin in [Duration::ZERO, Duration::from_secs(3_600)] {
             let mut events = EventLoop::new(spin).unwrap();
@@ -221,7 +221,7 @@ mod tests {
             assert_eq!(ready, [5]);
             events.wait(None, &mut ready).unwrap();
             assert_eq!(ready, [5]);
-            // The time that has come hides no file.
+            // A past point in time does not hide a ready file.
             events.wait(Some(Instant::ZERO), &mut ready).unwrap();
             assert_eq!(ready, [5]);
         }
@@ -241,14 +241,14 @@ mod tests {
             let busy = crate::clock::of_this_thread();
             events.wait(Some(until), &mut ready).unwrap();
             assert!(now() >= until && ready.is_empty());
-            // It sleeps: 20 ms are not spent in looking at the clock.
+            // It sleeps: 20 ms are not spent with polling of the clock.
             let busy = crate::clock::of_this_thread() - busy;
             assert!(millis < 20 || busy < Duration::from_millis(10), "{busy:?}");
         }
     }
 
     #[test]
-    fn all_files_that_are_ready_are_told() {
+    fn all_files_that_are_ready_are_reported() {
         let mut events = EventLoop::new(Duration::ZERO).unwrap();
         let pipes: Vec<_> = (0..100).map(|_| std::io::pipe().unwrap()).collect();
         for (token, (read, write)) in pipes.iter().enumerate() {
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn room_to_write_is_told_while_it_is_asked_for() {
+    fn room_to_write_is_reported_while_it_is_asked_for() {
         let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
         one.set_nonblocking(true).unwrap();
         other.set_nonblocking(true).unwrap();

@@ -1,5 +1,5 @@
-//! A folder out of which no path leads: not by `..`, not by an absolute path, not by a symbolic link, and not by one that
-//! somebody exchanges meanwhile. openat2(2) with RESOLVE_BENEATH: the kernel sees to it.
+//! A folder that no path leaves: not by `..`, not by an absolute path, not by a symbolic link, and not by one that is
+//! replaced meanwhile. The kernel ensures it: openat2(2) with RESOLVE_BENEATH.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -8,36 +8,36 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, ResolveFlags};
 
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
-/// A folder, and what is below it.
+/// A folder with its content.
 #[derive(Debug)]
 pub struct Folder(OwnedFd);
 
-/// What is in a folder.
+/// An entry of a folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Entry {
-    /// Its name. Names that are not UTF-8 are left out.
+pub struct FolderEntry {
+    /// Name. Names that are not UTF-8 are omitted.
     pub name: String,
-    /// Whether it is a folder. A symbolic link is what it leads to.
+    /// True for a folder. A symbolic link counts as its target.
     pub is_folder: bool,
-    /// Octets of a file.
+    /// Length of a file, in octets.
     pub len: u64,
 }
 
-/// Whether something may be there already.
+/// Condition on an existing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Before {
-    /// It is replaced.
+    /// An existing file is replaced.
     Any,
-    /// It stays, and that is an error ([`AlreadyExists`](io::ErrorKind::AlreadyExists)).
+    /// An existing file is kept, which is an error ([`AlreadyExists`](io::ErrorKind::AlreadyExists)).
     Nothing,
 }
 
-/// Locks an open file or folder, for as long as somebody has this open file, children included. `false`: it is locked.
+/// Locks an open file or folder, for as long as it stays open, in children too. `false`: it is locked already.
 ///
 /// # Errors
-/// The file system has no locks.
+/// The file system does not support locks.
 pub fn lock(file: &File) -> io::Result<bool> {
     match rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(true),
@@ -46,14 +46,14 @@ pub fn lock(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Never out of the folder, and not by links of /proc.
+/// Paths must stay beneath the folder, and must not use links of /proc.
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
 
 impl Folder {
-    /// The folder at `path`, wherever that is.
+    /// Opens the folder at `path`, anywhere.
     ///
     /// # Errors
-    /// It is none, or may not be read; the system has no openat2(2) (Linux 5.6).
+    /// It is not a folder, or is not readable; the system has no openat2(2) (Linux 5.6).
     pub fn open(path: &Path) -> Result<Self> {
         let open = || -> io::Result<Self> {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -64,30 +64,30 @@ impl Folder {
         open().attempt(|| format!("open the folder `{}`", path.display()))
     }
 
-    /// A folder below this one, or `.`.
+    /// Opens a folder below this one, or `.`.
     ///
     /// # Errors
-    /// It is none, or not below ([`CrossesDevices`](io::ErrorKind::CrossesDevices) is what Linux says then).
+    /// It is not a folder, or not below (Linux then returns [`CrossesDevices`](io::ErrorKind::CrossesDevices)).
     pub fn folder(&self, path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self(rustix::fs::openat2(&self.0, path, flags, Mode::empty(), BENEATH)?))
     }
 
-    /// A file below, to be read. It may be something else: whoever asks looks at its metadata. Nothing here waits for the
-    /// other end of a pipe.
+    /// Opens a file below, for reading. It may be of another kind: the caller checks its metadata. The call does not wait
+    /// for the other end of a pipe.
     ///
     /// # Errors
-    /// There is none, it is not below, or may not be read.
+    /// It does not exist, is not below, or is not readable.
     pub fn file(&self, path: &Path) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         Ok(rustix::fs::openat2(&self.0, path, flags, Mode::empty(), BENEATH)?.into())
     }
 
-    /// What is in it, in the order of names, and at most so much; names that begin with a dot are left out.
+    /// Returns at most `most` entries, in the order of names; names that begin with a dot are omitted.
     ///
     /// # Errors
-    /// It cannot be read.
-    pub fn entries(&self, most: usize) -> io::Result<Vec<Entry>> {
+    /// The folder cannot be read.
+    pub fn entries(&self, most: usize) -> io::Result<Vec<FolderEntry>> {
         let mut entries = Vec::new();
         for entry in rustix::fs::Dir::read_from(&self.0)? {
             let entry = entry?;
@@ -95,14 +95,14 @@ impl Folder {
             if name.starts_with('.') {
                 continue;
             }
-            // What leads out of the folder is not there.
+            // Entries that lead out of the folder are treated as absent.
             let flags = OFlags::PATH | OFlags::CLOEXEC;
             let Ok(file) = rustix::fs::openat2(&self.0, name, flags, Mode::empty(), BENEATH) else {
                 continue;
             };
             let metadata = File::from(file).metadata()?;
             if metadata.is_file() || metadata.is_dir() {
-                entries.push(Entry {
+                entries.push(FolderEntry {
                     name: name.to_owned(),
                     is_folder: metadata.is_dir(),
                     len: metadata.len(),
@@ -116,8 +116,8 @@ impl Folder {
         Ok(entries)
     }
 
-    /// Makes a file of this name in this folder, all at once: whoever reads it sees what was there before or all of this.
-    /// `name` is one name, not a path. `temporary` is the name that it has meanwhile; nothing else has that name.
+    /// Creates a file of this name in this folder atomically: a reader sees the earlier content or the new one. `name` is
+    /// one name, not a path. `temporary` is the name that it has until then; nothing else may have that name.
     ///
     /// # Errors
     /// It cannot be written; then nothing has changed. A folder is not replaced.
@@ -141,10 +141,10 @@ impl Folder {
         done
     }
 
-    /// Removes the file of this name from this folder; of a symbolic link the link.
+    /// Removes the file of this name from this folder; for a symbolic link, the link.
     ///
     /// # Errors
-    /// There is none, it is a folder ([`IsADirectory`](io::ErrorKind::IsADirectory)), or may not be removed.
+    /// It does not exist, is a folder ([`IsADirectory`](io::ErrorKind::IsADirectory)), or cannot be removed.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         if name.contains('/') {
             return Err(io::ErrorKind::InvalidFilename.into());
@@ -163,7 +163,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder of the test's own, with a secret beside it.
+    /// A folder of the test, with a secret beside it.
     fn root(name: &str) -> (PathBuf, Folder) {
         let root = std::env::temp_dir().join(format!("thinair-folder-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&root);
@@ -206,7 +206,7 @@ mod tests {
         folder.write("new", ".temporary", b"three", Before::Any).unwrap();
         assert_eq!(fs::read(root.join("served/new")).unwrap(), b"three");
         assert!(folder.write("below", ".temporary", b"x", Before::Any).is_err(), "a folder");
-        // A link is replaced, and not what it leads to.
+        // A link is replaced, and not its target.
         symlink("../secret", root.join("served/link")).unwrap();
         folder.write("link", ".temporary", b"x", Before::Any).unwrap();
         assert_eq!(fs::read(root.join("secret")).unwrap(), b"secret");

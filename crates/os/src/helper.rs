@@ -1,8 +1,8 @@
-//! A second process that keeps the privileges which the first one gives up, and does the few things that need them.
+//! A second process that keeps the privileges that the first one gives up, for the few operations that need them.
 //!
-//! The helper is a fork of the process, made while there is one thread. Both talk over a socket of messages; a message
-//! may bring an open file. The helper lives until the other end of its socket is closed: also when the process was killed,
-//! so that what it has changed on the host can be undone then. Signals that end the process do not end the helper.
+//! The helper is a fork of the process, made while there is one thread. Both communicate over a socket of messages; a
+//! message may carry an open file. The helper lives until the other end of its socket is closed, also when the process
+//! was killed, so that it can restore the host then. Signals that end the process do not end the helper.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -18,45 +18,45 @@ use nix::sys::time::TimeVal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
-/// Octets of the longest message.
+/// Longest message, in octets.
 pub const LONGEST: usize = 128 << 10;
 
-/// Time that a helper gets to end after its socket was closed.
+/// Time for a helper to end after its socket was closed.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// One end of the socket between a process and its helper.
 #[derive(Debug)]
-pub struct Line {
+pub struct HelperSocket {
     socket: OwnedFd,
     room: Vec<u8>,
 }
 
-/// The helper of this process. **When this is dropped, the helper ends, and is waited for.**
+/// The helper of this process. **Dropping it ends the helper, and waits for its end.**
 #[derive(Debug)]
 pub struct Helper {
-    line: Option<Line>,
+    line: Option<HelperSocket>,
     pid: Pid,
 }
 
-/// Starts a helper, which does `serve` and ends.
+/// Starts a helper, which runs `serve` and ends.
 ///
 /// **Must be called before the process has other threads**, and with the signals that end it blocked
 /// ([`Signals::take`](crate::Signals::take)).
 ///
 /// # Errors
 /// The system has no room for another process.
-pub fn start(serve: impl FnOnce(Line)) -> Result<Helper> {
+pub fn start(serve: impl FnOnce(HelperSocket)) -> Result<Helper> {
     let what = || "start a helper process".to_owned();
     let (ours, theirs) =
         socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC).attempt(what)?;
-    let line = |socket| Line { socket, room: vec![0; LONGEST] };
+    let line = |socket| HelperSocket { socket, room: vec![0; LONGEST] };
     match forked::fork().attempt(what)? {
         Some(pid) => Ok(Helper { line: Some(line(ours)), pid }),
         None => {
             drop(ours);
-            // Shown by ps(1); nothing depends on it.
+            // Shown by ps(1), without further effect.
             let _ = nix::sys::prctl::set_name(c"thinair-helper");
             let status = catch_unwind(AssertUnwindSafe(|| serve(line(theirs))));
             forked::exit(status.is_err().into())
@@ -65,20 +65,20 @@ pub fn start(serve: impl FnOnce(Line)) -> Result<Helper> {
 }
 
 impl Helper {
-    /// The socket to the helper.
+    /// Returns the socket to the helper.
     ///
     /// # Errors
     /// The helper was [ended](Self::end).
-    pub fn line(&mut self) -> io::Result<&mut Line> {
+    pub fn line(&mut self) -> io::Result<&mut HelperSocket> {
         self.line.as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    /// The number of its process.
+    /// Returns the number of its process.
     pub fn pid(&self) -> u32 {
         self.pid.as_raw().unsigned_abs()
     }
 
-    /// Ends the helper, and waits until it has undone what it has to.
+    /// Ends the helper, and waits until it has restored the host.
     pub fn end(&mut self) {
         if self.line.take().is_none() {
             return;
@@ -98,14 +98,14 @@ impl Drop for Helper {
     }
 }
 
-impl AsFd for Line {
+impl AsFd for HelperSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 }
 
-impl Line {
-    /// Another handle of the same end.
+impl HelperSocket {
+    /// Returns another handle of this end.
     ///
     /// # Errors
     /// The system has no room for another file.
@@ -125,7 +125,7 @@ impl Line {
         Ok(())
     }
 
-    /// Waits for a message; `limit`: at most so long. `None`: the other end is gone.
+    /// Waits for a message, at most for `limit` if it is given. `None`: the other end is gone.
     ///
     /// # Errors
     /// [`WouldBlock`](io::ErrorKind::WouldBlock): no message came in time.
@@ -158,25 +158,25 @@ mod forked {
 
     use nix::unistd::{ForkResult, Pid};
 
-    /// The number of the child; `None`: this is the child.
+    /// Forks; returns the number of the child, or `None` in the child.
     pub(super) fn fork() -> nix::Result<Option<Pid>> {
-        // SAFETY: the caller has promised that there is one thread, so no lock is held by another one, and the memory of
-        // the child is whole.
+        // SAFETY: the caller has guaranteed that there is one thread, so no other one holds a lock, and the memory of the
+        // child is consistent.
         match unsafe { nix::unistd::fork() }? {
             ForkResult::Parent { child } => Ok(Some(child)),
             ForkResult::Child => Ok(None),
         }
     }
 
-    /// Ends the child, and runs nothing that the parent has registered for its own end.
+    /// Ends the child, without the exit handlers of the parent.
     pub(super) fn exit(status: i32) -> ! {
-        // SAFETY: _exit(2) touches nothing of this process.
+        // SAFETY: _exit(2) does not access memory of this process.
         unsafe { libc::_exit(status) }
     }
 
-    /// A file that a message has brought.
+    /// Takes ownership of a file that a message carried.
     pub(super) fn owned(file: RawFd) -> OwnedFd {
-        // SAFETY: the system has just opened it for this process, and nobody else knows its number.
+        // SAFETY: the system has just opened it for this process, and nothing else has its number.
         unsafe { OwnedFd::from_raw_fd(file) }
     }
 }

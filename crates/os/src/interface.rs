@@ -1,4 +1,4 @@
-//! Interfaces, addresses and routes of the network namespace in which this thread is (rtnetlink(7)).
+//! Interfaces, addresses and routes of this thread's network namespace (rtnetlink(7)).
 
 use std::io;
 use std::net::IpAddr;
@@ -21,11 +21,11 @@ use netlink_sys::{Socket, SocketAddr};
 use nix::ifaddrs::{InterfaceAddress, getifaddrs};
 use nix::net::if_::{InterfaceFlags, if_nameindex, if_nametoindex};
 
-use crate::error::{Attempt as _, Error, Result};
+use crate::error::{Error, ErrorContext as _, Result};
 use crate::namespace::{Namespace, quiet_ipv6};
 use crate::rule::MAIN_TABLE;
 
-/// The number of the metric MTU in linux/rtnetlink.h.
+/// Number of the metric MTU in linux/rtnetlink.h.
 const RTAX_MTU: u32 = 2;
 
 /// Up, and with a carrier.
@@ -40,22 +40,22 @@ pub struct Interface {
     index: u32,
 }
 
-/// Where packets go, and what the system is told of the way.
+/// A route to a destination, with its metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The destination, and how many of its bits count.
+    /// Destination, and length of its prefix in bits.
     pub to: (IpAddr, u8),
-    /// The address that packets come from if nobody says otherwise.
+    /// Preferred source address.
     pub from: Option<IpAddr>,
-    /// Octets of the longest packet. 0 for those of the interface.
+    /// Largest packet, in octets. 0 for the MTU of the interface.
     pub mtu: u32,
-    /// Congestion control of TCP on this way, as `cubic`; by the route because a namespace that is not the first one
-    /// may not choose a default. `None` for the default.
+    /// Congestion control of TCP on this route, for example `cubic`; it is set for the route because only the first
+    /// namespace may choose a default. `None` for the default.
     pub congestion: Option<String>,
 }
 
 impl Interface {
-    /// The interface of that name.
+    /// Finds the interface of this name.
     ///
     /// # Errors
     /// There is none.
@@ -64,7 +64,7 @@ impl Interface {
         Ok(Self { name: name.to_owned(), index })
     }
 
-    /// The numbers of all interfaces.
+    /// Returns the numbers of all interfaces.
     ///
     /// # Errors
     /// The system cannot list them.
@@ -73,7 +73,7 @@ impl Interface {
         Ok(all.iter().map(|interface| interface.index()).collect())
     }
 
-    /// The names of all interfaces, in the order of their numbers.
+    /// Returns the names of all interfaces, in the order of their numbers.
     ///
     /// # Errors
     /// The system cannot list them.
@@ -82,12 +82,12 @@ impl Interface {
         Ok(all.iter().map(|interface| interface.name().to_string_lossy().into_owned()).collect())
     }
 
-    /// Whether there is an interface of that name.
+    /// True if there is an interface of this name.
     pub fn exists(name: &str) -> bool {
         Self::named(name).is_ok()
     }
 
-    /// The interface of that name, or that has that address.
+    /// Finds the interface with this name or address.
     ///
     /// # Errors
     /// There is none.
@@ -99,10 +99,10 @@ impl Interface {
         Self::named(&found.ok_or_else(|| Error::new(what(), io::ErrorKind::NotFound))?)
     }
 
-    /// Makes two ends of a cable, each in a namespace and of that name there.
+    /// Creates a virtual cable (veth), with an end of the given name in each namespace.
     ///
     /// # Errors
-    /// One of the names is taken, or the caller may not (CAP_NET_ADMIN).
+    /// One of the names is in use, or a missing privilege (CAP_NET_ADMIN).
     pub fn veth(one: (&Namespace, &str), other: (&Namespace, &str)) -> Result<()> {
         let mut peer = LinkMessage::default();
         peer.attributes.push(LinkAttribute::IfName(other.1.to_owned()));
@@ -114,15 +114,15 @@ impl Interface {
             LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),
         ]));
         let made = one.0.within(|| ask(RouteNetlinkMessage::NewLink(message), NLM_F_CREATE | NLM_F_EXCL))?;
-        made.attempt(|| format!("make the interfaces `{}` and `{}`", one.1, other.1))
+        made.attempt(|| format!("create the interfaces `{}` and `{}`", one.1, other.1))
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its number in the namespace, which is not given again soon.
+    /// Returns its number in the namespace, which is not reused soon.
     pub fn index(&self) -> u32 {
         self.index
     }
@@ -133,10 +133,10 @@ impl Interface {
         getifaddrs().is_ok_and(|mut all| all.any(|of| flags(&of)))
     }
 
-    /// The interface takes and gives packets.
+    /// Sets the interface up.
     ///
     /// # Errors
-    /// The caller may not (CAP_NET_ADMIN).
+    /// Missing privilege (CAP_NET_ADMIN).
     pub fn up(&self) -> Result<()> {
         let mut message = self.message();
         message.header.flags = LinkFlags::Up;
@@ -144,60 +144,60 @@ impl Interface {
         self.set(message, "up")
     }
 
-    /// The interface takes and gives no packets. Its routes go, and addresses of IPv6.
+    /// Sets the interface down. Its routes and its addresses of IPv6 are removed.
     ///
     /// # Errors
-    /// The caller may not (CAP_NET_ADMIN).
+    /// Missing privilege (CAP_NET_ADMIN).
     pub fn down(&self) -> Result<()> {
         let mut message = self.message();
         message.header.change_mask = LinkFlags::Up;
         self.set(message, "down")
     }
 
-    /// Takes the interface away.
+    /// Removes the interface.
     ///
     /// # Errors
-    /// It is none that can be taken away, or the caller may not (CAP_NET_ADMIN).
+    /// It cannot be removed, or a missing privilege (CAP_NET_ADMIN).
     pub fn delete(self) -> Result<()> {
         ask(RouteNetlinkMessage::DelLink(self.message()), 0)
-            .attempt(|| format!("take the interface `{}` away", self.name))
+            .attempt(|| format!("remove the interface `{}`", self.name))
     }
 
-    /// Sets the octets of its longest packet. Below 1,280 the system takes IPv6 off the interface, and says nothing.
+    /// Sets its MTU, in octets. Below 1,280 the system silently removes IPv6 from the interface.
     ///
     /// # Errors
-    /// The interface cannot, or the caller may not (CAP_NET_ADMIN).
+    /// The interface does not support the MTU, or a missing privilege (CAP_NET_ADMIN).
     pub fn set_mtu(&self, octets: u32) -> Result<()> {
         let mut message = self.message();
         message.attributes.push(LinkAttribute::Mtu(octets));
         self.set(message, &format!("to an MTU of {octets}"))
     }
 
-    /// Sets how many packets may wait in it to be sent.
+    /// Sets the length of its send queue, in packets.
     ///
     /// # Errors
-    /// The caller may not (CAP_NET_ADMIN).
+    /// Missing privilege (CAP_NET_ADMIN).
     pub fn set_queue(&self, packets: u32) -> Result<()> {
         let mut message = self.message();
         message.attributes.push(LinkAttribute::TxQueueLen(packets));
         self.set(message, &format!("to a queue of {packets} packets"))
     }
 
-    /// Lets nothing go out that was not asked: see [`Namespace::quiet`]. Must come before [`up`](Self::up).
+    /// Suppresses unsolicited packets: see [`Namespace::quiet`]. Must be called before [`up`](Self::up).
     ///
     /// # Errors
-    /// The caller may not (CAP_NET_ADMIN).
+    /// Missing privilege (CAP_NET_ADMIN).
     pub fn quiet(&self) -> Result<()> {
         quiet_ipv6(&self.name)?;
         let mut message = self.message();
         message.header.change_mask = LinkFlags::Multicast;
-        self.set(message, "to no multicast")
+        self.set(message, "to multicast off")
     }
 
-    /// Gives it an address; `bits` of it say what the network is, to which there is no route yet.
+    /// Adds an address with a prefix of `bits` bits, without a route to that network.
     ///
     /// # Errors
-    /// It has the address, or the caller may not (CAP_NET_ADMIN).
+    /// It has the address already, or a missing privilege (CAP_NET_ADMIN).
     pub fn add_address(&self, address: IpAddr, bits: u8) -> Result<()> {
         let mut message = AddressMessage::default();
         message.header.family = family(address);
@@ -209,13 +209,13 @@ impl Interface {
         message.attributes.push(AddressAttribute::Address(address));
         message.attributes.push(AddressAttribute::Flags(flags));
         ask(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
-            .attempt(|| format!("give `{}` the address {address}/{bits}", self.name))
+            .attempt(|| format!("add the address {address}/{bits} to `{}`", self.name))
     }
 
-    /// Takes an address away, and with it the routes from it.
+    /// Removes an address, and with it the routes with that source.
     ///
     /// # Errors
-    /// It has no such address, or the caller may not (CAP_NET_ADMIN).
+    /// It has no such address, or a missing privilege (CAP_NET_ADMIN).
     pub fn remove_address(&self, address: IpAddr, bits: u8) -> Result<()> {
         let mut message = AddressMessage::default();
         message.header.family = family(address);
@@ -223,20 +223,20 @@ impl Interface {
         message.header.index = self.index;
         message.attributes.push(AddressAttribute::Local(address));
         ask(RouteNetlinkMessage::DelAddress(message), 0)
-            .attempt(|| format!("take the address {address}/{bits} from `{}`", self.name))
+            .attempt(|| format!("remove the address {address}/{bits} from `{}`", self.name))
     }
 
-    /// Routes packets to it, by the main table. Routes that are there stay, and of two with the same destination the
+    /// Adds a route by this interface to the main table. Existing routes stay, and of two with equal destinations the
     /// older one is used.
     ///
     /// # Errors
-    /// The very same route is there ([`AlreadyExists`](io::ErrorKind::AlreadyExists)), the source is no address of this
-    /// namespace, there is no such congestion control, or the caller may not (CAP_NET_ADMIN).
+    /// An identical route exists ([`AlreadyExists`](io::ErrorKind::AlreadyExists)), the source is not an address of this
+    /// namespace, the congestion control is unknown, or a missing privilege (CAP_NET_ADMIN).
     pub fn add_route(&self, route: &Route) -> Result<()> {
         self.add_route_in(MAIN_TABLE, route)
     }
 
-    /// Like [`add_route`](Self::add_route), by another table.
+    /// [`add_route`](Self::add_route) for another table.
     ///
     /// # Errors
     /// Those of [`add_route`](Self::add_route).
@@ -247,7 +247,7 @@ impl Interface {
         let mut metrics = Vec::new();
         if route.mtu > 0 {
             metrics.push(RouteMetric::Mtu(route.mtu));
-            // Linux would not announce less than 256 octets by itself (net.ipv4.route.min_adv_mss).
+            // The default of Linux announces at least 256 octets (net.ipv4.route.min_adv_mss).
             let headers = if to.is_ipv4() { 40 } else { 60 };
             metrics.push(RouteMetric::Advmss(route.mtu.saturating_sub(headers).max(1)));
         }
@@ -255,35 +255,36 @@ impl Interface {
         if !metrics.is_empty() {
             message.attributes.push(RouteAttribute::Metrics(metrics));
         }
-        // IPv6 has no order of routes; without NLM_F_EXCL none is replaced.
+        // Routes of IPv6 have no order; without NLM_F_EXCL none is replaced.
         let flags = if to.is_ipv4() { NLM_F_CREATE | NLM_F_APPEND } else { NLM_F_CREATE };
         ask(RouteNetlinkMessage::NewRoute(message), flags)
-            .attempt(|| format!("send packets for {to}/{bits} by `{}`", self.name))
+            .attempt(|| format!("add a route to {to}/{bits} by `{}`", self.name))
     }
 
     /// Removes its route to `to` from a table.
     ///
     /// # Errors
-    /// There is none, or the caller may not (CAP_NET_ADMIN).
+    /// There is none, or a missing privilege (CAP_NET_ADMIN).
     pub fn remove_route_in(&self, table: u32, (to, bits): (IpAddr, u8)) -> Result<()> {
         let mut message = self.route_message(to, bits, None);
         set_table(&mut message, table);
         ask(RouteNetlinkMessage::DelRoute(message), 0)
-            .attempt(|| format!("take the route to {to}/{bits} by `{}` away", self.name))
+            .attempt(|| format!("remove the route to {to}/{bits} by `{}`", self.name))
     }
 
-    /// The other interface of this namespace that has the address.
+    /// Returns another interface of this namespace that has the address.
     pub fn other_with(&self, address: IpAddr) -> Option<String> {
         holders(address).ok()?.find(|name| *name != self.name)
     }
 
-    /// What limits packets for single hosts by this interface, from now on and in this namespace, wherever the caller is then.
+    /// Returns a handle that limits packets to single hosts by this interface, in this namespace, wherever the caller is
+    /// later.
     ///
     /// # Errors
     /// The system has no room for another file.
-    pub fn limits(&self) -> Result<Limits> {
-        let socket = open().attempt(|| "ask for routes".to_owned())?;
-        Ok(Limits { interface: self.clone(), socket })
+    pub fn limits(&self) -> Result<HostLimits> {
+        let socket = open().attempt(|| "open a netlink socket".to_owned())?;
+        Ok(HostLimits { interface: self.clone(), socket })
     }
 
     fn route_message(&self, to: IpAddr, bits: u8, from: Option<IpAddr>) -> RouteMessage {
@@ -312,20 +313,19 @@ impl Interface {
     }
 }
 
-/// Limits of packets for single hosts, each by a route to this very host.
+/// Limits of packets to single hosts, each with a host route.
 #[derive(Debug)]
-pub struct Limits {
+pub struct HostLimits {
     interface: Interface,
     socket: Socket,
 }
 
-impl Limits {
-    /// From now on no packet for this host is longer than `octets`, and nothing that routers tell changes that (`mtu
-    /// lock`); streams that are open keep to it, too, with what they send again. IPv6 as well, below 1,280. `from`: as in
-    /// [`Route`].
+impl HostLimits {
+    /// Limits packets to this host to `octets`, independent of reports of routers (`mtu lock`); open streams observe it
+    /// for retransmissions, too. For IPv6 also below 1,280. `from`: as in [`Route`].
     ///
     /// # Errors
-    /// The interface is gone, or the caller may not (CAP_NET_ADMIN).
+    /// The interface is gone, or a missing privilege (CAP_NET_ADMIN).
     pub fn set(&mut self, host: IpAddr, from: Option<IpAddr>, octets: u32) -> Result<()> {
         let mut message = self.interface.route_message(host, bits_of(host), from);
         let metrics = vec![RouteMetric::Lock(1 << RTAX_MTU), RouteMetric::Mtu(octets)];
@@ -335,18 +335,18 @@ impl Limits {
             .attempt(|| format!("limit packets for {host} by `{}` to {octets} octets", self.interface.name))
     }
 
-    /// Takes the limit of this host away.
+    /// Removes the limit of this host.
     ///
     /// # Errors
-    /// There is none, or the caller may not (CAP_NET_ADMIN).
+    /// There is none, or a missing privilege (CAP_NET_ADMIN).
     pub fn remove(&mut self, host: IpAddr) -> Result<()> {
         let message = self.interface.route_message(host, bits_of(host), None);
         ask_by(&mut self.socket, RouteNetlinkMessage::DelRoute(message), 0)
-            .attempt(|| format!("take the route to {host} by `{}` away", self.interface.name))
+            .attempt(|| format!("remove the route to {host} by `{}`", self.interface.name))
     }
 }
 
-/// Names of the interfaces of this thread's namespace that have the address.
+/// Returns the names of the interfaces of this thread's namespace that have the address.
 fn holders(address: IpAddr) -> nix::Result<impl Iterator<Item = String>> {
     let has_it = move |of: &InterfaceAddress| {
         let own = of.address.as_ref()?;
@@ -357,13 +357,13 @@ fn holders(address: IpAddr) -> nix::Result<impl Iterator<Item = String>> {
     Ok(interfaces.filter(move |of| has_it(of) == Some(address)).map(|of| of.interface_name))
 }
 
-/// Sets the table of a route, which has 32 bits and a place for eight of them in the header.
+/// Sets the table of a route, a number of 32 bits, only eight of which fit into the header.
 fn set_table(message: &mut RouteMessage, table: u32) {
     message.header.table = u8::try_from(table).unwrap_or(libc::RT_TABLE_UNSPEC);
     message.attributes.push(RouteAttribute::Table(table));
 }
 
-/// Bits of an address.
+/// Returns the bits of an address.
 fn bits_of(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
@@ -379,12 +379,12 @@ fn route_address(address: IpAddr) -> RouteAddress {
     }
 }
 
-/// Asks the kernel for one thing, and waits for its answer.
+/// Sends one request to the kernel, and waits for its acknowledgement.
 pub(crate) fn ask(message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
     ask_by(&mut open()?, message, flags)
 }
 
-/// Asks the kernel for all of a kind.
+/// Requests a list from the kernel.
 pub(crate) fn list(message: RouteNetlinkMessage, flags: u16) -> io::Result<Vec<RouteNetlinkMessage>> {
     let mut socket = open()?;
     send(&mut socket, message, flags)?;
@@ -405,7 +405,7 @@ pub(crate) fn list(message: RouteNetlinkMessage, flags: u16) -> io::Result<Vec<R
     }
 }
 
-/// Opens what the kernel is asked by.
+/// Opens a netlink socket.
 fn open() -> io::Result<Socket> {
     let mut socket = Socket::new(NETLINK_ROUTE)?;
     socket.bind_auto()?;
@@ -429,6 +429,6 @@ fn ask_by(socket: &mut Socket, message: RouteNetlinkMessage, flags: u16) -> io::
     match answer.map_err(io::Error::other)?.payload {
         NetlinkPayload::Error(error) if error.code.is_some() => Err(error.to_io()),
         NetlinkPayload::Error(_) => Ok(()),
-        _ => Err(io::Error::other("the kernel answered something else")),
+        _ => Err(io::Error::other("unexpected answer of the kernel")),
     }
 }

@@ -1,14 +1,13 @@
-//! System calls, and nothing else.
+//! System calls of Linux.
 //!
-//! This crate knows how Linux is asked: for [TUN and TAP devices](tun), for [network namespaces](namespace), for
-//! [addresses and routes](interface), to [wait](event_loop) until a packet comes or a point in time is reached, to carry
-//! [datagrams in batches](udp), to groups too, or octets on a [serial line](serial) or in [pipes](pipe), to [listen](tcp)
-//! for streams, to [capture] frames, to stay [in a folder](folder), to run [before everything
-//! else](realtime), to say that a [signal](signals) has come, and to take [privileges] away for good. It refuses to know
-//! what is in the packets. It holds unsafe code: calls that no library wraps, or not as they are needed
-//! here, and what a child does before it becomes another program.
+//! This crate provides [TUN and TAP devices](tun), [network namespaces](namespace), [addresses and routes](interface), an
+//! [event loop](event_loop), [datagrams in batches](udp), also to groups, [serial lines](serial), [pipes](pipe),
+//! [listening](tcp) for streams, [captures](capture) of frames, access limited to [a folder](folder),
+//! [real-time](realtime) scheduling, [signals](signals) as events, and the permanent loss of [privileges](privileges). It
+//! does not interpret packets. It contains unsafe code: calls that no library wraps suitably, and the code
+//! of a child before it becomes another program.
 //!
-//! Linux only. Elsewhere the crate is empty, and whoever needs it says so at run time ([`IS_SUPPORTED`]).
+//! Linux only. Elsewhere the crate is empty, and dependent code reports that at run time ([`IS_SUPPORTED`]).
 //!
 //! ```no_run
 //! # #[cfg(target_os = "linux")]
@@ -22,7 +21,7 @@
 
 #![deny(missing_docs)]
 
-/// Whether this system is one that the crate knows.
+/// True if the crate supports this system.
 pub const IS_SUPPORTED: bool = cfg!(target_os = "linux");
 
 #[cfg(target_os = "linux")]
@@ -68,10 +67,10 @@ mod waker;
 
 #[cfg(target_os = "linux")]
 pub use self::{
-    capture::Capture,
+    capture::FrameCapture,
     error::{Error, Result},
     event_loop::{EventLoop, Interest},
-    interface::{Interface, Limits, Route},
+    interface::{HostLimits, Interface, Route},
     namespace::Namespace,
     ping::Ping,
     realtime::RealTime,

@@ -1,4 +1,4 @@
-//! Network namespaces: worlds of their own, with interfaces, addresses and routes that nobody else sees.
+//! Network namespaces: isolated sets of interfaces, addresses and routes.
 //!
 //! Named ones are those of `ip netns`: a file in `/run/netns` on which the namespace is mounted, so that
 //! `ip netns exec NAME COMMAND` works.
@@ -14,22 +14,22 @@ use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
 
-use crate::error::{Attempt as _, Error, Result};
+use crate::error::{Error, ErrorContext as _, Result};
 use crate::interface::Interface;
 use crate::signals;
 
-/// Where `ip netns` keeps its names.
+/// Folder of the names of `ip netns`.
 const FOLDER: &str = "/run/netns";
 
 /// The network namespace of the calling thread.
 const OWN: &str = "/proc/thread-self/ns/net";
 
-/// A network namespace. One that was made here goes on drop, when nobody is in it any more.
+/// A network namespace. Dropping one that was created here removes it once no process uses it.
 #[derive(Debug)]
 pub struct Namespace {
     file: File,
     name: Option<String>,
-    /// The mount that goes on drop.
+    /// Mount that is removed on drop.
     _mounted: Option<Mounted>,
 }
 
@@ -38,19 +38,19 @@ pub struct Namespace {
 struct Mounted(PathBuf);
 
 impl Namespace {
-    /// A new namespace of that name, as `ip netns add` makes it: with nothing in it but the loopback interface, which
-    /// is down.
+    /// Creates a namespace of this name, as `ip netns add` does: its only interface is the loopback interface, which is
+    /// down.
     ///
     /// # Errors
-    /// The name is taken ([`io::ErrorKind::AlreadyExists`]) or no file name, or the caller may not (CAP_SYS_ADMIN, and
-    /// `/run/netns` writable).
+    /// The name is in use ([`io::ErrorKind::AlreadyExists`]) or not a file name, or a missing privilege (CAP_SYS_ADMIN,
+    /// and write access to `/run/netns`).
     pub fn create(name: &str) -> Result<Self> {
         check(name)?;
-        let what = || format!("make the network namespace `{name}`");
+        let what = || format!("create the network namespace `{name}`");
         prepare_folder().attempt(|| format!("prepare {FOLDER} for the network namespace `{name}`"))?;
         let path = Path::new(FOLDER).join(name);
         OpenOptions::new().write(true).create_new(true).mode(0o444).open(&path).attempt(what)?;
-        // From here on the file goes if anything fails.
+        // From here on the file is removed if anything fails.
         let mounted = Mounted(path);
         let file = in_a_thread(|| -> Result<File> {
             unshare(CloneFlags::CLONE_NEWNET).attempt(what)?;
@@ -60,12 +60,12 @@ impl Namespace {
         Ok(Self { file, name: Some(name.to_owned()), _mounted: Some(mounted) })
     }
 
-    /// A new namespace without a name. It goes with the last that uses it.
+    /// Creates a namespace without a name. It ends with its last user.
     ///
     /// # Errors
-    /// The caller may not (CAP_SYS_ADMIN).
+    /// Missing privilege (CAP_SYS_ADMIN).
     pub fn create_unnamed() -> Result<Self> {
-        let what = || "make a network namespace".to_owned();
+        let what = || "create a network namespace".to_owned();
         let file = in_a_thread(|| -> Result<File> {
             unshare(CloneFlags::CLONE_NEWNET).attempt(what)?;
             File::open(OWN).attempt(what)
@@ -73,10 +73,10 @@ impl Namespace {
         Ok(Self { file, name: None, _mounted: None })
     }
 
-    /// One that is there: a name of `ip netns`, or the path of a file such as `/proc/1234/ns/net`.
+    /// Opens an existing namespace by a name of `ip netns`, or by the path of a file such as `/proc/1234/ns/net`.
     ///
     /// # Errors
-    /// There is none, or the caller may not look at it.
+    /// There is none, or it is not accessible.
     pub fn open(name: &str) -> Result<Self> {
         let is_path = name.contains('/');
         let path = if is_path { PathBuf::from(name) } else { Path::new(FOLDER).join(name) };
@@ -84,18 +84,18 @@ impl Namespace {
         Ok(Self { file, name: Some(name.to_owned()), _mounted: None })
     }
 
-    /// Its name: that of `ip netns`, or the path it was opened by; `None` if it has none.
+    /// Returns its name of `ip netns`, or the path by which it was opened; `None` if it has none.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// What others can call it by while this process is there: its name, or a path.
+    /// Returns a name or path by which other processes can open it while this process exists.
     pub fn called(&self) -> String {
         let path = || format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd());
         self.name.clone().unwrap_or_else(path)
     }
 
-    /// What stands in front of a command that is to run inside of it: `ip netns exec NAME`, or `nsenter --net=PATH`.
+    /// Returns the prefix of a command line that runs in it: `ip netns exec NAME`, or `nsenter --net=PATH`.
     pub fn prefix(&self) -> String {
         let called = self.called();
         if called.contains('/') {
@@ -105,15 +105,15 @@ impl Namespace {
         }
     }
 
-    /// The file that stands for it.
+    /// Returns the file that represents it.
     pub(crate) fn file(&self) -> &File {
         &self.file
     }
 
-    /// Does something inside of it: in a thread of its own, which ends with the work.
+    /// Runs `work` in it, in a separate thread that ends with the work.
     ///
     /// # Errors
-    /// The caller may not enter (CAP_SYS_ADMIN), or there can be no thread.
+    /// Missing privilege (CAP_SYS_ADMIN), or the system cannot create a thread.
     pub fn within<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
         let what = || format!("enter the network namespace {}", self.name().unwrap_or("without a name"));
         in_a_thread(|| -> Result<T> {
@@ -122,38 +122,38 @@ impl Namespace {
         })?
     }
 
-    /// Starts a command inside of it, with no signal blocked. `/sys` and `/etc` stay those of the caller.
+    /// Starts a command in it, without blocked signals. `/sys` and `/etc` are those of the caller.
     ///
     /// # Errors
-    /// There is no such command, or it may not be run; those of [`within`](Self::within).
+    /// The command does not exist, or is not executable; those of [`within`](Self::within).
     pub fn spawn(&self, command: &mut Command) -> Result<Child> {
         let program = command.get_program().to_string_lossy().into_owned();
         self.within(|| signals::spawn(command))?.attempt(|| format!("run `{program}`"))
     }
 
-    /// Lets everybody in it send echo requests ([`Ping`](crate::Ping)).
+    /// Allows all users in it to send echo requests ([`Ping`](crate::Ping)).
     ///
     /// # Errors
-    /// The caller may not (root of this namespace).
+    /// Missing privilege (root of this namespace).
     pub fn allow_pings(&self) -> Result<()> {
         let path = "/proc/sys/net/ipv4/ping_group_range";
         self.within(|| fs::write(path, "0 2147483647"))?.attempt(|| format!("write {path}"))
     }
 
-    /// Lets packets of IPv4 through it that are for others: from one of its interfaces to another, by its routes.
+    /// Enables forwarding of IPv4 packets between its interfaces, by its routes.
     ///
     /// # Errors
-    /// The caller may not (root of this namespace).
+    /// Missing privilege (root of this namespace).
     pub fn allow_forwarding(&self) -> Result<()> {
         let path = "/proc/sys/net/ipv4/ip_forward";
         self.within(|| fs::write(path, "1"))?.attempt(|| format!("write {path}"))
     }
 
-    /// Lets nothing speak in it that was not asked: the loopback interface is up, and interfaces that are made from
-    /// here on get no link-local address, solicit no router, and do not ask whether somebody has their address.
+    /// Suppresses unsolicited packets: the loopback interface is up, and interfaces created later have no link-local
+    /// address, and send no router solicitations and no duplicate address detection.
     ///
     /// # Errors
-    /// The caller may not (CAP_NET_ADMIN).
+    /// Missing privilege (CAP_NET_ADMIN).
     pub fn quiet(&self) -> Result<()> {
         self.within(|| {
             Interface::named("lo")?.up()?;
@@ -162,8 +162,8 @@ impl Namespace {
     }
 }
 
-/// No link-local address, no router solicitation, no duplicate address detection, for one interface of this thread's
-/// namespace, or for those to come (`default`). Without IPv6 there is nothing to be done.
+/// Disables link-local addresses, router solicitation and duplicate address detection, for one interface of this
+/// thread's namespace, or for later ones (`default`). Without IPv6 there is nothing to do.
 pub(crate) fn quiet_ipv6(interface: &str) -> Result<()> {
     // addr_gen_mode 1 is "none". RFC 4862, section 5.3; RFC 4861, section 6.3.7.
     let settings = [
@@ -185,28 +185,28 @@ pub(crate) fn quiet_ipv6(interface: &str) -> Result<()> {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // Fails if nothing was mounted yet; then the file alone is there.
+        // Fails if nothing was mounted yet; then only the file exists.
         let _ = umount2(&self.0, MntFlags::MNT_DETACH);
         let _ = fs::remove_file(&self.0);
     }
 }
 
-/// Refuses what is no file name.
+/// Rejects a name that is not a file name.
 fn check(name: &str) -> Result<()> {
     let is_name = !matches!(name, "" | "." | "..") && !name.contains(['/', '\0']);
     if is_name {
         return Ok(());
     }
-    Err(Error::new(format!("call a network namespace `{name}`"), io::ErrorKind::InvalidInput))
+    Err(Error::new(format!("use `{name}` as the name of a network namespace"), io::ErrorKind::InvalidInput))
 }
 
-/// Makes the folder what `ip netns` makes it: a mount of its own that is shared, so that a namespace which is unmounted
-/// here is unmounted everywhere, and can go.
+/// Prepares the folder as `ip netns` does: a separate shared mount, so that a namespace that is unmounted here is
+/// unmounted everywhere, and can end.
 fn prepare_folder() -> io::Result<()> {
     fs::create_dir_all(FOLDER)?;
     let share = || mount(Some(""), FOLDER, Some("none"), MsFlags::MS_SHARED | MsFlags::MS_REC, None::<&str>);
     match share() {
-        // It is no mount yet.
+        // It is not a mount yet.
         Err(Errno::EINVAL) => {
             fs::set_permissions(FOLDER, Permissions::from_mode(0o755))?;
             mount(Some(FOLDER), FOLDER, Some("none"), MsFlags::MS_BIND | MsFlags::MS_REC, None::<&str>)?;
@@ -216,7 +216,7 @@ fn prepare_folder() -> io::Result<()> {
     }
 }
 
-/// Does something in a thread of its own, so that what it does to the thread ends with it.
+/// Runs `work` in a separate thread, so that its effects on the thread end with it.
 fn in_a_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
     let what = || "start a thread".to_owned();
     std::thread::scope(|scope| {

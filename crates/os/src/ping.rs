@@ -1,4 +1,4 @@
-//! Echo requests (RFC 792, RFC 4443), which the system at the other end answers by itself.
+//! Echo requests (RFC 792, RFC 4443), which the system at the other end answers.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -7,27 +7,27 @@ use std::time::Duration;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto};
 
 use crate::clock::now;
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
-/// Octets of type, code, checksum, identifier and sequence number.
+/// Length of type, code, checksum, identifier and sequence number, in octets.
 const HEADER: usize = 8;
 
 /// Sends echo requests to one address.
 #[derive(Debug)]
 pub struct Ping {
     socket: UdpSocket,
-    /// The types of requests and of replies.
+    /// ICMP types of requests and of replies.
     types: (u8, u8),
     sequence: u16,
     octets: Vec<u8>,
 }
 
 impl Ping {
-    /// Nothing is sent yet.
+    /// Creates a sender of echo requests to `address`.
     ///
     /// # Errors
-    /// There is no way to that address, or the caller may not: `net.ipv4.ping_group_range` says who may
-    /// ([`Namespace::allow_pings`](crate::Namespace::allow_pings)).
+    /// There is no route to that address, or a missing permission: `net.ipv4.ping_group_range` lists the permitted
+    /// groups ([`Namespace::allow_pings`](crate::Namespace::allow_pings)).
     pub fn to(address: IpAddr) -> Result<Self> {
         let open = || -> io::Result<Self> {
             let (family, protocol, types) = match address {
@@ -36,7 +36,7 @@ impl Ping {
             };
             let flags = SocketFlags::CLOEXEC;
             let socket = rustix::net::socket_with(family, SocketType::DGRAM, flags, Some(protocol))?;
-            // It is no UDP, but it has the same calls.
+            // It is not UDP, but it has the same calls.
             let socket = UdpSocket::from(socket);
             socket.connect(SocketAddr::new(address, 0))?;
             Ok(Self { socket, types, sequence: 0, octets: Vec::new() })
@@ -44,11 +44,11 @@ impl Ping {
         open().attempt(|| format!("ping {address}"))
     }
 
-    /// Sends a request, and waits for its reply: how long it took; `None` if none has come within `patience`, which must
-    /// not be zero.
+    /// Sends a request, and waits for its reply; returns the round-trip time, or `None` if there is none within
+    /// `patience`, which must not be zero.
     ///
     /// # Errors
-    /// The request could not go, or somebody on its way said that it cannot arrive.
+    /// The request could not be sent, or a router reported that it cannot arrive.
     pub fn once(&mut self, payload: &[u8], patience: Duration) -> io::Result<Option<Duration>> {
         self.sequence = self.sequence.wrapping_add(1);
         self.octets.clear();
@@ -67,7 +67,7 @@ impl Ping {
                 Ok(HEADER..) if reply[0] == self.types.1 && reply[6..] == self.sequence.to_be_bytes() => {
                     return Ok(Some(now().since(sent)));
                 }
-                // One that comes late.
+                // A late reply.
                 Ok(_) if now() < end => {}
                 Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
                 Err(why) if why.kind() != io::ErrorKind::WouldBlock => return Err(why),

@@ -1,7 +1,7 @@
-//! Pipes, devices and files by their paths, whose reads and writes do not wait.
+//! Pipes, devices and files by their paths, with non-blocking reads and writes.
 //!
 //! Where there is nothing to read, or no room to write, they fail with [`WouldBlock`](std::io::ErrorKind::WouldBlock),
-//! and an [`EventLoop`](crate::EventLoop) can wait instead. Files of a disk never do so, and cannot be waited for.
+//! and an [`EventLoop`](crate::EventLoop) can wait. Files of a disk never do so, and cannot be waited for.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -10,31 +10,31 @@ use std::path::Path;
 use nix::fcntl::OFlag;
 use rustix::io::ioctl_fionbio;
 
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
-/// Opens `path` to be read. A named pipe that nobody has open to write to is at its end.
+/// Opens `path` for reading. A named pipe without a writer is at its end.
 ///
 /// # Errors
-/// There is no such file, or it may not be read.
+/// The file does not exist, or is not readable.
 pub fn read(path: &Path) -> Result<File> {
     let open = without_waiting().read(true).open(path);
     open.attempt(|| format!("read {}", path.display()))
 }
 
-/// Opens `path` to be written, from its start; a file that is not there is made. **Waits where it is a named pipe that
-/// nobody reads yet**, as a shell does, but never afterwards.
+/// Opens `path` for writing, from its start; creates the file if necessary. **Waits where it is a named pipe without a
+/// reader**, as a shell does, but never afterwards.
 ///
 /// # Errors
-/// It may not be written, or not be made.
+/// The file is not writable, or cannot be created.
 pub fn write(path: &Path) -> Result<File> {
     let what = || format!("write {}", path.display());
     let file = File::options().write(true).create(true).truncate(true).open(path).attempt(what)?;
-    // At once it would refuse a pipe without a reader.
+    // Set after opening, because a non-blocking open of a pipe without a reader fails.
     ioctl_fionbio(&file, true).attempt(what)?;
     Ok(file)
 }
 
-/// Standard input, opened once more: other processes that share it go on as they were.
+/// Opens standard input again: other processes that share it are not affected.
 ///
 /// # Errors
 /// It is closed, or a socket.
@@ -42,7 +42,7 @@ pub fn standard_input() -> Result<File> {
     read(Path::new("/proc/self/fd/0"))
 }
 
-/// Standard output, in the same way. A file is written from its start, and not emptied before.
+/// Opens standard output again. A file is written from its start, and not truncated before.
 ///
 /// # Errors
 /// It is closed, or a socket.

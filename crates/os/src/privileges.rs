@@ -1,8 +1,8 @@
-//! Privileges, and how to be rid of them for good.
+//! Privileges, and giving them up permanently.
 //!
-//! A service opens what only root may open, [becomes](become_account) a user who may nothing, and talks to the network
-//! only then. Whoever makes it do what they want after that may still do what that user may, no more: the way back is
-//! closed for this process and for all that it starts, and that it is closed is tried out.
+//! A service performs the operations that need root, [becomes](become_account) a user without privileges, and only then
+//! communicates over the network. An attacker who controls it afterwards has the rights of that user, no more: this
+//! process and all that it starts cannot regain privileges, which is verified.
 
 use std::ffi::CString;
 use std::io;
@@ -15,7 +15,7 @@ use nix::unistd::{
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
-use crate::error::{Attempt as _, Error, Result};
+use crate::error::{Error, ErrorContext as _, Result};
 
 /// A user of this system.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// The user of that name.
+    /// Finds the user of this name.
     ///
     /// # Errors
     /// There is none ([`NotFound`](io::ErrorKind::NotFound)).
@@ -37,34 +37,34 @@ impl Account {
         Ok(Self { name: user.name, user: user.uid, group: user.gid })
     }
 
-    /// The user as whom this process runs, by number; users of services may have no name.
+    /// Returns the user of this process, by number; users of services may have no name.
     pub fn own() -> Self {
         let (user, group) = (geteuid(), getegid());
         Self { name: user.to_string(), user, group }
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its number, as [`Tun::set_owner`](crate::Tun::set_owner) takes it.
+    /// Returns its number, for [`Tun::set_owner`](crate::Tun::set_owner).
     pub fn uid(&self) -> u32 {
         self.user.as_raw()
     }
 
-    /// The number of its group.
+    /// Returns the number of its group.
     pub fn gid(&self) -> u32 {
         self.group.as_raw()
     }
 }
 
-/// What remains.
+/// Privileges that are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// Nothing.
+    /// None.
     Nothing,
-    /// Interfaces, addresses and routes of the network namespace can still be changed (CAP_NET_ADMIN).
+    /// CAP_NET_ADMIN: interfaces, addresses and routes of the network namespace can still be changed.
     Network,
 }
 
@@ -77,24 +77,24 @@ impl Keep {
     }
 }
 
-/// Whether this process runs as root, and so can become another user.
+/// True if this process runs as root, and can become another user.
 pub fn is_root() -> bool {
     geteuid().is_root()
 }
 
-/// Becomes another user, with the groups of that user, and gives up all capabilities but those that are kept; then tries
-/// whether there is a way back. No program that is started from here on gets any either (`PR_SET_NO_NEW_PRIVS`), and no
-/// memory is written to a core dump, or shown to other processes of the user ([`hide_memory`]).
+/// Becomes another user, with the groups of that user, and gives up all capabilities except those that are kept; then
+/// verifies that they cannot be regained. Programs started later get none either (`PR_SET_NO_NEW_PRIVS`), and memory is
+/// neither written to a core dump, nor shown to other processes of the user ([`hide_memory`]).
 ///
-/// A process that runs as this user already gives up what it has.
+/// A process that already runs as this user gives up its capabilities.
 ///
 /// **Must be called before there is another thread:** Linux keeps capabilities for each thread, and the others would
-/// keep theirs. Files that are open stay open, with what was granted when they were opened. What lies in `/proc/self` is
-/// root's from here on.
+/// keep theirs. Open files stay open, with the rights granted when they were opened. Files of `/proc/self` belong to
+/// root from now on.
 ///
 /// # Errors
 /// There is another thread, or the process may not become this user (it needs root). **After any error the process must
-/// end:** it may have given up some of what it had.
+/// end:** it may have lost some of its privileges.
 pub fn become_account(account: &Account, keep: Keep) -> Result<()> {
     let what = || format!("become the user `{}`", account.name);
     wait_to_be_alone().attempt(what)?;
@@ -102,7 +102,7 @@ pub fn become_account(account: &Account, keep: Keep) -> Result<()> {
     let was_root = is_root();
     if was_root {
         let name = CString::new(account.name.as_str()).map_err(io::Error::from).attempt(what)?;
-        // As long as there is CAP_SETPCAP.
+        // While it has CAP_SETPCAP.
         empty_bounding_set().attempt(|| "take capabilities from the bounding set".to_owned())?;
         prctl::set_keepcaps(keep != Keep::Nothing).attempt(what)?;
         initgroups(&name, group).attempt(what)?;
@@ -113,36 +113,36 @@ pub fn become_account(account: &Account, keep: Keep) -> Result<()> {
     setresuid(user, user, user).attempt(what)?;
     give_up(keep).attempt(|| "give up capabilities".to_owned())?;
     hide_memory()?;
-    check(account, keep, was_root).map_err(|why| Error::new("be sure to have given up all privileges", why))
+    check(account, keep, was_root).map_err(|why| Error::new("verify that all privileges are gone", why))
 }
 
-/// Keeps what is in memory, such as keys, out of core dumps, and away from other processes of the same user.
+/// Excludes memory, which may contain keys, from core dumps, and protects it from other processes of the same user.
 ///
 /// # Errors
 /// None is known.
 pub fn hide_memory() -> Result<()> {
-    prctl::set_dumpable(false).attempt(|| "keep memory out of core dumps".to_owned())
+    prctl::set_dumpable(false).attempt(|| "exclude memory from core dumps".to_owned())
 }
 
-/// Waits until threads that have ended are gone; others are an error.
+/// Waits until ended threads are gone; others are an error.
 fn wait_to_be_alone() -> io::Result<()> {
-    // A thread can be joined a moment before Linux takes it off the list.
+    // A thread can be joined a moment before Linux removes it from the list.
     for _ in 0..200 {
         if std::fs::read_dir("/proc/self/task")?.count() == 1 {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    Err(io::Error::other("there are other threads, which would keep what they have"))
+    Err(io::Error::other("there are other threads, which would keep their privileges"))
 }
 
-/// No program that is started can get any capability. What is kept is for this process alone.
+/// Empties the bounding set: no program started later can get a capability. Kept ones are for this process alone.
 fn empty_bounding_set() -> io::Result<()> {
     for capability in all() {
         match rustix::thread::capability_is_in_bounding_set(capability) {
             Ok(true) => rustix::thread::remove_capability_from_bounding_set(capability)?,
             Ok(false) => {}
-            // Linux has no more of them.
+            // Linux has no capability of this number or above.
             Err(Errno::INVAL) => return Ok(()),
             Err(why) => return Err(why.into()),
         }
@@ -150,14 +150,14 @@ fn empty_bounding_set() -> io::Result<()> {
     Ok(())
 }
 
-/// All capabilities that there can be, those that Linux does not have yet included.
+/// Iterates over all possible capabilities, including those that Linux does not have yet.
 fn all() -> impl Iterator<Item = CapabilitySet> {
     (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number))
 }
 
 fn give_up(keep: Keep) -> io::Result<()> {
     rustix::thread::clear_ambient_capability_set()?;
-    // Who does not have it cannot keep it.
+    // Only present capabilities can be kept.
     let kept = keep.capabilities() & rustix::thread::capabilities(None)?.permitted;
     let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
     rustix::thread::set_capabilities(None, sets)?;
@@ -165,7 +165,7 @@ fn give_up(keep: Keep) -> io::Result<()> {
     Ok(prctl::set_no_new_privs()?)
 }
 
-/// Looks whether all is gone, and tries to get it back.
+/// Verifies that all privileges are gone, and cannot be regained.
 fn check(account: &Account, keep: Keep, was_root: bool) -> io::Result<()> {
     let (user, group) = (account.user, account.group);
     let users = getresuid()?;
@@ -177,15 +177,16 @@ fn check(account: &Account, keep: Keep, was_root: bool) -> io::Result<()> {
     let ambient = all().any(|one| rustix::thread::capability_is_in_ambient_set(one).unwrap_or(false));
     let bounding = all().any(|one| rustix::thread::capability_is_in_bounding_set(one).unwrap_or(false));
     let gone = [
-        ("the user is another one", is_user),
-        // Who was this user before may be of any group, and may not change what programs can get: they get nothing.
-        ("the group is another one", is_group || !was_root),
-        ("capabilities are in the bounding set", !bounding || !was_root),
-        ("capabilities are left", more.is_empty()),
-        ("capabilities are inherited", has.inheritable.is_empty() && !ambient),
-        ("programs can get new privileges", prctl::get_no_new_privs()?),
+        ("the user ID is another one", is_user),
+        // A process that was this user before may be of any group, and may not empty the bounding set: its programs get
+        // nothing.
+        ("the group ID is another one", is_group || !was_root),
+        ("capabilities remain in the bounding set", !bounding || !was_root),
+        ("capabilities remain", more.is_empty()),
+        ("capabilities would be inherited", has.inheritable.is_empty() && !ambient),
+        ("programs could gain privileges", prctl::get_no_new_privs()?),
         ("memory can be dumped", !prctl::get_dumpable()?),
-        ("root can be become again", user.is_root() || setuid(Uid::from_raw(0)).is_err()),
+        ("the process could become root again", user.is_root() || setuid(Uid::from_raw(0)).is_err()),
     ];
     match gone.iter().find(|(_, is_gone)| !is_gone) {
         Some((what, _)) => Err(io::Error::other(*what)),

@@ -1,18 +1,18 @@
-//! Running before everything else, and in memory that stays: what the system grants of it.
+//! Real-time scheduling and locked memory, as far as the system grants them.
 
 use std::io;
 use std::time::Duration;
 
 use nix::sys::mman::{MlockAllFlags, mlockall, munlockall};
 
-/// Among those that run before everything else, the middle.
+/// Real-time priority: the middle of the range.
 const PRIORITY: i32 = 50;
 
-/// How long before a point in time to [spin](crate::EventLoop::new), where that is granted.
+/// Time to [spin](crate::EventLoop::new) before a point in time, with real-time scheduling.
 const SPIN: Duration = Duration::from_micros(200);
 
-/// This thread before all that are not real-time (SCHED_FIFO), and the memory of the process held in RAM, as far as it
-/// was granted. Ends on drop.
+/// Real-time scheduling of this thread (SCHED_FIFO), and memory of the process locked in RAM, as far as granted. Ends
+/// on drop.
 #[derive(Debug)]
 pub struct RealTime {
     scheduling: io::Result<()>,
@@ -20,30 +20,30 @@ pub struct RealTime {
 }
 
 impl RealTime {
-    /// Asks for it, for this thread. Children do not inherit it. That it is refused is no error: the thread then runs
-    /// like any other.
+    /// Requests both for this thread. Children do not inherit them. A refusal is not an error: the thread then runs
+    /// normally.
     pub fn request() -> Self {
         let memory = mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE);
         Self { scheduling: fifo::begin(PRIORITY), memory: memory.map_err(io::Error::from) }
     }
 
-    /// Nothing is asked for.
+    /// Requests nothing.
     pub fn none() -> Self {
-        let refused = || Err(io::Error::other("not asked for"));
+        let refused = || Err(io::Error::other("not requested"));
         Self { scheduling: refused(), memory: refused() }
     }
 
-    /// Whether the thread runs before everything else.
+    /// True if the thread has real-time scheduling.
     pub fn is_first(&self) -> bool {
         self.scheduling.is_ok()
     }
 
-    /// How long to spin before a point in time: 200 us where the thread runs first, else not at all.
+    /// Returns the time to spin before a point in time: 200 us with real-time scheduling, otherwise zero.
     pub fn spin(&self) -> Duration {
         if self.is_first() { SPIN } else { Duration::ZERO }
     }
 
-    /// What was not granted, and what would be needed for it.
+    /// Returns the properties that were not granted, with the missing privileges.
     pub fn refused(&self) -> Vec<String> {
         let mut refused = Vec::new();
         if let Err(why) = &self.scheduling {
@@ -67,7 +67,7 @@ impl Drop for RealTime {
     }
 }
 
-/// The one call that no library wraps.
+/// The call that no library wraps.
 #[allow(unsafe_code, reason = "sched_setscheduler takes a structure by its address")]
 mod fifo {
     use std::io;
@@ -77,15 +77,15 @@ mod fifo {
     }
 
     pub(super) fn end() -> io::Result<()> {
-        // Without a privilege the flag may be set, but not taken away.
+        // Without a privilege the flag may be set, but not cleared.
         set(libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0)
     }
 
     fn set(policy: i32, priority: i32) -> io::Result<()> {
-        // SAFETY: a `sched_param` is made of integers, for which all zeros is a value.
+        // SAFETY: a `sched_param` consists of integers, for which zeros are valid.
         let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
         parameters.sched_priority = priority;
-        // SAFETY: 0 is the calling thread, and `parameters` is whole and outlives the call, which only reads it.
+        // SAFETY: 0 is the calling thread, and `parameters` is complete and outlives the call, which only reads it.
         match unsafe { libc::sched_setscheduler(0, policy, &parameters) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),

@@ -1,10 +1,11 @@
-//! What this process uses.
+//! Resources of this process.
 
 use nix::unistd::{SysconfVar, sysconf};
 
-/// Octets of memory of this process that are in RAM (the resident set); `None` if the system does not say.
+/// Returns the memory of this process in RAM (the resident set) in octets; `None` if the system does not report it.
 ///
-/// Linux counts pages in each thread, and adds them up only now and then, so that it may be some tens of pages off.
+/// Linux counts pages in each thread, and adds them up occasionally, so that the result may be wrong by some tens
+/// of pages.
 pub fn resident() -> Option<u64> {
     let page = u64::try_from(sysconf(SysconfVar::PAGE_SIZE).ok()??).ok()?;
     // proc_pid_statm(5): size, resident, ... in pages.
@@ -23,7 +24,7 @@ mod tests {
         let before = resident().unwrap();
         let memory = std::hint::black_box(vec![1_u8; 64 << 20]);
         let with = resident().unwrap();
-        // Other tests run beside this one, and give memory back.
+        // Other tests run in parallel, and release memory.
         assert!(before > 100_000 && with > before + (48 << 20), "{before} {with}");
         drop(memory);
     }

@@ -1,4 +1,4 @@
-//! Policy routing rules of the network namespace in which this thread is (ip-rule(8), rtnetlink(7)).
+//! Policy routing rules of this thread's network namespace (ip-rule(8), rtnetlink(7)).
 
 use std::io;
 
@@ -7,16 +7,16 @@ use netlink_packet_route::route::RouteProtocol;
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleMessage, RulePortRange};
 use netlink_packet_route::{AddressFamily, IpProtocol, RouteNetlinkMessage};
 
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 use crate::interface::{ask, list};
 
-/// The table that the system's own routes are in (RT_TABLE_MAIN).
+/// Table of the system's own routes (RT_TABLE_MAIN).
 pub const MAIN_TABLE: u32 = libc::RT_TABLE_MAIN as u32;
 
-/// The interface by which a flow of this host itself comes in, as rules see it.
+/// Input interface of the host's own flows, in rules.
 const LOOPBACK: &str = "lo";
 
-/// Version of IP that a rule is for.
+/// Version of IP that a rule applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
     /// IPv4.
@@ -25,41 +25,40 @@ pub enum Family {
     Ipv6,
 }
 
-/// Packets that a rule takes.
+/// Packets that a rule applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selector {
     /// All.
     All,
-    /// Packets of other hosts, which this one forwards.
+    /// Packets of other hosts that this one forwards.
     Forwarded,
-    /// All but UDP datagrams with this source port. A reverse path check of a datagram to this port counts as one from it
-    /// (Linux 4.17).
+    /// All except UDP datagrams with this source port. A reverse path check of a datagram to this port counts as one from
+    /// it (Linux 4.17).
     NotFromUdpPort(u16),
 }
 
-/// A rule that looks a table up. Rules of one priority are tried in the order in which they were added.
+/// A rule that uses a table. Rules of equal priority are tried in the order in which they were added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// Version of IP.
     pub family: Family,
-    /// Priority: the lowest one first. The main table has 32,766.
+    /// Priority: the lowest is tried first. The main table has 32,766.
     pub priority: u32,
-    /// Protocol that identifies who added the rule (RTPROT_*, as `proto` of ip-rule(8)).
+    /// Protocol that identifies the creator of the rule (RTPROT_*, as `proto` of ip-rule(8)).
     pub protocol: u8,
-    /// Packets that it takes.
+    /// Packets that it applies to.
     pub selector: Selector,
-    /// Table that it looks up.
+    /// Table that it uses.
     pub table: u32,
-    /// Routes with a prefix of so many bits or fewer are passed over. `None`: none is.
+    /// Prefix length in bits up to which routes are ignored. `None`: no route is.
     pub suppress: Option<u8>,
 }
 
 impl Rule {
-    /// Adds the rule behind those of its priority.
+    /// Adds the rule after others of its priority.
     ///
     /// # Errors
-    /// The rule is there already ([`AlreadyExists`](io::ErrorKind::AlreadyExists)), or the caller may not
-    /// (CAP_NET_ADMIN).
+    /// The rule exists already ([`AlreadyExists`](io::ErrorKind::AlreadyExists)), or a missing privilege (CAP_NET_ADMIN).
     pub fn add(&self) -> Result<()> {
         ask(RouteNetlinkMessage::NewRule(self.message()), NLM_F_CREATE | NLM_F_EXCL)
             .attempt(|| format!("add a routing rule for table {}", self.table))
@@ -68,7 +67,7 @@ impl Rule {
     /// Removes the rule.
     ///
     /// # Errors
-    /// There is none ([`NotFound`](io::ErrorKind::NotFound)), or the caller may not (CAP_NET_ADMIN).
+    /// It does not exist ([`NotFound`](io::ErrorKind::NotFound)), or a missing privilege (CAP_NET_ADMIN).
     pub fn remove(&self) -> Result<()> {
         ask(RouteNetlinkMessage::DelRule(self.message()), 0)
             .attempt(|| format!("remove a routing rule for table {}", self.table))
@@ -102,39 +101,39 @@ impl Rule {
     }
 }
 
-/// A rule that is there.
+/// An existing rule.
 #[derive(Clone, Debug)]
-pub struct Found {
-    /// Its priority.
+pub struct InstalledRule {
+    /// Priority.
     pub priority: u32,
-    /// The table that it looks up.
+    /// Table that it uses.
     pub table: u32,
     message: RuleMessage,
 }
 
-impl Found {
+impl InstalledRule {
     /// Removes the rule.
     ///
     /// # Errors
-    /// It is gone, or the caller may not (CAP_NET_ADMIN).
+    /// It is gone, or a missing privilege (CAP_NET_ADMIN).
     pub fn remove(self) -> Result<()> {
         ask(RouteNetlinkMessage::DelRule(self.message), 0)
             .attempt(|| format!("remove a routing rule for table {}", self.table))
     }
 }
 
-/// The rules of this protocol, of both versions of IP.
+/// Returns the rules of this protocol, of both versions of IP.
 ///
 /// # Errors
 /// The system cannot list rules.
-pub fn of_protocol(protocol: u8) -> Result<Vec<Found>> {
+pub fn of_protocol(protocol: u8) -> Result<Vec<InstalledRule>> {
     let mut all = Vec::new();
     for family in [AddressFamily::Inet, AddressFamily::Inet6] {
         let mut message = RuleMessage::default();
         message.header.family = family;
         match list(RouteNetlinkMessage::GetRule(message), NLM_F_DUMP) {
             Ok(found) => all.extend(found),
-            // Without IPv6 there are no rules for it.
+            // Without IPv6 it has no rules.
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
             Err(error) => return Err(error).attempt(|| "list routing rules".to_owned()),
         }
@@ -150,7 +149,7 @@ pub fn of_protocol(protocol: u8) -> Result<Vec<Found>> {
                 _ => {}
             }
         }
-        message.attributes.contains(&ours).then_some(Found { priority, table, message })
+        message.attributes.contains(&ours).then_some(InstalledRule { priority, table, message })
     });
     Ok(rules.collect())
 }

@@ -1,4 +1,4 @@
-//! Serial lines: octets one after the other, as they are.
+//! Serial lines for octets without translation.
 //!
 //! A line is set to eight bits, no parity, one stop bit, no echo, no control characters and no flow control. A [`Pty`]
 //! is a line without a wire, for tests.
@@ -19,15 +19,15 @@ use rustix::termios::{
     tcgetattr, tcsetattr,
 };
 
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
-/// A line may be this much faster or slower than it was told: two parts in a hundred, of which each end can have half
-/// before the tenth bit of a character is mistaken for another.
+/// Relative deviation of a line's speed from the configured one: 2 %, of which each end can have half before the tenth
+/// bit of a character is mistaken for another.
 const TOLERANCE: f64 = 0.02;
 
-/// A serial line that this process has for itself.
+/// A serial line in exclusive use.
 ///
-/// Neither [`read`](Self::read) nor [`write`](Self::write) waits.
+/// Neither [`read`](Self::read) nor [`write`](Self::write) blocks.
 #[derive(Debug)]
 pub struct Serial {
     file: File,
@@ -36,22 +36,21 @@ pub struct Serial {
 }
 
 impl Serial {
-    /// Opens a line, and sets it to this many bits a second; `None`: to as many as it has. What it has received before
-    /// stays to be read.
+    /// Opens a line, and sets its speed in bit/s; `None` keeps the present one. Octets received before remain readable.
     ///
     /// # Errors
-    /// There is no such file, or it is no serial line; somebody else has it
-    /// ([`ResourceBusy`](io::ErrorKind::ResourceBusy), or [`WouldBlock`](io::ErrorKind::WouldBlock) if it is a process
-    /// of the same user or of root); it cannot go at that speed.
+    /// The file does not exist, or is not a serial line; it is in use ([`ResourceBusy`](io::ErrorKind::ResourceBusy), or
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if by a process of the same user or of root); the line does not support
+    /// the speed.
     pub fn open(path: &Path, speed: Option<u32>) -> Result<Self> {
         let shown = path.display();
         let what = || format!("open the serial line {shown}");
         let file = options().open(path).attempt(what)?;
         let settings = tcgetattr(&file).attempt(|| format!("use {shown} as a serial line"))?;
-        // TIOCEXCL keeps others away, but not root.
+        // TIOCEXCL excludes other users, but not root.
         flock(&file, FlockOperation::NonBlockingLockExclusive).attempt(what)?;
         ioctl_tiocexcl(&file).attempt(what)?;
-        // From here on others are let in again if anything fails.
+        // From here on the exclusion ends if anything fails.
         let mut line = Self { file, path: path.to_owned(), speed: 0 };
         line.speed = set(&line.file, settings, speed).attempt(|| match speed {
             Some(speed) => format!("set the serial line {shown} to {speed} bit/s"),
@@ -60,16 +59,16 @@ impl Serial {
         Ok(line)
     }
 
-    /// The line as an open file, to be handed to another process ([`from_file`](Self::from_file)). It stays locked.
+    /// Returns the line as an open file, for another process ([`from_file`](Self::from_file)). It stays locked.
     pub fn into_file(self) -> io::Result<OwnedFd> {
-        // Dropping this line lets others in, which locks do not depend on: it is locked again by whoever takes the file.
+        // Dropping this line ends TIOCEXCL, but not the lock of the file; the other process sets TIOCEXCL again.
         self.file.try_clone().map(OwnedFd::from)
     }
 
-    /// A line that another process has opened and set.
+    /// Takes over a line that another process has opened and set.
     ///
     /// # Errors
-    /// The file is no serial line, or somebody else has it.
+    /// The file is not a serial line, or is in use.
     pub fn from_file(file: OwnedFd, path: &Path) -> Result<Self> {
         let shown = path.display();
         let file = File::from(file);
@@ -78,26 +77,26 @@ impl Serial {
         Ok(Self { speed: settings.output_speed(), file, path: path.to_owned() })
     }
 
-    /// What it was opened by.
+    /// Returns the path by which it was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Bits a second, start and stop bit of each octet included.
+    /// Returns the speed in bit/s, start and stop bit of each octet included.
     pub fn speed(&self) -> u32 {
         self.speed
     }
 
-    /// The next octets that have come, at the start of `out`, and how many they are: at least one.
+    /// Reads received octets to the start of `out`, and returns their number: at least one.
     ///
     /// # Errors
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there are none. [`BrokenPipe`](io::ErrorKind::BrokenPipe) if the line
-    /// is gone: unplugged, or hung up. It does not come back; it must be opened again.
+    /// is gone: unplugged, or hung up. Then it must be opened again.
     pub fn read(&self, out: &mut [u8]) -> io::Result<usize> {
         read(&self.file, out)
     }
 
-    /// Sends octets, as many as there is room for now, and at least one: how many.
+    /// Sends octets as far as there is room, at least one, and returns their number.
     ///
     /// # Errors
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is no room. [`BrokenPipe`](io::ErrorKind::BrokenPipe) if the
@@ -119,24 +118,24 @@ impl Drop for Serial {
     }
 }
 
-/// A line without a wire: what is written here is read by whoever opens [`path`](Self::path) as a serial line, and the
-/// other way round. As fast as memory, whatever the speed.
+/// A serial line without a wire: octets written here are read by a process that opens [`path`](Self::path) as a serial
+/// line, and vice versa. It is as fast as memory, at any speed.
 #[derive(Debug)]
 pub struct Pty {
     file: File,
     path: PathBuf,
-    /// Without it, there would be no line while nobody has opened it.
+    /// Keeps the line in existence while no other process has opened it.
     _line: File,
 }
 
 impl Pty {
-    /// Makes one.
+    /// Creates a line.
     ///
     /// # Errors
     /// The system has no room for another one.
     pub fn open() -> Result<Self> {
         let open = || -> io::Result<Self> {
-            // posix_openpt(3) is this, but for the flag not to block.
+            // posix_openpt(3), with the flag for non-blocking mode.
             let file = options().open("/dev/ptmx")?;
             grantpt(&file)?;
             unlockpt(&file)?;
@@ -145,15 +144,15 @@ impl Pty {
             set(&line, tcgetattr(&line)?, None)?;
             Ok(Self { file, path, _line: line })
         };
-        open().attempt(|| "make a pseudoterminal".to_owned())
+        open().attempt(|| "create a pseudoterminal".to_owned())
     }
 
-    /// The path of its line.
+    /// Returns the path of its line.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// As [`Serial::read`].
+    /// Reads as [`Serial::read`].
     ///
     /// # Errors
     /// Those of [`Serial::read`].
@@ -161,7 +160,7 @@ impl Pty {
         read(&self.file, out)
     }
 
-    /// As [`Serial::write`].
+    /// Writes as [`Serial::write`].
     ///
     /// # Errors
     /// Those of [`Serial::write`].
@@ -176,7 +175,7 @@ impl AsFd for Pty {
     }
 }
 
-/// How lines are opened: without waiting, and not as the terminal of this process.
+/// Options to open lines: non-blocking, and not as the terminal of this process.
 fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
@@ -184,34 +183,34 @@ fn options() -> OpenOptions {
     options
 }
 
-/// Sets a line, and says at how many bits a second it goes.
+/// Sets a line, and returns its speed in bit/s.
 fn set(line: &File, mut settings: Termios, speed: Option<u32>) -> io::Result<u32> {
     settings.make_raw();
     settings.input_modes -= InputModes::IXON | InputModes::IXOFF | InputModes::IXANY | InputModes::INPCK;
     settings.control_modes -= ControlModes::CSIZE | ControlModes::PARENB | ControlModes::CSTOPB;
     settings.control_modes -= ControlModes::CRTSCTS;
-    // Octets are received, and no modem says whether there is a line.
+    // The receiver is enabled, and modem control lines are ignored.
     settings.control_modes |= ControlModes::CS8 | ControlModes::CREAD | ControlModes::CLOCAL;
-    // With a VMIN of 0, nothing to read would look like a line that is gone.
+    // With a VMIN of 0, absence of octets would look like a line that is gone.
     settings.special_codes[SpecialCodeIndex::VMIN] = 1;
     settings.special_codes[SpecialCodeIndex::VTIME] = 0;
     if let Some(speed) = speed {
         if speed == 0 {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a speed of 0 hangs up"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a speed of 0 would hang up the line"));
         }
         settings.set_speed(speed)?;
     }
     tcsetattr(line, OptionalActions::Now, &settings)?;
-    // A driver that cannot do all of it does what it can, and says nothing.
+    // A driver that does not support all settings silently uses a part of them.
     let is = tcgetattr(line)?;
     let got = is.output_speed();
     if let Some(speed) = speed
         && f64::from(got.abs_diff(speed)) > f64::from(speed) * TOLERANCE
     {
-        return Err(io::Error::new(io::ErrorKind::Unsupported, format!("it would go at {got} bit/s")));
+        return Err(io::Error::new(io::ErrorKind::Unsupported, format!("the line would run at {got} bit/s")));
     }
     if is.control_modes.intersection(ControlModes::CSIZE) != ControlModes::CS8 {
-        return Err(io::Error::new(io::ErrorKind::Unsupported, "it cannot carry eight bits"));
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "the line does not support eight data bits"));
     }
     Ok(got)
 }
@@ -227,7 +226,7 @@ fn write(mut file: &File, octets: &[u8]) -> io::Result<usize> {
     file.write(octets).map_err(gone)
 }
 
-/// The many words for a line that is gone.
+/// Unifies the error codes of a line that is gone.
 fn gone(why: io::Error) -> io::Error {
     match Errno::from_io_error(&why) {
         Some(Errno::IO | Errno::NXIO | Errno::NODEV) => io::Error::new(io::ErrorKind::BrokenPipe, why),
@@ -244,12 +243,12 @@ mod tests {
     use crate::EventLoop;
     use crate::clock::now;
 
-    /// Octets of all values, and those that a terminal would do something about.
+    /// Octets of all values, and those that a terminal would interpret.
     fn octets() -> Vec<u8> {
         (0..=255).chain(*b"\r\n\x03\x04\x11\x13\x1a\x1c\xff\xff\0").collect()
     }
 
-    /// All octets up to `len`, which another end writes.
+    /// Reads `len` octets while the other end writes them.
     fn read_all(
         from: impl AsFd + Copy,
         read: impl Fn(&mut [u8]) -> io::Result<usize>,
@@ -324,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_gone_is_told_from_one_that_is_silent() {
+    fn a_line_that_is_gone_is_distinguished_from_one_that_is_silent() {
         let pty = Pty::open().unwrap();
         let line = Serial::open(pty.path(), None).unwrap();
         drop(pty);

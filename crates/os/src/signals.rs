@@ -1,4 +1,4 @@
-//! Signals as something to wait for, not as something that interrupts.
+//! Signals as events, without interruption.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,24 +8,24 @@ use nix::sys::signal::{self, SigSet, Signal as Number};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
-/// What a signal asks for.
+/// Meaning of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// SIGINT, SIGTERM or SIGHUP: it is time to end.
+    /// SIGINT, SIGTERM or SIGHUP: the process is asked to end.
     End {
-        /// A terminal sent it, and so to every process in the foreground. Otherwise it is for this process alone.
+        /// True if a terminal sent it to every process in the foreground, false if it was sent to this process alone.
         by_terminal: bool,
     },
     /// A child ended (SIGCHLD).
     Child,
 }
 
-/// The signals that ask this process to end, or say that a child has.
+/// The signals that ask this process to end, or report the end of a child.
 ///
-/// **Must be made before any other thread:** the signals are blocked in this thread and in those that it starts, and
-/// would end the process in any other one. They are let through again on drop. Children do not inherit this.
+/// **Must be created before any other thread:** the signals are blocked in this thread and in those that it starts, and
+/// would end the process in any other one. Dropping it unblocks them. Children do not inherit the block.
 #[derive(Debug)]
 pub struct Signals {
     file: SignalFd,
@@ -33,7 +33,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Takes the signals.
+    /// Blocks the signals, and receives them from now on.
     ///
     /// # Errors
     /// The system has no room for another file.
@@ -48,29 +48,29 @@ impl Signals {
         Ok(Self { file, before })
     }
 
-    /// The next signal that has come; `None` if none waits.
+    /// Returns the next signal; `None` if none waits.
     pub fn poll(&self) -> Option<Signal> {
         let info = self.file.read_signal().ok().flatten()?;
         if info.ssi_signo == Number::SIGCHLD as u32 {
             return Some(Signal::Child);
         }
-        // SI_KERNEL: what a key of the terminal causes. What kill(2) causes is SI_USER.
+        // SI_KERNEL: caused by a key of the terminal. kill(2) causes SI_USER.
         Some(Signal::End { by_terminal: info.ssi_code == libc::SI_KERNEL })
     }
 }
 
-/// How a child is asked to end.
+/// Signal that asks a child to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// As a key of the terminal does: SIGINT.
+    /// SIGINT, as from a key of the terminal.
     Interrupt,
     /// SIGTERM.
     Terminate,
 }
 
-/// Asks a child to end. Nothing happens if it has. ([`Child::kill`] does not ask.)
+/// Asks a child to end, in contrast to [`Child::kill`]. No effect if it has ended.
 pub fn ask(child: &mut Child, how: Ask) {
-    // A child that was not waited for keeps its number, so that nobody else is meant.
+    // A child that was not waited for keeps its number, so the signal cannot reach another process.
     if let (Ok(None), Ok(pid)) = (child.try_wait(), i32::try_from(child.id())) {
         let signal = match how {
             Ask::Interrupt => Number::SIGINT,
@@ -80,10 +80,10 @@ pub fn ask(child: &mut Child, how: Ask) {
     }
 }
 
-/// Starts a command with no signal blocked: children inherit blocked ones, and most programs would never notice them.
+/// Starts a command without blocked signals: children inherit blocked ones, and most programs do not expect that.
 ///
 /// # Errors
-/// There is no such command, or it may not be run.
+/// The command does not exist, or is not executable.
 pub fn spawn(command: &mut Command) -> io::Result<Child> {
     unblocked::let_signals_through(command);
     command.spawn()
@@ -107,7 +107,7 @@ mod unblocked {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        // What has come meanwhile was meant for whoever just ended.
+        // Pending signals were meant for the work that has just ended.
         while self.poll().is_some() {}
         let _ = self.before.thread_set_mask();
     }
@@ -128,7 +128,7 @@ mod tests {
     fn a_signal_waits_until_it_is_asked_for() {
         let signals = Signals::take().unwrap();
         assert_eq!(signals.poll(), None);
-        // To this thread alone: other tests run beside this one.
+        // To this thread only: other tests run in parallel.
         signal::raise(Number::SIGTERM).unwrap();
         assert_eq!(signals.poll(), Some(Signal::End { by_terminal: false }));
         assert_eq!(signals.poll(), None);

@@ -1,5 +1,5 @@
-//! Listening for streams, and opening them without waiting. Streams themselves are those of the standard library; where
-//! they are cut into segments: [`segments`]; where octets travel with the SYN: [`fast_open`].
+//! Listening for streams, and opening them without blocking. Streams are those of the standard library; control of
+//! segments: [`segments`]; octets that are sent with the SYN: [`fast_open`].
 
 pub mod fast_open;
 pub mod segments;
@@ -13,17 +13,17 @@ use rustix::io::Errno;
 use rustix::net::sockopt;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
-/// Connections that the system accepts before anybody has asked for them.
+/// Largest number of connections that the system accepts in advance.
 const BACKLOG: i32 = 128;
 
-/// Listens at one address, or, if it is unspecified, at all addresses of its family: one of IPv6 leaves IPv4 alone
-/// (IPV6_V6ONLY), so that both can have the same port. Connections of an earlier process that linger are no hindrance
-/// (SO_REUSEADDR). It does not block.
+/// Listens at one address, or, if it is unspecified, at all addresses of its family: a socket of IPv6 excludes IPv4
+/// (IPV6_V6ONLY), so that both can have the same port. Lingering connections of an earlier process do not matter
+/// (SO_REUSEADDR). The listener does not block.
 ///
 /// # Errors
-/// There is no such address here, or somebody else has it.
+/// The address is not one of this machine, or is in use.
 pub fn listen(address: SocketAddr) -> Result<TcpListener> {
     let listen = || -> io::Result<TcpListener> {
         let socket = stream_socket(address)?;
@@ -38,11 +38,11 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener> {
     listen().attempt(|| format!("listen to {address} (TCP)"))
 }
 
-/// Begins to open a stream, which does not block, and does not wait until it is open: there is room to write when it is,
-/// or has failed, which [`TcpStream::take_error`] tells.
+/// Begins to open a non-blocking stream, without waiting until it is open: it becomes writable when it is open, or has
+/// failed, which [`TcpStream::take_error`] returns.
 ///
 /// # Errors
-/// There is no way to that address.
+/// There is no route to that address.
 pub fn connect(to: SocketAddr) -> Result<TcpStream> {
     let connect = || -> io::Result<TcpStream> {
         let socket = stream_socket(to)?;
@@ -54,30 +54,28 @@ pub fn connect(to: SocketAddr) -> Result<TcpStream> {
     connect().attempt(|| format!("connect to {to} (TCP)"))
 }
 
-/// Finds out about the other side of a stream that is gone without a word, with what the system has for it
-/// (SO_KEEPALIVE): after two hours of silence, by default.
+/// Enables the detection of a peer that is gone silently (SO_KEEPALIVE): after two hours of silence, by default.
 ///
 /// # Errors
-/// There is no socket.
+/// The socket is invalid.
 pub fn keep_alive(stream: &TcpStream) -> Result<()> {
-    sockopt::set_socket_keepalive(stream, true).attempt(|| "ask for keep-alives".to_owned())
+    sockopt::set_socket_keepalive(stream, true).attempt(|| "enable keep-alives".to_owned())
 }
 
-/// Ends a stream so that the other side is told that something is missing: by a reset, and with nothing more of what waits
-/// (SO_LINGER).
+/// Aborts a stream with a reset, so that the other side detects missing data; octets that wait are dropped (SO_LINGER).
 pub fn reset(stream: TcpStream) {
-    // Without it the stream is closed all the same.
+    // Without the option the stream is closed all the same.
     let _ = sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
 }
 
-/// A socket of the family of this address, which does not block.
+/// Creates a non-blocking socket of the family of this address.
 fn stream_socket(address: SocketAddr) -> io::Result<OwnedFd> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     Ok(rustix::net::socket_with(family, SocketType::STREAM, flags, None)?)
 }
 
-/// An option of TCP that is one number, and that no library sets.
+/// Sets an integer option of TCP that no library wraps.
 #[allow(unsafe_code)]
 fn set_option(socket: &impl AsRawFd, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
     // SAFETY: the system reads one int, which lives until the call returns.
@@ -110,7 +108,7 @@ mod tests {
             assert_ne!(why.kind(), ErrorKind::AddrInUse);
         }
         let stream = TcpStream::connect(("127.0.0.1", address.port())).unwrap();
-        // The other end closes first, and lingers; whoever listens next does not mind.
+        // The other end closes first, and lingers; a later listener is not affected.
         drop(four.accept().unwrap());
         drop((stream, four));
         listen(address).unwrap();
@@ -128,7 +126,7 @@ mod tests {
         events.wait(None, &mut ready).unwrap();
         assert_eq!((ready.as_slice(), stream.take_error().unwrap().is_none()), ([1].as_slice(), true));
         assert_eq!(stream.peer_addr().unwrap(), address);
-        // Nobody listens there any more.
+        // There is no listener any more.
         drop((listener, stream));
         let refused = connect(address).unwrap();
         events.add_for(&refused, 2, crate::Interest::Writing).unwrap();

@@ -5,14 +5,14 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
 
-use crate::error::{Attempt as _, Error, Result};
+use crate::error::{Error, ErrorContext as _, Result};
 use crate::interface::Interface;
 use crate::namespace::Namespace;
 
-/// Where the driver is asked for devices.
+/// Device file of the driver.
 const DRIVER: &str = "/dev/net/tun";
 
-/// What a device carries.
+/// Kind of packets of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TunKind {
     /// IP packets.
@@ -21,15 +21,15 @@ pub enum TunKind {
     Tap,
 }
 
-/// A TUN or TAP device. It is there until it is dropped, or, if it is [persistent](Self::set_persistent), until somebody
-/// takes it away.
+/// A TUN or TAP device. It exists until it is dropped, or, if it is [persistent](Self::set_persistent), until it is
+/// deleted.
 ///
-/// Each [`read`](Self::read) and [`write`](Self::write) is one packet, with nothing in front, and neither waits: the
-/// kind [`WouldBlock`](io::ErrorKind::WouldBlock) says that there is no packet, or no room.
+/// Each [`read`](Self::read) and [`write`](Self::write) is one packet, without a header of the driver, and neither
+/// blocks: the kind [`WouldBlock`](io::ErrorKind::WouldBlock) means that there is no packet, or no room.
 ///
-/// **Somebody may take the interface away.** Then both say EBADFD ([`is_gone`](Self::is_gone)), and a loop that waits for
-/// the device finds it ready all the time. It can be [attached](Self::attach_again) again when there is an interface of
-/// that name again, and need not be opened anew, which a process may not be able to in another network namespace.
+/// **The interface may be deleted by others.** Then both return EBADFD ([`is_gone`](Self::is_gone)), and for an event loop
+/// the device is always ready. The device can be [attached](Self::attach_again) when there is an interface of that name
+/// again, without opening it anew, which a process may not be able to in another network namespace.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
@@ -38,13 +38,13 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Makes a device in the network namespace of this thread: it is down, and has no address. Or attaches to a
-    /// persistent one of that name, which stays as it is.
+    /// Creates a device in the network namespace of this thread: it is down, and has no address. Or attaches to a
+    /// persistent one of that name, which is not changed.
     ///
     /// # Errors
-    /// There is no driver, the name is longer than 15 octets, or taken by an interface of another kind, or somebody is
-    /// attached to it ([`ResourceBusy`](io::ErrorKind::ResourceBusy)). The caller may not: to make one needs
-    /// CAP_NET_ADMIN, to attach to one its owner may.
+    /// There is no driver, the name is longer than 15 octets, or in use by an interface of another kind, or another
+    /// process is attached to it ([`ResourceBusy`](io::ErrorKind::ResourceBusy)). Missing privilege: CAP_NET_ADMIN to
+    /// create one; its owner may attach to one.
     pub fn open(name: &str, kind: TunKind) -> Result<Self> {
         let file = OpenOptions::new()
             .read(true)
@@ -53,11 +53,11 @@ impl Tun {
             .open(DRIVER)
             .attempt(|| format!("open {DRIVER}, the driver of TUN devices"))?;
         let name = ioctl::set_interface(&file, name, kind)
-            .map_err(|why| Error::new(format!("make the {} device `{name}`", kind.name()), why))?;
+            .map_err(|why| Error::new(format!("create the {} device `{name}`", kind.name()), why))?;
         Ok(Self { file, name, kind })
     }
 
-    /// The same in another network namespace.
+    /// [`open`](Self::open) in another network namespace.
     ///
     /// # Errors
     /// Those of [`open`](Self::open) and of [`Namespace::within`].
@@ -65,7 +65,7 @@ impl Tun {
         namespace.within(|| Self::open(name, kind))?
     }
 
-    /// Attaches to a persistent device, and makes none.
+    /// Attaches to a persistent device, without creating one.
     ///
     /// # Errors
     /// There is no interface of that name ([`NotFound`](io::ErrorKind::NotFound)); those of [`open`](Self::open).
@@ -78,8 +78,8 @@ impl Tun {
         Self::open(name, kind)
     }
 
-    /// Attaches again to an interface of the same name, or makes it again, in the network namespace where it was, after
-    /// it was taken away.
+    /// Attaches again to an interface of its name, or creates it again, in the network namespace where it was, after it
+    /// was deleted.
     ///
     /// # Errors
     /// It is attached ([`AlreadyExists`](io::ErrorKind::AlreadyExists)); those of [`open`](Self::open).
@@ -89,54 +89,54 @@ impl Tun {
             .map_err(|why| Error::new(format!("attach to `{}` again", self.name), why))
     }
 
-    /// Whether the interface stays when this is dropped.
+    /// Makes the interface persistent, so that it stays after the drop, or not.
     ///
     /// # Errors
-    /// It was taken away.
+    /// The interface was deleted.
     pub fn set_persistent(&self, stays: bool) -> Result<()> {
         ioctl::set_persistent(&self.file, stays)
-            .map_err(|why| Error::new(format!("make `{}` a device that stays", self.name), why))
+            .map_err(|why| Error::new(format!("set the persistence of `{}`", self.name), why))
     }
 
-    /// The user, by number, who may attach to it without any privilege. **If it was never set, everybody may.**
+    /// Sets the user, by number, who may attach to it without privileges. **If it was never set, all users may.**
     ///
     /// # Errors
-    /// It was taken away.
+    /// The interface was deleted.
     pub fn set_owner(&self, user: u32) -> Result<()> {
         ioctl::set_owner(&self.file, user)
-            .map_err(|why| Error::new(format!("give `{}` to the user {user}", self.name), why))
+            .map_err(|why| Error::new(format!("set the owner of `{}` to user {user}", self.name), why))
     }
 
-    /// Whether an error of [`read`](Self::read) or [`write`](Self::write) says that the interface was taken away.
+    /// True if an error of [`read`](Self::read) or [`write`](Self::write) means that the interface was deleted.
     pub fn is_gone(why: &io::Error) -> bool {
         why.raw_os_error() == Some(libc::EBADFD)
     }
 
-    /// Whether an error of [`write`](Self::write) says that the interface is down.
+    /// True if an error of [`write`](Self::write) means that the interface is down.
     pub fn is_down(why: &io::Error) -> bool {
         why.raw_os_error() == Some(libc::EIO)
     }
 
-    /// What the interface is called.
+    /// Returns the name of the interface.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The next packet that the system sends: its octets at the start of `out`, and how many they are. What does not
-    /// fit is cut off.
+    /// Reads the next packet that the system sends to the start of `out`, and returns its length. A longer packet is
+    /// truncated.
     ///
     /// # Errors
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is none, and while the interface is down. EBADFD if it was
-    /// taken away.
+    /// deleted.
     pub fn read(&self, out: &mut [u8]) -> io::Result<usize> {
         (&self.file).read(out)
     }
 
-    /// A packet arrives at the system.
+    /// Passes a packet to the system.
     ///
     /// # Errors
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is no room. EIO while the interface is down. EBADFD if it
-    /// was taken away. EINVAL if it is no IP packet.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is no room. EIO while the interface is down. EBADFD if it was
+    /// deleted. EINVAL if it is not an IP packet.
     pub fn write(&self, packet: &[u8]) -> io::Result<()> {
         (&self.file).write(packet).map(drop)
     }
@@ -167,14 +167,14 @@ mod ioctl {
 
     use super::TunKind;
 
-    // `linux/if_tun.h` declares it as _IOW('T', 202, int), but it takes, and fills, a `struct ifreq`.
+    // `linux/if_tun.h` declares it as _IOW('T', 202, int), but it reads and writes a `struct ifreq`.
     nix::ioctl_readwrite_bad!(
         tun_set_iff,
         nix::request_code_write!(b'T', 202, size_of::<c_int>()),
         libc::ifreq
     );
 
-    // _IOW('T', 203, int) and _IOW('T', 204, int), but they take the number itself.
+    // _IOW('T', 203, int) and _IOW('T', 204, int), but the argument is the number itself.
     nix::ioctl_write_int_bad!(tun_set_persist, nix::request_code_write!(b'T', 203, size_of::<c_int>()));
     nix::ioctl_write_int_bad!(tun_set_owner, nix::request_code_write!(b'T', 204, size_of::<c_int>()));
 
@@ -190,12 +190,12 @@ mod ioctl {
         Ok(())
     }
 
-    /// Ties an open file of the driver to an interface; the name that it got.
+    /// Ties an open file of the driver to an interface; returns the name of the interface.
     pub(super) fn set_interface(file: &File, name: &str, kind: TunKind) -> io::Result<String> {
         if name.len() >= libc::IFNAMSIZ || name.contains('\0') {
             return Err(io::Error::from(io::ErrorKind::InvalidInput));
         }
-        // SAFETY: an `ifreq` is made of integers and arrays of them, for which all zeros is a value.
+        // SAFETY: an `ifreq` consists of integers and arrays of them, for which zeros are valid.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
             *to = from as c_char;
@@ -206,8 +206,7 @@ mod ioctl {
         };
         // Both flags are below 0x8000.
         request.ifr_ifru.ifru_flags = (kind | libc::IFF_NO_PI) as i16;
-        // SAFETY: the file is open for the call, and `request` is a whole `ifreq`, which is what the driver reads and
-        // writes.
+        // SAFETY: the file is open for the call, and `request` is a complete `ifreq`, which the driver reads and writes.
         unsafe { tun_set_iff(file.as_raw_fd(), &mut request) }?;
         let name = request.ifr_name.iter().take_while(|&&octet| octet != 0);
         Ok(name.map(|&octet| char::from(octet as u8)).collect())

@@ -1,5 +1,5 @@
-//! Datagrams in batches: many with one system call. What else is asked of a socket: [`options`]; what became of datagrams
-//! on their way: [`errors`].
+//! Datagrams in batches: many with one system call. Options of sockets: [`options`]; errors of datagrams under way:
+//! [`errors`].
 
 mod batch;
 pub mod errors;
@@ -15,62 +15,62 @@ use nix::sys::socket::sockopt::{RcvBuf, RcvBufForce, SndBuf, SndBufForce};
 use nix::sys::socket::{getsockopt, setsockopt};
 
 use self::batch::Name;
-pub use self::memory::{Memory, memory};
+pub use self::memory::{SocketMemory, memory};
 
-/// The most datagrams of one call. More would save nothing that counts.
+/// Largest number of datagrams in one call. More would save little.
 pub const MOST: usize = 64;
 
-/// Sends datagrams: to `to`, or, if it is `None`, to where the socket is connected. How many went: the first ones of
-/// `datagrams`, and no more than [`MOST`].
+/// Sends at most [`MOST`] datagrams to `to`, or, if it is `None`, to the peer of a connected socket. Returns the number
+/// of those sent, the first ones of `datagrams`.
 ///
 /// # Errors
-/// Not even the first one could go. On a socket that does not block, [`WouldBlock`](io::ErrorKind::WouldBlock) says
-/// that there is no room.
+/// Not even the first one could be sent. On a non-blocking socket, [`WouldBlock`](io::ErrorKind::WouldBlock) means that
+/// there is no room.
 pub fn send(socket: &UdpSocket, to: Option<SocketAddr>, datagrams: &[&[u8]]) -> io::Result<usize> {
     let to = to.map(Name::from);
     batch::send(socket, datagrams.iter().map(|&datagram| (datagram, to.as_ref(), None)))
 }
 
-/// A datagram that waits: where its octets are, where it goes, and from which address of this machine.
+/// A queued datagram: place of its octets, destination, and own source address.
 #[derive(Clone, Debug)]
-struct Waiting {
+struct QueuedDatagram {
     octets: Range<usize>,
     to: Option<Name>,
     from: Option<IpAddr>,
 }
 
-/// Datagrams that wait to be sent, each to an address of its own. Its memory stays, and is used again.
+/// Queue of datagrams, each with a destination of its own. Its memory is reused.
 #[derive(Debug, Default)]
-pub struct Outgoing {
+pub struct SendQueue {
     octets: Vec<u8>,
-    datagrams: Vec<Waiting>,
-    /// How many of them have gone.
+    datagrams: Vec<QueuedDatagram>,
+    /// Number of datagrams sent.
     gone: usize,
 }
 
-impl Outgoing {
-    /// Nothing waits.
+impl SendQueue {
+    /// Creates an empty queue.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A datagram behind the others: to `to`, or, if it is `None`, to where the socket is connected.
+    /// Appends a datagram to `to`, or, if it is `None`, to the peer of a connected socket.
     pub fn push(&mut self, to: Option<SocketAddr>, datagram: &[u8]) {
         self.push_with(to, |octets| octets.extend_from_slice(datagram));
     }
 
-    /// The same for a datagram that `write` puts behind the octets that are there, which it must leave as they are.
+    /// Appends a datagram that `write` adds to the octets of the buffer; it must not change earlier octets.
     pub fn push_with<T>(&mut self, to: Option<SocketAddr>, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         let start = self.octets.len();
         let result = write(&mut self.octets);
         let octets = start.min(self.octets.len())..self.octets.len();
-        self.datagrams.push(Waiting { octets, to: to.map(Name::from), from: None });
+        self.datagrams.push(QueuedDatagram { octets, to: to.map(Name::from), from: None });
         result
     }
 
-    /// A datagram behind the others, which leaves from this address of this machine whatever the socket is bound to;
-    /// `None`: from that of the socket, or from the one that the way to the other end says. For answers of a socket that
-    /// is bound to no address: see [`options::tell_own_address`].
+    /// Appends a datagram with this source address of this machine, independent of the socket's own; `None`: the address
+    /// of the socket, or the one of the route. For answers of a socket that is bound to no address: see
+    /// [`options::report_own_address`].
     pub fn push_from(&mut self, from: Option<IpAddr>, to: SocketAddr, datagram: &[u8]) {
         self.push(Some(to), datagram);
         if let Some(waiting) = self.datagrams.last_mut() {
@@ -78,24 +78,23 @@ impl Outgoing {
         }
     }
 
-    /// How many wait.
+    /// Returns the number of queued datagrams.
     pub fn len(&self) -> usize {
         self.datagrams.len() - self.gone
     }
 
-    /// Whether nothing waits.
+    /// True if no datagram is queued.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Sends what waits, in its order, until there is no more, or the system refuses one. How many went; the others
-    /// wait on.
+    /// Sends queued datagrams, in order, until there are none, or the system rejects one. Returns the number of those
+    /// sent; the others stay queued.
     ///
     /// # Errors
-    /// The reason why the first one that waits could not go, if none went before it.
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock): the socket does not block, and has no room now. Anything else is
-    /// about this one datagram (EMSGSIZE, ENETUNREACH), or about an earlier one (ECONNREFUSED): a caller that does not
-    /// [skip](Self::skip) it meets it again.
+    /// The error of the first queued datagram, if none was sent before it. [`WouldBlock`](io::ErrorKind::WouldBlock): the
+    /// socket does not block, and has no room at present. Any other error concerns this datagram (EMSGSIZE, ENETUNREACH),
+    /// or an earlier one (ECONNREFUSED): without a [skip](Self::skip) it repeats.
     pub fn send(&mut self, socket: &UdpSocket) -> io::Result<usize> {
         let mut sent = 0;
         while !self.is_empty() {
@@ -114,7 +113,7 @@ impl Outgoing {
         Ok(sent)
     }
 
-    /// Gives up the first one that waits.
+    /// Drops the first queued datagram.
     pub fn skip(&mut self) {
         self.gone = (self.gone + 1).min(self.datagrams.len());
         if self.is_empty() {
@@ -122,7 +121,7 @@ impl Outgoing {
         }
     }
 
-    /// Gives up all that wait.
+    /// Drops all queued datagrams.
     pub fn clear(&mut self) {
         self.octets.clear();
         self.datagrams.clear();
@@ -130,80 +129,84 @@ impl Outgoing {
     }
 }
 
-/// Datagrams that were received together. Its memory stays, and is used again.
+/// Datagrams that were received together. Its memory is reused.
 #[derive(Debug)]
-pub struct Received {
+pub struct ReceiveBatch {
     octets: Vec<u8>,
-    /// Room for each.
+    /// Octets of the buffer of each.
     room: usize,
-    datagrams: Vec<Arrival>,
+    datagrams: Vec<DatagramInfo>,
+    /// How many of them were [taken](Self::take_next).
+    taken: usize,
 }
 
-/// What is known of a datagram that was received.
+/// Properties of a received datagram.
 #[derive(Clone, Copy, Debug)]
-struct Arrival {
-    /// Octets of it that are there.
+struct DatagramInfo {
+    /// Octets in the buffer.
     len: usize,
-    /// Whether it had more.
+    /// True if it was longer.
     is_cut: bool,
     from: Option<SocketAddr>,
-    /// Which address of this machine it was sent to, if that is told.
+    /// Address of this machine that it was sent to, if that is reported.
     to: Option<IpAddr>,
 }
 
-impl Received {
-    /// Room for `count` datagrams, at most [`MOST`], of `room` octets each.
+impl ReceiveBatch {
+    /// Creates buffers for `count` datagrams, at most [`MOST`], of `room` octets each.
     pub fn new(count: usize, room: usize) -> Self {
         let (count, room) = (count.clamp(1, MOST), room.max(1));
-        Self { octets: vec![0; count * room], room, datagrams: Vec::with_capacity(count) }
+        Self { octets: vec![0; count * room], room, datagrams: Vec::with_capacity(count), taken: 0 }
     }
 
-    /// Takes the datagrams that are there, in place of those of the last time. How many there were, those that were too
-    /// long included: at least one. A socket that blocks waits for the first one only.
+    /// Receives waiting datagrams, in place of those of the previous call. Returns their number, those that were too long
+    /// included: at least one. A blocking socket waits for the first one only.
     ///
     /// # Errors
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is none, and the socket does not block. What an earlier
-    /// datagram met on its way (as ECONNREFUSED).
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is none, and the socket does not block. An error of an earlier
+    /// datagram (for example ECONNREFUSED).
     pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
         self.datagrams.clear();
+        self.taken = 0;
         batch::receive(socket, &mut self.octets, self.room, &mut self.datagrams)?;
         Ok(self.datagrams.len())
     }
 
-    /// The datagrams that had room, and where each came from. An IPv4 address is one also where the socket is one of
-    /// IPv6.
+    /// Iterates over the datagrams that fitted, with their sources. An IPv4 address is one also on a socket of IPv6.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], Option<SocketAddr>)> {
         let chunks = self.octets.chunks_exact(self.room);
         let whole = chunks.zip(&self.datagrams).filter(|(_, arrival)| !arrival.is_cut);
         whole.map(|(chunk, arrival)| (&chunk[..arrival.len], arrival.from))
     }
 
-    /// The same, with the address of this machine to which each was sent, if the socket
-    /// [tells it](options::tell_own_address).
+    /// Iterates as [`iter`](Self::iter), with the address of this machine to which each was sent, if the socket [reports
+    /// it](options::report_own_address).
     pub fn iter_with_own(&self) -> impl Iterator<Item = (&[u8], Option<SocketAddr>, Option<IpAddr>)> {
         let chunks = self.octets.chunks_exact(self.room);
         let whole = chunks.zip(&self.datagrams).filter(|(_, arrival)| !arrival.is_cut);
         whole.map(|(chunk, arrival)| (&chunk[..arrival.len], arrival.from, arrival.to))
     }
 
-    /// The same, for those that work in place.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&mut [u8], Option<SocketAddr>)> {
-        let chunks = self.octets.chunks_exact_mut(self.room);
-        let whole = chunks.zip(&self.datagrams).filter(|(_, arrival)| !arrival.is_cut);
-        whole.map(|(chunk, arrival)| (&mut chunk[..arrival.len], arrival.from))
+    /// Takes the next datagram, to be changed in place, and where it came from: `Some(None)` stands for one that was too long, and
+    /// is not there.
+    pub fn take_next(&mut self) -> Option<Option<(&mut [u8], Option<SocketAddr>)>> {
+        let DatagramInfo { len, is_cut, from, .. } = *self.datagrams.get(self.taken)?;
+        let start = self.taken * self.room;
+        self.taken += 1;
+        Some((!is_cut).then(|| (&mut self.octets[start..start + len], from)))
     }
 
-    /// How many were too long, and are not there.
+    /// Returns the number of datagrams that were too long, and dropped.
     pub fn too_long(&self) -> usize {
         self.datagrams.iter().filter(|arrival| arrival.is_cut).count()
     }
 }
 
-/// Asks for room for this many octets that were received and not yet read, above what the system lets everybody have if
-/// the caller may (CAP_NET_ADMIN). The room that there is then, half of which Linux takes for itself.
+/// Requests a receive buffer of this many octets, above the limit for everybody if the caller may (CAP_NET_ADMIN).
+/// Returns the resulting size, half of which Linux uses for itself.
 ///
 /// # Errors
-/// There is no socket.
+/// The socket is invalid.
 pub fn set_receive_room(socket: &UdpSocket, octets: usize) -> io::Result<usize> {
     if setsockopt(socket, RcvBufForce, &octets).is_err() {
         setsockopt(socket, RcvBuf, &octets)?;
@@ -211,10 +214,10 @@ pub fn set_receive_room(socket: &UdpSocket, octets: usize) -> io::Result<usize> 
     Ok(getsockopt(socket, RcvBuf)?)
 }
 
-/// The same for octets that are to be sent.
+/// Requests a send buffer, as [`set_receive_room`] does for received octets.
 ///
 /// # Errors
-/// There is no socket.
+/// The socket is invalid.
 pub fn set_send_room(socket: &UdpSocket, octets: usize) -> io::Result<usize> {
     if setsockopt(socket, SndBufForce, &octets).is_err() {
         setsockopt(socket, SndBuf, &octets)?;
@@ -239,7 +242,7 @@ mod tests {
         (bound("127.0.0.1:0"), bound("127.0.0.1:0"))
     }
 
-    fn all(received: &Received) -> Vec<Vec<u8>> {
+    fn all(received: &ReceiveBatch) -> Vec<Vec<u8>> {
         received.iter().map(|(datagram, _)| datagram.to_vec()).collect()
     }
 
@@ -255,7 +258,7 @@ mod tests {
             }
             assert_eq!(send(&one, to, &slices).unwrap(), MOST);
             assert_eq!(send(&one, to, &slices[MOST..]).unwrap(), 100 - MOST);
-            let mut received = Received::new(16, 700);
+            let mut received = ReceiveBatch::new(16, 700);
             let mut arrived = Vec::new();
             while arrived.len() < sent.len() {
                 assert!(received.receive(&other).unwrap() <= 16);
@@ -270,14 +273,14 @@ mod tests {
     fn each_goes_to_its_own_address() {
         let (one, a) = pair();
         let b = bound("127.0.0.1:0");
-        let mut outgoing = Outgoing::new();
+        let mut outgoing = SendQueue::new();
         for round in 0..3 {
             for i in 0..100 {
                 let to = if i % 3 == 0 { &a } else { &b }.local_addr().ok();
                 outgoing.push(to, &[round, i]);
             }
             assert_eq!((outgoing.len(), outgoing.send(&one).unwrap(), outgoing.len()), (100, 100, 0));
-            let mut received = Received::new(MOST, 10);
+            let mut received = ReceiveBatch::new(MOST, 10);
             for (socket, expected) in [(&a, 34), (&b, 66)] {
                 let mut arrived = Vec::new();
                 while arrived.len() < expected {
@@ -295,7 +298,7 @@ mod tests {
     fn one_that_is_refused_holds_up_the_others_until_it_is_skipped() {
         let (one, other) = pair();
         let to = other.local_addr().ok();
-        let mut outgoing = Outgoing::new();
+        let mut outgoing = SendQueue::new();
         outgoing.push(to, b"first");
         outgoing.push_with(to, |octets| octets.resize(octets.len() + 70_000, 0));
         outgoing.push(to, b"last");
@@ -306,7 +309,7 @@ mod tests {
         assert_eq!(outgoing.send(&one).unwrap(), 1);
         assert!(outgoing.is_empty());
         outgoing.skip();
-        let mut received = Received::new(4, 10);
+        let mut received = ReceiveBatch::new(4, 10);
         let mut arrived = Vec::new();
         while arrived.len() < 2 {
             received.receive(&other).unwrap();
@@ -316,17 +319,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_not_cut_but_told() {
+    fn what_is_too_long_is_not_cut_but_reported() {
         let (one, other) = pair();
         for datagram in [&[1; 10][..], &[2; 11], &[3; 9], &[], &[5; 500]] {
             one.send_to(datagram, other.local_addr().unwrap()).unwrap();
         }
-        let mut received = Received::new(8, 10);
+        let mut received = ReceiveBatch::new(8, 10);
         assert_eq!(received.receive(&other).unwrap(), 5);
         assert_eq!(all(&received), [vec![1; 10], vec![3; 9], vec![]]);
         assert_eq!(received.too_long(), 2);
-        let in_place: Vec<_> = received.iter_mut().map(|(datagram, _)| datagram.len()).collect();
-        assert_eq!(in_place, [10, 9, 0]);
+        let next = || received.take_next().map(|next| next.map(|(datagram, _)| datagram.len()));
+        let in_place: Vec<_> = std::iter::from_fn(next).collect();
+        assert_eq!(in_place, [Some(10), None, Some(9), Some(0), None]);
     }
 
     #[test]
@@ -337,7 +341,7 @@ mod tests {
         };
         let (four, _) = pair();
         let sender = UdpSocket::bind("[::1]:0").unwrap();
-        let mut received = Received::new(8, 10);
+        let mut received = ReceiveBatch::new(8, 10);
         let port = six.local_addr().unwrap().port();
         for _ in 0..2 {
             // A datagram of IPv4 on a socket of IPv6, one of IPv6, and one on a socket of IPv4.
@@ -347,8 +351,8 @@ mod tests {
             sender.send_to(b"6", ("::1", port)).unwrap();
             received.receive(&six).unwrap();
             assert_eq!(received.iter().next(), Some((&b"6"[..], sender.local_addr().ok())));
-            // And back: Linux takes addresses of IPv4 on a socket of IPv6.
-            let mut outgoing = Outgoing::new();
+            // And back: Linux accepts addresses of IPv4 on a socket of IPv6.
+            let mut outgoing = SendQueue::new();
             outgoing.push(four.local_addr().ok(), b"back");
             outgoing.push(sender.local_addr().ok(), b"back");
             assert_eq!(outgoing.send(&six).unwrap(), 2);
@@ -359,14 +363,14 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_does_not_block_says_that_there_is_nothing() {
+    fn a_socket_that_does_not_block_reports_that_there_is_nothing() {
         let (one, _) = pair();
         one.set_nonblocking(true).unwrap();
-        let mut received = Received::new(4, 100);
+        let mut received = ReceiveBatch::new(4, 100);
         assert_eq!(received.receive(&one).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         assert_eq!(received.iter().count(), 0);
         assert_eq!(send(&one, None, &[]).unwrap(), 0);
-        assert_eq!(Outgoing::new().send(&one).unwrap(), 0);
+        assert_eq!(SendQueue::new().send(&one).unwrap(), 0);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Waking a thread that waits.
+//! Waking a thread that waits in an event loop.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -6,30 +6,30 @@ use std::sync::Arc;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
-/// A bell that any thread can ring, and that an [`EventLoop`](crate::EventLoop) can wait for: it is ready to be read
-/// from the first ring until it is [heard](Self::heard). A clone is the same bell.
+/// A bell that any thread can ring, and that an [`EventLoop`](crate::EventLoop) can wait for: it is readable from
+/// the first ring until it is [heard](Self::heard). A clone is another handle of the bell.
 #[derive(Clone, Debug)]
 pub struct Waker(Arc<EventFd>);
 
 impl Waker {
-    /// A bell that nobody has rung.
+    /// Creates a bell that has not rung.
     ///
     /// # Errors
     /// The system has no room for another file.
     pub fn new() -> Result<Self> {
         let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
-        let file = EventFd::from_value_and_flags(0, flags).attempt(|| "make a waker".to_owned())?;
+        let file = EventFd::from_value_and_flags(0, flags).attempt(|| "create a waker".to_owned())?;
         Ok(Self(Arc::new(file)))
     }
 
-    /// Rings. Does not wait, and cannot fail: one that was rung very often without being heard stays rung.
+    /// Rings. Does not block, and cannot fail: after very many rings it simply stays rung.
     pub fn ring(&self) {
         let _ = self.0.write(1);
     }
 
-    /// Whether it was rung since it was heard the last time.
+    /// Resets the bell; returns true if it was rung since the previous call.
     pub fn heard(&self) -> bool {
         loop {
             match self.0.read() {

@@ -1,4 +1,5 @@
-//! Namespaces, interfaces and TUN devices, where the caller may make them; elsewhere it is said that nothing was tried.
+//! Namespaces, interfaces and TUN devices, where the caller may create them; elsewhere the tests report that they are
+//! skipped.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -19,7 +20,7 @@ use thinair_os::{Interface, Namespace, Route, Signals, Tun, TunKind, clock};
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 9, 0, 1));
 const THERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 9, 0, 2));
 
-/// A TUN device that is up, quiet, and has an address.
+/// Creates a TUN device that is up, quiet, and has an address.
 fn tun(namespace: &Namespace, mtu: u32) -> Tun {
     namespace.quiet().unwrap();
     let tun = Tun::open_in(namespace, "link0", TunKind::Tun).unwrap();
@@ -37,7 +38,7 @@ fn tun(namespace: &Namespace, mtu: u32) -> Tun {
     tun
 }
 
-/// The packets that the system sends until it has been silent for so long.
+/// Returns the packets that the system sends until it has been silent for `silence`.
 fn packets(tun: &Tun, silence: Duration) -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     let mut last = clock::now();
@@ -87,7 +88,7 @@ fn a_packet_goes_out_and_one_comes_in() {
         (packet.len(), &packet[12..20], &packet[28..]),
         (33, &[10, 9, 0, 1, 10, 9, 0, 2][..], &b"there"[..])
     );
-    // The same with the addresses exchanged, which no checksum sees.
+    // The packet with exchanged addresses, to which checksums are insensitive.
     let mut back = packet.clone();
     back[12..20].rotate_left(4);
     tun.write(&back).unwrap();
@@ -98,13 +99,13 @@ fn a_packet_goes_out_and_one_comes_in() {
 }
 
 #[test]
-fn the_route_says_how_long_a_packet_may_be() {
+fn the_route_limits_the_length_of_a_packet() {
     let Some(namespace) = namespace("mtu") else { return };
     let tun = tun(&namespace, 128);
     let socket = namespace.within(|| UdpSocket::bind("0.0.0.0:0").unwrap()).unwrap();
     socket.send_to(&[7; 300], (THERE, 5683)).unwrap();
     let lengths: Vec<_> = packets(&tun, Duration::from_millis(100)).iter().map(Vec::len).collect();
-    // 308 octets of UDP in fragments of 104, the most below 108 that 8 divides.
+    // 308 octets of UDP in fragments of 104, the largest multiple of 8 below 108.
     assert_eq!(lengths, [124, 124, 120]);
 }
 
@@ -129,7 +130,7 @@ fn a_command_runs_inside_and_can_be_interrupted() {
     let own = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
     assert!(output.lines().count() < 6 && output != own, "{output}");
 
-    // Signals that are taken here are not taken from children.
+    // Blocking the signals here does not block them in children.
     let signals = Signals::take().unwrap();
     let mut child = namespace.spawn(Command::new("sleep").arg("60")).unwrap();
     ask(&mut child, Ask::Interrupt);

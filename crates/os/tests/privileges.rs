@@ -1,6 +1,7 @@
-//! Giving up privileges, in a process of its own: there must be no other thread, and there is no way back.
+//! Giving up privileges, in a separate process: there must be no other thread, and they cannot be
+//! regained.
 //!
-//! So this is a program: without arguments it starts itself, once for each scene.
+//! Therefore this is a program: without arguments it starts itself, once for each scene.
 
 #[cfg(target_os = "linux")]
 #[path = "privileges/scenes.rs"]

@@ -1,4 +1,4 @@
-//! Devices that stay, and that are taken away.
+//! Persistent devices, and devices that are deleted.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -12,10 +12,10 @@ use std::time::Duration;
 use common::namespace;
 use thinair_os::{EventLoop, Interface, Tun, TunKind, clock};
 
-/// The shortest IPv4 packet, from 10.9.0.2 to 10.9.0.1; a protocol that nobody has.
+/// The shortest IPv4 packet, from 10.9.0.2 to 10.9.0.1; an unassigned protocol.
 const PACKET: [u8; 20] = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 253, 0x65, 0xd9, 10, 9, 0, 2, 10, 9, 0, 1];
 
-/// What an interface needs to send and receive.
+/// Prepares an interface to send and receive.
 fn set_up(name: &str) {
     let interface = Interface::named(name).unwrap();
     interface.quiet().unwrap();
@@ -25,7 +25,7 @@ fn set_up(name: &str) {
     interface.add_route(&thinair_os::Route { to, from: None, mtu: 0, congestion: None }).unwrap();
 }
 
-/// Whether a packet of the system comes out.
+/// True if a packet of the system arrives at the device.
 fn sends(tun: &Tun) -> bool {
     let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
     socket.send_to(b"x", "10.9.0.2:9").unwrap();
@@ -110,7 +110,7 @@ fn an_interface_that_is_taken_away_can_be_made_again() {
         }
         assert!(tun.set_persistent(true).is_err());
 
-        // Whoever comes from another namespace makes it where it was.
+        // A caller in another namespace creates it where it was.
         std::thread::scope(|scope| scope.spawn(|| tun.attach_again().unwrap()).join().unwrap());
         set_up("link0");
         tun.write(&PACKET).unwrap();
@@ -120,7 +120,7 @@ fn an_interface_that_is_taken_away_can_be_made_again() {
     };
     namespace.within(work).unwrap();
 
-    // From here, outside of the namespace, too.
+    // Also from here, outside of the namespace.
     let tun = Tun::open_in(&namespace, "link1", TunKind::Tun).unwrap();
     namespace.within(|| Interface::named("link1").unwrap().delete().unwrap()).unwrap();
     tun.attach_again().unwrap();

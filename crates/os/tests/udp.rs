@@ -1,4 +1,4 @@
-//! What sockets do between two machines, which are two namespaces here.
+//! Sockets between two machines, represented by namespaces.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use common::{cable, namespace};
 use thinair_os::udp::options::{
-    ToGroups, TooLong, bind_shared, join, path_mtu, send_to_groups, set_too_long,
+    OversizePolicy, ToGroups, bind_shared, join, path_mtu, send_to_groups, set_too_long,
 };
 use thinair_os::{Interface, Namespace, Ping};
 
-/// A member of a group in a namespace.
+/// Creates a member of a group in a namespace.
 fn member(namespace: &Namespace, group: SocketAddr) -> UdpSocket {
     let bind = || {
         let socket = bind_shared(group).unwrap();
@@ -62,7 +62,7 @@ fn a_group_is_heard_by_the_interface_by_which_it_was_joined() {
             (6, sender),
             "what was for others is not there"
         );
-        // A member can also send to the group, by the interface that it is told.
+        // A member can also send to the group, on a chosen interface.
         let how = ToGroups { interface: Some(interface), hops: 1, heard_here: false };
         send_to_groups(&far, group.ip(), &how).unwrap();
         far.send_to(b"back", group).unwrap();
@@ -86,11 +86,11 @@ fn a_datagram_longer_than_the_way_takes_is_refused_or_cut_into_fragments() {
         assert_eq!(path_mtu(&sender).unwrap_err().kind(), ErrorKind::NotConnected);
         sender.connect((there, 5_004)).unwrap();
         assert_eq!(path_mtu(&sender).unwrap(), 1_500);
-        for what in [TooLong::Refused, TooLong::Lost, TooLong::Fragments] {
+        for what in [OversizePolicy::Refused, OversizePolicy::Lost, OversizePolicy::Fragments] {
             set_too_long(&sender, what).unwrap();
             assert_eq!(sender.send(&vec![0; 1_500 - headers]).unwrap(), 1_500 - headers);
             let longer = sender.send(&vec![0; 1_501 - headers]);
-            assert_eq!(longer.is_ok(), what == TooLong::Fragments, "{what:?}: {longer:?}");
+            assert_eq!(longer.is_ok(), what == OversizePolicy::Fragments, "{what:?}: {longer:?}");
         }
         receiver.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         for expected in [1_500, 1_500, 1_500, 1_501] {
@@ -113,7 +113,7 @@ fn the_other_machine_answers_echo_requests_by_itself() {
         for len in [0, 56, 1_400] {
             assert!(ping.once(&vec![7; len], Duration::from_secs(10)).unwrap().is_some());
         }
-        // Nobody answers when the cable is cut.
+        // There is no answer when the cable is down.
         b.within(|| Interface::named("cable").unwrap().down().unwrap()).unwrap();
         let nothing = ping.once(&[], Duration::from_millis(20));
         assert!(!matches!(nothing, Ok(Some(_))), "{nothing:?}");

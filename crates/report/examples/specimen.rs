@@ -1,4 +1,4 @@
-//! Every element this crate can show, to look at: `cargo run --example specimen -- specimen.html`.
+//! Every element of this crate, for visual inspection: `cargo run --example specimen -- specimen.html`.
 
 use std::process::ExitCode;
 

@@ -4,10 +4,10 @@
 use crate::table::{Cell, Table, cell, with_unit};
 
 impl Table {
-    /// The rows as RFC 4180 text, with a header row. Totals are left out.
+    /// Returns the rows as RFC 4180 text, with a header row and without totals.
     ///
-    /// A column of [`Cell::Estimate`] becomes two, the second being the margin. Values that are not finite
-    /// are left empty.
+    /// A column of [`Cell::Estimate`] becomes two, the second with the margin. Values that are not finite are
+    /// empty.
     pub fn to_csv(&self) -> String {
         let estimates: Vec<bool> = (0..self.columns().len())
             .map(|at| self.column_cells(at).any(|cell| matches!(cell, Cell::Estimate { .. })))
@@ -59,7 +59,8 @@ fn raw_margin(cell: &Cell) -> String {
 }
 
 fn raw_number(value: f64) -> String {
-    // Debug rather than Display: the shortest text that reads back the same, with an exponent when long.
+    // Debug instead of Display: the shortest text that parses to the same value, with an exponent if it is
+    // long.
     if value.is_finite() { format!("{value:?}") } else { String::new() }
 }
 

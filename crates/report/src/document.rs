@@ -1,44 +1,44 @@
-//! The document: sections of prose, key figures, commands, explained words, tables and plots, in reading
-//! order. Knows the order only; how each output shows it is in `page`, `terminal` and `json`.
+//! The document: sections of prose, key figures, commands, terms, tables and plots, in reading order. Modules
+//! `page`, `terminal` and `json` render it.
 
 use crate::plot::Figure;
 use crate::table::{Cell, Table};
 
-/// A report to be read from top to bottom.
+/// A report.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Document {
-    /// What the report is about.
+    /// Subject of the report.
     pub title: String,
     /// One line below the title. May be empty.
     pub subtitle: String,
-    /// The parts, in reading order.
+    /// Sections in reading order.
     pub sections: Vec<Section>,
 }
 
-/// A part of a [`Document`].
+/// A section of a [`Document`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Section {
-    /// Names the part. May be empty, as for a summary at the top.
+    /// Heading. May be empty, as for a summary at the top.
     pub heading: String,
-    /// What it holds, in reading order.
-    pub blocks: Vec<Block>,
-    /// True if a page shows the heading alone until a reader opens it. Default: false. Terminal and JSON
-    /// have all of it.
+    /// Contents in reading order.
+    pub blocks: Vec<Element>,
+    /// True if a page shows only the heading until a reader opens it. Default: false. Terminal and JSON show
+    /// everything.
     pub folded: bool,
 }
 
-/// One thing to read.
+/// An element of a section.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Block {
+pub enum Element {
     /// A paragraph.
     Text(String),
     /// Key figures side by side.
     Tiles(Vec<Tile>),
     /// Key figures below each other, caption first: for values that are words.
     Facts(Vec<Tile>),
-    /// Text to be copied letter for letter.
+    /// Text for copying verbatim.
     Code(Code),
-    /// Words and what they mean.
+    /// Terms and their meanings.
     Terms(Vec<Term>),
     /// A table.
     Table(Table),
@@ -46,44 +46,44 @@ pub enum Block {
     Figure(Figure),
 }
 
-/// A key figure: one large value and what it is.
+/// A key figure: one large value with a caption.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tile {
-    /// What the value is, in a few words.
+    /// Meaning of the value, in a few words.
     pub caption: String,
     /// The value.
     pub value: Cell,
-    /// The unit, where the value does not carry its own. May be empty.
+    /// Unit, if the value has none of its own. May be empty.
     pub unit: String,
-    /// What to compare it with. May be empty.
+    /// Value for comparison, or another remark. May be empty.
     pub detail: String,
 }
 
-/// Text to be copied letter for letter: commands, a configuration.
+/// Text for copying verbatim: commands, a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Code {
-    /// Where the text belongs, such as the host that a command is for. May be empty.
+    /// Place for the text, such as the host of a command. May be empty.
     pub caption: String,
-    /// Lines, separated by `\n`. Long ones are wrapped on a page and copied whole.
+    /// Lines, separated by `\n`. A page wraps long lines, and copies them whole.
     pub text: String,
 }
 
-/// A word and what it means.
+/// A term and its meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Term {
-    /// As it stands in tables and plots.
+    /// The term, as written in tables and plots.
     pub word: String,
     /// Explanation, in a sentence or two.
     pub meaning: String,
 }
 
 impl Document {
-    /// A document without sections yet.
+    /// Returns a document without sections.
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), ..Self::default() }
     }
 
-    /// Says more in one line below the title.
+    /// Sets the line below the title.
     #[must_use]
     pub fn subtitle(mut self, subtitle: impl Into<String>) -> Self {
         self.subtitle = subtitle.into();
@@ -99,12 +99,12 @@ impl Document {
 }
 
 impl Section {
-    /// A section with nothing in it yet.
+    /// Returns an empty section.
     pub fn new(heading: impl Into<String>) -> Self {
         Self { heading: heading.into(), ..Self::default() }
     }
 
-    /// Shows the heading alone on a page, until a reader opens it. Needs a heading.
+    /// Shows only the heading on a page until a reader opens it. Requires a heading.
     #[must_use]
     pub fn folded(mut self) -> Self {
         self.folded = true;
@@ -114,68 +114,68 @@ impl Section {
     /// Adds a paragraph.
     #[must_use]
     pub fn text(self, text: impl Into<String>) -> Self {
-        self.block(Block::Text(text.into()))
+        self.block(Element::Text(text.into()))
     }
 
     /// Adds key figures side by side.
     #[must_use]
     pub fn tiles(self, tiles: impl IntoIterator<Item = Tile>) -> Self {
-        self.block(Block::Tiles(tiles.into_iter().collect()))
+        self.block(Element::Tiles(tiles.into_iter().collect()))
     }
 
     /// Adds key figures below each other.
     #[must_use]
     pub fn facts(self, facts: impl IntoIterator<Item = Tile>) -> Self {
-        self.block(Block::Facts(facts.into_iter().collect()))
+        self.block(Element::Facts(facts.into_iter().collect()))
     }
 
-    /// Adds text to be copied letter for letter, such as commands, with a caption that may be empty.
+    /// Adds text for copying verbatim, such as commands, with a caption that may be empty.
     #[must_use]
     pub fn code(self, caption: impl Into<String>, text: impl Into<String>) -> Self {
-        self.block(Block::Code(Code { caption: caption.into(), text: text.into() }))
+        self.block(Element::Code(Code { caption: caption.into(), text: text.into() }))
     }
 
-    /// Adds words and what they mean.
+    /// Adds terms and their meanings.
     #[must_use]
     pub fn terms<W: Into<String>, M: Into<String>>(self, terms: impl IntoIterator<Item = (W, M)>) -> Self {
         let term = |(word, meaning): (W, M)| Term { word: word.into(), meaning: meaning.into() };
-        self.block(Block::Terms(terms.into_iter().map(term).collect()))
+        self.block(Element::Terms(terms.into_iter().map(term).collect()))
     }
 
     /// Adds a table.
     #[must_use]
     pub fn table(self, table: Table) -> Self {
-        self.block(Block::Table(table))
+        self.block(Element::Table(table))
     }
 
     /// Adds a figure.
     #[must_use]
     pub fn figure(self, figure: Figure) -> Self {
-        self.block(Block::Figure(figure))
+        self.block(Element::Figure(figure))
     }
 
-    /// Adds whatever block it is.
+    /// Adds any block.
     #[must_use]
-    pub fn block(mut self, block: Block) -> Self {
+    pub fn block(mut self, block: Element) -> Self {
         self.blocks.push(block);
         self
     }
 }
 
 impl Tile {
-    /// A value and what it is.
+    /// Returns a value with its caption.
     pub fn new(caption: impl Into<String>, value: Cell) -> Self {
         Self { caption: caption.into(), value, unit: String::new(), detail: String::new() }
     }
 
-    /// Names the unit, where the value does not carry its own.
+    /// Sets the unit, if the value has none of its own.
     #[must_use]
     pub fn unit(mut self, unit: impl Into<String>) -> Self {
         self.unit = unit.into();
         self
     }
 
-    /// Says what to compare the value with.
+    /// Sets a value for comparison, or another remark.
     #[must_use]
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = detail.into();

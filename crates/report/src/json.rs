@@ -1,20 +1,20 @@
-//! Tables and documents as JSON: numbers stay numbers, rows are objects named by column, so that
+//! Tables and documents as JSON: numbers stay numbers, rows are objects with a key per column, so that
 //! `.rows[].saved` is a query.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Number, Value, json};
 
-use crate::document::{Block, Document, Term, Tile};
+use crate::document::{Document, Element, Term, Tile};
 use crate::table::{Cell, Table, cell};
 
 impl Table {
-    /// The table as an object: `title`, `note`, `columns` (`key`, `heading`, `unit`), and `rows` and
+    /// Returns the table as an object: `title`, `note`, `columns` (`key`, `heading`, `unit`), and `rows` and
     /// `totals` as objects by key.
     ///
-    /// A key is the heading in lower case with `_` for whatever is no letter or digit; a second column of
-    /// the same key gets `_2`. A [`Cell::Estimate`] is an object of `value` and `margin`, a percentage is a
-    /// ratio, and what is empty or not finite is null.
+    /// A key is the heading in lower case, with `_` for other characters than letters and digits; a second
+    /// column with an equal key gets `_2`. A [`Cell::Estimate`] is an object of `value` and `margin`, a
+    /// percentage is a ratio; empty cells and values that are not finite are null.
     pub fn to_json(&self) -> Value {
         let keys = keys(self);
         let columns: Vec<Value> = self
@@ -40,9 +40,9 @@ impl Table {
 }
 
 impl Document {
-    /// The document as an object: `title`, `subtitle`, and `sections` of `heading` and `blocks`. Each block
-    /// has a `kind`: `text`, `tiles`, `facts`, `code`, `terms`, `table` or `figure`, the last with its data
-    /// as a table.
+    /// Returns the document as an object: `title`, `subtitle`, and `sections` of `heading` and `blocks`. Each
+    /// block has a `kind`: `text`, `tiles`, `facts`, `code`, `terms`, `table` or `figure`, the last with its
+    /// data as a table.
     pub fn to_json(&self) -> Value {
         let sections: Vec<Value> = self
             .sections
@@ -56,22 +56,22 @@ impl Document {
     }
 }
 
-fn block(block: &Block) -> Value {
+fn block(block: &Element) -> Value {
     match block {
-        Block::Text(text) => json!({ "kind": "text", "text": text }),
-        Block::Tiles(tiles) => {
+        Element::Text(text) => json!({ "kind": "text", "text": text }),
+        Element::Tiles(tiles) => {
             json!({ "kind": "tiles", "tiles": tiles.iter().map(tile).collect::<Vec<_>>() })
         }
-        Block::Facts(facts) => {
+        Element::Facts(facts) => {
             json!({ "kind": "facts", "facts": facts.iter().map(tile).collect::<Vec<_>>() })
         }
-        Block::Code(code) => json!({ "kind": "code", "caption": code.caption, "text": code.text }),
-        Block::Terms(terms) => {
+        Element::Code(code) => json!({ "kind": "code", "caption": code.caption, "text": code.text }),
+        Element::Terms(terms) => {
             let term = |term: &Term| json!({ "word": term.word, "meaning": term.meaning });
             json!({ "kind": "terms", "terms": terms.iter().map(term).collect::<Vec<_>>() })
         }
-        Block::Table(table) => json!({ "kind": "table", "table": table.to_json() }),
-        Block::Figure(figure) => json!({ "kind": "figure", "data": figure.data().to_json() }),
+        Element::Table(table) => json!({ "kind": "table", "table": table.to_json() }),
+        Element::Figure(figure) => json!({ "kind": "figure", "data": figure.data().to_json() }),
     }
 }
 
@@ -88,7 +88,7 @@ fn value(cell: &Cell) -> Value {
     match cell {
         Cell::Empty => Value::Null,
         Cell::Text(text) => Value::from(text.as_str()),
-        // Beyond 64 bits JSON readers lose digits, so such an integer is text.
+        // Many JSON readers lose digits beyond 64 bits, so such an integer is text.
         Cell::Integer(value) => {
             Number::from_i128(*value).map_or_else(|| value.to_string().into(), Value::from)
         }
@@ -114,7 +114,8 @@ fn keys(table: &Table) -> Vec<String> {
     keys
 }
 
-/// The name in lower case, with `joint` for whatever is no letter or digit; `fallback` if nothing is left.
+/// Returns the name in lower case, with `joint` for other characters than letters and digits; `fallback` if
+/// the result is empty.
 pub(crate) fn slug(name: &str, fallback: &str, joint: char) -> String {
     let mut out = String::new();
     for c in name.chars() {

@@ -1,8 +1,7 @@
-//! Plain tables and series, to terminal text, JSON, CSV and one offline HTML file with plots.
+//! Tables and plots as terminal text, JSON, CSV and self-contained HTML.
 //!
-//! This crate knows how to set numbers, rows and curves so that they can be read and compared. It refuses
-//! to know what they mean: no protocol, no packet, no unit beyond the octet. It reads no environment and
-//! no clock, so the same input gives the same bytes.
+//! This crate formats numbers, rows and curves for reading and comparison. It has no notion of packets or protocols,
+//! and no unit except the octet. It reads neither environment nor clock, so equal input gives equal output.
 //!
 //! Begin with a [`Table`] ([`to_text`](Table::to_text), [`to_csv`](Table::to_csv),
 //! [`to_json`](Table::to_json)). Put tables, prose, [`Tile`]s, [`Code`] and [`Figure`]s into a [`Document`]
@@ -24,8 +23,8 @@
 //! );
 //! ```
 //!
-//! What cannot be drawn is said, not hidden: a figure counts the values it left out, and a rounded number
-//! never claims to be nothing or all when it is not (see [`Numerals`]).
+//! Omissions are visible: a figure counts the values that it does not show, and rounding never yields 0 or 100 % for
+//! other values (see [`Numerals`]).
 
 mod csv;
 mod document;
@@ -38,16 +37,16 @@ mod table;
 mod terminal;
 mod text;
 
-pub use document::{Block, Code, Document, Section, Term, Tile};
+pub use document::{Code, Document, Element, Section, Term, Tile};
 pub use number::Numerals;
 pub use plot::axis::{Axis, Format, Scale};
 pub use plot::bars::Bars;
 pub use plot::lines::{Lines, Point, Series, Shape};
 pub use plot::stacked::StackedBars;
 pub use plot::{Figure, Plot};
-pub use sequence::{Message, Sequence};
-pub use table::{Cell, Column, Kind, Table};
+pub use sequence::{Sequence, SequenceMessage};
+pub use table::{Cell, Column, ColumnKind, Table};
 pub use terminal::Style;
 
-/// The style of [`Document::to_html`], for other pages that are to look like it.
+/// Style sheet of [`Document::to_html`], for other pages with the same look.
 pub const STYLESHEET: &str = concat!(include_str!("plot/plot.css"), include_str!("page/page.css"));

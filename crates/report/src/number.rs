@@ -1,45 +1,47 @@
-//! Numbers as people read them. Knows grouping, rounding and decimal prefixes; refuses to know where the
-//! number goes: a [`Numerals`] says which separators suit the medium.
+//! Formatting of numbers: grouping, rounding and decimal prefixes. A [`Numerals`] defines the separators of a
+//! medium.
 
-/// How numbers are set in one medium.
+/// Format of numbers in one medium.
 ///
-/// Rounding does not lie: what is not zero is never shown as zero, and a share that is not the whole is
-/// never shown as 100 %. Such values get a `<` or `>` and the nearest number that can be shown.
+/// Rounding never yields zero for other values, and 100 % only for the whole. Such values are shown with `<`
+/// or `>` and the nearest number that can be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Numerals {
-    /// Stands between groups of three digits.
+    /// Separator between groups of three digits.
     pub group: &'static str,
     /// The sign of negative numbers.
     pub minus: &'static str,
-    /// Stands between a number and its unit.
+    /// Separator between a number and its unit.
     pub gap: &'static str,
-    /// As wide as a digit and empty, to line numbers up.
+    /// A blank of the width of a digit, for alignment.
     pub pad: char,
 }
 
-/// From here on the digits before the point are no longer exact in an `f64`.
+/// From here on, the digits before the decimal point are no longer exact in an `f64`.
 const SCIENTIFIC_FROM: f64 = 1e15;
 
-/// Decimals an `f64` can honestly carry.
+/// Maximum number of decimals that an `f64` represents.
 const MAX_DECIMALS: usize = 15;
 
-/// Shown for a number that is none.
+/// Text for values that are not numbers.
 const NOT_A_NUMBER: &str = "–";
 
 impl Numerals {
-    /// For fixed-width text: `1,234.5`, `-3`.
+    /// Format for fixed-width text: `1,234.5`, `-3`.
     pub const TERMINAL: Self = Self { group: ",", minus: "-", gap: " ", pad: ' ' };
 
-    /// For proportional text that must not break inside a number: narrow no-break spaces, a true minus.
+    /// Format for proportional text that must not break within a number: narrow no-break spaces, a minus
+    /// sign.
     pub const TYPESET: Self = Self { group: "\u{202f}", minus: "\u{2212}", gap: "\u{202f}", pad: '\u{2007}' };
 
-    /// All digits, grouped by three.
+    /// Formats all digits, in groups of three.
     pub fn integer(&self, value: i128) -> String {
         let digits = self.grouped(&value.unsigned_abs().to_string());
         if value < 0 { format!("{}{digits}", self.minus) } else { digits }
     }
 
-    /// Rounded to `decimals` places; powers of ten from 10^15 on; a dash for what is not a number.
+    /// Formats a number, rounded to `decimals` places; with a power of ten from 10^15 on; as a dash if it is
+    /// not a number.
     pub fn number(&self, value: f64, decimals: u8) -> String {
         if value.is_nan() {
             return NOT_A_NUMBER.to_owned();
@@ -62,7 +64,7 @@ impl Numerals {
         format!("{sign}{}", self.grouped(&digits))
     }
 
-    /// A ratio as a percentage, rounded to `decimals` places: 0.25 is `25.0 %`.
+    /// Formats a ratio as a percentage, rounded to `decimals` places: 0.25 is `25.0 %`.
     pub fn percent(&self, ratio: f64, decimals: u8) -> String {
         let percent = ratio * 100.0;
         let whole = self.number(100.0, decimals);
@@ -76,7 +78,7 @@ impl Numerals {
         if percent.is_nan() { digits } else { format!("{digits}{}%", self.gap) }
     }
 
-    /// Octets with a decimal prefix and three significant digits: `999 B`, `1.23 kB`, `45.6 MB`.
+    /// Formats octets with a decimal prefix and three significant digits: `999 B`, `1.23 kB`, `45.6 MB`.
     pub fn octets(&self, octets: u64) -> String {
         if octets < 1000 {
             return format!("{octets}{}B", self.gap);
@@ -84,7 +86,7 @@ impl Numerals {
         let mut scaled = octets as f64;
         for prefix in ["kB", "MB", "GB", "TB", "PB"] {
             scaled /= 1000.0;
-            // The limits are where rounding would add a digit, so that 999,999 B is 1.00 MB.
+            // The limits are those at which rounding adds a digit, so that 999,999 B is 1.00 MB.
             let decimals = match scaled {
                 s if s < 9.995 => 2,
                 s if s < 99.95 => 1,
@@ -96,8 +98,8 @@ impl Numerals {
         format!("{:.1}{}EB", scaled / 1000.0, self.gap)
     }
 
-    /// A value and how far off it may be: `12.34 ± 0.05`. The margin is filled up to `margin_width`
-    /// characters, so that a column of these lines up. A margin that is not a number is left out.
+    /// Formats a value with its margin: `12.34 ± 0.05`. The margin is padded to `margin_width` characters, so
+    /// that a column is aligned. A margin that is not a number is omitted.
     pub fn estimate(&self, value: f64, margin: f64, decimals: u8, margin_width: usize) -> String {
         let value = self.number(value, decimals);
         let margin = self.margin(margin, decimals);
@@ -110,12 +112,12 @@ impl Numerals {
         format!("{value}{space}±{space}{fill}{margin}")
     }
 
-    /// The right part of an [`estimate`](Self::estimate), to measure it.
+    /// Formats the margin of an [`estimate`](Self::estimate), for measuring its width.
     pub(crate) fn margin(&self, margin: f64, decimals: u8) -> String {
         if margin.is_nan() { String::new() } else { self.number(margin.abs(), decimals) }
     }
 
-    /// Up to four significant digits and no trailing zeros, for labels where the place decides the size.
+    /// Formats up to four significant digits without trailing zeros, for labels with a common magnitude.
     pub(crate) fn significant(&self, value: f64) -> String {
         let size = value.abs();
         if !value.is_finite() || size >= SCIENTIFIC_FROM {
@@ -136,7 +138,7 @@ impl Numerals {
         }
     }
 
-    /// `1.5×10¹⁸`.
+    /// Formats as `1.5×10¹⁸`.
     pub(crate) fn scientific(&self, value: f64) -> String {
         let text = format!("{:.2e}", value.abs());
         let sign = if value < 0.0 { self.minus } else { "" };
@@ -163,7 +165,7 @@ fn is_zero(digits: &str) -> bool {
     digits.chars().all(|c| matches!(c, '0' | '.'))
 }
 
-/// One in the last of so many decimals: `1`, `0.1`, `0.01`.
+/// Formats a one in the last of this number of decimals: `1`, `0.1`, `0.01`.
 fn last_place(decimals: usize) -> String {
     if decimals == 0 { "1".to_owned() } else { format!("0.{}1", "0".repeat(decimals - 1)) }
 }

@@ -1,4 +1,4 @@
-//! A message sequence chart: who sent what to whom, line by line, as text and as SVG.
+//! Message sequence charts, as text and as SVG.
 
 use maud::{Markup, PreEscaped, html};
 
@@ -7,28 +7,28 @@ use crate::plot::canvas::{Canvas, line, px};
 use crate::terminal::Style;
 use crate::text::{printable, truncated, width};
 
-/// A message: an arrow from one lane to another.
+/// A message: an arrow between two lanes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Message {
-    /// When, in the words of the caller; what is the same as in the line before is left out.
+pub struct SequenceMessage {
+    /// Time, formatted by the caller; a part equal to that of the line before is omitted.
     pub time: String,
-    /// The lane where it begins, from 0.
+    /// Lane at which it starts, from 0.
     pub from: usize,
-    /// The lane where it ends.
+    /// Lane at which it ends, from 0.
     pub to: usize,
-    /// What it is, on the arrow.
+    /// Text on the arrow.
     pub label: String,
-    /// What else there is to say, beside it.
+    /// Text beside the arrow.
     pub note: String,
 }
 
-/// A chart of messages between lanes, from the top down.
+/// A chart of messages between lanes, from top to bottom.
 ///
 /// ```
-/// use thinair_report::{Message, Sequence, Style};
+/// use thinair_report::{SequenceMessage, Sequence, Style};
 ///
 /// let mut chart = Sequence::new("A ping", "ms", ["a", "b"]);
-/// let message = |time: &str, from, to, label: &str| Message {
+/// let message = |time: &str, from, to, label: &str| SequenceMessage {
 ///     time: time.to_owned(), from, to, label: label.to_owned(), note: String::new(),
 /// };
 /// chart.message(message("0.000", 0, 1, "Echo Request"));
@@ -42,21 +42,21 @@ pub struct Sequence {
     /// Heading of the times.
     unit: String,
     lanes: Vec<String>,
-    messages: Vec<Message>,
+    messages: Vec<SequenceMessage>,
 }
 
-/// Columns between two lanes of text, at least.
+/// Minimum distance between two lanes of text, in columns.
 const LEAST: usize = 16;
 
-/// Columns of an arrow beside its label: two of line and one of blank on the side where it begins, and the same and its
-/// head on the other.
+/// Columns of an arrow beside its label: two of line and one blank at its start, and the same and the head at
+/// its end.
 const AROUND: usize = 7;
 
-/// Pixels from one message to the next.
+/// Distance between two messages in pixels.
 const STEP: f64 = 30.0;
 
 impl Sequence {
-    /// A chart without messages.
+    /// Returns a chart without messages.
     pub fn new<T: Into<String>>(
         title: impl Into<String>,
         unit: impl Into<String>,
@@ -66,14 +66,14 @@ impl Sequence {
         Self { title: title.into(), unit: unit.into(), lanes, messages: Vec::new() }
     }
 
-    /// Adds a message below those before. One whose lanes are not there is left out.
-    pub fn message(&mut self, message: Message) {
+    /// Appends a message. Ignores a message with an unknown lane.
+    pub fn message(&mut self, message: SequenceMessage) {
         if message.from.max(message.to) < self.lanes.len() && message.from != message.to {
             self.messages.push(message);
         }
     }
 
-    /// The chart as text, as wide as the style says, or as its lanes need.
+    /// Returns the chart as text, as wide as the style demands, or as its lanes need.
     pub fn to_text(&self, style: &Style) -> String {
         let lanes = self.lanes.len().max(1);
         let widest = |texts: &mut dyn Iterator<Item = &str>| texts.map(width).max().unwrap_or_default();
@@ -104,11 +104,11 @@ impl Sequence {
         out
     }
 
-    /// The names of the lanes above them: each in the middle of its lane, the first and the last within the chart.
+    /// Returns the names of the lanes: each centered above its lane, the first and the last within the chart.
     fn heading(&self, left: usize, gap: usize, end: usize) -> String {
         let mut line = printable(&self.unit).into_owned();
         for (number, name) in self.lanes.iter().enumerate() {
-            // Two names share the room between their lanes.
+            // Neighboring names share the room between their lanes.
             let name = truncated(&printable(name), gap.saturating_sub(2)).into_owned();
             let middle = left + number * gap;
             let most = left + end + 1;
@@ -121,7 +121,7 @@ impl Sequence {
         line.trim_end().to_owned() + "\n"
     }
 
-    /// The chart as an SVG file that stands by itself.
+    /// Returns the chart as a self-contained SVG file.
     pub fn to_svg(&self) -> String {
         let canvas = Canvas::WIDE;
         let lanes = self.lanes.len().max(1);
@@ -160,7 +160,7 @@ impl Sequence {
     fn arrow(
         &self,
         canvas: Canvas,
-        message: &Message,
+        message: &SequenceMessage,
         number: usize,
         x: &dyn Fn(usize) -> f64,
         y: f64,
@@ -188,8 +188,8 @@ impl Sequence {
     }
 }
 
-/// The lanes of one line, and the arrow between two of them.
-fn row(message: &Message, lanes: usize, gap: usize) -> String {
+/// Returns the lanes of one line, and the arrow between two of them.
+fn row(message: &SequenceMessage, lanes: usize, gap: usize) -> String {
     let (low, high) = (message.from.min(message.to), message.from.max(message.to));
     let span = (high - low) * gap - 1;
     let label = truncated(&printable(&message.label), span.saturating_sub(AROUND - 1)).into_owned();
@@ -220,8 +220,8 @@ fn row(message: &Message, lanes: usize, gap: usize) -> String {
 mod tests {
     use super::*;
 
-    fn message(time: &str, from: usize, to: usize, label: &str, note: &str) -> Message {
-        Message { time: time.into(), from, to, label: label.into(), note: note.into() }
+    fn message(time: &str, from: usize, to: usize, label: &str, note: &str) -> SequenceMessage {
+        SequenceMessage { time: time.into(), from, to, label: label.into(), note: note.into() }
     }
 
     fn chart() -> Sequence {

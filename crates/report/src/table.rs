@@ -1,67 +1,66 @@
-//! The table: typed cells in named columns. Knows what a value is and how it reads in a cell; refuses to
-//! know how rows are laid out, which is for each output.
+//! The table: typed cells in named columns. The output modules lay out its rows.
 
 use crate::number::Numerals;
 use crate::text::printable;
 
 /// Rows of typed cells under named columns.
 ///
-/// **Every cell has a column:** a row that is too short is filled with [`Cell::Empty`] when it is read, and
-/// a row that is too long adds columns without a heading, so that nothing is dropped.
+/// **Every cell has a column:** a row that is too short is filled with [`Cell::Empty`] when it is read, and a
+/// row that is too long adds columns without a heading, so that nothing is lost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
-    /// Names the table. May be empty.
+    /// Title. May be empty.
     pub title: String,
-    /// What a reader must know to read the table right. May be empty.
+    /// Explanation that is required to read the table correctly. May be empty.
     pub note: String,
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
     totals: Vec<Vec<Cell>>,
 }
 
-/// A column's heading and what its cells hold.
+/// Heading and kind of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Names the column.
+    /// Heading.
     pub heading: String,
-    /// The unit of all its cells, where the cells do not carry their own.
+    /// Unit of all its cells, if the cells have none of their own.
     pub unit: Option<String>,
-    /// Decides alignment, and what may be cut when space is short.
-    pub kind: Kind,
+    /// Kind of cells, for alignment and truncation.
+    pub kind: ColumnKind,
 }
 
-/// What a column holds.
+/// Kind of the cells in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Set flush left; may be cut when space is short.
+pub enum ColumnKind {
+    /// Left-aligned; truncated if space is short.
     Text,
-    /// Set flush right; never cut.
+    /// Right-aligned; never truncated.
     Number,
 }
 
 /// One value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
-    /// Nothing was measured, or nothing applies.
+    /// No value: not measured, or not applicable.
     Empty,
     /// A name.
     Text(String),
     /// A count. Wide enough for every `i64` and `u64`.
     Integer(i128),
-    /// A measured value, shown with so many decimals.
+    /// A measured value.
     Number {
-        /// The value itself; JSON and CSV keep all of it.
+        /// Value; JSON and CSV contain it unrounded.
         value: f64,
-        /// Places shown after the point.
+        /// Number of decimals shown.
         decimals: u8,
     },
-    /// A value and the half-width of its interval, as `12.3 ± 0.4`.
+    /// A value and half the width of its interval, shown as `12.3 ± 0.4`.
     Estimate {
-        /// The middle of the interval.
+        /// Middle of the interval.
         value: f64,
-        /// Half the interval's width, in the unit of the value.
+        /// Half the width of the interval, in the unit of the value.
         margin: f64,
-        /// Places shown after the point.
+        /// Number of decimals shown.
         decimals: u8,
     },
     /// A ratio, shown as a percentage: 0.25 is 25.0 %.
@@ -73,7 +72,7 @@ pub enum Cell {
 }
 
 impl Table {
-    /// A table with these columns and no rows yet.
+    /// Returns a table with these columns and no rows.
     pub fn new(title: impl Into<String>, columns: impl IntoIterator<Item = Column>) -> Self {
         Self {
             title: title.into(),
@@ -84,7 +83,7 @@ impl Table {
         }
     }
 
-    /// Says what a reader must know to read the table right.
+    /// Sets the explanation that is required to read the table correctly.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.note = note.into();
@@ -97,8 +96,8 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Adds a row that sums up the others. It is set apart, stays below when rows are sorted, and is left
-    /// out of CSV, where it would be summed again.
+    /// Adds a row of totals. It is set apart, stays at the bottom when rows are sorted, and is omitted in
+    /// CSV, where it would be summed again.
     pub fn total(&mut self, cells: impl IntoIterator<Item = Cell>) {
         let cells = self.widen_for(cells);
         self.totals.push(cells);
@@ -114,7 +113,7 @@ impl Table {
         &self.rows
     }
 
-    /// The rows that sum up.
+    /// The rows of totals.
     pub fn totals(&self) -> &[Vec<Cell>] {
         &self.totals
     }
@@ -127,7 +126,7 @@ impl Table {
         cells
     }
 
-    /// All cells as text, rows first and then totals, each row as long as there are columns.
+    /// Returns all cells as text, rows first and then totals, each row with all columns.
     pub(crate) fn texts(&self, numerals: &Numerals) -> Vec<Vec<String>> {
         let margins: Vec<usize> = (0..self.columns.len()).map(|at| self.margin_width(at, numerals)).collect();
         let cells = self.rows.iter().chain(&self.totals);
@@ -148,12 +147,12 @@ impl Table {
         widths.max().unwrap_or(0)
     }
 
-    /// The cells of one column, rows first and then totals.
+    /// Returns the cells of one column, rows first and then totals.
     pub(crate) fn column_cells(&self, column: usize) -> impl Iterator<Item = &Cell> {
         self.rows.iter().chain(&self.totals).map(move |row| cell(row, column))
     }
 
-    /// The unit of a column's bare values: what was given, or what the cells imply.
+    /// Unit of a column's bare values: the given one, or that of its cells.
     pub(crate) fn raw_unit(&self, column: usize) -> Option<&str> {
         let given = self.columns.get(column).and_then(|c| c.unit.as_deref());
         given.or_else(|| {
@@ -166,37 +165,36 @@ impl Table {
     }
 }
 
-/// The cell of a row in a column, empty where the row is short.
+/// Returns the cell of a row in a column; empty if the row is too short.
 pub(crate) fn cell(row: &[Cell], column: usize) -> &Cell {
     row.get(column).unwrap_or(&Cell::Empty)
 }
 
 impl Column {
-    /// A column of names.
+    /// Returns a column of names.
     pub fn text(heading: impl Into<String>) -> Self {
-        Self { heading: heading.into(), unit: None, kind: Kind::Text }
+        Self { heading: heading.into(), unit: None, kind: ColumnKind::Text }
     }
 
-    /// A column of values.
+    /// Returns a column of values.
     pub fn number(heading: impl Into<String>) -> Self {
-        Self { heading: heading.into(), unit: None, kind: Kind::Number }
+        Self { heading: heading.into(), unit: None, kind: ColumnKind::Number }
     }
 
-    /// Names the unit of all cells. Leave it out for [`Cell::Octets`] and [`Cell::Percent`], which carry
-    /// their own.
+    /// Sets the unit of all cells. Omit it for [`Cell::Octets`] and [`Cell::Percent`], which have their own.
     #[must_use]
     pub fn unit(mut self, unit: impl Into<String>) -> Self {
         self.unit = Some(unit.into());
         self
     }
 
-    /// The heading, with its unit in brackets.
+    /// Heading with its unit in parentheses.
     pub(crate) fn label(&self) -> String {
         with_unit(&self.heading, self.unit.as_deref())
     }
 }
 
-/// `name (unit)`, or the name alone.
+/// Formats `name (unit)`, or only the name.
 pub(crate) fn with_unit(name: &str, unit: Option<&str>) -> String {
     match unit {
         Some(unit) if !unit.is_empty() => format!("{name} ({unit})").trim_start().to_owned(),
@@ -205,44 +203,44 @@ pub(crate) fn with_unit(name: &str, unit: Option<&str>) -> String {
 }
 
 impl Cell {
-    /// A name.
+    /// Returns a name.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 
-    /// A count: any integer type, `usize` included. A `u128` beyond `i128` is empty.
+    /// Returns a count of any integer type, including `usize`. A `u128` beyond `i128` is empty.
     pub fn integer(value: impl TryInto<i128>) -> Self {
         value.try_into().map_or(Self::Empty, Self::Integer)
     }
 
-    /// A measured value, shown with so many decimals.
+    /// Returns a measured value, shown with this number of decimals.
     pub fn number(value: f64, decimals: u8) -> Self {
         Self::Number { value, decimals }
     }
 
-    /// A value and the half-width of its interval.
+    /// Returns a value and half the width of its interval.
     pub fn estimate(value: f64, margin: f64, decimals: u8) -> Self {
         Self::Estimate { value, margin, decimals }
     }
 
-    /// The part as a share of the whole; empty if there is no whole.
+    /// Returns the part as a share of the whole; empty if the whole is 0.
     pub fn share(part: u64, whole: u64) -> Self {
         if whole == 0 { Self::Empty } else { Self::Percent(part as f64 / whole as f64) }
     }
 
-    /// The column this cell would sit in.
-    pub fn kind(&self) -> Kind {
+    /// Kind of the column to which the cell belongs.
+    pub fn kind(&self) -> ColumnKind {
         match self {
-            Self::Empty | Self::Text(_) | Self::YesNo(_) => Kind::Text,
+            Self::Empty | Self::Text(_) | Self::YesNo(_) => ColumnKind::Text,
             Self::Integer(_)
             | Self::Number { .. }
             | Self::Estimate { .. }
             | Self::Percent(_)
-            | Self::Octets(_) => Kind::Number,
+            | Self::Octets(_) => ColumnKind::Number,
         }
     }
 
-    /// As shown to people. `margin_width` lines up the margins of a column, 0 for a cell by itself.
+    /// Formats the cell. `margin_width` aligns the margins of a column; 0 for a single cell.
     pub(crate) fn to_text(&self, numerals: &Numerals, margin_width: usize) -> String {
         match self {
             Self::Empty => String::new(),

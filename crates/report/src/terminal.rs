@@ -1,38 +1,38 @@
-//! Tables and documents as fixed-width text. Knows columns and the few colours all terminals share; refuses
-//! to look at the terminal or the environment: a [`Style`] says what they are.
+//! Tables and documents as fixed-width text. A [`Style`] describes the terminal; this module does not query
+//! it.
 
 use std::borrow::Cow;
 
-use crate::document::{Block, Code, Document, Section, Term, Tile};
+use crate::document::{Code, Document, Element, Section, Term, Tile};
 use crate::number::Numerals;
-use crate::table::{Cell, Column, Kind, Table, cell};
+use crate::table::{Cell, Column, ColumnKind, Table, cell};
 use crate::text::{printable, truncated, width, wrapped};
 
-/// What the terminal can show. The caller finds out (is it a terminal, how wide, is `NO_COLOR` set).
+/// Properties of the terminal. The caller determines them (terminal or not, width, `NO_COLOR`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
-    /// Whether to use bold, dim and colour.
+    /// True to use bold, dim and colored text.
     pub color: bool,
-    /// Columns to stay within. Numbers are never cut, so a table of many may still be wider.
+    /// Maximum width in columns. Numbers are never truncated, so a table with many of them may be wider.
     pub width: usize,
 }
 
-/// Columns between two columns.
+/// Width between two table columns.
 const GAP: usize = 2;
 
-/// Text is not cut below this many columns.
+/// Minimum width to which text is truncated, in columns.
 const LEAST_TEXT: usize = 8;
 
-/// Prose wider than this is tiring to read.
+/// Maximum width of prose, in columns.
 const WIDEST_PROSE: usize = 88;
 
 impl Style {
-    /// No colour, as for a file or a pipe.
+    /// Returns a style without color, as for a file or a pipe.
     pub const fn plain(width: usize) -> Self {
         Self { color: false, width }
     }
 
-    /// Bold, dim and colour.
+    /// Returns a style with bold, dim and colored text.
     pub const fn color(width: usize) -> Self {
         Self { color: true, width }
     }
@@ -70,7 +70,7 @@ enum Paint {
 }
 
 impl Document {
-    /// The document as text. Figures are left out: what matters in them should also be in a table.
+    /// Returns the document as text, without figures: important data in them should also be in a table.
     pub fn to_text(&self, style: &Style) -> String {
         let mut parts = vec![self.opening(style)];
         for section in self.sections.iter().filter(|section| has_text(section)) {
@@ -79,13 +79,13 @@ impl Document {
             }
             for block in &section.blocks {
                 parts.push(match block {
-                    Block::Text(text) => paragraph(text, style, Paint::Plain),
-                    Block::Tiles(tiles) => tiles_text(tiles, style),
-                    Block::Facts(facts) => facts_text(facts, style),
-                    Block::Code(code) => code_text(code, style),
-                    Block::Terms(terms) => terms_text(terms, style),
-                    Block::Table(table) => table.to_text(style),
-                    Block::Figure(_) => String::new(),
+                    Element::Text(text) => paragraph(text, style, Paint::Plain),
+                    Element::Tiles(tiles) => tiles_text(tiles, style),
+                    Element::Facts(facts) => facts_text(facts, style),
+                    Element::Code(code) => code_text(code, style),
+                    Element::Terms(terms) => terms_text(terms, style),
+                    Element::Table(table) => table.to_text(style),
+                    Element::Figure(_) => String::new(),
                 });
             }
         }
@@ -100,9 +100,10 @@ impl Document {
 }
 
 impl Table {
-    /// The table as text: title, note, headings over a rule, and rows with numbers flush right.
+    /// Returns the table as text: title, note, headings over a rule, and rows with numbers flush right.
     ///
-    /// A table that is too wide first breaks its headings, then cuts its texts. Numbers are never cut.
+    /// If the table is too wide, headings are wrapped, and then texts are truncated. Numbers are never
+    /// truncated.
     pub fn to_text(&self, style: &Style) -> String {
         let mut out = String::new();
         if !self.title.is_empty() {
@@ -160,19 +161,19 @@ impl Table {
         style: &Style,
         fields: impl Iterator<Item = (&'a str, Paint)>,
     ) {
-        // Spaces are held back until something follows, so that no line ends in them.
+        // Spaces are delayed until other text follows, so that no line ends with spaces.
         let mut spaces = 0;
         for (at, ((text, paint), (column, &room))) in
             fields.zip(self.columns().iter().zip(widths)).enumerate()
         {
             let text = match column.kind {
-                Kind::Text => truncated(text, room),
-                Kind::Number => Cow::Borrowed(text),
+                ColumnKind::Text => truncated(text, room),
+                ColumnKind::Number => Cow::Borrowed(text),
             };
             let fill = room.saturating_sub(width(&text));
             let (before, after) = match column.kind {
-                Kind::Text => (0, fill),
-                Kind::Number => (fill, 0),
+                ColumnKind::Text => (0, fill),
+                ColumnKind::Number => (fill, 0),
             };
             spaces += before + if at > 0 { GAP } else { 0 };
             if !text.is_empty() {
@@ -188,7 +189,7 @@ impl Table {
     }
 }
 
-/// Column widths that stay within `limit` if texts can make room for it.
+/// Returns column widths within `limit`, if texts can be truncated enough.
 fn fitting_widths(columns: &[Column], labels: &[String], texts: &[Vec<String>], limit: usize) -> Vec<usize> {
     let body: Vec<usize> = (0..columns.len())
         .map(|at| texts.iter().filter_map(|row| row.get(at)).map(|text| width(text)).max().unwrap_or(0))
@@ -202,10 +203,10 @@ fn fitting_widths(columns: &[Column], labels: &[String], texts: &[Vec<String>], 
         .zip(labels)
         .map(|(&body, label)| body.max(label.split_whitespace().map(width).max().unwrap_or(0)))
         .collect();
-    // The widest text gives way first: it loses the least of its meaning per column.
+    // The widest text is truncated first, since it loses the smallest part.
     let mut excess = total(&widths).saturating_sub(limit);
     while excess > 0 {
-        let texts = widths.iter_mut().zip(columns).filter(|(_, column)| column.kind == Kind::Text);
+        let texts = widths.iter_mut().zip(columns).filter(|(_, column)| column.kind == ColumnKind::Text);
         let Some((widest, _)) = texts.max_by_key(|(width, _)| **width) else { break };
         if *widest <= LEAST_TEXT {
             break;
@@ -213,7 +214,7 @@ fn fitting_widths(columns: &[Column], labels: &[String], texts: &[Vec<String>], 
         *widest -= 1;
         excess -= 1;
     }
-    // Breaking headings may have freed more than was needed: give it back, so that fewer break.
+    // Width freed by wrapping headings and not needed is returned, so that fewer wrap.
     let mut spare = limit.saturating_sub(total(&widths));
     for (width, &whole) in widths.iter_mut().zip(&whole) {
         let more = whole.saturating_sub(*width).min(spare);
@@ -227,7 +228,7 @@ fn total(widths: &[usize]) -> usize {
     widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
 }
 
-/// The labels broken into lines, the last lines level with each other.
+/// Returns the labels wrapped to lines, aligned at the bottom.
 fn heading_lines(labels: &[String], widths: &[usize]) -> Vec<Vec<String>> {
     let broken: Vec<Vec<String>> =
         labels.iter().zip(widths).map(|(label, &width)| wrapped(label, width)).collect();
@@ -243,9 +244,9 @@ fn heading_lines(labels: &[String], widths: &[usize]) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Whether anything is left to read once figures are left out.
+/// True if the section has content other than figures.
 fn has_text(section: &Section) -> bool {
-    section.blocks.is_empty() || section.blocks.iter().any(|block| !matches!(block, Block::Figure(_)))
+    section.blocks.is_empty() || section.blocks.iter().any(|block| !matches!(block, Element::Figure(_)))
 }
 
 fn paragraph(text: &str, style: &Style, paint: Paint) -> String {
@@ -274,7 +275,7 @@ fn tiles_text(tiles: &[Tile], style: &Style) -> String {
     out
 }
 
-/// Captions in a column of their own, values flush left behind them.
+/// Formats captions in a column, and values flush left beside them.
 fn facts_text(facts: &[Tile], style: &Style) -> String {
     let captions: Vec<_> = facts.iter().map(|fact| printable(&fact.caption)).collect();
     let room = captions.iter().map(|caption| width(caption)).max().unwrap_or(0) + GAP;
@@ -291,7 +292,7 @@ fn facts_text(facts: &[Tile], style: &Style) -> String {
     out
 }
 
-/// Lines as they are, indented: whoever copies one copies nothing else.
+/// Returns the lines verbatim, indented, so that copying one copies nothing else.
 fn code_text(code: &Code, style: &Style) -> String {
     let caption = if code.caption.is_empty() {
         String::new()
@@ -312,7 +313,7 @@ fn terms_text(terms: &[Term], style: &Style) -> String {
     out
 }
 
-/// The words in lines that begin behind so many spaces; no line if there is no word.
+/// Wraps words to lines with this indentation; no line if there is no word.
 fn indented(text: &str, spaces: usize, style: &Style) -> Vec<String> {
     if text.is_empty() {
         return Vec::new();
@@ -322,7 +323,7 @@ fn indented(text: &str, spaces: usize, style: &Style) -> Vec<String> {
 }
 
 impl Tile {
-    /// The value with its unit.
+    /// Formats the value with its unit.
     pub(crate) fn value_text(&self, numerals: &Numerals) -> String {
         let value = self.value.to_text(numerals, 0);
         if self.unit.is_empty() { value } else { format!("{value}{}{}", numerals.gap, printable(&self.unit)) }

@@ -1,18 +1,18 @@
-//! Text in columns: how wide it is, where it may break, how it is cut. Also what must never reach a
-//! terminal or page as it is, since names in tables may come from untrusted files.
+//! Text in columns: width, line breaks, truncation, and escaping of untrusted characters, since names in
+//! tables may come from untrusted files.
 
 use std::borrow::Cow;
 
 use unicode_width::UnicodeWidthChar;
 use unicode_width::UnicodeWidthStr;
 
-/// No-break space: the numbers of a change, or a number and its unit, stay in one line.
+/// No-break space: keeps the numbers of a change, or a number and its unit, on one line.
 pub(crate) const NO_BREAK_SPACE: char = '\u{a0}';
 
-/// Units that stay in the line of their number.
+/// Units that stay on the line of their number.
 const UNITS: [&str; 11] = ["%", "B", "kB", "MB", "GB", "octets", "octet", "s", "ms", "kbit/s", "Hz"];
 
-/// The text with control and direction-changing characters made visible, so that a name out of a file
+/// Returns the text with control and direction-changing characters made visible, so that a name from a file
 /// cannot move the cursor or reorder the line.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_treacherous) {
@@ -33,8 +33,8 @@ fn is_treacherous(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The text with an arrow for each `->`. Spaces between the numbers of a change, before an arrow and before
-/// a unit become no-break spaces.
+/// Returns the text with an arrow for each `->`. Spaces between the numbers of a change, before an arrow and
+/// before a unit become no-break spaces.
 pub(crate) fn arrows(text: &str) -> String {
     let text = printable(text);
     let words: Vec<&str> = text.split(' ').collect();
@@ -62,12 +62,12 @@ fn is_number(word: &str) -> bool {
     word.contains(|c: char| c.is_ascii_digit()) && word.chars().all(|c| c.is_ascii_digit() || is_part(c))
 }
 
-/// Columns the text takes in a terminal.
+/// Width of the text on a terminal, in columns.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// The text, cut to `limit` columns with an ellipsis if it is wider.
+/// Returns the text, truncated to `limit` columns with an ellipsis if it is wider.
 pub(crate) fn truncated(text: &str, limit: usize) -> Cow<'_, str> {
     if width(text) <= limit {
         return Cow::Borrowed(text);
@@ -89,8 +89,8 @@ pub(crate) fn truncated(text: &str, limit: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The words in lines of at most `limit` columns; a word that is wider gets a line of its own.
-/// There is always at least one line.
+/// Returns the words in lines of at most `limit` columns; a wider word has a line of its own. There is always
+/// at least one line.
 pub(crate) fn wrapped(text: &str, limit: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();

@@ -1,10 +1,10 @@
-//! What damage costs beyond the packets that it hits, as a table; a seed determines every run.
+//! Table of the packets that damage costs in addition to those that it hits. A seed determines every run.
 //!
 //! `cargo bench -p thinair-rohc --bench damage` sends flows over a link without CRC that flips one bit in 5 % of the
 //! packets, and counts
 //!
-//! - packets that were hit in their compressed header: such a packet is refused, or CRC-3 lets it through (*wrong*);
-//! - packets that were not, and were refused or wrong because of one before them: *propagated*.
+//! - packets that were hit in their compressed header: such a packet is rejected, or CRC-3 accepts it (*wrong*);
+//! - packets that were not hit, and were rejected or wrong because of one before them: *propagated*.
 //!
 //! Below are flows over links that lose packets: errors among those that arrive. The figures of rohc-lib (master of
 //! 2019-09-24, optimistic approach of 4, one seed) were measured elsewhere, on flows of the same kind.
@@ -16,7 +16,7 @@ use thinair_rohc::Mode;
 #[path = "../tests/common/damage.rs"]
 mod damage;
 
-use damage::{Count, Flow, Rates, Run};
+use damage::{DamageCount, DamageRun, Rates, UdpFlow};
 
 const PACKETS: u32 = 2_000;
 const SEEDS: u64 = 10;
@@ -30,28 +30,28 @@ fn main() {
     );
     let damaged = Rates { damage: 5, loss: 0 };
     for (mode, bar, rohc_lib) in [(Mode::Unidirectional, 20, "137"), (Mode::Optimistic, 5, "10")] {
-        for flow in Flow::ALL {
-            row(&Run::new(flow, mode, damaged), bar, rohc_lib);
+        for flow in UdpFlow::ALL {
+            row(&DamageRun::new(flow, mode, damaged), bar, rohc_lib);
         }
     }
     for (mode, rohc_lib) in [(Mode::Unidirectional, "8"), (Mode::Optimistic, "-")] {
-        for flow in Flow::ALL_RTP {
-            row(&Run::new(flow, mode, damaged), 4, rohc_lib);
+        for flow in UdpFlow::ALL_RTP {
+            row(&DamageRun::new(flow, mode, damaged), 4, rohc_lib);
         }
     }
     println!("Without a clock:");
     let (u, o) = (Mode::Unidirectional, Mode::Optimistic);
-    let rows = [(Flow::UDP_V4, u, 20, "137"), (Flow::UDP_V4, o, 5, "10"), (Flow::RTP, u, 4, "8")];
+    let rows = [(UdpFlow::UDP_V4, u, 20, "137"), (UdpFlow::UDP_V4, o, 5, "10"), (UdpFlow::RTP, u, 4, "8")];
     for (flow, mode, bar, rohc_lib) in rows {
-        row(&Run { step: Duration::ZERO, ..Run::new(flow, mode, damaged) }, bar, rohc_lib);
+        row(&DamageRun { step: Duration::ZERO, ..DamageRun::new(flow, mode, damaged) }, bar, rohc_lib);
     }
     println!();
     println!("Loss: packets that arrive, and are refused or wrong, of all {SEEDS} seeds");
     println!("{:<18}{:>5}{:>9}{:>9}", "flow", "mode", "5 %", "20 %");
     for mode in [Mode::Unidirectional, Mode::Optimistic] {
-        for flow in [Flow::UDP_V4, Flow::UDP_V6, Flow::RTP] {
+        for flow in [UdpFlow::UDP_V4, UdpFlow::UDP_V6, UdpFlow::RTP] {
             let errors = [5, 20].map(|loss| {
-                let (all, _) = all_seeds(&Run::new(flow, mode, Rates { damage: 0, loss }));
+                let (all, _) = all_seeds(&DamageRun::new(flow, mode, Rates { damage: 0, loss }));
                 all.propagated()
             });
             println!("{:<18}{:>5}{:>9}{:>9}", flow.name, mode.letter(), errors[0], errors[1]);
@@ -59,7 +59,7 @@ fn main() {
     }
 }
 
-fn row(run: &Run, bar: u32, rohc_lib: &str) {
+fn row(run: &DamageRun, bar: u32, rohc_lib: &str) {
     let (all, worst) = all_seeds(run);
     let mean = |packets: u32| f64::from(packets) / SEEDS as f64;
     println!(
@@ -74,9 +74,9 @@ fn row(run: &Run, bar: u32, rohc_lib: &str) {
     );
 }
 
-/// The packets of all seeds, and those of the worst that suffered from one before.
-fn all_seeds(run: &Run) -> (Count, u32) {
-    let (mut all, mut worst) = (Count::default(), 0);
+/// Returns the packets of all seeds, and the largest number in one seed that suffered from a previous one.
+fn all_seeds(run: &DamageRun) -> (DamageCount, u32) {
+    let (mut all, mut worst) = (DamageCount::default(), 0);
     for seed in 0..SEEDS {
         let count = run.carry(PACKETS, seed);
         worst = worst.max(count.propagated());

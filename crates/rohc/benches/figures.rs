@@ -1,11 +1,12 @@
-//! What compression costs in memory and saves on the wire, as tables; nothing here depends on the machine's speed.
+//! Tables of the memory that compression takes and of the octets that it saves. They do not depend on the speed of
+//! the machine.
 //!
 //! `cargo bench -p thinair-rohc --bench figures` prints
 //!
 //! - octets of memory per context and side, of this machine's build;
-//! - octets of compressed TCP headers, by what a flow carries, in U-mode and O-mode, without and with timestamps;
-//! - octets of a CoAP GET on the wire: in IR (the first packet), FO (the first IR-DYN) and SO (the first UO-0),
-//!   on CID 0 of a channel with small CIDs, beside what rohc-lib sends for the same packet.
+//! - octets of compressed TCP headers, by the content of a flow, in U-mode and O-mode, without and with timestamps;
+//! - octets of a CoAP GET on the wire: in IR (the first packet), FO (the first IR-DYN) and SO (the first UO-0), on
+//!   CID 0 of a channel with small CIDs, beside those of rohc-lib for the same packet.
 //!
 //! The figures of rohc-lib (master of 2019-09-24) were measured elsewhere, with a GET of the same length.
 
@@ -15,22 +16,22 @@ use thinair_rohc::{
     DecompressorConfig, DecompressorMemory, Endpoint, Format, Instant, Mode, ProfileId, ProfileSet, Refresh,
 };
 
-use common::tcp::{Outer, Packet, timestamps};
+use common::tcp::{Outer, TcpPacket, timestamps};
 
 #[path = "../tests/common/mod.rs"]
 mod common;
 mod get;
 
-/// Octets of the index of flows for one context: two buckets of two octets.
+/// Octets of the index of flows per context: two buckets of two octets.
 const INDEX: usize = 2 * 2;
 
-/// Most octets per context and side, with a block of extension headers and without templates.
+/// Limit for the octets per context and side, with a block of extension headers and without templates.
 const BAR: usize = 512;
 
-/// Most octets per context and side with the place of a flow of TCP.
+/// Limit for the octets per context and side with the place of a flow of TCP.
 const TCP_BAR: usize = 768;
 
-/// The packet with that count.
+/// Creates the packet with that count.
 type Get = fn(u16) -> Vec<u8>;
 
 fn main() {
@@ -39,13 +40,14 @@ fn main() {
     sizes();
 }
 
-/// A kind of TCP flow: the packets before those that are counted, how many are, and what changes before each.
-type Kind = (&'static str, usize, usize, fn(&mut Packet, usize));
+/// Kind of a TCP flow: its name, the number of packets before those that are counted, the number of those, and the
+/// changes before each.
+type TcpFlowKind = (&'static str, usize, usize, fn(&mut TcpPacket, usize));
 
-/// What rohc-lib needs for acknowledgments with timestamps over IPv4, on average (measured elsewhere).
+/// Average header of rohc-lib for acknowledgments with timestamps over IPv4, in octets (measured elsewhere).
 const ROHC_LIB_ACKS: &str = "10.47 (acknowledgments over IPv4 with timestamps)";
 
-const KINDS: [Kind; 6] = [
+const KINDS: [TcpFlowKind; 6] = [
     ("new connection, 6 packets", 20 * 6, 6, short),
     ("acknowledgments, from the first", 0, 500, acknowledge),
     ("acknowledgments, settled", 100, 400, acknowledge),
@@ -81,7 +83,7 @@ fn mean(
     stamps: bool,
     before: usize,
     counted: usize,
-    change: fn(&mut Packet, usize),
+    change: fn(&mut TcpPacket, usize),
 ) -> f64 {
     let profiles = ProfileSet::v1().with(ProfileId::Tcp).expect("it has no rival");
     let channel = Channel::new(CidSpace::Small, 15, profiles).expect("15 is a small CID");
@@ -92,7 +94,7 @@ fn mean(
         Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(&channel, 0)))
     };
     let (mut near, mut far) = (end(), end());
-    let mut packet = Packet::new(vec![Outer::new(six)], 4_000);
+    let mut packet = TcpPacket::new(vec![Outer::new(six)], 4_000);
     let (mut rohc, mut back) = ([0; 2_048], [0; 2_048]);
     let mut octets = 0;
     for count in 0..before + counted {
@@ -115,7 +117,7 @@ fn mean(
         if count >= before {
             octets += sent.header_out;
         }
-        // A packet of the other direction brings feedback.
+        // / A packet of the other direction carries feedback.
         let len = far.send(now, &[0x60; 40], &mut rohc).expect("there is room").len;
         near.receive(now, &rohc[..len], &mut back).expect("nothing is lost");
     }
@@ -123,7 +125,7 @@ fn mean(
 }
 
 /// SYN, ACK, a request, two acknowledgments, FIN.
-fn short(packet: &mut Packet, count: usize) {
+fn short(packet: &mut TcpPacket, count: usize) {
     let (connection, step) = ((count / 6) as u32, count % 6);
     let tcp = &mut packet.tcp;
     tcp.source_port = 40_000 + 3 * connection as u16;
@@ -135,16 +137,16 @@ fn short(packet: &mut Packet, count: usize) {
     packet.payload = vec![7; if step == 2 { 100 } else { 0 }];
 }
 
-fn acknowledge(packet: &mut Packet, _: usize) {
+fn acknowledge(packet: &mut TcpPacket, _: usize) {
     packet.tcp.acknowledgment_number = packet.tcp.acknowledgment_number.wrapping_add(2 * 1_448);
 }
 
-fn bulk(packet: &mut Packet, _: usize) {
+fn bulk(packet: &mut TcpPacket, _: usize) {
     packet.tcp.sequence_number = packet.tcp.sequence_number.wrapping_add(packet.payload.len() as u32);
     packet.payload = vec![7; 1_448];
 }
 
-fn exchange(packet: &mut Packet, count: usize) {
+fn exchange(packet: &mut TcpPacket, count: usize) {
     packet.tcp.sequence_number = packet.tcp.sequence_number.wrapping_add(packet.payload.len() as u32);
     packet.tcp.acknowledgment_number = packet.tcp.acknowledgment_number.wrapping_add(40 + count as u32 % 7);
     packet.tcp.psh = true;
@@ -202,7 +204,7 @@ fn sizes() {
     }
 }
 
-/// Octets of the first packet of a flow that has this format; an IR-DYN packet comes half way between two refreshes.
+/// Octets of the first packet of a flow in this format; an IR-DYN packet is sent half way between two refreshes.
 fn first(profile: ProfileId, packet: Get, format: Format) -> usize {
     let profiles = ProfileSet::of(&[profile]).expect("one profile has no rival");
     let channel = Channel::new(CidSpace::Small, 15, profiles).expect("15 is a small CID");

@@ -1,12 +1,12 @@
-//! Instructions of one packet, by profile and format; the machine's speed and load play no part.
+//! Number of instructions for one packet, by profile and format. It does not depend on the speed and load of the machine.
 //!
-//! `cargo bench -p thinair-rohc --bench instructions` has valgrind count the instructions of one call of
-//! `Compressor::compress` and of one of `Decompressor::decompress`. It needs valgrind and `gungraun-runner` in the
-//! version of the `gungraun` crate; `make bench` installs both. Flows settle before the count begins, with the
-//! default refresh: the packet measured is the first of the named format behind the 16th packet, except where the
-//! name says otherwise. Payloads have 9 octets, those of CoAP (`coap_...`) at most 20; CIDs are small. The second number of a line
-//! is that of the run before. The benchmark `figures` puts the counts of
-//! steady state beside those of rohc-lib. `scripts/instructions` holds all counts against those on record, in `instructions.txt`.
+//! `cargo bench -p thinair-rohc --bench instructions` counts the instructions of one call of `Compressor::compress` and of one of
+//! `Decompressor::decompress` with valgrind. It needs valgrind and `gungraun-runner` in the version of the `gungraun` crate;
+//! `make bench` installs both. Flows are established before the count begins, with the default refresh: the packet measured is
+//! the first of the named format after the 16th packet, unless the name states otherwise. Payloads have 9 octets, those of CoAP
+//! (`coap_...`) at most 20; CIDs are small. The second number of a line is that of the previous run. The benchmark `figures`
+//! prints the counts of steady state beside those of rohc-lib. `scripts/instructions` compares all counts with the recorded ones
+//! in `instructions.txt`.
 //!
 //! For comparison, rohc-lib (master of 2019-09-24; for UDP/IPv4 and RTP the best of its releases) in steady state, per
 //! packet. Measured elsewhere, with callgrind, on synthetic flows of the same kinds:
@@ -26,10 +26,8 @@
 
 use std::hint::black_box;
 
-use gungraun::{
-    Callgrind, EventKind, LibraryBenchmarkConfig, OutputFormat, library_benchmark, library_benchmark_group,
-    main,
-};
+use callgrind::instructions_alone;
+use gungraun::{library_benchmark, library_benchmark_group, main};
 use thinair_rohc::exchange::Exchanges;
 use thinair_rohc::{
     Channel, CidSpace, CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory,
@@ -39,50 +37,53 @@ use thinair_rohc::{
 
 use Format::{Ir, IrDyn, Normal, Pt0c, Pt1, Rnd2, Rnd4, Seq2, Seq4, Uo0, Uo1, Uo1Ts, Uor2Ext3};
 use common::coap::FlowName;
-use common::media::{Kind, Media};
-use common::tcp::{Outer, Packet, timestamps};
-use common::{Flow, Layer, Random};
+use common::media::{Media, MediaKind};
+use common::tcp::{Outer, TcpPacket, timestamps};
+use common::{IpLayer, SplitMix64, TestFlow};
+
+#[path = "common/callgrind.rs"]
+mod callgrind;
 
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-/// Packets after which a flow is in steady state.
+/// Number of packets after which a flow is in steady state.
 const SETTLED: usize = 16;
 
-/// Blocks for extension headers.
+/// Number of blocks for extension headers.
 const BLOCKS: usize = 4;
 
 /// Octets for a packet, compressed or not.
 const ROOM: usize = 256;
 
-/// A function that is measured with each case. (The attributes of gungraun take a function from a macro only if all of
-/// it is the macro's.)
+/// Defines a function that is measured with each case. (The attributes of gungraun require that the macro generates the whole
+/// function.)
 macro_rules! measure {
     ($name:ident: $side:ty) => {
         #[library_benchmark]
-        #[bench::udp_ipv4_uo_0(Ready::before(udp(&[V4]).until(Uo0)))]
-        #[bench::udp_ipv4_uo_1_ip_id_steps_by_5(Ready::before(udp(&[V4]).stepping_by_5().until(Uo1)))]
-        #[bench::udp_ipv4_uor_2_ext_3_ttl_changes(Ready::before(udp(&[V4]).changing_ttl().until(Uor2Ext3)))]
-        #[bench::udp_ipv4_ir_dyn(Ready::before(udp(&[V4]).refreshed_half_way().until(IrDyn)))]
-        #[bench::udp_ipv4_ir_of_a_refresh(Ready::before(udp(&[V4]).until(Ir)))]
-        #[bench::udp_ipv4_ir_of_a_new_flow(Ready::before(udp(&[V4]).opening().until(Ir)))]
-        #[bench::udp_ipv6_uo_0(Ready::before(udp(&[V6]).until(Uo0)))]
-        #[bench::udp_ipv6_ir_of_a_refresh(Ready::before(udp(&[V6]).until(Ir)))]
-        #[bench::udp_ipv6_2_extension_headers_uo_0(Ready::before(udp(&[V6]).with_extension_headers().until(Uo0)))]
-        #[bench::udp_ipv4_in_ipv4_uo_0(Ready::before(udp(&[V4, V4]).until(Uo0)))]
-        #[bench::rtp_udp_ipv4_uo_0(Ready::before(media(Kind::Rtp, &[V4]).until(Uo0)))]
-        #[bench::rtp_udp_ipv4_uo_1_ts(Ready::before(media(Kind::Rtp, &[V4]).pausing().until(Uo1Ts)))]
-        #[bench::rtp_udp_ipv6_uo_0(Ready::before(media(Kind::Rtp, &[V6]).until(Uo0)))]
-        #[bench::esp_ipv4_uo_0(Ready::before(media(Kind::Esp, &[V4]).until(Uo0)))]
-        #[bench::esp_ipv6_uo_0(Ready::before(media(Kind::Esp, &[V6]).until(Uo0)))]
-        #[bench::ip_ipv4_uo_0(Ready::before(ip(&[V4]).until(Uo0)))]
-        #[bench::ip_ipv6_uo_0(Ready::before(ip(&[V6]).until(Uo0)))]
-        #[bench::tcp_ipv4_acks_with_timestamps_seq_4(Ready::before(acks(V4).until(Seq4)))]
-        #[bench::tcp_ipv6_acks_with_timestamps_rnd_4(Ready::before(acks(V6).until(Rnd4)))]
-        #[bench::tcp_ipv4_20_octets_with_timestamps_seq_2(Ready::before(data(V4).until(Seq2)))]
-        #[bench::tcp_ipv6_20_octets_with_timestamps_rnd_2(Ready::before(data(V6).until(Rnd2)))]
-        #[bench::uncompressed_normal(Ready::before(udp(&[V4]).uncompressed().until(Normal)))]
-        fn $name(ready: &'static mut Ready<$side>) -> Result<<$side as Side>::Done, <$side as Side>::Error> {
+        #[bench::udp_ipv4_uo_0(PreparedCall::before(udp(&[V4]).until(Uo0)))]
+        #[bench::udp_ipv4_uo_1_ip_id_steps_by_5(PreparedCall::before(udp(&[V4]).stepping_by_5().until(Uo1)))]
+        #[bench::udp_ipv4_uor_2_ext_3_ttl_changes(PreparedCall::before(udp(&[V4]).changing_ttl().until(Uor2Ext3)))]
+        #[bench::udp_ipv4_ir_dyn(PreparedCall::before(udp(&[V4]).refreshed_half_way().until(IrDyn)))]
+        #[bench::udp_ipv4_ir_of_a_refresh(PreparedCall::before(udp(&[V4]).until(Ir)))]
+        #[bench::udp_ipv4_ir_of_a_new_flow(PreparedCall::before(udp(&[V4]).opening().until(Ir)))]
+        #[bench::udp_ipv6_uo_0(PreparedCall::before(udp(&[V6]).until(Uo0)))]
+        #[bench::udp_ipv6_ir_of_a_refresh(PreparedCall::before(udp(&[V6]).until(Ir)))]
+        #[bench::udp_ipv6_2_extension_headers_uo_0(PreparedCall::before(udp(&[V6]).with_extension_headers().until(Uo0)))]
+        #[bench::udp_ipv4_in_ipv4_uo_0(PreparedCall::before(udp(&[V4, V4]).until(Uo0)))]
+        #[bench::rtp_udp_ipv4_uo_0(PreparedCall::before(media(MediaKind::Rtp, &[V4]).until(Uo0)))]
+        #[bench::rtp_udp_ipv4_uo_1_ts(PreparedCall::before(media(MediaKind::Rtp, &[V4]).pausing().until(Uo1Ts)))]
+        #[bench::rtp_udp_ipv6_uo_0(PreparedCall::before(media(MediaKind::Rtp, &[V6]).until(Uo0)))]
+        #[bench::esp_ipv4_uo_0(PreparedCall::before(media(MediaKind::Esp, &[V4]).until(Uo0)))]
+        #[bench::esp_ipv6_uo_0(PreparedCall::before(media(MediaKind::Esp, &[V6]).until(Uo0)))]
+        #[bench::ip_ipv4_uo_0(PreparedCall::before(ip(&[V4]).until(Uo0)))]
+        #[bench::ip_ipv6_uo_0(PreparedCall::before(ip(&[V6]).until(Uo0)))]
+        #[bench::tcp_ipv4_acks_with_timestamps_seq_4(PreparedCall::before(acks(V4).until(Seq4)))]
+        #[bench::tcp_ipv6_acks_with_timestamps_rnd_4(PreparedCall::before(acks(V6).until(Rnd4)))]
+        #[bench::tcp_ipv4_20_octets_with_timestamps_seq_2(PreparedCall::before(data(V4).until(Seq2)))]
+        #[bench::tcp_ipv6_20_octets_with_timestamps_rnd_2(PreparedCall::before(data(V6).until(Rnd2)))]
+        #[bench::uncompressed_normal(PreparedCall::before(udp(&[V4]).uncompressed().until(Normal)))]
+        fn $name(ready: &'static mut PreparedCall<$side>) -> Result<<$side as MeasuredSide>::Done, <$side as MeasuredSide>::Error> {
             ready.go()
         }
     };
@@ -91,23 +92,23 @@ macro_rules! measure {
 measure!(compress: Compressor<'static>);
 measure!(decompress: Decompressor<'static>);
 
-/// The same for CoAP, by endpoints: the functions of the others are called through them.
+/// Defines a function that is measured with each CoAP case, by endpoints, which call the compressor and the decompressor.
 macro_rules! measure_coap {
     ($name:ident: $get_ready:ident) => {
         #[library_benchmark]
-        #[bench::coap_get_ipv4_pt_0c(Talk::$get_ready(FlowName::A, V4, Pt0c))]
-        #[bench::coap_get_ipv4_pt_1(Talk::$get_ready(FlowName::A, V4, Pt1))]
-        #[bench::coap_get_ipv6_pt_0c(Talk::$get_ready(FlowName::A, V6, Pt0c))]
-        #[bench::coap_get_ipv6_pt_1(Talk::$get_ready(FlowName::A, V6, Pt1))]
-        #[bench::coap_notification_ipv4_pt_0c(Talk::$get_ready(FlowName::D, V4, Pt0c))]
-        #[bench::coap_notification_ipv4_pt_1(Talk::$get_ready(FlowName::D, V4, Pt1))]
-        #[bench::coap_notification_ipv6_pt_0c(Talk::$get_ready(FlowName::D, V6, Pt0c))]
-        #[bench::coap_notification_ipv6_pt_1(Talk::$get_ready(FlowName::D, V6, Pt1))]
-        #[bench::coap_response_ipv4_pt_0c(Talk::$get_ready(FlowName::HRsp, V4, Pt0c))]
-        #[bench::coap_response_ipv4_pt_1(Talk::$get_ready(FlowName::HRsp, V4, Pt1))]
-        #[bench::coap_response_ipv6_pt_0c(Talk::$get_ready(FlowName::HRsp, V6, Pt0c))]
-        #[bench::coap_response_ipv6_pt_1(Talk::$get_ready(FlowName::HRsp, V6, Pt1))]
-        fn $name(ready: &'static mut Talk) -> usize {
+        #[bench::coap_get_ipv4_pt_0c(CoapConversation::$get_ready(FlowName::A, V4, Pt0c))]
+        #[bench::coap_get_ipv4_pt_1(CoapConversation::$get_ready(FlowName::A, V4, Pt1))]
+        #[bench::coap_get_ipv6_pt_0c(CoapConversation::$get_ready(FlowName::A, V6, Pt0c))]
+        #[bench::coap_get_ipv6_pt_1(CoapConversation::$get_ready(FlowName::A, V6, Pt1))]
+        #[bench::coap_notification_ipv4_pt_0c(CoapConversation::$get_ready(FlowName::D, V4, Pt0c))]
+        #[bench::coap_notification_ipv4_pt_1(CoapConversation::$get_ready(FlowName::D, V4, Pt1))]
+        #[bench::coap_notification_ipv6_pt_0c(CoapConversation::$get_ready(FlowName::D, V6, Pt0c))]
+        #[bench::coap_notification_ipv6_pt_1(CoapConversation::$get_ready(FlowName::D, V6, Pt1))]
+        #[bench::coap_response_ipv4_pt_0c(CoapConversation::$get_ready(FlowName::HRsp, V4, Pt0c))]
+        #[bench::coap_response_ipv4_pt_1(CoapConversation::$get_ready(FlowName::HRsp, V4, Pt1))]
+        #[bench::coap_response_ipv6_pt_0c(CoapConversation::$get_ready(FlowName::HRsp, V6, Pt0c))]
+        #[bench::coap_response_ipv6_pt_1(CoapConversation::$get_ready(FlowName::HRsp, V6, Pt1))]
+        fn $name(ready: &'static mut CoapConversation) -> usize {
             ready.$name()
         }
     };
@@ -120,41 +121,30 @@ library_benchmark_group!(name = packet, benchmarks = [compress, decompress, comp
 
 main!(config = instructions_alone(), library_benchmark_groups = packet);
 
-/// Caches are not simulated.
-fn instructions_alone() -> LibraryBenchmarkConfig {
-    let mut callgrind = Callgrind::with_args(["--cache-sim=no"]);
-    callgrind.format([EventKind::Ir]);
-    let mut output = OutputFormat::default();
-    output.truncate_description(Some(0));
-    let mut config = LibraryBenchmarkConfig::default();
-    config.tool(callgrind).output_format(output);
-    config
-}
+/// Change before a packet of a connection.
+type PacketChange = fn(&mut TcpPacket);
 
-/// What changes before a packet of a connection.
-type Change = fn(&mut Packet);
-
-/// A flow and which packet of it is measured.
-struct Case {
-    flow: Flow,
+/// A flow, and the packet of it that is measured.
+struct MeasuredCase {
+    flow: TestFlow,
     profiles: ProfileSet,
-    /// Before each packet, told how many were sent.
-    change: fn(&mut Flow, usize),
-    /// Packets before the one that is looked for.
+    /// Change before each packet. It gets the number of packets sent.
+    change: fn(&mut TestFlow, usize),
+    /// Number of packets before the search for the one that is measured.
     settled: usize,
     format: Format,
     refresh: Refresh,
-    /// A connection instead of the flow, and what changes before each of its packets.
-    segment: Option<(Packet, Change)>,
+    /// A connection instead of the flow, and the change before each of its packets.
+    segment: Option<(TcpPacket, PacketChange)>,
 }
 
 const V4: bool = false;
 const V6: bool = true;
 
-fn udp(versions: &[bool]) -> Case {
-    let layers = versions.iter().zip(1..).map(|(&six, address)| Layer::new(six, address)).collect();
-    Case {
-        flow: Flow::udp(layers),
+fn udp(versions: &[bool]) -> MeasuredCase {
+    let layers = versions.iter().zip(1..).map(|(&six, address)| IpLayer::new(six, address)).collect();
+    MeasuredCase {
+        flow: TestFlow::udp(layers),
         profiles: ProfileSet::v1(),
         change: |_, _| (),
         settled: SETTLED,
@@ -164,33 +154,33 @@ fn udp(versions: &[bool]) -> Case {
     }
 }
 
-/// No UDP behind the IP headers.
-fn ip(versions: &[bool]) -> Case {
+/// Removes UDP behind the IP headers.
+fn ip(versions: &[bool]) -> MeasuredCase {
     let mut case = udp(versions);
     case.flow.protocol = 58;
     case
 }
 
-/// Voice in RTP, or ESP: until its stride is sure, and before the first refresh.
-fn media(kind: Kind, versions: &[bool]) -> Case {
+/// Voice in RTP, or ESP, after its stride is established, and before the first refresh.
+fn media(kind: MediaKind, versions: &[bool]) -> MeasuredCase {
     let mut case = udp(versions);
     case.flow.media = Some(Media::new(kind));
     case.settled = 3 * SETTLED;
     case
 }
 
-/// A connection, once its strides are known.
-fn segments(six: bool, change: Change) -> Case {
+/// A connection, after its strides are established.
+fn segments(six: bool, change: PacketChange) -> MeasuredCase {
     let mut case = udp(&[six]);
     case.profiles = ProfileSet::v1().with(ProfileId::Tcp).expect("it has no rival");
-    case.segment = Some((Packet::new(vec![Outer::new(six)], 4_000), change));
-    // Until then changes are repeated.
+    case.segment = Some((TcpPacket::new(vec![Outer::new(six)], 4_000), change));
+    // / Changes are repeated until then.
     case.settled = 14 * SETTLED;
     case
 }
 
 /// Acknowledgments of two segments each.
-fn acks(six: bool) -> Case {
+fn acks(six: bool) -> MeasuredCase {
     segments(six, |packet| {
         packet.ips[0].id += 1;
         packet.tcp.acknowledgment_number = packet.tcp.acknowledgment_number.wrapping_add(2 * 1_448);
@@ -200,7 +190,7 @@ fn acks(six: bool) -> Case {
 }
 
 /// Segments with 20 octets each.
-fn data(six: bool) -> Case {
+fn data(six: bool) -> MeasuredCase {
     segments(six, |packet| {
         packet.ips[0].id += 1;
         packet.payload = vec![7; 20];
@@ -209,8 +199,8 @@ fn data(six: bool) -> Case {
     })
 }
 
-impl Case {
-    /// Each packet behind the settled flow begins a talkspurt.
+impl MeasuredCase {
+    /// Makes each packet after the start the first one of a talkspurt.
     fn pausing(mut self) -> Self {
         self.change = |flow, sent| {
             if let Some(media) = flow.media.as_mut().filter(|_| sent > 3 * SETTLED) {
@@ -221,7 +211,7 @@ impl Case {
     }
 
     fn stepping_by_5(mut self) -> Self {
-        // The flow itself adds 1.
+        // / The flow itself adds 1.
         self.change = |flow, _| flow.layers[0].id += 4;
         self
     }
@@ -243,7 +233,7 @@ impl Case {
         self
     }
 
-    /// By IR-DYN, too, which a budget does not send.
+    /// Uses IR-DYN packets as well, which a budget does not send.
     fn refreshed_half_way(mut self) -> Self {
         self.refresh = Refresh::Periodic { packets: Some(64), time: None, backoff: false };
         self
@@ -254,7 +244,7 @@ impl Case {
         self
     }
 
-    /// The packet measured is the first of this format once the flow has settled.
+    /// Measures the first packet of this format after the start of the flow.
     fn until(mut self, format: Format) -> Self {
         self.format = format;
         self
@@ -264,9 +254,9 @@ impl Case {
         Channel::new(CidSpace::Small, 15, self.profiles).expect("15 is a small CID")
     }
 
-    /// The packets up to the one that is measured, each with its compressed form.
+    /// Returns the packets up to the one that is measured, each with its compressed form.
     fn packets(&mut self) -> Vec<(Vec<u8>, Vec<u8>)> {
-        let (mut compressor, mut random) = (Compressor::start(self.channel(), self.refresh), Random(1));
+        let (mut compressor, mut random) = (Compressor::start(self.channel(), self.refresh), SplitMix64(1));
         let mut packets = Vec::new();
         loop {
             (self.change)(&mut self.flow, packets.len());
@@ -288,17 +278,17 @@ impl Case {
     }
 }
 
-/// One call away from what is measured.
-struct Ready<S> {
+/// A state from which one call is measured.
+struct PreparedCall<S> {
     side: S,
     now: Instant,
     octets: Vec<u8>,
     out: [u8; ROOM],
 }
 
-impl<S: Side> Ready<S> {
-    /// Never freed: what is measured frees nothing.
-    fn before(mut case: Case) -> &'static mut Self {
+impl<S: MeasuredSide> PreparedCall<S> {
+    /// Returns the state before the measured call. It is leaked, so that the measurement includes no deallocation.
+    fn before(mut case: MeasuredCase) -> &'static mut Self {
         let mut side = S::start(case.channel(), case.refresh);
         let mut packets = case.packets();
         let last = packets.pop().expect("there is a last packet");
@@ -319,7 +309,7 @@ impl<S: Side> Ready<S> {
 }
 
 /// A compressor or a decompressor.
-trait Side {
+trait MeasuredSide {
     type Done;
     type Error;
 
@@ -327,11 +317,11 @@ trait Side {
 
     fn packet(&mut self, now: Instant, octets: &[u8], out: &mut [u8]) -> Result<Self::Done, Self::Error>;
 
-    /// Of a packet and its compressed form, what this side is given and what it should make of it.
+    /// Returns the input of this side and its expected output, of a packet and its compressed form.
     fn given_and_expected(pair: &(Vec<u8>, Vec<u8>)) -> (&[u8], &[u8]);
 }
 
-impl Side for Compressor<'static> {
+impl MeasuredSide for Compressor<'static> {
     type Done = Compressed;
     type Error = CompressError;
 
@@ -350,7 +340,7 @@ impl Side for Compressor<'static> {
     }
 }
 
-impl Side for Decompressor<'static> {
+impl MeasuredSide for Decompressor<'static> {
     type Done = Decompressed;
     type Error = DecompressError;
 
@@ -373,9 +363,8 @@ impl Side for Decompressor<'static> {
     }
 }
 
-/// Two endpoints of which one sends a CoAP flow of the table in `docs/coap-profile.md`, one call away from what is
-/// measured.
-struct Talk {
+/// Two endpoints, one of which sends a CoAP flow of the table in `docs/coap-profile.md`, before the measured call.
+struct CoapConversation {
     near: Endpoint<'static>,
     far: Endpoint<'static>,
     now: Instant,
@@ -383,7 +372,7 @@ struct Talk {
     out: [u8; ROOM],
 }
 
-impl Talk {
+impl CoapConversation {
     fn ready_to_compress(name: FlowName, six: bool, format: Format) -> &'static mut Self {
         let (talk, packet) = Self::settled(name, six, format);
         talk.octets = packet;
@@ -399,7 +388,7 @@ impl Talk {
         talk
     }
 
-    /// The endpoints behind 200 packets of the flow, and the next one.
+    /// Returns the endpoints after 200 packets of the flow, and the next packet.
     fn settled(name: FlowName, six: bool, format: Format) -> (&'static mut Self, Vec<u8>) {
         let profiles = ProfileSet::v1().with(ProfileId::Coap).expect("it has no rival");
         let integrity = if format == Pt0c { Integrity::None } else { Integrity::Crc32 };
@@ -423,7 +412,7 @@ impl Talk {
             octets: Vec::new(),
             out: [0; ROOM],
         };
-        let mut flow = common::coap::Flow::new(name, six, 1);
+        let mut flow = common::coap::CoapFlow::new(name, six, 1);
         for i in 0.. {
             talk.now = at(i);
             for (side, packet) in flow.next() {
@@ -436,7 +425,7 @@ impl Talk {
         unreachable!("the flow goes on")
     }
 
-    /// A packet of the flow, or one of the other direction that it answers.
+    /// Carries a packet of the flow, or one of the other direction that it answers.
     fn carry(&mut self, of_flow: bool, packet: &[u8]) {
         let (from, to) =
             if of_flow { (&mut self.near, &mut self.far) } else { (&mut self.far, &mut self.near) };
@@ -457,7 +446,7 @@ impl Talk {
     }
 }
 
-/// A packet every 10 ms.
+/// Time of a packet; they are 10 ms apart.
 fn at(count: usize) -> Instant {
     Instant::from_millis(10 * count as u64)
 }

@@ -1,14 +1,13 @@
-//! The figures that this crate is held to, as one table: nanoseconds, instructions and octets, beside those of
-//! rohc-lib.
+//! Table of the figures with a limit for this crate: nanoseconds, instructions and octets, beside those of rohc-lib.
 //!
-//! `cargo bench -p thinair-rohc --bench numbers` measures time and memory itself, and takes the instructions from what
-//! the benchmark `instructions` has left in the target folder; `make bench` runs that first. Packets are in steady
+//! `cargo bench -p thinair-rohc --bench numbers` measures time and memory itself, and reads the instructions from the
+//! output of the benchmark `instructions` in the target folder; `make bench` runs that first. Packets are in steady
 //! state (UO-0), except in the row of new flows, where each one opens a flow and every context is in use. Pairs are
-//! compress/decompress; a dash stands for what was not published or not measured.
+//! compress/decompress; a dash stands for a value that was not published or not measured.
 //!
-//! Times are medians over batches, of this machine and hour. Those of rohc-lib (the best of 2.2.0, 2.3.0 and master of
-//! 2019-09-24) were measured elsewhere, so between machines only ratios say something: `throughput` prints them where
-//! rohc-lib is at hand.
+//! Times are medians over batches, on this machine at this time. Those of rohc-lib (the best of 2.2.0, 2.3.0 and
+//! master of 2019-09-24) were measured elsewhere, so that only ratios are comparable between machines: `throughput`
+//! prints them if rohc-lib is available.
 
 use std::fs;
 use std::hint::black_box;
@@ -26,37 +25,38 @@ use thinair_wire::header::tcp::Tcp;
 
 mod get;
 
-/// Contexts of the channel: all that large CIDs can name.
+/// Number of contexts of the channel: the largest with large CIDs.
 const CONTEXTS: u32 = 16_384;
 
-/// Packets between two looks at the clock: few, so that they stay in the cache, and a batch seldom meets an interrupt.
+/// Number of packets between two readings of the clock: few, so that they stay in the cache, and a batch seldom meets
+/// an interrupt.
 const BATCH: usize = 1_024;
 
-/// Batches behind a time.
+/// Number of batches per time.
 const BATCHES: usize = 301;
 
-/// Octets of memory per context and side, with a block of extension headers.
+/// Limit for the octets of memory per context and side, with a block of extension headers.
 const MEMORY_BAR: usize = 512;
 
-/// Compress, decompress.
-type Pair = [u32; 2];
+/// Values of compressor and decompressor.
+type SidePair = [u32; 2];
 
 /// A row of the table.
-struct Row {
+struct FigureRow {
     name: &'static str,
-    /// rohc-lib, and the bar: ns, instructions.
-    theirs: [Option<Pair>; 2],
-    bar: [Option<Pair>; 2],
-    /// How many flows take turns; `None`: each packet opens one.
+    /// Values of rohc-lib, and limits: nanoseconds, instructions.
+    theirs: [Option<SidePair>; 2],
+    bar: [Option<SidePair>; 2],
+    /// Number of flows that take turns. `None`: each packet opens one.
     flows: Option<u32>,
-    /// The packet of a flow with that count.
+    /// Creates the packet of a flow with that count.
     packet: fn(u32, u32) -> Vec<u8>,
     /// The case of the benchmark `instructions`.
     case: Option<&'static str>,
 }
 
-const ROWS: [Row; 8] = [
-    Row {
+const ROWS: [FigureRow; 8] = [
+    FigureRow {
         name: "UDP/IPv4",
         theirs: [Some([147, 153]), Some([2_179, 2_224])],
         bar: [Some([60, 60]), Some([800, 800])],
@@ -64,7 +64,7 @@ const ROWS: [Row; 8] = [
         packet: udp_ipv4,
         case: Some("udp_ipv4_uo_0"),
     },
-    Row {
+    FigureRow {
         name: "RTP/UDP/IPv4",
         theirs: [Some([232, 182]), Some([3_170, 2_590])],
         bar: [Some([90, 90]), Some([1_200, 1_200])],
@@ -72,7 +72,7 @@ const ROWS: [Row; 8] = [
         packet: rtp_udp_ipv4,
         case: Some("rtp_udp_ipv4_uo_0"),
     },
-    Row {
+    FigureRow {
         name: "ESP/IPv4",
         theirs: [Some([156, 147]), Some([3_779, 2_125])],
         bar: [Some([60, 60]), None],
@@ -80,7 +80,7 @@ const ROWS: [Row; 8] = [
         packet: esp_ipv4,
         case: Some("esp_ipv4_uo_0"),
     },
-    Row {
+    FigureRow {
         name: "UDP/IPv6",
         theirs: [Some([341, 150]), Some([5_391, 2_118])],
         bar: [Some([70, 70]), Some([900, 900])],
@@ -88,7 +88,7 @@ const ROWS: [Row; 8] = [
         packet: udp_ipv6,
         case: Some("udp_ipv6_uo_0"),
     },
-    Row {
+    FigureRow {
         name: "TCP/IPv4, ACKs",
         theirs: [Some([319, 336]), Some([4_764, 4_609])],
         bar: [Some([150, 150]), Some([1_800, 1_800])],
@@ -96,7 +96,7 @@ const ROWS: [Row; 8] = [
         packet: tcp_acks,
         case: Some("tcp_ipv4_acks_with_timestamps_seq_4"),
     },
-    Row {
+    FigureRow {
         name: "TCP/IPv4, 20 octets",
         theirs: [Some([319, 336]), Some([4_764, 4_609])],
         bar: [Some([150, 150]), Some([1_800, 1_800])],
@@ -104,7 +104,7 @@ const ROWS: [Row; 8] = [
         packet: tcp_data,
         case: Some("tcp_ipv4_20_octets_with_timestamps_seq_2"),
     },
-    Row {
+    FigureRow {
         name: "16,384 flows, UDP",
         theirs: [Some([692, 447]), None],
         bar: [Some([120, 120]), None],
@@ -112,7 +112,7 @@ const ROWS: [Row; 8] = [
         packet: udp_ipv4,
         case: None,
     },
-    Row {
+    FigureRow {
         name: "new flow, table full",
         theirs: [Some([17_775, 440]), None],
         bar: [Some([400, 400]), None],
@@ -143,7 +143,7 @@ fn main() {
     println!("{:<22}{:>11}{:>26}{ours:>26}", "octets of a context", "69232/69441", MEMORY_BAR);
 }
 
-fn text(pair: Option<Pair>) -> String {
+fn text(pair: Option<SidePair>) -> String {
     pair.map_or("-".to_owned(), |[compress, decompress]| format!("{compress}/{decompress}"))
 }
 
@@ -207,8 +207,8 @@ fn ipv4(flow: u32, count: u32, next: u8, behind: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// Instructions of one packet on each side, as callgrind has counted them last.
-fn instructions(case: &str) -> Option<Pair> {
+/// Number of instructions for one packet on each side, from the last run of callgrind.
+fn instructions(case: &str) -> Option<SidePair> {
     let program = std::env::current_exe().ok()?;
     // The target folder is above release/deps/numbers-...
     let target = program.ancestors().nth(3)?;
@@ -221,8 +221,8 @@ fn instructions(case: &str) -> Option<Pair> {
     Some([count("compress")?, count("decompress")?])
 }
 
-/// Nanoseconds of one packet on each side.
-fn times(row: &Row) -> Pair {
+/// Nanoseconds for one packet on each side.
+fn times(row: &FigureRow) -> SidePair {
     let highest = CidSpace::Large.highest();
     let is_tcp = row.name.starts_with("TCP");
     let profiles = ProfileSet::v1();
@@ -268,7 +268,7 @@ fn times(row: &Row) -> Pair {
         assert_eq!(delivered, BATCH);
         count += BATCH;
         if count > settling.next_multiple_of(BATCH) {
-            // Without feedback TCP says more now and then.
+            // / Without feedback TCP sends larger packets now and then.
             assert!(is_tcp || lengths.iter().all(|(_, each)| *each == format));
             times[0].push(compressed);
             times[1].push(decompressed);

@@ -4,18 +4,18 @@
 //! contexts,
 //!
 //! - `compress/N` and `decompress/N`: one packet in steady state (UO-0), of `N` flows that take turns;
-//! - `compress/16384-scattered` and `decompress/16384-scattered`: likewise, but not in the order in which their contexts
-//!   lie in memory, so that the processor cannot guess which one comes next: the worst case;
-//! - `compress/one-packet` and `decompress/one-packet`: one IR packet of a flow never seen before, while every
-//!   context is in use, so that the one not used for longest is replaced;
+//! - `compress/16384-scattered` and `decompress/16384-scattered`: likewise, but not in the order of their contexts in
+//!   memory, so that the processor cannot predict the next one: the worst case;
+//! - `compress/one-packet` and `decompress/one-packet`: one IR packet of a new flow, while every context is in use, so
+//!   that the least recently used one is replaced;
 //! - `compress/ipv6`, `compress/rtp`, `compress/esp` and the like with `decompress`: one flow of UDP over IPv6, of voice,
 //!   of a VPN;
 //!
-//! and prints at the end how many times the time of one flow 16,384 flows take. Times are those of a machine and an
-//! hour; the ratio is measured by turns, batch by batch, and survives both. Its bar, for flows that take turns, is 2.5.
+//! and prints at the end the ratio of the times for 16,384 flows and for one flow. Times depend on the machine and its
+//! load; the ratio is measured by turns, batch by batch, and does not. Its limit, for flows that take turns, is 2.5.
 //!
-//! Where `THINAIR_PEER_TIMES` names a program that measures another implementation, it is run by turns with ours. Called
-//! as `PROGRAM CASE`, it prints `CASE COMPRESS DECOMPRESS`: nanoseconds of processor time per packet, medians of many
+//! If `THINAIR_PEER_TIMES` names a program that measures another implementation, it runs by turns with ours. Called as
+//! `PROGRAM CASE`, it prints `CASE COMPRESS DECOMPRESS`: nanoseconds of processor time per packet, medians of many
 //! batches, in U-mode without refreshes, with large CIDs and room for 16,384 contexts. The packets of a case are those
 //! that `Traffic::packet` makes, in that order:
 //!
@@ -41,25 +41,26 @@ mod flows;
 mod get;
 mod peer;
 
-/// Contexts of the channel: all that large CIDs can name.
+/// Number of contexts of the channel: the largest with large CIDs.
 const CONTEXTS: u32 = 16_384;
 
-/// From one scattered flow to the next. Odd, so that a power of two of flows all have their turn.
+/// Distance from one scattered flow to the next. Odd, so that each of a power of two of flows has its turn.
 const STRIDE: usize = 5_167;
 
-/// Packets between two looks at the clock. Those to compress are written before, and few, to stay in the cache.
+/// Number of packets between two readings of the clock. Packets to compress are created before, and few, to stay in the
+/// cache.
 const BATCH: usize = 1_024;
 
-/// Packets decompressed in a row. Many, for the compressor that made them left the caches full of its own.
+/// Number of packets that are decompressed in a row. Many, since the compressor that made them has filled the caches.
 const DECOMPRESSED_AT_ONCE: usize = 65_536;
 
 /// Octets for a packet, compressed or not.
 const ROOM: usize = 96;
 
-/// Pairs of batches behind a ratio.
+/// Number of pairs of batches per ratio.
 const PAIRS: usize = 31;
 
-/// Times the time of one flow that 16,384 flows may take.
+/// Largest ratio of the times for 16,384 flows and for one flow.
 const BAR: f64 = 2.5;
 
 fn main() {
@@ -68,40 +69,40 @@ fn main() {
         .warm_up_time(Duration::from_millis(300))
         .measurement_time(Duration::from_secs(1))
         .configure_from_args();
-    measure::<Sender>(&mut criterion, "compress");
-    measure::<Receiver>(&mut criterion, "decompress");
+    measure::<TimedSender>(&mut criterion, "compress");
+    measure::<TimedReceiver>(&mut criterion, "decompress");
     criterion.final_summary();
     println!("16,384 flows take so many times the time of one; median of {PAIRS}, quartiles");
     for (order, traffic) in
-        [("in turn", Traffic::InTurn(CONTEXTS)), ("scattered", Traffic::Scattered(CONTEXTS))]
+        [("in turn", BenchTraffic::InTurn(CONTEXTS)), ("scattered", BenchTraffic::Scattered(CONTEXTS))]
     {
-        ratio::<Sender>("compress", order, traffic);
-        ratio::<Receiver>("decompress", order, traffic);
+        ratio::<TimedSender>("compress", order, traffic);
+        ratio::<TimedReceiver>("decompress", order, traffic);
     }
     println!("The bar for flows in turn is {BAR}.");
     peer::compare();
 }
 
-fn measure<S: Side>(criterion: &mut Criterion, name: &str) {
+fn measure<S: TimedSide>(criterion: &mut Criterion, name: &str) {
     let mut group = criterion.benchmark_group(name);
-    let mut measure = |id: &str, traffic: Traffic| {
+    let mut measure = |id: &str, traffic: BenchTraffic| {
         group.bench_function(id, |bench| {
             let mut side = S::new(traffic);
             bench.iter_custom(|packets| side.time(packets as usize));
         });
     };
     for flows in [1, 256, 4_096, CONTEXTS] {
-        measure(&flows.to_string(), Traffic::InTurn(flows));
+        measure(&flows.to_string(), BenchTraffic::InTurn(flows));
     }
-    measure("16384-scattered", Traffic::Scattered(CONTEXTS));
-    measure("one-packet", Traffic::OnePacketFlows);
-    measure("ipv6", Traffic::Ipv6);
-    measure("rtp", Traffic::Rtp);
-    measure("esp", Traffic::Esp);
+    measure("16384-scattered", BenchTraffic::Scattered(CONTEXTS));
+    measure("one-packet", BenchTraffic::OnePacketFlows);
+    measure("ipv6", BenchTraffic::Ipv6);
+    measure("rtp", BenchTraffic::Rtp);
+    measure("esp", BenchTraffic::Esp);
 }
 
-fn ratio<S: Side>(name: &str, order: &str, traffic: Traffic) {
-    let mut one = S::new(Traffic::InTurn(1));
+fn ratio<S: TimedSide>(name: &str, order: &str, traffic: BenchTraffic) {
+    let mut one = S::new(BenchTraffic::InTurn(1));
     let mut all = S::new(traffic);
     let mut ratio = || {
         let base = one.time(DECOMPRESSED_AT_ONCE).as_secs_f64();
@@ -113,12 +114,12 @@ fn ratio<S: Side>(name: &str, order: &str, traffic: Traffic) {
     println!("{name:<12}{order:<12}{median:>6.2} ({low:.2} to {high:.2})");
 }
 
-/// What is sent.
+/// Traffic of a measurement.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Traffic {
-    /// So many flows, one packet of each in turn.
+enum BenchTraffic {
+    /// This many flows, one packet of each in turn.
     InTurn(u32),
-    /// So many flows, in another order than they were opened.
+    /// This many flows, in another order than that in which they were opened.
     Scattered(u32),
     /// Each packet opens a flow.
     OnePacketFlows,
@@ -131,12 +132,12 @@ enum Traffic {
 }
 
 /// An IP packet of at most 64 octets.
-struct Packet {
+struct BenchPacket {
     octets: [u8; 64],
     len: usize,
 }
 
-impl Packet {
+impl BenchPacket {
     fn new(packet: &[u8]) -> Self {
         let mut octets = [0; 64];
         octets[..packet.len()].copy_from_slice(packet);
@@ -148,9 +149,9 @@ impl Packet {
     }
 }
 
-impl Traffic {
-    fn packet(self, count: usize) -> Packet {
-        let get = |host: usize, ip_id: usize| Packet::new(&get::over_ipv4(host as u32, ip_id as u16));
+impl BenchTraffic {
+    fn packet(self, count: usize) -> BenchPacket {
+        let get = |host: usize, ip_id: usize| BenchPacket::new(&get::over_ipv4(host as u32, ip_id as u16));
         match self {
             Self::InTurn(flows) => get(count % flows as usize, count / flows as usize),
             Self::Scattered(flows) => {
@@ -159,13 +160,13 @@ impl Traffic {
                 get(count * stride % flows, count / flows)
             }
             Self::OnePacketFlows => get(count, 0),
-            Self::Ipv6 => Packet::new(&get::IPV6),
-            Self::Rtp => Packet::new(&flows::rtp(count as u32)),
-            Self::Esp => Packet::new(&flows::esp(count as u32)),
+            Self::Ipv6 => BenchPacket::new(&get::IPV6),
+            Self::Rtp => BenchPacket::new(&flows::rtp(count as u32)),
+            Self::Esp => BenchPacket::new(&flows::esp(count as u32)),
         }
     }
 
-    /// The format of every packet once contexts are there.
+    /// Format of every packet after the contexts are established.
     fn format(self) -> Format {
         match self {
             Self::InTurn(_) | Self::Scattered(_) | Self::Ipv6 | Self::Rtp | Self::Esp => Format::Uo0,
@@ -173,7 +174,7 @@ impl Traffic {
         }
     }
 
-    /// Packets until then: 8 of each flow, or one of each context; a flow alone is given more.
+    /// Number of packets until then: 8 of each flow, or one of each context; more for a single flow.
     fn settling(self) -> usize {
         match self {
             Self::InTurn(flows) | Self::Scattered(flows) => 8 * flows as usize,
@@ -182,7 +183,7 @@ impl Traffic {
         }
     }
 
-    /// Whether so many of a batch have the format. TS that wraps around, once in 26,843,545 packets, leads to a few
+    /// True if enough packets of a batch have the format. TS wraps around once in 26,843,545 packets, which causes a few
     /// others.
     fn is_steady(self, as_expected: usize, batch: usize) -> bool {
         match self {
@@ -195,27 +196,27 @@ impl Traffic {
 }
 
 /// A compressor or a decompressor whose contexts are established.
-trait Side {
-    fn new(traffic: Traffic) -> Self;
+trait TimedSide {
+    fn new(traffic: BenchTraffic) -> Self;
 
-    /// The time that each batch of the next packets of the traffic takes.
+    /// Returns the time for each batch of the next packets of the traffic.
     fn batches(&mut self, packets: usize) -> Vec<Duration>;
 
-    /// The time that they take together.
+    /// Returns the time for all of these packets.
     fn time(&mut self, packets: usize) -> Duration {
         self.batches(packets).iter().sum()
     }
 }
 
-struct Sender {
-    traffic: Traffic,
+struct TimedSender {
+    traffic: BenchTraffic,
     compressor: Compressor<'static>,
-    /// Packets sent.
+    /// Number of packets sent.
     count: usize,
 }
 
-impl Side for Sender {
-    fn new(traffic: Traffic) -> Self {
+impl TimedSide for TimedSender {
+    fn new(traffic: BenchTraffic) -> Self {
         let mut config = CompressorConfig::new(channel());
         config.refresh = Refresh::Off;
         let compressor = Compressor::new(config, CompressorMemory::owned(&channel(), 0));
@@ -246,8 +247,8 @@ impl Side for Sender {
     }
 }
 
-impl Sender {
-    /// The profile that the next packet goes by.
+impl TimedSender {
+    /// Returns the profile of the next packet.
     fn profile(&mut self) -> ProfileId {
         let packet = self.traffic.packet(self.count);
         self.count += 1;
@@ -255,7 +256,7 @@ impl Sender {
         done.expect("there is room").profile
     }
 
-    /// Compresses the next packets and gives each.
+    /// Compresses the next packets and passes each to `give`.
     fn send(&mut self, packets: usize, mut give: impl FnMut(&[u8])) {
         let mut out = [0; ROOM];
         for _ in 0..packets {
@@ -268,19 +269,19 @@ impl Sender {
     }
 }
 
-struct Receiver {
-    sender: Sender,
+struct TimedReceiver {
+    sender: TimedSender,
     decompressor: Decompressor<'static>,
 }
 
-impl Side for Receiver {
-    fn new(traffic: Traffic) -> Self {
+impl TimedSide for TimedReceiver {
+    fn new(traffic: BenchTraffic) -> Self {
         let mut config = CompressorConfig::new(channel());
         config.refresh = Refresh::Off;
         let compressor = Compressor::new(config, CompressorMemory::owned(&channel(), 0));
         let mut decompressor =
             Decompressor::new(DecompressorConfig::new(channel()), DecompressorMemory::owned(&channel(), 0));
-        let mut sender = Sender { traffic, compressor, count: 0 };
+        let mut sender = TimedSender { traffic, compressor, count: 0 };
         let mut out = [0; ROOM];
         sender.send(traffic.settling(), |rohc| {
             decompressor.decompress(Instant::ZERO, rohc, &mut out).expect("nothing is lost");

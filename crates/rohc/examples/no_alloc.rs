@@ -1,4 +1,4 @@
-//! A compressor and a decompressor in memory of sizes that are known when it is compiled: on a microcontroller, in statics.
+//! A compressor and a decompressor in memory with constant sizes, which is static on a microcontroller.
 //!
 //! ```sh
 //! cargo run -p thinair-rohc --no-default-features --features udp,ip --example no_alloc
@@ -7,10 +7,10 @@
 use thinair_rohc::{Channel, CidSpace, Compressor, CompressorConfig, CompressorStorage};
 use thinair_rohc::{Decompressor, DecompressorConfig, DecompressorStorage, Instant, ProfileSet};
 
-/// Contexts: flows that are compressed at the same time.
+/// Number of contexts: flows that are compressed at the same time.
 const CONTEXTS: usize = 4;
 
-/// Blocks for extension headers.
+/// Number of blocks for extension headers.
 const BLOCKS: usize = 4;
 
 fn main() -> Result<(), Box<dyn core::error::Error>> {
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
     let mut storage = DecompressorStorage::<CONTEXTS, BLOCKS>::new();
     let mut decompressor = Decompressor::new(DecompressorConfig::new(channel), &mut storage);
 
-    // A CoAP GET over UDP and IPv6: 57 octets, of which 48 are headers that these profiles compress.
+    // / A CoAP GET over UDP and IPv6: 57 octets, of which these profiles compress 48 octets of headers.
     let packet = *b"\x60\0\0\0\0\x11\x11\x40\xfd\0\x0e\xc0\0\0\0\0\0\0\0\0\0\0\0\x01\xfd\0\x0e\xc0\0\0\0\0\0\0\0\0\0\0\0\x02\
         \xe0\x01\x16\x33\0\x11\x12\x34\x40\x01\x12\x34\xb4time";
     let (mut rohc, mut back) = ([0; 128], [0; 128]);

@@ -1,4 +1,4 @@
-//! The bench for ROHC of 3GPP TS 25.323, Annex A: each limit, and the average that thinair sends.
+//! The bench for ROHC of 3GPP TS 25.323, Annex A: each limit, and the average of thinair.
 //!
 //! ```sh
 //! cargo run -p thinair-rohc --example ts25323

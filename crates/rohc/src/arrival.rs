@@ -1,9 +1,9 @@
-//! Time of arrival, and packets that the carrier has counted as lost: from these the decompressor infers how many packets of a
-//! flow are missing.
+//! Time of arrival, and losses that the carrier has counted. From these the decompressor infers how many packets of a flow are
+//! missing.
 
 use thinair_wire::time::Instant;
 
-use crate::pace::{LEAP, Pace, SHORTEST, Stamp, units};
+use crate::pace::{FlowPace, LEAP, SHORTEST, Stamp, units};
 
 /// Arrival of a ROHC packet.
 ///
@@ -19,11 +19,11 @@ use crate::pace::{LEAP, Pace, SHORTEST, Stamp, units};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// When the packet arrived.
+    /// Time of arrival.
     pub now: Instant,
-    /// Packets of the channel that the carrier knows to be missing between this packet and the newest one before it: their
-    /// number, or more if it is not known exactly. `Some(0)` if none is missing. `None` if the carrier does not count, or the
-    /// packet comes later than one that was sent behind it.
+    /// Number of packets of the channel that are missing between this packet and the newest one before it, as counted by the
+    /// carrier: exact, or too large if the carrier does not have the exact number. `Some(0)` if none is missing. `None` if the
+    /// carrier does not count, or the packet was sent before one that has arrived.
     pub lost: Option<u32>,
 }
 
@@ -33,20 +33,20 @@ impl From<Instant> for Arrival {
     }
 }
 
-/// Arrivals of a channel so far, as its contexts see them.
+/// Newest arrival of a channel, as its contexts see it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Moment {
     pub(crate) now: Instant,
-    /// Packets that are missing since the channel began, modulo 2^32, and whether the carrier counts.
+    /// Packets missing since the channel began, modulo 2^32.
     lost: u32,
     counts: bool,
 }
 
-/// Stands for packets that nobody has counted.
+/// Number that stands for an unknown number of lost packets.
 const UNCOUNTED: u32 = 1 << 24;
 
 impl Moment {
-    /// The next arrival.
+    /// Records the next arrival.
     pub(crate) fn advance(&mut self, arrival: Arrival) {
         let lost = arrival.lost.map_or(UNCOUNTED, |lost| lost.min(UNCOUNTED));
         self.now = arrival.now;
@@ -63,61 +63,62 @@ impl From<Instant> for Moment {
     }
 }
 
-/// Arrivals of the packets of a flow, and what they say of how many are missing.
+/// Arrivals of the packets of a flow, from which it infers the number of missing packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arrivals {
-    /// Arrival of the last packet that was verified.
+    /// Arrival of the last verified packet.
     last: Stamp,
-    /// Packets that were missing then, as in [`Moment`].
+    /// Packets missing at that time, as in [`Moment`].
     lost: u32,
-    pace: Pace,
-    /// Packets since the last one that was verified that were not, and whether the carrier counted when that came.
+    pace: FlowPace,
+    /// Packets that failed since the last verified packet. Flag [`COUNTED`]: the carrier counted at that time.
     failed: u8,
 }
 
 /// Flag in `Arrivals::failed`: the carrier counted.
 const COUNTED: u8 = 0x80;
 
-/// Packets that a flow may have had since the last one that was verified, the one that has arrived included.
+/// Number of packets that the flow may have had since the last verified packet, including the one that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Passed {
-    /// So many at most: the carrier has counted those that are missing.
+pub(crate) enum PassedPackets {
+    /// Upper limit, since the carrier has counted the missing packets.
     AtMost(u32),
-    /// About `packets`, `off` more or less: the flow is paced.
+    /// About `packets`, plus or minus `off`: the flow is paced.
     About { packets: u32, off: u32 },
-    /// So many at most, if they came no more than twice as fast as before. The flow is not paced.
+    /// Upper limit for a flow that sends at most twice as fast as before. The flow is not paced.
     Perhaps(u32),
 }
 
 impl Arrivals {
     /// A flow without packets.
-    pub(crate) const NEW: Self = Self { last: Stamp::NEVER, lost: 0, pace: Pace::NEW, failed: 0 };
+    pub(crate) const NEW: Self = Self { last: Stamp::NEVER, lost: 0, pace: FlowPace::NEW, failed: 0 };
 
-    /// Arrival of the last packet that was verified.
+    /// Arrival of the last verified packet.
     #[inline]
     pub(crate) fn last(&self) -> Instant {
         self.last.time()
     }
 
-    /// Time since the last packet that was verified, in the units of [`Pace`].
+    /// Time since the last verified packet, in the units of [`FlowPace`].
     #[inline]
     fn waited(&self, at: Moment) -> u64 {
         units(at.now.nanos_since(self.last()))
     }
 
-    /// True if so many packets may have passed since the last one that was verified, by the clock.
+    /// True if that many packets may have passed since the last verified packet, by the clock.
     #[inline]
     pub(crate) fn is_behind(&self, at: Moment, packets: u64) -> bool {
         self.waited(at) >= u64::from(self.pace.gap()) * packets
     }
 
-    /// A packet was verified, `ahead` of the last one.
+    /// Records a verified packet, `ahead` packets after the last one.
     #[inline]
     pub(crate) fn note(&mut self, at: Moment, ahead: u32) {
         self.note_intervals(at, ahead, ahead);
     }
 
-    /// A packet was verified, `ahead` of the last one by packets, and by times between packets: those count on in silence.
+    /// Records a verified packet, `ahead` packets and `intervals` times between packets after the last one. Intervals also count
+    /// while the flow is silent.
     #[inline]
     pub(crate) fn note_intervals(&mut self, at: Moment, ahead: u32, intervals: u32) {
         if self.last != Stamp::NEVER {
@@ -128,47 +129,48 @@ impl Arrivals {
         self.failed = if at.counts { COUNTED } else { 0 };
     }
 
-    /// A packet was not verified.
+    /// Records a packet that failed verification.
     pub(crate) fn note_failure(&mut self) {
         if self.failed & !COUNTED < !COUNTED {
             self.failed += 1;
         } else {
-            // As one more that is missing: it is the sum of both that counts.
+            // / Counts as one more missing packet: only the sum of both is used.
             self.lost = self.lost.wrapping_sub(1);
         }
     }
 
-    /// The arrivals of a flow whose sequence number has moved by `ahead` to an IR packet: those of a new one if it has leapt, for then
-    /// the compressor has begun anew, too.
+    /// Returns the arrivals after an IR packet that has moved the sequence number by `ahead`: those of a new flow after a leap,
+    /// since the compressor has then restarted, too.
     #[inline]
     pub(crate) fn behind(self, ahead: i32) -> Self {
         if ahead.unsigned_abs() < LEAP { self } else { Self::NEW }
     }
 
-    /// Packets since the last one that was verified that were not.
+    /// Number of packets that failed since the last verified packet.
     pub(crate) fn failed(&self) -> u8 {
         self.failed & !COUNTED
     }
 
-    /// True if no packet has failed since the last one that was verified.
+    /// True if no packet has failed since the last verified packet.
     #[inline]
     pub(crate) fn has_not_failed(&self) -> bool {
         self.failed & !COUNTED == 0
     }
 
-    /// Packets that are missing since the last one that was verified, if the carrier has counted them.
+    /// Number of packets missing since the last verified packet, if the carrier has counted them.
     #[inline]
     fn missing(&self, at: Moment) -> Option<u32> {
         let missing = at.lost.wrapping_sub(self.lost);
         (at.counts && self.failed & COUNTED != 0 && missing < UNCOUNTED).then_some(missing)
     }
 
-    /// True if so many packets may have come since the last one that was verified, as fast as any.
+    /// True if the time since the last verified packet is long enough for that many packets at the highest rate.
     pub(crate) fn had_time_for(&self, at: Moment, packets: u32) -> bool {
         self.waited(at) >= u64::from(SHORTEST) * u64::from(packets)
     }
 
-    /// True if more than a `turn` of packets may have passed. The same bits come again after a turn, and then need a proof.
+    /// True if more than a `turn` of packets may have passed. The bits repeat after a turn, so that their meaning has to be
+    /// proved.
     #[inline]
     pub(crate) fn is_open(&self, at: Moment, turn: u32) -> bool {
         // Half a turn: packets may come faster than before.
@@ -182,36 +184,37 @@ impl Arrivals {
         self.missing(at).map_or_else(|| !self.is_open(at, turn), |missing| missing == 0)
     }
 
-    /// Packets that may have passed.
-    pub(crate) fn passed(&self, at: Moment) -> Passed {
+    /// Returns the number of packets that may have passed.
+    pub(crate) fn passed(&self, at: Moment) -> PassedPackets {
         if let Some(missing) = self.missing(at) {
-            return Passed::AtMost(missing + u32::from(self.failed & !COUNTED) + 1);
+            return PassedPackets::AtMost(missing + u32::from(self.failed & !COUNTED) + 1);
         }
         self.passed_by_clock(at)
     }
 
-    /// Packets that may have passed, whatever the carrier counts.
-    pub(crate) fn passed_by_clock(&self, at: Moment) -> Passed {
+    /// Returns the number of packets that may have passed, by the clock alone.
+    pub(crate) fn passed_by_clock(&self, at: Moment) -> PassedPackets {
         let (gap, waited) = (u64::from(self.pace.gap().max(SHORTEST)), self.waited(at));
         let packets = u32::try_from(waited / gap).unwrap_or(u32::MAX);
         if self.pace.is_steady() {
             let nearest = u32::try_from((waited + gap / 2) / gap).unwrap_or(u32::MAX);
-            return Passed::About { packets: nearest, off: 2 + nearest / 64 };
+            return PassedPackets::About { packets: nearest, off: 2 + nearest / 64 };
         }
-        Passed::Perhaps(packets.saturating_mul(2).saturating_add(2))
+        PassedPackets::Perhaps(packets.saturating_mul(2).saturating_add(2))
     }
 
-    /// True if the flow was about as long silent before.
+    /// True if the flow has been silent for about as long before.
     pub(crate) fn is_usual(&self, at: Moment) -> bool {
         self.pace.is_usual(self.waited(at))
     }
 
-    /// True if the flow was silent for some packets, sometime.
+    /// True if the flow has ever been silent for several packets.
     pub(crate) fn has_paused(&self) -> bool {
         self.pace.has_paused()
     }
 
-    /// True if the flow was about as long silent before, and nothing was missed since, but for a packet that was damaged.
+    /// True if the flow has been silent for about as long before, and at most one packet has failed since the last verified
+    /// packet.
     pub(crate) fn has_paused_as_usual(&self, at: Moment) -> bool {
         self.failed() <= 1 && self.is_usual(at)
     }

@@ -1,63 +1,64 @@
-//! Bits of a sequence number that a packet carries, so that the decompressor is sure which packet it is: more behind a pause, which
-//! looks to it like a loss, and more for a while behind its request for repair.
+//! Number of bits of a sequence number that a packet needs for a decompressor to identify it: more after a pause, which looks
+//! like a loss to the decompressor, and more for some time after its request for repair.
 //!
-//! RFC 3095 has the window for references that may have been missed (section 4.5.1), and says nothing of pauses. The other
-//! end's rule is in `arrival`; this one is twice as careful, since the link may have spread or gathered packets.
+//! RFC 3095 has the window for references that may have been lost (section 4.5.1), and does not cover pauses. The rule of the
+//! other end is in `arrival`. This one is twice as careful, since the link may have spread or gathered packets.
 
 use thinair_wire::time::Instant;
 
-use crate::pace::{Pace, units};
+use crate::pace::{FlowPace, units};
 
-/// Bits behind a request for repair: losses of 128 packets do not matter then.
+/// Bits after a request for repair, enough for a loss of 128 packets.
 const BEHIND_NACK: u8 = 8;
 
-/// Packets that have so many bits.
+/// Number of packets with these bits.
 const PACKETS_BEHIND_NACK: u8 = 64;
 
-/// Bits of SN in the smallest formats, and packets that a pause may have room for with them.
+/// Bits of SN in the smallest formats.
 const SMALLEST: u32 = 4;
 
-/// Time by which a link may spread or gather packets, in the units of [`Pace`]: 2 ms, beside a quarter of the time between them.
+/// Time by which a link may spread or gather packets, in the units of [`FlowPace`]: 2 ms, in addition to a quarter of the time
+/// between them.
 const JITTER: u64 = 512;
 
 /// Pace of a flow at the compressor, and bits that its next packets carry.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Caution {
-    /// Time of the last packet, in the units of [`Pace`], modulo 2^40, which are 52 days; 0 before the first one.
+    /// Time of the last packet, in the units of [`FlowPace`], modulo 2^40 (52 days); 0 before the first one.
     last: [u8; 5],
-    pace: Pace,
+    pace: FlowPace,
     bits: u8,
-    /// Packets still to be sent with so many bits.
+    /// Number of packets still to be sent with these bits.
     left: u8,
-    /// Group of packets that the last packet belonged to, modulo 256.
+    /// Group of packets of the last packet, modulo 256.
     group: u8,
 }
 
-/// Units behind one before the origin, modulo 2^40.
+/// Returns the units since one unit before the origin, modulo 2^40.
 fn stamp(now: Instant) -> u64 {
     (units(now.as_nanos()) + 1) & 0xFF_FFFF_FFFF
 }
 
 impl Caution {
-    /// When the last packet was sent; 0 before the first one.
+    /// Time of the last packet; 0 before the first one.
     fn last(&self) -> u64 {
         let [a, b, c, d, e] = self.last;
         u64::from_be_bytes([0, 0, 0, a, b, c, d, e])
     }
 
-    /// Time since the last packet, in the units of [`Pace`].
+    /// Time since the last packet, in the units of [`FlowPace`].
     #[inline]
     pub(crate) fn waited(&self, now: Instant) -> u64 {
         stamp(now).wrapping_sub(self.last()) & 0xFF_FFFF_FFFF
     }
 
-    /// True if the next packet, so long behind the last one, needs no more bits than any other.
+    /// True if the next packet, sent `waited` after the last one, needs no additional bits.
     #[inline]
     pub(crate) fn is_quiet(&self, waited: u64) -> bool {
         self.left == 0 && !self.is_behind_pause(waited)
     }
 
-    /// True if the decompressor may look for other packets than the next one, usual as the pause may be, or if it has asked for
+    /// True if the decompressor may consider other packets than the next one, even after a usual pause, or if it has asked for
     /// repair.
     #[inline]
     pub(crate) fn is_behind_any_pause(&self, now: Instant) -> bool {
@@ -69,14 +70,14 @@ impl Caution {
         self.pace.is_known() && waited > u64::from(self.pace.gap()) << SMALLEST >> 2
     }
 
-    /// True if the decompressor may not be sure of a packet in the smallest format behind such a pause. The pause is half of
-    /// that in `arrival`; one that is usual does not count.
+    /// True if the decompressor may not identify a packet in the smallest format after such a pause. The limit is half of that in
+    /// `arrival`; a usual pause does not count.
     #[inline]
     fn is_behind_pause(&self, waited: u64) -> bool {
         self.is_longer_than_smallest(waited) && !self.pace.is_surely_usual(waited)
     }
 
-    /// Bits that the next packet needs, 0 if it needs no more than any other.
+    /// Bits that the next packet needs; 0 if it needs no additional bits.
     pub(crate) fn bits(&self, now: Instant) -> u32 {
         let kept = if self.left > 0 { u32::from(self.bits) } else { 0 };
         kept.max(self.bits_behind_pause(self.waited(now)))
@@ -90,13 +91,13 @@ impl Caution {
         (u64::BITS - packets.leading_zeros()).clamp(SMALLEST + 1, u16::BITS)
     }
 
-    /// True if the last packet belonged to that group.
+    /// True if the last packet belonged to `group`.
     #[inline]
     pub(crate) fn is_in(&self, group: u8) -> bool {
         self.group == group
     }
 
-    /// The next packet belongs to that group. The first one of a group has more bits, since groups may be lost as a whole.
+    /// Sets the group of the next packet. The first packet of a group has more bits, since a group may be lost as a whole.
     #[inline]
     pub(crate) fn join(&mut self, group: u8) {
         if self.group != group {
@@ -110,8 +111,8 @@ impl Caution {
         (self.group, self.bits, self.left) = (group, kept.max(BEHIND_NACK), self.left.max(1));
     }
 
-    /// A packet was sent, whose sequence number is a `step` behind that of the one before; changes are sent with so many
-    /// `repetitions`.
+    /// Records a packet that was sent, whose sequence number is `step` after that of the last one. Changes are sent `repetitions`
+    /// times.
     #[inline]
     pub(crate) fn sent(&mut self, now: Instant, step: u32, repetitions: u8) {
         let waited = self.waited(now);
@@ -121,11 +122,11 @@ impl Caution {
         self.sent_quietly(now, waited, step);
     }
 
-    /// [`sent`](Self::sent), with no more bits than any other, so long behind the last packet.
+    /// [`sent`](Self::sent) for a packet without additional bits, `waited` after the last one.
     #[inline]
     pub(crate) fn sent_quietly(&mut self, now: Instant, waited: u64, step: u32) {
         if self.last != [0; 5] {
-            // The other end may have seen shorter times.
+            // / The other end may have seen shorter times.
             self.pace.note(waited.saturating_sub(waited / 4 + JITTER), step, step);
         }
         let [_, _, _, last @ ..] = stamp(now).to_be_bytes();
@@ -143,7 +144,7 @@ impl Caution {
         self.left = self.left.saturating_sub(1);
     }
 
-    /// The other end has asked for repair: packets were lost, or damaged.
+    /// Handles a request for repair: packets were lost, or damaged.
     pub(crate) fn refused(&mut self) {
         let kept = if self.left > 0 { self.bits } else { 0 };
         (self.bits, self.left) = (kept.max(BEHIND_NACK), PACKETS_BEHIND_NACK);

@@ -3,10 +3,10 @@
 use crate::cid::{Cid, CidSpace};
 use crate::profile::ProfileId;
 
-/// What both ends of a channel have agreed on before the first packet. RFC 5795, section 5.1.2.
+/// Parameters of a channel, on which both ends have agreed before the first packet. RFC 5795, section 5.1.2.
 ///
-/// A channel is one direction. FEEDBACK_FOR, the channel of the other direction to which feedback on this one
-/// refers, is the pairing in an `Endpoint`.
+/// A channel has one direction. FEEDBACK_FOR, the channel of the other direction to which feedback on this one refers,
+/// is the pairing in an `Endpoint`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channel {
     cids: CidSpace,
@@ -16,34 +16,34 @@ pub struct Channel {
     integrity_below: Integrity,
 }
 
-/// What the carrier below vouches for: whether damage on the link can reach the decompressor.
+/// Integrity check of the carrier below, which keeps damage on the link from the decompressor.
 ///
-/// Profile 0x0081 leaves a right UDP checksum out, to be computed anew, only where the carrier checks every frame
-/// at least as well (RFC 6282, section 4.3.2; RFC 8724, section 10.11).
+/// Profile 0x0081 leaves out a correct UDP checksum, to be computed by the receiver, only where the carrier checks
+/// every frame at least as well (RFC 6282, section 4.3.2; RFC 8724, section 10.11).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Integrity {
-    /// Nothing: UDP checksums are carried.
+    /// None: UDP checksums are carried.
     #[default]
     None,
-    /// A CRC of at least 32 bits over every frame, checked where the link ends.
+    /// A CRC of at least 32 bits over every frame, checked at the end of the link.
     Crc32,
     /// A message integrity code.
     Mic,
 }
 
-/// Why channel parameters contradict each other: the caller is at fault.
+/// Error in the parameters of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChannelError {
-    /// MAX_CID is beyond the CID space: 15 for small CIDs, 16,383 for large ones.
+    /// MAX_CID exceeds the CID space: 15 for small CIDs, 16,383 for large ones.
     MaxCid {
-        /// The MAX_CID that was asked for.
+        /// The requested MAX_CID.
         max_cid: u16,
         /// The highest CID of the space.
         highest: u16,
     },
-    /// Two variants of one profile, which packets could not tell apart (RFC 5795, section 5.1.2).
+    /// Two variants of one profile, which packets cannot distinguish (RFC 5795, section 5.1.2).
     Variants(ProfileId, ProfileId),
-    /// A profile that is not in this build: its Cargo feature is off.
+    /// A profile that this build lacks: its Cargo feature is off.
     NotBuilt(ProfileId),
 }
 
@@ -51,18 +51,18 @@ impl core::fmt::Display for ChannelError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::MaxCid { max_cid, highest } => {
-                write!(f, "MAX_CID {max_cid} is beyond the CID space, whose highest CID is {highest}")
+                write!(f, "MAX_CID {max_cid} exceeds {highest}, the highest CID of the CID space")
             }
             Self::Variants(a, b) => write!(
                 f,
-                "profiles {} (0x{:04X}) and {} (0x{:04X}) are variants of one profile; a channel takes one of them",
+                "profiles {} (0x{:04X}) and {} (0x{:04X}) are variants of one profile: choose one of them for the channel",
                 a.name(),
                 a.number(),
                 b.name(),
                 b.number()
             ),
             Self::NotBuilt(profile) => {
-                write!(f, "profile {} is not in this build, which lacks the Cargo feature", profile.name())?;
+                write!(f, "profile {} is not in this build: enable the Cargo feature", profile.name())?;
                 profile.features().iter().try_for_each(|feature| write!(f, " `{feature}`"))
             }
         }
@@ -72,7 +72,7 @@ impl core::fmt::Display for ChannelError {
 impl core::error::Error for ChannelError {}
 
 impl Channel {
-    /// A channel with LARGE_CIDS as `cids` says, MAX_CID, PROFILES, and no segmentation (MRRU 0).
+    /// Creates a channel with LARGE_CIDS, MAX_CID, PROFILES, and without segmentation (MRRU 0).
     pub fn new(cids: CidSpace, max_cid: u16, profiles: ProfileSet) -> Result<Self, ChannelError> {
         if max_cid > cids.highest() {
             return Err(ChannelError::MaxCid { max_cid, highest: cids.highest() });
@@ -80,27 +80,27 @@ impl Channel {
         Ok(Self { cids, max_cid, profiles, mrru: 0, integrity_below: Integrity::None })
     }
 
-    /// The channel with MRRU: the largest reconstructed unit in octets, its CRC included; 0 forbids segments.
+    /// Sets MRRU, the largest reconstructed unit in octets, including its CRC. Default: 0, no segments.
     pub fn with_mrru(self, mrru: u16) -> Self {
         Self { mrru, ..self }
     }
 
-    /// The channel over a carrier that vouches for its frames.
+    /// Sets the integrity check of the carrier. Default: none.
     pub fn with_integrity_below(self, integrity_below: Integrity) -> Self {
         Self { integrity_below, ..self }
     }
 
-    /// What the carrier vouches for.
+    /// Integrity check of the carrier.
     pub fn integrity_below(&self) -> Integrity {
         self.integrity_below
     }
 
-    /// Whether LARGE_CIDS is set.
+    /// LARGE_CIDS: the CID space.
     pub fn cids(&self) -> CidSpace {
         self.cids
     }
 
-    /// MAX_CID: the highest CID that is used.
+    /// MAX_CID: the highest CID that the channel uses.
     pub fn max_cid(&self) -> u16 {
         self.max_cid
     }
@@ -125,18 +125,18 @@ impl Channel {
         usize::from(self.mrru)
     }
 
-    /// Whether the channel may use `cid`.
+    /// True if the channel may use `cid`.
     pub fn allows(&self, cid: Cid) -> bool {
         cid.value() <= self.max_cid
     }
 }
 
-/// A set of profiles of which no two share their low octet. The uncompressed profile is always in.
+/// A set of profiles, no two of which have the same low octet. It always has the uncompressed profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProfileSet(u32);
 
 impl Default for ProfileSet {
-    /// Profiles for all traffic, as far as they are in this build: those of [`v1`](Self::v1), TCP (RFC 6846) and CoAP.
+    /// Profiles for all traffic that are in this build: those of [`v1`](Self::v1), TCP (RFC 6846) and CoAP.
     fn default() -> Self {
         Self::v1().and(ProfileId::Tcp).and(ProfileId::Coap)
     }
@@ -146,7 +146,7 @@ impl ProfileSet {
     /// The uncompressed profile alone.
     pub const UNCOMPRESSED: Self = Self(1 << ProfileId::Uncompressed as u32);
 
-    /// The set of `profiles` and the uncompressed one.
+    /// Creates the set of `profiles` and the uncompressed one.
     pub fn of(profiles: &[ProfileId]) -> Result<Self, ChannelError> {
         let mut set = Self::UNCOMPRESSED;
         for &profile in profiles {
@@ -173,7 +173,7 @@ impl ProfileSet {
             .and(ProfileId::UdpLite)
     }
 
-    /// The set with `profile`, unless one that it could not be told from is in it already.
+    /// Adds `profile`. An error if the set has another variant of it, or this build lacks it.
     pub fn with(self, profile: ProfileId) -> Result<Self, ChannelError> {
         match self.by_low_octet(profile.low_octet()) {
             _ if !profile.is_built() => Err(ChannelError::NotBuilt(profile)),
@@ -182,24 +182,24 @@ impl ProfileSet {
         }
     }
 
-    /// The set with `profile`, if that is in this build.
+    /// Adds `profile` if it is in this build.
     const fn and(self, profile: ProfileId) -> Self {
         Self(self.0 | (profile.is_built() as u32) << profile as u32)
     }
 
-    /// Whether `profile` is in the set.
+    /// True if the set has `profile`.
     #[inline]
     pub fn has(&self, profile: ProfileId) -> bool {
         profile.is_built() && self.0 >> profile as u32 & 1 == 1
     }
 
-    /// The profile with that low octet, as IR packets name it (RFC 5795, section 5.2.2.1).
+    /// Returns the profile with that low octet, which names it in IR packets (RFC 5795, section 5.2.2.1).
     #[inline]
     pub fn by_low_octet(&self, low: u8) -> Option<ProfileId> {
         self.iter().find(|profile| profile.low_octet() == low)
     }
 
-    /// The profiles, by number.
+    /// Iterates over the profiles, by number.
     pub fn iter(&self) -> impl Iterator<Item = ProfileId> + use<> {
         let set = *self;
         ProfileId::ALL.into_iter().filter(move |&profile| set.has(profile))

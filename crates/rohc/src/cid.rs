@@ -1,11 +1,11 @@
-//! Context identifiers and how packets carry them. RFC 5795, sections 5.1.1, 5.2.1.2 and 5.2.1.3.
+//! Context identifiers and their encoding in packets. RFC 5795, sections 5.1.1, 5.2.1.2 and 5.2.1.3.
 
 /// The CID space of a channel: the parameter LARGE_CIDS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CidSpace {
-    /// CIDs 0 to 15; 0 costs nothing, others an Add-CID octet in front.
+    /// CIDs 0 to 15. CID 0 takes no octet, others an Add-CID octet in front of the header.
     Small,
-    /// CIDs 0 to 16,383; one or two octets behind the first octet of the header.
+    /// CIDs 0 to 16,383: one or two octets behind the first octet of the header.
     Large,
 }
 
@@ -27,7 +27,7 @@ impl Cid {
     /// CID 0.
     pub const ZERO: Self = Self(0);
 
-    /// The CID with that number; `None` above 16,383.
+    /// Creates the CID with that number; `None` above 16,383.
     pub const fn new(value: u16) -> Option<Self> {
         if value <= CidSpace::Large.highest() { Some(Self(value)) } else { None }
     }
@@ -76,8 +76,8 @@ impl Cid {
         }
     }
 
-    /// Reads a large CID from the start of `octets`; returns it with what follows. More than two octets are
-    /// refused (RFC 5795, section 5.2.3).
+    /// Reads a large CID from the start of `octets` and returns it with the octets behind it. Rejects more
+    /// than two octets (RFC 5795, section 5.2.3).
     pub(crate) fn read_large(octets: &[u8]) -> Option<(Self, &[u8])> {
         match *octets {
             [first, ref rest @ ..] if first < 0x80 => Some((Self(u16::from(first)), rest)),

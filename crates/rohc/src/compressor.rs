@@ -16,69 +16,72 @@ use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::exchange::Linked;
-use crate::feedback::{AckType, Feedback, FeedbackError, Form};
+use crate::feedback::{AckType, Feedback, FeedbackError, FeedbackForm};
 use crate::profile::{Format, ProfileId, SenderPlace as Place};
 use crate::refresh::Refresh;
 use crate::storage::BLOCK_OCTETS;
 pub use crate::storage::CompressorMemory;
-pub(crate) use crate::storage::Shared;
+pub(crate) use crate::storage::SharedMemory;
 
 pub use config::{CoapConfig, CompressorConfig, FormatPolicy, Ports, RtpDetection};
-use flows::Flows;
-pub(crate) use flows::Key;
+pub(crate) use flows::FlowKey;
+use flows::FlowTable;
 pub use flows::{CompressorContext, FlowLink};
 pub(crate) use outcome::Refused;
-pub(crate) use profile::{Outgoing, SenderContext};
-pub(crate) use worth::Pairs;
+pub(crate) use profile::{OutgoingPacket, SenderContext};
+pub(crate) use worth::HostPairs;
 
-/// Contexts that are looked at for a base, or for one whose flow is over: those that were used last.
+/// Number of recently used contexts that are searched for a base, or for one whose flow is over.
 pub(crate) const RECENT: usize = 128;
 
-/// How long a flow that was rejected stays uncompressed. RFC 3095, section 5.7.6.4: "for some time".
+/// Time for which a rejected flow stays uncompressed. RFC 3095, section 5.7.6.4: "for some time".
 const REJECTED_FOR: Duration = Duration::from_secs(30);
 
-/// A packet that was compressed.
+/// Outcome of compressing one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compressed {
-    /// The context.
+    /// CID of the context.
     pub cid: Cid,
-    /// Its profile.
+    /// Profile of the context.
     pub profile: ProfileId,
     /// The format of the packet.
     pub format: Format,
-    /// Octets of the headers that were compressed.
+    /// Octets of the uncompressed headers.
     pub header_in: usize,
     /// Octets of the ROHC header, CID included.
     pub header_out: usize,
     /// Octets written: the ROHC packet, and at an endpoint the feedback in front of it.
     pub len: usize,
-    /// Why the packet is larger than need be: it refreshes a context that was established.
+    /// True if the packet refreshes an established context, and is larger for that reason.
     pub refresh: bool,
 }
 
-/// Why a packet was not compressed: always the caller's packet or buffer.
+/// Reason a packet was not compressed: an error in the caller's packet or buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompressError {
     /// The octets are no IP packet.
     NotIp(NotIp),
-    /// `out` is too short: room for the packet and 16 octets is enough, unless it has extension headers.
+    /// `out` is too short. Room for the packet and 16 octets is enough, unless the packet has extension headers.
     OutputTooSmall {
-        /// Octets that are there.
+        /// Octets of `out`.
         have: usize,
     },
-    /// The compressor was given no place for a context.
+    /// The memory of the compressor has no place for a context.
     NoContexts,
 }
 
 impl core::fmt::Display for CompressError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::NotIp(NotIp::Version) => write!(f, "neither an IPv4 nor an IPv6 packet"),
+            Self::NotIp(NotIp::Version) => write!(f, "not an IPv4 or IPv6 packet"),
             Self::NotIp(NotIp::Short { need, have }) => {
-                write!(f, "the IP header needs {need} octets, there are {have}")
+                write!(f, "truncated IP header: {need} octets needed, {have} present")
             }
-            Self::OutputTooSmall { have } => write!(f, "{have} octets of room are not enough"),
-            Self::NoContexts => write!(f, "the compressor has no place for a context"),
+            Self::OutputTooSmall { have } => write!(
+                f,
+                "output buffer of {have} octets is too short: the packet and 16 octets more are needed"
+            ),
+            Self::NoContexts => write!(f, "the memory of the compressor has no place for a context"),
         }
     }
 }
@@ -92,16 +95,16 @@ impl core::error::Error for CompressError {}
 #[derive(Debug)]
 pub struct Compressor<'m> {
     pub(crate) config: CompressorConfig,
-    pub(crate) flows: Flows<'m>,
-    pub(crate) shared: Shared<'m>,
-    /// Groups of packets so far, modulo 256.
+    pub(crate) flows: FlowTable<'m>,
+    pub(crate) shared: SharedMemory<'m>,
+    /// Number of groups of packets so far, modulo 256.
     pub(crate) group: u8,
     pub(crate) random: u64,
 }
 
 impl<'m> Compressor<'m> {
-    /// A compressor in memory that is lent (a [`CompressorStorage`](crate::CompressorStorage)) or owned. Fewer places than the
-    /// channel has contexts make it use fewer CIDs.
+    /// Creates a compressor in lent memory (a [`CompressorStorage`](crate::CompressorStorage)) or owned memory. If it has fewer
+    /// places than the channel has contexts, the compressor uses fewer CIDs.
     pub fn new(config: CompressorConfig, memory: impl Into<CompressorMemory<'m>>) -> Self {
         let config = CompressorConfig {
             repetitions: config.repetitions.max(1),
@@ -109,12 +112,13 @@ impl<'m> Compressor<'m> {
             ..config
         };
         let (places, shared) = memory.into().split();
-        let flows = Flows::new(places, config.channel.contexts(), config.seed, credit(&config));
+        let flows = FlowTable::new(places, config.channel.contexts(), config.seed, credit(&config));
         Self { config, flows, shared, group: 0, random: config.seed }
     }
 
-    /// Begins a group of packets, which the carrier delivers or loses as a whole: those of one datagram. The first packet of each
-    /// flow in it has more bits of the SN (profiles of RFC 3095), so that it is known however many groups were lost before.
+    /// Begins a group of packets that the carrier delivers or loses as a whole, such as those of one datagram. The first packet
+    /// of each flow in a group has more bits of the SN (profiles of RFC 3095), so that the decompressor can identify it after a
+    /// loss of several groups.
     pub fn begin_group(&mut self) {
         self.group = self.group.wrapping_add(1);
     }
@@ -129,7 +133,7 @@ impl<'m> Compressor<'m> {
         self.compress_linked(now, packet, out, None)
     }
 
-    /// [`compress`](Self::compress), with the messages of both directions.
+    /// [`compress`](Self::compress) with the messages of both directions.
     #[inline]
     pub(crate) fn compress_linked(
         &mut self,
@@ -140,7 +144,7 @@ impl<'m> Compressor<'m> {
     ) -> Result<Compressed, CompressError> {
         let mut chain = HeaderChain::empty();
         chain.parse_in_place(packet).map_err(CompressError::NotIp)?;
-        self.compress_outgoing(Outgoing { now, chain: &chain, linked }, out)
+        self.compress_outgoing(OutgoingPacket { now, chain: &chain, linked }, out)
     }
 
     /// [`compress`](Self::compress), for who has parsed the packet already.
@@ -150,13 +154,13 @@ impl<'m> Compressor<'m> {
         chain: &HeaderChain<'_>,
         out: &mut [u8],
     ) -> Result<Compressed, CompressError> {
-        self.compress_outgoing(Outgoing { now, chain, linked: None }, out)
+        self.compress_outgoing(OutgoingPacket { now, chain, linked: None }, out)
     }
 
     #[inline]
     fn compress_outgoing(
         &mut self,
-        mut packet: Outgoing<'_, '_, 'm>,
+        mut packet: OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Result<Compressed, CompressError> {
         Place::compress_packet(self, &mut packet, out).unwrap_or(Err(CompressError::NoContexts))
@@ -179,16 +183,17 @@ impl<'m> Compressor<'m> {
         }
     }
 
-    /// Takes the data of one feedback element, CID included ([`Elements`](crate::packet::Elements) yields
-    /// them). Feedback that is damaged or makes no sense is ignored and told.
+    /// Handles the data of one feedback element, CID included ([`Elements`](crate::packet::Elements) yields them). An error
+    /// reports feedback that was ignored because it is damaged or invalid.
     pub fn receive_feedback(&mut self, now: Instant, data: &[u8]) -> Result<(), FeedbackError> {
         let space = self.config.channel.cids();
         let cid = Feedback::cid(data, space).ok_or(FeedbackError::Truncated)?;
-        let form = self.flows.place(cid).and_then(Place::context).map_or(Form::Rfc3095, SenderContext::form);
+        let form =
+            self.flows.place(cid).and_then(Place::context).map_or(FeedbackForm::Rfc3095, SenderContext::form);
         let feedback = match form {
-            Form::Rfc3095 => Feedback::read(data, space)?,
-            Form::Rfc5225 => {
-                // A decompressor without context does not know the profile, and asks for one in the general form.
+            FeedbackForm::Rfc3095 => Feedback::read(data, space)?,
+            FeedbackForm::Rfc5225 => {
+                // / A decompressor without a context does not have the profile, and asks for a context in the general form.
                 let asks = |feedback: &Feedback| feedback.ack == AckType::StaticNack && feedback.protected;
                 Feedback::read_rfc5225(data, space)
                     .or_else(|error| Feedback::read(data, space).ok().filter(asks).ok_or(error))?
@@ -208,29 +213,30 @@ impl<'m> Compressor<'m> {
         Ok(())
     }
 
-    /// Octets of memory for one context with its link, without extension headers, and for a block of those. A
-    /// context also takes two buckets of two octets each.
+    /// Octets of memory for one context with its link, without extension headers, and for a block of extension headers. A context
+    /// also takes two buckets of two octets each.
     pub const fn octets_per_context() -> (usize, usize) {
         (size_of::<CompressorContext>() + size_of::<FlowLink>(), BLOCK_OCTETS)
     }
 
     /// The contexts that are in use, by CID.
     pub fn contexts(&self) -> impl Iterator<Item = ContextState> + '_ {
-        self.flows.places().filter_map(|(cid, place)| Some(place.context()?.shown(cid)))
+        self.flows.places().filter_map(|(cid, place)| Some(place.context()?.context_state(cid)))
     }
 
     /// The context of a CID, if it is in use.
     pub fn context(&self, cid: Cid) -> Option<ContextState> {
-        Some(self.flows.place(cid)?.context()?.shown(cid))
+        Some(self.flows.place(cid)?.context()?.context_state(cid))
     }
 
-    /// Flows that have lost their context to another flow since the start, modulo 2^32: there were more flows than contexts.
+    /// Number of flows that have lost their context to another flow since the start, modulo 2^32. Not zero if there were more
+    /// flows than contexts.
     pub fn displaced_flows(&self) -> u32 {
         self.flows.displaced()
     }
 
-    /// Notes what a packet that a context has compressed has cost, and has a context rest that is not worth it. A refresh is what
-    /// the policy asks for.
+    /// Records the cost of a packet that a context has compressed, and suspends a context that is not worth it. The cost of a
+    /// refresh is left out, since the policy asks for it.
     #[inline]
     pub(crate) fn note_cost(&mut self, done: &Compressed) {
         let is_worth = done.refresh || {
@@ -242,7 +248,7 @@ impl<'m> Compressor<'m> {
         }
     }
 
-    /// Has a context begin with IR packets again when it is used next.
+    /// Makes a context begin with IR packets again at its next use.
     #[cold]
     fn restart(&mut self, cid: Cid) {
         if let Some(context) = self.flows.place_mut(cid).context_mut() {
@@ -250,20 +256,20 @@ impl<'m> Compressor<'m> {
         }
     }
 
-    /// Gives the memory of a context that is given up back to the channel. Returns whether it had some: the decompressor has it
-    /// until another flow is sent with the CID.
+    /// Returns the memory of a context to the channel. True if it had some: the decompressor keeps it until another flow uses the
+    /// CID.
     pub(crate) fn release(&mut self, cid: Cid) -> bool {
         self.flows.place_mut(cid).context_mut().is_some_and(|context| context.release(&mut self.shared))
     }
 
     /// True if the flow of a packet has a context of a profile.
     #[cold]
-    pub(crate) fn has_flow(&self, packet: &Outgoing<'_, '_, '_>) -> bool {
+    pub(crate) fn has_flow(&self, packet: &OutgoingPacket<'_, '_, '_>) -> bool {
         Place::has_flow(self, packet)
     }
 
-    /// Gives up a base that the decompressor could not use: it is none until it is acknowledged again (RFC 4164, section 3.3.3.4).
-    /// Who has lost one may have lost all of them.
+    /// Stops using a base that the decompressor does not have, until it is acknowledged again (RFC 4164, section 3.3.3.4). A
+    /// decompressor that has lost one base may have lost all of them.
     #[cold]
     fn give_up_bases(&mut self, base: Cid) {
         let mut recent = [base; RECENT + 1];
@@ -277,7 +283,7 @@ impl<'m> Compressor<'m> {
         }
     }
 
-    /// SplitMix64: sequence numbers need to differ, not to be secret.
+    /// SplitMix64: sequence numbers need to differ, not to be secure.
     pub(crate) fn next_random(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.random;
@@ -287,7 +293,7 @@ impl<'m> Compressor<'m> {
     }
 }
 
-/// Octets above plain headers that a context may cost at any time: those of the IR packets that establish it, with some to spare.
+/// Octets above plain headers that a context may cost at any time: those of the IR packets that establish it, with a margin.
 fn credit(config: &CompressorConfig) -> i16 {
     const AN_IR: u32 = 32;
     let packets = match config.refresh {

@@ -15,46 +15,46 @@ use crate::contexts::ContextState;
 use crate::exchange::Linked;
 use crate::feedback::Feedback;
 use crate::mode::Mode;
-use crate::packet::{self, Body, Header, PartsError};
+use crate::packet::{self, PacketBody, PacketHeader, PartsError};
 use crate::profile::{Format, ProfileId, ReceiverPlace as Place};
 use crate::segmentation::{Reassembler, SegmentError};
 pub use crate::storage::DecompressorMemory;
-pub(crate) use crate::storage::Shared;
+pub(crate) use crate::storage::SharedMemory;
 use crate::storage::{BLOCK_OCTETS, Slots};
 
 pub(crate) use outcome::{Failure, Problem, Unbuildable, Verified, verify_crc8};
-pub(crate) use profile::{Incoming, Policy, ReceiverContext, on_failure};
+pub(crate) use profile::{IncomingPacket, NackPolicy, ReceiverContext, on_failure};
 
-/// Feedback that waits to be sent; the oldest goes when more is made than polled.
+/// Number of feedback elements that can wait to be sent. A further one replaces the oldest.
 const PENDING: usize = 8;
 
-/// What a decompressor is told at start.
+/// Parameters of a decompressor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecompressorConfig {
     /// The channel, as agreed with the compressor.
     pub channel: Channel,
-    /// The mode that feedback asks for. Unidirectional makes no feedback at all, unless a context has to be brought back to
-    /// it. A request is repeated until the compressor has answered it; one that declines is not asked again (RFC 3843,
-    /// section 3.4).
+    /// Mode that feedback requests. U-mode sends no feedback at all, unless a context has to return to it. A request is repeated
+    /// until the compressor has answered it; a compressor that declines is not asked again (RFC 3843, section 3.4).
     pub mode: Mode,
-    /// `k_1` of `n_1`: so many of the last packets must fail before the dynamic context is given up (RFC 3095,
-    /// section 5.3.2.2.3 b); n at most 16. A packet that passes 7 or 8 bits of CRC starts anew.
+    /// `k_1` of `n_1`: this many of the last packets must fail before the dynamic context is discarded (RFC 3095, section
+    /// 5.3.2.2.3 b); n at most 16. A packet that passes 7 or 8 bits of CRC resets the count. Default: 3 of 6.
     pub nack: Threshold,
-    /// The same in U-mode, where the compressor does not hear of it: every packet up to the next refresh is the
-    /// price of a false alarm, so damage in a few packets should not be taken for damage of the context.
+    /// [`nack`](Self::nack) in U-mode, without feedback to the compressor. Every packet up to the next refresh is lost by a
+    /// false alarm, so damage in a few packets should not count as damage of the context. Default: 5 of 6.
     pub one_way: Threshold,
-    /// `k_2` of `n_2`: so many of the last updates must fail before the static context is given up (c).
+    /// `k_2` of `n_2`: this many of the last updates must fail before the static context is discarded (RFC 3095, section
+    /// 5.3.2.2.3 c). Default: 2 of 4.
     pub static_nack: Threshold,
-    /// Least time between two negative acknowledgments of the same kind for one CID.
+    /// Minimum time between two negative acknowledgments of one kind for one CID. Default: 1 s.
     pub nack_interval: Duration,
-    /// Deliver IR and IR-DYN packets without payload. RFC 3095, section 5.7.7, forbids it: such a packet only
-    /// refreshes the context. Some compressors send packets without payload that way all the same.
+    /// Deliver IR and IR-DYN packets without payload. RFC 3095, section 5.7.7, forbids it: such a packet only refreshes the
+    /// context. Some compressors nevertheless send packets without payload that way. Default: false.
     pub deliver_empty: bool,
-    /// Resolution in milliseconds of the clock from which times come, 1 to 255, which tells compressors that they may
-    /// use a timer for timestamps (CLOCK option, RFC 3095, section 5.7.6.7). `None` tells nothing.
+    /// Resolution in milliseconds of the clock that the times come from, 1 to 255. It is sent to compressors, which may then use
+    /// a timer for timestamps (CLOCK option, RFC 3095, section 5.7.6.7). Default: `None`, not sent.
     pub clock: Option<u8>,
-    /// Keep what extension 3 of UO-1-ID says. RFC 3095, section 5.7.3, forbids it, and RFC 4815, section 6.2: such
-    /// packets update SN, TS and IP-ID alone. Some compressors count on it all the same.
+    /// Keep the fields in extension 3 of UO-1-ID. RFC 3095, section 5.7.3, and RFC 4815, section 6.2, forbid it: such packets
+    /// update SN, TS and IP-ID alone. Some compressors nevertheless rely on it. Default: false.
     pub uo_1_id_updates: bool,
 }
 
@@ -75,12 +75,12 @@ impl DecompressorConfig {
     }
 }
 
-/// `k` out of the last `n`.
+/// A number of failures out of the last packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Threshold {
     /// Failures, 1 to `n`.
     pub k: u8,
-    /// Packets looked back at, 1 to 16.
+    /// Number of last packets considered, 1 to 16.
     pub n: u8,
 }
 
@@ -91,59 +91,60 @@ impl Threshold {
     }
 }
 
-/// The place of one context.
+/// Place of one context.
 #[derive(Clone, Copy, Debug)]
 pub struct DecompressorContext {
     pub(crate) place: Place,
-    /// No negative acknowledgment goes before; milliseconds, modulo 2^32, or 0.
+    /// Time until which no negative acknowledgment is sent, in milliseconds modulo 2^32; 0 for none.
     quiet_until: u32,
-    /// Failing packets since the last negative acknowledgment.
-    unheard: u8,
-    /// A packet has failed, or was held back, sometime: the channel is not without damage.
+    /// Failed packets since the last negative acknowledgment.
+    failures_since_nack: u8,
+    /// A packet of the CID has failed, or was held back: the channel has damage.
     has_failed: bool,
 }
 
 impl DecompressorContext {
-    /// Gives the memory of its context back to the channel.
-    pub(crate) fn release(&mut self, shared: &mut Shared<'_>) {
+    /// Returns the memory of its context to the channel.
+    pub(crate) fn release(&mut self, shared: &mut SharedMemory<'_>) {
         if let Some(context) = self.place.context_mut() {
             context.release(shared);
         }
     }
 
     /// No context.
-    pub const EMPTY: Self = Self { place: Place::Free, quiet_until: 0, unheard: 0, has_failed: false };
+    pub const EMPTY: Self =
+        Self { place: Place::Free, quiet_until: 0, failures_since_nack: 0, has_failed: false };
 }
 
-/// What became of a packet that the decompressor took.
+/// Outcome of decompressing one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decompressed {
-    /// The context.
+    /// CID of the context.
     pub cid: Cid,
-    /// Its profile.
+    /// Profile of the context.
     pub profile: ProfileId,
-    /// The format of the packet.
+    /// Format of the packet.
     pub format: Format,
-    /// Octets of the ROHC header, CID included, padding and feedback not.
+    /// Octets of the ROHC header, including the CID, without padding and feedback.
     pub header_in: usize,
-    /// Octets of the headers that were rebuilt.
+    /// Octets of the rebuilt headers.
     pub header_out: usize,
     /// Octets of the IP packet; 0 if the packet only updated the context.
     pub len: usize,
 }
 
-/// Why nothing is delivered.
+/// Reason nothing is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecompressError {
-    /// The packet cannot be taken apart.
+    /// The parts of the packet cannot be found.
     Packet(PartsError),
-    /// The packet holds feedback only, or a segment that is not the last of its unit: nothing is wrong.
+    /// The packet holds only feedback, or a segment that is not the last of its unit. This is no error.
     NothingYet,
-    /// A reconstructed unit is discarded.
+    /// A reconstructed unit is dropped.
     Segment(SegmentError),
-    /// The CID cannot be read or is beyond MAX_CID.
+    /// The CID is invalid or exceeds MAX_CID.
     Cid,
-    /// There is no context, and the packet cannot make one.
+    /// There is no context, and the packet cannot create one.
     NoContext(Cid),
     /// The profile of an IR or IR-DYN packet is not in PROFILES.
     UnsupportedProfile(Cid, u8),
@@ -157,11 +158,11 @@ pub enum DecompressError {
     UnknownItem(Cid, Format),
     /// The packet names a template that was never received.
     UnknownTemplate(Cid, Format),
-    /// The packet names a message of the other direction that is not known.
+    /// The packet refers to an unknown message of the other direction.
     UnknownRequest(Cid, Format),
-    /// The packet may be a late one or a duplicate (RFC 4224), and would then say something else.
+    /// The packet may be late or a duplicate (RFC 4224), so that its bits are ambiguous.
     Ambiguous(Cid, Format),
-    /// The context was repaired; this packet is held back (RFC 3095, section 5.3.2.2.4 e).
+    /// The context was just repaired; this packet is held back (RFC 3095, section 5.3.2.2.4 e).
     OnTrial(Cid, Format),
     /// No memory for the extension headers of the flow.
     NoMemory(Cid),
@@ -169,7 +170,7 @@ pub enum DecompressError {
     OutputTooSmall {
         /// Octets that are needed.
         need: usize,
-        /// Octets that are there.
+        /// Octets of `out`.
         have: usize,
     },
 }
@@ -201,43 +202,65 @@ impl DecompressError {
 impl core::fmt::Display for DecompressError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::Packet(PartsError::Empty) => write!(f, "the packet has neither feedback nor header"),
+            Self::Packet(PartsError::Empty) => write!(f, "empty packet: neither feedback nor header"),
             Self::Packet(PartsError::Feedback { offset, need, have }) => {
-                write!(f, "the feedback element at octet {offset} needs {need} octets, there are {have}")
+                write!(
+                    f,
+                    "truncated feedback element at octet {offset}: {need} octets needed, {have} present"
+                )
             }
-            Self::NothingYet => write!(f, "feedback only, or a segment of a unit that goes on"),
-            Self::Segment(SegmentError::TooLarge) => write!(f, "the reconstructed unit is larger than MRRU"),
-            Self::Segment(SegmentError::Crc) => write!(f, "the CRC of the reconstructed unit is wrong"),
-            Self::Cid => write!(f, "the CID cannot be read or is beyond MAX_CID"),
-            Self::NoContext(cid) => write!(f, "CID {}: there is no context", cid.value()),
+            Self::NothingYet => {
+                write!(f, "nothing to deliver: feedback only, or a segment of an unfinished unit")
+            }
+            Self::Segment(SegmentError::TooLarge) => write!(f, "reconstructed unit exceeds MRRU"),
+            Self::Segment(SegmentError::Crc) => write!(f, "the CRC of the reconstructed unit does not match"),
+            Self::Cid => write!(f, "invalid CID, or CID above MAX_CID"),
+            Self::NoContext(cid) => {
+                write!(f, "CID {}: no context, and the packet cannot create one", cid.value())
+            }
             Self::UnsupportedProfile(cid, profile) => {
-                write!(f, "CID {}: the channel has no profile 0x..{profile:02X}", cid.value())
+                write!(f, "CID {}: profile 0x..{profile:02X} is not in PROFILES of the channel", cid.value())
             }
-            Self::Malformed(cid) => write!(f, "CID {}: no packet of its profile", cid.value()),
+            Self::Malformed(cid) => write!(f, "CID {}: malformed packet for its profile", cid.value()),
             Self::NotAllowed(cid, format) => {
-                write!(f, "CID {}: {} needs a better context", cid.value(), format.name())
+                write!(f, "CID {}: the state of the context does not allow {}", cid.value(), format.name())
             }
             Self::Crc(cid, format) => {
                 write!(f, "CID {}: the CRC of {} does not match", cid.value(), format.name())
             }
             Self::UnknownItem(cid, format) => {
-                write!(f, "CID {}: {} names a list item that was never received", cid.value(), format.name())
+                write!(
+                    f,
+                    "CID {}: {} refers to a list item that was never received",
+                    cid.value(),
+                    format.name()
+                )
             }
             Self::UnknownTemplate(cid, format) => {
-                write!(f, "CID {}: {} names a template that was never received", cid.value(), format.name())
+                write!(
+                    f,
+                    "CID {}: {} refers to a template that was never received",
+                    cid.value(),
+                    format.name()
+                )
             }
             Self::UnknownRequest(cid, format) => {
-                write!(f, "CID {}: {} names a request that was never sent", cid.value(), format.name())
+                write!(f, "CID {}: {} refers to an unknown request", cid.value(), format.name())
             }
             Self::Ambiguous(cid, format) => {
-                write!(f, "CID {}: {} may be late or a duplicate", cid.value(), format.name())
+                write!(
+                    f,
+                    "CID {}: {} is ambiguous: it may be late or a duplicate",
+                    cid.value(),
+                    format.name()
+                )
             }
             Self::OnTrial(cid, format) => {
-                write!(f, "CID {}: {} is held back after a repair", cid.value(), format.name())
+                write!(f, "CID {}: {} is held back after a repair of the context", cid.value(), format.name())
             }
-            Self::NoMemory(cid) => write!(f, "CID {}: no memory for its extension headers", cid.value()),
+            Self::NoMemory(cid) => write!(f, "CID {}: no memory for extension headers", cid.value()),
             Self::OutputTooSmall { need, have } => {
-                write!(f, "the packet needs {need} octets of room, there are {have}")
+                write!(f, "output buffer too short: {need} octets needed, {have} present")
             }
         }
     }
@@ -247,22 +270,22 @@ impl core::error::Error for DecompressError {}
 
 /// The decompressor of one channel.
 ///
-/// **After each [`decompress`](Self::decompress) drain [`poll_feedback`](Self::poll_feedback)** and carry what
-/// it gives to the compressor of the channel. Feedback that stands in front of a packet is for the compressor
-/// of *this* side: take it from [`packet::parts`], or let an `Endpoint` do it.
+/// **After each [`decompress`](Self::decompress) drain [`poll_feedback`](Self::poll_feedback)** and send its elements to the
+/// compressor of the channel. Feedback in front of a packet is for the compressor of *this* side: take it from
+/// [`packet::parts`], or let an `Endpoint` do it.
 #[derive(Debug)]
 pub struct Decompressor<'m> {
     pub(crate) config: DecompressorConfig,
     pub(crate) contexts: Slots<'m, DecompressorContext>,
-    pub(crate) shared: Shared<'m>,
+    pub(crate) shared: SharedMemory<'m>,
     reassembler: Reassembler<'m>,
     pending: [Option<Feedback>; PENDING],
     moment: Moment,
 }
 
 impl<'m> Decompressor<'m> {
-    /// A decompressor in memory that is lent (a [`DecompressorStorage`](crate::DecompressorStorage)) or owned. Fewer places than
-    /// the channel has contexts make it refuse higher CIDs.
+    /// Creates a decompressor in lent memory (a [`DecompressorStorage`](crate::DecompressorStorage)) or owned memory. If it has
+    /// fewer places than the channel has contexts, the decompressor rejects higher CIDs.
     pub fn new(config: DecompressorConfig, memory: impl Into<DecompressorMemory<'m>>) -> Self {
         let (mut contexts, unit, shared) = memory.into().split();
         contexts.fill(DecompressorContext::EMPTY);
@@ -276,8 +299,8 @@ impl<'m> Decompressor<'m> {
         }
     }
 
-    /// Asks for another mode from now on. Each context of the RFC 3095 family that has one goes there with its next packets, by
-    /// the handshake of RFC 3095, section 5.6. A transition that is under way is finished before.
+    /// Requests another mode from now on. Each context of the RFC 3095 family that has modes changes with its next packets, by
+    /// the handshake of RFC 3095, section 5.6. A transition in progress is finished first.
     pub fn set_mode(&mut self, mode: Mode) {
         self.config.mode = mode;
     }
@@ -287,11 +310,11 @@ impl<'m> Decompressor<'m> {
         self.config.channel = self.config.channel.with_profiles(profiles);
     }
 
-    /// Decompresses one ROHC packet to the start of `out`. Room for 200 octets more than the packet is enough
-    /// unless extension headers are longer than that.
+    /// Decompresses one ROHC packet to the start of `out`. Room for 200 octets more than the packet is enough unless extension
+    /// headers are longer than that.
     ///
-    /// `arrival` is the time, or an [`Arrival`] where the carrier counts what it loses: behind a loss more packets are
-    /// then known to be right.
+    /// `arrival` is the time, or an [`Arrival`] where the carrier counts lost packets: after a loss, more packets can then be
+    /// proved right.
     pub fn decompress(
         &mut self,
         arrival: impl Into<Arrival>,
@@ -301,7 +324,7 @@ impl<'m> Decompressor<'m> {
         self.decompress_linked(arrival.into(), packet, out, None)
     }
 
-    /// [`decompress`](Self::decompress), with the messages of both directions.
+    /// [`decompress`](Self::decompress) with the messages of both directions.
     pub(crate) fn decompress_linked(
         &mut self,
         arrival: Arrival,
@@ -312,17 +335,17 @@ impl<'m> Decompressor<'m> {
         self.moment.advance(arrival);
         let now = self.moment;
         if packet.first().is_some_and(|first| *first < packet::PADDING) {
-            // Most packets: neither padding, Add-CID, feedback, IR nor segment.
+            // / Fast path of most packets: neither padding, Add-CID, feedback, IR nor segment.
             self.reassembler.abort();
             return self.header(now, packet, out, linked);
         }
         match packet::parts(packet).map_err(DecompressError::Packet)?.body {
-            Body::Empty => Err(DecompressError::NothingYet),
-            Body::Header(whole) => {
+            PacketBody::Empty => Err(DecompressError::NothingYet),
+            PacketBody::Header(whole) => {
                 self.reassembler.abort();
                 self.header(now, whole, out, linked)
             }
-            Body::Segment { last, octets } => match self.reassembler.add(last, octets) {
+            PacketBody::Segment { last, octets } => match self.reassembler.add(last, octets) {
                 None => Err(DecompressError::NothingYet),
                 Some(Err(error)) => Err(DecompressError::Segment(error)),
                 Some(Ok(len)) => self.reconstructed(now, len, out, linked),
@@ -330,8 +353,8 @@ impl<'m> Decompressor<'m> {
         }
     }
 
-    /// Writes the next feedback element to the start of `out` and returns its length; `None` when there is
-    /// none. [`MAX_ELEMENT`](crate::feedback::MAX_ELEMENT) octets are always enough.
+    /// Writes the next feedback element to the start of `out` and returns its length; `None` if there is none.
+    /// [`MAX_ELEMENT`](crate::feedback::MAX_ELEMENT) octets are always enough.
     pub fn poll_feedback(&mut self, out: &mut [u8]) -> Option<usize> {
         let space = self.config.channel.cids();
         let len = self.pending[0]?.write(space, out)?;
@@ -340,20 +363,22 @@ impl<'m> Decompressor<'m> {
         Some(len)
     }
 
-    /// Hands out the fields of a header, as far as its context allows, and returns CID, profile and format. Changes
+    /// Passes the fields of a header to `on_field`, as far as its context allows, and returns CID, profile and format. Changes
     /// nothing: dissect first, then decompress.
     pub fn dissect<'p>(
         &self,
         packet: &'p [u8],
-        mut tell: impl FnMut(Traced<'p>),
+        mut on_field: impl FnMut(Traced<'p>),
     ) -> Option<(Cid, ProfileId, Format)> {
-        let Ok(packet::Parts { body: Body::Header(whole), .. }) = packet::parts(packet) else { return None };
-        let header = Header::read(whole, self.config.channel.cids())?;
+        let Ok(packet::Parts { body: PacketBody::Header(whole), .. }) = packet::parts(packet) else {
+            return None;
+        };
+        let header = PacketHeader::read(whole, self.config.channel.cids())?;
         let held = &self.contexts.get(header.cid.index())?.place;
         let named = self.named_profile(&header);
         let new = named.filter(|named| held.profile() != Some(*named)).map(Place::new);
         let place = new.as_ref().unwrap_or(held);
-        let format = place.dissect(&header, &self.config, &self.shared, &mut tell)?;
+        let format = place.dissect(&header, &self.config, &self.shared, &mut on_field)?;
         Some((header.cid, place.profile()?, format))
     }
 
@@ -361,20 +386,20 @@ impl<'m> Decompressor<'m> {
     pub fn contexts(&self) -> impl Iterator<Item = ContextState> + '_ {
         let cids = (0..).map_while(Cid::new);
         cids.zip(self.contexts.iter())
-            .filter_map(|(cid, slot)| Some(slot.place.context()?.shown(cid, &self.config)))
+            .filter_map(|(cid, slot)| Some(slot.place.context()?.context_state(cid, &self.config)))
     }
 
     /// The context of a CID, if it is in use.
     pub fn context(&self, cid: Cid) -> Option<ContextState> {
-        Some(self.contexts.get(cid.index())?.place.context()?.shown(cid, &self.config))
+        Some(self.contexts.get(cid.index())?.place.context()?.context_state(cid, &self.config))
     }
 
-    /// Octets of memory for one context, without extension headers, and for a block of those.
+    /// Octets of memory for one context, without extension headers, and for a block of extension headers.
     pub const fn octets_per_context() -> (usize, usize) {
         (size_of::<DecompressorContext>(), BLOCK_OCTETS)
     }
 
-    /// RFC 5795, section 5.2.5.2: a reconstructed unit holds neither padding, feedback nor segments.
+    /// Decompresses a reconstructed unit, which must have neither padding, feedback nor segments. RFC 5795, section 5.2.5.2.
     fn reconstructed(
         &mut self,
         now: Moment,
@@ -382,11 +407,11 @@ impl<'m> Decompressor<'m> {
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
     ) -> Result<Decompressed, DecompressError> {
-        // The unit is moved out of the way while it is read, and back so that its room is kept.
+        // / The unit is moved out while it is read, and back afterwards to keep its memory.
         let reassembler = core::mem::replace(&mut self.reassembler, Reassembler::new(Slots::Lent(&mut [])));
         let whole = reassembler.packet(len);
         let result = match packet::parts(whole) {
-            Ok(packet::Parts { feedback, body: Body::Header(header) })
+            Ok(packet::Parts { feedback, body: PacketBody::Header(header) })
                 if feedback.octets().is_empty() && header.len() == whole.len() =>
             {
                 self.header(now, header, out, linked)
@@ -404,7 +429,7 @@ impl<'m> Decompressor<'m> {
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
     ) -> Result<Decompressed, DecompressError> {
-        let header = Header::read(whole, self.config.channel.cids()).ok_or(DecompressError::Cid)?;
+        let header = PacketHeader::read(whole, self.config.channel.cids()).ok_or(DecompressError::Cid)?;
         let cid = header.cid;
         if !self.config.channel.allows(cid) || cid.index() >= self.contexts.len() {
             return Err(DecompressError::Cid);
@@ -414,8 +439,8 @@ impl<'m> Decompressor<'m> {
         outcome.map_err(|failure| failure.error(cid, out.len()))
     }
 
-    /// The profile that an IR or IR-DYN packet names.
-    fn named_profile(&self, header: &Header<'_>) -> Option<ProfileId> {
+    /// Returns the profile that an IR or IR-DYN packet names.
+    fn named_profile(&self, header: &PacketHeader<'_>) -> Option<ProfileId> {
         let is_ir = header.first & 0b1111_1110 == 0b1111_1100 || header.first == 0b1111_1000;
         let low = header.rest.first().filter(|_| is_ir)?;
         self.config.channel.profiles().by_low_octet(*low)
@@ -424,13 +449,13 @@ impl<'m> Decompressor<'m> {
     fn dispatch(
         &mut self,
         at: Moment,
-        header: &Header<'_>,
+        header: &PacketHeader<'_>,
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
     ) -> Result<Decompressed, Problem> {
         let cid = header.cid;
         let slot = self.contexts.get_mut(cid.index()).ok_or(Problem::NoContext)?;
-        let packet = Incoming { at, header, has_failed: slot.has_failed, linked };
+        let packet = IncomingPacket { at, header, has_failed: slot.has_failed, linked };
         // RFC 5795, section 5.2.6: IR and IR-DYN name their profile, other packets have that of the context.
         let is_ir = header.first & 0b1111_1110 == 0b1111_1100;
         if !is_ir && header.first != 0b1111_1000 {
@@ -450,7 +475,7 @@ impl<'m> Decompressor<'m> {
         Ok(delivered(cid, profile, verified))
     }
 
-    /// Puts a context into its place, and gives the memory of the one before back to the channel.
+    /// Puts a context into its place, and returns the memory of the previous one to the channel.
     pub(crate) fn set(&mut self, cid: Cid, context: impl Into<Place>) {
         if let Some(slot) = self.contexts.get_mut(cid.index()) {
             slot.release(&mut self.shared);
@@ -459,7 +484,7 @@ impl<'m> Decompressor<'m> {
     }
 }
 
-/// Outcome of a verified packet.
+/// Converts the outcome of a verified packet.
 #[inline]
 fn delivered(cid: Cid, profile: ProfileId, verified: Verified) -> Decompressed {
     let Verified { format, header_in, header_out, len } = verified;

@@ -27,7 +27,7 @@ pub struct Endpoint<'m> {
     pub compressor: Compressor<'m>,
     /// The decompressor of the incoming channel.
     pub decompressor: Decompressor<'m>,
-    /// Messages that went out, and that came in, for responses to refer to.
+    /// Messages sent and received, for responses to refer to.
     #[cfg(feature = "coap")]
     sent: Exchanges<'m>,
     #[cfg(feature = "coap")]
@@ -35,8 +35,8 @@ pub struct Endpoint<'m> {
 }
 
 impl<'m> Endpoint<'m> {
-    /// Pairs two channels of opposite directions. Without [exchanges](Self::with_exchanges) no packet of one refers
-    /// to messages of the other.
+    /// Pairs two channels of opposite directions. Without [exchanges](Self::with_exchanges) no packet of one refers to
+    /// messages of the other.
     pub fn new(compressor: Compressor<'m>, decompressor: Decompressor<'m>) -> Self {
         Self {
             compressor,
@@ -48,7 +48,7 @@ impl<'m> Endpoint<'m> {
         }
     }
 
-    /// Both ends of a device in memory of sizes that are known when it is compiled.
+    /// Creates both ends of a device in memory whose sizes are constants.
     pub fn in_storage<
         const C: usize,
         const B: usize,
@@ -72,7 +72,7 @@ impl<'m> Endpoint<'m> {
         endpoint
     }
 
-    /// Both ends of a device in memory that the channels ask for.
+    /// Creates both ends of a device in memory of the sizes that the channels need.
     #[cfg(feature = "alloc")]
     pub fn owned(compressor: CompressorConfig, decompressor: DecompressorConfig, blocks: usize) -> Self {
         let (out, back) = (compressor.channel, decompressor.channel);
@@ -85,8 +85,8 @@ impl<'m> Endpoint<'m> {
         endpoint
     }
 
-    /// The pair with memory for the last messages that went out and that came in: CoAP responses are then said in
-    /// terms of their requests. **Both ends must have room for equally many**, as with [`Exchanges::for_channel`].
+    /// Adds memory for the last messages sent and received, so that CoAP responses are compressed relative to their
+    /// requests. **Both ends must have equally many places**, as with [`Exchanges::for_channel`].
     #[cfg(feature = "coap")]
     pub fn with_exchanges(self, sent: Exchanges<'m>, received: Exchanges<'m>) -> Self {
         Self { sent, received, ..self }
@@ -125,11 +125,11 @@ impl<'m> Endpoint<'m> {
         self.compressor.compress_linked(now, packet, out, linked)
     }
 
-    /// Takes a ROHC packet: feedback in front goes to the compressor, the rest is decompressed to `out`.
+    /// Receives a ROHC packet: passes feedback in front of it to the compressor, and decompresses the rest to `out`.
     ///
-    /// Feedback that is damaged or makes no sense is ignored, as RFC 3095, section 5.7.6.3, asks.
+    /// Damaged or invalid feedback is ignored, as RFC 3095, section 5.7.6.3, requires.
     ///
-    /// `arrival` is the time, or an [`Arrival`] where the carrier counts what it loses.
+    /// `arrival` is the time, or an [`Arrival`] where the carrier counts lost packets.
     pub fn receive(
         &mut self,
         arrival: impl Into<Arrival>,
@@ -152,10 +152,10 @@ impl<'m> Endpoint<'m> {
         self.decompressor.decompress_linked(arrival, packet, out, linked)
     }
 
-    /// Takes the messages that the other end has received for those that this end has sent.
+    /// Uses the messages that the other end has received as those that this end has sent.
     ///
-    /// For an observer who decompresses both directions of a link without being an end of it: **call it on the sender's
-    /// endpoint after each packet that `other` has received.**
+    /// For an observer that decompresses both directions of a link without being an end of it: **call it on the
+    /// sender's endpoint after each packet that `other` has received.**
     #[cfg(feature = "coap")]
     pub fn observe(&mut self, other: &Self) {
         self.sent.copy_from(&other.received);

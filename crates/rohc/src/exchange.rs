@@ -1,6 +1,5 @@
-//! Messages that went by in one direction, for the other direction to refer to: a CoAP response repeats the token
-//! of its request, an acknowledgement its Message ID (RFC 7252, sections 4.2 and 5.3). Section 8 of
-//! `docs/coap-profile.md`.
+//! Past messages of one direction to which the other direction refers: a CoAP response repeats the token of its request, an
+//! acknowledgement its Message ID (RFC 7252, sections 4.2 and 5.3). Section 8 of `docs/coap-profile.md`.
 
 use crate::channel::Channel;
 use crate::profile::ProfileId;
@@ -8,25 +7,25 @@ use crate::profile::ProfileId;
 use crate::storage::Heap;
 use crate::storage::{Places, Slots};
 
-/// No Block option.
+/// Value for a message without a Block option.
 const NO_BLOCK: u32 = u32::MAX;
 
-/// Messages of a flow that are looked at, newest first; a compressor uses the newer half.
+/// Number of messages of a flow that are searched, newest first. A compressor uses the newer half.
 const OF_A_FLOW: usize = 64;
 
-/// A token.
+/// Token of a CoAP message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Token {
+pub(crate) struct CoapToken {
     /// Octets behind the token are zero.
     pub(crate) octets: [u8; 8],
     pub(crate) len: u8,
 }
 
-impl Token {
+impl CoapToken {
     /// No token.
     pub(crate) const EMPTY: Self = Self { octets: [0; 8], len: 0 };
 
-    /// The token of at most 8 octets.
+    /// Returns the token in at most 8 octets.
     #[inline]
     pub(crate) fn of(octets: &[u8]) -> Self {
         let mut token = Self { octets: [0; 8], len: octets.len().min(8) as u8 };
@@ -36,7 +35,7 @@ impl Token {
         token
     }
 
-    /// The token of `len` octets at the start of some octets, and what follows it.
+    /// Splits `octets` into a token of `len` octets and the octets behind it.
     #[inline]
     pub(crate) fn at_start_of(octets: &[u8], len: u8) -> Option<(Self, &[u8])> {
         let (token, behind) = octets.split_at_checked(usize::from(len))?;
@@ -58,14 +57,14 @@ impl Token {
         u64::from_be_bytes(self.octets).checked_shr(64 - 8 * u32::from(self.len)).unwrap_or(0)
     }
 
-    /// A uint in `len` octets.
+    /// Returns a uint in `len` octets.
     #[inline]
     pub(crate) fn of_uint(value: u64, len: u8) -> Self {
         let shifted = value.checked_shl(64 - 8 * u32::from(len.min(8))).unwrap_or(0);
         Self { octets: shifted.to_be_bytes(), len: len.min(8) }
     }
 
-    /// A uint in its shortest form.
+    /// Returns a uint in its shortest form.
     #[inline]
     pub(crate) fn of_shortest_uint(value: u64) -> Self {
         Self::of_uint(value, (8 - value.leading_zeros() / 8) as u8)
@@ -82,30 +81,37 @@ pub(crate) struct Linked<'a, 'm> {
 
 /// A message that was sent, or that was received and verified.
 #[derive(Clone, Copy, Debug)]
-pub struct Exchange {
+pub struct CoapExchange {
     /// Both endpoints, in the direction of the message.
     flow: u32,
-    token: Token,
+    token: CoapToken,
     block: u32,
     msn: u16,
     pub(crate) message_id: u16,
-    /// Number of the message before it in its chain; 0 is none.
+    /// Number of the previous message in its chain; 0 for none.
     before: u32,
-    /// Number of the newest message of the chain that this place stands for. Apart from the message of the place.
+    /// Number of the newest message in the chain whose head is in this place. Independent of the message in the place.
     newest: u32,
 }
 
-impl Exchange {
+impl CoapExchange {
     /// No message.
-    pub const EMPTY: Self =
-        Self { flow: 0, token: Token::EMPTY, block: NO_BLOCK, msn: 0, message_id: 0, before: 0, newest: 0 };
+    pub const EMPTY: Self = Self {
+        flow: 0,
+        token: CoapToken::EMPTY,
+        block: NO_BLOCK,
+        msn: 0,
+        message_id: 0,
+        before: 0,
+        newest: 0,
+    };
 
-    pub(crate) fn new(flow: u32, msn: u16, message_id: u16, token: Token, block: Option<u32>) -> Self {
+    pub(crate) fn new(flow: u32, msn: u16, message_id: u16, token: CoapToken, block: Option<u32>) -> Self {
         let block = block.unwrap_or(NO_BLOCK);
         Self { flow, token, block, msn, message_id, ..Self::EMPTY }
     }
 
-    pub(crate) fn token(&self) -> Token {
+    pub(crate) fn token(&self) -> CoapToken {
         self.token
     }
 
@@ -119,39 +125,39 @@ impl Exchange {
     }
 }
 
-/// The last messages of one direction, in a ring. Those whose flows have the same hash are chained, so that finding one takes
-/// no longer in a crowd.
+/// The last messages of one direction, in a ring. Messages of flows with equal hashes are chained, so that a search takes no
+/// longer with many flows.
 #[derive(Debug)]
 pub struct Exchanges<'m> {
-    ring: Slots<'m, Exchange>,
-    /// Places that are used: a power of two, or 0.
+    ring: Slots<'m, CoapExchange>,
+    /// Number of places in use: a power of two, or 0.
     len: usize,
-    /// Number of the newest message: the first is 1. Its place is the remainder by the length of the ring.
+    /// Number of the newest message, from 1 on. Its place is the remainder of the division by the length of the ring.
     newest: u32,
 }
 
 impl<'m> Exchanges<'m> {
-    /// An empty ring. With `n` places, `n` rounded down to a power of two, a response can refer to the last `n / 2` messages
-    /// of the other direction, of its flow to the last 32. The number is a parameter of the channel: see
+    /// Creates an empty ring. With `n` places, `n` rounded down to a power of two, a response can refer to the last `n / 2`
+    /// messages of the other direction, and to the last 32 of its flow. The number is a parameter of the channel: see
     /// [`places`](Self::places).
-    pub fn new(mut ring: Slots<'m, Exchange>) -> Self {
-        ring.fill(Exchange::EMPTY);
+    pub fn new(mut ring: Slots<'m, CoapExchange>) -> Self {
+        ring.fill(CoapExchange::EMPTY);
         let len = ring.len().checked_ilog2().map_or(0, |bits| 1 << bits);
         Self { ring, len, newest: 0 }
     }
 
-    /// No ring: nothing is noted, and nothing found.
+    /// Creates a ring without places, which never holds a message.
     pub fn none() -> Self {
         Self { ring: Slots::Lent(&mut []), len: 0, newest: 0 }
     }
 
-    /// An owned ring of `n` places, rounded down to a power of two.
+    /// Creates an owned ring of `n` places, rounded down to a power of two.
     #[cfg(feature = "alloc")]
     pub fn owned(n: usize) -> Self {
-        Self::new(Slots::owned(alloc::vec![Exchange::EMPTY; n]))
+        Self::new(Slots::owned(alloc::vec![CoapExchange::EMPTY; n]))
     }
 
-    /// An owned ring with as many [`places`](Self::places) as serve a channel; without profile 0x0081 none.
+    /// Creates an owned ring with as many [`places`](Self::places) as a channel needs; none without profile 0x0081.
     #[cfg(feature = "alloc")]
     pub fn for_channel(channel: &Channel) -> Self {
         Self::of(channel, &mut Heap)
@@ -160,7 +166,7 @@ impl<'m> Exchanges<'m> {
     /// [`for_channel`](Self::for_channel), in memory of a source.
     pub fn of(channel: &Channel, source: &mut impl Places<'m>) -> Self {
         let has_coap = channel.profiles().has(ProfileId::Coap);
-        Self::new(source.places(Exchange::EMPTY, if has_coap { Self::places(channel) } else { 0 }))
+        Self::new(source.places(CoapExchange::EMPTY, if has_coap { Self::places(channel) } else { 0 }))
     }
 
     /// Octets of all places.
@@ -168,12 +174,12 @@ impl<'m> Exchanges<'m> {
         self.ring.octets()
     }
 
-    /// Places that serve a channel well, a power of two: four for each context, and at least 64.
+    /// Recommended number of places for a channel, a power of two: four per context, and at least 64.
     pub fn places(channel: &Channel) -> usize {
         (4 * channel.contexts()).next_power_of_two().max(OF_A_FLOW)
     }
 
-    /// Takes over all messages of a ring with as many places.
+    /// Copies all messages from a ring with as many places.
     pub(crate) fn copy_from(&mut self, other: &Self) {
         if self.ring.len() == other.ring.len() {
             self.ring.copy_from_slice(&other.ring);
@@ -181,61 +187,61 @@ impl<'m> Exchanges<'m> {
         }
     }
 
-    pub(crate) fn note(&mut self, exchange: Exchange) {
-        // 0 is no number.
+    pub(crate) fn note(&mut self, exchange: CoapExchange) {
+        // / 0 is not used as a number.
         let number = self.newest.wrapping_add(1).max(1);
         let chain = self.place(exchange.flow);
         let Some(head) = self.ring.get_mut(chain) else { return };
         let before = core::mem::replace(&mut head.newest, number);
         let place = self.place(number);
         if let Some(of_message) = self.ring.get_mut(place) {
-            *of_message = Exchange { before, newest: of_message.newest, ..exchange };
+            *of_message = CoapExchange { before, newest: of_message.newest, ..exchange };
             self.newest = number;
         }
     }
 
-    /// The newest message with that MSN.
+    /// Returns the newest message with that MSN.
     #[inline]
-    pub(crate) fn by_msn(&self, flow: u32, msn: u16) -> Option<&Exchange> {
+    pub(crate) fn by_msn(&self, flow: u32, msn: u16) -> Option<&CoapExchange> {
         self.all_by_msn(flow, msn).next()
     }
 
-    /// The messages with that MSN, newest first: MSNs go back with the Message IDs.
+    /// Iterates over the messages with that MSN, newest first: MSNs go back with the Message IDs.
     #[inline]
-    pub(crate) fn all_by_msn(&self, flow: u32, msn: u16) -> impl Iterator<Item = &Exchange> {
+    pub(crate) fn all_by_msn(&self, flow: u32, msn: u16) -> impl Iterator<Item = &CoapExchange> {
         self.of_flow(flow, self.len).take(OF_A_FLOW).filter(move |exchange| exchange.msn == msn)
     }
 
-    /// The newest message with that Message ID, among those that the other end has for certain: it has sent those
-    /// that this end received, and perhaps as many others that were lost.
+    /// Returns the newest message with that Message ID, among those that the other end has for certain: it has sent those
+    /// that this end has received, and perhaps as many others that were lost.
     #[inline]
-    pub(crate) fn by_message_id(&self, flow: u32, message_id: u16) -> Option<&Exchange> {
+    pub(crate) fn by_message_id(&self, flow: u32, message_id: u16) -> Option<&CoapExchange> {
         let found = self.certain(flow).find(|exchange| exchange.message_id == message_id);
         found.filter(|found| self.is_newest(found))
     }
 
-    /// The newest message with that token, among those that the other end has for certain.
+    /// Returns the newest message with that token, among those that the other end has for certain.
     #[inline]
-    pub(crate) fn by_token(&self, flow: u32, token: &Token) -> Option<&Exchange> {
+    pub(crate) fn by_token(&self, flow: u32, token: &CoapToken) -> Option<&CoapExchange> {
         let found = self.certain(flow).find(|exchange| exchange.token == *token);
         found.filter(|found| self.is_newest(found))
     }
 
-    /// Whether its MSN names it, and no newer message.
+    /// True if no newer message has its MSN.
     #[inline]
-    fn is_newest(&self, exchange: &Exchange) -> bool {
+    fn is_newest(&self, exchange: &CoapExchange) -> bool {
         self.by_msn(exchange.flow, exchange.msn).is_some_and(|newest| core::ptr::eq(newest, exchange))
     }
 
-    /// The place of a message by its number, or the place that has the head of a chain, by the hash of a flow.
+    /// Returns the place of a message by its number, or the place that has the head of a chain, by the hash of a flow.
     #[inline]
     fn place(&self, number: u32) -> usize {
         number as usize & self.len.wrapping_sub(1)
     }
 
-    /// The messages of a flow among the newest `most` of all, newest first.
+    /// Iterates over the messages of a flow among the newest `most` of all, newest first.
     #[inline]
-    fn of_flow(&self, flow: u32, most: usize) -> impl Iterator<Item = &Exchange> {
+    fn of_flow(&self, flow: u32, most: usize) -> impl Iterator<Item = &CoapExchange> {
         let mut number = self.ring.get(self.place(flow)).map_or(0, |head| head.newest);
         let mut left = most;
         core::iter::from_fn(move || {
@@ -249,7 +255,7 @@ impl<'m> Exchanges<'m> {
     }
 
     #[inline]
-    fn certain(&self, flow: u32) -> impl Iterator<Item = &Exchange> {
+    fn certain(&self, flow: u32) -> impl Iterator<Item = &CoapExchange> {
         self.of_flow(flow, self.len / 2).take(OF_A_FLOW / 2)
     }
 }
@@ -263,12 +269,12 @@ mod tests {
 
     #[test]
     fn the_newest_half_is_certain() {
-        let mut exchanges = Exchanges::new(Slots::owned(alloc::vec![Exchange::EMPTY; 4]));
+        let mut exchanges = Exchanges::new(Slots::owned(alloc::vec![CoapExchange::EMPTY; 4]));
         for msn in 0..6 {
-            exchanges.note(Exchange::new(7, msn, 100 + msn, Token::EMPTY, None));
+            exchanges.note(CoapExchange::new(7, msn, 100 + msn, CoapToken::EMPTY, None));
         }
-        assert_eq!(exchanges.by_message_id(7, 105).map(Exchange::msn), Some(5));
-        assert_eq!(exchanges.by_message_id(7, 104).map(Exchange::msn), Some(4));
+        assert_eq!(exchanges.by_message_id(7, 105).map(CoapExchange::msn), Some(5));
+        assert_eq!(exchanges.by_message_id(7, 104).map(CoapExchange::msn), Some(4));
         assert!(exchanges.by_message_id(7, 103).is_none());
         assert_eq!(exchanges.by_msn(7, 2).unwrap().message_id, 102);
         assert!(exchanges.by_msn(7, 1).is_none());
@@ -278,12 +284,18 @@ mod tests {
     /// Every message of two flows of one chain among the newest is found, and no other.
     #[test]
     fn a_chain_forgets_what_the_ring_forgets() {
-        let mut exchanges = Exchanges::new(Slots::owned(alloc::vec![Exchange::EMPTY; 300]));
+        let mut exchanges = Exchanges::new(Slots::owned(alloc::vec![CoapExchange::EMPTY; 300]));
         assert_eq!(exchanges.len, 256);
         // Two flows of one chain, one message in three, among others.
         let flow = |number: u32| if number.is_multiple_of(3) { 5 + 256 * (number % 2) } else { number };
         for number in 1..2_000_u32 {
-            exchanges.note(Exchange::new(flow(number), number as u16, number as u16, Token::EMPTY, None));
+            exchanges.note(CoapExchange::new(
+                flow(number),
+                number as u16,
+                number as u16,
+                CoapToken::EMPTY,
+                None,
+            ));
             let found = |looked: u32| exchanges.by_msn(flow(looked), looked as u16).is_some();
             let certain = |looked: u32| exchanges.by_message_id(flow(looked), looked as u16).is_some();
             for looked in number.saturating_sub(400).max(1)..=number {
@@ -301,9 +313,9 @@ mod tests {
         let mut exchanges = Exchanges::owned(64);
         exchanges.newest = u32::MAX - 100;
         for msn in 0..1_000 {
-            exchanges.note(Exchange::new(7, msn, msn, Token::EMPTY, None));
+            exchanges.note(CoapExchange::new(7, msn, msn, CoapToken::EMPTY, None));
             for back in 0..msn.min(30) {
-                assert_eq!(exchanges.by_message_id(7, msn - back).map(Exchange::msn), Some(msn - back));
+                assert_eq!(exchanges.by_message_id(7, msn - back).map(CoapExchange::msn), Some(msn - back));
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::mode::Mode;
 use crate::state::DecompressorState;
 use thinair_wire::crc::Check;
 
-/// What the decompressor says of its context.
+/// State of the decompressor's context, as acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckType {
     /// The context is valid.
@@ -29,9 +29,9 @@ mod option {
     pub(super) const CONTEXT_MEMORY: u8 = 9;
 }
 
-/// The format of a FEEDBACK-2 element.
+/// Format of a FEEDBACK-2 element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum FeedbackForm {
     /// RFC 3095, section 5.7.6: mode, 12 bits of SN, options of which one is a CRC.
     #[default]
     Rfc3095,
@@ -40,20 +40,21 @@ pub enum Form {
     Rfc5225,
 }
 
-/// One feedback element, as the RFC 3095 family understands it; with [`Form::Rfc5225`], as profile 0x0081 does.
+/// One feedback element in the format of the RFC 3095 family; with [`FeedbackForm::Rfc5225`], in that of profiles 0x0006
+/// and 0x0081.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feedback {
-    /// The context that it speaks of.
+    /// CID of the context.
     pub cid: Cid,
     /// ACK, NACK or STATIC-NACK.
     pub ack: AckType,
-    /// The mode that the decompressor wants; `None` in FEEDBACK-1 and where it is reserved.
+    /// Mode that the decompressor requests; `None` in FEEDBACK-1 and where it is reserved.
     pub mode: Option<Mode>,
     /// Least significant bits of an SN, if it is valid.
     pub sn: u32,
-    /// How many bits of SN there are; 0 if the SN is not valid.
+    /// Number of bits of SN; 0 if the SN is not valid.
     pub sn_bits: u32,
-    /// Whether a CRC option protected the element.
+    /// True if a CRC option protected the element.
     pub protected: bool,
     /// REJECT: the decompressor has no resources for the flow.
     pub reject: bool,
@@ -65,16 +66,16 @@ pub struct Feedback {
     pub jitter: Option<u8>,
     /// LOSS: longest loss event, in packets. Of profile 0x0081: packets lost since the last report.
     pub loss: Option<u8>,
-    /// How it is written.
-    pub form: Form,
+    /// Format of the element.
+    pub form: FeedbackForm,
 }
 
-/// Why feedback is ignored: the peer, or the link.
+/// Reason feedback is ignored: an error of the peer, or damage on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeedbackError {
-    /// Too short for what it says it is.
+    /// The element is shorter than its fields require.
     Truncated,
-    /// Acktype 3, or an option whose length is not that of its type.
+    /// Acktype 3, or an option with a wrong length for its type.
     Malformed,
     /// The CRC option does not match, or two CRC options differ.
     Crc,
@@ -100,23 +101,25 @@ impl FeedbackError {
 impl core::fmt::Display for FeedbackError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::Truncated => write!(f, "the feedback element is shorter than it says"),
-            Self::Malformed => write!(f, "reserved Acktype, or an option of a wrong length"),
-            Self::Crc => write!(f, "the CRC option does not match"),
-            Self::Unprotected => write!(f, "REJECT without a CRC option"),
-            Self::UnknownCid(cid) => write!(f, "there is no context with CID {}", cid.value()),
+            Self::Truncated => write!(f, "truncated feedback element"),
+            Self::Malformed => {
+                write!(f, "malformed feedback element: reserved Acktype, or an option with a wrong length")
+            }
+            Self::Crc => write!(f, "the CRC option of the feedback element does not match"),
+            Self::Unprotected => write!(f, "REJECT without a CRC option is ignored"),
+            Self::UnknownCid(cid) => write!(f, "feedback for CID {}, which has no context", cid.value()),
         }
     }
 }
 
 impl core::error::Error for FeedbackError {}
 
-/// Longest element that [`Feedback::write`] makes: type, large CID, FEEDBACK-2, and the options SN, CRC, REJECT,
-/// SN-NOT-VALID, CONTEXT_MEMORY, CLOCK, JITTER and LOSS.
+/// Length of the longest element that [`Feedback::write`] makes: type, large CID, FEEDBACK-2, and the options SN, CRC,
+/// REJECT, SN-NOT-VALID, CONTEXT_MEMORY, CLOCK, JITTER and LOSS.
 pub const MAX_ELEMENT: usize = 2 + 2 + 2 + 2 * 2 + 2 + 3 + 3 * 2;
 
 impl Feedback {
-    /// An acknowledgment of `sn` for `cid`, without mode.
+    /// Creates an acknowledgment of `cid` without SN, mode and options.
     pub fn new(cid: Cid, ack: AckType) -> Self {
         Self {
             cid,
@@ -130,17 +133,17 @@ impl Feedback {
             clock: None,
             jitter: None,
             loss: None,
-            form: Form::Rfc3095,
+            form: FeedbackForm::Rfc3095,
         }
     }
 
-    /// The element in the form of RFC 5225, with 14 bits of MSN if the context has one.
+    /// Converts the element to the format of RFC 5225, with 14 bits of MSN if the context has one.
     pub(crate) fn rfc5225(self, state: DecompressorState, msn: u16) -> Self {
         let (sn, sn_bits) = match state {
             DecompressorState::Nc => (0, 0),
             DecompressorState::Sc | DecompressorState::Fc => (u32::from(msn) & 0x3FFF, 14),
         };
-        Self { sn, sn_bits, mode: None, form: Form::Rfc5225, ..self }
+        Self { sn, sn_bits, mode: None, form: FeedbackForm::Rfc5225, ..self }
     }
 
     /// Reads the data of one element, CID included ([`Elements`](crate::packet::Elements) yields them).
@@ -166,13 +169,12 @@ impl Feedback {
         }
     }
 
-    /// The context that an element speaks of.
+    /// Returns the CID of an element.
     pub fn cid(data: &[u8], space: CidSpace) -> Option<Cid> {
         split_cid(data, space).map(|(cid, _)| cid)
     }
 
-    /// The context that an element speaks of, and what it says of it: as much as all formats have in common. What is
-    /// reserved is `None`.
+    /// Returns the CID and the acknowledgment of an element in any format; `None` for reserved values.
     pub fn glance(data: &[u8], space: CidSpace) -> Option<(Cid, AckType)> {
         let (cid, body) = split_cid(data, space)?;
         match (body, body.first()? >> 6) {
@@ -186,7 +188,7 @@ impl Feedback {
     /// Reads the data of one element in the format of RFC 5225, section 6.9.1, CID included.
     pub fn read_rfc5225(data: &[u8], space: CidSpace) -> Result<Self, FeedbackError> {
         let (cid, body) = split_cid(data, space).ok_or(FeedbackError::Truncated)?;
-        let new = |ack| Self { form: Form::Rfc5225, ..Self::new(cid, ack) };
+        let new = |ack| Self { form: FeedbackForm::Rfc5225, ..Self::new(cid, ack) };
         match *body {
             [] => Err(FeedbackError::Truncated),
             [msn] => Ok(Self { sn: u32::from(msn), sn_bits: 8, ..new(AckType::Ack) }),
@@ -232,7 +234,7 @@ impl Feedback {
                 (option::REJECT, []) => self.reject = true,
                 (option::SN_NOT_VALID, []) => sn_valid = false,
                 // RFC 6846, section 8.3.2.3: "2 additional bits of MSN".
-                (option::SN, &[value]) if self.form == Form::Rfc5225 => {
+                (option::SN, &[value]) if self.form == FeedbackForm::Rfc5225 => {
                     self.sn = self.sn << 2 | u32::from(value >> 6);
                     self.sn_bits = 16;
                 }
@@ -255,7 +257,7 @@ impl Feedback {
                     | option::CONTEXT_MEMORY,
                     _,
                 ) => return Err(FeedbackError::Malformed),
-                // RFC 3095, section 5.7.6.10: an unknown option is passed over.
+                // / RFC 3095, section 5.7.6.10: an unknown option is ignored.
                 _ => {}
             }
             options = rest;
@@ -275,10 +277,10 @@ impl Feedback {
         Ok(())
     }
 
-    /// Writes the element, type octet included, to the start of `out` and returns its length.
+    /// Writes the element, including its type octet, to the start of `out` and returns its length.
     ///
-    /// FEEDBACK-1 where it can say everything, else FEEDBACK-2, with a CRC option if `protected`. `None` if
-    /// `out` is too short; [`MAX_ELEMENT`] octets are always enough.
+    /// The format is FEEDBACK-1 where it has room for all fields, otherwise FEEDBACK-2, with a CRC option if `protected`.
+    /// `None` if `out` is too short; [`MAX_ELEMENT`] octets are always enough.
     pub fn write(&self, space: CidSpace, out: &mut [u8]) -> Option<usize> {
         let mut data = [0_u8; MAX_ELEMENT];
         let mut len = 0;
@@ -296,13 +298,14 @@ impl Feedback {
                 put(&cid[..octets]);
             }
         }
-        // RFC 4815, section 8.5: several SN options are one after the other.
+        // / RFC 4815, section 8.5: several SN options are concatenated.
         let sn_octets = self.sn_bits.saturating_sub(12).div_ceil(8).min(3);
         let plain = self.ack == AckType::Ack
             && self.mode.is_none()
             && self.sn_bits == 8
             && !(self.protected || self.reject || self.context_memory)
-            && (self.form == Form::Rfc5225 || (self.clock, self.jitter, self.loss) == (None, None, None));
+            && (self.form == FeedbackForm::Rfc5225
+                || (self.clock, self.jitter, self.loss) == (None, None, None));
         if plain {
             put(&[self.sn as u8]);
         } else {
@@ -311,7 +314,7 @@ impl Feedback {
                 AckType::Nack => 1,
                 AckType::StaticNack => 2_u8,
             };
-            if self.form == Form::Rfc5225 {
+            if self.form == FeedbackForm::Rfc5225 {
                 put(&[ack << 6 | (self.sn >> 8) as u8 & 0x3F, self.sn as u8, 0]);
                 let crc_at = self.cid.octets_before(space) + self.cid.octets_inside(space) + 2;
                 if self.sn_bits == 0 {
@@ -370,7 +373,7 @@ fn put_element(data: &[u8], out: &mut [u8]) -> Option<usize> {
     Some(head + len)
 }
 
-/// Takes the CID off the data of a feedback element. RFC 3095, section 5.2.2, rules 1 to 4.
+/// Splits the CID from the data of a feedback element. RFC 3095, section 5.2.2, rules 1 to 4.
 fn split_cid(data: &[u8], space: CidSpace) -> Option<(Cid, &[u8])> {
     match space {
         CidSpace::Large => Cid::read_large(data),
@@ -384,7 +387,7 @@ fn split_cid(data: &[u8], space: CidSpace) -> Option<(Cid, &[u8])> {
     }
 }
 
-/// CRC-8 over `data` with the values of all CRC options taken as zero.
+/// Returns the CRC-8 of `data` with zero in place of the values of all CRC options.
 fn crc_with_holes(data: &[u8], options: usize) -> u8 {
     let mut state = Check::Crc8.update(Check::Crc8.start(), &data[..options]);
     let mut rest = &data[options..];
@@ -415,7 +418,7 @@ mod tests {
     /// RFC 3095, section 5.7.6.11: ACK of SN 17 for CID 8, Reliable mode.
     #[test]
     fn a_glance_sees_cid_and_acktype_of_all_formats() {
-        for form in [Form::Rfc3095, Form::Rfc5225] {
+        for form in [FeedbackForm::Rfc3095, FeedbackForm::Rfc5225] {
             for (space, cid) in [(CidSpace::Small, 0), (CidSpace::Small, 9), (CidSpace::Large, 300)] {
                 let cid = Cid::new(cid).unwrap();
                 for ack in [AckType::Ack, AckType::Nack, AckType::StaticNack] {
@@ -471,7 +474,8 @@ mod tests {
         }
     }
 
-    /// Every option of RFC 3095, section 5.7.6, by hand; the SN has 32 bits as in profile 0x0003 (RFC 4815, section 8.5).
+    /// Every option of RFC 3095, section 5.7.6, made by hand; the SN has 32 bits as in profile 0x0003 (RFC 4815, section
+    /// 8.5).
     #[test]
     fn all_options_are_written_and_read() {
         let cid = Cid::new(0).unwrap();
@@ -496,7 +500,7 @@ mod tests {
         assert_eq!(out[..expected.len()], expected);
         assert_eq!(len, expected.len() + 1);
         let read = Feedback::read(data(&out[..len]), CidSpace::Small);
-        // 12 bits and three options are 36.
+        // / 12 bits and three options make 36.
         assert_eq!(read, Ok(all));
         // FEEDBACK-1 has no options.
         let clock = Feedback { sn: 7, sn_bits: 8, clock: Some(1), ..Feedback::new(cid, AckType::Ack) };

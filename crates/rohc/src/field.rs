@@ -1,4 +1,4 @@
-//! Header fields that several profiles have: one value, one writer, one rule of each.
+//! Header fields that several profiles share.
 
 pub(crate) mod ip;
 pub(crate) mod ip_id;

@@ -1,9 +1,9 @@
 //! Robust Header Compression: the framework of RFC 5795 and its profiles.
 //!
-//! A [`Compressor`] turns the IP packets of one direction of a link into ROHC packets, a [`Decompressor`] at the
-//! other end turns them back, bit for bit or not at all. Both are sans-IO: octets and the time come in, octets
-//! come out. They know no sockets, no links and no files. Contexts lie in memory that is sized at start, lent by
-//! the caller or owned (feature `alloc`); nothing is allocated per packet.
+//! A [`Compressor`] turns the IP packets of one direction of a link into ROHC packets. A [`Decompressor`] at the other end
+//! restores them bit for bit, or drops them. Both are sans-IO: the caller passes octets and the time, and gets octets.
+//! Contexts are in memory whose size is fixed at start, lent by the caller or owned (feature `alloc`); nothing is allocated
+//! per packet.
 //!
 //! ```
 //! use thinair_rohc::{Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory};
@@ -30,12 +30,12 @@
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 //!
-//! Read these first: [`packet`] (what a ROHC packet is made of), [`compressor`] and [`decompressor`] (the public
-//! verbs), then in `profile/rfc3095.rs` the list of formats and the function that each of them is.
+//! Where to start reading: [`packet`] (the parts of a ROHC packet), [`compressor`] and [`decompressor`] (the public
+//! operations), then in `profile/rfc3095.rs` the list of formats, each with its function.
 
 #![no_std]
 #![deny(missing_docs)]
-// Items of profiles that are left out.
+// / Items of profiles that are disabled.
 #![cfg_attr(
     not(all(
         feature = "rtp",

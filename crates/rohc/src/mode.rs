@@ -13,7 +13,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The two bits that say the mode in packets and feedback (RFC 3095, section 5.7.5).
+    /// The two bits of the mode in packets and feedback (RFC 3095, section 5.7.5).
     pub const fn bits(self) -> u8 {
         match self {
             Self::Unidirectional => 1,
@@ -22,7 +22,7 @@ impl Mode {
         }
     }
 
-    /// The mode that two bits say; 0 is reserved, and cancels a transition in RFC 3843, section 3.4.
+    /// Returns the mode of two bits. 0 is reserved, and cancels a transition in RFC 3843, section 3.4.
     pub const fn from_bits(bits: u8) -> Option<Self> {
         match bits {
             1 => Some(Self::Unidirectional),
@@ -32,7 +32,7 @@ impl Mode {
         }
     }
 
-    /// Mode of a profile that has none: U-mode without feedback, O-mode with it.
+    /// Returns the mode of a profile that has none: U-mode without feedback, O-mode with it.
     pub(crate) const fn with_feedback(is_two_way: bool) -> Self {
         if is_two_way { Self::Optimistic } else { Self::Unidirectional }
     }
@@ -47,30 +47,30 @@ impl Mode {
     }
 }
 
-/// C_TRANS, with what is needed to know which acknowledgment ends it.
+/// C_TRANS, extended by the packets that an acknowledgment has to refer to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum CTrans {
-    /// D.
+    /// C_TRANS is D.
     #[default]
     Done,
-    /// P, and the newest packet has not said the mode.
+    /// C_TRANS is P, and the newest packet does not carry the mode.
     Pending,
-    /// P, and packets have said the mode.
-    Said,
-    /// P, with the request declined: packets say mode 0 (RFC 3843, section 3.4).
+    /// C_TRANS is P, and packets carry the mode.
+    Announced,
+    /// C_TRANS is P, and the request is declined: packets carry mode 0 (RFC 3843, section 3.4).
     Declining,
-    /// The same, and packets have said it.
+    /// As `Declining`, and packets have carried mode 0.
     Declined,
 }
 
-/// What a compressor answers to a request for R-mode.
+/// Reply of a compressor to a request for R-mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
-    /// It goes there.
+pub(crate) enum ReliableReply {
+    /// Changes to R-mode.
     Accept,
-    /// It says that it does not: mode 0 of RFC 3843, section 3.4, and RFC 4019, section 5.6.
+    /// Declines by mode 0 (RFC 3843, section 3.4, and RFC 4019, section 5.6).
     Decline,
-    /// The profile has no word for that, so the request is passed over.
+    /// Ignores the request, since the profile cannot decline.
     Ignore,
 }
 
@@ -82,7 +82,7 @@ pub(crate) enum Answer {
 pub(crate) struct CompressorMode(u8);
 
 impl CompressorMode {
-    /// Both in one octet: C_TRANS above two bits of C_MODE less one, so that zero is what both MUST be initialized to.
+    /// Packs both into one octet: C_TRANS above two bits of C_MODE less one, so that zero is the initial value of both.
     const fn new(mode: Mode, trans: CTrans) -> Self {
         Self((trans as u8) << 2 | (mode.bits() - 1))
     }
@@ -91,13 +91,13 @@ impl CompressorMode {
         match self.0 >> 2 {
             0 => CTrans::Done,
             1 => CTrans::Pending,
-            2 => CTrans::Said,
+            2 => CTrans::Announced,
             3 => CTrans::Declining,
             _ => CTrans::Declined,
         }
     }
 
-    /// The initial mode, with a decompressor that may be in another one.
+    /// Initial mode of a compressor whose decompressor may be in another one.
     pub(crate) const fn uncertain() -> Self {
         Self::new(Mode::Unidirectional, CTrans::Pending)
     }
@@ -112,91 +112,93 @@ impl CompressorMode {
         }
     }
 
-    /// C_MODE is U-mode.
+    /// True if C_MODE is U-mode.
     #[inline]
     pub(crate) const fn is_unidirectional(self) -> bool {
         self.0 & 0b11 == 0
     }
 
-    /// C_TRANS is P.
+    /// True if C_TRANS is P.
     #[inline]
     pub(crate) fn is_pending(self) -> bool {
         self.0 >> 2 != 0
     }
 
-    /// What packets are a reference for: nothing but what was acknowledged (section 5.5.1.2). While a transition is
-    /// pending it is not known which mode the decompressor is in, so this holds for all of them.
+    /// True if packets may refer only to what was acknowledged (RFC 3095, section 5.5.1.2). This also holds while a
+    /// transition is pending, since the mode of the decompressor is then unknown.
     #[inline]
     pub(crate) fn is_secure(self) -> bool {
         self.0 > Self::new(Mode::Optimistic, CTrans::Done).0
     }
 
-    /// The mode that packets say, as two bits.
+    /// The two bits of the mode that packets carry.
     #[inline]
     pub(crate) fn bits(self) -> u8 {
         match self.trans() {
             CTrans::Declining | CTrans::Declined => 0,
-            CTrans::Done | CTrans::Pending | CTrans::Said => self.mode().bits(),
+            CTrans::Done | CTrans::Pending | CTrans::Announced => self.mode().bits(),
         }
     }
 
-    /// Feedback with a CRC asks for a mode. Returns whether anything has changed.
-    pub(crate) fn on_request(&mut self, wanted: Mode, reliable: Answer) -> bool {
+    /// Handles a request for a mode in feedback with a CRC. Returns true if anything has changed.
+    pub(crate) fn on_request(&mut self, wanted: Mode, reliable: ReliableReply) -> bool {
         if self.is_pending() {
             return false;
         }
         self.go_to(wanted, reliable)
     }
 
-    fn go_to(&mut self, wanted: Mode, reliable: Answer) -> bool {
+    fn go_to(&mut self, wanted: Mode, reliable: ReliableReply) -> bool {
         let before = *self;
         match (self.mode(), wanted, reliable) {
             (Mode::Unidirectional, Mode::Unidirectional, _)
             | (Mode::Optimistic, Mode::Optimistic, _)
             | (Mode::Reliable, Mode::Reliable, _)
-            | (_, Mode::Reliable, Answer::Ignore) => {}
-            // 5.6.2: "as soon as it receives any feedback packet that has the mode parameter set to O".
+            | (_, Mode::Reliable, ReliableReply::Ignore) => {}
+            // / RFC 3095, section 5.6.2: "as soon as it receives any feedback packet that has the mode parameter set to
+            // O".
             (Mode::Unidirectional, Mode::Optimistic, _) => *self = Self::new(Mode::Optimistic, CTrans::Done),
-            (_, Mode::Reliable, Answer::Decline) => *self = Self::new(self.mode(), CTrans::Declining),
-            // 5.6.3 to 5.6.6.
-            (_, Mode::Unidirectional | Mode::Optimistic, _) | (_, Mode::Reliable, Answer::Accept) => {
+            (_, Mode::Reliable, ReliableReply::Decline) => *self = Self::new(self.mode(), CTrans::Declining),
+            // / RFC 3095, sections 5.6.3 to 5.6.6.
+            (_, Mode::Unidirectional | Mode::Optimistic, _) | (_, Mode::Reliable, ReliableReply::Accept) => {
                 *self = Self::new(wanted, CTrans::Pending);
             }
         }
         *self != before
     }
 
-    /// The decompressor may have made a new context, in the initial mode: R-mode is said and acknowledged again.
+    /// Handles an IR packet after which the decompressor may have a new context in the initial mode: R-mode has to be
+    /// announced and acknowledged again.
     pub(crate) fn on_initialization(&mut self) {
         if self.mode() == Mode::Reliable && !self.is_pending() {
             *self = Self::new(self.mode(), CTrans::Pending);
         }
     }
 
-    /// A packet was sent. Returns whether it is the first of those that all have said the mode.
-    pub(crate) fn on_sent(&mut self, says_mode: bool) -> bool {
+    /// Records a packet that was sent. Returns true if it is the first one that carries the mode.
+    pub(crate) fn on_sent(&mut self, has_mode: bool) -> bool {
         let before = self.trans();
-        let trans = match (before, says_mode) {
+        let trans = match (before, has_mode) {
             (CTrans::Done, _) => CTrans::Done,
-            (CTrans::Pending | CTrans::Said, true) => CTrans::Said,
-            (CTrans::Pending | CTrans::Said, false) => CTrans::Pending,
+            (CTrans::Pending | CTrans::Announced, true) => CTrans::Announced,
+            (CTrans::Pending | CTrans::Announced, false) => CTrans::Pending,
             (CTrans::Declining | CTrans::Declined, true) => CTrans::Declined,
             (CTrans::Declining | CTrans::Declined, false) => CTrans::Declining,
         };
         *self = Self::new(self.mode(), trans);
-        says_mode && matches!(before, CTrans::Pending | CTrans::Declining)
+        has_mode && matches!(before, CTrans::Pending | CTrans::Declining)
     }
 
-    /// Whether an acknowledgment of such a packet is waited for.
-    pub(crate) fn is_said(self) -> bool {
-        matches!(self.trans(), CTrans::Said | CTrans::Declined)
+    /// True if packets have carried the mode, so that an acknowledgment of one is awaited.
+    pub(crate) fn is_announced(self) -> bool {
+        matches!(self.trans(), CTrans::Announced | CTrans::Declined)
     }
 
-    /// Feedback with a CRC acknowledges a packet that has said the mode, and names its own.
-    pub(crate) fn on_acknowledged(&mut self, theirs: Mode, reliable: Answer) {
+    /// Handles feedback with a CRC that acknowledges a packet with the mode, and has the decompressor's mode.
+    pub(crate) fn on_acknowledged(&mut self, theirs: Mode, reliable: ReliableReply) {
         *self = Self::new(self.mode(), CTrans::Done);
-        // A decompressor that was told a mode and asks for another one has not asked before: it has lost its context
-        // since. Its request would be ignored for ever.
+        // / A decompressor that has received a mode and requests another one did not request it before: it has lost its
+        // context since. Its request would otherwise be ignored forever.
         self.go_to(theirs, reliable);
     }
 }
@@ -204,16 +206,16 @@ impl CompressorMode {
 /// D_TRANS. RFC 3095, section 5.6.1, with RFC 4815, section 3.1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum DTrans {
-    /// D.
+    /// D_TRANS is D.
     #[default]
     Done,
-    /// I: the request is repeated until a packet says the mode.
+    /// D_TRANS is I: the request is repeated until a packet carries the mode.
     Initiated,
-    /// P: a packet has said it, which is acknowledged until packets of type 0 or 1 come.
+    /// D_TRANS is P: a packet has carried the mode, and is acknowledged until packets of type 0 or 1 arrive.
     Pending,
 }
 
-/// Packets of a transition that are answered one by one; after them, one in as many.
+/// Number of packets of a transition that are answered one by one. After them, one in this many is answered.
 const EACH: u8 = 16;
 
 /// D_MODE and D_TRANS of a context at the decompressor. RFC 3095, section 5.6.1.
@@ -223,13 +225,13 @@ pub(crate) struct DecompressorMode {
     asked: Mode,
     trans: DTrans,
     answered: u8,
-    /// A mode of other formats that one packet has said without being asked, and no other one since.
-    heard: Option<Mode>,
+    /// A mode with other formats that the newest packet with a mode carries, without a request for it.
+    unconfirmed: Option<Mode>,
 }
 
 impl DecompressorMode {
-    /// The mode of a new context where there was another one before, of another profile (RFC 4815, section 7.2.2). A
-    /// compressor that was in R-mode is careful with it, and waits for acknowledgments.
+    /// Returns the mode of a new context that replaces one of another profile (RFC 4815, section 7.2.2). A compressor
+    /// that was in R-mode waits for acknowledgments of it.
     pub(crate) fn after(self) -> Self {
         let trans = if self.mode == Mode::Reliable || self.trans != DTrans::Done {
             DTrans::Pending
@@ -245,23 +247,24 @@ impl DecompressorMode {
         self.mode
     }
 
-    /// Whether packets that are right need no answer: no transition, and not in R-mode.
+    /// True if verified packets need no acknowledgment: no transition, and not in R-mode.
     #[inline]
     pub(crate) fn is_quiet(self, wanted: Mode) -> bool {
         self.trans == DTrans::Done && self.mode != Mode::Reliable && self.asked == wanted
     }
 
-    /// Whether there is feedback at all.
+    /// True if feedback is sent at all.
     pub(crate) fn is_two_way(self) -> bool {
         self.trans != DTrans::Done || self.mode != Mode::Unidirectional
     }
 
-    /// The mode that feedback names.
+    /// The mode in feedback.
     pub(crate) fn named(self) -> Mode {
         if self.trans == DTrans::Initiated { self.asked } else { self.mode }
     }
 
-    /// At least one packet was verified; a mode is wanted. "A mode transition can be initiated only when D_TRANS is D."
+    /// Requests a mode, after at least one packet was verified. "A mode transition can be initiated only when D_TRANS
+    /// is D."
     pub(crate) fn want(&mut self, wanted: Mode) {
         if self.trans != DTrans::Done || self.asked == wanted {
             return;
@@ -269,8 +272,8 @@ impl DecompressorMode {
         self.asked = wanted;
         self.answered = 0;
         match (self.mode, wanted) {
-            // 5.6.2: "The decompressor can then directly start working in Optimistic mode." A compressor that is in
-            // R-mode does not, and waits for acknowledgments.
+            // / RFC 3095, section 5.6.2: "The decompressor can then directly start working in Optimistic mode." A
+            // compressor in R-mode does not, and waits for acknowledgments.
             (Mode::Unidirectional, Mode::Optimistic) => {
                 self.mode = Mode::Optimistic;
                 self.trans = DTrans::Pending;
@@ -282,34 +285,34 @@ impl DecompressorMode {
         }
     }
 
-    /// A verified packet says a mode, as two bits. Returns whether D_MODE has changed to R-mode or from it.
-    pub(crate) fn on_said(&mut self, bits: u8, may_decline: bool) -> bool {
+    /// Handles the two bits of the mode in a verified packet. Returns true if D_MODE has changed to or from R-mode.
+    pub(crate) fn on_mode_received(&mut self, bits: u8, may_decline: bool) -> bool {
         let before = self.mode;
-        let Some(said) = Mode::from_bits(bits) else {
-            // RFC 3843, section 3.4: "MUST stay in its current mode of operation", and does not ask again.
+        let Some(received) = Mode::from_bits(bits) else {
+            // / RFC 3843, section 3.4: "MUST stay in its current mode of operation". The request is not repeated.
             if may_decline && self.trans == DTrans::Initiated {
                 self.trans = DTrans::Pending;
             }
             return false;
         };
-        let other_formats = (said == Mode::Reliable) != (self.mode == Mode::Reliable);
-        if other_formats && said != self.asked && self.heard != Some(said) {
-            // One damaged packet that passes its CRC must not do that: R-0 has none at all.
-            self.heard = Some(said);
+        let other_formats = (received == Mode::Reliable) != (self.mode == Mode::Reliable);
+        if other_formats && received != self.asked && self.unconfirmed != Some(received) {
+            // / A single damaged packet that passes its CRC must not change the mode: R-0 has no CRC at all.
+            self.unconfirmed = Some(received);
             return false;
         }
-        self.heard = None;
+        self.unconfirmed = None;
         match self.trans {
-            DTrans::Initiated if said == self.asked => {
-                *self = Self { mode: said, trans: DTrans::Pending, answered: 0, ..*self };
+            DTrans::Initiated if received == self.asked => {
+                *self = Self { mode: received, trans: DTrans::Pending, answered: 0, ..*self };
             }
-            // The context is a new one at one end: what the packet says is how those that follow are to be read.
+            // / One end has a new context. The mode in the packet applies to the packets that follow.
             DTrans::Done | DTrans::Pending | DTrans::Initiated if other_formats => {
-                let trans = if said == self.asked { DTrans::Pending } else { DTrans::Initiated };
-                *self = Self { mode: said, trans, answered: 0, ..*self };
+                let trans = if received == self.asked { DTrans::Pending } else { DTrans::Initiated };
+                *self = Self { mode: received, trans, answered: 0, ..*self };
             }
-            // The compressor has not heard yet.
-            DTrans::Done if (said, self.mode) == (Mode::Unidirectional, Mode::Optimistic) => {
+            // / The compressor has not received the request yet.
+            DTrans::Done if (received, self.mode) == (Mode::Unidirectional, Mode::Optimistic) => {
                 self.trans = DTrans::Pending;
             }
             DTrans::Done | DTrans::Pending | DTrans::Initiated => {}
@@ -317,7 +320,8 @@ impl DecompressorMode {
         (self.mode == Mode::Reliable) != (before == Mode::Reliable)
     }
 
-    /// A packet of type 0 or 1 was decompressed: the compressor knows (RFC 4815, section 3.3).
+    /// Handles a packet of type 0 or 1, which the compressor sends only after the acknowledgment (RFC 4815, section
+    /// 3.3).
     #[inline]
     pub(crate) fn on_type_0_or_1(&mut self) {
         if self.trans == DTrans::Pending {
@@ -325,8 +329,9 @@ impl DecompressorMode {
         }
     }
 
-    /// Whether a packet that was right is acknowledged because of a transition: each one while it is initiated, those
-    /// that update the context while it is pending. A compressor that does not answer hears it less often.
+    /// Returns true if a verified packet is acknowledged because of a transition: every packet while it is initiated,
+    /// packets that update the context while it is pending. A compressor that does not react gets fewer
+    /// acknowledgments.
     pub(crate) fn answers(&mut self, updates: bool) -> bool {
         let may = match self.trans {
             DTrans::Done => false,
@@ -368,12 +373,12 @@ mod tests {
         ];
         for (current, wanted, (mode, pending)) in table {
             let mut c = compressor(current);
-            c.on_request(wanted, Answer::Accept);
+            c.on_request(wanted, ReliableReply::Accept);
             assert_eq!((c.mode(), c.is_pending()), (mode, pending), "{current:?} asked for {wanted:?}");
             // "That new mode transition requests be ignored."
             for other in [U, O, R] {
                 let before = c;
-                assert!(!pending || !c.on_request(other, Answer::Accept) && c == before);
+                assert!(!pending || !c.on_request(other, ReliableReply::Accept) && c == before);
             }
         }
     }
@@ -405,16 +410,16 @@ mod tests {
             let (mut c, mut d) = (compressor(from), decompressor(from));
             d.want(to);
             assert_eq!((d.named(), d.answers(false)), (to, true));
-            assert!(c.on_request(d.named(), Answer::Accept));
+            assert!(c.on_request(d.named(), ReliableReply::Accept));
             assert_eq!((c.mode(), c.is_pending(), c.bits()), (to, true, to.bits()));
-            // A packet that does not say the mode, such as IR of profile 0x0002, is not the one to be acknowledged.
-            assert!(!c.on_sent(false) && !c.is_said());
-            assert!(c.on_sent(true) && c.is_said());
-            assert!(!c.on_sent(true) && c.is_said());
-            d.on_said(c.bits(), false);
+            // / A packet without the mode, such as IR of profile 0x0002, is not the one to be acknowledged.
+            assert!(!c.on_sent(false) && !c.is_announced());
+            assert!(c.on_sent(true) && c.is_announced());
+            assert!(!c.on_sent(true) && c.is_announced());
+            d.on_mode_received(c.bits(), false);
             assert_eq!((d.mode(), d.trans, d.answers(true)), (to, DTrans::Pending, true));
             assert!(!d.answers(false));
-            c.on_acknowledged(d.named(), Answer::Accept);
+            c.on_acknowledged(d.named(), ReliableReply::Accept);
             assert_eq!((c.mode(), c.is_pending()), (to, false));
             d.on_type_0_or_1();
             assert_eq!((d.mode(), d.trans), (to, DTrans::Done), "{from:?} to {to:?}");
@@ -428,21 +433,21 @@ mod tests {
         for mode in [U, O] {
             let (mut c, mut d) = (compressor(mode), decompressor(mode));
             d.want(R);
-            assert!(c.on_request(R, Answer::Decline));
+            assert!(c.on_request(R, ReliableReply::Decline));
             assert_eq!((c.mode(), c.is_pending(), c.bits()), (mode, true, 0));
             c.on_sent(true);
-            d.on_said(0, true);
+            d.on_mode_received(0, true);
             assert_eq!((d.mode(), d.trans, d.named()), (mode, DTrans::Pending, mode));
-            c.on_acknowledged(d.named(), Answer::Decline);
+            c.on_acknowledged(d.named(), ReliableReply::Decline);
             assert_eq!((c.mode(), c.is_pending(), c.bits()), (mode, false, mode.bits()));
             d.on_type_0_or_1();
-            // It does not ask again.
+            // / The request is not repeated.
             d.want(R);
             assert_eq!((d.mode(), d.trans), (mode, DTrans::Done));
-            // Where mode 0 is reserved it says nothing.
+            // / Where mode 0 is reserved it has no effect.
             let mut d = decompressor(mode);
             d.want(R);
-            d.on_said(0, false);
+            d.on_mode_received(0, false);
             assert_eq!(d.trans, DTrans::Initiated);
         }
     }
@@ -459,12 +464,12 @@ mod tests {
     fn a_decompressor_without_memory_follows_what_packets_say() {
         let mut d = decompressor(U);
         d.want(O);
-        // The compressor is in R-mode still. One packet alone may be a damaged one.
-        assert!(!d.on_said(R.bits(), false));
+        // / The compressor is still in R-mode. A single packet may be damaged.
+        assert!(!d.on_mode_received(R.bits(), false));
         assert_eq!(d.mode(), O);
-        assert!(d.on_said(R.bits(), false));
+        assert!(d.on_mode_received(R.bits(), false));
         assert_eq!((d.mode(), d.trans, d.named()), (R, DTrans::Initiated, O));
-        assert!(d.on_said(O.bits(), false));
+        assert!(d.on_mode_received(O.bits(), false));
         assert_eq!((d.mode(), d.trans), (O, DTrans::Pending));
     }
 
@@ -472,8 +477,8 @@ mod tests {
     fn packets_that_contradict_each_other_change_no_mode() {
         let mut d = decompressor(U);
         d.want(O);
-        for said in [R, O, R, O] {
-            assert!(!d.on_said(said.bits(), false), "{said:?}");
+        for received in [R, O, R, O] {
+            assert!(!d.on_mode_received(received.bits(), false), "{received:?}");
         }
         assert_eq!(d.mode(), O);
     }
@@ -481,9 +486,9 @@ mod tests {
     #[test]
     fn a_decompressor_that_has_lost_its_context_is_heard_while_a_transition_is_pending() {
         let mut c = compressor(R);
-        c.on_request(O, Answer::Accept);
+        c.on_request(O, ReliableReply::Accept);
         c.on_sent(true);
-        c.on_acknowledged(R, Answer::Accept);
-        assert_eq!((c.mode(), c.is_pending(), c.is_said()), (R, true, false));
+        c.on_acknowledged(R, ReliableReply::Accept);
+        assert_eq!((c.mode(), c.is_pending(), c.is_announced()), (R, true, false));
     }
 }

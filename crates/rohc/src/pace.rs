@@ -1,41 +1,41 @@
-//! Pace of a flow: the time between its packets, as both ends measure it. The compressor infers from it when the decompressor
-//! may not be sure of the next packet.
+//! Pace of a flow: the time between its packets, as both ends measure it. From it the compressor infers when the decompressor
+//! may not identify the next packet.
 
 use thinair_wire::time::Instant;
 
-/// Times are in units of 2^12 ns, about 4 us.
+/// Converts nanoseconds to units of 2^12 ns, about 4 us.
 pub(crate) fn units(nanos: u64) -> u64 {
     nanos >> 12
 }
 
-/// Shorter times between packets count as this one, about 1 ms: packets that were sent or queued together.
+/// Smallest time between packets, about 1 ms. Shorter ones count as this: the packets were sent or queued together.
 pub(crate) const SHORTEST: u32 = 256;
 
-/// A step of so many packets, or more, says nothing of the pace: the sender may have leapt, or begun anew.
+/// Number of packets from which on a step is not used to measure the pace: the sender may have leapt, or restarted.
 pub(crate) const LEAP: u32 = 64;
 
-/// Parts of a smoothed time in which distances from it are kept.
+/// Number of parts of a smoothed time in which deviations are measured.
 pub(crate) const OFF: u32 = 64;
 
 /// Pace of the packets of a flow.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pace {
-    /// Smoothed time between packets, 0 before the second one. In octets, which need no padding.
+pub(crate) struct FlowPace {
+    /// Smoothed time between packets; 0 before the second one. As octets, to avoid padding.
     gap: [u8; 4],
-    /// Mean distance of these times from `gap`, in parts of [`OFF`].
+    /// Mean deviation of these times from `gap`, in parts of [`OFF`].
     spread: u8,
-    /// The longest of these times, which is forgotten slowly, as [`size`] has it.
+    /// The longest of these times, as [`size`] encodes it; it decays slowly.
     longest: u8,
-    /// Packets behind the first.
+    /// Number of packets after the first.
     steps: u8,
 }
 
-impl Pace {
+impl FlowPace {
     /// A flow without packets.
     pub(crate) const NEW: Self = Self { gap: [0; 4], spread: 0, longest: 0, steps: 0 };
 
-    /// A packet was sent, or arrived, `waited` after the last one, from which it is `ahead` by packets and by times between
-    /// packets: those count on in silence.
+    /// Records a packet that was sent or has arrived `waited` after the last one, and is `ahead` of it by packets and
+    /// `intervals` by times between packets. Intervals also count while the flow is silent.
     #[inline]
     pub(crate) fn note(&mut self, waited: u64, ahead: u32, intervals: u32) {
         if ahead >= LEAP {
@@ -46,7 +46,7 @@ impl Pace {
             self.note_time(u32::try_from(part(intervals)).unwrap_or(u32::MAX));
         }
         self.longest = forget(self.longest, self.steps).max(size(part(ahead)));
-        // Its low bits go round.
+        // / The low bits go on counting.
         self.steps = if self.steps == u8::MAX { u8::MAX - 0x1F } else { self.steps + 1 };
     }
 
@@ -58,7 +58,7 @@ impl Pace {
             (self.gap, self.spread) = (time.to_ne_bytes(), OFF as u8 / 2);
             return;
         };
-        // Rounded up, or small ones would never change it.
+        // / Rounded up, since small deviations would otherwise never change it.
         let (off, spread) = (u32::from(off), u32::from(self.spread));
         self.spread = if off > spread {
             spread + (off - spread).div_ceil(8)
@@ -80,36 +80,36 @@ impl Pace {
         self.steps > 0
     }
 
-    /// True if packets come at a pace.
+    /// True if packets come at a steady pace.
     pub(crate) fn is_steady(&self) -> bool {
-        /// Packets behind the first from which on a flow is known to be paced or not.
+        /// Number of packets after the first from which on a flow counts as steady or not.
         const KNOWN: u8 = 8;
         self.steps >= KNOWN && u32::from(self.spread) <= OFF / 4
     }
 
-    /// True if another end, for which packets take longer or shorter, may see a steady pace.
+    /// True if the other end, with longer or shorter delays, may see a steady pace.
     pub(crate) fn may_be_steady(&self) -> bool {
         u32::from(self.spread) <= OFF / 2
     }
 
-    /// True if the flow was silent for four times as long as between other packets.
+    /// True if the flow has been silent for four times the usual time between packets.
     pub(crate) fn has_paused(&self) -> bool {
         self.longest >= size(self.gap().into()).saturating_add(16)
     }
 
-    /// True if the flow was about as long silent before.
+    /// True if the flow has been silent for about as long before.
     pub(crate) fn is_usual(&self, waited: u64) -> bool {
         size(waited) <= self.longest.saturating_add(8)
     }
 
-    /// True if the flow was as long silent before, and another end has noticed that, too.
+    /// True if the flow has been silent for as long before, and the other end has noticed it for certain.
     #[inline]
     pub(crate) fn is_surely_usual(&self, waited: u64) -> bool {
         size(waited) <= self.longest && !self.may_be_steady()
     }
 }
 
-/// The size of a time: eight steps from one to its double, 0 to 255.
+/// Encodes a time in 0 to 255: eight steps from one time to its double.
 #[inline]
 fn size(time: u64) -> u8 {
     let time = time.max(8);
@@ -118,27 +118,28 @@ fn size(time: u64) -> u8 {
     ((exponent - 3) * 8 + behind).min(255) as u8
 }
 
-/// Distance of a time from the `smoothed` one, in parts of [`OFF`]; nothing if that is 0.
+/// Deviation of a time from the `smoothed` one, in parts of [`OFF`]; `None` if that is 0.
 #[inline]
 fn off(time: u32, smoothed: u32) -> Option<u8> {
     let off = OFF.saturating_mul(time.abs_diff(smoothed)).checked_div(smoothed)?;
     Some(off.min(u32::from(u8::MAX)) as u8)
 }
 
-/// A smoothed time with one more. A pause counts as at most four times the `smoothed` time: one that comes once says little.
+/// Returns a smoothed time updated by one more. A pause counts as at most four times the `smoothed` time, since a single one
+/// is no trend.
 #[inline]
 fn smooth(smoothed: u32, time: u32) -> u32 {
     let most = smoothed.saturating_mul(4);
     smoothed - smoothed / 8 + time.min(most) / 8
 }
 
-/// The longest of some times, as it is remembered behind so many packets: half of it behind 256.
+/// Returns the longest time, decayed by a number of packets: to half of it after 256.
 #[inline]
 fn forget(longest: u8, packets: u8) -> u8 {
     longest.saturating_sub(u8::from(packets.is_multiple_of(32)))
 }
 
-/// A time, or none yet, in two words: whoever keeps it need not be aligned to 8 octets.
+/// A time or none, in two words, so that a struct with it need not be aligned to 8 octets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp([u32; 2]);
 
@@ -168,10 +169,10 @@ mod tests {
         assert_eq!(Stamp::of(origin).time(), origin);
     }
 
-    /// Shorter times never make a longer one of them all, so that a compressor which takes off the jitter of a link is sure.
+    /// Shorter times never give a longer gap, so that a compressor that subtracts the jitter of a link is safe.
     #[test]
     fn shorter_times_make_a_shorter_gap() {
-        let (mut short, mut long) = (Pace::NEW, Pace::NEW);
+        let (mut short, mut long) = (FlowPace::NEW, FlowPace::NEW);
         for i in 0..10_000_u64 {
             let time = i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (30 + i % 30);
             short.note(time - time / 3, 1, 1);

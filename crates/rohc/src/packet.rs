@@ -3,51 +3,52 @@
 
 use crate::cid::{Cid, CidSpace};
 
-/// Padding octet, and what an Add-CID octet for CID 0 would look like.
+/// Padding octet, which has the form of an Add-CID octet for CID 0.
 pub const PADDING: u8 = 0b1110_0000;
 
-/// What follows padding and feedback in a ROHC packet.
+/// Part of a ROHC packet behind padding and feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Body<'b> {
+pub enum PacketBody<'b> {
     /// Nothing: the packet holds feedback only.
     Empty,
-    /// A header with its payload, from the Add-CID octet on, if any.
+    /// A header with its payload, from the Add-CID octet on if it has one.
     Header(&'b [u8]),
-    /// A segment: what follows its type octet, and whether it is the final one.
+    /// A segment.
     Segment {
-        /// F: the last segment of a unit.
+        /// F: true for the last segment of a unit.
         last: bool,
-        /// The octets of the segment.
+        /// Octets of the segment behind its type octet.
         octets: &'b [u8],
     },
 }
 
-/// A ROHC packet in its parts.
+/// Parts of a ROHC packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts<'b> {
-    /// The feedback elements in front, to be handed to the compressor of this side.
+    /// The feedback elements in front, for the compressor of this side.
     pub feedback: Elements<'b>,
-    /// What follows them.
-    pub body: Body<'b>,
+    /// The part behind them.
+    pub body: PacketBody<'b>,
 }
 
-/// Why a packet cannot be taken apart: the peer, or the link.
+/// Reason the parts of a packet cannot be found: an error of the peer, or damage on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartsError {
-    /// No octet, or padding only: neither feedback nor header is present.
+    /// No octet, or only padding: neither feedback nor header is present.
     Empty,
-    /// A feedback element says that it is longer than the packet.
+    /// A feedback element is longer than the packet.
     Feedback {
-        /// Where the element starts.
+        /// Index of the first octet of the element.
         offset: usize,
-        /// Octets that it says it has.
+        /// Octets that its size field requires.
         need: usize,
-        /// Octets that are there.
+        /// Octets that are present.
         have: usize,
     },
 }
 
-/// Takes a packet apart: strips padding, finds the feedback elements, tells a header from a segment.
+/// Splits a packet into its parts: strips padding, finds the feedback elements, and distinguishes a header
+/// from a segment.
 pub fn parts(packet: &[u8]) -> Result<Parts<'_>, PartsError> {
     let padding = packet.iter().take_while(|octet| **octet == PADDING).count();
     let mut at = padding;
@@ -65,11 +66,11 @@ pub fn parts(packet: &[u8]) -> Result<Parts<'_>, PartsError> {
     let feedback = Elements { octets: &packet[padding..at] };
     let body = match &packet[at..] {
         [] if at == padding => return Err(PartsError::Empty),
-        [] => Body::Empty,
+        [] => PacketBody::Empty,
         [kind, octets @ ..] if kind & 0b1111_1110 == 0b1111_1110 => {
-            Body::Segment { last: kind & 1 == 1, octets }
+            PacketBody::Segment { last: kind & 1 == 1, octets }
         }
-        header => Body::Header(header),
+        header => PacketBody::Header(header),
     };
     Ok(Parts { feedback, body })
 }
@@ -78,14 +79,14 @@ fn is_feedback(packet: &[u8], at: usize) -> bool {
     packet.get(at).is_some_and(|octet| octet & 0b1111_1000 == 0b1111_0000)
 }
 
-/// The feedback elements of a packet, already found to be whole; iterates over the data of each, CID included.
+/// The feedback elements of a packet, all of them complete. Iterates over the data of each, CID included.
 #[derive(Clone, Copy, Debug)]
 pub struct Elements<'b> {
     octets: &'b [u8],
 }
 
 impl<'b> Elements<'b> {
-    /// All elements with their type octets, as they stood in the packet.
+    /// All elements with their type octets, as they stand in the packet.
     pub fn octets(&self) -> &'b [u8] {
         self.octets
     }
@@ -106,22 +107,22 @@ impl<'b> Iterator for Elements<'b> {
     }
 }
 
-/// A header with its CID taken out: what profiles read.
+/// A header without its CID, as profiles read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Header<'b> {
-    /// The context.
+pub(crate) struct PacketHeader<'b> {
+    /// CID of the context.
     pub(crate) cid: Cid,
-    /// The header as it came, from the Add-CID octet on, if any.
+    /// The header as received, from the Add-CID octet on if it has one.
     pub(crate) whole: &'b [u8],
     /// The packet type indication and the bits behind it.
     pub(crate) first: u8,
-    /// What follows the first octet and a large CID.
+    /// Octets behind the first octet and a large CID.
     pub(crate) rest: &'b [u8],
 }
 
-impl<'b> Header<'b> {
-    /// Finds the CID. `None` if there is no room for it, it is coded in more than two octets, or what follows
-    /// an Add-CID octet cannot follow one.
+impl<'b> PacketHeader<'b> {
+    /// Finds the CID. `None` if it is missing, takes more than two octets, or an Add-CID octet is followed by
+    /// an octet that cannot follow one.
     #[inline]
     pub(crate) fn read(whole: &'b [u8], space: CidSpace) -> Option<Self> {
         let (&first, rest) = whole.split_first()?;
@@ -144,7 +145,7 @@ impl<'b> Header<'b> {
         }
     }
 
-    /// Octets of the header up to where `behind`, a tail of `rest`, starts.
+    /// Number of octets of the header up to the start of `behind`, a tail of `rest`.
     #[inline]
     pub(crate) fn len_before(&self, behind: &[u8]) -> usize {
         self.whole.len().saturating_sub(behind.len())
@@ -163,7 +164,7 @@ mod tests {
         let parts = parts(&packet).unwrap();
         let elements: Vec<_> = parts.feedback.collect();
         assert_eq!(elements, [&[0x11][..], &[0x20, 0x05]]);
-        assert_eq!(parts.body, Body::Header(&[0x25, 0xAA]));
+        assert_eq!(parts.body, PacketBody::Header(&[0x25, 0xAA]));
     }
 
     #[test]
@@ -176,11 +177,11 @@ mod tests {
 
     #[test]
     fn the_cid_stands_before_or_inside() {
-        let small = Header::read(&[0xE5, 0x12, 0x34], CidSpace::Small).unwrap();
+        let small = PacketHeader::read(&[0xE5, 0x12, 0x34], CidSpace::Small).unwrap();
         assert_eq!((small.cid.value(), small.first, small.rest), (5, 0x12, &[0x34][..]));
-        let large = Header::read(&[0x12, 0x81, 0x02, 0x34], CidSpace::Large).unwrap();
+        let large = PacketHeader::read(&[0x12, 0x81, 0x02, 0x34], CidSpace::Large).unwrap();
         assert_eq!((large.cid.value(), large.first, large.rest), (0x102, 0x12, &[0x34][..]));
-        assert_eq!(Header::read(&[0xE5, 0xF1, 0], CidSpace::Small), None);
-        assert_eq!(Header::read(&[0xE5, 0x12, 0], CidSpace::Large), None);
+        assert_eq!(PacketHeader::read(&[0xE5, 0xF1, 0], CidSpace::Small), None);
+        assert_eq!(PacketHeader::read(&[0xE5, 0x12, 0], CidSpace::Large), None);
     }
 }

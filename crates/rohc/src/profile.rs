@@ -11,18 +11,19 @@ pub(crate) mod uncompressed;
 
 use thinair_wire::time::Instant;
 
-use crate::compressor::{CompressError, Compressed, Compressor, Outgoing, SenderContext};
+use crate::compressor::{CompressError, Compressed, Compressor, OutgoingPacket, SenderContext};
 use crate::decompressor::{
-    Decompressor, DecompressorConfig, Incoming, Problem, ReceiverContext, Shared, Traced, Verified,
+    Decompressor, DecompressorConfig, IncomingPacket, Problem, ReceiverContext, SharedMemory, Traced,
+    Verified,
 };
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 pub use format::Format;
 
-/// Declares [`ProfileId`]: variants, numbers, names, and the Cargo features without which a profile is left out.
+/// Declares [`ProfileId`]: variants, numbers, names, and the Cargo features that a profile needs.
 macro_rules! identifiers {
     ($($(#[$doc:meta])+ $variant:ident = $number:literal $name:literal $($feature:literal)*,)+) => {
-        /// A profile identifier (RFC 5795, section 8). The 8 low bits name the profile in packets, the 8 high bits
-        /// its variant.
+        /// A profile identifier (RFC 5795, section 8). The 8 low bits name the profile in packets, the 8 high bits are its
+        /// variant.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         #[repr(u8)]
@@ -57,7 +58,7 @@ macro_rules! identifiers {
                 }
             }
 
-            /// The Cargo features that bring the profile into a build.
+            /// The Cargo features that the profile needs.
             pub const fn features(self) -> &'static [&'static str] {
                 match self {
                     $(Self::$variant => &[$($feature),*],)+
@@ -92,27 +93,27 @@ identifiers! {
 }
 
 impl ProfileId {
-    /// The 8 low bits, as IR packets carry them.
+    /// The 8 low bits, as in IR packets.
     pub const fn low_octet(self) -> u8 {
         self.number() as u8
     }
 
-    /// The profile with that [`name`](Self::name).
+    /// Returns the profile with that [`name`](Self::name).
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|profile| profile.name() == name)
     }
 }
 
-/// Context that has a place among those of all profiles.
+/// Context of a profile that can be stored in a place.
 pub(crate) trait Held<P>: Copy + Into<P> {
-    /// The context in a place, if it is of this profile.
+    /// Returns the context in a place, if it is of this profile.
     fn of(place: &P) -> Option<&Self>;
 
-    /// The context in a place, to be changed.
+    /// Returns the context in a place for changes, if it is of this profile.
     fn of_mut(place: &mut P) -> Option<&mut Self>;
 }
 
-/// Declares the places of contexts at one end, one variant a profile.
+/// Declares the places of contexts at one end, with one variant per profile.
 macro_rules! places {
     ($place:ident, $context:ident: $($(#[$attribute:meta])* $name:ident $type:ty;)+) => {
         /// Place of a context.
@@ -120,7 +121,7 @@ macro_rules! places {
         #[allow(clippy::large_enum_variant, reason = "places are of one size, and nothing is allocated")]
         pub(crate) enum $place {
             Free,
-            /// The decompressor rejected the flow; it stays uncompressed until then.
+            /// The decompressor has rejected the flow, which stays uncompressed until then.
             #[allow(dead_code, reason = "no place of a decompressor")]
             Rejected { until: Instant },
             $($(#[$attribute])* $name($type),)+
@@ -136,7 +137,7 @@ macro_rules! places {
                 }
             }
 
-            /// The context, to be changed.
+            /// The context for changes, if there is one.
             #[inline]
             pub(crate) fn context_mut(&mut self) -> Option<&mut dyn $context> {
                 match self {
@@ -166,19 +167,19 @@ macro_rules! places {
     };
 }
 
-/// Declares the profiles: a line has the contexts of one or more at both ends, and their identifiers. They are asked for a packet in
-/// this order.
+/// Declares the profiles. A line has the contexts of one or more profiles at both ends, and their identifiers. A packet is
+/// offered to them in this order.
 macro_rules! registry {
     ($($(#[$attribute:meta])* $name:ident: $sender:ty, $receiver:ty, $($id:ident)|+;)+) => {
         places! { SenderPlace, SenderContext: $($(#[$attribute])* $name $sender;)+ }
         places! { ReceiverPlace, ReceiverContext: $($(#[$attribute])* $name $receiver;)+ }
 
         impl SenderPlace {
-            /// Compresses a packet by the first profile that takes it.
+            /// Compresses a packet with the first profile that accepts it.
             #[inline]
             pub(crate) fn compress_packet<'m>(
                 compressor: &mut Compressor<'m>,
-                packet: &mut Outgoing<'_, '_, 'm>,
+                packet: &mut OutgoingPacket<'_, '_, 'm>,
                 out: &mut [u8],
             ) -> Option<Result<Compressed, CompressError>> {
                 $($(#[$attribute])* {
@@ -190,8 +191,8 @@ macro_rules! registry {
                 None
             }
 
-            /// True if the flow of a packet has a context of a profile for any packets of its kind.
-            pub(crate) fn has_flow(compressor: &Compressor<'_>, packet: &Outgoing<'_, '_, '_>) -> bool {
+            /// True if the flow of a packet has a context of a profile that accepts its kind of packet.
+            pub(crate) fn has_flow(compressor: &Compressor<'_>, packet: &OutgoingPacket<'_, '_, '_>) -> bool {
                 $($(#[$attribute])* if <$sender as SenderContext>::has_flow(compressor, packet) {
                     return true;
                 })+
@@ -205,21 +206,22 @@ macro_rules! registry {
                 self.context().map(ReceiverContext::profile)
             }
 
-            /// Hands out the fields of a packet. No call through the trait, which would link it where nobody dissects.
+            /// Passes the fields of a packet to `on_field`. Calls no trait object, so that it is not linked into programs that do
+            /// not use it.
             pub(crate) fn dissect<'p>(
                 &self,
-                packet: &Header<'p>,
+                packet: &PacketHeader<'p>,
                 config: &DecompressorConfig,
-                shared: &Shared<'_>,
-                tell: &mut dyn FnMut(Traced<'p>),
+                shared: &SharedMemory<'_>,
+                on_field: &mut dyn FnMut(Traced<'p>),
             ) -> Option<Format> {
                 match self {
                     Self::Free | Self::Rejected { .. } => None,
-                    $($(#[$attribute])* Self::$name(context) => ReceiverContext::dissect(context, packet, config, shared, tell),)+
+                    $($(#[$attribute])* Self::$name(context) => ReceiverContext::dissect(context, packet, config, shared, on_field),)+
                 }
             }
 
-            /// A context of a profile that has received nothing.
+            /// Creates a context of a profile.
             pub(crate) fn new(profile: ProfileId) -> Self {
                 match profile {
                     $($(#[$attribute])* $(ProfileId::$id)|+ => Self::$name(<$receiver as ReceiverContext>::new(profile)),)+
@@ -232,7 +234,7 @@ macro_rules! registry {
             pub(crate) fn initialize<'m>(
                 decompressor: &mut Decompressor<'m>,
                 profile: ProfileId,
-                packet: Incoming<'_, '_, 'm>,
+                packet: IncomingPacket<'_, '_, 'm>,
                 out: &mut [u8],
             ) -> Result<Verified, Problem> {
                 match profile {
@@ -249,11 +251,11 @@ macro_rules! registry {
 
 registry! {
     #[cfg(feature = "coap")]
-    Coap: coap::compress::Context, coap::decompress::Context, Coap;
+    Coap: coap::compress::CoapSenderContext, coap::decompress::CoapReceiverContext, Coap;
     #[cfg(feature = "tcp")]
-    Tcp: rfc6846::compress::Context, rfc6846::decompress::Context, Tcp;
+    Tcp: rfc6846::compress::TcpSenderContext, rfc6846::decompress::TcpReceiverContext, Tcp;
     #[cfg(feature = "rfc3095")]
-    Rfc3095: rfc3095::compress::Context, rfc3095::decompress::Context,
+    Rfc3095: rfc3095::compress::Rfc3095SenderContext, rfc3095::decompress::Rfc3095ReceiverContext,
         Rtp | Udp | Esp | Ip | RtpUdpLite | UdpLite | Coap2015;
-    Uncompressed: uncompressed::Sender, uncompressed::Receiver, Uncompressed;
+    Uncompressed: uncompressed::UncompressedSender, uncompressed::UncompressedReceiver, Uncompressed;
 }

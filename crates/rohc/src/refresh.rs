@@ -1,11 +1,11 @@
-//! Refreshes that a compressor sends without being asked. RFC 3095, section 5.3.1.1.2.
+//! Refreshes that a compressor sends without a request. RFC 3095, section 5.3.1.1.2.
 //!
 //! On sparse traffic the refresh policy decides how much compression saves: a refresh every 16 seconds makes an IR packet
 //! of every packet of a sensor that sends one a minute. So the default of U-mode is a budget, [`Refresh::Budget`]:
 //!
 //! - A refresh is an IR packet: it serves a decompressor that starts late, and one that has lost its context as well. Half way
-//!   there is an IR-DYN packet, which serves the latter alone, where the balance (below) pays for an IR packet already:
-//!   in dense traffic.
+//!   there is an IR-DYN packet, which serves only the latter, if the balance (below) already pays for an IR packet: in dense
+//!   traffic.
 //! - Once `packets` packets and `time` have passed since an IR packet, there is the next one. This bounds the wait at any
 //!   pace: by the clock where traffic is dense, by packets where it is sparse.
 //! - A refresh that comes before that many packets must be paid for, and still `time` must have passed. Every octet that is
@@ -13,12 +13,12 @@
 //! - At the start of a flow, and after a change of the static or dynamic chain, both bounds are a sixteenth, and each refresh
 //!   doubles them. Such a refresh may be sent on credit, one at a time. Another change before the bounds are whole again
 //!   does not make them smaller.
-//! - What `packets` demands and the balance does not pay for is not owed: a flow of tiny packets pays for one IR header
-//!   every `packets` packets, and for no more. The balance keeps two refreshes at most, so that one that has saved for long
-//!   does not spend it on every packet when its pace changes.
+//! - What `packets` demands and the balance does not pay for is not owed: a flow of tiny packets pays for one IR header every
+//!   `packets` packets, and for no more. The balance holds at most two refreshes, so that a flow that has saved for long does not
+//!   spend it on every packet when its pace changes.
 //!
-//! So with `share` s, the headers of refreshes take at most s times the octets sent, and one header every `packets` packets,
-//! and one in advance. docs/refresh.md has figures.
+//! With `share` s, the headers of refreshes therefore take at most s times the octets sent, plus one header every `packets`
+//! packets, plus one in advance. Figures are in docs/refresh.md.
 
 use core::fmt;
 use core::str::FromStr;
@@ -28,16 +28,17 @@ use thinair_wire::time::Instant;
 
 use crate::compressor::Compressed;
 
-/// With back-off, the first interval of a new context is this part of the whole one.
+/// With back-off, the first interval of a new context is this part of the full one.
 const SLOW_START: u32 = 16;
 
-/// Refreshes of a budget at the start of a flow, and after a change, each of which doubles the bounds: from a sixteenth.
+/// Number of early refreshes of a budget at the start of a flow, and after a change. Each doubles the bounds, from a sixteenth
+/// on.
 const EARLY: u8 = SLOW_START.ilog2() as u8;
 
-/// Packets behind which a refresh is thought of again that could not be sent on credit.
+/// Number of packets after which a refresh that could not be sent on credit is considered again.
 const AGAIN: u32 = 8;
 
-/// Refreshes for which a balance can be saved.
+/// Largest number of refreshes in a balance.
 const SAVED: i32 = 2;
 
 /// A share of the octets sent, in steps of 0.1 %.
@@ -45,15 +46,15 @@ const SAVED: i32 = 2;
 pub struct Share(u16);
 
 impl Share {
-    /// The whole.
+    /// The whole, in permille.
     const ALL: u16 = 1_000;
 
-    /// A share in permille, 1 to 1,000; `None` for another number.
+    /// Creates a share in permille, 1 to 1,000; `None` for another number.
     pub const fn permille(permille: u16) -> Option<Self> {
         if permille >= 1 && permille <= Self::ALL { Some(Self(permille)) } else { None }
     }
 
-    /// Octets that must be sent for `header` octets to be this share of them.
+    /// Number of octets that must be sent for `header` octets to be this share of them.
     fn pays_for(self, header: usize) -> i32 {
         let octets = header.saturating_mul(usize::from(Self::ALL)) / usize::from(self.0.max(1));
         i32::try_from(octets).unwrap_or(i32::MAX)
@@ -63,7 +64,7 @@ impl Share {
 impl FromStr for Share {
     type Err = ParseRefreshError;
 
-    /// Reads a number in percent with at most one decimal: `5%`, `2.5%`.
+    /// Parses a number in percent with at most one decimal: `5%`, `2.5%`.
     fn from_str(text: &str) -> Result<Self, ParseRefreshError> {
         let number = text.strip_suffix('%').ok_or(ParseRefreshError)?;
         let (whole, tenths) = number.split_once('.').unwrap_or((number, "0"));
@@ -90,38 +91,38 @@ impl fmt::Display for Share {
 /// A refresh policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refresh {
-    /// IR packets that take a share of the octets sent, and come often enough to bound the wait of a decompressor that
-    /// starts late.
+    /// IR packets that take a share of the octets sent, and are frequent enough to bound the wait of a decompressor that starts
+    /// late.
     Budget {
-        /// Largest share of the octets sent that headers of refreshes take, as far as `packets` does not demand more.
+        /// Largest share of the octets sent that headers of refreshes take, unless `packets` demands more.
         share: Share,
-        /// Packets from one IR packet to the next at most, whether the share pays for it or not, where they take longer than
-        /// `time`; `None` sends refreshes only where the share pays for them.
+        /// Largest number of packets from one IR packet to the next, whether the share pays for it or not, if they take longer
+        /// than `time`. `None` sends refreshes only where the share pays for them.
         packets: Option<u32>,
-        /// Least time from one IR packet to the next; `None` has no clock delay them.
+        /// Minimum time from one IR packet to the next; `None` has no minimum.
         time: Option<Duration>,
     },
     /// An IR packet whenever `packets` packets or the `time` have passed since the last one, whichever is
     /// first, and an IR-DYN packet half way.
     Periodic {
-        /// Packets between two refreshes; `None` does not count packets.
+        /// Packets between two refreshes; `None` counts no packets.
         packets: Option<u32>,
-        /// Time between two refreshes; `None` does not look at the clock.
+        /// Time between two refreshes; `None` uses no clock.
         time: Option<Duration>,
         /// A new context starts at a sixteenth of both, and each refresh doubles them up to the whole (RFC
         /// 2507, section 3.3.1, calls it compression slow-start).
         backoff: bool,
     },
-    /// `ir` IR packets, then `so` packets in SO state, then again: the setup of satellite evaluations.
+    /// `ir` IR packets, then `so` packets in SO state, repeated: the setup of satellite evaluations.
     Cycle {
-        /// IR packets in a row.
+        /// Number of IR packets in a row.
         ir: u32,
-        /// Packets in SO state.
+        /// Number of packets in SO state.
         so: u32,
-        /// From IR to SO without packets in FO state in between.
+        /// Change from IR to SO without packets in FO state in between.
         direct: bool,
     },
-    /// Never: feedback asks for refreshes, or nothing does.
+    /// No refreshes, except on feedback.
     Off,
 }
 
@@ -132,7 +133,7 @@ impl Default for Refresh {
     }
 }
 
-/// A text is no refresh policy.
+/// Error in the text of a refresh policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseRefreshError;
 
@@ -213,33 +214,34 @@ impl fmt::Display for Refresh {
     }
 }
 
-/// What is due before a packet is sent.
+/// Refresh that is due before a packet is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     Nothing,
     /// The dynamic part: FO state.
     Dynamic,
-    /// Everything: IR state.
+    /// Static and dynamic part: IR state.
     Everything,
 }
 
-/// The clock, the count and the balance of one context.
+/// Time, packets and balance since the last refresh of one context.
 ///
-/// **Each packet of the flow goes to [`tick`](Self::tick) before it is compressed and to [`sent`](Self::sent) behind that; one
-/// that is regular (`rfc3095/regular.rs`) goes to [`count`](Self::count) alone.**
+/// **Call [`tick`](Self::tick) before each packet of the flow is compressed and [`sent`](Self::sent) after that; for a regular
+/// packet (`rfc3095/regular.rs`) call [`count`](Self::count) alone.**
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Timer {
-    /// Nothing is due by the clock before that; with a budget, nothing at all. In stage [`Stage::Started`], the time of the last refresh.
+pub(crate) struct RefreshTimer {
+    /// Time before which nothing is due by the clock; with a budget, nothing at all. In stage [`Stage::Started`], the time of the
+    /// last refresh.
     quiet_until: Instant,
-    /// Nothing is due by count before so many packets.
+    /// Number of packets before which nothing is due by count.
     quiet_packets: u32,
-    /// Packets since the last refresh.
+    /// Number of packets since the last refresh.
     packets: u32,
-    /// Octets that must be sent until the balance of a budget pays for the next refresh; 0 and less: none.
+    /// Octets that must still be sent until the balance of a budget pays for the next refresh; 0 or less if it does.
     missing: i32,
-    /// Octets of the header of the last IR packet; 0 before there is one.
+    /// Octets of the header of the last IR packet; 0 before the first.
     header: u16,
-    /// How often the interval was doubled; with a budget, early refreshes so far.
+    /// Number of times that the interval was doubled; with a budget, number of early refreshes so far.
     doubled: u8,
     stage: Stage,
 }
@@ -247,23 +249,23 @@ pub(crate) struct Timer {
 /// Position between two refreshes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The policy has not been looked at since.
+    /// The policy has not been evaluated since the last refresh.
     Started,
-    /// [`Refresh::Periodic`]: it has.
+    /// [`Refresh::Periodic`]: the policy has been evaluated.
     Waiting,
-    /// [`Refresh::Periodic`]: the IR-DYN packet half way was asked for.
+    /// [`Refresh::Periodic`]: the IR-DYN packet half way was requested.
     HalfWay,
     /// [`Refresh::Budget`]: the first half of the time is not over.
     Saving,
-    /// [`Refresh::Budget`]: it is, and the IR-DYN packet was asked for, or cannot be paid for.
+    /// [`Refresh::Budget`]: the first half of the time is over, and the IR-DYN packet was requested, or cannot be paid for.
     Saved,
-    /// [`Refresh::Budget`]: the static or the dynamic chain has changed, which has not been looked at.
+    /// [`Refresh::Budget`]: the static or the dynamic chain has changed since the last evaluation.
     Changed,
-    /// [`Refresh::Budget`]: the refresh that is due is demanded by count, and owes nothing.
+    /// [`Refresh::Budget`]: the refresh that is due is demanded by the number of packets, and not charged.
     Demanded,
 }
 
-impl Timer {
+impl RefreshTimer {
     pub(crate) fn start(now: Instant) -> Self {
         Self {
             quiet_until: now,
@@ -276,7 +278,7 @@ impl Timer {
         }
     }
 
-    /// A packet is about to be sent: what must it refresh?
+    /// Returns the refresh that the next packet has to carry.
     #[inline]
     pub(crate) fn tick(&mut self, now: Instant, policy: &Refresh) -> Due {
         let quiet = self.is_quiet(now);
@@ -284,7 +286,7 @@ impl Timer {
         if quiet { Due::Nothing } else { self.look(now, policy) }
     }
 
-    /// Whether nothing is due at the next packet.
+    /// True if no refresh is due at the next packet.
     #[inline]
     pub(crate) fn is_quiet(&self, now: Instant) -> bool {
         let is_soon = now < self.quiet_until;
@@ -296,15 +298,15 @@ impl Timer {
         }
     }
 
-    /// A packet of so many octets was sent that refreshed nothing.
+    /// Counts a packet of that many octets that refreshed nothing.
     #[inline]
     pub(crate) fn count(&mut self, octets: usize) {
         self.packets = self.packets.saturating_add(1);
-        // No packet has as many octets as would change the sign.
+        // / A packet has too few octets to change the sign.
         self.missing = self.missing.saturating_sub(octets as i32);
     }
 
-    /// A packet was sent that had a [`tick`](Self::tick). `rebuilds`: who has no context has one behind it.
+    /// Records a packet after its [`tick`](Self::tick). `rebuilds` is true if a decompressor without a context has one after it.
     #[inline]
     pub(crate) fn sent(&mut self, now: Instant, done: &Compressed, rebuilds: bool, policy: &Refresh) {
         self.missing = self.missing.saturating_sub(done.len as i32);
@@ -313,7 +315,7 @@ impl Timer {
         }
     }
 
-    /// A packet was sent that refreshed something, or everything.
+    /// Records a packet that refreshed the dynamic part, or everything.
     #[cold]
     fn refreshed(&mut self, now: Instant, done: &Compressed, rebuilds: bool, policy: &Refresh) {
         let header = self.header;
@@ -336,25 +338,25 @@ impl Timer {
         self.missing = share.pays_for(self.header.into()).saturating_sub(balance);
     }
 
-    /// The static or the dynamic chain has changed.
+    /// Records a change of the static or the dynamic chain.
     pub(crate) fn changed(&mut self) {
-        // A flow that changes all the time does not begin anew each time.
+        // / A flow that changes all the time does not restart each time.
         if matches!(self.stage, Stage::Saving | Stage::Saved) && self.doubled >= EARLY {
             self.stage = Stage::Changed;
         }
     }
 
-    /// Everything was just sent for another reason, or the policy is another one now.
+    /// Restarts after everything was sent for another reason, or the policy was replaced.
     pub(crate) fn restart(&mut self, now: Instant) {
         *self = Self { packets: 1, doubled: self.doubled, header: self.header, ..Self::start(now) };
     }
 
-    /// Part of its bounds after which a budget has the next refresh.
+    /// Part of its bounds after which a budget has the next refresh, as a divisor.
     fn part(&self) -> u32 {
         SLOW_START >> self.doubled.min(EARLY)
     }
 
-    /// Notes when the next refresh of a budget may come.
+    /// Sets the earliest time and packet of the next refresh of a budget.
     fn save(&mut self, now: Instant, packets: Option<u32>, time: Option<Duration>) {
         self.stage = Stage::Saving;
         let most = packets.map_or(u32::MAX, |packets| (packets / self.part()).max(1));
@@ -362,7 +364,7 @@ impl Timer {
         self.quiet_until = later(now, time.unwrap_or_default() / self.part() / 2);
     }
 
-    /// Looks at the policy, and notes when to look again.
+    /// Evaluates the policy, and sets the next evaluation.
     fn look(&mut self, now: Instant, policy: &Refresh) -> Due {
         match *policy {
             Refresh::Off => {
@@ -382,7 +384,7 @@ impl Timer {
             Refresh::Periodic { packets, time, backoff } => {
                 self.missing = 0;
                 let part = if backoff { (SLOW_START >> self.doubled.min(31)).max(1) } else { 1 };
-                // A policy of fewer packets than the slow start has steps begins with every packet.
+                // / A policy of fewer packets than the slow start has steps begins with every packet.
                 let packets = |share: u32| packets.map_or(u32::MAX, |all| (all / part / share).max(1));
                 let time = |share: u32| time.map_or(Duration::MAX, |all| all / part / share);
                 if !matches!(self.stage, Stage::Waiting | Stage::HalfWay) {
@@ -408,7 +410,7 @@ impl Timer {
         }
     }
 
-    /// Looks at a budget.
+    /// Evaluates a budget.
     fn look_at_budget(
         &mut self,
         now: Instant,
@@ -463,10 +465,10 @@ impl Timer {
     }
 }
 
-/// The end of all time.
+/// Largest time.
 const LAST: Instant = Instant::from_nanos(u64::MAX);
 
-/// A time behind another one, or [`LAST`].
+/// Returns a time after another one, at most [`LAST`].
 fn later(time: Instant, by: Duration) -> Instant {
     let nanos = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
     Instant::from_nanos(time.as_nanos().saturating_add(nanos))
@@ -529,7 +531,7 @@ mod tests {
     #[test]
     fn intervals_double_up_to_the_whole_one() {
         let policy = Refresh::Periodic { packets: Some(32), time: None, backoff: true };
-        let mut timer = Timer::start(Instant::ZERO);
+        let mut timer = RefreshTimer::start(Instant::ZERO);
         let due: Vec<_> =
             (0..130).filter(|_| timer.tick(Instant::ZERO, &policy) == Due::Everything).collect();
         assert_eq!(due, [2, 6, 14, 30, 62, 94, 126]);
@@ -538,8 +540,8 @@ mod tests {
     #[test]
     fn time_counts_from_the_last_refresh() {
         let policy = Refresh::Periodic { packets: None, time: Some(Duration::from_secs(16)), backoff: true };
-        let mut timer = Timer::start(Instant::ZERO);
-        let at = |timer: &mut Timer, ms| timer.tick(Instant::from_millis(ms), &policy);
+        let mut timer = RefreshTimer::start(Instant::ZERO);
+        let at = |timer: &mut RefreshTimer, ms| timer.tick(Instant::from_millis(ms), &policy);
         assert_eq!(at(&mut timer, 499), Due::Nothing);
         assert_eq!(at(&mut timer, 500), Due::Dynamic);
         assert_eq!(at(&mut timer, 999), Due::Nothing);
@@ -551,23 +553,23 @@ mod tests {
     #[test]
     fn a_cycle_repeats_itself() {
         let policy = Refresh::Cycle { ir: 3, so: 5, direct: true };
-        let mut timer = Timer::start(Instant::ZERO);
+        let mut timer = RefreshTimer::start(Instant::ZERO);
         let due: Vec<_> = (0..20).filter(|_| timer.tick(Instant::ZERO, &policy) == Due::Everything).collect();
         assert_eq!(due, [8, 16]);
     }
 
-    /// A flow whose packets are all alike: an IR header of 60 octets, any other one of 3.
-    struct Flow {
-        timer: Timer,
+    /// A flow of equal packets: an IR header has 60 octets, any other header 3.
+    struct UniformFlow {
+        timer: RefreshTimer,
         policy: Refresh,
         now: u64,
         sent: usize,
         refreshes: usize,
     }
 
-    impl Flow {
+    impl UniformFlow {
         fn new(policy: &str) -> Self {
-            let timer = Timer::start(Instant::ZERO);
+            let timer = RefreshTimer::start(Instant::ZERO);
             let mut flow = Self { timer, policy: policy.parse().unwrap(), now: 0, sent: 0, refreshes: 0 };
             flow.send(0, true, false);
             flow
@@ -583,7 +585,7 @@ mod tests {
             self.refreshes += if refresh { header_out } else { 0 };
         }
 
-        /// A packet so many milliseconds later; returns whether it is a refresh.
+        /// Sends a packet `gap` milliseconds later; returns true if it is a refresh.
         fn packet(&mut self, gap: u64, payload: usize) -> bool {
             self.now += gap;
             let now = Instant::from_millis(self.now);
@@ -597,7 +599,7 @@ mod tests {
             due == Due::Everything
         }
 
-        /// The packets that are refreshes, among so many.
+        /// Returns the indices of the refreshes among that many packets.
         fn refreshes(&mut self, packets: usize, gap: u64, payload: usize) -> Vec<usize> {
             (1..=packets).filter(|_| self.packet(gap, payload)).collect()
         }
@@ -606,21 +608,21 @@ mod tests {
     #[test]
     fn a_budget_of_small_packets_goes_by_count_behind_one_early_refresh() {
         for gap in [1_000, 15_000, 600_000] {
-            let mut flow = Flow::new("budget=5%,packets=128,time=16");
+            let mut flow = UniformFlow::new("budget=5%,packets=128,time=16");
             assert_eq!(flow.refreshes(300, gap, 0), [8, 136, 264], "{gap} ms");
         }
     }
 
     #[test]
     fn a_budget_of_dense_packets_goes_by_the_clock() {
-        let mut flow = Flow::new("budget=5%,packets=128,time=16");
+        let mut flow = UniformFlow::new("budget=5%,packets=128,time=16");
         // After 1, 2, 4, 8 and 16 s.
         assert_eq!(flow.refreshes(4_000, 20, 100), [50, 150, 350, 750, 1_550, 2_350, 3_150, 3_950]);
     }
 
     #[test]
     fn a_budget_of_sparse_packets_goes_by_what_they_pay_for() {
-        let mut flow = Flow::new("budget=5%,packets=128,time=16");
+        let mut flow = UniformFlow::new("budget=5%,packets=128,time=16");
         let due = flow.refreshes(300, 60_000, 97);
         // A packet of 100 octets adds 100, and a refresh takes 20 times 60.
         let steps: Vec<_> = due.windows(2).map(|two| two[1] - two[0]).collect();
@@ -629,32 +631,32 @@ mod tests {
 
     #[test]
     fn a_change_is_refreshed_early_and_only_on_one_credit() {
-        let mut flow = Flow::new("budget=5%,packets=128,time=16");
+        let mut flow = UniformFlow::new("budget=5%,packets=128,time=16");
         assert_eq!(flow.refreshes(30, 1_000, 22), [8]);
         flow.timer.changed();
-        // The first refresh is not paid for yet.
+        // / The balance does not pay for the first refresh yet.
         assert!(flow.refreshes(12, 1_000, 22).is_empty());
-        // A flow that has been calm for long, whose last refresh is paid for, but not the next one.
-        let mut flow = Flow::new("budget=5%,packets=128,time=16");
-        let is_calm = |timer: &Timer| timer.doubled >= EARLY && timer.packets > 4;
+        // / A flow without changes for a long time, whose last refresh is paid for, but not the next one.
+        let mut flow = UniformFlow::new("budget=5%,packets=128,time=16");
+        let is_calm = |timer: &RefreshTimer| timer.doubled >= EARLY && timer.packets > 4;
         while !is_calm(&flow.timer) || !(400..1_200).contains(&flow.timer.missing) {
             flow.packet(1_000, 22);
         }
         flow.timer.changed();
-        // The packet that has changed, and 8 more.
+        // / The packet with the change, and 8 more.
         assert_eq!(flow.refreshes(16, 1_000, 0), [9]);
     }
 
     #[test]
     fn savings_of_a_dense_flow_are_not_spent_when_it_gets_sparse() {
-        let mut flow = Flow::new("budget=5%,time=16");
+        let mut flow = UniformFlow::new("budget=5%,time=16");
         flow.refreshes(100_000, 1, 1_000);
         assert!(flow.refreshes(100, 60_000, 0).len() <= 3);
     }
 
     #[test]
     fn another_policy_takes_over_from_a_budget() {
-        let mut flow = Flow::new("budget=5%,packets=128,time=16");
+        let mut flow = UniformFlow::new("budget=5%,packets=128,time=16");
         flow.refreshes(20, 1_000, 0);
         flow.policy = "time=16".parse().unwrap();
         flow.timer.restart(Instant::from_millis(flow.now));
@@ -667,7 +669,7 @@ mod tests {
             percent in 1_usize..=100,
             packets in proptest::collection::vec((0_u64..40_000, 0_usize..400, 0_u8..20), 1..600),
         ) {
-            let mut flow = Flow::new(&alloc::format!("budget={percent}%,time=1"));
+            let mut flow = UniformFlow::new(&alloc::format!("budget={percent}%,time=1"));
             for (gap, payload, change) in packets {
                 if change == 0 {
                     flow.timer.changed();
@@ -682,7 +684,7 @@ mod tests {
             most in 1_u32..200,
             packets in proptest::collection::vec((0_u64..40_000, 0_usize..100, 0_u8..20), 1..600),
         ) {
-            let mut flow = Flow::new(&alloc::format!("budget=0.1%,packets={most}"));
+            let mut flow = UniformFlow::new(&alloc::format!("budget=0.1%,packets={most}"));
             let mut since = 0;
             for (gap, payload, change) in packets {
                 if change == 0 {

@@ -7,9 +7,9 @@ use crate::storage::Slots;
 /// Octets of the CRC at the end of a reconstructed unit.
 const CRC_LEN: usize = 4;
 
-/// Cuts one ROHC header with its payload into segments.
+/// Splits one ROHC header with its payload into segments.
 ///
-/// All segments of a unit must be sent one after the other, in order, with nothing in between.
+/// All segments of a unit must be sent in order, with nothing in between.
 #[derive(Clone, Debug)]
 pub struct Segmenter<'b> {
     packet: &'b [u8],
@@ -19,15 +19,16 @@ pub struct Segmenter<'b> {
 }
 
 impl<'b> Segmenter<'b> {
-    /// Cuts `packet`, which holds neither padding nor feedback, into segments of at most `size` octets, type
-    /// octet included. `None` if the unit is larger than `mrru` or `size` leaves no room for an octet.
+    /// Creates a segmenter of `packet`, which has neither padding nor feedback, for segments of at most `size`
+    /// octets, type octet included. `None` if the unit is larger than `mrru` or `size` leaves no room for an
+    /// octet.
     pub fn new(packet: &'b [u8], size: usize, mrru: usize) -> Option<Self> {
         let unit = packet.len() + CRC_LEN;
         (unit <= mrru && size >= 2).then(|| Self { packet, crc: crc::fcs32(packet), sent: 0, size })
     }
 
     /// Writes the next segment to the start of `out`, which has room for `size` octets, and returns its
-    /// length; `None` when all are written.
+    /// length; `None` after the last one.
     pub fn next_segment(&mut self, out: &mut [u8]) -> Option<usize> {
         let unit = self.packet.len() + CRC_LEN;
         let left = unit.checked_sub(self.sent).filter(|left| *left > 0)?;
@@ -54,18 +55,19 @@ pub(crate) struct Reassembler<'m> {
 }
 
 impl<'m> Reassembler<'m> {
-    /// Reassembles units of at most the length of `unit`: MRRU.
+    /// Creates a reassembler of units up to the length of `unit`: MRRU.
     pub(crate) fn new(unit: Slots<'m, u8>) -> Self {
         Self { unit, len: 0, overrun: false }
     }
 
-    /// A packet that is no segment ends a unit that was not finished.
+    /// Drops an unfinished unit, because a packet arrived that is no segment.
     pub(crate) fn abort(&mut self) {
         self.len = 0;
         self.overrun = false;
     }
 
-    /// Adds a segment. After the last one returns the length of the reconstructed packet, if its CRC is right.
+    /// Adds a segment. After the last one returns the length of the reconstructed packet, or the reason it is
+    /// dropped.
     pub(crate) fn add(&mut self, last: bool, octets: &[u8]) -> Option<Result<usize, SegmentError>> {
         let end = self.len + octets.len();
         match self.unit.get_mut(self.len..end) {
@@ -99,12 +101,12 @@ impl<'m> Reassembler<'m> {
     }
 }
 
-/// Why a reconstructed unit is discarded.
+/// Reason a reconstructed unit is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentError {
-    /// Larger than MRRU; always so where MRRU is 0.
+    /// Larger than MRRU; every unit where MRRU is 0.
     TooLarge,
-    /// The CRC fails, or there are four octets or less.
+    /// The CRC does not match, or the unit has four octets or less.
     Crc,
 }
 

@@ -1,6 +1,6 @@
-//! States of compressor and decompressor, and what moves them. RFC 3095, section 4.3.
+//! States of compressor and decompressor, and the events that change them. RFC 3095, section 4.3.
 
-/// A list of transitions: a method per event, and the whole table for a test.
+/// Declares transitions: a method per event, and the whole table for a test.
 macro_rules! transitions {
     ($state:ident: $($(#[$doc:meta])* $event:ident($($from:ident)|+ => $to:ident);)*) => {
         impl $state {
@@ -23,17 +23,17 @@ macro_rules! transitions {
 /// State of a context at the compressor. RFC 3095, section 4.3.1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum CompressorState {
-    /// Initialization and Refresh: IR packets only.
+    /// Initialization and Refresh: only IR packets.
     #[default]
     Ir,
-    /// First Order: the dynamic part is (re)established; no packet of type 0 or 1.
+    /// First Order: the dynamic part is being (re)established; no packet of type 0 or 1.
     Fo,
     /// Second Order: the smallest packet that fits.
     So,
 }
 
 impl CompressorState {
-    /// Its name in RFC 3095, section 4.3.1.
+    /// Name in RFC 3095, section 4.3.1.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Ir => "IR",
@@ -44,7 +44,7 @@ impl CompressorState {
 }
 
 impl DecompressorState {
-    /// Its name in RFC 3095, section 4.3.2.
+    /// Name in RFC 3095, section 4.3.2.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Nc => "NC",
@@ -56,7 +56,7 @@ impl DecompressorState {
 
 transitions! {
     CompressorState:
-    /// Enough IR packets were sent, or one was acknowledged; they carried the dynamic part too.
+    /// Enough IR packets were sent, or one was acknowledged. They carried the dynamic part, too.
     on_static_confidence(Ir => So);
     /// Enough packets with the dynamic part were sent, or one was acknowledged.
     on_dynamic_confidence(Fo => So);

@@ -1,4 +1,4 @@
-//! Memory of both ends, sized at start: lent by the caller, or owned with the feature `alloc`.
+//! Memory of both ends with sizes fixed at start: lent by the caller, or owned with the feature `alloc`.
 
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
@@ -10,26 +10,26 @@ use crate::channel::Channel;
 use crate::compressor::{CompressorContext, FlowLink};
 use crate::decompressor::DecompressorContext;
 #[cfg(feature = "coap")]
-use crate::exchange::Exchange;
+use crate::exchange::CoapExchange;
 #[cfg(feature = "tcp")]
 use crate::profile::ProfileId;
 #[cfg(feature = "coap")]
 use crate::profile::coap::{Base, Template, Templates, templates_for};
 #[cfg(feature = "rfc3095")]
-use crate::profile::rfc3095::table::{Block, Pool};
+use crate::profile::rfc3095::table::{ExtensionBlock, Pool};
 #[cfg(feature = "tcp")]
 use crate::profile::rfc6846::TcpRoom;
 
 /// Octets of a block for extension headers.
 pub(crate) const BLOCK_OCTETS: usize = {
     #[cfg(feature = "rfc3095")]
-    let octets = size_of::<Block>();
+    let octets = size_of::<ExtensionBlock>();
     #[cfg(not(feature = "rfc3095"))]
     let octets = 0;
     octets
 };
 
-/// A fixed number of places.
+/// A fixed number of places in memory.
 #[derive(Debug)]
 pub enum Slots<'m, T> {
     /// Lent by the caller.
@@ -48,7 +48,7 @@ impl<T> Slots<'_, T> {
 
 #[cfg(feature = "alloc")]
 impl<T> Slots<'_, T> {
-    /// Places that are owned.
+    /// Creates owned places.
     pub fn owned(places: Vec<T>) -> Self {
         Self::Owned(places)
     }
@@ -96,12 +96,12 @@ impl<T> DerefMut for Slots<'_, T> {
     }
 }
 
-/// Pools of which contexts take what they need: blocks for extension headers, templates of CoAP messages, and rooms for flows of
-/// profile 0x0006.
+/// Pools from which contexts allocate: blocks for extension headers, templates of CoAP messages, and rooms for flows of profile
+/// 0x0006.
 #[derive(Debug)]
 struct PoolStorage<const BLOCKS: usize, const TEMPLATES: usize, const ROOMS: usize> {
     #[cfg(feature = "rfc3095")]
-    blocks: [Block; BLOCKS],
+    blocks: [ExtensionBlock; BLOCKS],
     #[cfg(feature = "coap")]
     templates: [Template; TEMPLATES],
     #[cfg(feature = "tcp")]
@@ -111,7 +111,7 @@ struct PoolStorage<const BLOCKS: usize, const TEMPLATES: usize, const ROOMS: usi
 impl<const BLOCKS: usize, const TEMPLATES: usize, const ROOMS: usize> PoolStorage<BLOCKS, TEMPLATES, ROOMS> {
     const EMPTY: Self = Self {
         #[cfg(feature = "rfc3095")]
-        blocks: [Block::EMPTY; BLOCKS],
+        blocks: [ExtensionBlock::EMPTY; BLOCKS],
         #[cfg(feature = "coap")]
         templates: [Template::EMPTY; TEMPLATES],
         #[cfg(feature = "tcp")]
@@ -135,7 +135,7 @@ impl<const BLOCKS: usize, const TEMPLATES: usize, const ROOMS: usize> PoolStorag
 #[derive(Debug)]
 struct PoolMemory<'m> {
     #[cfg(feature = "rfc3095")]
-    blocks: Slots<'m, Block>,
+    blocks: Slots<'m, ExtensionBlock>,
     #[cfg(feature = "coap")]
     templates: Slots<'m, Template>,
     #[cfg(feature = "tcp")]
@@ -161,7 +161,7 @@ impl<'m> PoolMemory<'m> {
     fn of(channel: &Channel, blocks: usize, source: &mut impl Places<'m>) -> Self {
         Self {
             #[cfg(feature = "rfc3095")]
-            blocks: source.places(Block::EMPTY, blocks),
+            blocks: source.places(ExtensionBlock::EMPTY, blocks),
             #[cfg(feature = "coap")]
             templates: source.places(Template::EMPTY, templates_for(channel)),
             #[cfg(feature = "tcp")]
@@ -171,18 +171,18 @@ impl<'m> PoolMemory<'m> {
     }
 }
 
-/// Places for flows of profile 0x0006: one for each context if the channel has it.
+/// Number of places for flows of profile 0x0006: one for each context if the channel has the profile.
 #[cfg(feature = "tcp")]
 fn rooms_for(channel: &Channel) -> usize {
     if channel.profiles().has(ProfileId::Tcp) { channel.contexts() } else { 0 }
 }
 
-/// Memory that the contexts of a compressor or decompressor share, each profile by itself.
+/// Memory that the contexts of a compressor or decompressor share, separate for each profile.
 #[derive(Debug)]
-pub(crate) struct Shared<'m> {
+pub(crate) struct SharedMemory<'m> {
     #[cfg(feature = "rfc3095")]
     pub(crate) pool: Pool<'m>,
-    /// CLOCK and JITTER options of feedback: milliseconds, and units of TS_STRIDE.
+    /// CLOCK option of feedback, in milliseconds.
     #[cfg(feature = "rfc3095")]
     pub(crate) clock: Option<u8>,
     #[cfg(feature = "rfc3095")]
@@ -191,7 +191,7 @@ pub(crate) struct Shared<'m> {
     pub(crate) templates: Templates<'m>,
     #[cfg(feature = "coap")]
     pub(crate) bases: Slots<'m, Base>,
-    /// Flows that were taken for CoAP by a parse alone, since the start.
+    /// Number of flows since the start that count as CoAP by a parse alone.
     #[cfg(feature = "coap")]
     pub(crate) guessed: u32,
     #[cfg(feature = "tcp")]
@@ -199,7 +199,7 @@ pub(crate) struct Shared<'m> {
     none: PhantomData<&'m ()>,
 }
 
-impl<'m> Shared<'m> {
+impl<'m> SharedMemory<'m> {
     #[cfg_attr(not(any(feature = "rfc3095", feature = "coap", feature = "tcp")), allow(unused_variables))]
     fn new(memory: PoolMemory<'m>) -> Self {
         Self {
@@ -222,11 +222,11 @@ impl<'m> Shared<'m> {
     }
 }
 
-/// Memory of a compressor, whose sizes are known when it is compiled.
+/// Memory of a compressor with constant sizes.
 ///
-/// It has places for `CONTEXTS` flows, `BLOCKS` blocks for extension headers (one for each flow that has some), `TEMPLATES` kinds of
-/// CoAP messages (four for each flow are a good number, a flow takes at most 16), and for `TCP` flows of profile 0x0006: as many as
-/// contexts, or none. A flow for which there is no room goes by another profile.
+/// It has places for `CONTEXTS` flows, `BLOCKS` blocks for extension headers (one for each flow that has some), `TEMPLATES` kinds
+/// of CoAP messages (recommended: four for each flow; a flow takes at most 16), and for `TCP` flows of profile 0x0006: as many as
+/// contexts, or none. A flow for which there is no room uses another profile.
 ///
 /// ```
 /// use thinair_rohc::{Channel, CidSpace, Compressor, CompressorConfig, CompressorStorage, ProfileSet};
@@ -269,7 +269,7 @@ impl<const C: usize, const B: usize, const T: usize, const R: usize> Default
     }
 }
 
-/// Memory of a compressor: a [`CompressorStorage`] that is lent, or memory [`owned`](Self::owned) by it.
+/// Memory of a compressor: a lent [`CompressorStorage`], or [`owned`](Self::owned) memory.
 #[derive(Debug)]
 pub struct CompressorMemory<'m> {
     pub(crate) contexts: Slots<'m, CompressorContext>,
@@ -293,21 +293,21 @@ impl<'m, const C: usize, const B: usize, const T: usize, const R: usize>
 
 #[cfg(feature = "alloc")]
 impl CompressorMemory<'static> {
-    /// The memory with so many templates of CoAP messages, for all flows together.
+    /// Sets the number of templates of CoAP messages, for all flows together.
     #[cfg(feature = "coap")]
     pub fn with_templates(mut self, templates: usize) -> Self {
         self.pools.templates = Slots::owned(vec![Template::EMPTY; templates]);
         self
     }
 
-    /// The memory with room for so many flows of profile 0x0006.
+    /// Sets the number of flows of profile 0x0006.
     #[cfg(feature = "tcp")]
     pub fn with_tcp_flows(mut self, flows: usize) -> Self {
         self.pools.rooms = Slots::owned(vec![TcpRoom::EMPTY; flows]);
         self
     }
 
-    /// Memory for a channel, with `blocks` blocks for extension headers.
+    /// Creates memory for a channel, with `blocks` blocks for extension headers.
     pub fn owned(channel: &Channel, blocks: usize) -> Self {
         Self::of(channel, blocks, &mut Heap)
     }
@@ -330,17 +330,17 @@ impl<'m> CompressorMemory<'m> {
         self.contexts.octets() + self.links.octets() + self.buckets.octets() + self.pools.octets()
     }
 
-    /// Contexts, links and buckets; and what contexts share.
+    /// Splits it into contexts, links and buckets, and the memory that contexts share.
     #[allow(clippy::type_complexity)]
     pub(crate) fn split(
         self,
-    ) -> ((Slots<'m, CompressorContext>, Slots<'m, FlowLink>, Slots<'m, u16>), Shared<'m>) {
-        ((self.contexts, self.links, self.buckets), Shared::new(self.pools))
+    ) -> ((Slots<'m, CompressorContext>, Slots<'m, FlowLink>, Slots<'m, u16>), SharedMemory<'m>) {
+        ((self.contexts, self.links, self.buckets), SharedMemory::new(self.pools))
     }
 }
 
-/// Memory of a decompressor, whose sizes are known when it is compiled: those of [`CompressorStorage`], and `UNIT` octets for a
-/// reconstructed unit ([`Channel::mrru`](crate::Channel::mrru); 0 without segments).
+/// Memory of a decompressor with constant sizes: those of [`CompressorStorage`], and `UNIT` octets for a reconstructed unit
+/// ([`Channel::mrru`](crate::Channel::mrru); 0 without segments).
 #[derive(Debug)]
 pub struct DecompressorStorage<
     const CONTEXTS: usize,
@@ -371,7 +371,7 @@ impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: us
     }
 }
 
-/// Memory of a decompressor: a [`DecompressorStorage`] that is lent, or memory [`owned`](Self::owned) by it.
+/// Memory of a decompressor: a lent [`DecompressorStorage`], or [`owned`](Self::owned) memory.
 #[derive(Debug)]
 pub struct DecompressorMemory<'m> {
     pub(crate) contexts: Slots<'m, DecompressorContext>,
@@ -393,21 +393,21 @@ impl<'m, const C: usize, const B: usize, const T: usize, const R: usize, const U
 
 #[cfg(feature = "alloc")]
 impl DecompressorMemory<'static> {
-    /// The memory with so many templates of CoAP messages, for all flows together.
+    /// Sets the number of templates of CoAP messages, for all flows together.
     #[cfg(feature = "coap")]
     pub fn with_templates(mut self, templates: usize) -> Self {
         self.pools.templates = Slots::owned(vec![Template::EMPTY; templates]);
         self
     }
 
-    /// The memory with room for so many flows of profile 0x0006.
+    /// Sets the number of flows of profile 0x0006.
     #[cfg(feature = "tcp")]
     pub fn with_tcp_flows(mut self, flows: usize) -> Self {
         self.pools.rooms = Slots::owned(vec![TcpRoom::EMPTY; flows]);
         self
     }
 
-    /// Memory for a channel, with `blocks` blocks for extension headers.
+    /// Creates memory for a channel, with `blocks` blocks for extension headers.
     pub fn owned(channel: &Channel, blocks: usize) -> Self {
         Self::of(channel, blocks, &mut Heap)
     }
@@ -428,15 +428,15 @@ impl<'m> DecompressorMemory<'m> {
         self.contexts.octets() + self.unit.octets() + self.pools.octets()
     }
 
-    /// Contexts, the reconstructed unit, and what contexts share.
-    pub(crate) fn split(self) -> (Slots<'m, DecompressorContext>, Slots<'m, u8>, Shared<'m>) {
-        (self.contexts, self.unit, Shared::new(self.pools))
+    /// Splits it into contexts, the reconstructed unit, and the memory that contexts share.
+    pub(crate) fn split(self) -> (Slots<'m, DecompressorContext>, Slots<'m, u8>, SharedMemory<'m>) {
+        (self.contexts, self.unit, SharedMemory::new(self.pools))
     }
 }
 
-/// Memory of both ends of a device, whose sizes are known when it is compiled: those of [`CompressorStorage`] for either end, and
-/// `EXCHANGES` CoAP messages of each direction that responses can refer to, half of which may be lost: a power of two, and the same
-/// at the other device.
+/// Memory of both ends of a device with constant sizes: those of [`CompressorStorage`] for either end, and `EXCHANGES` CoAP
+/// messages of each direction that responses can refer to, half of which may be lost. `EXCHANGES` is a power of two, and equal at
+/// the other device.
 #[derive(Debug)]
 pub struct Storage<
     const CONTEXTS: usize,
@@ -449,7 +449,7 @@ pub struct Storage<
     pub(crate) compressor: CompressorStorage<CONTEXTS, BLOCKS, TEMPLATES, TCP>,
     pub(crate) decompressor: DecompressorStorage<CONTEXTS, BLOCKS, TEMPLATES, TCP, UNIT>,
     #[cfg(feature = "coap")]
-    pub(crate) exchanges: [[Exchange; EXCHANGES]; 2],
+    pub(crate) exchanges: [[CoapExchange; EXCHANGES]; 2],
 }
 
 impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: usize, const E: usize>
@@ -461,7 +461,7 @@ impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: us
             compressor: CompressorStorage::new(),
             decompressor: DecompressorStorage::new(),
             #[cfg(feature = "coap")]
-            exchanges: [[Exchange::EMPTY; E]; 2],
+            exchanges: [[CoapExchange::EMPTY; E]; 2],
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Profile 0x0081: sizes of steady flows, and every packet of random exchanges bit for bit.
+//! Tests of profile 0x0081: sizes of established flows, and random exchanges that are restored bit for bit.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;
 
-use common::Random;
-use common::coap::{Flow, FlowName, Message, Side, datagram, packet};
+use common::SplitMix64;
+use common::coap::{CoapFlow, CoapSide, FlowName, TestMessage, datagram, packet};
 use proptest::prelude::*;
 use thinair_rohc::FormatPolicy;
 use thinair_rohc::exchange::Exchanges;
@@ -31,7 +31,7 @@ fn endpoint(config: CompressorConfig, mode: Mode) -> Endpoint<'static> {
 }
 
 /// Two ends of a link without delay.
-struct Link {
+struct CoapLink {
     config: CompressorConfig,
     mode: Mode,
     ends: [Endpoint<'static>; 2],
@@ -40,23 +40,23 @@ struct Link {
     error: Option<DecompressError>,
 }
 
-impl Link {
+impl CoapLink {
     fn new(config: CompressorConfig, mode: Mode) -> Self {
         let ends = [endpoint(config, mode), endpoint(config, mode)];
         Self { config, mode, ends, now: 0, last: Format::Ir, error: None }
     }
 
-    /// An end that knows nothing.
+    /// Creates an end without contexts.
     fn fresh(&self) -> Endpoint<'static> {
         endpoint(self.config, self.mode)
     }
 
-    /// Carries a packet, and returns its length on the link, and what came out.
-    fn carry(&mut self, side: Side, packet: &[u8]) -> (usize, Option<Vec<u8>>) {
+    /// Carries a packet, and returns its length on the link, and the delivered packet.
+    fn carry(&mut self, side: CoapSide, packet: &[u8]) -> (usize, Option<Vec<u8>>) {
         self.now += 100;
         let now = Instant::from_millis(self.now);
         let [a, b] = &mut self.ends;
-        let (near, far) = if side == Side::Client { (a, b) } else { (b, a) };
+        let (near, far) = if side == CoapSide::Client { (a, b) } else { (b, a) };
         let (mut out, mut back) = ([0; 2_000], [0; 2_000]);
         let done = near.compressor_send(now, packet, &mut out);
         self.last = done.0;
@@ -82,13 +82,13 @@ impl Send for Endpoint<'_> {
     }
 }
 
-/// Mean octets of packets 200 to 500 of a flow, in tenths.
+/// Average octets of packets 200 to 500 of a flow, in tenths.
 fn steady(name: FlowName, six: bool, integrity: Integrity, format: FormatPolicy, seed: u64) -> f64 {
     let mut config = CompressorConfig::new(channel(CidSpace::Small, integrity));
     config.coap.format = format;
     config.refresh = Refresh::Off;
-    let mut link = Link::new(config, Mode::Optimistic);
-    let mut flow = Flow::new(name, six, seed);
+    let mut link = CoapLink::new(config, Mode::Optimistic);
+    let mut flow = CoapFlow::new(name, six, seed);
     let (mut sum, mut count) = (0, 0);
     for i in 0..500 {
         for (side, sent) in flow.next() {
@@ -109,7 +109,7 @@ fn steady(name: FlowName, six: bool, integrity: Integrity, format: FormatPolicy,
     f64::from(sum as u32) / f64::from(count)
 }
 
-/// The table of the profile's document: elided with pt_0, with pt_1, carried.
+/// Sizes are those of the table in `docs/coap-profile.md`: elided with pt_0, with pt_1, carried.
 #[test]
 fn steady_flows_have_the_sizes_of_the_table() {
     use FlowName::*;
@@ -152,7 +152,8 @@ proptest! {
         std::env::var("THINAIR_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(60)
     ))]
 
-    /// Whatever two CoAP endpoints and some that are none send, it comes back. `impaired_matrix.rs` has losses.
+    /// Packets of two CoAP endpoints, and some that are not CoAP, are restored. `impaired_matrix.rs` has
+    /// losses.
     #[test]
     fn random_exchanges_come_back(
         seed: u64,
@@ -167,8 +168,8 @@ proptest! {
         let mut config = CompressorConfig::new(channel(cids, integrity));
         config.coap.format =
             [FormatPolicy::Auto, FormatPolicy::Pt0, FormatPolicy::Pt1, FormatPolicy::Pt0c][format];
-        let mut link = Link::new(config, if two_way { Mode::Optimistic } else { Mode::Unidirectional });
-        let mut random = Random(seed);
+        let mut link = CoapLink::new(config, if two_way { Mode::Optimistic } else { Mode::Unidirectional });
+        let mut random = SplitMix64(seed);
         let mut messages = common::coap::Mix::new(six, &mut random);
         for i in 0..300 {
             let (side, sent) = messages.next(&mut random);
@@ -180,19 +181,19 @@ proptest! {
 
 #[test]
 fn a_message_is_what_the_tests_think() {
-    let message = Message { token: vec![1, 2], payload: vec![5], ..Message::get(7, &[b"time"]) };
-    let octets = packet(false, 0, Side::Client, 9, &message);
+    let message = TestMessage { token: vec![1, 2], payload: vec![5], ..TestMessage::get(7, &[b"time"]) };
+    let octets = packet(false, 0, CoapSide::Client, 9, &message);
     assert_eq!(octets.len(), 20 + 8 + 4 + 2 + 5 + 2);
 }
 
-fn link(integrity: Integrity, mode: Mode) -> Link {
+fn link(integrity: Integrity, mode: Mode) -> CoapLink {
     let mut config = CompressorConfig::new(channel(CidSpace::Small, integrity));
     config.refresh = Refresh::Off;
-    Link::new(config, mode)
+    CoapLink::new(config, mode)
 }
 
-/// Sends so many packets of a flow, and returns octets and format of the last.
-fn run(link: &mut Link, flow: &mut Flow, packets: usize) -> (usize, Format) {
+/// Sends `packets` packets of a flow, and returns octets and format of the last.
+fn run(link: &mut CoapLink, flow: &mut CoapFlow, packets: usize) -> (usize, Format) {
     let mut len = 0;
     for _ in 0..packets {
         for (side, sent) in flow.next() {
@@ -209,12 +210,12 @@ fn a_wrong_checksum_is_sent_as_it_is_and_a_missing_one_stays_missing() {
     for integrity in [Integrity::None, Integrity::Crc32] {
         let mut link = link(integrity, Mode::Optimistic);
         for i in 0..60_u16 {
-            let coap = Message::get(100 + i, &[b"time"]).octets();
-            let mut sent = datagram(true, 9, Side::Client, 0, 64, &coap, i % 20 != 10);
+            let coap = TestMessage::get(100 + i, &[b"time"]).octets();
+            let mut sent = datagram(true, 9, CoapSide::Client, 0, 64, &coap, i % 20 != 10);
             if i >= 40 {
                 sent[46..48].copy_from_slice(&[0, 0]);
             }
-            assert_eq!(link.carry(Side::Client, &sent).1.as_deref(), Some(&sent[..]), "packet {i}");
+            assert_eq!(link.carry(CoapSide::Client, &sent).1.as_deref(), Some(&sent[..]), "packet {i}");
         }
         assert_eq!(link.last, Format::Pt1);
     }
@@ -224,8 +225,8 @@ fn a_wrong_checksum_is_sent_as_it_is_and_a_missing_one_stays_missing() {
 fn a_retransmission_costs_no_more_than_a_new_message() {
     let mut link = link(Integrity::None, Mode::Optimistic);
     for i in 0..30_u16 {
-        let sent = packet(true, 9, Side::Client, 0, &Message::get(100 + i - i % 2, &[b"time"]));
-        let (len, delivered) = link.carry(Side::Client, &sent);
+        let sent = packet(true, 9, CoapSide::Client, 0, &TestMessage::get(100 + i - i % 2, &[b"time"]));
+        let (len, delivered) = link.carry(CoapSide::Client, &sent);
         assert_eq!(delivered.as_deref(), Some(&sent[..]));
         assert!(i < 10 || len == 3, "packet {i}: {len} by {:?}", link.last);
     }
@@ -236,10 +237,16 @@ fn tokens_of_one_octet_that_count_come_round() {
     let mut link = link(Integrity::None, Mode::Optimistic);
     for i in 0..600_u16 {
         let token = vec![(200 + i) as u8];
-        let sent = packet(true, 9, Side::Client, 0, &Message { token, ..Message::get(100 + i, &[b"time"]) });
-        let (len, delivered) = link.carry(Side::Client, &sent);
+        let sent = packet(
+            true,
+            9,
+            CoapSide::Client,
+            0,
+            &TestMessage { token, ..TestMessage::get(100 + i, &[b"time"]) },
+        );
+        let (len, delivered) = link.carry(CoapSide::Client, &sent);
         assert_eq!(delivered.as_deref(), Some(&sent[..]), "packet {i}");
-        // 56, 312 and 568 come round: the anchor moves, and is said until that is acknowledged.
+        // / 56, 312 and 568 are used again: the anchor moves, and is sent until that is acknowledged.
         let anchored = i % 256 == 56 || i % 256 == 57;
         assert!(i < 60 || anchored || len == 3, "packet {i}: {len} by {:?}", link.last);
     }
@@ -249,10 +256,10 @@ fn tokens_of_one_octet_that_count_come_round() {
 fn messages_that_overtake_each_other_are_not_anchored_anew() {
     let mut link = link(Integrity::None, Mode::Optimistic);
     for i in 0..64_u16 {
-        // 0 4 2 6 1 5 3 7 and so on.
+        // / The order is 0 4 2 6 1 5 3 7 and so on.
         let id = i & !7 | (i & 1) << 2 | i & 2 | (i & 4) >> 2;
-        let sent = packet(true, 9, Side::Client, 0, &Message::get(100 + id, &[b"time"]));
-        let (len, delivered) = link.carry(Side::Client, &sent);
+        let sent = packet(true, 9, CoapSide::Client, 0, &TestMessage::get(100 + id, &[b"time"]));
+        let (len, delivered) = link.carry(CoapSide::Client, &sent);
         assert_eq!(delivered.as_deref(), Some(&sent[..]), "packet {i}");
         assert!(i < 10 || len <= 3, "packet {i}: {len} by {:?}", link.last);
     }
@@ -261,54 +268,54 @@ fn messages_that_overtake_each_other_are_not_anchored_anew() {
 #[test]
 fn responses_out_of_order_still_name_their_requests() {
     let mut link = link(Integrity::Crc32, Mode::Optimistic);
-    let mut random = Random(5);
+    let mut random = SplitMix64(5);
     let mut sizes = Vec::new();
     for round in 0..40_u16 {
         let requests: Vec<_> = (0..4_u16)
             .map(|i| {
                 let token = random.next().to_be_bytes()[..4].to_vec();
-                Message { token, ..Message::get(1_000 + round * 4 + i, &[b"time"]) }
+                TestMessage { token, ..TestMessage::get(1_000 + round * 4 + i, &[b"time"]) }
             })
             .collect();
         for request in &requests {
-            let sent = packet(true, 9, Side::Client, 0, request);
-            assert_eq!(link.carry(Side::Client, &sent).1.as_deref(), Some(&sent[..]));
+            let sent = packet(true, 9, CoapSide::Client, 0, request);
+            assert_eq!(link.carry(CoapSide::Client, &sent).1.as_deref(), Some(&sent[..]));
         }
         for i in [2, 0, 3, 1] {
-            let response = Message { kind: 2, code: 69, payload: vec![9], ..requests[i].clone() };
-            let sent = packet(true, 9, Side::Server, 0, &Message { options: vec![], ..response });
-            let (len, delivered) = link.carry(Side::Server, &sent);
+            let response = TestMessage { kind: 2, code: 69, payload: vec![9], ..requests[i].clone() };
+            let sent = packet(true, 9, CoapSide::Server, 0, &TestMessage { options: vec![], ..response });
+            let (len, delivered) = link.carry(CoapSide::Server, &sent);
             assert_eq!(delivered.as_deref(), Some(&sent[..]));
             sizes.push(len);
         }
     }
-    // Neither Message ID nor token is in the packets: two octets, and one of payload.
+    // / Packets have neither Message ID nor token: two octets, and one of payload.
     assert_eq!(sizes[40..].iter().sum::<usize>(), 3 * sizes[40..].len());
 }
 
-/// Mean octets of a response to one of `clients`, with all requests under way before the first response.
+/// Average octets of a response to one of `clients`, with all requests pending before the first response.
 fn response_in_a_crowd(clients: u8) -> f64 {
     let channel = Channel::new(CidSpace::Large, 999, ProfileSet::default()).unwrap();
     let config = CompressorConfig::new(channel.with_integrity_below(Integrity::Crc32));
-    let mut link = Link::new(CompressorConfig { refresh: Refresh::Off, ..config }, Mode::Optimistic);
-    let mut random = Random(5);
+    let mut link = CoapLink::new(CompressorConfig { refresh: Refresh::Off, ..config }, Mode::Optimistic);
+    let mut random = SplitMix64(5);
     let (mut octets, mut count) = (0, 0);
     for round in 0..40 {
         let requests: Vec<_> = (0..clients)
             .map(|client| {
                 let token = random.next().to_be_bytes()[..4].to_vec();
-                Message { token, ..Message::get(u16::from(client) * 100 + round, &[b"time"]) }
+                TestMessage { token, ..TestMessage::get(u16::from(client) * 100 + round, &[b"time"]) }
             })
             .collect();
         for (client, request) in (0..).zip(&requests) {
-            let sent = packet(true, client, Side::Client, 0, request);
-            assert_eq!(link.carry(Side::Client, &sent).1.as_deref(), Some(&sent[..]));
+            let sent = packet(true, client, CoapSide::Client, 0, request);
+            assert_eq!(link.carry(CoapSide::Client, &sent).1.as_deref(), Some(&sent[..]));
         }
         for (client, request) in (0..).zip(&requests) {
             let response =
-                Message { kind: 2, code: 69, payload: vec![9], options: vec![], ..request.clone() };
-            let sent = packet(true, client, Side::Server, 0, &response);
-            let (len, delivered) = link.carry(Side::Server, &sent);
+                TestMessage { kind: 2, code: 69, payload: vec![9], options: vec![], ..request.clone() };
+            let sent = packet(true, client, CoapSide::Server, 0, &response);
+            let (len, delivered) = link.carry(CoapSide::Server, &sent);
             assert_eq!(delivered.as_deref(), Some(&sent[..]));
             if round >= 10 {
                 octets += len;
@@ -331,8 +338,8 @@ fn resources_in_turn_cost_no_more_than_one() {
     let mut link = link(Integrity::None, Mode::Optimistic);
     for i in 0..200_u16 {
         let path: &[u8] = [&b"temperature"[..], b"humidity", b"light", b"noise"][usize::from(i % 4)];
-        let sent = packet(true, 9, Side::Client, 0, &Message::get(100 + i, &[path]));
-        let (len, delivered) = link.carry(Side::Client, &sent);
+        let sent = packet(true, 9, CoapSide::Client, 0, &TestMessage::get(100 + i, &[path]));
+        let (len, delivered) = link.carry(CoapSide::Client, &sent);
         assert_eq!(delivered.as_deref(), Some(&sent[..]));
         assert!(i < 40 || len == 3 && link.last == Format::Pt1tc, "packet {i}: {len} by {:?}", link.last);
     }
@@ -341,9 +348,9 @@ fn resources_in_turn_cost_no_more_than_one() {
 #[test]
 fn a_context_that_was_lost_comes_back_by_feedback() {
     let mut link = link(Integrity::None, Mode::Optimistic);
-    let mut flow = Flow::new(FlowName::A, true, 3);
+    let mut flow = CoapFlow::new(FlowName::A, true, 3);
     assert_eq!(run(&mut link, &mut flow, 20), (3, Format::Pt0c));
-    // The far end starts anew.
+    // / The far end restarts.
     link.ends[1] = link.fresh();
     link.now += 2_000;
     let mut delivered = 0;
@@ -362,17 +369,17 @@ fn a_context_that_was_lost_comes_back_by_feedback() {
 fn a_flow_on_another_port_is_coap_until_a_packet_is_not() {
     let mut link = link(Integrity::None, Mode::Optimistic);
     let mut send = |coap: &[u8]| {
-        let mut sent = datagram(true, 9, Side::Client, 0, 64, coap, true);
-        // Port 5683 becomes 10005; the checksum no longer fits, which matters to nobody here.
+        let mut sent = datagram(true, 9, CoapSide::Client, 0, 64, coap, true);
+        // / Port 5683 becomes 10005; the checksum is then wrong, which does not matter here.
         sent[42..44].copy_from_slice(&10_005_u16.to_be_bytes());
-        let (_, delivered) = link.carry(Side::Client, &sent);
+        let (_, delivered) = link.carry(CoapSide::Client, &sent);
         assert_eq!(delivered.as_deref(), Some(&sent[..]));
         link.last
     };
-    let coap = |id: u16| Message::get(id, &[b"time"]).octets();
+    let coap = |id: u16| TestMessage::get(id, &[b"time"]).octets();
     assert_eq!([send(&coap(1)), send(&coap(2)), send(&coap(3))][2], Format::Pt1);
     assert_eq!(send(b"something else"), Format::Ir);
-    // By profile 0x0002 from now on, whatever it looks like.
+    // / Profile 0x0002 is used from now on, whatever the packet looks like.
     assert_eq!(send(&coap(4)), Format::Uo0);
     assert_eq!(send(&coap(5)), Format::Uo0);
 }
@@ -382,11 +389,12 @@ fn a_flow_on_another_port_that_began_otherwise_is_no_coap() {
     let mut link = link(Integrity::None, Mode::Unidirectional);
     let formats: Vec<Format> = (0..40_u16)
         .map(|id| {
-            // Octets that are encrypted, or just numbers, look like a message now and then.
-            let coap = if id % 8 == 7 { Message::get(id, &[b"time"]).octets() } else { vec![0xC1, id as u8] };
-            let mut sent = datagram(true, 9, Side::Client, 0, 64, &coap, true);
+            // / Encrypted or random octets look like a message now and then.
+            let coap =
+                if id % 8 == 7 { TestMessage::get(id, &[b"time"]).octets() } else { vec![0xC1, id as u8] };
+            let mut sent = datagram(true, 9, CoapSide::Client, 0, 64, &coap, true);
             sent[42..44].copy_from_slice(&10_005_u16.to_be_bytes());
-            assert_eq!(link.carry(Side::Client, &sent).1.as_deref(), Some(&sent[..]));
+            assert_eq!(link.carry(CoapSide::Client, &sent).1.as_deref(), Some(&sent[..]));
             link.last
         })
         .collect();
@@ -394,17 +402,17 @@ fn a_flow_on_another_port_that_began_otherwise_is_no_coap() {
     assert_eq!((formats[7], formats[8], formats[39]), (Format::Uo0, Format::Uo0, Format::Uo0), "{irs} IRs");
 }
 
-/// A CRC detects every single bit that was turned over; a CHECK does too.
+/// A CRC detects every single flipped bit, and so does a CHECK.
 #[test]
 fn no_single_bit_makes_a_wrong_header() {
     for (integrity, six) in [(Integrity::None, true), (Integrity::None, false), (Integrity::Crc32, true)] {
         for name in [FlowName::A, FlowName::D, FlowName::CCount, FlowName::H, FlowName::G, FlowName::FReq] {
             let mut link = link(integrity, Mode::Unidirectional);
-            let mut flow = Flow::new(name, six, 11);
+            let mut flow = CoapFlow::new(name, six, 11);
             run(&mut link, &mut flow, 30);
             let (side, sent) = flow.next().remove(0);
             let mut out = [0; 500];
-            let near = usize::from(side == Side::Server);
+            let near = usize::from(side == CoapSide::Server);
             let now = Instant::from_millis(link.now + 100);
             let compressed = link.ends[near].send(now, &sent, &mut out).unwrap();
             let len = compressed.len;
@@ -412,9 +420,9 @@ fn no_single_bit_makes_a_wrong_header() {
                 let mut damaged = out[..len].to_vec();
                 damaged[bit / 8] ^= 1 << (bit % 8);
                 let mut back = [0; 500];
-                // The context of the far end is not to learn from it.
-                let mut far = Link::new(link.config, Mode::Unidirectional);
-                let mut again = Flow::new(name, six, 11);
+                // / The context of the far end must not learn from it.
+                let mut far = CoapLink::new(link.config, Mode::Unidirectional);
+                let mut again = CoapFlow::new(name, six, 11);
                 run(&mut far, &mut again, 30);
                 let result = far.ends[1 - near].receive(now, &damaged, &mut back);
                 if let Ok(done) = result {

@@ -1,4 +1,4 @@
-//! Profile 0x0080: the sizes that were published, and every packet comes back bit for bit.
+//! Tests of profile 0x0080: the published sizes, and packets that are restored bit for bit.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use common::{Flow, IdKind, Layer, Random};
+use common::{IdKind, IpLayer, SplitMix64, TestFlow};
 use proptest::prelude::*;
 use thinair_rohc::{
     Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,
@@ -17,7 +17,7 @@ use thinair_rohc::{
 };
 
 /// Two ends of a link, of which one sends.
-struct Link {
+struct Coap2015Link {
     near: Endpoint<'static>,
     far: Endpoint<'static>,
     now: Instant,
@@ -25,8 +25,8 @@ struct Link {
     len: usize,
 }
 
-impl Link {
-    /// A link whose compressor has `blocks` blocks.
+impl Coap2015Link {
+    /// Creates a link whose compressor has `blocks` blocks.
     fn new(channel: Channel, mode: Mode, blocks: usize, change: impl Fn(&mut CompressorConfig)) -> Self {
         let endpoint = || {
             let mut config = CompressorConfig::new(channel);
@@ -51,7 +51,7 @@ impl Link {
         compressed
     }
 
-    /// Carries what was sent over, holds it against the packet, and carries feedback back.
+    /// Carries a sent packet, compares the result with the packet, and carries feedback back.
     fn receive(&mut self, packet: &[u8], compressed: &Compressed) {
         let (rohc, mut back) = (&self.rohc[..self.len], [0; 4_000]);
         let done = self.far.receive(self.now, rohc, &mut back);
@@ -80,17 +80,17 @@ fn channel(cids: CidSpace, max_cid: u16) -> Channel {
 
 /// One kind of message between two ports.
 #[derive(Clone, Debug)]
-struct Talk {
+struct RequestKind {
     message_type: u8,
     code: u8,
     message_id: u16,
     token: Vec<u8>,
     options: Vec<u8>,
-    /// What stands behind the options, Payload Marker included.
+    /// Octets behind the options, Payload Marker included.
     rest: Vec<u8>,
 }
 
-impl Talk {
+impl RequestKind {
     /// The request of the evaluation: CON, GET, Uri-Path `time`, no token.
     fn get() -> Self {
         let (token, options, rest) = (vec![], b"\xb4time".to_vec(), vec![]);
@@ -111,15 +111,16 @@ impl Talk {
     }
 }
 
-/// Sizes of the packets of a flow by format, the largest of each, payload included. The TTL changes now and then,
-/// so that some CRC-3 does not tell the change and CRC-7 must follow in UOR-2.
-fn sizes(six: bool, mut talk: Talk) -> BTreeMap<Format, usize> {
-    // By IR-DYN packets, too, half way.
+/// Returns the sizes of the packets of a flow by format, the largest of each, payload included. The TTL changes
+/// now and then, so that some CRC-3 does not detect the change and CRC-7 must follow in UOR-2.
+fn sizes(six: bool, mut talk: RequestKind) -> BTreeMap<Format, usize> {
+    // / Includes IR-DYN packets half way.
     let refresh = Refresh::Periodic { packets: Some(64), time: None, backoff: false };
-    let mut link =
-        Link::new(channel(CidSpace::Small, 15), Mode::Unidirectional, 16, |near| near.refresh = refresh);
-    let mut flow = Flow::udp(vec![Layer::new(six, 1)]);
-    let mut random = Random(1);
+    let mut link = Coap2015Link::new(channel(CidSpace::Small, 15), Mode::Unidirectional, 16, |near| {
+        near.refresh = refresh
+    });
+    let mut flow = TestFlow::udp(vec![IpLayer::new(six, 1)]);
+    let mut random = SplitMix64(1);
     let mut sizes = BTreeMap::new();
     for i in 0..400 {
         flow.layers[0].ttl = 60 + (i / 20) as u8;
@@ -132,14 +133,15 @@ fn sizes(six: bool, mut talk: Talk) -> BTreeMap<Format, usize> {
     sizes
 }
 
-/// Section V.B of the paper, whose 31, 22 and 21 octets of the response over IPv4 include an Add-CID octet.
+/// Sizes are those of section V.B of the paper, whose 31, 22 and 21 octets of the response over IPv4 include an
+/// Add-CID octet.
 #[test]
 fn packets_are_as_small_as_was_published() {
     for (six, talk, ir, expected) in [
-        (false, Talk::get(), 38, [15, 6, 5]),
-        (false, Talk::content(), 51, [30, 21, 20]),
-        (true, Talk::get(), 61, [12, 6, 5]),
-        (true, Talk::content(), 74, [27, 21, 20]),
+        (false, RequestKind::get(), 38, [15, 6, 5]),
+        (false, RequestKind::content(), 51, [30, 21, 20]),
+        (true, RequestKind::get(), 61, [12, 6, 5]),
+        (true, RequestKind::content(), 74, [27, 21, 20]),
     ] {
         let sizes = sizes(six, talk);
         assert_eq!([Format::IrDyn, Format::Uor2, Format::Uo0].map(|format| sizes[&format]), expected);
@@ -149,22 +151,22 @@ fn packets_are_as_small_as_was_published() {
 
 #[test]
 fn every_type_code_and_bundle_of_options_is_a_flow() {
-    let mut link = Link::usual();
-    let mut flow = Flow::udp(vec![Layer::new(true, 1)]);
-    let mut random = Random(2);
-    let mut cid = |talk: &Talk| {
+    let mut link = Coap2015Link::usual();
+    let mut flow = TestFlow::udp(vec![IpLayer::new(true, 1)]);
+    let mut random = SplitMix64(2);
+    let mut cid = |talk: &RequestKind| {
         let compressed = link.carry(&flow.carry(talk.clone().next(), &mut random));
         assert_eq!(compressed.profile, ProfileId::Coap2015);
         compressed.cid.value()
     };
-    let get = Talk { token: vec![1, 2], ..Talk::get() };
+    let get = RequestKind { token: vec![1, 2], ..RequestKind::get() };
     let others = [
-        Talk { message_type: 1, ..get.clone() },
-        Talk { code: 0x03, ..get.clone() },
-        Talk { options: b"\xb4tide".to_vec(), ..get.clone() },
-        Talk { options: b"".to_vec(), ..get.clone() },
-        Talk { token: vec![0, 1, 2], ..get.clone() },
-        Talk { rest: vec![0xFF, 1], ..get.clone() },
+        RequestKind { message_type: 1, ..get.clone() },
+        RequestKind { code: 0x03, ..get.clone() },
+        RequestKind { options: b"\xb4tide".to_vec(), ..get.clone() },
+        RequestKind { options: b"".to_vec(), ..get.clone() },
+        RequestKind { token: vec![0, 1, 2], ..get.clone() },
+        RequestKind { rest: vec![0xFF, 1], ..get.clone() },
     ];
     for _ in 0..3 {
         assert_eq!(cid(&get), 0);
@@ -172,17 +174,17 @@ fn every_type_code_and_bundle_of_options_is_a_flow() {
             assert_eq!(usize::from(cid(other)), i + 1, "{other:?}");
         }
     }
-    // Message ID, token and payload are none.
-    assert_eq!(cid(&Talk { message_id: 9, token: vec![9, 9], ..get }), 0);
+    // / Message ID, token and payload do not identify the flow.
+    assert_eq!(cid(&RequestKind { message_id: 9, token: vec![9, 9], ..get }), 0);
 }
 
 #[test]
 fn a_token_that_changes_is_said_by_ir_and_then_goes_with_every_packet() {
-    let mut link = Link::usual();
-    let mut flow = Flow::udp(vec![Layer::new(false, 1)]);
-    let mut random = Random(3);
-    let mut talk = Talk { token: vec![7; 4], ..Talk::get() };
-    let mut step = |talk: &mut Talk| {
+    let mut link = Coap2015Link::usual();
+    let mut flow = TestFlow::udp(vec![IpLayer::new(false, 1)]);
+    let mut random = SplitMix64(3);
+    let mut talk = RequestKind { token: vec![7; 4], ..RequestKind::get() };
+    let mut step = |talk: &mut RequestKind| {
         let compressed = link.carry(&flow.carry(talk.next(), &mut random));
         (compressed.format, compressed.header_out)
     };
@@ -199,10 +201,10 @@ fn a_token_that_changes_is_said_by_ir_and_then_goes_with_every_packet() {
 
 #[test]
 fn a_message_that_is_not_sound_goes_by_the_udp_profile_and_does_not_keep_others_from_theirs() {
-    let mut link = Link::usual();
-    let mut flow = Flow::udp(vec![Layer::new(false, 1)]);
-    let mut random = Random(4);
-    let sound = Talk { rest: vec![0xFF, 1, 2], ..Talk::get() };
+    let mut link = Coap2015Link::usual();
+    let mut flow = TestFlow::udp(vec![IpLayer::new(false, 1)]);
+    let mut random = SplitMix64(4);
+    let sound = RequestKind { rest: vec![0xFF, 1, 2], ..RequestKind::get() };
     let broken: [fn(&mut Vec<u8>); 6] = [
         |m| m[0] = 0x80,
         |m| m[0] = 0x49,
@@ -224,13 +226,14 @@ fn a_message_that_is_not_sound_goes_by_the_udp_profile_and_does_not_keep_others_
 
 #[test]
 fn ports_tell_which_packets_are_coap() {
-    let mut flow = Flow::udp(vec![Layer::new(false, 1)]);
-    let packet = flow.carry(Talk::get().next(), &mut Random(5));
+    let mut flow = TestFlow::udp(vec![IpLayer::new(false, 1)]);
+    let packet = flow.carry(RequestKind::get().next(), &mut SplitMix64(5));
     let profile = |ports: &[u16], set: ProfileSet| {
         let channel = Channel::new(CidSpace::Small, 15, set).unwrap();
         let ports = Ports::of(ports).unwrap();
-        let mut link = Link::new(channel, Mode::Unidirectional, 16, |config| config.coap.ports = ports);
-        // An IR packet of the UDP profile needs a payload, which the whole message is then.
+        let mut link =
+            Coap2015Link::new(channel, Mode::Unidirectional, 16, |config| config.coap.ports = ports);
+        // / An IR packet of the UDP profile needs a payload, which is then the whole message.
         link.carry(&packet).profile
     };
     let all = ProfileSet::v1().with(ProfileId::Coap2015).unwrap();
@@ -243,32 +246,32 @@ fn ports_tell_which_packets_are_coap() {
 
 #[test]
 fn without_memory_for_its_options_a_flow_goes_by_the_udp_profile() {
-    let mut link = Link::new(channel(CidSpace::Small, 15), Mode::Unidirectional, 1, |_| {});
-    let mut flow = Flow::udp(vec![Layer::new(false, 1)]);
-    let mut random = Random(6);
-    let mut profile = |mut talk: Talk| link.carry(&flow.carry(talk.next(), &mut random)).profile;
-    let empty = Talk { options: vec![], ..Talk::get() };
+    let mut link = Coap2015Link::new(channel(CidSpace::Small, 15), Mode::Unidirectional, 1, |_| {});
+    let mut flow = TestFlow::udp(vec![IpLayer::new(false, 1)]);
+    let mut random = SplitMix64(6);
+    let mut profile = |mut talk: RequestKind| link.carry(&flow.carry(talk.next(), &mut random)).profile;
+    let empty = RequestKind { options: vec![], ..RequestKind::get() };
     for _ in 0..20 {
-        assert_eq!(profile(Talk::get()), ProfileId::Coap2015);
-        assert_eq!(profile(Talk::content()), ProfileId::Udp);
+        assert_eq!(profile(RequestKind::get()), ProfileId::Coap2015);
+        assert_eq!(profile(RequestKind::content()), ProfileId::Udp);
         assert_eq!(profile(empty.clone()), ProfileId::Coap2015);
     }
 }
 
-/// With one context and one block, each flow finds the block taken, and gives it back by taking over the context.
+/// With one context and one block, each flow finds the block in use, and releases it by taking over the context.
 #[test]
 fn a_flow_that_ends_gives_its_memory_back() {
-    let mut link = Link::new(channel(CidSpace::Small, 0), Mode::Unidirectional, 1, |_| {});
-    let mut flow = Flow::udp(vec![Layer::new(false, 1)]);
-    let mut random = Random(9);
-    let mut profile = |mut talk: Talk| link.carry(&flow.carry(talk.next(), &mut random)).profile;
+    let mut link = Coap2015Link::new(channel(CidSpace::Small, 0), Mode::Unidirectional, 1, |_| {});
+    let mut flow = TestFlow::udp(vec![IpLayer::new(false, 1)]);
+    let mut random = SplitMix64(9);
+    let mut profile = |mut talk: RequestKind| link.carry(&flow.carry(talk.next(), &mut random)).profile;
     for _ in 0..20 {
-        assert_eq!(profile(Talk::get()), ProfileId::Coap2015);
-        assert_eq!(profile(Talk::content()), ProfileId::Udp);
+        assert_eq!(profile(RequestKind::get()), ProfileId::Coap2015);
+        assert_eq!(profile(RequestKind::content()), ProfileId::Udp);
     }
 }
 
-/// A decompressor without a block rejects the flow, which then goes by profile 0x0002.
+/// A decompressor without a block rejects the flow, which then uses profile 0x0002.
 #[test]
 fn a_rejected_flow_goes_by_the_udp_profile() {
     let channel = channel(CidSpace::Small, 15);
@@ -276,8 +279,8 @@ fn a_rejected_flow_goes_by_the_udp_profile() {
         Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(&channel, 4));
     let config = DecompressorConfig { mode: Mode::Optimistic, ..DecompressorConfig::new(channel) };
     let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, 0));
-    let mut flow = Flow::udp(vec![Layer::new(false, 1)]);
-    let (mut random, mut talk) = (Random(7), Talk::get());
+    let mut flow = TestFlow::udp(vec![IpLayer::new(false, 1)]);
+    let (mut random, mut talk) = (SplitMix64(7), RequestKind::get());
     let (mut rohc, mut back) = ([0; 256], [0; 256]);
     let profiles = [0, 1, 2].map(|_| {
         let packet = flow.carry(talk.next(), &mut random);
@@ -294,9 +297,10 @@ fn a_rejected_flow_goes_by_the_udp_profile() {
 
 #[test]
 fn every_field_is_told() {
-    let mut link = Link::usual();
-    let mut flow = Flow::udp(vec![Layer::new(false, 1)]);
-    let (mut random, mut talk) = (Random(8), Talk { token: vec![1, 2, 3, 4, 5], ..Talk::content() });
+    let mut link = Coap2015Link::usual();
+    let mut flow = TestFlow::udp(vec![IpLayer::new(false, 1)]);
+    let (mut random, mut talk) =
+        (SplitMix64(8), RequestKind { token: vec![1, 2, 3, 4, 5], ..RequestKind::content() });
     let channel = channel(CidSpace::Small, 15);
     let memory = DecompressorMemory::owned(&channel, 4);
     let mut decompressor = Decompressor::new(DecompressorConfig::new(channel), memory);
@@ -327,7 +331,7 @@ fn every_field_is_told() {
     assert!(ir.ends_with("Checksum:16 Message ID:16 Token:8 Token:32 SN:16"), "{ir}");
 }
 
-/// The packets of a classic pcap file of Ethernet frames.
+/// Reads the packets of a classic pcap file of Ethernet frames.
 fn packets(path: &Path) -> Vec<Vec<u8>> {
     let octets = std::fs::read(path).unwrap();
     assert_eq!((&octets[..4], octets[20]), (&[0xD4, 0xC3, 0xB2, 0xA1][..], 1), "little-endian, Ethernet");
@@ -351,19 +355,19 @@ fn real_exchanges_come_back() {
     files.sort();
     let (mut all, mut coap) = (0, 0);
     for file in &files {
-        let mut link = Link::new(channel(CidSpace::Small, 15), Mode::Optimistic, 16, |_| {});
+        let mut link = Coap2015Link::new(channel(CidSpace::Small, 15), Mode::Optimistic, 16, |_| {});
         for packet in packets(file) {
             all += 1;
             coap += u32::from(link.carry(&packet).profile == ProfileId::Coap2015);
         }
     }
     println!("{} captures, {all} packets, {coap} of them by profile 0x0080", files.len());
-    // Clients that take a new port for each of a few requests take contexts from each other, and are rationed.
+    // / Clients that use a new port after a few requests take contexts from each other, and are rationed.
     assert!(files.len() >= 10 && coap > 500 && coap * 10 > all * 8);
 }
 
-/// Changes something that may change in a talk, or in the life of one.
-fn change(talk: &mut Talk, random: &mut Random) {
+/// Changes a property of a flow, or of a packet within it.
+fn change(talk: &mut RequestKind, random: &mut SplitMix64) {
     match random.below(9) {
         0 => talk.message_type = random.below(4) as u8,
         1 => talk.code = [0x00, 0x01, 0x03, 0x44, 0x45][random.below(5) as usize],
@@ -376,7 +380,7 @@ fn change(talk: &mut Talk, random: &mut Random) {
                 2 => b"\xc0\x21\x01".to_vec(),
                 // Observe.
                 3 => vec![0x61, random.below(3) as u8],
-                // As long as a block holds, and longer.
+                // / Largest options that a block holds, and larger ones.
                 4 => [&[0xBD, 121 - 13][..], &[7; 121]].concat(),
                 _ => [&[0xBD, 122 - 13][..], &[7; 122]].concat(),
             }
@@ -391,10 +395,10 @@ fn change(talk: &mut Talk, random: &mut Random) {
     }
 }
 
-/// Two channels of talks of any kind as one number says, with losses that the repetitions bear. Returns how often
-/// each format was used.
+/// Sends flows of random kinds on two channels with losses that the repetitions bear. Counts the uses of each
+/// format.
 fn any_talks_come_back(seed: u64, formats: &mut BTreeMap<(ProfileId, Format), u32>) {
-    let mut random = Random(seed);
+    let mut random = SplitMix64(seed);
     let channel = match random.below(3) {
         0 => channel(CidSpace::Small, 3),
         1 => channel(CidSpace::Large, 300),
@@ -409,7 +413,7 @@ fn any_talks_come_back(seed: u64, formats: &mut BTreeMap<(ProfileId, Format), u3
     let lossy = random.once_in(2);
     let window = if lossy { 4 } else { 1 } + random.below(10) as u8;
     let blocks = [0, 1, 2, 16, 64][random.below(5) as usize];
-    let mut link = Link::new(channel, mode, blocks, |config| {
+    let mut link = Coap2015Link::new(channel, mode, blocks, |config| {
         config.refresh = refresh;
         config.window = window;
         config.seed = seed;
@@ -417,16 +421,16 @@ fn any_talks_come_back(seed: u64, formats: &mut BTreeMap<(ProfileId, Format), u3
     let mut flows: Vec<_> = (0..1 + random.below(4))
         .map(|i| {
             let layers = 1 + usize::from(random.once_in(4));
-            let layers = (0..layers).map(|_| Layer::new(random.once_in(2), i as u8)).collect();
-            let mut talk = if random.once_in(2) { Talk::get() } else { Talk::content() };
+            let layers = (0..layers).map(|_| IpLayer::new(random.once_in(2), i as u8)).collect();
+            let mut talk = if random.once_in(2) { RequestKind::get() } else { RequestKind::content() };
             change(&mut talk, &mut random);
-            (Flow::udp(layers), talk, random.once_in(3))
+            (TestFlow::udp(layers), talk, random.once_in(3))
         })
         .collect();
-    // What becomes of damaged packets is not told; nothing may panic.
+    // / The outcome of damaged packets is not checked; nothing may panic.
     let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
     let mut victim = Decompressor::new(config, DecompressorMemory::owned(&channel, 2));
-    // Of each CID, packets that are still lost or, if negative, must arrive.
+    // / By CID: number of packets that are still lost or, if negative, must arrive.
     let mut losses: BTreeMap<u16, i32> = BTreeMap::new();
     for _ in 0..150 {
         let at = random.below(flows.len() as u64) as usize;
@@ -473,7 +477,7 @@ fn any_talks_come_back(seed: u64, formats: &mut BTreeMap<(ProfileId, Format), u3
         }
         if *left > 0 {
             *left -= 1;
-            // Then so many arrive that what changes next is said often enough.
+            // / Then enough packets arrive to repeat the next change.
             if *left == 0 {
                 *left = -5;
             }

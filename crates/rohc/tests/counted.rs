@@ -1,29 +1,30 @@
-//! Carriers that count what they lose: flows whose IP-ID moves against the SN, and groups of packets that are lost as a whole.
+//! Tests with carriers that count lost packets: flows whose IP-ID moves against the SN, and groups of packets that are lost as
+//! a whole.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;
 
-use common::{Flow, IdKind, Layer, Random};
+use common::{IdKind, IpLayer, SplitMix64, TestFlow};
 use thinair_rohc::{
     Arrival, Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor,
     DecompressorConfig, DecompressorMemory, Instant, ProfileSet,
 };
 
-struct Run {
+struct CountedRun {
     compressor: Compressor<'static>,
     decompressor: Decompressor<'static>,
-    flow: Flow,
-    random: Random,
+    flow: TestFlow,
+    random: SplitMix64,
     sent: u64,
     lost: u32,
 }
 
-impl Run {
-    /// U-mode, and UDP over IPv4 whose IP-ID steps by at most so much from packet to packet.
+impl CountedRun {
+    /// Creates a run in U-mode, of UDP over IPv4 whose IP-ID steps by at most `steps` from packet to packet.
     fn new(steps: u16, seed: u64) -> Self {
         let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
-        let layer = Layer { id_kind: IdKind::Steps(steps), ..Layer::new(false, 1) };
+        let layer = IpLayer { id_kind: IdKind::Steps(steps), ..IpLayer::new(false, 1) };
         Self {
             compressor: Compressor::new(
                 CompressorConfig { counted: true, ..CompressorConfig::new(channel) },
@@ -33,14 +34,14 @@ impl Run {
                 DecompressorConfig::new(channel),
                 DecompressorMemory::owned(&channel, 4),
             ),
-            flow: Flow::udp(vec![layer]),
-            random: Random(seed),
+            flow: TestFlow::udp(vec![layer]),
+            random: SplitMix64(seed),
             sent: 0,
             lost: 0,
         }
     }
 
-    /// Sends the next packet, of 2,000 a second; whether it was delivered, which it is as it was sent.
+    /// Sends the next packet, of 2,000 per second. Returns true if it was delivered, which must be correct.
     fn send(&mut self, arrives: bool) -> bool {
         let packet = self.flow.packet(&mut self.random);
         let now = Instant::from_nanos(500_000 * self.sent);
@@ -60,11 +61,11 @@ impl Run {
     }
 }
 
-/// No checksum covers the IP-ID, and the count of packets does not tell it: it is waited for, and comes with one packet in 16.
+/// Neither a checksum nor the count of packets covers the IP-ID: it is waited for, and one packet in 16 has it.
 #[test]
 fn an_ip_id_that_has_moved_in_a_gap_is_never_wrong_and_soon_there() {
     for seed in 1..=20 {
-        let mut run = Run::new(12, seed);
+        let mut run = CountedRun::new(12, seed);
         (0..100).for_each(|_| assert!(run.send(true)));
         for _ in 0..200 {
             let gap = 4 + run.random.below(100);
@@ -77,10 +78,10 @@ fn an_ip_id_that_has_moved_in_a_gap_is_never_wrong_and_soon_there() {
     }
 }
 
-/// As a tunnel has them in its datagrams: two groups of 50 packets in three are lost.
+/// Groups as in the datagrams of a tunnel: two groups of 50 packets in three are lost.
 #[test]
 fn a_group_is_known_however_many_groups_were_lost() {
-    let mut run = Run::new(1, 1);
+    let mut run = CountedRun::new(1, 1);
     for group in 0..300 {
         run.compressor.begin_group();
         let arrives = group % 3 == 0;

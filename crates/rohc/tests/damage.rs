@@ -1,6 +1,6 @@
-//! Damage stays with the packets that it hits, and loss with those that are lost.
+//! Damage does not spread beyond the packets that it hits, and loss not beyond those that are lost.
 //!
-//! The bars are those of `cargo bench -p thinair-rohc --bench damage`, which prints more of the same.
+//! The limits are those of `cargo bench -p thinair-rohc --bench damage`, which prints more flows.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,14 +8,14 @@ mod common;
 
 use std::time::Duration;
 
-use common::damage::{Count, Flow, Rates, Run};
+use common::damage::{DamageCount, DamageRun, Rates, UdpFlow};
 use thinair_rohc::Mode;
 
 const PACKETS: u32 = 2_000;
 const SEEDS: u32 = 5;
 
-fn all_seeds(run: &Run) -> Count {
-    let mut all = Count::default();
+fn all_seeds(run: &DamageRun) -> DamageCount {
+    let mut all = DamageCount::default();
     for seed in 0..SEEDS {
         all.add(&run.carry(PACKETS, 100 + u64::from(seed)));
     }
@@ -23,13 +23,14 @@ fn all_seeds(run: &Run) -> Count {
     all
 }
 
-/// Holds the mean of the seeds to bars: packets that suffer from damage to others, and those of them that are wrong.
-fn hold(run: &Run, propagated: u32, wrong: u32) {
+/// Compares the average over the seeds with limits: number of packets that suffer from damage to others, and number
+/// of wrong ones among them.
+fn hold(run: &DamageRun, propagated: u32, wrong: u32) {
     let all = all_seeds(run);
     assert!(all.header_refused > 0 && all.payload + all.header_wrong > 0, "{run:?}: nothing was hit");
     assert!(all.propagated() <= SEEDS * propagated, "{run:?}: {all:?}");
     assert!(all.wrong <= SEEDS * wrong, "{run:?}: {all:?}");
-    // CRC-3 lets one damaged header in eight through; most bits of a header are of a field that it covers directly.
+    // / CRC-3 accepts one damaged header in eight; most bits of a header belong to a field that it covers directly.
     assert!(all.header_wrong * 4 < all.header_refused, "{run:?}: {all:?}");
 }
 
@@ -37,18 +38,18 @@ const DAMAGE: Rates = Rates { damage: 5, loss: 0 };
 
 #[test]
 fn damage_in_one_header_costs_few_others() {
-    for flow in Flow::ALL.into_iter().chain(Flow::ALL_RTP) {
+    for flow in UdpFlow::ALL.into_iter().chain(UdpFlow::ALL_RTP) {
         for mode in [Mode::Unidirectional, Mode::Optimistic] {
-            hold(&Run::new(flow, mode, DAMAGE), 4, 1);
+            hold(&DamageRun::new(flow, mode, DAMAGE), 4, 1);
         }
     }
 }
 
 #[test]
 fn damage_costs_few_others_where_there_is_no_clock() {
-    for flow in Flow::ALL.into_iter().chain(Flow::ALL_RTP) {
+    for flow in UdpFlow::ALL.into_iter().chain(UdpFlow::ALL_RTP) {
         for (mode, propagated) in [(Mode::Unidirectional, 20), (Mode::Optimistic, 10)] {
-            let run = Run { step: Duration::ZERO, ..Run::new(flow, mode, DAMAGE) };
+            let run = DamageRun { step: Duration::ZERO, ..DamageRun::new(flow, mode, DAMAGE) };
             hold(&run, propagated, 1);
         }
     }
@@ -56,19 +57,19 @@ fn damage_costs_few_others_where_there_is_no_clock() {
 
 #[test]
 fn damage_and_loss_together_cost_few_others() {
-    for flow in [Flow::UDP_V4, Flow::UDP_V6, Flow::RTP] {
+    for flow in [UdpFlow::UDP_V4, UdpFlow::UDP_V6, UdpFlow::RTP] {
         for mode in [Mode::Unidirectional, Mode::Optimistic] {
-            hold(&Run::new(flow, mode, Rates { damage: 5, loss: 5 }), 4, 1);
+            hold(&DamageRun::new(flow, mode, Rates { damage: 5, loss: 5 }), 4, 1);
         }
     }
 }
 
 #[test]
 fn loss_costs_no_packet_that_arrives() {
-    for flow in [Flow::UDP_V4, Flow::UDP_V6, Flow::RTP] {
+    for flow in [UdpFlow::UDP_V4, UdpFlow::UDP_V6, UdpFlow::RTP] {
         for mode in [Mode::Unidirectional, Mode::Optimistic] {
             for loss in [5, 20] {
-                let run = Run::new(flow, mode, Rates { damage: 0, loss });
+                let run = DamageRun::new(flow, mode, Rates { damage: 0, loss });
                 let all = all_seeds(&run);
                 assert!(all.lost > 0, "{run:?}");
                 assert_eq!(all.propagated(), 0, "{run:?}");

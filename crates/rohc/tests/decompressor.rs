@@ -1,4 +1,4 @@
-//! What the decompressor does when things go wrong: states, feedback, repairs. RFC 3095, sections 5.3.2 and 5.4.2.
+//! Tests of the decompressor under loss and damage: states, feedback, repairs. RFC 3095, sections 5.3.2 and 5.4.2.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,7 +6,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Flow, Layer, Random};
+use common::{IpLayer, SplitMix64, TestFlow};
 use thinair_rohc::feedback::{AckType, Feedback};
 use thinair_rohc::{
     Channel, Cid, CidSpace, Compressor, CompressorConfig, CompressorMemory, DecompressError, Decompressor,
@@ -15,26 +15,26 @@ use thinair_rohc::{
 
 const STEP: Duration = Duration::from_millis(20);
 
-struct Bench {
-    flow: Flow,
-    random: Random,
+struct DecompressorBench {
+    flow: TestFlow,
+    random: SplitMix64,
     compressor: Compressor<'static>,
     decompressor: Decompressor<'static>,
     now: Instant,
 }
 
-impl Bench {
+impl DecompressorBench {
     fn new(mode: Mode) -> Self {
         let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
         let config = CompressorConfig { refresh: Refresh::Off, ..CompressorConfig::new(channel) };
         let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
         let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
         let decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, 4));
-        let flow = Flow::udp(vec![Layer::new(false, 1)]);
-        Self { flow, random: Random(3), compressor, decompressor, now: Instant::ZERO }
+        let flow = TestFlow::udp(vec![IpLayer::new(false, 1)]);
+        Self { flow, random: SplitMix64(3), compressor, decompressor, now: Instant::ZERO }
     }
 
-    /// The next packet and its ROHC packet.
+    /// Returns the next packet and its ROHC packet.
     fn next(&mut self) -> (Vec<u8>, Vec<u8>) {
         self.now = self.now + STEP;
         let packet = self.flow.packet(&mut self.random);
@@ -51,7 +51,7 @@ impl Bench {
         Ok(out)
     }
 
-    /// Carries `count` packets that all come back.
+    /// Carries `count` packets, all of which have to be delivered.
     fn carry(&mut self, count: usize) {
         for _ in 0..count {
             let (packet, rohc) = self.next();
@@ -59,7 +59,7 @@ impl Bench {
         }
     }
 
-    /// Feedback that waits.
+    /// Returns the waiting feedback.
     fn feedback(&mut self) -> Vec<Feedback> {
         let mut all = Vec::new();
         let mut out = [0; 32];
@@ -74,7 +74,7 @@ impl Bench {
 
 #[test]
 fn unidirectional_mode_sends_no_feedback() {
-    let mut bench = Bench::new(Mode::Unidirectional);
+    let mut bench = DecompressorBench::new(Mode::Unidirectional);
     bench.carry(10);
     let _ = bench.decompress(&[0x25, 1, 2, 3]);
     let _ = bench.decompress(&[0xE7, 0x25, 1, 2, 3]);
@@ -83,20 +83,20 @@ fn unidirectional_mode_sends_no_feedback() {
 
 #[test]
 fn an_ir_packet_is_acknowledged_with_the_mode_and_a_crc() {
-    let mut bench = Bench::new(Mode::Optimistic);
+    let mut bench = DecompressorBench::new(Mode::Optimistic);
     bench.carry(1);
     let feedback = bench.feedback();
     assert_eq!(feedback.len(), 1);
     assert_eq!((feedback[0].ack, feedback[0].mode), (AckType::Ack, Some(Mode::Optimistic)));
     assert!(feedback[0].protected && feedback[0].sn_bits == 12);
     bench.carry(8);
-    // IR packets alone: "when a type 0 or 1 packet is correctly decompressed, no feedback is sent".
+    // / IR packets alone: "when a type 0 or 1 packet is correctly decompressed, no feedback is sent".
     assert_eq!(bench.feedback().len(), 3);
 }
 
 #[test]
 fn garbage_for_unknown_cids_is_answered_once_per_cid_and_interval() {
-    let mut bench = Bench::new(Mode::Optimistic);
+    let mut bench = DecompressorBench::new(Mode::Optimistic);
     for _ in 0..1_000 {
         for cid in 1..=3_u8 {
             let _ = bench.decompress(&[0xE0 | cid, 0x25, 1, 2, 3]);
@@ -112,11 +112,11 @@ fn garbage_for_unknown_cids_is_answered_once_per_cid_and_interval() {
 
 #[test]
 fn k_of_n_failures_give_the_dynamic_context_up_and_ask_for_it() {
-    let mut bench = Bench::new(Mode::Optimistic);
+    let mut bench = DecompressorBench::new(Mode::Optimistic);
     bench.carry(10);
     bench.feedback();
     let mut failed = 0;
-    // The TTL changes behind the decompressor's back: four updates are lost.
+    // / The TTL changes, and the decompressor misses it: four updates are lost.
     bench.flow.layers[0].ttl = 9;
     for _ in 0..4 {
         bench.next();
@@ -124,7 +124,7 @@ fn k_of_n_failures_give_the_dynamic_context_up_and_ask_for_it() {
     let feedback = loop {
         let (packet, rohc) = bench.next();
         match bench.decompress(&rohc) {
-            // CRC-3 lets one in eight through.
+            // / CRC-3 accepts one wrong header in eight.
             Ok(delivered) => assert!(delivered != packet),
             Err(DecompressError::Crc(_, Format::Uo0 | Format::Uor2)) => failed += 1,
             Err(error) => panic!("{error}"),
@@ -136,7 +136,7 @@ fn k_of_n_failures_give_the_dynamic_context_up_and_ask_for_it() {
     };
     assert_eq!(feedback.iter().map(|f| f.ack).collect::<Vec<_>>(), [AckType::Nack]);
     assert!(failed >= 3);
-    // RFC 5795, section 5.2.3: no attempt with 3 bits until an update has passed.
+    // / RFC 5795, section 5.2.3: packets with a CRC of 3 bits are not used until an update has passed.
     let (_, rohc) = bench.next();
     if rohc[0] < 0x80 {
         let refused = DecompressError::NotAllowed(Cid::ZERO, Format::Uo0);
@@ -149,10 +149,10 @@ fn k_of_n_failures_give_the_dynamic_context_up_and_ask_for_it() {
     bench.carry(20);
 }
 
-/// 5.3.2.2.4: twenty packets are lost, more than four bits of SN can tell; the clock says so.
+/// RFC 3095, section 5.3.2.2.4: twenty packets are lost, more than four bits of SN can count; the clock shows it.
 #[test]
 fn a_wrapped_sn_is_repaired_by_the_clock() {
-    let mut bench = Bench::new(Mode::Unidirectional);
+    let mut bench = DecompressorBench::new(Mode::Unidirectional);
     bench.carry(40);
     for _ in 0..20 {
         bench.next();
@@ -168,17 +168,17 @@ fn a_wrapped_sn_is_repaired_by_the_clock() {
             Err(error) => error.name(),
         });
     }
-    // "Of the three successful headers, the first two SHOULD be discarded": not where the pace of the flow proves them.
+    // / "Of the three successful headers, the first two SHOULD be discarded": not if the pace of the flow proves them.
     assert_eq!(outcomes, ["delivered"; 5]);
 }
 
-/// Packets of twelve that are delivered behind one that `damage` has changed, for every seed with which the decompressor
-/// takes that one for another packet.
+/// Returns the number of packets, of twelve, that are delivered after one changed by `damage`, for every seed with which
+/// the decompressor accepts that one as another packet.
 fn delivered_behind(damage: impl Fn(&mut [u8], u8)) -> Vec<usize> {
     let mut delivered = Vec::new();
     for seed in 0..300 {
-        let mut bench = Bench::new(Mode::Unidirectional);
-        bench.random = Random(seed);
+        let mut bench = DecompressorBench::new(Mode::Unidirectional);
+        bench.random = SplitMix64(seed);
         bench.carry(20 + seed as usize % 16);
         let (packet, mut rohc) = bench.next();
         damage(&mut rohc, 2 + seed as u8 % 4);
@@ -194,7 +194,7 @@ fn delivered_behind(damage: impl Fn(&mut [u8], u8)) -> Vec<usize> {
     delivered
 }
 
-/// 5.3.2.2.5: a damaged packet that CRC-3 let through has moved the SN.
+/// RFC 3095, section 5.3.2.2.5: a damaged packet that CRC-3 accepted has moved the SN.
 #[test]
 fn a_wrong_sn_costs_no_packet_behind_it() {
     let delivered = delivered_behind(|rohc, ahead| {
@@ -206,7 +206,7 @@ fn a_wrong_sn_costs_no_packet_behind_it() {
     assert!(delivered.iter().all(|behind| *behind == 12), "{delivered:?}");
 }
 
-/// The first octet says UO-1, and an octet of the checksum is read as SN and CRC.
+/// The first octet indicates UO-1, and an octet of the checksum is read as SN and CRC.
 #[test]
 fn a_wrong_ip_id_offset_costs_a_packet_or_two_behind_it() {
     let delivered = delivered_behind(|rohc, n| rohc[0] = 0x80 | (rohc[0] & 0x0F) | (n << 4 & 0x30));
@@ -216,33 +216,33 @@ fn a_wrong_ip_id_offset_costs_a_packet_or_two_behind_it() {
 
 #[test]
 fn a_packet_without_payload_is_not_delivered_from_an_ir_packet() {
-    let mut bench = Bench::new(Mode::Unidirectional);
+    let mut bench = DecompressorBench::new(Mode::Unidirectional);
     bench.flow.payload = 0;
-    // Our compressor sends such packets by profile 0x0004 as long as it would need IR.
+    // / The compressor here sends such packets by profile 0x0004 while it would need IR.
     let (packet, rohc) = bench.next();
     assert_eq!(rohc[..2], [0xFD, 0x04]);
     assert_eq!(bench.decompress(&rohc), Ok(packet));
     bench.flow.payload = 4;
     let (_, rohc) = bench.next();
     let header = rohc.len() - 4;
-    // The same IR packet without its payload: a refresh and nothing else (section 5.7.7).
+    // / An IR packet without its payload: a refresh and nothing else (RFC 3095, section 5.7.7).
     assert_eq!(bench.decompress(&rohc[..header]), Ok(Vec::new()));
 }
 
 #[test]
 fn every_truncation_and_every_flipped_bit_of_the_header_is_refused_or_harmless() {
-    let mut bench = Bench::new(Mode::Optimistic);
+    let mut bench = DecompressorBench::new(Mode::Optimistic);
     bench.carry(3);
     let (packet, ir) = bench.next();
     for len in 0..27 {
-        let mut other = Bench::new(Mode::Optimistic);
+        let mut other = DecompressorBench::new(Mode::Optimistic);
         assert!(other.decompress(&ir[..len]).is_err(), "{len} octets");
     }
     for bit in 0..27 * 8 {
         let mut damaged = ir.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
-        let mut other = Bench::new(Mode::Optimistic);
-        // Bits of a payload that seems longer or shorter are the only ones that CRC-8 does not cover.
+        let mut other = DecompressorBench::new(Mode::Optimistic);
+        // / CRC-8 covers all bits except those of a payload that seems longer or shorter.
         assert!(other.decompress(&damaged).is_err_or_is(&packet), "bit {bit}");
     }
 }

@@ -1,5 +1,5 @@
-//! Short losses and damage: a packet that is delivered is the one that was sent, or the CRC of its header really has
-//! collided. Such collisions are counted and bounded. `impaired_matrix.rs` has longer losses, reordering and duplicates.
+//! Short losses and damage: a delivered packet equals the one sent, or the CRC of its header has collided. Such
+//! collisions are counted and bounded. `impaired_matrix.rs` has longer losses, reordering and duplicates.
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,7 +7,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Flow, Impairment, Layer, Random};
+use common::{Impairment, IpLayer, SplitMix64, TestFlow};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
     DecompressorMemory, Endpoint, Instant, Mode, ProfileSet,
@@ -15,18 +15,18 @@ use thinair_rohc::{
 use thinair_wire::crc::Check;
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Count {
+struct ImpairedCount {
     sent: usize,
     arrived: usize,
     right: usize,
-    /// Delivered with other headers, although the CRC was right.
+    /// Delivered with wrong headers, although the CRC was correct.
     collided: usize,
-    /// Delivered with another payload: ROHC does not cover it.
+    /// Delivered with a wrong payload, which ROHC does not cover.
     payload: usize,
     refused: usize,
 }
 
-/// The headers of a UDP packet over one IPv4 or IPv6 header in the order of RFC 3095, section 5.9.2.
+/// Returns the headers of a UDP packet over one IPv4 or IPv6 header in the order of RFC 3095, section 5.9.2.
 fn covered(packet: &[u8]) -> Vec<u8> {
     let ranges: &[(usize, usize)] = if packet[0] >> 4 == 4 {
         &[(0, 2), (6, 10), (12, 20), (20, 24), (2, 6), (10, 12), (24, 28)]
@@ -36,7 +36,7 @@ fn covered(packet: &[u8]) -> Vec<u8> {
     ranges.iter().flat_map(|&(from, to)| packet[from..to].to_vec()).collect()
 }
 
-fn run(six: bool, mode: Mode, what: Impairment, seed: u64, packets: usize) -> Count {
+fn run(six: bool, mode: Mode, what: Impairment, seed: u64, packets: usize) -> ImpairedCount {
     let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
     let endpoint = || {
         let config = CompressorConfig { seed, ..CompressorConfig::new(channel) };
@@ -45,9 +45,9 @@ fn run(six: bool, mode: Mode, what: Impairment, seed: u64, packets: usize) -> Co
         Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(&channel, 4)))
     };
     let (mut near, mut far) = (endpoint(), endpoint());
-    let mut random = Random(seed);
-    let mut flow = Flow::udp(vec![Layer::new(six, 1)]);
-    let mut count = Count::default();
+    let mut random = SplitMix64(seed);
+    let mut flow = TestFlow::udp(vec![IpLayer::new(six, 1)]);
+    let mut count = ImpairedCount::default();
     let (mut rohc, mut back) = (vec![0; 512], vec![0; 512]);
     let (mut losing, mut quiet) = (0, 0);
     for i in 0..packets {
@@ -109,10 +109,10 @@ fn run(six: bool, mode: Mode, what: Impairment, seed: u64, packets: usize) -> Co
     count
 }
 
-fn each(what: Impairment) -> impl Iterator<Item = (String, Count)> {
+fn each(what: Impairment) -> impl Iterator<Item = (String, ImpairedCount)> {
     [false, true].into_iter().flat_map(move |six| {
         [Mode::Unidirectional, Mode::Optimistic].into_iter().map(move |mode| {
-            let mut all = Count::default();
+            let mut all = ImpairedCount::default();
             for seed in 0..5 {
                 let count = run(six, mode, what, seed, 20_000);
                 all.sent += count.sent;

@@ -1,7 +1,7 @@
-//! Loss, reordering and duplicates, for every profile in one matrix: a packet that is delivered is the one that was sent.
+//! Loss, reordering and duplicates, for every profile in one matrix: a delivered packet equals the one sent.
 //!
-//! Each cell has wrong packets (and, where nothing but a CRC proves a candidate, the number that the formats let through),
-//! packets of 1,000 that arrive and are not delivered, and the longest outage in packets. In full, with other seeds:
+//! Each cell has wrong packets (and, where only a CRC proves a candidate, the number that the formats accept), packets of
+//! 1,000 that arrive and are not delivered, and the longest outage in packets. In full, with other seeds:
 //!
 //! ```text
 //! THINAIR_PACKETS=1000000 THINAIR_SEED=2 cargo test --release -p thinair-rohc --test impaired_matrix -- --nocapture
@@ -11,23 +11,23 @@
 
 mod common;
 
-use common::Random;
-use common::journey::{Fate, Fates, Pace, Setup, run};
-use common::table::{Size, Table, wrong};
+use common::SplitMix64;
+use common::journey::{Fates, JourneySetup, PacketFate, PacketPace, run};
+use common::table::{OutcomeTable, Size, wrong};
 
 const COLUMNS: [&str; 7] =
     ["loss 5 %", "loss 20 %", "bursts 2 to 40", "5 % late", "5 % twice", "late, twice", "all late"];
 
-/// The fates of a column.
-struct Cell {
+/// Impairments of a column.
+struct ColumnFates {
     column: usize,
     losing: u64,
 }
 
-impl Fates for Cell {
-    fn of(&mut self, number: u64, random: &mut Random) -> Fate {
-        let mut fate = Fate::default();
-        // The context is there before anything is lost.
+impl Fates for ColumnFates {
+    fn of(&mut self, number: u64, random: &mut SplitMix64) -> PacketFate {
+        let mut fate = PacketFate::default();
+        // / The context is established before anything is lost.
         if number <= 20 {
             return fate;
         }
@@ -55,12 +55,12 @@ impl Fates for Cell {
         fate
     }
 
-    fn loses_feedback(&mut self, random: &mut Random) -> bool {
+    fn loses_feedback(&mut self, random: &mut SplitMix64) -> bool {
         self.column == 0 && random.once_in(20) || self.column == 1 && random.once_in(5)
     }
 }
 
-/// Cells that miss their bar.
+/// Cells that miss their limit.
 const OPEN: &[&str] = &[
     "RtpTalk outage",
     "RtpPause outage",
@@ -77,13 +77,13 @@ const OPEN: &[&str] = &[
 fn packets_are_right_whatever_the_channel_does() {
     let size = Size::from_environment();
     let packets = size.packets.unwrap_or(5_000);
-    let mut setups = Setup::all(&[Pace::MS_20, Pace::NONE], 50_000);
-    setups.extend(Setup::moving(Pace::MS_20, 50_000));
-    let table = Table::measure(setups, &COLUMNS, &size, |setup, column| {
-        let mut all = common::journey::Outcome::default();
-        let mut random = Random(size.seed + 1_000);
+    let mut setups = JourneySetup::all(&[PacketPace::MS_20, PacketPace::NONE], 50_000);
+    setups.extend(JourneySetup::moving(PacketPace::MS_20, 50_000));
+    let table = OutcomeTable::measure(setups, &COLUMNS, &size, |setup, column| {
+        let mut all = common::journey::JourneyOutcome::default();
+        let mut random = SplitMix64(size.seed + 1_000);
         while all.sent < packets {
-            let mut fates = Cell { column, losing: 0 };
+            let mut fates = ColumnFates { column, losing: 0 };
             all.add(&run(setup, &mut fates, random.next(), (packets - all.sent).min(20_000)));
         }
         all

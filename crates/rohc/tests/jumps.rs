@@ -1,39 +1,39 @@
-//! Sequence numbers that jump: legal steps are no late packets.
+//! Sequence numbers that jump: valid steps do not look like late packets.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;
 
-use common::media::{Kind, Media};
-use common::{Flow, Layer, Random};
+use common::media::{Media, MediaKind};
+use common::{IpLayer, SplitMix64, TestFlow};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
     DecompressorMemory, Format, Instant, ProfileSet, RtpDetection,
 };
 
-/// What jumps with the SN.
+/// Fields that jump with the SN.
 #[derive(Clone, Copy, Debug)]
 struct With {
     timestamp: bool,
     ip_id: bool,
 }
 
-/// RTP that takes two steps one behind the other, of which the first packet is lost: the format of the second one, and whether it
-/// was delivered.
-fn run(layers: Vec<Layer>, steps: [u32; 2], seed: u64, with: With) -> (Format, bool) {
+/// Sends RTP with two steps in a row, of which the first packet is lost. Returns the format of the second one, and true if it was
+/// delivered.
+fn run(layers: Vec<IpLayer>, steps: [u32; 2], seed: u64, with: With) -> (Format, bool) {
     let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
     let config =
         CompressorConfig { rtp: RtpDetection::of_ports(&[5004]).unwrap(), ..CompressorConfig::new(channel) };
     let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
     let mut decompressor =
         Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 4));
-    let mut random = Random(seed);
-    let mut flow = Flow::udp(layers);
-    let mut media = Media::new(Kind::Rtp);
+    let mut random = SplitMix64(seed);
+    let mut flow = TestFlow::udp(layers);
+    let mut media = Media::new(MediaKind::Rtp);
     media.ssrc = random.next() as u32;
     media.ts = random.next() as u32;
     media.sn = random.next() as u32;
-    // Whether a header is right with both SNs hangs on the stride, too.
+    // / The stride also decides whether a header is right with both SNs.
     media.stride = [160, 80, 240, 320, 480, 960, 40, 1, 20, 3_000, 3_600, 90, 1_024, 882, 20_000, 721]
         [seed as usize % 16];
     flow.media = Some(media);
@@ -66,7 +66,7 @@ fn run(layers: Vec<Layer>, steps: [u32; 2], seed: u64, with: With) -> (Format, b
 }
 
 /// 14 bits of SN reach 15,872 SNs ahead (RFC 3095, section 4.5.1 with the `p` of section 5.7). One header in 128 is also right
-/// with the SN of a packet that is late by what is left of 16,384: no channel holds a packet back behind thousands of others.
+/// with the SN of a packet that is late by the rest of 16,384: no channel delays a packet by thousands of others.
 #[test]
 fn a_step_of_9_981_is_no_packet_that_is_late_by_6_403() {
     let mut tried = 0;
@@ -74,7 +74,7 @@ fn a_step_of_9_981_is_no_packet_that_is_late_by_6_403() {
         for what in 0..16 {
             let bit = |at: u32| what >> at & 1 == 1;
             let layers = if bit(0) { vec![1] } else { vec![1, 2] };
-            let layers = layers.into_iter().map(|i| Layer::new(bit(1), i)).collect();
+            let layers = layers.into_iter().map(|i| IpLayer::new(bit(1), i)).collect();
             let with = With { timestamp: bit(2), ip_id: bit(3) };
             let (format, is_delivered) = run(layers, [7_000, 2_981], seed, with);
             tried += usize::from(!format.is_initialization());

@@ -1,10 +1,10 @@
-//! What contexts take in memory, on a machine with pointers of 64 bits.
+//! Memory of contexts, on a machine with pointers of 64 bits.
 
 #![allow(missing_docs)]
 
 use thinair_rohc::{CompressorStorage, DecompressorStorage};
 
-/// A context of any profile with its place in the index of flows and a block of extension headers; templates come from the pool of
+/// A context of any profile with its place in the index of flows and a block of extension headers. Templates are in the pool of
 /// its channel.
 #[test]
 fn a_context_takes_at_most_528_octets_on_either_side() {
@@ -14,7 +14,7 @@ fn a_context_takes_at_most_528_octets_on_either_side() {
     assert!(decompressor <= 512, "decompressor: {decompressor}");
 }
 
-/// A context with the place that a flow of profile 0x0006 has beside it.
+/// A context with the additional place for a flow of profile 0x0006.
 #[test]
 fn a_context_of_tcp_takes_at_most_784_octets_on_either_side() {
     let compressor = size_of::<CompressorStorage<1, 0, 0, 1>>();

@@ -1,37 +1,37 @@
-//! Memory that both ends have in the same size: whatever a compressor accepts, a decompressor holds on a channel that loses
-//! nothing. Every pool is driven to its limit.
+//! Memory of equal sizes at both ends: the decompressor can store everything that the compressor uses, on a channel that
+//! loses nothing. Every pool is filled to its limit.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;
 
-use common::coap::{Message, Side};
-use common::tcp::{Outer, Packet};
-use common::{Flow, Layer, Random, any_flow};
+use common::coap::{CoapSide, TestMessage};
+use common::tcp::{Outer, TcpPacket};
+use common::{IpLayer, SplitMix64, TestFlow, any_flow};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
     DecompressorMemory, Endpoint, Instant, Mode, ProfileId, ProfileSet,
 };
 
-/// Places of each pool.
+/// Number of places in each pool.
 #[derive(Clone, Copy, Debug)]
-struct Sizes {
+struct PoolSizes {
     contexts: u16,
     blocks: usize,
     templates: usize,
     rooms: usize,
 }
 
-/// Two ends with memory of the same sizes; packets by profile.
-struct Link {
+/// Two ends with memory of equal sizes; number of packets by profile.
+struct MemoryLimitsLink {
     near: Endpoint<'static>,
     far: Endpoint<'static>,
     sent: u64,
     by_profile: [usize; ProfileId::ALL.len()],
 }
 
-impl Link {
-    fn new(profiles: ProfileSet, sizes: Sizes, mode: Mode) -> Self {
+impl MemoryLimitsLink {
+    fn new(profiles: ProfileSet, sizes: PoolSizes, mode: Mode) -> Self {
         let channel = Channel::new(CidSpace::Small, sizes.contexts - 1, profiles).unwrap();
         let end = || {
             let memory = CompressorMemory::owned(&channel, sizes.blocks);
@@ -78,14 +78,14 @@ const MODES: [Mode; 2] = [Mode::Unidirectional, Mode::Optimistic];
 #[test]
 fn blocks_of_extension_headers() {
     let mut refused = 0;
-    // With 133, a header is right with the IP-ID offset of two references, and nearer to the older one.
+    // / With seed 133, a header is right with the IP-ID offset of two references, and nearer to the older one.
     for seed in seeds().chain([133]) {
         for blocks in [1, 2, 3, 5, 8, 16] {
             let mode = MODES[seed as usize % 2];
-            let sizes = Sizes { contexts: 4, blocks, templates: 0, rooms: 0 };
-            let mut link = Link::new(ProfileSet::v1(), sizes, mode);
-            let mut random = Random(seed << 8 | blocks as u64);
-            let mut flows: Vec<Flow> = (0..7)
+            let sizes = PoolSizes { contexts: 4, blocks, templates: 0, rooms: 0 };
+            let mut link = MemoryLimitsLink::new(ProfileSet::v1(), sizes, mode);
+            let mut random = SplitMix64(seed << 8 | blocks as u64);
+            let mut flows: Vec<TestFlow> = (0..7)
                 .map(|i| {
                     let mut flow = any_flow(&mut random);
                     flow.layers[0].address = 10 + i;
@@ -109,18 +109,18 @@ fn blocks_of_extension_headers() {
     assert!(refused > 1_000, "{refused}: the pool was never short");
 }
 
-/// What a sender of the issue does: a list that fills a pool of 256 blocks, then another flow on each CID in turn.
+/// A list fills a pool of 256 blocks, then another flow uses each CID in turn.
 #[test]
 fn a_pool_of_256_blocks_that_was_full_is_free_again() {
-    let sizes = Sizes { contexts: 16, blocks: 256, templates: 0, rooms: 0 };
-    let mut link = Link::new(ProfileSet::v1(), sizes, Mode::Unidirectional);
-    let mut random = Random(1);
+    let sizes = PoolSizes { contexts: 16, blocks: 256, templates: 0, rooms: 0 };
+    let mut link = MemoryLimitsLink::new(ProfileSet::v1(), sizes, Mode::Unidirectional);
+    let mut random = SplitMix64(1);
     for round in 0..40_u8 {
         for host in 0..16_u8 {
-            let mut layer = Layer::new(true, host ^ round.wrapping_mul(16));
+            let mut layer = IpLayer::new(true, host ^ round.wrapping_mul(16));
             layer.extensions =
                 (0..8).map(|i| (60, vec![round ^ host ^ i; 6 + 8 * usize::from(14 - i % 3)])).collect();
-            let mut flow = Flow::udp(vec![layer]);
+            let mut flow = TestFlow::udp(vec![layer]);
             for _ in 0..8 {
                 let packet = flow.packet(&mut random);
                 link.carry(&packet, &(round, host));
@@ -137,12 +137,12 @@ fn options_of_tcp() {
     for seed in seeds() {
         for (contexts, rooms) in [(2, 2), (3, 3), (4, 2)] {
             let mode = MODES[seed as usize % 2];
-            let sizes = Sizes { contexts, blocks: 4, templates: 0, rooms };
+            let sizes = PoolSizes { contexts, blocks: 4, templates: 0, rooms };
             let profiles = ProfileSet::v1().with(ProfileId::Tcp).unwrap();
-            let mut link = Link::new(profiles, sizes, mode);
-            let mut random = Random(seed << 8 | u64::from(contexts));
-            let mut connections: Vec<Packet> =
-                (0..5).map(|i| Packet::new(vec![Outer::new(i % 2 == 0)], 4_000 + i)).collect();
+            let mut link = MemoryLimitsLink::new(profiles, sizes, mode);
+            let mut random = SplitMix64(seed << 8 | u64::from(contexts));
+            let mut connections: Vec<TcpPacket> =
+                (0..5).map(|i| TcpPacket::new(vec![Outer::new(i % 2 == 0)], 4_000 + i)).collect();
             for _ in 0..300 {
                 let connection = &mut connections[random.below(5) as usize];
                 for _ in 0..1 + random.below(12) {
@@ -160,7 +160,7 @@ fn options_of_tcp() {
     }
 }
 
-fn options(random: &mut Random) -> Vec<u8> {
+fn options(random: &mut SplitMix64) -> Vec<u8> {
     let mut options = Vec::new();
     for _ in 0..1 + random.below(4) {
         let kind = 30 + random.below(9) as u8;
@@ -175,16 +175,16 @@ fn options(random: &mut Random) -> Vec<u8> {
     options
 }
 
-/// Templates of CoAP messages: fewer than the flows of a channel would take.
+/// Templates of CoAP messages: fewer than the flows of a channel would use.
 #[test]
 fn templates_of_coap() {
     for seed in seeds() {
         for templates in [1, 2, 4, 9, 20] {
             let mode = MODES[seed as usize % 2];
-            let sizes = Sizes { contexts: 4, blocks: 2, templates, rooms: 0 };
+            let sizes = PoolSizes { contexts: 4, blocks: 2, templates, rooms: 0 };
             let profiles = ProfileSet::v1().with(ProfileId::Coap).unwrap();
-            let mut link = Link::new(profiles, sizes, mode);
-            let mut random = Random(seed << 8 | templates as u64);
+            let mut link = MemoryLimitsLink::new(profiles, sizes, mode);
+            let mut random = SplitMix64(seed << 8 | templates as u64);
             let mut ids = [0_u16; 7];
             for _ in 0..300 {
                 let host = random.below(7) as usize;
@@ -194,14 +194,14 @@ fn templates_of_coap() {
                         .map(|_| vec![b'a' + random.below(4) as u8; 1 + random.below(9) as usize])
                         .collect();
                     let path: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
-                    let mut message = Message::get(ids[host], &path);
+                    let mut message = TestMessage::get(ids[host], &path);
                     message.code = 1 + random.below(4) as u8;
                     message.token = vec![7; random.below(3) as usize];
                     message.payload = vec![1; random.below(2) as usize];
                     let packet = common::coap::packet(
                         host.is_multiple_of(2),
                         host as u8,
-                        Side::Client,
+                        CoapSide::Client,
                         ids[host],
                         &message,
                     );
@@ -213,7 +213,7 @@ fn templates_of_coap() {
     }
 }
 
-/// The packets of a classic little-endian pcap file of raw IP packets.
+/// Reads the packets of a classic little-endian pcap file of raw IP packets.
 fn packets(octets: &[u8]) -> Vec<Vec<u8>> {
     assert_eq!((&octets[..4], octets[20]), (&[0xD4, 0xC3, 0xB2, 0xA1][..], 101));
     let (mut at, mut packets) = (24, Vec::new());
@@ -234,9 +234,9 @@ fn options_of_the_flow_before_take_no_room_from_those_of_the_next_one() {
         assert_eq!(packets.len(), count);
         for mode in MODES {
             for contexts in [1, 2, 16] {
-                let sizes = Sizes { contexts, blocks: 64, templates: 0, rooms: contexts.into() };
+                let sizes = PoolSizes { contexts, blocks: 64, templates: 0, rooms: contexts.into() };
                 let profiles = ProfileSet::v1().with(ProfileId::Tcp).unwrap();
-                let mut link = Link::new(profiles, sizes, mode);
+                let mut link = MemoryLimitsLink::new(profiles, sizes, mode);
                 packets.iter().for_each(|packet| link.carry(packet, &(mode, contexts)));
                 assert_eq!(link.packets(ProfileId::Tcp), count);
             }

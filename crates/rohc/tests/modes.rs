@@ -1,4 +1,4 @@
-//! Modes of the RFC 3095 family: transitions as the figures of RFC 3095, section 5.6, draw them, and R-mode under loss.
+//! Modes of the RFC 3095 family: transitions as in the figures of RFC 3095, section 5.6, and R-mode under loss.
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,8 +7,8 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use common::media::{Clock, Coverage, Kind, Media};
-use common::{Flow, IdKind, Layer, Random, any_flow};
+use common::media::{Coverage, Media, MediaKind, TimestampClock};
+use common::{IdKind, IpLayer, SplitMix64, TestFlow, any_flow};
 use thinair_rohc::feedback::{AckType, Feedback};
 use thinair_rohc::{
     Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,
@@ -18,30 +18,30 @@ use thinair_rohc::{
 
 const STEP: Duration = Duration::from_millis(20);
 
-/// Two ends and what lies between them.
-struct Link {
+/// Two ends and the link between them.
+struct ModesLink {
     channel: Channel,
     compressor: Compressor<'static>,
     decompressor: Decompressor<'static>,
-    random: Random,
+    random: SplitMix64,
     now: Instant,
-    /// Packets between the sending of feedback and its arrival.
+    /// Number of packets between the sending of feedback and its arrival.
     delay: usize,
-    /// Feedback under way, and the number of the packet with which it arrives.
+    /// Feedback in flight, and the number of the packet with which it arrives.
     under_way: VecDeque<(usize, Vec<u8>)>,
     packets: usize,
     wrong: usize,
     collided: usize,
     right: usize,
     refused: usize,
-    /// Contexts that a packet of R-mode was sent for, and packets of these that were refused.
+    /// Contexts for which a packet of R-mode was sent, and number of these packets that were rejected.
     reliable: BTreeSet<u16>,
     lost_later: usize,
     formats: BTreeMap<&'static str, usize>,
     octets: usize,
 }
 
-impl Link {
+impl ModesLink {
     fn new(mode: Mode) -> Self {
         Self::with(mode, CidSpace::Small, |_| {})
     }
@@ -55,7 +55,7 @@ impl Link {
             channel,
             compressor,
             decompressor: decompressor(channel, mode),
-            random: Random(7),
+            random: SplitMix64(7),
             now: Instant::ZERO,
             delay: 0,
             under_way: VecDeque::new(),
@@ -71,8 +71,8 @@ impl Link {
         }
     }
 
-    /// Carries one packet, or loses it, and the feedback that is due. Returns what was sent.
-    fn carry(&mut self, flow: &mut Flow, lost: bool, feedback_lost: bool) -> (Compressed, Vec<Feedback>) {
+    /// Carries one packet, or loses it, and the feedback that is due. Returns the packet and feedback that were sent.
+    fn carry(&mut self, flow: &mut TestFlow, lost: bool, feedback_lost: bool) -> (Compressed, Vec<Feedback>) {
         self.now = self.now + STEP;
         while self.under_way.front().is_some_and(|(at, _)| *at <= self.packets) {
             let (_, element) = self.under_way.pop_front().unwrap();
@@ -97,8 +97,8 @@ impl Link {
             let result = self.decompressor.decompress(self.now, &rohc[..done.len], &mut out);
             match result {
                 Ok(back) if back.len > 0 && out[..back.len] != original => {
-                    // Before R-mode, changes are repeated and not acknowledged: loss can take all that say one, and a CRC
-                    // may agree.
+                    // / Before R-mode, changes are repeated and not acknowledged: loss can take all packets with one, and a
+                    // CRC may match.
                     if !self.reliable.contains(&done.cid.value()) {
                         self.collided += 1;
                     } else {
@@ -128,13 +128,13 @@ impl Link {
     }
 
     /// Carries packets without loss and returns the names of their formats.
-    fn formats(&mut self, flow: &mut Flow, count: usize) -> Vec<&'static str> {
+    fn formats(&mut self, flow: &mut TestFlow, count: usize) -> Vec<&'static str> {
         let names = (0..count).map(|_| self.carry(flow, false, false).0.format.name()).collect();
         assert_eq!((self.wrong, self.collided, self.refused), (0, 0, 0));
         names
     }
 
-    /// Another decompressor, with no memory of this one.
+    /// Replaces the decompressor by one without contexts.
     fn replace_decompressor(&mut self, mode: Mode) {
         self.decompressor = decompressor(self.channel, mode);
     }
@@ -145,18 +145,18 @@ fn decompressor(channel: Channel, mode: Mode) -> Decompressor<'static> {
     Decompressor::new(config, DecompressorMemory::owned(&channel, 8))
 }
 
-fn udp() -> Flow {
-    Flow::udp(vec![Layer::new(false, 1)])
+fn udp() -> TestFlow {
+    TestFlow::udp(vec![IpLayer::new(false, 1)])
 }
 
-/// Sections 5.6.3 and 5.6.4: ACK(R); UOR-2(SN, R); ACK(SN, R); R-0*.
+/// RFC 3095, sections 5.6.3 and 5.6.4: ACK(R); UOR-2(SN, R); ACK(SN, R); R-0*.
 #[test]
 fn from_unidirectional_to_reliable_mode() {
-    let (mut link, mut flow) = (Link::new(Mode::Reliable), udp());
+    let (mut link, mut flow) = (ModesLink::new(Mode::Reliable), udp());
     let (first, asked) = link.carry(&mut flow, false, false);
     assert_eq!(first.format, Format::Ir);
     assert_eq!((asked[0].ack, asked[0].mode, asked[0].protected), (AckType::Ack, Some(Mode::Reliable), true));
-    // IR of this profile does not say the mode.
+    // / IR of this profile does not carry the mode.
     let (second, answered) = link.carry(&mut flow, false, false);
     assert_eq!(second.format, Format::Uor2Ext3);
     assert_eq!((answered[0].ack, answered[0].mode), (AckType::Ack, Some(Mode::Reliable)));
@@ -168,7 +168,7 @@ fn from_unidirectional_to_reliable_mode() {
 fn no_packet_of_type_0_or_1_is_sent_while_a_transition_is_pending() {
     for to in [Mode::Reliable, Mode::Optimistic, Mode::Unidirectional] {
         let from = if to == Mode::Reliable { Mode::Optimistic } else { Mode::Reliable };
-        let (mut link, mut flow) = (Link::new(from), udp());
+        let (mut link, mut flow) = (ModesLink::new(from), udp());
         link.formats(&mut flow, 10);
         link.decompressor.set_mode(to);
         // The request arrives, and no acknowledgment after it.
@@ -187,12 +187,12 @@ fn no_packet_of_type_0_or_1_is_sent_while_a_transition_is_pending() {
     }
 }
 
-/// Every transition of the figure at the beginning of section 5.6, one after the other, with a round trip of some packets.
+/// Every transition of the figure at the beginning of RFC 3095, section 5.6, in sequence, with a round trip of some packets.
 #[test]
 fn a_context_goes_through_all_modes() {
     use Mode::{Optimistic as O, Reliable as R, Unidirectional as U};
     for delay in [0, 1, 7, 40] {
-        let (mut link, mut flow) = (Link::new(U), udp());
+        let (mut link, mut flow) = (ModesLink::new(U), udp());
         link.delay = delay;
         assert!(link.formats(&mut flow, 20).ends_with(&["UO-0"]));
         for (mode, expected) in
@@ -207,7 +207,7 @@ fn a_context_goes_through_all_modes() {
 
 #[test]
 fn a_transition_back_to_unidirectional_mode_ends_feedback() {
-    let (mut link, mut flow) = (Link::new(Mode::Reliable), udp());
+    let (mut link, mut flow) = (ModesLink::new(Mode::Reliable), udp());
     link.formats(&mut flow, 20);
     link.decompressor.set_mode(Mode::Unidirectional);
     link.formats(&mut flow, 20);
@@ -220,14 +220,14 @@ fn a_transition_back_to_unidirectional_mode_ends_feedback() {
 /// RFC 3095, section 5.6.1: "MUST NOT be initiated by feedback which is not protected by a CRC".
 #[test]
 fn feedback_without_a_crc_changes_no_mode() {
-    let (mut link, mut flow) = (Link::new(Mode::Unidirectional), udp());
+    let (mut link, mut flow) = (ModesLink::new(Mode::Unidirectional), udp());
     link.formats(&mut flow, 10);
     for ack in [AckType::Ack, AckType::Nack] {
         let feedback = Feedback { mode: Some(Mode::Reliable), ..Feedback::new(thinair_rohc::Cid::ZERO, ack) };
         let mut element = [0; 32];
         let len = feedback.write(CidSpace::Small, &mut element).unwrap();
         link.compressor.receive_feedback(link.now, &element[1..len]).unwrap();
-        // Behind a NACK packets have more bits for a while.
+        // / After a NACK packets have more bits for some time.
         let formats = link.formats(&mut flow, 100);
         assert!(formats.ends_with(&["UO-0"]), "{formats:?}");
     }
@@ -238,20 +238,20 @@ fn feedback_without_a_crc_changes_no_mode() {
 fn a_compressor_without_r_mode_declines_where_there_is_a_word_for_it() {
     let mut flow = udp();
     flow.protocol = 58;
-    let mut link = Link::with(Mode::Reliable, CidSpace::Small, |config| config.reliable = false);
+    let mut link = ModesLink::with(Mode::Reliable, CidSpace::Small, |config| config.reliable = false);
     let (done, _) = link.carry(&mut flow, false, false);
     assert_eq!(done.profile, ProfileId::Ip);
     let (done, acks) = link.carry(&mut flow, false, false);
-    // The mode of extension 3 is 0; the answer is for the mode in use.
+    // / The mode of extension 3 is 0; the answer refers to the mode in use.
     assert_eq!((done.format, acks[0].mode), (Format::Uor2Ext3, Some(Mode::Unidirectional)));
     for _ in 0..100 {
         let (done, feedback) = link.carry(&mut flow, false, false);
         assert_eq!((done.format, feedback), (Format::Uo0, Vec::new()));
     }
     assert_eq!(link.wrong, 0);
-    // Profile 0x0002 has none: the request is passed over, and repeated now and then.
+    // / Profile 0x0002 has no such message: the request is ignored, and repeated now and then.
     let (mut link, mut flow) =
-        (Link::with(Mode::Reliable, CidSpace::Small, |config| config.reliable = false), udp());
+        (ModesLink::with(Mode::Reliable, CidSpace::Small, |config| config.reliable = false), udp());
     let asked = (0..1_000).map(|_| link.carry(&mut flow, false, false).1.len()).sum::<usize>();
     assert!((50..150).contains(&asked), "{asked}");
     assert!(link.formats.keys().all(|name| !name.starts_with("R-")), "{:?}", link.formats);
@@ -261,7 +261,7 @@ fn a_compressor_without_r_mode_declines_where_there_is_a_word_for_it() {
 #[test]
 fn steady_flows_in_r_mode_are_mostly_r_0() {
     for delay in [0, 5, 20] {
-        let (mut link, mut flow) = (Link::new(Mode::Reliable), udp());
+        let (mut link, mut flow) = (ModesLink::new(Mode::Reliable), udp());
         link.delay = delay;
         link.formats(&mut flow, 100);
         link.formats.clear();
@@ -277,7 +277,7 @@ fn steady_flows_in_r_mode_are_mostly_r_0() {
 
 #[test]
 fn an_ip_id_that_jumps_goes_in_r_1_and_is_referred_to_once_acknowledged() {
-    let (mut link, mut flow) = (Link::new(Mode::Reliable), udp());
+    let (mut link, mut flow) = (ModesLink::new(Mode::Reliable), udp());
     link.delay = 3;
     link.formats(&mut flow, 40);
     flow.layers[0].id = flow.layers[0].id.wrapping_add(50);
@@ -291,10 +291,10 @@ fn an_ip_id_that_jumps_goes_in_r_1_and_is_referred_to_once_acknowledged() {
     assert!(link.formats["R-1"] > 100, "{:?}", link.formats);
 }
 
-/// A change goes with every packet until one that has said it is acknowledged: section 5.5.1.1.1.
+/// Every packet has a change until one with it is acknowledged: RFC 3095, section 5.5.1.1.1.
 #[test]
 fn a_change_is_said_until_it_is_acknowledged() {
-    let (mut link, mut flow) = (Link::new(Mode::Reliable), udp());
+    let (mut link, mut flow) = (ModesLink::new(Mode::Reliable), udp());
     link.formats(&mut flow, 20);
     flow.layers[0].ttl = 3;
     for _ in 0..100 {
@@ -304,13 +304,13 @@ fn a_change_is_said_until_it_is_acknowledged() {
     assert!(formats.ends_with(&["R-0"]), "{formats:?}");
 }
 
-/// Traffic that changes in any way, and loss of packets and feedback.
-fn lossy(seed: u64, mode: Mode, loss: u64, feedback_loss: u64, delay: usize, packets: usize) -> Link {
-    let mut random = Random(seed);
+/// Traffic with random changes, and loss of packets and feedback.
+fn lossy(seed: u64, mode: Mode, loss: u64, feedback_loss: u64, delay: usize, packets: usize) -> ModesLink {
+    let mut random = SplitMix64(seed);
     let cids = if random.once_in(2) { CidSpace::Small } else { CidSpace::Large };
-    let mut link = Link::with(mode, cids, |config| config.repetitions = 1 + (seed % 5) as u8);
-    (link.random, link.delay) = (Random(seed ^ 99), delay);
-    let mut flows: Vec<Flow> = (0..3).map(|_| any_flow(&mut random)).collect();
+    let mut link = ModesLink::with(mode, cids, |config| config.repetitions = 1 + (seed % 5) as u8);
+    (link.random, link.delay) = (SplitMix64(seed ^ 99), delay);
+    let mut flows: Vec<TestFlow> = (0..3).map(|_| any_flow(&mut random)).collect();
     for _ in 0..packets {
         let at = random.below(flows.len() as u64) as usize;
         if random.once_in(40) {
@@ -341,23 +341,23 @@ fn in_r_mode_loss_makes_no_packet_wrong_and_loses_no_other() {
         println!(
             "loss {loss} %, of feedback {feedback_loss} %, delay {delay}: {right} right, {refused} refused, {formats:?}"
         );
-        // What is refused comes before R-mode is reached.
+        // / Packets are rejected before R-mode is reached.
         assert!((refused + collided) * 50 < right, "{refused} and {collided} of {right}");
     }
 }
 
 /// Flows of a kind, with a few changes, under loss.
-fn lossy_media(seed: u64, media: Media, (loss, feedback_loss, delay): (u64, u64, usize)) -> Link {
-    let mut random = Random(seed);
-    let mut link = Link::with(Mode::Reliable, CidSpace::Small, |config| {
+fn lossy_media(seed: u64, media: Media, (loss, feedback_loss, delay): (u64, u64, usize)) -> ModesLink {
+    let mut random = SplitMix64(seed);
+    let mut link = ModesLink::with(Mode::Reliable, CidSpace::Small, |config| {
         config.repetitions = 1 + (seed % 5) as u8;
         config.window = 1 + (seed % 7) as u8;
         config.established_by_ir = seed % 3 == 1;
     });
-    (link.random, link.delay) = (Random(seed ^ 99), delay);
-    let mut flow = Flow::udp(vec![Layer::new(seed.is_multiple_of(3), 1)]);
+    (link.random, link.delay) = (SplitMix64(seed ^ 99), delay);
+    let mut flow = TestFlow::udp(vec![IpLayer::new(seed.is_multiple_of(3), 1)]);
     if seed % 5 == 1 {
-        flow.layers.push(Layer::new(seed.is_multiple_of(2), 2));
+        flow.layers.push(IpLayer::new(seed.is_multiple_of(2), 2));
     }
     if seed % 4 == 2 {
         flow.layers[0].id_kind = IdKind::Random;
@@ -386,16 +386,16 @@ fn in_r_mode_loss_makes_no_packet_of_rtp_or_udp_lite_wrong() {
     };
     let mut formats = BTreeMap::new();
     for media in [
-        with(Kind::Rtp, Clock::Voice, Coverage::Full),
-        with(Kind::Rtp, Clock::Talkspurts, Coverage::Full),
-        with(Kind::Rtp, Clock::Frames(5), Coverage::Full),
-        with(Kind::Rtp, Clock::Wild, Coverage::Full),
-        with(Kind::UdpLite, Clock::Voice, Coverage::Full),
-        with(Kind::UdpLite, Clock::Voice, Coverage::Fixed(8)),
-        with(Kind::UdpLite, Clock::Voice, Coverage::Varies),
-        with(Kind::RtpUdpLite, Clock::Talkspurts, Coverage::Full),
-        with(Kind::RtpUdpLite, Clock::Frames(3), Coverage::Fixed(20)),
-        with(Kind::RtpUdpLite, Clock::Voice, Coverage::Varies),
+        with(MediaKind::Rtp, TimestampClock::Voice, Coverage::Full),
+        with(MediaKind::Rtp, TimestampClock::Talkspurts, Coverage::Full),
+        with(MediaKind::Rtp, TimestampClock::Frames(5), Coverage::Full),
+        with(MediaKind::Rtp, TimestampClock::Wild, Coverage::Full),
+        with(MediaKind::UdpLite, TimestampClock::Voice, Coverage::Full),
+        with(MediaKind::UdpLite, TimestampClock::Voice, Coverage::Fixed(8)),
+        with(MediaKind::UdpLite, TimestampClock::Voice, Coverage::Varies),
+        with(MediaKind::RtpUdpLite, TimestampClock::Talkspurts, Coverage::Full),
+        with(MediaKind::RtpUdpLite, TimestampClock::Frames(3), Coverage::Fixed(20)),
+        with(MediaKind::RtpUdpLite, TimestampClock::Voice, Coverage::Varies),
     ] {
         for impairment in [(0, 0, 2), (5, 5, 0), (20, 20, 3), (20, 50, 12), (5, 0, 60)] {
             let (mut right, mut not_right) = (0, 0);
@@ -421,14 +421,17 @@ fn in_r_mode_loss_makes_no_packet_of_rtp_or_udp_lite_wrong() {
 
 #[test]
 fn steady_voice_in_r_mode_is_mostly_r_0() {
-    for (kind, six) in
-        [(Kind::Rtp, false), (Kind::Rtp, true), (Kind::RtpUdpLite, false), (Kind::UdpLite, true)]
-    {
+    for (kind, six) in [
+        (MediaKind::Rtp, false),
+        (MediaKind::Rtp, true),
+        (MediaKind::RtpUdpLite, false),
+        (MediaKind::UdpLite, true),
+    ] {
         for delay in [0, 5, 20] {
-            let mut link = Link::with(Mode::Reliable, CidSpace::Small, |config| {
+            let mut link = ModesLink::with(Mode::Reliable, CidSpace::Small, |config| {
                 config.rtp = RtpDetection::of_ports(&[5004]).unwrap();
             });
-            let mut flow = Flow::udp(vec![Layer::new(six, 1)]);
+            let mut flow = TestFlow::udp(vec![IpLayer::new(six, 1)]);
             flow.media = Some(Media::new(kind));
             link.delay = delay;
             link.formats(&mut flow, 150);
@@ -448,12 +451,13 @@ fn steady_voice_in_r_mode_is_mostly_r_0() {
     }
 }
 
-/// Until an update is acknowledged that has it.
+/// Sent until an update with it is acknowledged.
 #[test]
 fn a_timestamp_that_jumps_is_sent_until_it_is_referred_to() {
     for (six, name) in [(false, "R-1-TS"), (true, "R-1")] {
-        let (mut link, mut flow) = (Link::new(Mode::Reliable), Flow::udp(vec![Layer::new(six, 1)]));
-        flow.media = Some(Media::new(Kind::Rtp));
+        let (mut link, mut flow) =
+            (ModesLink::new(Mode::Reliable), TestFlow::udp(vec![IpLayer::new(six, 1)]));
+        flow.media = Some(Media::new(MediaKind::Rtp));
         link.delay = 6;
         link.formats(&mut flow, 100);
         let media = flow.media.as_mut().unwrap();
@@ -461,7 +465,7 @@ fn a_timestamp_that_jumps_is_sent_until_it_is_referred_to() {
         let formats = link.formats(&mut flow, 30);
         assert!(formats.iter().any(|format| format.starts_with(name)), "{formats:?}");
         assert!(!formats[..6].contains(&"R-0") && formats.ends_with(&["R-0"]), "{formats:?}");
-        // A new TS_OFFSET. Without acknowledgments there is no end.
+        // / A new TS_OFFSET. Without acknowledgments it is sent forever.
         let media = flow.media.as_mut().unwrap();
         media.ts = media.ts.wrapping_add(1);
         for _ in 0..100 {
@@ -476,10 +480,10 @@ fn a_timestamp_that_jumps_is_sent_until_it_is_referred_to() {
 /// RFC 4019, section 5.3.2: `CCE(ON)` and `CCE(OFF)` extend updates only, and `CCE()` extends any packet.
 #[test]
 fn a_change_of_the_coverage_is_said_until_it_is_acknowledged() {
-    let (mut link, mut flow) = (Link::new(Mode::Reliable), Flow::udp(vec![Layer::new(true, 1)]));
-    flow.media = Some(Media::new(Kind::UdpLite));
+    let (mut link, mut flow) = (ModesLink::new(Mode::Reliable), TestFlow::udp(vec![IpLayer::new(true, 1)]));
+    flow.media = Some(Media::new(MediaKind::UdpLite));
     assert!(link.formats(&mut flow, 60).ends_with(&["R-0"]));
-    let change = |flow: &mut Flow, coverage| flow.media.as_mut().unwrap().coverage = coverage;
+    let change = |flow: &mut TestFlow, coverage| flow.media.as_mut().unwrap().coverage = coverage;
     change(&mut flow, Coverage::Fixed(9));
     let (once, _) = link.carry(&mut flow, false, false);
     // Outer type, R-0, coverage and checksum.
@@ -488,7 +492,7 @@ fn a_change_of_the_coverage_is_said_until_it_is_acknowledged() {
     assert!(names[20..].iter().all(|name| *name == names[20] && name.starts_with("CCE(O")), "{names:?}");
     let formats = link.formats(&mut flow, 40);
     assert!(formats.ends_with(&["R-0"]), "{formats:?}");
-    // What a compressor must not send is refused.
+    // / A packet that a compressor must not send is rejected.
     change(&mut flow, Coverage::Full);
     let (mut rohc, mut out) = ([0; 200], [0; 200]);
     let packet = flow.packet(&mut link.random);
@@ -505,16 +509,16 @@ fn a_change_of_the_coverage_is_said_until_it_is_acknowledged() {
 #[test]
 fn rtp_goes_through_all_modes_with_a_timer_at_both_ends() {
     use Mode::{Optimistic as O, Reliable as R, Unidirectional as U};
-    for kind in [Kind::Rtp, Kind::RtpUdpLite] {
+    for kind in [MediaKind::Rtp, MediaKind::RtpUdpLite] {
         for delay in [0, 4, 30] {
             let mut link =
-                Link::with(R, CidSpace::Small, |config| config.timer = Some(Duration::from_millis(50)));
+                ModesLink::with(R, CidSpace::Small, |config| config.timer = Some(Duration::from_millis(50)));
             let config = DecompressorConfig { clock: Some(10), ..DecompressorConfig::new(link.channel) };
             link.decompressor = Decompressor::new(config, DecompressorMemory::owned(&link.channel, 8));
             link.delay = delay;
-            let mut flow = Flow::udp(vec![Layer::new(false, 1)]);
+            let mut flow = TestFlow::udp(vec![IpLayer::new(false, 1)]);
             let mut media = Media::new(kind);
-            media.clock = Clock::Frames(4);
+            media.clock = TimestampClock::Frames(4);
             flow.media = Some(media);
             for mode in [O, R, O, R, U, R, O, U] {
                 link.decompressor.set_mode(mode);
@@ -529,8 +533,8 @@ fn rtp_goes_through_all_modes_with_a_timer_at_both_ends() {
 #[test]
 fn modes_may_change_all_the_time_under_loss() {
     for seed in 0..40 {
-        let mut random = Random(seed);
-        let (mut link, mut flow) = (Link::new(Mode::Reliable), udp());
+        let mut random = SplitMix64(seed);
+        let (mut link, mut flow) = (ModesLink::new(Mode::Reliable), udp());
         link.delay = random.below(20) as usize;
         for _ in 0..3_000 {
             if random.once_in(60) {
@@ -541,7 +545,7 @@ fn modes_may_change_all_the_time_under_loss() {
             if random.once_in(100) {
                 flow.change(&mut random);
             }
-            // Bursts of up to three, which is less than a change is repeated in U- and O-mode.
+            // / Bursts of up to three, fewer than the repetitions of a change in U- and O-mode.
             let lost = link.packets % 7 == 3 && random.once_in(2);
             let feedback_lost = random.once_in(5);
             link.carry(&mut flow, lost, feedback_lost);
@@ -554,7 +558,7 @@ fn modes_may_change_all_the_time_under_loss() {
 fn a_context_is_reached_again_after_a_long_outage() {
     for outage in [63, 64, 100, 500, 5_000, 20_000, 40_000, 70_000] {
         for change in [false, true] {
-            let (mut link, mut flow) = (Link::new(Mode::Reliable), udp());
+            let (mut link, mut flow) = (ModesLink::new(Mode::Reliable), udp());
             link.delay = 4;
             link.formats(&mut flow, 200);
             for i in 0..outage {
@@ -570,19 +574,19 @@ fn a_context_is_reached_again_after_a_long_outage() {
     }
 }
 
-/// Feedback that is lost for ever costs octets and no packet: RFC 4815, section 8.7.
+/// Permanent loss of feedback costs octets and no packet: RFC 4815, section 8.7.
 #[test]
 fn a_peer_whose_feedback_is_lost_decompresses_all_the_same() {
     for mode in [Mode::Optimistic, Mode::Reliable] {
-        let (mut link, mut flow) = (Link::new(mode), udp());
+        let (mut link, mut flow) = (ModesLink::new(mode), udp());
         for i in 0..5_000 {
             link.carry(&mut flow, i % 20 == 19, true);
         }
         assert!(link.formats.keys().all(|name| !name.starts_with("R-")), "{:?}", link.formats);
         assert_eq!((link.wrong, link.refused), (0, 0));
     }
-    // And if it is lost once R-mode is reached.
-    let (mut link, mut flow) = (Link::new(Mode::Reliable), udp());
+    // / Also if it is lost once R-mode is reached.
+    let (mut link, mut flow) = (ModesLink::new(Mode::Reliable), udp());
     link.formats(&mut flow, 100);
     for i in 0..80_000 {
         if i % 1_000 == 999 {
@@ -599,7 +603,7 @@ fn a_peer_whose_feedback_is_lost_decompresses_all_the_same() {
 #[test]
 fn a_decompressor_without_memory_is_found_again() {
     for mode in [Mode::Reliable, Mode::Optimistic] {
-        let (mut link, mut flow) = (Link::new(Mode::Reliable), udp());
+        let (mut link, mut flow) = (ModesLink::new(Mode::Reliable), udp());
         link.formats(&mut flow, 100);
         link.replace_decompressor(mode);
         for _ in 0..100 {
@@ -612,8 +616,8 @@ fn a_decompressor_without_memory_is_found_again() {
     }
 }
 
-impl Link {
-    fn formats_after_failures(&mut self, flow: &mut Flow, count: usize) -> Vec<&'static str> {
+impl ModesLink {
+    fn formats_after_failures(&mut self, flow: &mut TestFlow, count: usize) -> Vec<&'static str> {
         self.refused = 0;
         self.formats(flow, count)
     }
@@ -623,14 +627,14 @@ impl Link {
 #[test]
 fn a_flow_that_takes_over_a_cid_stays_in_r_mode() {
     let channel = Channel::new(CidSpace::Small, 0, ProfileSet::v1()).unwrap();
-    let mut link = Link::new(Mode::Reliable);
+    let mut link = ModesLink::new(Mode::Reliable);
     let config = CompressorConfig { refresh: Refresh::Off, ..CompressorConfig::new(channel) };
     link.channel = channel;
     link.compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
     link.decompressor = decompressor(channel, Mode::Reliable);
     for round in 0..20_u8 {
-        let mut flow = Flow::udp(vec![Layer::new(round % 3 == 0, round)]);
-        // And now and then another profile, which starts in U-mode.
+        let mut flow = TestFlow::udp(vec![IpLayer::new(round % 3 == 0, round)]);
+        // / Now and then another profile, which starts in U-mode.
         if round % 7 == 6 {
             flow.protocol = 58;
         }
@@ -645,7 +649,7 @@ fn a_flow_that_takes_over_a_cid_stays_in_r_mode() {
 fn another_profile_on_a_cid_in_r_mode_is_acknowledged_before_it_is_small() {
     let channel = Channel::new(CidSpace::Small, 0, ProfileSet::v1()).unwrap();
     for mode in [Mode::Unidirectional, Mode::Optimistic, Mode::Reliable] {
-        let mut link = Link::new(Mode::Reliable);
+        let mut link = ModesLink::new(Mode::Reliable);
         let config = CompressorConfig { refresh: Refresh::Off, ..CompressorConfig::new(channel) };
         link.channel = channel;
         link.compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
@@ -666,10 +670,11 @@ fn another_profile_on_a_cid_in_r_mode_is_acknowledged_before_it_is_small() {
 
 #[test]
 fn a_change_of_the_udp_checksum_in_ir_state_is_said_often_enough() {
-    let (mut link, mut flow) = (Link::new(Mode::Unidirectional), udp());
+    let (mut link, mut flow) = (ModesLink::new(Mode::Unidirectional), udp());
     link.formats(&mut flow, 3);
     flow.checksum = !flow.checksum;
-    // The context has four IR packets, of which the fourth is the first that carries it; the other three need no static part.
+    // / The context has four IR packets, of which the fourth is the first with that flow; the other three need no static
+    // part.
     let formats = link.formats(&mut flow, 5);
     assert_eq!(formats, ["IR", "IR-DYN", "IR-DYN", "IR-DYN", "UO-0"]);
 }

@@ -1,5 +1,5 @@
-//! No pattern of packets makes the octets of a channel more than those of its packets, but for the octets of CIDs, 3 more for
-//! each packet, and a constant for each context.
+//! No pattern of packets makes the octets of a channel exceed those of its packets, except for the octets of CIDs, 3 more per
+//! packet, and a constant per context.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -7,23 +7,23 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::coap::{Message, Side, datagram};
-use common::tcp::{Outer, Packet};
-use common::{Flow, Layer, Random, any_flow};
+use common::coap::{CoapSide, TestMessage, datagram};
+use common::tcp::{Outer, TcpPacket};
+use common::{IpLayer, SplitMix64, TestFlow, any_flow};
 use proptest::prelude::*;
 use thinair_rohc::{
     Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,
     DecompressorConfig, DecompressorMemory, Format, Instant, ProfileId, ProfileSet, Refresh,
 };
 
-/// Octets that each packet may cost beside those of its CID: an IR packet of profile 0x0000 has them.
+/// Octets that each packet may cost in addition to its CID: those of an IR packet of profile 0x0000.
 const EACH: usize = 3;
 
-/// Octets that a context may cost at any time (4 IR packets of 32), with the packet that is one too many.
+/// Octets that a context may cost at any time (4 IR packets of 32), with the packet that exceeds the limit.
 const CONTEXT: usize = 4 * 32 + 64;
 
-/// One direction of a link without loss, in U-mode; refreshes are what the policy asks for, and off.
-struct Link {
+/// One direction of a link without loss, in U-mode, with the refreshes of a policy, or none.
+struct NeverLargerLink {
     compressor: Compressor<'static>,
     decompressor: Decompressor<'static>,
     packets: usize,
@@ -34,7 +34,7 @@ struct Link {
     cid_octets: usize,
 }
 
-impl Link {
+impl NeverLargerLink {
     fn new(cids: CidSpace, max_cid: u16, profiles: ProfileSet) -> Self {
         let channel = Channel::new(cids, max_cid, profiles).unwrap();
         let config = CompressorConfig { refresh: Refresh::Off, ..CompressorConfig::new(channel) };
@@ -72,7 +72,7 @@ impl Link {
         done
     }
 
-    /// Octets above what is allowed with so many contexts.
+    /// Returns the octets above the limit for that many contexts.
     fn excess(&self, contexts: usize) -> i64 {
         let allowed = self.plain + self.cid_octets + EACH * self.packets + CONTEXT * contexts;
         self.sent as i64 - allowed as i64
@@ -83,17 +83,17 @@ fn v1_and(profiles: &[ProfileId]) -> ProfileSet {
     profiles.iter().fold(ProfileSet::v1(), |set, profile| set.with(*profile).unwrap())
 }
 
-/// 2,000 packets of two TCP connections between two hosts by turns, each with a flow label of its own, as Linux sends them.
+/// 2,000 packets of two TCP connections between two hosts in turn, each with a flow label of its own, as Linux sends them.
 #[test]
 fn two_flow_labels_between_two_hosts_are_two_flows() {
     let sent = [v1_and(&[]), v1_and(&[ProfileId::Tcp])].map(|profiles| {
         let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
-        let mut link = Link::new(CidSpace::Small, 15, profiles);
+        let mut link = NeverLargerLink::new(CidSpace::Small, 15, profiles);
         let memory = CompressorMemory::owned(&channel, 64);
         link.compressor = Compressor::new(CompressorConfig::new(channel), memory);
-        let mut packets: Vec<Packet> = (0..2_u16)
+        let mut packets: Vec<TcpPacket> = (0..2_u16)
             .map(|i| {
-                let mut packet = Packet::new(vec![Outer::new(true)], 40_000 + i);
+                let mut packet = TcpPacket::new(vec![Outer::new(true)], 40_000 + i);
                 packet.ips[0].flow_label = 0x1_2345 + 777 * u32::from(i);
                 packet.payload = vec![b'd'; 100];
                 packet
@@ -107,39 +107,40 @@ fn two_flow_labels_between_two_hosts_are_two_flows() {
         link.sent - 2_000 * 100
     });
     sent.iter().for_each(|octets| println!("{octets} octets of headers of 120,000"));
-    // Two connections with one label: 42,043 by profile 0x0004. By 0x0006 it is 9,092 where feedback ends the repetitions.
+    // / Two connections with one label: 42,043 by profile 0x0004. Profile 0x0006 needs 9,092 if feedback ends the
+    // repetitions.
     assert!(sent[0] <= 46_000 && sent[1] <= 11_000, "{sent:?}");
 }
 
-/// Datagrams without payload, as those that keep an address translation open: no IR packet of profile 0x0002 carries one, and
-/// the UDP header is the payload of profile 0x0004.
+/// Datagrams without payload, as those that keep an address translation open. No IR packet of profile 0x0002 can carry one,
+/// and the UDP header is the payload of profile 0x0004.
 #[test]
 fn datagrams_without_payload_are_compressed() {
     for six in [false, true] {
         for profiles in [v1_and(&[]), ProfileSet::default()] {
-            let mut link = Link::new(CidSpace::Small, 15, profiles);
+            let mut link = NeverLargerLink::new(CidSpace::Small, 15, profiles);
             for ip_id in 0..1_000 {
-                link.carry(&datagram(six, 9, Side::Client, ip_id, 64, b"", true));
+                link.carry(&datagram(six, 9, CoapSide::Client, ip_id, 64, b"", true));
             }
             assert!(link.sent < 1_000 * (8 + 3) + CONTEXT, "{} octets: {:?}", link.sent, link.formats);
         }
     }
-    // One in three has no payload: profile 0x0002 carries all of them where its context is established.
-    let mut link = Link::new(CidSpace::Small, 15, v1_and(&[]));
+    // / One in three has no payload: profile 0x0002 carries all of them once its context is established.
+    let mut link = NeverLargerLink::new(CidSpace::Small, 15, v1_and(&[]));
     for i in 0..1_000 {
         let payload = if i % 3 == 1 { &b""[..] } else { b"12" };
-        link.carry(&datagram(true, 9, Side::Client, i, 64, payload, true));
+        link.carry(&datagram(true, 9, CoapSide::Client, i, 64, payload, true));
     }
     assert!(link.sent < 1_000 * (2 + 3) + 2 * CONTEXT, "{} octets: {:?}", link.sent, link.formats);
 }
 
-/// TCP of one connection, whose static chain changes with every packet: by turns of two labels, and with a new one each time.
+/// TCP of one connection, whose static chain changes with every packet: two labels in turn, and a new one each time.
 #[test]
 fn a_context_whose_static_chain_changes_for_ever_rests() {
     for profiles in [v1_and(&[]), v1_and(&[ProfileId::Tcp])] {
         for labels in [2, 3, 7, u32::MAX] {
-            let mut link = Link::new(CidSpace::Small, 15, profiles);
-            let mut packet = Packet::new(vec![Outer::new(true)], 4_000);
+            let mut link = NeverLargerLink::new(CidSpace::Small, 15, profiles);
+            let mut packet = TcpPacket::new(vec![Outer::new(true)], 4_000);
             packet.payload = vec![1; 100];
             for i in 0..4_000_u32 {
                 packet.ips[0].flow_label = (i % labels) & 0xF_FFFF;
@@ -157,15 +158,15 @@ fn a_context_whose_static_chain_changes_for_ever_rests() {
     }
 }
 
-/// More flows by turns than there are contexts.
+/// More flows in turn than there are contexts.
 #[test]
 fn flows_that_take_the_contexts_of_each_other_are_rationed() {
     for hosts in [1, 40] {
-        let mut link = Link::new(CidSpace::Small, 15, v1_and(&[]));
-        let mut random = Random(1);
-        let mut flows: Vec<Flow> = (0..40_u8)
+        let mut link = NeverLargerLink::new(CidSpace::Small, 15, v1_and(&[]));
+        let mut random = SplitMix64(1);
+        let mut flows: Vec<TestFlow> = (0..40_u8)
             .map(|i| {
-                let mut flow = Flow::udp(vec![Layer::new(true, i % hosts)]);
+                let mut flow = TestFlow::udp(vec![IpLayer::new(true, i % hosts)]);
                 flow.port = 2_000 + u16::from(i);
                 flow
             })
@@ -185,13 +186,14 @@ fn flows_that_take_the_contexts_of_each_other_are_rationed() {
     }
 }
 
-/// Thousands of connections of one host; the flows of others go on.
+/// Thousands of connections of one host; flows of other hosts keep their contexts.
 #[test]
 fn a_host_with_thousands_of_connections_leaves_others_their_contexts() {
     for (cids, max_cid) in [(CidSpace::Small, 15), (CidSpace::Large, 299)] {
-        let mut link = Link::new(cids, max_cid, v1_and(&[]));
-        let mut random = Random(1);
-        let mut others: Vec<Flow> = (0..4).map(|i| Flow::udp(vec![Layer::new(true, 100 + i)])).collect();
+        let mut link = NeverLargerLink::new(cids, max_cid, v1_and(&[]));
+        let mut random = SplitMix64(1);
+        let mut others: Vec<TestFlow> =
+            (0..4).map(|i| TestFlow::udp(vec![IpLayer::new(true, 100 + i)])).collect();
         let mut ir = 0;
         for i in 0..6_000_u16 {
             if i % 500 == 0 {
@@ -202,7 +204,7 @@ fn a_host_with_thousands_of_connections_leaves_others_their_contexts() {
                     }
                 }
             }
-            let mut flow = Flow::udp(vec![Layer::new(true, 1)]);
+            let mut flow = TestFlow::udp(vec![IpLayer::new(true, 1)]);
             flow.port = 2_000 + i;
             let packet = flow.packet(&mut random);
             link.carry(&packet);
@@ -215,13 +217,14 @@ fn a_host_with_thousands_of_connections_leaves_others_their_contexts() {
 #[test]
 fn new_clients_of_coap_cost_no_more_than_their_ir_packets() {
     for packets in [1, 2, 5, 20] {
-        let mut link = Link::new(CidSpace::Small, 15, v1_and(&[]));
-        let mut random = Random(1);
+        let mut link = NeverLargerLink::new(CidSpace::Small, 15, v1_and(&[]));
+        let mut random = SplitMix64(1);
         for client in 0..600_u16 {
             let label = random.next() as u32 & 0xF_FFFF;
             for i in 0..packets {
-                let message = Message::get(client.wrapping_mul(31).wrapping_add(i), &[b"sensors", b"temp"]);
-                let mut packet = common::coap::packet(true, 1, Side::Client, 0, &message);
+                let message =
+                    TestMessage::get(client.wrapping_mul(31).wrapping_add(i), &[b"sensors", b"temp"]);
+                let mut packet = common::coap::packet(true, 1, CoapSide::Client, 0, &message);
                 packet[1..4].copy_from_slice(&label.to_be_bytes()[1..]);
                 packet[40..42].copy_from_slice(&(30_000 + client).to_be_bytes());
                 link.carry(&packet);
@@ -235,8 +238,8 @@ fn new_clients_of_coap_cost_no_more_than_their_ir_packets() {
     }
 }
 
-/// A packet of a connection over one or two IP headers, with all that tells flows apart, and all that does not.
-fn segment(connection: &mut Packet, change: u64, random: &mut Random) -> Vec<u8> {
+/// Returns a packet of a connection over one or two IP headers, with changes of fields that identify flows, and of others.
+fn segment(connection: &mut TcpPacket, change: u64, random: &mut SplitMix64) -> Vec<u8> {
     if random.once_in(change) {
         let at = random.below(connection.ips.len() as u64) as usize;
         let ip = &mut connection.ips[at];
@@ -267,13 +270,13 @@ proptest! {
     ) {
         let cids = if large { CidSpace::Large } else { CidSpace::Small };
         let both = [ProfileId::Tcp, ProfileId::Coap];
-        let mut link = Link::new(cids, max_cid, v1_and([&[][..], &both[..1], &both[1..], &both[..]][profiles]));
-        let mut random = Random(seed);
-        let mut datagrams: Vec<Flow> = (0..flows).map(|_| any_flow(&mut random)).collect();
-        let mut segments: Vec<Packet> = (0..flows)
+        let mut link = NeverLargerLink::new(cids, max_cid, v1_and([&[][..], &both[..1], &both[1..], &both[..]][profiles]));
+        let mut random = SplitMix64(seed);
+        let mut datagrams: Vec<TestFlow> = (0..flows).map(|_| any_flow(&mut random)).collect();
+        let mut segments: Vec<TcpPacket> = (0..flows)
             .map(|i| {
                 let layers = (0..=random.below(2)).map(|_| Outer::new(random.once_in(2))).collect();
-                Packet::new(layers, 4_000 + i as u16)
+                TcpPacket::new(layers, 4_000 + i as u16)
             })
             .collect();
         let mut begun = 0;

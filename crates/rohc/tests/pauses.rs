@@ -1,5 +1,6 @@
-//! Packets that come in bursts, and after a loss one by one and ever more seldom, as those of TCP do when its
-//! retransmission timer backs off (RFC 6298, section 5.5): the longer a context refuses them, the fewer come to mend it.
+//! Packets that come in bursts, and after a loss one by one at growing intervals, as those of TCP when its
+//! retransmission timer backs off (RFC 6298, section 5.5): the longer a context rejects them, the fewer arrive to repair
+//! it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,22 +8,22 @@ mod common;
 
 use std::time::Duration;
 
-use common::tcp::{Outer, Packet};
-use common::{Flow, Layer, Random};
+use common::tcp::{Outer, TcpPacket};
+use common::{IpLayer, SplitMix64, TestFlow};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
     DecompressorMemory, Endpoint, Instant, Mode, ProfileId, ProfileSet,
 };
 
-/// Packets in a row whose loss nobody sees by four bits of an SN.
+/// Number of packets in a row whose loss four bits of an SN do not show.
 const WRAPS: u64 = 16;
 
-/// Packets that arrive and are refused in a row, at most, where nothing is lost any more.
+/// Returns the largest number of packets in a row that arrive and are rejected after the losses have ended.
 fn refused_in_a_row(
     mode: Mode,
     profiles: ProfileSet,
     seed: u64,
-    next: &mut dyn FnMut(bool, &mut Random) -> Vec<u8>,
+    next: &mut dyn FnMut(bool, &mut SplitMix64) -> Vec<u8>,
 ) -> usize {
     let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
     let endpoint = || {
@@ -32,10 +33,10 @@ fn refused_in_a_row(
         Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(&channel, 4)))
     };
     let (mut near, mut far) = (endpoint(), endpoint());
-    let mut random = Random(seed);
+    let mut random = SplitMix64(seed);
     let (mut rohc, mut back) = (vec![0; 512], vec![0; 512]);
     let mut now = Instant::from_millis(0);
-    let mut turn = |now: Instant, is_again: bool, is_lost: bool, answers: bool, random: &mut Random| {
+    let mut turn = |now: Instant, is_again: bool, is_lost: bool, answers: bool, random: &mut SplitMix64| {
         let packet = next(is_again, random);
         let len = near.send(now, &packet, &mut rohc).unwrap().len;
         if is_lost {
@@ -79,7 +80,7 @@ fn all(name: &str, mode: Mode, one: impl Fn(u64) -> usize) {
         rows[one(seed)] += 1;
     }
     println!("{name}, {mode:?}: {rows:?} runs with 0, 1, ... refused in a row");
-    // What remains: where packets were lost and then refused, 16 are missing, and CRC-3 may not see it.
+    // / The remaining case: packets were lost and then rejected, 16 are missing, and CRC-3 may not detect it.
     assert!(rows[3..].iter().sum::<u32>() <= 15, "{name}, {mode:?}: {rows:?}");
 }
 
@@ -88,7 +89,7 @@ fn what_comes_seldom_is_not_refused_for_long() {
     for mode in [Mode::Unidirectional, Mode::Optimistic] {
         for (name, protocol) in [("IP", 6), ("UDP", 17)] {
             all(name, mode, |seed| {
-                let mut flow = Flow { protocol, ..Flow::udp(vec![Layer::new(false, 1)]) };
+                let mut flow = TestFlow { protocol, ..TestFlow::udp(vec![IpLayer::new(false, 1)]) };
                 refused_in_a_row(mode, ProfileSet::v1(), seed, &mut |_, random| flow.packet(random))
             });
         }
@@ -100,7 +101,7 @@ fn segments_that_are_sent_again_are_not_refused_for_long() {
     for six in [false, true] {
         for mode in [Mode::Unidirectional, Mode::Optimistic] {
             all(if six { "TCP over IPv6" } else { "TCP over IPv4" }, mode, |seed| {
-                let mut packet = Packet::new(vec![Outer::new(six)], 4_000);
+                let mut packet = TcpPacket::new(vec![Outer::new(six)], 4_000);
                 packet.payload = vec![7; 200];
                 let (mut next, mut timestamp) = (packet.tcp.sequence_number, 1_u32);
                 let first = next;

@@ -1,11 +1,11 @@
-//! A profile knows the framework, not another profile: what two profiles need belongs to the framework.
+//! A profile uses the framework, and no other profile: code that two profiles need belongs to the framework.
 
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Modules that name every profile: the registry, and the memory that contexts share.
+/// Modules that list every profile: the registry, and the memory that contexts share.
 const KNOW_PROFILES: &[&str] = &["profile.rs", "storage.rs"];
 
 #[test]
@@ -45,7 +45,7 @@ fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
-/// The folders of profiles.
+/// Returns the folders of profiles.
 fn profiles() -> Vec<String> {
     let folders = fs::read_dir(source().join("profile")).unwrap().map(|entry| entry.unwrap().path());
     folders
@@ -72,7 +72,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// First names of paths that begin at the module of profiles.
+/// Returns the first names of paths that begin at the module of profiles.
 fn imports(text: &str) -> Vec<String> {
     let code: String = text.lines().map(|line| line.split("//").next().unwrap()).collect();
     let behind = ["crate::profile::", "super::super::"].map(|start| code.split(start).skip(1));

@@ -1,4 +1,4 @@
-//! What the compressor writes, the decompressor reads, bit for bit, whatever the headers.
+//! The decompressor restores all packets of the compressor bit for bit, for any headers.
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,7 +7,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use common::{Flow, IdKind, Layer, Random, any_flow};
+use common::{IdKind, IpLayer, SplitMix64, TestFlow, any_flow};
 use proptest::prelude::*;
 use thinair_rohc::{
     Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,
@@ -17,7 +17,7 @@ use thinair_rohc::{
 use thinair_wire::header::chain::HeaderChain;
 
 /// Two ends of a link, of which one sends.
-struct Link {
+struct RoundTripLink {
     near: Endpoint<'static>,
     far: Endpoint<'static>,
     now: Instant,
@@ -25,7 +25,7 @@ struct Link {
     back: Vec<u8>,
 }
 
-impl Link {
+impl RoundTripLink {
     fn new(cids: CidSpace, max_cid: u16, mode: Mode, change: impl Fn(&mut CompressorConfig)) -> Self {
         let channel = Channel::new(cids, max_cid, ProfileSet::v1()).unwrap();
         let endpoint = || {
@@ -44,7 +44,7 @@ impl Link {
         }
     }
 
-    /// Carries a packet over and its feedback back.
+    /// Carries a packet, and its feedback in the other direction.
     fn carry(&mut self, packet: &[u8]) -> Compressed {
         self.now = self.now + Duration::from_millis(20);
         let compressed = self.near.send(self.now, packet, &mut self.rohc).unwrap();
@@ -63,9 +63,9 @@ impl Link {
     }
 }
 
-/// Flows of any shape through a channel of any kind, as one number says. Returns how often each format was used.
+/// Sends random flows through a random channel. Counts the uses of each format.
 fn any_flows_come_back(seed: u64, formats: &mut BTreeMap<(ProfileId, Format), u32>) {
-    let mut random = Random(seed);
+    let mut random = SplitMix64(seed);
     let (cids, max_cid) = match random.below(4) {
         0 => (CidSpace::Small, 0),
         1 => (CidSpace::Large, 300),
@@ -78,7 +78,7 @@ fn any_flows_come_back(seed: u64, formats: &mut BTreeMap<(ProfileId, Format), u3
         1 => Refresh::Cycle { ir: 3, so: 20, direct: true },
         _ => Refresh::Periodic { packets: Some(60), time: None, backoff: seed.is_multiple_of(2) },
     };
-    let mut link = Link::new(cids, max_cid, mode, |config| {
+    let mut link = RoundTripLink::new(cids, max_cid, mode, |config| {
         config.window = window;
         config.refresh = refresh;
         config.sid_everywhere = seed.is_multiple_of(5);
@@ -96,7 +96,7 @@ fn any_flows_come_back(seed: u64, formats: &mut BTreeMap<(ProfileId, Format), u3
         }
         let mut packet = flows[at].packet(&mut random);
         if random.once_in(40) {
-            // What no profile but 0x0000 can say.
+            // / Packets that only profile 0x0000 can carry.
             let at = random.below(packet.len() as u64) as usize;
             packet[at] ^= 1 << random.below(8);
             if HeaderChain::parse(&packet).is_err() {
@@ -115,7 +115,7 @@ proptest! {
     }
 }
 
-/// The same for the first seeds; THINAIR_CASES takes more of them.
+/// The first seeds; THINAIR_CASES sets their number.
 #[test]
 fn every_format_is_reached_and_comes_back() {
     let cases = std::env::var("THINAIR_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400);
@@ -124,9 +124,9 @@ fn every_format_is_reached_and_comes_back() {
         any_flows_come_back(seed, &mut formats);
     }
     println!("{formats:?}");
-    // A round trip that never reached a format has not tested it. Extension 0 says nothing that UO-1 does not
-    // say in fewer octets as long as the SN has 4 bits, which it has here; it is tested by itself. So is what RTP says
-    // of TS and IP-ID together, for which UO-1-ID with extension 1 has fewer octets than others.
+    // / A round trip that never reached a format has not tested it. While the SN has 4 bits, as here, UO-1 is smaller
+    // than extension 0, which has its own tests. So has the combination of TS and IP-ID in RTP, for which UO-1-ID with
+    // extension 1 has fewer octets than others.
     for profile in [ProfileId::Udp, ProfileId::Ip, ProfileId::Esp, ProfileId::UdpLite] {
         for format in [
             Format::Ir,
@@ -171,17 +171,17 @@ fn every_format_is_reached_and_comes_back() {
 /// Header octets of a GET over UDP, packet by packet: the figures of the published evaluation.
 fn header_sizes(
     profiles: &[ProfileId],
-    layers: Vec<Layer>,
+    layers: Vec<IpLayer>,
     mode: Mode,
     packets: usize,
 ) -> Vec<(Format, usize)> {
     let channel = Channel::new(CidSpace::Small, 15, ProfileSet::of(profiles).unwrap()).unwrap();
-    let mut link = Link::new(CidSpace::Small, 15, mode, |config| {
+    let mut link = RoundTripLink::new(CidSpace::Small, 15, mode, |config| {
         config.channel = channel;
         config.refresh = Refresh::Off;
     });
-    let mut flow = Flow::udp(layers);
-    let mut random = Random(1);
+    let mut flow = TestFlow::udp(layers);
+    let mut random = SplitMix64(1);
     (0..packets)
         .map(|_| {
             let compressed = link.carry(&flow.packet(&mut random));
@@ -193,7 +193,7 @@ fn header_sizes(
 #[test]
 fn steady_headers_are_as_small_as_the_formats_allow() {
     let steady = |profiles: &[ProfileId], six: bool| {
-        header_sizes(profiles, vec![Layer::new(six, 1)], Mode::Unidirectional, 20)[19]
+        header_sizes(profiles, vec![IpLayer::new(six, 1)], Mode::Unidirectional, 20)[19]
     };
     // UO-0 and the UDP checksum; the IP profile has UDP as payload, 8 octets.
     assert_eq!(steady(&[ProfileId::Udp, ProfileId::Ip], false), (Format::Uo0, 1 + 2));
@@ -204,13 +204,13 @@ fn steady_headers_are_as_small_as_the_formats_allow() {
 
 #[test]
 fn an_acknowledgment_ends_the_ir_state_at_once() {
-    let sizes = header_sizes(&[ProfileId::Udp], vec![Layer::new(false, 1)], Mode::Optimistic, 3);
+    let sizes = header_sizes(&[ProfileId::Udp], vec![IpLayer::new(false, 1)], Mode::Optimistic, 3);
     assert_eq!(sizes, [(Format::Ir, 27), (Format::Uo0, 3), (Format::Uo0, 3)]);
 }
 
 #[test]
 fn a_constant_ip_id_costs_nothing_where_sid_is_defined() {
-    let mut layer = Layer::new(false, 1);
+    let mut layer = IpLayer::new(false, 1);
     layer.id_kind = IdKind::Constant;
     layer.id = 0;
     let ip = header_sizes(&[ProfileId::Ip], vec![layer.clone()], Mode::Unidirectional, 20);

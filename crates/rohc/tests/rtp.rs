@@ -1,4 +1,5 @@
-//! Flows of RTP, ESP and UDP-Lite: how few octets they take, and that loss costs packets but never makes them wrong.
+//! Flows of RTP, ESP and UDP-Lite: their sizes, and the effect of loss, which costs packets but never makes them
+//! wrong.
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,8 +8,8 @@ mod common;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use common::media::{Clock, Coverage, Kind, Media};
-use common::{Flow, IdKind, Layer, Random};
+use common::media::{Coverage, Media, MediaKind, TimestampClock};
+use common::{IdKind, IpLayer, SplitMix64, TestFlow};
 use thinair_rohc::{
     Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,
     DecompressorConfig, DecompressorMemory, Format, Instant, Mode, ProfileId, ProfileSet, Refresh,
@@ -16,7 +17,7 @@ use thinair_rohc::{
 };
 use thinair_wire::checksum::Sum;
 
-struct Link {
+struct RtpLink {
     compressor: Compressor<'static>,
     decompressor: Decompressor<'static>,
     now: Instant,
@@ -24,7 +25,7 @@ struct Link {
     delay: Duration,
 }
 
-impl Link {
+impl RtpLink {
     fn new(mode: Mode, change: impl Fn(&mut CompressorConfig, &mut DecompressorConfig)) -> Self {
         let channel = Channel::new(CidSpace::Small, 3, ProfileSet::v1()).unwrap();
         let mut near = CompressorConfig::new(channel);
@@ -40,7 +41,7 @@ impl Link {
         }
     }
 
-    /// Carries a packet, unless it is lost. Tells what became of it at the other side: right, or refused.
+    /// Carries a packet, unless it is lost. Returns true if it was delivered correctly, false if it was rejected.
     fn carry(&mut self, packet: &[u8], lost: bool) -> (Compressed, bool) {
         let (mut rohc, mut back) = ([0; 2_000], [0; 2_000]);
         let done = self.compressor.compress(self.now, packet, &mut rohc).unwrap();
@@ -63,22 +64,27 @@ impl Link {
     }
 }
 
-fn flow(kind: Kind, six: bool) -> Flow {
-    let mut flow = Flow::udp(vec![Layer::new(six, 1)]);
+fn flow(kind: MediaKind, six: bool) -> TestFlow {
+    let mut flow = TestFlow::udp(vec![IpLayer::new(six, 1)]);
     flow.media = Some(Media::new(kind));
     flow.payload = 20;
     flow
 }
 
-fn media(flow: &mut Flow) -> &mut Media {
+fn media(flow: &mut TestFlow) -> &mut Media {
     flow.media.as_mut().unwrap()
 }
 
-/// Formats and header octets of the last of `count` packets, 20 ms apart.
-fn last(kind: Kind, six: bool, count: usize, change: impl FnOnce(&mut Flow)) -> (ProfileId, Format, usize) {
+/// Returns profile, format and header octets of the last of `count` packets, 20 ms apart.
+fn last(
+    kind: MediaKind,
+    six: bool,
+    count: usize,
+    change: impl FnOnce(&mut TestFlow),
+) -> (ProfileId, Format, usize) {
     let mut flow = flow(kind, six);
     change(&mut flow);
-    let (mut link, mut random) = (Link::new(Mode::Unidirectional, |_, _| {}), Random(1));
+    let (mut link, mut random) = (RtpLink::new(Mode::Unidirectional, |_, _| {}), SplitMix64(1));
     let mut told = None;
     for _ in 0..count {
         link.now = link.now + Duration::from_millis(20);
@@ -93,26 +99,26 @@ fn last(kind: Kind, six: bool, count: usize, change: impl FnOnce(&mut Flow)) -> 
 fn steady_headers_are_as_small_as_the_formats_allow() {
     for six in [false, true] {
         // UO-0, and the checksum of UDP or UDP-Lite.
-        assert_eq!(last(Kind::Rtp, six, 40, |_| {}), (ProfileId::Rtp, Format::Uo0, 3));
-        assert_eq!(last(Kind::Esp, six, 40, |_| {}), (ProfileId::Esp, Format::Uo0, 1));
-        assert_eq!(last(Kind::RtpUdpLite, six, 40, |_| {}), (ProfileId::RtpUdpLite, Format::Uo0, 3));
-        let fixed = |flow: &mut Flow| media(flow).coverage = Coverage::Fixed(8);
-        assert_eq!(last(Kind::UdpLite, six, 40, fixed), (ProfileId::UdpLite, Format::Uo0, 3));
-        // A coverage that varies is in every packet.
-        let varies = |flow: &mut Flow| media(flow).coverage = Coverage::Varies;
-        assert_eq!(last(Kind::UdpLite, six, 40, varies), (ProfileId::UdpLite, Format::Uo0, 5));
+        assert_eq!(last(MediaKind::Rtp, six, 40, |_| {}), (ProfileId::Rtp, Format::Uo0, 3));
+        assert_eq!(last(MediaKind::Esp, six, 40, |_| {}), (ProfileId::Esp, Format::Uo0, 1));
+        assert_eq!(last(MediaKind::RtpUdpLite, six, 40, |_| {}), (ProfileId::RtpUdpLite, Format::Uo0, 3));
+        let fixed = |flow: &mut TestFlow| media(flow).coverage = Coverage::Fixed(8);
+        assert_eq!(last(MediaKind::UdpLite, six, 40, fixed), (ProfileId::UdpLite, Format::Uo0, 3));
+        // / Every packet has a coverage that varies.
+        let varies = |flow: &mut TestFlow| media(flow).coverage = Coverage::Varies;
+        assert_eq!(last(MediaKind::UdpLite, six, 40, varies), (ProfileId::UdpLite, Format::Uo0, 5));
     }
-    // CSRC identifiers that stay cost nothing.
-    let mixed = |flow: &mut Flow| media(flow).csrc = vec![1, 2, 3];
-    assert_eq!(last(Kind::Rtp, false, 40, mixed), (ProfileId::Rtp, Format::Uo0, 3));
-    // A marker and a jump of the timestamp, with and without an IP-ID that counts.
-    let jump = |flow: &mut Flow| media(flow).clock = Clock::Talkspurts;
-    let random = |flow: &mut Flow| {
+    // / Constant CSRC identifiers cost nothing.
+    let mixed = |flow: &mut TestFlow| media(flow).csrc = vec![1, 2, 3];
+    assert_eq!(last(MediaKind::Rtp, false, 40, mixed), (ProfileId::Rtp, Format::Uo0, 3));
+    // / A marker and a jump of the timestamp, with and without a counting IP-ID.
+    let jump = |flow: &mut TestFlow| media(flow).clock = TimestampClock::Talkspurts;
+    let random = |flow: &mut TestFlow| {
         flow.layers[0].id_kind = IdKind::Random;
-        media(flow).clock = Clock::Talkspurts;
+        media(flow).clock = TimestampClock::Talkspurts;
     };
-    let formats = |change: fn(&mut Flow)| {
-        (20..60).map(|count| last(Kind::Rtp, false, count, change).1).collect::<Vec<_>>()
+    let formats = |change: fn(&mut TestFlow)| {
+        (20..60).map(|count| last(MediaKind::Rtp, false, count, change).1).collect::<Vec<_>>()
     };
     assert!(formats(jump).contains(&Format::Uo1Ts));
     assert!(formats(random).contains(&Format::Uo1));
@@ -120,8 +126,8 @@ fn steady_headers_are_as_small_as_the_formats_allow() {
 
 #[test]
 fn ports_of_rtcp_and_other_versions_go_by_udp() {
-    let mut link = Link::new(Mode::Unidirectional, |_, _| {});
-    let (mut flow, mut random) = (flow(Kind::Rtp, true), Random(1));
+    let mut link = RtpLink::new(Mode::Unidirectional, |_, _| {});
+    let (mut flow, mut random) = (flow(MediaKind::Rtp, true), SplitMix64(1));
     let packet = flow.packet(&mut random);
     assert_eq!(link.carry(&packet, false).0.profile, ProfileId::Rtp);
     for (at, octet) in [(48, 0x40), (49, 200)] {
@@ -131,13 +137,13 @@ fn ports_of_rtcp_and_other_versions_go_by_udp() {
     }
 }
 
-/// Packets that were delivered of `count`; a wrong one is an assertion that failed.
-fn survivors(kind: Kind, clock: Clock, mode: Mode, percent: u64, seed: u64) -> usize {
-    let mut random = Random(seed);
+/// Number of packets that were delivered, of `count`. A wrong one fails an assertion.
+fn survivors(kind: MediaKind, clock: TimestampClock, mode: Mode, percent: u64, seed: u64) -> usize {
+    let mut random = SplitMix64(seed);
     let mut flow = flow(kind, seed.is_multiple_of(2));
     media(&mut flow).clock = clock;
     media(&mut flow).coverage = [Coverage::Full, Coverage::Fixed(8), Coverage::Varies][(seed % 3) as usize];
-    let mut link = Link::new(mode, |near, _| near.refresh = Refresh::default());
+    let mut link = RtpLink::new(mode, |near, _| near.refresh = Refresh::default());
     (0..2_000)
         .filter(|_| {
             link.now = link.now + Duration::from_millis(20);
@@ -149,8 +155,8 @@ fn survivors(kind: Kind, clock: Clock, mode: Mode, percent: u64, seed: u64) -> u
 
 #[test]
 fn loss_makes_no_packet_wrong_and_few_unreadable() {
-    for kind in [Kind::Rtp, Kind::Esp, Kind::UdpLite, Kind::RtpUdpLite] {
-        for clock in [Clock::Voice, Clock::Talkspurts, Clock::Frames(5)] {
+    for kind in [MediaKind::Rtp, MediaKind::Esp, MediaKind::UdpLite, MediaKind::RtpUdpLite] {
+        for clock in [TimestampClock::Voice, TimestampClock::Talkspurts, TimestampClock::Frames(5)] {
             for mode in [Mode::Unidirectional, Mode::Optimistic] {
                 for (percent, least) in [(0, 2_000), (5, 1_850), (20, 1_450)] {
                     for seed in 0..2 {
@@ -167,10 +173,10 @@ fn loss_makes_no_packet_wrong_and_few_unreadable() {
 #[test]
 fn timestamps_wrap_around() {
     for stride in [128, 160, 3_003] {
-        let mut flow = flow(Kind::Rtp, true);
+        let mut flow = flow(MediaKind::Rtp, true);
         media(&mut flow).stride = stride;
         media(&mut flow).ts = 0_u32.wrapping_sub(40 * stride + 7);
-        let (mut link, mut random) = (Link::new(Mode::Unidirectional, |_, _| {}), Random(1));
+        let (mut link, mut random) = (RtpLink::new(Mode::Unidirectional, |_, _| {}), SplitMix64(1));
         for i in 0..100 {
             link.now = link.now + Duration::from_millis(20);
             let (done, right) = link.carry(&flow.packet(&mut random), false);
@@ -180,7 +186,7 @@ fn timestamps_wrap_around() {
     }
 }
 
-/// UDP right behind an IPv6 header, with its checksum.
+/// UDP directly behind an IPv6 header, with its checksum.
 fn with_right_sum(mut packet: Vec<u8>) -> Vec<u8> {
     packet[46..48].fill(0);
     let len = packet.len() as u16 - 40;
@@ -189,13 +195,13 @@ fn with_right_sum(mut packet: Vec<u8>) -> Vec<u8> {
     packet
 }
 
-/// Voice with pauses of up to 90 s on a link with jitter: formats by their count.
+/// Sends voice with pauses of up to 90 s on a link with jitter. Returns the number of packets by format.
 fn talk(timer: Option<Duration>) -> BTreeMap<Format, usize> {
-    let mut link = Link::new(Mode::Optimistic, |near, far| {
+    let mut link = RtpLink::new(Mode::Optimistic, |near, far| {
         near.timer = timer;
         far.clock = Some(1);
     });
-    let (mut flow, mut random) = (flow(Kind::Rtp, true), Random(3));
+    let (mut flow, mut random) = (flow(MediaKind::Rtp, true), SplitMix64(3));
     let mut formats = BTreeMap::new();
     for i in 0..3_000 {
         let mut pause = 1;

@@ -1,4 +1,4 @@
-//! Which datagrams are taken for RTP, and that a wrong guess costs octets and nothing else.
+//! Detection of RTP, and wrong detections, which cost octets and nothing else.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,8 +6,8 @@ mod common;
 
 use std::time::Duration;
 
-use common::media::{Kind, Media};
-use common::{Flow, Layer, Random};
+use common::media::{Media, MediaKind};
+use common::{IpLayer, SplitMix64, TestFlow};
 use proptest::prelude::*;
 use thinair_rohc::{
     Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,
@@ -15,23 +15,23 @@ use thinair_rohc::{
     RtpDetection,
 };
 
-/// The port to which [`Flow`] sends datagrams.
+/// Port to which [`TestFlow`] sends datagrams.
 const PORT: u16 = 5683;
 
 /// RTCP sender report, receiver report, and source description, as second octets.
 const RTCP: [u8; 3] = [200, 201, 202];
 
-/// Two ends of a link, of which one sends; every packet has to come back.
-struct Link {
+/// Two ends of a link, of which one sends. Every packet has to be delivered.
+struct DetectionLink {
     near: Endpoint<'static>,
     far: Endpoint<'static>,
     now: Instant,
-    random: Random,
-    flow: Flow,
+    random: SplitMix64,
+    flow: TestFlow,
     header_octets: usize,
 }
 
-impl Link {
+impl DetectionLink {
     fn new(rtp: RtpDetection, mode: Mode, max_cid: u16) -> Self {
         let channel = Channel::new(CidSpace::Small, max_cid, ProfileSet::v1()).unwrap();
         let endpoint = || {
@@ -44,8 +44,8 @@ impl Link {
             near: endpoint(),
             far: endpoint(),
             now: Instant::ZERO,
-            random: Random(1),
-            flow: Flow::udp(vec![Layer::new(false, 1)]),
+            random: SplitMix64(1),
+            flow: TestFlow::udp(vec![IpLayer::new(false, 1)]),
             header_octets: 0,
         }
     }
@@ -64,14 +64,14 @@ impl Link {
         compressed
     }
 
-    /// The profile of a datagram of the one flow.
+    /// Sends a datagram of the single flow, and returns its profile.
     fn datagram(&mut self, payload: Vec<u8>) -> ProfileId {
         let packet = self.flow.carry(payload, &mut self.random);
         self.carry(&packet).profile
     }
 }
 
-/// What an RTP stream sends: 12 octets of header, timestamps of 160 a packet, and 20 octets of sound.
+/// Datagram of an RTP stream: 12 octets of header, timestamps of 160 per packet, and 20 octets of sound.
 fn rtp(ssrc: u32, sn: u16) -> Vec<u8> {
     let mut datagram = vec![0x80, 0];
     datagram.extend_from_slice(&sn.to_be_bytes());
@@ -81,7 +81,7 @@ fn rtp(ssrc: u32, sn: u16) -> Vec<u8> {
     datagram
 }
 
-/// The same octets as RTCP has them.
+/// These octets in the form of RTCP.
 fn rtcp(kind: u8, ssrc: u32) -> Vec<u8> {
     let mut datagram = vec![0x81, kind, 0, 7];
     datagram.extend_from_slice(&ssrc.to_be_bytes());
@@ -94,7 +94,7 @@ const MODES: [Mode; 2] = [Mode::Unidirectional, Mode::Optimistic];
 #[test]
 fn a_flow_is_rtp_from_the_fourth_packet_on() {
     for mode in MODES {
-        let mut link = Link::new(RtpDetection::default(), mode, 15);
+        let mut link = DetectionLink::new(RtpDetection::default(), mode, 15);
         let profiles: Vec<_> = (0xFFFD_u32..0x1_0004).map(|sn| link.datagram(rtp(7, sn as u16))).collect();
         assert_eq!(profiles[..3], [ProfileId::Udp; 3]);
         assert_eq!(profiles[3..], [ProfileId::Rtp; 4]);
@@ -103,7 +103,7 @@ fn a_flow_is_rtp_from_the_fourth_packet_on() {
 
 #[test]
 fn losses_and_repetitions_within_reason_are_rtp_all_the_same() {
-    let mut link = Link::new(RtpDetection::default(), Mode::Unidirectional, 15);
+    let mut link = DetectionLink::new(RtpDetection::default(), Mode::Unidirectional, 15);
     let sns = [1, 3, 19, 20, 21, 21, 18, 40, 41, 141, 142, 50, 142];
     let profiles = sns.map(|sn| link.datagram(rtp(7, sn)));
     assert_eq!(profiles[3..], [ProfileId::Rtp; 10]);
@@ -119,17 +119,17 @@ fn flows_to_ports_that_were_told_are_rtp_from_the_first_packet_on_and_no_others(
         (others, [ProfileId::Udp; 5]),
         (RtpDetection::NEVER, [ProfileId::Udp; 5]),
     ] {
-        let mut link = Link::new(rule, Mode::Unidirectional, 15);
+        let mut link = DetectionLink::new(rule, Mode::Unidirectional, 15);
         assert_eq!([0, 1, 2, 3, 4].map(|sn| link.datagram(rtp(7, sn))), profiles, "{rule:?}");
     }
-    let mut link = Link::new(others.or_guess(), Mode::Unidirectional, 15);
+    let mut link = DetectionLink::new(others.or_guess(), Mode::Unidirectional, 15);
     assert_eq!([0, 1, 2, 3].map(|sn| link.datagram(rtp(7, sn)))[3], ProfileId::Rtp);
 }
 
 #[test]
 fn what_is_no_rtp_on_a_port_that_was_told_goes_as_udp() {
-    let mut link = Link::new(RtpDetection::of_ports(&[PORT]).unwrap(), Mode::Unidirectional, 15);
-    // STUN, DTLS, a short datagram and one whose CSRC identifiers are cut off.
+    let mut link = DetectionLink::new(RtpDetection::of_ports(&[PORT]).unwrap(), Mode::Unidirectional, 15);
+    // / STUN, DTLS, a short datagram and one with truncated CSRC identifiers.
     for datagram in [&[0; 20][..], &[0x16; 20], &[0x80; 11], &[0x8F; 20], &[]] {
         assert_eq!(link.datagram(datagram.to_vec()), ProfileId::Udp, "{datagram:02x?}");
     }
@@ -148,7 +148,7 @@ fn a_rule_has_a_limited_number_of_ports() {
 #[test]
 fn rtcp_on_the_same_ports_stays_udp_and_does_not_hide_rtp() {
     for rule in [RtpDetection::default(), RtpDetection::of_ports(&[PORT]).unwrap()] {
-        let mut link = Link::new(rule, Mode::Optimistic, 15);
+        let mut link = DetectionLink::new(rule, Mode::Optimistic, 15);
         let mut media = Vec::new();
         for sn in 0..60 {
             if sn % 3 == 1 {
@@ -165,7 +165,7 @@ fn rtcp_on_the_same_ports_stays_udp_and_does_not_hide_rtp() {
 fn each_ssrc_on_a_pair_of_ports_is_a_flow_of_its_own() {
     for mode in MODES {
         for (rule, first) in [(RtpDetection::default(), 3), (RtpDetection::of_ports(&[PORT]).unwrap(), 0)] {
-            let mut link = Link::new(rule, mode, 15);
+            let mut link = DetectionLink::new(rule, mode, 15);
             let mut cids = std::collections::BTreeSet::new();
             for sn in 0..30_u16 {
                 for ssrc in [7, 8, 9] {
@@ -186,7 +186,7 @@ fn each_ssrc_on_a_pair_of_ports_is_a_flow_of_its_own() {
 /// A call that is transferred has another SSRC from then on.
 #[test]
 fn an_ssrc_that_follows_another_one_is_found_however_late() {
-    let mut link = Link::new(RtpDetection::default(), Mode::Unidirectional, 15);
+    let mut link = DetectionLink::new(RtpDetection::default(), Mode::Unidirectional, 15);
     for call in 1..20 {
         let profiles: Vec<_> = (0..50).map(|sn| link.datagram(rtp(call, sn))).collect();
         assert_eq!(profiles[3..], [ProfileId::Rtp; 47], "{call}");
@@ -195,9 +195,9 @@ fn an_ssrc_that_follows_another_one_is_found_however_late() {
 
 #[test]
 fn rtp_over_udp_lite_is_found_like_rtp_over_udp() {
-    let mut flow = Flow::udp(vec![Layer::new(true, 1)]);
-    flow.media = Some(Media::new(Kind::RtpUdpLite));
-    let mut link = Link::new(RtpDetection::default(), Mode::Optimistic, 15);
+    let mut flow = TestFlow::udp(vec![IpLayer::new(true, 1)]);
+    flow.media = Some(Media::new(MediaKind::RtpUdpLite));
+    let mut link = DetectionLink::new(RtpDetection::default(), Mode::Optimistic, 15);
     let profiles: Vec<_> = (0..10)
         .map(|_| {
             let packet = flow.packet(&mut link.random);
@@ -208,10 +208,10 @@ fn rtp_over_udp_lite_is_found_like_rtp_over_udp() {
     assert_eq!(profiles[3..], [ProfileId::RtpUdpLite; 7]);
 }
 
-/// An IR packet must have a payload (RFC 3095, section 5.7.7), and without one RTP has to begin as UDP.
+/// An IR packet must have a payload (RFC 3095, section 5.7.7), so that RTP without one has to begin as UDP.
 #[test]
 fn headers_alone_begin_no_context_of_rtp() {
-    let mut link = Link::new(RtpDetection::default(), Mode::Optimistic, 15);
+    let mut link = DetectionLink::new(RtpDetection::default(), Mode::Optimistic, 15);
     let header = |sn| rtp(7, sn)[..12].to_vec();
     let profiles: Vec<_> = (0..10).map(|sn| link.datagram(header(sn))).collect();
     assert_eq!(profiles, [ProfileId::Udp; 10]);
@@ -219,12 +219,12 @@ fn headers_alone_begin_no_context_of_rtp() {
     assert_eq!(link.datagram(header(11)), ProfileId::Rtp);
 }
 
-/// Another protocol, whose datagrams no longer begin as those of RTP.
+/// Another protocol, whose datagrams do not begin like RTP.
 #[test]
 fn a_flow_that_is_no_rtp_any_more_leaves_the_profile_at_once() {
     for mode in MODES {
         for max_cid in [0, 15] {
-            let mut link = Link::new(RtpDetection::default(), mode, max_cid);
+            let mut link = DetectionLink::new(RtpDetection::default(), mode, max_cid);
             let found: Vec<_> = (0..20).map(|sn| link.datagram(rtp(7, sn))).collect();
             assert_eq!(found[3..], [ProfileId::Rtp; 17]);
             for i in 0..40 {
@@ -234,8 +234,8 @@ fn a_flow_that_is_no_rtp_any_more_leaves_the_profile_at_once() {
     }
 }
 
-/// Another protocol that still has version 2 and the same SSRC where RTP has them.
-fn lookalike(random: &mut Random) -> Vec<u8> {
+/// Another protocol that has version 2 and an unchanged SSRC in the places of RTP.
+fn lookalike(random: &mut SplitMix64) -> Vec<u8> {
     let mut datagram = rtp(7, random.next() as u16);
     datagram[4..8].copy_from_slice(&(random.next() as u32).to_be_bytes());
     datagram
@@ -245,11 +245,11 @@ fn lookalike(random: &mut Random) -> Vec<u8> {
 fn a_flow_whose_sequence_numbers_stop_to_go_on_leaves_the_profile_soon() {
     for mode in MODES {
         for max_cid in [0, 15] {
-            let mut link = Link::new(RtpDetection::default(), mode, max_cid);
+            let mut link = DetectionLink::new(RtpDetection::default(), mode, max_cid);
             for sn in 0..20 {
                 link.datagram(rtp(7, sn));
             }
-            let mut random = Random(9);
+            let mut random = SplitMix64(9);
             let left: Vec<_> = (0..40).map(|_| link.datagram(lookalike(&mut random))).collect();
             // One in 255 has a sequence number near the last one.
             let udp = left.iter().filter(|profile| **profile == ProfileId::Udp).count();
@@ -261,7 +261,7 @@ fn a_flow_whose_sequence_numbers_stop_to_go_on_leaves_the_profile_soon() {
 #[test]
 fn a_flow_whose_sequence_numbers_jump_proves_itself_again() {
     for mode in MODES {
-        let mut link = Link::new(RtpDetection::default(), mode, 15);
+        let mut link = DetectionLink::new(RtpDetection::default(), mode, 15);
         for first in [1, 5_000, 60_000, 0] {
             let profiles: Vec<_> = (first..first + 30).map(|sn| link.datagram(rtp(7, sn))).collect();
             assert_eq!(profiles[..3], [ProfileId::Udp; 3]);
@@ -274,11 +274,11 @@ fn a_flow_whose_sequence_numbers_jump_proves_itself_again() {
 fn a_flow_that_was_given_up_is_rtp_again_if_it_goes_on_soon() {
     for mode in MODES {
         for max_cid in [0, 15] {
-            let mut link = Link::new(RtpDetection::default(), mode, max_cid);
+            let mut link = DetectionLink::new(RtpDetection::default(), mode, max_cid);
             for sn in 0..20 {
                 link.datagram(rtp(7, sn));
             }
-            let mut random = Random(9);
+            let mut random = SplitMix64(9);
             for _ in 0..10 {
                 link.datagram(lookalike(&mut random));
             }
@@ -288,11 +288,11 @@ fn a_flow_that_was_given_up_is_rtp_again_if_it_goes_on_soon() {
     }
 }
 
-/// STUN and DTLS open the way for RTP on the same ports, until their flow has settled.
+/// STUN and DTLS precede RTP on the same ports, until their flow is established.
 #[test]
 fn a_settled_flow_of_udp_does_not_take_the_rtp_of_its_ports() {
     for (rule, first) in [(RtpDetection::default(), 3), (RtpDetection::of_ports(&[PORT]).unwrap(), 0)] {
-        let mut link = Link::new(rule, Mode::Optimistic, 15);
+        let mut link = DetectionLink::new(rule, Mode::Optimistic, 15);
         for i in 0..100 {
             assert_eq!(link.datagram(vec![0x16; 30 + i]), ProfileId::Udp);
         }
@@ -305,8 +305,8 @@ fn a_settled_flow_of_udp_does_not_take_the_rtp_of_its_ports() {
 fn a_wrong_guess_costs_few_octets() {
     for mode in MODES {
         let header_octets = |rule| {
-            let mut link = Link::new(rule, mode, 15);
-            let mut random = Random(9);
+            let mut link = DetectionLink::new(rule, mode, 15);
+            let mut random = SplitMix64(9);
             for sn in 0..4 {
                 link.datagram(rtp(7, sn));
             }
@@ -316,13 +316,13 @@ fn a_wrong_guess_costs_few_octets() {
             link.header_octets
         };
         let (guessed, never) = (header_octets(RtpDetection::default()), header_octets(RtpDetection::NEVER));
-        // A few IR packets of RTP, for which a settled flow of UDP would have had three octets each.
+        // / A few IR packets of RTP, for which an established flow of UDP would have had three octets each.
         assert!(guessed - never < 6 * 40, "{mode:?}: {guessed} and {never}");
     }
 }
 
 proptest! {
-    /// Traffic that is RTP for a while, and then something like it, or something else, on few contexts.
+    /// Traffic that is RTP for some time, and then similar to it, or different, on few contexts.
     #[test]
     fn whatever_was_taken_for_rtp_comes_back_bit_for_bit(
         seed: u64,
@@ -332,8 +332,8 @@ proptest! {
     ) {
         let told = RtpDetection::of_ports(&[PORT]).unwrap();
         let rule = [RtpDetection::default(), told, told.or_guess()][rule];
-        let mut link = Link::new(rule, MODES[usize::from(optimistic)], max_cid);
-        let mut random = Random(seed);
+        let mut link = DetectionLink::new(rule, MODES[usize::from(optimistic)], max_cid);
+        let mut random = SplitMix64(seed);
         let (mut sn, mut ssrc) = (random.next() as u16, 7);
         for _ in 0..30 {
             let (kind, packets) = (random.below(8), 1 + random.below(12));
@@ -346,7 +346,7 @@ proptest! {
                     5 => rtp(7 + random.below(3) as u32, sn),
                     6 => (0..random.below(40)).map(|_| random.next() as u8).collect(),
                     _ => {
-                        // What has the form of a header, and none of its meaning.
+                        // / Data with the form of a header, and none of its meaning.
                         let mut datagram: Vec<_> = (0..80).map(|_| random.next() as u8).collect();
                         datagram[0] = 0x80 | datagram[0] & 0x3F;
                         datagram

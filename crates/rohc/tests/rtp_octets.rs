@@ -1,10 +1,10 @@
-//! Octets of RTP headers, by kind of stream, beside those of another compressor.
+//! Sizes of compressed RTP headers, by kind of stream, beside those of another compressor.
 
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
-use common::{Flow, IdKind, Layer, Random};
+use common::{IdKind, IpLayer, SplitMix64, TestFlow};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
     DecompressorMemory, Instant, ProfileSet, Refresh, RtpDetection,
@@ -12,9 +12,9 @@ use thinair_rohc::{
 
 const PACKETS: usize = 1_000;
 
-/// The fields of an RTP header that change.
+/// Fields of an RTP header that change.
 #[derive(Clone, Default)]
-struct Rtp {
+struct RtpState {
     marker: bool,
     payload_type: u8,
     sn: u16,
@@ -23,7 +23,7 @@ struct Rtp {
     csrc: Vec<u32>,
 }
 
-impl Rtp {
+impl RtpState {
     fn octets(&self) -> Vec<u8> {
         let mut out = vec![0x80 | self.csrc.len() as u8, u8::from(self.marker) << 7 | self.payload_type];
         out.extend_from_slice(&self.sn.to_be_bytes());
@@ -35,12 +35,12 @@ impl Rtp {
     }
 }
 
-/// Changes a header into that of packet number `n`, 1 and up.
-type Step = fn(&mut Rtp, usize, &mut Random);
+/// Changes a header into that of packet number `n`, from 1 on.
+type HeaderStep = fn(&mut RtpState, usize, &mut SplitMix64);
 
 /// Kinds of streams. Their octets: headers of the other compressor (rohc-lib 2.4.0, U-mode, no refresh, 4 repetitions,
 /// large CIDs), as the sum over [`IP`].
-const KINDS: [(&str, usize, Step); 12] = [
+const KINDS: [(&str, usize, HeaderStep); 12] = [
     ("steady voice", 23_892, |rtp, _, _| rtp.ts += 160),
     ("voice with silence", 27_888, |rtp, _, random| {
         rtp.marker = random.once_in(40);
@@ -89,15 +89,15 @@ const KINDS: [(&str, usize, Step); 12] = [
     }),
 ];
 
-/// Headers of IP below each stream; the last one is of version 6.
+/// IP headers of the streams; the last one is of version 6.
 const IP: [IdKind; 5] = [IdKind::Counts, IdKind::Steps(3), IdKind::Random, IdKind::Constant, IdKind::Counts];
 
-fn stream(step: Step, ip: usize) -> Vec<Vec<u8>> {
-    let mut random = Random(7 + ip as u64);
-    let mut layer = Layer::new(ip + 1 == IP.len(), 1);
+fn stream(step: HeaderStep, ip: usize) -> Vec<Vec<u8>> {
+    let mut random = SplitMix64(7 + ip as u64);
+    let mut layer = IpLayer::new(ip + 1 == IP.len(), 1);
     layer.id_kind = IP[ip];
-    let mut flow = Flow::udp(vec![layer]);
-    let mut rtp = Rtp { sn: 12_345, ts: 1_000_000, ssrc: 0x1122_3344, ..Rtp::default() };
+    let mut flow = TestFlow::udp(vec![layer]);
+    let mut rtp = RtpState { sn: 12_345, ts: 1_000_000, ssrc: 0x1122_3344, ..RtpState::default() };
     let packets = (1..=PACKETS).map(|n| {
         rtp.sn += 1;
         step(&mut rtp, n, &mut random);
@@ -106,7 +106,7 @@ fn stream(step: Step, ip: usize) -> Vec<Vec<u8>> {
     packets.collect()
 }
 
-/// Octets of the headers of a stream, which come back at the other end.
+/// Octets of the compressed headers of a stream, which has to be restored at the other end.
 fn octets(packets: &[Vec<u8>]) -> usize {
     let channel = Channel::new(CidSpace::Large, 16_383, ProfileSet::v1()).unwrap();
     let config = CompressorConfig {
@@ -138,8 +138,8 @@ fn every_kind_of_stream_takes_fewer_octets_than_with_another_compressor() {
         let each: Vec<usize> = (0..IP.len()).map(|ip| octets(&stream(step, ip))).collect();
         let ours: usize = each.iter().sum();
         println!("{name}: {ours} octets {each:?}, theirs {theirs}");
-        // A step of another length is a jump to ours, and a new stride with the second one: an octet or two more where
-        // the stride changes every other second, six fewer at each jump.
+        // / A step of another length is a jump to the compressor here, and a new stride at the second one: one or two
+        // octets more if the stride changes every other second, six fewer at each jump.
         let allowed = if name == "frames of other lengths" { theirs + theirs / 200 } else { theirs };
         if ours > allowed {
             larger.push(name);

@@ -1,8 +1,8 @@
-//! Bursts of losses, as a link leaves them that was away: 1 to 1,024 packets, at every phase of the LSBs. Feedback takes
-//! as long as the packets do.
+//! Bursts of losses, as after an outage of a link: 1 to 1,024 packets, at every phase of the LSBs. Feedback has the delay
+//! of the packets.
 //!
-//! Each cell has wrong packets (and, where nothing but a CRC proves a candidate, the number that the formats let through),
-//! packets not delivered behind a gap (mean), and the longest outage in packets. In full, with other seeds:
+//! Each cell has wrong packets (and, where only a CRC proves a candidate, the number that the formats accept), the average
+//! number of packets not delivered after a gap, and the longest outage in packets. In full, with other seeds:
 //!
 //! ```text
 //! THINAIR_PACKETS=1000000 THINAIR_SEED=2 cargo test --release -p thinair-rohc --test silence -- --nocapture
@@ -12,10 +12,10 @@
 
 mod common;
 
-use common::Random;
-use common::journey::{Fate, Fates, Outcome, Pace, Setup, run};
-use common::source::Kind;
-use common::table::{Size, Table, wrong};
+use common::SplitMix64;
+use common::journey::{Fates, JourneyOutcome, JourneySetup, PacketFate, PacketPace, run};
+use common::source::SourceKind;
+use common::table::{OutcomeTable, Size, wrong};
 
 /// Lengths of bursts, by column.
 const COLUMNS: [(&str, &[u64]); 6] = [
@@ -27,33 +27,33 @@ const COLUMNS: [(&str, &[u64]); 6] = [
     ("257 to 1,024", &[257, 384, 511, 512, 768, 1_023, 1_024]),
 ];
 
-/// Packets behind a burst that are looked at.
+/// Number of packets after a burst that are considered.
 const BEHIND: u64 = 64;
 
-/// One burst behind so many packets.
+/// One burst after that many packets.
 struct Burst {
     first: u64,
     packets: u64,
 }
 
 impl Fates for Burst {
-    fn of(&mut self, number: u64, _random: &mut Random) -> Fate {
+    fn of(&mut self, number: u64, _random: &mut SplitMix64) -> PacketFate {
         let is_lost = (self.first..self.first + self.packets).contains(&number);
-        Fate { is_lost, ..Fate::default() }
+        PacketFate { is_lost, ..PacketFate::default() }
     }
 }
 
-fn cell(setup: &Setup, bursts: &[u64], size: &Size) -> Outcome {
-    let mut all = Outcome::default();
-    // In a short run the bursts share the phases.
+fn cell(setup: &JourneySetup, bursts: &[u64], size: &Size) -> JourneyOutcome {
+    let mut all = JourneyOutcome::default();
+    // / In a short run the bursts share the phases.
     let behind = size.packets.unwrap_or(BEHIND * 24);
-    let mut random = Random(size.seed);
+    let mut random = SplitMix64(size.seed);
     for i in 0.. {
         let packets = bursts[i % bursts.len()];
         let first = 80 + random.below(64);
         let seed = random.next();
         // Two endpoints take turns in a mix.
-        let turns = if setup.kind == Kind::CoapMix { 2 } else { 1 };
+        let turns = if setup.kind == SourceKind::CoapMix { 2 } else { 1 };
         all.add(&run(setup, &mut Burst { first, packets }, seed, turns * (first + packets + BEHIND)));
         if all.behind >= behind && i >= bursts.len() {
             return all;
@@ -62,16 +62,16 @@ fn cell(setup: &Setup, bursts: &[u64], size: &Size) -> Outcome {
     all
 }
 
-/// Cells that miss their bar.
+/// Cells that miss their limit.
 const OPEN: &[&str] = &["Rtp count wrong", "CoapMix elided wrong"];
 
 #[test]
 fn packets_behind_a_silence_are_right() {
     let size = Size::from_environment();
-    let setups = Setup::all(&[Pace::MS_20, Pace::MS_160, Pace::NONE], 280_000);
+    let setups = JourneySetup::all(&[PacketPace::MS_20, PacketPace::MS_160, PacketPace::NONE], 280_000);
     let columns = COLUMNS.map(|(name, _)| name);
     let table =
-        Table::measure(setups, &columns, &size, |setup, column| cell(setup, COLUMNS[column].1, &size));
+        OutcomeTable::measure(setups, &columns, &size, |setup, column| cell(setup, COLUMNS[column].1, &size));
     table.print(|setup, outcome| {
         let bound = if setup.is_unproved() { format!("/{:.0}", outcome.bound) } else { String::new() };
         format!("{}{bound} {:.1} {}", outcome.wrong, outcome.undelivered_a_gap(), outcome.outage)

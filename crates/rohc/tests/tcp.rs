@@ -1,4 +1,4 @@
-//! Profile 0x0006 from one end to the other: every packet comes out as it went in, or not at all.
+//! Tests of profile 0x0006 from one end to the other: every packet is delivered correctly, or not at all.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,7 +6,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::tcp::{Outer, Packet, sack, timestamps};
+use common::tcp::{Outer, TcpPacket, sack, timestamps};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use thinair_rohc::{
@@ -26,8 +26,8 @@ fn endpoint(cids: CidSpace, mode: Mode, seed: u64) -> Endpoint<'static> {
     Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(&channel, 4)))
 }
 
-/// A link without losses, and what it has carried.
-struct Link {
+/// A link without losses, and the packets that it has carried.
+struct TcpLink {
     near: Endpoint<'static>,
     far: Endpoint<'static>,
     sent: u64,
@@ -37,14 +37,14 @@ struct Link {
     headers: usize,
 }
 
-impl Link {
+impl TcpLink {
     fn new(mode: Mode) -> Self {
         let (near, far) = (endpoint(CidSpace::Small, mode, 1), endpoint(CidSpace::Small, mode, 2));
         Self { near, far, sent: 0, delay: 0, formats: BTreeMap::new(), headers: 0 }
     }
 
-    /// Carries a packet, and returns its format and the octets of its header.
-    fn carry(&mut self, packet: &Packet) -> (ProfileId, Format, usize) {
+    /// Carries a packet, and returns profile, format and octets of its header.
+    fn carry(&mut self, packet: &TcpPacket) -> (ProfileId, Format, usize) {
         let octets = packet.octets();
         let now = Instant::from_millis(10 * self.sent);
         self.sent += 1;
@@ -58,14 +58,14 @@ impl Link {
         let delivered = delivered
             .unwrap_or_else(|error| panic!("packet {}, {:?}, {packet:x?}: {error}", self.sent, done.format));
         assert_eq!(back[..delivered.len], octets, "packet {}, {:?}", self.sent, done.format);
-        // A packet of the other direction brings feedback.
+        // / A packet of the other direction carries feedback.
         let len = self.far.send(now, &[0x60; 40], &mut rohc).unwrap().len;
         self.near.receive(now, &rohc[..len], &mut back).unwrap();
         (done.profile, done.format, done.header_out)
     }
 
     /// Carries packets, and returns the last one.
-    fn carry_all(&mut self, packets: impl Iterator<Item = Packet>) -> Option<Packet> {
+    fn carry_all(&mut self, packets: impl Iterator<Item = TcpPacket>) -> Option<TcpPacket> {
         let mut last = None;
         for packet in packets {
             self.carry(&packet);
@@ -76,9 +76,9 @@ impl Link {
 }
 
 /// Segments of one flow, of 20 octets each.
-fn segments(port: u16, sequence_number: u32) -> impl Iterator<Item = Packet> {
+fn segments(port: u16, sequence_number: u32) -> impl Iterator<Item = TcpPacket> {
     (0..).map(move |i: u16| {
-        let mut packet = Packet::new(vec![Outer::new(false)], port);
+        let mut packet = TcpPacket::new(vec![Outer::new(false)], port);
         packet.ips[0].id = i;
         packet.tcp.sequence_number = sequence_number.wrapping_add(20 * u32::from(i));
         packet.payload = vec![7; 20];
@@ -86,10 +86,11 @@ fn segments(port: u16, sequence_number: u32) -> impl Iterator<Item = Packet> {
     })
 }
 
-/// TCP has waited for an acknowledgment then, and would wait for twice as long: whatever was lost before, this one can be read.
+/// TCP has waited for an acknowledgment, and would wait for twice as long: this packet can be decompressed, whatever was lost
+/// before.
 #[test]
 fn a_segment_that_is_sent_again_behind_a_pause_says_everything() {
-    let mut link = Link::new(Mode::Optimistic);
+    let mut link = TcpLink::new(Mode::Optimistic);
     let mut packets = segments(4000, 1);
     let last = link.carry_all(packets.by_ref().take(20)).unwrap();
     let formats = [0, 30, 0].map(|pause| {
@@ -97,16 +98,16 @@ fn a_segment_that_is_sent_again_behind_a_pause_says_everything() {
         link.carry(&last).1
     });
     assert!(formats[0] != Format::IrDyn && formats[1] == Format::IrDyn, "{formats:?}");
-    // What goes on says no more than ever, pause or not.
+    // / Later packets are as small as ever, with or without a pause.
     link.sent += 30;
     assert_ne!(link.carry(&packets.next().unwrap()).1, Format::IrDyn);
 }
 
-/// Both come back at once where nothing is lost: next to the last numbers, and far from them.
+/// Both are delivered at once without losses: near the last numbers, and far from them.
 #[test]
 fn wrong_checksums_come_back_wherever_the_numbers_are() {
     for far in [false, true] {
-        let mut link = Link::new(Mode::Optimistic);
+        let mut link = TcpLink::new(Mode::Optimistic);
         let mut packets = segments(4000, 1);
         link.carry_all(packets.by_ref().take(20));
         let mut packet = packets.next().unwrap();
@@ -120,9 +121,9 @@ fn wrong_checksums_come_back_wherever_the_numbers_are() {
     }
 }
 
-/// A packet whose checksum was wrong at the sender, from a compressor that sends it in any format: the payload is another than
-/// the one that was compressed. Returns whether it is delivered.
-fn carry_wrong(link: &mut Link, packet: &Packet) -> bool {
+/// Carries a packet whose checksum was wrong at the sender, from a compressor that sends it in any format, by changing the
+/// payload after compression. Returns true if it is delivered.
+fn carry_wrong(link: &mut TcpLink, packet: &TcpPacket) -> bool {
     let mut octets = packet.octets();
     let now = Instant::from_millis(10 * link.sent);
     link.sent += 1;
@@ -140,11 +141,12 @@ fn carry_wrong(link: &mut Link, packet: &Packet) -> bool {
     })
 }
 
-/// RFC 6846 asks for no right TCP checksum: where its own CRC is right, and the packet is the next one, there is no doubt.
+/// RFC 6846 does not require a correct TCP checksum: if its own CRC is correct, and the packet is the next one, there is no
+/// doubt.
 #[test]
 fn a_wrong_checksum_alone_is_no_damage() {
     for six in [false, true] {
-        let mut link = Link::new(Mode::Optimistic);
+        let mut link = TcpLink::new(Mode::Optimistic);
         let mut packets = segments(4000, 1).map(|mut packet| {
             packet.ips[0].six = six;
             packet
@@ -157,11 +159,11 @@ fn a_wrong_checksum_alone_is_no_damage() {
     }
 }
 
-/// Behind a gap or a pause of the link, and soon after, it is what tells that the packet is another one.
+/// After a gap or a pause of the link, and soon after, it shows that the packet is another one.
 #[test]
 fn a_wrong_checksum_in_doubt_is_damage() {
     for (gap, pause, right) in [(2, 0, 0), (2, 0, 5), (0, 30, 0)] {
-        let mut link = Link::new(Mode::Unidirectional);
+        let mut link = TcpLink::new(Mode::Unidirectional);
         let mut packets = segments(4000, 1);
         link.carry_all(packets.by_ref().take(20));
         let (mut rohc, now) = ([0; 200], Instant::from_millis(10 * link.sent));
@@ -175,10 +177,10 @@ fn a_wrong_checksum_in_doubt_is_damage() {
     }
 }
 
-/// The sum of the pseudo-header alone, as captures of a sender have it, is the sender's wherever it stands.
+/// The sum of the pseudo-header alone, as in captures at a sender, is always the sender's.
 #[test]
 fn a_checksum_that_an_interface_is_to_complete_is_no_damage() {
-    let mut link = Link::new(Mode::Unidirectional);
+    let mut link = TcpLink::new(Mode::Unidirectional);
     let mut packets = segments(4000, 1);
     link.carry_all(packets.by_ref().take(20));
     let (mut rohc, now) = ([0; 200], Instant::from_millis(10 * link.sent));
@@ -190,7 +192,7 @@ fn a_checksum_that_an_interface_is_to_complete_is_no_damage() {
     let words = octets[12..20].chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
     let sum = words.sum::<u32>() + 6 + (octets.len() as u32 - 20);
     let sum = (sum & 0xFFFF) + (sum >> 16);
-    // A right checksum of that value.
+    // / A correct checksum of that value.
     packet.payload[..2].fill(0);
     let is = packet.octets();
     let is = u32::from(u16::from_be_bytes([is[36], is[37]]));
@@ -199,16 +201,16 @@ fn a_checksum_that_an_interface_is_to_complete_is_no_damage() {
     assert!(carry_wrong(&mut link, &packet));
 }
 
-/// The context of the CID is that of another flow, of which the ports would be taken: no CRC of an IR-DYN packet covers them.
+/// The context of the CID belongs to another flow, whose ports would be used: no CRC of an IR-DYN packet covers them.
 #[test]
 fn an_ir_dyn_packet_of_another_flow_is_refused() {
     let flows = [(4000, 1), (5000, 0x4000_0000)];
     let [mut ours, mut theirs] = flows.map(|(port, sequence_number)| {
-        let mut link = Link::new(Mode::Optimistic);
+        let mut link = TcpLink::new(Mode::Optimistic);
         link.carry_all(segments(port, sequence_number).take(20));
         link
     });
-    // Two flags at once, which no other format says.
+    // / Two flags at once, which no other format can encode.
     let mut packet = segments(5000, 0x4000_0000).nth(20).unwrap();
     packet.tcp.acknowledgment_number ^= 0x4000_0000;
     (packet.tcp.syn, packet.tcp.fin) = (true, true);
@@ -225,8 +227,8 @@ fn an_ir_dyn_packet_of_another_flow_is_refused() {
 #[test]
 fn a_stream_of_acknowledgments_takes_few_octets() {
     for six in [false, true] {
-        let mut link = Link::new(Mode::Unidirectional);
-        let mut packet = Packet::new(vec![Outer::new(six)], 4000);
+        let mut link = TcpLink::new(Mode::Unidirectional);
+        let mut packet = TcpPacket::new(vec![Outer::new(six)], 4000);
         let mut last = 0;
         for i in 0..200 {
             packet.tcp.acknowledgment_number = packet.tcp.acknowledgment_number.wrapping_add(2896);
@@ -243,17 +245,17 @@ fn a_stream_of_acknowledgments_takes_few_octets() {
     }
 }
 
-/// Who goes on behind a SYN has heard that it arrived.
+/// A host that continues after a SYN has received its answer.
 #[test]
 fn a_connection_that_is_seen_from_its_start_takes_one_ir_packet() {
     for six in [false, true] {
-        let mut link = Link::new(Mode::Unidirectional);
-        let mut packet = Packet::new(vec![Outer::new(six)], 4000);
+        let mut link = TcpLink::new(Mode::Unidirectional);
+        let mut packet = TcpPacket::new(vec![Outer::new(six)], 4000);
         (packet.tcp.syn, packet.tcp.ack) = (true, false);
         packet.tcp.acknowledgment_number = 0;
         packet.options =
             [&[2, 4, 5, 180, 4, 2, 8, 10][..], &[0, 0, 3, 232, 0, 0, 0, 0], &[1, 3, 3, 7]].concat();
-        // Nobody has answered the first one yet.
+        // / The first one was not answered yet.
         assert_eq!([link.carry(&packet).1, link.carry(&packet).1], [Format::Ir; 2]);
         (packet.tcp.syn, packet.tcp.ack) = (false, true);
         packet.tcp.sequence_number += 1;
@@ -275,9 +277,9 @@ fn a_connection_that_is_seen_from_its_start_takes_one_ir_packet() {
 fn flags_that_no_packet_can_say_together_do_not_stay() {
     for mode in [Mode::Unidirectional, Mode::Optimistic] {
         for six in [false, true] {
-            let mut link = Link::new(mode);
+            let mut link = TcpLink::new(mode);
             for port in [4000, 4001] {
-                let mut packet = Packet::new(vec![Outer::new(six)], port);
+                let mut packet = TcpPacket::new(vec![Outer::new(six)], port);
                 for i in 0..24 {
                     packet.ips[0].id += 1;
                     packet.tcp.sequence_number += 100;
@@ -292,8 +294,8 @@ fn flags_that_no_packet_can_say_together_do_not_stay() {
 #[test]
 fn a_bulk_transfer_is_scaled() {
     for six in [false, true] {
-        let mut link = Link::new(Mode::Unidirectional);
-        let mut packet = Packet::new(vec![Outer::new(six)], 4000);
+        let mut link = TcpLink::new(Mode::Unidirectional);
+        let mut packet = TcpPacket::new(vec![Outer::new(six)], 4000);
         packet.payload = vec![7; 1448];
         let mut last = 0;
         for _ in 0..100 {
@@ -306,9 +308,9 @@ fn a_bulk_transfer_is_scaled() {
     }
 }
 
-/// What changes from one packet to the next.
+/// Change from one packet to the next.
 #[derive(Clone, Debug)]
-enum Change {
+enum SegmentChange {
     Seq(u32),
     Ack(u32),
     Window(u16),
@@ -328,30 +330,30 @@ enum Change {
     Nothing,
 }
 
-fn change() -> impl Strategy<Value = Change> {
+fn change() -> impl Strategy<Value = SegmentChange> {
     let step = prop_oneof![3 => Just(1448_u32), 2 => 0..3000_u32, 1 => any::<u32>(), 1 => Just(0_u32.wrapping_sub(1448))];
     prop_oneof![
-        6 => step.clone().prop_map(Change::Seq),
-        6 => step.prop_map(Change::Ack),
-        2 => any::<u16>().prop_map(Change::Window),
-        1 => any::<u8>().prop_map(Change::Flags),
-        2 => any::<bool>().prop_map(Change::Psh),
-        1 => (0..16_u8).prop_map(Change::Ecn),
-        1 => (0..16_u8).prop_map(Change::Reserved),
-        1 => any::<(bool, u16)>().prop_map(|(is, at)| Change::Urgent(is, at)),
-        1 => any::<(usize, u8)>().prop_map(|(i, tos)| Change::Tos(i, tos)),
-        1 => any::<(usize, u8)>().prop_map(|(i, ttl)| Change::Ttl(i, ttl)),
-        1 => any::<(usize, bool)>().prop_map(|(i, df)| Change::Df(i, df)),
-        1 => (0..0x10_0000_u32).prop_map(Change::FlowLabel),
-        2 => any::<(usize, u16)>().prop_map(|(i, id)| Change::Id(i, id)),
-        4 => options().prop_map(Change::Options),
-        2 => prop_oneof![Just(0_usize), Just(1448), 0..50_usize].prop_map(Change::Payload),
-        1 => any::<u16>().prop_map(Change::Wrong),
-        6 => Just(Change::Nothing),
+        6 => step.clone().prop_map(SegmentChange::Seq),
+        6 => step.prop_map(SegmentChange::Ack),
+        2 => any::<u16>().prop_map(SegmentChange::Window),
+        1 => any::<u8>().prop_map(SegmentChange::Flags),
+        2 => any::<bool>().prop_map(SegmentChange::Psh),
+        1 => (0..16_u8).prop_map(SegmentChange::Ecn),
+        1 => (0..16_u8).prop_map(SegmentChange::Reserved),
+        1 => any::<(bool, u16)>().prop_map(|(is, at)| SegmentChange::Urgent(is, at)),
+        1 => any::<(usize, u8)>().prop_map(|(i, tos)| SegmentChange::Tos(i, tos)),
+        1 => any::<(usize, u8)>().prop_map(|(i, ttl)| SegmentChange::Ttl(i, ttl)),
+        1 => any::<(usize, bool)>().prop_map(|(i, df)| SegmentChange::Df(i, df)),
+        1 => (0..0x10_0000_u32).prop_map(SegmentChange::FlowLabel),
+        2 => any::<(usize, u16)>().prop_map(|(i, id)| SegmentChange::Id(i, id)),
+        4 => options().prop_map(SegmentChange::Options),
+        2 => prop_oneof![Just(0_usize), Just(1448), 0..50_usize].prop_map(SegmentChange::Payload),
+        1 => any::<u16>().prop_map(SegmentChange::Wrong),
+        6 => Just(SegmentChange::Nothing),
     ]
 }
 
-/// Options as stacks send them, and as none does.
+/// Options of real stacks, and others.
 fn options() -> impl Strategy<Value = Vec<u8>> {
     let one = prop_oneof![
         3 => Just(vec![1]),
@@ -380,33 +382,33 @@ fn options() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-fn apply(packet: &mut Packet, change: &Change) {
+fn apply(packet: &mut TcpPacket, change: &SegmentChange) {
     let count = packet.ips.len();
     let tcp = &mut packet.tcp;
     match change.clone() {
-        Change::Seq(step) => tcp.sequence_number = tcp.sequence_number.wrapping_add(step),
-        Change::Ack(step) => tcp.acknowledgment_number = tcp.acknowledgment_number.wrapping_add(step),
-        Change::Window(window) => tcp.window = window,
-        Change::Flags(bits) => {
+        SegmentChange::Seq(step) => tcp.sequence_number = tcp.sequence_number.wrapping_add(step),
+        SegmentChange::Ack(step) => tcp.acknowledgment_number = tcp.acknowledgment_number.wrapping_add(step),
+        SegmentChange::Window(window) => tcp.window = window,
+        SegmentChange::Flags(bits) => {
             (tcp.rst, tcp.syn, tcp.fin, tcp.ack) =
                 (bits & 12 == 4, bits & 3 == 1, bits & 2 == 2, bits & 48 != 0);
         }
-        Change::Psh(psh) => tcp.psh = psh,
-        Change::Ecn(bits) => {
+        SegmentChange::Psh(psh) => tcp.psh = psh,
+        SegmentChange::Ecn(bits) => {
             (tcp.cwr, tcp.ece) = (bits & 1 == 1, bits & 2 == 2);
             packet.ips[count - 1].tos = packet.ips[count - 1].tos & !3 | bits >> 2;
         }
-        Change::Reserved(bits) => tcp.reserved = bits,
-        Change::Urgent(is, at) => (tcp.urg, tcp.urgent_pointer) = (is, at),
-        Change::Tos(i, tos) => packet.ips[i % count].tos = tos,
-        Change::Ttl(i, ttl) => packet.ips[i % count].ttl = ttl,
-        Change::Df(i, df) => packet.ips[i % count].df = df,
-        Change::FlowLabel(label) => packet.ips[0].flow_label = label,
-        Change::Id(i, id) => packet.ips[i % count].id = id,
-        Change::Options(options) => packet.options = options,
-        Change::Payload(len) => packet.payload = vec![5; len],
-        Change::Wrong(wrong) => packet.wrong = if wrong < 0x8000 { 0 } else { wrong },
-        Change::Nothing => {}
+        SegmentChange::Reserved(bits) => tcp.reserved = bits,
+        SegmentChange::Urgent(is, at) => (tcp.urg, tcp.urgent_pointer) = (is, at),
+        SegmentChange::Tos(i, tos) => packet.ips[i % count].tos = tos,
+        SegmentChange::Ttl(i, ttl) => packet.ips[i % count].ttl = ttl,
+        SegmentChange::Df(i, df) => packet.ips[i % count].df = df,
+        SegmentChange::FlowLabel(label) => packet.ips[0].flow_label = label,
+        SegmentChange::Id(i, id) => packet.ips[i % count].id = id,
+        SegmentChange::Options(options) => packet.options = options,
+        SegmentChange::Payload(len) => packet.payload = vec![5; len],
+        SegmentChange::Wrong(wrong) => packet.wrong = if wrong < 0x8000 { 0 } else { wrong },
+        SegmentChange::Nothing => {}
     }
 }
 
@@ -418,8 +420,8 @@ fn chains() -> impl Strategy<Value = Vec<Outer>> {
     })
 }
 
-/// How IP-IDs go on.
-fn count_ids(packet: &mut Packet, how: u8, random: u16) {
+/// Behavior of IP-IDs.
+fn count_ids(packet: &mut TcpPacket, how: u8, random: u16) {
     for ip in &mut packet.ips {
         ip.id = match how {
             0 => ip.id.wrapping_add(1),
@@ -435,7 +437,7 @@ fn count_ids(packet: &mut Packet, how: u8, random: u16) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// Without losses every packet is delivered as it was, whatever changes.
+    /// Without losses every packet is delivered correctly, whatever changes.
     #[test]
     fn every_packet_comes_back(
         ips in chains(),
@@ -444,8 +446,8 @@ proptest! {
         optimistic: bool,
     ) {
         let mode = if optimistic { Mode::Optimistic } else { Mode::Unidirectional };
-        let mut link = Link::new(mode);
-        let mut packet = Packet::new(ips, 4000);
+        let mut link = TcpLink::new(mode);
+        let mut packet = TcpPacket::new(ips, 4000);
         for (changes, random) in &steps {
             count_ids(&mut packet, ids, *random);
             changes.iter().for_each(|change| apply(&mut packet, change));
@@ -454,13 +456,13 @@ proptest! {
     }
 }
 
-/// Steps of one and a half strides and back: an old acknowledgment number has the residue of the new one, those in between
-/// have another. Wherever among the candidates the first such step falls.
+/// Steps of one and a half strides and back: an old acknowledgment number has the residue of the new one, those in between have
+/// another one. The position of the first such step among the candidates does not matter.
 #[test]
 fn a_scaled_acknowledgment_is_told_from_the_residue_of_the_last_one() {
     for settling in 60..72 {
-        let mut link = Link::new(Mode::Unidirectional);
-        let mut packet = Packet::new(vec![Outer::new(false)], 4000);
+        let mut link = TcpLink::new(Mode::Unidirectional);
+        let mut packet = TcpPacket::new(vec![Outer::new(false)], 4000);
         let mut steps = vec![2_920; settling];
         for _ in 0..6 {
             steps.extend([4_380, 2_920, 2_920, 2_920, 10_220, 2_920, 2_920, 2_920, 2_920]);

@@ -1,4 +1,4 @@
-//! Profile 0x0006 over links that lose, delay, repeat and damage packets: a packet that is delivered is the one that was
+//! Tests of profile 0x0006 over links that lose, delay, repeat and damage packets: a delivered packet equals the one
 //! sent.
 
 #![allow(clippy::unwrap_used)]
@@ -7,16 +7,16 @@ mod common;
 
 use std::collections::VecDeque;
 
-use common::tcp::{Outer, Packet, sack, timestamps};
-use common::{Impairment, Random};
+use common::tcp::{Outer, TcpPacket, sack, timestamps};
+use common::{Impairment, SplitMix64};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
     DecompressorMemory, Endpoint, Instant, Mode, ProfileId, ProfileSet,
 };
 
-/// What a flow carries.
+/// Content of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum TcpTraffic {
     /// Segments of one size, with retransmissions.
     Bulk,
     /// Acknowledgments, with SACK now and then.
@@ -25,24 +25,24 @@ enum Kind {
     Talk,
 }
 
-/// How IP-IDs go on; `None` is IPv6.
+/// Behavior of IP-IDs; `None` is IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ids {
     None,
     Zero,
     Random,
     Counts,
-    /// Other flows of the host take some too.
+    /// Other flows of the host use some, too.
     Shared,
 }
 
-const KINDS: [Kind; 3] = [Kind::Bulk, Kind::Acks, Kind::Talk];
+const KINDS: [TcpTraffic; 3] = [TcpTraffic::Bulk, TcpTraffic::Acks, TcpTraffic::Talk];
 const IDS: [Ids; 5] = [Ids::None, Ids::Zero, Ids::Random, Ids::Counts, Ids::Shared];
 
 /// One direction of a connection.
-struct Flow {
-    packet: Packet,
-    kind: Kind,
+struct TcpFlow {
+    packet: TcpPacket,
+    kind: TcpTraffic,
     ids: Ids,
     stamps: bool,
     /// TTL and DSCP change now and then: the TCP checksum does not cover them.
@@ -50,13 +50,13 @@ struct Flow {
     time: u32,
 }
 
-impl Flow {
-    fn new(kind: Kind, ids: Ids, stamps: bool) -> Self {
-        let packet = Packet::new(vec![Outer::new(ids == Ids::None)], 4000);
+impl TcpFlow {
+    fn new(kind: TcpTraffic, ids: Ids, stamps: bool) -> Self {
+        let packet = TcpPacket::new(vec![Outer::new(ids == Ids::None)], 4000);
         Self { packet, kind, ids, stamps, moves: true, time: 90_000 }
     }
 
-    fn next(&mut self, random: &mut Random) -> Vec<u8> {
+    fn next(&mut self, random: &mut SplitMix64) -> Vec<u8> {
         let packet = &mut self.packet;
         let ip = &mut packet.ips[0];
         match self.ids {
@@ -78,14 +78,14 @@ impl Flow {
         let mut options = if self.stamps { timestamps(self.time, self.time - 40) } else { Vec::new() };
         tcp.psh = random.once_in(4);
         match self.kind {
-            Kind::Bulk => {
+            TcpTraffic::Bulk => {
                 forward(&mut tcp.sequence_number, packet.payload.len() as u64);
                 packet.payload = vec![random.next() as u8; 1448];
                 if random.once_in(40) {
                     forward(&mut tcp.sequence_number, 0_u64.wrapping_sub(1448 * 5));
                 }
             }
-            Kind::Acks => {
+            TcpTraffic::Acks => {
                 forward(&mut tcp.acknowledgment_number, 1448 * (1 + random.below(2)));
                 if random.once_in(8) {
                     tcp.window = tcp.window.wrapping_add(random.below(2_000) as u16);
@@ -95,7 +95,7 @@ impl Flow {
                     options.extend_from_slice(&sack(&[(start, start.wrapping_add(1448))]));
                 }
             }
-            Kind::Talk => {
+            TcpTraffic::Talk => {
                 forward(&mut tcp.sequence_number, packet.payload.len() as u64);
                 forward(&mut tcp.acknowledgment_number, random.below(300));
                 packet.payload = vec![random.next() as u8; random.below(200) as usize];
@@ -107,19 +107,19 @@ impl Flow {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Count {
+struct TcpImpairedCount {
     sent: usize,
     arrived: usize,
     right: usize,
-    /// Delivered with other octets.
+    /// Delivered with wrong octets.
     wrong: usize,
     refused: usize,
-    /// Refused, and neither damaged, late nor a duplicate.
+    /// Rejected, although neither damaged, late nor a duplicate.
     lost_with_others: usize,
     octets: usize,
 }
 
-impl Count {
+impl TcpImpairedCount {
     fn add(&mut self, other: Self) {
         self.sent += other.sent;
         self.arrived += other.arrived;
@@ -140,13 +140,14 @@ fn endpoint(mode: Mode, seed: u64) -> Endpoint<'static> {
     Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(&channel, 4)))
 }
 
-fn run(mut flow: Flow, mode: Mode, what: Impairment, seed: u64, packets: usize) -> Count {
+fn run(mut flow: TcpFlow, mode: Mode, what: Impairment, seed: u64, packets: usize) -> TcpImpairedCount {
     let (mut near, mut far) = (endpoint(mode, seed), endpoint(mode, seed));
-    let mut random = Random(seed);
-    let mut count = Count::default();
+    let mut random = SplitMix64(seed);
+    let mut count = TcpImpairedCount::default();
     let (mut rohc, mut back) = (vec![0; 4096], vec![0; 4096]);
     let (mut losing, mut quiet) = (0, 20);
-    // Packets under way: how many others still pass them, the packet, what was sent, whether nothing befell it.
+    // / Packets in flight: number of others that still overtake them, ROHC packet, original packet, and true if it was
+    // not impaired.
     let mut held: VecDeque<(u64, Vec<u8>, Vec<u8>, bool)> = VecDeque::new();
     for i in 0..packets {
         let now = Instant::from_millis(20 * i as u64);
@@ -207,14 +208,14 @@ fn run(mut flow: Flow, mode: Mode, what: Impairment, seed: u64, packets: usize) 
     count
 }
 
-fn matrix(what: Impairment, moves: bool, ids: &[Ids], packets: usize) -> Count {
-    let mut all = Count::default();
+fn matrix(what: Impairment, moves: bool, ids: &[Ids], packets: usize) -> TcpImpairedCount {
+    let mut all = TcpImpairedCount::default();
     for (kind, ids) in KINDS.iter().flat_map(|kind| ids.iter().map(move |ids| (*kind, *ids))) {
         for mode in [Mode::Unidirectional, Mode::Optimistic] {
             for stamps in [false, true] {
                 for seed in 0..4 {
                     let seed = 77 + seed;
-                    let flow = Flow { moves, ..Flow::new(kind, ids, stamps) };
+                    let flow = TcpFlow { moves, ..TcpFlow::new(kind, ids, stamps) };
                     let count = run(flow, mode, what, seed, packets);
                     if count.wrong > 0 {
                         println!("{kind:?} {ids:?} {mode:?} {stamps} {seed}: {count:?}");
@@ -264,7 +265,7 @@ fn late_packets_and_duplicates_are_right_or_refused() {
 #[test]
 fn damaged_packets_are_refused_and_take_few_others_with_them() {
     let all = matrix(Impairment { flip: 20, ..Impairment::default() }, true, &IDS, 1_000);
-    // A CRC of 3 bits would let one in eight through.
+    // / A CRC of 3 bits would accept one in eight.
     assert!(all.wrong * 40 <= all.refused, "{all:?}");
     assert!(all.lost_with_others * 8 <= all.refused, "{all:?}");
 }

@@ -1,11 +1,12 @@
-//! Context replication of profile 0x0006 (RFC 4164; RFC 6846, section 7.2): connections to a host that was connected to.
+//! Tests of context replication of profile 0x0006 (RFC 4164; RFC 6846, section 7.2): connections to a host with previous
+//! connections.
 
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
-use common::Random;
-use common::tcp::{Outer, Packet, timestamps};
+use common::SplitMix64;
+use common::tcp::{Outer, TcpPacket, timestamps};
 use thinair_rohc::{
     Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,
     DecompressorConfig, DecompressorMemory, Endpoint, Format, Instant, Mode, ProfileId, ProfileSet,
@@ -19,16 +20,16 @@ fn endpoint(cids: CidSpace, mode: Mode, seed: u64) -> Endpoint<'static> {
     Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(&channel, 4)))
 }
 
-struct Link {
+struct ReplicationLink {
     near: Endpoint<'static>,
     far: Endpoint<'static>,
     sent: u64,
     delivered: usize,
-    /// Octets that went back behind each packet.
+    /// Octets of feedback after each packet.
     feedback: Vec<usize>,
 }
 
-impl Link {
+impl ReplicationLink {
     fn new(cids: CidSpace, mode: Mode) -> Self {
         Self {
             near: endpoint(cids, mode, 1),
@@ -39,8 +40,8 @@ impl Link {
         }
     }
 
-    /// Carries a packet unless it `is_lost`, and feedback back.
-    fn carry(&mut self, packet: &Packet, is_lost: bool) -> Compressed {
+    /// Carries a packet unless it `is_lost`, and feedback in the other direction.
+    fn carry(&mut self, packet: &TcpPacket, is_lost: bool) -> Compressed {
         let octets = packet.octets();
         let now = Instant::from_millis(10 * self.sent);
         self.sent += 1;
@@ -61,9 +62,9 @@ impl Link {
     }
 }
 
-/// The packets of one side of a short connection.
-fn connection(six: bool, count: u16) -> Vec<Packet> {
-    let mut packet = Packet::new(vec![Outer::new(six)], 40_000 + 3 * count);
+/// Returns the packets of one side of a short connection.
+fn connection(six: bool, count: u16) -> Vec<TcpPacket> {
+    let mut packet = TcpPacket::new(vec![Outer::new(six)], 40_000 + 3 * count);
     packet.tcp.sequence_number = packet.tcp.sequence_number.wrapping_mul(u32::from(count) | 1);
     (packet.tcp.syn, packet.tcp.ack) = (true, false);
     packet.tcp.acknowledgment_number = 0;
@@ -88,7 +89,7 @@ fn connection(six: bool, count: u16) -> Vec<Packet> {
 #[test]
 fn a_new_connection_to_the_same_host_is_replicated() {
     for (six, cids) in [(false, CidSpace::Small), (true, CidSpace::Small), (false, CidSpace::Large)] {
-        let mut link = Link::new(cids, Mode::Optimistic);
+        let mut link = ReplicationLink::new(cids, Mode::Optimistic);
         let mut first = Vec::new();
         for count in 0..40 {
             for (i, packet) in connection(six, count).iter().enumerate() {
@@ -111,7 +112,7 @@ fn a_new_connection_to_the_same_host_is_replicated() {
 /// not present".
 #[test]
 fn without_feedback_nothing_is_replicated() {
-    let mut link = Link::new(CidSpace::Small, Mode::Unidirectional);
+    let mut link = ReplicationLink::new(CidSpace::Small, Mode::Unidirectional);
     for packet in (0..20).flat_map(|count| connection(false, count)) {
         assert_ne!(link.carry(&packet, false).format, Format::IrCr);
     }
@@ -119,16 +120,16 @@ fn without_feedback_nothing_is_replicated() {
 
 #[test]
 fn another_host_or_a_context_in_doubt_is_no_base() {
-    let mut link = Link::new(CidSpace::Small, Mode::Optimistic);
+    let mut link = ReplicationLink::new(CidSpace::Small, Mode::Optimistic);
     for packet in connection(true, 1) {
         link.carry(&packet, false);
     }
-    // No field of the replicate chain says the Hop Limit, so it has to be that of the base.
+    // / No field of the replicate chain has the Hop Limit, so it has to be that of the base.
     let mut packet = connection(true, 2).remove(0);
     packet.ips[0].ttl = 17;
     assert_eq!(link.carry(&packet, false).format, Format::Ir);
-    // Nothing of this flow has arrived since its TTL has changed.
-    let mut link = Link::new(CidSpace::Small, Mode::Optimistic);
+    // / No packet of this flow has arrived since its TTL has changed.
+    let mut link = ReplicationLink::new(CidSpace::Small, Mode::Optimistic);
     for (i, mut packet) in connection(false, 1).into_iter().enumerate() {
         packet.ips[0].ttl = if i < 4 { 64 } else { 50 };
         link.carry(&packet, i >= 4);
@@ -136,13 +137,13 @@ fn another_host_or_a_context_in_doubt_is_no_base() {
     assert_eq!(link.carry(&connection(false, 2)[0], false).format, Format::Ir);
 }
 
-/// Whatever is lost, nothing wrong is delivered, and connections are replicated again.
+/// No loss makes a delivered packet wrong, and connections are replicated again.
 #[test]
 fn replicated_connections_stand_losses() {
     for seed in 0..20 {
         for loss in [3, 10, 50] {
-            let mut link = Link::new(CidSpace::Small, Mode::Optimistic);
-            let mut random = Random(seed);
+            let mut link = ReplicationLink::new(CidSpace::Small, Mode::Optimistic);
+            let mut random = SplitMix64(seed);
             let (mut replicated, mut arrived) = (0, 0);
             for packet in (0..60).flat_map(|count| connection(seed % 2 == 1, count)) {
                 loop {
@@ -150,7 +151,7 @@ fn replicated_connections_stand_losses() {
                     let done = link.carry(&packet, is_lost);
                     replicated += usize::from(done.format == Format::IrCr);
                     arrived += usize::from(!is_lost);
-                    // Nobody goes on before the SYN has arrived.
+                    // / A host does not continue before the SYN has arrived.
                     if !packet.tcp.syn || link.delivered > before {
                         break;
                     }
@@ -166,9 +167,9 @@ fn replicated_connections_stand_losses() {
     }
 }
 
-/// One side of a connection with Fast Open, without timestamps, as Linux has it: three packets.
-fn short_connection(is_client: bool, service: u16, count: u16, cookie: u8) -> Vec<Packet> {
-    let mut packet = Packet::new(vec![Outer::new(false)], 40_000 + 3 * count);
+/// One side of a connection with Fast Open, without timestamps, as in Linux: three packets.
+fn short_connection(is_client: bool, service: u16, count: u16, cookie: u8) -> Vec<TcpPacket> {
+    let mut packet = TcpPacket::new(vec![Outer::new(false)], 40_000 + 3 * count);
     let client = packet.tcp.source_port;
     (packet.tcp.source_port, packet.tcp.destination_port) =
         if is_client { (client, service) } else { (service, client) };
@@ -177,7 +178,7 @@ fn short_connection(is_client: bool, service: u16, count: u16, cookie: u8) -> Ve
     packet.options = vec![2, 4, 0, 88, 3, 3, 10, 1];
     let ids = count.wrapping_mul(997);
     let mut packets = Vec::new();
-    let mut push = |packet: &Packet| packets.push(packet.clone());
+    let mut push = |packet: &TcpPacket| packets.push(packet.clone());
     (packet.tcp.syn, packet.tcp.ack) = (true, !is_client);
     if is_client {
         packet.tcp.acknowledgment_number = 0;
@@ -210,11 +211,11 @@ fn short_connection(is_client: bool, service: u16, count: u16, cookie: u8) -> Ve
     packets
 }
 
-/// The third connection leaves a pattern; those that come after it take few octets, no feedback, and the CID of the first.
+/// The third connection leaves a pattern. Later ones take few octets, no feedback, and the CID of the first.
 #[test]
 fn connections_like_others_take_what_is_new_in_them() {
     for is_client in [true, false] {
-        let mut link = Link::new(CidSpace::Small, Mode::Optimistic);
+        let mut link = ReplicationLink::new(CidSpace::Small, Mode::Optimistic);
         let mut octets = Vec::new();
         for count in 0..20 {
             let done: Vec<_> = short_connection(is_client, 8081, count, 7)
@@ -232,11 +233,11 @@ fn connections_like_others_take_what_is_new_in_them() {
         }
         assert_eq!(link.delivered as u64, 60);
         println!("{octets:?}, feedback {:?}", link.feedback);
-        // Behind profile, CRCs and base: IP-ID, flags, MSN, sequence number, a port and the checksum; or the acknowledgment
-        // number for the IP-ID, which is 0.
+        // / After profile, CRCs and base: IP-ID, flags, MSN, sequence number, a port and the checksum; or the acknowledgment
+        // number instead of the IP-ID, which is 0.
         let syn = if is_client { 21 } else { 23 };
         assert!(octets[4..].iter().all(|octets| octets[0] <= syn), "{octets:?}");
-        // Nothing waits for the last packet, and it stands on the one before it alone.
+        // / Nothing waits for the last packet, and it depends only on the one before it.
         let last = if is_client { 11 } else { 10 };
         assert!(octets[4..].iter().all(|octets| octets[2] <= last), "{octets:?}");
         let elements = link.feedback.iter().rposition(|len| *len > 0).unwrap();
@@ -244,10 +245,10 @@ fn connections_like_others_take_what_is_new_in_them() {
     }
 }
 
-/// A cookie that is new is said once, and then known.
+/// A new cookie is sent once, and is then established.
 #[test]
 fn a_pattern_is_renewed_when_its_options_change() {
-    let mut link = Link::new(CidSpace::Small, Mode::Optimistic);
+    let mut link = ReplicationLink::new(CidSpace::Small, Mode::Optimistic);
     let mut syns = Vec::new();
     for count in 0..9 {
         let cookie = if count < 5 { 1 } else { 2 };
@@ -261,10 +262,10 @@ fn a_pattern_is_renewed_when_its_options_change() {
     assert!(syns[5] > syns[4] + 8 && syns[6..].iter().all(|len| *len <= syns[4] + 1), "{syns:?}");
 }
 
-/// What a base has said since it was acknowledged may be lost, so nothing is left out because of it.
+/// Changes of a base since its acknowledgment may be lost, so that nothing is left out because of them.
 #[test]
 fn what_was_not_acknowledged_is_said_again() {
-    let mut link = Link::new(CidSpace::Small, Mode::Optimistic);
+    let mut link = ReplicationLink::new(CidSpace::Small, Mode::Optimistic);
     let mut first = connection(false, 1);
     let mut next = connection(false, 2).remove(0);
     for (i, packet) in first.iter_mut().enumerate() {
@@ -276,10 +277,10 @@ fn what_was_not_acknowledged_is_said_again() {
     assert_eq!((link.carry(&next, false).format, link.delivered), (Format::IrCr, before + 1));
 }
 
-/// Its CID was that of another flow, whose ports an IR-DYN packet would leave.
+/// Its CID belonged to another flow, whose ports an IR-DYN packet would leave.
 #[test]
 fn a_flow_of_which_nothing_was_heard_is_repaired_as_a_whole() {
-    let mut link = Link::new(CidSpace::Small, Mode::Optimistic);
+    let mut link = ReplicationLink::new(CidSpace::Small, Mode::Optimistic);
     for count in 0..6 {
         for packet in short_connection(false, 8081, count, 1) {
             link.carry(&packet, false);
@@ -301,14 +302,14 @@ fn a_flow_of_which_nothing_was_heard_is_repaired_as_a_whole() {
     assert!(!formats.contains(&Format::IrDyn), "{formats:?}");
 }
 
-/// Services, options that change, a decompressor that forgets, losses: what is delivered is what was sent (`carry` looks), and
-/// it is most of what arrives.
+/// Services, options that change, a decompressor that loses its contexts, losses: delivered packets are correct (`carry`
+/// checks), and most packets that arrive are delivered.
 #[test]
 fn patterns_stand_losses() {
     for seed in 0..60 {
-        let mut random = Random(seed);
+        let mut random = SplitMix64(seed);
         let loss = [3, 6, 12, 40][seed as usize % 4];
-        let mut link = Link::new(CidSpace::Small, Mode::Optimistic);
+        let mut link = ReplicationLink::new(CidSpace::Small, Mode::Optimistic);
         let (mut cookie, mut arrived, mut replicated) = (0, 0, 0);
         for count in 0..150 {
             if random.once_in(20) {
@@ -321,7 +322,7 @@ fn patterns_stand_losses() {
             let is_client = random.once_in(2);
             let mut packets = short_connection(is_client, service, count, cookie);
             if random.once_in(5) {
-                // It ends as it likes.
+                // / The connection ends in one of several ways.
                 packets.truncate(2);
             }
             let mut has_begun = false;
@@ -329,7 +330,7 @@ fn patterns_stand_losses() {
                 if random.once_in(10) {
                     packet.tcp.window = 65_000 + count;
                 }
-                // Who answers sends its response at once; nobody else goes on before its SYN has arrived.
+                // / A server sends its response at once; otherwise a host continues only after its SYN has arrived.
                 if i == 2 && !has_begun {
                     break;
                 }

@@ -1,6 +1,6 @@
-//! A new profile takes a folder of its own, and a few lines where profiles are listed.
+//! A new profile takes a folder of its own, and a few lines in the list of profiles.
 //!
-//! The profile of `tests/toy` is put into a copy of this crate, and its tests are run there.
+//! The test copies the profile of `tests/toy` into a copy of this crate, and runs its tests there.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,19 +9,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Lines outside its folder that a profile may take.
+/// Largest number of lines outside its folder that a profile may take.
 const MOST_LINES: usize = 5;
 
-/// The file that they are in.
+/// File of these lines.
 const REGISTRY: &str = "profile.rs";
 
-/// Lines that the profile takes, each with the line of [`REGISTRY`] that it stands behind.
+/// Lines of the profile, each with the line of [`REGISTRY`] that it follows.
 const LINES: &[(&str, &str)] = &[
     ("pub(crate) mod rfc6846;", "pub(crate) mod toy;"),
     (r#"    Coap = 0x0081 "coap" "coap","#, "    /// 0x00F0, a toy."),
     ("    /// 0x00F0, a toy.", r#"    Toy = 0x00F0 "toy","#),
-    // It is asked before profile 0x0004, which takes every packet.
-    ("registry! {", "    Toy: toy::Sender, toy::Receiver, Toy;"),
+    // / Packets are offered to it before profile 0x0004, which accepts every packet.
+    ("registry! {", "    Toy: toy::ToySender, toy::ToyReceiver, Toy;"),
 ];
 
 #[test]
@@ -51,7 +51,7 @@ fn a_profile_is_a_folder_and_at_most_five_lines() {
         .unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "cargo test: {}\n{stderr}\n{stdout}", output.status);
-    // A filter that fits no test is a success, too.
+    // / A filter that matches no test is a success, too.
     let passed = stdout.lines().filter(|line| line.starts_with("test profile::toy::")).count();
     assert!(passed > 0, "no test of the toy was run\n{stdout}");
 }
@@ -60,12 +60,12 @@ fn crate_root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The folder whose manifest this crate inherits from.
+/// Returns the folder of the workspace whose manifest this crate inherits from.
 fn workspace_root() -> &'static Path {
     crate_root().ancestors().find(|folder| folder.join("Cargo.lock").exists()).unwrap()
 }
 
-/// Copies a folder of sources, each file as `change` makes it of its path within the folder and its text.
+/// Copies a folder of sources. `change` returns the text of each file from its path within the folder and its original text.
 fn copy_sources(from: &Path, to: &Path, change: &dyn Fn(&Path, String) -> String) {
     let mut folders = vec![PathBuf::new()];
     while let Some(folder) = folders.pop() {
@@ -83,12 +83,12 @@ fn copy_sources(from: &Path, to: &Path, change: &dyn Fn(&Path, String) -> String
     }
 }
 
-/// Leaves out the tests of the crate itself, which take crates that the toy does not, and time. What `lib.rs` has for tests stays.
+/// Removes the tests of the crate itself, which need crates that the toy does not, and time. Test items of `lib.rs` stay.
 fn without_tests(path: &Path, text: String) -> String {
     if path == Path::new("lib.rs") { text } else { text.replace("#[cfg(test)]", "#[cfg(any())]") }
 }
 
-/// A text with another line behind one of its lines.
+/// Inserts a line after one of the lines of a text.
 fn insert(text: &str, behind: &str, line: &str) -> String {
     let mut found = 0;
     let mut with = String::new();
@@ -103,7 +103,8 @@ fn insert(text: &str, behind: &str, line: &str) -> String {
     with
 }
 
-/// The manifest of the copy, a workspace of its own: the same edition and features, and no dependency but that of the crate.
+/// Returns the manifest of the copy, a workspace of its own with the edition and features of the original, and only its
+/// dependency.
 fn manifest() -> String {
     let own = fs::read_to_string(crate_root().join("Cargo.toml")).unwrap();
     let shared = fs::read_to_string(workspace_root().join("Cargo.toml")).unwrap();
@@ -118,7 +119,7 @@ fn manifest() -> String {
     )
 }
 
-/// The lines of a section of a manifest that are not empty.
+/// Returns the lines of a section of a manifest that are not empty.
 fn section(manifest: &str, head: &str) -> String {
     let behind = manifest.lines().skip_while(|line| *line != head).skip(1);
     let lines = behind.take_while(|line| !line.starts_with('[')).filter(|line| !line.is_empty());

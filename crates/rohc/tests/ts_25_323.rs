@@ -1,4 +1,4 @@
-//! The bench for ROHC of 3GPP TS 25.323, Annex A, holds row by row.
+//! The bench for ROHC of 3GPP TS 25.323, Annex A: every row is within its limit.
 //!
 //! ```sh
 //! cargo run -p thinair-rohc --example ts25323
@@ -28,7 +28,7 @@ fn every_row_holds() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// The reason for the default, with which not every row holds.
+/// Reason for the default, with which not every row is within its limit.
 #[test]
 fn by_default_three_packets_lost_behind_the_first_cost_no_other() {
     for version in [4, 6] {

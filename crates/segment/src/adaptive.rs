@@ -1,65 +1,64 @@
-//! Ours: the size that costs least for each octet that arrives, by what is known of losses.
+//! Adaptive segment size, the control of this project: the size with the least expected cost for each octet that arrives.
 //!
-//! A segment of N frames costs N frames and an acknowledgment on the air, and arrives with (1 - q)^(N + 1), where q is the
-//! share of frames that is lost from end to end. q is counted: losses by frames, over the last [`AdaptiveConfig::memory`] of
-//! them. The size is the one with which an octet that arrives costs least; only sizes that fill their frames are
-//! considered.
+//! A segment of N frames costs N frames and an acknowledgment on the air, and arrives with probability (1 - q)^(N + 1),
+//! where q is the share of frames that is lost from end to end. q is estimated from losses per frame, over the last
+//! [`AdaptiveConfig::memory`] frames. Only sizes that fill their frames are considered.
 //!
-//! So one loss moves it little and a success cannot make it forget: it does not overshoot downwards, where what a wrong
-//! size costs rises most steeply, and it needs nothing but acknowledgments and losses. What a loss costs besides its own
-//! segment — what follows it in its window, what was sent again in vain on the way, what collided — is a factor on q
-//! ([`AdaptiveConfig::loss_cost`]), by which q becomes 3 times what it is. Losses in a time in which the channel was
-//! too busy to be accessed count less ([`AdaptiveConfig::contention`]): a shorter segment avoids them less than it
-//! avoids bit errors. A change must be worth it ([`AdaptiveConfig::hysteresis`]).
+//! A single loss changes the size little, and a single success does not undo it: the control does not overshoot
+//! downwards, where the cost of a wrong size rises most steeply, and its only inputs are acknowledgments and losses. A
+//! loss costs more than its own segment: the segments behind it in its window, retransmissions in vain on the path,
+//! collisions. The factor [`AdaptiveConfig::loss_cost`] on q stands for that; its default is 3. Losses while the channel
+//! was too busy to be accessed count less ([`AdaptiveConfig::contention`]): a shorter segment avoids them less than it
+//! avoids bit errors. A change of size has to save a minimum ([`AdaptiveConfig::hysteresis`]).
 //!
-//! The defaults were found by trial on chains of five hops of IEEE 802.15.4 with windows of 1 and 4 segments and bit error
-//! rates of 1e-5 to 4e-4. They are flat: 25 to 32 for the cost of a loss and 600 to 1,200 for the memory are within 2 % of
-//! each other.
+//! The defaults were found by trial on chains of five hops of IEEE 802.15.4 with windows of 1 and 4 segments and bit
+//! error rates of 1e-5 to 4e-4. They are not critical: loss costs of 25 to 32 and memories of 600 to 1,200 frames are
+//! within 2 % of each other.
 
 use core::time::Duration;
 
 use thinair_wire::time::Instant;
 
-use crate::{Loss, SegmentSizer};
+use crate::{LossDetection, SegmentSizer};
 
 /// One, in steps of 2^-32.
 const ONE: u64 = 1 << 32;
 
-/// Sizes that are looked at on either side of the present one, at most.
+/// Largest number of sizes examined on either side of the present one.
 const WALK: u16 = 64;
 
-/// What it has to know of frames, and how it weighs what it sees.
+/// Frame sizes and costs of the link, and weights of observed losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdaptiveConfig {
-    /// The least size, in octets; 0 is taken for 1.
+    /// Smallest size, in octets; 0 means 1.
     pub least: u16,
-    /// The greatest size, in octets.
+    /// Largest size, in octets.
     pub most: u16,
-    /// Octets of a packet that a frame carries; 0 is taken for 1.
+    /// Octets of a packet that a frame carries; 0 means 1.
     pub frame: u16,
     /// Octets of headers in front of a segment.
     pub headers: u16,
-    /// What a frame costs beside what it carries, in octets on the air: its headers, and its acknowledgment.
+    /// Cost of a frame beside its content, in octets on the air: its headers and its acknowledgment.
     pub overhead: u16,
-    /// What the acknowledgment of a segment costs, in octets on the air.
+    /// Cost of the acknowledgment of a segment, in octets on the air.
     pub acknowledgment: u16,
-    /// Frames that are remembered: what is older fades.
+    /// Number of frames that the estimate of losses covers; older frames fade.
     pub memory: u32,
-    /// Frames that the first assumption counts for.
+    /// Number of frames that the initial estimate is worth.
     pub assumed: u32,
-    /// Losses of a frame that are assumed at first, in millionths.
+    /// Initial estimate of the loss of frames, in millionths.
     pub assumed_loss: u32,
-    /// What a loss costs, in tenths of what its segment costs.
+    /// Cost of a loss, in tenths of the cost of its segment.
     pub loss_cost: u16,
-    /// What a loss counts in whose time an access to the channel was given up: in tenths. It says more of contention than of
-    /// bits.
+    /// Weight of a loss during which an access to the channel was given up, in tenths: such a loss indicates contention
+    /// rather than bit errors.
     pub contention: u16,
-    /// What a change has to save, in thousandths.
+    /// Minimum saving that justifies a change of size, in thousandths.
     pub hysteresis: u16,
 }
 
 impl Default for AdaptiveConfig {
-    /// For IEEE 802.15.4.
+    /// Parameters for IEEE 802.15.4.
     fn default() -> Self {
         Self {
             least: 64,
@@ -78,13 +77,13 @@ impl Default for AdaptiveConfig {
     }
 }
 
-/// A control that expects.
+/// Segment size control that minimizes the expected cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Adaptive {
     config: AdaptiveConfig,
     /// N: frames of a segment of the present size.
     frames: u16,
-    /// Losses and frames that are remembered, in steps of 2^-16.
+    /// Weighted losses and frames, in steps of 2^-16.
     lost: u64,
     sent: u64,
     /// An access to the channel was given up since the last acknowledgment or loss.
@@ -92,7 +91,7 @@ pub struct Adaptive {
 }
 
 impl Adaptive {
-    /// At the size that the first assumption asks for.
+    /// Creates a control whose first size follows from the initial estimate.
     pub fn new(config: AdaptiveConfig) -> Self {
         let sent = u64::from(config.assumed) << 16;
         let lost = sent / 1_000_000 * u64::from(config.assumed_loss.min(1_000_000));
@@ -106,7 +105,7 @@ impl Adaptive {
         adaptive
     }
 
-    /// Frames of the least and of the greatest segment that fills its frames.
+    /// Returns the number of frames of the smallest and of the largest segment that fills its frames.
     fn range(&self) -> (u16, u16) {
         let config = &self.config;
         let frame = u32::from(config.frame.max(1));
@@ -116,7 +115,7 @@ impl Adaptive {
         (least, (most.min(u32::from(u16::MAX)) as u16).max(least))
     }
 
-    /// Octets of a segment of so many frames.
+    /// Returns the octets of a segment of `frames` frames.
     fn octets(&self, frames: u16) -> u16 {
         let config = &self.config;
         let full = u32::from(frames) * u32::from(config.frame.max(1));
@@ -125,13 +124,13 @@ impl Adaptive {
         octets.clamp(least, config.most.max(least))
     }
 
-    /// q, and what a loss costs besides: in steps of 2^-32, at most 0.9.
+    /// Returns q times the cost of a loss, in steps of 2^-32, at most 0.9.
     fn loss(&self) -> u64 {
         let loss = (u128::from(self.lost) << 32) / u128::from(self.sent.max(1));
         (loss * u128::from(self.config.loss_cost) / 10).min(u128::from(ONE * 9 / 10)) as u64
     }
 
-    /// Octets that arrive for each octet on the air, times 2^32, with segments of so many frames.
+    /// Returns the octets that arrive for each octet on the air, times 2^32, with segments of `frames` frames.
     fn worth(&self, frames: u16) -> u64 {
         let config = &self.config;
         let air = u64::from(frames) * (u64::from(config.frame) + u64::from(config.overhead))
@@ -141,7 +140,7 @@ impl Adaptive {
         (u128::from(self.octets(frames)) * u128::from(arrives) / u128::from(air.max(1))) as u64
     }
 
-    /// Goes uphill from the present size, if that is worth the change; whether it was.
+    /// Climbs from the present size to the best one if the saving exceeds `hysteresis`; returns true if the size changed.
     fn choose(&mut self, hysteresis: u16) -> bool {
         let (least, most) = self.range();
         let present = self.worth(self.frames);
@@ -164,7 +163,7 @@ impl Adaptive {
         is_worth_it
     }
 
-    /// So many frames, of which so many were lost.
+    /// Counts `sent` frames, of which `lost` were lost.
     fn count(&mut self, sent: u64, lost: u64) {
         let sent = sent.min(u64::from(self.config.memory.max(1)) << 16);
         let memory = u64::from(self.config.memory.max(1)) << 16;
@@ -182,7 +181,7 @@ impl Default for Adaptive {
     }
 }
 
-/// `base` (in steps of 2^-32, at most one) to a power.
+/// Returns `base` (in steps of 2^-32, at most one) to the power of `exponent`.
 fn power(base: u64, exponent: u32) -> u64 {
     let (mut result, mut square, mut rest) = (ONE, base, exponent);
     while rest > 0 {
@@ -203,8 +202,8 @@ impl SegmentSizer for Adaptive {
         self.is_busy = false;
     }
 
-    fn on_lost(&mut self, _loss: Loss, _now: Instant) {
-        // Half of its frames, on average, have gone before the one that was lost.
+    fn on_lost(&mut self, _loss: LossDetection, _now: Instant) {
+        // On average, half of its frames were sent before the one that was lost.
         let tenths = if self.is_busy { self.config.contention.min(10) } else { 10 };
         self.count((u64::from(self.frames) + 1) << 15, (u64::from(tenths) << 16) / 10);
         self.is_busy = false;
@@ -223,11 +222,11 @@ impl SegmentSizer for Adaptive {
 mod tests {
     use super::*;
 
-    /// So many segments, of which every so many-th is lost; the size at the end.
+    /// Sends `segments` segments of which every `every`-th is lost, and returns the size at the end.
     fn after(adaptive: &mut Adaptive, segments: u32, every: u32) -> u16 {
         for segment in 1..=segments {
             if segment % every == 0 {
-                adaptive.on_lost(Loss::Rto, Instant::ZERO);
+                adaptive.on_lost(LossDetection::Rto, Instant::ZERO);
             } else {
                 adaptive.on_acked(adaptive.size().into(), None, Instant::ZERO);
             }
@@ -256,7 +255,7 @@ mod tests {
     fn one_loss_moves_it_little() {
         let mut adaptive = Adaptive::default();
         after(&mut adaptive, 400, u32::MAX);
-        adaptive.on_lost(Loss::Rto, Instant::ZERO);
+        adaptive.on_lost(LossDetection::Rto, Instant::ZERO);
         assert!(adaptive.size() >= 808, "{}", adaptive.size());
     }
 
@@ -274,7 +273,7 @@ mod tests {
         assert!(sizes[0] < sizes[1], "{sizes:?}");
     }
 
-    /// What is expected is the least cost there is, by trying all.
+    /// The expected size is the one with the least cost among all sizes.
     #[test]
     fn the_walk_finds_the_best_of_all_sizes() {
         for lost in (0..2_000).step_by(7) {

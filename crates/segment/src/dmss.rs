@@ -3,19 +3,19 @@
 //! threshold, and the state is good when the rate is under the threshold”: the small MSS fits into one link frame, the
 //! large one is that of the path MTU.
 //!
-//! What the quotation leaves open is a parameter each of [`DmssConfig`]: what an error is ([`Measure`]), over how many
-//! the rate is taken, and the size before there is a rate (the large one).
+//! The quotation leaves some points open; each is a parameter of [`DmssConfig`]: the kind of error ([`Measure`]), the
+//! window over which the rate is measured, and the size before the first rate is known (the large one).
 
 use core::time::Duration;
 
 use thinair_wire::time::Instant;
 
-use crate::{Loss, SegmentSizer};
+use crate::{LossDetection, SegmentSizer};
 
-/// The frame error rate above which a channel is bad, in thousandths. “We consider the FER of 5%”.
+/// Frame error rate above which a channel is bad, in thousandths. “We consider the FER of 5%”.
 const THRESHOLD: u16 = 50;
 
-/// Of what the error rate is taken.
+/// Events that the error rate is measured on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// Transmissions of frames of this host that were not acknowledged by the next one, collisions included: by
@@ -23,22 +23,22 @@ pub enum Measure {
     Frames,
     /// Segments that were lost from end to end, of those that were sent.
     Segments,
-    /// What is told by [`Dmss::set_frame_error_rate`]: of a radio that knows it without collisions.
-    Told,
+    /// A rate set with [`Dmss::set_frame_error_rate`], for a radio that measures it without collisions.
+    Given,
 }
 
-/// What DMSS leaves open.
+/// Parameters that the description of DMSS leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DmssConfig {
     /// Small MSS: fits into one frame, in octets.
     pub small: u16,
     /// Large MSS: that of the path MTU, in octets.
     pub large: u16,
-    /// The error rate above which the channel is bad, in thousandths.
+    /// Error rate above which the channel is bad, in thousandths.
     pub threshold: u16,
-    /// Of what the error rate is taken.
+    /// Events that the error rate is measured on.
     pub measure: Measure,
-    /// Frames, or segments, over which the rate is taken, one window after the other; 0 is taken for 1.
+    /// Frames or segments of one measurement window; windows do not overlap; 0 means 1.
     pub window: u16,
 }
 
@@ -48,26 +48,26 @@ impl Default for DmssConfig {
     }
 }
 
-/// Two sizes, and a threshold between them.
+/// Segment size control with two sizes and a threshold between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dmss {
     config: DmssConfig,
     /// The channel is bad.
     bad: bool,
-    /// Of the window that is being filled.
+    /// Sent in the window that is being filled.
     sent: u32,
     failed: u32,
 }
 
 impl Dmss {
-    /// With the large size, until a window has told something else.
+    /// Creates a control that uses the large size until a full window shows a bad channel.
     pub const fn new(config: DmssConfig) -> Self {
         Self { config, bad: false, sent: 0, failed: 0 }
     }
 
-    /// The frame error rate, in millionths, if it is [told](Measure::Told).
+    /// Sets the frame error rate, in millionths; used only with [`Measure::Given`].
     pub fn set_frame_error_rate(&mut self, millionths: u32) {
-        if self.config.measure == Measure::Told {
+        if self.config.measure == Measure::Given {
             self.bad = millionths > u32::from(self.config.threshold) * 1_000;
         }
     }
@@ -97,7 +97,7 @@ impl SegmentSizer for Dmss {
         self.count(Measure::Segments, 1, 0);
     }
 
-    fn on_lost(&mut self, _loss: Loss, _now: Instant) {
+    fn on_lost(&mut self, _loss: LossDetection, _now: Instant) {
         self.count(Measure::Segments, 1, 1);
     }
 
@@ -118,7 +118,7 @@ mod tests {
     fn more_than_five_percent_of_frames_are_a_bad_channel() {
         let mut dmss = Dmss::default();
         dmss.on_frames(99, 99, 0, Instant::ZERO);
-        assert_eq!(dmss.size(), 1_024, "a window that is not full says nothing");
+        assert_eq!(dmss.size(), 1_024, "an incomplete window has no effect");
         dmss.on_frames(1, 0, 0, Instant::ZERO);
         assert_eq!(dmss.size(), 64);
         dmss.on_frames(100, 6, 0, Instant::ZERO);
@@ -132,7 +132,7 @@ mod tests {
         let config = DmssConfig { measure: Measure::Segments, window: 50, ..DmssConfig::default() };
         let mut dmss = Dmss::new(config);
         for _ in 0..3 {
-            dmss.on_lost(Loss::Fast, Instant::ZERO);
+            dmss.on_lost(LossDetection::Fast, Instant::ZERO);
         }
         for _ in 0..46 {
             dmss.on_acked(1_024, None, Instant::ZERO);
@@ -144,14 +144,14 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_can_be_told() {
-        let mut dmss = Dmss::new(DmssConfig { measure: Measure::Told, ..DmssConfig::default() });
+    fn a_rate_can_be_given() {
+        let mut dmss = Dmss::new(DmssConfig { measure: Measure::Given, ..DmssConfig::default() });
         dmss.set_frame_error_rate(50_000);
         assert_eq!(dmss.size(), 1_024);
         dmss.set_frame_error_rate(50_001);
         assert_eq!(dmss.size(), 64);
         let mut other = Dmss::default();
         other.set_frame_error_rate(1_000_000);
-        assert_eq!(other.size(), 1_024, "who counts frames is not told");
+        assert_eq!(other.size(), 1_024, "the rate is ignored where frames are counted");
     }
 }

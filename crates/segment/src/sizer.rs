@@ -1,4 +1,4 @@
-//! One of all, chosen while a program runs.
+//! A segment size control that is chosen at run time.
 
 use core::fmt;
 use core::str::FromStr;
@@ -6,18 +6,18 @@ use core::time::Duration;
 
 use thinair_wire::time::Instant;
 
-use crate::{Adaptive, Dmss, Fixed, Loss, SegmentSizer, Tssa};
+use crate::{Adaptive, Dmss, Fixed, LossDetection, SegmentSizer, Tssa};
 
-/// Any of the controls.
+/// Any of the segment size controls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sizer {
-    /// One size.
+    /// Constant size.
     Fixed(Fixed),
     /// Two sizes.
     Dmss(Dmss),
-    /// Steps of an MTU.
+    /// Steps of one link MTU.
     Tssa(Tssa),
-    /// The least expected cost.
+    /// Least expected cost.
     Adaptive(Adaptive),
 }
 
@@ -31,7 +31,7 @@ impl SegmentSizer for Sizer {
         }
     }
 
-    fn on_lost(&mut self, loss: Loss, now: Instant) {
+    fn on_lost(&mut self, loss: LossDetection, now: Instant) {
         match self {
             Self::Fixed(sizer) => sizer.on_lost(loss, now),
             Self::Dmss(sizer) => sizer.on_lost(loss, now),
@@ -83,16 +83,13 @@ impl From<Adaptive> for Sizer {
     }
 }
 
-/// No control has that name.
+/// Error: unknown segment size control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseSizerError;
 
 impl fmt::Display for ParseSizerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "not a control of segment sizes; there are fixed:OCTETS (1 to 65535), dmss, tssa and adaptive"
-        )
+        write!(f, "unknown segment size control; use fixed:OCTETS (1 to 65535), dmss, tssa or adaptive")
     }
 }
 
@@ -101,7 +98,7 @@ impl core::error::Error for ParseSizerError {}
 impl FromStr for Sizer {
     type Err = ParseSizerError;
 
-    /// `fixed:512`, `dmss`, `tssa`, `adaptive`: with their defaults.
+    /// Parses `fixed:OCTETS`, `dmss`, `tssa` or `adaptive`; the last three have their defaults.
     fn from_str(text: &str) -> Result<Self, ParseSizerError> {
         match text {
             "dmss" => Ok(Dmss::default().into()),
@@ -135,31 +132,36 @@ mod tests {
     }
 
     #[derive(Clone, Copy, Debug)]
-    enum Input {
+    enum SizerInput {
         Acked(u32, Option<Duration>),
-        Lost(Loss),
+        Lost(LossDetection),
         Frames(u32, u32, u32),
     }
 
-    fn inputs() -> impl Strategy<Value = Vec<Input>> {
+    fn inputs() -> impl Strategy<Value = Vec<SizerInput>> {
         let input = prop_oneof![
             (any::<u32>(), prop::option::of(any::<u32>().prop_map(|us| Duration::from_micros(us.into()))))
-                .prop_map(|(octets, rtt)| Input::Acked(octets, rtt)),
-            Just(Input::Lost(Loss::Rto)),
-            Just(Input::Lost(Loss::Fast)),
+                .prop_map(|(octets, rtt)| SizerInput::Acked(octets, rtt)),
+            Just(SizerInput::Lost(LossDetection::Rto)),
+            Just(SizerInput::Lost(LossDetection::Fast)),
             (any::<u32>(), any::<u32>(), any::<u32>())
-                .prop_map(|(sent, failed, busy)| Input::Frames(sent, failed, busy)),
+                .prop_map(|(sent, failed, busy)| SizerInput::Frames(sent, failed, busy)),
         ];
         prop::collection::vec(input, 0..400)
     }
 
-    fn stays_within(mut sizer: Sizer, inputs: &[Input], least: u16, most: u16) -> Result<(), TestCaseError> {
+    fn stays_within(
+        mut sizer: Sizer,
+        inputs: &[SizerInput],
+        least: u16,
+        most: u16,
+    ) -> Result<(), TestCaseError> {
         for (input, at) in inputs.iter().zip(0..) {
             let now = Instant::from_millis(at);
             match *input {
-                Input::Acked(octets, rtt) => sizer.on_acked(octets, rtt, now),
-                Input::Lost(loss) => sizer.on_lost(loss, now),
-                Input::Frames(sent, failed, busy) => sizer.on_frames(sent, failed, busy, now),
+                SizerInput::Acked(octets, rtt) => sizer.on_acked(octets, rtt, now),
+                SizerInput::Lost(loss) => sizer.on_lost(loss, now),
+                SizerInput::Frames(sent, failed, busy) => sizer.on_frames(sent, failed, busy, now),
             }
             let size = sizer.size();
             prop_assert!((least..=most).contains(&size), "{size} after {input:?}: {sizer:?}");

@@ -6,16 +6,16 @@
 //! reinitialize S_MAX to zero” — the counter of successes is meant — “and after two losses, the TSSA reduces the MSS by
 //! MTU.” The MSS that was negotiated is the upper bound.
 //!
-//! What the section leaves open is a parameter each of [`TssaConfig`]: the size to begin with and the lower bound (a
-//! segment of one frame); what a step is, the MTU with or without the place of headers (106 octets); what Fast Start
-//! doubles by (each acknowledgment); what becomes of the size with the first loss (half is left); whether the two losses
-//! have to follow each other (a loss counts until the size changes); and whether what a timer tells counts.
+//! The section leaves some points open; each is a parameter of [`TssaConfig`]: the first size and the lower bound (a
+//! segment of one frame); the step, the MTU with or without the octets of headers (106 octets); the event on which Fast
+//! Start doubles the size (each acknowledgment); the size after the first loss (half); whether the two losses have to be
+//! consecutive (no: a loss counts until the size changes); and the weight of a loss detected by the timer (one).
 
 use core::time::Duration;
 
 use thinair_wire::time::Instant;
 
-use crate::{Loss, SegmentSizer};
+use crate::{LossDetection, SegmentSizer};
 
 /// Acknowledgments after which the size grows. Section IV: “we have chosen S_MAX equals to ten”.
 const S_MAX: u16 = 10;
@@ -23,50 +23,51 @@ const S_MAX: u16 = 10;
 /// Losses after which the size shrinks. Section IV: “after two losses”.
 const L_MAX: u16 = 2;
 
-/// What Fast Start doubles the size by.
+/// Event on which Fast Start doubles the size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FastStart {
     /// Each acknowledgment.
     Acknowledgment,
-    /// As many acknowledged octets as a round trip holds, given in segments: 1 is the same as each acknowledgment.
+    /// Acknowledgment of as many octets as the window of a round trip holds, given in segments; 1 is equivalent to each
+    /// acknowledgment.
     Segments(u16),
-    /// Nothing: the second phase from the start.
+    /// None: the control begins in the second phase.
     Off,
 }
 
-/// What becomes of the size with the loss that ends Fast Start.
+/// Size after the loss that ends Fast Start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterFirstLoss {
-    /// Half of it is left.
+    /// Half of the size.
     Halve,
-    /// It shrinks by a step.
+    /// The size minus one step.
     Step,
-    /// It stays, and the loss is the first of two.
+    /// No change; the loss counts as the first of two.
     Keep,
 }
 
-/// What TSSA leaves open.
+/// Parameters that the description of TSSA leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TssaConfig {
-    /// The size to begin with, in octets.
+    /// First size, in octets.
     pub start: u16,
-    /// The least size, in octets; 0 is taken for 1.
+    /// Smallest size, in octets; 0 means 1.
     pub least: u16,
-    /// The greatest size: the MSS that was negotiated, in octets.
+    /// Largest size: the negotiated MSS, in octets.
     pub most: u16,
-    /// What the size grows and shrinks by: the link MTU, in octets.
+    /// Step by which the size grows and shrinks: the link MTU, in octets.
     pub step: u16,
-    /// S_MAX, in acknowledgments; 0 is taken for 1.
+    /// S_MAX, in acknowledgments; 0 means 1.
     pub s_max: u16,
-    /// Losses after which the size shrinks; 0 is taken for 1.
+    /// Losses after which the size shrinks; 0 means 1.
     pub l_max: u16,
-    /// What Fast Start doubles by.
+    /// Event on which Fast Start doubles the size.
     pub fast_start: FastStart,
-    /// What the first loss does.
+    /// Size after the first loss.
     pub after_first_loss: AfterFirstLoss,
-    /// Losses count only if no acknowledgment comes between them.
+    /// True if only losses without an acknowledgment between them count together.
     pub consecutive: bool,
-    /// A loss that the timer has told counts as two.
+    /// True if a loss detected by the timer counts as two.
     pub timer_counts_twice: bool,
 }
 
@@ -87,12 +88,12 @@ impl Default for TssaConfig {
     }
 }
 
-/// What TSSA does at the moment. Fig. 1.
+/// Phase of TSSA. Fig. 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum TssaPhase {
     /// The size doubles.
     FastStart,
-    /// The size goes by steps.
+    /// The size changes by steps.
     Steps,
 }
 
@@ -100,27 +101,27 @@ pub enum Phase {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tssa {
     config: TssaConfig,
-    phase: Phase,
+    phase: TssaPhase,
     size: u16,
     successes: u16,
     losses: u16,
 }
 
 impl Tssa {
-    /// At the size to begin with, within its bounds.
+    /// Creates a control at the first size, limited to its bounds.
     pub fn new(config: TssaConfig) -> Self {
-        let phase = if config.fast_start == FastStart::Off { Phase::Steps } else { Phase::FastStart };
+        let phase = if config.fast_start == FastStart::Off { TssaPhase::Steps } else { TssaPhase::FastStart };
         let mut tssa = Self { config, phase, size: 0, successes: 0, losses: 0 };
         tssa.set(config.start);
         tssa
     }
 
-    /// What it does at the moment.
-    pub const fn phase(&self) -> Phase {
+    /// Returns the present phase.
+    pub const fn phase(&self) -> TssaPhase {
         self.phase
     }
 
-    /// A new size, for which nothing has been counted yet.
+    /// Sets a new size and clears the counters.
     fn set(&mut self, size: u16) {
         let least = self.config.least.max(1);
         self.size = size.clamp(least, self.config.most.max(least));
@@ -138,9 +139,9 @@ impl SegmentSizer for Tssa {
     fn on_acked(&mut self, _octets: u32, _rtt: Option<Duration>, _now: Instant) {
         self.successes = self.successes.saturating_add(1);
         match (self.phase, self.config.fast_start) {
-            (Phase::FastStart, FastStart::Segments(segments)) if self.successes < segments => {}
-            (Phase::FastStart, _) => self.set(self.size.saturating_mul(2)),
-            (Phase::Steps, _) => {
+            (TssaPhase::FastStart, FastStart::Segments(segments)) if self.successes < segments => {}
+            (TssaPhase::FastStart, _) => self.set(self.size.saturating_mul(2)),
+            (TssaPhase::Steps, _) => {
                 if self.config.consecutive {
                     self.losses = 0;
                 }
@@ -151,10 +152,10 @@ impl SegmentSizer for Tssa {
         }
     }
 
-    fn on_lost(&mut self, loss: Loss, _now: Instant) {
-        let counted = if self.config.timer_counts_twice && loss == Loss::Rto { 2 } else { 1 };
-        if self.phase == Phase::FastStart {
-            self.phase = Phase::Steps;
+    fn on_lost(&mut self, loss: LossDetection, _now: Instant) {
+        let counted = if self.config.timer_counts_twice && loss == LossDetection::Rto { 2 } else { 1 };
+        if self.phase == TssaPhase::FastStart {
+            self.phase = TssaPhase::Steps;
             match self.config.after_first_loss {
                 AfterFirstLoss::Halve => return self.set(self.size / 2),
                 AfterFirstLoss::Step => return self.set(self.size.saturating_sub(self.config.step)),
@@ -183,7 +184,7 @@ mod tests {
     }
 
     fn lost(tssa: &mut Tssa) -> u16 {
-        tssa.on_lost(Loss::Fast, Instant::ZERO);
+        tssa.on_lost(LossDetection::Fast, Instant::ZERO);
         tssa.size()
     }
 
@@ -193,7 +194,7 @@ mod tests {
         let mut tssa = Tssa::default();
         assert_eq!([1, 1, 1, 1, 1].map(|times| acked(&mut tssa, times)), [128, 256, 512, 1_024, 1_024]);
         assert_eq!(lost(&mut tssa), 512, "the first loss ends Fast Start");
-        assert_eq!(tssa.phase(), Phase::Steps);
+        assert_eq!(tssa.phase(), TssaPhase::Steps);
         assert_eq!((acked(&mut tssa, 9), acked(&mut tssa, 1)), (512, 618));
         assert_eq!((lost(&mut tssa), lost(&mut tssa)), (618, 512), "two losses");
         assert_eq!((acked(&mut tssa, 9), lost(&mut tssa), acked(&mut tssa, 9)), (512, 512, 512));
@@ -243,7 +244,7 @@ mod tests {
             ..TssaConfig::default()
         };
         let mut tssa = Tssa::new(config);
-        tssa.on_lost(Loss::Rto, Instant::ZERO);
+        tssa.on_lost(LossDetection::Rto, Instant::ZERO);
         assert_eq!((tssa.size(), lost(&mut tssa)), (406, 406));
     }
 }

@@ -1,12 +1,12 @@
-//! What a request costs a server: ours beside libcoap's, in one run, on whatever machine this is.
+//! CPU time of a request at a server: ours and libcoap's, in one run, on any machine.
 //!
-//! 16 sockets with 4 Confirmable requests each under way ask for `/time`, whose payload has 23 octets here. Message IDs
-//! count in each socket, so that none comes back before it is forgotten: the server remembers every message, and finds no
-//! duplicate. Rounds alternate between the servers. Printed is the CPU time of the server's process, in user space and in
-//! the kernel, and its resident memory at the end. libcoap's server is `coap-server-notls` (Debian: libcoap3-bin); without
-//! it there is nothing to compare with.
+//! 16 sockets with 4 Confirmable requests each under way request `/time`, whose payload has 23 octets here. Message IDs
+//! are consecutive in each socket, so that none is reused within its lifetime: the server stores every message, and finds
+//! no duplicate. Rounds alternate between the servers. The output is the CPU time of the server's process, in user space
+//! and in the kernel, and its resident memory at the end. libcoap's server is `coap-server-notls` (Debian: libcoap3-bin);
+//! without it the comparison is omitted.
 //!
-//! `cargo bench -p thinair-services --bench server`; with `-- REQUESTS` a round has so many instead of a million.
+//! `cargo bench -p thinair-services --bench server`; with `-- REQUESTS` a round has that number instead of a million.
 
 #[cfg(not(target_os = "linux"))]
 fn main() {
@@ -38,30 +38,31 @@ mod bench {
     use thinair_os::EventLoop;
     use thinair_os::clock;
     use thinair_os::signals::{Ask, ask};
-    use thinair_os::udp::{Outgoing, Received};
-    use thinair_services::coap::server::{Listen, Server, Settings, Site, Tests, Time};
+    use thinair_os::udp::{ReceiveBatch, SendQueue};
+    use thinair_services::coap::server::{Listen, ResourceServer, Resources, ServerSettings, Tests, Time};
 
     type Done<T> = Result<T, Box<dyn Error>>;
 
-    /// Sockets, and requests of each under way.
+    /// Number of sockets, and requests of each under way.
     const SOCKETS: usize = 16;
     const UNDER_WAY: usize = 4;
 
     const ROUNDS: usize = 3;
 
-    /// What libcoap's server does of that: it takes longer.
+    /// Divisor of the number of requests to libcoap's server, which takes longer.
     const SHARE: u64 = 5;
 
     const LIBCOAP: &str = "coap-server-notls";
 
-    /// A server as `thinair coap serve` makes it, on a free port, which it prints; at the end its duplicates.
+    /// Runs a server as `thinair coap serve` creates it, on a free port, which it prints; prints its duplicates at the
+    /// end.
     pub(super) fn serve() -> Done<()> {
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
         let listen = vec![Listen { address, udp: true, tcp: false, optional: false }];
-        let mut site = Site::new();
+        let mut site = Resources::new();
         site.add(Time::new());
         site.add(Tests::new());
-        let mut server = Server::open(&Settings::secured(listen, 1 << 20, 64), site)?;
+        let mut server = ResourceServer::open(&ServerSettings::secured(listen, 1 << 20, 64), site)?;
         println!("{}", server.uris()[0].rsplit(':').next().unwrap_or_default());
         server.run()?;
         let counters = server.statistics().endpoint;
@@ -69,12 +70,12 @@ mod bench {
         Ok(())
     }
 
-    /// A server, and what it has cost.
+    /// A server and its measurements.
     struct Subject {
         name: &'static str,
         child: Child,
         address: SocketAddr,
-        /// Requests, and CPU time in microseconds, of each round.
+        /// Requests and CPU time in microseconds of each round.
         rounds: Vec<(u64, f64)>,
     }
 
@@ -84,7 +85,7 @@ mod bench {
             let mut child = Command::new(program).arg("serve").stdout(Stdio::piped()).spawn()?;
             let mut line = String::new();
             let out = child.stdout.as_mut().ok_or("no output")?;
-            // An octet at a time, so that nothing of what follows is swallowed.
+            // An octet at a time, so that no later output is consumed.
             BufReader::with_capacity(1, out).read_line(&mut line)?;
             let port: u16 = line.trim().parse()?;
             Ok(Self { name: "thinair", child, address: ([127, 0, 0, 1], port).into(), rounds: Vec::new() })
@@ -101,7 +102,7 @@ mod bench {
         fn round(&mut self, requests: u64) -> Done<()> {
             let before = cpu(self.child.id())?;
             let started = Instant::now();
-            let lost = Load::new(self.address)?.run(requests)?;
+            let lost = LoadGenerator::new(self.address)?.run(requests)?;
             let taken = started.elapsed();
             let spent = cpu(self.child.id())? - before;
             self.rounds.push((requests, spent));
@@ -114,7 +115,7 @@ mod bench {
             Ok(())
         }
 
-        /// CPU microseconds of a request: the best round, as noise only adds.
+        /// Returns the CPU time of a request in microseconds: that of the best round, as noise only adds.
         fn best(&self) -> f64 {
             let each = self.rounds.iter().map(|(requests, spent)| spent / *requests as f64);
             each.fold(f64::INFINITY, f64::min)
@@ -127,16 +128,16 @@ mod bench {
         fn end(mut self) -> Done<()> {
             let resident = resident(self.child.id())?;
             ask(&mut self.child, Ask::Terminate);
-            let mut said = String::new();
+            let mut rest = String::new();
             if let Some(out) = &mut self.child.stdout {
-                out.read_to_string(&mut said)?;
+                out.read_to_string(&mut rest)?;
             }
             self.child.wait()?;
             println!(
                 "{:8} {resident} KiB resident after {} requests; {}",
                 self.name,
                 self.sum(),
-                said.trim()
+                rest.trim()
             );
             Ok(())
         }
@@ -163,9 +164,9 @@ mod bench {
         subjects.into_iter().try_for_each(Subject::end)
     }
 
-    /// CPU time of a process so far, in microseconds; proc_pid_stat(5).
+    /// Returns the CPU time of a process so far in microseconds; proc_pid_stat(5).
     fn cpu(pid: u32) -> Done<f64> {
-        // Nanoseconds where the kernel has them, else ticks of 10 ms.
+        // In nanoseconds where the kernel supports them, else in ticks of 10 ms.
         if let Ok(schedule) = std::fs::read_to_string(format!("/proc/{pid}/schedstat"))
             && let Some(nanos) = schedule.split(' ').next().and_then(|nanos| nanos.parse::<f64>().ok())
         {
@@ -178,26 +179,26 @@ mod bench {
         Ok(ticks * 10_000.0)
     }
 
-    /// KiB of a process that are in RAM.
+    /// Returns the resident memory of a process in KiB.
     fn resident(pid: u32) -> Done<u64> {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
         Ok(line.trim_end_matches("kB").trim().parse()?)
     }
 
-    /// Who asks.
-    struct Load {
+    /// Clients.
+    struct LoadGenerator {
         sockets: Vec<Asking>,
         events: EventLoop,
     }
 
     struct Asking {
         socket: UdpSocket,
-        outgoing: Outgoing,
+        outgoing: SendQueue,
         next: u16,
     }
 
-    impl Load {
+    impl LoadGenerator {
         fn new(server: SocketAddr) -> Done<Self> {
             let events = EventLoop::new(Duration::ZERO)?;
             let mut sockets = Vec::new();
@@ -206,12 +207,12 @@ mod bench {
                 socket.connect(server)?;
                 socket.set_nonblocking(true)?;
                 events.add(&socket, number as u64)?;
-                sockets.push(Asking { socket, outgoing: Outgoing::new(), next: number as u16 });
+                sockets.push(Asking { socket, outgoing: SendQueue::new(), next: number as u16 });
             }
             Ok(Self { sockets, events })
         }
 
-        /// Asks so many times; how many answers did not come in time.
+        /// Sends `requests` requests; returns the number of answers that did not come in time.
         fn run(&mut self, requests: u64) -> Done<u64> {
             let (mut asked, mut answered, mut lost) = (0, 0, 0);
             for asking in &mut self.sockets {
@@ -221,11 +222,11 @@ mod bench {
                 }
                 asking.outgoing.send(&asking.socket)?;
             }
-            let (mut ready, mut received) = (Vec::new(), Received::new(16, 1_280));
+            let (mut ready, mut received) = (Vec::new(), ReceiveBatch::new(16, 1_280));
             while answered + lost < requests {
                 self.events.wait(Some(clock::now() + Duration::from_secs(1)), &mut ready)?;
                 if ready.is_empty() {
-                    // Whatever is under way is lost.
+                    // Requests under way are lost.
                     lost += asked - answered - lost;
                     for asking in &mut self.sockets {
                         for _ in 0..UNDER_WAY {

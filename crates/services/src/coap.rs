@@ -4,4 +4,4 @@ pub mod client;
 mod peer;
 pub mod server;
 
-pub use peer::Peer;
+pub use peer::CoapPeer;

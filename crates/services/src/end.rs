@@ -1,26 +1,26 @@
-//! An end of a stream in an event loop, and what is waited for there.
+//! One end of a stream in an event loop, with its interest.
 
 use std::net::TcpStream;
 
 use thinair_os::{EventLoop, Interest};
 
-/// A socket, and what is waited for.
+/// A socket with its interest.
 #[derive(Debug)]
-pub struct End {
+pub struct StreamEnd {
     /// The socket.
     pub stream: TcpStream,
     token: u64,
     waits_for: Option<Interest>,
 }
 
-impl End {
-    /// Nothing is waited for yet; `token` is what the loop will call it.
+impl StreamEnd {
+    /// Creates an end that waits for nothing; `token` identifies it in the loop.
     pub fn new(stream: TcpStream, token: u64) -> Self {
         Self { stream, token, waits_for: None }
     }
 
-    /// What to wait for if it is read from, written to, or both. Nothing is nothing, not even errors: one that stays would
-    /// be told all the time.
+    /// Returns the interest for reading, writing, or both. `None` excludes errors, too: a persistent error would always
+    /// be ready.
     pub fn interest(reads: bool, writes: bool) -> Option<Interest> {
         match (reads, writes) {
             (true, true) => Some(Interest::ReadingAndWriting),
@@ -30,7 +30,7 @@ impl End {
         }
     }
 
-    /// Waits for this from now on.
+    /// Changes the interest.
     ///
     /// # Errors
     /// The system has no room for another file to wait for.

@@ -1,32 +1,33 @@
-//! The whole of a file that is served, and why there may be none of it, for whatever protocol says so.
+//! Reading of served files, with errors that are independent of the protocol.
 
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read as _};
 
-/// Why a file is not served.
+/// Reason why a file is not served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// It may not be read or written.
+pub enum FileRefusal {
+    /// Permission denied.
     Forbidden,
-    /// It is not there, or not below the folder.
+    /// It does not exist, or is not below the folder.
     Missing,
-    /// There is no room for it.
+    /// No space left.
     Full,
-    /// It has more octets than are served.
+    /// It exceeds the size limit.
     TooLarge,
-    /// The system says something else.
+    /// Any other error of the system.
     Failed,
 }
 
 /// ELOOP.
 const LOOP: i32 = 40;
 
-impl From<&io::Error> for Refusal {
+impl From<&io::Error> for FileRefusal {
     fn from(why: &io::Error) -> Self {
         match why.kind() {
             ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Self::Forbidden,
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Self::Full,
-            // What leads out of the folder is not there: CrossesDevices, and FilesystemLoop of too many links.
+            // Paths that leave the folder are treated as absent: CrossesDevices, and FilesystemLoop of too
+            // many links.
             ErrorKind::NotFound
             | ErrorKind::NotADirectory
             | ErrorKind::CrossesDevices
@@ -37,19 +38,19 @@ impl From<&io::Error> for Refusal {
     }
 }
 
-/// The octets of a file, `most` of them at most.
+/// Reads a file of at most `most` octets.
 ///
 /// # Errors
 /// The file has more octets, or cannot be read.
-pub fn read(file: File, metadata: &Metadata, most: usize) -> Result<Vec<u8>, Refusal> {
+pub fn read(file: File, metadata: &Metadata, most: usize) -> Result<Vec<u8>, FileRefusal> {
     if metadata.len() > most as u64 {
-        return Err(Refusal::TooLarge);
+        return Err(FileRefusal::TooLarge);
     }
     let mut octets = Vec::with_capacity(metadata.len() as usize);
     // It may grow meanwhile.
     match file.take(most as u64 + 1).read_to_end(&mut octets) {
-        Ok(len) if len > most => Err(Refusal::TooLarge),
+        Ok(len) if len > most => Err(FileRefusal::TooLarge),
         Ok(_) => Ok(octets),
-        Err(why) => Err(Refusal::from(&why)),
+        Err(why) => Err(FileRefusal::from(&why)),
     }
 }

@@ -1,7 +1,7 @@
 //! Endpoints on real sockets.
 //!
-//! This crate knows how an engine meets the sockets, the clock and the random source of a machine, and what a service does
-//! with what it is asked. It refuses to know how a message lies in octets, and arguments or terminals.
+//! This crate connects the engines with the sockets, the clock and the random source of a machine, and implements
+//! services on them. Encoding of messages is in the engines; arguments and terminals are the caller's.
 //!
 //! Linux only. Elsewhere the crate is empty.
 

@@ -2,24 +2,24 @@
 
 use std::path::{Path, PathBuf};
 
-/// Octets of a name, at most: NAME_MAX of Linux.
+/// Longest name, in octets: NAME_MAX of Linux.
 const LONGEST: usize = 255;
 
-/// Segments of a path, at most.
+/// Largest number of segments of a path.
 const DEEPEST: usize = 32;
 
-/// The name of a file or folder: every segment is a name by itself.
+/// Name of a file or folder: every segment is a valid name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
     path: PathBuf,
     segments: Vec<String>,
-    /// It ends with an empty segment, as in `/folder/`.
+    /// True if it ends with an empty segment, as in `/folder/`.
     is_folder: bool,
 }
 
 impl Name {
-    /// The name that these segments are, without percent-encoding. Nothing if it cannot be one: an empty segment before the last, one that begins with
-    /// a dot, has a slash or a zero in it, or is not UTF-8.
+    /// Creates a name of these segments, without percent-encoding. `None` if it is not valid: an empty segment before the
+    /// last, a segment that begins with a dot, contains a slash or a zero, or is not UTF-8.
     pub fn of<'s>(path: impl IntoIterator<Item = &'s [u8]>) -> Option<Self> {
         let mut segments = Vec::new();
         let mut is_folder = false;
@@ -32,7 +32,7 @@ impl Name {
                 is_folder = true;
                 continue;
             }
-            // With that, `.` and `..` are none either.
+            // This excludes `.` and `..`, too.
             if segment.starts_with('.') || segment.contains(['/', '\0']) || segment.len() > LONGEST {
                 return None;
             }
@@ -45,7 +45,7 @@ impl Name {
         Some(Self { path, segments, is_folder })
     }
 
-    /// For the system; `.` for the root.
+    /// Returns the path for the system; `.` for the root.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -55,12 +55,12 @@ impl Name {
         self.is_folder
     }
 
-    /// The last segment; nothing for the root.
+    /// Returns the last segment; an empty text for the root.
     pub fn last(&self) -> &str {
         self.segments.last().map_or("", String::as_str)
     }
 
-    /// The folder in which it is.
+    /// Returns the path of the folder that contains it.
     pub fn above(&self) -> &Path {
         match self.path.parent() {
             Some(above) if !above.as_os_str().is_empty() => above,
@@ -68,18 +68,18 @@ impl Name {
         }
     }
 
-    /// The segments of the path, in order.
+    /// Returns the segments of the path, in order.
     pub fn segments(&self) -> &[String] {
         &self.segments
     }
 
-    /// As the target of a link, without the last slash.
+    /// Returns it as the target of a link, without a trailing slash.
     pub fn target(&self) -> String {
         self.segments.iter().map(|segment| format!("/{}", escaped(segment))).collect()
     }
 }
 
-/// A segment in a URI: what is not unreserved there is encoded. RFC 3986, section 2.3.
+/// Percent-encodes a segment for a URI, except unreserved characters. RFC 3986, section 2.3.
 pub fn escaped(segment: &str) -> String {
     let mut text = String::with_capacity(segment.len());
     for octet in segment.bytes() {

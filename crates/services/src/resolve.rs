@@ -1,23 +1,23 @@
-//! The addresses of a host.
+//! Resolution of a host to addresses.
 
 use std::net::{SocketAddr, SocketAddrV6, ToSocketAddrs as _};
 
 use thinair_coap::uri::Host;
 use thinair_os::Interface;
 
-use crate::wait::{Waiting, Woken};
+use crate::wait::{Wait, Woken};
 
-/// Why there are no addresses.
+/// Reason why there are no addresses.
 #[derive(Debug)]
 pub enum ResolveError {
-    /// The name is not known, or cannot be asked for: as in the URI, and in the words of the system.
+    /// The name is unknown, or cannot be resolved.
     Unknown {
-        /// The host as in the URI.
+        /// Host as in the URI.
         host: String,
-        /// The words of the system.
+        /// Reason in the words of the system.
         why: String,
     },
-    /// A signal has come meanwhile.
+    /// Interrupted by a signal.
     Interrupted,
     /// The system has no room for files or threads.
     System(thinair_os::Error),
@@ -29,11 +29,12 @@ impl From<thinair_os::Error> for ResolveError {
     }
 }
 
-/// Addresses in the order in which they are to be tried, at least one. The order is the system's (RFC 6724).
+/// Returns at least one address, in the order in which they are to be tried, which is the system's (RFC
+/// 6724).
 ///
 /// # Errors
 /// See [`ResolveError`].
-pub fn resolve(host: &Host, port: u16, waiting: &mut Waiting<'_>) -> Result<Vec<SocketAddr>, ResolveError> {
+pub fn resolve(host: &Host, port: u16, waiting: &mut Wait<'_>) -> Result<Vec<SocketAddr>, ResolveError> {
     let refused = |why: String| ResolveError::Unknown { host: host.to_string(), why };
     let name = match host {
         Host::V4(address) => return Ok(vec![(*address, port).into()]),
@@ -54,7 +55,7 @@ pub fn resolve(host: &Host, port: u16, waiting: &mut Waiting<'_>) -> Result<Vec<
         Err(Woken::Interrupted) => return Err(ResolveError::Interrupted),
         Err(_) => return Err(refused("the name servers do not answer in time".to_owned())),
     };
-    // A name may be found twice, as in two files.
+    // A name may be found twice, for example in two files.
     let mut known = Vec::new();
     addresses.retain(|address| {
         let is_new = !known.contains(address);
@@ -64,7 +65,7 @@ pub fn resolve(host: &Host, port: u16, waiting: &mut Waiting<'_>) -> Result<Vec<
     if addresses.is_empty() { Err(refused("it has no address".to_owned())) } else { Ok(addresses) }
 }
 
-/// The number of an interface, by its name or as it is. RFC 4007, section 11.2.
+/// Returns the number of an interface, given by its name or as a number. RFC 4007, section 11.2.
 fn scope(zone: &str) -> Result<u32, thinair_os::Error> {
     match Interface::named(zone) {
         Ok(interface) => Ok(interface.index()),

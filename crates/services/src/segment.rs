@@ -1,7 +1,7 @@
-//! Streams that are cut into segments of a size that suits the network behind them: a [`Proxy`] between two kernels.
+//! A [`Proxy`] between two kernels that cuts streams into segments of a suitable size for the network behind it.
 //!
-//! Programs stay as they are, on both sides. Whoever has a constrained network behind this machine lets streams come here
-//! first; what goes on into that network is cut as a [`thinair_segment::Sizer`] says, with sockets that anybody may open
+//! Programs on both sides are unchanged. A machine in front of a constrained network accepts streams; their continuation
+//! into that network is cut into segments by a [`thinair_segment::Sizer`], with unprivileged sockets
 //! ([`thinair_os::tcp::segments`]).
 
 mod cut;
@@ -9,4 +9,4 @@ mod proxy;
 mod relay;
 mod sizers;
 
-pub use proxy::{Constrained, Ending, Progress, Proxy, ProxyError, Settings};
+pub use proxy::{Constrained, Ending, Proxy, ProxyError, ProxySettings, StreamProgress};

@@ -1,4 +1,4 @@
-//! Waiting, for something to read or for something that is done elsewhere, until a signal comes or the time is over.
+//! Waiting for a file or for work in another thread, until a signal or a time limit ends it.
 
 use std::os::fd::AsFd;
 use std::sync::mpsc;
@@ -11,28 +11,28 @@ use thinair_wire::time::Instant;
 const SIGNALS: u64 = 0;
 const FILE: u64 = 1;
 
-/// Why waiting is over.
+/// Reason for the end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woken {
-    /// The file is ready, or its point in time has come; perhaps neither.
+    /// The file may be ready, or the point in time reached.
     Look,
-    /// A signal asks for the end.
+    /// A signal asks the process to end.
     Interrupted,
-    /// The time for all of it is over.
+    /// The time limit is over.
     TimeLimit,
 }
 
-/// A wait for one socket after the other, which a signal ends, and the end of the time for all of them.
-pub struct Waiting<'s> {
+/// A wait for one socket after the other, with signals and a common time limit.
+pub struct Wait<'s> {
     event_loop: EventLoop,
     signals: Option<&'s Signals>,
-    /// Until when all of it has to be done.
+    /// Time limit of the whole.
     pub deadline: Option<Instant>,
     ready: Vec<u64>,
 }
 
-impl<'s> Waiting<'s> {
-    /// Nothing is waited for yet but a signal, if signals are given, and the deadline.
+impl<'s> Wait<'s> {
+    /// Creates a wait for signals, if they are given, and the deadline.
     ///
     /// # Errors
     /// The system has no room for files.
@@ -44,7 +44,7 @@ impl<'s> Waiting<'s> {
         Ok(Self { event_loop, signals, deadline, ready: Vec::new() })
     }
 
-    /// From now on it is this file that is waited for. It goes when it is closed.
+    /// Waits for this file from now on. Closing it removes it.
     ///
     /// # Errors
     /// The system has no room for another file to wait for.
@@ -52,7 +52,7 @@ impl<'s> Waiting<'s> {
         self.add_for(file, Interest::Reading)
     }
 
-    /// From now on it is this file that is waited for, until it is ready for `what`.
+    /// Waits for this file to be ready for `what` from now on.
     ///
     /// # Errors
     /// The system has no room for another file to wait for.
@@ -60,19 +60,19 @@ impl<'s> Waiting<'s> {
         self.event_loop.add_for(file, FILE, what)
     }
 
-    /// Waits for room to write, too, or no longer.
+    /// Adds or removes waiting for room to write.
     ///
     /// # Errors
-    /// The file is not waited for.
+    /// The file was not added.
     pub fn change(&self, file: impl AsFd, writing: bool) -> Result<(), thinair_os::Error> {
         let interest = if writing { Interest::ReadingAndWriting } else { Interest::Reading };
         self.event_loop.change(file, FILE, interest)
     }
 
-    /// Waits until the file is ready, `until`, the deadline, or a signal.
+    /// Waits until the file is ready, or for `until`, the deadline, or a signal.
     ///
     /// # Errors
-    /// The system does not wait.
+    /// The system cannot wait.
     pub fn wait(&mut self, until: Option<Instant>) -> Result<Woken, thinair_os::Error> {
         let until = match (until, self.deadline) {
             (Some(one), Some(other)) => Some(one.min(other)),
@@ -90,8 +90,8 @@ impl<'s> Waiting<'s> {
         Ok(if is_late { Woken::TimeLimit } else { Woken::Look })
     }
 
-    /// Does what cannot be waited for in another way in a thread of its own. If it is interrupted the thread goes on by
-    /// itself, and what it finds is dropped.
+    /// Runs blocking work in a separate thread. After an interrupt the thread continues on its own, and its result is
+    /// dropped.
     ///
     /// # Errors
     /// The system has no room for files or threads.
@@ -117,7 +117,7 @@ impl<'s> Waiting<'s> {
             match receiver.try_recv() {
                 Ok(done) => break Ok(done),
                 Err(mpsc::TryRecvError::Empty) => {}
-                // It has panicked: there is nothing to wait for.
+                // It has panicked: there is no result to wait for.
                 Err(mpsc::TryRecvError::Disconnected) => break Err(Woken::TimeLimit),
             }
         };

@@ -1,13 +1,13 @@
-//! Nanoseconds to seal a body of 64 octets and to open it, for each suite: the best and the median of 2,000 runs of 100
-//! bodies. Runs are so short that other work of the machine is not in the best one.
-//! `cargo bench -p thinair-tunnel --bench seal`
+//! Nanoseconds to encrypt and to decrypt a body of 64 octets, for each suite: minimum and median of 2,000
+//! runs of 100 bodies. Runs are so short that other load of the machine does not affect the minimum. `cargo
+//! bench -p thinair-tunnel --bench seal`
 
 use std::hint::black_box;
 use std::net::SocketAddr;
 use std::time::Instant as Clock;
 
-use thinair_tunnel::plan::Suite;
 use thinair_tunnel::seal::{BodyFlags, Destination, Key, Keys, Opened, Over, PeerKeys, Random, Seal, TwoWay};
+use thinair_tunnel::site_config::Suite;
 use thinair_wire::time::Instant;
 
 const RUNS: usize = 2_000;
@@ -27,7 +27,7 @@ fn main() {
     }
 }
 
-/// Nanoseconds for each body, of each run: to seal, to open.
+/// Nanoseconds per body of each run: to encrypt, to decrypt.
 fn measure(suite: Suite) -> [Vec<u128>; 2] {
     let now = Instant::from_millis(1);
     let [left, right] = [1_u8, 2].map(|host| SocketAddr::from(([192, 0, 2, host], 5_000)));

@@ -1,6 +1,7 @@
-//! The live page over traffic that is made up, to look at: `cargo run --example live_page -- [busy|quiet|costly] [speed]`.
+//! The live page with simulated traffic, for visual inspection: `cargo run --example live_page --
+//! [busy|quiet|costly] [speed]`.
 //!
-//! `speed` is how much faster than a clock the made-up daemon lives: 1 unless it is given.
+//! `speed`: speed of the simulated daemon relative to real time. Default: 1.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use thinair_tunnel::status::{
     PeerStatus, Side, Status,
 };
 
-/// Seconds that the made-up daemon moves on at a time.
+/// Time step of the simulated daemon, in seconds.
 const STEP: f64 = 0.25;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -52,7 +53,7 @@ impl MadeUp {
         }
     }
 
-    /// Up to one, by an xorshift.
+    /// Returns a pseudorandom number from 0 to 1 (xorshift).
     fn draw(&mut self) -> f64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -60,7 +61,7 @@ impl MadeUp {
         (self.random >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Calls that come and go, and requests of sensors.
+    /// Simulates calls that come and go, and requests of sensors.
     fn step(&mut self) {
         self.uptime += STEP;
         if self.kind == "quiet" {

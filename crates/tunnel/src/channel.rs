@@ -1,9 +1,9 @@
-//! Headers compressed towards one destination, and rebuilt.
+//! Compression and decompression of headers for one destination.
 //!
-//! A [`Channel`] takes packets (of TUN) or frames (of TAP) and makes units of them for the packaging, and the other way
-//! round. It has the ROHC endpoint of a pair, or the compressor of this site of a mesh with a decompressor for each other
-//! site, and the feedback between them. It knows no carrier but for the octets that a unit may have, and what it
-//! vouches for. ROHC: RFC 5795.
+//! A [`Channel`] converts packets (of a TUN interface) or frames (of a TAP interface) to units for the
+//! packaging, and back. It contains the ROHC endpoint of a pair, or for a mesh the compressor of this site
+//! and a decompressor for each other site, and the feedback between them. Of the carrier it uses only the
+//! maximum size of a unit and the integrity check. ROHC: RFC 5795.
 
 mod allowed;
 mod bridge;
@@ -17,62 +17,62 @@ mod setup;
 mod spaces;
 
 use thinair_rohc::contexts::ContextState;
-use thinair_rohc::packet::{self, Body};
+use thinair_rohc::packet::{self, PacketBody};
 use thinair_rohc::{DecompressError, Instant, ProfileId};
 
 pub use allowed::{AllowedError, AllowedIps};
-pub use counters::{Counters, Feedback, Kinds, Reasons, Way};
+pub use counters::{Counters, DirectionCounters, Feedback, Kinds, Reasons};
 pub use feedback::{NACK_INTERVAL, NACKS_A_SECOND};
 pub use outcome::{NotReceived, NotSent, Sent};
 pub use setup::{Role, Setup, SetupError};
 pub use spaces::{Cids, FEW, LIVE};
 
-use crate::plan::ChannelPlan;
 use crate::seal::Missing;
+use crate::site_config::ChannelConfig;
 use crate::unit::{Protocol, SiteId, Unit};
-use bridge::Frame;
-use ends::Ends;
+use bridge::BridgedFrame;
+use ends::ChannelEnds;
 use spaces::Spaces;
 
-/// Octets that a header may grow by when it is compressed, with extension headers.
+/// Octets by which compression may enlarge a header, with extension headers.
 const GROWTH: usize = 1_024;
 
-/// Octets of the longest packet or frame that is delivered.
+/// Maximum size of a delivered packet or frame, in octets.
 const LONGEST: usize = bridge::HEADER + 65_535 + 40;
 
-/// In front of where packets are compressed to, there is room for the header of a frame and for feedback.
+/// Room before a compressed packet for the header of a frame and for feedback, in octets.
 const FRONT: usize = bridge::HEADER + feedback::ROOM;
 
-/// One destination: a peer, or a mesh.
+/// Channel to one destination: a peer, or a mesh.
 ///
-/// **Each packet goes to [`send`](Self::send), each unit that comes to [`receive`](Self::receive). When
-/// [`poll_at`](Self::poll_at) has come, [`poll`](Self::poll) hands out feedback that has waited for a packet long
-/// enough. Units of one call go to the carrier in their order with nothing in between, for they may be segments.** A time
-/// that goes back is taken for the latest one.
+/// **Pass each packet to [`send`](Self::send), and each received unit to [`receive`](Self::receive). At
+/// [`poll_at`](Self::poll_at) call [`poll`](Self::poll), which sends feedback that has waited for a packet
+/// long enough. Units of one call must be sent in order and without other units in between, for they may be
+/// segments.** A time that goes backwards is replaced with the latest one.
 #[derive(Debug)]
 pub struct Channel {
     spaces: Spaces,
-    plan: ChannelPlan,
+    config: ChannelConfig,
     own: Option<SiteId>,
     bridged: bool,
     as_is: bool,
     mtu: usize,
     largest_unit: usize,
     mrru: usize,
-    /// A unit that is sent: what is compressed begins at [`FRONT`].
+    /// A unit to send; the compressed packet begins at [`FRONT`].
     room: Vec<u8>,
     /// One segment.
     segment: Vec<u8>,
-    /// A packet that is delivered, behind the header of its frame.
+    /// A packet to deliver, after the header of its frame.
     delivered: Vec<u8>,
     now: Instant,
     counters: Counters,
 }
 
 impl Channel {
-    /// A channel, with all memory that it will ever need.
+    /// Returns a channel, and allocates all its memory.
     pub fn new(setup: &Setup<'_>) -> Result<Self, SetupError> {
-        let Setup { plan, mtu, largest_unit, mrru, .. } = *setup;
+        let Setup { config, mtu, largest_unit, mrru, .. } = *setup;
         if largest_unit < 20 {
             return Err(SetupError::Narrow(largest_unit));
         }
@@ -84,10 +84,10 @@ impl Channel {
         let mtu = usize::from(mtu);
         Ok(Self {
             spaces,
-            plan: plan.clone(),
+            config: config.clone(),
             own,
             bridged: setup.bridged,
-            as_is: setup.bridged || plan.by_type && setup.typed,
+            as_is: setup.bridged || config.by_type && setup.typed,
             mtu,
             largest_unit,
             mrru: usize::from(mrru),
@@ -99,7 +99,7 @@ impl Channel {
         })
     }
 
-    /// Compresses a packet, or what is in a frame, and hands out the units that it becomes.
+    /// Compresses a packet, or the packet in a frame, and passes the resulting units to `sink`.
     pub fn send(
         &mut self,
         now: Instant,
@@ -111,15 +111,15 @@ impl Channel {
         let counters = &mut self.counters;
         match &sent {
             Ok(sent) => {
-                let way = &mut counters.sent;
-                way.packets += 1;
-                way.octets += packet.len() as u64;
-                way.units += sent.units as u64;
-                way.unit_octets += sent.octets as u64;
+                let counts = &mut counters.sent;
+                counts.packets += 1;
+                counts.octets += packet.len() as u64;
+                counts.units += sent.units as u64;
+                counts.unit_octets += sent.octets as u64;
                 match &sent.compressed {
                     Some(compressed) => {
-                        way.headers += compressed.header_in as u64;
-                        way.rohc_headers += compressed.header_out as u64;
+                        counts.headers += compressed.header_in as u64;
+                        counts.rohc_headers += compressed.header_out as u64;
                         counters.compressed.note_sent(compressed);
                     }
                     None => counters.as_they_are += 1,
@@ -133,10 +133,10 @@ impl Channel {
     fn pack(&mut self, packet: &[u8], sink: &mut dyn FnMut(Unit<'_>)) -> Result<Sent, NotSent> {
         let (addresses, ip) = if self.bridged {
             match bridge::outgoing(packet) {
-                Frame::Packet { addresses, packet } => (addresses, packet),
-                Frame::Short => return Err(NotSent::ShortFrame(packet.len())),
-                Frame::Other if bridge::is_rohc(packet) => return Err(NotSent::RohcFrame),
-                Frame::Other => {
+                BridgedFrame::Packet { addresses, packet } => (addresses, packet),
+                BridgedFrame::Short => return Err(NotSent::ShortFrame(packet.len())),
+                BridgedFrame::Other if bridge::is_rohc(packet) => return Err(NotSent::RohcFrame),
+                BridgedFrame::Other => {
                     self.counters.not_compressible += 1;
                     return self.go_as_it_is(Protocol::Bridged, packet, sink);
                 }
@@ -148,7 +148,7 @@ impl Channel {
             return Err(NotSent::TooLong { octets: ip.len(), most: self.mtu });
         }
         let room = self.room.get_mut(FRONT..).unwrap_or_default();
-        let compressed = self.spaces.compress(self.now, &self.plan, ip, room)?;
+        let compressed = self.spaces.compress(self.now, &self.config, ip, room)?;
         let as_is = match (self.as_is, self.bridged) {
             (false, _) => None,
             (true, true) => Some(Protocol::Bridged),
@@ -162,7 +162,7 @@ impl Channel {
             }
         }
         match self.emit(addresses, &compressed, sink) {
-            // Its context has seen a packet that nobody hears of, which is like one that is lost.
+            // Its context refers to a packet that is not sent, as if that packet were lost.
             Err(NotSent::TooLong { .. }) if as_is.is_some() && packet.len() <= self.largest_unit => {
                 let protocol = as_is.unwrap_or(Protocol::Bridged);
                 self.go_as_it_is(protocol, packet, sink)
@@ -187,21 +187,21 @@ impl Channel {
         Ok(Sent { compressed: None, units: 1, octets: octets.len() })
     }
 
-    /// Notes the units that are missing before those that [`receive`](Self::receive) takes next, which are of one datagram
-    /// of a site if there is a mesh. Without, nothing is known to be missing or not.
+    /// Records the units that are missing before the next ones passed to [`receive`](Self::receive); in a
+    /// mesh, those of a datagram of one site. Without this call, the number of missing units is unknown.
     pub fn note_missing(&mut self, from: Option<SiteId>, missing: Missing) {
         self.spaces.note_missing(from, missing);
     }
 
-    /// Units that follow go in another datagram than those before.
+    /// Starts a new datagram for the units that follow.
     pub fn begin_group(&mut self) {
         self.spaces.begin_group();
     }
 
-    /// Takes a unit, of a site if there is a mesh, and hands out the packet or frame that it becomes.
+    /// Receives a unit, in a mesh that of a site, and passes the resulting packet or frame to `sink`.
     ///
-    /// Feedback in it goes to the compressor. A unit that brings nothing but that, or a segment of a unit that goes on, is
-    /// no error.
+    /// Feedback in it goes to the compressor. A unit with feedback only, or with a segment of an incomplete
+    /// unit, is not an error.
     pub fn receive(
         &mut self,
         now: Instant,
@@ -210,9 +210,9 @@ impl Channel {
         sink: &mut dyn FnMut(&[u8]),
     ) -> Result<(), NotReceived> {
         self.now = self.now.max(now);
-        let way = &mut self.counters.received;
-        way.units += 1;
-        way.unit_octets += unit.octets.len() as u64;
+        let counts = &mut self.counters.received;
+        counts.units += 1;
+        counts.unit_octets += unit.octets.len() as u64;
         let result = self.unpack(from, unit, sink);
         match &result {
             Ok(octets) if *octets > 0 => {
@@ -225,7 +225,7 @@ impl Channel {
         result.map(|_| ())
     }
 
-    /// Octets that were handed out.
+    /// Unpacks a unit. Returns the number of octets delivered.
     fn unpack(
         &mut self,
         from: Option<SiteId>,
@@ -236,7 +236,7 @@ impl Channel {
         if to.is_some() && to != self.own {
             return Err(NotReceived::NotForUs);
         }
-        let Some(ends) = self.spaces.receiving(&self.plan, large) else {
+        let Some(ends) = self.spaces.receiving(&self.config, large) else {
             return Err(NotReceived::Unexpected(protocol));
         };
         if !ends.knows(from) {
@@ -246,7 +246,7 @@ impl Channel {
             (Protocol::Rohc, bridged) => {
                 let packet = self.rohc(from, to, large, octets)?;
                 if packet > 0 && bridged {
-                    // A packet, where there should be a frame around it.
+                    // A packet instead of a frame.
                     return Err(NotReceived::Malformed(protocol));
                 }
                 self.hand_out(bridge::HEADER, packet, sink)
@@ -261,12 +261,12 @@ impl Channel {
                 Ok(octets.len())
             }
             (Protocol::Bridged, true) => match bridge::incoming(octets) {
-                Frame::Short => Err(NotReceived::Malformed(protocol)),
-                Frame::Other => {
+                BridgedFrame::Short => Err(NotReceived::Malformed(protocol)),
+                BridgedFrame::Other => {
                     sink(octets);
                     Ok(octets.len())
                 }
-                Frame::Packet { addresses, packet } => {
+                BridgedFrame::Packet { addresses, packet } => {
                     let packet = self.rohc(from, to, large, packet)?;
                     if packet == 0 {
                         return Ok(0);
@@ -283,7 +283,7 @@ impl Channel {
         }
     }
 
-    /// Takes a ROHC packet. Returns the octets of the packet that is delivered, 0 if there is none.
+    /// Decompresses a ROHC packet. Returns the length of the delivered packet, or 0.
     fn rohc(
         &mut self,
         from: Option<SiteId>,
@@ -292,28 +292,28 @@ impl Channel {
         octets: &[u8],
     ) -> Result<usize, NotReceived> {
         let parts = packet::parts(octets).map_err(|e| NotReceived::Decompress(DecompressError::Packet(e)))?;
-        let Some(ends) = self.spaces.receiving(&self.plan, large) else {
+        let Some(ends) = self.spaces.receiving(&self.config, large) else {
             return Err(NotReceived::Unexpected(Protocol::Rohc));
         };
         if !parts.feedback.octets().is_empty() {
             ends.feedback(self.now, from, to, parts.feedback, &mut self.counters.feedback_received);
         }
         let rest = match parts.body {
-            Body::Empty => return Ok(0),
-            Body::Header(header) => header,
-            Body::Segment { octets: segment, .. } => {
+            PacketBody::Empty => return Ok(0),
+            PacketBody::Header(header) => header,
+            PacketBody::Segment { octets: segment, .. } => {
                 self.counters.segments_received += 1;
                 octets.get(octets.len() - segment.len() - 1..).unwrap_or_default()
             }
         };
         let room = self.delivered.get_mut(bridge::HEADER..).unwrap_or_default();
-        let due = self.now + self.plan.feedback_wait;
+        let due = self.now + self.config.feedback_wait;
         match ends.decompress(self.now, from, rest, room, due, &mut self.counters) {
             Ok(done) => {
                 self.spaces.note_received(large);
-                let way = &mut self.counters.received;
-                way.headers += done.header_out as u64;
-                way.rohc_headers += done.header_in as u64;
+                let counts = &mut self.counters.received;
+                counts.headers += done.header_out as u64;
+                counts.rohc_headers += done.header_in as u64;
                 self.counters.decompressed.note_received(&done);
                 Ok(done.len)
             }
@@ -329,30 +329,30 @@ impl Channel {
         Ok(len)
     }
 
-    /// When [`poll`](Self::poll) is next to be called; `None` if there is nothing to wait for.
+    /// Time of the next call of [`poll`](Self::poll); `None`: no call is needed.
     pub fn poll_at(&self) -> Option<Instant> {
         self.spaces.poll_at()
     }
 
-    /// Hands out feedback that has waited long enough for a packet to go in front of.
+    /// Passes on feedback that has waited for a packet long enough.
     pub fn poll(&mut self, now: Instant, sink: &mut dyn FnMut(Unit<'_>)) {
         self.now = self.now.max(now);
         let (now, most) = (self.now, self.most_alone());
         self.spaces.poll(now, most, &mut self.counters, sink);
     }
 
-    /// Octets of the longest unit that holds nothing but feedback: packed frames need one around it.
+    /// Maximum size of a unit with feedback only, in octets: packed frames add a header.
     fn most_alone(&self) -> usize {
         self.largest_unit - if self.bridged { bridge::HEADER } else { 0 }
     }
 
-    /// The peer, or a site, has started anew and has no contexts: neither has this end. In a mesh, our own contexts begin
-    /// anew for all, so that the site hears us at once.
+    /// Resets contexts after a restart of the peer or of a site, which has lost its contexts. In a mesh, our
+    /// contexts are reinitialized for all sites, so that the restarted one can decompress at once.
     pub fn reset(&mut self, from: Option<SiteId>) {
-        self.spaces.reset(&self.plan, from);
+        self.spaces.reset(&self.config, from);
     }
 
-    /// What was done since the start.
+    /// Counters since the start.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -362,21 +362,21 @@ impl Channel {
         self.spaces.cids()
     }
 
-    /// Units have at most so many octets from now on: no more than at the start.
+    /// Limits the size of units from now on, to at most the initial maximum.
     pub fn limit(&mut self, largest_unit: usize) {
         self.largest_unit = largest_unit.min(self.segment.len());
     }
 
-    /// The contexts of our compressor.
+    /// States of our compressor's contexts.
     pub fn compressor_contexts(&self) -> impl Iterator<Item = ContextState> + '_ {
-        self.spaces.all().filter_map(Ends::compressor).flat_map(|compressor| compressor.contexts())
+        self.spaces.all().filter_map(ChannelEnds::compressor).flat_map(|compressor| compressor.contexts())
     }
 
-    /// The contexts of our decompressors, with the site that they hear.
+    /// States of our decompressors' contexts, with the site that each receives from.
     pub fn decompressor_contexts(&self) -> impl Iterator<Item = (Option<SiteId>, ContextState)> + '_ {
         self.spaces
             .all()
-            .flat_map(Ends::decompressors)
+            .flat_map(ChannelEnds::decompressors)
             .flat_map(|(site, decompressor)| decompressor.contexts().map(move |context| (site, context)))
     }
 }

@@ -1,10 +1,11 @@
-//! Files and flags become a plan.
+//! Files and arguments become the configuration of a site.
 //!
-//! What is told is collected by key, wherever it comes from: `mtu` in `[carrier]` of a TOML file, behind the `?` of the
-//! carrier's URL, or as an argument. [`plan`] checks all of it together and fills in what was left out. What cannot be
-//! done as it was told is a [`ConfigError`], with the place and what to do about it.
+//! Values are collected by key, from all sources: `mtu`, for instance, in `[carrier]` of a TOML file, after
+//! the `?` of the carrier's URL, or as an argument. [`site_config`] checks all values together and fills in
+//! defaults. A [`ConfigError`] contains the place of a wrong value, and advice.
 //!
-//! Nothing is opened here but the files of the configuration itself: devices, sockets and key files are the daemon's.
+//! Only the files of the configuration itself are opened here; devices, sockets and key files are opened by
+//! the daemon.
 
 pub mod agreement;
 mod carrier;
@@ -13,9 +14,9 @@ mod inside;
 mod keys;
 mod others;
 mod security;
+mod setting;
 mod settings;
 pub mod templates;
-mod told;
 mod url;
 mod words;
 
@@ -28,39 +29,40 @@ use thinair_rohc::profile::coap::Base;
 pub use inside::STATUS_SOCKET;
 #[cfg(target_os = "linux")]
 pub(crate) use inside::is_name_server;
+pub use keys::{CommandOption, OptionValues};
 pub use security::suite_name;
+pub use setting::{ConfigError, SettingPlace};
 pub use settings::Settings;
-pub use told::{ConfigError, Place};
 #[cfg(target_os = "linux")]
 pub(crate) use words::masked;
 
-use crate::plan::{Carrier, Packaging, Plan, Security};
+use crate::site_config::{Carrier, Packaging, Security, SiteConfig};
 
-/// What a plan depends on besides what was told.
+/// Environment on which a configuration depends.
 pub struct Surroundings<'s> {
-    /// The folder of the tunnel while it runs: its lock, its sockets. `None`: there is none.
+    /// Folder of the tunnel while it runs, for its lock and its sockets. `None`: no folder.
     pub runtime: Option<PathBuf>,
-    /// The folder in which epochs are kept, if nobody says anything else.
+    /// Default folder for epochs.
     pub state: PathBuf,
     /// Reads a file with bases of profile 0x0081.
     pub templates: &'s dyn Fn(&Path) -> Result<Vec<Base>, String>,
-    /// Looks up the addresses of a host.
+    /// Resolves a host name to addresses.
     pub resolve: &'s dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>>,
 }
 
-/// The addresses of a host, as the system knows them.
+/// Resolves a host name with the system resolver.
 ///
 /// # Errors
-/// The system does not know it.
+/// The name cannot be resolved.
 pub fn system_resolver(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     Ok((host, port).to_socket_addrs()?.collect())
 }
 
-/// Makes a plan of all that was told.
+/// Makes a configuration of the settings.
 ///
 /// # Errors
-/// Something is wrong, missing, or contradicts something else.
-pub fn plan(settings: &Settings, surroundings: &Surroundings<'_>) -> Result<Plan, ConfigError> {
+/// A setting is wrong or missing, or contradicts another one.
+pub fn site_config(settings: &Settings, surroundings: &Surroundings<'_>) -> Result<SiteConfig, ConfigError> {
     let scheme = carrier::scheme(settings)?;
     let security = security::security(settings, scheme, others::is_mesh(settings))?;
     let inside = inside::inside(settings);
@@ -81,7 +83,7 @@ pub fn plan(settings: &Settings, surroundings: &Surroundings<'_>) -> Result<Plan
     let is_open = matches!(security, Security::Open);
     let has_two_ends = !is_open && !carried.is_one_way() && !others::is_mesh(settings);
     let channel = channel::channel(settings, answers, has_types, has_two_ends, surroundings)?;
-    Ok(Plan {
+    Ok(SiteConfig {
         inside: inside?,
         carrier: carried.carrier,
         security,
@@ -94,14 +96,17 @@ pub fn plan(settings: &Settings, surroundings: &Surroundings<'_>) -> Result<Plan
     })
 }
 
-/// Whether what is sent can be answered; or why not.
-fn answers(settings: &Settings, carried: &carrier::Carried) -> Result<Result<(), &'static str>, ConfigError> {
+/// Returns whether the receiver can answer, or the reason why it cannot.
+fn answers(
+    settings: &Settings,
+    carried: &carrier::CarrierSettings,
+) -> Result<Result<(), &'static str>, ConfigError> {
     if carried.is_one_way() {
-        return Ok(Err("the carrier goes one way; take `mode` out, or give u"));
+        return Ok(Err("the carrier is one-way; remove `mode`, or give u"));
     }
     if others::is_mesh(settings) && !others::has_feedback(settings)? {
         return Ok(Err(
-            "the sites of this mesh send none; give [mesh] `feedback` = true, or take `mode` out",
+            "the sites of this mesh send none; set `feedback = true` in [mesh], or remove `mode`",
         ));
     }
     Ok(Ok(()))

@@ -1,9 +1,11 @@
-//! The daemon: an interface, a carrier, and a [`Site`](crate::site::Site) between them. It moves octets, and tells the time.
+//! The daemon: an interface, a carrier, and a [`Site`](crate::site::Site) between them. It performs the input
+//! and output, and provides the time.
 //!
-//! One thread waits for both and for points in time, takes up to 64 packets in a row, and hands over datagrams in
-//! batches. When no more packets wait, nothing is kept back. The live page has a thread of its own.
+//! One thread waits for both and for timers, reads up to 64 packets in a row, and sends datagrams in batches.
+//! When no more packets wait, all data is sent at once. The live page has its own thread.
 
 pub mod control;
+mod event_loop;
 mod helper;
 mod host;
 mod inside;
@@ -16,8 +18,7 @@ mod reload;
 mod remembered;
 mod run_folder;
 mod setup;
-mod turn;
 
-pub use helper::{Files, MakePlan, Resolve, Source, clean_up};
+pub use helper::{Files, MakeSiteConfig, Resolve, Source, clean_up};
 pub use run_folder::{RunFolder, RunFolderError};
 pub use setup::{Daemon, RunError};

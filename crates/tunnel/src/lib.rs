@@ -1,4 +1,4 @@
-//! A tunnel for IP packets over links where octets are dear: headers compressed by ROHC, datagrams sealed.
+//! Tunnel for IP packets over constrained links, with ROHC header compression and encryption.
 
 #![deny(missing_docs)]
 
@@ -11,10 +11,10 @@ pub mod live;
 pub mod mtu;
 pub mod packaging;
 pub mod path_mtu;
-pub mod plan;
 pub mod seal;
 pub mod segments;
 pub mod site;
+pub mod site_config;
 pub mod status;
 mod too_big;
 pub mod unit;

@@ -1,8 +1,8 @@
-//! Frames of a serial line: datagrams in a stream of octets, with a CRC-32 or without.
+//! Framing on a serial line: datagrams in a stream of octets, with or without a CRC-32.
 //!
-//! The CRC is FCS-32 of RFC 1662 (CRC-32/ISO-HDLC), least significant octet first, over the datagram; it stands behind it
-//! within the frame, as SLIP and COBS have none. What is damaged is dropped, and the next limit of a frame is where the
-//! [`Deframer`] goes on. It holds one frame.
+//! The CRC is FCS-32 of RFC 1662 (CRC-32/ISO-HDLC), least significant octet first, over the datagram; it
+//! follows the datagram within the frame, since SLIP and COBS have none. Damaged frames are dropped, and the
+//! [`Deframer`] resumes at the next delimiter. It buffers one frame.
 
 mod cobs;
 mod counters;
@@ -15,18 +15,18 @@ use thinair_wire::crc::fcs32;
 
 pub use counters::{DeframerCounters, FramerCounters};
 
-use crate::plan::Framing;
+use crate::site_config::Framing;
 
-/// Octets of the CRC-32.
+/// Length of the CRC-32, in octets.
 pub const CRC: usize = 4;
 
-/// A datagram is longer than the frames of the line.
+/// A datagram exceeds the maximum size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a datagram of {octets} octets, but frames of the line have at most {most}")]
-pub struct TooLong {
-    /// Octets of the datagram.
+#[error("a datagram of {octets} octets exceeds the limit of the line, {most}")]
+pub struct DatagramTooLong {
+    /// Size of the datagram in octets.
     pub octets: usize,
-    /// Octets that one may have.
+    /// Maximum size in octets.
     pub most: usize,
 }
 
@@ -36,18 +36,18 @@ pub struct Framer {
     framing: Framing,
     crc: bool,
     largest: usize,
-    /// Whether noise may have come since the last limit.
+    /// True if noise may have arrived since the last delimiter.
     silent: bool,
     counters: FramerCounters,
 }
 
 impl Framer {
-    /// For datagrams of at most `largest` octets, which the CRC does not count among.
+    /// Returns a framer for datagrams of at most `largest` octets, without the CRC.
     pub const fn new(framing: Framing, crc: bool, largest: usize) -> Self {
         Self { framing, crc, largest, silent: true, counters: FramerCounters::ZERO }
     }
 
-    /// Octets of the longest frame that a datagram of so many octets can become: each escaped, and a limit in front.
+    /// Maximum size of the frame of a datagram, in octets: each octet escaped, and a leading delimiter.
     pub const fn longest_frame(framing: Framing, crc: bool, datagram: usize) -> usize {
         let octets = datagram + if crc { CRC } else { 0 };
         match framing {
@@ -56,11 +56,11 @@ impl Framer {
         }
     }
 
-    /// Puts a datagram behind what is in `out`. One without any octets, which a line without CRC cannot tell from nothing,
-    /// is not sent there.
-    pub fn frame(&mut self, datagram: &[u8], out: &mut Vec<u8>) -> Result<(), TooLong> {
+    /// Appends the frame of a datagram to `out`. An empty datagram is not sent on a line without CRC, which
+    /// cannot distinguish it from an empty frame.
+    pub fn frame(&mut self, datagram: &[u8], out: &mut Vec<u8>) -> Result<(), DatagramTooLong> {
         if datagram.len() > self.largest {
-            return Err(TooLong { octets: datagram.len(), most: self.largest });
+            return Err(DatagramTooLong { octets: datagram.len(), most: self.largest });
         }
         if datagram.is_empty() && !self.crc {
             return Ok(());
@@ -79,99 +79,99 @@ impl Framer {
         Ok(())
     }
 
-    /// The line was silent for a while: the next frame begins with a limit, so that noise is not taken for its start
-    /// (RFC 1055). So does the first one; the others do without.
+    /// Records a silence of the line: the next frame begins with a delimiter, so that noise does not become
+    /// part of it (RFC 1055). The first frame does so, too; others do not.
     pub const fn silent(&mut self) {
         self.silent = true;
     }
 
-    /// What it has done.
+    /// Counters of sent frames.
     pub const fn counters(&self) -> FramerCounters {
         self.counters
     }
 }
 
-/// Why a frame was dropped. An offset counts octets of the frame as they are on the line, from its start.
+/// Reason why a frame was dropped. Offsets count octets on the line, from the start of the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// The CRC-32 is wrong.
     #[error("a frame of {octets} octets with a wrong CRC-32")]
     Crc {
-        /// Octets of it, with the CRC.
+        /// Size of the frame with the CRC, in octets.
         octets: usize,
     },
-    /// There is no room for a CRC-32.
-    #[error("a frame of {octets} octets, which is less than its CRC-32 has")]
+    /// The frame is too short for a CRC-32.
+    #[error("a frame of {octets} octets is too short for its CRC-32")]
     TooShort {
-        /// Octets of it.
+        /// Size of the frame in octets.
         octets: usize,
     },
-    /// It is longer than a frame may be; told where that was seen, and the rest is skipped.
+    /// The frame exceeds the maximum size; it is reported at once, and the rest is skipped.
     #[error("a frame of more than {most} octets")]
     TooLong {
-        /// Octets that it may have, without the CRC.
+        /// Maximum size without the CRC, in octets.
         most: usize,
     },
-    /// SLIP: behind ESC stands what RFC 1055 does not know.
-    #[error("octet {offset} of the frame is {octet:#04x}, behind ESC")]
+    /// SLIP: an octet after ESC that RFC 1055 does not define.
+    #[error("invalid octet {octet:#04x} after ESC, at octet {offset} of the frame")]
     BadEscape {
-        /// Where it stands.
+        /// Offset of the octet.
         offset: usize,
-        /// What it is.
+        /// Value of the octet.
         octet: u8,
     },
-    /// SLIP: the frame ends behind ESC. COBS: it ends within a block.
+    /// SLIP: the frame ends after ESC. COBS: it ends within a block.
     #[error("the frame ends within an escape or a block, at octet {offset}")]
     CutShort {
-        /// Where it ends.
+        /// Offset of the end.
         offset: usize,
     },
 }
 
-/// Where datagrams go, and what was dropped.
+/// Receiver of datagrams and of errors.
 pub type FrameSink<'s> = &'s mut dyn FnMut(Result<&[u8], FrameError>);
 
-/// Finds frames in octets that come in pieces of any size.
+/// Finds frames in octets that arrive in pieces of any size.
 #[derive(Clone, Debug)]
 pub struct Deframer {
     framing: Framing,
     crc: bool,
     largest: usize,
-    /// What of the frame has come, decoded.
+    /// Decoded octets of the current frame.
     frame: Vec<u8>,
-    /// Octets of it on the line.
+    /// Number of its octets on the line.
     offset: usize,
-    state: State,
+    state: FramePosition,
     counters: DeframerCounters,
 }
 
-/// Where in a frame the next octet stands.
+/// Position of the next octet in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// At its start.
+enum FramePosition {
+    /// At the start.
     Start,
-    /// Where any octet may stand.
+    /// At any octet.
     Octet,
-    /// SLIP: behind ESC.
+    /// SLIP: after ESC.
     Escaped,
-    /// COBS: so many octets of a block are left, with a zero behind it or not.
+    /// COBS: within a block.
     Block {
-        /// Octets, at least one.
+        /// Remaining octets, at least one.
         left: u8,
-        /// Whether a zero follows if the frame goes on.
+        /// True if a zero follows unless the frame ends.
         zero: bool,
     },
-    /// COBS: behind a block.
+    /// COBS: after a block.
     BlockEnd {
-        /// Whether a zero follows if the frame goes on.
+        /// True if a zero follows unless the frame ends.
         zero: bool,
     },
-    /// Up to the next limit, all is dropped.
+    /// In a damaged frame, up to the next delimiter.
     Skipping,
 }
 
 impl Deframer {
-    /// For datagrams of at most `largest` octets. Its memory is taken here, and does not grow.
+    /// Returns a deframer for datagrams of at most `largest` octets. It allocates its memory here.
     pub fn new(framing: Framing, crc: bool, largest: usize) -> Self {
         let room = largest + if crc { CRC } else { 0 };
         Self {
@@ -180,12 +180,12 @@ impl Deframer {
             largest,
             frame: Vec::with_capacity(room),
             offset: 0,
-            state: State::Start,
+            state: FramePosition::Start,
             counters: DeframerCounters::default(),
         }
     }
 
-    /// Takes the next octets of the line, and gives the datagrams that end in them to `sink`, and what was dropped.
+    /// Processes the next octets of the line, and passes completed datagrams and errors to `sink`.
     pub fn receive(&mut self, octets: &[u8], sink: FrameSink<'_>) {
         self.counters.line_octets += octets.len() as u64;
         let limit = match self.framing {
@@ -207,7 +207,7 @@ impl Deframer {
                 Ok(step) => step,
                 Err(octet) => {
                     self.drop_frame(FrameError::BadEscape { offset: before, octet }, sink);
-                    self.state = State::Skipping;
+                    self.state = FramePosition::Skipping;
                     continue;
                 }
             };
@@ -218,7 +218,7 @@ impl Deframer {
         }
     }
 
-    /// What it has seen.
+    /// Counters of received frames.
     pub const fn counters(&self) -> DeframerCounters {
         self.counters
     }
@@ -229,21 +229,21 @@ impl Deframer {
             self.frame.push(octet);
         } else {
             self.drop_frame(FrameError::TooLong { most: self.largest }, sink);
-            self.state = State::Skipping;
+            self.state = FramePosition::Skipping;
         }
     }
 
-    /// A limit has come.
+    /// Processes a delimiter.
     fn end(&mut self, sink: FrameSink<'_>) {
         match self.state {
-            // Limits may stand side by side; what was skipped was told.
-            State::Start | State::Skipping => {}
-            State::Escaped | State::Block { .. } => {
+            // Delimiters can be adjacent; a skipped frame has been reported already.
+            FramePosition::Start | FramePosition::Skipping => {}
+            FramePosition::Escaped | FramePosition::Block { .. } => {
                 self.drop_frame(FrameError::CutShort { offset: self.offset }, sink);
             }
-            State::Octet | State::BlockEnd { .. } => self.deliver(sink),
+            FramePosition::Octet | FramePosition::BlockEnd { .. } => self.deliver(sink),
         }
-        (self.state, self.offset) = (State::Start, 0);
+        (self.state, self.offset) = (FramePosition::Start, 0);
         self.frame.clear();
     }
 

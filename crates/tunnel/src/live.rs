@@ -1,10 +1,11 @@
-//! The live page, and metrics: what [`Status`](crate::status::Status) says, for a browser and for Prometheus.
+//! Live page and metrics: [`Status`](crate::status::Status) for browsers and for Prometheus, over HTTP on a
+//! loopback address.
 //!
-//! It knows HTTP on a loopback address, and nothing of the tunnel but its statuses. It runs in a thread of its own, so
-//! that no browser makes a packet wait: the daemon puts a status into the [`Feed`] twice a second, while somebody looks.
+//! The server runs in its own thread, so that no browser delays packets: the daemon puts a status into the
+//! [`Feed`] twice per second while there are readers.
 //!
-//! Pages of other sites that a browser shows are outside. They may not read the status: there is no CORS, and a name
-//! that suddenly points to this machine (DNS rebinding) is refused, because only names of loopback are served.
+//! Pages of other sites in a browser cannot read the status: there is no CORS, and only loopback host names
+//! are served, against DNS rebinding.
 
 mod feed;
 mod listener;
@@ -20,7 +21,7 @@ use tokio::sync::oneshot;
 pub use feed::Feed;
 pub use metrics::metrics;
 
-/// A server that runs. **It ends when this is dropped.**
+/// A running server. **It ends when this value is dropped.**
 #[derive(Debug)]
 pub struct Live {
     address: SocketAddr,
@@ -28,28 +29,28 @@ pub struct Live {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Why there is no page.
+/// Reason why the page cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// Others could read it.
+    /// The address is reachable by others.
     #[error(
-        "the page is for this machine alone, so {0} is refused; take a loopback address, such as 127.0.0.1:{port}, \
-         and reach it from elsewhere by `ssh -L {port}:127.0.0.1:{port}`",
+        "the page cannot be served at {0}, since it has no access control; use a loopback address, such as \
+         127.0.0.1:{port}, and from elsewhere `ssh -L {port}:127.0.0.1:{port}`",
         port = .0.port()
     )]
     NotLoopback(SocketAddr),
-    /// The system does not allow it.
+    /// A system call failed.
     #[error("{address}: {error}")]
     Io {
-        /// Where the page was to be.
+        /// Address of the page.
         address: SocketAddr,
-        /// What the system says.
+        /// Error of the system.
         error: io::Error,
     },
 }
 
 impl Live {
-    /// Serves statuses of `feed` at a loopback address; port 0 is any that is free.
+    /// Serves the statuses of `feed` at a loopback address; port 0 selects a free port.
     pub fn start(address: SocketAddr, feed: Feed) -> Result<Self, LiveError> {
         if !address.ip().to_canonical().is_loopback() {
             return Err(LiveError::NotLoopback(address));
@@ -78,7 +79,7 @@ impl Live {
         Ok(Self { address, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Where the page is.
+    /// Address of the page.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -106,7 +107,7 @@ mod tests {
             ["0.0.0.0:80", "192.0.2.1:9000", "[::]:80", "[2001:db8::1]:80", "[::ffff:192.0.2.1]:80"]
         {
             let error = Live::start(address.parse().unwrap(), Feed::new()).unwrap_err();
-            assert!(error.to_string().contains("for this machine alone"), "{address}: {error}");
+            assert!(error.to_string().contains("no access control"), "{address}: {error}");
         }
         let live = Live::start("127.0.0.1:0".parse().unwrap(), Feed::new()).unwrap();
         assert!(live.address().port() != 0);

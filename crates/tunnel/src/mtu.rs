@@ -1,106 +1,108 @@
-//! Octets of the longest packet, of what is added to it, and of what a carrier has room for.
+//! Sizes and overheads: the longest packet, the octets added to it, and the room in a carrier.
 //!
-//! From the outside in: a datagram or frame, the body in it once seal and tag are off, the longest unit of a body, the
-//! longest packet of the interface. IPv6 needs 1,280 octets there (RFC 8200, section 5), and the kernel takes it from an
-//! interface that has less; where a unit has not as much room, packets are cut into segments (RFC 5795, section 5.2.5).
+//! From the outside in: a datagram or frame, the body in it without authentication header and tag, the
+//! largest unit of a body, the largest packet of the interface. IPv6 needs 1,280 octets there (RFC 8200,
+//! section 5), and the kernel disables it on interfaces with less; if a unit has less room, packets are
+//! segmented (RFC 5795, section 5.2.5).
 
 use core::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 use thinair_rohc::Integrity;
 
-use crate::plan::{Carrier, Framing, Others, Packaging, Plan, Security};
 use crate::seal::Around;
+use crate::site_config::{Carrier, Framing, Others, Packaging, Security, SiteConfig};
 
-/// Least MTU of an interface with IPv6. RFC 8200, section 5.
+/// Minimum MTU of an interface with IPv6 (RFC 8200, section 5).
 pub const IPV6_LEAST: u16 = 1_280;
 
-/// Least MTU of IPv4. RFC 791, section 3.2.
+/// Minimum MTU of IPv4 (RFC 791, section 3.2).
 pub const IPV4_LEAST: u16 = 68;
 
-/// The MTU of interfaces whose carrier has room for packets of any length: that of Ethernet.
+/// Default MTU of interfaces whose carrier has no limit: that of Ethernet.
 const USUAL: u16 = 1_500;
 
-/// Octets by which a packet without extension headers can grow in an IR packet, at most.
+/// Maximum growth of a packet without extension headers in an IR packet, in octets.
 pub const GROWTH: usize = 16;
 
-/// The same with extension headers, as many as are compressed, and CSRC identifiers. Such packets are rare enough to be cut
-/// into segments.
+/// Maximum growth of a packet with CSRC identifiers and as many extension headers as are compressed, in
+/// octets. Such packets are rare enough to be segmented.
 pub const GROWTH_WITH_EXTENSIONS: usize = 32;
 
-/// Octets of the CRC of a unit that is cut into segments.
+/// Octets of the CRC of a segmented unit.
 const UNIT_CRC: usize = 4;
 
 /// Octets of addresses and EtherType of a frame.
 const ETHERNET: usize = 14;
 
-/// Octets of a TS Packet.
+/// Size of a TS Packet in octets.
 const TS_PACKET: usize = 188;
 
-/// Octets of the longest PDU of an SNDU with an NPA: 15 bits of Length, less CRC and NPA (RFC 4326, section 4.3).
+/// Maximum size of a PDU in an SNDU with an NPA, in octets: 15 bits of Length, minus CRC and NPA (RFC 4326,
+/// section 4.3).
 const SNDU_MOST: usize = 0x7FFF - 4 - 6;
 
-/// Octets of the longest PDU of a GSE Packet in fragments: 16 bits of Total Length, less Type and label.
+/// Maximum size of a fragmented PDU in GSE, in octets: 16 bits of Total Length, minus Type and label.
 const GSE_MOST: usize = 0xFFFF - 2 - 6;
 
 /// Octets of the header of a BBFrame, and of its longest data field.
 const BB_FRAME: (usize, usize) = (10, 7_264);
 
-/// The least unit.
+/// Minimum size of a unit in octets.
 const UNIT_LEAST: usize = 20;
 
-/// How many octets there are of everything.
+/// All sizes of a tunnel, in octets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// MTU of the interface: the longest IP packet.
+    /// MTU of the interface: size of the longest IP packet.
     pub mtu: u16,
-    /// Whether the plan has said so.
+    /// True if the configuration sets it.
     pub is_given: bool,
-    /// MRRU of the channel: the longest unit that is cut into segments, with its CRC; 0 forbids them.
+    /// MRRU of the channel: size of the largest segmented unit, with its CRC; 0 disables segments.
     pub mrru: u16,
-    /// Whether ordinary packets of the MTU go in segments.
+    /// True if ordinary packets of MTU size are segmented.
     pub is_cut: bool,
-    /// Octets of the longest datagram of UDP, or frame of a line without framing and CRC.
+    /// Size of the largest UDP datagram, or frame of a line without framing and CRC.
     pub largest_datagram: usize,
-    /// Octets of the longest body, before it is sealed.
+    /// Size of the largest body before encryption.
     pub largest_body: usize,
-    /// Octets of the longest unit.
+    /// Size of the largest unit.
     pub largest_unit: usize,
-    /// What each packet costs beside its own octets, from the outside in, if it is alone in its datagram.
-    pub layers: Vec<Layer>,
-    /// What the carrier vouches for, with its seal.
+    /// Overhead of a packet that is alone in its datagram, from the outside in.
+    pub layers: Vec<OverheadLayer>,
+    /// Integrity check by carrier and encryption.
     pub integrity: Integrity,
-    /// Octets of the longest IP packet or frame that carries something.
+    /// Size of the largest IP packet or frame of the carrier.
     pub carrier_mtu: u16,
-    /// Octets around a datagram or frame, below its seal.
+    /// Overhead of a datagram or frame, outside of encryption.
     pub outer: usize,
     bridged: bool,
     packed: bool,
 }
 
-/// Lengths on a path with a smaller MTU than configured.
+/// Sizes on a path with a smaller MTU than configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Narrow {
-    /// Octets of the longest body.
+    /// Size of the largest body.
     pub body: usize,
-    /// Octets of the longest unit.
+    /// Size of the largest unit.
     pub unit: usize,
     /// MTU of the interface.
     pub mtu: u16,
     carrier_mtu: u16,
     is_given: bool,
     packed: bool,
-    /// Whether packets that are too long can be cut into segments.
+    /// True if packets that are too long can be segmented.
     pub(crate) is_cut: bool,
 }
 
 impl Narrow {
-    /// Whether bodies can follow a path MTU: TS Packets come in their own sizes.
+    /// True if bodies can be adapted to a path MTU: TS Packets have a fixed size.
     pub(crate) fn is_possible(&self) -> bool {
         self.packed
     }
 
-    /// Lengths on a path of that MTU, which is no more than the configured one.
+    /// Returns the sizes on a path of that MTU, which is at most the configured one.
     pub fn on_path(&self, path_mtu: u16) -> Self {
         let less = usize::from(self.carrier_mtu.saturating_sub(path_mtu));
         let unit = self.unit.saturating_sub(less).max(UNIT_LEAST);
@@ -110,107 +112,108 @@ impl Narrow {
     }
 }
 
-/// Octets that one layer adds to a packet.
+/// Overhead of one layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layer {
-    /// What it is.
+pub struct OverheadLayer {
+    /// Name of the layer.
     pub name: &'static str,
-    /// Octets of it; where it depends on others, the usual ones.
+    /// Overhead in octets; the usual one if it varies.
     pub octets: usize,
-    /// What there is more of, and when.
+    /// Further overhead, and its condition.
     pub more: &'static str,
 }
 
-/// Why there is no room: the plan is at fault.
+/// Reason why sizes are impossible: the configuration is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BudgetError {
-    /// Nothing is left for units.
+    /// No room is left for units.
     #[error(
-        "a datagram of {mtu} octets has {overhead} octets around units, and too few are left: raise the MTU of the carrier"
+        "a carrier MTU of {mtu} octets leaves too little room: {overhead} octets are overhead; raise the MTU of the carrier"
     )]
     Narrow {
-        /// Octets of the longest IP packet, or frame of a line.
+        /// Size of the longest IP packet, or frame of a line.
         mtu: u16,
-        /// Octets that are not those of units.
+        /// Octets that are not part of units.
         overhead: usize,
     },
-    /// What keys are agreed on by does not fit into a datagram, and it is never cut.
+    /// The messages of the key exchange do not fit into a datagram, and cannot be segmented.
     #[error(
-        "{mtu} octets of the carrier have room for datagrams of {room}, and keys are agreed on by one of {need}: give it an \
-         `mtu` of at least {least}; both ends must have room"
+        "a carrier MTU of {mtu} octets allows datagrams of {room}, and the key exchange needs {need}: set the carrier's \
+         `mtu` to at least {least} at both ends"
     )]
     Keys {
-        /// Octets of the longest IP packet, or frame of a line.
+        /// Size of the longest IP packet, or frame of a line.
         mtu: u16,
-        /// Octets of the longest datagram.
+        /// Size of the longest datagram.
         room: usize,
-        /// Octets of the longest message of a handshake, or of an announcement.
+        /// Size of the longest message of a handshake, or of an announcement.
         need: usize,
-        /// Least MTU of the carrier by which it fits.
+        /// Minimum MTU of the carrier for this message.
         least: usize,
     },
-    /// So many TS Packets do not fit.
-    #[error("{asked} TS Packets and what is around them do not fit into {mtu} octets: {fit} do")]
+    /// The number of TS Packets per datagram is too large.
+    #[error("{asked} TS Packets with their overhead exceed {mtu} octets: the maximum is {fit}")]
     TsPackets {
-        /// TS Packets of a datagram that were asked for.
+        /// Configured number of TS Packets per datagram.
         asked: u8,
-        /// How many fit.
+        /// Maximum number.
         fit: usize,
-        /// Octets of the longest IP packet.
+        /// Size of the longest IP packet.
         mtu: u16,
     },
-    /// IPv6 needs more.
+    /// IPv6 needs a larger MTU.
     #[error(
-        "an interface with IPv6 needs an MTU of 1280 octets, and {0} are given: the system would take IPv6 from it"
+        "an MTU of {0} octets is too small for IPv6 on the interface: the system would disable IPv6 below 1280"
     )]
     TooSmallForIpv6(u16),
-    /// No IP packet is as short.
-    #[error("an MTU of {0} octets is less than the least one of IPv4, 68")]
+    /// The MTU is smaller than any IP packet may be.
+    #[error("an MTU of {0} octets is below the minimum of IPv4, 68")]
     TooSmall(u16),
-    /// Packets do not fit, and must not be cut.
+    /// Packets do not fit, and segments are disabled.
     #[error(
-        "packets of {mtu} octets need units of {need}, and the carrier has room for {room}: let them be cut into \
-         segments (MRRU, which is {mrru}, at least {least}; or leave it out), or raise the MTU of the carrier"
+        "packets of {mtu} octets need units of {need}, and the carrier has room for {room}: set MRRU, which is {mrru}, to at \
+         least {least} to segment them (or omit it), or raise the MTU of the carrier"
     )]
     Mrru {
         /// MTU of the interface.
         mtu: u16,
-        /// Octets of the unit of such a packet.
+        /// Size of the unit of such a packet.
         need: usize,
-        /// Octets of the largest unit.
+        /// Size of the largest unit.
         room: usize,
-        /// MRRU of the plan.
+        /// MRRU of the configuration.
         mrru: u16,
-        /// Least MRRU by which they fit.
+        /// Minimum MRRU for such packets.
         least: usize,
     },
-    /// Frames that hold no IP packet cannot be cut.
+    /// Frames without an IP packet cannot be segmented.
     #[error(
-        "frames of a bridge with an MTU of {mtu} octets need units of {need}, and the carrier has room for {room}: only IP \
-         packets can be cut into segments; raise the MTU of the carrier, or use TUN"
+        "Ethernet frames with an MTU of {mtu} octets need units of {need}, and the carrier has room for {room}: only IP \
+         packets can be segmented; raise the MTU of the carrier, or use TUN"
     )]
     Bridge {
         /// MTU of the interface.
         mtu: u16,
-        /// Octets of the unit of such a packet.
+        /// Size of the unit of such a frame.
         need: usize,
-        /// Octets of the largest unit.
+        /// Size of the largest unit.
         room: usize,
     },
     /// MRRU has 16 bits.
-    #[error("an MTU of {0} octets is more than segments can carry")]
+    #[error("an MTU of {0} octets exceeds what segments can carry (MRRU has 16 bits)")]
     TooLarge(u16),
 }
 
 impl Budget {
-    /// The budget of a plan.
-    pub fn of(plan: &Plan) -> Result<Self, BudgetError> {
+    /// Returns the budget of a configuration.
+    pub fn of(config: &SiteConfig) -> Result<Self, BudgetError> {
         let mut layers = Vec::new();
         let mut below = 0;
-        let mut layer = |name, octets, more| layers.push(Layer { name, octets, more });
-        let largest_datagram = match &plan.carrier {
+        let mut layer = |name, octets, more| layers.push(OverheadLayer { name, octets, more });
+        let largest_datagram = match &config.carrier {
             Carrier::Udp { mtu, .. } => {
-                let (name, octets) = if is_over_ipv6(plan) { ("outer IPv6", 40) } else { ("outer IPv4", 20) };
+                let (name, octets) =
+                    if is_over_ipv6(config) { ("outer IPv6", 40) } else { ("outer IPv4", 20) };
                 layer(name, octets, "");
                 layer("UDP", 8, "");
                 below = octets + 8;
@@ -218,8 +221,8 @@ impl Budget {
             }
             Carrier::Serial { mtu, framing, crc, .. } => {
                 match framing {
-                    Framing::Slip => layer("SLIP", 2, "1 for each octet 0xC0 and 0xDB"),
-                    Framing::Cobs => layer("COBS", 2, "1 for each 254 octets"),
+                    Framing::Slip => layer("SLIP", 2, "1 per octet 0xC0 and 0xDB"),
+                    Framing::Cobs => layer("COBS", 2, "1 per 254 octets"),
                 }
                 layer("CRC-32", if *crc { 4 } else { 0 }, "");
                 below = 2 + if *crc { 4 } else { 0 };
@@ -227,16 +230,16 @@ impl Budget {
             }
             Carrier::File { .. } => usize::MAX,
         };
-        let around = Around::of(plan);
-        match plan.security {
+        let around = Around::of(config);
+        match config.security {
             Security::Key { .. } => {
-                layer("seal header", around.header, "6 where all of the counter travels");
+                layer("seal header", around.header, "6 with the whole counter");
                 layer("tag", around.tag, "");
             }
             Security::Insecure => layer("kind", around.header, ""),
             Security::Open => {}
         }
-        let carrier_mtu = match &plan.carrier {
+        let carrier_mtu = match &config.carrier {
             Carrier::Udp { mtu, .. } | Carrier::Serial { mtu, .. } => *mtu,
             Carrier::File { .. } => u16::MAX,
         };
@@ -246,19 +249,19 @@ impl Budget {
             return Err(BudgetError::Keys { mtu: carrier_mtu, room: largest_datagram, need, least });
         }
         let for_body = largest_datagram.saturating_sub(around.most());
-        let (largest_body, largest_unit) = units(plan, for_body, &mut layer)?;
+        let (largest_body, largest_unit) = units(config, for_body, &mut layer)?;
         let outer: usize = layers.iter().map(|layer| layer.octets).sum();
-        let bridged = plan.inside.bridged;
+        let bridged = config.inside.bridged;
         if largest_unit < UNIT_LEAST {
             return Err(BudgetError::Narrow { mtu: carrier_mtu, overhead: outer });
         }
         if bridged {
-            layers.push(Layer { name: "Ethernet", octets: ETHERNET, more: "" });
+            layers.push(OverheadLayer { name: "Ethernet", octets: ETHERNET, more: "" });
         }
-        let (mtu, mrru) = inside(plan, largest_unit)?;
+        let (mtu, mrru) = inside(config, largest_unit)?;
         Ok(Self {
             mtu,
-            is_given: plan.inside.mtu.is_some(),
+            is_given: config.inside.mtu.is_some(),
             mrru,
             is_cut: usize::from(mtu) + GROWTH
                 > largest_unit.saturating_sub(if bridged { ETHERNET } else { 0 }),
@@ -266,15 +269,15 @@ impl Budget {
             largest_body,
             largest_unit,
             layers,
-            integrity: integrity(plan),
+            integrity: integrity(config),
             carrier_mtu,
             outer: below,
             bridged,
-            packed: matches!(&plan.carrier, Carrier::Udp { packaging: Packaging::Packed, .. }),
+            packed: matches!(&config.carrier, Carrier::Udp { packaging: Packaging::Packed, .. }),
         })
     }
 
-    /// The lengths that follow a path MTU.
+    /// Returns the sizes that can be adapted to a path MTU.
     pub fn narrow(&self) -> Narrow {
         Narrow {
             body: self.largest_body,
@@ -287,28 +290,28 @@ impl Budget {
         }
     }
 
-    /// Octets that a packet costs beside its own, if it is alone in its datagram.
+    /// Overhead of a packet that is alone in its datagram, in octets.
     pub fn overhead(&self) -> usize {
         self.layers.iter().map(|layer| layer.octets).sum()
     }
 }
 
-/// The largest body, and the largest unit in it, with room for `for_body` octets.
+/// Returns the size of the largest body, and of the largest unit in it, with room for `for_body` octets.
 fn units(
-    plan: &Plan,
+    config: &SiteConfig,
     for_body: usize,
     layer: &mut impl FnMut(&'static str, usize, &'static str),
 ) -> Result<(usize, usize), BudgetError> {
     let packed = Packaging::Packed;
-    let (packaging, rtp, mtu) = match &plan.carrier {
+    let (packaging, rtp, mtu) = match &config.carrier {
         Carrier::Udp { packaging, rtp, mtu, .. } => (packaging, *rtp, *mtu),
         Carrier::Serial { mtu, .. } => (&packed, false, *mtu),
         Carrier::File { packaging, .. } => (packaging, false, u16::MAX),
     };
     match packaging {
-        // An octet for the number of the site that feedback of a mesh is for.
+        // One octet for the number of the site to which feedback of a mesh is sent.
         Packaging::Packed => {
-            layer("packaging", 0, "1 or 2 for each further packet of a datagram");
+            layer("packaging", 0, "1 or 2 per further packet in a datagram");
             Ok((for_body, for_body.saturating_sub(1)))
         }
         Packaging::Ts { per_datagram, .. } => {
@@ -319,7 +322,7 @@ fn units(
             if usize::from(*per_datagram) > fit {
                 return Err(BudgetError::TsPackets { asked: *per_datagram, fit, mtu });
             }
-            layer("TS Packets", 5, "4 for each further TS Packet, and padding");
+            layer("TS Packets", 5, "4 per further TS Packet, and padding");
             layer("SNDU", 4, "6 with an NPA");
             layer("CRC-32 of SNDU", 4, "");
             Ok((usize::from(*per_datagram) * TS_PACKET, SNDU_MOST))
@@ -334,18 +337,18 @@ fn units(
     }
 }
 
-/// MTU and MRRU with units of `largest_unit` octets.
-fn inside(plan: &Plan, largest_unit: usize) -> Result<(u16, u16), BudgetError> {
-    let bridged = plan.inside.bridged;
+/// Returns MTU and MRRU for units of `largest_unit` octets.
+fn inside(config: &SiteConfig, largest_unit: usize) -> Result<(u16, u16), BudgetError> {
+    let bridged = config.inside.bridged;
     let room = largest_unit.saturating_sub(if bridged { ETHERNET } else { 0 });
-    // What has room for any packet is no reason for a long one.
+    // An unlimited carrier does not require a large MTU.
     let usual = if largest_unit >= SNDU_MOST { USUAL } else { u16::MAX };
     let fits = u16::try_from(room.saturating_sub(GROWTH)).unwrap_or(u16::MAX).min(usual);
-    let mtu = plan.inside.mtu.unwrap_or(fits.max(IPV6_LEAST));
+    let mtu = config.inside.mtu.unwrap_or(fits.max(IPV6_LEAST));
     if mtu < IPV4_LEAST {
         return Err(BudgetError::TooSmall(mtu));
     }
-    if mtu < IPV6_LEAST && has_ipv6_inside(plan) {
+    if mtu < IPV6_LEAST && has_ipv6_inside(config) {
         return Err(BudgetError::TooSmallForIpv6(mtu));
     }
     let need = usize::from(mtu) + GROWTH;
@@ -357,7 +360,7 @@ fn inside(plan: &Plan, largest_unit: usize) -> Result<(u16, u16), BudgetError> {
     if !fits && least > usize::from(u16::MAX) {
         return Err(BudgetError::TooLarge(mtu));
     }
-    match plan.channel.mrru {
+    match config.channel.mrru {
         Some(mrru) if !fits && usize::from(mrru) < least => {
             Err(BudgetError::Mrru { mtu, need, room: largest_unit, mrru, least })
         }
@@ -369,32 +372,32 @@ fn inside(plan: &Plan, largest_unit: usize) -> Result<(u16, u16), BudgetError> {
     }
 }
 
-/// What the carrier vouches for, with its seal.
+/// Returns the integrity check by carrier and encryption.
 ///
-/// A tag of 8 octets or more is a MIC. A CRC-32 that is checked where the link ends is one of serial lines, and of SNDUs;
-/// GSE has one over PDUs in fragments only, and UDP has a sum of 16 bits.
-pub fn integrity(plan: &Plan) -> Integrity {
-    let ends_with_crc = match &plan.carrier {
+/// A tag of 8 octets or more is a MIC. Serial lines and SNDUs have a CRC-32 that is checked at the end of the
+/// link; GSE has one over fragmented PDUs only, and UDP has a checksum of 16 bits.
+pub fn integrity(config: &SiteConfig) -> Integrity {
+    let ends_with_crc = match &config.carrier {
         Carrier::Serial { crc, .. } => *crc,
         Carrier::Udp { packaging, .. } | Carrier::File { packaging, .. } => match packaging {
             Packaging::Ts { .. } => true,
             Packaging::Gse { .. } | Packaging::Packed => false,
         },
     };
-    match &plan.security {
+    match &config.security {
         Security::Key { suite, .. } if suite.tag() >= 8 => Integrity::Mic,
         Security::Key { .. } | Security::Open | Security::Insecure if ends_with_crc => Integrity::Crc32,
         Security::Key { .. } | Security::Open | Security::Insecure => Integrity::None,
     }
 }
 
-/// Whether a datagram may go over IPv6: then each must have room for its header.
-fn is_over_ipv6(plan: &Plan) -> bool {
-    let Carrier::Udp { listen, group, .. } = &plan.carrier else { return false };
+/// True if datagrams can be sent over IPv6: they need room for its header.
+fn is_over_ipv6(config: &SiteConfig) -> bool {
+    let Carrier::Udp { listen, group, .. } = &config.carrier else { return false };
     let is_six = |address: &SocketAddr| is_six(&address.ip());
-    let others = match &plan.others {
+    let others = match &config.others {
         Others::Peers(peers) => {
-            // A peer that comes to a socket of IPv6 comes over IPv6, or may.
+            // A peer that contacts an IPv6 socket uses IPv6, or may use it.
             let comes = |address: Option<SocketAddr>| address.unwrap_or(*listen);
             peers.iter().any(|peer| is_six(&comes(peer.address)))
         }
@@ -403,12 +406,12 @@ fn is_over_ipv6(plan: &Plan) -> bool {
     others || group.as_ref().is_some_and(|(group, _)| self::is_six(group))
 }
 
-fn has_ipv6_inside(plan: &Plan) -> bool {
-    let prefixes = plan.inside.addresses.iter().chain(&plan.inside.routes);
+fn has_ipv6_inside(config: &SiteConfig) -> bool {
+    let prefixes = config.inside.addresses.iter().chain(&config.inside.routes);
     prefixes.into_iter().any(|(address, _)| is_six(address))
 }
 
-/// An address of IPv6 that does not stand for one of IPv4.
+/// True for IPv6 addresses, except IPv4-mapped ones.
 fn is_six(address: &IpAddr) -> bool {
     match address {
         IpAddr::V4(_) => false,
@@ -419,12 +422,12 @@ fn is_six(address: &IpAddr) -> bool {
 impl fmt::Display for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let device = if self.bridged { "TAP" } else { "TUN" };
-        let given = if self.is_given { "as given" } else { "as large as fits, and at least 1280" };
+        let given = if self.is_given { "as given" } else { "the maximum of the carrier, at least 1280" };
         writeln!(f, "{device} MTU           {:>5} octets, {given}", self.mtu)?;
         writeln!(f, "largest datagram  {:>5} octets", self.largest_datagram)?;
         writeln!(f, "largest unit      {:>5} octets", self.largest_unit)?;
         match (self.is_cut, self.mrru) {
-            (true, mrru) => writeln!(f, "MRRU              {mrru:>5} octets: long packets go in segments")?,
+            (true, mrru) => writeln!(f, "MRRU              {mrru:>5} octets: long packets are segmented")?,
             (false, 0) => writeln!(f, "MRRU                  0: no segments")?,
             (false, mrru) => {
                 writeln!(f, "MRRU              {mrru:>5} octets: segments only for long chains of headers")?;

@@ -1,9 +1,9 @@
-//! Units into bodies of datagrams, and back.
+//! Packaging of units in bodies of datagrams.
 //!
-//! A [`Packager`] takes units and gives bodies, an [`Unpackager`] takes bodies and gives units, in one of three ways: one
-//! behind the other ([`packed`]), as SNDUs in TS Packets ([`ts`]), as GSE Packets in BBFrames ([`gse`]). What is in a unit
-//! they do not know; nor, what becomes of a body: it is a datagram as it is, or is sealed, or goes into a file.
-//! `docs/carriers.md` has the octets.
+//! A [`Packager`] converts units to bodies, an [`Unpackager`] bodies to units, in one of three formats:
+//! concatenated ([`packed`]), as SNDUs in TS Packets ([`ts`]), or as GSE Packets in BBFrames ([`gse`]). They
+//! are independent of the contents of units, and of the transport of bodies: plain datagrams, encrypted ones,
+//! or files. `docs/carriers.md` describes the formats.
 
 mod addresses;
 mod counters;
@@ -21,221 +21,226 @@ use thinair_wire::time::Instant;
 
 pub use counters::{PackagerCounters, UnpackagerCounters};
 
-use crate::plan::{Others, Packaging, Peer};
+use crate::site_config::{Others, Packaging, Peer};
 use crate::unit::{Protocol, SiteId, Unit};
 
-/// Where bodies go.
+/// Receiver of bodies.
 pub type BodySink<'s> = &'s mut dyn FnMut(Body<'_>);
-/// Where units go, with the site that sent them, if the packaging tells it.
+/// Receiver of units, with the site that sent them, if the packaging identifies it.
 pub type UnitSink<'s> = &'s mut dyn FnMut(Option<SiteId>, Unit<'_>);
 
-/// What is in a datagram, before it is sealed.
+/// Content of a datagram before encryption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Body<'b> {
-    /// The octets.
+    /// Octets of the body.
     pub octets: &'b [u8],
-    /// Whether lengths tell several units apart; only [`packed`] ones need this bit beside them.
+    /// True if the body contains several units with lengths; transmitted beside the body, for [`packed`] ones
+    /// only.
     pub several: bool,
-    /// The one site that it is for: then the octets begin with its number. Only [`packed`] ones.
+    /// Single destination site: then the octets begin with its number. For [`packed`] bodies only.
     pub to: Option<SiteId>,
-    /// Whether its units belong to the channel with large CIDs: those of a body all do, or none. Told beside the body.
+    /// True if its units belong to the channel with large CIDs, all of them or none. Transmitted beside the
+    /// body.
     pub large: bool,
-    /// Units that end in it.
+    /// Number of units that end in it.
     pub units: u32,
 }
 
-/// What was in a datagram.
+/// Content of a received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyIn<'b> {
-    /// The octets.
+    /// Octets of the body.
     pub octets: &'b [u8],
-    /// As it was in [`Body`].
+    /// Flag as in [`Body`].
     pub several: bool,
-    /// Whether [`Body::to`] was there.
+    /// True if [`Body::to`] was set.
     pub addressed: bool,
 }
 
-/// What a [`Packager`] is told, besides what the plan says of packagings.
+/// Settings of a [`Packager`] in addition to the configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct PackagerConfig {
-    /// Octets of the longest body. What is in front of it in a datagram, and behind, is not among them.
+    /// Maximum size of a body in octets, without header and trailer of the datagram.
     pub largest_body: usize,
-    /// Whether units are Ethernet frames.
+    /// True if units are Ethernet frames.
     pub bridged: bool,
-    /// Packed bodies, and BBFrames, have multiples of so many octets, as far as there is room; 0 and 1: any number.
+    /// Pads packed bodies and BBFrames to multiples of this number of octets, if there is room; 0 and 1: no
+    /// padding.
     pub pad: u16,
-    /// TS Packets have an RTP header in front.
+    /// Sends an RTP header before TS Packets.
     pub rtp: Option<rtp::Start>,
 }
 
 impl PackagerConfig {
-    /// Bodies of IP packets, without padding, without RTP.
+    /// Returns settings for IP packets, without padding and RTP.
     pub const fn new(largest_body: usize) -> Self {
         Self { largest_body, bridged: false, pad: 0, rtp: None }
     }
 }
 
-/// A packaging cannot be what the plan says.
+/// Reason why the configuration of a packaging is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PackagingError {
-    /// Bodies are too short for what has to be in one.
-    #[error("datagrams have room for {room} octets, but {needed} are the least that is needed")]
+    /// Bodies are too small for their minimum content.
+    #[error("datagrams have room for {room} octets, and need at least {needed}")]
     NoRoom {
-        /// Octets that there are.
+        /// Available octets.
         room: usize,
-        /// Octets that are needed.
+        /// Required octets.
         needed: usize,
     },
-    /// TS Packets of a datagram.
-    #[error("{0} TS Packets a datagram; 1 to 7 are possible")]
+    /// Invalid number of TS Packets per datagram.
+    #[error("{0} TS Packets per datagram; expected 1 to 7")]
     PerDatagram(u8),
-    /// A PID that a stream cannot have.
-    #[error("PID {0} is not for streams: 0x0020 to 0x1ffe are")]
+    /// Invalid PID of a stream.
+    #[error("PID {0} is reserved; streams use 0x0020 to 0x1ffe")]
     Pid(Pid),
-    /// Two senders have one PID.
-    #[error("PID {0} is that of two senders")]
+    /// Two senders use the same PID.
+    #[error("two senders use PID {0}")]
     SamePid(Pid),
-    /// A site that is to be heard has no PID.
+    /// A site to receive from has no PID.
     #[error("site `{0}` has no PID")]
     NoPid(String),
-    /// Feedback is for one site, which only its NPA tells.
+    /// Feedback is for one site, which is addressed by its NPA.
     #[error("{0} has no NPA, which feedback in a mesh needs")]
     NoNpa(String),
     /// More peers than numbers.
-    #[error("{0} peers; 255 are possible")]
+    #[error("{0} peers; the maximum is 255")]
     Peers(usize),
-    /// A table of PSI.
+    /// A PSI table is too large.
     #[error("{0}")]
     Psi(TooMany),
-    /// Constant bitrate of less than a TS Packet an hour.
-    #[error("{0} bit/s is no bitrate")]
+    /// Constant bit rate of less than a TS Packet per hour.
+    #[error("invalid bit rate of {0} bit/s: less than a TS Packet per hour")]
     Bitrate(u64),
 }
 
-/// A unit was not taken.
+/// Reason why a unit was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PushError {
-    /// It is too long.
-    #[error("a unit of {octets} octets; {most} are possible")]
+    /// It exceeds the maximum size.
+    #[error("a unit of {octets} octets exceeds the limit of {most}")]
     TooLong {
-        /// Octets of it.
+        /// Size in octets.
         octets: usize,
-        /// Octets that it may have.
+        /// Maximum size in octets.
         most: usize,
     },
-    /// There is nothing in it.
-    #[error("a unit without octets")]
+    /// It is empty.
+    #[error("an empty unit")]
     Empty,
-    /// A stream of constant rate has enough to send: [`Packager::is_full`] said so.
-    #[error("the stream has enough to send for now")]
+    /// The queue of a stream of constant rate is full: see [`Packager::is_full`].
+    #[error("the queue of the constant-rate stream is full")]
     Full,
-    /// Packed bodies do not tell what a unit is.
-    #[error("packed datagrams carry no {0:?}")]
+    /// Packed bodies do not transmit the type of a unit.
+    #[error("packed datagrams do not support units of kind {0:?}")]
     NotTold(Protocol),
-    /// A frame that is none, or has no addresses.
-    #[error("{octets} octets are no Ethernet frame with addresses")]
+    /// A frame is too short, or has no addresses.
+    #[error("{octets} octets are not an Ethernet frame with addresses")]
     NotAFrame {
-        /// Octets of it.
+        /// Size in octets.
         octets: usize,
     },
-    /// The site has no address.
+    /// The destination site has no NPA.
     #[error("site {} has no NPA", .0.number())]
     NoNpa(SiteId),
 }
 
-/// A body is not what it should be. What is wrong within a TS Packet or a GSE Packet is counted, and does no harm to
+/// Reason why a body is malformed. Errors within a TS Packet or GSE Packet are counted, and do not affect
 /// others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnpackError {
-    /// It ends where a unit should begin.
-    #[error("the datagram ends at octet {offset}, where a unit should begin")]
+    /// It ends at the start of a unit.
+    #[error("the datagram ends at octet {offset}, where a unit must begin")]
     Ends {
-        /// Octets of it.
+        /// Size in octets.
         offset: usize,
     },
-    /// The octets of a length are cut short, or could be fewer, or say 0.
-    #[error("octet {offset} of the datagram is no length")]
+    /// A length field is truncated, not minimal, or 0.
+    #[error("invalid length at octet {offset} of the datagram")]
     BadLength {
-        /// Where the length begins.
+        /// Offset of the length field.
         offset: usize,
     },
-    /// A length is more than what is left.
-    #[error("the length at octet {offset} of the datagram is {length}, but {left} octets are left")]
+    /// A length exceeds the rest of the body.
+    #[error("the length at octet {offset} of the datagram is {length}, and {left} octets follow")]
     TooShort {
-        /// Where the length begins.
+        /// Offset of the length field.
         offset: usize,
-        /// What it says.
+        /// Value of the length field.
         length: usize,
-        /// Octets behind it.
+        /// Octets after it.
         left: usize,
     },
-    /// A unit is longer than units may be.
-    #[error("the unit at octet {offset} of the datagram has {octets} octets, but {most} are possible")]
+    /// A unit exceeds the maximum size.
+    #[error(
+        "the unit at octet {offset} of the datagram has {octets} octets, and exceeds the limit of {most}"
+    )]
     TooLong {
-        /// Where it begins.
+        /// Offset of the unit.
         offset: usize,
-        /// Octets of it.
+        /// Size in octets.
         octets: usize,
-        /// Octets that it may have.
+        /// Maximum size in octets.
         most: usize,
     },
-    /// What should be an Ethernet frame is none.
-    #[error("the {octets} octets at octet {offset} of the datagram are no Ethernet frame")]
+    /// A unit is not an Ethernet frame.
+    #[error("the {octets} octets at octet {offset} of the datagram are not an Ethernet frame")]
     NotAFrame {
-        /// Where it begins.
+        /// Offset of the unit.
         offset: usize,
-        /// Octets of it.
+        /// Size in octets.
         octets: usize,
     },
-    /// The site that it is for has number 0.
+    /// The destination site has number 0.
     #[error("the datagram is for site 0")]
     NoSite,
-    /// These are no TS Packets.
-    #[error("{octets} octets, from octet {offset} of the datagram on, are no TS Packets of 188 octets")]
+    /// Octets are not TS Packets.
+    #[error("{octets} octets from octet {offset} of the datagram are not TS Packets of 188 octets")]
     NotTs {
-        /// Where they begin.
+        /// Offset of these octets.
         offset: usize,
-        /// How many there are.
+        /// Number of these octets.
         octets: usize,
     },
     /// The RTP header is not one of TS Packets.
     #[error("{0}")]
     Rtp(rtp::BadRtp),
-    /// The header of the BBFrame.
+    /// The header of the BBFrame is malformed.
     #[error("{0}")]
     BbHeader(thinair_ule::gse::BadBbHeader),
-    /// The data field ends behind the datagram.
-    #[error("a data field of {told} octets, but {left} octets are left behind the header of the BBFrame")]
+    /// The data field ends after the datagram.
+    #[error("a data field of {announced} octets, and {left} octets after the header of the BBFrame")]
     DataField {
-        /// Octets that the header tells of.
-        told: usize,
-        /// Octets behind it.
+        /// Length in the header, in octets.
+        announced: usize,
+        /// Octets after the header.
         left: usize,
     },
-    /// A BBFrame with the number of no site of the plan.
-    #[error("a BBFrame of input stream {0}, which is that of no site")]
+    /// The BBFrame has the number of an unknown site.
+    #[error("a BBFrame of input stream {0}, which is not the number of a site")]
     Stream(u8),
-    /// A BBFrame without Input Stream Identifier, and there are several sites.
-    #[error("a BBFrame of a single input stream, but there are several sites")]
+    /// The BBFrame has no Input Stream Identifier, and there are several sites.
+    #[error("a BBFrame without Input Stream Identifier, although there are several sites")]
     SingleStream,
 }
 
-/// Puts units into bodies.
+/// Converts units to bodies.
 ///
-/// **Units are pushed; when no more wait, [`pause`](Self::pause) is called; and [`poll`](Self::poll) when
-/// [`poll_at`](Self::poll_at) says so.**
+/// **Push units; call [`pause`](Self::pause) when no more are pending; and [`poll`](Self::poll) at the time
+/// of [`poll_at`](Self::poll_at).**
 #[derive(Debug)]
 pub struct Packager(Sending);
 
 #[derive(Debug)]
 enum Sending {
     Packed(packed::Packer),
-    Ts(Box<ts::Sender>),
-    Gse(gse::Sender),
+    Ts(Box<ts::TsSender>),
+    Gse(gse::GseSender),
 }
 
 impl Packager {
-    /// One that has not sent anything, at the time `now`.
+    /// Returns a packager that starts at the time `now`.
     pub fn new(
         now: Instant,
         packaging: &Packaging,
@@ -244,12 +249,12 @@ impl Packager {
     ) -> Result<Self, PackagingError> {
         Ok(Self(match packaging {
             Packaging::Packed => Sending::Packed(packed::Packer::new(config)?),
-            Packaging::Ts { .. } => Sending::Ts(Box::new(ts::Sender::new(now, packaging, others, config)?)),
-            Packaging::Gse { flush, npa } => Sending::Gse(gse::Sender::new(*flush, *npa, others, config)?),
+            Packaging::Ts { .. } => Sending::Ts(Box::new(ts::TsSender::new(now, packaging, others, config)?)),
+            Packaging::Gse { flush, npa } => Sending::Gse(gse::GseSender::new(*flush, *npa, others, config)?),
         }))
     }
 
-    /// Octets of the longest unit that can be pushed.
+    /// Maximum size of a unit in octets.
     pub const fn largest_unit(&self) -> usize {
         match &self.0 {
             Sending::Packed(packer) => packer.largest_unit(),
@@ -258,8 +263,8 @@ impl Packager {
         }
     }
 
-    /// Whether the unit that comes next would be refused, as a stream of constant rate has enough to send. Until that
-    /// changes, by [`poll`](Self::poll), units should wait where they can be dropped by reason.
+    /// True if the next unit would be rejected, since the queue of a stream of constant rate is full. Until
+    /// [`poll`](Self::poll) changes this, units should wait in a queue that drops with a reason.
     pub fn is_full(&self) -> bool {
         match &self.0 {
             Sending::Ts(sender) => sender.is_full(),
@@ -267,7 +272,7 @@ impl Packager {
         }
     }
 
-    /// Takes a unit. Bodies that are full go to `sink`.
+    /// Adds a unit. Full bodies are passed to `sink`.
     pub fn push(&mut self, now: Instant, unit: Unit<'_>, sink: BodySink<'_>) -> Result<(), PushError> {
         match &mut self.0 {
             Sending::Packed(packer) => packer.push(unit, sink),
@@ -276,22 +281,23 @@ impl Packager {
         }
     }
 
-    /// Packed units go together in bodies of at most so many octets from now on, and those that are longer alone: what a
-    /// carrier loses as one is not more than that.
+    /// Limits packed bodies of several units to this number of octets from now on; larger units are sent
+    /// alone. The loss of one datagram then costs at most this much.
     pub fn keep_together(&mut self, octets: usize) {
         if let Sending::Packed(packer) = &mut self.0 {
             packer.keep_together(octets);
         }
     }
 
-    /// Packed bodies have at most so many octets from now on.
+    /// Limits packed bodies to this number of octets from now on.
     pub fn limit(&mut self, octets: usize) {
         if let Sending::Packed(packer) = &mut self.0 {
             packer.limit(octets);
         }
     }
 
-    /// No more units wait: what is begun is sent, now or when it has waited as long as the plan says.
+    /// Reports that no more units are pending: an incomplete body is sent now, or after the waiting time of
+    /// the configuration.
     pub fn pause(&mut self, now: Instant, sink: BodySink<'_>) {
         match &mut self.0 {
             Sending::Packed(packer) => packer.pause(sink),
@@ -300,7 +306,7 @@ impl Packager {
         }
     }
 
-    /// When [`poll`](Self::poll) has to be called, if nothing is pushed until then.
+    /// Time of the next call of [`poll`](Self::poll), if no unit is pushed before.
     pub fn poll_at(&self) -> Option<Instant> {
         match &self.0 {
             Sending::Packed(_) => None,
@@ -309,7 +315,8 @@ impl Packager {
         }
     }
 
-    /// Sends what has waited long enough, what is due every so often, and what a constant rate has a slot for.
+    /// Sends bodies that have waited long enough, periodic tables, and packets that are due at a constant
+    /// rate.
     pub fn poll(&mut self, now: Instant, sink: BodySink<'_>) {
         match &mut self.0 {
             Sending::Packed(_) => {}
@@ -323,7 +330,7 @@ impl Packager {
         matches!(self.0, Sending::Ts(_) | Sending::Gse(_))
     }
 
-    /// What it has done.
+    /// Counters since the start.
     pub fn counters(&self) -> PackagerCounters {
         match &self.0 {
             Sending::Packed(packer) => packer.counters(),
@@ -333,24 +340,24 @@ impl Packager {
     }
 }
 
-/// Takes units out of bodies. Its memory is taken when it is made, and does not grow.
+/// Extracts units from bodies. It allocates its memory when it is created.
 #[derive(Debug)]
 pub struct Unpackager(Receiving);
 
 #[derive(Debug)]
 enum Receiving {
     Packed(Box<packed::Unpacker>),
-    Ts(Box<ts::Receiver>),
-    Gse(Box<gse::Receiver>),
+    Ts(Box<ts::TsReceiver>),
+    Gse(Box<gse::GseReceiver>),
 }
 
 impl Unpackager {
-    /// One for bodies of all others: in TS each has its PID, which is that of this site if the plan has none. Where
-    /// another sign than the PID tells who has sent a datagram, as with peers that all use one PID or GSE, each needs one
-    /// of its own: [`of_peer`](Self::of_peer).
+    /// Returns an unpackager for bodies of all other ends: in TS each has its PID, which is that of this site
+    /// if the configuration has none. If datagrams of several peers are identified by other means than the PID, as
+    /// with GSE or a common PID, each peer needs its own: [`of_peer`](Self::of_peer).
     ///
-    /// Who has sent a unit is told by PID, and in GSE by the Input Stream Identifier, which is the number of a site:
-    /// sites of a mesh by their number, peers by their place in the plan, counted from 1.
+    /// The sender of a unit is identified by PID, or in GSE by the Input Stream Identifier, which is the
+    /// number of a site: sites of a mesh by their number, peers by their index in the configuration, from 1.
     pub fn new(
         packaging: &Packaging,
         others: &Others,
@@ -360,15 +367,15 @@ impl Unpackager {
         Ok(Self(match packaging {
             Packaging::Packed => Receiving::Packed(Box::new(packed::Unpacker::new(largest_unit, bridged))),
             Packaging::Ts { pid, npa, .. } => {
-                Receiving::Ts(Box::new(ts::Receiver::new(*pid, *npa, others, largest_unit)?))
+                Receiving::Ts(Box::new(ts::TsReceiver::new(*pid, *npa, others, largest_unit)?))
             }
             Packaging::Gse { npa, .. } => {
-                Receiving::Gse(Box::new(gse::Receiver::new(*npa, others, largest_unit)))
+                Receiving::Gse(Box::new(gse::GseReceiver::new(*npa, others, largest_unit)))
             }
         }))
     }
 
-    /// One for bodies that this peer alone has sent. It does not tell who that was.
+    /// Returns an unpackager for bodies of this peer only. It does not identify the sender.
     pub fn of_peer(
         packaging: &Packaging,
         peer: &Peer,
@@ -382,7 +389,7 @@ impl Unpackager {
         Ok(unpackager)
     }
 
-    /// Takes a body, and gives the units that end in it to `sink`, in the order in which they were pushed.
+    /// Processes a body, and passes the units that end in it to `sink`, in the order of pushing.
     pub fn receive(&mut self, body: BodyIn<'_>, sink: UnitSink<'_>) -> Result<(), UnpackError> {
         match &mut self.0 {
             Receiving::Packed(unpacker) => unpacker.receive(body, sink),
@@ -391,31 +398,31 @@ impl Unpackager {
         }
     }
 
-    /// A body is missing before the next one, or the next one is late: nothing of it goes on with what was begun.
+    /// Reports a missing body before the next one, or a late one: incomplete units are discarded.
     pub fn resynchronize(&mut self) {
         match &mut self.0 {
             Receiving::Ts(receiver) => receiver.resynchronize(),
-            // Fragments of GSE have numbers and a CRC, and bodies that are packed hold whole units.
+            // GSE fragments have numbers and a CRC, and packed bodies contain complete units.
             Receiving::Packed(_) | Receiving::Gse(_) => {}
         }
     }
 
-    /// Takes the next octets of a file or a pipe in which TS Packets lie: 188, 192 or 204 octets apart, from anywhere on.
-    /// Other packagings have no streams; there nothing is taken.
+    /// Processes octets of a file or pipe with TS Packets at intervals of 188, 192 or 204 octets, from any
+    /// position on. Other packagings ignore them.
     pub fn receive_stream(&mut self, octets: &[u8], sink: UnitSink<'_>) {
         if let Receiving::Ts(receiver) = &mut self.0 {
             receiver.receive_stream(octets, sink);
         }
     }
 
-    /// The stream has ended.
+    /// Processes the end of the stream.
     pub fn finish_stream(&mut self, sink: UnitSink<'_>) {
         if let Receiving::Ts(receiver) = &mut self.0 {
             receiver.finish_stream(sink);
         }
     }
 
-    /// What it has seen.
+    /// Counters since the start.
     pub fn counters(&self) -> UnpackagerCounters {
         match &self.0 {
             Receiving::Packed(unpacker) => unpacker.counters(),
@@ -425,7 +432,7 @@ impl Unpackager {
     }
 }
 
-/// The Type of a unit that is no Ethernet frame.
+/// Returns the Type of a unit other than an Ethernet frame.
 const fn ether_type(protocol: Protocol) -> Option<EtherType> {
     match protocol {
         Protocol::Rohc => Some(EtherType::ROHC),
@@ -435,20 +442,20 @@ const fn ether_type(protocol: Protocol) -> Option<EtherType> {
     }
 }
 
-/// The unit of a Type, if units have it.
+/// Returns the kind of unit with a Type, if there is one.
 fn protocol(ether_type: EtherType) -> Option<Protocol> {
     [Protocol::Rohc, Protocol::Ipv4, Protocol::Ipv6]
         .into_iter()
         .find(|protocol| self::ether_type(*protocol) == Some(ether_type))
 }
 
-/// The site that a unit is for, from its address: this one, if it is its own.
+/// Returns the destination site of a unit, from its address: this site, if it is its own.
 fn to(destination: Option<Npa>, own: Option<(Npa, SiteId)>) -> Option<SiteId> {
     let (npa, site) = own?;
     (destination == Some(npa)).then_some(site)
 }
 
-/// What is known of a unit that came, besides its octets.
+/// Properties of a received unit besides its octets.
 #[derive(Clone, Copy, Debug)]
 struct Whose {
     from: Option<SiteId>,
@@ -457,7 +464,7 @@ struct Whose {
 }
 
 impl Whose {
-    /// Hands a unit up, if it is one.
+    /// Delivers a unit, if there is one.
     fn deliver(self, counters: &mut UnpackagerCounters, unit: Option<(Protocol, &[u8])>, sink: UnitSink<'_>) {
         let Self { from, to, largest_unit } = self;
         match unit.filter(|(_, octets)| (1..=largest_unit).contains(&octets.len())) {

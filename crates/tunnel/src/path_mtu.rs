@@ -1,9 +1,10 @@
-//! Path MTU of a carrier towards one peer, found by probes that the peer confirms. DPLPMTUD, RFC 8899.
+//! Path MTU of a carrier to one peer, discovered by probes that the peer confirms: DPLPMTUD (RFC 8899).
 //!
-//! Sizes are octets of the IP packet that carries a datagram. The search starts when a datagram nearly as long as the
-//! base is to be sent, so an idle tunnel sends no probe. Where the configured MTU passes, one probe and its confirmation
-//! are all. Later, a datagram longer than the base asks for a confirmation now and then; if none comes, the path is a black
-//! hole for its size. Routers (ICMP) give hints, which probes check; the interface of this machine is believed.
+//! Sizes are octets of the IP packet that carries a datagram. The search starts when a datagram close to the
+//! base size is to be sent, so an idle tunnel sends no probes. If the configured MTU passes, one probe and
+//! its confirmation suffice. Later, datagrams longer than the base request a confirmation from time to time;
+//! if none arrives, the path is a black hole for this size. Routers (ICMP) give hints, which probes verify;
+//! the interface of this machine is trusted.
 
 use std::time::Duration;
 
@@ -11,48 +12,49 @@ use thinair_wire::time::Instant;
 
 use crate::status::PathCounters;
 
-/// PROBE_TIMER before a round trip was measured; then it is 2 round trips and no less. RFC 8899, section 5.1.1.
+/// PROBE_TIMER before the round-trip time is measured, and its minimum; afterwards it is 2 round-trip times
+/// (RFC 8899, section 5.1.1).
 const PROBE_TIMER: Duration = Duration::from_secs(1);
-/// MAX_PROBES: probes of one size in a row. RFC 8899, section 5.1.2.
+/// MAX_PROBES: number of consecutive probes of one size (RFC 8899, section 5.1.2).
 const MAX_PROBES: u32 = 3;
-/// PMTU_RAISE_TIMER: time after which a larger size is tried again. RFC 8899, section 5.1.1.
+/// PMTU_RAISE_TIMER: time after which a larger size is probed again (RFC 8899, section 5.1.1).
 const PMTU_RAISE_TIMER: Duration = Duration::from_secs(600);
-/// CONFIRMATION_TIMER: time for which a confirmed size is taken to pass. RFC 8899, section 5.1.1.
+/// CONFIRMATION_TIMER: time for which a confirmed size is considered valid (RFC 8899, section 5.1.1).
 const CONFIRMATION_TIMER: Duration = Duration::from_secs(10);
-/// Least time from one search that a router has caused to the next.
+/// Minimum time between searches caused by routers.
 const REPORTS_APART: Duration = Duration::from_secs(10);
-/// Least time from one probe of the base to the next while none is confirmed (state Error).
+/// Minimum time between probes of the base size while none is confirmed (state Error).
 const RETRY: Duration = Duration::from_secs(5);
-/// A datagram that is at most so many octets shorter than possible would be longer if it could.
+/// A datagram shorter than the current size by at most this number of octets counts as limited by it.
 const NEARLY: u16 = 64;
 
-/// Sizes that are tried below the largest one: MTUs of common links and tunnels.
+/// Probed sizes below the largest one: MTUs of common links and tunnels.
 const CANDIDATES: [u16; 18] = [
     1_280, 1_300, 1_340, 1_380, 1_400, 1_420, 1_440, 1_450, 1_460, 1_472, 1_476, 1_480, 1_492, 1_500, 2_000,
     4_000, 9_000, 16_000,
 ];
 
-/// State of the search. RFC 8899, section 5.2.
+/// State of the search (RFC 8899, section 5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// The peer confirms no probes: it is of an earlier version. Datagrams are as long as configured.
+pub enum SearchState {
+    /// The peer confirms no probes, as in earlier versions. Datagrams are as long as configured.
     Disabled,
-    /// Nothing longer than the base is known to pass. With a probe under way, the base itself is confirmed.
+    /// No larger size than the base is confirmed. A pending probe tests the base itself.
     Base,
     /// Larger sizes are probed.
     Searching,
-    /// The size is the largest one that passes.
+    /// The largest size that passes is found.
     SearchComplete,
     /// Not even the base passes.
     Error,
 }
 
-/// Smallest sizes of a family of IP.
+/// Minimum sizes of an IP version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Least {
-    /// BASE_PLPMTU: passes nearly everywhere.
+    /// BASE_PLPMTU: passes almost everywhere.
     pub base: u16,
-    /// MIN_PLPMTU: used where not even the base passes.
+    /// MIN_PLPMTU: used if the base does not pass.
     pub min: u16,
 }
 
@@ -63,56 +65,56 @@ impl Least {
     pub const IPV6: Self = Self { base: 1_280, min: 1_280 };
 }
 
-/// A size whose confirmation is awaited.
+/// A size whose confirmation is pending.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     octets: u16,
-    /// Probes of it that were sent.
+    /// Number of probes sent.
     sent: u32,
     first_sent: Instant,
-    /// When the next one is due, or all have failed.
+    /// Time at which the next one is due, or all have failed.
     at: Instant,
 }
 
-/// Search for the path MTU towards one peer.
+/// Search for the path MTU to one peer.
 ///
-/// **[`sent`](Self::sent) is called before each datagram; [`poll`](Self::poll) after each call of another method and when
-/// [`poll_at`](Self::poll_at) has come.**
+/// **Call [`sent`](Self::sent) before each datagram; [`poll`](Self::poll) after each call of another method
+/// and at the time of [`poll_at`](Self::poll_at).**
 #[derive(Debug)]
 pub struct PathMtu {
     least: Least,
     configured: u16,
-    /// Size before anything was confirmed.
+    /// Size before any confirmation.
     start: u16,
-    /// MAX_PLPMTU: the configured MTU, or less where an interface of this machine takes less.
+    /// MAX_PLPMTU: the configured MTU, or the limit of an interface of this machine.
     max: u16,
-    state: State,
+    state: SearchState,
     size: u16,
     settled: u16,
-    /// Bounds of the search: the size that was confirmed, and the largest one that may pass.
+    /// Bounds of the search: the confirmed size, and the largest one that may pass.
     low: u16,
     high: u16,
-    /// Whether nothing between both is tried, and how often each size is.
+    /// True if sizes between the bounds are not probed; and number of probes of each size.
     top_only: bool,
     attempts: u32,
     probe: Option<Probe>,
-    /// Longest datagram that was confirmed of late, and when.
+    /// Longest recently confirmed datagram, and its time.
     confirmed: Option<(u16, Instant)>,
     round_trip: Option<Duration>,
-    /// Whether a probe was lost that passed when it was sent again: the path loses datagrams of any size.
+    /// True after a lost probe passed on retransmission: the path loses datagrams of any size.
     is_lossy: bool,
-    /// Whether the peer has ever confirmed a probe.
+    /// True if the peer has ever confirmed a probe.
     is_known: bool,
-    /// When a larger size, or in state Error the base, is tried again.
+    /// Time at which a larger size, or in state Error the base, is probed again.
     again_at: Option<Instant>,
     reported_at: Option<Instant>,
     counters: PathCounters,
 }
 
 impl PathMtu {
-    /// A path of which nothing is known. `configured`: upper bound; `is_cut`: whether packets that are too long can be cut
-    /// into segments: then datagrams are no longer than the base until a larger size is confirmed, else as long as
-    /// configured.
+    /// Returns the state of an unknown path. `configured`: upper bound; `is_cut`: packets that are too long
+    /// can be segmented: then datagrams are at most as long as the base until a larger size is confirmed,
+    /// otherwise as long as configured.
     pub fn new(least: Least, configured: u16, is_cut: bool) -> Self {
         let start = if is_cut { least.base.min(configured) } else { configured };
         Self {
@@ -120,7 +122,7 @@ impl PathMtu {
             configured,
             start,
             max: configured,
-            state: State::Base,
+            state: SearchState::Base,
             size: start,
             settled: configured,
             low: least.base.min(configured),
@@ -138,18 +140,18 @@ impl PathMtu {
         }
     }
 
-    /// PLPMTU: octets of the longest IP packet that may be sent to the peer.
+    /// PLPMTU: maximum size of an IP packet to the peer, in octets.
     pub fn size(&self) -> u16 {
         self.size
     }
 
-    /// The size with which the last search has ended; the configured one before the first.
+    /// Result of the last search; the configured size before the first one.
     pub fn settled(&self) -> u16 {
         self.settled
     }
 
     /// State of the search.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> SearchState {
         self.state
     }
 
@@ -158,7 +160,7 @@ impl PathMtu {
         PathCounters { mtu: Some(self.size.into()), ..self.counters }
     }
 
-    /// The path is another one: the peer has moved, or has started anew.
+    /// Restarts the search on a new path: the peer has moved, or has restarted.
     pub fn restart(&mut self) {
         let counters = self.counters;
         let settled = self.settled;
@@ -169,7 +171,7 @@ impl PathMtu {
         };
     }
 
-    /// A datagram of so many octets is about to be sent. Whether it is to ask for a confirmation.
+    /// Announces a datagram of this size. Returns true if it should request a confirmation.
     pub fn sent(&mut self, now: Instant, octets: u16) -> bool {
         if octets.saturating_add(NEARLY) > self.size {
             self.wanted(now);
@@ -177,7 +179,7 @@ impl PathMtu {
         let is_fresh = self
             .confirmed
             .is_some_and(|(longest, at)| octets <= longest && now.since(at) < CONFIRMATION_TIMER);
-        let asks = self.state == State::SearchComplete
+        let asks = self.state == SearchState::SearchComplete
             && self.probe.is_none()
             && self.is_known
             && octets > self.base()
@@ -190,27 +192,33 @@ impl PathMtu {
         asks
     }
 
-    /// A packet did not fit into one datagram.
+    /// Reports a packet that did not fit into one datagram.
     pub fn wanted(&mut self, now: Instant) {
         let is_time = self.again_at.is_some_and(|at| at <= now);
         match self.state {
-            State::Base if self.probe.is_none() && self.max <= self.base() => self.complete(now, self.max),
-            State::Base if self.probe.is_none() => {
+            SearchState::Base if self.probe.is_none() && self.max <= self.base() => {
+                self.complete(now, self.max)
+            }
+            SearchState::Base if self.probe.is_none() => {
                 self.search(self.tries());
                 self.try_size(now, self.max);
             }
-            State::SearchComplete if is_time && self.probe.is_none() => {
+            SearchState::SearchComplete if is_time && self.probe.is_none() => {
                 self.max = self.configured;
                 self.search(1);
                 self.low = self.size;
                 self.try_size(now, self.max);
             }
-            State::Error if is_time && self.probe.is_none() => self.try_size(now, self.base()),
-            State::Base | State::SearchComplete | State::Error | State::Disabled | State::Searching => {}
+            SearchState::Error if is_time && self.probe.is_none() => self.try_size(now, self.base()),
+            SearchState::Base
+            | SearchState::SearchComplete
+            | SearchState::Error
+            | SearchState::Disabled
+            | SearchState::Searching => {}
         }
     }
 
-    /// Octets of a probe that is to be sent now. It is padded to be as long as that.
+    /// Returns the size of a probe that is due now, in octets including padding.
     pub fn poll(&mut self, now: Instant) -> Option<u16> {
         while let Some(mut probe) = self.probe.filter(|probe| probe.at <= now) {
             if probe.sent < self.attempts {
@@ -229,7 +237,7 @@ impl PathMtu {
         None
     }
 
-    /// The probe could not be sent: there are no keys yet. It is due again after a second.
+    /// Postpones a probe that could not be sent for lack of keys, by a second.
     pub fn postpone(&mut self, now: Instant) {
         if let Some(probe) = &mut self.probe {
             probe.sent = probe.sent.saturating_sub(1);
@@ -238,12 +246,12 @@ impl PathMtu {
         }
     }
 
-    /// When [`poll`](Self::poll) is to be called next; `None`: nothing is under way.
+    /// Time of the next call of [`poll`](Self::poll); `None`: nothing is pending.
     pub fn poll_at(&self) -> Option<Instant> {
         self.probe.map(|probe| probe.at)
     }
 
-    /// The peer has confirmed that a datagram of so many octets has arrived. Only what is authentic.
+    /// Processes an authentic confirmation of the peer that a datagram of this size has arrived.
     pub fn handle_confirmation(&mut self, now: Instant, octets: u16) {
         if octets > self.max {
             return;
@@ -261,56 +269,57 @@ impl PathMtu {
             self.is_lossy |= probe.sent > 1;
             self.probe = None;
         } else if self.probe.is_some_and(|probe| probe.octets < octets) {
-            // Late, and proof for what is shorter, too.
+            // A late confirmation, which also proves smaller sizes.
             self.probe = None;
         }
         match self.state {
-            State::SearchComplete => {}
-            State::Base if octets >= self.base() => {
-                // The base passes where the size before does not.
+            SearchState::SearchComplete => {}
+            SearchState::Base if octets >= self.base() => {
+                // The base passes, and the previous size does not.
                 self.counters.black_holes += u64::from(was_known && octets < self.size);
                 let high = self.high.max(octets);
                 self.search(self.tries());
                 (self.low, self.high, self.size) = (octets, high, octets);
                 self.next(now);
             }
-            State::Error | State::Disabled if octets >= self.base() => {
+            SearchState::Error | SearchState::Disabled if octets >= self.base() => {
                 self.search(self.tries());
                 (self.low, self.size) = (octets, octets);
                 self.try_size(now, self.max);
             }
-            State::Searching if octets > self.low || self.probe.is_none() => {
+            SearchState::Searching if octets > self.low || self.probe.is_none() => {
                 self.low = self.low.max(octets);
                 self.high = self.high.max(self.low);
                 self.size = self.size.max(self.low);
                 self.next(now);
             }
-            State::Base | State::Error | State::Disabled | State::Searching => {}
+            SearchState::Base | SearchState::Error | SearchState::Disabled | SearchState::Searching => {}
         }
     }
 
-    /// A router reports that a datagram to the peer was too long, and the MTU of its link. Anybody could have sent that, so
-    /// it only causes a search at this size, and nothing below the base. RFC 8899, section 4.6.
+    /// Processes the report of a router that a datagram to the peer exceeded the MTU of its link. Reports can
+    /// be forged, so they only cause a search at this size, and none below the base (RFC 8899, section 4.6).
     pub fn handle_report(&mut self, now: Instant, mtu: u32) {
         let Ok(mtu) = u16::try_from(mtu) else { return };
-        if mtu < self.base() || mtu >= self.max || !self.is_known && self.state != State::Searching {
+        if mtu < self.base() || mtu >= self.max || !self.is_known && self.state != SearchState::Searching {
             return;
         }
         match (self.state, self.probe) {
-            (State::Searching, Some(probe)) if probe.octets > mtu && mtu >= self.low => {
-                // What was confirmed above is another matter than what a probe may still meet.
+            (SearchState::Searching, Some(probe)) if probe.octets > mtu && mtu >= self.low => {
+                // The size confirmed before may exceed what a probe still passes.
                 self.high = mtu;
                 self.probe = None;
                 if mtu > self.low { self.try_size(now, mtu) } else { self.next(now) }
             }
-            (State::SearchComplete, _) if mtu < self.size => {
+            (SearchState::SearchComplete, _) if mtu < self.size => {
                 if self.reported_at.is_some_and(|at| now.since(at) < REPORTS_APART) {
                     return;
                 }
                 self.reported_at = Some(now);
                 let before = self.size;
                 self.search(self.tries());
-                // If it is true, a probe of the size before is reported again; if not, it is confirmed.
+                // If the report is true, a probe of the previous size is reported again; otherwise it is
+                // confirmed.
                 (self.high, self.size, self.top_only) = (before, self.base(), true);
                 self.confirmed = None;
                 self.try_size(now, mtu);
@@ -319,13 +328,13 @@ impl PathMtu {
         }
     }
 
-    /// An interface of this machine has refused a datagram of so many octets. `mtu`: its MTU, where it is known. Whether the
-    /// datagram was a probe, and nothing was lost.
+    /// Processes the rejection of a datagram of this size by an interface of this machine. `mtu`: its MTU, if
+    /// known. Returns true if the datagram was a probe, so that nothing was lost.
     pub fn handle_refusal(&mut self, now: Instant, octets: u16, mtu: Option<u16>) -> bool {
         let limit = mtu.unwrap_or(octets.saturating_sub(1)).max(self.least.min.min(self.configured));
         let is_probe = self.probe.is_some_and(|probe| {
-            // The first one that confirms a size is a datagram that was to be sent anyway.
-            probe.octets == octets && (self.state != State::SearchComplete || probe.sent > 1)
+            // The first probe that confirms a size is a datagram with a body.
+            probe.octets == octets && (self.state != SearchState::SearchComplete || probe.sent > 1)
         });
         if limit >= self.max {
             return is_probe;
@@ -335,16 +344,16 @@ impl PathMtu {
         self.size = self.size.min(limit);
         let is_too_long = self.probe.is_some_and(|probe| probe.octets > limit);
         match self.state {
-            State::SearchComplete | State::Disabled => {
+            SearchState::SearchComplete | SearchState::Disabled => {
                 if is_too_long {
                     self.probe = None;
                 }
                 self.settled = self.size;
                 self.again_at = Some(now + PMTU_RAISE_TIMER);
             }
-            State::Searching if is_too_long => self.try_size(now, limit),
-            State::Base | State::Error if is_too_long => self.try_size(now, self.base()),
-            State::Base | State::Error | State::Searching => {}
+            SearchState::Searching if is_too_long => self.try_size(now, limit),
+            SearchState::Base | SearchState::Error if is_too_long => self.try_size(now, self.base()),
+            SearchState::Base | SearchState::Error | SearchState::Searching => {}
         }
         is_probe
     }
@@ -353,7 +362,7 @@ impl PathMtu {
         self.least.base.min(self.max)
     }
 
-    /// The next size that is worth a try below one that does not pass.
+    /// Returns the next smaller size to probe.
     fn below(&self, octets: u16) -> u16 {
         let shorter = CANDIDATES.into_iter().filter(|size| *size < octets);
         shorter.max().unwrap_or(self.low).max(self.low)
@@ -366,26 +375,26 @@ impl PathMtu {
         }
     }
 
-    /// Probes of one size in a row: more of them where the path loses some by chance.
+    /// Number of consecutive probes of one size: more of them on a path with random loss.
     fn tries(&self) -> u32 {
         if self.is_lossy { 2 * MAX_PROBES } else { MAX_PROBES }
     }
 
-    /// All between the base and the most is possible.
+    /// Starts a search between the base and the maximum.
     fn search(&mut self, attempts: u32) {
-        (self.state, self.attempts, self.top_only) = (State::Searching, attempts, false);
+        (self.state, self.attempts, self.top_only) = (SearchState::Searching, attempts, false);
         (self.low, self.high) = (self.base(), self.max);
         self.again_at = None;
     }
 
     fn try_size(&mut self, now: Instant, octets: u16) {
-        if self.state == State::Searching && octets <= self.low {
+        if self.state == SearchState::Searching && octets <= self.low {
             return self.complete(now, self.low);
         }
         self.probe = Some(Probe { octets, sent: 0, first_sent: now, at: now });
     }
 
-    /// Tries the middle one of the sizes that are left.
+    /// Probes the middle one of the remaining sizes.
     fn next(&mut self, now: Instant) {
         let (low, high) = (self.low, self.high);
         let between = CANDIDATES.iter().copied().filter(|size| !self.top_only && low < *size && *size < high);
@@ -400,21 +409,21 @@ impl PathMtu {
     }
 
     fn complete(&mut self, now: Instant, size: u16) {
-        (self.state, self.size, self.settled) = (State::SearchComplete, size, size);
+        (self.state, self.size, self.settled) = (SearchState::SearchComplete, size, size);
         self.probe = None;
         self.again_at = (size < self.configured).then(|| now + PMTU_RAISE_TIMER);
     }
 
-    /// All probes of a size are lost.
+    /// Handles the loss of all probes of a size.
     fn failed(&mut self, now: Instant, octets: u16) {
         match self.state {
-            State::Searching if !self.is_known => {
-                // It may be the size, or the peer confirms nothing.
+            SearchState::Searching if !self.is_known => {
+                // Either the size is too large, or the peer confirms nothing.
                 self.high = self.below(octets);
-                self.state = State::Base;
+                self.state = SearchState::Base;
                 self.try_size(now, self.base());
             }
-            State::Searching => {
+            SearchState::Searching => {
                 self.high = if self.top_only { self.low } else { self.below(octets) };
                 if octets <= self.low || self.high <= self.low {
                     self.complete(now, self.low)
@@ -422,22 +431,22 @@ impl PathMtu {
                     self.next(now);
                 }
             }
-            State::SearchComplete => {
-                // By chance all three may have been lost: the size is not ruled out, but tried last.
+            SearchState::SearchComplete => {
+                // All three may have been lost by chance: the size is not excluded, but probed last.
                 self.high = octets;
-                (self.state, self.confirmed) = (State::Base, None);
+                (self.state, self.confirmed) = (SearchState::Base, None);
                 self.try_size(now, self.base());
             }
-            State::Base if !self.is_known => {
-                (self.state, self.size, self.settled) = (State::Disabled, self.max, self.max);
+            SearchState::Base if !self.is_known => {
+                (self.state, self.size, self.settled) = (SearchState::Disabled, self.max, self.max);
             }
-            State::Base | State::Error => {
-                self.state = State::Error;
+            SearchState::Base | SearchState::Error => {
+                self.state = SearchState::Error;
                 self.size = self.least.min.min(self.max);
                 self.attempts = 1;
                 self.again_at = Some(now + RETRY);
             }
-            State::Disabled => {}
+            SearchState::Disabled => {}
         }
     }
 }

@@ -1,12 +1,12 @@
-//! How datagrams are sealed: bodies in, datagrams out, and back.
+//! Encryption and authentication of datagrams: bodies to datagrams, and back.
 //!
-//! Three kinds. [`TwoWay`]: peers that answer; each pair agrees on keys by a handshake. [`Group`]: sites that
-//! broadcast; each announces keys of its own. [`Insecure`]: one octet says what a body is, and nobody is kept out. The
-//! octets are described in `docs/carriers.md`, section "Sealed datagrams".
+//! There are three variants. [`TwoWay`]: peers that answer; each pair agrees on keys in a handshake.
+//! [`Group`]: sites that broadcast; each announces its own keys. [`Insecure`]: one octet with the kind of a
+//! body, without protection. `docs/carriers.md`, section "Encrypted datagrams", describes the formats.
 //!
-//! Sans-IO: times, octets and random octets are handed in; datagrams and events come out. Only
-//! [`key_file`] and [`FileStore`] touch files. **After every [`open`](Seal::open), and at [`poll_at`](Seal::poll_at),
-//! [`poll`](Seal::poll) is to be called until it gives nothing more.**
+//! Sans-IO: times, octets and random octets are arguments; datagrams and events are results. Only
+//! [`key_file`] and [`FileStore`] access files. **After every [`open`](Seal::open), and at
+//! [`poll_at`](Seal::poll_at), call [`poll`](Seal::poll) until it returns `None`.**
 
 use std::net::SocketAddr;
 
@@ -33,14 +33,14 @@ mod tests;
 
 pub use around::Around;
 pub use epochs::{Epoch, EpochStore, FileStore};
-pub use group::{BadGroup, Group, GroupPlan};
+pub use group::{BadGroup, Group, GroupConfig};
 pub use insecure::Insecure;
 pub use key_file::{Key, KeyFileError, KeyId, Keys};
 pub use two_way::{BadPeers, Over, PEERS, PeerKeys, SessionState, TwoWay, Unanswered, Whereabouts};
 
-/// Where random octets come from. They must be good: keys are made of them.
+/// Source of random octets, from which keys are made: it must be cryptographically secure.
 pub trait Random: Send {
-    /// Fills `octets` with random ones that nobody can guess.
+    /// Fills `octets` with unpredictable octets.
     fn fill(&mut self, octets: &mut [u8]);
 }
 
@@ -50,67 +50,67 @@ impl<F: FnMut(&mut [u8]) + Send> Random for F {
     }
 }
 
-/// What is to be known of a body before it is unpacked. Travels in the clear header, and is authenticated.
+/// Properties of a body that are required for unpacking it. They are in the clear header, and authenticated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BodyFlags {
-    /// More than one unit is in it.
+    /// True if the body contains more than one unit.
     pub several: bool,
-    /// In a mesh: it begins with the number of the one site that it is for. Between two ends: its units belong to the
-    /// channel with large CIDs; of an empty body: its sender has ended the session.
+    /// In a mesh: the body begins with the number of its only destination site. Between two ends: its units
+    /// belong to the channel with large CIDs; with an empty body: the sender has ended the session.
     pub addressed: bool,
 }
 
-/// Whom a body is for.
+/// Destination of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// The peer of that number.
+    /// The peer of this number.
     Peer(usize),
     /// All sites of the group.
     Everybody,
 }
 
-/// Whom a body is from.
+/// Sender of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Sender {
-    /// The peer of that number.
+    /// The peer of this number.
     Peer(usize),
     /// A site of the group.
     Site(SiteId),
 }
 
-/// Units that are missing between a datagram and the newest one before it. Counters count units.
+/// Number of units missing between a datagram and the newest one before it. Counters count units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Missing {
-    /// So many were sent between the two, and have not arrived.
+    /// Number of units that were sent in between and have not arrived.
     Counted(u32),
-    /// The first datagram of its session: those that follow are counted from here.
+    /// Unknown, for the first datagram of a session: those that follow are counted from here.
     Unknown,
-    /// Nothing is counted, or the datagram is late: newer ones were opened before.
+    /// Not counted, or the datagram is late: newer ones have been opened before.
     #[default]
     Uncounted,
 }
 
-/// What a datagram was.
+/// Result of opening a datagram.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Opened<'d> {
     /// A body.
     Body {
-        /// Whose.
+        /// Sender.
         from: Sender,
-        /// What is to be known of it.
+        /// Properties of the body.
         flags: BodyFlags,
-        /// Its octets; never empty.
+        /// Octets of the body, never empty.
         body: &'d [u8],
-        /// It is the newest one of the peer's: its address is now the peer's.
+        /// True if it is the newest one of the peer: its source becomes the address of the peer.
         newest: bool,
-        /// Units that are missing before it.
+        /// Units missing before it.
         missing: Missing,
-        /// It is the first one by new keys: as [`Session`](Self::Session), before the body.
+        /// Set for the first datagram with new keys: as [`Session`](Self::Session), before the body.
         session: Option<NewSession>,
     },
-    /// About the path MTU.
+    /// A message on the path MTU.
     Path {
-        /// Whose.
+        /// Sender.
         from: Sender,
         /// As in [`Body`](Self::Body).
         newest: bool,
@@ -118,124 +118,126 @@ pub enum Opened<'d> {
         missing: Missing,
         /// As in [`Body`](Self::Body).
         session: Option<NewSession>,
-        /// The content.
+        /// Content of the message.
         path: PathNews<'d>,
     },
     /// New keys are in use.
     Session {
-        /// With whom.
+        /// Other end of the session.
         from: Sender,
-        /// What is new.
+        /// Properties of the session.
         session: NewSession,
     },
     /// A sign of life.
     Alive {
-        /// Whose.
+        /// Sender.
         from: Sender,
         /// As in [`Body`](Self::Body).
         missing: Missing,
     },
-    /// The other end has ended the session, and says so. There is none any more.
+    /// The other end has ended the session.
     Closed {
-        /// Who has.
+        /// Sender.
         from: Sender,
     },
-    /// Something authentic that is none of the caller's business: part of a handshake.
+    /// Authentic, without consequences for the caller: part of a handshake.
     Handled,
-    /// Refused, and nothing was changed by it.
+    /// Rejected, without effect.
     Refused(Refused),
 }
 
-/// What a peer has sent about the path MTU. Lengths are octets of the payload of UDP.
+/// Message of a peer on the path MTU. Lengths are octets of UDP payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathNews<'d> {
-    /// A datagram of that length has arrived there.
+    /// A datagram of that length has arrived at the peer.
     Confirmed(u16),
-    /// The length of this datagram is to be confirmed; it is a probe without a body.
+    /// The length of this datagram must be confirmed; it is a probe without a body.
     Confirm,
-    /// The length of this datagram is to be confirmed, and it has a body.
+    /// The length of this datagram must be confirmed, and it has a body.
     ConfirmBody(BodyFlags, &'d [u8]),
 }
 
-/// What is sealed about the path MTU. Lengths as in [`PathNews`].
+/// Content of a message on the path MTU. Lengths as in [`PathNews`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathSeal<'b> {
-    /// A body whose datagram is to be confirmed.
+    /// A body; its datagram must be confirmed.
     Body(BodyFlags, &'b [u8]),
-    /// Padding, so that the datagram has that length.
+    /// Padding to a datagram of that length.
     Padding(u16),
-    /// A datagram of that length has arrived.
+    /// Confirmation that a datagram of that length has arrived.
     Confirmation(u16),
 }
 
-/// New keys.
+/// Properties of a new session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewSession {
-    /// The other end has started anew since we heard from it: contexts of headers start anew, too.
+    /// True if the other end has restarted since its last datagram: header compression contexts are reset,
+    /// too.
     pub restarted: bool,
 }
 
-/// Why a datagram was refused.
+/// Reason why a datagram was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Error)]
 #[non_exhaustive]
 pub enum Refused {
-    /// It is nothing that this carrier has.
-    #[error("not a datagram of this kind of carrier")]
+    /// It has no valid format of this carrier.
+    #[error("malformed for this carrier")]
     Malformed,
-    /// Its session, site or address is not known here.
-    #[error("of nobody who is known")]
+    /// Its session, site or address is unknown.
+    #[error("unknown session, site or address")]
     Unknown,
-    /// It asks for a session, or announces keys, by a key that is in no key file here.
-    #[error("by key {key}, which is not known here")]
+    /// It requests a session, or announces keys, with a key that is in no key file here.
+    #[error("unknown key {key}")]
     UnknownKey {
-        /// The key that it names.
+        /// Id of the key.
         key: KeyId,
-        /// Who may have sent it. **Not authenticated**: a guess by its address, or the only one without a session.
+        /// Possible sender. **Not authenticated**: a guess by its address, or the only peer without a
+        /// session.
         of: Option<Sender>,
     },
-    /// It was not sealed by the key that it names.
-    #[error("forged, damaged, or sealed by another key")]
+    /// Authentication failed.
+    #[error("authentication failed: forged, damaged, or encrypted with another key")]
     Forged,
-    /// It was there already.
+    /// It is a replay.
     #[error("replayed")]
     Replayed,
-    /// It is more than 2,048 packets late.
-    #[error("too old")]
+    /// It is late by more than 2,048 packets.
+    #[error("too late for the replay window")]
     TooOld,
-    /// It is one of ours.
-    #[error("reflected")]
+    /// It is one of our own datagrams.
+    #[error("our own datagram, reflected")]
     Reflected,
-    /// So many were forged that the key is out of use.
-    #[error("too many were forged; new keys are awaited")]
+    /// Authentication failed so often that the key is no longer used.
+    #[error("authentication failed too often; a key exchange is pending")]
     WornOut,
-    /// An answer to nothing that we have asked, or that somebody else has answered.
-    #[error("an answer to nothing")]
+    /// A response without a pending request.
+    #[error("an answer without a pending request")]
     Unasked,
     /// Several peers share its key, and its address is that of none of them.
-    #[error("of one of several peers with the same key, at no known address")]
+    #[error("ambiguous: several peers share the key, and none has this address")]
     Ambiguous,
-    /// The other end seals by another cipher.
-    #[error("the other end seals with another cipher")]
+    /// The other end uses another cipher.
+    #[error("the other end uses another cipher")]
     OtherSuite(Sender),
-    /// The other end has other parameters of channels.
+    /// The other end has other channel parameters.
     #[error("the other end has other channel parameters")]
     OtherParameters(Sender),
     /// The site has announced a higher epoch before.
-    #[error("of an epoch that is over")]
+    #[error("the epoch is over")]
     StaleEpoch(SiteId),
     /// The site has announced this epoch with another salt before.
-    #[error("of a known epoch with another salt")]
+    #[error("the epoch is known with another salt")]
     OtherSalt(SiteId),
     /// The site has not announced its keys yet.
-    #[error("by keys that were not announced yet")]
+    #[error("the keys were not announced yet")]
     NotAnnounced(SiteId),
-    /// The highest epoch cannot be kept, so that it is not used.
-    #[error("its epoch cannot be kept")]
+    /// The highest epoch cannot be stored, and is therefore not used.
+    #[error("the epoch cannot be stored")]
     NotKept(SiteId),
 }
 
 impl Refused {
-    /// Its name in counters.
+    /// Name in counters.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Malformed => "malformed",
@@ -244,7 +246,7 @@ impl Refused {
             Self::Forged => "forged",
             Self::Replayed => "replayed",
             Self::TooOld => "too_old",
-            Self::Reflected => "reflected",
+            Self::Reflected => "our own datagram, reflected",
             Self::WornOut => "worn_out",
             Self::Unasked => "unasked",
             Self::Ambiguous => "ambiguous",
@@ -258,24 +260,24 @@ impl Refused {
     }
 }
 
-/// Why a body was not sealed.
+/// Reason why a body was not encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Error)]
 pub enum NotSealed {
-    /// There are no keys yet, or no longer; they are on their way.
-    #[error("no keys have been agreed on yet")]
+    /// There is no session yet, or no longer; a key exchange is pending.
+    #[error("no session yet; a key exchange is pending")]
     NoSession,
-    /// There is no such destination.
-    #[error("no such destination")]
+    /// The destination is unknown.
+    #[error("unknown destination")]
     NoDestination,
-    /// This site only hears.
-    #[error("this site only hears")]
+    /// This site is a receiver only.
+    #[error("this site is a receiver only")]
     OnlyHears,
 }
 
-/// How datagrams are sealed.
+/// Variant of protection.
 #[expect(clippy::large_enum_variant, reason = "there is one of it")]
 pub enum Seal {
-    /// Not at all.
+    /// No protection.
     Insecure(Insecure),
     /// For peers that answer.
     TwoWay(TwoWay),
@@ -284,7 +286,7 @@ pub enum Seal {
 }
 
 impl Seal {
-    /// Seals `body` into `out`, which is emptied before. An empty body is a sign of life.
+    /// Encrypts `body` into `out`, which is cleared first. An empty body is a keepalive.
     pub fn seal(
         &mut self,
         now: Instant,
@@ -301,7 +303,7 @@ impl Seal {
         }
     }
 
-    /// Seals what is about the path MTU towards a peer into `out`, which is emptied before.
+    /// Encrypts a message on the path MTU to a peer into `out`, which is cleared first.
     pub fn seal_path(
         &mut self,
         now: Instant,
@@ -316,8 +318,8 @@ impl Seal {
         }
     }
 
-    /// Counts the units of the body that was sealed last for `to`: a counter for each, and one at least. They tell the
-    /// other end how many are missing where a datagram is.
+    /// Records the number of units in the last body encrypted for `to`: each uses a counter, at least one per
+    /// body. The other end computes the number of missing units from them.
     pub fn note_sealed(&mut self, to: Destination, units: u32) {
         match self {
             Self::Insecure(_) => {}
@@ -326,7 +328,7 @@ impl Seal {
         }
     }
 
-    /// Counts the units that were found in the newest body of `from`.
+    /// Records the number of units in the newest body of `from`.
     pub fn note_opened(&mut self, from: Sender, units: u32) {
         match self {
             Self::Insecure(_) => {}
@@ -335,7 +337,7 @@ impl Seal {
         }
     }
 
-    /// Opens `datagram` in place. `from`: its source; `None` where the carrier has no addresses.
+    /// Decrypts `datagram` in place. `from`: its source; `None` if the carrier has no addresses.
     pub fn open<'d>(&mut self, now: Instant, from: Option<SocketAddr>, datagram: &'d mut [u8]) -> Opened<'d> {
         match self {
             Self::Insecure(seal) => seal.open(from, datagram),
@@ -344,8 +346,9 @@ impl Seal {
         }
     }
 
-    /// Writes the next datagram that is to be sent unasked to `out`, which is emptied before: for whom, and to exactly
-    /// which address if not to that of the peer. `None`: nothing, until [`poll_at`](Self::poll_at).
+    /// Writes the next pending datagram to `out`, which is cleared first. Returns its destination, and an
+    /// address if it differs from that of the peer. `None`: nothing is pending until
+    /// [`poll_at`](Self::poll_at).
     pub fn poll(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<(Destination, Option<SocketAddr>)> {
         out.clear();
         match self {
@@ -355,7 +358,7 @@ impl Seal {
         }
     }
 
-    /// When [`poll`](Self::poll) is to be called next, though nothing comes and goes. May be early.
+    /// Time of the next call of [`poll`](Self::poll) without other events. May be early.
     pub fn poll_at(&self) -> Option<Instant> {
         match self {
             Self::Insecure(_) => None,
@@ -364,7 +367,7 @@ impl Seal {
         }
     }
 
-    /// Where the peer of that number is, as far as is known.
+    /// Address of a peer, if it is known.
     pub fn address(&self, peer: usize) -> Option<SocketAddr> {
         match self {
             Self::Insecure(seal) => seal.address(peer),
@@ -373,7 +376,8 @@ impl Seal {
         }
     }
 
-    /// Next peer that was found not to answer. To be called after [`poll`](Self::poll) until there is none.
+    /// Returns the next peer that does not answer. Call it after [`poll`](Self::poll) until it returns
+    /// `None`.
     pub fn poll_unanswered(&mut self) -> Option<(usize, Unanswered)> {
         match self {
             Self::TwoWay(seal) => seal.poll_unanswered(),
@@ -381,8 +385,8 @@ impl Seal {
         }
     }
 
-    /// Hint, by ICMP, that nothing listens at `address`. **It is not authenticated**: at most every 30 s it makes a peer
-    /// there be asked for new keys, and no session ends.
+    /// Processes an ICMP hint that no socket listens at `address`. **It is not authenticated**: at most every
+    /// 30 s it triggers a key exchange with a peer at that address, and ends no session.
     pub fn note_unreachable(&mut self, now: Instant, address: SocketAddr) {
         match self {
             Self::TwoWay(seal) => seal.note_unreachable(now, address),
@@ -390,7 +394,7 @@ impl Seal {
         }
     }
 
-    /// Key that the peer of that number is asked with first.
+    /// Id of the key used first in a key exchange with a peer.
     pub fn key(&self, peer: usize) -> Option<KeyId> {
         match self {
             Self::TwoWay(seal) => seal.key(peer),
@@ -399,7 +403,8 @@ impl Seal {
         }
     }
 
-    /// Ends all sessions between two peers: [`poll`](Self::poll) gives a farewell for each. Nothing is sealed after.
+    /// Ends all sessions with peers: [`poll`](Self::poll) returns a farewell for each. Nothing is encrypted
+    /// afterwards.
     pub fn farewell(&mut self, now: Instant) {
         match self {
             Self::TwoWay(seal) => seal.farewell(now),
@@ -416,7 +421,7 @@ impl Seal {
         }
     }
 
-    /// Before the daemon ends: what must be kept is stored.
+    /// Stores persistent state before the daemon ends.
     pub fn close(&mut self) -> std::io::Result<()> {
         match self {
             Self::Insecure(_) | Self::TwoWay(_) => Ok(()),

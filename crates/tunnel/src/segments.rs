@@ -1,64 +1,64 @@
-//! The size of TCP segments of connections that begin on this machine, by what is seen of them on their way through the
-//! tunnel: what was sent again was lost, what was acknowledged has arrived.
+//! Size of TCP segments of connections that begin on this machine, controlled by observing them in the
+//! tunnel: a retransmitted segment was lost, an acknowledged one has arrived.
 //!
-//! Nothing is changed in any packet. For each host at the far end there is a control ([`thinair_segment`]); the longest packet
-//! that its size asks for is to be told to the system as the MTU of a route to this very host, which the system then
-//! keeps to, also where it sends again. It holds for all packets to this host: what else is longer is cut into fragments,
-//! or refused.
+//! Packets are not modified. Each host at the far end has a control ([`thinair_segment`]); the maximum packet
+//! size that it demands is set in the system as the MTU of a route to this host, and the system adheres to
+//! it, also for retransmissions. It applies to all packets to this host: other packets that are longer are
+//! fragmented, or rejected.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-use thinair_segment::{Loss, SegmentSizer as _, Sizer};
+use thinair_segment::{LossDetection, SegmentSizer as _, Sizer};
 use thinair_wire::header::tcp::{Tcp, kind};
 use thinair_wire::header::{ipv4::Ipv4, ipv6::Ipv6};
 use thinair_wire::time::Instant;
 
 use crate::status::SegmentStatus;
 
-/// Hosts that are remembered.
+/// Maximum number of hosts remembered.
 const HOSTS: usize = 64;
 
-/// Connections that are remembered.
+/// Maximum number of connections remembered.
 const FLOWS: usize = 256;
 
-/// Segments of a connection whose ends are remembered.
+/// Maximum number of segments of a connection whose ends are remembered.
 const ENDS: usize = 128;
 
-/// Acknowledgments of the same in a row by which a loss is told (RFC 5681, section 2).
+/// Number of consecutive duplicate acknowledgments that indicate a loss (RFC 5681, section 2).
 const DUPLICATES: u32 = 3;
 
-/// Octets of the shortest packet that is asked for: what IPv4 needs (RFC 791, section 3.2).
+/// Minimum packet size in octets: that of IPv4 (RFC 791, section 3.2).
 const SHORTEST: u16 = 68;
 
-/// Octets of timestamps, with their padding.
+/// Octets of the Timestamps option with padding.
 const TIMESTAMPS: usize = 12;
 
 /// Protocol number of TCP.
 const TCP: u8 = 6;
 
-/// A limit that is to be told to the system.
+/// A limit to set in the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// The host.
+    /// Host at the far end.
     pub host: IpAddr,
-    /// One of the own addresses, from which connections to it come.
+    /// Local address of the connections to it.
     pub own: IpAddr,
-    /// Octets of the longest packet; `None`: it is forgotten.
+    /// Maximum size of a packet in octets; `None`: the limit is removed.
     pub octets: Option<u16>,
 }
 
 /// A host at the far end.
 #[derive(Debug)]
-struct Host {
+struct RemoteHost {
     address: IpAddr,
     own: IpAddr,
     sizer: Sizer,
     /// Octets of headers of the last segment with payload.
     headers: u16,
-    /// What was last to be told.
+    /// Last reported limit.
     told: Option<u16>,
-    /// Segments that were acknowledged, and that were sent again.
+    /// Number of acknowledged segments, and of retransmitted ones.
     acknowledged: u64,
     sent_again: u64,
     used: Instant,
@@ -66,17 +66,18 @@ struct Host {
 
 /// A connection.
 #[derive(Debug)]
-struct Flow {
+struct TcpConnection {
     host: IpAddr,
     own: IpAddr,
-    /// Of this machine, and of the host.
+    /// Ports of this machine and of the host.
     ports: (u16, u16),
-    /// What comes after all that was sent.
+    /// Sequence number after all octets sent.
     next: u32,
-    /// What was acknowledged.
+    /// Acknowledged sequence number.
     acknowledged: u32,
     duplicates: u32,
-    /// Where the first segment begins that is not acknowledged, and where it and those after it end, as they were cut first.
+    /// Start of the first segment that is not acknowledged, and the ends of it and of later ones, as first
+    /// sent.
     begin: u32,
     ends: VecDeque<u32>,
     used: Instant,
@@ -87,15 +88,15 @@ struct Flow {
 pub struct Segments {
     fresh: Sizer,
     own: Vec<IpAddr>,
-    hosts: Vec<Host>,
-    flows: Vec<Flow>,
-    /// Hosts that were forgotten.
+    hosts: Vec<RemoteHost>,
+    flows: Vec<TcpConnection>,
+    /// Limits of hosts that are no longer remembered.
     forgotten: Vec<Limit>,
 }
 
-/// What counts of a TCP segment.
+/// Relevant fields of a TCP segment.
 #[derive(Clone, Copy, Debug)]
-struct Segment {
+struct ObservedSegment {
     from: IpAddr,
     to: IpAddr,
     ports: (u16, u16),
@@ -107,18 +108,18 @@ struct Segment {
     payload: u32,
 }
 
-/// Whether `a` is before `b` (RFC 9293, section 3.4).
+/// True if `a` is before `b` (RFC 9293, section 3.4).
 fn is_before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
 
 impl Segments {
-    /// For connections from these addresses; each host begins with a copy of `fresh`.
+    /// Returns the control for connections from these addresses; each host begins with a copy of `fresh`.
     pub fn new(fresh: Sizer, own: Vec<IpAddr>) -> Self {
         Self { fresh, own, hosts: Vec::new(), flows: Vec::new(), forgotten: Vec::new() }
     }
 
-    /// A packet goes into the tunnel.
+    /// Observes a packet sent into the tunnel.
     pub fn sent(&mut self, now: Instant, packet: &[u8]) {
         let Some(segment) = segment(packet) else { return };
         if !self.own.contains(&segment.from) {
@@ -131,12 +132,12 @@ impl Segments {
         let end = segment.sequence.wrapping_add(length);
         let host = self.host(now, segment.to, segment.from);
         let flow = self.flow(now, &segment);
-        // What carries nothing, or a probe of one octet, says nothing of sizes.
+        // Segments without payload, and probes of one octet, are irrelevant for sizes.
         let counts = segment.payload > 1;
-        // One that is sent again may be cut anew: it was lost once, with its first piece.
+        // A retransmission may be cut to other sizes: it counts as one loss, with its first piece.
         let begins = flow.begin == segment.sequence || flow.ends.contains(&segment.sequence);
         let is_lost = counts && begins && is_before(segment.sequence, flow.next);
-        let how = if flow.duplicates >= DUPLICATES { Loss::Fast } else { Loss::Rto };
+        let how = if flow.duplicates >= DUPLICATES { LossDetection::Fast } else { LossDetection::Rto };
         if is_before(flow.next, end) {
             flow.next = end;
             if counts && flow.ends.len() < ENDS {
@@ -153,20 +154,22 @@ impl Segments {
         }
     }
 
-    /// A packet has come out of the tunnel.
+    /// Observes a packet received from the tunnel.
     pub fn received(&mut self, now: Instant, packet: &[u8]) {
         let Some(segment) = segment(packet) else { return };
         let Some(acknowledgment) = segment.acknowledgment else { return };
         let ports = (segment.ports.1, segment.ports.0);
         let mut flows = self.flows.iter_mut();
-        let of = |flow: &&mut Flow| (flow.own, flow.host, flow.ports) == (segment.to, segment.from, ports);
+        let of = |flow: &&mut TcpConnection| {
+            (flow.own, flow.host, flow.ports) == (segment.to, segment.from, ports)
+        };
         let Some(flow) = flows.find(of) else { return };
         flow.used = now;
         if acknowledgment == flow.acknowledged {
             flow.duplicates += u32::from(segment.payload == 0);
             return;
         }
-        // What was never sent cannot be acknowledged.
+        // Ignores acknowledgments of octets that were never sent.
         if is_before(acknowledgment, flow.acknowledged) || is_before(flow.next, acknowledgment) {
             return;
         }
@@ -188,30 +191,30 @@ impl Segments {
         host.acknowledged += u64::from(segments);
     }
 
-    /// A limit that has changed since it was told.
+    /// Returns a limit that has changed since it was reported.
     pub fn poll(&mut self) -> Option<Limit> {
         if let Some(forgotten) = self.forgotten.pop() {
             return Some(forgotten);
         }
-        let own = |host: &Host| host.sizer.size().saturating_add(host.headers).max(SHORTEST);
+        let own = |host: &RemoteHost| host.sizer.size().saturating_add(host.headers).max(SHORTEST);
         let host = self.hosts.iter_mut().find(|host| host.headers > 0 && host.told != Some(own(host)))?;
         let octets = own(host);
         host.told = Some(octets);
         Some(Limit { host: host.address, own: host.own, octets: Some(octets) })
     }
 
-    /// Octets of the longest packet to the host that takes the shortest ones; `None`: nobody was told of any.
+    /// Returns the smallest limit of all hosts in octets; `None`: there is none.
     pub fn shortest_limit(&self) -> Option<u16> {
         self.hosts.iter().filter_map(|host| host.told).min()
     }
 
-    /// All limits that were told, to be taken back.
+    /// Returns all reported limits, for removing them.
     pub fn told(&self) -> impl Iterator<Item = Limit> + '_ {
         let told = self.hosts.iter().filter(|host| host.told.is_some());
         told.map(|host| Limit { host: host.address, own: host.own, octets: None })
     }
 
-    /// How it stands with each host.
+    /// Returns the state of each host.
     pub fn status(&self) -> Vec<SegmentStatus> {
         let hosts = self.hosts.iter().map(|host| SegmentStatus {
             host: host.address.to_string(),
@@ -223,7 +226,8 @@ impl Segments {
         hosts.collect()
     }
 
-    /// The number of a host, which may be new: then the one that was not used for longest is forgotten for it.
+    /// Returns the index of a host. A new one replaces the host that was unused for longest, if there are too
+    /// many.
     fn host(&mut self, now: Instant, address: IpAddr, own: IpAddr) -> usize {
         if let Some(number) = self.hosts.iter().position(|host| host.address == address) {
             if let Some(host) = self.hosts.get_mut(number) {
@@ -242,7 +246,7 @@ impl Segments {
             }
         }
         let sizer = self.fresh.clone();
-        self.hosts.push(Host {
+        self.hosts.push(RemoteHost {
             address,
             own,
             sizer,
@@ -255,9 +259,11 @@ impl Segments {
         self.hosts.len() - 1
     }
 
-    /// The connection of a segment that is sent, which may be new.
-    fn flow(&mut self, now: Instant, segment: &Segment) -> &mut Flow {
-        let of = |flow: &Flow| (flow.own, flow.host, flow.ports) == (segment.from, segment.to, segment.ports);
+    /// Returns the connection of a sent segment, which may be new.
+    fn flow(&mut self, now: Instant, segment: &ObservedSegment) -> &mut TcpConnection {
+        let of = |flow: &TcpConnection| {
+            (flow.own, flow.host, flow.ports) == (segment.from, segment.to, segment.ports)
+        };
         let found = self.flows.iter().position(of);
         let begins_anew = segment.begins && found.is_some();
         let number = match found {
@@ -267,7 +273,7 @@ impl Segments {
                     let oldest = self.flows.iter().enumerate().min_by_key(|(_, flow)| flow.used);
                     oldest.map(|(number, _)| number).map(|oldest| self.flows.swap_remove(oldest));
                 }
-                self.flows.push(Flow {
+                self.flows.push(TcpConnection {
                     host: segment.to,
                     own: segment.from,
                     ports: segment.ports,
@@ -283,7 +289,7 @@ impl Segments {
         };
         let flow = &mut self.flows[number];
         flow.used = now;
-        // Ports can be used again, with other numbers; a SYN that goes again has the same.
+        // Ports can be reused, with other sequence numbers; a retransmitted SYN has the same.
         if begins_anew && flow.next != segment.sequence.wrapping_add(1) {
             (flow.next, flow.acknowledged, flow.duplicates) = (segment.sequence, segment.sequence, 0);
             flow.begin = segment.sequence.wrapping_add(1);
@@ -293,8 +299,8 @@ impl Segments {
     }
 }
 
-/// The TCP segment in a packet, if there is a whole one.
-fn segment(packet: &[u8]) -> Option<Segment> {
+/// Parses the TCP segment in a packet, if it is complete.
+fn segment(packet: &[u8]) -> Option<ObservedSegment> {
     let (from, to, header, length): (IpAddr, IpAddr, usize, usize) = match packet.first()? >> 4 {
         4 => {
             let ip = Ipv4::read(packet).ok()?;
@@ -313,10 +319,10 @@ fn segment(packet: &[u8]) -> Option<Segment> {
         _ => return None,
     };
     let tcp = Tcp::read(packet.get(header..)?).ok()?;
-    // Timestamps are in all segments or in none (RFC 7323, section 3.2); other options are in few.
+    // Timestamps are in all segments or in none (RFC 7323, section 3.2); other options are rare.
     let has_timestamps = tcp.walk().any(|(kind, _)| kind == kind::TIMESTAMPS);
     let usual = Tcp::LEN + if has_timestamps { TIMESTAMPS } else { 0 };
-    Some(Segment {
+    Some(ObservedSegment {
         from,
         to,
         ports: (tcp.source_port, tcp.destination_port),

@@ -2,18 +2,20 @@
 //! and packets come out.
 //!
 //! A packet goes by three stages, and comes back by them: a [channel](crate::channel) compresses it to a unit, a
-//! [packager](crate::packaging) puts units into bodies, and a [seal](crate::seal) makes datagrams of bodies. What is sent
-//! has a way (`site/way.rs`) for each peer, and one for all sites of a mesh. What is received has a source
-//! (`site/source.rs`) for each peer, and for each other site, and all of it takes one way in (`site/inlet.rs`).
+//! [packager](crate::packaging) puts units into bodies, and a [seal](crate::seal) makes datagrams of bodies. A pipeline
+//! (`site/pipeline.rs`) sends to each peer, or one to all sites of a mesh. Each peer, or each other site, is a source
+//! (`site/source.rs`), and all that is received takes one way in (`site/inlet.rs`). Outputs wait in a queue
+//! (`site/output.rs`).
 
 mod build;
 mod inlet;
 mod membership;
+mod output;
 mod path;
+mod pipeline;
 mod source;
 mod tell;
 mod trouble;
-mod way;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -37,203 +39,161 @@ pub use build::BuildError;
 pub(crate) use build::packaging;
 use inlet::Inlet;
 pub use membership::ChangeError;
+use output::{OutputQueue, QueuedOutput};
+pub use output::{SiteEvent, SiteOutput};
+use pipeline::{Outlet, Pipeline};
 use source::Source;
 #[cfg(target_os = "linux")]
 pub(crate) use tell::add_counters;
 pub use trouble::Trouble;
-use way::{Outlet, Way};
-
-/// What a site hands over to whoever moves octets.
-pub trait Shell {
-    /// A datagram, a frame, or TS Packets, for the carrier: to that address, where the carrier knows addresses.
-    fn carry(&mut self, to: Option<SocketAddr>, datagram: &[u8]);
-
-    /// A packet, or a frame, for the interface. Whether the interface took it.
-    fn deliver(&mut self, packet: &[u8]) -> bool;
-
-    /// Something that people want to know.
-    fn notice(&mut self, notice: Notice<'_>);
-}
-
-/// What people want to know of a peer, or of a site, by its name. Authentic, but for what a [`Trouble`] says is not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Notice<'n> {
-    /// New keys were agreed on, or announced.
-    Session {
-        /// With whom.
-        name: &'n str,
-        /// Where it is.
-        address: Option<SocketAddr>,
-        /// Whether it has started anew since it was heard before.
-        restarted: bool,
-    },
-    /// Something is wrong from now on.
-    Trouble {
-        /// With whom; empty if that is not known.
-        name: &'n str,
-        /// What it is.
-        trouble: &'n Trouble,
-    },
-    /// Nothing is wrong any more.
-    Over {
-        /// With whom.
-        name: &'n str,
-        /// What it was.
-        trouble: &'n Trouble,
-    },
-    /// The path to it has another MTU than before.
-    PathMtu {
-        /// To whom.
-        name: &'n str,
-        /// Octets of the longest IP packet on the carrier.
-        octets: u16,
-    },
-}
 
 /// One end of a tunnel.
 ///
 /// **Packets of the interface go to [`handle_packet`](Self::handle_packet); when no more of them wait,
 /// [`pause`](Self::pause) is called. Datagrams go to [`handle_datagram`](Self::handle_datagram), octets of a stream to
-/// [`handle_stream`](Self::handle_stream). [`poll`](Self::poll) is called after each of them, and when
-/// [`poll_at`](Self::poll_at) has come.**
+/// [`handle_stream`](Self::handle_stream). [`handle_timeout`](Self::handle_timeout) is called when no more input waits,
+/// and when [`poll_at`](Self::poll_at) has come. After each call that is given the time,
+/// [`poll_output`](Self::poll_output) is called until nothing is left.**
+///
+/// There is room for the outputs of one call. Those of a caller that leaves more are dropped: datagrams as
+/// [`CarrierFull`](Drop::CarrierFull), packets as [`InterfaceRefused`](Drop::InterfaceRefused).
 pub struct Site {
-    ways: Vec<Way>,
+    pipelines: Vec<Pipeline>,
     sources: Vec<Source>,
-    /// Where nothing but what is in a body tells who sent it: for all sources together.
-    together: Option<Unpackager>,
-    /// Whether all sources share one way: a mesh.
+    /// One per source if a seal identifies the source of a body, otherwise one for all.
+    unpackagers: Vec<Unpackager>,
+    /// True if all sources share one pipeline: a mesh.
     mesh: bool,
-    seal: Option<Seal>,
-    /// By number of the source.
+    /// Indexed by number of the source.
     allowed: AllowedIps,
-    counters: Counters,
-    /// Octets that the carrier adds to a datagram: headers of IP and UDP, or CRC and marks of a frame.
-    outer: usize,
     /// Lengths on a path that is narrower than configured.
     narrow: Narrow,
-    /// The datagram that is being made.
-    datagram: Vec<u8>,
-    /// When a sender was last asked for shorter packets.
+    common: CommonParts,
+    /// Time at which a sender was last asked for shorter packets.
     answered_at: Option<Instant>,
 }
 
+/// Parts that all pipelines and sources share.
+struct CommonParts {
+    seal: Option<Seal>,
+    counters: Counters,
+    /// Octets that the carrier adds to a datagram: headers of IP and UDP, or CRC and delimiters of a frame.
+    outer: usize,
+    /// Buffer for a datagram.
+    datagram: Vec<u8>,
+    outputs: OutputQueue,
+}
+
 impl Site {
-    /// A packet, or a frame, that the system sends.
-    pub fn handle_packet(&mut self, now: Instant, packet: &[u8], shell: &mut dyn Shell) {
-        // A mesh sends to all, and those that it is not for have no use for it.
+    /// Handles a packet, or a frame, from the system.
+    pub fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
+        // A mesh broadcasts; other sites drop packets that are not for them.
         let to = if self.mesh { Some(0) } else { self.allowed.route(packet) };
-        let Self { ways, seal, counters, datagram, outer, .. } = self;
-        let Some(way) = to.and_then(|to| ways.get_mut(to)) else {
-            counters.drops.count(Drop::NoRoute);
+        let Self { pipelines, common, .. } = self;
+        let Some(pipeline) = to.and_then(|to| pipelines.get_mut(to)) else {
+            common.counters.drops.count(Drop::NoRoute);
             return;
         };
-        if way.packager.is_full() {
-            counters.drops.count(Drop::CarrierFull);
+        let Pipeline { channel, packager, link, .. } = pipeline;
+        if packager.is_full() {
+            common.counters.drops.count(Drop::CarrierFull);
             return;
         }
-        let Way { channel, packager, link, .. } = way;
-        let mut outlet = Outlet { now, seal, counters, datagram, outer: *outer, link, shell };
-        if std::mem::take(&mut outlet.link.has_grouped) {
+        if std::mem::take(&mut link.has_grouped) {
             channel.begin_group();
         }
+        let mut outlet = Outlet { now, common, link };
         let sent = channel.send(now, packet, &mut |unit| outlet.push(packager, unit));
         match sent {
             Ok(sent) => {
-                outlet.counters.sent.packet(packet.len(), sent.octets);
-                outlet.link.sent.packet(packet.len(), sent.octets);
+                common.counters.sent.packet(packet.len(), sent.octets);
+                link.sent.packet(packet.len(), sent.octets);
                 if sent.units > 1
-                    && let Some(path) = &mut outlet.link.path
+                    && let Some(path) = &mut link.path
                 {
                     path.wanted(now);
                 }
             }
             Err(error) => {
-                outlet.counters.drops.count(reason_not_sent(&error));
+                common.counters.drops.count(reason_not_sent(&error));
                 if let NotSent::TooLong { octets, most } = error {
-                    self.answer_too_long(now, packet, octets.saturating_sub(most), shell);
+                    self.answer_too_long(now, packet, octets.saturating_sub(most));
                 }
             }
         }
     }
 
-    /// Asks the sender of a packet that is so many octets too long for shorter ones.
-    fn answer_too_long(&mut self, now: Instant, packet: &[u8], excess: usize, shell: &mut dyn Shell) {
+    /// Asks the sender of a packet that is `excess` octets too long for shorter ones.
+    fn answer_too_long(&mut self, now: Instant, packet: &[u8], excess: usize) {
         /// Least time between two answers.
         const CALM: Duration = Duration::from_millis(10);
-        /// Octets that the header of a later packet may be compressed worse by.
+        /// Margin in octets for later packets whose headers compress less.
         const SLACK: usize = 16;
         let is_calm = self.answered_at.is_none_or(|at| now.since(at) >= CALM);
         let mtu = u16::try_from(packet.len().saturating_sub(excess + SLACK)).unwrap_or(u16::MAX);
         if let Some(answer) = too_big::answer(packet, mtu).filter(|_| is_calm && mtu >= LEAST_MTU) {
             self.answered_at = Some(now);
-            shell.deliver(&answer);
+            self.common.outputs.push(QueuedOutput::Packet(None), &answer);
         }
     }
 
-    /// Packets go together in one datagram up to so many octets from now on.
+    /// Sets the maximum size, in octets, of a datagram that contains several packets.
     pub fn keep_together(&mut self, octets: usize) {
-        for way in &mut self.ways {
-            way.packager.keep_together(octets);
+        for pipeline in &mut self.pipelines {
+            pipeline.packager.keep_together(octets);
         }
     }
 
-    /// No more packets wait: what is begun goes now, or when it has waited as long as the plan says.
-    pub fn pause(&mut self, now: Instant, shell: &mut dyn Shell) {
-        let Self { ways, seal, counters, datagram, outer, .. } = self;
-        for way in ways {
-            let Way { packager, link, .. } = way;
-            let mut outlet = Outlet { now, seal, counters, datagram, outer: *outer, link, shell };
+    /// No more packets wait: unfinished datagrams are sent now, or after the configured time.
+    pub fn pause(&mut self, now: Instant) {
+        let Self { pipelines, common, .. } = self;
+        for Pipeline { packager, link, .. } in pipelines {
+            let mut outlet = Outlet { now, common, link };
             packager.pause(now, &mut |body| outlet.carry(body));
         }
     }
 
-    /// A datagram, or a frame, of the carrier, and where it came from.
-    pub fn handle_datagram(
-        &mut self,
-        now: Instant,
-        from: Option<SocketAddr>,
-        datagram: &mut [u8],
-        shell: &mut dyn Shell,
-    ) {
-        self.counters.received_datagram(datagram.len() + self.outer);
+    /// Handles a datagram, or a frame, of the carrier, and the address of its sender.
+    pub fn handle_datagram(&mut self, now: Instant, from: Option<SocketAddr>, datagram: &mut [u8]) {
         let payload = datagram.len();
-        let octets = payload + self.outer;
-        let Some(seal) = &mut self.seal else {
+        let octets = payload + self.common.outer;
+        self.common.counters.received_datagram(octets);
+        let Some(seal) = &mut self.common.seal else {
             let body = BodyIn { octets: datagram, several: false, addressed: false };
-            self.receive(now, None, Missing::Uncounted, body, false, shell);
+            self.receive(now, None, Missing::Uncounted, body, false);
             return;
         };
         match seal.open(now, from, datagram) {
             Opened::Body { from: sender, flags, body, newest, missing, session } => {
                 let moved_to = from.filter(|_| newest);
-                let Some(source) = self.hear(now, sender, session, moved_to, octets, shell) else { return };
+                let Some(source) = self.hear(now, sender, session, moved_to, octets) else { return };
                 let BodyFlags { several, addressed } = flags;
                 let (addressed, large) = (addressed && self.mesh, addressed && !self.mesh);
                 let body = BodyIn { octets: body, several, addressed };
-                self.receive(now, Some((source, sender)), missing, body, large, shell);
+                self.receive(now, Some((source, sender)), missing, body, large);
             }
             Opened::Path { from: sender, newest, missing, session, path } => {
                 let moved_to = from.filter(|_| newest);
-                let Some(source) = self.hear(now, sender, session, moved_to, octets, shell) else { return };
+                let Some(source) = self.hear(now, sender, session, moved_to, octets) else { return };
                 match path {
                     PathNews::Confirmed(octets) => {
                         self.note_missing(source, missing);
-                        self.confirmed(now, source, octets, shell);
+                        self.confirmed(now, source, octets);
                     }
                     PathNews::Confirm => {
                         self.note_missing(source, missing);
-                        self.confirm(now, source, payload, shell);
+                        self.confirm(now, source, payload);
                     }
                     PathNews::ConfirmBody(BodyFlags { several, addressed }, octets) => {
                         let body = BodyIn { octets, several, addressed: false };
-                        self.receive(now, Some((source, sender)), missing, body, addressed, shell);
-                        self.confirm(now, source, payload, shell);
+                        self.receive(now, Some((source, sender)), missing, body, addressed);
+                        self.confirm(now, source, payload);
                     }
                 }
             }
             Opened::Session { from: sender, session } => {
                 if let Some(source) = number(&self.sources, sender) {
-                    self.begin_session(now, source, session, shell);
+                    self.begin_session(now, source, session);
                     self.note_missing(source, Missing::Unknown);
                 }
             }
@@ -242,124 +202,137 @@ impl Site {
                 self.note_missing(number, missing);
                 if let Some(source) = self.sources.get_mut(number) {
                     source.heard_at = Some(now);
-                    source.works(shell);
+                    source.works(number, &mut self.common.outputs);
                 }
             }
             Opened::Closed { from: sender } => {
                 if let Some(source) = number(&self.sources, sender) {
-                    self.end_session(now, source, shell);
+                    self.end_session(now, source);
                 }
             }
             Opened::Handled => {}
             Opened::Refused(refused) => {
-                self.counters.drops.count(reason_refused(refused));
-                self.note_refused(now, from, refused, shell);
+                self.common.counters.drops.count(reason_refused(refused));
+                self.note_refused(now, from, refused);
             }
         }
     }
 
-    /// Octets of a stream of TS Packets, from a file.
-    pub fn handle_stream(&mut self, now: Instant, octets: &[u8], shell: &mut dyn Shell) {
-        self.counters.received_datagram(octets.len());
-        let (together, mut inlet) = self.inlet(now, false, shell);
-        if let Some(together) = together {
-            together.receive_stream(octets, &mut |site, unit| inlet.take(None, site, unit));
+    /// Handles octets of a stream of TS Packets, from a file.
+    pub fn handle_stream(&mut self, now: Instant, octets: &[u8]) {
+        self.common.counters.received_datagram(octets.len());
+        if let Some((unpackager, mut inlet)) = self.inlet(now, None, false) {
+            unpackager.receive_stream(octets, &mut |site, unit| inlet.take(site, unit));
         }
     }
 
-    /// The stream has ended.
-    pub fn finish_stream(&mut self, now: Instant, shell: &mut dyn Shell) {
-        let (together, mut inlet) = self.inlet(now, false, shell);
-        if let Some(together) = together {
-            together.finish_stream(&mut |site, unit| inlet.take(None, site, unit));
+    /// Handles the end of the stream.
+    pub fn finish_stream(&mut self, now: Instant) {
+        if let Some((unpackager, mut inlet)) = self.inlet(now, None, false) {
+            unpackager.finish_stream(&mut |site, unit| inlet.take(site, unit));
         }
     }
 
-    /// Ends all sessions: tells peers so, and sends nothing to them any more.
-    pub fn farewell(&mut self, now: Instant, shell: &mut dyn Shell) {
-        if let Some(seal) = &mut self.seal {
+    /// Ends all sessions: sends a farewell to each peer, and nothing after it.
+    pub fn farewell(&mut self, now: Instant) {
+        if let Some(seal) = &mut self.common.seal {
             seal.farewell(now);
         }
-        self.poll(now, shell);
+        self.handle_timeout(now);
     }
 
-    /// The end: what is to be kept for the next time is kept.
+    /// Stores the state for the next start.
     ///
     /// # Errors
     /// It cannot be written.
     pub fn close(&mut self) -> std::io::Result<()> {
-        self.seal.as_mut().map_or(Ok(()), Seal::close)
+        self.common.seal.as_mut().map_or(Ok(()), Seal::close)
     }
 
-    /// Addresses of peers that are worth to be remembered for the next start: name, key that it is asked with, address.
+    /// Addresses of peers to store for the next start: name, key of requests to the peer, address.
     pub fn whereabouts(&self) -> impl Iterator<Item = (&str, KeyId, SocketAddr)> {
-        let two_way = match &self.seal {
-            Some(Seal::TwoWay(seal)) => Some(seal),
-            Some(Seal::Insecure(_) | Seal::Group(_)) | None => None,
-        };
-        let known = two_way.into_iter().flat_map(TwoWay::whereabouts);
-        known.filter_map(|at| Some((self.ways.get(at.peer)?.name.as_str(), at.key, at.address)))
+        let known = self.two_way().into_iter().flat_map(TwoWay::whereabouts);
+        known.filter_map(|at| Some((self.pipelines.get(at.peer)?.name.as_str(), at.key, at.address)))
     }
 
     /// Changes with every change of [`whereabouts`](Self::whereabouts).
     pub fn moves(&self) -> u64 {
-        match &self.seal {
-            Some(Seal::TwoWay(seal)) => seal.moves(),
-            Some(Seal::Insecure(_) | Seal::Group(_)) | None => 0,
+        self.two_way().map_or(0, TwoWay::moves)
+    }
+
+    fn two_way(&self) -> Option<&TwoWay> {
+        match &self.common.seal {
+            Some(Seal::TwoWay(seal)) => Some(seal),
+            Some(Seal::Insecure(_) | Seal::Group(_)) | None => None,
         }
     }
 
     /// Counters of the site as a whole.
     pub fn counters(&self) -> &Counters {
-        &self.counters
+        &self.common.counters
     }
 
-    /// What the carrier could not make a datagram of, or a packet that went no further outside of here.
+    /// Counts drops by the carrier, or elsewhere outside of the site.
     pub fn note(&mut self, reason: Drop, times: u64) {
-        self.counters.drops.add(reason, times);
+        self.common.counters.drops.add(reason, times);
     }
 
-    /// A packet was so many nanoseconds in the daemon, from the interface to the carrier.
-    pub fn note_way_out(&mut self, nanos: u64) {
-        self.counters.latency_sent.record(nanos);
-    }
-
-    /// A datagram was so many nanoseconds in the daemon, from the carrier to the interface.
-    pub fn note_way_in(&mut self, nanos: u64) {
-        self.counters.latency_received.record(nanos);
-    }
-
-    /// When [`poll`](Self::poll) has to be called next, if nothing comes and goes until then.
-    pub fn poll_at(&self) -> Option<Instant> {
-        let ways = self.ways.iter().flat_map(|way| [way.channel.poll_at(), way.packager.poll_at()]);
-        let paths = self.ways.iter().map(|way| way.link.path.as_ref()?.poll_at());
-        ways.chain(paths).chain([self.seal.as_ref().and_then(Seal::poll_at)]).flatten().min()
-    }
-
-    /// Hands over what is due: handshakes, feedback that has waited long enough, what is sent every so often.
-    pub fn poll(&mut self, now: Instant, shell: &mut dyn Shell) {
-        self.poll_paths(now, shell);
-        let Self { ways, seal, counters, datagram, outer, .. } = self;
-        if let Some(seal) = seal {
-            while let Some((to, address)) = seal.poll(now, datagram) {
-                let way = match to {
-                    Destination::Peer(peer) => peer,
-                    Destination::Everybody => 0,
-                };
-                let Some(way) = ways.get_mut(way) else { continue };
-                let address = address.or_else(|| way.link.address(Some(seal)));
-                if address.is_some() || !way.link.needs_address {
-                    counters.sent_datagram(datagram.len() + *outer);
-                    way.link.sent.datagram(datagram.len() + *outer);
-                    shell.carry(address, datagram);
-                }
+    /// Counts the packet that was polled last as dropped instead of received, as the interface refused it.
+    pub fn note_refused_packet(&mut self) {
+        if let Some((source, octets, compressed)) = self.common.outputs.last_received() {
+            self.common.counters.received.take_back(octets, compressed);
+            self.common.counters.drops.count(Drop::InterfaceRefused);
+            if let Some(source) = self.sources.get_mut(source) {
+                source.counters.received.take_back(octets, compressed);
             }
         }
-        self.note_unanswered(now, shell);
-        let Self { ways, seal, counters, datagram, outer, .. } = self;
-        for way in ways {
-            let Way { channel, packager, link, .. } = way;
-            let mut outlet = Outlet { now, seal, counters, datagram, outer: *outer, link, shell };
+    }
+
+    /// Records the time in nanoseconds that a packet took in the daemon, from the interface to the carrier.
+    pub fn note_way_out(&mut self, nanos: u64) {
+        self.common.counters.latency_sent.record(nanos);
+    }
+
+    /// Records the time in nanoseconds that a datagram took in the daemon, from the carrier to the interface.
+    pub fn note_way_in(&mut self, nanos: u64) {
+        self.common.counters.latency_received.record(nanos);
+    }
+
+    /// Returns the next output. `None`: there is none until the next call that is given the time.
+    pub fn poll_output(&mut self) -> Option<SiteOutput<'_>> {
+        self.common.outputs.poll(&self.sources)
+    }
+
+    /// Returns the time of the next call of [`handle_timeout`](Self::handle_timeout) if there is no input
+    /// before.
+    pub fn poll_at(&self) -> Option<Instant> {
+        let pipelines = self.pipelines.iter().flat_map(|Pipeline { channel, packager, link, .. }| {
+            [channel.poll_at(), packager.poll_at(), link.path.as_ref().and_then(|path| path.poll_at())]
+        });
+        pipelines.chain([self.common.seal.as_ref().and_then(Seal::poll_at)]).flatten().min()
+    }
+
+    /// Performs all actions that are due: handshakes, delayed feedback, periodic datagrams.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.poll_paths(now);
+        let Self { pipelines, common, .. } = self;
+        while let Some((to, address)) =
+            common.seal.as_mut().and_then(|seal| seal.poll(now, &mut common.datagram))
+        {
+            let number = match to {
+                Destination::Peer(peer) => peer,
+                Destination::Everybody => 0,
+            };
+            let Some(Pipeline { link, .. }) = pipelines.get_mut(number) else { continue };
+            let address = address.or_else(|| link.address(common.seal.as_ref()));
+            if address.is_some() || !link.needs_address {
+                Outlet { now, common, link }.carry_datagram(address);
+            }
+        }
+        self.note_unanswered(now);
+        let Self { pipelines, common, .. } = self;
+        for Pipeline { channel, packager, link, .. } in pipelines {
+            let mut outlet = Outlet { now, common, link };
             if channel.poll_at().is_some_and(|at| at <= now) {
                 channel.poll(now, &mut |unit| outlet.push(packager, unit));
                 packager.pause(now, &mut |body| outlet.carry(body));
@@ -370,8 +343,8 @@ impl Site {
         }
     }
 
-    /// Notes a datagram of so many octets that is authentic. `moved_to`: address of the sender from now on. Returns the number of
-    /// its source.
+    /// Records an authentic datagram of `octets` octets. `moved_to`: new address of the sender. Returns the
+    /// number of its source.
     fn hear(
         &mut self,
         now: Instant,
@@ -379,57 +352,59 @@ impl Site {
         session: Option<NewSession>,
         moved_to: Option<SocketAddr>,
         octets: usize,
-        shell: &mut dyn Shell,
     ) -> Option<usize> {
         let Some(number) = number(&self.sources, sender) else {
-            self.counters.drops.count(Drop::UnknownSender);
+            self.common.counters.drops.count(Drop::UnknownSender);
             return None;
         };
         if let Some(session) = session {
-            self.begin_session(now, number, session, shell);
+            self.begin_session(now, number, session);
         }
         let source = self.sources.get_mut(number)?;
         source.counters.received.datagram(octets);
         source.heard_at = Some(now);
-        source.works(shell);
+        source.works(number, &mut self.common.outputs);
         source.address = moved_to.or(source.address);
         Some(number)
     }
 
-    fn begin_session(&mut self, now: Instant, number: usize, session: NewSession, shell: &mut dyn Shell) {
-        let Self { ways, sources, seal, counters, datagram, outer, mesh, .. } = self;
+    fn begin_session(&mut self, now: Instant, number: usize, session: NewSession) {
+        let Self { pipelines, sources, common, mesh, .. } = self;
         let Some(source) = sources.get_mut(number) else { return };
         source.counters.sessions += 1;
         source.session_at = Some(now);
         source.heard_at = Some(now);
-        source.works(shell);
-        let way = if *mesh { 0 } else { number };
-        let Some(way) = ways.get_mut(way) else { return };
+        source.works(number, &mut common.outputs);
+        let Some(Pipeline { channel, link, .. }) = pipelines.get_mut(if *mesh { 0 } else { number }) else {
+            return;
+        };
         if session.restarted {
             source.counters.restarts += 1;
-            way.channel.reset(source.id.filter(|_| *mesh));
-            if let Some(path) = &mut way.link.path {
+            channel.reset(source.id.filter(|_| *mesh));
+            if let Some(path) = &mut link.path {
                 path.restart();
             }
         }
-        let address = source.address.or_else(|| way.link.address(seal.as_ref()));
-        shell.notice(Notice::Session { name: &source.name, address, restarted: session.restarted });
-        let mut outlet = Outlet { now, seal, counters, datagram, outer: *outer, link: &mut way.link, shell };
-        outlet.carry_held();
+        let address = source.address.or_else(|| link.address(common.seal.as_ref()));
+        common.outputs.push(
+            QueuedOutput::Event(Some(number), SiteEvent::Session { address, restarted: session.restarted }),
+            &[],
+        );
+        Outlet { now, common, link }.carry_held();
     }
 
-    /// The other end goes. What is sent meanwhile waits for its next start, which knows no contexts.
-    fn end_session(&mut self, now: Instant, number: usize, shell: &mut dyn Shell) {
+    /// Ends the session of a peer that ends. Later packets wait for its next start, which has no contexts.
+    fn end_session(&mut self, now: Instant, number: usize) {
         let Some(source) = self.sources.get_mut(number) else { return };
         source.session_at = None;
         source.heard_at = Some(now);
-        source.suffers(now, Trouble::Closed, shell);
-        if let Some(way) = self.ways.get_mut(number) {
-            way.channel.reset(None);
+        source.suffers(now, number, Trouble::Closed, &mut self.common.outputs);
+        if let Some(pipeline) = self.pipelines.get_mut(number) {
+            pipeline.channel.reset(None);
         }
     }
 
-    /// Takes a body, of a source and with the units missing before it if the seal tells them.
+    /// Handles a body. The seal provides its source, and the number of units missing before it.
     fn receive(
         &mut self,
         now: Instant,
@@ -437,69 +412,63 @@ impl Site {
         missing: Missing,
         body: BodyIn<'_>,
         large: bool,
-        shell: &mut dyn Shell,
     ) {
         let number = sealed.map(|(number, _)| number);
         if let Some(number) = number {
             self.note_missing(number, missing);
         }
-        let (together, mut inlet) = self.inlet(now, large, shell);
-        // The unpackager is taken out for the time being: units of it go to sources, too.
-        let taken = match number.and_then(|number| inlet.sources.get_mut(number)) {
-            Some(source) => source.unpackager.take(),
-            None => together.take(),
-        };
-        let Some(mut unpackager) = taken else { return };
+        let Some((unpackager, mut inlet)) = self.inlet(now, number, large) else { return };
         let mut units = 0;
         let result = unpackager.receive(body, &mut |site, unit| {
             units += 1;
-            inlet.take(number, site, unit);
+            inlet.take(site, unit);
         });
         if result.is_err() {
-            inlet.counters.drops.count(Drop::MalformedDatagram);
+            self.common.counters.drops.count(Drop::MalformedDatagram);
         }
-        match number.and_then(|number| inlet.sources.get_mut(number)) {
-            Some(source) => source.unpackager = Some(unpackager),
-            None => *together = Some(unpackager),
-        }
-        if let (Some((_, sender)), Some(seal)) = (sealed, &mut self.seal)
+        if let (Some((_, sender)), Some(seal)) = (sealed, &mut self.common.seal)
             && missing != Missing::Uncounted
         {
             seal.note_opened(sender, units);
         }
     }
 
-    /// Units that are missing before a datagram, whatever is in it, are missing in each channel that its source sends; one that
-    /// they tear is lost.
+    /// Reports units that are missing before a datagram to each channel of its source. A partially received
+    /// unit is lost.
     fn note_missing(&mut self, number: usize, missing: Missing) {
-        let is_sealed = matches!(self.seal, Some(Seal::TwoWay(_) | Seal::Group(_)));
-        let unpackager = self.sources.get_mut(number).and_then(|source| source.unpackager.as_mut());
-        if let Some(unpackager) = unpackager.filter(|_| is_sealed && missing != Missing::Counted(0)) {
+        let is_counted = matches!(self.common.seal, Some(Seal::TwoWay(_) | Seal::Group(_)));
+        if is_counted
+            && missing != Missing::Counted(0)
+            && let Some(unpackager) = self.unpackagers.get_mut(number)
+        {
             unpackager.resynchronize();
         }
-        let way = self.ways.get_mut(if self.mesh { 0 } else { number });
-        if let (Some(source), Some(way)) = (self.sources.get_mut(number), way) {
-            let missing = source.missing(missing, way.packager.tears());
-            way.channel.note_missing(source.id.filter(|_| self.mesh), missing);
+        let pipeline = self.pipelines.get_mut(if self.mesh { 0 } else { number });
+        if let (Some(source), Some(pipeline)) = (self.sources.get_mut(number), pipeline) {
+            let missing = source.missing(missing, pipeline.packager.tears());
+            pipeline.channel.note_missing(source.id.filter(|_| self.mesh), missing);
         }
     }
 
-    /// The way in, beside what makes units for all sources together.
-    fn inlet<'a>(
-        &'a mut self,
+    /// Borrows an unpackager, either that of the source or the common one, separately from the inlet behind
+    /// it.
+    fn inlet(
+        &mut self,
         now: Instant,
+        number: Option<usize>,
         large: bool,
-        shell: &'a mut dyn Shell,
-    ) -> (&'a mut Option<Unpackager>, Inlet<'a>) {
-        let Self { together, sources, ways, mesh, allowed, counters, .. } = self;
-        (together, Inlet { now, sources, ways, mesh: *mesh, large, allowed, counters, shell })
+    ) -> Option<(&mut Unpackager, Inlet<'_>)> {
+        let Self { unpackagers, sources, pipelines, mesh, allowed, common, .. } = self;
+        let is_there = number.is_some() == common.seal.is_some();
+        let unpackager = unpackagers.get_mut(number.unwrap_or(0)).filter(|_| is_there)?;
+        Some((unpackager, Inlet { now, number, sources, pipelines, mesh: *mesh, large, allowed, common }))
     }
 }
 
-/// Octets of the longest packet that each host takes without cutting it: RFC 791, section 3.2.
+/// MTU that every host supports (RFC 791, section 3.2), in octets.
 const LEAST_MTU: u16 = 68;
 
-/// The number of the source that a seal names.
+/// Returns the number of a source identified by a seal.
 fn number(sources: &[Source], sender: Sender) -> Option<usize> {
     match sender {
         Sender::Peer(peer) => (peer < sources.len()).then_some(peer),

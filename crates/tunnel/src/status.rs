@@ -1,9 +1,9 @@
-//! What a site tells of itself: counters that its parts keep, and the [`Status`] that is made of them.
+//! Status of a site: counters of its parts, and the [`Status`] that summarizes them.
 //!
-//! This module knows names and units of what is counted, how it reads in a [terminal](text), and the [socket] that
-//! hands it out as JSON. It refuses to know why something was counted. Nothing in it is secret: no key, no nonce.
+//! This module defines names and units of counters, their presentation in a [terminal](text), and the
+//! [socket] that provides the status as JSON. It contains no secrets: no key, no nonce.
 //!
-//! *Sent* is from the interface to the carrier, *received* is the other way.
+//! *Sent* means from the interface to the carrier, *received* the opposite direction.
 
 mod counters;
 mod latency;
@@ -15,44 +15,46 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use counters::{Bill, Billing, Counters, Feedback, FeedbackTypes, PathCounters, PeerCounters, Way};
+pub use counters::{
+    Bill, Billing, Counters, Feedback, FeedbackTypes, PathCounters, PeerCounters, TrafficCounters,
+};
 pub use latency::{Bin, Histogram, Latency};
 pub use reason::{Drop, Failure, Reason, Tally};
 
-/// The form of a [`Status`]. It gets another number when a field changes its meaning or goes; a field that is added
-/// does not change it.
+/// Schema of a [`Status`]. Its number increases when a field is removed or changes its meaning, not when a
+/// field is added.
 pub const SCHEMA: &str = "thinair.tunnel.status/1";
 
-/// All that a site tells of itself. Counts begin when the daemon does.
+/// Status of a site. Counters begin at the start of the daemon.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// [`SCHEMA`].
     pub schema: String,
-    /// The version of the program.
+    /// Version of the program.
     pub version: String,
-    /// What the site is called; of a mesh, its number.
+    /// Name of the site; in a mesh, its number.
     pub site: Option<String>,
-    /// Since the daemon began.
+    /// Time since the start of the daemon.
     pub uptime_seconds: f64,
-    /// Time of processors that the daemon has taken, in the kernel too.
+    /// CPU time of the daemon, including the kernel.
     pub cpu_seconds: f64,
     /// The interface.
     pub inside: InsideStatus,
-    /// What carries it.
+    /// Carrier.
     pub carrier: CarrierStatus,
-    /// How datagrams are protected, in words. Never a key, nor what comes from one.
+    /// Description of the protection, without keys and data derived from keys.
     pub security: String,
-    /// Of all peers, and of datagrams that are from none of them.
-    pub totals: Totals,
-    /// The others: each with a channel of its own. What a mesh sends is at the entry of its group.
+    /// Sums of all peers, and of datagrams from none of them.
+    pub totals: TrafficTotals,
+    /// Other ends, each with its own channel. Packets sent to a mesh are counted at the entry of its group.
     pub peers: Vec<PeerStatus>,
-    /// What went no further, by reason.
+    /// Dropped packets by reason.
     pub drops: Tally<Drop>,
-    /// How long packets were in the daemon.
+    /// Time that packets spent in the daemon.
     pub latency: LatencyStatus,
-    /// What a bill would say.
+    /// Billed amounts.
     pub billing: Billing,
-    /// Hosts whose TCP segments have a size that is controlled.
+    /// Hosts with a controlled size of TCP segments.
     #[serde(default)]
     pub segments: Vec<SegmentStatus>,
     /// Counters of parts, by part and by name: `packaging`, `seal`, `line`.
@@ -65,53 +67,56 @@ pub struct Status {
 pub struct InsideStatus {
     /// Its name.
     pub name: String,
-    /// Whether it carries Ethernet frames.
+    /// True if it carries Ethernet frames.
     pub bridged: bool,
-    /// Octets of its longest IP packet.
+    /// MTU in octets.
     pub mtu: u32,
-    /// Its addresses, with the bits of the network: `10.0.0.1/24`.
+    /// Addresses with prefix lengths: `10.0.0.1/24`.
     pub addresses: Vec<String>,
-    /// Whether it is there: an interface that was taken away is waited for.
+    /// False if the interface was removed; the daemon waits for it.
     pub up: bool,
 }
 
-/// What carries datagrams.
+/// Carrier of datagrams.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CarrierStatus {
-    /// Like a URL: `ule+udp://192.0.2.1:4754`.
+    /// Description like a URL: `ule+udp://192.0.2.1:4754`.
     pub url: String,
-    /// Octets of the longest IP packet, frame or TS Packet that carries something.
+    /// Maximum size of an IP packet, frame or TS Packet of the carrier, in octets.
     pub mtu: u32,
-    /// Octets that are added to a compressed packet that travels alone: IP, UDP, seal, packaging, frame.
+    /// Overhead of a compressed packet that is alone in its datagram, in octets: IP, UDP, encryption,
+    /// packaging, frame.
     pub overhead: u32,
-    /// Octets of the smallest path MTU of a peer. Nothing: none is searched for.
+    /// Smallest path MTU of a peer, in octets. Absent: no search.
     #[serde(default)]
     pub path_mtu: Option<u32>,
-    /// Octets of the receive buffer of the socket. Nothing: there is no socket.
+    /// Receive buffer of the socket in octets. Absent: no socket.
     #[serde(default)]
     pub receive_buffer_octets: Option<u64>,
-    /// Octets of the send buffer of the socket.
+    /// Send buffer of the socket in octets.
     #[serde(default)]
     pub send_buffer_octets: Option<u64>,
-    /// Datagrams that the system dropped as they came: no room, or a wrong checksum.
+    /// Received datagrams that the system dropped: buffer full, or wrong checksum.
     #[serde(default)]
     pub receive_buffer_errors: Option<u64>,
 }
 
-/// Sums.
+/// Sums of all peers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Totals {
+pub struct TrafficTotals {
     /// From the interface to the carrier.
-    pub sent: Way,
+    pub sent: TrafficCounters,
     /// From the carrier to the interface.
-    pub received: Way,
-    /// Octets on the carrier by octets inside, both ways. Below 1 is less. Nothing while there was no packet.
+    pub received: TrafficCounters,
+    /// Octets on the carrier by octets inside, in both directions; below 1 is a saving. Absent without
+    /// packets.
     pub ratio: Option<f64>,
-    /// Octets of compressed packets by octets inside, both ways: what is saved before the carrier adds its own.
+    /// Octets of compressed packets by octets inside, in both directions: the saving before the overhead of
+    /// the carrier.
     pub compressed_ratio: Option<f64>,
 }
 
-/// How long packets were in the daemon, from the system call that brought them to the one that took them away.
+/// Time that packets spent in the daemon, from the system call that read them to the one that wrote them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencyStatus {
     /// From the interface to the carrier.
@@ -120,136 +125,137 @@ pub struct LatencyStatus {
     pub received: Latency,
 }
 
-/// TCP segments to a host, of connections that begin here.
+/// State of TCP segments to a host, for connections that begin here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentStatus {
-    /// The host, by its address.
+    /// Address of the host.
     pub host: String,
-    /// Octets of payload that a segment may have now.
+    /// Current maximum payload of a segment, in octets.
     pub size: u16,
-    /// Octets of the longest packet that the system was told; nothing before the first one.
+    /// Maximum packet size that was set in the system, in octets; absent before the first one.
     pub longest_packet: Option<u16>,
-    /// Segments that were acknowledged.
+    /// Acknowledged segments.
     pub acknowledged: u64,
-    /// Segments that were sent again.
+    /// Retransmitted segments.
     pub sent_again: u64,
 }
 
-/// CID space of each direction: `small` or `large`. RFC 5795, section 5.1.1.
+/// CID space of each direction: `small` or `large` (RFC 5795, section 5.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CidsOf {
     /// Up to 16 contexts.
     Small,
-    /// Up to MAX_CID and one.
+    /// Up to MAX_CID + 1 contexts.
     Large,
 }
 
 /// CID spaces of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CidsStatus {
-    /// Of packets that are sent now.
+    /// CID space of packets currently sent.
     pub sent: CidsOf,
-    /// Of the packet that was received last.
+    /// CID space of the packet received last.
     pub received: CidsOf,
-    /// How often that of packets that are sent has changed.
+    /// Number of changes for sent packets.
     pub sent_switches: u64,
-    /// How often that of packets that are received has changed.
+    /// Number of changes for received packets.
     pub received_switches: u64,
 }
 
-/// One of the others.
+/// Another end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PeerStatus {
-    /// What it is called.
+    /// Name for reports.
     pub name: String,
-    /// What it is to us.
+    /// Its role.
     pub kind: PeerKind,
-    /// Where it is, if it is known: an address with a port.
+    /// Address with port, if it is known.
     pub address: Option<String>,
-    /// Age of the session, or of the epoch. Nothing: there is none, or none is needed.
+    /// Age of the session or epoch. Absent: there is none, or none is needed.
     pub session_seconds: Option<f64>,
-    /// Since its last datagram that was genuine. Nothing: there was none.
+    /// Time since its last authentic datagram. Absent: there was none.
     pub heard_seconds: Option<f64>,
-    /// What is wrong. Nothing: nothing that is known.
+    /// Current problem. Absent: none is known.
     #[serde(default)]
     pub trouble: Option<TroubleStatus>,
-    /// CID space of each direction. Nothing: there is no channel of its own.
+    /// CID space of each direction. Absent: it has no channel of its own.
     #[serde(default)]
     pub cids: Option<CidsStatus>,
-    /// What was counted.
+    /// Counters.
     #[serde(flatten)]
     pub counters: PeerCounters,
-    /// Contexts that are in use now.
+    /// Contexts in use.
     pub contexts: Vec<ContextCount>,
 }
 
-/// Reason why nothing goes to a peer, or comes from it.
+/// Reason why no packets reach a peer, or arrive from it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TroubleStatus {
-    /// Its name, which does not change: `no_answer`, `silent`, `other_key`, `unreachable`, `other_parameters`,
-    /// `other_suite`, `closed`.
+    /// Stable name: `no_answer`, `silent`, `other_key`, `unreachable`, `other_parameters`, `other_suite`,
+    /// `closed`.
     pub reason: String,
-    /// The same in words, with addresses and ids of keys.
+    /// Description with addresses and ids of keys.
     pub text: String,
-    /// Since it began.
+    /// Time since it began.
     pub since_seconds: f64,
-    /// Where, if it is about an address.
+    /// Address that it concerns, if any.
     pub address: Option<String>,
 }
 
-/// What one of the others is to us.
+/// Role of another end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PeerKind {
-    /// The other end: both send to each other.
+    /// The other end of a pair, in both directions.
     Peer,
-    /// Another site of a mesh: it is heard.
+    /// Another site of a mesh, from which packets are received.
     Site,
-    /// All sites of a mesh: they are sent to.
+    /// All sites of a mesh, to which packets are sent.
     Group,
 }
 
-/// Contexts that have the same profile, mode and state.
+/// Number of contexts with equal profile, mode and state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextCount {
     /// Compressor or decompressor.
     pub side: Side,
-    /// The profile, by its name: `rtp`, `coap`.
+    /// Name of the profile: `rtp`, `coap`.
     pub profile: String,
     /// Mode: `U`, `O` or `R`.
     pub mode: String,
     /// State: `IR`, `FO`, `SO` of a compressor, `NC`, `SC`, `FC` of a decompressor.
     pub state: String,
-    /// How many there are.
+    /// Number of contexts.
     pub contexts: u64,
 }
 
-/// The side of a channel.
+/// Side of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
-    /// Of what is sent.
+    /// Side of sent packets.
     Compressor,
-    /// Of what is received.
+    /// Side of received packets.
     Decompressor,
 }
 
-/// What does not change while a daemon runs.
+/// Properties that do not change while a daemon runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// What the site is called; of a mesh, its number.
+    /// Name of the site; in a mesh, its number.
     pub site: Option<String>,
     /// The interface.
     pub inside: InsideStatus,
-    /// What carries it.
+    /// Carrier.
     pub carrier: CarrierStatus,
-    /// How datagrams are protected, in words.
+    /// Description of the protection.
     pub security: String,
 }
 
 impl Status {
-    /// Of these counters. `uptime_seconds` and `cpu_seconds` as in the fields. Peers and parts are added by the caller.
+    /// Returns the status with these counters. `uptime_seconds` and `cpu_seconds` as in the fields. The
+    /// caller adds peers and parts.
     pub fn new(identity: Identity, counters: &Counters, uptime_seconds: f64, cpu_seconds: f64) -> Self {
         let Identity { site, inside, carrier, security } = identity;
         Self {
@@ -261,7 +267,7 @@ impl Status {
             inside,
             carrier,
             security,
-            totals: Totals::new(counters.sent, counters.received),
+            totals: TrafficTotals::new(counters.sent, counters.received),
             peers: Vec::new(),
             drops: counters.drops,
             latency: LatencyStatus {
@@ -275,9 +281,9 @@ impl Status {
     }
 }
 
-impl Totals {
-    /// Both ways, and what follows of them.
-    pub fn new(sent: Way, received: Way) -> Self {
+impl TrafficTotals {
+    /// Returns both directions, and the ratios that follow from them.
+    pub fn new(sent: TrafficCounters, received: TrafficCounters) -> Self {
         let inside = sent.octets + received.octets;
         let ratio = |octets: u64| (inside > 0).then(|| octets as f64 / inside as f64);
         Self {
@@ -294,7 +300,7 @@ impl Totals {
 pub(crate) mod tests {
     use super::*;
 
-    /// A site that has seen a bit of everything.
+    /// Returns the status of a site with values in all fields.
     pub(crate) fn specimen() -> Status {
         let mut counters = Counters::new(64);
         for at in 0..1000 {
@@ -384,7 +390,7 @@ pub(crate) mod tests {
         let totals = specimen().totals;
         assert_eq!(totals.ratio, Some((80_000.0 + 940.0) / 101_000.0));
         assert_eq!(totals.compressed_ratio, Some((40_000.0 + 900.0) / 101_000.0));
-        assert_eq!(Totals::new(Way::default(), Way::default()).ratio, None);
+        assert_eq!(TrafficTotals::new(TrafficCounters::default(), TrafficCounters::default()).ratio, None);
     }
 
     #[test]

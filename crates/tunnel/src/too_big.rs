@@ -1,17 +1,18 @@
-//! Answer to a packet that is too long for a path: ICMP "fragmentation needed" (RFC 1191) or "Packet Too Big" (RFC 4443, section
-//! 3.2).
+//! ICMP answer to a packet that exceeds the MTU of a path: "fragmentation needed" (RFC 1191) or "Packet Too
+//! Big" (RFC 4443, section 3.2).
 
 use thinair_wire::checksum::Sum;
 
-/// Octets of the packet that are quoted: RFC 1812, section 4.3.2.3. With IPv6, what fits into 1,280 octets: RFC 4443, section 2.4.
+/// Octets of the packet that are quoted, for IPv4 (RFC 1812, section 4.3.2.3) and for IPv6, limited by a size
+/// of 1,280 octets (RFC 4443, section 2.4).
 const QUOTED: [usize; 2] = [576 - 28, 1_280 - 48];
 
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
 
-/// The answer to `packet`, which asks its sender for packets of at most `mtu` octets. `None`: none may be sent. No answer is due
-/// to ICMP errors, to fragments but the first, to groups, to senders without an address of their own, and to IPv4 packets that
-/// routers may cut (RFC 1122, section 3.2.2; RFC 4443, section 2.4).
+/// Returns the answer to `packet`, which limits its sender to packets of `mtu` octets. `None`: no answer is
+/// allowed, for ICMP errors, fragments except the first, multicast, invalid source addresses, and IPv4
+/// packets that routers may fragment (RFC 1122, section 3.2.2; RFC 4443, section 2.4).
 pub(crate) fn answer(packet: &[u8], mtu: u16) -> Option<Vec<u8>> {
     match packet.first()? >> 4 {
         4 => answer_ipv4(packet, mtu),
@@ -27,7 +28,7 @@ fn answer_ipv4(packet: &[u8], mtu: u16) -> Option<Vec<u8>> {
     let may_be_cut = fragment & 0x4000 == 0;
     let (source, destination) = (&header[12..16], &header[16..20]);
     let is_group = |address: &[u8]| address[0] >= 224 || address[0] == 0 || address[0] == 127;
-    // Types of ICMP that ask or answer are no errors.
+    // ICMP types of requests and replies are not errors.
     let is_error = header[9] == ICMP && !matches!(packet.get(length), Some(0 | 8 | 13 | 14));
     if may_be_cut || fragment & 0x1FFF != 0 || is_group(source) || is_group(destination) || is_error {
         return None;
@@ -37,7 +38,8 @@ fn answer_ipv4(packet: &[u8], mtu: u16) -> Option<Vec<u8>> {
     let mut out = vec![0x45, 0xC0];
     out.extend(total.to_be_bytes());
     out.extend([0, 0, 0, 0, 64, ICMP, 0, 0]);
-    // From where the packet was to go: that address is routed to the tunnel, and passes reverse path checks.
+    // The source is the destination of the packet: that address is routed to the tunnel, and passes reverse
+    // path checks.
     out.extend(destination);
     out.extend(source);
     let sum = Sum::ZERO.octets(&out).checksum();
@@ -57,7 +59,8 @@ fn answer_ipv6(packet: &[u8], mtu: u16) -> Option<Vec<u8>> {
     let is_nobody = |address: &[u8]| address[0] == 0xFF || address.iter().all(|octet| *octet == 0);
     // Types below 128 are errors.
     let is_error = header[6] == ICMPV6 && packet.get(40).is_none_or(|kind| *kind < 128);
-    // A packet to a group may be answered, but from no address of one; none is needed here.
+    // A packet to a group may be answered, but not with the group's address as source; such answers are not
+    // required here.
     if is_nobody(source) || is_nobody(destination) || is_error {
         return None;
     }
@@ -88,7 +91,7 @@ fn answer_ipv6(packet: &[u8], mtu: u16) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// UDP over IPv4 with DF, from 10.9.0.2 to 203.0.113.9.
+    /// Returns UDP over IPv4 with DF, from 10.9.0.2 to 203.0.113.9.
     fn ipv4(octets: usize) -> Vec<u8> {
         let mut packet = vec![0x45, 0];
         packet.extend(u16::try_from(octets).unwrap().to_be_bytes());
@@ -116,7 +119,7 @@ mod tests {
         assert_eq!((&answer[12..16], &answer[16..20]), (&packet[16..20], &packet[12..16]));
         assert_eq!((answer[20], answer[21], &answer[26..28]), (3, 4, &1_252_u16.to_be_bytes()[..]));
         assert_eq!(answer[28..], packet[..548]);
-        // A sum with its checksum in place is 0.
+        // The sum over octets with a correct checksum is 0.
         assert_eq!(Sum::ZERO.octets(&answer[..20]).checksum(), 0);
         assert_eq!(Sum::ZERO.octets(&answer[20..]).checksum(), 0);
     }

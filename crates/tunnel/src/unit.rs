@@ -1,43 +1,43 @@
-//! What channels hand to the packaging: a ROHC packet, or something else that has a Type of its own.
+//! Units, which channels pass to the packaging: ROHC packets, and other packets with their own Type.
 
-/// The number of a site in a mesh: 1 to 255.
+/// Number of a site in a mesh, 1 to 255.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SiteId(std::num::NonZeroU8);
 
 impl SiteId {
-    /// The site of that number; `None` for 0, which stands for nobody.
+    /// Returns the site of that number; `None` for 0, which is reserved.
     pub fn new(number: u8) -> Option<Self> {
         std::num::NonZeroU8::new(number).map(Self)
     }
 
-    /// Its number.
+    /// Number of the site.
     pub fn number(self) -> u8 {
         self.0.get()
     }
 }
 
-/// What a unit is: the Type field of an SNDU or a GSE Packet (RFC 4326, section 4.4).
+/// Kind of a unit: the Type field of an SNDU or a GSE Packet (RFC 4326, section 4.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// A ROHC packet (EtherType 0x22F1).
     Rohc,
-    /// An IPv4 packet as it is (0x0800).
+    /// An uncompressed IPv4 packet (0x0800).
     Ipv4,
-    /// An IPv6 packet as it is (0x86DD).
+    /// An uncompressed IPv6 packet (0x86DD).
     Ipv6,
-    /// An Ethernet frame (RFC 4326, section 4.7.5). If its EtherType is that of ROHC, a ROHC packet stands where the
-    /// packet was.
+    /// An Ethernet frame (RFC 4326, section 4.7.5). If its EtherType is that of ROHC, a ROHC packet replaces
+    /// the IP packet.
     Bridged,
 }
 
-/// What is carried as a whole, or not at all.
+/// Data that is delivered completely or not at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit<'u> {
-    /// What the octets are.
+    /// Kind of the octets.
     pub protocol: Protocol,
-    /// The one site of a mesh that it is for, which is so for feedback; `None`: whoever hears it.
+    /// Single destination site in a mesh, for feedback; `None`: all receivers.
     pub to: Option<SiteId>,
-    /// Whether it belongs to the channel with large CIDs, where a pair has two channels.
+    /// True if it belongs to the channel with large CIDs, for a pair with two channels.
     pub large: bool,
     /// The octets.
     pub octets: &'u [u8],

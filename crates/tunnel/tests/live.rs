@@ -1,4 +1,4 @@
-//! The live page over a plain connection, and in a browser where there is one.
+//! The live page over a plain connection, and in a browser if there is one.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,14 +15,14 @@ use thinair_tunnel::status::{
     PeerStatus, SCHEMA, Side, Status,
 };
 
-/// A daemon that only tells its status: `octets` a packet, one more each time.
-struct Daemon {
+/// A daemon that only publishes its status, with one more packet of `octets` each time.
+struct StatusDaemon {
     live: Live,
     over: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-impl Daemon {
+impl StatusDaemon {
     fn start(has_traffic: bool) -> Self {
         let feed = Feed::new();
         let live = Live::start("127.0.0.1:0".parse().unwrap(), feed.clone()).unwrap();
@@ -53,7 +53,7 @@ impl Daemon {
     }
 }
 
-impl Drop for Daemon {
+impl Drop for StatusDaemon {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         self.thread.take().unwrap().join().unwrap();
@@ -91,7 +91,8 @@ fn status(counters: &Counters, uptime: f64) -> Status {
         }]
     };
     status.peers.push(PeerStatus {
-        // A name that would be HTML if it were put into the page as such, and ends a label if it is not escaped.
+        // A name that would be HTML if it were not escaped on the page, and that ends a label if it is not
+        // escaped in metrics.
         name: "<i>\"hill\"</i>".to_owned(),
         kind: PeerKind::Peer,
         address: None,
@@ -105,19 +106,19 @@ fn status(counters: &Counters, uptime: f64) -> Status {
     status
 }
 
-struct Answer {
+struct HttpAnswer {
     code: u16,
     head: String,
     body: String,
 }
 
-impl Answer {
+impl HttpAnswer {
     fn has(&self, header: &str) -> bool {
         self.head.to_ascii_lowercase().lines().any(|line| line.starts_with(&header.to_ascii_lowercase()))
     }
 }
 
-fn asked(to: SocketAddr, request: &str) -> Answer {
+fn asked(to: SocketAddr, request: &str) -> HttpAnswer {
     let mut stream = TcpStream::connect(to).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
@@ -125,16 +126,16 @@ fn asked(to: SocketAddr, request: &str) -> Answer {
     stream.read_to_string(&mut text).unwrap();
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
     let code = head.split(' ').nth(1).unwrap().parse().unwrap();
-    Answer { code, head: head.to_owned(), body: body.to_owned() }
+    HttpAnswer { code, head: head.to_owned(), body: body.to_owned() }
 }
 
-fn got(from: SocketAddr, path: &str) -> Answer {
+fn got(from: SocketAddr, path: &str) -> HttpAnswer {
     asked(from, &format!("GET {path} HTTP/1.1\r\nHost: {from}\r\nConnection: close\r\n\r\n"))
 }
 
 #[test]
 fn the_page_and_all_that_it_fetches_are_there() {
-    let daemon = Daemon::start(true);
+    let daemon = StatusDaemon::start(true);
     let page = got(daemon.address(), "/");
     assert_eq!(page.code, 200);
     assert!(page.has("content-type: text/html"));
@@ -154,7 +155,7 @@ fn the_page_and_all_that_it_fetches_are_there() {
 
 #[test]
 fn the_status_is_the_newest() {
-    let daemon = Daemon::start(true);
+    let daemon = StatusDaemon::start(true);
     let first: Status = serde_json::from_str(&got(daemon.address(), "/status.json").body).unwrap();
     assert_eq!(first.schema, SCHEMA);
     std::thread::sleep(Duration::from_millis(50));
@@ -164,7 +165,7 @@ fn the_status_is_the_newest() {
 
 #[test]
 fn metrics_have_help_units_and_escaped_labels() {
-    let daemon = Daemon::start(true);
+    let daemon = StatusDaemon::start(true);
     let answer = got(daemon.address(), "/metrics");
     assert!(answer.has("content-type: application/openmetrics-text"));
     let text = &answer.body;
@@ -196,7 +197,7 @@ fn metrics_have_help_units_and_escaped_labels() {
 
 #[test]
 fn other_names_than_those_of_loopback_are_refused() {
-    let daemon = Daemon::start(true);
+    let daemon = StatusDaemon::start(true);
     let port = daemon.address().port();
     for host in [format!("localhost:{port}"), format!("[::1]:{port}"), "127.0.0.1".to_owned()] {
         let request = format!("GET /status.json HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
@@ -218,7 +219,7 @@ fn other_names_than_those_of_loopback_are_refused() {
 
 #[test]
 fn nothing_but_get() {
-    let daemon = Daemon::start(true);
+    let daemon = StatusDaemon::start(true);
     for method in ["POST", "PUT", "DELETE", "OPTIONS", "HEAD", "TRACE"] {
         let request = format!(
             "{method} /status.json HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -241,13 +242,13 @@ fn a_daemon_that_says_nothing_is_told() {
 
 #[test]
 fn idle_connections_do_not_take_all_places() {
-    let daemon = Daemon::start(true);
+    let daemon = StatusDaemon::start(true);
     let idle: Vec<_> = (0..20).map(|_| TcpStream::connect(daemon.address()).unwrap()).collect();
     assert_eq!(got(daemon.address(), "/status.json").code, 200);
     drop(idle);
 }
 
-/// The page as Chromium has it after ten seconds of its own time; `None` where there is no Chromium.
+/// Returns the page in Chromium after ten seconds of virtual time; `None` without Chromium.
 fn shown(address: SocketAddr) -> Option<String> {
     let chromium = ["chromium", "chromium-browser", "google-chrome"]
         .into_iter()
@@ -267,7 +268,7 @@ const NO_BROWSER: &str = "skipped: there is no Chromium here";
 
 #[test]
 fn a_browser_shows_what_is_saved() {
-    let daemon = Daemon::start(true);
+    let daemon = StatusDaemon::start(true);
     let Some(page) = shown(daemon.address()) else { return eprintln!("{NO_BROWSER}") };
     for words in [
         "<body class=\"live\">",
@@ -284,7 +285,7 @@ fn a_browser_shows_what_is_saved() {
 
 #[test]
 fn a_browser_says_that_there_is_no_traffic() {
-    let daemon = Daemon::start(false);
+    let daemon = StatusDaemon::start(false);
     let Some(page) = shown(daemon.address()) else { return eprintln!("{NO_BROWSER}") };
     for words in ["<body class=\"quiet\">", "No traffic yet.", "No contexts yet", "Nothing was lost."] {
         assert!(page.contains(words), "{words} is not in\n{page}");

@@ -1,7 +1,7 @@
-//! tshark, with the dissector for ULE of `extras/wireshark`, reads datagrams of TS Packets, with RTP headers and without,
-//! and BBFrames: it tells the units that were sent, and finds all CRCs right.
+//! Comparison with tshark and the ULE dissector of `extras/wireshark`, for datagrams of TS Packets, with and
+//! without RTP headers, and for BBFrames: it finds the sent units, and all CRCs correct.
 //!
-//! Where there is no tshark with Lua, the tests say so and are skipped.
+//! The tests are skipped, with a message, without a tshark that supports Lua.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use thinair_capture::{LinkType, Timestamp, Writer};
 use thinair_tunnel::packaging::{Packager, PackagerConfig, rtp};
-use thinair_tunnel::plan::{Others, Packaging};
+use thinair_tunnel::site_config::{Others, Packaging};
 use thinair_tunnel::unit::{Protocol, Unit};
 use thinair_ule::Pid;
 use thinair_wire::time::Instant;
@@ -60,7 +60,7 @@ fn tshark_reads_bb_frames() {
     }
     let packaging = Packaging::Gse { flush: Duration::ZERO, npa: None };
     let units = units();
-    // Mode adaptation in its form of four octets, without which tshark knows no BBFrames.
+    // Mode adaptation in its format of four octets, which tshark needs to recognize BBFrames.
     let mut datagrams = datagrams(&packaging, None, &units);
     datagrams.iter_mut().for_each(|datagram| drop(datagram.splice(0..0, [0xB8, 0x2C, 0, 0])));
     let mut options = vec!["-d".to_owned(), format!("udp.port=={PORT},dvb-s2_modeadapt")];
@@ -73,12 +73,12 @@ fn tshark_reads_bb_frames() {
     assert_eq!(all(0), vec!["1"; datagrams.len()]);
     let kinds = all(1);
     assert!(kinds.len() == units.len() && kinds.iter().all(|kind| kind == "0x22f1"), "{kinds:?}");
-    // Octets of the units, however they were cut.
+    // Octets of the units, regardless of fragmentation.
     let sent: String = units.iter().map(|unit| hex(unit)).collect();
     assert_eq!(all(2).concat(), sent);
 }
 
-/// ROHC packets of many lengths.
+/// ROHC packets of various lengths.
 fn units() -> Vec<Vec<u8>> {
     (0..60_usize).map(|i| (0..i * 29 % 400 + 3).map(|j| (i * 7 + j) as u8 & 0x7F).collect()).collect()
 }
@@ -100,7 +100,7 @@ fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-/// Whether there is a tshark that says so of itself; if not, that is said.
+/// True if there is a tshark whose version text contains `needed`; otherwise prints a message.
 fn is_there(needed: &str) -> bool {
     let version = Command::new("tshark").arg("-v").output();
     let is_there = version.is_ok_and(|version| String::from_utf8_lossy(&version.stdout).contains(needed));
@@ -110,7 +110,7 @@ fn is_there(needed: &str) -> bool {
     is_there
 }
 
-/// The values of fields of each datagram.
+/// Returns the values of fields of each datagram.
 fn tshark(name: &str, payloads: &[Vec<u8>], options: &[String], fields: &[&str]) -> Vec<Vec<Vec<String>>> {
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut writer = Writer::new(Vec::new(), LinkType::RAW).unwrap();

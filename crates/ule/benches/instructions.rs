@@ -1,13 +1,13 @@
-//! Instructions of ten SNDUs; the machine's speed and load play no part.
+//! Instructions of ten SNDUs, independent of the machine's speed and load.
 //!
 //! `cargo bench -p thinair-ule --features fast-crc --bench instructions` has valgrind count the instructions of ten calls of
 //! `Encapsulator::push`, of the calls of `Encapsulator::pull` that send ten PDUs, and of the calls of `Receiver::receive`
 //! that deliver ten. SNDUs are packed, so some begin in the middle of a TS Packet, and some lie in two. It needs valgrind
 //! and `gungraun-runner` in the version of the `gungraun` crate; `make bench` installs both.
 //!
-//! The bar for PDUs of 163 octets is 9,000 on each side, 900 an SNDU, with the feature `fast-crc`; without it, the CRC takes
-//! an octet a step, and most of all instructions. `serialise_peer` and `receive_peer` are the crate `ule`, which puts
-//! SNDUs together and apart; it does not make TS Packets.
+//! The limit for PDUs of 163 octets is 9,000 on each side, 900 an SNDU, with the feature `fast-crc`; without it, the CRC
+//! processes an octet a step, and takes most of all instructions. `serialise_peer` and `receive_peer` are the crate
+//! `ule`, which encodes and decodes SNDUs; it does not make TS Packets.
 
 // `main!` and the attributes of gungraun write modules and functions without documentation.
 #![allow(missing_docs, unreachable_pub)]
@@ -15,51 +15,52 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use gungraun::{
-    Callgrind, EventKind, LibraryBenchmarkConfig, OutputFormat, library_benchmark, library_benchmark_group,
-    main,
-};
+use callgrind::instructions_alone;
+use gungraun::{library_benchmark, library_benchmark_group, main};
 use thinair_ule::{
     Encapsulator, EncapsulatorConfig, EtherType, Packing, Pid, Pulled, Receiver, ReceiverConfig, Since, Sndu,
-    Source, TsPacket,
+    SnduSource, TsPacket,
 };
 use thinair_wire::time::Instant;
 
-/// SNDUs that are measured, and SNDUs in front of them.
+#[path = "../../rohc/benches/common/callgrind.rs"]
+mod callgrind;
+
+/// Number of SNDUs measured, and number of SNDUs before them.
 const MEASURED: usize = 10;
 
 #[library_benchmark]
-#[bench::octets_43(Sender::ready(43))]
-#[bench::octets_163(Sender::ready(163))]
-#[bench::octets_1500(Sender::ready(1_500))]
-fn push(sender: &'static mut Sender) {
+#[bench::octets_43(SnduSender::ready(43))]
+#[bench::octets_163(SnduSender::ready(163))]
+#[bench::octets_1500(SnduSender::ready(1_500))]
+fn push(sender: &'static mut SnduSender) {
     sender.push();
 }
 
 #[library_benchmark]
-#[bench::octets_43(Sender::ready(43))]
-#[bench::octets_163(Sender::ready(163))]
-fn pull(sender: &'static mut Sender) {
+#[bench::octets_43(SnduSender::ready(43))]
+#[bench::octets_163(SnduSender::ready(163))]
+fn pull(sender: &'static mut SnduSender) {
     sender.pull();
 }
 
 #[library_benchmark]
-#[bench::octets_43(Stream::ready(43))]
-#[bench::octets_163(Stream::ready(163))]
-#[bench::octets_1500(Stream::ready(1_500))]
-fn receive(stream: &'static mut Stream) {
+#[bench::octets_43(TsStream::ready(43))]
+#[bench::octets_163(TsStream::ready(163))]
+#[bench::octets_1500(TsStream::ready(1_500))]
+fn receive(stream: &'static mut TsStream) {
     stream.receive();
 }
 
 #[library_benchmark]
-#[bench::octets_163(Sender::ready(163))]
-fn serialise_peer(sender: &'static mut Sender) {
+#[bench::octets_163(SnduSender::ready(163))]
+fn serialise_peer(sender: &'static mut SnduSender) {
     sender.serialise_peer();
 }
 
 #[library_benchmark]
-#[bench::octets_163(Stream::ready(163))]
-fn receive_peer(stream: &'static mut Stream) {
+#[bench::octets_163(TsStream::ready(163))]
+fn receive_peer(stream: &'static mut TsStream) {
     stream.receive_peer();
 }
 
@@ -67,24 +68,13 @@ library_benchmark_group!(name = ten_sndus, benchmarks = [push, pull, receive, se
 
 main!(config = instructions_alone(), library_benchmark_groups = ten_sndus);
 
-/// Caches are not simulated.
-fn instructions_alone() -> LibraryBenchmarkConfig {
-    let mut callgrind = Callgrind::with_args(["--cache-sim=no"]);
-    callgrind.format([EventKind::Ir]);
-    let mut output = OutputFormat::default();
-    output.truncate_description(Some(0));
-    let mut config = LibraryBenchmarkConfig::default();
-    config.tool(callgrind).output_format(output);
-    config
-}
-
-/// The same PDU again and again.
+/// Source of identical PDUs.
 struct Same {
     pdu: Vec<u8>,
     left: usize,
 }
 
-impl Source for Same {
+impl SnduSource for Same {
     #[inline]
     fn peek(&self, ahead: usize) -> Option<Sndu<'_>> {
         (ahead < self.left).then(|| Sndu::pdu(EtherType::ROHC, black_box(&self.pdu)))
@@ -95,14 +85,14 @@ impl Source for Same {
     }
 }
 
-struct Sender {
+struct SnduSender {
     encapsulator: Encapsulator,
     source: Same,
     octets: Vec<u8>,
 }
 
-impl Sender {
-    /// Never freed: what is measured frees nothing.
+impl SnduSender {
+    /// Leaks the sender, so that the measurement does not free it.
     fn ready(octets: usize) -> &'static mut Self {
         let packing = Packing::Threshold { wait: Duration::from_millis(10), since: Since::First };
         let config = EncapsulatorConfig { packing, ..EncapsulatorConfig::new(pid()) };
@@ -136,16 +126,16 @@ impl Sender {
     }
 }
 
-struct Stream {
+struct TsStream {
     packets: Vec<TsPacket>,
     receiver: Receiver<'static>,
     peer: ule::UleReceiver,
 }
 
-impl Stream {
+impl TsStream {
     /// TS Packets with ten SNDUs.
     fn ready(octets: usize) -> &'static mut Self {
-        let sender = Sender::ready(octets);
+        let sender = SnduSender::ready(octets);
         sender.encapsulator.flush(&mut |_| ());
         let mut packets = Vec::new();
         while let Pulled::Full(packet) | Pulled::Padded(packet) = sender.encapsulator.pull(&mut sender.source)

@@ -1,13 +1,13 @@
-//! Time per SNDU, and how many times the time of the crate `ule` it is.
+//! Time per SNDU, in comparison with the crate `ule`.
 //!
 //! `cargo bench -p thinair-ule --features fast-crc --bench throughput` measures, on PDUs of 43, 163, 560 and 1,500 octets,
 //!
-//! - `encapsulate/N`: `Encapsulator::push`, packed, from PDUs to TS Packets; the crate `ule` puts SNDUs together, and goes
-//!   no further;
+//! - `encapsulate/N`: `Encapsulator::push`, packed, from PDUs to TS Packets; the crate `ule` only encodes SNDUs,
+//!   without TS Packets;
 //! - `receive/N`: `Receiver::receive`, from TS Packets to PDUs;
 //!
-//! and prints at the end how many times the time of ours the other takes. Times are those of a machine and an hour; the
-//! ratio is measured by turns, batch by batch, and survives both. Its bar for 163 octets is 5, each way.
+//! and prints at the end the ratio of the other crate's time to ours. Times vary with machine and load; the ratio is
+//! measured alternately, batch by batch, so that it hardly does. Its limit for 163 octets is 5 in each direction.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant as Clock};
@@ -22,13 +22,13 @@ use thinair_wire::time::Instant;
 /// Octets of a PDU.
 const SIZES: [usize; 4] = [43, 163, 560, 1_500];
 
-/// SNDUs between two looks at the clock.
+/// SNDUs of one timed batch.
 const BATCH: usize = 1_024;
 
-/// Pairs of batches behind a ratio.
+/// Pairs of batches for one ratio.
 const PAIRS: usize = 101;
 
-/// The size with a bar, and the bar: times the time of ours.
+/// The size with a limit, and the limit: ratio of the other crate's time to ours.
 const BAR: (usize, f64) = (163, 5.0);
 
 fn main() {
@@ -37,10 +37,12 @@ fn main() {
         .warm_up_time(Duration::from_millis(300))
         .measurement_time(Duration::from_secs(1))
         .configure_from_args();
-    for (name, work) in [("encapsulate", Load::encapsulate as fn(&mut Load)), ("receive", Load::receive)] {
+    for (name, work) in
+        [("encapsulate", SnduBatch::encapsulate as fn(&mut SnduBatch)), ("receive", SnduBatch::receive)]
+    {
         let mut group = criterion.benchmark_group(name);
         for octets in SIZES {
-            let mut load = Load::new(octets);
+            let mut load = SnduBatch::new(octets);
             group.throughput(Throughput::Bytes((octets * BATCH) as u64));
             group.bench_function(BenchmarkId::from_parameter(octets), |bencher| {
                 bencher.iter(|| work(&mut load))
@@ -51,7 +53,7 @@ fn main() {
     criterion.final_summary();
     println!("The crate `ule` takes so many times the time of ours; median of {PAIRS}, quartiles");
     for octets in SIZES {
-        let mut load = Load::new(octets);
+        let mut load = SnduBatch::new(octets);
         ratio("encapsulate", octets, || time(|| load.encapsulate_peer()) / time(|| load.encapsulate()));
         ratio("receive", octets, || time(|| load.receive_peer()) / time(|| load.receive()));
     }
@@ -75,15 +77,15 @@ fn ratio(name: &str, octets: usize, mut measure: impl FnMut() -> f64) {
     println!("{name:>11}/{octets:<5} {median:5.1} ({low:.1} to {high:.1}){verdict}");
 }
 
-/// A batch of SNDUs to be sent, and the same in TS Packets.
-struct Load {
+/// A batch of SNDUs to send, and the TS Packets of them.
+struct SnduBatch {
     config: EncapsulatorConfig,
     pdu: Vec<u8>,
     packets: Vec<TsPacket>,
     octets: Vec<u8>,
 }
 
-impl Load {
+impl SnduBatch {
     fn new(octets: usize) -> Self {
         let packing = Packing::Threshold { wait: Duration::from_millis(10), since: Since::First };
         let pid = Pid::new(0x35).expect("it has 13 bits");

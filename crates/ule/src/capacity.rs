@@ -1,126 +1,126 @@
-//! How many packets a transport stream of constant bit rate can carry: for planners, without sending any.
+//! Capacity of a transport stream of constant bit rate, in packets: for planning, without sending.
 //!
-//! Knows TS packets, what ULE puts around a PDU, and how PDUs get into TS packets (RFC 4326, section 6.2; RFC 5163,
-//! section 3.2). It refuses to know what compression makes of headers: their sizes are given, as a cycle that repeats.
-//! Null packets and PSI take no share here: who sends some has so much less of a bit rate.
+//! The calculation covers TS packets, the encapsulation of PDUs, and the placement of PDUs in TS packets (RFC 4326,
+//! section 6.2; RFC 5163, section 3.2). Sizes of compressed headers are given as a cycle that repeats. Null packets and
+//! PSI are not included: subtract their share from the bit rate.
 //!
 //! The equations are those of Ang, Wan, Kataoka and Teh, Performance evaluation of RObust Header Compression (ROHC)
 //! over unidirectional links using DVB-S testbed, Keio SFC journal 8(2), 2008.
 
-/// Octets of a TS packet.
+/// Length of a TS packet, in octets.
 const TS_PACKET: u64 = 188;
-/// Octets of its payload: the header takes 4, and ULE sends no adaptation field.
+/// Length of its payload, in octets: the header takes 4, and ULE sends no adaptation field.
 const TS_PAYLOAD: u32 = 184;
-/// Octets of the Payload Pointer.
+/// Length of the Payload Pointer, in octets.
 const PAYLOAD_POINTER: u32 = 1;
 
-/// What stands around a PDU, and how many PDUs share it.
+/// Overhead of a PDU, and number of PDUs that share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encapsulation {
-    /// Octets around everything.
+    /// Overhead of the whole, in octets.
     pub around: u32,
-    /// Octets before each PDU.
+    /// Overhead before each PDU, in octets.
     pub before_each: u32,
-    /// PDUs that share it, at least 1.
+    /// Number of PDUs that share it, at least 1.
     pub pdus: u32,
 }
 
 impl Encapsulation {
-    /// An SNDU with D=1: no address, so 4 octets of header and 4 of CRC. RFC 4326, section 4.
+    /// SNDU with D=1: no address, so 4 octets of header and 4 of CRC. RFC 4326, section 4.
     pub const ULE: Self = Self { around: 8, before_each: 0, pdus: 1 };
-    /// An SNDU with D=0: 6 octets of destination address more.
+    /// SNDU with D=0: 6 more octets, of the destination address.
     pub const ULE_NPA: Self = Self { around: 14, before_each: 0, pdus: 1 };
-    /// A section of Multiprotocol Encapsulation without LLC/SNAP: header of 12 octets, CRC of 4. EN 301 192, section 7.
+    /// Section of Multiprotocol Encapsulation without LLC/SNAP: header of 12 octets, CRC of 4. EN 301 192, section 7.
     pub const MPE: Self = Self { around: 16, before_each: 0, pdus: 1 };
 
-    /// The same with PDU-Concat: `pdus` PDUs, each behind its length of 2 octets, and a Type of 2 octets more. RFC 5163,
-    /// section 3.2. Below 2 PDUs it is what it was.
+    /// Adds PDU-Concat: `pdus` PDUs, each after its length of 2 octets, and a Type of 2 more octets. RFC 5163, section
+    /// 3.2. Below 2 PDUs the encapsulation does not change.
     pub const fn concat(self, pdus: u32) -> Self {
         if pdus < 2 { self } else { Self { around: self.around + 2, before_each: 2, pdus } }
     }
 }
 
-/// How PDUs get into TS packets.
+/// Placement of PDUs in TS packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filling {
-    /// As if TS packets were a stream of octets: equations 2 to 7, without Payload Pointer and tails.
+    /// A continuous stream of octets: equations 2 to 7, without Payload Pointer and tails.
     Ideal,
-    /// The next SNDU begins in the TS packet in which the last one ends, if the rules of RFC 4326, section 6.2, let it.
+    /// Packing: the next SNDU begins in the TS packet in which the last one ends, if RFC 4326, section 6.2, allows it.
     Packing,
-    /// Every SNDU begins in a TS packet of its own.
+    /// Padding: every SNDU begins in a TS packet of its own.
     Padding,
 }
 
-/// Packets in a row whose headers have the same size.
+/// Consecutive packets with headers of equal size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Headers {
-    /// How many packets.
+pub struct HeaderRun {
+    /// Number of packets.
     pub packets: u32,
-    /// Octets of the headers of each.
+    /// Length of the headers of each, in octets.
     pub octets: u32,
 }
 
-/// Packets of one payload. Their headers repeat: first all of the first entry, then all of the next, and so on.
+/// Packets of equal payload. Their headers repeat: first all of the first entry, then all of the next, and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flow<'h> {
-    /// Octets of payload of a packet.
+pub struct PacketFlow<'h> {
+    /// Payload of a packet, in octets.
     pub payload: u32,
-    /// What repeats; at least one packet.
-    pub headers: &'h [Headers],
+    /// Cycle of headers, with at least one packet.
+    pub headers: &'h [HeaderRun],
 }
 
-impl Flow<'_> {
-    /// Octets of the headers of a packet on average: equation 5.
+impl PacketFlow<'_> {
+    /// Returns the mean length of the headers of a packet, in octets: equation 5.
     pub fn mean_headers(&self) -> f64 {
         let octets: u64 = self.headers.iter().map(|run| u64::from(run.packets) * u64::from(run.octets)).sum();
         octets as f64 / self.cycle() as f64
     }
 
-    /// Packets until the headers repeat, at least 1.
+    /// Returns the number of packets until the headers repeat, at least 1.
     fn cycle(&self) -> u64 {
         self.headers.iter().map(|run| u64::from(run.packets)).sum::<u64>().max(1)
     }
 
-    /// Octets of the PDUs of one cycle.
+    /// Iterates over the lengths of the PDUs of one cycle, in octets.
     fn pdus(&self) -> impl Iterator<Item = u32> {
-        let pdus = |run: &Headers| {
+        let pdus = |run: &HeaderRun| {
             core::iter::repeat_n(self.payload.saturating_add(run.octets), run.packets as usize)
         };
         self.headers.iter().flat_map(pdus)
     }
 }
 
-/// What TS packets are filled with, exactly: a share of them for each packet of a flow.
+/// Exact cost of a flow: the share of TS packets for each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
-    /// Octets of TS payload, used or not.
+    /// TS payload in octets, used or not.
     octets: u64,
-    /// Packets of the flow that they carry.
+    /// Packets of the flow in it.
     packets: u64,
     payload: u32,
 }
 
 impl Cost {
-    /// TS packets that a packet of the flow takes on average.
+    /// Returns the mean number of TS packets for a packet of the flow.
     pub fn ts_packets(&self) -> f64 {
         self.octets as f64 / (self.packets as f64 * f64::from(TS_PAYLOAD))
     }
 
-    /// Packets a second at `bitrate`, in bit/s of whole TS packets (equation 1).
+    /// Returns the packets a second at `bitrate`, in bit/s of whole TS packets (equation 1).
     pub fn packets_per_second(&self, bitrate: u64) -> f64 {
         bitrate as f64 / (TS_PACKET * 8) as f64 / self.ts_packets()
     }
 
-    /// Bits of payload a second at `bitrate`.
+    /// Returns the bits of payload a second at `bitrate`.
     pub fn throughput(&self, bitrate: u64) -> f64 {
         self.packets_per_second(bitrate) * f64::from(self.payload) * 8.0
     }
 }
 
-/// What the packets of `flow` cost.
-pub fn cost(encapsulation: Encapsulation, filling: Filling, flow: Flow<'_>) -> Cost {
+/// Returns the cost of the packets of `flow`.
+pub fn cost(encapsulation: Encapsulation, filling: Filling, flow: PacketFlow<'_>) -> Cost {
     let sharing = encapsulation.pdus.max(1);
-    // So many cycles end with a whole SNDU.
+    // After this number of cycles, an SNDU is complete.
     let cycles = u64::from(sharing);
     let mut stream = TsPackets::default();
     let one = |stream: &mut TsPackets| {
@@ -135,8 +135,8 @@ pub fn cost(encapsulation: Encapsulation, filling: Filling, flow: Flow<'_>) -> C
         }
     };
     if filling == Filling::Packing {
-        // What follows depends only on where the last SNDU has ended. That is one of a few hundred places, so after so
-        // many cycles the places repeat themselves.
+        // The continuation depends only on where the last SNDU has ended. There are a few hundred such places, so they
+        // repeat after at most that many cycles.
         for _ in 0..2 * TS_PAYLOAD {
             one(&mut stream);
         }
@@ -150,27 +150,27 @@ pub fn cost(encapsulation: Encapsulation, filling: Filling, flow: Flow<'_>) -> C
     Cost { octets, packets: flow.cycle() * cycles * turns, payload: flow.payload }
 }
 
-/// TS packets that an SNDU of `octets` fills in padding mode.
+/// Returns the TS packets that an SNDU of `octets` fills in padding mode.
 pub const fn padded(octets: u64) -> u64 {
     let first = (TS_PAYLOAD - PAYLOAD_POINTER) as u64;
     if octets <= first { 1 } else { 1 + (octets - first).div_ceil(TS_PAYLOAD as u64) }
 }
 
-/// The most octets of an SNDU that still fits into `ts_packets` in padding mode.
+/// Returns the length of the longest SNDU that fits into `ts_packets` in padding mode, in octets.
 pub const fn most_padded(ts_packets: u64) -> u64 {
     ((TS_PAYLOAD as u64) * ts_packets).saturating_sub(PAYLOAD_POINTER as u64)
 }
 
-/// Where an encapsulator is that always has a next SNDU.
+/// State of an encapsulator that always has a next SNDU.
 #[derive(Clone, Copy, Debug, Default)]
 struct TsPackets {
     /// TS packets begun.
     begun: u64,
     /// Octets of SNDUs so far.
     sndus: u64,
-    /// Octets of the last TS payload that are taken. 0: there is none.
+    /// Used octets of the last TS payload; 0 if there is none.
     used: u32,
-    /// An SNDU begins in the last TS packet, so that it has a Payload Pointer.
+    /// True if an SNDU begins in the last TS packet, so that it has a Payload Pointer.
     pusi: bool,
 }
 
@@ -213,7 +213,7 @@ impl TsPackets {
     fn octets(&self, filling: Filling) -> u64 {
         match filling {
             Filling::Ideal => self.sndus,
-            // Of two that stand at the same octet of their last TS packet, what is between is whole TS packets.
+            // Between two equal positions in a TS packet lie whole TS packets.
             Filling::Packing | Filling::Padding => self.begun * u64::from(TS_PAYLOAD),
         }
     }
@@ -224,13 +224,14 @@ mod tests {
     use super::*;
 
     const BITRATE: u64 = 3_507_000;
-    const PLAIN: [Headers; 1] = [Headers { packets: 1, octets: 48 }];
+    const PLAIN: [HeaderRun; 1] = [HeaderRun { packets: 1, octets: 48 }];
     /// IR packets, and packets in SO state: equation 5.
-    const PAPER: [Headers; 2] = [Headers { packets: 3, octets: 50 }, Headers { packets: 50, octets: 3 }];
+    const PAPER: [HeaderRun; 2] =
+        [HeaderRun { packets: 3, octets: 50 }, HeaderRun { packets: 50, octets: 3 }];
     const PAYLOADS: [u32; 8] = [40, 80, 120, 160, 200, 300, 512, 1_024];
 
-    fn kbps(encapsulation: Encapsulation, filling: Filling, payload: u32, headers: &[Headers]) -> f64 {
-        cost(encapsulation, filling, Flow { payload, headers }).throughput(BITRATE) / 1e3
+    fn kbps(encapsulation: Encapsulation, filling: Filling, payload: u32, headers: &[HeaderRun]) -> f64 {
+        cost(encapsulation, filling, PacketFlow { payload, headers }).throughput(BITRATE) / 1e3
     }
 
     fn close(ours: f64, expected: f64, within: f64) {
@@ -240,20 +241,20 @@ mod tests {
     /// Worked by hand from the equations: 429,047.87 octets a second.
     #[test]
     fn equations_2_to_7() {
-        close(Flow { payload: 40, headers: &PAPER }.mean_headers(), 300.0 / 53.0, 1e-12);
+        close(PacketFlow { payload: 40, headers: &PAPER }.mean_headers(), 300.0 / 53.0, 1e-12);
         let plain = [1430.16, 2019.05, 2340.26, 2542.51, 2681.55, 2892.46, 3093.98, 3254.41];
         let compressed = [2558.60, 2931.77, 3081.59, 3162.39, 3212.93, 3282.90, 3343.19, 3387.20];
         for (payload, (plain, compressed)) in PAYLOADS.into_iter().zip(plain.into_iter().zip(compressed)) {
             close(kbps(Encapsulation::ULE, Filling::Ideal, payload, &PLAIN), plain, 0.006);
             close(kbps(Encapsulation::ULE, Filling::Ideal, payload, &PAPER), compressed, 0.006);
         }
-        let flow = Flow { payload: 40, headers: &PLAIN };
+        let flow = PacketFlow { payload: 40, headers: &PLAIN };
         close(cost(Encapsulation::ULE, Filling::Ideal, flow).packets_per_second(BITRATE), 4469.25, 0.005);
         close(kbps(Encapsulation::MPE, Filling::Ideal, 40, &PLAIN), 1320.15, 0.01);
         close(kbps(Encapsulation::ULE_NPA, Filling::Ideal, 40, &PAPER), 2301.3, 0.1);
     }
 
-    /// Another program that filled TS packets with 200,000 SNDUs by the same rules.
+    /// Compared with another program that filled TS packets with 200,000 SNDUs by the same rules.
     #[test]
     fn packing_as_another_program_counts_it() {
         let plain = [1422.39, 2007.88, 2327.46, 2530.49, 2670.95, 2884.23, 3088.34, 3251.40];
@@ -290,14 +291,14 @@ mod tests {
         assert_eq!(used(&[732, 284]), (6, 98, false));
         assert_eq!(used(&[200, 60, 60]), (2, 138, true));
         assert_eq!(used(&[52, 52, 52]), (1, 157, true));
-        // Two octets are left without a Payload Pointer: the next SNDU begins elsewhere.
+        // Two octets remain without a Payload Pointer: the next SNDU begins in another TS packet.
         assert_eq!(used(&[365, 8]), (3, 9, true));
         assert_eq!(used(&[364, 8]), (3, 6, false));
     }
 
     #[test]
     fn pdu_concat_shares_what_is_around() {
-        const SO: [Headers; 1] = [Headers { packets: 1, octets: 3 }];
+        const SO: [HeaderRun; 1] = [HeaderRun { packets: 1, octets: 3 }];
         let eight = Encapsulation::ULE.concat(8);
         for (payload, expected) in [(40, 2969.0), (80, 3184.0), (160, 3303.0)] {
             close(kbps(eight, Filling::Ideal, payload, &SO), expected, 0.6);
@@ -311,9 +312,9 @@ mod tests {
     fn odd_flows_are_counted_too() {
         let ends = [(0, 8), (1, 1), (u32::MAX, 65_535)];
         for (payload, octets) in ends {
-            let headers = [Headers { packets: 1, octets }];
+            let headers = [HeaderRun { packets: 1, octets }];
             for filling in [Filling::Ideal, Filling::Packing, Filling::Padding] {
-                let cost = cost(Encapsulation::ULE, filling, Flow { payload, headers: &headers });
+                let cost = cost(Encapsulation::ULE, filling, PacketFlow { payload, headers: &headers });
                 assert!(cost.ts_packets() > 0.0 && cost.ts_packets().is_finite());
             }
         }

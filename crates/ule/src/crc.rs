@@ -1,16 +1,16 @@
 //! CRC-32/MPEG-2: of SNDUs (RFC 4326, section 4.6) and of sections of PSI.
 //!
-//! Polynomial 0x04C11DB7, from all ones on, most significant bit first, not inverted, sent most significant octet
-//! first. Over what it protects and itself, it is 0.
+//! Polynomial 0x04C11DB7, initial value all ones, most significant bit first, not inverted, sent most significant
+//! octet first. Computed over data followed by its CRC, it is 0.
 //!
-//! One table of 1 KiB takes an octet a step. With the feature `fast-crc` there are 16 of them, for 16 octets a step.
-//! The tables are our own because those of the crate `crc` go octet by octet through what is left of 16, which is a
-//! good part of short SNDUs; it is the oracle of the tests.
+//! One table of 1 KiB processes an octet a step. The feature `fast-crc` has 16 of them, for 16 octets a step. The
+//! crate `crc` processes the remainder of a division by 16 octet by octet, which is a good part of short SNDUs;
+//! therefore the tables are implemented here, and that crate is the oracle of the tests.
 
-/// x^32 is not written.
+/// Polynomial without x^32.
 const POLYNOMIAL: u32 = 0x04C1_1DB7;
 
-/// Tables. Number `i` has the CRC of an octet with `i` octets of zero behind it.
+/// Number of tables. Table `i` has the CRC of an octet followed by `i` octets of zero.
 #[cfg(feature = "fast-crc")]
 const LANES: usize = 16;
 #[cfg(not(feature = "fast-crc"))]
@@ -44,27 +44,27 @@ const fn tables() -> [[u32; 256]; LANES] {
     tables
 }
 
-/// A CRC-32 on its way.
+/// State of a CRC-32 computation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crc32(u32);
 
 impl Crc32 {
-    /// Before the first octet.
+    /// Initial state.
     pub const START: Self = Self(0xFFFF_FFFF);
 
-    /// Of one part.
+    /// Returns the CRC of `octets`.
     #[inline]
     pub fn of(octets: &[u8]) -> u32 {
         Self::START.then(octets).value()
     }
 
-    /// Whether octets that end with their CRC are as they were sent.
+    /// True if octets that end with their CRC are undamaged.
     #[inline]
     pub fn is_right(octets: &[u8]) -> bool {
         Self::of(octets) == 0
     }
 
-    /// With these octets behind those before.
+    /// Continues the computation with `octets`.
     #[cfg(feature = "fast-crc")]
     #[inline]
     pub fn then(self, octets: &[u8]) -> Self {
@@ -98,21 +98,21 @@ impl Crc32 {
         Self(octet_by_octet(state, octets))
     }
 
-    /// With these octets behind those before.
+    /// Continues the computation with `octets`.
     #[cfg(not(feature = "fast-crc"))]
     #[inline]
     pub fn then(self, octets: &[u8]) -> Self {
         Self(octet_by_octet(self.0, octets))
     }
 
-    /// As it is sent, most significant octet first.
+    /// Returns the CRC, which is sent most significant octet first.
     #[inline]
     pub const fn value(self) -> u32 {
         self.0
     }
 }
 
-/// An octet with `lane` octets of zero behind it.
+/// Returns the CRC of an octet followed by `lane` octets of zero.
 #[cfg(feature = "fast-crc")]
 #[inline(always)]
 fn lane(lane: usize, octet: u8) -> u32 {

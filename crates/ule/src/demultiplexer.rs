@@ -1,26 +1,26 @@
-//! Several streams of one multiplex, each with its Receiver.
+//! Reception of several streams of one multiplex, each with its Receiver.
 
 use crate::receiver::{Delivery, Receiver};
 use crate::ts::{self, NotWhole, Pid, TsHeader, TsPacket};
 
-/// What a [`Demultiplexer`] has seen.
+/// Counters of a [`Demultiplexer`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DemultiplexerCounters {
     /// TS Packets of all PIDs.
     pub ts_packets: u64,
     /// Null packets.
     pub nulls: u64,
-    /// TS Packets of PIDs that nobody receives, null packets not counted.
+    /// TS Packets of PIDs without a Receiver, null packets not counted.
     pub others: u64,
     /// TS Packets that do not begin with 0x47.
     pub sync_errors: u64,
-    /// Datagrams that are no whole TS Packets.
+    /// Datagrams that do not consist of whole TS Packets.
     pub bad_datagrams: u64,
 }
 
-/// Gives each TS Packet to the Receiver of its PID; if there are two of a PID, to the first.
+/// Passes each TS Packet to the Receiver of its PID; if there are two of a PID, to the first.
 ///
-/// Receivers are few, so they are looked through one by one, and lie in the caller's memory.
+/// Receivers are few, so they are searched one by one, and lie in the caller's memory.
 #[derive(Debug)]
 pub struct Demultiplexer<'r, 'm> {
     receivers: &'r mut [Receiver<'m>],
@@ -28,29 +28,29 @@ pub struct Demultiplexer<'r, 'm> {
 }
 
 impl<'r, 'm> Demultiplexer<'r, 'm> {
-    /// A demultiplexer for these streams.
+    /// Creates a demultiplexer for these streams.
     pub fn new(receivers: &'r mut [Receiver<'m>]) -> Self {
         Self { receivers, counters: DemultiplexerCounters::default() }
     }
 
-    /// The Receivers, with their counters.
+    /// Returns the Receivers, with their counters.
     pub const fn receivers(&self) -> &[Receiver<'m>] {
         self.receivers
     }
 
-    /// The Receivers, to join and leave groups.
+    /// Returns the Receivers, to join and leave groups.
     pub const fn receivers_mut(&mut self) -> &mut [Receiver<'m>] {
         self.receivers
     }
 
-    /// What it has seen.
+    /// Returns the counters.
     pub const fn counters(&self) -> &DemultiplexerCounters {
         &self.counters
     }
 
-    /// Takes a TS Packet of any PID; what ends in it is given to `out`, with its PID.
+    /// Processes a TS Packet of any PID; SNDUs that end in it are passed to `out`, with the PID.
     ///
-    /// A packet without sync byte is of no PID: it is counted here. Its Receiver finds a gap.
+    /// A packet without sync byte has no PID: it is counted here, and its Receiver detects a gap.
     pub fn receive(&mut self, packet: &TsPacket, out: &mut impl FnMut(Pid, Delivery<'_>)) {
         self.counters.ts_packets += 1;
         let Ok(TsHeader { pid, .. }) = TsHeader::read(packet) else {
@@ -64,7 +64,7 @@ impl<'r, 'm> Demultiplexer<'r, 'm> {
         }
     }
 
-    /// Takes the TS Packets of a datagram: 7 of them as a rule, but any number is taken.
+    /// Processes the TS Packets of a datagram: usually 7, but any number is accepted.
     pub fn receive_datagram(
         &mut self,
         datagram: &[u8],
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_are_told_apart_though_their_packets_mingle() {
+    fn streams_are_distinguished_though_their_packets_mingle() {
         let streams =
             [packets(pid(0x30), &[1; 500]), packets(pid(0x31), &[2; 500]), packets(pid(0x32), &[3; 500])];
         let mut datagram = Vec::new();

@@ -1,104 +1,104 @@
-//! The Encapsulator: SNDUs into TS Packets of one PID. RFC 4326, section 6.
+//! Encapsulator: SNDUs into TS Packets of one PID. RFC 4326, section 6.
 //!
-//! There are two ways to run it. Where PDUs set the pace, they are [pushed](Encapsulator::push), and a TS Packet leaves
-//! when it is full, or when the Packing Threshold is over. Where a transmitter of constant rate sets the pace, it
+//! There are two modes. Where PDUs set the pace, they are [pushed](Encapsulator::push), and a TS Packet is sent when it
+//! is full, or when the Packing Threshold is reached. Where a transmitter of constant rate sets the pace, it
 //! [pulls](Encapsulator::pull) a TS Packet for each of its slots: full as long as PDUs are queued, then padded, then a
-//! null packet. Padding costs nothing there, as the slot would have been empty, so nothing ever waits.
+//! null packet. Padding costs nothing in this mode, as the slot would have been empty, so nothing ever waits.
 
 use core::time::Duration;
 use thinair_wire::time::Instant;
 
 use crate::extension::PduConcat;
-use crate::sndu::{Frame, LONGEST, Pdus, Sndu, SnduError};
-use crate::source::{Queued, Source};
+use crate::sndu::{LONGEST, Pdus, Sndu, SnduError, SnduFrame};
+use crate::source::{Queued, SnduSource};
 use crate::ts::{Cc, HEADER, LEN, NULL_PACKET, Pid, STUFFING, TsHeader, TsPacket};
 
-/// Where the flag PUSI is in a TS Packet.
+/// Offset of the octet with the flag PUSI in a TS Packet.
 const PUSI_OCTET: usize = 1;
 const PUSI: u8 = 0x40;
 
-/// When a TS Packet leaves that is not full.
+/// Time at which an incomplete TS Packet is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Packing {
-    /// At once: Padding. One SNDU starts in a TS Packet, and the least delay is added.
+    /// At once: Padding. At most one SNDU starts in a TS Packet, and the delay is minimal.
     #[default]
     Off,
-    /// When no SNDU has followed for a time, the Packing Threshold.
+    /// After a time without a further SNDU, the Packing Threshold.
     Threshold {
-        /// The longest wait. Zero is the same as [`Off`](Self::Off).
+        /// Longest wait. Zero is equivalent to [`Off`](Self::Off).
         wait: Duration,
-        /// What starts it.
+        /// Start of the wait.
         since: Since,
     },
 }
 
-/// From when the Packing Threshold counts. RFC 4326, section 6.2, bounds "the maximum period of time an Encapsulator can
-/// wait for additional PDUs", and can be read either way.
+/// Start of the Packing Threshold. RFC 4326, section 6.2, bounds "the maximum period of time an Encapsulator can wait
+/// for additional PDUs", which allows both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Since {
-    /// From the first SNDU that ends in the TS Packet: no SNDU is delayed by more than the threshold.
+    /// The first SNDU that ends in the TS Packet: no SNDU is delayed by more than the threshold.
     #[default]
     First,
-    /// From the last: a TS Packet fills as long as SNDUs come faster than that, and the first one in it may wait for
+    /// The last SNDU: a TS Packet fills as long as SNDUs arrive faster than that, and the first one in it may wait for
     /// many thresholds.
     Last,
 }
 
-/// How many PDUs one SNDU carries, if they are queued together. RFC 5163, section 3.2.
+/// Concatenation of queued PDUs in one SNDU. RFC 5163, section 3.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Concat {
-    /// PDUs in an SNDU, at most; none are put together below 2.
+    /// Largest number of PDUs in an SNDU; below 2 there is no concatenation.
     pub pdus: usize,
-    /// Octets of such an SNDU, header and CRC included, at most. A lost TS Packet takes all of them with it.
+    /// Largest SNDU of several PDUs, header and CRC included, in octets. A lost TS Packet loses all of them.
     pub octets: usize,
 }
 
-/// What an [`Encapsulator`] has to know.
+/// Settings of an [`Encapsulator`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EncapsulatorConfig {
-    /// The PID of the stream. One [for streams](Pid::is_for_streams), or no Receiver finds it.
+    /// PID of the stream. It must be one [for streams](Pid::is_for_streams), or no Receiver finds it.
     pub pid: Pid,
-    /// Whether SNDUs that are pushed wait for each other.
+    /// Waiting of pushed SNDUs for further ones.
     pub packing: Packing,
-    /// Whether queued PDUs of one Type to one destination share an SNDU. Both ends have to agree to it: Linux discards
-    /// such SNDUs.
+    /// Concatenation of queued PDUs of one Type to one destination. Both ends have to agree to it: Linux discards such
+    /// SNDUs.
     pub concat: Option<Concat>,
 }
 
 impl EncapsulatorConfig {
-    /// Padding, and a PDU an SNDU.
+    /// Returns settings with Padding, and one PDU in an SNDU.
     pub const fn new(pid: Pid) -> Self {
         Self { pid, packing: Packing::Off, concat: None }
     }
 }
 
-/// What an [`Encapsulator`] has done.
+/// Counters of an [`Encapsulator`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EncapsulatorCounters {
-    /// SNDUs that went out.
+    /// SNDUs sent.
     pub sndus: u64,
-    /// PDUs in them: more, where there is PDU-Concat.
+    /// PDUs in them: more than SNDUs with PDU-Concat.
     pub pdus: u64,
     /// Octets of the SNDUs.
     pub octets: u64,
-    /// TS Packets that went out, null packets not counted.
+    /// TS Packets sent, null packets not counted.
     pub ts_packets: u64,
-    /// Those with an End Indicator and octets of padding behind it.
+    /// TS Packets with an End Indicator and padding after it.
     pub padded: u64,
     /// Octets of padding, End Indicators included.
     pub padding: u64,
-    /// Null packets that [`pull`](Encapsulator::pull) gave.
+    /// Null packets returned by [`pull`](Encapsulator::pull).
     pub nulls: u64,
-    /// PDUs that were taken from a source but cannot be sent, whatever the reason.
+    /// PDUs that were taken from a source but cannot be sent, for any reason.
     pub refused: u64,
 }
 
-/// A pushed SNDU was not taken.
+/// Reason why a pushed SNDU was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PushError {
     /// It cannot be sent.
     Sndu(SnduError),
-    /// Another one, which was pulled, is not wholly sent: go on with [`pull`](Encapsulator::pull).
+    /// A pulled SNDU is not completely sent: continue with [`pull`](Encapsulator::pull).
     Midway,
 }
 
@@ -106,7 +106,7 @@ impl core::fmt::Display for PushError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Sndu(error) => error.fmt(f),
-            Self::Midway => f.write_str("another SNDU is half sent, and has to be pulled on"),
+            Self::Midway => f.write_str("another SNDU is partly sent; pull it to its end first"),
         }
     }
 }
@@ -119,19 +119,19 @@ impl From<SnduError> for PushError {
     }
 }
 
-/// What a slot of a transmitter is given.
+/// Content of a transmitter's slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pulled<'e> {
     /// A TS Packet without room for another SNDU.
     Full(&'e TsPacket),
-    /// A TS Packet that ends with padding, as nothing more is queued.
+    /// A TS Packet that ends with padding, as no further PDU is queued.
     Padded(&'e TsPacket),
-    /// Nothing is queued: a null packet, or whatever else has to be sent.
+    /// Nothing is queued: send a null packet, or anything else.
     Null,
 }
 
 impl<'e> Pulled<'e> {
-    /// The packet; if there is nothing to send, a null packet.
+    /// Returns the packet; a null packet if there is nothing to send.
     pub const fn packet(self) -> &'e TsPacket {
         match self {
             Self::Full(packet) | Self::Padded(packet) => packet,
@@ -140,13 +140,13 @@ impl<'e> Pulled<'e> {
     }
 }
 
-/// Puts SNDUs into TS Packets of one PID.
+/// Encapsulates SNDUs into TS Packets of one PID.
 ///
-/// It holds one TS Packet, and nothing of an SNDU that does not stand in it: an SNDU is copied once, from where the
-/// caller has it into TS Packets.
+/// It stores one TS Packet, and no other octets of an SNDU: an SNDU is copied once, from the caller's memory into TS
+/// Packets.
 ///
-/// **Push, and poll when [`poll_at`](Self::poll_at) says so. Or pull. Before a change from pushing to pulling nothing
-/// has to be done; before one from pulling to pushing, the SNDU that is half sent has to be pulled to its end.**
+/// **Push, and poll at [`poll_at`](Self::poll_at). Or pull. A change from pushing to pulling is possible at any time;
+/// before a change from pulling to pushing, pull the incomplete SNDU to its end.**
 ///
 /// ```
 /// use thinair_ule::{Encapsulator, EncapsulatorConfig, EtherType, Pid, Sndu};
@@ -165,29 +165,29 @@ impl<'e> Pulled<'e> {
 pub struct Encapsulator {
     config: EncapsulatorConfig,
     packet: TsPacket,
-    /// Where the next octet goes; `LEN` if no packet is begun.
+    /// Offset of the next octet; `LEN` if no packet is begun.
     at: usize,
-    /// Whether PUSI is set in the packet that is begun.
+    /// True if PUSI is set in the begun packet.
     pusi: bool,
     cc: Cc,
-    /// When the packet that is begun has to leave.
+    /// Time at which the begun packet has to be sent.
     deadline: Option<Instant>,
-    /// The SNDU that is half sent, in pull mode.
+    /// SNDU that is partly sent, in pull mode.
     begun: Option<Begun>,
     counters: EncapsulatorCounters,
 }
 
-/// An SNDU, some octets of which are sent.
+/// An SNDU that is partly sent.
 #[derive(Clone, Copy, Debug)]
 struct Begun {
-    frame: Frame,
+    frame: SnduFrame,
     sent: usize,
-    /// PDUs of the source in it.
+    /// Number of PDUs of the source in it.
     pdus: usize,
 }
 
 impl Encapsulator {
-    /// An Encapsulator that has not sent anything.
+    /// Creates an Encapsulator.
     pub fn new(config: EncapsulatorConfig) -> Self {
         Self {
             config,
@@ -201,20 +201,20 @@ impl Encapsulator {
         }
     }
 
-    /// What it was made with.
+    /// Returns the settings.
     pub const fn config(&self) -> &EncapsulatorConfig {
         &self.config
     }
 
-    /// What it has done.
+    /// Returns the counters.
     pub const fn counters(&self) -> EncapsulatorCounters {
         self.counters
     }
 
-    /// Sends an SNDU: what is full goes to `out`, and so does the rest of it if SNDUs do not wait.
+    /// Sends an SNDU: full TS Packets are passed to `out`, and so is the rest of it if SNDUs do not wait.
     ///
-    /// Packing can be decided SNDU by SNDU: [`flush`](Self::flush) in front of one starts it in a TS Packet of its own,
-    /// behind one sends it on without delay.
+    /// Packing can be decided SNDU by SNDU: [`flush`](Self::flush) before one starts it in a TS Packet of its own, after
+    /// one sends it without delay.
     #[inline]
     pub fn push(
         &mut self,
@@ -225,18 +225,18 @@ impl Encapsulator {
         if self.begun.is_some() {
             return Err(PushError::Midway);
         }
-        let frame = Frame::of(sndu)?;
+        let frame = SnduFrame::of(sndu)?;
         self.push_frame(now, &frame, sndu, sndu, sndu.pdus(), out);
         Ok(())
     }
 
-    /// Sends all PDUs that are queued, by PDU-Concat if that is configured. Then SNDUs wait as those that are pushed.
+    /// Sends all queued PDUs, with PDU-Concat if that is configured. Then SNDUs wait like those that are pushed.
     ///
     /// PDUs that cannot be sent are taken from the queue and counted.
     pub fn drain(
         &mut self,
         now: Instant,
-        source: &mut impl Source,
+        source: &mut impl SnduSource,
         out: &mut impl FnMut(&TsPacket),
     ) -> Result<(), PushError> {
         if self.begun.is_some() {
@@ -250,32 +250,32 @@ impl Encapsulator {
         Ok(())
     }
 
-    /// When [`poll`](Self::poll) has to be called, if nothing is pushed until then.
+    /// Returns the time of the next call of [`poll`](Self::poll), if nothing is pushed until then.
     pub const fn poll_at(&self) -> Option<Instant> {
         self.deadline
     }
 
-    /// Sends the TS Packet that is begun if the Packing Threshold is over.
+    /// Sends the begun TS Packet if the Packing Threshold is reached.
     pub fn poll(&mut self, now: Instant, out: &mut impl FnMut(&TsPacket)) {
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             self.flush(out);
         }
     }
 
-    /// Sends the TS Packet that is begun, if there is one, now.
+    /// Sends the begun TS Packet now, if there is one.
     pub fn flush(&mut self, out: &mut impl FnMut(&TsPacket)) {
-        // Of an SNDU that is half sent nothing lies in a packet that is begun.
+        // No begun packet contains octets of a partly sent SNDU.
         if self.at < LEN {
             self.pad();
             out(&self.packet);
         }
     }
 
-    /// The TS Packet for the next slot of a transmitter. `source` is asked for PDUs as long as there is room.
+    /// Returns the TS Packet for the next slot of a transmitter, with PDUs of `source` as long as there is room.
     ///
-    /// A PDU stays at the head of the source until its last octet is in a TS Packet; if another one is there before, the
-    /// Receiver finds the CRC wrong. PDUs that cannot be sent are taken from the source and counted.
-    pub fn pull(&mut self, source: &mut impl Source) -> Pulled<'_> {
+    /// A PDU stays at the head of the source until its last octet is in a TS Packet; if it is replaced before, the
+    /// Receiver detects a CRC error. PDUs that cannot be sent are taken from the source and counted.
+    pub fn pull(&mut self, source: &mut impl SnduSource) -> Pulled<'_> {
         loop {
             let Some(mut begun) = self.begun.take().or_else(|| self.begin(source)) else {
                 if self.at == LEN {
@@ -285,7 +285,7 @@ impl Encapsulator {
                 self.pad();
                 return Pulled::Padded(&self.packet);
             };
-            // A source that has lost what it was promised to keep: the Receiver drops its part of it.
+            // The source no longer has the PDU: the Receiver drops its part.
             let Some(head) = source.peek(0) else { continue };
             if begun.sent == 0 {
                 self.start_sndu();
@@ -305,15 +305,15 @@ impl Encapsulator {
         }
     }
 
-    /// The next SNDU of a source.
-    fn begin(&mut self, source: &mut impl Source) -> Option<Begun> {
+    /// Begins the next SNDU of a source.
+    fn begin(&mut self, source: &mut impl SnduSource) -> Option<Begun> {
         loop {
             let first = source.peek(0)?;
             let (pdus, len) = self.concatenated(&first, source);
             let frame = if pdus > 1 {
-                Frame::around(&first, &Queued { source, pdus }, PduConcat::HEADER + len)
+                SnduFrame::around(&first, &Queued { source, pdus }, PduConcat::HEADER + len)
             } else {
-                Frame::of(&first)
+                SnduFrame::of(&first)
             };
             match frame {
                 Ok(frame) => return Some(Begun { frame, sent: 0, pdus }),
@@ -325,8 +325,8 @@ impl Encapsulator {
         }
     }
 
-    /// How many PDUs at the head of a source go into one SNDU, and the octets of them with their lengths.
-    fn concatenated(&self, first: &Sndu<'_>, source: &impl Source) -> (usize, usize) {
+    /// Returns the number of PDUs at the head of a source that one SNDU combines, and their octets with their lengths.
+    fn concatenated(&self, first: &Sndu<'_>, source: &impl SnduSource) -> (usize, usize) {
         let Some(Concat { pdus, octets }) = self.config.concat else { return (1, 0) };
         let with_length = |sndu: &Sndu<'_>| PduConcat::PDU_HEADER + sndu.one().map_or(0, <[u8]>::len);
         // Base header with address, PDU-Concat-Type, and CRC.
@@ -347,7 +347,7 @@ impl Encapsulator {
     fn push_frame(
         &mut self,
         now: Instant,
-        frame: &Frame,
+        frame: &SnduFrame,
         head: &Sndu<'_>,
         queued: &impl Pdus,
         pdus: usize,
@@ -379,12 +379,12 @@ impl Encapsulator {
     fn start_sndu(&mut self) {
         if self.at == LEN {
             self.begin_packet(true);
-            // The SNDU starts behind the Payload Pointer.
+            // The SNDU starts after the Payload Pointer.
             self.set_octet(HEADER, 0);
             self.at = HEADER + 1;
         } else if !self.pusi {
-            // Rule (v): the octets that are there make room for the Payload Pointer. They are at most 181, or the
-            // packet would have been sent.
+            // Rule (v): the present octets make room for the Payload Pointer. They are at most 181, or the packet would
+            // have been sent.
             self.packet.copy_within(HEADER..self.at.min(LEN - 1), HEADER + 1);
             self.set_octet(HEADER, (self.at - HEADER) as u8);
             self.packet[PUSI_OCTET] |= PUSI;
@@ -410,19 +410,19 @@ impl Encapsulator {
         self.cc = self.cc.next();
     }
 
-    /// Copies octets of an SNDU into what is left of the TS Packet, and returns how many.
+    /// Copies octets of an SNDU into the rest of the TS Packet, and returns their number.
     #[inline]
-    fn fill(&mut self, frame: &Frame, from: usize, head: &Sndu<'_>, queued: &impl Pdus) -> usize {
+    fn fill(&mut self, frame: &SnduFrame, from: usize, head: &Sndu<'_>, queued: &impl Pdus) -> usize {
         let room = self.packet.get_mut(self.at..).unwrap_or_default();
         let len = frame.copy(from, room, head, queued);
         self.at += len;
         len
     }
 
-    /// Behind an SNDU: whether the TS Packet is to be sent, as there is no room for the start of another one. RFC 4326,
-    /// section 6.2, rules (i) to (iii).
+    /// Ends an SNDU; returns true if the TS Packet is to be sent, as there is no room for the start of another one. RFC
+    /// 4326, section 6.2, rules (i) to (iii).
     #[inline]
-    fn end_sndu(&mut self, frame: &Frame, pdus: usize) -> bool {
+    fn end_sndu(&mut self, frame: &SnduFrame, pdus: usize) -> bool {
         self.counters.sndus += 1;
         self.counters.pdus += pdus as u64;
         self.counters.octets += frame.octets as u64;
@@ -437,7 +437,7 @@ impl Encapsulator {
         true
     }
 
-    /// Rule (iv): an End Indicator, and padding up to the end.
+    /// Rule (iv): adds an End Indicator, and padding up to the end.
     fn pad(&mut self) {
         self.counters.padded += 1;
         self.counters.padding += (LEN - self.at) as u64;
@@ -452,7 +452,7 @@ impl Encapsulator {
         }
     }
 
-    /// The TS Packet leaves, and none is begun.
+    /// Counts the TS Packet as sent; none is begun.
     #[inline]
     fn complete(&mut self) {
         self.counters.ts_packets += 1;

@@ -1,13 +1,13 @@
-//! Extension Headers: what lies between a Type field and a PDU. RFC 4326, section 5; RFC 5163.
+//! Extension Headers, between a Type field and a PDU. RFC 4326, section 5; RFC 5163.
 //!
-//! ULE and GSE share them. Both hand the Type field of their base header and the octets behind that header to
-//! [`Chain::read`]. A sender writes Optional Extension Headers by [`OptionalHeader::write`], one after the other, and
-//! then the final header, if there is one: [`Bridged`], [`PduConcat`] or TS Packets.
+//! ULE and GSE share them. Both pass the Type field of their base header and the octets after that header to
+//! [`ExtensionChain::read`]. A sender writes Optional Extension Headers with [`OptionalHeader::write`], one after the
+//! other, and then the final header, if there is one: [`Bridged`], [`PduConcat`] or TS Packets.
 
 use core::fmt;
 use thinair_wire::coder::Refusal;
 
-use crate::type_field::{EtherType, Kind, Type};
+use crate::type_field::{EtherType, Type, TypeKind};
 
 mod bridged;
 mod optional;
@@ -17,13 +17,13 @@ pub use bridged::{Bridged, EtherTypeOrLength};
 pub use optional::{OptionalHeader, OptionalHeaders, TimeStamp};
 pub use pdu_concat::{PduConcat, Pdus};
 
-/// Octets of a TS Packet, here as content of a TS-Concat header.
+/// Length of a TS Packet, here as content of a TS-Concat header, in octets.
 const TS_PACKET: usize = 188;
 
-/// Why the octets behind a base header cannot be understood. Nothing of them is delivered.
+/// Error in the octets after a base header. None of them are delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExtensionError {
-    /// A Mandatory Extension Header that is not known here: an SNDU type error.
+    /// An unknown Mandatory Extension Header: an SNDU type error.
     UnknownMandatory(u8),
     /// A PDU-Concat header in another one, which RFC 5163, section 3.2, forbids: an SNDU type error.
     NestedConcat,
@@ -33,7 +33,7 @@ pub enum ExtensionError {
     LlcLength,
     /// The lengths of concatenated PDUs do not add up to what there is: a PDU-Concat size mismatch.
     PduConcatSize,
-    /// What a TS-Concat header announces are no whole TS Packets: a TS-Concat size mismatch.
+    /// The content of a TS-Concat header is not a number of whole TS Packets: a TS-Concat size mismatch.
     TsConcatSize,
 }
 
@@ -52,45 +52,45 @@ impl fmt::Display for ExtensionError {
 
 impl core::error::Error for ExtensionError {}
 
-/// The only refusal of these formats is that octets are missing.
+/// These formats are rejected only for missing octets.
 impl From<Refusal> for ExtensionError {
     fn from(_: Refusal) -> Self {
         Self::Truncated
     }
 }
 
-/// What a Type field and the octets behind its base header say.
+/// Extension Headers and content of an SNDU or GSE Packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chain<'p> {
-    /// The last TimeStamp header, if there is one.
+pub struct ExtensionChain<'p> {
+    /// Last TimeStamp header, if there is one.
     pub time_stamp: Option<TimeStamp>,
-    /// What is behind the Optional Extension Headers.
-    pub content: Content<'p>,
+    /// Content after the Optional Extension Headers.
+    pub content: SnduContent<'p>,
 }
 
-/// What an SNDU carries.
+/// Content of an SNDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content<'p> {
+pub enum SnduContent<'p> {
     /// A PDU.
     Pdu(EtherType, &'p [u8]),
     /// A frame of a LAN.
     Bridged(Bridged<'p>),
     /// Several PDUs.
     PduConcat(PduConcat<'p>),
-    /// TS Packets. They may be anything, without 0x47 at their start, too.
+    /// TS Packets. Their octets are not checked, not even the first for 0x47.
     TsConcat(&'p [[u8; TS_PACKET]]),
-    /// Octets that a Receiver counts and discards.
+    /// Octets that a Receiver counts and discards: a Test SNDU.
     Test(&'p [u8]),
 }
 
-impl<'p> Chain<'p> {
-    /// Reads Extension Headers and content: `octets` are those behind the base header whose Type field is
-    /// `type_field`, up to but not with a CRC.
+impl<'p> ExtensionChain<'p> {
+    /// Reads Extension Headers and content: `octets` are those after the base header with `type_field`, without a
+    /// CRC.
     #[inline]
     pub fn read(type_field: Type, octets: &'p [u8]) -> Result<Self, ExtensionError> {
-        // Nearly all SNDUs.
-        if let Kind::EtherType(ether_type) = type_field.kind() {
-            return Ok(Self { time_stamp: None, content: Content::Pdu(ether_type, octets) });
+        // The usual case: no Extension Headers.
+        if let TypeKind::EtherType(ether_type) = type_field.kind() {
+            return Ok(Self { time_stamp: None, content: SnduContent::Pdu(ether_type, octets) });
         }
         let mut headers = OptionalHeaders::new(type_field, octets);
         let mut time_stamp = None;
@@ -98,16 +98,16 @@ impl<'p> Chain<'p> {
             time_stamp = header.time_stamp().or(time_stamp);
         }
         let (type_field, octets) = headers.rest();
-        Ok(Self { time_stamp, content: Content::read(type_field, octets)? })
+        Ok(Self { time_stamp, content: SnduContent::read(type_field, octets)? })
     }
 }
 
-impl<'p> Content<'p> {
-    /// Behind the last Optional Extension Header.
+impl<'p> SnduContent<'p> {
+    /// Reads the content after the last Optional Extension Header.
     fn read(type_field: Type, octets: &'p [u8]) -> Result<Self, ExtensionError> {
         match type_field.kind() {
-            Kind::EtherType(ether_type) => Ok(Self::Pdu(ether_type, octets)),
-            Kind::Mandatory(h_type) => match type_field {
+            TypeKind::EtherType(ether_type) => Ok(Self::Pdu(ether_type, octets)),
+            TypeKind::Mandatory(h_type) => match type_field {
                 Type::TEST => Ok(Self::Test(octets)),
                 Type::BRIDGED => Bridged::read(octets).map(Self::Bridged),
                 Type::TS_CONCAT => match octets.as_chunks() {
@@ -117,12 +117,12 @@ impl<'p> Content<'p> {
                 Type::PDU_CONCAT => PduConcat::read(octets).map(Self::PduConcat),
                 _ => Err(ExtensionError::UnknownMandatory(h_type)),
             },
-            // Optional headers are taken off before.
-            Kind::Optional { .. } => Err(ExtensionError::Truncated),
+            // Optional headers were removed before.
+            TypeKind::Optional { .. } => Err(ExtensionError::Truncated),
         }
     }
 
-    /// The Type in front of it.
+    /// Returns the Type of the content.
     pub fn type_field(&self) -> Type {
         match self {
             Self::Pdu(ether_type, _) => (*ether_type).into(),
@@ -153,12 +153,12 @@ mod tests {
             b"pdu",
         ]
         .concat();
-        let chain = Chain::read(Type::new(0x0277), &octets).unwrap();
-        assert_eq!(chain.content, Content::Pdu(EtherType::ROHC, b"pdu"));
+        let chain = ExtensionChain::read(Type::new(0x0277), &octets).unwrap();
+        assert_eq!(chain.content, SnduContent::Pdu(EtherType::ROHC, b"pdu"));
         assert_eq!(chain.time_stamp.map(TimeStamp::micros), Some(1_234_567));
         for len in 0..octets.len() - 3 {
             assert_eq!(
-                Chain::read(Type::new(0x0277), &octets[..len]),
+                ExtensionChain::read(Type::new(0x0277), &octets[..len]),
                 Err(ExtensionError::Truncated),
                 "{len}"
             );
@@ -168,10 +168,10 @@ mod tests {
     #[test]
     fn mandatory_headers_that_are_not_known_are_refused() {
         for h_type in 4..=0xFF {
-            let refused = Chain::read(Type::new(h_type), b"octets");
+            let refused = ExtensionChain::read(Type::new(h_type), b"octets");
             assert_eq!(refused, Err(ExtensionError::UnknownMandatory(h_type as u8)));
         }
-        let refused = Chain::read(Type::new(0x0100), &[0x00, 0xFF, 1, 2, 3]);
+        let refused = ExtensionChain::read(Type::new(0x0100), &[0x00, 0xFF, 1, 2, 3]);
         assert_eq!(refused, Err(ExtensionError::UnknownMandatory(0xFF)));
     }
 
@@ -179,9 +179,9 @@ mod tests {
     fn ts_packets_are_whole_or_none() {
         let octets: Vec<u8> = (0..2 * TS_PACKET).map(|i| i as u8).collect();
         for len in 0..octets.len() {
-            let chain = Chain::read(Type::TS_CONCAT, &octets[..len]);
+            let chain = ExtensionChain::read(Type::TS_CONCAT, &octets[..len]);
             match len % TS_PACKET {
-                0 => assert_eq!(chain.unwrap().content, Content::TsConcat(octets[..len].as_chunks().0)),
+                0 => assert_eq!(chain.unwrap().content, SnduContent::TsConcat(octets[..len].as_chunks().0)),
                 _ => assert_eq!(chain, Err(ExtensionError::TsConcatSize)),
             }
         }

@@ -1,13 +1,13 @@
-//! Which NPA addresses a Receiver listens to. RFC 4326, section 7.2.
+//! NPA addresses that a Receiver accepts. RFC 4326, section 7.2.
 
 use core::fmt;
 
 use crate::npa::Npa;
 
-/// Groups that can be joined.
+/// Largest number of joined groups.
 pub const GROUPS: usize = 32;
 
-/// Addresses that are accepted. SNDUs without an address always are, those to [`Npa::BROADCAST`], too.
+/// Filter of addresses. SNDUs without an address, and those to [`Npa::BROADCAST`], are always accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NpaFilter {
     own: Option<Npa>,
@@ -22,12 +22,12 @@ enum All {
     Addresses,
 }
 
-/// A group cannot be joined.
+/// Reason why a group cannot be joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinError {
-    /// The address is that of one Receiver.
+    /// The address is not a multicast address.
     NotAGroup(Npa),
-    /// [`GROUPS`] are joined.
+    /// [`GROUPS`] groups are joined.
     Full,
 }
 
@@ -35,7 +35,7 @@ impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAGroup(npa) => write!(f, "{npa} is not a multicast address"),
-            Self::Full => write!(f, "{GROUPS} groups are joined"),
+            Self::Full => write!(f, "{GROUPS} groups, the maximum, are joined already"),
         }
     }
 }
@@ -43,24 +43,24 @@ impl fmt::Display for JoinError {
 impl core::error::Error for JoinError {}
 
 impl NpaFilter {
-    /// Every address.
+    /// Creates a filter that accepts every address.
     pub const fn everything() -> Self {
         Self { own: None, groups: [None; GROUPS], all: All::Addresses }
     }
 
-    /// The address of this Receiver, if it has one, and the broadcast address.
+    /// Creates a filter that accepts the address of this Receiver, if it has one, and the broadcast address.
     pub const fn of(own: Option<Npa>) -> Self {
         Self { own, groups: [None; GROUPS], all: All::No }
     }
 
-    /// Accepts every multicast address from now on, too: for a router, or a host that filters by IP address.
+    /// Accepts every multicast address from now on: for a router, or a host that filters by IP address.
     pub const fn join_all(&mut self) {
         if matches!(self.all, All::No) {
             self.all = All::Groups;
         }
     }
 
-    /// Accepts a multicast address from now on, too.
+    /// Accepts a multicast address from now on.
     pub fn join(&mut self, group: Npa) -> Result<(), JoinError> {
         if !group.is_multicast() {
             return Err(JoinError::NotAGroup(group));
@@ -79,7 +79,7 @@ impl NpaFilter {
         }
     }
 
-    /// Whether an SNDU to this address is for this Receiver.
+    /// True if an SNDU to this address is for this Receiver.
     #[inline]
     pub fn accepts(&self, npa: Npa) -> bool {
         match self.all {

@@ -1,15 +1,15 @@
-//! Generic Stream Encapsulation (GSE): the sibling of the SNDU for DVB-S2, which needs no MPEG-2 TS.
+//! Generic Stream Encapsulation (GSE): the counterpart of the SNDU for DVB-S2, without MPEG-2 TS.
 //!
 //! Types, Extension Headers and the CRC-32 are those of ULE (RFC 5163, section 3). A GSE Packet carries a whole PDU
-//! behind 4 octets and a [`Label`], or a fragment of one; it is the BBFrame that the CRC of the link protects, so
-//! only a PDU in fragments has a CRC-32. [`DataField`] packs GSE Packets into the data field of a BBFrame,
-//! [`Receiver`] takes them out again and puts fragments together, [`BbHeader`] is what stands in front of the field.
+//! after 4 octets and a [`Label`], or a fragment of one; the CRC of the link protects the BBFrame, so only a fragmented
+//! PDU has a CRC-32. [`DataField`] packs GSE Packets into the data field of a BBFrame, [`GseReceiver`] extracts them and
+//! reassembles fragments, [`BbHeader`] is the header before the field.
 //!
 //! **No conformance is claimed.** The layout is the one of ETSI TS 102 606-1 as public receivers and Wireshark read it;
-//! the text of that standard was not at hand. What several readings would allow is said where it is decided.
+//! the text of that standard was not available. Comments mark the places where several readings are possible.
 //!
 //! ```
-//! use thinair_ule::gse::{Accept, DataField, Label, Put, Receiver, ReUse, Sending, Slot};
+//! use thinair_ule::gse::{Accept, DataField, Label, Put, GseReceiver, ReUse, Sending, GseSlot};
 //! use thinair_ule::{EtherType, Npa};
 //!
 //! let label = Label::Six(Npa::BROADCAST);
@@ -31,7 +31,7 @@
 //! assert_eq!(field.finish(), 12);
 //!
 //! let mut memory = [0; 1500];
-//! let mut receiver = Receiver::new(Accept::Every, [Slot::new(&mut memory)]);
+//! let mut receiver = GseReceiver::new(Accept::Every, [GseSlot::new(&mut memory)]);
 //! let mut lengths = [0; 2];
 //! let mut count = 0;
 //! for octets in [octets[0], octets[1], last] {
@@ -42,7 +42,7 @@
 //!     }
 //! }
 //! assert_eq!(lengths, [13, 100]);
-//! # Ok::<(), thinair_ule::gse::TooLong>(())
+//! # Ok::<(), thinair_ule::gse::PduTooLong>(())
 //! ```
 
 mod bb_header;
@@ -55,7 +55,7 @@ mod receiver;
 mod slot;
 
 pub use bb_header::{BadBbHeader, BbHeader};
-pub use data_field::{DataField, Filled, Put, ReUse, Sending, TooLong};
+pub use data_field::{DataField, Filled, PduTooLong, Put, ReUse, Sending};
 pub use label::Label;
-pub use receiver::{Accept, Counters, Packets, Pdu, Receiver, TotalLength};
-pub use slot::Slot;
+pub use receiver::{Accept, GsePackets, GseReceiver, GseReceiverCounters, Pdu, TotalLength};
+pub use slot::GseSlot;

@@ -1,23 +1,23 @@
 //! Packets in an MPEG-2 Transport Stream: Unidirectional Lightweight Encapsulation (ULE, RFC 4326) with the extension
 //! formats of RFC 5163. Beside it, without a Transport Stream: Generic Stream Encapsulation ([`gse`]).
 //!
-//! An [`Encapsulator`] puts PDUs into TS Packets of one PID, at the pace of the PDUs or of the transmitter; a [`Receiver`]
-//! gets them out again, and counts what went wrong. Around them: a [`Multiplexer`] of constant rate with [PSI](psi) and null
-//! packets, a [`Demultiplexer`] of several PIDs, and a [`Synchronizer`] for streams without limits. Types and
-//! [Extension Headers](extension) stand apart from SNDUs, as GSE has the same.
+//! An [`Encapsulator`] puts PDUs into TS Packets of one PID, at the pace of the PDUs or of the transmitter; a
+//! [`Receiver`] extracts them, and counts errors. In addition there are a [`Multiplexer`] of constant rate with
+//! [PSI](psi) and null packets, a [`Demultiplexer`] of several PIDs, and a [`Synchronizer`] for streams without packet
+//! boundaries. Types and [Extension Headers](extension) are separate from SNDUs, as GSE shares them.
 //!
-//! This crate knows SNDUs and TS Packets. It refuses to know what is in a PDU, and where TS Packets go. It holds no clock
-//! and no socket, allocates nothing, and does not panic on octets from outside.
+//! This crate implements SNDUs and TS Packets. Contents of PDUs and transport of TS Packets are the application's. It has
+//! no clock and no socket, allocates nothing, and does not panic on octets from outside.
 //!
 //! ```
 //! use thinair_ule::{
-//!     Encapsulator, EncapsulatorConfig, EtherType, Payload, Pid, Pulled, Queue, Receiver, ReceiverConfig, Sndu,
+//!     Encapsulator, EncapsulatorConfig, EtherType, Payload, Pid, Pulled, PduQueue, Receiver, ReceiverConfig, Sndu,
 //! };
 //!
 //! let pid = Pid::new(0x35).ok_or("not a PID")?;
 //! let mut encapsulator = Encapsulator::new(EncapsulatorConfig::new(pid));
 //! let (mut waiting, mut current) = ([0; 4_096], [0; 4_096]);
-//! let mut queue = Queue::<16>::new(&mut waiting);
+//! let mut queue = PduQueue::<16>::new(&mut waiting);
 //! let mut receiver = Receiver::new(ReceiverConfig::new(pid), &mut current);
 //!
 //! queue.push(&Sndu::pdu(EtherType::ROHC, b"one"))?;
@@ -68,14 +68,14 @@ pub use demultiplexer::{Demultiplexer, DemultiplexerCounters};
 pub use encapsulator::{
     Concat, Encapsulator, EncapsulatorConfig, EncapsulatorCounters, Packing, Pulled, PushError, Since,
 };
-pub use extension::{Bridged, Content, ExtensionError, OptionalHeader, PduConcat, TimeStamp};
+pub use extension::{Bridged, ExtensionError, OptionalHeader, PduConcat, SnduContent, TimeStamp};
 pub use filter::NpaFilter;
-pub use multiplexer::{Multiplexer, MultiplexerConfig, Pace, Slot};
+pub use multiplexer::{MultiplexSlot, Multiplexer, MultiplexerConfig, SlotClock};
 pub use npa::Npa;
-pub use queue::{Queue, QueueError};
+pub use queue::{PduQueue, QueueError};
 pub use receiver::{AfterBadCrc, Delivery, Lenience, Payload, Receiver, ReceiverConfig, ReceiverCounters};
 pub use sndu::{Sndu, SnduError};
-pub use source::Source;
+pub use source::SnduSource;
 pub use synchronizer::{Spacing, Synchronizer, SynchronizerCounters};
 pub use ts::{Pid, TsPacket};
 pub use type_field::{EtherType, HLen, Type};

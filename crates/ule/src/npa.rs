@@ -1,9 +1,9 @@
-//! Network Points of Attachment: whom an SNDU is for. RFC 4326, section 4.5.
+//! Network Points of Attachment: addresses of SNDUs. RFC 4326, section 4.5.
 
 use core::fmt;
 use core::str::FromStr;
 
-/// The address of one or more Receivers; never `00:00:00:00:00:00`.
+/// Address of one or more Receivers; never `00:00:00:00:00:00`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Npa([u8; 6]);
 
@@ -11,7 +11,7 @@ impl Npa {
     /// All Receivers.
     pub const BROADCAST: Self = Self([0xFF; 6]);
 
-    /// The address with these octets; `None` for the one that must not be used.
+    /// Creates the address with these octets; `None` for the reserved address of zeros.
     #[inline]
     pub const fn new(octets: [u8; 6]) -> Option<Self> {
         match octets {
@@ -20,7 +20,8 @@ impl Npa {
         }
     }
 
-    /// Where a packet to an IPv4 multicast group goes (RFC 1112, section 6.4); `None` if `group` is none.
+    /// Returns the address of an IPv4 multicast group (RFC 1112, section 6.4); `None` if `group` is not
+    /// one.
     pub const fn of_ipv4_group(group: [u8; 4]) -> Option<Self> {
         match group {
             [224..=239, b, c, d] => Some(Self([0x01, 0x00, 0x5E, b & 0x7F, c, d])),
@@ -28,7 +29,8 @@ impl Npa {
         }
     }
 
-    /// Where a packet to an IPv6 multicast group goes (RFC 2464, section 7); `None` if `group` is none.
+    /// Returns the address of an IPv6 multicast group (RFC 2464, section 7); `None` if `group` is not
+    /// one.
     pub const fn of_ipv6_group(group: [u8; 16]) -> Option<Self> {
         match group {
             [0xFF, .., a, b, c, d] => Some(Self([0x33, 0x33, a, b, c, d])),
@@ -36,13 +38,13 @@ impl Npa {
         }
     }
 
-    /// The octets as they are sent.
+    /// Returns the octets as sent.
     #[inline]
     pub const fn octets(self) -> [u8; 6] {
         self.0
     }
 
-    /// Whether more than one Receiver may be meant; so of [`BROADCAST`](Self::BROADCAST), too.
+    /// True if it is a group address, including [`BROADCAST`](Self::BROADCAST).
     #[inline]
     pub const fn is_multicast(self) -> bool {
         self.0[0] & 1 == 1
@@ -56,13 +58,13 @@ impl fmt::Display for Npa {
     }
 }
 
-/// A text is no NPA.
+/// Error: invalid NPA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadNpa;
 
 impl fmt::Display for BadNpa {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an NPA is six octets in hexadecimal with colons between them, not all zero")
+        f.write_str("invalid NPA: use six octets in hexadecimal with colons between them, not all zero")
     }
 }
 
@@ -71,13 +73,13 @@ impl core::error::Error for BadNpa {}
 impl FromStr for Npa {
     type Err = BadNpa;
 
-    /// Reads what [`Display`](fmt::Display) writes.
+    /// Parses the form that [`Display`](fmt::Display) writes.
     fn from_str(text: &str) -> Result<Self, BadNpa> {
         let mut octets = [0; 6];
         let mut parts = text.split(':');
         for octet in &mut octets {
             let part = parts.next().filter(|part| matches!(part.len(), 1 | 2)).ok_or(BadNpa)?;
-            // A number may begin with a sign for the library, here it may not.
+            // The standard library accepts a sign before a number; here it is invalid.
             if !part.bytes().all(|digit| digit.is_ascii_hexdigit()) {
                 return Err(BadNpa);
             }

@@ -1,9 +1,9 @@
-//! Program Specific Information: what is in a multiplex, and on which PIDs. ISO/IEC 13818-1, section 2.4.4.
+//! Program Specific Information: programs and PIDs of a multiplex. ISO/IEC 13818-1, section 2.4.4.
 //!
-//! The Program Association Table ([`Pat`]) says on which PID each program has its Program Map Table ([`Pmt`]), and that
-//! one which streams the program has. A ULE stream has the `stream_type` 0x91 and the registration descriptor "ULE1".
-//! What is written here has one TS Packet a table, which is enough for 42 programs, and for 15 streams of each; what others write is
-//! read whatever its length ([`Finder`]).
+//! The Program Association Table ([`Pat`]) has the PID of each program's Program Map Table ([`Pmt`]), which lists the
+//! streams of the program. A ULE stream has the `stream_type` 0x91 and the registration descriptor "ULE1". Tables written
+//! here take one TS Packet, which is enough for 42 programs, and for 15 streams of each; tables of any length can be read
+//! ([`Finder`]).
 
 use core::fmt;
 
@@ -15,13 +15,13 @@ mod section;
 mod table;
 
 pub use finder::{Finder, UleStream};
-pub use section::{BadSection, Section, SectionReader};
-pub use table::{Pat, Pmt, Program, Stream, StreamType, Streams};
+pub use section::{BadSection, PsiSection, SectionReader};
+pub use table::{ElementaryStream, ElementaryStreams, Pat, Pmt, Program, StreamType};
 
-/// Octets of a section that fits into a TS Packet with the pointer in front of it.
+/// Length of the longest section that fits into a TS Packet with its pointer, in octets.
 const ONE_PACKET: usize = LEN - HEADER - 1;
 
-/// A table does not fit into one TS Packet.
+/// Error: the table does not fit into one TS Packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMany;
 
@@ -33,7 +33,7 @@ impl fmt::Display for TooMany {
 
 impl core::error::Error for TooMany {}
 
-/// A TS Packet with one section: header, pointer, what `write` puts there, and padding.
+/// Creates a TS Packet with one section: header, pointer, the output of `write`, and padding.
 fn packet(
     pid: Pid,
     cc: Cc,
@@ -48,7 +48,7 @@ fn packet(
     Ok(packet)
 }
 
-/// Puts the CRC behind a section, and returns its end.
+/// Appends the CRC of a section, and returns its end.
 fn close(out: &mut [u8], end: usize) -> Result<usize, TooMany> {
     let (section, rest) = out.split_at_mut_checked(end).ok_or(TooMany)?;
     *rest.first_chunk_mut().ok_or(TooMany)? = Crc32::of(section).to_be_bytes();

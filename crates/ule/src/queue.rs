@@ -4,36 +4,36 @@ use core::fmt;
 
 use crate::npa::Npa;
 use crate::sndu::Sndu;
-use crate::source::Source;
+use crate::source::SnduSource;
 use crate::type_field::Type;
 
-/// PDUs that wait: at most `N`, in a buffer of the caller.
+/// Queue of at most `N` PDUs, in a buffer of the caller.
 ///
-/// A PDU lies in one piece. Where the end of the buffer has no room for it, it goes to the start, so that a few octets
-/// may stay empty: twice the octets that have to wait are always enough.
+/// A PDU is stored contiguously. Where the end of the buffer has no room for it, it is stored at the start, so that
+/// some octets remain unused: twice the octets that have to wait always suffice.
 #[derive(Debug)]
-pub struct Queue<'m, const N: usize> {
+pub struct PduQueue<'m, const N: usize> {
     octets: &'m mut [u8],
-    entries: [Entry; N],
-    /// The entry that is next, and how many there are.
+    entries: [QueueEntry; N],
+    /// Index of the next entry, and number of entries.
     first: usize,
     count: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct QueueEntry {
     start: usize,
     len: usize,
     type_field: Type,
     destination: Option<Npa>,
 }
 
-/// A PDU cannot wait.
+/// Reason why a PDU cannot be queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueError {
-    /// There is no room; later there may be.
+    /// There is no room at present.
     Full,
-    /// Only a payload that lies in one place, without Optional Extension Headers, can wait.
+    /// Only a contiguous payload without Optional Extension Headers can be queued.
     NotPlain,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for QueueError {
         match self {
             Self::Full => f.write_str("the queue is full"),
             Self::NotPlain => {
-                f.write_str("the queue does not take PDU-Concat, nor Optional Extension Headers")
+                f.write_str("the queue accepts neither PDU-Concat nor Optional Extension Headers")
             }
         }
     }
@@ -50,24 +50,24 @@ impl fmt::Display for QueueError {
 
 impl core::error::Error for QueueError {}
 
-impl<'m, const N: usize> Queue<'m, N> {
-    /// An empty queue.
+impl<'m, const N: usize> PduQueue<'m, N> {
+    /// Creates an empty queue.
     pub fn new(octets: &'m mut [u8]) -> Self {
-        let none = Entry { start: 0, len: 0, type_field: Type::TEST, destination: None };
+        let none = QueueEntry { start: 0, len: 0, type_field: Type::TEST, destination: None };
         Self { octets, entries: [none; N], first: 0, count: 0 }
     }
 
-    /// PDUs that wait.
+    /// Returns the number of queued PDUs.
     pub const fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether no PDU waits.
+    /// True if no PDU is queued.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Puts a PDU, or another payload, behind the others.
+    /// Appends a PDU, or another payload.
     pub fn push(&mut self, sndu: &Sndu<'_>) -> Result<(), QueueError> {
         let octets = sndu.plain().ok_or(QueueError::NotPlain)?;
         let start = self.room(octets.len()).filter(|_| self.count < N).ok_or(QueueError::Full)?;
@@ -79,12 +79,12 @@ impl<'m, const N: usize> Queue<'m, N> {
         };
         room.copy_from_slice(octets);
         let (type_field, destination) = (sndu.type_field(), sndu.destination());
-        *entry = Entry { start, len: octets.len(), type_field, destination };
+        *entry = QueueEntry { start, len: octets.len(), type_field, destination };
         self.count += 1;
         Ok(())
     }
 
-    /// Where so many octets have room.
+    /// Returns the offset of `len` free octets.
     fn room(&self, len: usize) -> Option<usize> {
         let (Some(first), Some(last)) =
             (self.entry(0), self.count.checked_sub(1).and_then(|i| self.entry(i)))
@@ -93,7 +93,7 @@ impl<'m, const N: usize> Queue<'m, N> {
         };
         let end = last.start + last.len;
         if last.start < first.start {
-            // An empty PDU that starts where the first one does would hide that the others lie in front of it.
+            // An empty PDU at the offset of the first one would hide that the others lie before it.
             return (end + len <= first.start && end < first.start).then_some(end);
         }
         if end + len <= self.octets.len() {
@@ -102,12 +102,12 @@ impl<'m, const N: usize> Queue<'m, N> {
         (len <= first.start && first.start > 0).then_some(0)
     }
 
-    fn entry(&self, ahead: usize) -> Option<&Entry> {
+    fn entry(&self, ahead: usize) -> Option<&QueueEntry> {
         if ahead < self.count { self.entries.get((self.first + ahead) % N) } else { None }
     }
 }
 
-impl<const N: usize> Source for Queue<'_, N> {
+impl<const N: usize> SnduSource for PduQueue<'_, N> {
     #[inline]
     fn peek(&self, ahead: usize) -> Option<Sndu<'_>> {
         let entry = self.entry(ahead)?;
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn what_is_put_in_comes_out_in_order_and_whole() {
         let mut octets = [0; 100];
-        let mut queue = Queue::<5>::new(&mut octets);
+        let mut queue = PduQueue::<5>::new(&mut octets);
         let (mut expected, mut refused) = (VecDeque::new(), 0);
         for i in 0..2_000_usize {
             let pdu: Vec<u8> = (0..i * i % 41).map(|j| (i + j) as u8).collect();
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn what_cannot_wait_is_refused() {
         let mut octets = [0; 100];
-        let mut queue = Queue::<2>::new(&mut octets);
+        let mut queue = PduQueue::<2>::new(&mut octets);
         let padding = [OptionalHeader::padding(HLen::MAX)];
         let sndu = Sndu::pdu(EtherType::IPV4, b"pdu");
         assert_eq!(queue.push(&sndu.with_headers(&padding)), Err(QueueError::NotPlain));
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(queue.peek(0), Some(sndu.to(npa)));
         queue.take(7);
         assert!(queue.is_empty());
-        assert_eq!(Queue::<0>::new(&mut [0; 9]).push(&sndu), Err(QueueError::Full));
-        assert_eq!(Queue::<1>::new(&mut [0; 2]).push(&sndu), Err(QueueError::Full));
+        assert_eq!(PduQueue::<0>::new(&mut [0; 9]).push(&sndu), Err(QueueError::Full));
+        assert_eq!(PduQueue::<1>::new(&mut [0; 2]).push(&sndu), Err(QueueError::Full));
     }
 }

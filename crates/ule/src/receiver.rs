@@ -1,32 +1,32 @@
-//! The Receiver: TS Packets of one PID into SNDUs. RFC 4326, section 7.
+//! Receiver: SNDUs from TS Packets of one PID. RFC 4326, section 7.
 
 use core::marker::PhantomData;
 
-use crate::extension::{Bridged, Chain, Content, ExtensionError, TimeStamp};
+use crate::extension::{Bridged, ExtensionChain, ExtensionError, SnduContent, TimeStamp};
 use crate::filter::NpaFilter;
 use crate::npa::Npa;
-use crate::sndu::{BadSndu, Received, Start};
+use crate::sndu::{BadSndu, ReceivedSndu, Start};
 use crate::ts::{Afc, Cc, HEADER, Pid, STUFFING, TsHeader, TsPacket};
 use crate::type_field::EtherType;
 
-/// The largest Payload Pointer: the Length of an SNDU lies behind it. RFC 4326, section 7.
+/// Largest Payload Pointer: the Length of an SNDU follows it. RFC 4326, section 7.
 const PAYLOAD_POINTER_MOST: usize = 181;
 
-/// How a [`Receiver`] takes what it gets.
+/// Settings of a [`Receiver`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReceiverConfig {
-    /// The PID of the stream.
+    /// PID of the stream.
     pub pid: Pid,
-    /// The addresses that are listened to.
+    /// Accepted addresses.
     pub filter: NpaFilter,
-    /// What follows a wrong CRC.
+    /// Action after a wrong CRC.
     pub after_bad_crc: AfterBadCrc,
-    /// What is forgiven.
+    /// Tolerated deviations from RFC 4326.
     pub lenience: Lenience,
 }
 
 impl ReceiverConfig {
-    /// Every address is listened to, and nothing is forgiven.
+    /// Returns settings that accept every address, and tolerate no deviation.
     pub const fn new(pid: Pid) -> Self {
         Self {
             pid,
@@ -37,11 +37,11 @@ impl ReceiverConfig {
     }
 }
 
-/// What is done with the rest of a TS Packet behind an SNDU whose CRC is wrong.
+/// Treatment of the rest of a TS Packet after an SNDU with a wrong CRC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AfterBadCrc {
-    /// The next SNDU is looked for where the Length of this one says. It has a CRC of its own, so nothing wrong is
-    /// delivered; if the Length was right, which it is as a rule, nothing more is lost.
+    /// Expects the next SNDU where the Length of this one ends. It has a CRC of its own, so nothing wrong is delivered;
+    /// if the Length was right, as it usually is, nothing more is lost.
     #[default]
     GoOn,
     /// "a Receiver SHOULD discard the remaining TS Packet payload (if any) following a CRC mismatch and return to the
@@ -49,31 +49,31 @@ pub enum AfterBadCrc {
     Discard,
 }
 
-/// What Encapsulators are forgiven that RFC 4326 does not allow.
+/// Tolerated deviations of Encapsulators from RFC 4326.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lenience {
-    /// Payload Pointers of 182 and 183, behind which there is no room for a Length: nothing starts in that TS Packet.
-    /// Linux takes them, too.
+    /// Accepts Payload Pointers of 182 and 183, after which there is no room for a Length: nothing starts in that TS
+    /// Packet. Linux accepts them, too.
     pub large_payload_pointers: bool,
-    /// Payload behind an adaptation field, which a multiplexer may have put in.
+    /// Accepts payload after an adaptation field, which a multiplexer may have inserted.
     pub adaptation_fields: bool,
-    /// Continuity Counters are not looked at, for multiplexers that write their own. Then duplicates are not found, nor
-    /// is loss, but by Payload Pointers and CRCs.
+    /// Ignores Continuity Counters, for multiplexers that write their own. Then duplicates are not detected, and losses
+    /// only by Payload Pointers and CRCs.
     pub any_continuity: bool,
 }
 
 impl Lenience {
-    /// None.
+    /// No deviation is tolerated.
     pub const STRICT: Self =
         Self { large_payload_pointers: false, adaptation_fields: false, any_continuity: false };
 }
 
-/// What a [`Receiver`] has seen.
+/// Counters of a [`Receiver`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverCounters {
     /// TS Packets of its PID, or without sync byte.
     pub ts_packets: u64,
-    /// SNDUs with a right CRC, for whomever and of whatever Type.
+    /// SNDUs with a correct CRC, for any destination and of any Type.
     pub sndus: u64,
     /// PDUs, frames and groups of TS Packets that were delivered.
     pub delivered: u64,
@@ -85,54 +85,54 @@ pub struct ReceiverCounters {
     pub transport_errors: u64,
     /// TS Packets with another Adaptation Field Control than `01`; discarded.
     pub adaptation_fields: u64,
-    /// TS Packets that say that they are scrambled. They are read nevertheless.
+    /// TS Packets with a Transport Scrambling Control other than 0. They are read nevertheless.
     pub scrambled: u64,
-    /// TS Packets with the Continuity Counter of the one before; discarded.
+    /// TS Packets with the Continuity Counter of the previous one; discarded.
     pub duplicates: u64,
     /// Gaps in the Continuity Counter.
     pub continuity_errors: u64,
-    /// Payload Pointers that cannot be.
+    /// Invalid Payload Pointers.
     pub payload_pointer_errors: u64,
-    /// SNDUs that were dropped because they do not end where a Payload Pointer says, and TS Packets in which an SNDU
-    /// starts although PUSI is not set.
+    /// SNDUs that were dropped because they do not end at the Payload Pointer, and TS Packets in which an SNDU starts
+    /// although PUSI is not set.
     pub delimiting_errors: u64,
-    /// Length fields that cannot be.
+    /// Invalid Length fields.
     pub length_errors: u64,
     /// SNDUs that are longer than the buffer.
     pub too_long: u64,
     /// SNDUs with a wrong CRC.
     pub crc_errors: u64,
-    /// SNDUs to others; those to `00:00:00:00:00:00`, too.
+    /// SNDUs to other addresses, including `00:00:00:00:00:00`.
     pub npa_filtered: u64,
-    /// SNDUs, and PDUs of PDU-Concat, with Mandatory Extension Headers that are not known.
+    /// SNDUs, and PDUs of PDU-Concat, with unknown Mandatory Extension Headers.
     pub type_errors: u64,
     /// SNDUs that end within an Extension Header, and bridged frames that are shorter than their LLC length.
     pub payload_length_errors: u64,
-    /// SNDUs with PDUs whose lengths do not add up.
+    /// SNDUs with PDUs of inconsistent lengths.
     pub pdu_concat_errors: u64,
-    /// SNDUs with TS Packets that are not whole.
+    /// SNDUs with incomplete TS Packets.
     pub ts_concat_errors: u64,
     /// Test SNDUs; discarded.
     pub tests: u64,
-    /// SNDUs of which a part had arrived, and then came a loss or an error.
+    /// SNDUs that were cut short by a loss or an error.
     pub cut_short: u64,
 }
 
-/// What a Receiver hands up.
+/// A delivered payload with its metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery<'p> {
-    /// Whom it was for; `None` if the SNDU does not say.
+    /// Destination; `None` if the SNDU has none.
     pub destination: Option<Npa>,
-    /// When it was encapsulated, if that was sent.
+    /// Time of encapsulation, if it was sent.
     pub time_stamp: Option<TimeStamp>,
-    /// What it is.
+    /// Payload.
     pub payload: Payload<'p>,
 }
 
-/// What an SNDU was sent for.
+/// Payload of an SNDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload<'p> {
-    /// A PDU. Those of a PDU-Concat come one by one.
+    /// A PDU. Those of a PDU-Concat are delivered one by one.
     Pdu(EtherType, &'p [u8]),
     /// A frame of a LAN, which has its own addresses.
     Bridged(Bridged<'p>),
@@ -150,24 +150,24 @@ impl Payload<'_> {
     }
 }
 
-/// Puts SNDUs of one PID together.
+/// Reassembles the SNDUs of one PID.
 ///
-/// What lies in one TS Packet is delivered from there. Of an SNDU that lies in several, the parts are collected in the
-/// caller's buffer: an SNDU that is longer is counted and skipped, and those behind it are not lost. 32,771 octets are
-/// enough for all ([`LONGEST`](crate::sndu::LONGEST)). The buffer is borrowed, or the Receiver has it: a `Vec`, an array.
+/// An SNDU in one TS Packet is delivered without a copy. The parts of an SNDU in several TS Packets are collected in the
+/// caller's buffer: an SNDU that exceeds it is counted and skipped, without loss of those after it. 32,771 octets suffice
+/// for all ([`LONGEST`](crate::sndu::LONGEST)). The buffer is borrowed or owned: a `Vec`, an array.
 #[derive(Debug)]
 pub struct Receiver<'m, B = &'m mut [u8]> {
     config: ReceiverConfig,
-    /// The Continuity Counter of the last TS Packet.
+    /// Continuity Counter of the last TS Packet.
     cc: Option<Cc>,
     current: Option<Current>,
-    /// The Current SNDU buffer.
+    /// Buffer of the Current SNDU.
     buffer: B,
     counters: ReceiverCounters,
     borrowed: PhantomData<&'m ()>,
 }
 
-/// The Current SNDU, in Reassembly State; there is none in Idle State.
+/// The Current SNDU, in Reassembly State; `None` in Idle State.
 #[derive(Clone, Copy, Debug)]
 struct Current {
     octets: usize,
@@ -180,56 +180,56 @@ impl Current {
     }
 }
 
-/// Where the octets behind a TS header are.
+/// Position of the octets after a TS header.
 struct Payloads<'p> {
     pusi: bool,
     octets: &'p [u8],
 }
 
 impl<'m> Receiver<'m> {
-    /// A Receiver that has not received anything.
+    /// Creates a Receiver.
     pub fn new(config: ReceiverConfig, buffer: &'m mut [u8]) -> Self {
         Self::with(config, buffer)
     }
 }
 
 impl<B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'_, B> {
-    /// The same with a buffer of any kind, which it may have to itself.
+    /// [`new`](Receiver::new) with a buffer of any kind, borrowed or owned.
     pub fn with(config: ReceiverConfig, buffer: B) -> Self {
         let counters = ReceiverCounters::default();
         Self { config, cc: None, current: None, buffer, counters, borrowed: PhantomData }
     }
 
-    /// The PID of the stream.
+    /// Returns the PID of the stream.
     #[inline]
     pub const fn pid(&self) -> Pid {
         self.config.pid
     }
 
-    /// Which addresses are listened to, to join and leave groups.
+    /// Returns the filter of addresses, to join and leave groups.
     pub const fn filter_mut(&mut self) -> &mut NpaFilter {
         &mut self.config.filter
     }
 
-    /// What it has seen.
+    /// Returns the counters.
     pub const fn counters(&self) -> &ReceiverCounters {
         &self.counters
     }
 
-    /// Forgets the Continuity Counter and the Current SNDU: TS Packets are missing, as the caller knows from elsewhere. A
-    /// Continuity Counter of 4 bits does not tell the loss of 16, and takes the loss of 15 for a duplicate.
+    /// Drops the Continuity Counter and the Current SNDU: the caller has detected missing TS Packets by other means. A
+    /// Continuity Counter of 4 bits does not show the loss of 16, and the loss of 15 looks like a duplicate.
     pub fn resynchronize(&mut self) {
         self.cc = None;
         self.idle();
     }
 
-    /// Takes a TS Packet, and gives what ends in it to `out`, in the order in which it was sent.
+    /// Processes a TS Packet, and passes what ends in it to `out`, in the order of sending.
     ///
-    /// Packets of other PIDs are not looked at.
+    /// Packets of other PIDs are ignored.
     #[inline]
     pub fn receive(&mut self, packet: &TsPacket, out: &mut impl FnMut(Delivery<'_>)) {
         let Some(payload) = self.payload(packet) else { return };
-        // What lies behind what was begun in an earlier packet.
+        // Octets after the end of an SNDU that began in an earlier packet.
         let rest = match (payload.pusi, self.current) {
             (false, None) => return,
             (false, Some(current)) => self.end_of_current(current, payload.octets, out),
@@ -240,7 +240,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'_, B> {
         }
     }
 
-    /// The octets behind the header, if they are to be looked at. RFC 4326, section 7.3.
+    /// Returns the octets after the header, if they are to be processed. RFC 4326, section 7.3.
     #[inline]
     fn payload<'p>(&mut self, packet: &'p TsPacket) -> Option<Payloads<'p>> {
         let Ok(header) = TsHeader::read(packet) else {
@@ -261,7 +261,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'_, B> {
         let octets = match header.afc {
             Afc::Payload => packet.get(HEADER..)?,
             Afc::AdaptationAndPayload if self.config.lenience.adaptation_fields => {
-                // The first octet says how many octets of it follow.
+                // The first octet of the adaptation field is its length after that octet.
                 let (len, rest) = packet.get(HEADER..)?.split_first()?;
                 rest.get(usize::from(*len)..).unwrap_or_default()
             }
@@ -270,7 +270,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'_, B> {
                 return None;
             }
         };
-        // If it is true, the CRCs will say so; of one flipped bit they will not.
+        // If the packet is really scrambled, CRCs fail; if only a bit of this field is flipped, they do not.
         self.counters.scrambled += u64::from(header.scrambling != 0);
         if !self.config.lenience.any_continuity {
             match self.cc.replace(header.cc) {
@@ -288,7 +288,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'_, B> {
         Some(Payloads { pusi: header.payload_unit_start, octets })
     }
 
-    /// Goes to Idle State.
+    /// Enters Idle State.
     #[inline]
     fn idle(&mut self) {
         if self.current.take().is_some() {
@@ -296,7 +296,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'_, B> {
         }
     }
 
-    /// A TS Packet without Payload Pointer goes on with the Current SNDU, and no other one starts in it.
+    /// Continues the Current SNDU in a TS Packet without Payload Pointer, in which no other one starts.
     #[inline]
     fn end_of_current<'p>(
         &mut self,
@@ -308,7 +308,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'_, B> {
         if !self.collect(current, part, out) {
             return None;
         }
-        // Padding alone may follow. RFC 4326, section 7.2, (ii) and (iii).
+        // Only padding may follow. RFC 4326, section 7.2, (ii) and (iii).
         if let [STUFFING] | [STUFFING, STUFFING, ..] | [] = rest {
             return None;
         }
@@ -316,8 +316,8 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'_, B> {
         None
     }
 
-    /// A TS Packet with a Payload Pointer: the octets from the first SNDU on that starts in it. RFC 4326, sections 7.1.1
-    /// and 7.2.1.
+    /// Returns the octets of a TS Packet with a Payload Pointer from the first SNDU on that starts in it. RFC 4326,
+    /// sections 7.1.1 and 7.2.1.
     #[inline]
     fn behind_pointer<'p>(
         &mut self,
@@ -344,7 +344,8 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'_, B> {
         Some(rest)
     }
 
-    /// Adds a part of the Current SNDU, and delivers it when it is whole. Whether what lies behind it may be read.
+    /// Adds a part of the Current SNDU, and delivers it when it is complete. Returns true if the octets after it may be
+    /// read.
     #[inline]
     fn collect(&mut self, current: Current, part: &[u8], out: &mut impl FnMut(Delivery<'_>)) -> bool {
         let have = current.have + part.len();
@@ -363,7 +364,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'_, B> {
         }
     }
 
-    /// SNDUs one behind the other, from the start of one on. RFC 4326, section 7.2.
+    /// Reads consecutive SNDUs, the first of which starts at `octets`. RFC 4326, section 7.2.
     #[inline]
     fn sndus(&mut self, mut octets: &[u8], out: &mut impl FnMut(Delivery<'_>)) {
         while let Some(start) = octets.first_chunk() {
@@ -395,7 +396,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'_, B> {
     }
 }
 
-/// Delivers a whole SNDU, or counts why not. Whether what lies behind it may be read.
+/// Delivers a complete SNDU, or counts the error. Returns true if the octets after it may be read.
 #[inline]
 fn deliver(
     config: &ReceiverConfig,
@@ -403,7 +404,7 @@ fn deliver(
     sndu: &[u8],
     out: &mut impl FnMut(Delivery<'_>),
 ) -> bool {
-    let received = match Received::delimited(sndu) {
+    let received = match ReceivedSndu::delimited(sndu) {
         Ok(received) => received,
         Err(BadSndu::Crc) => {
             counters.crc_errors += 1;
@@ -430,8 +431,8 @@ fn deliver(
         counters.octets += payload.octets() as u64;
         out(Delivery { destination, time_stamp, payload });
     };
-    match Chain::read(received.type_field, received.octets) {
-        Ok(Chain { time_stamp, content: Content::PduConcat(concat) }) => {
+    match ExtensionChain::read(received.type_field, received.octets) {
+        Ok(ExtensionChain { time_stamp, content: SnduContent::PduConcat(concat) }) => {
             for chain in concat.contents() {
                 match chain {
                     Ok(chain) => one(counters, chain, time_stamp, &mut hand_up),
@@ -445,23 +446,23 @@ fn deliver(
     true
 }
 
-/// Hands up what is not a PDU-Concat.
+/// Delivers anything except a PDU-Concat.
 #[inline]
 fn one(
     counters: &mut ReceiverCounters,
-    chain: Chain<'_>,
+    chain: ExtensionChain<'_>,
     outer: Option<TimeStamp>,
     hand_up: &mut impl FnMut(&mut ReceiverCounters, Option<TimeStamp>, Payload<'_>),
 ) {
     let payload = match chain.content {
-        Content::Pdu(ether_type, pdu) => Payload::Pdu(ether_type, pdu),
-        Content::Bridged(frame) => Payload::Bridged(frame),
-        Content::TsConcat(packets) => Payload::TsPackets(packets),
-        Content::Test(_) => {
+        SnduContent::Pdu(ether_type, pdu) => Payload::Pdu(ether_type, pdu),
+        SnduContent::Bridged(frame) => Payload::Bridged(frame),
+        SnduContent::TsConcat(packets) => Payload::TsPackets(packets),
+        SnduContent::Test(_) => {
             counters.tests += 1;
             return;
         }
-        Content::PduConcat(_) => return count(counters, ExtensionError::NestedConcat),
+        SnduContent::PduConcat(_) => return count(counters, ExtensionError::NestedConcat),
     };
     hand_up(counters, chain.time_stamp.or(outer), payload);
 }

@@ -1,7 +1,6 @@
-//! SubNetwork Data Units: a PDU with what ULE puts around it. RFC 4326, section 4.
+//! SubNetwork Data Units: a PDU with the ULE header and CRC. RFC 4326, section 4.
 //!
-//! [`Sndu`] is one that is to be sent, out of parts that lie somewhere else; [`Received`] is one whose CRC was found
-//! right.
+//! [`Sndu`] is one to send, composed of borrowed parts; [`ReceivedSndu`] is one with a correct CRC.
 
 use core::fmt;
 use thinair_wire::coder::{Coder, Reader, Step, Writer};
@@ -10,30 +9,30 @@ use crate::crc::Crc32;
 use crate::extension::{Bridged, OptionalHeader, PduConcat};
 use crate::npa::Npa;
 use crate::ts::TsPacket;
-use crate::type_field::{EtherType, HLen, Kind, Type};
+use crate::type_field::{EtherType, HLen, Type, TypeKind};
 
-/// Octets of D, Length and Type.
+/// Length of D, Length and Type, in octets.
 const FIXED: usize = 4;
-/// Octets of an NPA address.
+/// Length of an NPA address, in octets.
 const NPA: usize = 6;
-/// Octets of the CRC.
+/// Length of the CRC, in octets.
 pub(crate) const CRC: usize = 4;
 
-/// The largest value of a Length field.
+/// Largest value of a Length field.
 const LENGTH_MOST: usize = 0x7FFF;
 
-/// Where the next SNDU would start: there is none in this TS Packet. RFC 4326, section 4.3.
+/// End Indicator in place of the next SNDU: there is none in this TS Packet. RFC 4326, section 4.3.
 pub(crate) const END_INDICATOR: u16 = 0xFFFF;
 
-/// Octets of the longest SNDU, header and CRC included.
+/// Length of the longest SNDU, header and CRC included, in octets.
 pub const LONGEST: usize = FIXED + LENGTH_MOST;
 
 /// The base header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BaseHeader {
-    /// D: there is no address.
+    /// D: true if there is no address.
     absent: bool,
-    /// Octets behind the Type field, the CRC included.
+    /// Octets after the Type field, the CRC included.
     length: u16,
     type_field: u16,
     destination: [u8; NPA],
@@ -51,19 +50,19 @@ fn base_header<'p, C: Coder<'p>>(c: &mut C, header: &mut BaseHeader) -> Step {
     Ok(())
 }
 
-/// What the first two octets of an SNDU say.
+/// Meaning of the first two octets of an SNDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
     /// No more SNDUs in this TS Packet.
     EndIndicator,
-    /// An SNDU of so many octets, header and CRC included.
+    /// An SNDU of this length in octets, header and CRC included.
     Octets(usize),
-    /// No SNDU has this Length.
+    /// Invalid Length.
     BadLength,
 }
 
 impl Start {
-    /// RFC 4326, section 7.2.
+    /// Decodes the first two octets. RFC 4326, section 7.2.
     #[inline]
     pub(crate) fn read(octets: [u8; 2]) -> Self {
         let word = u16::from_be_bytes(octets);
@@ -76,7 +75,7 @@ impl Start {
     }
 }
 
-/// An SNDU to be sent. Its parts are borrowed and not yet put together.
+/// An SNDU to send, composed of borrowed parts.
 ///
 /// ```
 /// use thinair_ule::{EtherType, Npa, Sndu};
@@ -95,26 +94,26 @@ pub struct Sndu<'a> {
     destination: Option<Npa>,
     headers: &'a [OptionalHeader],
     type_field: Type,
-    body: Body<'a>,
+    body: SnduBody<'a>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Body<'a> {
+enum SnduBody<'a> {
     One(&'a [u8]),
     Concat(Type, &'a [&'a [u8]]),
 }
 
-/// An SNDU cannot be sent: the caller's fault.
+/// Reason why an SNDU cannot be sent: the caller's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnduError {
-    /// Its Length field cannot say so much.
+    /// It exceeds the Length field.
     TooLong {
         /// Octets of the SNDU, header and CRC included.
         octets: usize,
-        /// Octets that it may have: one less without an address, for the End Indicator would look the same.
+        /// Largest length: one octet less without an address, because of the End Indicator.
         most: usize,
     },
-    /// Without an address there has to be at least one octet of payload.
+    /// Without an address there must be at least one octet of payload.
     Empty,
     /// One of several PDUs is longer than 32,757 octets, or there is a PDU-Concat in a PDU-Concat.
     BadConcat,
@@ -130,9 +129,11 @@ pub enum SnduError {
 impl fmt::Display for SnduError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLong { octets, most } => write!(f, "an SNDU of {octets} octets; {most} are possible"),
+            Self::TooLong { octets, most } => {
+                write!(f, "an SNDU of {octets} octets exceeds the maximum of {most}")
+            }
             Self::Empty => f.write_str("an SNDU without an address and without payload"),
-            Self::BadConcat => f.write_str("PDUs that PDU-Concat does not take"),
+            Self::BadConcat => f.write_str("PDUs that cannot be concatenated"),
             Self::NoRoom { needed, had } => write!(f, "an SNDU of {needed} octets in a buffer of {had}"),
         }
     }
@@ -141,106 +142,106 @@ impl fmt::Display for SnduError {
 impl core::error::Error for SnduError {}
 
 impl<'a> Sndu<'a> {
-    /// A PDU, to all who listen: D is 1 until [`to`](Self::to) says whom it is for.
+    /// Creates an SNDU of a PDU to all Receivers: D is 1 until [`to`](Self::to) sets a destination.
     #[inline]
     pub fn pdu(ether_type: EtherType, pdu: &'a [u8]) -> Self {
-        Self::new(ether_type.into(), Body::One(pdu))
+        Self::new(ether_type.into(), SnduBody::One(pdu))
     }
 
-    /// A frame of a LAN.
+    /// Creates an SNDU of a frame of a LAN.
     pub fn bridged(frame: Bridged<'a>) -> Self {
-        Self::new(Type::BRIDGED, Body::One(frame.octets()))
+        Self::new(Type::BRIDGED, SnduBody::One(frame.octets()))
     }
 
-    /// Octets that Receivers discard.
+    /// Creates a Test SNDU, which Receivers discard.
     pub fn test(octets: &'a [u8]) -> Self {
-        Self::new(Type::TEST, Body::One(octets))
+        Self::new(Type::TEST, SnduBody::One(octets))
     }
 
-    /// TS Packets, which should not be null packets.
+    /// Creates an SNDU of TS Packets, which should not be null packets.
     pub fn ts_concat(packets: &'a [TsPacket]) -> Self {
-        Self::new(Type::TS_CONCAT, Body::One(packets.as_flattened()))
+        Self::new(Type::TS_CONCAT, SnduBody::One(packets.as_flattened()))
     }
 
-    /// Several PDUs of one Type. Linux discards them: both ends have to agree to it.
+    /// Creates an SNDU of several PDUs of one Type. Linux discards them: both ends have to agree to it.
     pub fn pdu_concat(type_field: Type, pdus: &'a [&'a [u8]]) -> Self {
-        Self::new(Type::PDU_CONCAT, Body::Concat(type_field, pdus))
+        Self::new(Type::PDU_CONCAT, SnduBody::Concat(type_field, pdus))
     }
 
     #[inline]
-    fn new(type_field: Type, body: Body<'a>) -> Self {
+    fn new(type_field: Type, body: SnduBody<'a>) -> Self {
         Self { destination: None, headers: &[], type_field, body }
     }
 
-    /// The same, for this Receiver, or these: D is 0.
+    /// Sets the destination, one or more Receivers: D is 0.
     #[inline]
     pub const fn to(mut self, destination: Npa) -> Self {
         self.destination = Some(destination);
         self
     }
 
-    /// The same behind Optional Extension Headers.
+    /// Adds Optional Extension Headers.
     pub const fn with_headers(mut self, headers: &'a [OptionalHeader]) -> Self {
         self.headers = headers;
         self
     }
 
-    /// Whom it is for, if it says so.
+    /// Returns the destination, if it has one.
     pub const fn destination(&self) -> Option<Npa> {
         self.destination
     }
 
-    /// The Type of the payload. It stands behind the Optional Extension Headers.
+    /// Returns the Type of the payload, which follows the Optional Extension Headers.
     pub const fn type_field(&self) -> Type {
         self.type_field
     }
 
-    /// The PDU, if it is one PDU, or another payload that lies in one place.
+    /// Returns the PDU, or another contiguous payload; `None` for concatenated PDUs.
     #[inline]
     pub(crate) const fn one(&self) -> Option<&'a [u8]> {
         match self.body {
-            Body::One(octets) => Some(octets),
-            Body::Concat(..) => None,
+            SnduBody::One(octets) => Some(octets),
+            SnduBody::Concat(..) => None,
         }
     }
 
-    /// The payload, if that, address and Type are all there is to know.
+    /// Returns a contiguous payload without Optional Extension Headers.
     pub(crate) fn plain(&self) -> Option<&'a [u8]> {
         self.one().filter(|_| self.headers.is_empty())
     }
 
-    /// An SNDU with a payload of any Type that lies in one place.
+    /// Creates an SNDU with a contiguous payload of any Type.
     #[inline]
     pub(crate) const fn of(destination: Option<Npa>, type_field: Type, payload: &'a [u8]) -> Self {
-        Self { destination, headers: &[], type_field, body: Body::One(payload) }
+        Self { destination, headers: &[], type_field, body: SnduBody::One(payload) }
     }
 
-    /// PDU number `i` of a PDU-Concat.
+    /// Returns PDU number `i` of a PDU-Concat.
     #[inline]
     pub(crate) fn pdu_of(&self, i: usize) -> Option<&'a [u8]> {
         match self.body {
-            Body::One(_) => None,
-            Body::Concat(_, pdus) => pdus.get(i).copied(),
+            SnduBody::One(_) => None,
+            SnduBody::Concat(_, pdus) => pdus.get(i).copied(),
         }
     }
 
-    /// PDUs, or other payloads.
+    /// Returns the number of PDUs or other payloads.
     #[inline]
     pub(crate) const fn pdus(&self) -> usize {
         match self.body {
-            Body::One(_) => 1,
-            Body::Concat(_, pdus) => pdus.len(),
+            SnduBody::One(_) => 1,
+            SnduBody::Concat(_, pdus) => pdus.len(),
         }
     }
 
-    /// Whether it is one PDU, or frame, that may lie in a PDU-Concat.
+    /// True if it is one PDU or frame that may be part of a PDU-Concat.
     #[inline]
     fn can_be_concatenated(&self) -> bool {
         self.plain().is_some_and(|pdu| pdu.len() <= PduConcat::LONGEST_PDU)
-            && (self.type_field == Type::BRIDGED || matches!(self.type_field.kind(), Kind::EtherType(_)))
+            && (self.type_field == Type::BRIDGED || matches!(self.type_field.kind(), TypeKind::EtherType(_)))
     }
 
-    /// Whether the PDUs of both may lie in one PDU-Concat.
+    /// True if the PDUs of both may be parts of one PDU-Concat.
     #[inline]
     pub(crate) fn goes_with(&self, other: &Self) -> bool {
         (self.destination, self.type_field) == (other.destination, other.type_field)
@@ -248,14 +249,14 @@ impl<'a> Sndu<'a> {
             && other.can_be_concatenated()
     }
 
-    /// Octets of it, header and CRC included.
+    /// Returns its length in octets, header and CRC included.
     pub fn octets(&self) -> Result<usize, SnduError> {
-        Ok(Frame::of(self)?.octets)
+        Ok(SnduFrame::of(self)?.octets)
     }
 
-    /// Puts it together at the start of `out`, and returns its octets.
+    /// Writes it at the start of `out`, and returns its octets.
     pub fn write(&self, out: &mut [u8]) -> Result<usize, SnduError> {
-        let frame = Frame::of(self)?;
+        let frame = SnduFrame::of(self)?;
         let had = out.len();
         let room = out.get_mut(..frame.octets).ok_or(SnduError::NoRoom { needed: frame.octets, had })?;
         frame.copy(0, room, self, self);
@@ -263,12 +264,12 @@ impl<'a> Sndu<'a> {
     }
 }
 
-/// Several PDUs for one SNDU, wherever they lie.
+/// PDUs for one SNDU, wherever they are stored.
 pub(crate) trait Pdus {
-    /// The Type of the PDUs of a PDU-Concat, if it is one.
+    /// Returns the Type of the PDUs of a PDU-Concat; `None` otherwise.
     fn concat(&self) -> Option<Type>;
 
-    /// PDU number `i` of a PDU-Concat.
+    /// Returns PDU number `i` of a PDU-Concat.
     fn pdu(&self, i: usize) -> Option<&[u8]>;
 }
 
@@ -276,8 +277,8 @@ impl Pdus for Sndu<'_> {
     #[inline]
     fn concat(&self) -> Option<Type> {
         match self.body {
-            Body::One(_) => None,
-            Body::Concat(type_field, _) => Some(type_field),
+            SnduBody::One(_) => None,
+            SnduBody::Concat(type_field, _) => Some(type_field),
         }
     }
 
@@ -287,24 +288,24 @@ impl Pdus for Sndu<'_> {
     }
 }
 
-/// What of an SNDU has to be known while its octets go out: its size, and what is computed.
+/// State of an SNDU that is being sent: its length, and the computed fields.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Frame {
-    /// All of the SNDU.
+pub(crate) struct SnduFrame {
+    /// Length of the SNDU, in octets.
     pub(crate) octets: usize,
     base: [u8; FIXED + NPA],
     base_len: usize,
     crc: [u8; CRC],
 }
 
-impl Frame {
-    // Inlined, as most SNDUs have no headers and one PDU, and where they are made that is known.
+impl SnduFrame {
+    // Inlined, as most SNDUs have no headers and one PDU, which the caller's code shows.
     #[inline(always)]
     pub(crate) fn of(sndu: &Sndu<'_>) -> Result<Self, SnduError> {
         let len = match sndu.body {
-            Body::One(payload) => payload.len(),
-            Body::Concat(Type::PDU_CONCAT, _) => return Err(SnduError::BadConcat),
-            Body::Concat(_, pdus) => {
+            SnduBody::One(payload) => payload.len(),
+            SnduBody::Concat(Type::PDU_CONCAT, _) => return Err(SnduError::BadConcat),
+            SnduBody::Concat(_, pdus) => {
                 if pdus.iter().any(|pdu| pdu.len() > PduConcat::LONGEST_PDU) {
                     return Err(SnduError::BadConcat);
                 }
@@ -315,13 +316,13 @@ impl Frame {
         Self::around(sndu, sndu, len)
     }
 
-    /// The same of an SNDU with `head`, and a payload of `len` octets.
+    /// [`of`](Self::of) for an SNDU with the header of `head`, and a payload of `len` octets.
     #[inline(always)]
     pub(crate) fn around(head: &Sndu<'_>, pdus: &impl Pdus, len: usize) -> Result<Self, SnduError> {
         let headers: usize = head.headers.iter().map(OptionalHeader::octets).sum();
         let address = if head.destination.is_some() { NPA } else { 0 };
         let length = (address + headers + CRC).saturating_add(len);
-        // Without an address, the largest Length is taken: it is the End Indicator.
+        // Without an address, the largest Length is not available: it is the End Indicator.
         let most = if head.destination.is_some() { LENGTH_MOST } else { LENGTH_MOST - 1 };
         if length > most {
             return Err(SnduError::TooLong { octets: length.saturating_add(FIXED), most: FIXED + most });
@@ -340,7 +341,7 @@ impl Frame {
             destination: head.destination.map_or([0; NPA], Npa::octets),
         };
         let mut base = [0; FIXED + NPA];
-        // Nothing is refused, and the room is that of the fields.
+        // No value is rejected, and the buffer has the length of the fields.
         let _ = base_header(&mut Writer::new(&mut base, 0), &mut fields);
         let mut frame = Self { octets: FIXED + length, base, base_len: FIXED + address, crc: [0; CRC] };
         let mut crc = Crc32::START;
@@ -349,7 +350,7 @@ impl Frame {
         Ok(frame)
     }
 
-    /// All octets in front of the CRC, part by part.
+    /// Passes all octets before the CRC to `part`, part by part.
     #[inline(always)]
     fn visit(&self, head: &Sndu<'_>, pdus: &impl Pdus, mut part: impl FnMut(&[u8])) {
         part(self.base.get(..self.base_len).unwrap_or_default());
@@ -369,8 +370,8 @@ impl Frame {
         }
     }
 
-    /// Copies the octets of the SNDU from number `from` on into `out`, and returns how many there were: all that are left,
-    /// or all that `out` has room for, even if the payload has changed.
+    /// Copies the octets of the SNDU from number `from` on into `out`, and returns their number: all remaining ones, or
+    /// as many as `out` has room for, even if the payload has changed.
     #[inline(always)]
     pub(crate) fn copy(&self, from: usize, out: &mut [u8], head: &Sndu<'_>, pdus: &impl Pdus) -> usize {
         let len = out.len().min(self.octets.saturating_sub(from));
@@ -381,17 +382,17 @@ impl Frame {
     }
 }
 
-/// The Type behind the last Optional Extension Header.
+/// Returns the Type after the last Optional Extension Header.
 #[inline]
 fn final_type(head: &Sndu<'_>, pdus: &impl Pdus) -> Type {
     if pdus.concat().is_some() { Type::PDU_CONCAT } else { head.type_field }
 }
 
-/// Copies what of a sequence of parts lies in a window.
+/// Copies the part of a sequence that lies in a window.
 struct Copying<'o> {
-    /// Octets in front of the window.
+    /// Octets before the window.
     skip: usize,
-    /// What of the window is not filled.
+    /// Rest of the window.
     out: &'o mut [u8],
 }
 
@@ -414,30 +415,30 @@ impl Copying<'_> {
     }
 }
 
-/// An SNDU whose CRC is right.
+/// An SNDU with a correct CRC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Received<'p> {
-    /// Whom it is for, if it says so; the address of zeros, which must not be used, is kept.
+pub struct ReceivedSndu<'p> {
+    /// Destination, if it has one; the invalid address of zeros is kept.
     pub destination: Option<[u8; NPA]>,
-    /// The Type field of the base header.
+    /// Type field of the base header.
     pub type_field: Type,
-    /// What is behind the base header, without the CRC: Extension Headers and payload.
+    /// Octets after the base header, without the CRC: Extension Headers and payload.
     pub octets: &'p [u8],
 }
 
-/// Octets are no SNDU.
+/// Reason why octets are not an SNDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadSndu {
-    /// The Length field is not that of an SNDU of so many octets.
+    /// The Length field does not agree with the number of octets.
     Length,
-    /// The CRC is not that of the octets before it.
+    /// The CRC does not match the octets before it.
     Crc,
 }
 
 impl fmt::Display for BadSndu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Length => f.write_str("the Length field does not say how long the SNDU is"),
+            Self::Length => f.write_str("the Length field does not match the length of the SNDU"),
             Self::Crc => f.write_str("the CRC of the SNDU is wrong"),
         }
     }
@@ -445,7 +446,7 @@ impl fmt::Display for BadSndu {
 
 impl core::error::Error for BadSndu {}
 
-impl<'p> Received<'p> {
+impl<'p> ReceivedSndu<'p> {
     /// Reads one whole SNDU.
     #[inline]
     pub fn read(sndu: &'p [u8]) -> Result<Self, BadSndu> {
@@ -456,7 +457,7 @@ impl<'p> Received<'p> {
         Self::delimited(sndu)
     }
 
-    /// The same of octets whose length is known to be right.
+    /// Reads octets whose length is known to be right.
     #[inline]
     pub(crate) fn delimited(sndu: &'p [u8]) -> Result<Self, BadSndu> {
         if !Crc32::is_right(sndu) {

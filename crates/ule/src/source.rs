@@ -1,19 +1,19 @@
-//! Where PDUs wait for their TS Packets: the caller's queue, or the one here.
+//! Sources of queued PDUs: the caller's queue, or the one of this crate.
 
 use crate::sndu::{Pdus, Sndu};
 use crate::type_field::Type;
 
-/// PDUs that wait, in their order.
-pub trait Source {
-    /// SNDU number `ahead` of those that wait, 0 being the next one: the same one until it is taken, and none only if
-    /// fewer wait.
+/// Queue of PDUs, in order.
+pub trait SnduSource {
+    /// Returns the queued SNDU number `ahead`, 0 being the next one. It must not change until it is taken; `None`
+    /// only if fewer are queued.
     fn peek(&self, ahead: usize) -> Option<Sndu<'_>>;
 
-    /// Takes the next `count` SNDUs away: they are sent.
+    /// Removes the next `count` SNDUs: they are sent.
     fn take(&mut self, count: usize);
 }
 
-impl<S: Source> Source for &mut S {
+impl<S: SnduSource> SnduSource for &mut S {
     fn peek(&self, ahead: usize) -> Option<Sndu<'_>> {
         (**self).peek(ahead)
     }
@@ -23,14 +23,14 @@ impl<S: Source> Source for &mut S {
     }
 }
 
-/// One SNDU out of the first PDUs of a source: the next SNDU as it is, or several PDUs one behind the other.
+/// One SNDU of the first PDUs of a source: the next SNDU unchanged, or several concatenated PDUs.
 #[derive(Debug)]
 pub(crate) struct Queued<'s, S> {
     pub(crate) source: &'s S,
     pub(crate) pdus: usize,
 }
 
-impl<S: Source> Pdus for Queued<'_, S> {
+impl<S: SnduSource> Pdus for Queued<'_, S> {
     #[inline]
     fn concat(&self) -> Option<Type> {
         let head = self.source.peek(0)?;

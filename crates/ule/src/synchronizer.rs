@@ -1,35 +1,35 @@
-//! TS Packets out of a stream of octets in which their limits are not known: a file, a pipe, a device.
+//! TS Packets from a stream of octets without known packet boundaries: a file, a pipe, a device.
 //!
-//! A packet begins with 0x47, and so does each octet of payload that happens to be 0x47. So a place is taken for the start
-//! of a packet if it begins five in a row. Three kinds of streams are told apart by the distance.
+//! A packet begins with 0x47, but 0x47 also occurs in payload. So a place counts as the start of a packet if it begins
+//! five consecutive ones. Three kinds of streams are distinguished by the distance.
 
 use crate::ts::{LEN, SYNC, TsPacket};
 
-/// Packets in a row that have to begin with 0x47.
+/// Number of consecutive packets that have to begin with 0x47.
 const IN_A_ROW: usize = 5;
 
-/// Packets in a row that may lack it before limits are looked for anew.
+/// Number of consecutive packets without 0x47 after which the synchronizer searches again.
 const MISSES: u8 = 3;
 
-/// Enough for `IN_A_ROW` packets of the longest kind behind a place that is one longest kind away.
+/// Buffer for `IN_A_ROW` packets of the longest kind after a place that is one such packet away.
 const ROOM: usize = (IN_A_ROW + 1) * 204;
 
-/// What lies between the starts of two TS Packets.
+/// Distance between the starts of two TS Packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {
-    /// 188 octets: nothing but the packet.
+    /// 188 octets: the packet only.
     Plain,
-    /// 192 octets: 4 octets of a time code in front of each packet.
+    /// 192 octets: a time code of 4 octets before each packet.
     TimeCoded,
-    /// 204 octets: 16 octets of a Reed-Solomon code behind each packet.
+    /// 204 octets: a Reed-Solomon code of 16 octets after each packet.
     ReedSolomon,
 }
 
 impl Spacing {
-    /// In the order in which they are tried.
+    /// All distances, in the order in which they are tried.
     pub const ALL: [Self; 3] = [Self::Plain, Self::TimeCoded, Self::ReedSolomon];
 
-    /// Octets from one start to the next.
+    /// Returns the octets from one start to the next.
     pub const fn octets(self) -> usize {
         match self {
             Self::Plain => LEN,
@@ -39,22 +39,22 @@ impl Spacing {
     }
 }
 
-/// What a [`Synchronizer`] has seen.
+/// Counters of a [`Synchronizer`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SynchronizerCounters {
-    /// TS Packets that were found.
+    /// TS Packets found.
     pub ts_packets: u64,
     /// Places where a TS Packet should begin and does not.
     pub sync_errors: u64,
-    /// Octets that were thrown away while limits were looked for.
+    /// Octets that were dropped during the search for packets.
     pub skipped: u64,
-    /// How often the limits were found.
+    /// Number of successful searches.
     pub locks: u64,
 }
 
 /// Finds TS Packets in a stream that comes in pieces of any size.
 ///
-/// A packet that lies in one piece is handed on from there; what a piece breaks is put together in about a kilobyte.
+/// A packet within one piece is passed on without a copy; a divided packet is assembled in a buffer of about a kilobyte.
 #[derive(Clone, Debug)]
 pub struct Synchronizer {
     spacing: Option<Spacing>,
@@ -80,28 +80,28 @@ impl Default for Synchronizer {
 }
 
 impl Synchronizer {
-    /// One that has not seen anything.
+    /// Creates a synchronizer.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The distance between packets, while it is known.
+    /// Returns the distance between packets, while it is known.
     pub const fn spacing(&self) -> Option<Spacing> {
         self.spacing
     }
 
-    /// What it has seen.
+    /// Returns the counters.
     pub const fn counters(&self) -> &SynchronizerCounters {
         &self.counters
     }
 
-    /// Takes the next octets of the stream, and gives TS Packets to `out`.
+    /// Processes the next octets of the stream, and passes TS Packets to `out`.
     pub fn push(&mut self, mut octets: &[u8], out: &mut impl FnMut(&TsPacket)) {
         while !octets.is_empty() {
             if self.len == 0 && self.spacing.is_some() {
                 octets = self.packets(octets, out);
             }
-            // What is left is too little, or too much for what is known of it.
+            // The remainder is too short, or ambiguous.
             let room = self.kept.get_mut(self.len..).unwrap_or_default();
             let len = room.len().min(octets.len());
             let (piece, rest) = octets.split_at(len);
@@ -114,14 +114,14 @@ impl Synchronizer {
         }
     }
 
-    /// Ends the stream: packets at its end are given to `out` though fewer than five in a row are left.
+    /// Ends the stream: its last packets are passed to `out` although fewer than five remain.
     pub fn finish(&mut self, out: &mut impl FnMut(&TsPacket)) {
         self.look_through(true, out);
         self.counters.skipped += self.len as u64;
         (self.len, self.spacing, self.gap) = (0, None, 0);
     }
 
-    /// Takes what can be taken from the octets that are kept.
+    /// Processes the buffered octets as far as possible.
     fn look_through(&mut self, end: bool, out: &mut impl FnMut(&TsPacket)) {
         loop {
             if self.spacing.is_none() && !self.lock(end) {
@@ -137,7 +137,7 @@ impl Synchronizer {
         }
     }
 
-    /// Takes whole packets from the start of `octets`, as long as they are where they should be, and returns the rest.
+    /// Passes on whole packets from the start of `octets`, as long as they begin with 0x47, and returns the rest.
     fn packets<'o>(&mut self, mut octets: &'o [u8], out: &mut impl FnMut(&TsPacket)) -> &'o [u8] {
         while let Some(spacing) = self.spacing {
             let gap = self.gap.min(octets.len());
@@ -162,7 +162,7 @@ impl Synchronizer {
         octets
     }
 
-    /// Looks for the start of a packet in what is kept. Whether there is one; what is in front of it is thrown away.
+    /// Searches the buffer for the start of a packet; returns true if there is one. The octets before it are dropped.
     fn lock(&mut self, end: bool) -> bool {
         let kept = self.kept.get(..self.len).unwrap_or_default();
         if kept.len() < ROOM && !end {
@@ -170,11 +170,11 @@ impl Synchronizer {
         }
         let starts_here = |at: usize, spacing: Spacing| {
             let starts = (0..IN_A_ROW).map(|i| at + i * spacing.octets());
-            // At the end of a stream fewer have to do, but the first has to be whole.
+            // At the end of a stream fewer suffice, but the first has to be complete.
             at + LEN <= kept.len()
                 && starts.map(|start| kept.get(start)).all(|octet| octet.is_none_or(|octet| *octet == SYNC))
         };
-        // All places but those that cannot have five behind them.
+        // All places except those without room for five packets.
         let places = if end { kept.len() } else { ROOM - (IN_A_ROW - 1) * 204 };
         let found = (0..places)
             .flat_map(|at| Spacing::ALL.map(|spacing| (at, spacing)))
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
     use std::vec::Vec;
 
-    /// Packets that are told apart by a number, with 0x47 here and there in their payload.
+    /// Numbered packets, with 0x47 at some places of their payload.
     fn packets(count: u32) -> Vec<TsPacket> {
         let packet = |i: u32| {
             let mut packet = [SYNC; LEN];
@@ -269,7 +269,7 @@ mod tests {
         let (found, counters) = found(&octets, 333);
         let numbers = |packets: &[TsPacket]| packets.iter().map(|packet| packet[7]).collect::<Vec<_>>();
         assert!(found[..20] == sent[..20]);
-        // The one that has lost octets is not whole, and limits are found to be wrong by the third.
+        // The one that has lost octets is incomplete; the third wrong start triggers a new search.
         assert_eq!(numbers(&found[21..]), numbers(&sent[24..]));
         assert!(found[21..] == sent[24..]);
         assert_eq!((counters.locks, counters.sync_errors), (2, 3));

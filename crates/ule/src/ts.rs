@@ -3,57 +3,57 @@
 use core::fmt;
 use thinair_wire::coder::{Coder, Reader, Refusal, Step, Writer};
 
-/// A TS Packet as it is sent, header and all.
+/// A TS Packet with its header, as sent.
 ///
-/// A bare array, so that a datagram or a file is a slice of them without a copy; nothing says that it begins with
-/// [`SYNC`].
+/// A plain array, so that a datagram or a file is a slice of them without a copy; the type does not guarantee
+/// that it begins with [`SYNC`].
 pub type TsPacket = [u8; LEN];
 
-/// Octets of a TS Packet.
+/// Length of a TS Packet, in octets.
 pub const LEN: usize = 188;
 
-/// The first octet of every TS Packet.
+/// First octet of every TS Packet.
 pub const SYNC: u8 = 0x47;
 
-/// Octets of a TS header.
+/// Length of a TS header, in octets.
 pub const HEADER: usize = 4;
 
-/// Octets of a TS Packet behind the header.
+/// Octets of a TS Packet after the header.
 pub const PAYLOAD: usize = LEN - HEADER;
 
-/// What fills a TS Packet in which no more SNDUs are.
+/// Padding of a TS Packet after its last SNDU.
 pub const STUFFING: u8 = 0xFF;
 
-/// A TS Packet that says nothing, and keeps a constant rate constant.
+/// A TS Packet without content, which fills a constant rate.
 pub const NULL_PACKET: TsPacket = {
     let mut packet = [STUFFING; LEN];
     [packet[0], packet[1], packet[2], packet[3]] = [SYNC, 0x1F, 0xFF, 0x10];
     packet
 };
 
-/// Packet Identifier: what tells the streams of a multiplex apart, 13 bits.
+/// Packet Identifier: identifies a stream of a multiplex, 13 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pid(u16);
 
 impl Pid {
-    /// The Program Association Table.
+    /// PID of the Program Association Table.
     pub const PAT: Self = Self(0x0000);
-    /// Null packets.
+    /// PID of null packets.
     pub const NULL: Self = Self(0x1FFF);
 
-    /// The PID with this number, 0 to 0x1FFF.
+    /// Creates a PID, 0 to 0x1FFF.
     #[inline]
     pub const fn new(value: u16) -> Option<Self> {
         if value <= Self::NULL.0 { Some(Self(value)) } else { None }
     }
 
-    /// The number.
+    /// Returns the number.
     #[inline]
     pub const fn value(self) -> u16 {
         self.0
     }
 
-    /// Whether a stream may have it: below 0x0020 lie those that MPEG-2 and DVB reserve, and one is that of null
+    /// True if a stream may have it: PIDs below 0x0020 are reserved by MPEG-2 and DVB, and one is that of null
     /// packets.
     #[inline]
     pub const fn is_for_streams(self) -> bool {
@@ -72,48 +72,48 @@ impl fmt::Display for Pid {
 pub struct Cc(u8);
 
 impl Cc {
-    /// The low 4 bits of a number.
+    /// Creates a counter of the low 4 bits of a number.
     #[inline]
     pub const fn new(value: u8) -> Self {
         Self(value & 0xF)
     }
 
-    /// The number, 0 to 15.
+    /// Returns the number, 0 to 15.
     #[inline]
     pub const fn value(self) -> u8 {
         self.0
     }
 
-    /// That of the next TS Packet.
+    /// Returns the counter of the next TS Packet.
     #[inline]
     pub const fn next(self) -> Self {
         Self::new(self.0 + 1)
     }
 }
 
-/// Adaptation Field Control: what is behind a TS header.
+/// Adaptation Field Control: content after a TS header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Afc {
     /// `00`: reserved.
     Reserved,
-    /// `01`: payload. The only one that a ULE Encapsulator sends.
+    /// `01`: payload. The only value that a ULE Encapsulator sends.
     Payload,
     /// `10`: an adaptation field.
     Adaptation,
-    /// `11`: an adaptation field, and payload behind it.
+    /// `11`: an adaptation field, followed by payload.
     AdaptationAndPayload,
 }
 
 /// The header of a TS Packet, without its first octet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TsHeader {
-    /// Transport Error Indicator: the packet is damaged, and who received it knew.
+    /// Transport Error Indicator: a receiver has marked the packet as damaged.
     pub transport_error: bool,
-    /// Payload Unit Start Indicator (PUSI): an SNDU starts in it, and a Payload Pointer comes first.
+    /// Payload Unit Start Indicator (PUSI): an SNDU starts in the packet, and a Payload Pointer comes first.
     pub payload_unit_start: bool,
     /// Transport Priority.
     pub priority: bool,
-    /// The stream.
+    /// PID of the stream.
     pub pid: Pid,
     /// Transport Scrambling Control, 0 for none, up to 3.
     pub scrambling: u8,
@@ -123,12 +123,12 @@ pub struct TsHeader {
     pub cc: Cc,
 }
 
-/// A packet does not begin with [`SYNC`].
+/// Error: a packet does not begin with [`SYNC`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoSync;
 
 impl TsHeader {
-    /// A header of a stream that is not scrambled, with payload alone behind it.
+    /// Creates the header of a packet with payload only, not scrambled.
     #[inline]
     pub const fn new(pid: Pid, payload_unit_start: bool, cc: Cc) -> Self {
         Self {
@@ -142,7 +142,7 @@ impl TsHeader {
         }
     }
 
-    /// The header of a packet.
+    /// Reads the header of a packet.
     #[inline]
     pub fn read(packet: &TsPacket) -> Result<Self, NoSync> {
         let [a, b, c, d, ..] = *packet;
@@ -153,11 +153,11 @@ impl TsHeader {
         }
     }
 
-    /// The octets of the header.
+    /// Returns the octets of the header.
     #[inline]
     pub fn octets(mut self) -> [u8; HEADER] {
         let mut octets = [0; HEADER];
-        // Writing refuses nothing: every value has its place.
+        // No value is rejected: every one has its place.
         let _ = header(&mut Writer::new(&mut octets, 0), &mut self);
         octets
     }
@@ -183,7 +183,7 @@ fn header<'p, C: Coder<'p>>(c: &mut C, header: &mut TsHeader) -> Step {
     c.uint("Continuity Counter", 4, &mut header.cc.0)
 }
 
-/// A datagram is no sequence of TS Packets.
+/// Error: the length of a datagram is not a multiple of 188.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotWhole {
     /// Octets of the datagram.
@@ -192,13 +192,13 @@ pub struct NotWhole {
 
 impl fmt::Display for NotWhole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} octets are no TS Packets of {LEN} octets each", self.octets)
+        write!(f, "{} octets are not a multiple of {LEN}, the length of a TS Packet", self.octets)
     }
 }
 
 impl core::error::Error for NotWhole {}
 
-/// The TS Packets of a datagram, which holds 7 of them as a rule.
+/// Returns the TS Packets of a datagram, usually 7.
 pub fn packets(datagram: &[u8]) -> Result<&[TsPacket], NotWhole> {
     match datagram.as_chunks() {
         (packets @ [_, ..], []) => Ok(packets),
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn a_header_is_read_as_it_is_written() {
         for bits in 0..1_u32 << 24 {
-            // Every value of two fields at a time is enough.
+            // All values of two fields at a time suffice.
             if bits & 0x00F0_0F00 != 0 && bits & 0x000F_00F0 != 0 {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! The Type field: what the octets behind it are. RFC 4326, sections 4.4 and 5.
+//! The Type field, which identifies the octets after it. RFC 4326, sections 4.4 and 5.
 //!
 //! ULE and GSE share the field and its registry (RFC 5163, section 3).
 
@@ -6,17 +6,17 @@ use core::fmt;
 
 /// A Type field.
 ///
-/// From 0x0600 on it is an EtherType; below, it says that an Extension Header follows. Every value is one or the
-/// other: [`kind`](Self::kind).
+/// Values from 0x0600 on are EtherTypes; lower ones announce an Extension Header. Every value is one or the other:
+/// [`kind`](Self::kind).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Type(u16);
 
-/// What a Type field says.
+/// Meaning of a Type field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A Mandatory Extension Header with this H-Type: who does not know it discards the SNDU.
+pub enum TypeKind {
+    /// A Mandatory Extension Header with this H-Type: a Receiver that does not support it discards the SNDU.
     Mandatory(u8),
-    /// An Optional Extension Header: who does not know it skips it.
+    /// An Optional Extension Header: a Receiver that does not support it skips it.
     Optional {
         /// Its length.
         h_len: HLen,
@@ -28,7 +28,7 @@ pub enum Kind {
 }
 
 impl Type {
-    /// A Test SNDU. RFC 4326, section 5.1, the text of which says 1; its figure and the registry say 0.
+    /// A Test SNDU. RFC 4326, section 5.1: its text has 1; its figure and the registry have 0.
     pub const TEST: Self = Self(0x0000);
     /// A bridged frame. RFC 4326, section 5.2.
     pub const BRIDGED: Self = Self(0x0001);
@@ -37,31 +37,31 @@ impl Type {
     /// Several PDUs of one Type. RFC 5163, section 3.2.
     pub const PDU_CONCAT: Self = Self(0x0003);
 
-    /// A Type from its field.
+    /// Creates a Type of its value.
     #[inline]
     pub const fn new(value: u16) -> Self {
         Self(value)
     }
 
-    /// The Type of an Optional Extension Header.
+    /// Returns the Type of an Optional Extension Header.
     #[inline]
     pub const fn optional(h_len: HLen, h_type: u8) -> Self {
         Self((h_len.0 as u16) << 8 | h_type as u16)
     }
 
-    /// The field.
+    /// Returns the value.
     #[inline]
     pub const fn value(self) -> u16 {
         self.0
     }
 
-    /// What it says.
+    /// Returns its meaning.
     #[inline]
-    pub const fn kind(self) -> Kind {
+    pub const fn kind(self) -> TypeKind {
         match self.0.to_be_bytes() {
-            [0, h_type] => Kind::Mandatory(h_type),
-            [h_len @ 1..=5, h_type] => Kind::Optional { h_len: HLen(h_len), h_type },
-            _ => Kind::EtherType(EtherType(self.0)),
+            [0, h_type] => TypeKind::Mandatory(h_type),
+            [h_len @ 1..=5, h_type] => TypeKind::Optional { h_len: HLen(h_len), h_type },
+            _ => TypeKind::EtherType(EtherType(self.0)),
         }
     }
 }
@@ -88,19 +88,19 @@ impl EtherType {
     pub const IPV4: Self = Self(0x0800);
     /// An IPv6 datagram.
     pub const IPV6: Self = Self(0x86DD);
-    /// A ROHC packet. No RFC says so of ULE, but EtherTypes are Types (RFC 4326, section 4.4.2).
+    /// A ROHC packet. No RFC defines it for ULE, but EtherTypes are Types (RFC 4326, section 4.4.2).
     pub const ROHC: Self = Self(0x22F1);
 
-    /// The lowest one.
+    /// Lowest EtherType.
     pub const LOWEST: Self = Self(0x0600);
 
-    /// An EtherType from its number; `None` below [`LOWEST`](Self::LOWEST).
+    /// Creates an EtherType; `None` below [`LOWEST`](Self::LOWEST).
     #[inline]
     pub const fn new(value: u16) -> Option<Self> {
         if value < Self::LOWEST.0 { None } else { Some(Self(value)) }
     }
 
-    /// The number.
+    /// Returns the number.
     #[inline]
     pub const fn value(self) -> u16 {
         self.0
@@ -118,10 +118,10 @@ impl fmt::Display for EtherType {
 pub struct HLen(u8);
 
 impl HLen {
-    /// The longest.
+    /// Longest header.
     pub const MAX: Self = Self(5);
 
-    /// A length in words of 16 bits; `None` if there is no such header.
+    /// Creates a length of `words` words of 16 bits; `None` if there is no such header.
     #[inline]
     pub const fn new(words: u8) -> Option<Self> {
         match words {
@@ -130,19 +130,20 @@ impl HLen {
         }
     }
 
-    /// Words of 16 bits.
+    /// Returns the number of words of 16 bits.
     #[inline]
     pub const fn words(self) -> u8 {
         self.0
     }
 
-    /// Octets of the header, 2 to 10: its own fields and the Type of what follows, but not the Type that names it.
+    /// Returns the octets of the header, 2 to 10: its own fields and the Type of the next header, without the Type
+    /// that identifies it.
     #[inline]
     pub const fn octets(self) -> usize {
         2 * self.0 as usize
     }
 
-    /// Octets of its own fields, 0 to 8.
+    /// Returns the octets of its own fields, 0 to 8.
     #[inline]
     pub const fn body(self) -> usize {
         self.octets() - 2
@@ -158,12 +159,12 @@ mod tests {
         for value in 0..=u16::MAX {
             let ours = Type::new(value);
             match ours.kind() {
-                Kind::Mandatory(h_type) => assert_eq!(u16::from(h_type), value),
-                Kind::Optional { h_len, h_type } => {
+                TypeKind::Mandatory(h_type) => assert_eq!(u16::from(h_type), value),
+                TypeKind::Optional { h_len, h_type } => {
                     assert!((0x0100..0x0600).contains(&value));
                     assert_eq!(Type::optional(h_len, h_type), ours);
                 }
-                Kind::EtherType(ether_type) => {
+                TypeKind::EtherType(ether_type) => {
                     assert!(value >= 0x0600);
                     assert_eq!(Type::from(ether_type), ours);
                 }

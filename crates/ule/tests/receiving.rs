@@ -1,4 +1,4 @@
-//! What a Receiver does with what cannot be, and how it counts it: RFC 4326, section 7.
+//! Treatment of invalid input by a Receiver, and its counters: RFC 4326, section 7.
 
 mod common;
 
@@ -16,13 +16,13 @@ fn packed(sndus: &[Sndu<'_>]) -> Vec<TsPacket> {
     pushed(EncapsulatorConfig { packing, ..EncapsulatorConfig::new(pid()) }, sndus)
 }
 
-/// SNDUs of these sizes, packed; each payload is its number again and again.
+/// TS Packets of SNDUs of these sizes, packed; each payload repeats its number.
 fn stream(sizes: &[usize]) -> Vec<TsPacket> {
     let pdus: Vec<_> = sizes.iter().zip(1..).map(|(octets, i)| vec![i; octets - 8]).collect();
     packed(&pdus.iter().map(|pdu| Sndu::pdu(EtherType::IPV4, pdu)).collect::<Vec<_>>())
 }
 
-/// The numbers of the SNDUs that are delivered.
+/// Returns the numbers of the delivered SNDUs.
 fn numbers(config: ReceiverConfig, packets: &[TsPacket]) -> (Vec<u8>, ReceiverCounters) {
     let (got, counters) = received(config, packets);
     (got.iter().map(|got| got.octets[0]).collect(), counters)
@@ -60,7 +60,7 @@ fn a_packet_that_comes_twice_is_taken_once() {
     assert_eq!((counters.duplicates, counters.continuity_errors), (packets.len() as u64, 0));
 }
 
-/// 16 lost TS Packets leave no gap in the Continuity Counter; Payload Pointer or CRC find it.
+/// 16 lost TS Packets leave no gap in the Continuity Counter; Payload Pointer or CRC show the loss.
 #[test]
 fn sixteen_lost_packets_are_found_nevertheless() {
     let packets = stream(&[200; 40]);
@@ -85,17 +85,17 @@ fn header_errors_are_counted_and_end_what_has_begun() {
     assert_eq!((delivered, counters.transport_errors, counters.cut_short), (vec![1, 3], 1, 1));
     let (delivered, counters) = damaged(3, 0x20);
     assert_eq!((delivered, counters.adaptation_fields), (vec![1, 3], 1));
-    // A bit of Transport Scrambling Control is not believed.
+    // Transport Scrambling Control is ignored.
     let (delivered, counters) = damaged(3, 0x80);
     assert_eq!((delivered, counters.scrambled), (vec![1, 2, 3], 1));
-    // Another PID is not ours.
+    // Packets of another PID are ignored.
     let (delivered, counters) = damaged(2, 1);
     assert_eq!((delivered, counters.continuity_errors), (vec![1, 3], 1));
 }
 
 #[test]
 fn a_payload_pointer_is_checked() {
-    // The third TS Packet has the end of 2 behind its Payload Pointer.
+    // The third TS Packet has the end of 2 after its Payload Pointer.
     let with_pointer = |pointer: u8, config: ReceiverConfig| {
         let mut packets = stream(&[100, 400, 60]);
         packets[2][4] = pointer;
@@ -111,7 +111,7 @@ fn a_payload_pointer_is_checked() {
             "{wrong}"
         );
     }
-    // 2 is given up; where the pointer is wrong, there is no SNDU.
+    // 2 is dropped; at a wrong pointer, there is no SNDU.
     for wrong in [right - 1, right + 1] {
         let (delivered, counters) = with_pointer(wrong, strict());
         assert_eq!((delivered, counters.delimiting_errors), (vec![1], 1), "{wrong}");
@@ -120,7 +120,7 @@ fn a_payload_pointer_is_checked() {
 
 #[test]
 fn larger_payload_pointers_can_be_forgiven() {
-    // An SNDU of 365 octets leaves two octets behind a Payload Pointer that there is no need for.
+    // An SNDU of 365 octets leaves two octets after a Payload Pointer that is not needed.
     let sndu = {
         let mut octets = vec![0; 365];
         Sndu::pdu(EtherType::IPV4, &[7; 357]).write(&mut octets).expect("it can be sent");
@@ -147,7 +147,7 @@ fn adaptation_fields_and_other_counters_can_be_forgiven() {
     assert_eq!(numbers(strict(), &[packet]).0, []);
     let lenience = Lenience { adaptation_fields: true, ..Lenience::STRICT };
     assert_eq!(numbers(lenient(lenience), &[packet]).0, [1]);
-    // One that would be longer than the packet.
+    // An adaptation field longer than the packet.
     packet[4] = 200;
     assert_eq!(numbers(lenient(lenience), &[packet]).0, []);
 
@@ -182,7 +182,7 @@ fn behind_an_end_without_payload_pointer_there_is_padding_alone() {
     assert_eq!(with(&[0xFF, 0xFF, 1]).1.delimiting_errors, 0);
     let (delivered, counters) = with(&[0x80, 0x05]);
     assert_eq!((delivered, counters.delimiting_errors), (vec![1], 1));
-    // One octet that is left should be 0xFF.
+    // One remaining octet should be 0xFF.
     let mut packets = stream(&[182]);
     assert_eq!(numbers(strict(), &packets).1.delimiting_errors, 0);
     packets[0][187] = 0xFE;
@@ -225,7 +225,7 @@ fn ts_packets_in_sndus_are_delivered_whole() {
 
 #[test]
 fn sizes_that_do_not_add_up_are_counted_apart() {
-    // Type, payload, and which counter: PDU-Concat, TS-Concat, payload length, type.
+    // Type, payload, and expected counters: PDU-Concat, TS-Concat, payload length, type.
     let cases: [(u16, &[u8], [u64; 4]); 6] = [
         (0x0003, b"\x22\xf1\0\x03one\0\x04two", [1, 0, 0, 0]),
         (0x0002, &[0x47; 189], [0, 1, 0, 0]),

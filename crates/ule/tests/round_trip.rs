@@ -1,5 +1,5 @@
-//! Whatever is sent, in whatever mode, comes back; and whatever happens to TS Packets, nothing comes back that was not
-//! sent, and nothing twice or out of order.
+//! All SNDUs, sent in any mode, are delivered unchanged; and after any impairment of TS Packets, nothing is delivered
+//! that was not sent, and nothing twice or out of order.
 
 mod common;
 
@@ -11,13 +11,13 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use thinair_ule::{
     AfterBadCrc, Concat, Delivery, Encapsulator, EncapsulatorConfig, EtherType, HLen, Npa, OptionalHeader,
-    Packing, Pulled, Receiver, ReceiverConfig, Since, Sndu, Source, Synchronizer, TimeStamp, TsPacket,
+    Packing, Pulled, Receiver, ReceiverConfig, Since, Sndu, SnduSource, Synchronizer, TimeStamp, TsPacket,
 };
 use thinair_wire::time::Instant;
 
-/// A PDU that is sent: its number is in it, so that no two are the same.
+/// A PDU to send: it contains its number, so that no two are equal.
 #[derive(Clone, Debug)]
-struct Sent {
+struct SentSndu {
     destination: Option<Npa>,
     ether_type: EtherType,
     headers: Vec<OptionalHeader>,
@@ -25,7 +25,7 @@ struct Sent {
     pdu: Vec<u8>,
 }
 
-impl Sent {
+impl SentSndu {
     fn sndu(&self) -> Sndu<'_> {
         let sndu = Sndu::pdu(self.ether_type, &self.pdu).with_headers(&self.headers);
         self.destination.map_or(sndu, |npa| sndu.to(npa))
@@ -41,7 +41,7 @@ impl Sent {
     }
 }
 
-fn sent() -> impl Strategy<Value = Vec<Sent>> {
+fn sent() -> impl Strategy<Value = Vec<SentSndu>> {
     let lens = prop_oneof![4 => 4..250_usize, 2 => 170..190_usize, 1 => 4..2_000_usize, 1 => 350..370_usize];
     let types = prop::sample::select(&[EtherType::IPV4, EtherType::IPV6, EtherType::ROHC][..]);
     let one = (lens, types, any::<(bool, u8)>(), prop::option::weighted(0.1, any::<u32>()), 0..6_u8);
@@ -56,20 +56,20 @@ fn sent() -> impl Strategy<Value = Vec<Sent>> {
             // One in ten has other headers, too.
             headers.extend(HLen::new(padding).filter(|_| fill % 10 == 0).map(OptionalHeader::padding));
             let destination = Npa::new([2, 0, 0, 0, 0, fill & 1]).filter(|_| addressed);
-            sent.push(Sent { destination, ether_type, headers, time_stamp, pdu });
+            sent.push(SentSndu { destination, ether_type, headers, time_stamp, pdu });
         }
         sent
     })
 }
 
-/// How an Encapsulator is run.
+/// Mode of an Encapsulator.
 #[derive(Clone, Copy, Debug)]
 enum Mode {
-    /// Pushed; SNDUs come so many milliseconds apart.
+    /// Pushed; SNDUs come `apart` milliseconds apart.
     Push { apart: u64 },
-    /// Pulled; so many PDUs arrive in a slot.
+    /// Pulled; `arrive` PDUs arrive in a slot.
     Pull { arrive: usize },
-    /// Drained each time so many PDUs have arrived.
+    /// Drained each time `arrive` PDUs have arrived.
     Drain { arrive: usize },
 }
 
@@ -93,9 +93,9 @@ fn mode() -> impl Strategy<Value = (Mode, EncapsulatorConfig)> {
 }
 
 /// PDUs that have arrived.
-struct Arrived<'a>(VecDeque<&'a Sent>);
+struct Arrived<'a>(VecDeque<&'a SentSndu>);
 
-impl Source for Arrived<'_> {
+impl SnduSource for Arrived<'_> {
     fn peek(&self, ahead: usize) -> Option<Sndu<'_>> {
         self.0.get(ahead).map(|sent| sent.sndu())
     }
@@ -105,7 +105,7 @@ impl Source for Arrived<'_> {
     }
 }
 
-fn encapsulated(sent: &[Sent], mode: Mode, config: EncapsulatorConfig) -> Vec<TsPacket> {
+fn encapsulated(sent: &[SentSndu], mode: Mode, config: EncapsulatorConfig) -> Vec<TsPacket> {
     let mut encapsulator = Encapsulator::new(config);
     let mut packets = Vec::new();
     let mut arrived = Arrived(VecDeque::new());
@@ -150,9 +150,9 @@ fn encapsulated(sent: &[Sent], mode: Mode, config: EncapsulatorConfig) -> Vec<Ts
     packets
 }
 
-/// What happens to a TS Packet.
+/// Impairment of a TS Packet.
 #[derive(Clone, Copy, Debug)]
-enum Fate {
+enum TsImpairment {
     Arrives,
     Lost,
     Twice,
@@ -160,27 +160,27 @@ enum Fate {
     Overwritten { at: usize, len: usize, with: u8 },
 }
 
-fn fates() -> impl Strategy<Value = Vec<Fate>> {
+fn fates() -> impl Strategy<Value = Vec<TsImpairment>> {
     let fate = prop_oneof![
-        20 => Just(Fate::Arrives),
-        1 => Just(Fate::Lost),
-        1 => Just(Fate::Twice),
-        1 => (0..8 * 188_usize).prop_map(Fate::Flipped),
-        1 => (4..188_usize, 1..40_usize, any::<u8>()).prop_map(|(at, len, with)| Fate::Overwritten { at, len, with }),
+        20 => Just(TsImpairment::Arrives),
+        1 => Just(TsImpairment::Lost),
+        1 => Just(TsImpairment::Twice),
+        1 => (0..8 * 188_usize).prop_map(TsImpairment::Flipped),
+        1 => (4..188_usize, 1..40_usize, any::<u8>()).prop_map(|(at, len, with)| TsImpairment::Overwritten { at, len, with }),
     ];
     vec(fate, 1..100)
 }
 
-fn impaired(packets: &[TsPacket], fates: &[Fate]) -> Vec<TsPacket> {
+fn impaired(packets: &[TsPacket], fates: &[TsImpairment]) -> Vec<TsPacket> {
     let mut arrived = Vec::new();
     for (packet, fate) in packets.iter().zip(fates.iter().cycle()) {
         let mut packet = *packet;
         match *fate {
-            Fate::Arrives => {}
-            Fate::Lost => continue,
-            Fate::Twice => arrived.push(packet),
-            Fate::Flipped(bit) => packet[bit / 8] ^= 0x80 >> (bit % 8),
-            Fate::Overwritten { at, len, with } => packet[at..188.min(at + len)].fill(with),
+            TsImpairment::Arrives => {}
+            TsImpairment::Lost => continue,
+            TsImpairment::Twice => arrived.push(packet),
+            TsImpairment::Flipped(bit) => packet[bit / 8] ^= 0x80 >> (bit % 8),
+            TsImpairment::Overwritten { at, len, with } => packet[at..188.min(at + len)].fill(with),
         }
         arrived.push(packet);
     }
@@ -198,7 +198,7 @@ fn received(config: ReceiverConfig, room: usize, packets: &[TsPacket]) -> Vec<Go
     got
 }
 
-fn is_part_in_order(sent: &[Sent], got: &[Got]) -> bool {
+fn is_part_in_order(sent: &[SentSndu], got: &[Got]) -> bool {
     let mut rest = sent.iter();
     got.iter().all(|got| rest.any(|sent| sent.got() == *got))
 }
@@ -208,7 +208,7 @@ proptest! {
     fn all_that_is_sent_comes_back((mode, config) in mode(), sent in sent()) {
         let packets = encapsulated(&sent, mode, config);
         let got = received(ReceiverConfig::new(pid()), 5_000, &packets);
-        prop_assert!(got.iter().eq(sent.iter().map(Sent::got).collect::<Vec<_>>().iter()));
+        prop_assert!(got.iter().eq(sent.iter().map(SentSndu::got).collect::<Vec<_>>().iter()));
     }
 
     #[test]
@@ -225,7 +225,7 @@ proptest! {
         prop_assert!(is_part_in_order(&sent, &got), "{got:?}");
     }
 
-    /// A hole costs what was begun in front of it and in it, no more: what starts behind it is delivered.
+    /// A gap loses SNDUs that began before it or in it: those that start after it are delivered.
     #[test]
     fn what_starts_behind_a_hole_is_delivered(sent in sent(), from in 0..60_usize, len in 1..15_usize) {
         let packing = Packing::Threshold { wait: Duration::from_secs(1), since: Since::First };
@@ -234,7 +234,7 @@ proptest! {
         let (from, end) = (from.min(packets.len()), (from + len).min(packets.len()));
         let kept = [&packets[..from], &packets[end..]].concat();
         let got = received(ReceiverConfig::new(pid()), 5_000, &kept);
-        // The last SNDU that ends in the packets in front, and the first that starts behind.
+        // The last SNDU that ends in the packets before the gap, and the first that starts after it.
         let whole = |packets: &[TsPacket]| received(ReceiverConfig::new(pid()), 5_000, packets).len();
         prop_assert!(is_part_in_order(&sent, &got));
         prop_assert_eq!(got.len(), whole(&packets[..from]) + whole(&packets[end..]));

@@ -1,6 +1,6 @@
-//! What a Receiver makes of streams that suffer on their way, by rule: RFC 4326 to the letter, ours, and the crate `ule`
-//! as another implementation (it leaves Continuity Counters to its caller, so they are looked at here). The receiver of
-//! the Linux kernel also goes on after a wrong CRC, and takes a TS Packet that comes twice for a gap.
+//! Impaired streams at Receivers with different rules: RFC 4326 to the letter, our default, and the crate `ule` as
+//! another implementation (it leaves Continuity Counters to its caller, so this test checks them). The receiver of the
+//! Linux kernel also continues after a wrong CRC, and considers a duplicated TS Packet a gap.
 //!
 //! `cargo test -p thinair-ule --test rules -- --show-output` prints the table.
 
@@ -42,7 +42,7 @@ fn sent() -> (Vec<Got>, Vec<TsPacket>) {
     (sent, packets)
 }
 
-/// In 10,000 TS Packets, how many are lost, come twice, and have one bit flipped.
+/// Numbers of TS Packets in 10,000 that are lost, duplicated, and have one bit flipped.
 #[derive(Clone, Copy)]
 struct Impairments {
     lost: u64,
@@ -72,7 +72,7 @@ fn impaired(packets: &[TsPacket], impairments: Impairments, seed: u64) -> Vec<Ts
     arrived
 }
 
-/// The other implementation, with what it leaves to its caller done here.
+/// The other implementation, with the duties of its caller.
 fn by_the_crate_ule(packets: &[TsPacket]) -> Vec<Got> {
     let mut receiver = ule::UleReceiver::new();
     let mut last: Option<Cc> = None;
@@ -102,7 +102,7 @@ fn by_the_crate_ule(packets: &[TsPacket]) -> Vec<Got> {
     got
 }
 
-/// How many of the SNDUs that were sent arrived; none that was not sent did, and they are in order.
+/// Returns how many of the sent SNDUs arrived; asserts that all others are absent, and that they are in order.
 fn accepted(sent: &[Got], got: &[Got]) -> usize {
     let mut rest = sent.iter();
     assert!(got.iter().all(|got| rest.any(|sent| sent == got)), "what was not sent is delivered");
@@ -138,7 +138,7 @@ fn sndus_accepted_by_rule() {
     assert_eq!(clean, [SNDUS; 3]);
     assert_eq!(doubled, [SNDUS; 3]);
     assert_eq!(lost, [lost[0]; 3], "a loss leaves nothing to choose");
-    // The other one does not look at Adaptation Field Control, so it reads on where a bit of that has flipped.
+    // The other one ignores Adaptation Field Control, so it continues where a bit of that is flipped.
     assert!(flipped[0] + 250 < flipped[1] && flipped[1] + 10 > flipped[2]);
     assert!(each[0] + 100 < each[1] && each[1] + 10 > each[2]);
 }

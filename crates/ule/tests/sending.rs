@@ -1,4 +1,4 @@
-//! What an Encapsulator does with the room that is left, and when: RFC 4326, sections 6.1 and 6.2.
+//! Use of the room in TS Packets by an Encapsulator, and times of sending: RFC 4326, sections 6.1 and 6.2.
 
 mod common;
 
@@ -7,14 +7,14 @@ use std::time::Duration;
 use common::{pid, pushed, received};
 use thinair_ule::ts::{LEN, NULL_PACKET, TsHeader};
 use thinair_ule::{
-    Concat, Encapsulator, EncapsulatorConfig, EtherType, Npa, Packing, Pulled, PushError, Queue,
-    ReceiverConfig, Since, Sndu, SnduError, Source, TsPacket,
+    Concat, Encapsulator, EncapsulatorConfig, EtherType, Npa, Packing, PduQueue, Pulled, PushError,
+    ReceiverConfig, Since, Sndu, SnduError, SnduSource, TsPacket,
 };
 use thinair_wire::time::Instant;
 
 static PAYLOAD: [u8; 40_000] = [0x5A; 40_000];
 
-/// An SNDU of so many octets, without an address.
+/// An SNDU of `octets` octets, without an address.
 fn sndu(octets: usize) -> Sndu<'static> {
     Sndu::pdu(EtherType::ROHC, &PAYLOAD[..octets - 8])
 }
@@ -24,13 +24,13 @@ fn threshold(millis: u64, since: Since) -> EncapsulatorConfig {
     EncapsulatorConfig { packing, ..EncapsulatorConfig::new(pid()) }
 }
 
-/// The same SNDU again and again.
+/// Source of identical SNDUs.
 struct Endless {
     sndu: Sndu<'static>,
     left: usize,
 }
 
-impl Source for Endless {
+impl SnduSource for Endless {
     fn peek(&self, ahead: usize) -> Option<Sndu<'_>> {
         (ahead < self.left).then_some(self.sndu)
     }
@@ -52,10 +52,10 @@ fn padding_takes_a_ts_packet_more_each_184_octets() {
     }
 }
 
-/// Rules (i) to (iii) and (v): whether the second SNDU starts in the TS Packet in which the first one ends.
+/// Rules (i) to (iii) and (v): conditions for the second SNDU to start in the TS Packet in which the first one ends.
 #[test]
 fn an_sndu_starts_only_where_its_length_has_room() {
-    // Octets that the first SNDU leaves; whether PUSI is set there; whether the second one starts there.
+    // Octets that the first SNDU leaves; true if PUSI is set there; true if the second one starts there.
     let cases = [
         (0, true, false),
         (1, true, false),
@@ -76,7 +76,7 @@ fn an_sndu_starts_only_where_its_length_has_room() {
         let (got, counters) = received(ReceiverConfig::new(pid()), &packets);
         assert_eq!((got.len(), counters.sndus), (2, 2), "{free} {pusi}");
         if packs {
-            // Length is never split.
+            // Length is never divided.
             let at = LEN - free + usize::from(!pusi);
             assert_eq!(shared[at..at + 2], [0x80, 96], "{free} {pusi}");
         } else {
@@ -112,11 +112,11 @@ fn a_packet_that_is_not_full_leaves_when_the_threshold_is_over() {
         assert_eq!((encapsulator.poll_at(), encapsulator.counters().ts_packets), (None, 1));
         encapsulator.poll(at(100), &mut out);
         assert_eq!(packets.len(), 1);
-        // One that fills its TS Packet does not wait.
+        // An SNDU that fills its TS Packet does not wait.
         encapsulator.push(at(20), &sndu(183), &mut |_| ()).expect("it can be sent");
         assert_eq!(encapsulator.poll_at(), None);
     }
-    // Without a wait nothing waits.
+    // With a wait of zero nothing waits.
     assert_eq!(pushed(threshold(0, Since::First), &[sndu(50); 3]).len(), 3);
 }
 
@@ -159,8 +159,8 @@ fn a_slot_takes_what_is_queued_else_padding_else_nothing() {
     assert_eq!((counters.ts_packets, counters.padded, counters.nulls, counters.sndus), (3, 1, 3, 3));
 }
 
-/// Cost of an SNDU in TS payload, saturated: `L * 184/183` below 183 octets, `L + 1` above, but for the one or two octets
-/// at the end of a TS Packet in which no Length has room.
+/// Cost of an SNDU in TS payload, saturated: `L * 184/183` below 183 octets, `L + 1` above, except for the one or two
+/// octets at the end of a TS Packet in which no Length has room.
 #[test]
 fn slots_are_full_under_load() {
     for (octets, expected) in [(51, 51.0 * 184.0 / 183.0), (131, 131.0 * 184.0 / 183.0), (523, 524.0)] {
@@ -214,13 +214,13 @@ fn queued_pdus_of_one_type_share_an_sndu() {
         concat: Some(Concat { pdus: 3, octets: 130 }),
         ..EncapsulatorConfig::new(pid())
     };
-    let fill = |queue: &mut Queue<'_, 16>| {
+    let fill = |queue: &mut PduQueue<'_, 16>| {
         for sndu in &sndus {
             queue.push(sndu).expect("there is room");
         }
     };
     let mut octets = [0; 1_000];
-    let mut queue = Queue::<16>::new(&mut octets);
+    let mut queue = PduQueue::<16>::new(&mut octets);
 
     fill(&mut queue);
     let mut pulling = Encapsulator::new(config);
@@ -263,21 +263,21 @@ fn what_cannot_be_sent_is_refused() {
     let mut encapsulator = Encapsulator::new(EncapsulatorConfig::new(pid()));
     let refused = encapsulator.push(Instant::ZERO, &of(0), &mut |_| ());
     assert_eq!(refused, Err(PushError::Sndu(SnduError::Empty)));
-    // From a source it is taken away, and the next one is sent.
+    // It is taken from the source, and the next one is sent.
     let mut source = Endless { sndu: of(0), left: 3 };
     assert_eq!(encapsulator.pull(&mut source), Pulled::Null);
     assert_eq!((source.left, encapsulator.counters().refused), (0, 3));
-    // The longest of all goes out and comes back.
+    // The longest of all is sent and received.
     let packets = pushed(EncapsulatorConfig::new(pid()), &[of(32_757).to(npa)]);
     assert_eq!(received(ReceiverConfig::new(pid()), &packets).0.len(), 1);
 }
 
-/// A source that does not keep what it has promised.
+/// A source that changes its PDU.
 struct Fickle {
     len: usize,
 }
 
-impl Source for Fickle {
+impl SnduSource for Fickle {
     fn peek(&self, ahead: usize) -> Option<Sndu<'_>> {
         (ahead == 0 && self.len > 0).then(|| Sndu::pdu(EtherType::IPV4, &PAYLOAD[..self.len]))
     }

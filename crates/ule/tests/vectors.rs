@@ -1,5 +1,5 @@
-//! SNDUs and TS Packets that come from somewhere else: RFC 4326, appendices A and B, and SNDUs that the receiver of the
-//! Linux kernel (`dvb_net.c`, 6.1) was given; where it does otherwise than ours, that is said.
+//! SNDUs and TS Packets from other sources: RFC 4326, appendices A and B, and SNDUs that the receiver of the Linux
+//! kernel (`dvb_net.c`, 6.1) was given; comments mark where it behaves differently.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use common::{Got, octets, packet_with, pid, pushed, received};
 use thinair_ule::extension::OptionalHeader;
-use thinair_ule::sndu::{BadSndu, Received};
+use thinair_ule::sndu::{BadSndu, ReceivedSndu};
 use thinair_ule::{
     Bridged, EncapsulatorConfig, EtherType, HLen, Npa, NpaFilter, Packing, ReceiverConfig, Since, Sndu,
     TimeStamp, TsPacket, Type,
@@ -20,10 +20,10 @@ const PING6: &str = "003f86dd00010203040560000000000d3a4020010db8300819650000000
 /// An IPv4 datagram of 28 octets with empty UDP.
 const IPV4: &str = "4500001c000040004011b6ce0a0000010a0000021388138900080000";
 
-/// What stands for a ROHC packet.
+/// Substitute of a ROHC packet.
 const ROHC: &str = "00beef68656c6c6f";
 
-/// The receiver of all vectors.
+/// Receiver of all vectors.
 const NPA: &str = "00:01:02:03:04:05";
 
 fn npa() -> Npa {
@@ -73,7 +73,7 @@ fn pdus_frames_and_extension_headers() {
     let (one, three) = (padding(1), padding(3));
     let time_stamp = [OptionalHeader::time_stamp_of(TimeStamp::new(1_234_567))];
     let frame_hex = format!("0a0b0c0d0e0f0102030405060800{IPV4}");
-    // Name, SNDU, the same to be written, what is delivered.
+    // Name, SNDU, the SNDU to write, the delivery.
     let vectors = [
         (
             "IPv4, D=1",
@@ -100,7 +100,7 @@ fn pdus_frames_and_extension_headers() {
             got(None, 1, &frame_hex),
         ),
         (
-            // Linux drops it, as it reads the Type 6 octets too far; RFC 4326, figure 11.
+            // Linux drops it, because it reads the Type at an offset 6 octets too large; RFC 4326, figure 11.
             "bridged, D=0",
             format!("00340001000102030405{frame_hex}6a721e96"),
             Sndu::bridged(bridged).to(npa()),
@@ -147,7 +147,7 @@ fn pdus_of_a_pdu_concat_are_delivered_one_by_one() {
 
 #[test]
 fn what_is_dropped_is_counted() {
-    // Name, SNDU, which counter is 1: tests, type errors, npa, crc.
+    // Name, SNDU, expected counters: tests, type errors, npa, crc.
     let unknown = format!("802000ff{IPV4}e99942d4");
     let mut damaged = octets(&format!("800c22f1{ROHC}16ad2f67"));
     damaged[7] ^= 1;
@@ -173,16 +173,17 @@ fn what_is_dropped_is_counted() {
 #[test]
 fn one_sndu_is_read_alone() {
     let mut sndu = octets(&format!("800c22f1{ROHC}16ad2f67"));
-    let expected = Received { destination: None, type_field: EtherType::ROHC.into(), octets: &octets(ROHC) };
-    assert_eq!(Received::read(&sndu), Ok(expected));
-    assert_eq!(Received::read(&sndu[..15]), Err(BadSndu::Length));
+    let expected =
+        ReceivedSndu { destination: None, type_field: EtherType::ROHC.into(), octets: &octets(ROHC) };
+    assert_eq!(ReceivedSndu::read(&sndu), Ok(expected));
+    assert_eq!(ReceivedSndu::read(&sndu[..15]), Err(BadSndu::Length));
     sndu[15] ^= 1;
-    assert_eq!(Received::read(&sndu), Err(BadSndu::Crc));
-    assert_eq!(Received::read(&[]), Err(BadSndu::Length));
-    assert_eq!(Received::read(&octets(PING6)).map(|sndu| sndu.type_field), Ok(Type::new(0x86DD)));
+    assert_eq!(ReceivedSndu::read(&sndu), Err(BadSndu::Crc));
+    assert_eq!(ReceivedSndu::read(&[]), Err(BadSndu::Length));
+    assert_eq!(ReceivedSndu::read(&octets(PING6)).map(|sndu| sndu.type_field), Ok(Type::new(0x86DD)));
 }
 
-/// An SNDU of so many octets whose payload counts from 1.
+/// An SNDU of `octets` octets whose payload counts from 1.
 struct OfSize {
     destination: Option<Npa>,
     pdu: Vec<u8>,
@@ -222,7 +223,7 @@ fn example(sizes: &[usize], destination: Option<Npa>) -> (Vec<TsPacket>, Vec<Vec
     (packets, whole)
 }
 
-/// A TS Packet as appendix A draws it: PUSI, and what is behind the header.
+/// A TS Packet as drawn in appendix A: PUSI, and the octets after the header.
 fn drawn(pusi: bool, cc: u8, parts: &[&[u8]]) -> TsPacket {
     let mut packet = [0xFF; 188];
     packet[..4].copy_from_slice(&[0x47, if pusi { 0x40 } else { 0x00 }, 0x35, 0x10 | cc]);

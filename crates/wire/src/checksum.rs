@@ -1,14 +1,14 @@
 //! The Internet checksum (RFC 1071) and its incremental update (RFC 1624).
 
-/// A sum in one's-complement arithmetic that is not folded yet.
+/// Unfolded sum in one's-complement arithmetic.
 ///
-/// Every part but the last must have an even number of octets. Words are added up in the order of octets of the machine,
-/// and swapped once at the end (RFC 1071, section 2).
+/// Every part but the last must have an even number of octets. Words are added in the byte order of the machine, and
+/// swapped once at the end (RFC 1071, section 2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum(u64);
 
 impl Sum {
-    /// The empty sum.
+    /// Sum of no octets.
     pub const ZERO: Self = Self(0);
 
     /// Adds octets as big-endian 16-bit words; an odd last octet is padded with zero.
@@ -44,30 +44,30 @@ impl Sum {
         Self(sum + u64::from(carry))
     }
 
-    /// The sum in 16 bits.
+    /// Returns the sum folded to 16 bits.
     #[inline]
     pub fn fold(self) -> u16 {
-        // A carry out of the word comes in again at its end, and cannot carry a second time.
+        // / The carry out of the word is added at its other end, where it cannot carry a second time.
         let (sum, carry) = ((self.0 >> 32) as u32).overflowing_add(self.0 as u32);
         let sum = sum.wrapping_add(carry.into());
         let (sum, carry) = ((sum >> 16) as u16).overflowing_add(sum as u16);
         u16::from_be(sum.wrapping_add(carry.into()))
     }
 
-    /// The checksum: the complement of the sum.
+    /// Returns the checksum, which is the complement of the sum.
     #[inline]
     pub fn checksum(self) -> u16 {
         !self.fold()
     }
 }
 
-/// The checksum of `octets`.
+/// Returns the Internet checksum of `octets`.
 #[inline]
 pub fn checksum(octets: &[u8]) -> u16 {
     Sum::ZERO.octets(octets).checksum()
 }
 
-/// The checksum after one 16-bit word under it changed from `old` to `new`. RFC 1624, equation 3.
+/// Returns the checksum after one 16-bit word that it covers has changed from `old` to `new`. RFC 1624, equation 3.
 #[inline]
 pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
     Sum::ZERO.word(!checksum).word(!old).word(new).checksum()

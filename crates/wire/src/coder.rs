@@ -1,12 +1,12 @@
-//! One ordinary generic function per packet format, run by a [`Writer`], a [`Reader`], a [`Tracer`] or a
+//! Packet formats as generic functions: one function per format, run by a [`Writer`], a [`Reader`], a [`Tracer`] or a
 //! [`Describer`].
 //!
-//! A format that is written twice, once to compress and once to decompress, drifts. Here it is written once:
+//! A format is written once, for compression and decompression, so that the two cannot differ:
 //!
 //! ```
-//! use thinair_wire::coder::{Coder, Lsb, Reader, Slot, Step, Writer};
+//! use thinair_wire::coder::{Coder, Lsb, Reader, LsbSlot, Step, Writer};
 //!
-//! const SN: Slot = Slot::new(0, "SN");
+//! const SN: LsbSlot = LsbSlot::new(0, "SN");
 //!
 //! /// `UO-0`: SN and CRC-3. RFC 3095, section 5.7.1.
 //! fn uo_0<'p, C: Coder<'p>>(c: &mut C) -> Step {
@@ -29,10 +29,9 @@
 //! assert_eq!(reader.crc_read(), Some((3, 0b101)));
 //! ```
 //!
-//! **A format call only moves bits.** Values that depend on a reference are collected in slots and resolved
-//! once after the last octet; a CRC is recorded, and verified over the rebuilt header. On the writing side a
-//! slot that needs more bits than the format has is refused with [`Refusal::DoesNotFit`]: that *is* the
-//! choice of the packet type.
+//! **A format call only moves bits.** Values that depend on a reference are collected in slots and resolved once after
+//! the last octet; a CRC is recorded, and verified over the rebuilt header. When writing, a slot that needs more bits
+//! than the format has is rejected with [`Refusal::DoesNotFit`], which selects the packet type.
 
 mod describer;
 mod reader;
@@ -42,52 +41,52 @@ mod tests;
 mod tracer;
 mod writer;
 
-pub use describer::{Describer, Field};
+pub use describer::{Describer, FormatField};
 pub use reader::Reader;
 pub use tracer::{Traced, Tracer};
 pub use writer::{NoRoom, Writer};
 
-/// Slots that one header can use.
+/// Number of slots that one header can use.
 pub const SLOTS: usize = 4;
 
-/// What a call on a [`Coder`] returns.
+/// Result of a call on a [`Coder`].
 pub type Step<T = ()> = Result<T, Refusal>;
 
-/// Why a format was not taken.
+/// Reason a format does not apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// A discriminator or a guard says that this is another format: try the next one.
+    /// A discriminator or a guard belongs to another format: try the next one.
     NotThis,
     /// A value needs more bits than this format has (writing only): try the next one.
     DoesNotFit,
-    /// The octets cannot be this or any other format: stop.
+    /// The octets belong to no format: stop.
     Malformed,
 }
 
 /// A compressible field of which only the least significant bits are sent.
 ///
-/// The bits may stand in several places of a header; a base header and its extension share the slot, and the
-/// extension holds the lower bits (RFC 3095, section 4.5.7).
+/// The bits may stand in several places of a header. A base header and its extension share the slot; the extension holds
+/// the lower bits (RFC 3095, section 4.5.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot {
+pub struct LsbSlot {
     index: usize,
     name: &'static str,
 }
 
-impl Slot {
-    /// A slot with its place (less than [`SLOTS`]) and its name in the standard.
+impl LsbSlot {
+    /// Creates a slot with an index (less than [`SLOTS`]) and the name of its field in the standard.
     pub const fn new(index: usize, name: &'static str) -> Self {
         assert!(index < SLOTS);
         Self { index, name }
     }
 
-    /// The name of the field in the standard.
+    /// Name of the field in the standard.
     pub const fn name(self) -> &'static str {
         self.name
     }
 }
 
-/// A value that is offered to a [`Writer`]: the whole value, and how many of its bits the other side needs.
+/// A value that is offered to a [`Writer`], and the number of its bits that the other side needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lsb {
     /// The whole value, right-aligned.
@@ -100,7 +99,7 @@ pub struct Lsb {
 pub trait Word: Copy {
     /// The value, zero-extended.
     fn to_u32(self) -> u32;
-    /// The low bits of `value`.
+    /// Returns the low bits of `value`.
     fn from_u32(value: u32) -> Self;
 }
 
@@ -120,22 +119,22 @@ macro_rules! word {
 }
 word!(u8, u16, u32);
 
-/// What runs a format: it writes the values it is given, reads into them, or lists their names.
+/// Operations from which formats are built. An implementation writes the values, reads them, or lists their names.
 ///
-/// `'p` is the life of the packet that is read, so that long fields are borrowed from it and not copied.
-/// Widths are in bits, 1 to 32 unless said.
+/// `'p` is the lifetime of the packet that is read, so that long fields are borrowed from it and not copied. Widths are
+/// in bits, 1 to 32 unless stated otherwise.
 pub trait Coder<'p> {
-    /// Whether values come out of octets: what is only needed to write need not be looked at, and what is only needed to
-    /// read neither.
+    /// True if values are read from octets. A format can then leave out what only writing needs, and the other way
+    /// round.
     const READS: bool;
 
-    /// Goes on only if `guard` holds; the guard is a property of the context, never of the octets.
+    /// Continues only if `guard` holds. The guard is a property of the context, never of the octets.
     fn enforce(&mut self, guard: bool) -> Step;
 
-    /// A fixed pattern that tells formats apart; another pattern is [`Refusal::NotThis`].
+    /// A fixed pattern that distinguishes formats; another pattern is [`Refusal::NotThis`].
     fn discriminator(&mut self, width: u32, pattern: u32) -> Step;
 
-    /// A value in full.
+    /// A value of which all `width` bits are sent.
     fn uint<W: Word>(&mut self, name: &'static str, width: u32, value: &mut W) -> Step;
 
     /// One bit. Returns the value, on which the rest of the format may depend.
@@ -144,19 +143,19 @@ pub trait Coder<'p> {
     /// Bits that are sent as zero and ignored by the receiver.
     fn reserved(&mut self, width: u32) -> Step;
 
-    /// The next `width` of the bits of `slot`, of which `rest` less significant ones follow later.
-    fn lsb(&mut self, slot: Slot, width: u32, rest: u32) -> Step;
+    /// The next `width` bits of `slot`; `rest` less significant bits follow later.
+    fn lsb(&mut self, slot: LsbSlot, width: u32, rest: u32) -> Step;
 
-    /// A CRC of at most 8 bits that ends on an octet boundary; one a header.
+    /// A CRC of at most 8 bits that ends on an octet boundary. A header has at most one.
     fn crc(&mut self, name: &'static str, width: u32) -> Step;
 
-    /// Whole octets; on an octet boundary.
+    /// `N` octets; on an octet boundary.
     fn octets<const N: usize>(&mut self, name: &'static str, value: &mut [u8; N]) -> Step;
 
     /// `len` octets of the packet; on an octet boundary.
     fn slice(&mut self, name: &'static str, len: usize, value: &mut &'p [u8]) -> Step;
 
-    /// Refuses a value that was read and must not be ([`Refusal::Malformed`]).
+    /// Rejects an invalid value that was read ([`Refusal::Malformed`]).
     #[inline]
     fn require(&mut self, holds: bool) -> Step {
         if holds { Ok(()) } else { Err(Refusal::Malformed) }
@@ -178,6 +177,6 @@ pub fn sdvl<'p, C: Coder<'p>>(c: &mut C, name: &'static str, value: &mut u32) ->
         return c.uint(name, 21, value);
     }
     c.uint(name, 29, value)?;
-    // Only a writer can be left with more than it had room for.
+    // / Only a writer can have a value that is too large.
     if *value > 0x1FFF_FFFF { Err(Refusal::DoesNotFit) } else { Ok(()) }
 }

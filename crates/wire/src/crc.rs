@@ -1,18 +1,18 @@
 //! The CRCs of ROHC. RFC 5795, section 5.3.1, with the algorithm of RFC 4815, section 2.1.
 //!
-//! Each can be continued from the state after a prefix, so that the part of a header that does not change is
-//! computed once (RFC 3095, section 5.9.2).
+//! Each CRC can be continued from the state after a prefix, so that the part of a header that does not change is computed
+//! once (RFC 3095, section 5.9.2).
 
 use crc::{CRC_32_ISO_HDLC, Crc};
 
 const FCS32: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
 
-/// The small CRCs run over ten octets of a header or so, where the crate `crc` spends as much on taking a state up
-/// and laying it down as on the octets; a table each, and nothing else, takes a third of its instructions. The
-/// crate is the oracle of the tests.
+/// Tables of CRC-3, CRC-7 and CRC-8. These cover about ten octets of a header, for which the crate `crc` spends as much
+/// on setting up and finishing its state as on the octets; one table each takes a third of its instructions. Tests
+/// compare the results with that crate.
 const TABLES: [[u8; 256]; 3] = [table(0x06), table(0x79), table(0xE0)];
 
-/// The state after each octet, for a reflected polynomial.
+/// Returns the state after each octet, for a reflected polynomial.
 const fn table(polynomial: u8) -> [u8; 256] {
     let mut table = [0; 256];
     let mut octet = 0;
@@ -41,7 +41,7 @@ pub enum Check {
 }
 
 impl Check {
-    /// The check of `width` bits: 3, 7 or 8.
+    /// Returns the CRC of `width` bits: 3, 7 or 8.
     #[inline]
     pub const fn of_width(width: u32) -> Option<Self> {
         match width {
@@ -62,26 +62,26 @@ impl Check {
         }
     }
 
-    /// The state before the first octet: all ones.
+    /// State before the first octet: all ones.
     #[inline]
     pub const fn start(self) -> u8 {
         0xFF >> (8 - self.width())
     }
 
-    /// The state after `octets`, from a state.
+    /// Returns the state after `octets`, from `state`.
     #[inline]
     pub fn update(self, state: u8, octets: &[u8]) -> u8 {
-        // In the order of the variants.
+        // / Tables are in the order of the variants.
         let table = &TABLES[self as usize];
         octets.iter().fold(state, |state, octet| table[usize::from(state ^ octet)])
     }
 
-    /// [`update`](Self::update) of CRC-3, for many octets: `x^7` is 1 there, so bits that stand a multiple of seven apart
-    /// weigh the same, and are added up first.
+    /// [`update`](Self::update) of CRC-3 for many octets. Bits at a distance of a multiple of seven have equal weight,
+    /// since `x^7` is 1, and are added up first.
     #[inline]
     fn update_crc3(state: u8, octets: &[u8]) -> u8 {
         let (mut sum, mut rest) = (0, octets);
-        // The eighth octet goes again with the next ones.
+        // / The eighth octet is read again with the next ones.
         while let Some(chunk) = rest.first_chunk::<8>() {
             sum ^= u64::from_le_bytes(*chunk);
             rest = rest.get(7..).unwrap_or_default();
@@ -95,13 +95,13 @@ impl Check {
         sum ^= sum >> 28;
         sum ^= sum >> 14 & 0x3FFF;
         sum ^= sum >> 7;
-        // Seven bits as of whole periods; the octets that were left over are a bit more than one each.
+        // / The sum covers whole periods of seven bits; each octet left over is one bit longer than a period.
         let seven = sum & 0x7F;
         let turned = (seven << 7 | seven) >> rest.len() & 0x7F;
         TABLES[Self::Crc3 as usize][turned as usize * 2]
     }
 
-    /// The check of `octets`.
+    /// Returns the CRC of `octets`.
     #[inline]
     pub fn of(self, octets: &[u8]) -> u8 {
         match self {
@@ -111,13 +111,13 @@ impl Check {
     }
 }
 
-/// FCS-32 of a reconstructed unit, as it stands in its last four octets (RFC 1662, appendix C: least
-/// significant octet first). RFC 5795, section 5.2.5.2.
+/// Returns the FCS-32 of a reconstructed unit, as its last four octets have it (least significant octet first; RFC 1662,
+/// appendix C). RFC 5795, section 5.2.5.2.
 pub fn fcs32(octets: &[u8]) -> [u8; 4] {
     FCS32.checksum(octets).to_le_bytes()
 }
 
-/// [`fcs32`] of several parts, one after the other.
+/// Returns the [`fcs32`] of several parts in sequence.
 pub fn fcs32_of_parts(parts: &[&[u8]]) -> [u8; 4] {
     let mut digest = FCS32.digest();
     for part in parts {

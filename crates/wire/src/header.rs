@@ -1,8 +1,8 @@
-//! Header values of the Internet protocols, each read and written by one function.
+//! Headers of the Internet protocols, each read and written by one function.
 //!
-//! A value holds every bit of its header, so that what is written is what was read. Reading refuses only what
-//! has no place in the value (a wrong version, a length below the minimum); what is odd but can be said again
-//! is kept.
+//! A value holds every bit of its header, so that writing it restores the octets that were read. Reading
+//! rejects only what a value cannot hold (a wrong version, a length below the minimum); other unusual
+//! contents are kept.
 
 #![allow(clippy::len_without_is_empty, reason = "no header is empty")]
 
@@ -18,7 +18,7 @@ pub mod tcp;
 pub mod udp;
 pub mod udp_lite;
 
-/// Protocol numbers (IANA) that a header chain is made of.
+/// Protocol numbers (IANA) of the headers in a chain.
 pub mod protocol {
     /// IPv6 Hop-by-Hop Option.
     pub const HOP_BY_HOP: u8 = 0;

@@ -1,9 +1,9 @@
-//! How header fields lie in octets.
+//! Layout of header fields in octets.
 //!
-//! This crate knows bits, packet formats as functions ([`coder`]), least significant bits of counters
-//! ([`lsb`], [`window`]), checks ([`crc`], [`checksum`]), serial numbers and integer time, and the header
-//! values of the Internet protocols ([`header`]). It refuses to know protocol state: nothing here remembers
-//! a previous packet. `no_std`, no allocation, no panic on octets from outside.
+//! This crate has packet formats as functions ([`coder`]), least significant bits of counters ([`lsb`],
+//! [`window`]), checks ([`crc`], [`checksum`]), serial numbers and integer time, and the headers of the
+//! Internet protocols ([`header`]). It holds no protocol state: nothing here depends on a previous packet.
+//! `no_std`, no allocation, no panic on octets from outside.
 //!
 //! Start with [`coder`]: one generic function per packet format, run by a writer, a reader or a describer.
 

@@ -1,11 +1,11 @@
 //! Least significant bits of a value near a reference: the interpretation interval of RFC 3095, section 4.5.1.
 //!
-//! With `k` bits and a reference `v_ref` the receiver can tell apart the values of
+//! With `k` bits and a reference `v_ref` the receiver can distinguish the values of
 //! `f(v_ref, k) = [v_ref - p, v_ref + (2^k - 1) - p]`.
 
 use crate::serial::Serial;
 
-/// How the interval is shifted against the reference: `p` as a function of `k`.
+/// Shift of the interval against the reference: `p` as a function of `k`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shift {
     /// `p = -1`: the value always grows (SN that the compressor counts; RFC 3095, section 5.11).
@@ -21,7 +21,7 @@ pub enum Shift {
 }
 
 impl Shift {
-    /// `p` for `k` bits, modulo 2^32.
+    /// Returns `p` for `k` bits, modulo 2^32.
     #[inline]
     pub const fn p(self, k: u32) -> u32 {
         match self {
@@ -37,7 +37,7 @@ impl Shift {
     }
 }
 
-/// Whether `value` lies in `f(reference, k)`; always so if `k` is the whole width.
+/// True if `value` is in `f(reference, k)`; always true if `k` is the whole width.
 #[inline]
 pub fn fits<S: Serial>(value: S, reference: S, k: u32, shift: Shift) -> bool {
     if k >= S::BITS {
@@ -47,8 +47,8 @@ pub fn fits<S: Serial>(value: S, reference: S, k: u32, shift: Shift) -> bool {
     from_start < 1 << k
 }
 
-/// The smallest `k`, 0 to the width of the value, with `value` in `f(reference, k)`: the function `g` of RFC
-/// 3095, section 4.5.1.
+/// Returns the smallest `k`, 0 to the width of the value, with `value` in `f(reference, k)`: the function `g`
+/// of RFC 3095, section 4.5.1.
 #[inline]
 pub fn needed_bits<S: Serial>(value: S, reference: S, shift: Shift) -> u32 {
     match shift {
@@ -57,7 +57,7 @@ pub fn needed_bits<S: Serial>(value: S, reference: S, shift: Shift) -> u32 {
             u32::BITS - from_start.leading_zeros()
         }
         Shift::Sn | Shift::Ts | Shift::Half => {
-            // p grows with k in steps, so the first k that fits is searched for, as the RFC does.
+            // / p grows with k in steps, so the first k that fits is searched for, as in the RFC.
             let mut k = 0;
             while !fits(value, reference, k, shift) {
                 k += 1;
@@ -67,7 +67,7 @@ pub fn needed_bits<S: Serial>(value: S, reference: S, shift: Shift) -> u32 {
     }
 }
 
-/// The value of `f(reference, k)` whose `k` least significant bits are `bits`.
+/// Returns the value in `f(reference, k)` whose `k` least significant bits are `bits`.
 #[inline]
 pub fn decode<S: Serial>(bits: u32, k: u32, reference: S, shift: Shift) -> S {
     if k >= S::BITS {
@@ -101,7 +101,8 @@ mod tests {
     }
 
     proptest! {
-        /// Kills every wrong width: what is said to fit is decoded, and one bit less would not do.
+        /// Fails for every wrong width: `needed_bits` bits are decoded correctly, and one bit less is not
+        /// enough.
         #[test]
         fn the_needed_bits_are_enough_and_not_too_many(value: u16, reference: u16, shift in 0_usize..5) {
             let shift = SHIFTS[shift];

@@ -1,24 +1,24 @@
-//! What a window of reference candidates spans, in less room than the window. RFC 3095, section 4.5.2.
+//! Bounds of a window of reference candidates, in less memory than the window. RFC 3095, section 4.5.2.
 
 use crate::lsb::{self, Shift};
 use crate::serial::Serial;
 
-/// The lowest and the highest of the values that the other side may hold as its reference.
+/// Lowest and highest value that the other side may hold as its reference.
 ///
-/// A [`Window`](crate::window::Window) keeps every candidate; a range keeps the bounds of a few spans of them, as a rule four, and
-/// gives up a span at a time. So it may take a value for a candidate that is one no more, which can only cost bits: of
-/// 2 to 4 candidates it keeps exactly so many, of 16 it keeps 16 to 20.
+/// A [`Window`](crate::window::Window) keeps every candidate. A range keeps the bounds of a few spans of them, normally four, and
+/// drops a span at a time. It may therefore keep a value that is no longer a candidate, which can only cost bits: of 2 to 4
+/// candidates it keeps exactly that many, of 16 it keeps 16 to 20.
 #[derive(Clone, Copy, Debug)]
 pub struct Range<S, const SPANS: usize = 4> {
     low: [S; SPANS],
     high: [S; SPANS],
-    /// The span that grows, and how many spans have values, in the low half.
+    /// Index of the span that grows, and in the low half the number of spans with values.
     place: u8,
-    /// Values in the span that grows; the highest bit says that all spans are there, and all values are one.
+    /// Values in the span that grows. The highest bit is set if all spans have values and all values are equal.
     filled: u8,
 }
 
-/// The highest bit of `filled`.
+/// The highest bit of `filled`: all values are equal.
 const SAME: u8 = 0x80;
 
 impl<S: Serial, const SPANS: usize> Default for Range<S, SPANS> {
@@ -28,19 +28,19 @@ impl<S: Serial, const SPANS: usize> Default for Range<S, SPANS> {
 }
 
 impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
-    /// A range of no candidate.
+    /// Creates a range without candidates.
     pub fn new() -> Self {
         let zero = S::default();
         Self { low: [zero; SPANS], high: [zero; SPANS], place: 0, filled: 0 }
     }
 
-    /// The span that grows.
+    /// Index of the span that grows.
     #[inline]
     fn newest(&self) -> usize {
         usize::from(self.place >> 4) % SPANS
     }
 
-    /// Spans with values.
+    /// Number of spans with values.
     #[inline]
     fn used(&self) -> usize {
         usize::from(self.place & 0xF)
@@ -55,20 +55,20 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
         self.filled & SAME != 0
     }
 
-    /// Whether there is no candidate: nothing was sent yet.
+    /// True if there is no candidate: nothing was sent yet.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.place == 0
     }
 
-    /// Forgets every candidate.
+    /// Removes every candidate.
     #[inline]
     pub fn clear(&mut self) {
         self.place = 0;
         self.filled = 0;
     }
 
-    /// Adds a value that was sent with a CRC; at least the last `width` of them, up to 64, are kept.
+    /// Adds a value that was sent with a CRC. At least the last `width` values, up to 64, are kept.
     #[inline(always)]
     pub fn push(&mut self, value: S, width: usize) {
         if self.is_same() && value == self.low[self.newest()] {
@@ -81,7 +81,7 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
     fn insert(&mut self, value: S, width: usize) {
         self.insert_all(value, value, 1, width);
         let at = (self.newest() + 1) % SPANS;
-        // As a rule the oldest span tells that they are not.
+        // / The oldest span normally shows that they are not equal.
         if self.low[at] != value || self.used() < SPANS {
             return;
         }
@@ -95,7 +95,7 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
         *self = Self { low: [value; SPANS], high: [value; SPANS], place: SPANS as u8, filled: SAME | 1 };
     }
 
-    /// Adds `count` values from `low` to `high`, which were sent one after the other.
+    /// Adds `count` values from `low` to `high`, which were sent in sequence.
     fn insert_all(&mut self, low: S, high: S, count: u8, width: usize) {
         self.filled &= !SAME;
         let mut at = self.newest();
@@ -112,7 +112,7 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
         self.filled = self.filled.saturating_add(count).min(SAME - 1);
     }
 
-    /// Makes a span hold a value. Bounds of half the space or more stay so, and say that anything may be between.
+    /// Extends a span to a value. Bounds of half the space or more do not change, and stand for any value.
     fn widen(&mut self, at: usize, value: S) {
         let half = 1 << (S::BITS - 1);
         let (low, high) = (self.low[at], self.high[at]);
@@ -130,8 +130,8 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
         }
     }
 
-    /// Adds a value to the newest span, which grows without end; opens another one if `opens`. Of those before, the
-    /// other side may hold any until [`keep_newest`](Self::keep_newest) says otherwise: they become one. R-mode, RFC
+    /// Adds a value to the newest span, which grows without limit; opens another span if `opens`. The other side may hold any
+    /// value of the spans before until [`keep_newest`](Self::keep_newest) is called, so they are merged into one. R-mode, RFC
     /// 3095, section 5.5.1.2.
     pub fn add(&mut self, value: S, opens: bool) {
         self.filled &= !SAME;
@@ -143,17 +143,17 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
         } else {
             self.widen(self.newest(), value);
         }
-        // Whatever width comes later, this span is full.
+        // / This span is full for every later width.
         self.filled = SAME - 1;
     }
 
-    /// Whether a value is the only candidate, and has been for as long as the range looks back.
+    /// True if a value is the only candidate, and all spans hold it.
     #[inline]
     pub fn holds_only(&self, value: S) -> bool {
         self.is_same() && value == self.low[self.newest()]
     }
 
-    /// The lowest and the highest candidate; `None` if there is none, or they span half the space or more.
+    /// Lowest and highest candidate; `None` if there is none, or they span half the space or more.
     #[inline]
     pub fn bounds(&self) -> Option<(S, S)> {
         if self.is_same() {
@@ -162,8 +162,8 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
         if self.is_empty() {
             return None;
         }
-        // Distances from one of them, with their sign. In which order they are looked at is all the same, so where every
-        // span has values this is a loop over two arrays.
+        // / Signed distances from one of the values. Their order does not matter, so where every span has values this is a loop
+        // over two arrays.
         let origin = self.low[self.newest()];
         let beside = |value: S| (value.since(origin) << (32 - S::BITS)) as i32 >> (32 - S::BITS);
         let (mut low, mut high, mut is_wide) = (0, 0, false);
@@ -183,12 +183,12 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
         (!is_wide && span < 1 << (S::BITS - 1)).then(|| (origin.plus(low as u32), origin.plus(high as u32)))
     }
 
-    /// The bounds of all spans together.
+    /// Returns the bounds of all spans together.
     fn merged(&self) -> (S, S) {
         let (mut all, at) = (*self, self.newest());
         for (low, high) in self.spans().skip(1) {
             all.widen(at, low);
-            // What may lie between these bounds may be anything.
+            // / Any value may lie between these bounds.
             if high.since(low) >= 1 << (S::BITS - 1) {
                 return (low, high);
             }
@@ -197,13 +197,13 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
         (all.low[at], all.high[at])
     }
 
-    /// One of the values of the newest span was acknowledged: those before it are candidates no more.
+    /// Keeps the newest span alone: one of its values was acknowledged, so that older values are no longer candidates.
     pub fn keep_newest(&mut self) {
         self.filled &= !SAME;
         self.set(self.newest(), self.used().min(1));
     }
 
-    /// One of the newest `newer + 1` values was acknowledged: older ones are candidates no more.
+    /// Drops values older than the newest `newer + 1`, one of which was acknowledged.
     pub fn acknowledge(&mut self, newer: usize, width: usize) {
         if self.is_same() || self.is_empty() {
             return;
@@ -212,7 +212,7 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
         self.set(self.newest(), self.used().min(1 + behind));
     }
 
-    /// The lowest and the highest candidate of each span; they may span half the space or more, and then say nothing.
+    /// Lowest and highest candidate of each span. Bounds of half the space or more stand for any value.
     pub fn spans(&self) -> impl Iterator<Item = (S, S)> + '_ {
         (0..self.used()).map(|back| {
             let at = (self.newest() + SPANS - back) % SPANS;
@@ -220,8 +220,7 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
         })
     }
 
-    /// Bits of `value` that are enough whichever candidate the other side holds; the whole width if there is no
-    /// candidate.
+    /// Number of bits of `value` that are enough for every candidate; the whole width if there is no candidate.
     #[inline]
     pub fn needed_bits(&self, value: S, shift: Shift) -> u32 {
         if self.is_same() {
@@ -236,7 +235,7 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
             needed = needed.max(lsb::needed_bits(value, low, shift));
             if high != low {
                 needed = needed.max(lsb::needed_bits(value, high, shift));
-                // Bounds of half the space or more say nothing of what lies between.
+                // / Bounds of half the space or more stand for any value.
                 if high.since(low) >= 1 << (S::BITS - 1) {
                     needed = S::BITS;
                 }
@@ -246,50 +245,50 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
     }
 }
 
-/// Spans of the [`Range`] in a [`Count`].
+/// Number of spans of the [`Range`] in a [`SequenceRange`].
 const SPANS: usize = 4;
 
-/// `run` of a [`Count`] whose next value opens a span: it is taken for a run of two, which asks for hardly more bits.
+/// `run` of a [`SequenceRange`] whose next value opens a span. It is handled like a run of two, which hardly needs more bits.
 const OPENS: u8 = 2;
 
-/// Values of a span: with one value in the newest one, the older ones must make up for the rest of `width`.
+/// Number of values of a span. The newest span may hold a single value, so that the older ones must cover the rest of `width`.
 fn span(width: usize, spans: usize) -> usize {
     width.saturating_sub(1).div_ceil(spans - 1).max(1)
 }
 
-/// A [`Range`] of values of which each is, as a rule, one more than the one before: sequence numbers.
+/// A [`Range`] of sequence numbers: values that normally increase by one.
 ///
-/// As long as they are, the candidates are exactly the last ones that were sent.
+/// As long as they do, the candidates are exactly the last ones that were sent.
 #[derive(Clone, Copy, Debug)]
-pub struct Count<S> {
+pub struct SequenceRange<S> {
     newest: S,
-    /// Newest values of which each is one more than the one before.
+    /// Number of newest values that increase by one.
     run: u8,
-    /// What was sent before them.
+    /// Values sent before the run.
     before: Range<S, SPANS>,
-    /// A span of `before` may hold less values than lie between its bounds.
+    /// A span of `before` may hold fewer values than lie between its bounds.
     is_sparse: bool,
 }
 
-impl<S: Serial> Default for Count<S> {
+impl<S: Serial> Default for SequenceRange<S> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<S: Serial> Count<S> {
-    /// No candidate.
+impl<S: Serial> SequenceRange<S> {
+    /// Creates a range without candidates.
     pub fn new() -> Self {
         Self { newest: S::default(), run: 0, before: Range::new(), is_sparse: false }
     }
 
-    /// Whether there is no candidate: nothing was sent yet.
+    /// True if there is no candidate: nothing was sent yet.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.run == 0
     }
 
-    /// Adds a value that was sent with a CRC; at least the last `width` of them are kept.
+    /// Adds a value that was sent with a CRC. At least the last `width` values are kept.
     #[inline]
     pub fn push(&mut self, value: S, width: usize) {
         let is_next = self.run > 0 && value == self.newest.plus(1);
@@ -300,7 +299,7 @@ impl<S: Serial> Count<S> {
         }
     }
 
-    /// True if all candidates are of the newest run.
+    /// True if all candidates are in the newest run.
     #[inline]
     fn is_run(&self) -> bool {
         self.before.is_empty() && !self.is_sparse
@@ -318,7 +317,7 @@ impl<S: Serial> Count<S> {
         } else {
             if self.run > 0 {
                 self.before.insert_all(self.oldest(), self.newest, self.run, width);
-                // Each run has a span of its own as long as there are as many spans as values.
+                // / Each run has a span of its own if there are as many spans as values.
                 self.is_sparse |= span(width, SPANS) > 1;
             }
             self.run = 1;
@@ -327,7 +326,7 @@ impl<S: Serial> Count<S> {
         self.newest = value;
     }
 
-    /// Forgets the oldest of what was sent before the newest run, so that `width` candidates stay.
+    /// Drops the oldest values before the newest run, so that `width` candidates stay.
     fn trim(&mut self, width: usize) {
         if self.is_sparse {
             return;
@@ -348,8 +347,8 @@ impl<S: Serial> Count<S> {
         }
     }
 
-    /// The newest value that is `value` was acknowledged: what was sent before it is a candidate no more. Returns
-    /// how many values were sent after it, at most; `None` if it is unknown.
+    /// Drops the values sent before the newest one that equals `value`, which was acknowledged. Returns the largest number of
+    /// values sent after it; `None` if it is unknown.
     pub fn acknowledge(&mut self, value: S) -> Option<usize> {
         let newer = self.newest.since(value);
         if newer >= u32::from(self.run) {
@@ -360,7 +359,7 @@ impl<S: Serial> Count<S> {
         Some(newer as usize)
     }
 
-    /// Keeps what there is until it is acknowledged: R-mode, RFC 3095, section 5.5.1.2. From then on values are
+    /// Keeps all candidates until one is acknowledged: R-mode, RFC 3095, section 5.5.1.2. From then on values are
     /// [added](Self::add) and [confirmed](Self::confirm).
     pub fn hold(&mut self) {
         if self.run > 0 {
@@ -371,15 +370,15 @@ impl<S: Serial> Count<S> {
         }
     }
 
-    /// Forgets every candidate.
+    /// Removes every candidate.
     pub fn clear(&mut self) {
         *self = Self::new();
     }
 
-    /// Adds a value that the other side may hold until another one is confirmed. Returns whether it opens a span of
-    /// values, one of which is to be confirmed.
+    /// Adds a value that the other side may hold until another one is confirmed. Returns true if it opens a span of values, one
+    /// of which has to be confirmed.
     pub fn add(&mut self, value: S) -> bool {
-        // What is confirmed must have been sent since, so the first one is newer than all before it.
+        // / A confirmed value was sent since, so the first one is newer than all before it.
         let is_newest = self.bounds().is_none_or(|(_, newest)| newest.is_before(value));
         let opens = self.run != 1 && is_newest;
         self.before.add(value, opens);
@@ -390,8 +389,8 @@ impl<S: Serial> Count<S> {
         opens
     }
 
-    /// A value was acknowledged. Returns whether those before the newest span are candidates no more; `None` if no such
-    /// value was sent.
+    /// Handles the acknowledgment of a value. Returns true if the values before the newest span are no longer candidates; `None`
+    /// if no such value was sent.
     pub fn confirm(&mut self, value: S) -> Option<bool> {
         let (oldest, newest) = self.bounds()?;
         if value.is_before(oldest) || newest.is_before(value) {
@@ -405,14 +404,13 @@ impl<S: Serial> Count<S> {
         Some(confirmed)
     }
 
-    /// The oldest and the newest of the values that were added.
+    /// Oldest and newest value that was added.
     pub fn bounds(&self) -> Option<(S, S)> {
         let newest = self.before.spans().next()?.1;
         Some((self.before.spans().last()?.0, newest))
     }
 
-    /// Bits of `value` that are enough whichever candidate the other side holds; the whole width if there is no
-    /// candidate.
+    /// Number of bits of `value` that are enough for every candidate; the whole width if there is no candidate.
     #[inline]
     pub fn needed_bits(&self, value: S, shift: Shift) -> u32 {
         if self.run == 0 {
@@ -428,9 +426,8 @@ impl<S: Serial> Count<S> {
         needed
     }
 
-    /// Whether `k` bits tell `value` whichever candidate the other side holds. More bits than
-    /// [`needed_bits`](Self::needed_bits) may tell less: with [`Shift::Sn`] an interval of 5 bits begins later than one
-    /// of 4.
+    /// True if `k` bits of `value` are enough for every candidate. More bits than [`needed_bits`](Self::needed_bits) may not be:
+    /// with [`Shift::Sn`] an interval of 5 bits begins later than one of 4.
     #[inline]
     pub fn fits(&self, value: S, k: u32, shift: Shift) -> bool {
         self.run > 0
@@ -439,7 +436,7 @@ impl<S: Serial> Count<S> {
             && (self.before.is_empty() || self.fits_before(value, k, shift))
     }
 
-    /// True if `k` bits tell `value` whichever candidate before the newest run the other side holds.
+    /// True if `k` bits of `value` are enough for every candidate before the newest run.
     #[inline(never)]
     fn fits_before(&self, value: S, k: u32, shift: Shift) -> bool {
         self.before.spans().all(|(low, high)| {
@@ -488,7 +485,7 @@ mod tests {
 
     #[test]
     fn a_counter_has_exactly_the_last_values_as_candidates() {
-        let mut count = Count::new();
+        let mut count = SequenceRange::new();
         for sn in 100_u16..140 {
             count.push(sn, 16);
         }
@@ -500,17 +497,17 @@ mod tests {
 
     #[test]
     fn of_four_candidates_of_a_counter_with_gaps_exactly_four_are_kept() {
-        let mut count = Count::new();
+        let mut count = SequenceRange::new();
         for sn in [240_u16, 241, 242, 243, 246, 247, 249, 250, 251, 254] {
             count.push(sn, 4);
         }
-        // 249 is the oldest: 4 bits reach 263, and from 247 they would not.
+        // / 249 is the oldest: from it 4 bits reach 263, and from 247 they would not.
         assert_eq!(count.needed_bits(263, Shift::Sn), 4);
         assert_eq!(count.needed_bits(264, Shift::Sn), 5);
     }
 
     proptest! {
-        /// The bits that a counter asks for are enough for each of the last `width` values.
+        /// The bits that a sequence range needs are enough for each of the last `width` values.
         #[test]
         fn every_candidate_of_a_counter_is_covered(
             steps in proptest::collection::vec(prop_oneof![6 => Just(1_u16), 1 => 0_u16..4, 1 => any::<u16>()], 1..80),
@@ -518,7 +515,7 @@ mod tests {
             value: u16,
             acked in 0_usize..80,
         ) {
-            let mut count = Count::new();
+            let mut count = SequenceRange::new();
             let mut candidates = Vec::new();
             let mut sn = 65_500_u16;
             for (i, &step) in steps.iter().enumerate() {
@@ -547,7 +544,7 @@ mod tests {
     }
 
     proptest! {
-        /// In R-mode every value is a candidate that was added since the span before the newest began.
+        /// In R-mode every value that was added since the span before the newest began is a candidate.
         #[test]
         fn what_was_not_acknowledged_stays_a_candidate(
             first in proptest::collection::vec(any::<u16>(), 0..6),
@@ -579,12 +576,12 @@ mod tests {
             }
         }
 
-        /// The same of a counter, where an acknowledgment names the value.
+        /// In R-mode every unconfirmed value of a sequence range is a candidate; an acknowledgment names the value.
         #[test]
         fn what_was_not_confirmed_stays_a_candidate_of_a_counter(
             steps in proptest::collection::vec((prop_oneof![6 => 1_u16..4, 1 => 65_530_u16..=65_535], 0_usize..12), 1..200),
         ) {
-            let mut count: Count<u16> = Count::new();
+            let mut count: SequenceRange<u16> = SequenceRange::new();
             let mut sn = 65_400_u16;
             for _ in 0..6 {
                 sn = sn.wrapping_add(1);
@@ -618,7 +615,7 @@ mod tests {
             }
         }
 
-        /// The bits that a range asks for are enough for each of the last `width` values.
+        /// The bits that a range needs are enough for each of the last `width` values.
         #[test]
         fn every_candidate_is_covered(
             values in proptest::collection::vec(prop_oneof![any::<u16>(), 0_u16..40, 65_500_u16..=65_535], 1..60),

@@ -14,10 +14,10 @@ pub trait Serial: Copy + PartialEq + core::fmt::Debug + Default {
     /// The value, zero-extended.
     fn to_u32(self) -> u32;
 
-    /// The low bits of `value`.
+    /// Returns the low bits of `value`.
     fn from_u32(value: u32) -> Self;
 
-    /// Whether `self` comes before `other` on the shorter way round; equal values do not.
+    /// True if `self` is before `other` on the shorter way round; false for equal values.
     #[inline]
     fn is_before(self, other: Self) -> bool {
         let distance = other.since(self);

@@ -1,9 +1,9 @@
-//! Integer time. Engines are told the time; they never ask for it.
+//! Integer time. The caller passes the time to engines; they never read a clock.
 
 use core::ops::Add;
 use core::time::Duration;
 
-/// A point in time: nanoseconds since an origin that the caller chooses and keeps.
+/// A point in time: nanoseconds since an origin that the caller chooses.
 ///
 /// Never goes back within one engine. 64 bits last 584 years.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,21 +43,21 @@ impl Instant {
 impl Add<Duration> for Instant {
     type Output = Self;
 
-    /// Saturates at the end of time.
+    /// Saturates at the largest value.
     fn add(self, span: Duration) -> Self {
         Self(self.0.saturating_add(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)))
     }
 }
 
-/// A span of time as people write it: digits, with a point if need be, and `us`, `ms`, `s`, `min` or `h`, as `1.5s`. Nothing
-/// if the text is something else, or too long for a [`Duration`].
+/// Parses a span of time: digits with an optional decimal point, and a unit of `us`, `ms`, `s`, `min` or `h`, such as
+/// `1.5s`. `None` if the text has another form, or is too long for a [`Duration`].
 pub fn span(text: &str) -> Option<Duration> {
     // Longer units first: `ms` ends with `s`.
     let units = [("min", 60.0), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("h", 3_600.0)];
     let (digits, seconds) =
         units.into_iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)))?;
     let digits = digits.trim_end();
-    // `parse` also takes signs, exponents, infinity and what is no number.
+    // / `parse` also accepts signs, exponents, infinity and NaN.
     let plain = digits.bytes().all(|octet| octet.is_ascii_digit() || octet == b'.');
     let number: f64 = digits.parse().ok().filter(|_| plain)?;
     Duration::try_from_secs_f64(number * seconds).ok()

@@ -3,13 +3,13 @@
 use crate::lsb::{self, Shift};
 use crate::serial::Serial;
 
-/// Most candidates that a window keeps.
+/// Largest number of candidates in a window.
 pub const CAPACITY: usize = 16;
 
-/// The values that the other side may hold as its reference, oldest first.
+/// Values that the other side may hold as its reference, oldest first.
 ///
-/// Only the serial minimum and maximum decide how many bits a value needs, and both are kept, so an answer
-/// does not walk the window. They are found anew only when a value that was one of them leaves.
+/// Only the serial minimum and maximum decide how many bits a value needs. Both are stored, so that a query does
+/// not visit the window; they are searched for only when one of them is dropped.
 #[derive(Clone, Copy, Debug)]
 pub struct Window<S> {
     values: [S; CAPACITY],
@@ -17,7 +17,7 @@ pub struct Window<S> {
     max: S,
     head: u8,
     len: u8,
-    /// The values span half the space or more, so that minimum and maximum say nothing.
+    /// The values span half the space or more, so that minimum and maximum are meaningless.
     wide: bool,
     /// No value is before an older one, so that the oldest is the minimum: counters and constants.
     ascends: bool,
@@ -30,7 +30,7 @@ impl<S: Serial> Default for Window<S> {
 }
 
 impl<S: Serial> Window<S> {
-    /// An empty window.
+    /// Creates an empty window.
     pub fn new() -> Self {
         let zero = S::default();
         Self { values: [zero; CAPACITY], min: zero, max: zero, head: 0, len: 0, wide: false, ascends: true }
@@ -42,13 +42,13 @@ impl<S: Serial> Window<S> {
         usize::from(self.len)
     }
 
-    /// Whether there is no candidate: nothing was sent yet.
+    /// True if there is no candidate: nothing was sent yet.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Forgets every candidate.
+    /// Removes every candidate.
     pub fn clear(&mut self) {
         *self = Self::new();
     }
@@ -58,7 +58,7 @@ impl<S: Serial> Window<S> {
     pub fn push(&mut self, value: S, width: usize) {
         let width = width.clamp(1, CAPACITY);
         if self.len() == width && !self.wide && self.min == self.max && value == self.max {
-            // All values are this one, so nothing would change.
+            // / All values equal this one, so nothing would change.
             return;
         }
         if self.len() >= width {
@@ -111,15 +111,14 @@ impl<S: Serial> Window<S> {
         Some(self.values[(usize::from(self.head) + last) % CAPACITY])
     }
 
-    /// The lowest and the highest candidate, in serial order; `None` if there is none, or they span half the space
-    /// or more.
+    /// Lowest and highest candidate, in serial order; `None` if there is none, or they span half the space or
+    /// more.
     #[inline]
     pub fn bounds(&self) -> Option<(S, S)> {
         (!self.is_empty() && !self.wide).then_some((self.min, self.max))
     }
 
-    /// Bits of `value` that are enough whichever candidate the other side holds; the whole width if there is
-    /// no candidate.
+    /// Number of bits of `value` that are enough for every candidate; the whole width if there is no candidate.
     #[inline]
     pub fn needed_bits(&self, value: S, shift: Shift) -> u32 {
         if self.is_empty() || self.wide {
@@ -193,7 +192,7 @@ mod tests {
     }
 
     proptest! {
-        /// The answer from minimum and maximum holds for every candidate.
+        /// The result from minimum and maximum holds for every candidate.
         #[test]
         fn every_candidate_is_covered(
             values in proptest::collection::vec(prop_oneof![any::<u16>(), 0_u16..40, 65_500_u16..=65_535], 1..60),

@@ -1,9 +1,9 @@
 //! Prints instructions of one call for each row of the paper `coap-delay`, as the lines of
 //! `lab/papers/src/coap_delay/instructions.csv`.
 //!
-//! For `qemu-system-arm -M mps2-an386 -icount shift=10`, which lets each instruction take 1,024 ns of virtual time.
-//! SysTick counts 25 MHz of that time, so that its ticks tell instructions, give or take one. A real processor has other
-//! timing: these are instructions, not cycles.
+//! For `qemu-system-arm -M mps2-an386 -icount shift=10`, in which each instruction takes 1,024 ns of virtual time.
+//! SysTick counts at 25 MHz of that time, so that its ticks give the number of instructions within one. A real
+//! processor has other timing: these are instructions, not cycles.
 
 #![no_std]
 #![no_main]
@@ -19,19 +19,19 @@ use cortex_m_semihosting::debug::{EXIT_FAILURE, EXIT_SUCCESS, exit};
 use cortex_m_semihosting::hprintln;
 use thinair_rohc::{Compressor, CompressorStorage, Decompressor, DecompressorConfig, DecompressorStorage};
 
-use exchange::{BLOCKS, CONTEXTS, Case, ROOM};
+use exchange::{BLOCKS, CONTEXTS, CallCase, ROOM};
 
 #[path = "../../../lab/papers/src/coap_delay/exchange.rs"]
 mod exchange;
 
-/// Templates of CoAP messages: four for each context.
+/// Number of templates of CoAP messages: four per context.
 const TEMPLATES: usize = 4 * CONTEXTS;
 
-/// Virtual time of an instruction, in nanoseconds: what `-icount shift=10` says.
+/// Virtual time of an instruction, in nanoseconds, by `-icount shift=10`.
 const INSTRUCTION: u64 = 1 << 10;
-/// Virtual time of a tick: the board's clock has 25 MHz.
+/// Virtual time of a tick in nanoseconds: the board's clock has 25 MHz.
 const TICK: u64 = 40;
-/// SysTick counts down, in 24 bits.
+/// Mask of SysTick, which counts down in 24 bits.
 const TICKS: u32 = 0x00FF_FFFF;
 
 #[entry]
@@ -42,7 +42,7 @@ fn main() -> ! {
     peripherals.SYST.clear_current();
     peripherals.SYST.enable_counter();
 
-    for case in Case::all() {
+    for case in CallCase::all() {
         let Some([compress, decompress]) = count(case) else { fail("a packet does not come, or not back") };
         for (side, instructions) in [("compress", compress), ("decompress", decompress)] {
             let (profile, kind, half) = (case.profile.name(), case.kind.name(), case.half.name());
@@ -54,7 +54,7 @@ fn main() -> ! {
 }
 
 /// Instructions of one call to compress and of one to decompress.
-fn count(case: Case) -> Option<[u64; 2]> {
+fn count(case: CallCase) -> Option<[u64; 2]> {
     let config = case.config().ok()?;
     let mut near_storage = CompressorStorage::<CONTEXTS, BLOCKS, TEMPLATES>::new();
     let (ready, number) = case.scout(&mut Compressor::new(config, &mut near_storage))?;
@@ -80,7 +80,7 @@ fn count(case: Case) -> Option<[u64; 2]> {
     is_right.then_some([compress, decompress])
 }
 
-/// Instructions of a call, those of the count itself taken off.
+/// Instructions of a call, without those of the measurement.
 fn instructions(call: impl FnOnce()) -> u64 {
     let nothing = ticks(|| ());
     let ticks = ticks(call).saturating_sub(nothing);

@@ -1,4 +1,4 @@
-//! A compressor with 4 contexts in static memory.
+//! Compressor with 4 contexts in static memory.
 
 #![no_std]
 #![no_main]
@@ -13,8 +13,8 @@ use thinair_rohc::{Compressor, CompressorConfig, CompressorStorage, Instant};
 static STORAGE: StaticCell<CompressorStorage<CONTEXT_COUNT, BLOCK_COUNT, TEMPLATE_COUNT>> = StaticCell::new();
 static COMPRESSOR: StaticCell<Compressor<'static>> = StaticCell::new();
 
-/// Where the linker starts to look for what is used. The name must be known to it, which is the only reason
-/// for `unsafe`: no other symbol may have it, and none does.
+/// Entry point, from which the linker finds used code. Its name is fixed, which is the only reason for `unsafe`: no
+/// other symbol may have it, and none does.
 #[allow(unsafe_code, reason = "the linker needs a name")]
 #[unsafe(no_mangle)]
 pub extern "C" fn _start() -> ! {
@@ -27,7 +27,7 @@ pub extern "C" fn _start() -> ! {
     }
 }
 
-/// What a driver would do: packets and feedback in, ROHC packets out. Nothing is known of them.
+/// Driver's loop: packets and feedback in, ROHC packets out. The optimizer cannot assume anything about them.
 fn run(compressor: &mut Compressor<'static>) {
     let mut packet = [0; MTU];
     let mut out = [0; MTU + 16];

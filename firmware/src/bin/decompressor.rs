@@ -1,4 +1,4 @@
-//! A decompressor with 4 contexts in static memory.
+//! Decompressor with 4 contexts in static memory.
 
 #![no_std]
 #![no_main]
@@ -14,8 +14,8 @@ static STORAGE: StaticCell<DecompressorStorage<CONTEXT_COUNT, BLOCK_COUNT, TEMPL
     StaticCell::new();
 static DECOMPRESSOR: StaticCell<Decompressor<'static>> = StaticCell::new();
 
-/// Where the linker starts to look for what is used. The name must be known to it, which is the only reason
-/// for `unsafe`: no other symbol may have it, and none does.
+/// Entry point, from which the linker finds used code. Its name is fixed, which is the only reason for `unsafe`: no
+/// other symbol may have it, and none does.
 #[allow(unsafe_code, reason = "the linker needs a name")]
 #[unsafe(no_mangle)]
 pub extern "C" fn _start() -> ! {
@@ -29,7 +29,7 @@ pub extern "C" fn _start() -> ! {
     }
 }
 
-/// What a driver would do: ROHC packets in, packets and feedback out. Nothing is known of them.
+/// Driver's loop: ROHC packets in, packets and feedback out. The optimizer cannot assume anything about them.
 fn run(decompressor: &mut Decompressor<'static>) {
     let mut rohc = [0; MTU + 16];
     let mut out = [0; MTU];

@@ -1,4 +1,4 @@
-//! A whole end of a link in static memory: compressor and decompressor with 4 contexts each, and the messages that
+//! Complete end of a link in static memory: compressor and decompressor with 4 contexts each, and the messages that
 //! CoAP responses refer to.
 
 #![no_std]
@@ -14,8 +14,8 @@ static STORAGE: StaticCell<Storage<CONTEXT_COUNT, BLOCK_COUNT, TEMPLATE_COUNT, 0
     StaticCell::new();
 static ENDPOINT: StaticCell<Endpoint<'static>> = StaticCell::new();
 
-/// Where the linker starts to look for what is used. The name must be known to it, which is the only reason
-/// for `unsafe`: no other symbol may have it, and none does.
+/// Entry point, from which the linker finds used code. Its name is fixed, which is the only reason for `unsafe`: no
+/// other symbol may have it, and none does.
 #[allow(unsafe_code, reason = "the linker needs a name")]
 #[unsafe(no_mangle)]
 pub extern "C" fn _start() -> ! {
@@ -29,7 +29,7 @@ pub extern "C" fn _start() -> ! {
     }
 }
 
-/// What a driver would do: packets and ROHC packets in both directions. Nothing is known of them.
+/// Driver's loop: packets and ROHC packets in both directions. The optimizer cannot assume anything about them.
 fn run(endpoint: &mut Endpoint<'static>) {
     let mut packet = [0; MTU];
     let mut rohc = [0; MTU + 16];

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::service::Service;
+use crate::service::ServiceName;
 use thinair_cli::values::time;
 
 const AFTER_HELP: &str = "\
@@ -32,10 +32,10 @@ Exit status: 0 for an object; 1 for a response without one, or none; 2 for wrong
 
 #[derive(Args, Debug)]
 #[command(after_long_help = AFTER_HELP)]
-pub(crate) struct Arguments {
+pub(crate) struct FetchArguments {
     /// Protocol: coap, coap-tcp, http, iot-http, iot-spdy or http3
     #[arg(long, value_name = "NAME")]
-    service: Service,
+    service: ServiceName,
     // No documentation comment: brackets would be links.
     #[arg(
         value_name = "URL",
@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     max_body: u32,
     /// End of the TCP connection, for http, iot-http and iot-spdy
     #[arg(long, hide_short_help = true, value_name = "HOW", default_value = "response")]
-    close: Close,
+    close: CloseArgument,
     /// Acknowledge the SYN-ACK of Fast Open with a packet of its own, as Linux does by default, not with the next data
     #[arg(long, hide_short_help = true)]
     quick_ack: bool,
@@ -73,7 +73,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Close {
+enum CloseArgument {
     /// By FIN, when the response is there
     Response,
     /// By FIN at the end of the request, so that the server knows that nothing follows
@@ -82,18 +82,18 @@ enum Close {
     Reset,
 }
 
-/// Elsewhere there is none.
+/// Not available on this system.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn run(_arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("objects are fetched on Linux alone, so far")
+pub(crate) fn run(_arguments: &FetchArguments) -> anyhow::Result<ExitCode> {
+    anyhow::bail!("fetch requires Linux")
 }
 
-/// Fetches it.
+/// Fetches the object.
 #[cfg(target_os = "linux")]
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &FetchArguments) -> anyhow::Result<ExitCode> {
     let is_of_http3 = arguments.trust_certificate.is_some() || arguments.resume;
     match (arguments.service, arguments.service.http()) {
-        (Service::Http3, _) => http3(arguments),
+        (ServiceName::Http3, _) => http3(arguments),
         _ if is_of_http3 => Err(thinair_cli::usage::Usage::error(
             "--trust-certificate and --resume are for http3; nothing else here is encrypted",
         )),
@@ -103,11 +103,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 #[cfg(all(target_os = "linux", feature = "http3"))]
-fn http3(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+fn http3(arguments: &FetchArguments) -> anyhow::Result<ExitCode> {
     http3::run(arguments)
 }
 
 #[cfg(all(target_os = "linux", not(feature = "http3")))]
-fn http3(_arguments: &Arguments) -> anyhow::Result<ExitCode> {
+fn http3(_arguments: &FetchArguments) -> anyhow::Result<ExitCode> {
     Err(crate::service::without_http3())
 }

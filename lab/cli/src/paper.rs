@@ -1,6 +1,6 @@
-//! `thinair-lab paper`: published evaluations, run again beside our own code.
+//! `thinair-lab paper`: published evaluations, repeated with this implementation.
 //!
-//! Knows arguments, progress and exit codes. What is measured is in `thinair-papers`, and so is how it reads.
+//! Arguments, progress and exit codes. Measurements and their presentation are in `thinair-papers`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use thinair_papers::{Findings, PAPERS, Paper, Plan, by_name, document, outcome};
+use thinair_papers::{Findings, PAPERS, Paper, RunPlan, by_name, document, outcome};
 use thinair_report::{Cell, Column, Table};
 
 use thinair_cli::progress;
@@ -21,21 +21,21 @@ Rows that need the captures of THINAIR_SHARED (a folder) are left out without it
 /// Columns of the output when it does not go to a terminal.
 const PLAIN_WIDTH: usize = 100;
 
-/// Missed bars that are told one by one.
+/// Maximum number of missed bars that are listed.
 const MOST_MISSED: usize = 20;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Task {
+pub(crate) enum PaperCommand {
     /// List the evaluations
     #[command(after_long_help = thinair_cli::help::PLAIN_EXIT_STATUS)]
     List,
     /// Run an evaluation: published figures, ours, and the bars that ours must meet
     #[command(after_long_help = EXIT_STATUS)]
-    Run(Arguments),
+    Run(PaperArguments),
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
+pub(crate) struct PaperArguments {
     /// Name of the evaluation
     #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(names()))]
     name: String,
@@ -64,10 +64,10 @@ pub(crate) struct Arguments {
     html: Option<PathBuf>,
 }
 
-pub(crate) fn run(task: &Task) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(task: &PaperCommand) -> anyhow::Result<ExitCode> {
     match task {
-        Task::List => list(),
-        Task::Run(arguments) => run_one(arguments),
+        PaperCommand::List => list(),
+        PaperCommand::Run(arguments) => run_one(arguments),
     }
 }
 
@@ -80,11 +80,12 @@ fn list() -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_one(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let paper = by_name(&arguments.name).context("there is no evaluation of that name")?;
-    // What is measured in real time takes its time, unless there is nothing else.
+fn run_one(arguments: &PaperArguments) -> anyhow::Result<ExitCode> {
+    let paper =
+        by_name(&arguments.name).context("unknown evaluation: `thinair-lab paper list` lists them")?;
+    // Measurements in real time are slow, but `--quick` keeps them if there are no others.
     let is_quick = arguments.quick && !paper.is_real_time();
-    let plan = Plan {
+    let plan = RunPlan {
         quick: arguments.quick,
         full: arguments.full,
         seed: arguments.seed,
@@ -105,7 +106,12 @@ fn run_one(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(verdict(&findings))
 }
 
-fn show(arguments: &Arguments, paper: &Paper, plan: &Plan, findings: &Findings) -> anyhow::Result<()> {
+fn show(
+    arguments: &PaperArguments,
+    paper: &Paper,
+    plan: &RunPlan,
+    findings: &Findings,
+) -> anyhow::Result<()> {
     let document = document(paper, plan, findings);
     if arguments.json {
         print(&(serde_json::to_string_pretty(&outcome(paper, findings))? + "\n"))?;

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::service::Service;
+use crate::service::ServiceName;
 use thinair_cli::usage::Usage;
 use thinair_cli::values::time;
 
-/// Port of all that is not CoAP, for which no privilege is needed.
+/// Default port of HTTP, which needs no privilege.
 const HTTP_PORT: u16 = 8080;
 
 const AFTER_HELP: &str = "\
@@ -23,14 +23,14 @@ thinair-lab serve --service coap --bind 0.0.0.0:5683 sensors\n  \
 thinair-lab serve --service http --bind [::]:8080 --keep 1min\n  \
 thinair-lab serve --service http3 --save-certificate server.pem sensors\n\n\
 It ends cleanly on SIGINT and SIGTERM.\n\n\
-Exit status: 0 if it was told to end; 1 for a failure; 2 for wrong arguments.";
+Exit status: 0 after a signal; 1 for a failure; 2 for wrong arguments.";
 
 #[derive(Args, Debug)]
 #[command(after_long_help = AFTER_HELP)]
-pub(crate) struct Arguments {
+pub(crate) struct ServeArguments {
     /// Protocol: coap, coap-tcp, http, iot-http, iot-spdy or http3
     #[arg(long, value_name = "NAME")]
-    service: Service,
+    service: ServiceName,
     /// Address and port to listen at, or a port of 127.0.0.1 [default: 5683 for CoAP, else 8080]
     ///
     /// Port 0 is any free port.
@@ -76,61 +76,61 @@ fn keep(text: &str) -> Result<Duration, String> {
     if text == "0s" { Ok(Duration::ZERO) } else { time(text) }
 }
 
-impl Arguments {
+impl ServeArguments {
     fn address(&self) -> SocketAddr {
         let port = match self.service {
-            Service::Coap | Service::CoapTcp => thinair_coap::uri::PORT,
-            Service::Http | Service::IotHttp | Service::IotSpdy | Service::Http3 => HTTP_PORT,
+            ServiceName::Coap | ServiceName::CoapTcp => thinair_coap::uri::PORT,
+            ServiceName::Http | ServiceName::IotHttp | ServiceName::IotSpdy | ServiceName::Http3 => HTTP_PORT,
         };
         self.bind.unwrap_or(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port))
     }
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     serve(arguments)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Elsewhere there is none.
+/// Not available on this system.
 #[cfg(not(target_os = "linux"))]
-fn serve(_arguments: &Arguments) -> anyhow::Result<()> {
-    anyhow::bail!("a server needs Linux")
+fn serve(_arguments: &ServeArguments) -> anyhow::Result<()> {
+    anyhow::bail!("serve requires Linux")
 }
 
-/// Serves until it is told to end.
+/// Serves until a signal.
 #[cfg(target_os = "linux")]
-fn serve(arguments: &Arguments) -> anyhow::Result<()> {
+fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
     if !arguments.folder.is_dir() {
         return Err(Usage::error(format!("`{}` is no folder", arguments.folder.display())));
     }
-    if arguments.service != Service::Http3
+    if arguments.service != ServiceName::Http3
         && (arguments.certificate.is_some() || arguments.save_certificate.is_some())
     {
         return Err(Usage::error("certificates are for http3; nothing else here is encrypted"));
     }
     match (arguments.service, arguments.service.http()) {
-        (Service::Http3, _) => serve_http3(arguments),
+        (ServiceName::Http3, _) => serve_http3(arguments),
         (_, Some(protocol)) => serve_http(arguments, protocol),
         (_, None) => serve_coap(arguments),
     }
 }
 
 #[cfg(all(target_os = "linux", not(feature = "http3")))]
-fn serve_http3(_arguments: &Arguments) -> anyhow::Result<()> {
+fn serve_http3(_arguments: &ServeArguments) -> anyhow::Result<()> {
     Err(crate::service::without_http3())
 }
 
 #[cfg(all(target_os = "linux", feature = "http3"))]
-fn serve_http3(arguments: &Arguments) -> anyhow::Result<()> {
+fn serve_http3(arguments: &ServeArguments) -> anyhow::Result<()> {
     use anyhow::Context as _;
-    use thinair_http::Limits;
-    use thinair_http_services::http3::{Identity, Server, Settings};
+    use thinair_http::HttpLimits;
+    use thinair_http_services::http3::{Http3Server, Http3ServerSettings, ServerIdentity};
 
     let listen = arguments.address();
     let identity = match (&arguments.certificate, &arguments.key, &arguments.save_certificate) {
-        (Some(certificate), Some(key), _) => Identity::read(certificate, key)?,
+        (Some(certificate), Some(key), _) => ServerIdentity::read(certificate, key)?,
         (_, _, Some(path)) => {
-            let (identity, pem) = Identity::make(&[listen.ip()])?;
+            let (identity, pem) = ServerIdentity::make(&[listen.ip()])?;
             std::fs::write(path, pem).with_context(|| format!("cannot write {}", path.display()))?;
             identity
         }
@@ -140,16 +140,16 @@ fn serve_http3(arguments: &Arguments) -> anyhow::Result<()> {
             ));
         }
     };
-    let server = Server::open(Settings {
+    let server = Http3Server::open(Http3ServerSettings {
         listen,
         identity,
         folder: arguments.folder.clone(),
-        limits: Limits { body: arguments.max_body as usize, ..Limits::default() },
+        limits: HttpLimits { body: arguments.max_body as usize, ..HttpLimits::default() },
         max_connections: arguments.max_connections.into(),
     })?;
     eprintln!("serving https://{}", server.address());
     let done = server.run()?;
-    tell(
+    print_counters(
         arguments,
         done.requests,
         done.requests - done.successes,
@@ -158,23 +158,27 @@ fn serve_http3(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 #[cfg(target_os = "linux")]
-fn serve_http(arguments: &Arguments, protocol: thinair_http_services::http::Protocol) -> anyhow::Result<()> {
-    use thinair_http::Limits;
-    use thinair_http_services::http::{Server, Settings};
+fn serve_http(
+    arguments: &ServeArguments,
+    protocol: thinair_http_services::http::HttpProtocol,
+) -> anyhow::Result<()> {
+    use thinair_http::HttpLimits;
+    use thinair_http_services::http::{HttpServer, HttpServerSettings};
 
-    let default = if arguments.service == Service::Http { Duration::from_secs(10) } else { Duration::ZERO };
-    let mut server = Server::open(Settings {
+    let default =
+        if arguments.service == ServiceName::Http { Duration::from_secs(10) } else { Duration::ZERO };
+    let mut server = HttpServer::open(HttpServerSettings {
         listen: arguments.address(),
         protocol,
         folder: arguments.folder.clone(),
-        limits: Limits { body: arguments.max_body as usize, ..Limits::default() },
+        limits: HttpLimits { body: arguments.max_body as usize, ..HttpLimits::default() },
         max_connections: arguments.max_connections.into(),
         keep: arguments.keep.unwrap_or(default),
     })?;
     eprintln!("serving http://{}", server.address());
     server.run()?;
     let done = server.statistics();
-    tell(arguments, done.requests, done.requests - done.successes, || {
+    print_counters(arguments, done.requests, done.requests - done.successes, || {
         serde_json::json!({
             "connections": done.connections,
             "displaced": done.displaced,
@@ -185,26 +189,29 @@ fn serve_http(arguments: &Arguments, protocol: thinair_http_services::http::Prot
 }
 
 #[cfg(target_os = "linux")]
-fn serve_coap(arguments: &Arguments) -> anyhow::Result<()> {
-    use thinair_services::coap::server::{Files, Listen, Server, Settings, Site};
+fn serve_coap(arguments: &ServeArguments) -> anyhow::Result<()> {
+    use thinair_services::coap::server::{FileResource, Listen, ResourceServer, Resources, ServerSettings};
 
     if arguments.keep.is_some() {
-        return Err(Usage::error("--keep is for http; connections of coap-tcp are kept as RFC 8323 says"));
+        return Err(Usage::error(
+            "--keep is only for http: RFC 8323 defines how long coap-tcp keeps connections",
+        ));
     }
-    let tcp = arguments.service == Service::CoapTcp;
+    let tcp = arguments.service == ServiceName::CoapTcp;
     let listen = Listen { address: arguments.address(), udp: !tcp, tcp, optional: false };
     let max_body = arguments.max_body as usize;
-    let mut settings = Settings::secured(vec![listen], max_body, usize::from(arguments.max_connections));
+    let mut settings =
+        ServerSettings::secured(vec![listen], max_body, usize::from(arguments.max_connections));
     if arguments.trust_addresses {
         settings.endpoint.policy.amplification = None;
     }
-    let mut site = Site::new();
-    site.add(Files::open(&arguments.folder, max_body, false)?.bare());
-    let mut server = Server::open(&settings, site)?;
+    let mut site = Resources::new();
+    site.add(FileResource::open(&arguments.folder, max_body, false)?.bare());
+    let mut server = ResourceServer::open(&settings, site)?;
     eprintln!("serving {}", server.uris().join(", "));
     server.run()?;
     let done = server.statistics();
-    tell(arguments, done.requests, done.client_errors + done.server_errors, || {
+    print_counters(arguments, done.requests, done.client_errors + done.server_errors, || {
         serde_json::json!({
             "connections": done.connections,
             "displaced": done.displaced,
@@ -214,10 +221,10 @@ fn serve_coap(arguments: &Arguments) -> anyhow::Result<()> {
     })
 }
 
-/// What was done: in words on standard error, or as JSON on standard output.
+/// Prints the counters: as text on standard error, or as JSON on standard output.
 #[cfg(target_os = "linux")]
-fn tell(
-    arguments: &Arguments,
+fn print_counters(
+    arguments: &ServeArguments,
     requests: u64,
     errors: u64,
     more: impl FnOnce() -> serde_json::Value,
@@ -237,5 +244,5 @@ fn tell(
         object.extend(more);
     }
     let text = serde_json::to_string_pretty(&json)? + "\n";
-    thinair_cli::terminal::print(&text).context("print what was done")
+    thinair_cli::terminal::print(&text).context("cannot print the counters")
 }

@@ -1,10 +1,10 @@
-//! Ways to carry an object, by name.
+//! Protocols that carry an object, by name.
 
 use clap::ValueEnum;
 
-/// A way to carry an object.
+/// Protocol that carries an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Service {
+pub(crate) enum ServiceName {
     /// CoAP over UDP (RFC 7252)
     Coap,
     /// CoAP over TCP (RFC 8323)
@@ -19,8 +19,8 @@ pub(crate) enum Service {
     Http3,
 }
 
-impl Service {
-    /// As it is named.
+impl ServiceName {
+    /// Name on the command line.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Coap => "coap",
@@ -32,20 +32,20 @@ impl Service {
         }
     }
 
-    /// How HTTP is spoken over TCP; nothing for all others.
+    /// Protocol over TCP; `None` for CoAP and HTTP/3.
     #[cfg(target_os = "linux")]
-    pub(crate) const fn http(self) -> Option<thinair_http_services::http::Protocol> {
-        use thinair_http_services::http::Protocol;
+    pub(crate) const fn http(self) -> Option<thinair_http_services::http::HttpProtocol> {
+        use thinair_http_services::http::HttpProtocol;
         match self {
             Self::Coap | Self::CoapTcp | Self::Http3 => None,
-            Self::Http => Some(Protocol::Http),
-            Self::IotHttp => Some(Protocol::IotHttp),
-            Self::IotSpdy => Some(Protocol::IotSpdy),
+            Self::Http => Some(HttpProtocol::Http),
+            Self::IotHttp => Some(HttpProtocol::IotHttp),
+            Self::IotSpdy => Some(HttpProtocol::IotSpdy),
         }
     }
 }
 
-/// What to do without HTTP/3.
+/// Error for a build without HTTP/3.
 #[cfg(all(target_os = "linux", not(feature = "http3")))]
 pub(crate) fn without_http3() -> anyhow::Error {
     thinair_cli::usage::Usage::error(

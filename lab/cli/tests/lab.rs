@@ -33,21 +33,21 @@ fn stdout(output: &Output) -> String {
 }
 
 fn fails(output: &Output, status: i32, says: &str) {
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(status) && told.contains(says), "{:?}: {told}", output.status);
+    let report = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(status) && report.contains(says), "{:?}: {report}", output.status);
 }
 
 #[test]
 fn json_has_every_cell_and_figure() {
     let folder = folder();
-    let told: Value =
+    let report: Value =
         serde_json::from_str(&stdout(&thinair(folder.path(), &["run", "plan.toml", "--json"]))).unwrap();
     assert_eq!(
-        (&told["schema"], &told["title"], &told["time"]),
+        (&report["schema"], &report["title"], &report["time"]),
         (&"thinair.lab/1".into(), &"loss".into(), &"virtual".into())
     );
-    assert_eq!(told["keys"], serde_json::json!(["link.down.loss", "clients.congestion"]));
-    let cells = told["cells"].as_array().unwrap();
+    assert_eq!(report["keys"], serde_json::json!(["link.down.loss", "clients.congestion"]));
+    let cells = report["cells"].as_array().unwrap();
     assert_eq!(cells.len(), 4);
     for cell in cells {
         assert_eq!(cell["runs"], 3);
@@ -72,9 +72,9 @@ fn shards_and_a_file_that_was_cut_off_come_to_the_same() {
         stdout(&thinair(at, &["run", "plan.toml", "--shard", shard, "--out", &out]));
     }
     let without_title = |text: &str| {
-        let mut told: Value = serde_json::from_str(text).unwrap();
-        told["title"] = Value::Null;
-        told
+        let mut report: Value = serde_json::from_str(text).unwrap();
+        report["title"] = Value::Null;
+        report
     };
     let shown = stdout(&thinair(at, &["show", "2.jsonl", "1.jsonl", "--json"]));
     assert_eq!(without_title(&shown), without_title(&whole));
@@ -89,7 +89,7 @@ fn shards_and_a_file_that_was_cut_off_come_to_the_same() {
     let text = fs::read_to_string(at.join("cut.jsonl")).unwrap();
     assert_eq!(text.lines().count(), 12);
 
-    // Another plan does not touch it.
+    // Another plan leaves the file unchanged.
     fs::write(at.join("plan.toml"), PLAN.replace("gprs", "wifi")).unwrap();
     fails(&thinair(at, &["run", "plan.toml", "--out", "cut.jsonl", "--resume"]), 1, "another plan");
     assert_eq!(fs::read_to_string(at.join("cut.jsonl")).unwrap(), text);
@@ -143,28 +143,29 @@ fn an_interrupt_keeps_what_is_done() {
     );
 }
 
-/// A download and some exchanges, of which the link loses some.
+/// A download and some exchanges, with losses on the link.
 const BOTH_WAYS: &str = "[link]\npreset = 'gprs'\n[link.down]\nloss = 10\n[clients]\nack_timeout = '500ms'\nnstart = 4\n\
     [requests]\ncount = 6\nstart = '500ms'\ninterval = '150ms'\n[download]\noctets = 6000\nwindow = 4\n\
     [runs]\nend = '20s'\n";
 
-/// Runs a plan in real time; nothing, and a word on why, where there can be no namespaces.
+/// Runs a plan in real time; `None`, and a message with the reason, where there can be no namespaces.
 #[cfg(target_os = "linux")]
 fn in_real_time(folder: &Path, arguments: &[&str]) -> Option<Output> {
     let done = thinair(folder, &[&["run", "plan.toml", "--real"], arguments].concat());
-    let told = String::from_utf8_lossy(&done.stderr);
-    if done.status.code() == Some(1) && (told.contains("this needs root") || told.contains("CONFIG_TUN")) {
-        println!("skipped: {}", told.trim());
+    let report = String::from_utf8_lossy(&done.stderr);
+    if done.status.code() == Some(1) && (report.contains("this needs root") || report.contains("CONFIG_TUN"))
+    {
+        println!("skipped: {}", report.trim());
         return None;
     }
     Some(done)
 }
 
-/// Who looks whether namespaces are left must be the only one to make some.
+/// Tests that count leftover namespaces must be the only ones to create some.
 #[cfg(target_os = "linux")]
 static NAMESPACES: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
-/// The same hosts, the same losses, and at least the time of the link: what a busy machine adds is printed.
+/// Hosts and losses as in virtual time, and at least the time of the link. The excess of a busy machine is printed.
 #[test]
 #[cfg(target_os = "linux")]
 fn real_time_loses_the_same_packets_and_takes_as_long() {
@@ -180,7 +181,7 @@ fn real_time_loses_the_same_packets_and_takes_as_long() {
     let [real, planned]: [Value; 2] =
         [real, thinair(at, &whole)].map(|output| serde_json::from_str(&stdout(&output)).unwrap());
     assert_eq!((&real["time"], &planned["time"]), (&"real".into(), &"virtual".into()));
-    let mean = |told: &Value, key: &str| told["cells"][0]["figures"][key]["mean"].as_f64().unwrap();
+    let mean = |report: &Value, key: &str| report["cells"][0]["figures"][key]["mean"].as_f64().unwrap();
     for key in ["download_ms", "crtt_ms", "rtr_percent", "octets", "transmissions"] {
         println!("{key}: {} in real time, {} in virtual time", mean(&real, key), mean(&planned, key));
     }
@@ -221,11 +222,11 @@ fn an_interrupt_ends_a_run_in_real_time_and_leaves_nothing() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    let mut said = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
-    assert!(said.any(|line| line.unwrap().contains("in real time")));
+    let mut text = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
+    assert!(text.any(|line| line.unwrap().contains("in real time")));
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(1));
-    assert!(said.any(|line| line.unwrap().contains("interrupted")));
+    assert!(text.any(|line| line.unwrap().contains("interrupted")));
     assert!(namespaces() <= before);
 }
 

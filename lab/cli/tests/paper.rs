@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// Without shared captures, so that the output is the same everywhere.
+/// Runs it without shared captures, so that the output is reproducible.
 fn thinair(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_thinair-lab"));
     command.env_remove("THINAIR_SHARED").arg("paper").args(arguments).output().unwrap()
@@ -22,7 +22,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// The comparison that `met` stands for.
+/// Recomputes the comparison that `met` reports.
 fn is_met(row: &Value) -> bool {
     let (ours, bar) = (row["ours"].as_f64(), &row["bar"]);
     bar.is_null()
@@ -154,7 +154,7 @@ fn throughput_over_dvb_s_meets_its_bars_in_virtual_time() {
     assert_eq!(row("simulated/40/cmp")["theirs"], 828.0);
     assert_eq!(row("headers/ir")["ours"], 50.0);
     assert_eq!(row("wrong")["ours"], 0.0);
-    // Nothing of a run in real time is asked for.
+    // Rows of runs in real time are absent, as they were not requested.
     assert!(rows.iter().all(|row| !row["id"].as_str().unwrap().starts_with("real/")));
     assert!(stderr(&output).contains("Left out: the rows real/"), "{}", stderr(&output));
 }
@@ -168,7 +168,7 @@ fn what_is_measured_in_real_time_alone_can_be_left_out() {
     assert!(stderr(&output).contains("Left out: all rows"), "{}", stderr(&output));
 }
 
-/// As nobody if this is run by root, from a place where nobody may read.
+/// Runs as an unprivileged user if started by root, from a folder that nobody may read.
 #[cfg(target_os = "linux")]
 #[test]
 fn services_without_root_are_measured_in_virtual_time_and_it_is_said_why() {
@@ -189,8 +189,8 @@ fn services_without_root_are_measured_in_virtual_time_and_it_is_said_why() {
         command.uid(NOBODY).gid(NOBODY);
     }
     let output = command.output().unwrap();
-    let said = stderr(&output);
-    assert!(said.contains("Left out: what is measured in real time") && said.contains("root"), "{said}");
+    let text = stderr(&output);
+    assert!(text.contains("Left out: what is measured in real time") && text.contains("root"), "{text}");
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     let rows = found["rows"].as_array().unwrap();
     assert!(!rows.is_empty());

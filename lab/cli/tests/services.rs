@@ -1,4 +1,4 @@
-//! `thinair-lab serve` and `thinair-lab fetch`, one against the other and against those who mean it badly, on loopback.
+//! `thinair-lab serve` and `thinair-lab fetch` against each other and against malicious peers, on loopback.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Longer than anything takes here.
+/// Time limit of a step, longer than any takes here.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Each service, and the scheme of its URLs.
@@ -28,13 +28,13 @@ const SERVICES: [(&str, &str); 5] = [
     ("iot-spdy", "http"),
 ];
 
-/// A server, ended with the test.
-struct Server {
+/// Server, which ends with the test.
+struct TestServer {
     child: Child,
     address: SocketAddr,
 }
 
-impl Server {
+impl TestServer {
     fn start(service: &str, folder: &TempDir, options: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_thinair-lab"))
             .args(["serve", "--service", service, "--bind", "0", "--json"])
@@ -56,7 +56,7 @@ impl Server {
         stream
     }
 
-    /// All that it answers to these octets, until it closes.
+    /// Sends octets. Returns all octets that the server sends until it closes.
     fn ask(&self, octets: &[u8]) -> Vec<u8> {
         let mut stream = self.connect();
         stream.write_all(octets).unwrap();
@@ -65,20 +65,20 @@ impl Server {
         answer
     }
 
-    /// Asks it to end, which it does soon: what it has done.
+    /// Stops the server. Returns its counters.
     fn end(&mut self) -> Value {
         let start = Instant::now();
         let asked = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().unwrap();
         assert!(asked.success());
         assert!(self.child.wait().unwrap().success());
         assert!(start.elapsed() < LIMIT / 4);
-        let mut told = String::new();
-        self.child.stdout.take().unwrap().read_to_string(&mut told).unwrap();
-        serde_json::from_str(&told).unwrap()
+        let mut report = String::new();
+        self.child.stdout.take().unwrap().read_to_string(&mut report).unwrap();
+        serde_json::from_str(&report).unwrap()
     }
 }
 
-impl Drop for Server {
+impl Drop for TestServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -96,7 +96,7 @@ fn folder() -> TempDir {
     folder
 }
 
-/// More than any window or buffer, and no text.
+/// Larger than any window or buffer, and binary.
 fn large() -> Vec<u8> {
     (0..700_000_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
 }
@@ -109,7 +109,7 @@ fn fetch(service: &str, url: &str, options: &[&str]) -> Output {
     command.unwrap()
 }
 
-fn told(output: &Output) -> String {
+fn report(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -117,11 +117,11 @@ fn told(output: &Output) -> String {
 fn objects_come_as_they_are_by_every_service() {
     let folder = folder();
     for (service, scheme) in SERVICES {
-        let mut server = Server::start(service, &folder, &[]);
+        let mut server = TestServer::start(service, &folder, &[]);
         let url = |path: &str| format!("{scheme}://{}/{path}", server.address);
         for (path, object) in [("10", b"0123456789".to_vec()), ("empty", Vec::new()), ("large", large())] {
             let output = fetch(service, &url(path), &[]);
-            assert!(output.status.success(), "{service}: {}", told(&output));
+            assert!(output.status.success(), "{service}: {}", report(&output));
             assert!(output.stdout == object, "{service} {path}: {} octets", output.stdout.len());
         }
         let json = fetch(service, &url("10"), &["--json"]);
@@ -139,7 +139,7 @@ fn objects_come_as_they_are_by_every_service() {
         for path in ["missing", ".hidden", "%2e%2e%2fsecret"] {
             let output = fetch(service, &url(path), &[]);
             assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{service} {path}");
-            assert!(told(&output).contains("04 Not Found"), "{service}: {}", told(&output));
+            assert!(report(&output).contains("04 Not Found"), "{service}: {}", report(&output));
         }
         let done = server.end();
         assert_eq!((&done["requests"], &done["errors"]), (&8.into(), &3.into()), "{service}: {done}");
@@ -149,7 +149,7 @@ fn objects_come_as_they_are_by_every_service() {
 #[test]
 fn other_methods_are_answered_with_those_that_there_are() {
     let folder = folder();
-    let mut server = Server::start("http", &folder, &[]);
+    let mut server = TestServer::start("http", &folder, &[]);
     for request in [
         "POST /10 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc",
         "PUT /10 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
@@ -165,7 +165,7 @@ fn other_methods_are_answered_with_those_that_there_are() {
 #[test]
 fn the_code_of_a_response_is_printed_once() {
     let folder = folder();
-    let server = Server::start("coap", &folder, &[]);
+    let server = TestServer::start("coap", &folder, &[]);
     let uri = format!("coap://{}/missing", server.address);
     for (command, options) in [
         ("get", &[][..]),
@@ -179,8 +179,8 @@ fn the_code_of_a_response_is_printed_once() {
             .args(options)
             .output();
         let output = run.unwrap();
-        assert_eq!(output.status.code(), Some(1), "{}", told(&output));
-        assert_eq!(told(&output).matches("4.04").count(), 1, "{command} {options:?}: {}", told(&output));
+        assert_eq!(output.status.code(), Some(1), "{}", report(&output));
+        assert_eq!(report(&output).matches("4.04").count(), 1, "{command} {options:?}: {}", report(&output));
     }
 }
 
@@ -188,11 +188,11 @@ fn the_code_of_a_response_is_printed_once() {
 fn streams_can_end_in_other_ways() {
     let folder = folder();
     for service in ["http", "iot-http", "iot-spdy"] {
-        let server = Server::start(service, &folder, &[]);
+        let server = TestServer::start(service, &folder, &[]);
         for options in [&["--close", "request"][..], &["--close", "reset"], &["--quick-ack"]] {
             for (path, len) in [("10", 10), ("large", 700_000)] {
                 let output = fetch(service, &format!("http://{}/{path}", server.address), options);
-                assert_eq!(output.stdout.len(), len, "{service} {options:?}: {}", told(&output));
+                assert_eq!(output.stdout.len(), len, "{service} {options:?}: {}", report(&output));
             }
         }
     }
@@ -201,7 +201,7 @@ fn streams_can_end_in_other_ways() {
 #[test]
 fn what_cannot_be_done_is_said() {
     let folder = folder();
-    let server = Server::start("http", &folder, &[]);
+    let server = TestServer::start("http", &folder, &[]);
     let url = format!("http://{}/10", server.address);
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for (service, url, options, code, words) in [
@@ -218,8 +218,8 @@ fn what_cannot_be_done_is_said() {
         ("spdy", &url, &[], 2, "iot-spdy"),
     ] {
         let output = fetch(service, url, options);
-        assert_eq!(output.status.code(), Some(code), "{service} {url}: {}", told(&output));
-        assert!(told(&output).contains(words), "{}", told(&output));
+        assert_eq!(output.status.code(), Some(code), "{service} {url}: {}", report(&output));
+        assert!(report(&output).contains(words), "{}", report(&output));
     }
     let wrong = Command::new(env!("CARGO_BIN_EXE_thinair-lab"))
         .args(["serve", "--service", "http", "/nowhere"])
@@ -230,17 +230,17 @@ fn what_cannot_be_done_is_said() {
         .output()
         .unwrap();
     assert_eq!(taken.status.code(), Some(1));
-    assert!(told(&taken).contains("listen to 127.0.0.1:"), "{}", told(&taken));
+    assert!(report(&taken).contains("listen to 127.0.0.1:"), "{}", report(&taken));
 }
 
-/// Nobody answers: it ends when it is asked to, or when its time is over.
+/// The server does not respond: `fetch` ends by a signal or by its time limit.
 #[test]
 fn a_fetch_ends_when_it_is_asked_to() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", silent.local_addr().unwrap());
     let output = fetch("http", &url, &["--timeout", "200ms", "--json"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(told(&output).contains("--timeout"), "{}", told(&output));
+    assert!(report(&output).contains("--timeout"), "{}", report(&output));
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(json["status"].is_null() && json["error"].as_str().unwrap().contains("200ms"), "{json}");
 
@@ -250,7 +250,7 @@ fn a_fetch_ends_when_it_is_asked_to() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // It has taken its signals when its request is there.
+    // Its signal handlers are in place once its request arrives.
     let (mut stream, _) = silent.accept().unwrap();
     stream.set_read_timeout(Some(LIMIT)).unwrap();
     stream.read_exact(&mut [0; 18]).unwrap();
@@ -260,7 +260,7 @@ fn a_fetch_ends_when_it_is_asked_to() {
     assert!(start.elapsed() < LIMIT / 4);
 }
 
-/// A server that says something all the time, and never what was asked for.
+/// A server that sends continuously, but never the requested object.
 #[test]
 fn a_server_that_does_not_stop_talking_is_left_when_the_time_is_over() {
     let talks = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -272,14 +272,14 @@ fn a_server_that_does_not_stop_talking_is_left_when_the_time_is_over() {
     });
     let output = fetch("http", &url, &["--timeout", "300ms"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(told(&output).contains("300ms"), "{}", told(&output));
+    assert!(report(&output).contains("300ms"), "{}", report(&output));
     talking.join().unwrap();
 }
 
 #[test]
 fn no_path_leads_out_and_what_is_no_request_is_refused() {
     let folder = folder();
-    let server = Server::start("http", &folder, &["--keep", "0s"]);
+    let server = TestServer::start("http", &folder, &["--keep", "0s"]);
     for (request, status) in [
         ("GET /10 HTTP/1.1\r\nHost: h\r\n\r\n", "200"),
         ("GET /../secret HTTP/1.1\r\nHost: h\r\n\r\n", "404"),
@@ -296,25 +296,26 @@ fn no_path_leads_out_and_what_is_no_request_is_refused() {
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {answer}");
         assert!(!answer.contains("secret"));
     }
-    // More than any head may have, and more behind it.
+    // Longer than any head may be, and more after it.
     let answer = server.ask(&[b"GET / HTTP/1.1\r\nA: ".as_slice(), &[b'a'; 60_000]].concat());
     assert!(answer.starts_with(b"HTTP/1.1 431 "), "{}", String::from_utf8_lossy(&answer));
 }
 
-/// As many as there may be say nothing; the next one is served all the same, and so is one that sends octet by octet.
+/// The maximum number of connections is silent; the next one is served nevertheless, and so is one that sends octet by
+/// octet.
 #[test]
 fn those_who_say_nothing_do_not_keep_others_away() {
     let folder = folder();
     for service in ["http", "iot-spdy"] {
-        let mut server = Server::start(service, &folder, &["--max-connections", "8"]);
+        let mut server = TestServer::start(service, &folder, &["--max-connections", "8"]);
         let silent: Vec<TcpStream> = (0..8).map(|_| server.connect()).collect();
         let output = fetch(service, &format!("http://{}/10", server.address), &[]);
-        assert_eq!(output.stdout, b"0123456789", "{}", told(&output));
+        assert_eq!(output.stdout, b"0123456789", "{}", report(&output));
         let done = server.end();
         assert!(done["displaced"].as_u64().unwrap() >= 1, "{done}");
         drop(silent);
     }
-    let server = Server::start("iot-http", &folder, &[]);
+    let server = TestServer::start("iot-http", &folder, &[]);
     let mut slow = server.connect();
     slow.set_nodelay(true).unwrap();
     for octet in b"GET /10 HTTP/1.0\r\n\r\n" {
@@ -329,19 +330,19 @@ fn those_who_say_nothing_do_not_keep_others_away() {
 #[test]
 fn a_connection_has_several_requests_if_it_is_kept() {
     let folder = folder();
-    let mut server = Server::start("http", &folder, &["--keep", "1min"]);
+    let mut server = TestServer::start("http", &folder, &["--keep", "1min"]);
     let two =
         b"GET /10 HTTP/1.1\r\nHost: h\r\n\r\nGET /empty HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
     let answer = String::from_utf8(server.ask(two)).unwrap();
     let first = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789";
     let second = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     assert_eq!(answer, format!("{first}{second}"));
-    // Several that are asked for at once, of which each is more than a socket holds.
+    // Several requests at once, with responses that each exceed a socket's buffer.
     let large = "GET /large HTTP/1.1\r\nHost: h\r\n\r\n".repeat(5);
     let last = "GET /10 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
     let answer = server.ask(&[large.as_bytes(), last.as_bytes()].concat());
     assert!(answer.len() > 5 * 700_000 && answer.ends_with(b"0123456789"), "{}", answer.len());
-    // And many small ones: more than are answered in a row.
+    // And many small ones: more than are answered in one round.
     let small = "GET /10 HTTP/1.1\r\nHost: h\r\n\r\n".repeat(5_000);
     let answer = server.ask(&[small.as_bytes(), last.as_bytes()].concat());
     assert_eq!(answer.len(), 5_000 * first.len() + first.len() + "Connection: close\r\n".len());

@@ -1,70 +1,72 @@
-//! What is wrong with what came.
+//! Errors of connections and requests.
 
 use core::fmt;
 
-use crate::spdy::{FrameError, HeaderBlockError};
+use crate::spdy::{HeaderBlockError, SpdyFrameError};
 
-/// Why a connection is to be given up, or a request cannot be made. Whose fault it is stands at each.
+/// Reason to close a connection or to reject a request. Each variant names the side that caused it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Error {
-    /// The caller: a host or a path has octets that cannot stand in a request.
+pub enum HttpError {
+    /// The caller: a host or a path has octets that are not allowed in a request.
     Target,
-    /// The caller: there can be no other request, as the response to this one is not there, or the connection ends with it.
+    /// The caller: no further request is possible, as the previous response is incomplete or ends the connection.
     NoOther,
-    /// The peer: a line of the head is none.
+    /// The peer: invalid line in a head.
     Head,
-    /// The peer: a head, or the headers of a stream, that is longer than the limit in octets.
+    /// The peer: a head, or the headers of a stream, exceeds this limit in octets.
     HeadTooLarge(usize),
-    /// The peer: it does not tell how long the body is in one way that can be understood.
+    /// The peer: the length of the body is ambiguous or unsupported.
     BodyLength,
-    /// The peer: a body that is longer than the limit in octets.
+    /// The peer: a body exceeds this limit in octets.
     BodyTooLarge(usize),
-    /// The peer, or the network: the stream has ended after so many octets of a body that has more, or before it.
+    /// The peer, or the network: the stream ended after this many octets of an incomplete body, or before the body.
     Truncated(usize),
-    /// The peer: a stream of SPDY was reset, for this reason.
+    /// The peer: it reset a stream of SPDY with this status code.
     Reset(u32),
-    /// The peer: frames of SPDY that make no sense.
-    Frame(FrameError),
-    /// The peer: headers of SPDY that make no sense.
+    /// The peer: invalid SPDY frame.
+    Frame(SpdyFrameError),
+    /// The peer: invalid SPDY header block.
     HeaderBlock(HeaderBlockError),
-    /// The peer: octets behind the end of the response, or a second one.
+    /// The peer: octets after the end of the response, or a second response.
     Unexpected,
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for HttpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Target => f.write_str("the host or the path has characters that cannot stand in a request"),
-            Self::NoOther => f.write_str("the connection cannot have another request"),
-            Self::Head => f.write_str("what the server sent is no response of this protocol"),
-            Self::HeadTooLarge(limit) => {
-                write!(f, "the headers of the response are longer than {limit} octets")
+            Self::Target => {
+                f.write_str("the host or the path has characters that are not allowed in a request")
             }
-            Self::BodyLength => f.write_str("the server does not say clearly how long the object is"),
-            Self::BodyTooLarge(limit) => write!(f, "the object is longer than {limit} octets"),
+            Self::NoOther => f.write_str("the connection accepts no further request"),
+            Self::Head => f.write_str("the response is invalid in this protocol"),
+            Self::HeadTooLarge(limit) => {
+                write!(f, "the headers of the response exceed the limit of {limit} octets")
+            }
+            Self::BodyLength => f.write_str("the length of the object is missing or ambiguous"),
+            Self::BodyTooLarge(limit) => write!(f, "the object exceeds the limit of {limit} octets"),
             Self::Truncated(octets) => {
-                write!(f, "the connection was closed after {octets} octets of the object, which are not all")
+                write!(f, "the connection was closed after {octets} octets of the object, before its end")
             }
             Self::Reset(reason) => {
-                write!(f, "the server has reset the stream (status {reason} of RST_STREAM)")
+                write!(f, "the server reset the stream (status {reason} of RST_STREAM)")
             }
-            Self::Frame(why) => write!(f, "what the server sent is {why}"),
-            Self::HeaderBlock(why) => write!(f, "the headers that the server sent are of no use: {why}"),
-            Self::Unexpected => f.write_str("the server sent more than the response"),
+            Self::Frame(why) => write!(f, "invalid response: {why}"),
+            Self::HeaderBlock(why) => write!(f, "invalid headers in the response: {why}"),
+            Self::Unexpected => f.write_str("octets follow the end of the response"),
         }
     }
 }
 
-impl core::error::Error for Error {}
+impl core::error::Error for HttpError {}
 
-impl From<FrameError> for Error {
-    fn from(why: FrameError) -> Self {
+impl From<SpdyFrameError> for HttpError {
+    fn from(why: SpdyFrameError) -> Self {
         Self::Frame(why)
     }
 }
 
-impl From<HeaderBlockError> for Error {
+impl From<HeaderBlockError> for HttpError {
     fn from(why: HeaderBlockError) -> Self {
         Self::HeaderBlock(why)
     }

@@ -1,8 +1,7 @@
-//! HTTP/1.1 and HTTP/1.0 as a client and a server need them to carry objects (RFC 9112), with no more octets of head than
-//! that takes.
+//! HTTP/1.1 and HTTP/1.0 (RFC 9112), as far as a client and a server need them to transfer objects, with minimal heads.
 //!
-//! Requests have no bodies here; one that has is refused. What others send may be chunked, delimited by the end of the
-//! stream, or have a Content-Length. Responses carry no Date: there is no clock (RFC 9110, section 6.6.1).
+//! Requests have no bodies: a server rejects a request that has one. Bodies of responses may be chunked, end with the
+//! stream, or have a Content-Length. Responses carry no Date, as the engine has no clock (RFC 9110, section 6.6.1).
 
 mod body;
 mod client;
@@ -12,14 +11,14 @@ mod server;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-pub use client::Client;
-pub use server::Server;
+pub use client::Http1Client;
+pub use server::Http1Server;
 
-/// How much head a message has.
+/// Fields in the head of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// HTTP/1.1 with what RFC 9112 demands: Host, Content-Length, Connection.
+pub enum HeadForm {
+    /// HTTP/1.1 with the fields that RFC 9112 requires: Host, Content-Length, Connection.
     Minimal,
-    /// HTTP/1.0 without any field: the end of the stream ends the object. IoT-HTTP.
+    /// IoT-HTTP: HTTP/1.0 without fields. The end of the stream ends the object.
     Reduced,
 }

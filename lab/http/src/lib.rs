@@ -1,26 +1,26 @@
-//! Lean HTTP for links on which every octet costs: HTTP/1 with as short a head as there can be, and SPDY/3.1.
+//! Lean HTTP for links on which every octet costs: HTTP/1 with minimal heads, and SPDY/3.1.
 //!
-//! This crate knows how requests and responses lie in octets, in two protocols: [`http1`] (RFC 9112) and [`spdy`]
-//! (SPDY/3.1), whose header blocks are made short by an encoder of its own ([`deflate`], RFC 1950 and RFC 1951). It refuses
-//! to know sockets, clocks and what is served: octets come in, octets, requests and responses go out. A client
-//! ([`ClientEngine`]) fetches one object, or one after the other; a server ([`ServerEngine`]) answers what one connection asks. `no_std` with
-//! `alloc`; what a peer can make them hold is bounded by [`Limits`]; no panic on octets from outside.
+//! This crate implements two protocols without I/O: [`http1`] (RFC 9112) and [`spdy`] (SPDY/3.1), whose header blocks
+//! are shortened by a dedicated encoder ([`deflate`], RFC 1950 and RFC 1951). It has no sockets, clocks or files:
+//! octets come in; octets, requests and responses go out. A client ([`ClientEngine`]) fetches one object, or several in
+//! sequence; a server ([`ServerEngine`]) answers the requests of one connection. `no_std` with `alloc`; [`HttpLimits`]
+//! bound the memory that a peer can claim; no panic on octets from outside.
 //!
-//! IoT-HTTP is [`http1::Form::Reduced`]: 20 octets of request for `/10`, 19 octets before the object.
+//! IoT-HTTP is [`http1::HeadForm::Reduced`]: 20 octets of request for `/10`, 19 octets before the object.
 //!
 //! ```
-//! use thinair_http::http1::{Client, Form, Server};
-//! use thinair_http::{ClientEngine as _, Limits, Response, ServerEngine as _, Target};
+//! use thinair_http::http1::{HeadForm, Http1Client, Http1Server};
+//! use thinair_http::{ClientEngine as _, HttpLimits, HttpResponse, ServerEngine as _, Target};
 //!
 //! let target = Target { host: "192.0.2.1", path: "/10" };
-//! let mut client = Client::new(Form::Reduced, target, Limits::default())?;
-//! let mut server = Server::new(Form::Reduced, false, Limits::default());
+//! let mut client = Http1Client::new(HeadForm::Reduced, target, HttpLimits::default())?;
+//! let mut server = Http1Server::new(HeadForm::Reduced, false, HttpLimits::default());
 //! assert_eq!(client.output(), b"GET /10 HTTP/1.0\r\n\r\n");
 //!
 //! server.handle_input(client.output());
 //! let request = server.poll_request().ok_or("it is complete")?;
 //! assert_eq!(request.target, "/10");
-//! server.respond(request.stream, Response { status: 200, body: b"0123456789".to_vec() });
+//! server.respond(request.stream, HttpResponse { status: 200, body: b"0123456789".to_vec() });
 //! assert_eq!(server.output().len(), 19 + 10);
 //! assert!(server.is_closing());
 //!
@@ -48,142 +48,142 @@ pub mod status;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-pub use error::Error;
-pub use protocol::Protocol;
+pub use error::HttpError;
+pub use protocol::HttpProtocol;
 
-/// What others can make an engine hold.
+/// Limits on the memory that a peer can claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Octets of a head, or of the headers of a stream. 8,192.
+pub struct HttpLimits {
+    /// Maximum size of a head, or of the headers of a stream, in octets. Default: 8,192.
     pub head: usize,
-    /// Octets of a response's body. 2^20.
+    /// Maximum size of a response's body, in octets. Default: 2^20.
     pub body: usize,
-    /// Streams of a connection that are open at the same time. 16.
+    /// Maximum number of open streams of a connection. Default: 16.
     pub streams: u32,
 }
 
-impl Default for Limits {
+impl Default for HttpLimits {
     fn default() -> Self {
         Self { head: 8_192, body: 1 << 20, streams: 16 }
     }
 }
 
-/// What a client asks for.
+/// Object that a client requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target<'t> {
-    /// Host, and port if it is not the default one, as it stands in a URI.
+    /// Host, and port if it is not the default one, as in a URI.
     pub host: &'t str,
     /// Path and query, from the first slash on.
     pub path: &'t str,
 }
 
 impl Target<'_> {
-    /// Whether nothing in it ends a line or a word. RFC 9112, section 3.2; RFC 3986, section 2.
+    /// True if it has no octet that would end a line or a word. RFC 9112, section 3.2; RFC 3986, section 2.
     fn is_valid(&self) -> bool {
         let is_visible = |text: &str| text.bytes().all(|octet| octet.is_ascii_graphic());
         self.path.starts_with('/') && !self.host.is_empty() && is_visible(self.host) && is_visible(self.path)
     }
 }
 
-/// What is to be done.
+/// Method of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// The object.
+    /// Returns the object.
     Get,
-    /// Its size.
+    /// Returns the object's size only.
     Head,
 }
 
-/// A request, complete.
+/// Complete request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// What the response belongs to. 0 in HTTP/1.
+pub struct HttpRequest {
+    /// Identifier of the request, for the response. 0 in HTTP/1.
     pub stream: u32,
-    /// What is to be done.
+    /// Method.
     pub method: Method,
-    /// Path and query, as they came.
+    /// Path and query, as received.
     pub target: String,
 }
 
-/// A response.
+/// Response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Response {
+pub struct HttpResponse {
     /// Status code, 200 to 599.
     pub status: u16,
-    /// The object.
+    /// Object.
     pub body: Vec<u8>,
 }
 
-impl Response {
-    /// A response without a body.
+impl HttpResponse {
+    /// Response without a body.
     pub const fn empty(status: u16) -> Self {
         Self { status, body: Vec::new() }
     }
 }
 
-/// One request and its response, and perhaps others behind them, as the side that asks has them.
+/// Client side of a connection: one request and its response, or several in sequence.
 pub trait ClientEngine {
-    /// Octets to send. **They stay until they are [sent](Self::sent).**
+    /// Octets to send. **They stay until [`sent`](Self::sent) reports them.**
     fn output(&self) -> &[u8];
 
-    /// So many of them are sent.
+    /// Removes this many octets from the output: they are sent.
     fn sent(&mut self, octets: usize);
 
-    /// Octets of the server.
+    /// Handles octets from the server.
     ///
     /// # Errors
-    /// They are no response, or one that is larger than the limits: the connection is to be given up.
-    fn handle_input(&mut self, octets: &[u8]) -> Result<(), Error>;
+    /// They are no valid response, or exceed the limits: the connection must be closed.
+    fn handle_input(&mut self, octets: &[u8]) -> Result<(), HttpError>;
 
-    /// The server sends no more.
+    /// Handles the end of the server's stream.
     ///
     /// # Errors
-    /// The response is not complete.
-    fn handle_end(&mut self) -> Result<(), Error>;
+    /// The response is incomplete.
+    fn handle_end(&mut self) -> Result<(), HttpError>;
 
-    /// The response, once it is complete.
-    fn response(&self) -> Option<&Response>;
+    /// Response, once it is complete.
+    fn response(&self) -> Option<&HttpResponse>;
 
-    /// Asks for another object on the same connection, when the response is there: it then waits for the next one.
+    /// Requests another object on this connection. [`response`](Self::response) then refers to the new request.
     ///
     /// # Errors
-    /// [`Error::Target`], [`Error::NoOther`].
-    fn ask(&mut self, target: Target<'_>) -> Result<(), Error>;
+    /// [`HttpError::Target`], [`HttpError::NoOther`].
+    fn ask(&mut self, target: Target<'_>) -> Result<(), HttpError>;
 }
 
-/// One connection, as the side that answers has it.
+/// Server side of one connection.
 ///
-/// **After every call look for [requests](Self::poll_request), then for [output](Self::output); when there is none left and
-/// it [is closing](Self::is_closing), end the stream of octets.** What is wrong with what came is said in the output.
+/// **After every call, handle [requests](Self::poll_request), then [output](Self::output); when neither is left and it
+/// [is closing](Self::is_closing), end the stream of octets.** Errors in requests are answered in the output.
 pub trait ServerEngine: Send + core::fmt::Debug {
-    /// Octets of the client. **Only when they are [wanted](Self::wants_input).**
+    /// Handles octets from the client. **Only while [`wants_input`](Self::wants_input) is true.**
     fn handle_input(&mut self, octets: &[u8]);
 
-    /// The client sends no more.
+    /// Handles the end of the client's stream.
     fn handle_end(&mut self);
 
-    /// The next request that is complete.
-    fn poll_request(&mut self) -> Option<Request>;
+    /// Returns the next complete request.
+    fn poll_request(&mut self) -> Option<HttpRequest>;
 
-    /// The response to a request; one to a stream that is gone goes nowhere.
-    fn respond(&mut self, stream: u32, response: Response);
+    /// Adds the response to a request. Drops it if the stream no longer exists.
+    fn respond(&mut self, stream: u32, response: HttpResponse);
 
-    /// Octets to send. They stay until they are [sent](Self::sent).
+    /// Octets to send. They stay until [`sent`](Self::sent) reports them.
     fn output(&self) -> &[u8];
 
-    /// So many of them are sent.
+    /// Removes this many octets from the output: they are sent.
     fn sent(&mut self, octets: usize);
 
-    /// Whether it has room for more input.
+    /// True if it has room for more input.
     fn wants_input(&self) -> bool;
 
-    /// Whether no request is under way, in part or as a whole.
+    /// True if no request is in progress, in part or as a whole.
     fn is_idle(&self) -> bool;
 
-    /// Whether nothing follows what is in the output.
+    /// True if nothing follows the current output.
     fn is_closing(&self) -> bool;
 
-    /// Whether the client has said that nothing follows from its side either, and nothing did: the connection need not wait
-    /// for its end.
+    /// True if the client has ended its stream and nothing follows: the server need not wait for the end of the
+    /// connection.
     fn is_last(&self) -> bool;
 }

@@ -2,14 +2,14 @@
 
 use alloc::vec::Vec;
 
-/// Octets, of which some are gone.
+/// Buffer of octets, the first of which are already sent.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outbox {
+pub(crate) struct SendBuffer {
     octets: Vec<u8>,
     gone: usize,
 }
 
-impl Outbox {
+impl SendBuffer {
     pub(crate) fn push(&mut self, octets: &[u8]) {
         self.octets.extend_from_slice(octets);
     }
@@ -25,7 +25,7 @@ impl Outbox {
     pub(crate) fn sent(&mut self, octets: usize) {
         self.gone = self.gone.saturating_add(octets);
         if self.gone >= self.octets.len() {
-            // Memory of a burst is not kept.
+            // Releases the memory of a burst.
             *self = Self::default();
         }
     }

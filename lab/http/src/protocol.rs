@@ -1,24 +1,24 @@
-//! The protocols, by name.
+//! Protocols by name.
 
 use alloc::boxed::Box;
 
 use crate::deflate::Flush;
-use crate::http1::{self, Form};
-use crate::{ClientEngine, Error, Limits, ServerEngine, Target, spdy};
+use crate::http1::{self, HeadForm};
+use crate::{ClientEngine, HttpError, HttpLimits, ServerEngine, Target, spdy};
 
-/// A way to carry objects over a stream.
+/// Protocol that carries objects over a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// HTTP/1.1 with no more head than it needs, over TCP as the system has it.
+pub enum HttpProtocol {
+    /// HTTP/1.1 with a minimal head, over TCP without Fast Open.
     Http,
-    /// IoT-HTTP: HTTP/1.0 without a field, and Fast Open.
+    /// IoT-HTTP: HTTP/1.0 without fields, over TCP with Fast Open.
     IotHttp,
-    /// IoT-SPDY: SPDY/3.1 with header blocks as short as they can be, and Fast Open.
+    /// IoT-SPDY: SPDY/3.1 with the shortest header blocks, over TCP with Fast Open.
     IotSpdy,
 }
 
-impl Protocol {
-    /// Whether the request travels with the SYN, and acknowledgments wait for what is sent next.
+impl HttpProtocol {
+    /// True if the request is sent in the SYN, and acknowledgments wait for the next data.
     pub const fn is_fast(self) -> bool {
         match self {
             Self::Http => false,
@@ -26,36 +26,40 @@ impl Protocol {
         }
     }
 
-    /// One that asks for this.
+    /// Creates a client that requests this object.
     ///
     /// # Errors
-    /// [`Error::Target`].
-    pub fn client(self, target: Target<'_>, limits: Limits) -> Result<Box<dyn ClientEngine>, Error> {
+    /// [`HttpError::Target`].
+    pub fn client(self, target: Target<'_>, limits: HttpLimits) -> Result<Box<dyn ClientEngine>, HttpError> {
         Ok(match self {
-            Self::Http => Box::new(http1::Client::new(Form::Minimal, target, limits)?),
-            Self::IotHttp => Box::new(http1::Client::new(Form::Reduced, target, limits)?),
-            Self::IotSpdy => Box::new(spdy::Client::new(target, Flush::Least, limits)?),
+            Self::Http => Box::new(http1::Http1Client::new(HeadForm::Minimal, target, limits)?),
+            Self::IotHttp => Box::new(http1::Http1Client::new(HeadForm::Reduced, target, limits)?),
+            Self::IotSpdy => Box::new(spdy::SpdyClient::new(target, Flush::Least, limits)?),
         })
     }
 
-    /// One that asks for this, and can ask for others on the same connection.
+    /// Creates a client that requests this object, and can request others on the same connection.
     ///
     /// # Errors
-    /// [`Error::Target`]; [`Error::NoOther`] of IoT-HTTP, where the end of the connection is that of the object.
-    pub fn lasting_client(self, target: Target<'_>, limits: Limits) -> Result<Box<dyn ClientEngine>, Error> {
+    /// [`HttpError::Target`]; [`HttpError::NoOther`] for IoT-HTTP, where the end of the connection ends the object.
+    pub fn lasting_client(
+        self,
+        target: Target<'_>,
+        limits: HttpLimits,
+    ) -> Result<Box<dyn ClientEngine>, HttpError> {
         match self {
-            Self::Http => Ok(Box::new(http1::Client::lasting(target, limits)?)),
-            Self::IotHttp => Err(Error::NoOther),
+            Self::Http => Ok(Box::new(http1::Http1Client::lasting(target, limits)?)),
+            Self::IotHttp => Err(HttpError::NoOther),
             Self::IotSpdy => self.client(target, limits),
         }
     }
 
-    /// One connection of a server. `keeps`: it may have more than one request.
-    pub fn server(self, keeps: bool, limits: Limits) -> Box<dyn ServerEngine> {
+    /// Creates the server side of one connection. `keeps`: it may have more than one request.
+    pub fn server(self, keeps: bool, limits: HttpLimits) -> Box<dyn ServerEngine> {
         match self {
-            Self::Http => Box::new(http1::Server::new(Form::Minimal, keeps, limits)),
-            Self::IotHttp => Box::new(http1::Server::new(Form::Reduced, keeps, limits)),
-            Self::IotSpdy => Box::new(spdy::Server::new(keeps, Flush::Least, limits)),
+            Self::Http => Box::new(http1::Http1Server::new(HeadForm::Minimal, keeps, limits)),
+            Self::IotHttp => Box::new(http1::Http1Server::new(HeadForm::Reduced, keeps, limits)),
+            Self::IotSpdy => Box::new(spdy::SpdyServer::new(keeps, Flush::Least, limits)),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! SPDY/3.1 for objects: a client with one stream, and a server with as many as it is asked for.
+//! SPDY/3.1 for objects: a client with one stream at a time, and a server with any number of streams.
 //!
-//! All frames are understood. Headers are those that the protocol demands and no others, and are said in as few octets as an
-//! ordinary inflater takes ([`crate::deflate`]). A server pushes nothing, and takes no bodies. Section numbers are those of
-//! the draft "SPDY Protocol - Draft 3.1".
+//! All frames are understood. Header blocks have only the headers that the protocol requires, and take as few octets as
+//! an ordinary inflater can read ([`crate::deflate`]). A server pushes nothing, and accepts no bodies. Section numbers
+//! refer to the draft "SPDY Protocol - Draft 3.1".
 
 mod client;
 mod dictionary;
@@ -14,12 +14,11 @@ mod server;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-pub use client::Client;
+pub use client::SpdyClient;
 pub use dictionary::DICTIONARY;
-pub use frame::{Control, FrameError, Reset};
-pub use header_block::{HeaderBlockError, HeaderBlocks, Headers, uncompressed};
-pub use server::Server;
+pub use frame::{Control, Reset, SpdyFrameError};
+pub use header_block::{HeaderBlockError, HeaderBlocks, HeaderList, uncompressed};
+pub use server::SpdyServer;
 
-/// Octets of DATA that may be under way before the other side allows more: on a stream, and on all of them together. Section
-/// 2.6.8.
+/// Initial window: octets of DATA that may be unacknowledged, per stream and for the connection. Section 2.6.8.
 const WINDOW: i64 = 65_536;

@@ -1,27 +1,27 @@
 //! Status codes and their phrases. RFC 9110, section 15.
 
-/// The object is in the response.
+/// The response has the object.
 pub const OK: u16 = 200;
-/// What came is no request.
+/// The request is invalid.
 pub const BAD_REQUEST: u16 = 400;
-/// The object is not for everybody.
+/// The object is not public.
 pub const FORBIDDEN: u16 = 403;
-/// There is no such object.
+/// The object does not exist.
 pub const NOT_FOUND: u16 = 404;
-/// Nothing of that sort can be done with it.
+/// The object does not support the method.
 pub const METHOD_NOT_ALLOWED: u16 = 405;
-/// A request has a body, which no request here may have.
+/// The request has a body, which no request here may have.
 pub const CONTENT_TOO_LARGE: u16 = 413;
-/// The head of the request is longer than the limit. RFC 6585, section 5.
+/// The head of the request exceeds the limit. RFC 6585, section 5.
 pub const HEADER_FIELDS_TOO_LARGE: u16 = 431;
 /// The object cannot be read.
 pub const INTERNAL_SERVER_ERROR: u16 = 500;
-/// The method is not known.
+/// The method is unknown.
 pub const NOT_IMPLEMENTED: u16 = 501;
-/// Another version of HTTP is asked for.
+/// The version of HTTP is not supported.
 pub const VERSION_NOT_SUPPORTED: u16 = 505;
 
-/// The phrase of a status code; empty for those that no server here sends.
+/// Phrase of a status code; empty for those that no server here sends.
 pub fn phrase(status: u16) -> &'static str {
     match status {
         OK => "OK",

@@ -1,33 +1,34 @@
 //! Instructions of one call for each row of the paper `coap-delay`; the machine's speed and load play no part.
 //!
-//! `cargo bench -p thinair-papers --bench delay` has valgrind count the instructions of one call of
+//! `cargo bench -p thinair-papers --bench delay` lets valgrind count the instructions of one call of
 //! `Compressor::compress` and of one of `Decompressor::decompress`. It needs valgrind and `gungraun-runner` in the
-//! version of the `gungraun` crate; `make bench` installs both. What brings a side right before the call is not
-//! counted. `scripts/delay` makes a table of it.
+//! version of the `gungraun` crate; `make bench` installs both. The setup before the call is not counted.
+//! `scripts/delay` makes a table of the counts.
 
 // `main!` and the attributes of gungraun write modules and functions without documentation.
 #![allow(missing_docs, unreachable_pub)]
 
 use std::hint::black_box;
 
-use gungraun::{
-    Callgrind, EventKind, LibraryBenchmarkConfig, OutputFormat, library_benchmark, library_benchmark_group,
-    main,
-};
+use callgrind::instructions_alone;
+use gungraun::{library_benchmark, library_benchmark_group, main};
 use thinair_rohc::{
     Compressor, CompressorMemory, Decompressor, DecompressorConfig, DecompressorMemory, ProfileId,
 };
 
 use ProfileId::{Coap, Coap2015, Udp};
 use exchange::Half::{Get, Response};
-use exchange::Type::{Ir1, Ir2, Ir3, IrDyn, Uo0, Uor2};
-use exchange::{BLOCKS, Case, Half, ROOM, Ready, Type};
+use exchange::PacketType::{Ir1, Ir2, Ir3, IrDyn, Uo0, Uor2};
+use exchange::{BLOCKS, CallCase, Half, PacketType, PreparedCall, ROOM};
+
+#[path = "../../../crates/rohc/benches/common/callgrind.rs"]
+mod callgrind;
 
 #[path = "../src/coap_delay/exchange.rs"]
 mod exchange;
 
-/// A function that is measured with each case. (The attributes of gungraun take a function from a macro only if all of
-/// it is the macro's.)
+/// Defines a function that is measured with each case. (The attributes of gungraun accept a function from a macro only
+/// if all of it belongs to the macro.)
 macro_rules! measure {
     ($name:ident: $side:ty) => {
         #[library_benchmark]
@@ -80,34 +81,23 @@ library_benchmark_group!(name = call, benchmarks = [compress, decompress]);
 
 main!(config = instructions_alone(), library_benchmark_groups = call);
 
-/// Caches are not simulated.
-fn instructions_alone() -> LibraryBenchmarkConfig {
-    let mut callgrind = Callgrind::with_args(["--cache-sim=no"]);
-    callgrind.format([EventKind::Ir]);
-    let mut output = OutputFormat::default();
-    output.truncate_description(Some(0));
-    let mut config = LibraryBenchmarkConfig::default();
-    config.tool(callgrind).output_format(output);
-    config
-}
-
-/// A compressor, one call away from what is measured.
+/// Compressor directly before the measured call.
 struct Compressing {
     side: Compressor<'static>,
-    ready: Ready,
+    ready: PreparedCall,
     out: [u8; ROOM],
 }
 
-/// A decompressor, likewise.
+/// Decompressor directly before the measured call.
 struct Decompressing {
     side: Decompressor<'static>,
-    ready: Ready,
+    ready: PreparedCall,
     out: [u8; ROOM],
 }
 
 impl Compressing {
-    /// Never freed: what is measured frees nothing.
-    fn before(kind: Type, half: Half, profile: ProfileId) -> &'static mut Self {
+    /// Leaks its memory, so that the measurement frees nothing.
+    fn before(kind: PacketType, half: Half, profile: ProfileId) -> &'static mut Self {
         let (side, _, ready) = sides(kind, half, profile);
         Box::leak(Box::new(Self { side, ready, out: [0; ROOM] }))
     }
@@ -120,7 +110,7 @@ impl Compressing {
 }
 
 impl Decompressing {
-    fn before(kind: Type, half: Half, profile: ProfileId) -> &'static mut Self {
+    fn before(kind: PacketType, half: Half, profile: ProfileId) -> &'static mut Self {
         let (_, side, ready) = sides(kind, half, profile);
         Box::leak(Box::new(Self { side, ready, out: [0; ROOM] }))
     }
@@ -132,9 +122,13 @@ impl Decompressing {
     }
 }
 
-/// Both sides right before the packet, and the packet.
-fn sides(kind: Type, half: Half, profile: ProfileId) -> (Compressor<'static>, Decompressor<'static>, Ready) {
-    let case = Case { kind, half, profile };
+/// Both sides directly before the packet, and the packet.
+fn sides(
+    kind: PacketType,
+    half: Half,
+    profile: ProfileId,
+) -> (Compressor<'static>, Decompressor<'static>, PreparedCall) {
+    let case = CallCase { kind, half, profile };
     let config = case.config().expect("the profiles have no rival");
     let channel = config.channel;
     let compressor = || Compressor::new(config, CompressorMemory::owned(&channel, BLOCKS));

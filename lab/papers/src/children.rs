@@ -1,4 +1,4 @@
-//! Programs that run beside the measurement, and that end with it.
+//! Programs that run beside the measurement and end with it.
 
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -9,20 +9,20 @@ use thinair_os::signals::{Ask, ask};
 use thinair_os::{EventLoop, Namespace, Signal, Signals, clock};
 use thinair_wire::time::Instant;
 
-use crate::paper::Error;
+use crate::paper::PaperError;
 
-/// How long those that were asked to end may take. With what they are then made to, less than a second.
+/// Time that programs have to end after a signal. With the kill that follows, less than a second.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// How long a link may take to begin.
+/// Time limit for a link to start.
 const SOON: Duration = Duration::from_secs(10);
 
-/// Between two looks at something that cannot be waited for.
+/// Interval between two polls of a condition without an event.
 const A_MOMENT: Duration = Duration::from_millis(10);
 
-/// Whether this process was asked to end, for all of its threads.
+/// Interruption of this process, for all of its threads.
 ///
-/// **Must be made before any other thread,** as [`Signals`] must.
+/// **Create it before any other thread,** as [`Signals`] requires.
 #[derive(Debug)]
 pub(crate) struct Interrupt {
     signals: Signals,
@@ -30,18 +30,18 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
-    pub(crate) fn take() -> Result<Self, Error> {
+    pub(crate) fn take() -> Result<Self, PaperError> {
         Ok(Self { signals: Signals::take()?, has_come: AtomicBool::new(false) })
     }
 
-    /// An error from the time on when it has come.
-    pub(crate) fn look(&self) -> Result<(), Error> {
+    /// Returns an error once a signal has arrived.
+    pub(crate) fn look(&self) -> Result<(), PaperError> {
         while let Some(signal) = self.signals.poll() {
             if matches!(signal, Signal::End { .. }) {
                 self.has_come.store(true, Ordering::Relaxed);
             }
         }
-        if self.has_come.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
+        if self.has_come.load(Ordering::Relaxed) { Err(PaperError::Interrupted) } else { Ok(()) }
     }
 }
 
@@ -54,42 +54,42 @@ pub(crate) struct Children<'s> {
 }
 
 impl<'s> Children<'s> {
-    pub(crate) fn new(interrupt: &'s Interrupt) -> Result<Self, Error> {
+    pub(crate) fn new(interrupt: &'s Interrupt) -> Result<Self, PaperError> {
         let events = EventLoop::new(Duration::ZERO)?;
         events.add(&interrupt.signals, 0)?;
         Ok(Self { interrupt, events, others: Vec::new() })
     }
 
-    /// Starts a program that runs until the end. What it says goes to the file of that name in `folder`.
+    /// Starts a program that runs until the end. Its standard error goes to the file of that name in `folder`.
     pub(crate) fn start(
         &mut self,
         namespace: &Namespace,
         folder: &Path,
         name: &str,
         command: &mut Command,
-    ) -> Result<(), Error> {
+    ) -> Result<(), PaperError> {
         let file = |end: &str| std::fs::File::create(folder.join(format!("{name}.{end}")));
         command.stdin(Stdio::null()).stdout(file("out")?).stderr(file("err")?);
         self.others.push((name.to_owned(), namespace.spawn(command)?));
         Ok(())
     }
 
-    /// Starts an emulated link between two hosts, in a process of its own, and waits until its interfaces are there.
+    /// Starts an emulated link between two hosts, in its own process, and waits until its interfaces exist.
     pub(crate) fn start_link(
         &mut self,
         hosts: [&Namespace; 2],
         folder: &Path,
         program: &Path,
         options: &[&str],
-    ) -> Result<(), Error> {
+    ) -> Result<(), PaperError> {
         let names = hosts.map(Namespace::called).join(",");
         let mut link = Command::new(program);
         link.args(["link", "run", "--json", "--netns", &names]).args(options);
         self.start(hosts[0], folder, "link", &mut link)?;
-        // `link run` gives the interfaces addresses of its own, and then says so.
-        let says = folder.join("link.err");
+        // `link run` gives the interfaces its own addresses, and then prints a message.
+        let log = folder.join("link.err");
         self.until("the link is there", SOON, || {
-            std::fs::read_to_string(&says).is_ok_and(|said| said.contains("until it is interrupted"))
+            std::fs::read_to_string(&log).is_ok_and(|log| log.contains("until it is interrupted"))
         })
     }
 
@@ -99,19 +99,19 @@ impl<'s> Children<'s> {
         namespace: &Namespace,
         command: &mut Command,
         patience: Duration,
-    ) -> Result<ExitStatus, Error> {
+    ) -> Result<ExitStatus, PaperError> {
         self.run_for(namespace, command, patience)?.ok_or_else(|| {
-            Error::RealTime(format!("{} does not end", command.get_program().to_string_lossy()))
+            PaperError::RealTime(format!("{} did not end in time", command.get_program().to_string_lossy()))
         })
     }
 
-    /// Runs a program to its end, or ends it; `None` if it took too long.
+    /// Runs a program to its end, or kills it; `None` if it took too long.
     pub(crate) fn run_for(
         &mut self,
         namespace: &Namespace,
         command: &mut Command,
         patience: Duration,
-    ) -> Result<Option<ExitStatus>, Error> {
+    ) -> Result<Option<ExitStatus>, PaperError> {
         let mut child = Kept(namespace.spawn(command)?);
         let until = clock::now() + patience;
         loop {
@@ -121,59 +121,59 @@ impl<'s> Children<'s> {
             if clock::now() >= until {
                 return Ok(None);
             }
-            // The end of a child is a signal; but another thread may have heard it.
+            // The end of a child is a signal, but another thread may have received it.
             self.wait(until.min(clock::now() + A_MOMENT))?;
         }
     }
 
-    /// Waits until something is so.
+    /// Waits until a condition is true.
     pub(crate) fn until(
         &mut self,
         what: &str,
         patience: Duration,
         mut is_so: impl FnMut() -> bool,
-    ) -> Result<(), Error> {
+    ) -> Result<(), PaperError> {
         let until = clock::now() + patience;
         while !is_so() {
             self.look()?;
             if clock::now() >= until {
-                return Err(Error::RealTime(format!("not within {} s: {what}", patience.as_secs())));
+                return Err(PaperError::RealTime(format!("not within {} s: {what}", patience.as_secs())));
             }
             self.wait(clock::now() + A_MOMENT)?;
         }
         Ok(())
     }
 
-    /// Waits for so long, or until any child has ended.
-    pub(crate) fn pause(&mut self, time: Duration) -> Result<(), Error> {
+    /// Waits for a time, or until any child has ended.
+    pub(crate) fn pause(&mut self, time: Duration) -> Result<(), PaperError> {
         self.wait(clock::now() + time)
     }
 
-    /// Looks whether all are there.
-    pub(crate) fn look(&mut self) -> Result<(), Error> {
+    /// Returns an error if a child has ended.
+    pub(crate) fn look(&mut self) -> Result<(), PaperError> {
         for (name, child) in &mut self.others {
             if let Some(status) = child.try_wait()? {
-                return Err(Error::RealTime(format!("{name} has ended: {status}")));
+                return Err(PaperError::RealTime(format!("{name} ended unexpectedly: {status}")));
             }
         }
         Ok(())
     }
 
-    /// Waits for that time or for any signal, and tells those that ask to end.
-    fn wait(&mut self, until: Instant) -> Result<(), Error> {
+    /// Waits until a time or for any signal, and returns an error for a signal that asks to end.
+    fn wait(&mut self, until: Instant) -> Result<(), PaperError> {
         self.events.wait(Some(until), &mut Vec::new())?;
         self.interrupt.look()
     }
 
-    /// Ends one of them, and waits until it has written all that it knows.
-    pub(crate) fn finish(&mut self, name: &str, patience: Duration) -> Result<(), Error> {
+    /// Ends one of them, and waits until it has written its output.
+    pub(crate) fn finish(&mut self, name: &str, patience: Duration) -> Result<(), PaperError> {
         let Some(at) = self.others.iter().position(|(other, _)| other == name) else { return Ok(()) };
         let mut child = Kept(self.others.remove(at).1);
         ask(&mut child.0, Ask::Interrupt);
         self.until(&format!("{name} has ended"), patience, || has_ended(&mut child.0))
     }
 
-    /// Ends all of them, and waits until they have.
+    /// Ends all of them, and waits for them.
     pub(crate) fn end(&mut self) {
         for (_, child) in &mut self.others {
             ask(child, Ask::Terminate);
@@ -195,17 +195,17 @@ impl Drop for Children<'_> {
     }
 }
 
-/// An error with its reasons.
-pub(crate) fn said(error: impl std::error::Error) -> Error {
+/// Error with its causes.
+pub(crate) fn with_causes(error: impl std::error::Error) -> PaperError {
     let reasons = std::iter::successors(error.source(), |error| error.source());
-    Error::RealTime(reasons.fold(error.to_string(), |said, reason| format!("{said}: {reason}")))
+    PaperError::RealTime(reasons.fold(error.to_string(), |text, reason| format!("{text}: {reason}")))
 }
 
 fn has_ended(child: &mut Child) -> bool {
     !matches!(child.try_wait(), Ok(None))
 }
 
-/// A child that does not outlive what holds it.
+/// Child process, killed on drop.
 struct Kept(Child);
 
 impl Drop for Kept {

@@ -1,5 +1,4 @@
-//! `coap-delay`: what a packet of each type costs to compress and to decompress, and what it cost in the paper that
-//! began it.
+//! `coap-delay`: cost of compressing and decompressing a packet of each type, beside the paper's.
 
 mod clock;
 mod exchange;
@@ -10,32 +9,32 @@ use thinair_rohc::{
     ProfileId,
 };
 
-use exchange::{BLOCKS, Case, ROOM, Ready};
+use exchange::{BLOCKS, CallCase, PreparedCall, ROOM};
 use instructions::SIDES;
 
-use crate::form::{Figures, Run, declared};
-use crate::paper::{Error, Paper};
+use crate::form::{Figures, PaperRun, declared};
+use crate::paper::{Paper, PaperError};
 
 pub(crate) const PAPER: Paper = declared!("coap-delay", "coap_delay", measure);
 
-/// Rounds by the clock.
+/// Rounds of a measurement by the clock.
 const ROUNDS: usize = 1_000;
 const QUICK_ROUNDS: usize = 100;
 
 /// Instructions that the client and the server spend on an exchange by this profile, on a Cortex-M4, built for speed;
-/// in steady state, or in its first exchange. None if nobody has counted them.
+/// in steady state, or in the first exchange. `None` if they have not been counted.
 pub(crate) fn instructions_of_exchange(profile: ProfileId, is_first: bool) -> Option<[u32; 2]> {
-    let kind = if is_first { exchange::Type::Ir1 } else { exchange::Type::Uo0 };
-    let of = |half, side| instructions::of(Case { kind, half, profile }, side).thumbv7em_o3;
+    let kind = if is_first { exchange::PacketType::Ir1 } else { exchange::PacketType::Uo0 };
+    let of = |half, side| instructions::of(CallCase { kind, half, profile }, side).thumbv7em_o3;
     let [compress, decompress] = SIDES;
     let client = of(exchange::Half::Get, compress)? + of(exchange::Half::Response, decompress)?;
     let server = of(exchange::Half::Get, decompress)? + of(exchange::Half::Response, compress)?;
     Some([client, server])
 }
 
-fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let rounds = if run.plan.quick { QUICK_ROUNDS } else { ROUNDS };
-    let cases: Vec<_> = Case::all().collect();
+    let cases: Vec<_> = CallCase::all().collect();
     let (mut not_provoked, mut not_exact) = (0, 0);
     for (done, case) in cases.iter().enumerate() {
         (run.progress)(done as u64, cases.len() as u64);
@@ -70,8 +69,8 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     Ok(())
 }
 
-/// Instructions of each side, and of both.
-fn put_counts(case: Case, id: &str, figures: &mut Figures) {
+/// Puts the instructions of each side, and of both.
+fn put_counts(case: CallCase, id: &str, figures: &mut Figures) {
     let counts = SIDES.map(|side| instructions::of(case, side).by_build());
     for (side, counts) in SIDES.into_iter().zip(&counts) {
         for (build, count) in counts {
@@ -94,8 +93,8 @@ fn decompressor(config: CompressorConfig) -> Decompressor<'static> {
     Decompressor::new(DecompressorConfig::new(config.channel), memory)
 }
 
-/// Whether the packet and all before it come back.
-fn is_exact(case: Case, config: CompressorConfig, ready: &Ready, number: u16) -> bool {
+/// True if the packet and all before it are restored.
+fn is_exact(case: CallCase, config: CompressorConfig, ready: &PreparedCall, number: u16) -> bool {
     let (mut near, mut far) = (compressor(config), decompressor(config));
     if !case.replay(number, &mut near, &mut far) {
         return false;
@@ -112,12 +111,12 @@ mod tests {
 
     use super::*;
     use crate::form::Published;
-    use crate::paper::{Findings, Plan};
-    use crate::row::Row;
-    use crate::traffic::{self, Kind, Version};
+    use crate::paper::{Findings, RunPlan};
+    use crate::row::FigureRow;
+    use crate::traffic::{self, TrafficKind, TrafficVersion};
 
     fn found() -> Findings {
-        PAPER.run(&Plan { quick: true, ..Plan::default() }, &|_, _| ()).unwrap()
+        PAPER.run(&RunPlan { quick: true, ..RunPlan::default() }, &|_, _| ()).unwrap()
     }
 
     fn published() -> Published {
@@ -127,7 +126,7 @@ mod tests {
     #[test]
     fn totals_are_those_that_the_paper_prints_sums_or_not() {
         let published = published();
-        let differs = Case::all().filter(|case| case.profile == ProfileId::Coap2015).filter(|case| {
+        let differs = CallCase::all().filter(|case| case.profile == ProfileId::Coap2015).filter(|case| {
             let of = |what: &str| {
                 let id = format!("coap-2015/{}/{}/{what}/ns", case.kind.name(), case.half.name());
                 let figure = published.get(&id).unwrap();
@@ -137,7 +136,7 @@ mod tests {
             (0..2).any(|i| (compress[i] + decompress[i] - total[i]).abs() > 1_500.0)
         });
         let differs: Vec<_> = differs.map(|case| (case.kind.name(), case.half.name())).collect();
-        // IR/GET twice and UO-0: anything else would be a figure that was copied wrongly.
+        // IR/GET twice and UO-0: any other difference would be a copying error.
         assert_eq!(differs, [("ir-1", "get"), ("ir-2", "get"), ("uo-0", "get"), ("uo-0", "rsp")]);
     }
 
@@ -173,15 +172,15 @@ mod tests {
     fn only_the_clock_tells_two_runs_apart() {
         let [one, again] = [found(), found()].map(|found| found.rows);
         let of_code =
-            |rows: &[Row]| rows.iter().filter(|row| row.unit() != "ns").cloned().collect::<Vec<_>>();
+            |rows: &[FigureRow]| rows.iter().filter(|row| row.unit() != "ns").cloned().collect::<Vec<_>>();
         assert_eq!(of_code(&one), of_code(&again));
-        let ids: BTreeSet<_> = one.iter().map(Row::id).collect();
+        let ids: BTreeSet<_> = one.iter().map(FigureRow::id).collect();
         assert_eq!(ids.len(), one.len());
     }
 
     #[test]
     fn a_microcontroller_of_64_mhz_needs_less_than_the_laptop_of_the_paper() {
-        for case in Case::all().filter(|case| case.profile == ProfileId::Coap2015) {
+        for case in CallCase::all().filter(|case| case.profile == ProfileId::Coap2015) {
             let counts = SIDES.map(|side| instructions::of(case, side).thumbv7em_o3.unwrap());
             let milliseconds = f64::from(2 * (counts[0] + counts[1])) / 64_000.0;
             let id = format!("coap-2015/{}/{}/total/ns", case.kind.name(), case.half.name());
@@ -192,13 +191,15 @@ mod tests {
 
     #[test]
     fn the_exchange_is_that_of_the_size_table() {
-        for (half, kind) in [(exchange::Half::Get, Kind::A), (exchange::Half::Response, Kind::B)] {
-            let case = Case { kind: exchange::Type::Uo0, half, profile: ProfileId::Udp };
-            let theirs = traffic::packets(kind, Version::V4, 1, 2);
+        for (half, kind) in
+            [(exchange::Half::Get, TrafficKind::A), (exchange::Half::Response, TrafficKind::B)]
+        {
+            let case = CallCase { kind: exchange::PacketType::Uo0, half, profile: ProfileId::Udp };
+            let theirs = traffic::packets(kind, TrafficVersion::V4, 1, 2);
             for (number, theirs) in theirs.iter().enumerate() {
                 let (ours, len) = case.packet(number as u16);
                 assert_eq!(len, theirs.octets.len());
-                // IP-ID, checksums, addresses, ports, Message ID and payload follow from a seed there.
+                // IP-ID, checksums, addresses, ports, Message ID and payload depend on a seed there.
                 for same in [0..4, 6..10, 24..26, 28..30, 32..theirs.headers] {
                     assert_eq!(ours[same.clone()], theirs.octets[same.clone()], "{half:?} {same:?}");
                 }

@@ -1,5 +1,4 @@
-//! `coap-energy`: what an exchange of CoAP costs a device in energy, and whether compression pays, on four kinds of
-//! radios.
+//! `coap-energy`: energy of a CoAP exchange at a device, and break-even of compression, on five kinds of radios.
 
 mod again;
 mod exchange;
@@ -7,18 +6,18 @@ mod radios;
 
 use thinair_link::energy::{self, Energy, Radio, Spent};
 
-use exchange::{Course, EXCHANGES, Exchange, Scheme};
+use exchange::{Course, EXCHANGES, EnergyScheme, ExchangeLoad};
 use radios::{RADIOS, Versus};
 
-use crate::form::{Figures, Named, Run, declared};
-use crate::paper::{Error, Paper};
+use crate::form::{Figures, Named, PaperRun, declared};
+use crate::paper::{Paper, PaperError};
 use crate::row::Bar;
 use crate::sweep::sweep;
-use crate::traffic::Version;
+use crate::traffic::TrafficVersion;
 
 pub(crate) const PAPER: Paper = declared!("coap-energy", "coap_energy", measure);
 
-/// Totals by the names that they have in ids.
+/// Totals by their names in ids.
 const TOTALS: [Named<Spent, Energy>; 4] = [
     ("airtime", Spent::airtime),
     ("overhearing", Spent::with_overhearing),
@@ -26,13 +25,15 @@ const TOTALS: [Named<Spent, Energy>; 4] = [
     ("cpu", |spent| spent.cpu),
 ];
 
-/// Exchanges that are plotted of a course.
+/// Number of exchanges of a course in the plots.
 const PLOTTED: usize = 40;
 
-fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let plan = run.plan;
-    let jobs: Vec<_> =
-        Version::ALL.into_iter().flat_map(|version| Scheme::ALL.map(|scheme| (version, scheme))).collect();
+    let jobs: Vec<_> = TrafficVersion::ALL
+        .into_iter()
+        .flat_map(|version| EnergyScheme::ALL.map(|scheme| (version, scheme)))
+        .collect();
     let courses = sweep(
         &jobs,
         plan.threads,
@@ -41,13 +42,13 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
         |&(version, scheme)| Course::measure(version, scheme, plan.seed),
     )?;
     again::put(figures);
-    for version in Version::ALL {
+    for version in TrafficVersion::ALL {
         let courses: Vec<_> = courses.iter().filter(|course| course.version == version).cloned().collect();
         for radio in &RADIOS {
             totals(radio, &courses, figures);
             verdicts(radio, &courses, figures);
         }
-        if version == Version::V6 {
+        if version == TrafficVersion::V6 {
             curves(&courses, figures);
         }
     }
@@ -65,34 +66,34 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     Ok(())
 }
 
-/// The totals of each scheme.
+/// Puts the totals of each scheme.
 fn totals(radio: &Radio, courses: &[Course], figures: &mut Figures) {
-    let plain =
-        radios::of(courses, Scheme::Plain).map(|plain| radios::mean(radio, plain.settled(), Spent::airtime));
+    let plain = radios::of(courses, EnergyScheme::Plain)
+        .map(|plain| radios::mean(radio, plain.settled(), Spent::airtime));
     for course in courses {
         let settled = course.settled();
         let id = format!("{}/{}/{}", radio.name, course.version.name(), course.scheme.name());
         for (name, total) in TOTALS {
             figures.put(format!("{id}/{name}"), 1e6 * radios::mean(radio, settled, total));
         }
-        let octets = settled.iter().map(Exchange::octets).sum::<usize>() as f64;
+        let octets = settled.iter().map(ExchangeLoad::octets).sum::<usize>() as f64;
         figures.put(format!("{id}/octets"), octets / settled.len() as f64);
         let airtime = radios::mean(radio, settled, Spent::airtime);
         figures.put(format!("{id}/of-plain"), plain.map(|plain| airtime / plain));
     }
 }
 
-/// Whether our profile pays.
+/// Puts the saving of our profile, and its break-even points.
 fn verdicts(radio: &Radio, courses: &[Course], figures: &mut Figures) {
     let (Some(plain), Some(compressed)) =
-        (radios::of(courses, Scheme::Plain), radios::of(courses, Scheme::Coap))
+        (radios::of(courses, EnergyScheme::Plain), radios::of(courses, EnergyScheme::Coap))
     else {
         return;
     };
     let versus = Versus { radio: *radio, plain, compressed };
     let id = |name: &str| format!("{}/{}/{name}", radio.name, compressed.version.name());
     figures.put(id("octets-saved"), versus.octets_saved());
-    // Slower radios than the paper's are what compression is for.
+    // Compression is made for radios slower than the paper's.
     let bar = (*radio != RADIOS[0]).then_some(Bar { min: Some(0.0), max: None });
     figures.put(id("saving"), 100.0 * versus.saving()).bar = bar;
     figures.put(id("break-even-loss"), 100.0 * versus.break_even_loss());
@@ -105,7 +106,7 @@ fn verdicts(radio: &Radio, courses: &[Course], figures: &mut Figures) {
     figures.put(id("pays-after"), versus.pays_after().map(|exchanges| exchanges as f64));
 }
 
-/// The start of a conversation, and bit errors.
+/// Puts curves: the start of a conversation, and bit errors.
 fn curves(courses: &[Course], figures: &mut Figures) {
     for course in courses {
         let mut sum = 0.0;
@@ -119,13 +120,13 @@ fn curves(courses: &[Course], figures: &mut Figures) {
         figures.put_curve(format!("start/{}", course.scheme.name()), points);
     }
     let (Some(plain), Some(compressed)) =
-        (radios::of(courses, Scheme::Plain), radios::of(courses, Scheme::Coap))
+        (radios::of(courses, EnergyScheme::Plain), radios::of(courses, EnergyScheme::Coap))
     else {
         return;
     };
     for radio in [energy::CC2538, energy::WIFI] {
         let versus = Versus { radio, plain, compressed };
-        for (i, scheme) in [Scheme::Plain, Scheme::Coap].into_iter().enumerate() {
+        for (i, scheme) in [EnergyScheme::Plain, EnergyScheme::Coap].into_iter().enumerate() {
             let rates = (0..=14).map(|step| 10_f64.powf(-6.0 + f64::from(step) / 4.0));
             let points = rates.map(|rate| (rate, 1e6 * versus.with_errors(rate)[i]));
             figures.put_curve(format!("errors/{}/{}", radio.name, scheme.name()), points.collect());
@@ -139,15 +140,15 @@ mod tests {
     use std::collections::BTreeSet;
 
     use thinair_link::energy::{CC2538, Usage};
-    use thinair_link::{BitErrorModel, ConstrainedLink, Event, Integrity, LinkModel, Probability, Side};
+    use thinair_link::{BitErrorModel, ConstrainedLink, Integrity, LinkEvent, LinkModel, Probability, Side};
     use thinair_wire::time::Instant;
 
     use super::*;
-    use crate::paper::{Findings, Plan};
-    use crate::row::Row;
+    use crate::paper::{Findings, RunPlan};
+    use crate::row::FigureRow;
 
     fn found(seed: u64, threads: usize) -> Findings {
-        PAPER.run(&Plan { seed, threads, ..Plan::default() }, &|_, _| ()).unwrap()
+        PAPER.run(&RunPlan { seed, threads, ..RunPlan::default() }, &|_, _| ()).unwrap()
     }
 
     fn figure(found: &Findings, id: &str) -> f64 {
@@ -158,8 +159,8 @@ mod tests {
     #[test]
     fn the_paper_comes_out_and_all_bars_are_met() {
         let found = found(1, 2);
-        assert_eq!(found.missed().map(Row::id).collect::<Vec<_>>(), [""; 0]);
-        let ids: BTreeSet<_> = found.rows.iter().map(Row::id).collect();
+        assert_eq!(found.missed().map(FigureRow::id).collect::<Vec<_>>(), [""; 0]);
+        let ids: BTreeSet<_> = found.rows.iter().map(FigureRow::id).collect();
         assert_eq!(ids.len(), found.rows.len());
         assert_eq!(figure(&found, "published/extra"), 3.91);
         assert_eq!(figure(&found, "published/break-even"), 40.0);
@@ -181,7 +182,7 @@ mod tests {
         assert_eq!(found(7, 1).rows, found(7, 3).rows);
     }
 
-    /// The formula for repetitions against a link that carries them: 802.15.4 at a bit error rate of 10^-3.
+    /// The formula for repetitions agrees with a link that repeats: 802.15.4 at a bit error rate of 10^-3.
     #[test]
     fn what_errors_cost_is_what_a_link_in_time_makes_of_them() {
         let rate = Probability::from_ppm(1_000).unwrap();
@@ -190,7 +191,7 @@ mod tests {
             direction.bit_errors = BitErrorModel::Random(rate);
             direction.integrity = Integrity::Modelled { width: 64 };
         }
-        let course = Course::measure(Version::V4, Scheme::Plain, 1).unwrap();
+        let course = Course::measure(TrafficVersion::V4, EnergyScheme::Plain, 1).unwrap();
         let exchange = course.settled()[0];
         let (spent, completed) = carried(&model, &exchange, 20_000);
         let mean = spent.as_joules() / f64::from(completed);
@@ -200,8 +201,12 @@ mod tests {
         assert!((mean / formula - 1.0).abs() < 0.04, "{mean} of {formula}, {completed} completed");
     }
 
-    /// What so many attempts cost, and how many of them were answered.
-    fn carried(model: &LinkModel<'static>, exchange: &exchange::Exchange, attempts: u64) -> (Energy, u32) {
+    /// Energy of this many attempts, and the number of those that were answered.
+    fn carried(
+        model: &LinkModel<'static>,
+        exchange: &exchange::ExchangeLoad,
+        attempts: u64,
+    ) -> (Energy, u32) {
         let mut link = ConstrainedLink::<Vec<u8>>::new(model, 3);
         let (mut usage, mut completed) = (Usage::default(), 0);
         for attempt in 0..attempts {
@@ -210,12 +215,12 @@ mod tests {
             CC2538.sends(&mut usage, exchange.request);
             while let Some(at) = link.poll_at() {
                 match link.poll(at) {
-                    Some(Event::Delivered { to: Side::B, .. }) => {
+                    Some(LinkEvent::Delivered { to: Side::B, .. }) => {
                         CC2538.receives(&mut usage, exchange.response);
                         link.offer(at, Side::B, vec![0; exchange.response]).unwrap();
                     }
-                    Some(Event::Delivered { to: Side::A, .. }) => completed += 1,
-                    Some(Event::Dropped { .. }) | None => {}
+                    Some(LinkEvent::Delivered { to: Side::A, .. }) => completed += 1,
+                    Some(LinkEvent::Dropped { .. }) | None => {}
                 }
             }
         }

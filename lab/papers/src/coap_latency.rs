@@ -1,5 +1,5 @@
-//! `coap-latency`: how long exchanges of CoAP take over GPRS and WiFi, with loss, beside a download and over TCP; and what
-//! congestion control makes of links that are full or far.
+//! `coap-latency`: duration of CoAP exchanges over GPRS and WiFi, with loss, beside a download and over TCP; and the
+//! effect of congestion control on links with full queues or long delays.
 
 use core::time::Duration;
 
@@ -9,20 +9,20 @@ use thinair_link::preset::{GPRS, WIFI};
 use thinair_link::{Airtime, CoDelConfig, Discipline, Jitter, LossModel, LossUnit, Probability, Queue, Rate};
 use thinair_rohc::{Mode, ProfileId, ProfileSet, Refresh};
 use thinair_simulation::Summary;
-use thinair_simulation::network::{Pace, Requests, Scenario, Transport};
+use thinair_simulation::network::{MessageTransport, RequestPace, Requests, Scenario};
 use thinair_simulation::plan::Sample;
 use thinair_simulation::tcp;
 use thinair_wire::time::Instant;
 
 use crate::compressed::channel;
-use crate::form::{Figures, Named, Run, Vars, declared};
-use crate::paper::{Error, Paper};
+use crate::form::{Figures, Named, PaperRun, Vars, declared};
+use crate::paper::{Paper, PaperError};
 use crate::row::Bar;
 use crate::sweep::Samples;
 
 pub(crate) const PAPER: Paper = declared!("coap-latency", "coap_latency", measure);
 
-/// Figures of a run, by the names that they have in ids.
+/// Figures of a run, by their names in ids.
 const METRICS: [Named<Sample>; 7] = [
     ("fct", |sample| sample.fct_ms),
     ("crtt", |sample| sample.crtt_ms),
@@ -33,18 +33,18 @@ const METRICS: [Named<Sample>; 7] = [
     ("given-up", |sample| sample.given_up),
 ];
 
-/// Requests of a flow. Section 2.6.
+/// Requests per flow. Section 2.6.
 const REQUESTS: usize = 100;
-/// From one to the next: 9,988 ms of table 1 are 99 intervals and 18 ms.
+/// Time between two requests: 9,988 ms of table 1 are 99 intervals and 18 ms.
 const INTERVAL: Duration = Duration::from_micros(100_700);
-/// Open loop: requests do not wait for each other.
+/// NSTART of an open loop: requests do not wait for each other.
 const OPEN: u16 = 100;
-/// How long a crowd asks.
+/// Duration of a crowd's requests, in seconds.
 const CROWD_SECONDS: u64 = 300;
-/// The link's requests in a second: 37 octets at 20 kbit/s.
+/// Capacity of the link in requests per second: 37 octets at 20 kbit/s.
 const CAPACITY: f64 = 20_000.0 / (37.0 * 8.0);
 
-fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let samples =
         run.repeat(|cell, seed, number| Ok(Sample::of(&scenario(&cell.vars)?.run(seed, number))))?;
     for (id, of_cell) in samples.iter() {
@@ -54,7 +54,7 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
         if let Some(id) = id.strip_suffix("/steady") {
             figures.put(format!("{id}/worst"), mean(of_cell, |sample| sample.worst_ms));
         }
-        // The flow before, in which this one is learned, has octets, too.
+        // The total has the octets of the previous flow, too, in which this one's context was learned.
         if id.contains("-warm/") {
             figures.put(format!("{id}/octets"), None);
         }
@@ -62,7 +62,7 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     bands(run, &samples, figures)?;
     figures.put("crowd/capacity", CAPACITY);
     for vars in run.form.all(&["conclusion"])? {
-        let of = |name| Ok::<_, Error>(figures.value(vars.text(name)?));
+        let of = |name| Ok::<_, PaperError>(figures.value(vars.text(name)?));
         let Some((of, over)) = of("conclusion.of")?.zip(of("conclusion.over")?) else { continue };
         let holds = match vars.opt("conclusion.less") {
             Some(_) => of / over < vars.parse("conclusion.less")?,
@@ -78,8 +78,8 @@ fn mean(samples: &[Sample], of: impl Fn(&Sample) -> Option<f64>) -> Option<f64> 
     Summary::of(&samples.iter().filter_map(of).collect::<Vec<_>>()).map(|summary| summary.mean)
 }
 
-/// Bars of RAW in table 1: theirs is in the band of ours exactly if ours is as far from theirs as the band allows.
-fn bands(run: &Run<'_>, samples: &Samples<Sample>, figures: &mut Figures) -> Result<(), Error> {
+/// Bars of RAW in table 1. Our mean meets one exactly if the paper's figure, within its rounding, is in our interval.
+fn bands(run: &PaperRun<'_>, samples: &Samples<Sample>, figures: &mut Figures) -> Result<(), PaperError> {
     for vars in run.form.all(&["access", "loss"])? {
         let cell = vars.expand("{access}/raw/{loss}")?;
         for ((name, of), rounding) in METRICS.into_iter().zip([0.5, 0.5, 0.05]) {
@@ -96,7 +96,7 @@ fn bands(run: &Run<'_>, samples: &Samples<Sample>, figures: &mut Figures) -> Res
     Ok(())
 }
 
-/// What 95 % of the means of three runs lie in.
+/// Interval with 95 % of the means of three runs.
 fn band_of_three(values: &[f64]) -> Option<(f64, f64)> {
     let mut means: Vec<f64> = values.chunks_exact(3).map(|three| three.iter().sum::<f64>() / 3.0).collect();
     means.sort_by(f64::total_cmp);
@@ -104,8 +104,8 @@ fn band_of_three(values: &[f64]) -> Option<(f64, f64)> {
     Some((at(0.025)?, at(0.975)?))
 }
 
-/// A flow as in section 2.6, open loop, 9 octets of request, 23 of content; and what a cell has otherwise.
-fn scenario(cell: &Vars) -> Result<Scenario, Error> {
+/// Flow as in section 2.6, open loop, 9 octets of request, 23 of content; and the other properties of a cell.
+fn scenario(cell: &Vars) -> Result<Scenario, PaperError> {
     let is_wifi = match cell.opt("access") {
         Some(access) => access == "wifi",
         None => cell.has("rtt"),
@@ -122,14 +122,14 @@ fn scenario(cell: &Vars) -> Result<Scenario, Error> {
         model,
         rohc: None,
         clients: 1,
-        transport: Transport::Udp { protection: 0 },
+        transport: MessageTransport::Udp { protection: 0 },
         config: config(algorithm(control)?, nstart),
         requests: Requests {
             request: Request::get("/tmp"),
             count: REQUESTS,
-            // A connection is open, and a download is under way, by then.
+            // By then a connection is open, and a download is in progress.
             start: Instant::from_millis(5_000),
-            pace: Pace::Open { interval: INTERVAL },
+            pace: RequestPace::Open { interval: INTERVAL },
         },
         spread: Duration::ZERO,
         content: 23,
@@ -138,7 +138,7 @@ fn scenario(cell: &Vars) -> Result<Scenario, Error> {
         warm_up: usize::from(cell.has("control.warm")),
         end: Instant::from_millis(3_600_000),
     };
-    // Loss and congestion control are left.
+    // Cells of loss and congestion control remain.
     if ["steady", "clients", "rtt", "discipline"].into_iter().any(|name| cell.has(name)) {
         scenario.model.a_to_b.jitter = Jitter::default();
         scenario.model.b_to_a.jitter = Jitter::default();
@@ -148,57 +148,56 @@ fn scenario(cell: &Vars) -> Result<Scenario, Error> {
     }
     if let Some(tcp) = cell.opt("tcp") {
         let nagle = if tcp == "nagle" { tcp::Nagle::Minshall } else { tcp::Nagle::Off };
-        scenario.transport = Transport::Tcp(tcp::Config { nagle, ..tcp::Config::default() });
+        scenario.transport = MessageTransport::Tcp(tcp::TcpConfig { nagle, ..tcp::TcpConfig::default() });
     }
     if cell.has("protection.octets") {
-        scenario.transport = Transport::Udp { protection: cell.parse("protection.octets")? };
+        scenario.transport = MessageTransport::Udp { protection: cell.parse("protection.octets")? };
     }
     if cell.has("clients") {
-        // Clients that ask again as soon as they are answered, on an uplink with a queue without end.
+        // Clients that repeat requests as soon as they are answered, on an uplink with an unlimited queue.
         let deep = Queue { held: 1 << 20, ..Queue::packets(1 << 20) };
         (scenario.model.a_to_b.queue, scenario.model.b_to_a.queue) = (deep, deep);
         scenario.clients = cell.parse("clients")?;
         scenario.spread = Duration::from_secs(1);
         scenario.requests.count = usize::MAX;
-        scenario.requests.pace = Pace::Closed { think: Duration::ZERO };
+        scenario.requests.pace = RequestPace::Closed { think: Duration::ZERO };
         scenario.end = scenario.requests.start + Duration::from_secs(CROWD_SECONDS);
     }
     if cell.has("rtt") {
         let way = Duration::from_secs(cell.parse("rtt")?) / 2;
         (scenario.model.a_to_b.delay, scenario.model.b_to_a.delay) = (way, way);
-        scenario.requests.pace = Pace::Closed { think: Duration::ZERO };
+        scenario.requests.pace = RequestPace::Closed { think: Duration::ZERO };
         scenario.end = Instant::from_millis(100_000_000);
     }
     if let Some(discipline) = cell.opt("discipline") {
         beside_full_queue(&mut scenario, discipline == "codel");
     }
     if cell.has("rohc") {
-        // The CoAP profile for datagrams, the IP profile for segments. Each client is a flow each way.
+        // The CoAP profile for datagrams, the IP profile for segments. Each client is one flow per direction.
         let profiles = ProfileSet::v1().with(ProfileId::Coap)?;
         scenario.rohc = Some(channel(profiles, scenario.clients, Mode::Optimistic, Refresh::default(), 1)?);
     }
     Ok(scenario)
 }
 
-/// GPRS: 4 segments, which is what the delay of table 2 holds. WiFi: 20 Mbit/s, and 64 KiB, the largest window without
-/// scaling.
+/// GPRS: 4 segments, which match the delay of table 2. WiFi: 20 Mbit/s, and 64 KiB, the largest window without scaling.
 fn beside_download(scenario: &mut Scenario, is_wifi: bool) {
     if !is_wifi {
-        scenario.download = Some(tcp::Config { window: Some(4), ..tcp::Config::default() });
+        scenario.download = Some(tcp::TcpConfig { window: Some(4), ..tcp::TcpConfig::default() });
         return;
     }
-    scenario.download = Some(tcp::Config { receive_buffer: 65_535, ..tcp::Config::default() });
+    scenario.download = Some(tcp::TcpConfig { receive_buffer: 65_535, ..tcp::TcpConfig::default() });
     for direction in [&mut scenario.model.a_to_b, &mut scenario.model.b_to_a] {
-        // Order is kept: with the spikes of single messages thousands of packets would wait for each other.
+        // Order is kept: with delay spikes of single messages thousands of packets would wait for each other.
         direction.jitter.spikes = Probability::NEVER;
         direction.airtime = Rate::from_bps(20_000_000).map_or(Airtime::None, Airtime::Rate);
     }
 }
 
-/// Beside a download without a limit of its window, through a queue of 20 kB at 40 kbit/s.
+/// Beside a download with an unlimited window, through a queue of 20 kB at 40 kbit/s.
 fn beside_full_queue(scenario: &mut Scenario, codel: bool) {
     let discipline = match codel {
-        // TARGET of more than a packet on the air. RFC 8289, section 4.4.
+        // TARGET above one packet's transmission time. RFC 8289, section 4.4.
         true => Discipline::CoDel(CoDelConfig {
             target: Duration::from_millis(450),
             interval: Duration::from_secs(1),
@@ -207,21 +206,21 @@ fn beside_full_queue(scenario: &mut Scenario, codel: bool) {
         false => Discipline::DropTail,
     };
     scenario.model.b_to_a.queue = Queue { octets: 20_000, discipline, ..Queue::packets(1_000) };
-    scenario.download = Some(tcp::Config { receive_buffer: 1 << 20, ..tcp::Config::default() });
+    scenario.download = Some(tcp::TcpConfig { receive_buffer: 1 << 20, ..tcp::TcpConfig::default() });
     scenario.requests.start = Instant::from_millis(30_000);
 }
 
-fn algorithm(name: &str) -> Result<Algorithm, Error> {
+fn algorithm(name: &str) -> Result<Algorithm, PaperError> {
     Ok(match name {
-        // The paper calls it RAW.
+        // The paper's name for it is RAW.
         "raw" => Algorithm::Rfc7252,
         "rfc6298" => Algorithm::Rfc6298(Rfc6298Config::default()),
-        // Without a clock granularity, which its draft does not say.
+        // Without a clock granularity, which the draft does not define.
         "cocoa" => Algorithm::Cocoa(CocoaConfig { g: Duration::ZERO, ..CocoaConfig::default() }),
         "fasor" => Algorithm::Fasor(FasorConfig::default()),
         // With less dither.
         "fasor-quick" => Algorithm::Fasor(FasorConfig::quick()),
-        other => return Err(Error::Form(format!("there is no congestion control {other}"))),
+        other => return Err(PaperError::Form(format!("unknown congestion control {other}"))),
     })
 }
 
@@ -237,7 +236,7 @@ fn config(congestion: Algorithm, nstart: u16) -> Config {
     }
 }
 
-fn added(cell: &Vars) -> Result<LossModel<'static>, Error> {
+fn added(cell: &Vars) -> Result<LossModel<'static>, PaperError> {
     let percent: u32 = if cell.has("loss") { cell.parse("loss")? } else { 0 };
     Ok(match percent {
         0 => LossModel::None,

@@ -6,39 +6,39 @@ mod tests;
 
 use thinair_simulation::Summary;
 
-use cell::Sample;
+use cell::LossySample;
 
-use crate::form::{Figures, Named, Run, declared};
-use crate::paper::{Error, Paper};
+use crate::form::{Figures, Named, PaperRun, declared};
+use crate::paper::{Paper, PaperError};
 use crate::row::Bar;
 
 pub(crate) const PAPER: Paper = declared!("coap-lossy", "coap_lossy", measure);
 
-/// Exchanges of a run of the paper's.
+/// Exchanges of one of the paper's runs.
 const TWENTY: usize = 20;
-/// Exchanges of a quick run, where there are not twenty.
+/// Exchanges of a quick run, except where the paper has twenty.
 const FEW: usize = 250;
 
-/// Figures of runs, by the names that they have in ids.
-const FIGURES: [Named<Sample>; 8] = [
-    ("rtt", Sample::rtt),
-    ("give-ups", Sample::give_ups),
-    ("octets", Sample::octets),
-    ("feedback", Sample::feedback),
-    ("refreshes", Sample::refreshes),
-    ("not-decompressed", Sample::not_decompressed),
-    ("retransmissions", Sample::retransmissions),
-    ("energy", Sample::energy),
+/// Figures of runs, by their names in ids.
+const FIGURES: [Named<LossySample>; 8] = [
+    ("rtt", LossySample::rtt),
+    ("give-ups", LossySample::give_ups),
+    ("octets", LossySample::octets),
+    ("feedback", LossySample::feedback),
+    ("refreshes", LossySample::refreshes),
+    ("not-decompressed", LossySample::not_decompressed),
+    ("retransmissions", LossySample::retransmissions),
+    ("energy", LossySample::energy),
 ];
 
-fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let samples = run.repeat(|cell, seed, number| {
         let exchanges = cell.vars.parse("exchanges")?;
         let exchanges = if run.plan.quick && exchanges != TWENTY { FEW } else { exchanges };
         cell::run(&cell.vars, exchanges, seed, number)
     })?;
     for (id, runs) in samples.iter() {
-        let sum = runs.iter().copied().fold(Sample::default(), Sample::and);
+        let sum = runs.iter().copied().fold(LossySample::default(), LossySample::and);
         match id.strip_suffix("/of-20") {
             Some(id) => of_20(id, runs, &sum, figures),
             None => long(id, runs, &sum, figures),
@@ -47,12 +47,12 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     Ok(())
 }
 
-fn long(id: &str, runs: &[Sample], sum: &Sample, figures: &mut Figures) {
+fn long(id: &str, runs: &[LossySample], sum: &LossySample, figures: &mut Figures) {
     for (name, of) in FIGURES {
         let figure = figures.put(format!("{id}/{name}"), of(sum));
         figure.half = Summary::of(&runs.iter().filter_map(of).collect::<Vec<_>>()).and_then(|runs| runs.half);
         figure.bar = match (id, name) {
-            _ if !sum.tells() => None,
+            _ if !sum.is_significant() => None,
             ("coap/bi/1e-3/iid" | "coap/uni/1e-3/iid", "give-ups") => {
                 Some(Bar { max: Some(0.05), min: None })
             }
@@ -62,14 +62,14 @@ fn long(id: &str, runs: &[Sample], sum: &Sample, figures: &mut Figures) {
             _ => None,
         };
     }
-    // The bar of how many times as long exchanges take uncompressed.
+    // Bar for the ratio of uncompressed to compressed exchange times.
     let Some(at) = id.strip_prefix("uncompressed/").filter(|at| at.ends_with("/1e-3/iid")) else { return };
-    let bar = sum.tells().then_some(Bar { min: Some(5.0), max: None });
+    let bar = sum.is_significant().then_some(Bar { min: Some(5.0), max: None });
     figures.put(format!("ratio/{at}"), None).bar = bar;
 }
 
-/// Results of the runs of 20 exchanges, and the interval in which 95 % of them lie.
-fn of_20(id: &str, runs: &[Sample], sum: &Sample, figures: &mut Figures) {
+/// Puts the results of the runs of 20 exchanges, and the interval with 95 % of them.
+fn of_20(id: &str, runs: &[LossySample], sum: &LossySample, figures: &mut Figures) {
     figures.put(format!("{id}/rtt-of-20"), sum.rtt());
     let given_up = sum.give_ups().map(|percent| percent / 100.0 * TWENTY as f64);
     figures.put(format!("{id}/given-up-of-20"), given_up);
@@ -77,7 +77,8 @@ fn of_20(id: &str, runs: &[Sample], sum: &Sample, figures: &mut Figures) {
         figures.put(format!("{id}/shortest"), min);
         figures.put(format!("{id}/longest"), max);
     }
-    for (name, of) in [("rtt", Sample::rtt as fn(&Sample) -> _), ("given-up", |sample| Some(sample.given_up))]
+    for (name, of) in
+        [("rtt", LossySample::rtt as fn(&LossySample) -> _), ("given-up", |sample| Some(sample.given_up))]
     {
         let mut values: Vec<f64> = runs.iter().filter_map(of).collect();
         values.sort_by(f64::total_cmp);

@@ -1,19 +1,19 @@
-//! `coap-many`: readings of many senders on one channel of IEEE 802.15.4, by what stands for their headers.
+//! `coap-many`: readings of many senders on one IEEE 802.15.4 channel, by header compression scheme.
 
 mod cell;
 
 use thinair_simulation::Summary;
 
-use cell::Sample;
+use cell::ManySample;
 
-use crate::form::{Figures, Named, Run, declared};
-use crate::paper::{Error, Paper};
+use crate::form::{Figures, Named, PaperRun, declared};
+use crate::paper::{Paper, PaperError};
 use crate::row::Bar;
 
 pub(crate) const PAPER: Paper = declared!("coap-many", "coap_many", measure, without published);
 
-/// Figures of a run, by the names that they have in ids.
-const FIGURES: [Named<Sample>; 13] = [
+/// Figures of a run, by their names in ids.
+const FIGURES: [Named<ManySample>; 13] = [
     ("delivered", |sample| Some(100.0 * sample.delivered())),
     ("collisions", |sample| Some(100.0 * sample.collisions)),
     ("waited", |sample| Some(1e3 * sample.waited)),
@@ -29,7 +29,7 @@ const FIGURES: [Named<Sample>; 13] = [
     ("feedback", |sample| Some(100.0 * sample.feedback)),
 ];
 
-fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let quick = run.plan.quick;
     let samples = run.repeat(|cell, seed, number| {
         let vars = &cell.vars;
@@ -41,7 +41,7 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
             samples.put(figures, id, name, of);
         }
         figures.put(format!("{id}/altered"), of_cell.iter().map(|sample| sample.altered).sum::<f64>());
-        // The upper end of what ROHC may need more than IPv6 as it is, at 95 %.
+        // Upper end of the 95 % interval of ROHC's excess over IPv6 without compression.
         let Some(star) = id.strip_suffix("/rohc") else { continue };
         for (name, of) in FIGURES {
             let upper = |rohc: Summary, plain: Summary| {
@@ -57,7 +57,7 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     Ok(())
 }
 
-/// Few senders hardly meet, and those that hear nobody wait for nobody.
+/// Few senders rarely collide, and hidden senders do not defer to each other.
 fn is_claimed(star: &str, figure: &str) -> bool {
     let (hearing, senders) = star.split_once('/').unwrap_or_default();
     senders.parse().is_ok_and(|senders: u16| senders >= 50) && (hearing == "hearing" || figure != "waited")

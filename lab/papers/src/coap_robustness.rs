@@ -1,4 +1,4 @@
-//! `coap-robustness`: what comes through a link that loses, reorders, doubles and damages packets.
+//! `coap-robustness`: deliveries over a link that loses, reorders, duplicates and damages packets.
 
 mod condition;
 mod expected;
@@ -9,29 +9,30 @@ use std::collections::BTreeMap;
 use thinair_rohc::Mode;
 
 use condition::impairments;
-use run::{Count, Job, Policy, simulate};
+use run::{CompressorPolicy, FlowJob, PacketOutcomes, simulate};
 
-use crate::form::{Figures, Run, Vars, declared};
-use crate::paper::{Error, Paper};
+use crate::form::{Figures, PaperRun, Vars, declared};
+use crate::paper::{Paper, PaperError};
 use crate::row::Bar;
-use crate::sweep::Cell;
-use crate::traffic::{Kind, Version};
+use crate::sweep::SweepCell;
+use crate::traffic::{TrafficKind, TrafficVersion};
 
 pub(crate) const PAPER: Paper = declared!("coap-robustness", "coap_robustness", measure, without published);
 
-/// A quick run has so many packets less, and spares these at the start, which nothing happens to.
+/// Factor by which a quick run has fewer packets.
 const QUICK: u64 = 50;
+/// Number of packets at the start of a run that are not impaired.
 const SPARED: u64 = 64;
 
-fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let quick = run.plan.quick;
     let packets =
-        |cell: &Vars| Ok::<u64, Error>(cell.parse::<u64>("packets")? / if quick { QUICK } else { 1 });
+        |cell: &Vars| Ok::<u64, PaperError>(cell.parse::<u64>("packets")? / if quick { QUICK } else { 1 });
     let samples = run.repeat(|cell, seed, number| {
         let vars = &cell.vars;
-        simulate(&Job {
-            kind: Kind::by_name(vars.text("kind")?)?,
-            version: Version::by_name(vars.text("version")?)?,
+        simulate(&FlowJob {
+            kind: TrafficKind::by_name(vars.text("kind")?)?,
+            version: TrafficVersion::by_name(vars.text("version")?)?,
             policy: vars.text("policy")?,
             mode: if vars.text("mode")? == "o" { Mode::Optimistic } else { Mode::Unidirectional },
             impairments: impairments(vars)?,
@@ -42,7 +43,7 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     })?;
     let mut means = Means::default();
     for cell in run.form.cells(quick)? {
-        let count: Count = samples.of(&cell.id).iter().copied().sum();
+        let count: PacketOutcomes = samples.of(&cell.id).iter().copied().sum();
         of_cell(&cell, packets(&cell.vars)?, &count, figures, &mut means)?;
     }
     for (id, values) in &means.0 {
@@ -51,7 +52,7 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     Ok(())
 }
 
-/// Means by id, in which each cell counts once, however many packets it had.
+/// Means by id. Each cell has the same weight, whatever its number of packets.
 #[derive(Default)]
 struct Means(BTreeMap<String, Vec<f64>>);
 
@@ -62,14 +63,14 @@ impl Means {
 }
 
 fn of_cell(
-    cell: &Cell,
+    cell: &SweepCell,
     packets: u64,
-    count: &Count,
+    count: &PacketOutcomes,
     figures: &mut Figures,
     means: &mut Means,
-) -> Result<(), Error> {
+) -> Result<(), PaperError> {
     let (id, vars, seeds) = (&cell.id, &cell.vars, f64::from(cell.runs));
-    let (mode, policy) = (vars.text("mode")?, Policy::of(vars.text("policy")?));
+    let (mode, policy) = (vars.text("mode")?, CompressorPolicy::of(vars.text("policy")?));
     let loss = match vars.has("rate") {
         true => Some((vars.parse::<u32>("rate")?, vars.parse::<u32>("burst")?)),
         false => None,
@@ -87,19 +88,19 @@ fn of_cell(
         figure.bar = Some(Bar { max: Some(most), min: None });
     }
     let in_u_mode = loss.filter(|_| mode == "u");
-    // The value that the formats let expect of a seed.
+    // Value per seed that the formats predict.
     let expected = in_u_mode
         .zip(policy.steady)
         .map(|((rate, burst), format)| expected::wrong(format, packets, rate, burst));
     figure.peer("expected", expected);
-    // The design began with these wrong packets of 60,000; they are scaled to as many as ours.
+    // The paper has these wrong packets of 60,000; they are scaled to our number.
     let of_sixty_thousand = match in_u_mode.filter(|_| vars.opt("policy") == Some("pt0")) {
         Some((20, 5)) => Some(3_630.0),
         Some((30, 10)) => Some(4_832.0),
         _ => None,
     };
     figure.theirs = of_sixty_thousand.map(|wrong| wrong * packets as f64 / 60_000.0);
-    // Damaged packets that pass a check of the format by chance.
+    // Damaged packets that pass a format's check by chance.
     let bound = count.damaged as f64 / seeds / f64::from(1_u32 << policy.check_bits);
     if vars.has("link.bare") {
         figure.peer("crc-bound", bound);
@@ -139,7 +140,7 @@ fn of_cell(
     Ok(())
 }
 
-/// A figure that may be hardly anything.
+/// Text of a figure that may be very small.
 fn small(value: f64) -> String {
     match value {
         0.01.. => format!("{value:.2}"),

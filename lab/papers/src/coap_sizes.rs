@@ -1,4 +1,4 @@
-//! `coap-sizes`: octets on the wire of CoAP flows in steady state, and those of the paper that began it.
+//! `coap-sizes`: sizes of CoAP flows on the wire in steady state, beside those of the paper.
 
 mod exchange;
 mod first;
@@ -8,12 +8,12 @@ mod table;
 
 use thinair_rohc::{Compressor, Decompressor};
 
-use crate::form::{Figures, Run, declared};
-use crate::paper::{Error, Paper};
+use crate::form::{Figures, PaperRun, declared};
+use crate::paper::{Paper, PaperError};
 
 pub(crate) const PAPER: Paper = declared!("coap-sizes", "coap_sizes", measure);
 
-fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     table::measure(run, figures)?;
     exchange::measure(run, figures)?;
     first::measure(run, figures)?;

@@ -1,4 +1,4 @@
-//! `coap-tunnel-rtt`: how long a CoAP request takes through two tunnels, by profile, and how long without.
+//! `coap-tunnel-rtt`: duration of a CoAP request through two tunnels, by profile, and without tunnels.
 
 mod cell;
 mod exchange;
@@ -6,12 +6,12 @@ mod exchange;
 mod real;
 mod summary;
 
-use cell::{Cell, Place, Version, Way};
-use summary::Summary;
+use cell::{InnerIpVersion, LinkPlace, RttCell, TunnelPath};
+use summary::RttSummary;
 use thinair_rohc::ProfileId;
 
-use crate::form::{Figures, Run, declared};
-use crate::paper::{Error, Paper, Plan, Progress};
+use crate::form::{Figures, PaperRun, declared};
+use crate::paper::{Paper, PaperError, ProgressCallback, RunPlan};
 use crate::row::Bar;
 
 pub(crate) const PAPER: Paper =
@@ -20,72 +20,73 @@ pub(crate) const PAPER: Paper =
 /// Round trips in a cell of the paper.
 const COUNT: f64 = 20.0;
 
-/// How many standard deviations lie between the least and the largest of 20 normal values, on average: the control
-/// charts' d2.
+/// Mean range of 20 normal values, in standard deviations: d2 of control charts.
 const RANGE: f64 = 3.735;
 
-/// How much is measured.
+/// Amount of measurement.
 #[derive(Clone, Copy, Debug)]
-struct Scale {
+struct RttScale {
     /// Round trips of a cell.
     rounds: usize,
 }
 
-const FULL: Scale = Scale { rounds: 1_000 };
-const QUICK: Scale = Scale { rounds: 50 };
+const FULL: RttScale = RttScale { rounds: 1_000 };
+const QUICK: RttScale = RttScale { rounds: 50 };
 
-/// What was measured at a place.
+/// Measurements at a place.
 #[derive(Clone, Debug)]
-struct Measured {
-    place: Place,
-    cells: Vec<Told>,
-    /// The share of the machine's time that its host gave to others.
+struct PlaceMeasurements {
+    place: LinkPlace,
+    cells: Vec<CellMeasurements>,
+    /// Steal time: share of the machine's time that its host gave to others.
     stolen: f64,
-    /// Microseconds that the link was late for 99 % of its packets.
+    /// 99th percentile of the link's lateness, in microseconds.
     late: Option<f64>,
 }
 
-/// What is known of a cell.
+/// Measurements of a cell.
 #[derive(Clone, Debug)]
-struct Told {
-    cell: Cell,
-    times: Option<Summary>,
-    /// Round trips that were not counted: not answered, or asked more than once.
+struct CellMeasurements {
+    cell: RttCell,
+    times: Option<RttSummary>,
+    /// Round trips that are not counted: unanswered or repeated.
     lost: usize,
-    /// None without a tunnel.
-    carried: Option<Carried>,
+    /// `None` without a tunnel.
+    carried: Option<CarriedOctets>,
 }
 
-/// Mean octets of a packet: of requests, and of responses.
+/// Mean size of a packet, in octets: of requests, and of responses.
 #[derive(Clone, Copy, Debug)]
-struct Carried {
+struct CarriedOctets {
     /// IP packets.
     inside: [f64; 2],
     /// ROHC packets.
     compressed: [f64; 2],
-    /// All that the carrier takes, feedback included.
+    /// Everything on the carrier, including feedback.
     carrier: [f64; 2],
-    /// There are contexts of the profile that the cell is about.
+    /// True if there are contexts of the cell's profile.
     is_by_profile: bool,
 }
 
-/// A mean of requests and one of responses.
-type Octets = fn(&Carried) -> [f64; 2];
+/// Mean of requests and of responses.
+type DirectionMeans = fn(&CarriedOctets) -> [f64; 2];
 
-/// Half the 95 % interval of a mean of the paper's, as far as the range tells: it gives no deviation.
+/// Half the 95 % interval of one of the paper's means, estimated from the range, as the paper gives no deviation.
 fn margin(min: f64, max: f64) -> f64 {
     // Student's t for 20 values.
     2.093 * (max - min) / RANGE / COUNT.sqrt()
 }
 
-impl Measured {
-    fn times(&self, way: &str, version: Version) -> Option<Summary> {
-        let is_it = |told: &&Told| (told.cell.way.name(), told.cell.version) == (way, version);
+impl PlaceMeasurements {
+    fn times(&self, way: &str, version: InnerIpVersion) -> Option<RttSummary> {
+        let is_it = |measurements: &&CellMeasurements| {
+            (measurements.cell.way.name(), measurements.cell.version) == (way, version)
+        };
         self.cells.iter().find(is_it)?.times
     }
 
-    /// A mean of the paper's and half its interval. It has no other place than one that is like the link.
-    fn theirs(&self, run: &Run<'_>, way: &str, version: Version) -> Option<(f64, f64)> {
+    /// Mean of the paper and half its interval. Only the place that resembles its link has one.
+    fn theirs(&self, run: &PaperRun<'_>, way: &str, version: InnerIpVersion) -> Option<(f64, f64)> {
         let of = |name| {
             let id = format!("{way}/{}/{}/{name}", version.name(), self.place.name());
             run.published.theirs(&id)
@@ -93,18 +94,22 @@ impl Measured {
         Some((of("mean")?, margin(of("min")?, of("max")?)))
     }
 
-    fn put(&self, run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+    fn put(&self, run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
         let place = self.place.name();
-        for told in &self.cells {
-            self.put_cell(run, told, figures);
+        for measurements in &self.cells {
+            self.put_cell(run, measurements, figures);
         }
         figures.put(format!("stolen/{place}"), self.stolen * 100.0);
         if let Some(late) = self.late {
             figures.put(format!("late/{place}"), late);
         }
-        // The conclusions of the paper: differences of two ways.
+        // Conclusions of the paper: differences between two paths.
         for vars in run.form.all(&["conclusion", "version"])? {
-            let version = if vars.text("version")? == Version::V4.name() { Version::V4 } else { Version::V6 };
+            let version = if vars.text("version")? == InnerIpVersion::V4.name() {
+                InnerIpVersion::V4
+            } else {
+                InnerIpVersion::V6
+            };
             let [of, to] = [vars.text("conclusion.of")?, vars.text("conclusion.to")?];
             let ours = self.times(of, version).zip(self.times(to, version));
             let theirs = self.theirs(run, of, version).zip(self.theirs(run, to, version));
@@ -117,10 +122,10 @@ impl Measured {
         Ok(())
     }
 
-    fn put_cell(&self, run: &Run<'_>, told: &Told, figures: &mut Figures) {
-        let Cell { way, version } = told.cell;
+    fn put_cell(&self, run: &PaperRun<'_>, measurements: &CellMeasurements, figures: &mut Figures) {
+        let RttCell { way, version } = measurements.cell;
         let id = format!("{}/{}/{}", way.name(), version.name(), self.place.name());
-        let time = |of: fn(&Summary) -> f64| told.times.as_ref().map(of);
+        let time = |of: fn(&RttSummary) -> f64| measurements.times.as_ref().map(of);
         figures.put(format!("{id}/mean"), time(|times| times.mean)).half = time(|times| times.margin);
         let theirs = self.theirs(run, way.name(), version).map(|(_, margin)| margin);
         figures.put(format!("{id}/ci95"), time(|times| times.margin)).theirs = theirs;
@@ -129,22 +134,24 @@ impl Measured {
         figures.put(format!("{id}/min"), time(|times| times.min));
         figures.put(format!("{id}/max"), time(|times| times.max));
         figures.put(format!("{id}/count"), time(|times| times.count as f64));
-        figures.put(format!("{id}/lost"), told.lost as f64);
-        // Milliseconds by which the median is above that of another way.
-        let above = |other: &str| Some(told.times?.median - self.times(other, version)?.median);
-        if way.profile().is_some() && self.place == Place::Veth {
-            // Each tunnel adds half of it to what a plain forwarder takes.
-            figures.put(format!("{id}/added"), above(Way::Forwarder.name()).map(|added| added / 2.0));
+        figures.put(format!("{id}/lost"), measurements.lost as f64);
+        // Difference of the median to that of another path, in milliseconds.
+        let above = |other: &str| Some(measurements.times?.median - self.times(other, version)?.median);
+        if way.profile().is_some() && self.place == LinkPlace::Veth {
+            // Each tunnel adds half of the excess over a plain forwarder.
+            figures.put(format!("{id}/added"), above(TunnelPath::Forwarder.name()).map(|added| added / 2.0));
         }
-        if matches!(way, Way::Tunnel(profile) if profile != ProfileId::Uncompressed) {
+        if matches!(way, TunnelPath::Tunnel(profile) if profile != ProfileId::Uncompressed) {
             figures.put(format!("{id}/apart"), above(ProfileId::Uncompressed.name()));
         }
-        let octets: [(&str, Octets); 3] = [
+        let octets: [(&str, DirectionMeans); 3] = [
             ("inside", |carried| carried.inside),
             ("rohc", |carried| carried.compressed),
             ("octets", |carried| carried.carrier),
         ];
-        for (carried, (name, of)) in told.carried.iter().flat_map(|carried| octets.map(|of| (carried, of))) {
+        for (carried, (name, of)) in
+            measurements.carried.iter().flat_map(|carried| octets.map(|of| (carried, of)))
+        {
             for (half, ours) in ["get", "rsp"].into_iter().zip(of(carried)) {
                 figures.put(format!("{id}/{name}/{half}"), ours);
             }
@@ -152,7 +159,7 @@ impl Measured {
     }
 }
 
-/// Takes a difference and half its interval, and whether it is one.
+/// Puts a difference, half its interval, and whether it is significant.
 fn put_difference(figures: &mut Figures, id: &str, ours: Option<(f64, f64)>, theirs: Option<(f64, f64)>) {
     let figure = figures.put(id, ours.map(|ours| ours.0));
     (figure.half, figure.theirs) = (ours.map(|ours| ours.1), theirs.map(|theirs| theirs.0));
@@ -167,7 +174,7 @@ fn put_difference(figures: &mut Figures, id: &str, ours: Option<(f64, f64)>, the
     figures.put_text(format!("{id}/words"), words);
 }
 
-fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let scale = if run.plan.quick { QUICK } else { FULL };
     match in_real_time(run.plan, scale, run.progress)? {
         Ok(measured) => put(&measured, run, figures),
@@ -178,41 +185,43 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     }
 }
 
-fn put(measured: &[Measured], run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+fn put(measured: &[PlaceMeasurements], run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     for at in measured {
         at.put(run, figures)?;
     }
     let cells = || measured.iter().flat_map(|at| &at.cells);
-    let lost: usize = cells().map(|told| told.lost).sum();
-    let others = cells().filter(|told| told.carried.is_some_and(|carried| !carried.is_by_profile)).count();
+    let lost: usize = cells().map(|measurements| measurements.lost).sum();
+    let others = cells()
+        .filter(|measurements| measurements.carried.is_some_and(|carried| !carried.is_by_profile))
+        .count();
     figures.put("lost", lost as f64);
     figures.put("other-profile", others as f64).bar = Some(Bar { max: Some(0.0), min: None });
     Ok(())
 }
 
-/// All places; the inner error says what is missing.
+/// Measures all places; the inner error is the reason that this is not possible.
 #[cfg(target_os = "linux")]
 fn in_real_time(
-    plan: &Plan,
-    scale: Scale,
-    progress: Progress<'_>,
-) -> Result<Result<Vec<Measured>, String>, Error> {
+    plan: &RunPlan,
+    scale: RttScale,
+    progress: ProgressCallback<'_>,
+) -> Result<Result<Vec<PlaceMeasurements>, String>, PaperError> {
     if !plan.real_time {
-        return Ok(Err("a run in real time was not asked for".to_owned()));
+        return Ok(Err("real-time runs were not requested".to_owned()));
     }
     let Some(program) = &plan.program else {
         return Ok(Err("it takes the command `thinair` to run tunnels".to_owned()));
     };
-    // Before any thread, so that all of them leave signals to this one, and before anything that must be taken away again.
+    // Before any thread, so that all of them leave signals to this one, and before anything that needs cleanup.
     let interrupt = crate::children::Interrupt::take()?;
     if let Some(missing) = real::missing() {
         return Ok(Err(missing));
     }
-    let all: u64 = Place::ALL.iter().map(|&place| real::requests(place, scale)).sum();
+    let all: u64 = LinkPlace::ALL.iter().map(|&place| real::requests(place, scale)).sum();
     let done = std::cell::Cell::new(0);
     progress(0, all);
     let mut measured = Vec::new();
-    for place in Place::ALL {
+    for place in LinkPlace::ALL {
         measured.push(real::measure(place, plan, program, scale, &interrupt, &|| {
             done.set(done.get() + 1);
             progress(done.get(), all);
@@ -222,7 +231,11 @@ fn in_real_time(
 }
 
 #[cfg(not(target_os = "linux"))]
-fn in_real_time(_: &Plan, _: Scale, _: Progress<'_>) -> Result<Result<Vec<Measured>, String>, Error> {
+fn in_real_time(
+    _: &RunPlan,
+    _: RttScale,
+    _: ProgressCallback<'_>,
+) -> Result<Result<Vec<PlaceMeasurements>, String>, PaperError> {
     Ok(Err("this system has no network namespaces of Linux".to_owned()))
 }
 

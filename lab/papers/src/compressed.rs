@@ -1,20 +1,20 @@
-//! ROHC on a link of the lab.
+//! ROHC on a simulated link.
 
 use core::time::Duration;
 
 use thinair_rohc::{Channel, CidSpace, CompressorConfig, DecompressorConfig, Mode, ProfileSet, Refresh};
 use thinair_simulation::emulator::RohcChannel;
 
-use crate::paper::Error;
+use crate::paper::PaperError;
 
-/// Both ends of a channel for so many flows, one at least. Feedback waits for up to 10 ms for a packet to go in front of.
+/// Both ends of a channel for `flows` flows, at least one. Feedback waits up to 10 ms for a packet that it can precede.
 pub(crate) fn channel(
     profiles: ProfileSet,
     flows: u16,
     mode: Mode,
     refresh: Refresh,
     seed: u64,
-) -> Result<RohcChannel, Error> {
+) -> Result<RohcChannel, PaperError> {
     let (cids, max_cid) = match flows {
         ..=16 => (CidSpace::Small, 15),
         flows => (CidSpace::Large, flows - 1),

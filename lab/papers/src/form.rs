@@ -1,8 +1,8 @@
-//! The form that papers have in common: words in `paper.md`, figures of others in `published.csv`, and what is run and shown
-//! in `plan.toml`. The Rust of a paper measures [`Figures`] by id; all else is here.
+//! Form that all papers share: prose in `paper.md`, published figures in `published.csv`, and cells, rows and tables in
+//! `plan.toml`. The Rust of a paper measures [`Figures`] by id; everything else is here.
 //!
-//! In the texts of a plan `{axis}` is the key of an axis's value, and `{axis.field}` a field of it. Where figures are shown,
-//! `$(id:1)` is one with a decimal: see [`page`].
+//! In the texts of a plan `{axis}` is the key of an axis's value, and `{axis.field}` one of its fields. In the texts of
+//! tables, `$(id:1)` is a figure with one decimal: see [`page`].
 
 mod figures;
 mod page;
@@ -16,10 +16,10 @@ use serde::Deserialize;
 pub(crate) use figures::{Figures, Published};
 pub(crate) use vars::Vars;
 
-use crate::paper::{Error, Findings, Plan, Progress};
-use crate::sweep::{Cell, Samples, repeat};
+use crate::paper::{Findings, PaperError, ProgressCallback, RunPlan};
+use crate::sweep::{Samples, SweepCell, repeat};
 
-/// A paper whose files are in the folder of that name.
+/// Paper whose files are in the folder of that name.
 macro_rules! declared {
     ($name:literal, $folder:literal, $measure:path) => {
         $crate::paper::Paper {
@@ -40,35 +40,36 @@ macro_rules! declared {
 }
 pub(crate) use declared;
 
-/// A figure of a run, with the name that it has in ids.
+/// Figure of a run, with its name in ids.
 pub(crate) type Named<S, F = Option<f64>> = (&'static str, fn(&S) -> F);
 
-/// A look at keys of an axis.
+/// Filter for the keys of an axis.
 type Keep = Box<dyn Fn(&str) -> bool>;
 
 /// Input of a measurement.
-pub(crate) struct Run<'r> {
-    pub(crate) plan: &'r Plan,
-    pub(crate) form: &'r Form,
+pub(crate) struct PaperRun<'r> {
+    pub(crate) plan: &'r RunPlan,
+    pub(crate) form: &'r PlanFile,
     pub(crate) published: &'r Published,
-    pub(crate) progress: Progress<'r>,
+    pub(crate) progress: ProgressCallback<'r>,
 }
 
-impl Run<'_> {
-    /// All runs of the cells that the plan has.
+impl PaperRun<'_> {
+    /// Performs all runs of the plan's cells.
     pub(crate) fn repeat<S: Send>(
         &self,
-        run: impl Fn(&Cell, u64, u32) -> Result<S, Error> + Sync,
-    ) -> Result<Samples<S>, Error> {
+        run: impl Fn(&SweepCell, u64, u32) -> Result<S, PaperError> + Sync,
+    ) -> Result<Samples<S>, PaperError> {
         repeat(&self.form.cells(self.plan.quick)?, self.plan, self.progress, run)
     }
 }
 
-/// A plan as it is written.
+/// Plan as written in `plan.toml`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Form {
-    /// Values by the name of their axis: keys, tables with a `key`, or tables with `from`, `to` and `step` for whole numbers.
+pub(crate) struct PlanFile {
+    /// Values by the name of their axis: keys, tables with a `key`, or tables with `from`, `to` and `step` for whole
+    /// numbers.
     axis: BTreeMap<String, Vec<toml::Value>>,
     cell: Vec<CellForm>,
     row: Vec<rows::RowForm>,
@@ -76,38 +77,38 @@ pub(crate) struct Form {
     section: Vec<page::SectionForm>,
 }
 
-/// Cells that are run again and again. Of those with the same id the first one is.
+/// Cells with repeated runs. Of cells with one id, the first counts.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct CellForm {
-    /// Axes, the first one slowest: see [`Form::each`].
+    /// Axes, the first one slowest: see [`PlanFile::each`].
     each: Vec<String>,
-    /// The axes in a quick run, if they are others.
+    /// Axes of a quick run, if they differ.
     quick: Option<Vec<String>>,
     id: String,
-    /// How often: in a quick run, and otherwise.
+    /// Number of runs: of a quick plan, and otherwise.
     runs: [u32; 2],
-    /// Weighs a run for the progress, 1 if nothing is said.
+    /// Weight of a run for the progress. Default: 1.
     cost: Option<toml::Value>,
     /// Further variables of the cell.
     with: BTreeMap<String, toml::Value>,
 }
 
-impl Form {
-    pub(crate) fn read(text: &str) -> Result<Self, Error> {
-        toml::from_str(text).map_err(|error| Error::Form(error.to_string()))
+impl PlanFile {
+    pub(crate) fn read(text: &str) -> Result<Self, PaperError> {
+        toml::from_str(text).map_err(|error| PaperError::Form(error.to_string()))
     }
 
-    /// Rows, tables and plots of what was measured.
-    pub(crate) fn findings(&self, figures: Figures, published: &Published) -> Result<Findings, Error> {
+    /// Rows, tables and plots of the measured figures.
+    pub(crate) fn findings(&self, figures: Figures, published: &Published) -> Result<Findings, PaperError> {
         let rows = self.rows(&figures, published)?;
         let ours = self.sections(&rows, &figures, published)?;
         Ok(Findings { rows, ours, left_out: figures.left_out })
     }
 
-    /// Every combination of the values of `axes`, in their order, added to `vars`. An axis is written `name`, or `name=a,b`
-    /// with these values of it alone, or `name!a,b` without these; what stands there may have variables itself.
-    pub(crate) fn each(&self, vars: &Vars, axes: &[String]) -> Result<Vec<Vars>, Error> {
+    /// Every combination of the values of `axes`, in their order, added to `vars`. An axis is written `name`;
+    /// `name=a,b` restricts it to these values, and `name!a,b` excludes them. The list may have variables.
+    pub(crate) fn each(&self, vars: &Vars, axes: &[String]) -> Result<Vec<Vars>, PaperError> {
         let Some((first, others)) = axes.split_first() else { return Ok(vec![vars.clone()]) };
         let (name, keep): (_, Keep) = match first.split_once(['=', '!']) {
             None => (first.as_str(), Box::new(|_| true)),
@@ -117,7 +118,7 @@ impl Form {
                 (name, Box::new(move |key: &str| keys.split(',').any(|of| of == key) == wanted))
             }
         };
-        let values = self.axis.get(name).ok_or_else(|| Error::Form(format!("there is no axis {name}")))?;
+        let values = self.axis.get(name).ok_or_else(|| PaperError::Form(format!("unknown axis {name}")))?;
         let values = values.iter().flat_map(|value| {
             let number = |field| value.get(field).and_then(toml::Value::as_integer);
             match (number("from"), number("to"), number("step")) {
@@ -137,12 +138,12 @@ impl Form {
         Ok(all)
     }
 
-    /// Every combination of these axes.
-    pub(crate) fn all(&self, axes: &[&str]) -> Result<Vec<Vars>, Error> {
+    /// Every combination of the values of these axes.
+    pub(crate) fn all(&self, axes: &[&str]) -> Result<Vec<Vars>, PaperError> {
         self.each(&Vars::default(), &axes.iter().map(|axis| (*axis).to_owned()).collect::<Vec<_>>())
     }
 
-    pub(crate) fn cells(&self, quick: bool) -> Result<Vec<Cell>, Error> {
+    pub(crate) fn cells(&self, quick: bool) -> Result<Vec<SweepCell>, PaperError> {
         let (mut cells, mut ids) = (Vec::new(), BTreeSet::new());
         for form in &self.cell {
             let each = form.quick.as_ref().filter(|_| quick).unwrap_or(&form.each);
@@ -155,10 +156,10 @@ impl Form {
                 let runs = form.runs[usize::from(!quick)];
                 let vars = form.cost.iter().fold(vars, |vars, cost| vars.with("cost", cost));
                 let cost = vars.opt("cost").map_or(Ok("1".to_owned()), |cost| vars.expand(cost))?;
-                let cost = cost.parse().map_err(|_| Error::Form(format!("no cost: {cost}")))?;
+                let cost = cost.parse().map_err(|_| PaperError::Form(format!("invalid cost: {cost}")))?;
                 let id = vars.expand(&form.id)?;
                 if runs > 0 && ids.insert(id.clone()) {
-                    cells.push(Cell { id, runs, cost, vars });
+                    cells.push(SweepCell { id, runs, cost, vars });
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! `full-link`: a UDP flow through a link that is full, with header compression beside without.
+//! `full-link`: UDP flow through a saturated link, with and without header compression.
 
 mod cell;
 mod direct;
@@ -9,27 +9,27 @@ mod real;
 mod tests;
 mod tunnel;
 
-use cell::{Condition, Scenario};
-use flow::{HEADERS, Sample};
+use cell::{Condition, LinkScenario};
+use flow::{GoodputSample, HEADERS};
 
-use crate::form::{Figures, Run, declared};
-use crate::paper::{Error, Paper};
+use crate::form::{Figures, PaperRun, declared};
+use crate::paper::{Paper, PaperError};
 use crate::row::Bar;
-use crate::sweep::{Cell, Samples};
+use crate::sweep::{Samples, SweepCell};
 
 pub(crate) const PAPER: Paper = declared!("full-link", "full_link", measure, without published);
 
-/// Octets that 28 octets of headers become in the bar.
+/// Size to which the bar assumes that 28 octets of headers are compressed.
 const COMPRESSED: f64 = 4.0;
-/// Least ratio of goodput where the link is not full.
+/// Minimum ratio of goodput where the link is not saturated.
 const BELOW_SATURATION: f64 = 0.99;
-/// Least share of what the octets allow where it is full.
+/// Minimum share of the ratio that the sizes allow, where the link is saturated.
 const FULL: f64 = 0.9;
 
-fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let cells = run.form.cells(run.plan.quick)?;
     let samples = run.repeat(|cell, seed, number| {
-        let (scenario, way) = Scenario::read(&cell.vars)?;
+        let (scenario, way) = LinkScenario::read(&cell.vars)?;
         cell::run(scenario, way, run.plan.quick, (seed, number))
     })?;
     put(&cells, &samples, "", figures)?;
@@ -40,25 +40,28 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     Ok(())
 }
 
-/// Cells of queues of 100 packets, or in a quick run those at 3 Mbit/s of 100 octets, in real time; the inner error is the
-/// reason why there are none.
+/// Runs cells with queues of 100 packets, or in a quick run those at 3 Mbit/s with 100 octets, in real time; the inner
+/// error is the reason that this is not possible.
 #[cfg(target_os = "linux")]
-fn in_real_time(run: &Run<'_>, cells: &[Cell]) -> Result<Result<Samples<Sample>, String>, Error> {
+fn in_real_time(
+    run: &PaperRun<'_>,
+    cells: &[SweepCell],
+) -> Result<Result<Samples<GoodputSample>, String>, PaperError> {
     let plan = run.plan;
     if !plan.real_time {
-        return Ok(Err("a run in real time was not asked for".to_owned()));
+        return Ok(Err("real-time runs were not requested".to_owned()));
     }
     let Some(program) = &plan.program else {
         return Ok(Err("it takes the command `thinair` to run links and tunnels".to_owned()));
     };
-    // Before any thread, so that all of them leave signals to this one, and before anything that must be taken away again.
+    // Before any thread, so that all of them leave signals to this one, and before anything that needs cleanup.
     let interrupt = crate::children::Interrupt::take()?;
     if let Some(missing) = real::missing() {
         return Ok(Err(missing));
     }
     let mut measured = Vec::new();
     for cell in cells {
-        let (scenario, way) = Scenario::read(&cell.vars)?;
+        let (scenario, way) = LinkScenario::read(&cell.vars)?;
         if scenario.condition == Condition::default()
             && (!plan.quick || (scenario.load, scenario.payload) == (15, 100))
         {
@@ -76,18 +79,26 @@ fn in_real_time(run: &Run<'_>, cells: &[Cell]) -> Result<Result<Samples<Sample>,
 }
 
 #[cfg(not(target_os = "linux"))]
-fn in_real_time(_: &Run<'_>, _: &[Cell]) -> Result<Result<Samples<Sample>, String>, Error> {
+fn in_real_time(
+    _: &PaperRun<'_>,
+    _: &[SweepCell],
+) -> Result<Result<Samples<GoodputSample>, String>, PaperError> {
     Ok(Err("this system has no network namespaces of Linux".to_owned()))
 }
 
-/// Takes cells with compression, each beside the one without.
-fn put(cells: &[Cell], samples: &Samples<Sample>, clock: &str, figures: &mut Figures) -> Result<(), Error> {
+/// Puts the figures of cells with compression, each beside the cell without.
+fn put(
+    cells: &[SweepCell],
+    samples: &Samples<GoodputSample>,
+    clock: &str,
+    figures: &mut Figures,
+) -> Result<(), PaperError> {
     for cell in cells.iter().filter(|cell| !cell.id.ends_with("/plain")) {
-        let (scenario, _) = Scenario::read(&cell.vars)?;
+        let (scenario, _) = LinkScenario::read(&cell.vars)?;
         let plain = cell.id.rsplit_once('/').map_or(String::new(), |(of, _)| format!("{of}/plain"));
         let [with, without] = [&cell.id, &plain].map(|id| together(samples.of(id)));
         let Some((with, without)) = with.zip(without) else { continue };
-        let mut row = |name: &str, of: fn(&Sample) -> f64| {
+        let mut row = |name: &str, of: fn(&GoodputSample) -> f64| {
             figures.put(format!("{clock}{}/{name}", cell.id), of(&with)).peer("without", of(&without));
         };
         row("goodput", |sample| sample.goodput);
@@ -107,9 +118,9 @@ fn put(cells: &[Cell], samples: &Samples<Sample>, clock: &str, figures: &mut Fig
     Ok(())
 }
 
-/// Least ratio of goodput.
-fn bar(scenario: &Scenario, without: &Sample) -> f64 {
-    let Sample { goodput, octets, .. } = *without;
+/// Minimum ratio of goodput.
+fn bar(scenario: &LinkScenario, without: &GoodputSample) -> f64 {
+    let GoodputSample { goodput, octets, .. } = *without;
     if scenario.condition == Condition::default() && goodput >= 0.99 * scenario.arriving() {
         return BELOW_SATURATION;
     }
@@ -117,11 +128,11 @@ fn bar(scenario: &Scenario, without: &Sample) -> f64 {
     FULL * (octets / (octets - saved)).min(scenario.arriving() / goodput)
 }
 
-/// Runs of a cell as one: means, sums of packets, the longest outage. `None` without runs.
-fn together(runs: &[Sample]) -> Option<Sample> {
-    let mean = |of: fn(&Sample) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
-    let sum = |of: fn(&Sample) -> f64| runs.iter().map(of).sum::<f64>();
-    (!runs.is_empty()).then(|| Sample {
+/// Combines the runs of a cell: means, sums of packets, the longest outage. `None` without runs.
+fn together(runs: &[GoodputSample]) -> Option<GoodputSample> {
+    let mean = |of: fn(&GoodputSample) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+    let sum = |of: fn(&GoodputSample) -> f64| runs.iter().map(of).sum::<f64>();
+    (!runs.is_empty()).then(|| GoodputSample {
         goodput: mean(|run| run.goodput),
         delivered: sum(|run| run.delivered),
         wrong: sum(|run| run.wrong),

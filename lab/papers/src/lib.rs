@@ -1,18 +1,19 @@
-//! Published evaluations, run again: a module each, in the form Claim, Method, Theirs, Ours, Why different.
+//! Published evaluations, repeated: a module each, in the form Claim, Method, Theirs, Ours, Why different.
 //!
-//! This crate knows what others have claimed, how to measure the same with our code, and which bar we hold
-//! ourselves to. It refuses to know arguments, terminals and exit codes. What it measures follows from the
-//! [`Plan`]: the same plan gives the same figures on any machine, with any number of threads. Times by the clock of the
-//! machine are the exception. Of those, bars hang only on medians of what was measured side by side, in one run.
+//! This crate has published claims, their measurement with this implementation, and the bars that our figures must
+//! meet. It has no arguments, terminals or exit codes. Its figures depend only on the [`RunPlan`]: equal plans give equal
+//! figures on any machine, with any number of threads. Times by the clock of the machine are the exception; bars on
+//! them use only medians of measurements that ran side by side.
 //!
-//! A paper is a folder with its words in `paper.md`, figures of others in `published.csv`, what is run and shown in `plan.toml`, the
-//! Rust that measures figures by their ids, and a line in [`PAPERS`]. One runner and one renderer read them: `form.rs`.
+//! A paper is a folder with its prose in `paper.md`, published figures in `published.csv`, cells, rows and tables in
+//! `plan.toml`, the Rust that measures figures by their ids, and a line in [`PAPERS`]. One runner and one renderer read
+//! them: `form.rs`.
 //!
 //! ```
-//! use thinair_papers::{Plan, by_name, outcome};
+//! use thinair_papers::{RunPlan, by_name, outcome};
 //!
 //! let paper = by_name("coap-sizes").ok_or("no such paper")?;
-//! let plan = Plan { quick: true, ..Plan::default() };
+//! let plan = RunPlan { quick: true, ..RunPlan::default() };
 //! let findings = paper.run(&plan, &|_done, _of| ())?;
 //! let outcome = outcome(paper, &findings);
 //! assert_eq!(outcome.schema, "thinair.paper/1");
@@ -44,8 +45,8 @@ mod tssa;
 mod ule_throughput;
 
 pub use page::document;
-pub use paper::{About, Error, Findings, Paper, Plan, Progress, by_name};
-pub use row::{Bar, Outcome, Row, SCHEMA, outcome};
+pub use paper::{About, Findings, Paper, PaperError, ProgressCallback, RunPlan, by_name};
+pub use row::{Bar, FigureRow, PaperOutcome, SCHEMA, outcome};
 
 /// Every paper, in the order of their names.
 pub const PAPERS: &[Paper] = &[

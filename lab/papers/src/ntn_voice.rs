@@ -1,4 +1,4 @@
-//! `ntn-voice`: a voice call over a geostationary satellite, with header compression, behind losses in a row.
+//! `ntn-voice`: voice call over a geostationary satellite, with header compression, after loss bursts.
 
 mod call;
 
@@ -6,28 +6,28 @@ use std::collections::BTreeMap;
 
 use thinair_rohc::Mode;
 
-use call::{Call, PHASES, Tally, calls};
+use call::{BurstTally, Call, PHASES, calls};
 
-use crate::form::{Figures, Run, declared};
-use crate::paper::{Error, Paper};
+use crate::form::{Figures, PaperRun, declared};
+use crate::paper::{Paper, PaperError};
 use crate::row::Bar;
 
 pub(crate) const PAPER: Paper = declared!("ntn-voice", "ntn_voice", measure, without published);
 
-fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let phases = if run.plan.quick { 4 } else { PHASES };
     let samples = run.repeat(|cell, seed, _| {
         let burst: u64 = cell.vars.parse("burst")?;
         calls(Call::read(&cell.vars)?, burst, phases, seed.wrapping_add(burst << 32))
     })?;
-    // All bursts of a call: figures of the call, and the shortest burst that made its context fall back.
-    let mut of_calls: BTreeMap<String, (Tally, Option<u64>)> = BTreeMap::new();
+    // All bursts of a call: its figures, and the shortest burst after which the compressor sent IR or IR-DYN packets.
+    let mut of_calls: BTreeMap<String, (BurstTally, Option<u64>)> = BTreeMap::new();
     for cell in run.form.cells(run.plan.quick)? {
         let (call, burst) = (Call::read(&cell.vars)?, cell.vars.parse("burst")?);
         let Some(tally) = samples.of(&cell.id).first() else { continue };
         let id = &cell.id;
         figures.put(format!("{id}/wrong"), tally.wrong as f64).bar = Some(Bar { max: Some(0.0), min: None });
-        // Behind a pause no pace tells how many packets are missing.
+        // After a pause, the time does not give the number of missing packets.
         let bar = (!call.pauses).then_some(Bar { max: Some(1.0), min: None });
         figures.put(format!("{id}/undelivered"), tally.undelivered()).bar = bar;
         figures.put(format!("{id}/outage"), tally.outage as f64);

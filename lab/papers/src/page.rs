@@ -1,11 +1,11 @@
-//! An evaluation to be read: Claim, Method, Theirs, Ours, Why different.
+//! Evaluation as a document: Claim, Method, Theirs, Ours, Why different.
 
 use thinair_report::{Cell, Document, Section, Tile};
 
-use crate::paper::{Findings, Paper, Plan};
+use crate::paper::{Findings, Paper, RunPlan};
 
-/// The whole evaluation, for the terminal or a page.
-pub fn document(paper: &Paper, plan: &Plan, findings: &Findings) -> Document {
+/// Whole evaluation, for the terminal or a page.
+pub fn document(paper: &Paper, plan: &RunPlan, findings: &Findings) -> Document {
     let about = paper.about();
     let size = if plan.quick { "quick run" } else { "full run" };
     let document = Document::new(about.title)

@@ -1,4 +1,4 @@
-//! Two ends of a link that loses nothing: every packet is carried, feedback at once, and compared.
+//! Two ends of a lossless link: every packet is carried and compared, and feedback is returned at once.
 
 use thinair_rohc::exchange::Exchanges;
 use thinair_rohc::{
@@ -9,29 +9,29 @@ use thinair_rohc::{
 
 use thinair_rohc::FormatPolicy;
 
-use crate::paper::Error;
+use crate::paper::PaperError;
 
-/// Room for headers that grow: an IR packet is larger than the headers it stands for.
+/// Room for headers that grow: an IR packet is larger than the headers it encodes.
 const MARGIN: usize = 256;
-/// Blocks for extension headers: these packets have none.
+/// Number of blocks for extension headers: these packets have none.
 const BLOCKS: usize = 4;
 const MAX_CID: u16 = 15;
 
-/// What a channel is told, the same in both directions.
+/// Configuration of a channel, equal in both directions.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Settings {
+pub(crate) struct PairSettings {
     pub(crate) profiles: ProfileSet,
     pub(crate) integrity: Integrity,
     pub(crate) format: FormatPolicy,
     pub(crate) mode: Mode,
-    /// In every mode; the defaults if there is none.
+    /// Refresh in every mode; `None`: defaults.
     pub(crate) refresh: Option<Refresh>,
     pub(crate) seed: u64,
 }
 
-impl Settings {
-    /// All profiles of RFC 3095 and, if there is one, a profile for CoAP: defaults, checksums carried.
-    pub(crate) fn new(coap: Option<ProfileId>, seed: u64) -> Result<Self, Error> {
+impl PairSettings {
+    /// All profiles of RFC 3095 and, if given, a profile for CoAP: defaults, checksums carried.
+    pub(crate) fn new(coap: Option<ProfileId>, seed: u64) -> Result<Self, PaperError> {
         let v1 = ProfileSet::v1();
         Ok(Self {
             profiles: coap.map_or(Ok(v1), |coap| v1.with(coap))?,
@@ -43,12 +43,12 @@ impl Settings {
         })
     }
 
-    /// O-mode without a refresh that nobody has asked for.
+    /// O-mode without periodic refreshes.
     pub(crate) fn optimistic(self) -> Self {
         Self { mode: Mode::Optimistic, refresh: Some(Refresh::Off), ..self }
     }
 
-    /// Over a carrier that vouches for its frames, so that UDP checksums are left out.
+    /// Over a carrier with a link layer CRC, so that UDP checksums are left out.
     pub(crate) fn elided(self) -> Self {
         Self { integrity: Integrity::Crc32, ..self }
     }
@@ -57,8 +57,8 @@ impl Settings {
         Self { format, ..self }
     }
 
-    /// One end.
-    pub(crate) fn endpoint(&self) -> Result<Endpoint<'static>, Error> {
+    /// One end of the channel.
+    pub(crate) fn endpoint(&self) -> Result<Endpoint<'static>, PaperError> {
         let channel =
             Channel::new(CidSpace::Small, MAX_CID, self.profiles)?.with_integrity_below(self.integrity);
         let mut compressor = CompressorConfig::new(channel);
@@ -76,34 +76,34 @@ impl Settings {
     }
 }
 
-/// Which end a packet comes from.
+/// End that sends a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum PairEnd {
     Client,
     Server,
 }
 
-/// Two ends.
+/// Two ends of a link.
 #[derive(Debug)]
-pub(crate) struct Pair {
+pub(crate) struct EndPair {
     client: Endpoint<'static>,
     server: Endpoint<'static>,
     sent: Vec<u8>,
     back: Vec<u8>,
 }
 
-/// What became of one packet.
+/// Outcome of one packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trip {
     pub(crate) compressed: Compressed,
-    /// It came back octet by octet.
+    /// The packet was restored exactly.
     pub(crate) is_exact: bool,
     /// Octets of feedback that it caused.
     pub(crate) feedback: usize,
 }
 
-impl Pair {
-    pub(crate) fn new(settings: &Settings) -> Result<Self, Error> {
+impl EndPair {
+    pub(crate) fn new(settings: &PairSettings) -> Result<Self, PaperError> {
         Ok(Self {
             client: settings.endpoint()?,
             server: settings.endpoint()?,
@@ -113,29 +113,35 @@ impl Pair {
     }
 
     /// Carries a packet to the other end, and its feedback back.
-    pub(crate) fn carry(&mut self, now: Instant, from: End, packet: &[u8]) -> Result<Trip, Error> {
-        self.send(now, from, packet, Fate::Arrives)
+    pub(crate) fn carry(&mut self, now: Instant, from: PairEnd, packet: &[u8]) -> Result<Trip, PaperError> {
+        self.send(now, from, packet, PairFate::Arrives)
     }
 
-    /// Compresses a packet that never arrives.
-    pub(crate) fn lose(&mut self, now: Instant, from: End, packet: &[u8]) -> Result<Trip, Error> {
-        self.send(now, from, packet, Fate::IsLost)
+    /// Compresses a packet that is lost.
+    pub(crate) fn lose(&mut self, now: Instant, from: PairEnd, packet: &[u8]) -> Result<Trip, PaperError> {
+        self.send(now, from, packet, PairFate::IsLost)
     }
 
-    fn send(&mut self, now: Instant, from: End, packet: &[u8], fate: Fate) -> Result<Trip, Error> {
+    fn send(
+        &mut self,
+        now: Instant,
+        from: PairEnd,
+        packet: &[u8],
+        fate: PairFate,
+    ) -> Result<Trip, PaperError> {
         let room = 2 * packet.len() + MARGIN;
         if self.sent.len() < room {
             self.sent.resize(room, 0);
             self.back.resize(room, 0);
         }
         let (near, far) = match from {
-            End::Client => (&mut self.client, &mut self.server),
-            End::Server => (&mut self.server, &mut self.client),
+            PairEnd::Client => (&mut self.client, &mut self.server),
+            PairEnd::Server => (&mut self.server, &mut self.client),
         };
-        // Feedback never waits here, so nothing stands in front of the packet.
+        // Feedback never waits here, so none precedes the packet.
         let compressed = near.send(now, packet, &mut self.sent)?;
         let len = compressed.len;
-        if fate == Fate::IsLost {
+        if fate == PairFate::IsLost {
             return Ok(Trip { compressed, is_exact: true, feedback: 0 });
         }
         let received = far.receive(now, &self.sent[..len], &mut self.back);
@@ -143,7 +149,7 @@ impl Pair {
         let mut feedback = 0;
         while let Some(len) = far.poll_feedback(&mut self.back) {
             feedback += len;
-            // There is no packet behind the feedback, so nothing is delivered.
+            // No packet follows the feedback, so nothing is delivered.
             let _ = near.receive(now, &self.back[..len], &mut self.sent);
         }
         Ok(Trip { compressed, is_exact, feedback })
@@ -151,7 +157,7 @@ impl Pair {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum PairFate {
     Arrives,
     IsLost,
 }

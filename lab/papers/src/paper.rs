@@ -1,4 +1,4 @@
-//! What a paper is: words that do not change, and a measurement that a plan decides.
+//! Paper: fixed prose, and a measurement that depends on a plan.
 
 use std::path::PathBuf;
 
@@ -6,76 +6,78 @@ use thinair_report::Section;
 use thinair_rohc::{ChannelError, CompressError};
 
 use crate::PAPERS;
-use crate::form::{Figures, Form, Published, Run};
-use crate::row::Row;
+use crate::form::{Figures, PaperRun, PlanFile, Published};
+use crate::row::FigureRow;
 
-/// Told now and then how far a run is: steps done, steps in all.
-pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
+/// Callback for the progress of a run: completed steps, total steps.
+pub type ProgressCallback<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
-/// A published evaluation that can be run again.
+/// Published evaluation that can be repeated.
 #[derive(Debug)]
 pub struct Paper {
     pub(crate) name: &'static str,
-    /// `paper.md`.
+    /// Content of `paper.md`.
     pub(crate) words: &'static str,
-    /// `plan.toml`.
+    /// Content of `plan.toml`.
     pub(crate) plan: &'static str,
-    /// `published.csv`, empty if there is none.
+    /// Content of `published.csv`, empty if there is none.
     pub(crate) published: &'static str,
     pub(crate) is_real_time: bool,
-    pub(crate) measure: fn(&Run<'_>, &mut Figures) -> Result<(), Error>,
+    pub(crate) measure: fn(&PaperRun<'_>, &mut Figures) -> Result<(), PaperError>,
 }
 
 impl Paper {
-    /// What it is, and what was claimed.
+    /// Subject and claims.
     pub fn about(&self) -> About {
         About::read(self.name, self.words)
     }
 
-    /// Whether there is nothing but what is measured in real time, so that a quick run measures that, too.
+    /// True if everything is measured in real time, so that a quick run includes that.
     pub fn is_real_time(&self) -> bool {
         self.is_real_time
     }
 
-    /// Measures. Nothing of what is found depends on anything but `plan`, except [`Plan::threads`], on which
-    /// nothing depends, and except times by the clock of this machine.
+    /// Performs the measurements. The results depend only on `plan`, without [`RunPlan::threads`], and on the clock of
+    /// this machine for measured times.
     ///
     /// # Errors
+    /// A file that the plan names is damaged, or a channel or packet of the evaluation is rejected.
     /// A file that the plan names is damaged, or a channel or packet of the evaluation is refused.
-    pub fn run(&self, plan: &Plan, progress: Progress<'_>) -> Result<Findings, Error> {
+    pub fn run(&self, plan: &RunPlan, progress: ProgressCallback<'_>) -> Result<Findings, PaperError> {
         let (form, published) = self.read()?;
         let mut figures = Figures::default();
-        (self.measure)(&Run { plan, form: &form, published: &published, progress }, &mut figures)?;
+        (self.measure)(&PaperRun { plan, form: &form, published: &published, progress }, &mut figures)?;
         form.findings(figures, &published)
     }
 
-    /// Reads its plan and the figures of others.
-    pub(crate) fn read(&self) -> Result<(Form, Published), Error> {
-        Ok((Form::read(self.plan)?, Published::read(self.published)?))
+    /// Parses its plan and the published figures.
+    pub(crate) fn read(&self) -> Result<(PlanFile, Published), PaperError> {
+        Ok((PlanFile::read(self.plan)?, Published::read(self.published)?))
     }
 }
 
-/// The words of an evaluation: its `paper.md`.
+/// Prose of an evaluation: its `paper.md`.
 #[derive(Clone, Debug, Default)]
 pub struct About {
-    /// The name on the command line: lower case, digits and hyphens.
+    /// Name on the command line: lower case, digits and hyphens.
     pub name: &'static str,
-    /// What it is about, in one line.
+    /// Subject, in one line.
     pub title: &'static str,
-    /// Who published what, and where.
+    /// Authors, title and place of the publication.
     pub source: &'static str,
-    /// Their claims, a paragraph each.
+    /// Claims, one paragraph each.
     pub claim: Vec<&'static str>,
-    /// How it is measured here.
+    /// Method of measurement.
     pub method: Vec<&'static str>,
-    /// Where the figures of others come from.
+    /// Source of the published figures.
     pub theirs: Vec<&'static str>,
-    /// Why ours are others.
+    /// Reasons for differences.
     pub why_different: Vec<&'static str>,
 }
 
 impl About {
-    /// Reads a text with the title in its first line, then the source, and a heading for each of the other parts. A paragraph is a line.
+    /// Parses a text with the title in its first line, then the source, and a heading for each of the other parts. A
+    /// paragraph is a line.
     pub(crate) fn read(name: &'static str, text: &'static str) -> Self {
         let mut about = Self { name, ..Self::default() };
         let mut heading = "";
@@ -98,105 +100,105 @@ impl About {
     }
 }
 
-/// How an evaluation is run.
+/// Options of a run.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct RunPlan {
     /// Fewer packets and seeds: seconds instead of minutes.
     pub quick: bool,
-    /// All there is, where a run that is not quick still leaves something out: minutes more. Of no effect with `quick`.
+    /// Run every cell, including those that the default run skips: minutes more. No effect with `quick`.
     pub full: bool,
-    /// Everything that looks random follows from it.
+    /// Seed of everything random.
     pub seed: u64,
-    /// Threads that share the work, at least 1. They change no figure.
+    /// Number of threads, at least 1. It does not affect the figures.
     pub threads: usize,
-    /// Where captures are that may not be copied into this repository. Without it their rows are left out.
+    /// Folder of captures that may not be copied into this repository. Without it their rows are left out.
     pub shared: Option<PathBuf>,
-    /// Also measure in real time what can be: between network namespaces, as root, with the programs that it takes.
-    /// Such figures are of this machine. Without it, or where that cannot be, their rows are left out.
+    /// Also measure in real time: between network namespaces, as root, with external programs. Such figures depend on
+    /// this machine. Without it, or where that is not possible, their rows are left out.
     pub real_time: bool,
-    /// The command `thinair`, for tunnels and links that run in processes of their own. Without it rows that need them are
-    /// left out.
+    /// Path of the command `thinair`, for tunnels and links that run in their own processes. Without it the rows that
+    /// need them are left out.
     pub program: Option<PathBuf>,
 }
 
-impl Default for Plan {
+impl Default for RunPlan {
     /// Not quick, seed 1, one thread, no shared captures, nothing in real time.
     fn default() -> Self {
         Self { quick: false, full: false, seed: 1, threads: 1, shared: None, real_time: false, program: None }
     }
 }
 
-/// What a run has found.
+/// Results of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
-    /// Every figure. Ids are unique.
-    pub rows: Vec<Row>,
-    /// The rows as they are best read: tables first, then plots.
+    /// All figures, with unique ids.
+    pub rows: Vec<FigureRow>,
+    /// The rows as tables and plots, tables first.
     pub ours: Vec<Section>,
-    /// What was not measured, and why.
+    /// Measurements that were left out, and the reasons.
     pub left_out: Vec<String>,
 }
 
 impl Findings {
-    /// The rows whose bar is not met.
-    pub fn missed(&self) -> impl Iterator<Item = &Row> {
+    /// Rows whose bar is not met.
+    pub fn missed(&self) -> impl Iterator<Item = &FigureRow> {
         self.rows.iter().filter(|row| !row.met())
     }
 }
 
-/// Why there are no findings.
+/// Reason that a run has no results.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum PaperError {
     /// A capture cannot be opened.
     #[error("cannot open {}", path.display())]
     Open {
-        /// The capture.
+        /// Path of the capture.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// A capture cannot be read.
     #[error("cannot read {}", path.display())]
     Read {
-        /// The capture.
+        /// Path of the capture.
         path: PathBuf,
-        /// Where and what is wrong.
+        /// Error, and its position.
         source: thinair_capture::Error,
     },
     /// The parameters of a channel contradict each other.
-    #[error("a channel of the evaluation cannot be")]
+    #[error("invalid channel")]
     Channel(#[from] ChannelError),
-    /// A compressor refused a packet.
-    #[error("a packet of the evaluation is refused")]
+    /// A compressor rejected a packet.
+    #[error("cannot compress a packet")]
     Compress(#[from] CompressError),
-    /// The plan of an evaluation contradicts itself.
-    #[error("the plan of the evaluation: {0}")]
+    /// The plan of an evaluation is inconsistent.
+    #[error("invalid plan of the evaluation: {0}")]
     Form(String),
-    /// A run in virtual time cannot be.
-    #[error("a run of the evaluation cannot be")]
-    Broadcast(#[from] thinair_simulation::broadcast::Error),
-    /// A tunnel cannot be as the evaluation has it.
-    #[error("a tunnel of the evaluation cannot be: {0}")]
+    /// A run in virtual time has invalid parameters.
+    #[error("invalid run")]
+    Broadcast(#[from] thinair_simulation::broadcast::BroadcastError),
+    /// A tunnel has an invalid configuration.
+    #[error("invalid tunnel: {0}")]
     Tunnel(String),
-    /// The headers of a stack are not what they have to be.
-    #[error("headers of the evaluation do not repeat")]
+    /// The headers of a stack have no cycle.
+    #[error("the sizes of the headers have no cycle")]
     HeaderCycle(#[from] thinair_simulation::HeaderCycleError),
-    /// The system refused something that a run in real time needs.
+    /// The system rejected an operation of a run in real time.
     #[cfg(target_os = "linux")]
     #[error(transparent)]
     Os(#[from] thinair_os::Error),
     /// A file or a program of a run in real time failed.
-    #[error("a run in real time")]
+    #[error("run in real time")]
     Io(#[from] std::io::Error),
-    /// A program of a run in real time did not do what it must.
-    #[error("a run in real time: {0}")]
+    /// A program of a run in real time failed.
+    #[error("run in real time: {0}")]
     RealTime(String),
-    /// A signal asked to end.
+    /// A signal interrupted the run.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// The paper of that name.
+/// Paper of that name.
 pub fn by_name(name: &str) -> Option<&'static Paper> {
     PAPERS.iter().find(|paper| paper.name == name)
 }

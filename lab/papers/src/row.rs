@@ -1,4 +1,4 @@
-//! One figure: theirs, ours, those of peers, and the bar that ours must meet.
+//! Figure of a paper: published, ours, those of peers, and the bar that ours must meet.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,15 +7,15 @@ use serde::Serialize;
 
 use crate::paper::{Findings, Paper};
 
-/// Version of [`Outcome`] as JSON.
+/// Version of [`PaperOutcome`] as JSON.
 pub const SCHEMA: &str = "thinair.paper/1";
 
-/// What was measured, beside what others have published.
+/// Measured figure beside published ones.
 ///
-/// **Whether the bar is met is the comparison of `ours` with `bar`, and nothing else.** Without a bar there is
-/// nothing to miss, so it is met; a bar over something that could not be measured is not.
+/// **The bar is met if `ours` is within `bar`; nothing else counts.** Without a bar the row is met; with a bar but
+/// without a measurement it is missed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct FigureRow {
     id: String,
     what: String,
     unit: Cow<'static, str>,
@@ -26,17 +26,18 @@ pub struct Row {
     met: bool,
 }
 
-/// The range that a figure must lie in, both ends included.
+/// Range that a figure must lie in, both ends included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Bar {
-    /// At most; none if there is no upper end.
+    /// Maximum; `None`: no upper end.
     pub max: Option<f64>,
-    /// At least; none if there is no lower end.
+    /// Minimum; `None`: no lower end.
     pub min: Option<f64>,
 }
 
-impl Row {
-    /// A figure of this run, `None` if it could not be measured, in `unit`; empty for a bare count.
+impl FigureRow {
+    /// Creates a row with a figure of this run, `None` if it could not be measured, in `unit`; an empty unit is a bare
+    /// count.
     pub fn new(
         id: impl Into<String>,
         what: impl Into<String>,
@@ -55,13 +56,13 @@ impl Row {
         }
     }
 
-    /// What the paper states.
+    /// Sets the published figure.
     #[must_use]
     pub fn theirs(self, theirs: impl Into<Option<f64>>) -> Self {
         Self { theirs: theirs.into(), ..self }
     }
 
-    /// What somebody else needs; left out if it is not known.
+    /// Adds the figure of a peer, if there is one.
     #[must_use]
     pub fn peer(mut self, name: impl Into<String>, value: impl Into<Option<f64>>) -> Self {
         if let Some(value) = value.into() {
@@ -70,7 +71,7 @@ impl Row {
         self
     }
 
-    /// Holds the figure to at most `max`; no bar if there is none.
+    /// Sets a bar of at most `max`; none without a value.
     #[must_use]
     pub fn at_most(self, max: impl Into<Option<f64>>) -> Self {
         match max.into() {
@@ -79,14 +80,14 @@ impl Row {
         }
     }
 
-    /// Holds the figure to a range.
+    /// Sets a bar.
     #[must_use]
     pub fn within(self, bar: Bar) -> Self {
         let met = self.ours.is_some_and(|ours| bar.holds(ours));
         Self { bar: Some(bar), met, ..self }
     }
 
-    /// Holds the figure to a range, if there is one.
+    /// Sets a bar, if there is one.
     pub(crate) fn held(self, bar: Option<Bar>) -> Self {
         match bar {
             Some(bar) => self.within(bar),
@@ -94,49 +95,49 @@ impl Row {
         }
     }
 
-    /// Names the figure within its paper.
+    /// Id of the figure, unique in its paper.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// What it is, in words.
+    /// Description of the figure.
     pub fn what(&self) -> &str {
         &self.what
     }
 
-    /// Its unit; empty for a bare count.
+    /// Unit; empty for a bare count.
     pub fn unit(&self) -> &str {
         &self.unit
     }
 
-    /// What the paper states.
+    /// Published figure.
     pub fn stated(&self) -> Option<f64> {
         self.theirs
     }
 
-    /// What this run has measured.
+    /// Figure of this run.
     pub fn ours(&self) -> Option<f64> {
         self.ours
     }
 
-    /// What somebody else needs.
+    /// Figure of a peer.
     pub fn of_peer(&self, name: &str) -> Option<f64> {
         self.peers.get(name).copied()
     }
 
-    /// The bar.
+    /// Bar that the figure must meet.
     pub fn bar(&self) -> Option<Bar> {
         self.bar
     }
 
-    /// Whether the bar is met.
+    /// True if the bar is met.
     pub fn met(&self) -> bool {
         self.met
     }
 }
 
 impl Bar {
-    /// Whether a figure is in the range.
+    /// True if a figure is in the range.
     pub fn holds(&self, figure: f64) -> bool {
         self.max.is_none_or(|max| figure <= max) && self.min.is_none_or(|min| figure >= min)
     }
@@ -153,20 +154,20 @@ impl std::fmt::Display for Bar {
     }
 }
 
-/// Everything that a run has found, as JSON.
+/// All results of a run, as JSON.
 #[derive(Clone, Debug, Serialize)]
-pub struct Outcome<'f> {
+pub struct PaperOutcome<'f> {
     /// [`SCHEMA`].
     pub schema: &'static str,
-    /// The name of the paper.
+    /// Name of the paper.
     pub paper: &'static str,
-    /// Every figure.
-    pub rows: &'f [Row],
+    /// All figures.
+    pub rows: &'f [FigureRow],
 }
 
-/// The findings of a paper, to be serialised.
-pub fn outcome<'f>(paper: &Paper, findings: &'f Findings) -> Outcome<'f> {
-    Outcome { schema: SCHEMA, paper: paper.about().name, rows: &findings.rows }
+/// Results of a paper, for serialization.
+pub fn outcome<'f>(paper: &Paper, findings: &'f Findings) -> PaperOutcome<'f> {
+    PaperOutcome { schema: SCHEMA, paper: paper.about().name, rows: &findings.rows }
 }
 
 #[cfg(test)]
@@ -176,8 +177,8 @@ mod tests {
 
     use super::*;
 
-    fn row(ours: Option<f64>) -> Row {
-        Row::new("a/v4/carried", "GET", "octets", ours)
+    fn row(ours: Option<f64>) -> FigureRow {
+        FigureRow::new("a/v4/carried", "GET", "octets", ours)
     }
 
     #[test]
@@ -208,7 +209,7 @@ mod tests {
                 "peers": {"schc": 3.0}, "bar": {"max": 3.0, "min": null}, "met": true,
             })
         );
-        let row = Row::new("x", "", "", None);
+        let row = FigureRow::new("x", "", "", None);
         assert_eq!(
             serde_json::to_value(&row).unwrap(),
             json!({

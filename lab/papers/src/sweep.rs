@@ -2,30 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use thinair_simulation::{Step, Summary, work};
+use thinair_simulation::{Summary, WorkProgress, work};
 
 use crate::form::{Figures, Vars};
-use crate::paper::{Error, Plan, Progress};
+use crate::paper::{PaperError, ProgressCallback, RunPlan};
 
-/// Measures each of `jobs`; results in their order, whichever thread took which. The first error of that order
-/// is told. `cost` weighs them for the progress.
+/// Measures each of `jobs` on several threads. Returns the results in the order of the jobs, or the first error in that
+/// order. `cost` weighs jobs for the progress.
 pub(crate) fn sweep<J: Sync, R: Send>(
     jobs: &[J],
     threads: usize,
-    progress: Progress<'_>,
+    progress: ProgressCallback<'_>,
     cost: impl Fn(&J) -> u64,
-    measure: impl Fn(&J) -> Result<R, Error> + Sync,
-) -> Result<Vec<R>, Error> {
+    measure: impl Fn(&J) -> Result<R, PaperError> + Sync,
+) -> Result<Vec<R>, PaperError> {
     let numbered: Vec<(usize, &J)> = jobs.iter().enumerate().collect();
     let (mut done, all) = (0, jobs.iter().map(&cost).sum());
-    let mut results: Vec<Option<Result<R, Error>>> = jobs.iter().map(|_| None).collect();
+    let mut results: Vec<Option<Result<R, PaperError>>> = jobs.iter().map(|_| None).collect();
     progress(done, all);
     work(
         &numbered,
         threads,
         |&(at, job)| (at, measure(job)),
         |step| {
-            if let Step::Done((at, result)) = step {
+            if let WorkProgress::Done((at, result)) = step {
                 done += jobs.get(at).map_or(0, &cost);
                 progress(done, all);
                 if let Some(place) = results.get_mut(at) {
@@ -38,31 +38,31 @@ pub(crate) fn sweep<J: Sync, R: Send>(
     results.into_iter().flatten().collect()
 }
 
-/// A scenario of a plan that is run again and again, each time with other luck.
+/// Scenario of a plan with repeated runs, each with other random numbers.
 #[derive(Clone, Debug)]
-pub(crate) struct Cell {
+pub(crate) struct SweepCell {
     pub(crate) id: String,
-    /// How often it is run.
+    /// Number of runs.
     pub(crate) runs: u32,
-    /// Weighs a run of it for the progress.
+    /// Weight of a run for the progress.
     pub(crate) cost: u64,
     pub(crate) vars: Vars,
 }
 
-/// All runs of each of `cells`. `run` gives the same for the same cell, seed and number.
+/// Performs all runs of each of `cells`. `run` must be deterministic in cell, seed and number.
 pub(crate) fn repeat<S: Send>(
-    cells: &[Cell],
-    plan: &Plan,
-    progress: Progress<'_>,
-    run: impl Fn(&Cell, u64, u32) -> Result<S, Error> + Sync,
-) -> Result<Samples<S>, Error> {
-    let jobs: Vec<(&Cell, u32)> =
+    cells: &[SweepCell],
+    plan: &RunPlan,
+    progress: ProgressCallback<'_>,
+    run: impl Fn(&SweepCell, u64, u32) -> Result<S, PaperError> + Sync,
+) -> Result<Samples<S>, PaperError> {
+    let jobs: Vec<(&SweepCell, u32)> =
         cells.iter().flat_map(|cell| (0..cell.runs).map(move |run| (cell, run))).collect();
-    let cost = |(cell, _): &(&Cell, u32)| cell.cost;
+    let cost = |(cell, _): &(&SweepCell, u32)| cell.cost;
     let mut results =
         sweep(&jobs, plan.threads, progress, cost, |(cell, number)| run(cell, plan.seed, *number))?
             .into_iter();
-    let of_cell = |cell: &Cell| (cell.id.clone(), results.by_ref().take(cell.runs as usize).collect());
+    let of_cell = |cell: &SweepCell| (cell.id.clone(), results.by_ref().take(cell.runs as usize).collect());
     Ok(Samples::new(cells.iter().map(of_cell)))
 }
 
@@ -71,27 +71,27 @@ pub(crate) fn repeat<S: Send>(
 pub(crate) struct Samples<S>(BTreeMap<String, Vec<S>>);
 
 impl<S> Samples<S> {
-    /// Of cells and what [`runs`] has found of them.
+    /// Collects cells and the results of [`runs`].
     pub(crate) fn new(found: impl IntoIterator<Item = (String, Vec<S>)>) -> Self {
         Self(found.into_iter().collect())
     }
 
-    /// All of them, by the ids of their cells.
+    /// All samples, by the ids of their cells.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &[S])> {
         self.0.iter().map(|(id, samples)| (id.as_str(), samples.as_slice()))
     }
 
-    /// Those of a cell; none if there is no such cell.
+    /// Samples of a cell; none if the cell does not exist.
     pub(crate) fn of(&self, id: &str) -> &[S] {
         self.0.get(id).map_or(&[], Vec::as_slice)
     }
 
-    /// Of the runs of a cell in which there is such a figure.
+    /// Statistics over the runs of a cell that have this figure.
     pub(crate) fn summary(&self, id: &str, of: impl Fn(&S) -> Option<f64>) -> Option<Summary> {
         Summary::of(&self.of(id).iter().filter_map(of).collect::<Vec<_>>())
     }
 
-    /// Takes the mean of it, and its interval, as a figure of that name of the cell.
+    /// Puts the mean of a figure of the cell, with its interval, by that name.
     pub(crate) fn put(&self, figures: &mut Figures, id: &str, name: &str, of: impl Fn(&S) -> Option<f64>) {
         let summary = self.summary(id, of);
         let figure = figures.put(format!("{id}/{name}"), summary.as_ref().map(|summary| summary.mean));
@@ -122,8 +122,8 @@ mod tests {
 
     #[test]
     fn runs_come_by_cell() {
-        let plan = Plan { threads: 2, seed: 7, ..Plan::default() };
-        let cells = [("a", 2), ("b", 0), ("c", 3)].map(|(id, runs)| Cell {
+        let plan = RunPlan { threads: 2, seed: 7, ..RunPlan::default() };
+        let cells = [("a", 2), ("b", 0), ("c", 3)].map(|(id, runs)| SweepCell {
             id: id.to_owned(),
             runs,
             cost: 1,

@@ -1,9 +1,9 @@
-//! CoAP traffic of the kinds that header compression is measured on, as whole IP packets. RFC 7252.
+//! CoAP traffic for measurements of header compression, as whole IP packets. RFC 7252.
 //!
-//! A seed determines addresses, ports, Message IDs, tokens, IP-IDs and payloads, so that no figure can hang on
-//! one of them. Lengths follow from the kind alone.
+//! A seed determines addresses, ports, Message IDs, tokens, IP-IDs and payloads, so that no figure depends on
+//! particular values. Lengths follow from the kind alone.
 
-use crate::paper::Error;
+use crate::paper::PaperError;
 use thinair_link::Random;
 use thinair_wire::checksum::Sum;
 
@@ -21,12 +21,12 @@ const CONTENT: u8 = 0x45;
 
 /// Uri-Path: time.
 const TIME: &[u8] = b"\xB4time";
-/// Content-Format 0, Max-Age 1, as the server of the paper answers.
+/// Content-Format 0, Max-Age 1, as in the responses of the paper's server.
 const PLAIN_FOR_A_SECOND: &[u8] = b"\xC0\x21\x01";
 
-/// A kind of traffic in one direction. The letters are those of the size table.
+/// Kind of traffic in one direction. The letters are those of the size table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum TrafficKind {
     /// CON GET, Uri-Path `time`, Message IDs count.
     A,
     /// ACK 2.05 with 15 octets, Message IDs count.
@@ -55,7 +55,7 @@ pub(crate) enum Kind {
     HRsp,
 }
 
-impl Kind {
+impl TrafficKind {
     pub(crate) const ALL: [Self; 13] = [
         Self::A,
         Self::B,
@@ -72,7 +72,7 @@ impl Kind {
         Self::HRsp,
     ];
 
-    /// As in row ids.
+    /// Name in row ids.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::A => "a",
@@ -91,13 +91,13 @@ impl Kind {
         }
     }
 
-    /// The one of that name.
-    pub(crate) fn by_name(name: &str) -> Result<Self, Error> {
+    /// Kind of that name.
+    pub(crate) fn by_name(name: &str) -> Result<Self, PaperError> {
         let named = Self::ALL.into_iter().find(|kind| kind.name() == name);
-        named.ok_or_else(|| Error::Form(format!("there is no flow {name}")))
+        named.ok_or_else(|| PaperError::Form(format!("unknown flow {name}")))
     }
 
-    /// Octets of payload.
+    /// Size of the payload, in octets.
     pub(crate) const fn payload(self) -> usize {
         match self {
             Self::A | Self::C2 | Self::C4 | Self::CCount | Self::EReq | Self::G | Self::H => 0,
@@ -109,23 +109,23 @@ impl Kind {
         }
     }
 
-    /// Whether the server sends it.
+    /// True if the server sends it.
     pub(crate) const fn is_from_server(self) -> bool {
         matches!(self, Self::B | Self::D | Self::ERsp | Self::FRsp | Self::HRsp)
     }
 }
 
-/// Of the Internet Protocol.
+/// Version of the Internet Protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Version {
+pub(crate) enum TrafficVersion {
     V4,
     V6,
 }
 
-impl Version {
+impl TrafficVersion {
     pub(crate) const ALL: [Self; 2] = [Self::V4, Self::V6];
 
-    /// As in row ids.
+    /// Name in row ids.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::V4 => "v4",
@@ -133,31 +133,39 @@ impl Version {
         }
     }
 
-    /// The one of that name.
-    pub(crate) fn by_name(name: &str) -> Result<Self, Error> {
+    /// Size of the IP header, in octets.
+    const fn header_len(self) -> usize {
+        match self {
+            Self::V4 => IPV4,
+            Self::V6 => IPV6,
+        }
+    }
+
+    /// Version of that name.
+    pub(crate) fn by_name(name: &str) -> Result<Self, PaperError> {
         let named = Self::ALL.into_iter().find(|version| version.name() == name);
-        named.ok_or_else(|| Error::Form(format!("there is no version {name}")))
+        named.ok_or_else(|| PaperError::Form(format!("unknown version {name}")))
     }
 }
 
-/// A packet, and how much of it is headers: everything in front of the payload.
+/// Packet, and the size of its headers: everything before the payload.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Packet {
+pub(crate) struct TrafficPacket {
     pub(crate) octets: Vec<u8>,
     pub(crate) headers: usize,
 }
 
-/// The two hosts of a conversation.
+/// Both hosts of a conversation.
 #[derive(Clone, Copy, Debug)]
-struct Hosts {
-    version: Version,
+struct FlowHosts {
+    version: TrafficVersion,
     client: [u8; 16],
     server: [u8; 16],
     client_port: u16,
 }
 
-impl Hosts {
-    fn new(version: Version, random: &mut Random) -> Self {
+impl FlowHosts {
+    fn new(version: TrafficVersion, random: &mut Random) -> Self {
         let mut client = [0; 16];
         client[..8].copy_from_slice(&random.next_u64().to_be_bytes());
         client[8..].copy_from_slice(&random.next_u64().to_be_bytes());
@@ -172,45 +180,45 @@ impl Hosts {
     }
 }
 
-/// A flow of one kind.
+/// Flow of one kind.
 #[derive(Clone, Debug)]
-pub(crate) struct Flow {
-    kind: Kind,
-    hosts: Hosts,
+pub(crate) struct CoapFlow {
+    kind: TrafficKind,
+    hosts: FlowHosts,
     random: Random,
     message_id: u16,
     token: u32,
     ip_id: u16,
-    /// Observe, NUM, Partial IV or whatever else counts. Two octets as a uint (RFC 7252, section 3.2) for the
-    /// first thousands of packets.
+    /// Observe, NUM, Partial IV or another counter. It has two octets as a uint (RFC 7252, section 3.2) for the first
+    /// thousands of packets.
     counter: u32,
     tag: u32,
 }
 
-impl Flow {
-    /// A flow before its first packet.
-    pub(crate) fn new(kind: Kind, version: Version, seed: u64) -> Self {
+impl CoapFlow {
+    /// Creates a flow, before its first packet.
+    pub(crate) fn new(kind: TrafficKind, version: TrafficVersion, seed: u64) -> Self {
         let mut random = Random::new(seed);
-        let hosts = Hosts::new(version, &mut random);
+        let hosts = FlowHosts::new(version, &mut random);
         Self::between(kind, hosts, random)
     }
 
-    /// Notifications ([`Kind::D`]) that a server sends to a client over IPv6.
+    /// Notifications ([`TrafficKind::D`]) that a server sends to a client over IPv6.
     pub(crate) fn notifications(server: [u8; 16], client: [u8; 16], seed: u64) -> Self {
         let mut random = Random::new(seed);
-        let hosts = Hosts { client, server, ..Hosts::new(Version::V6, &mut random) };
-        Self::between(Kind::D, hosts, random)
+        let hosts = FlowHosts { client, server, ..FlowHosts::new(TrafficVersion::V6, &mut random) };
+        Self::between(TrafficKind::D, hosts, random)
     }
 
-    /// A conversation: GET requests with random Message IDs and tokens, and the flow of their responses.
-    pub(crate) fn exchange(version: Version, seed: u64) -> (Self, Self) {
+    /// Conversation: GET requests with random Message IDs and tokens, and the flow of their responses.
+    pub(crate) fn exchange(version: TrafficVersion, seed: u64) -> (Self, Self) {
         let mut random = Random::new(seed);
-        let hosts = Hosts::new(version, &mut random);
-        let request = Self::between(Kind::C4, hosts, random.split());
-        (request, Self::between(Kind::HRsp, hosts, random))
+        let hosts = FlowHosts::new(version, &mut random);
+        let request = Self::between(TrafficKind::C4, hosts, random.split());
+        (request, Self::between(TrafficKind::HRsp, hosts, random))
     }
 
-    fn between(kind: Kind, hosts: Hosts, mut random: Random) -> Self {
+    fn between(kind: TrafficKind, hosts: FlowHosts, mut random: Random) -> Self {
         let mut word = |below: u64| random.below(below);
         Self {
             kind,
@@ -224,42 +232,38 @@ impl Flow {
         }
     }
 
-    /// The next packet.
-    pub(crate) fn next(&mut self, packet: &mut Packet) {
+    /// Writes the next packet.
+    pub(crate) fn next(&mut self, packet: &mut TrafficPacket) {
         self.message_id = match self.kind {
-            Kind::H => self.random.next_u64() as u16,
+            TrafficKind::H => self.random.next_u64() as u16,
             _ => self.message_id.wrapping_add(1),
         };
         self.token = match self.kind {
-            Kind::C2 | Kind::C4 => self.random.next_u64() as u32,
+            TrafficKind::C2 | TrafficKind::C4 => self.random.next_u64() as u32,
             _ => self.token,
         };
         self.write(packet);
     }
 
-    /// The next request of an [`exchange`](Self::exchange).
-    pub(crate) fn ask(&mut self, packet: &mut Packet) {
+    /// Writes the next request of an [`exchange`](Self::exchange).
+    pub(crate) fn ask(&mut self, packet: &mut TrafficPacket) {
         self.message_id = self.random.next_u64() as u16;
         self.token = self.random.next_u64() as u32;
         self.write(packet);
     }
 
-    /// The response to the last `request`.
-    pub(crate) fn answer(&mut self, request: &Self, packet: &mut Packet) {
+    /// Writes the response to the last `request`.
+    pub(crate) fn answer(&mut self, request: &Self, packet: &mut TrafficPacket) {
         (self.message_id, self.token) = (request.message_id, request.token);
         self.write(packet);
     }
 
-    fn write(&mut self, packet: &mut Packet) {
+    fn write(&mut self, packet: &mut TrafficPacket) {
         self.ip_id = self.ip_id.wrapping_add(1);
         self.counter = self.counter.wrapping_add(1);
         let out = &mut packet.octets;
         out.clear();
-        let transport = match self.hosts.version {
-            Version::V4 => IPV4,
-            Version::V6 => IPV6,
-        };
-        out.resize(transport + UDP, 0);
+        out.resize(self.hosts.version.header_len() + UDP, 0);
         self.coap(out);
         if self.kind.payload() > 0 {
             out.push(PAYLOAD_MARKER);
@@ -269,10 +273,10 @@ impl Flow {
             out.extend(self.random.next_u64().to_be_bytes());
         }
         out.truncate(packet.headers + self.kind.payload());
-        self.udp_ip(out, transport);
+        self.udp_ip(out);
     }
 
-    /// The CoAP header and options.
+    /// CoAP header and options.
     fn coap(&self, out: &mut Vec<u8>) {
         let token = self.token.to_be_bytes();
         let counter = self.counter.to_be_bytes();
@@ -284,44 +288,44 @@ impl Flow {
             out.extend(token);
         };
         match self.kind {
-            Kind::A | Kind::H => {
+            TrafficKind::A | TrafficKind::H => {
                 header(con, GET, &[]);
                 out.extend(TIME);
             }
-            Kind::C2 => {
+            TrafficKind::C2 => {
                 header(con, GET, &token[..2]);
                 out.extend(TIME);
             }
-            Kind::C4 => {
+            TrafficKind::C4 => {
                 header(con, GET, &token);
                 out.extend(TIME);
             }
-            Kind::CCount => {
+            TrafficKind::CCount => {
                 header(con, GET, uint);
                 out.extend(TIME);
             }
-            Kind::B => {
+            TrafficKind::B => {
                 header(ack, CONTENT, &[]);
                 out.extend(PLAIN_FOR_A_SECOND);
             }
-            Kind::HRsp => {
+            TrafficKind::HRsp => {
                 header(ack, CONTENT, &token);
                 out.extend(PLAIN_FOR_A_SECOND);
             }
-            Kind::D => {
+            TrafficKind::D => {
                 header(non, CONTENT, &token);
                 // Observe (6) and Content-Format (12) CBOR.
                 out.push(0x60 | uint.len() as u8);
                 out.extend(uint);
                 out.extend([0x61, 60]);
             }
-            Kind::EReq => {
+            TrafficKind::EReq => {
                 header(con, GET, &token[..2]);
                 out.extend(b"\xB2fw");
                 out.push(0xC2);
                 out.extend(self.block(false));
             }
-            Kind::ERsp => {
+            TrafficKind::ERsp => {
                 header(ack, CONTENT, &token[..2]);
                 out.push(0x44);
                 out.extend(self.tag.to_be_bytes());
@@ -329,18 +333,18 @@ impl Flow {
                 out.extend([0x81, 42, 0xB2]);
                 out.extend(self.block(true));
             }
-            Kind::FReq => {
+            TrafficKind::FReq => {
                 header(con, POST, &token[..1]);
                 // OSCORE (9): flags with the length of the Partial IV and a kid, then both. RFC 8613, section 6.1.
                 out.extend([0x92 + uint.len() as u8, 0x08 | uint.len() as u8]);
                 out.extend(uint);
                 out.push(token[3]);
             }
-            Kind::FRsp => {
+            TrafficKind::FRsp => {
                 header(ack, CHANGED, &token[..2]);
                 out.push(0x90);
             }
-            Kind::G => {
+            TrafficKind::G => {
                 header(con, GET, &[]);
                 out.extend(TIME);
                 let mut digits = self.tag.wrapping_add(self.counter.wrapping_mul(7_919)) % 10_000;
@@ -356,65 +360,82 @@ impl Flow {
 
     /// NUM, M and SZX for blocks of 64 octets. RFC 7959, section 2.2.
     fn block(&self, more: bool) -> [u8; 2] {
-        // NUM begins again in time to stay in its 12 bits, and takes two octets always.
+        // NUM wraps in time to stay within 12 bits, and always takes two octets.
         let num = 0x0010 + self.counter as u16 % 0x0FF0;
         (num << 4 | u16::from(more) << 3 | 2).to_be_bytes()
     }
 
-    /// Fills in what stands in front of the CoAP message.
-    fn udp_ip(&self, out: &mut [u8], transport: usize) {
+    /// Writes the headers before the CoAP message.
+    fn udp_ip(&self, out: &mut [u8]) {
         let hosts = &self.hosts;
-        let (from_server, len) = (self.kind.is_from_server(), out.len());
-        let ends = [&hosts.client, &hosts.server];
-        let ports = [hosts.client_port, COAP_PORT];
-        let [source, destination] = if from_server { [ends[1], ends[0]] } else { ends };
-        let [source_port, destination_port] = if from_server { [ports[1], ports[0]] } else { ports };
-        let udp_len = (len - transport) as u16;
-
-        let (ip, udp) = out.split_at_mut(transport);
-        let addresses = match hosts.version {
-            Version::V4 => {
-                ip[..12].copy_from_slice(&[0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, PROTOCOL_UDP, 0, 0]);
-                ip[2..4].copy_from_slice(&(len as u16).to_be_bytes());
-                ip[4..6].copy_from_slice(&self.ip_id.to_be_bytes());
-                ip[12..16].copy_from_slice(&source[12..]);
-                ip[16..20].copy_from_slice(&destination[12..]);
-                let checksum = Sum::ZERO.octets(ip).checksum();
-                ip[10..12].copy_from_slice(&checksum.to_be_bytes());
-                &ip[12..]
-            }
-            Version::V6 => {
-                // Constrained stacks set no Flow Label.
-                ip[0] = 6 << 4;
-                ip[4..6].copy_from_slice(&udp_len.to_be_bytes());
-                ip[6..8].copy_from_slice(&[PROTOCOL_UDP, 64]);
-                ip[8..24].copy_from_slice(source);
-                ip[24..40].copy_from_slice(destination);
-                &ip[8..]
-            }
-        };
-        udp[..2].copy_from_slice(&source_port.to_be_bytes());
-        udp[2..4].copy_from_slice(&destination_port.to_be_bytes());
-        udp[4..6].copy_from_slice(&udp_len.to_be_bytes());
-        let sum = Sum::ZERO.octets(addresses).word(u16::from(PROTOCOL_UDP)).word(udp_len).octets(udp);
-        // Zero would say that there is none. RFC 768.
-        let checksum = match sum.checksum() {
-            0 => 0xFFFF,
-            checksum => checksum,
-        };
-        udp[6..8].copy_from_slice(&checksum.to_be_bytes());
+        let mut ends = [(&hosts.client, hosts.client_port), (&hosts.server, COAP_PORT)];
+        if self.kind.is_from_server() {
+            ends.reverse();
+        }
+        write_headers(out, hosts.version, self.ip_id, ends);
     }
 }
 
-/// The first packets of a flow, in their own direction.
-pub(crate) fn packets(kind: Kind, version: Version, seed: u64, count: usize) -> Vec<Packet> {
+/// Writes the IP and UDP headers at the start of a packet. `ends`: address and port of source and destination; an IPv4
+/// address is the last four octets.
+pub(crate) fn write_headers(
+    out: &mut [u8],
+    version: TrafficVersion,
+    ip_id: u16,
+    ends: [(&[u8; 16], u16); 2],
+) {
+    let [(source, source_port), (destination, destination_port)] = ends;
+    let (len, transport) = (out.len(), version.header_len());
+    let udp_len = (len - transport) as u16;
+    let (ip, udp) = out.split_at_mut(transport);
+    let addresses = match version {
+        TrafficVersion::V4 => {
+            ip[..12].copy_from_slice(&[0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, PROTOCOL_UDP, 0, 0]);
+            ip[2..4].copy_from_slice(&(len as u16).to_be_bytes());
+            ip[4..6].copy_from_slice(&ip_id.to_be_bytes());
+            ip[12..16].copy_from_slice(&source[12..]);
+            ip[16..20].copy_from_slice(&destination[12..]);
+            let checksum = Sum::ZERO.octets(ip).checksum();
+            ip[10..12].copy_from_slice(&checksum.to_be_bytes());
+            &ip[12..]
+        }
+        TrafficVersion::V6 => {
+            // Constrained stacks set no Flow Label.
+            ip[0] = 6 << 4;
+            ip[4..6].copy_from_slice(&udp_len.to_be_bytes());
+            ip[6..8].copy_from_slice(&[PROTOCOL_UDP, 64]);
+            ip[8..24].copy_from_slice(source);
+            ip[24..40].copy_from_slice(destination);
+            &ip[8..]
+        }
+    };
+    udp[..2].copy_from_slice(&source_port.to_be_bytes());
+    udp[2..4].copy_from_slice(&destination_port.to_be_bytes());
+    udp[4..6].copy_from_slice(&udp_len.to_be_bytes());
+    udp[6..8].fill(0);
+    let sum = Sum::ZERO.octets(addresses).word(u16::from(PROTOCOL_UDP)).word(udp_len).octets(udp);
+    // Zero would mean no checksum. RFC 768.
+    let checksum = match sum.checksum() {
+        0 => 0xFFFF,
+        checksum => checksum,
+    };
+    udp[6..8].copy_from_slice(&checksum.to_be_bytes());
+}
+
+/// First packets of a flow, in its direction.
+pub(crate) fn packets(
+    kind: TrafficKind,
+    version: TrafficVersion,
+    seed: u64,
+    count: usize,
+) -> Vec<TrafficPacket> {
     let (mut request, mut flow) = match kind {
-        Kind::HRsp => Flow::exchange(version, seed),
-        _ => (Flow::new(kind, version, seed), Flow::new(kind, version, seed)),
+        TrafficKind::HRsp => CoapFlow::exchange(version, seed),
+        _ => (CoapFlow::new(kind, version, seed), CoapFlow::new(kind, version, seed)),
     };
     let next = || {
-        let mut packet = Packet::default();
-        if kind == Kind::HRsp {
+        let mut packet = TrafficPacket::default();
+        if kind == TrafficKind::HRsp {
             request.ask(&mut packet);
             flow.answer(&request, &mut packet);
         } else {
@@ -429,21 +450,21 @@ pub(crate) fn packets(kind: Kind, version: Version, seed: u64, count: usize) -> 
 #[allow(clippy::unwrap_used)]
 mod tests {
     use thinair_wire::header::chain::HeaderChain;
-    use thinair_wire::header::coap::{Coap, End};
+    use thinair_wire::header::coap::{Coap, CoapOptionsEnd};
 
     use super::*;
 
-    /// The uncompressed sizes of the table.
+    /// Uncompressed sizes of the table.
     #[test]
     fn packets_are_as_long_as_the_table_says() {
         let lengths = [37, 51, 39, 41, 39, 62, 40, 109, 53, 61, 44, 37, 55];
-        for (kind, len) in Kind::ALL.into_iter().zip(lengths) {
+        for (kind, len) in TrafficKind::ALL.into_iter().zip(lengths) {
             for seed in 0..20 {
-                for packet in packets(kind, Version::V4, seed, 1_000) {
+                for packet in packets(kind, TrafficVersion::V4, seed, 1_000) {
                     assert_eq!(packet.octets.len(), len, "{kind:?}");
                     assert_eq!(packet.octets.len() - packet.headers, kind.payload());
                 }
-                for packet in packets(kind, Version::V6, seed, 10) {
+                for packet in packets(kind, TrafficVersion::V6, seed, 10) {
                     assert_eq!(packet.octets.len(), len + 20, "{kind:?}");
                 }
             }
@@ -452,15 +473,15 @@ mod tests {
 
     #[test]
     fn packets_have_right_lengths_checksums_and_options() {
-        for kind in Kind::ALL {
-            for version in Version::ALL {
+        for kind in TrafficKind::ALL {
+            for version in TrafficVersion::ALL {
                 for packet in packets(kind, version, 9, 50) {
                     let chain = HeaderChain::parse(&packet.octets).unwrap();
                     assert_eq!(chain.oddity(), None, "{kind:?} {version:?}");
                     let coap = Coap::read(&packet.octets[chain.ip_end() + UDP..]).unwrap();
                     let end = match &packet.octets[packet.headers..] {
-                        [] => End::NoPayload,
-                        payload => End::Payload(payload),
+                        [] => CoapOptionsEnd::NoPayload,
+                        payload => CoapOptionsEnd::Payload(payload),
                     };
                     assert_eq!(coap.options().into_end(), end, "{kind:?}");
                 }
@@ -470,9 +491,9 @@ mod tests {
 
     #[test]
     fn a_seed_determines_a_flow_and_another_one_changes_it() {
-        for kind in Kind::ALL {
+        for kind in TrafficKind::ALL {
             let octets = |seed| -> Vec<_> {
-                packets(kind, Version::V4, seed, 3).into_iter().map(|packet| packet.octets).collect()
+                packets(kind, TrafficVersion::V4, seed, 3).into_iter().map(|packet| packet.octets).collect()
             };
             assert_eq!(octets(1), octets(1));
             let (one, other) = (octets(1), octets(2));
@@ -483,11 +504,11 @@ mod tests {
 
     #[test]
     fn what_counts_counts_by_one_and_what_is_random_does_not() {
-        let id = |packet: &Packet| u16::from_be_bytes([packet.octets[30], packet.octets[31]]);
-        for kind in Kind::ALL {
-            let packets = packets(kind, Version::V4, 4, 5);
+        let id = |packet: &TrafficPacket| u16::from_be_bytes([packet.octets[30], packet.octets[31]]);
+        for kind in TrafficKind::ALL {
+            let packets = packets(kind, TrafficVersion::V4, 4, 5);
             let counts = packets.windows(2).all(|pair| id(&pair[1]) == id(&pair[0]).wrapping_add(1));
-            assert_eq!(counts, !matches!(kind, Kind::H | Kind::HRsp), "{kind:?}");
+            assert_eq!(counts, !matches!(kind, TrafficKind::H | TrafficKind::HRsp), "{kind:?}");
         }
     }
 }

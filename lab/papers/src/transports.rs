@@ -1,4 +1,4 @@
-//! `transports`: which service fetches a small object over a constrained link in the fewest octets and the shortest time.
+//! `transports`: comparison of services that fetch a small object over a constrained link, by octets and time.
 
 mod cell;
 mod header_blocks;
@@ -20,22 +20,22 @@ mod virtual_time;
 
 use thinair_analyze::exchange::Exchange;
 
-use cell::{Cell, FULL, Link, Options, QUICK, Scale, USUAL, sites};
+use cell::{FULL, KernelOptions, QUICK, TransportCell, TransportLink, TransportScale, USUAL, sites};
 
-use crate::form::{Figures, Run, declared};
-use crate::paper::{Error, Paper, Plan, Progress};
+use crate::form::{Figures, PaperRun, declared};
+use crate::paper::{Paper, PaperError, ProgressCallback, RunPlan};
 use crate::row::Bar;
 
 pub(crate) const PAPER: Paper =
     Paper { is_real_time: true, ..declared!("transports", "transports", measure) };
 
-/// What a client process took of the link.
+/// Load that a client process put on the link.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sample {
+struct ExchangeSample {
     exchange: Exchange,
-    /// The most nanoseconds that a packet of it was late.
+    /// Maximum lateness of a packet, in nanoseconds.
     late_ns: u64,
-    /// Octets of IP packets, and of what the link was given for them.
+    /// Octets of IP packets, and of their form on the link.
     ip_octets: u64,
     link_octets: u64,
     /// Frames on the link, and their octets.
@@ -43,17 +43,17 @@ struct Sample {
     frame_octets: u64,
 }
 
-/// What was measured of a cell.
+/// Measurements of a cell.
 #[derive(Clone, Debug)]
 struct Served {
-    cell: Cell,
-    /// Those that count.
-    samples: Vec<Sample>,
-    /// Those that were late, and are not counted.
+    cell: TransportCell,
+    /// Samples that count.
+    samples: Vec<ExchangeSample>,
+    /// Number of late samples, which are not counted.
     repeated: usize,
 }
 
-/// A figure of several runs.
+/// Figure of several runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Range {
     median: f64,
@@ -73,7 +73,7 @@ impl Range {
         Some(Self { median, min, max })
     }
 
-    /// The median, and the range where there is one that matters.
+    /// Median, and the range where it is significant.
     fn text(self, decimals: usize) -> String {
         let Self { median, min, max } = self;
         let is_range = if decimals > 0 { max - min > median / 100.0 } else { max > min };
@@ -86,7 +86,7 @@ impl Range {
 }
 
 impl Served {
-    /// The time that counts, in milliseconds, of a run that finished.
+    /// Time that counts, in milliseconds, of a run that finished.
     fn time_of(&self, exchange: &Exchange) -> Option<f64> {
         let nanos = if self.cell.service.is_download() { exchange.download_ns } else { exchange.answered_ns };
         nanos.map(|nanos| nanos as f64 / 1e6)
@@ -100,13 +100,13 @@ impl Served {
         self.samples.len() - self.finished().count()
     }
 
-    /// Of the runs that finished; `None` if none did.
+    /// Range over the runs that finished; `None` if none did.
     fn range(&self, of: impl Fn(&Exchange) -> Option<f64>) -> Option<Range> {
         Range::of(self.finished().filter_map(of).collect())
     }
 
-    /// Of the runs that finished, what the link alone knows.
-    fn of_link(&self, of: fn(&Sample) -> u64) -> Option<Range> {
+    /// Range of a figure of the link over the runs that finished.
+    fn of_link(&self, of: fn(&ExchangeSample) -> u64) -> Option<Range> {
         let finished = self.samples.iter().filter(|sample| self.time_of(&sample.exchange).is_some());
         Range::of(finished.map(|sample| of(sample) as f64).collect())
     }
@@ -116,27 +116,27 @@ impl Served {
     }
 }
 
-/// All that was measured.
+/// All measurements.
 #[derive(Clone, Debug, Default)]
-struct Measured {
+struct TransportMeasurements {
     served: Vec<Served>,
     /// Services over a link with ROHC.
-    compressed: Vec<rohc::Compressed>,
+    compressed: Vec<rohc::CompressedService>,
     /// Several objects on one connection.
     kept: Vec<kept::KeptReal>,
-    /// The share of the machine's time that its host gave to others.
+    /// Steal time: share of the machine's time that its host gave to others.
     stolen: f64,
     left_out: Vec<String>,
 }
 
-fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let plan = run.plan;
     let scale = match (plan.quick, plan.full) {
         (true, _) => QUICK,
         (false, false) => USUAL,
         (false, true) => FULL,
     };
-    // First what needs to hear of signals, and so must begin before any other thread.
+    // Measurements that handle signals come first, as they must begin before any other thread.
     match in_real_time(plan, scale, run.progress)? {
         Ok(measured) => {
             figures.left_out.clone_from(&measured.left_out);
@@ -152,9 +152,14 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     kept::measure(plan, figures)
 }
 
-impl Measured {
-    /// Takes all figures.
-    fn put(&self, run: &Run<'_>, scale: Scale, figures: &mut Figures) -> Result<(), Error> {
+impl TransportMeasurements {
+    /// Puts all figures.
+    fn put(
+        &self,
+        run: &PaperRun<'_>,
+        scale: TransportScale,
+        figures: &mut Figures,
+    ) -> Result<(), PaperError> {
         self.served.iter().for_each(|served| served.put(figures));
         for cell in http3::impossible() {
             for figure in ["packets", "octets", "odt"] {
@@ -164,7 +169,7 @@ impl Measured {
         }
         self.compressed.iter().for_each(|compressed| compressed.put(figures));
         self.kept.iter().for_each(|kept| kept.put(figures));
-        // The conclusions of the paper, in percent: a figure of one cell, of that of another one.
+        // Conclusions of the paper, in percent: a figure of one cell relative to that of another.
         for vars in run.form.all(&["share"])? {
             let [of, over] = [vars.text("share.of")?, vars.text("share.over")?];
             let share = |of: Option<f64>, over: Option<f64>| Some(of? / over? * 100.0);
@@ -186,7 +191,7 @@ impl Measured {
         for (name, count) in counts {
             figures.put(format!("settings/{name}"), count);
         }
-        for options in Options::ALL {
+        for options in KernelOptions::ALL {
             for (at, (name, value)) in options.sysctls().into_iter().enumerate() {
                 figures.put_text(format!("sysctl/{at}/name"), name);
                 figures.put_text(format!("sysctl/{at}/{}", options.name()), value);
@@ -241,7 +246,7 @@ impl Served {
         if unfinished > 0 {
             figures.put(cell.id("unfinished"), unfinished as f64);
         }
-        if cell.link == Link::Slow && cell.service.is_steady() {
+        if cell.link == TransportLink::Slow && cell.service.is_steady() {
             let spread = |range: Option<Range>| range.map(|range| range.max - range.min);
             let both = spread(packets).zip(spread(octets)).map(|(packets, octets)| packets + octets);
             figures.put(cell.id("spread"), both).bar = Some(Bar { max: Some(0.0), min: None });
@@ -249,15 +254,15 @@ impl Served {
     }
 }
 
-/// All sites; the inner error says what is missing.
+/// Measures all sites; the inner error is the reason that this is not possible.
 #[cfg(target_os = "linux")]
 fn in_real_time(
-    plan: &Plan,
-    scale: Scale,
-    progress: Progress<'_>,
-) -> Result<Result<Measured, String>, Error> {
+    plan: &RunPlan,
+    scale: TransportScale,
+    progress: ProgressCallback<'_>,
+) -> Result<Result<TransportMeasurements, String>, PaperError> {
     if !plan.real_time {
-        return Ok(Err("a run in real time was not asked for".to_owned()));
+        return Ok(Err("real-time runs were not requested".to_owned()));
     }
     let Some(program) = &plan.program else {
         return Ok(Err("it takes the command `thinair` to run links".to_owned()));
@@ -270,12 +275,12 @@ fn in_real_time(
     let missing = site::services_missing(program);
     let left_out =
         missing.iter().map(|(service, why)| format!("Left out: {}, as {why}.", service.name())).collect();
-    let sites: Vec<Vec<Cell>> = sites(scale)
+    let sites: Vec<Vec<TransportCell>> = sites(scale)
         .into_iter()
         .map(|cells| cells.into_iter().filter(|cell| !missing.contains_key(&cell.service)).collect())
         .collect();
     let begin = thinair_os::clock::ProcessorTime::until_now();
-    let cost = |cells: &Vec<Cell>| (cells.len() * scale.runs) as u64;
+    let cost = |cells: &Vec<TransportCell>| (cells.len() * scale.runs) as u64;
     let served = crate::sweep::sweep(&sites, plan.threads, progress, cost, |cells| {
         site::run(cells, scale.runs, program, &interrupt)
     })?;
@@ -286,10 +291,14 @@ fn in_real_time(
         _ => 0.0,
     };
     let served = served.into_iter().flatten().collect();
-    Ok(Ok(Measured { served, compressed, kept, stolen, left_out }))
+    Ok(Ok(TransportMeasurements { served, compressed, kept, stolen, left_out }))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn in_real_time(_: &Plan, _: Scale, _: Progress<'_>) -> Result<Result<Measured, String>, Error> {
+fn in_real_time(
+    _: &RunPlan,
+    _: TransportScale,
+    _: ProgressCallback<'_>,
+) -> Result<Result<TransportMeasurements, String>, PaperError> {
     Ok(Err("this system has no network namespaces of Linux".to_owned()))
 }

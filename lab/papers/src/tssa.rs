@@ -1,24 +1,24 @@
-//! `tssa`: how long TCP segments should be over hops of 802.15.4, and which control finds it.
+//! `tssa`: best length of TCP segments over hops of 802.15.4, and the control that finds it.
 
 mod cell;
 mod model;
 
 use thinair_simulation::Summary;
 
-use cell::{Sample, Setting};
+use cell::{Setting, TransferSample};
 
-use crate::form::{Figures, Named, Run, declared};
-use crate::paper::{Error, Paper};
+use crate::form::{Figures, Named, PaperRun, declared};
+use crate::paper::{Paper, PaperError};
 use crate::row::Bar;
 use crate::sweep::Samples;
 
 pub(crate) const PAPER: Paper = declared!("tssa", "tssa", measure);
 
-/// Sizes of which the best is what others are held against.
+/// Fixed sizes, the best of which is the reference.
 const SIZES: [u16; 8] = [64, 106, 170, 276, 382, 512, 700, 1_024];
 
-/// Figures of a run, by the names that they have in ids.
-const FIGURES: [Named<Sample, f64>; 7] = [
+/// Figures of a run, by their names in ids.
+const FIGURES: [Named<TransferSample, f64>; 7] = [
     ("energy", |sample| sample.energy),
     ("duration", |sample| sample.duration),
     ("size", |sample| sample.mean_size),
@@ -28,7 +28,7 @@ const FIGURES: [Named<Sample, f64>; 7] = [
     ("frames", |sample| sample.frames),
 ];
 
-fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let quick = run.plan.quick;
     let samples = run.repeat(|cell, seed, number| cell::run(&cell.vars, quick, seed, number))?;
     let cells = run.form.cells(quick)?;
@@ -70,8 +70,8 @@ fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     Ok(())
 }
 
-/// Takes the means of a cell, if all runs of it have finished.
-fn put(id: &str, samples: &[Sample], figures: &mut Figures) {
+/// Puts the means of a cell, if all its runs have finished.
+fn put(id: &str, samples: &[TransferSample], figures: &mut Figures) {
     let is_finished = samples.iter().all(|sample| sample.is_complete);
     for (name, of) in FIGURES {
         let values: Vec<f64> = samples.iter().filter(|_| is_finished).map(of).collect();
@@ -84,8 +84,8 @@ fn put(id: &str, samples: &[Sample], figures: &mut Figures) {
     }
 }
 
-/// What must agree before anything else is believed: octets with the analysis, frames with ns-3.
-fn checks(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+/// Checks that must succeed before other figures count: octets against the analysis, frames against ns-3.
+fn checks(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let around = |figure: f64, share: f64| {
         Some(Bar { min: Some(figure * (1.0 - share)), max: Some(figure * (1.0 + share)) })
     };
@@ -94,10 +94,10 @@ fn checks(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
         let (ours, analysis) =
             (figures.value(&format!("{id}/energy")), figures.value(&format!("analysis/{id}")));
         let figure = figures.put(format!("{id}/energy"), ours);
-        // Without collisions the two are the same; longer segments collide with themselves.
+        // Without collisions the two are equal; longer segments collide with themselves.
         figure.bar = analysis.filter(|_| mss == "64").and_then(|analysis| around(analysis, 0.001));
         figure.peer("analysis", analysis);
-        // Energy is with overhearing there.
+        // Energy there includes overhearing.
         let id = format!("ns3/1e-5/{mss}");
         let overhearing = figures.value(&format!("{id}/overhearing"));
         figures.put(format!("{id}/energy"), overhearing);
@@ -119,14 +119,14 @@ fn checks(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
     Ok(())
 }
 
-/// The least mean energy of the eight fixed sizes, and the size.
+/// Minimum mean energy of the eight fixed sizes, and the size.
 fn best(at: &str, figures: &Figures) -> Option<(u16, f64)> {
     let energies =
         SIZES.into_iter().filter_map(|size| Some((size, figures.value(&format!("{at}/{size}/energy"))?)));
     energies.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// `Adaptive` beside the best fixed size, and beside TSSA.
+/// Puts `Adaptive` beside the best fixed size, and beside TSSA.
 fn adaptive(at: &str, rate: f64, is_held: bool, figures: &mut Figures) {
     let ours = figures.value(&format!("{at}/adaptive/energy"));
     let tssa = figures.value(&format!("{at}/tssa/energy"));
@@ -149,7 +149,7 @@ fn against_dmss(at: &str, is_held: bool, figures: &mut Figures) {
         let figure = figures.get(&format!("{at}/{control}/energy"))?;
         Some((figure.value?, figure.half))
     };
-    // The upper end of what the difference may be, at 95 %.
+    // Upper end of the difference's 95 % interval.
     let upper =
         of("tssa").zip(of("dmss")).and_then(|(tssa, dmss)| Some(tssa.0 - dmss.0 + tssa.1?.hypot(dmss.1?)));
     let bar = |most| is_held.then_some(Bar { max: Some(most), min: None });
@@ -164,7 +164,7 @@ fn against_dmss(at: &str, is_held: bool, figures: &mut Figures) {
     figures.put(id, longer.value).bar = bar(-10.0);
 }
 
-/// How much longer a transfer takes than with DMSS, in percent: the mean, and half of its interval of 95 %.
+/// Excess duration of a transfer over one with DMSS, in percent: mean, and half of its 95 % interval.
 fn longer_than_dmss(at: &str, control: &str, figures: &mut Figures) {
     let of = |control: &str| {
         let figure = figures.get(&format!("{at}/{control}/duration"))?;
@@ -182,9 +182,9 @@ fn longer_than_dmss(at: &str, control: &str, figures: &mut Figures) {
     figures.put(id, longer.map(|(mean, _)| mean)).half = longer.and_then(|(_, half)| half);
 }
 
-/// The first time that a fixed transfer of the size in use would cost at most 10 % more than the best one, mean of the runs of
-/// which sizes are kept.
-fn convergence(at: &str, samples: &Samples<Sample>, figures: &mut Figures) {
+/// Puts the first time at which a fixed transfer of the current size would cost at most 10 % more than the best one:
+/// mean of the runs with a trace of sizes.
+fn convergence(at: &str, samples: &Samples<TransferSample>, figures: &mut Figures) {
     let Some((_, least)) = best(at, figures) else { return };
     for control in ["tssa", "adaptive"] {
         let is_near = |size: u16| cost(at, size, figures).is_some_and(|cost| cost <= 1.1 * least);
@@ -204,7 +204,8 @@ fn convergence(at: &str, samples: &Samples<Sample>, figures: &mut Figures) {
     }
 }
 
-/// What a transfer with a size in between would cost, by the fixed ones on either side; nothing if those do not finish.
+/// Cost of a transfer with a size in between, interpolated from the fixed sizes on either side; `None` if those do not
+/// finish.
 fn cost(at: &str, size: u16, figures: &Figures) -> Option<f64> {
     let cost = |size: u16| figures.value(&format!("{at}/{size}/energy"));
     let below = SIZES.into_iter().rfind(|other| *other <= size)?;
@@ -213,8 +214,12 @@ fn cost(at: &str, size: u16, figures: &Figures) -> Option<f64> {
     Some(cost(below)? * (1.0 - share) + cost(above)? * share)
 }
 
-/// Collisions at each node, by run, at the least rate.
-fn collisions(run: &Run<'_>, samples: &Samples<Sample>, figures: &mut Figures) -> Result<(), Error> {
+/// Puts the collisions at each node, by run, at the lowest rate.
+fn collisions(
+    run: &PaperRun<'_>,
+    samples: &Samples<TransferSample>,
+    figures: &mut Figures,
+) -> Result<(), PaperError> {
     let least = if run.plan.quick { "1e-4" } else { "1e-5" };
     figures.put_text("collisions/rate", least);
     for (setting, mss) in

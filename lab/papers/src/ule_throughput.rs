@@ -1,5 +1,5 @@
-//! `ule-throughput`: what header compression is worth on a satellite link of MPEG-2 TS packets, by the equations of the
-//! paper, by exact counting, in virtual time and, where that can be, in real time.
+//! `ule-throughput`: value of header compression on a satellite link of MPEG-2 TS packets, by the equations of the
+//! paper, by exact counting, in virtual time and, where possible, in real time.
 
 mod model;
 mod put;
@@ -7,47 +7,52 @@ mod real;
 mod simulate;
 
 use thinair_rohc::Refresh;
-use thinair_simulation::{Stack, header_cycle};
+use thinair_simulation::{ProtocolStack, header_cycle};
 
 use model::HeaderSizes;
 use put::Put;
-use real::Measured;
-use simulate::{FULL, Found, Job, QUICK, SCHEDULE, Scale};
+use real::RealMeasurement;
+use simulate::{FULL, QUICK, RunDurations, RunFigures, SCHEDULE, SimulationJob};
 
-use crate::form::{Figures, Run, declared};
-use crate::paper::{Error, Paper};
+use crate::form::{Figures, PaperRun, declared};
+use crate::paper::{Paper, PaperError};
 use crate::sweep::sweep;
 
 pub(crate) const PAPER: Paper = declared!("ule-throughput", "ule_throughput", measure);
 
-fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     measure_jobs(run, if run.plan.quick { QUICK } else { FULL }, simulate::jobs(), figures)
 }
 
-/// All that is known, before it is put into rows.
+/// All results, before they become rows.
 #[derive(Debug)]
 struct Results {
-    /// Headers of the paper's stack by the paper's schedule.
+    /// Headers of the paper's stack with the paper's schedule.
     headers: HeaderSizes,
-    /// Headers of the others.
-    others: Vec<(Stack, HeaderSizes)>,
-    /// Headers of the paper's stack that has settled.
+    /// Headers of the other stacks.
+    others: Vec<(ProtocolStack, HeaderSizes)>,
+    /// Headers of the paper's stack in steady state.
     settled: HeaderSizes,
-    runs: Vec<(Job, Found)>,
-    /// How long the sweep has run.
-    scale: Scale,
-    real: Vec<Measured>,
+    runs: Vec<(SimulationJob, RunFigures)>,
+    /// Duration of the sweep's runs.
+    scale: RunDurations,
+    real: Vec<RealMeasurement>,
 }
 
 impl Results {
-    fn of(&self, job: Job) -> Option<&Found> {
+    fn of(&self, job: SimulationJob) -> Option<&RunFigures> {
         self.runs.iter().find(|(other, _)| *other == job).map(|(_, found)| found)
     }
 }
 
-fn measure_jobs(run: &Run<'_>, scale: Scale, jobs: Vec<Job>, figures: &mut Figures) -> Result<(), Error> {
+fn measure_jobs(
+    run: &PaperRun<'_>,
+    scale: RunDurations,
+    jobs: Vec<SimulationJob>,
+    figures: &mut Figures,
+) -> Result<(), PaperError> {
     let plan = run.plan;
-    let sizes = |stack: Stack, refresh: Refresh| -> Result<HeaderSizes, Error> {
+    let sizes = |stack: ProtocolStack, refresh: Refresh| -> Result<HeaderSizes, PaperError> {
         Ok(HeaderSizes::new(stack, header_cycle(stack, refresh)?))
     };
     let found =
@@ -63,9 +68,9 @@ fn measure_jobs(run: &Run<'_>, scale: Scale, jobs: Vec<Job>, figures: &mut Figur
     let note = if real.is_empty() { "" } else { "; real: at least 0.97 of it" };
     figures.put_text("note/real", note);
     let results = Results {
-        headers: sizes(Stack::IPV6_UDP, SCHEDULE)?,
+        headers: sizes(ProtocolStack::IPV6_UDP, SCHEDULE)?,
         others,
-        settled: sizes(Stack::IPV6_UDP, Refresh::Off)?,
+        settled: sizes(ProtocolStack::IPV6_UDP, Refresh::Off)?,
         runs: jobs.into_iter().zip(found).collect(),
         scale,
         real,

@@ -1,19 +1,19 @@
-//! Quick runs of all papers, held to a record: the same figures for the same seed, and bars that are missed by those alone that are
-//! known to miss them.
+//! Quick runs of all papers against a record: figures per seed, and the ids that miss their bars.
 //!
-//! After a change that is meant to change figures, `quick.txt` is what this test prints.
+//! After an intended change of figures, replace `quick.txt` by the output of this test.
 
 use std::fmt::Write;
 
 use serde_json::Value;
-use thinair_papers::{PAPERS, Paper, Plan, document, outcome};
+use thinair_papers::{PAPERS, Paper, RunPlan, document, outcome};
 
 const RECORD: &str = include_str!("quick.txt");
 
-/// A paper as the record has it: rows, a digest of them, and the ids of those that miss their bars. Figures by the clock of the
-/// machine do not count; others count to nine digits, so that no library for powers decides.
+/// Record of a paper: number of rows, their digest, and the ids that miss their bars. Figures by the clock of the
+/// machine are excluded; others are rounded to nine digits, so that differences between libraries for powers do not
+/// matter.
 fn recorded(paper: &Paper) -> String {
-    let plan = Plan { quick: true, threads: 2, ..Plan::default() };
+    let plan = RunPlan { quick: true, threads: 2, ..RunPlan::default() };
     let findings = paper.run(&plan, &|_, _| ()).expect("it runs");
     let page = document(paper, &plan, &findings).to_html();
     assert!(!page.contains("$("), "{} shows what is no figure", paper.about().name);

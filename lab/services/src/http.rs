@@ -1,15 +1,15 @@
-//! Lean HTTP on sockets: a folder that is [served](Server), and one object that is [fetched](fetch).
+//! Lean HTTP on sockets: a folder that is [served](HttpServer), and one object that is [fetched](fetch).
 //!
-//! Over the same TCP as everybody's, and with what [`thinair_os::tcp::fast_open`] knows: a request that rides in the SYN, a
-//! response whose last octets and FIN are one segment.
+//! It uses the system's TCP, with the options of [`thinair_os::tcp::fast_open`]: the request is sent in the SYN, and
+//! the last octets of the response and the FIN are one segment.
 
 mod client;
 mod server;
 mod url;
 
-pub use client::{Acknowledgment, Close, FetchError, Outcome, Report, Task, fetch};
+pub use client::{Acknowledgment, Close, FetchError, FetchOutcome, FetchReport, FetchTask, fetch};
 #[cfg(feature = "http3")]
-pub(crate) use server::Site;
-pub use server::{Server, Settings, Statistics};
-pub use thinair_http::Protocol;
+pub(crate) use server::ServedFolder;
+pub use server::{HttpServer, HttpServerSettings, HttpServerStatistics};
+pub use thinair_http::HttpProtocol;
 pub use url::{Url, UrlError};

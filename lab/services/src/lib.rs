@@ -1,7 +1,7 @@
-//! HTTP/1.1, lean HTTP, SPDY and HTTP/3 on real sockets: what CoAP is compared with.
+//! HTTP/1.1, lean HTTP, SPDY and HTTP/3 on real sockets: the protocols that CoAP is compared with.
 //!
-//! This crate knows how an engine of `thinair-http` meets the sockets and the clock of a machine, by what `thinair-services`
-//! has for all protocols. It refuses to know how a message lies in octets, and arguments or terminals.
+//! This crate connects the engines of `thinair-http` with the sockets and the clock of a machine, by the parts of
+//! `thinair-services` that all protocols share. It has no formats of messages, and no arguments or terminals.
 //!
 //! Linux only. Elsewhere the crate is empty.
 

@@ -1,9 +1,9 @@
-//! How long a transfer over five hops of 802.15.4 takes to simulate, and how much memory 100,000 nodes need:
-//! `cargo bench -p thinair-simulation --bench chains`.
+//! Time to simulate a transfer over five hops of 802.15.4, and memory of 100,000 nodes: `cargo bench -p
+//! thinair-simulation --bench chains`.
 //!
-//! The transfer is that of `extras/ns3/chain.cc`, which is built and run beside it where ns-3 is installed: 512 KiB in segments of 512 octets, a window of one
-//! segment, packets put together at every hop, BER 1e-5. Frames are numbers, or octets of which everything is read again.
-//! Memory is that of numbers; of another framing with `-- memory=2`, by its place.
+//! The transfer is that of `extras/ns3/chain.cc`, which is built and run beside it where ns-3 is installed: 512 KiB in
+//! segments of 512 octets, a window of one segment, reassembly at every hop, BER 1e-5. Frames are numbers, or octets
+//! that every node parses. Memory is that of numbers; of another framing with `-- memory=2`, by its index.
 
 #![allow(missing_docs)]
 
@@ -16,16 +16,17 @@ use thinair_rohc::{
     Channel, ChannelError, CidSpace, CompressorConfig, DecompressorConfig, Mode, ProfileId, ProfileSet,
 };
 use thinair_segment::Fixed;
-use thinair_simulation::Streams;
+use thinair_simulation::RandomStreams;
 use thinair_simulation::csma::{
-    BitErrorRate, Compression, Config, Forwarding, Framing, MacConfig, Running, Topology, Transfer,
+    BitErrorRate, CsmaConfig, CsmaFraming, Forwarding, FrameCompression, MacConfig, Running, Topology,
+    Transfer,
 };
 use thinair_wire::time::Instant;
 
-/// Seconds of ns-3.37 for one transfer, where it cannot be asked.
+/// Seconds of ns-3.37 for one transfer, used where it is not installed.
 const NS3: f64 = 1.06;
 
-/// Its program, and what says that Debian's `libns3-dev` is there.
+/// Source of the ns-3 program, and a file of Debian's `libns3-dev`.
 const NS3_PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../extras/ns3/chain.cc");
 const NS3_HEADER: &str = "/usr/include/ns3/lr-wpan-module.h";
 const NS3_LIBRARIES: [&str; 9] = [
@@ -40,15 +41,15 @@ const NS3_LIBRARIES: [&str; 9] = [
     "core",
 ];
 
-/// How often all take their turn.
+/// Number of rounds, each with all framings.
 const ROUNDS: u32 = 5;
 
-/// Chains of six nodes: 100,002 nodes.
+/// Number of chains of six nodes: 100,002 nodes.
 const CHAINS: u32 = 16_667;
 
-fn transfer(framing: Framing) -> Transfer {
+fn transfer(framing: CsmaFraming) -> Transfer {
     Transfer {
-        network: Config {
+        network: CsmaConfig {
             topology: Topology::Chain { hops: 5 },
             mac: MacConfig { sense_range: 1, ..MacConfig::default() },
             framing,
@@ -64,7 +65,7 @@ fn transfer(framing: Framing) -> Transfer {
     }
 }
 
-/// Profile 0x0006 with feedback, a context for each direction of each hop.
+/// Profile 0x0006 with feedback, one context per direction and hop.
 fn rohc() -> Result<Box<RohcChannel>, ChannelError> {
     let channel = Channel::new(CidSpace::Small, 0, ProfileSet::of(&[ProfileId::Tcp])?)?;
     Ok(Box::new(RohcChannel {
@@ -75,7 +76,7 @@ fn rohc() -> Result<Box<RohcChannel>, ChannelError> {
     }))
 }
 
-/// A figure of `/proc/self/status` in kilobytes.
+/// Value of `/proc/self/status` in kilobytes.
 fn memory(key: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix(key));
@@ -84,16 +85,16 @@ fn memory(key: &str) -> u64 {
 
 fn main() -> Result<(), ChannelError> {
     let framings = [
-        ("numbers", Framing::PAPER, 50.0),
-        ("octets, IPv6", Framing::Rfc4944(Compression::None), 20.0),
-        ("octets, LOWPAN_IPHC", Framing::Rfc4944(Compression::Iphc), 20.0),
-        ("octets, ROHC", Framing::Rfc4944(Compression::Rohc(rohc()?)), 20.0),
+        ("numbers", CsmaFraming::PAPER, 50.0),
+        ("octets, IPv6", CsmaFraming::Rfc4944(FrameCompression::None), 20.0),
+        ("octets, LOWPAN_IPHC", CsmaFraming::Rfc4944(FrameCompression::Iphc), 20.0),
+        ("octets, ROHC", CsmaFraming::Rfc4944(FrameCompression::Rohc(rohc()?)), 20.0),
     ];
     let program = ns3();
     if program.is_none() {
         println!("ns-3 cannot be asked here (libns3-dev, g++): {NS3} s, as measured before");
     }
-    // In turns, and the least of each: a machine is not always as fast.
+    // Alternating, and the minimum of each: a machine's speed varies.
     let mut least = f64::INFINITY;
     let mut best = [const { None }; 4];
     for round in 0..ROUNDS {
@@ -112,7 +113,7 @@ fn main() -> Result<(), ChannelError> {
             least / seconds,
         );
     }
-    // Each in a process of its own: what one has taken, the next one need not take again.
+    // Each in its own process, so that none reuses memory of another.
     let only = std::env::args().find_map(|arg| arg.strip_prefix("memory=")?.parse::<usize>().ok());
     for (name, framing, _) in framings.iter().skip(only.unwrap_or(0)).take(1) {
         memory_of(name, &transfer(framing.clone()));
@@ -120,7 +121,7 @@ fn main() -> Result<(), ChannelError> {
     Ok(())
 }
 
-/// The same transfer as a program of ns-3, where that can be built.
+/// Builds the equivalent program of ns-3, where possible.
 fn ns3() -> Option<&'static str> {
     if !std::path::Path::new(NS3_HEADER).exists() {
         return None;
@@ -133,15 +134,15 @@ fn ns3() -> Option<&'static str> {
     built.ok()?.success().then_some(program)
 }
 
-/// Seconds that the processor works for it.
+/// CPU time of the program in seconds.
 fn worked(program: &str) -> Option<f64> {
     let output = Command::new(program).output().ok().filter(|output| output.status.success())?;
-    let told = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    println!("ns-3: {told}");
-    told.rsplit(' ').next()?.parse().ok()
+    let output_text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    println!("ns-3: {output_text}");
+    output_text.rsplit(' ').next()?.parse().ok()
 }
 
-/// The fastest of some runs.
+/// Fastest of some runs.
 #[derive(Clone, Copy)]
 struct Best {
     seconds: f64,
@@ -152,7 +153,7 @@ struct Best {
 fn fastest(plan: &Transfer, round: u32, best: &mut Option<Best>) {
     for run in 0..8 {
         let began = Wall::now();
-        let outcome = plan.run(&mut Fixed::new(512), Streams::new(1), 8 * round + run);
+        let outcome = plan.run(&mut Fixed::new(512), RandomStreams::new(1), 8 * round + run);
         let seconds = began.elapsed().as_secs_f64();
         let all = outcome.all();
         if best.is_none_or(|best| seconds < best.seconds) {
@@ -164,7 +165,7 @@ fn fastest(plan: &Transfer, round: u32, best: &mut Option<Best>) {
 fn memory_of(name: &str, plan: &Transfer) {
     let before = memory("VmRSS");
     let mut chains: Vec<_> =
-        (0..CHAINS).map(|run| (Running::new(plan, Streams::new(1), run), Fixed::new(512))).collect();
+        (0..CHAINS).map(|run| (Running::new(plan, RandomStreams::new(1), run), Fixed::new(512))).collect();
     let began = Wall::now();
     for second in 1..=10 {
         let end = Instant::ZERO + Duration::from_secs(second);

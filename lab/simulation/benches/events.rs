@@ -1,10 +1,11 @@
-//! Events and exchanges that the lab does in a second, on one core of whatever machine this is.
+//! Events and exchanges per second that the simulation processes on one core.
 //!
-//! The flow of `thinair-lab paper run coap-latency`: a client and a server, which encode and decode every message, with their
-//! IPv4 and UDP headers and checksums, on GPRS without added loss; RFC 7252, requests that do not wait for each other. An
-//! event is what is taken from the queue. Printed is the best of five rounds, by the CPU time of the process.
+//! The flow of `thinair-lab paper run coap-latency`: a client and a server, which encode and decode every message, with
+//! their IPv4 and UDP headers and checksums, on GPRS without added loss; RFC 7252, requests that do not wait for each
+//! other. An event is one entry of the queue. The output is the best of five rounds, by the CPU time of the process.
 //!
-//! `cargo bench -p thinair-simulation --bench events`; with `-- RUNS` a round has so many runs of 100 exchanges instead of 1,000.
+//! `cargo bench -p thinair-simulation --bench events`; `-- RUNS` sets the runs of 100 exchanges per round, 1,000 by
+//! default.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use thinair_coap::congestion::{Algorithm, Transmission};
 use thinair_coap::{Config, Request, Timing};
 use thinair_link::preset::GPRS;
 use thinair_os::clock;
-use thinair_simulation::network::{Pace, Requests, Scenario, Transport};
+use thinair_simulation::network::{MessageTransport, RequestPace, Requests, Scenario};
 use thinair_wire::time::Instant;
 
 fn scenario() -> Scenario {
@@ -20,7 +21,7 @@ fn scenario() -> Scenario {
         model: GPRS.model,
         rohc: None,
         clients: 1,
-        transport: Transport::Udp { protection: 0 },
+        transport: MessageTransport::Udp { protection: 0 },
         config: Config {
             timing: Timing {
                 congestion: Algorithm::Rfc7252,
@@ -33,7 +34,7 @@ fn scenario() -> Scenario {
             request: Request::get("/tmp"),
             count: 100,
             start: Instant::from_millis(5_000),
-            pace: Pace::Open { interval: Duration::from_micros(100_700) },
+            pace: RequestPace::Open { interval: Duration::from_micros(100_700) },
         },
         spread: Duration::ZERO,
         content: 23,

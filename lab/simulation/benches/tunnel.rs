@@ -1,9 +1,9 @@
-//! Packets a second and round trips through the tunnel, beside those of a plain forwarder in the same run.
+//! Packets per second and round trips through the tunnel, beside those of a plain forwarder in the same run.
 //!
-//! `cargo bench -p thinair-simulation --bench tunnel`, as root. Each row makes two hosts of its own (network
-//! namespaces), with a TUN device each, and measures what joins them: 1,000 echo requests, one after the other, then
+//! `cargo bench -p thinair-simulation --bench tunnel`, as root. Each row creates its own two hosts (network
+//! namespaces), with a TUN device each, and measures the connection between them: 1,000 consecutive echo requests, then
 //! UDP datagrams of 64 octets as fast as a thread can send them, for three seconds. Generator and both ends share the
-//! machine, so that only the proportions of rows mean something.
+//! machine, so that only ratios of rows are meaningful.
 
 #![allow(missing_docs)]
 
@@ -16,17 +16,19 @@ mod linux {
     use thinair_os::signals::{Ask, ask};
     use thinair_os::{EventLoop, Waker};
     use thinair_rohc::ProfileSet;
-    use thinair_simulation::load::{End, HERE, Hosts, INTERFACE, Load, LoadError, Outcome, THERE, forward};
+    use thinair_simulation::load::{
+        HERE, INTERFACE, LoadEnd, LoadError, LoadHosts, LoadOutcome, LoadPlan, THERE, forward,
+    };
     use thinair_tunnel::config::{self, Settings, Surroundings};
     use thinair_tunnel::daemon::Daemon;
-    use thinair_tunnel::plan::Plan;
     use thinair_tunnel::seal::Keys;
+    use thinair_tunnel::site_config::SiteConfig;
     use thinair_tunnel::status::socket;
 
-    const LOAD: Load = Load { payload: 64, rate: None, time: Duration::from_secs(3), pings: 1_000 };
+    const LOAD: LoadPlan = LoadPlan { payload: 64, rate: None, time: Duration::from_secs(3), pings: 1_000 };
 
-    /// A row: what it is called, and what measures it. Each makes its own hosts, and they go with it.
-    type Row = (&'static str, fn() -> Result<Outcome, LoadError>);
+    /// Row: its name, and its measurement, which creates and removes its own hosts.
+    type Row = (&'static str, fn() -> Result<LoadOutcome, LoadError>);
 
     const ROWS: &[Row] = &[
         ("plain forwarder", plain_forwarder),
@@ -36,20 +38,20 @@ mod linux {
         ("compressed, sealed: the default", || tunnel(true, true)),
     ];
 
-    /// What makes this program an end of a tunnel.
+    /// First argument that makes this program an end of a tunnel.
     const END: &str = "end-of-a-tunnel";
 
-    fn plain_forwarder() -> Result<Outcome, LoadError> {
-        let hosts = Hosts::create()?;
+    fn plain_forwarder() -> Result<LoadOutcome, LoadError> {
+        let hosts = LoadHosts::create()?;
         let [a, b] = hosts.tuns()?;
         hosts.measure(&LOAD, |stop| {
             forward([&a, &b], stop).map(|end| vec![end]).map_err(|why| why.to_string())
         })
     }
 
-    /// Two ends of a tunnel, each a process: this program, started anew.
-    fn tunnel(is_compressed: bool, is_sealed: bool) -> Result<Outcome, LoadError> {
-        let hosts = Hosts::create()?;
+    /// Two ends of a tunnel, each in a process of this program.
+    fn tunnel(is_compressed: bool, is_sealed: bool) -> Result<LoadOutcome, LoadError> {
+        let hosts = LoadHosts::create()?;
         let folder = std::env::temp_dir().join(format!("thinair-throughput-{}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
         let key = folder.join("key");
@@ -74,8 +76,8 @@ mod linux {
         outcome
     }
 
-    /// What both ends have done, when it is time.
-    fn wait_and_ask(stop: &Waker, folder: &Path) -> Result<Vec<End>, String> {
+    /// Waits for the stop signal, and returns the counters of both ends.
+    fn wait_and_ask(stop: &Waker, folder: &Path) -> Result<Vec<LoadEnd>, String> {
         let mut events = EventLoop::new(Duration::ZERO).map_err(|why| why.to_string())?;
         events.add(stop, 0).map_err(|why| why.to_string())?;
         events.wait(None, &mut Vec::new()).map_err(|why| why.to_string())?;
@@ -83,7 +85,7 @@ mod linux {
             .into_iter()
             .map(|end| {
                 let status = socket::ask(&status_socket(folder, end)).map_err(|why| why.to_string())?;
-                Ok(End {
+                Ok(LoadEnd {
                     name: end.to_owned(),
                     packets: status.totals.sent.packets + status.totals.received.packets,
                     processor: Duration::from_secs_f64(status.cpu_seconds),
@@ -96,7 +98,7 @@ mod linux {
         folder.join(format!("{end}.sock"))
     }
 
-    /// This program as an end.
+    /// Runs this program as an end.
     fn end(arguments: &[String]) -> Result<(), String> {
         let [end, namespace, is_compressed, is_sealed, folder] = arguments else {
             return Err("five arguments".to_owned());
@@ -110,7 +112,7 @@ mod linux {
         daemon.run().map_err(|why| why.to_string())
     }
 
-    fn plan(end: &str, namespace: &str, is_sealed: bool, folder: &Path) -> Result<Plan, String> {
+    fn plan(end: &str, namespace: &str, is_sealed: bool, folder: &Path) -> Result<SiteConfig, String> {
         let (own, (from, to)) =
             if end == "here" { (HERE, (17_001, 17_002)) } else { (THERE, (17_002, 17_001)) };
         let security =
@@ -128,7 +130,7 @@ mod linux {
             templates: &|_| Ok(Vec::new()),
             resolve: &config::system_resolver,
         };
-        config::plan(&settings, &surroundings).map_err(|why| why.to_string())
+        config::site_config(&settings, &surroundings).map_err(|why| why.to_string())
     }
 
     pub(super) fn main() {

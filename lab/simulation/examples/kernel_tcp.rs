@@ -1,5 +1,5 @@
-//! Our TCP in virtual time beside that of the kernel over the same link in real time: exchanges over GPRS and WiFi
-//! with Nagle's algorithm, and downloads with losses. Needs root and TUN.
+//! Our TCP in virtual time beside the kernel's over an equal link in real time: exchanges over GPRS and WiFi with
+//! Nagle's algorithm, and downloads with losses. Needs root and TUN.
 //!
 //! `cargo run --release -p thinair-simulation --example kernel_tcp -- [RUNS [SECONDS OF EXCHANGES]]`
 

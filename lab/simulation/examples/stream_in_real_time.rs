@@ -1,13 +1,13 @@
-//! A transport stream of 3.507 Mbit/s that kernels fill and empty: payload that iperf3 receives, plain and compressed, and
-//! what exact packing would let through. Needs root, TUN and iperf3.
+//! A transport stream of 3.507 Mbit/s between two kernels: payload that iperf3 receives, plain and compressed, and the
+//! theoretical maximum with exact packing. Needs root, TUN and iperf3.
 //!
 //! `cargo run --release -p thinair-simulation --example stream_in_real_time -- [SECONDS [PAYLOAD...]]`
 
 #[cfg(target_os = "linux")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     use thinair_rohc::Refresh;
-    use thinair_simulation::broadcast::real_time::{Plan, run};
-    use thinair_ule::capacity::{Encapsulation, Filling, Flow, Headers, cost};
+    use thinair_simulation::broadcast::real_time::{RealTimePlan, run};
+    use thinair_ule::capacity::{Encapsulation, Filling, HeaderRun, PacketFlow, cost};
 
     const BITRATE: u64 = 3_507_000;
     let numbers = std::env::args().skip(1).map(|text| text.parse()).collect::<Result<Vec<u16>, _>>()?;
@@ -17,13 +17,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cycle = Refresh::Cycle { ir: 3, so: 50, direct: true };
     println!("payload  header  kbit/s of payload  of exact  lateness of the TS clock (us): p50, p99, max");
     for &payload in payloads {
-        let plain = [Headers { packets: 1, octets: 48 }];
-        let compressed = [Headers { packets: 3, octets: 50 }, Headers { packets: 50, octets: 3 }];
+        let plain = [HeaderRun { packets: 1, octets: 48 }];
+        let compressed = [HeaderRun { packets: 3, octets: 50 }, HeaderRun { packets: 50, octets: 3 }];
         let ways = [("48", None, plain.as_slice()), ("3", Some(cycle), compressed.as_slice())];
         for (name, refresh, headers) in ways {
-            let plan = Plan { bitrate: BITRATE, refresh, payload, offered: BITRATE, seconds };
+            let plan = RealTimePlan { bitrate: BITRATE, refresh, payload, offered: BITRATE, seconds };
             let outcome = run(&plan)?;
-            let flow = Flow { payload: payload.into(), headers };
+            let flow = PacketFlow { payload: payload.into(), headers };
             let exact = cost(Encapsulation::ULE, Filling::Packing, flow).throughput(BITRATE);
             let late = |percent| outcome.lateness.percentile(percent).unwrap_or_default() / 1_000;
             println!(

@@ -1,7 +1,8 @@
-//! A transport stream with everything around it, in virtual time: packets, compressor, encapsulator, TS clock; then
-//! receiver, decompressor, packets. The octets are real, only the time is not.
+//! A transport stream in virtual time, with its sender and receiver: packets, compressor, encapsulator, TS clock; then
+//! receiver, decompressor, packets. All octets are real, only time is virtual.
 //!
-//! [`one_way`] is one site that sends to another, and `real_time` the same with kernels at both ends. [`mesh`] is many, each heard by all others or through a hub.
+//! [`one_way`] has one site that sends to another, `real_time` the kernels of two hosts at both ends, in real time.
+//! [`mesh`] has many sites, each heard by all others or through a hub.
 
 mod listener;
 pub mod mesh;
@@ -20,70 +21,70 @@ use thinair_wire::time::Instant;
 const TS_BITS: u128 = 188 * 8;
 const SECOND: u128 = 1_000_000_000;
 
-/// Why a run has no outcome.
+/// Reason that a run has no outcome.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A channel cannot be.
+pub enum BroadcastError {
+    /// The parameters of a channel are invalid.
     #[error(transparent)]
     Channel(#[from] ChannelError),
-    /// A compressor refused a packet.
+    /// A compressor rejected a packet.
     #[error(transparent)]
     Compress(#[from] CompressError),
-    /// An encapsulator refused a PDU.
-    #[error("an encapsulator refused a packet: {0}")]
+    /// An encapsulator rejected a PDU.
+    #[error("cannot encapsulate a packet: {0}")]
     Push(PushError),
-    /// What was asked for is not possible.
+    /// The plan is not possible.
     #[error("{0}")]
     Unfit(&'static str),
 }
 
-impl From<PushError> for Error {
+impl From<PushError> for BroadcastError {
     fn from(error: PushError) -> Self {
         Self::Push(error)
     }
 }
 
-/// How PDUs get into TS packets.
+/// Packing of PDUs into TS packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filling {
-    /// A PDU goes on as soon as it is there. If the TS packet in which it ends is not full, that waits for another PDU.
+    /// A PDU is encapsulated at once. If it does not fill its last TS packet, that waits for another PDU.
     Push {
-        /// The Packing Threshold: the longest wait. Zero is padding mode.
+        /// Packing Threshold: the maximum wait. Zero is padding mode.
         wait: Duration,
-        /// What starts it.
+        /// Event from which the wait counts.
         since: Since,
     },
-    /// The TS clock asks for PDUs, packet by packet.
+    /// The TS clock requests PDUs, packet by packet.
     Pull,
 }
 
-/// What an encapsulator sends, and how.
+/// Carrier of a sender, and its packing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Carrier {
-    /// Bits a second of whole TS packets, null packets included; at least 1.
+pub struct StreamCarrier {
+    /// Rate of whole TS packets including null packets, in bit/s; at least 1.
     pub bitrate: u64,
-    /// From the end of a TS packet at the sender to its end at the receiver.
+    /// Time from the end of a TS packet at the sender to its end at the receiver.
     pub delay: Duration,
-    /// How PDUs get into TS packets.
+    /// Packing of PDUs into TS packets.
     pub filling: Filling,
-    /// PDUs of an SNDU, at most; below 2 there is no PDU-Concat.
+    /// Maximum number of PDUs per SNDU; below 2 there is no PDU-Concat.
     pub concat: usize,
 }
 
-impl Carrier {
-    /// When TS packet `slot` begins to be sent.
+impl StreamCarrier {
+    /// Time at which TS packet `slot` begins.
     fn slot(&self, slot: u64) -> Instant {
         let nanos = u128::from(slot) * TS_BITS * SECOND / u128::from(self.bitrate.max(1));
         Instant::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// When TS packet `slot` is there.
+    /// Time at which TS packet `slot` has arrived.
     fn arrival(&self, slot: u64) -> Instant {
         self.slot(slot.saturating_add(1)) + self.delay
     }
 }
 
-/// Delays of packets: from when a packet was there to be sent to when it was delivered.
+/// Delays of packets, from their arrival at the sender to their delivery.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delays(Vec<u64>);
 
@@ -96,23 +97,23 @@ impl Delays {
         self.0.sort_unstable();
     }
 
-    /// Packets.
+    /// Number of packets.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there was no packet.
+    /// True if there was no packet.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The mean in milliseconds; none without packets.
+    /// Mean in milliseconds; `None` without packets.
     pub fn mean_ms(&self) -> Option<f64> {
         let sum: u128 = self.0.iter().map(|nanos| u128::from(*nanos)).sum();
         (!self.0.is_empty()).then(|| sum as f64 / self.0.len() as f64 / 1e6)
     }
 
-    /// So many percent of the packets took at most this, in milliseconds; none without packets.
+    /// Percentile in milliseconds; `None` without packets.
     pub fn percentile_ms(&self, percent: usize) -> Option<f64> {
         let rank = (self.0.len() * percent.min(100)).div_ceil(100).max(1);
         self.0.get(rank - 1).map(|nanos| *nanos as f64 / 1e6)
@@ -126,7 +127,7 @@ mod tests {
     #[test]
     fn slots_do_not_drift() {
         let carrier =
-            Carrier { bitrate: 3_507_000, delay: Duration::ZERO, filling: Filling::Pull, concat: 1 };
+            StreamCarrier { bitrate: 3_507_000, delay: Duration::ZERO, filling: Filling::Pull, concat: 1 };
         assert_eq!(carrier.slot(3_507_000), Instant::from_millis(1_504_000));
         assert_eq!(carrier.slot(1).as_nanos(), 428_856);
     }

@@ -1,23 +1,23 @@
-//! Time that an experiment moves on by itself: no second passes that nobody asked for.
+//! Virtual time, which only the experiment advances.
 
 use thinair_wire::time::Instant;
 
-/// A virtual clock. It starts at [`Instant::ZERO`] and never goes back.
+/// Virtual clock. It starts at [`Instant::ZERO`] and never goes back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Clock(Instant);
+pub struct VirtualClock(Instant);
 
-impl Clock {
-    /// A clock at the origin.
+impl VirtualClock {
+    /// Creates a clock at the origin.
     pub const fn new() -> Self {
         Self(Instant::ZERO)
     }
 
-    /// What the time is.
+    /// Current time.
     pub const fn now(self) -> Instant {
         self.0
     }
 
-    /// It is `time` now; or still what it was, if that is later.
+    /// Advances to `time`; no effect if that is in the past.
     pub fn advance_to(&mut self, time: Instant) {
         self.0 = self.0.max(time);
     }
@@ -29,7 +29,7 @@ mod tests {
 
     #[test]
     fn time_never_goes_back() {
-        let mut clock = Clock::new();
+        let mut clock = VirtualClock::new();
         clock.advance_to(Instant::from_millis(5));
         clock.advance_to(Instant::from_millis(3));
         assert_eq!(clock.now(), Instant::from_millis(5));

@@ -1,15 +1,15 @@
-//! Many hops of IEEE 802.15.4 in virtual time: nodes that listen before they talk, frames that overlap, acknowledgments
-//! and queues on the way; and what packets that go over them cost.
+//! Many hops of IEEE 802.15.4 in virtual time: nodes with carrier sensing, collisions, acknowledgments and queues; and
+//! the costs of packets over them.
 //!
-//! This module knows unslotted CSMA-CA (IEEE 802.15.4-2006, section 7.5.1.4), who hears whom ([`Topology`]), how packets are
-//! cut into frames ([`Framing`]) and put together again on the way or at the end ([`Forwarding`]), damage by a bit error
-//! rate that may change ([`BitErrorRate`]), and what each node has done and spent ([`Counters`]). [`Network`] moves packets
-//! of whatever kind ([`Packet`]); a [`Transfer`] sends a file by TCP, its segments cut by a
-//! [`SegmentSizer`](thinair_segment::SegmentSizer). It refuses to know routing protocols and which paper is run again.
+//! This module implements unslotted CSMA-CA (IEEE 802.15.4-2006, section 7.5.1.4), the range of nodes ([`Topology`]),
+//! fragmentation into frames ([`CsmaFraming`]) and reassembly on the way or at the end ([`Forwarding`]), damage by a bit
+//! error rate that may change ([`BitErrorRate`]), and counters of each node's activity ([`NodeCounters`]). [`CsmaNetwork`]
+//! moves packets of any kind ([`CsmaPacket`]); a [`Transfer`] sends a file by TCP, with segment sizes of a
+//! [`SegmentSizer`](thinair_segment::SegmentSizer). It has no routing protocols, and nothing of a particular paper.
 //!
-//! A frame is a handful of numbers: which packet, which part of it, how long; or it is there octet by octet, with what is
-//! in it compressed, cut and read again by the code of a real node ([`Framing::Rfc4944`]). **Frames that overlap at a
-//! receiver are lost all of them** (no capture), a radio either sends or receives, and distances are whole hops.
+//! A frame is represented by numbers (packet, part, length), or by its octets, which the code of a real node
+//! compresses, fragments and parses ([`CsmaFraming::Rfc4944`]). **Frames that overlap at a receiver are all lost** (no
+//! capture), a radio either sends or receives, and distances are whole hops.
 
 mod air;
 mod bit_errors;
@@ -30,41 +30,41 @@ mod tunnel;
 use core::time::Duration;
 
 pub use bit_errors::BitErrorRate;
-pub use counters::{Counters, Total};
-pub use framing::{Compression, Framing, Plain};
-pub use network::{Arrival, Network};
-pub use packet::{Packet, address};
+pub use counters::{NodeCounters, Total};
+pub use framing::{CsmaFraming, FrameCompression, Plain};
+pub use network::{CsmaNetwork, PacketArrival};
+pub use packet::{CsmaPacket, address};
 pub use topology::Topology;
-pub use transfer::{Outcome, Point, Running, Transfer};
+pub use transfer::{Point, Running, Transfer, TransferOutcome};
 
-/// Names and values are those of IEEE 802.15.4-2006 at 2.4 GHz, where a symbol takes 16 us.
+/// MAC parameters. Names and values are those of IEEE 802.15.4-2006 at 2.4 GHz, where a symbol takes 16 us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MacConfig {
-    /// macMinBE. 3; at most 8.
+    /// macMinBE, 8 at most. Default: 3.
     pub min_be: u8,
-    /// macMaxBE. 5; at most 8.
+    /// macMaxBE, 8 at most. Default: 5.
     pub max_be: u8,
-    /// macMaxCSMABackoffs: how often a channel may be found busy again. 4.
+    /// macMaxCSMABackoffs: maximum number of further backoffs on a busy channel. Default: 4.
     pub max_csma_backoffs: u8,
-    /// macMaxFrameRetries. 3, so that a frame is sent four times at most.
+    /// macMaxFrameRetries. Default: 3, so that a frame is sent four times at most.
     pub max_frame_retries: u8,
-    /// aUnitBackoffPeriod: 20 symbols, 320 us.
+    /// aUnitBackoffPeriod. Default: 20 symbols, 320 us.
     pub unit_backoff_period: Duration,
-    /// How long a clear channel assessment takes: 8 symbols, 128 us.
+    /// Duration of a clear channel assessment. Default: 8 symbols, 128 us.
     pub cca: Duration,
-    /// aTurnaroundTime: 12 symbols, 192 us.
+    /// aTurnaroundTime. Default: 12 symbols, 192 us.
     pub turnaround: Duration,
-    /// macAckWaitDuration: 54 symbols, 864 us.
+    /// macAckWaitDuration. Default: 54 symbols, 864 us.
     pub ack_wait: Duration,
-    /// How long an octet is on the air: 2 symbols, 32 us.
+    /// Airtime of an octet. Default: 2 symbols, 32 us.
     pub octet: Duration,
-    /// What a channel that stays busy means for a frame.
+    /// Handling of a frame after CHANNEL_ACCESS_FAILURE.
     pub access_failure: AccessFailure,
-    /// Hops over which a node hears that others send, and does not send itself: 1 and more. 2.
+    /// Hops over which a node senses transmissions and defers its own; at least 1. Default: 2.
     pub sense_range: u8,
-    /// Hops over which a transmission destroys the reception of another one: 1 and more. 1.
+    /// Hops over which a transmission destroys the reception of another one; at least 1. Default: 1.
     pub interference_range: u8,
-    /// Frames that wait in a node, the one that is being sent included. 100.
+    /// Queue of a node in frames, including the one that is being sent. Default: 100.
     pub queue: u16,
 }
 
@@ -88,36 +88,36 @@ impl Default for MacConfig {
     }
 }
 
-/// What CHANNEL_ACCESS_FAILURE means for a frame.
+/// Handling of a frame after CHANNEL_ACCESS_FAILURE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessFailure {
-    /// The frame is given up, as the standard has it (section 7.5.6.5).
+    /// The frame is dropped, as in the standard (section 7.5.6.5).
     Drop,
-    /// It counts as a retransmission: the frame is tried again as often as one that was not acknowledged.
+    /// It counts as a retransmission: the frame is retried as often as after a missing acknowledgment.
     Retry,
 }
 
-/// Where frames are put together again.
+/// Place of reassembly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forwarding {
-    /// Frames go on one by one, and become a packet at the end (mesh-under, RFC 8930).
+    /// Frames are forwarded one by one, and reassembled at the end (mesh-under, RFC 8930).
     Single,
-    /// Every node waits for all frames of a packet (route-over, RFC 4944), with so many packets at a time; another one takes
-    /// the place of the oldest.
+    /// Every node waits for all frames of a packet (route-over, RFC 4944), for this many packets at a time; another one
+    /// replaces the oldest.
     Reassembled(u8),
 }
 
-/// Everything about a network but who sends what.
+/// Configuration of a network without its traffic.
 #[derive(Clone, Debug)]
-pub struct Config {
-    /// Who is where.
+pub struct CsmaConfig {
+    /// Positions of the nodes.
     pub topology: Topology,
-    /// How a node accesses the channel.
+    /// Channel access.
     pub mac: MacConfig,
-    /// How packets are cut.
-    pub framing: Framing,
-    /// Where they are put together.
+    /// Fragmentation of packets.
+    pub framing: CsmaFraming,
+    /// Place of reassembly.
     pub forwarding: Forwarding,
-    /// What becomes of bits.
+    /// Bit errors.
     pub errors: BitErrorRate,
 }

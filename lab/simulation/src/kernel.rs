@@ -1,7 +1,6 @@
-//! TCP of the kernel over an emulated link in real time: what [`tcp`](crate::tcp) is held against.
+//! TCP of the kernel over an emulated link in real time: the reference for [`tcp`](crate::tcp).
 //!
-//! Sockets of two network namespaces, with CUBIC, and the link of `thinair link run` between them. It lasts as long as it
-//! takes.
+//! Sockets of two network namespaces, with CUBIC, and the link of `thinair link run` between them.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -11,46 +10,48 @@ use std::time::{Duration, Instant};
 
 use thinair_link::{LinkModel, Side};
 
-use thinair_emulator::{Ends, Engine, Lateness, RunError, Totals, Where, addresses, mtu, route_mtus, run};
+use thinair_emulator::{
+    DirectionTotals, EmulatorError, Engine, Lateness, LinkEnds, Where, addresses, mtu, route_mtus, run,
+};
 
 const PORT: u16 = 5_683;
 
-/// How long a socket is silent before it is given up.
+/// Time after which a silent socket is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Requests and responses over one connection with Nagle's algorithm, open before.
+/// Requests and responses over one open connection with Nagle's algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchanges {
-    /// Octets of a request, 1 at least.
+    /// Size of a request in octets, at least 1.
     pub request: usize,
-    /// Octets of a response, 1 at least. Each is a write of its own.
+    /// Size of a response in octets, at least 1. Each is a separate write.
     pub response: usize,
-    /// Requests.
+    /// Number of requests.
     pub count: u32,
-    /// From one to the next, whether it was answered or not.
+    /// Time between two requests, independent of responses.
     pub interval: Duration,
 }
 
-/// What was seen, beside what the link has carried from A and from B.
+/// Result, and the packets that the link has carried from A and from B.
 #[derive(Debug)]
-pub struct Seen<T> {
-    /// It.
+pub struct KernelResult<T> {
+    /// Result.
     pub what: T,
-    /// From A and from B.
-    pub totals: [Totals; 2],
-    /// How late packets were delivered.
+    /// Totals of the link from A and from B.
+    pub totals: [DirectionTotals; 2],
+    /// Lateness of packets.
     pub lateness: Lateness,
 }
 
-/// How long each exchange took, from the write of the request to the last octet of its response.
+/// Measures the duration of each exchange, from the write of the request to the last octet of its response.
 ///
 /// # Errors
-/// The caller may not make namespaces, or a connection came to nothing.
+/// The caller may not create namespaces, or a connection failed.
 pub fn exchanges(
     model: &LinkModel<'static>,
     seed: u64,
     plan: Exchanges,
-) -> Result<Seen<Vec<Duration>>, RunError> {
+) -> Result<KernelResult<Vec<Duration>>, EmulatorError> {
     over(model, seed, |ends| {
         let (client, mut server) = connect(ends)?;
         thread::scope(|scope| {
@@ -88,11 +89,15 @@ pub fn exchanges(
     })
 }
 
-/// How long it took to bring so many octets from B to A, from the SYN to the last of them.
+/// Measures the duration of a download of `octets` octets from B to A, from the SYN to the last octet.
 ///
 /// # Errors
-/// As [`exchanges`].
-pub fn download(model: &LinkModel<'static>, seed: u64, octets: usize) -> Result<Seen<Duration>, RunError> {
+/// As for [`exchanges`].
+pub fn download(
+    model: &LinkModel<'static>,
+    seed: u64,
+    octets: usize,
+) -> Result<KernelResult<Duration>, EmulatorError> {
     over(model, seed, |ends| {
         let start = Instant::now();
         let (mut client, mut server) = connect(ends)?;
@@ -112,8 +117,8 @@ pub fn download(model: &LinkModel<'static>, seed: u64, octets: usize) -> Result<
     })
 }
 
-/// A client at A and the server's end at B.
-fn connect(ends: &Ends) -> io::Result<(TcpStream, TcpStream)> {
+/// Client at A and the server's end at B.
+fn connect(ends: &LinkEnds) -> io::Result<(TcpStream, TcpStream)> {
     let [(address, _), _]: [(IpAddr, u8); 2] = addresses(Side::B);
     let address = SocketAddr::new(address, PORT);
     let listener = ends.namespace(Side::B).within(|| TcpListener::bind(address));
@@ -128,17 +133,17 @@ fn connect(ends: &Ends) -> io::Result<(TcpStream, TcpStream)> {
     Ok((client, server))
 }
 
-/// Does something over the link, which is there until it is done.
+/// Does something over the link, which exists until it is done.
 fn over<T: Send>(
     model: &LinkModel<'static>,
     seed: u64,
-    work: impl FnOnce(&Ends) -> io::Result<T> + Send,
-) -> Result<Seen<T>, RunError> {
-    let failed = |why: io::Error| RunError::Os(thinair_os::Error::new("talk over the link", why));
-    let ends = Ends::open(&Where::Create, route_mtus(mtu(model)), "cubic")?;
+    work: impl FnOnce(&LinkEnds) -> io::Result<T> + Send,
+) -> Result<KernelResult<T>, EmulatorError> {
+    let failed = |why: io::Error| EmulatorError::Os(thinair_os::Error::new("talk over the link", why));
+    let ends = LinkEnds::open(&Where::Create, route_mtus(mtu(model)), "cubic")?;
     let mut engine = Engine::new(model, seed, None);
     let (read, write) = io::pipe().map_err(failed)?;
-    // It ends when nobody can write any more.
+    // It ends when no process can write to it any more.
     let mut command = Command::new("cat");
     command.stdin(Stdio::from(read)).stdout(Stdio::null());
     thread::scope(|scope| {
@@ -150,6 +155,10 @@ fn over<T: Send>(
         let report = run(&mut engine, &ends, Some(&mut command), true, &mut |_, _| Ok(()))?;
         let what =
             worker.join().unwrap_or_else(|_| Err(io::Error::other("a thread failed"))).map_err(failed)?;
-        Ok(Seen { what, totals: Side::ALL.map(|side| engine.totals(side)), lateness: report.lateness })
+        Ok(KernelResult {
+            what,
+            totals: Side::ALL.map(|side| engine.totals(side)),
+            lateness: report.lateness,
+        })
     })
 }

@@ -1,17 +1,16 @@
-//! What experiments are made of: time that only they move on, events in their order, and random numbers that do not
-//! depend on who asks first.
+//! Parts of experiments: virtual time, ordered events, and random numbers that do not depend on the order of draws.
 //!
-//! This crate knows virtual time ([`EventQueue`], [`Clock`]) and randomness ([`Streams`]), flows of protocol stacks
-//! ([`Stack`], [`Flow`]), transport streams with all that is around them ([`broadcast`]), and the [`emulator`] of a link, in
-//! virtual and in real time. It refuses to know which paper is run again, and how figures look. In virtual time, a seed
-//! and a plan determine every octet of what comes out.
+//! This crate has virtual time ([`EventQueue`], [`VirtualClock`]) and randomness ([`RandomStreams`]), flows of protocol stacks
+//! ([`ProtocolStack`], [`StackFlow`]), transport streams with senders and receivers ([`broadcast`]), and the [`emulator`] of a link,
+//! in virtual and in real time. It has nothing of a particular paper, and no presentation of figures. In virtual time,
+//! a seed and a plan determine every octet of the output.
 //!
 //! ```
 //! use core::time::Duration;
-//! use thinair_simulation::{EventQueue, Purpose, Streams};
+//! use thinair_simulation::{EventQueue, Purpose, RandomStreams};
 //! use thinair_wire::time::Instant;
 //!
-//! let mut arrivals = Streams::new(1).stream(0, 0, Purpose::Arrivals);
+//! let mut arrivals = RandomStreams::new(1).stream(0, 0, Purpose::Arrivals);
 //! let mut queue = EventQueue::new();
 //! for packet in 0..3 {
 //!     queue.schedule(Instant::from_nanos(arrivals.below(1_000_000)), packet);
@@ -43,10 +42,10 @@ mod summary;
 pub mod tcp;
 mod work;
 
-pub use clock::Clock;
+pub use clock::VirtualClock;
 pub use queue::EventQueue;
-pub use streams::{Purpose, Stream, Streams};
+pub use streams::{Purpose, RandomStream, RandomStreams};
 pub use summary::Summary;
 pub use thinair_emulator as emulator;
-pub use thinair_emulator::{Flow, HeaderCycleError, ParseStackError, Stack, header_cycle};
-pub use work::{Step, work};
+pub use thinair_emulator::{HeaderCycleError, ParseStackError, ProtocolStack, StackFlow, header_cycle};
+pub use work::{WorkProgress, work};

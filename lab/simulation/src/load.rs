@@ -1,9 +1,9 @@
-//! How many packets a second pass between two hosts, and how long they take, whatever joins the hosts.
+//! Packets per second between two hosts, and their round trips, for any connection of the hosts.
 //!
-//! Each host is a network namespace with a TUN device [`INTERFACE`] and an address. What joins the devices is given as a
-//! function: the [plain forwarder](forward), a thread that takes packets from one and writes them to the other, or two
-//! ends of a tunnel. All of it runs on one machine, generator included, so that figures say something only beside others
-//! of the same run.
+//! Each host is a network namespace with a TUN device [`INTERFACE`] and an address. The connection of the devices is a
+//! function: the [plain forwarder](forward), a thread that reads packets from one and writes them to the other, or two
+//! ends of a tunnel. Everything runs on one machine, including the generator, so that figures are only comparable with
+//! others of one run.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
@@ -12,109 +12,109 @@ use std::time::Duration;
 
 use thinair_os::{Error, EventLoop, Interface, Namespace, Ping, Route, Tun, TunKind, Waker, clock, udp};
 
-/// What the device is called in both namespaces.
+/// Name of the device in both namespaces.
 pub const INTERFACE: &str = "link0";
 
-/// The address of the host that sends.
+/// Address of the sending host.
 pub const HERE: Ipv4Addr = Ipv4Addr::new(10, 9, 1, 1);
 
-/// The address of the host that receives.
+/// Address of the receiving host.
 pub const THERE: Ipv4Addr = Ipv4Addr::new(10, 9, 1, 2);
 
-/// Packets that are taken from a device before the other one is looked at.
+/// Maximum number of packets read from one device before the other.
 const AT_A_TIME: usize = 64;
 
-/// The port that datagrams go to.
+/// Port of the datagrams.
 const PORT: u16 = 9_999;
 
-/// How long the load is there before it is measured.
+/// Time that the load runs before the measurement.
 const WARM_UP: Duration = Duration::from_millis(300);
 
-/// How long to wait until the hosts are joined.
+/// Time limit for the hosts to be connected.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Two hosts. They go on drop.
+/// Two hosts, removed on drop.
 #[derive(Debug)]
-pub struct Hosts {
+pub struct LoadHosts {
     here: Namespace,
     there: Namespace,
 }
 
-/// What is measured.
+/// Parameters of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Load {
-    /// Octets of payload of each UDP datagram: at least 8.
+pub struct LoadPlan {
+    /// Payload of a UDP datagram, in octets: at least 8.
     pub payload: usize,
-    /// Datagrams a second; `None`: as fast as a thread can send.
+    /// Datagrams per second; `None`: as fast as a thread can send.
     pub rate: Option<u64>,
-    /// How long.
+    /// Duration of the load.
     pub time: Duration,
-    /// Echo requests that are sent one after the other, before the load.
+    /// Number of consecutive echo requests before the load.
     pub pings: usize,
 }
 
-/// What was measured.
+/// Results of a measurement.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
-    /// Datagrams a second that were sent.
+pub struct LoadOutcome {
+    /// Datagrams sent per second.
     pub sent: f64,
-    /// Packets a second that came out of the far device.
+    /// Packets per second that left the far device.
     pub delivered: f64,
     /// Round trips of echo requests, the shortest first.
     pub round_trips: Vec<Duration>,
     /// Echo requests that were not answered.
     pub unanswered: usize,
-    /// What joined the hosts.
-    pub ends: Vec<End>,
+    /// Threads or processes that connected the hosts.
+    pub ends: Vec<LoadEnd>,
 }
 
-/// A thread or a process that carries packets.
+/// Thread or process that carries packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct End {
-    /// What it is called.
+pub struct LoadEnd {
+    /// Name.
     pub name: String,
-    /// Packets that it carried, of both directions.
+    /// Packets that it carried, in both directions.
     pub packets: u64,
-    /// What a processor has done for it.
+    /// CPU time.
     pub processor: Duration,
 }
 
-/// A load could not be measured.
+/// Reason that a load could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The system refused something.
+    /// The system rejected an operation.
     #[error(transparent)]
     Os(#[from] Error),
     /// A packet could not be sent or received.
     #[error("cannot send or receive packets")]
     Io(#[from] io::Error),
-    /// What joins the hosts says why it cannot.
-    #[error("what joins the hosts: {0}")]
+    /// The connection of the hosts failed.
+    #[error("the connection of the hosts failed: {0}")]
     Ends(String),
     /// No echo request was answered.
-    #[error("the hosts were not joined within {} s", PATIENCE.as_secs())]
+    #[error("no packet passed between the hosts within {} s", PATIENCE.as_secs())]
     NotJoined,
 }
 
-impl Outcome {
-    /// The round trip that half of them were shorter than; `None` if none was answered.
+impl LoadOutcome {
+    /// Median round trip; `None` if no request was answered.
     pub fn median(&self) -> Option<Duration> {
         self.round_trips.get(self.round_trips.len() / 2).copied()
     }
 }
 
-impl End {
-    /// Microseconds of a processor for each packet.
+impl LoadEnd {
+    /// CPU time per packet, in microseconds.
     pub fn cost(&self) -> f64 {
         self.processor.as_secs_f64() * 1e6 / self.packets.max(1) as f64
     }
 }
 
-impl Hosts {
-    /// Makes two hosts, with nothing between them.
+impl LoadHosts {
+    /// Creates two hosts without a connection.
     ///
     /// # Errors
-    /// The caller may not make namespaces (root).
+    /// The caller may not create namespaces (root).
     pub fn create() -> Result<Self, LoadError> {
         static MADE: AtomicU64 = AtomicU64::new(0);
         let number = MADE.fetch_add(1, Ordering::Relaxed);
@@ -128,20 +128,20 @@ impl Hosts {
         Ok(Self { here: make("a")?, there: make("b")? })
     }
 
-    /// The host that sends.
+    /// Sending host.
     pub fn here(&self) -> &Namespace {
         &self.here
     }
 
-    /// The host that receives.
+    /// Receiving host.
     pub fn there(&self) -> &Namespace {
         &self.there
     }
 
-    /// Gives both hosts their device, with address and route: for those that join them without doing so themselves.
+    /// Creates the device of both hosts, with address and route, for connections that do not create it.
     ///
     /// # Errors
-    /// There is a device of that name, or the caller may make none.
+    /// There is a device of that name, or the caller may create none.
     pub fn tuns(&self) -> Result<[Tun; 2], LoadError> {
         let make = |namespace: &Namespace, own: Ipv4Addr, other: Ipv4Addr| -> Result<Tun, Error> {
             namespace.within(|| {
@@ -159,16 +159,16 @@ impl Hosts {
         Ok([make(&self.here, HERE, THERE)?, make(&self.there, THERE, HERE)?])
     }
 
-    /// Measures a load while `join` joins the hosts, in a thread of its own. It must end when it hears the waker, and
-    /// tells then what it did.
+    /// Measures a load while `join` connects the hosts, in its own thread. `join` must return its counters when the
+    /// waker wakes it.
     ///
     /// # Errors
-    /// What joins the hosts says that it cannot, or ends too early, or nothing arrives.
+    /// The connection fails, ends too early, or delivers nothing.
     pub fn measure(
         &self,
-        load: &Load,
-        join: impl FnOnce(&Waker) -> Result<Vec<End>, String> + Send,
-    ) -> Result<Outcome, LoadError> {
+        load: &LoadPlan,
+        join: impl FnOnce(&Waker) -> Result<Vec<LoadEnd>, String> + Send,
+    ) -> Result<LoadOutcome, LoadError> {
         let stop = Waker::new()?;
         std::thread::scope(|scope| {
             let joining = scope.spawn(|| join(&stop));
@@ -176,25 +176,25 @@ impl Hosts {
             stop.ring();
             let ends = joining.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             let ends = ends.map_err(LoadError::Ends)?;
-            Ok(Outcome { ends, ..measured? })
+            Ok(LoadOutcome { ends, ..measured? })
         })
     }
 
-    fn pings_and_load(&self, load: &Load, is_over: impl Fn() -> bool) -> Result<Outcome, LoadError> {
+    fn pings_and_load(&self, load: &LoadPlan, is_over: impl Fn() -> bool) -> Result<LoadOutcome, LoadError> {
         let mut ping = self.wait_until_joined(is_over)?;
         let mut round_trips = Vec::with_capacity(load.pings);
         for _ in 0..load.pings {
-            // So that it is not measured how well one follows the other.
+            // Separates the echo requests, so that back-to-back handling is not measured.
             std::thread::sleep(Duration::from_millis(1));
             round_trips.extend(ping.once(&[0; 56], Duration::from_millis(100))?);
         }
         round_trips.sort_unstable();
         let unanswered = load.pings - round_trips.len();
         let (sent, delivered) = self.load(load)?;
-        Ok(Outcome { sent, delivered, round_trips, unanswered, ends: Vec::new() })
+        Ok(LoadOutcome { sent, delivered, round_trips, unanswered, ends: Vec::new() })
     }
 
-    /// Joins take their time: there is no device, or nobody who answers.
+    /// Waits until the device exists and a request is answered.
     fn wait_until_joined(&self, is_over: impl Fn() -> bool) -> Result<Ping, LoadError> {
         let end = clock::now() + PATIENCE;
         while clock::now() < end && !is_over() {
@@ -209,10 +209,10 @@ impl Hosts {
         Err(LoadError::NotJoined)
     }
 
-    /// Datagrams a second that were sent, and packets a second that were delivered.
-    fn load(&self, load: &Load) -> Result<(f64, f64), LoadError> {
-        // Somebody listens, or each datagram would be answered by an error. Nobody reads: what is delivered is what comes
-        // out of the device, and the time of the machine is for those that are measured.
+    /// Returns datagrams sent and packets delivered per second.
+    fn load(&self, load: &LoadPlan) -> Result<(f64, f64), LoadError> {
+        // A socket must listen, or each datagram would be answered by an error. It is not read: deliveries are counted
+        // at the device, which leaves CPU time to the measured code.
         let _listener = self.there.within(|| UdpSocket::bind((THERE, PORT)))??;
         let socket = self.here.within(|| -> io::Result<UdpSocket> {
             let socket = UdpSocket::bind((HERE, 0))?;
@@ -238,8 +238,8 @@ impl Hosts {
     }
 }
 
-/// Sends datagrams, each with a number of its own, until it is told to stop.
-fn generate(socket: &UdpSocket, load: &Load, stop: &AtomicBool, sent: &AtomicU64) -> io::Result<()> {
+/// Sends numbered datagrams until it is stopped.
+fn generate(socket: &UdpSocket, load: &LoadPlan, stop: &AtomicBool, sent: &AtomicU64) -> io::Result<()> {
     let mut payloads = vec![vec![0; load.payload.max(8)]; udp::MOST];
     let begin = clock::now();
     let mut number = 0_u64;
@@ -271,7 +271,7 @@ fn generate(socket: &UdpSocket, load: &Load, stop: &AtomicBool, sent: &AtomicU64
 /// ENOBUFS.
 const NO_BUFFER: i32 = 105;
 
-/// Packets that came out of the device of a host.
+/// Packets that left the device of a host.
 fn received(namespace: &Namespace) -> Result<u64, LoadError> {
     // proc_pid_net(5): `link0: octets packets ...`
     let text = namespace.within(|| std::fs::read_to_string("/proc/thread-self/net/dev"))??;
@@ -280,11 +280,11 @@ fn received(namespace: &Namespace) -> Result<u64, LoadError> {
     packets.ok_or_else(|| io::Error::other("the device is not there").into())
 }
 
-/// The plain forwarder: one thread, no headers compressed, nothing sealed. What two ends of a tunnel are measured by.
+/// Plain forwarder, the reference for two ends of a tunnel: one thread, no header compression, no encryption.
 ///
 /// # Errors
-/// A device is gone, or the system has no room for another file.
-pub fn forward(tuns: [&Tun; 2], stop: &Waker) -> Result<End, LoadError> {
+/// A device was removed, or the system has no room for another file.
+pub fn forward(tuns: [&Tun; 2], stop: &Waker) -> Result<LoadEnd, LoadError> {
     let mut events = EventLoop::new(Duration::ZERO)?;
     for (token, tun) in tuns.iter().enumerate() {
         events.add(tun, token as u64)?;
@@ -301,13 +301,13 @@ pub fn forward(tuns: [&Tun; 2], stop: &Waker) -> Result<End, LoadError> {
                 1 => (tuns[1], tuns[0]),
                 _ => {
                     let processor = clock::of_this_thread().saturating_sub(begin);
-                    return Ok(End { name: "forwarder".to_owned(), packets, processor });
+                    return Ok(LoadEnd { name: "forwarder".to_owned(), packets, processor });
                 }
             };
             for _ in 0..AT_A_TIME {
                 match from.read(&mut packet) {
                     Ok(len) => {
-                        // A packet that the other side does not take is lost, as it is on any link.
+                        // A packet that the other device rejects is lost, as on any link.
                         packets += u64::from(to.write(&packet[..len]).is_ok());
                     }
                     Err(why) if why.kind() == io::ErrorKind::WouldBlock => break,
@@ -323,10 +323,11 @@ pub fn forward(tuns: [&Tun; 2], stop: &Waker) -> Result<End, LoadError> {
 mod tests {
     use super::*;
 
-    const SHORT: Load = Load { payload: 64, rate: Some(2_000), time: Duration::from_millis(300), pings: 20 };
+    const SHORT: LoadPlan =
+        LoadPlan { payload: 64, rate: Some(2_000), time: Duration::from_millis(300), pings: 20 };
 
-    fn hosts() -> Option<Hosts> {
-        match Hosts::create() {
+    fn hosts() -> Option<LoadHosts> {
+        match LoadHosts::create() {
             Err(LoadError::Os(why)) if why.is_permission() => {
                 println!("skipped: {why}, which needs root");
                 None
@@ -345,7 +346,7 @@ mod tests {
         let outcome = outcome.unwrap();
         assert_eq!(outcome.round_trips.len() + outcome.unanswered, 20);
         assert!(outcome.median().is_some());
-        // What is slow on a machine that is busy is not lost.
+        // Packets that are late on a busy machine are not lost.
         assert!(outcome.delivered > 0.0 && outcome.sent > 0.0, "{outcome:?}");
         let [end] = &outcome.ends[..] else { panic!("{outcome:?}") };
         assert!(end.packets as usize > 2 * outcome.round_trips.len() && end.cost() > 0.0, "{end:?}");

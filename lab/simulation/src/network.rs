@@ -1,10 +1,11 @@
 //! Hosts at both sides of a link: real protocol code, whole IP packets, and one queue of events in virtual time; or, on
 //! Linux, the kernels of two network namespaces around the link in real time ([`RealTimeLink`]).
 //!
-//! A [`Network`] knows who is where and what happens next. What is between the sides is an [`Engine`]:
-//! a link, with ROHC at both its ends if that is asked for. All hosts of a side share the link. A [`Host`] knows what it
-//! does with packets: [`CoapClient`], [`CoapServer`], [`Download`].
+//! A [`HostNetwork`] has the addresses of the hosts and the queue of events. Between the sides is an [`Engine`]: a link,
+//! with ROHC at both its ends if requested. All hosts of a side share the link. A [`NetworkHost`] handles packets:
+//! [`CoapClient`], [`CoapServer`], [`Download`].
 
+mod any_host;
 mod coap_client;
 mod coap_server;
 mod download;
@@ -25,55 +26,55 @@ use thinair_link::{LinkModel, Side};
 use thinair_wire::time::Instant;
 
 use crate::queue::EventQueue;
-use hosts::{Hosts, World};
-use thinair_emulator::{Engine, RohcChannel, Totals};
+use hosts::{HostTable, HostWorld};
+use thinair_emulator::{DirectionTotals, Engine, RohcChannel};
 
-pub use coap_client::{CoapClient, Exchange, Pace, Requests, Transport};
+pub use coap_client::{ClientExchange, CoapClient, MessageTransport, RequestPace, Requests};
 pub use coap_server::CoapServer;
 pub use download::Download;
-pub use ip::{Address, Socket};
+pub use ip::{Address, HostSocket};
 #[cfg(target_os = "linux")]
 pub use real_time::{Punctuality, RealTimeError, RealTimeLink};
-pub use scenario::{ClientOutcome, Outcome, Scenario};
+pub use scenario::{ClientOutcome, Scenario, ScenarioOutcome};
 
-/// A host: packets and time in, packets out.
-pub trait Host {
-    /// A packet for this host has arrived, whole or damaged.
+/// Host: packets and time in, packets out.
+pub trait NetworkHost {
+    /// Handles a packet for this host, whole or damaged.
     fn handle_packet(&mut self, now: Instant, packet: &[u8]);
 
-    /// Puts the next IP packet in the place of what `packet` holds. False if there is none.
+    /// Replaces the contents of `packet` by the next IP packet. Returns false if there is none.
     fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool;
 
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called at the latest.
+    /// Latest time at which [`handle_timeout`](Self::handle_timeout) must be called.
     fn poll_timeout(&self) -> Option<Instant>;
 
-    /// Does what is due.
+    /// Handles expired timers.
     fn handle_timeout(&mut self, now: Instant);
 }
 
-/// Hosts, and the link between them. `H` is one of them: most often an enum.
-pub struct Network<H> {
+/// Hosts, and the link between them. `H` is the type of a host, usually an enum.
+pub struct HostNetwork<H> {
     engine: Engine,
-    hosts: Hosts<H>,
-    queue: EventQueue<What>,
-    /// When the link was to be polled next.
+    hosts: HostTable<H>,
+    queue: EventQueue<NetworkEvent>,
+    /// Time of the next scheduled poll of the link.
     link_at: Option<Instant>,
     events: u64,
     packet: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum What {
+enum NetworkEvent {
     Link,
     Host(u32),
 }
 
-impl<H: Host> Network<H> {
-    /// A link without hosts.
+impl<H: NetworkHost> HostNetwork<H> {
+    /// Creates a link without hosts.
     pub fn new(model: &LinkModel<'static>, seed: u64, channel: Option<&RohcChannel>) -> Self {
         Self {
             engine: Engine::new(model, seed, channel),
-            hosts: Hosts::new(),
+            hosts: HostTable::new(),
             queue: EventQueue::new(),
             link_at: None,
             events: 0,
@@ -81,49 +82,49 @@ impl<H: Host> Network<H> {
         }
     }
 
-    /// One more host, which is called first when it wants to be.
+    /// Adds a host, which is first called at its own timeout.
     pub fn add(&mut self, address: Address, host: H) {
         let number = self.hosts.add(address, host);
         self.serve(number);
     }
 
-    /// The hosts, to be changed between two runs; call [`Self::wake`] then.
+    /// Mutable hosts, between two runs; call [`Self::wake`] afterwards.
     pub fn hosts_mut(&mut self) -> impl Iterator<Item = &mut H> {
         self.hosts.iter_mut()
     }
 
-    /// Asks every host again what it wants.
+    /// Schedules every host again.
     pub fn wake(&mut self) {
         (0..self.hosts.len()).for_each(|number| self.serve(number));
     }
 
-    /// The hosts, in the order in which they were added.
+    /// Hosts, in the order in which they were added.
     pub fn hosts(&self) -> impl Iterator<Item = &H> {
         self.hosts.iter()
     }
 
-    /// What the link has carried from that side.
-    pub fn totals(&self, from: Side) -> Totals {
+    /// Totals that the link has carried from that side.
+    pub fn totals(&self, from: Side) -> DirectionTotals {
         self.engine.totals(from)
     }
 
-    /// Events that were taken from the queue.
+    /// Number of events taken from the queue.
     pub const fn events(&self) -> u64 {
         self.events
     }
 
-    /// The time of the latest event.
+    /// Time of the latest event.
     pub const fn now(&self) -> Instant {
         self.queue.now()
     }
 
-    /// Lets happen what happens before `end`, or until nothing is left to happen, or until `done` says so, which is asked
-    /// of the host, and its number, after every packet that arrives and every timer.
+    /// Processes events before `end`, until none is left, or until `done` returns true. It is called with a host and
+    /// its number after every packet that arrives and every timer.
     pub fn run_until(&mut self, end: Instant, mut done: impl FnMut(usize, &H) -> bool) {
         while let Some((now, what)) = self.queue.next_before(end) {
             self.events += 1;
             match what {
-                What::Link => {
+                NetworkEvent::Link => {
                     if self.link_at == Some(now) {
                         self.link_at = None;
                         if self.carry(now, &mut done) {
@@ -131,7 +132,7 @@ impl<H: Host> Network<H> {
                         }
                     }
                 }
-                What::Host(number) => {
+                NetworkEvent::Host(number) => {
                     let number = number as usize;
                     let Some(placed) = self.hosts.get_mut(number).filter(|placed| placed.at == Some(now))
                     else {
@@ -149,7 +150,7 @@ impl<H: Host> Network<H> {
         }
     }
 
-    /// Brings what has arrived to its hosts. True if that is enough.
+    /// Passes arrived packets to their hosts. Returns true if `done` did.
     fn carry(&mut self, now: Instant, done: &mut impl FnMut(usize, &H) -> bool) -> bool {
         while let Some(passage) = self.engine.poll(now) {
             let Some(number) = self.hosts.destination(passage.from, &passage.delivered) else { continue };
@@ -165,7 +166,7 @@ impl<H: Host> Network<H> {
         false
     }
 
-    /// Takes what a host has to send, and its next timer.
+    /// Sends a host's packets, and schedules its next timer.
     fn serve(&mut self, number: usize) {
         let now = self.queue.now();
         let Some(placed) = self.hosts.get_mut(number) else { return };
@@ -173,10 +174,10 @@ impl<H: Host> Network<H> {
             self.engine.handle_packet(now, placed.address.side(), &self.packet);
         }
         let at = placed.host.poll_timeout();
-        // A timer that moves away is left where it is, and looked at again when it has come.
+        // A timer that moves to a later time stays scheduled, and is checked again when it expires.
         if let Some(at) = at.filter(|at| placed.at.is_none_or(|before| *at < before)) {
             placed.at = Some(at.max(now));
-            self.queue.schedule(at, What::Host(number as u32));
+            self.queue.schedule(at, NetworkEvent::Host(number as u32));
         }
         self.watch_link();
     }
@@ -186,13 +187,13 @@ impl<H: Host> Network<H> {
             let at = at.max(self.queue.now());
             if self.link_at.is_none_or(|before| at < before) {
                 self.link_at = Some(at);
-                self.queue.schedule(at, What::Link);
+                self.queue.schedule(at, NetworkEvent::Link);
             }
         }
     }
 }
 
-impl<H: Host> World<H> for Network<H> {
+impl<H: NetworkHost> HostWorld<H> for HostNetwork<H> {
     type Error = Infallible;
 
     fn add(&mut self, address: Address, host: H) -> Result<(), Infallible> {
@@ -210,15 +211,15 @@ impl<H: Host> World<H> for Network<H> {
         Ok(())
     }
 
-    fn hosts(&self) -> &Hosts<H> {
+    fn hosts(&self) -> &HostTable<H> {
         &self.hosts
     }
 
-    fn hosts_mut(&mut self) -> &mut Hosts<H> {
+    fn hosts_mut(&mut self) -> &mut HostTable<H> {
         &mut self.hosts
     }
 
-    fn totals(&self, from: Side) -> Totals {
+    fn totals(&self, from: Side) -> DirectionTotals {
         self.totals(from)
     }
 

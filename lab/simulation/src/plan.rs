@@ -1,15 +1,15 @@
-//! Plans: experiments as a file in TOML, for those who do not write Rust.
+//! Plans: experiments as TOML files, which need no Rust.
 //!
-//! A plan says what a [`Scenario`] is, how often it is run, and which keys take several values; the cross product of those
-//! is its cells. This module knows the words of the format, which are those of `thinair link run` and of RFC 7252, and
-//! what is measured of a run. It refuses to know arguments, files and how figures look. `docs/lab.md` has every key.
+//! A plan has the parameters of a [`Scenario`], the number of its runs, and keys with several values; their cross
+//! product is its cells. This module parses the format, whose terms are those of `thinair link run` and of RFC 7252,
+//! and has the metrics of a run. It has no arguments, files or presentation of figures. `docs/lab.md` has every key.
 //!
 //! **A plan and a seed determine every figure**, whatever the number of threads, and whichever machine does which runs.
 //!
 //! ```
-//! use thinair_simulation::plan::{Plan, Results};
+//! use thinair_simulation::plan::{ExperimentPlan, Results};
 //!
-//! let plan = Plan::read(
+//! let plan = ExperimentPlan::read(
 //!     "[link]\npreset = 'gprs'\n[requests]\ncount = 5\n[runs]\ncount = 2\n\
 //!      [sweep]\n'link.down.loss' = [0, 5]\n'clients.congestion' = ['rfc7252', 'fasor']\n",
 //! )?;
@@ -40,53 +40,53 @@ use crate::network::Scenario;
 #[cfg(target_os = "linux")]
 use crate::network::{RealTimeError, RealTimeLink};
 
-pub use results::{CellResults, Merge, Record, Results};
+pub use results::{CellResults, Merge, Results, RunRecord};
 pub use sample::{Lateness, Metric, Sample};
 
-/// A commented plan to begin with.
+/// Plan with comments, as a template.
 pub const TEMPLATE: &str = include_str!("plan/template.toml");
 
-/// Cells that a plan may have.
+/// Maximum number of cells of a plan.
 pub const MOST_CELLS: usize = 100_000;
 
-/// What is wrong with a plan, and what to do.
+/// Error in a plan, with advice.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{}{message}", line.map_or(String::new(), |line| format!("line {line}: ")))]
 pub struct PlanError {
-    /// The line, from 1, if it is at one.
+    /// Line of the error, from 1, if it has one.
     pub line: Option<usize>,
-    /// In words, with the key.
+    /// Message, with the key.
     pub message: String,
 }
 
-/// A plan that can be run.
+/// Valid plan.
 #[derive(Clone, Debug)]
-pub struct Plan {
-    /// What it is about; may be empty.
+pub struct ExperimentPlan {
+    /// Title; may be empty.
     pub title: String,
-    /// How often each cell is run: 1 to 1,000,000.
+    /// Number of runs of each cell: 1 to 1,000,000.
     pub count: u32,
-    /// What everything random follows from.
+    /// Seed of everything random.
     pub seed: u64,
-    /// The keys that take several values, in the order of the file.
+    /// Keys with several values, in the order of the file.
     pub keys: Vec<String>,
-    /// The cross product of their values. The last key changes fastest.
-    pub cells: Vec<Cell>,
+    /// Cross product of their values. The last key changes fastest.
+    pub cells: Vec<ExperimentCell>,
 }
 
-/// An experiment of a plan.
+/// Experiment of a plan.
 #[derive(Clone, Debug)]
-pub struct Cell {
-    /// The value of each key that takes several.
+pub struct ExperimentCell {
+    /// Value of each key with several values.
     pub sweep: Vec<(String, serde_json::Value)>,
-    /// A number that follows from all settings of the cell, but not from the seed, from titles, or from other cells.
+    /// Fingerprint of all settings of the cell, independent of the seed, of titles, and of other cells.
     pub settings: u64,
-    /// What is run.
+    /// Scenario of the cell.
     pub scenario: Scenario,
 }
 
-impl Cell {
-    /// Keys and values; empty if no key takes several.
+impl ExperimentCell {
+    /// Keys and values; empty if no key has several values.
     pub fn name(&self) -> String {
         results::name(&self.sweep)
     }
@@ -94,27 +94,27 @@ impl Cell {
 
 /// One run of one cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Job {
-    /// The place of the cell in [`Plan::cells`].
+pub struct ExperimentJob {
+    /// Index of the cell in [`ExperimentPlan::cells`].
     pub cell: usize,
-    /// From 0.
+    /// Number of the run, from 0.
     pub run: u32,
 }
 
-/// A key that takes several values.
+/// Key with several values.
 struct Swept {
     key: String,
     values: Vec<Value>,
     line: usize,
 }
 
-impl Plan {
-    /// What the text says.
+impl ExperimentPlan {
+    /// Parses a plan.
     ///
     /// # Errors
-    /// It is no TOML, has a key that there is not, or values that are out of range or contradict each other.
+    /// The text is not TOML, has an unknown key, or values that are out of range or contradict each other.
     pub fn read(text: &str) -> Result<Self, PlanError> {
-        let lines = Lines { text };
+        let lines = PlanLines { text };
         let at = |error: toml::de::Error| PlanError {
             line: error.span().map(|span| lines.line(span.start)),
             message: error.message().replace('\n', "; "),
@@ -149,26 +149,26 @@ impl Plan {
         })
     }
 
-    /// All runs, in the order in which they are done.
-    pub fn jobs(&self) -> impl Iterator<Item = Job> {
+    /// All runs, in the order of execution.
+    pub fn jobs(&self) -> impl Iterator<Item = ExperimentJob> {
         let count = self.count;
-        (0..self.cells.len()).flat_map(move |cell| (0..count).map(move |run| Job { cell, run }))
+        (0..self.cells.len()).flat_map(move |cell| (0..count).map(move |run| ExperimentJob { cell, run }))
     }
 
-    /// Does one of them.
+    /// Performs one of them.
     ///
     /// # Panics
-    /// It is not of this plan.
-    pub fn run(&self, job: &Job, seed: u64) -> Record {
+    /// The job is not one of this plan.
+    pub fn run(&self, job: &ExperimentJob, seed: u64) -> RunRecord {
         let cell = &self.cells[job.cell];
         let sample = Sample::of(&cell.scenario.run(seed, job.run));
-        Record::new(job, seed, cell, sample, None)
+        RunRecord::new(job, seed, cell, sample, None)
     }
 
-    /// Whether all cells can be run in real time.
+    /// Checks that all cells can run in real time.
     ///
     /// # Errors
-    /// One has more hosts than one process can be in time for.
+    /// A cell has more hosts than one process can serve in time.
     #[cfg(target_os = "linux")]
     pub fn check_real_time(&self) -> Result<(), PlanError> {
         let most = Scenario::MOST_IN_REAL_TIME;
@@ -182,28 +182,33 @@ impl Plan {
         })
     }
 
-    /// Does one of them in real time: it lasts as long as it takes.
+    /// Performs one of them in real time.
     ///
     /// # Errors
-    /// A signal asks to end, or the system takes a device away.
+    /// A signal asks to end, or the system removes a device.
     ///
     /// # Panics
-    /// It is not of this plan.
+    /// The job is not one of this plan.
     #[cfg(target_os = "linux")]
     pub fn run_in_real_time(
         &self,
         link: &mut RealTimeLink,
-        job: &Job,
+        job: &ExperimentJob,
         seed: u64,
-    ) -> Result<Record, RealTimeError> {
+    ) -> Result<RunRecord, RealTimeError> {
         let cell = &self.cells[job.cell];
         let (outcome, punctuality) = cell.scenario.run_in_real_time(link, seed, job.run)?;
-        Ok(Record::new(job, seed, cell, Sample::of(&outcome), Some(Lateness::of(&punctuality))))
+        Ok(RunRecord::new(job, seed, cell, Sample::of(&outcome), Some(Lateness::of(&punctuality))))
     }
 }
 
 /// Cell `number` of the cross product.
-fn cell(lines: &Lines<'_>, base: &Table, swept: &[Swept], number: usize) -> Result<Cell, PlanError> {
+fn cell(
+    lines: &PlanLines<'_>,
+    base: &Table,
+    swept: &[Swept],
+    number: usize,
+) -> Result<ExperimentCell, PlanError> {
     let (mut table, mut left, mut sweep) = (base.clone(), number, Vec::new());
     for one in swept.iter().rev() {
         let value = one.values.get(left % one.values.len()).cloned().unwrap_or(Value::Boolean(false));
@@ -215,7 +220,7 @@ fn cell(lines: &Lines<'_>, base: &Table, swept: &[Swept], number: usize) -> Resu
         }
     }
     let settings = words::fingerprint(&Value::Table(without_runs(&table)));
-    // What is wrong without the sweep was told with its line before.
+    // Errors without the sweep were reported before, with their lines.
     let document = document::Document::deserialize(table).map_err(|error| PlanError {
         line: lines.of("sweep"),
         message: format!("sweep: {}: {}", results::name(&sweep), error.message().replace('\n', "; ")),
@@ -225,10 +230,10 @@ fn cell(lines: &Lines<'_>, base: &Table, swept: &[Swept], number: usize) -> Resu
         let line = by_sweep.map(|one| one.line).or_else(|| lines.of(wrong.key));
         PlanError { line, message: format!("{} {}", wrong.key, wrong.message) }
     })?;
-    Ok(Cell { sweep, settings, scenario })
+    Ok(ExperimentCell { sweep, settings, scenario })
 }
 
-/// Settings of a scenario alone: how often it is run, and with which seed, is not one of them.
+/// Settings of a scenario alone, without number of runs and seed.
 fn without_runs(table: &Table) -> Table {
     let mut table = table.clone();
     if let Some(Value::Table(runs)) = table.get_mut("runs") {
@@ -241,7 +246,7 @@ fn without_runs(table: &Table) -> Table {
     table
 }
 
-/// Sets a key by its dotted name. False if something on its way is no section.
+/// Sets a key by its dotted name. Returns false if a part of the name is not a section.
 fn put(table: &mut Table, key: &str, value: Value) -> bool {
     let Some((section, rest)) = key.split_once('.') else {
         table.insert(key.to_owned(), value);
@@ -253,18 +258,18 @@ fn put(table: &mut Table, key: &str, value: Value) -> bool {
     }
 }
 
-/// Where things are in the text.
-struct Lines<'t> {
+/// Positions of keys in the text.
+struct PlanLines<'t> {
     text: &'t str,
 }
 
-impl Lines<'_> {
+impl PlanLines<'_> {
     fn line(&self, offset: usize) -> usize {
         let before = self.text.as_bytes().get(..offset).unwrap_or_default();
         1 + before.iter().filter(|octet| **octet == b'\n').count()
     }
 
-    /// The line of a key by its dotted name, or of the section that it would be in.
+    /// Line of a key by its dotted name, or of the section to which it would belong.
     fn of(&self, key: &str) -> Option<usize> {
         let document = DeTable::parse(self.text).ok()?;
         let (mut table, mut line) = (document.get_ref(), None);
@@ -277,7 +282,7 @@ impl Lines<'_> {
         line
     }
 
-    /// What is to take several values, in the order of the file.
+    /// Keys with several values, in the order of the file.
     fn swept(&self, sweep: &Table) -> Result<Vec<Swept>, PlanError> {
         let document = DeTable::parse(self.text).ok();
         let place = |key: &str| {

@@ -1,42 +1,43 @@
-//! Events in the order of their time, and those of one time in the order in which they were scheduled.
+//! Events in the order of their time; those of equal time in the order in which they were scheduled.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use thinair_wire::time::Instant;
 
-use crate::clock::Clock;
+use crate::clock::VirtualClock;
 
-/// What is still to happen, and the clock that follows from it.
+/// Scheduled events, and the clock that they advance.
 ///
-/// **Take an event with [`next`](Self::next): then it is the time of that event. Schedule what follows from it.** The
-/// order is (time, sequence number of the schedule), so it hangs on nothing else, least of all on what the events are.
+/// **Take an event with [`next`](Self::next), which advances the clock to its time; then schedule its consequences.**
+/// The order is (time, sequence number of the schedule), and depends on nothing else, in particular not on the events
+/// themselves.
 #[derive(Clone, Debug)]
 pub struct EventQueue<E> {
-    clock: Clock,
+    clock: VirtualClock,
     heap: BinaryHeap<Reverse<Scheduled<E>>>,
     scheduled: u64,
 }
 
 impl<E> EventQueue<E> {
-    /// Nothing is to happen, and the clock is at the origin.
+    /// Creates an empty queue, with the clock at the origin.
     pub const fn new() -> Self {
-        Self { clock: Clock::new(), heap: BinaryHeap::new(), scheduled: 0 }
+        Self { clock: VirtualClock::new(), heap: BinaryHeap::new(), scheduled: 0 }
     }
 
-    /// The time of the event that was taken last.
+    /// Time of the latest event taken.
     pub const fn now(&self) -> Instant {
         self.clock.now()
     }
 
-    /// Something will happen at `time`. What is scheduled for the past happens now, behind all that is due already.
+    /// Schedules an event at `time`. An event for the past is scheduled for now, after all that are already due.
     pub fn schedule(&mut self, time: Instant, event: E) {
         let time = time.max(self.now());
         self.heap.push(Reverse(Scheduled { time, seq: self.scheduled, event }));
         self.scheduled += 1;
     }
 
-    /// The next event, and its time, which is now.
+    /// Takes the next event, with its time, which is now.
     #[allow(clippy::should_implement_trait, reason = "events are scheduled while they are taken")]
     pub fn next(&mut self) -> Option<(Instant, E)> {
         let Reverse(Scheduled { time, event, .. }) = self.heap.pop()?;
@@ -44,7 +45,7 @@ impl<E> EventQueue<E> {
         Some((time, event))
     }
 
-    /// The next event if it happens before `end`; if none does, it is `end` now.
+    /// Takes the next event if it is before `end`; otherwise time advances to `end`.
     pub fn next_before(&mut self, end: Instant) -> Option<(Instant, E)> {
         if self.next_at().is_some_and(|time| time < end) {
             return self.next();
@@ -53,17 +54,17 @@ impl<E> EventQueue<E> {
         None
     }
 
-    /// When the next event happens.
+    /// Time of the next event.
     pub fn next_at(&self) -> Option<Instant> {
         self.heap.peek().map(|Reverse(scheduled)| scheduled.time)
     }
 
-    /// Events that are still to happen.
+    /// Number of scheduled events.
     pub fn len(&self) -> usize {
         self.heap.len()
     }
 
-    /// Whether nothing is to happen any more.
+    /// True if no event is scheduled.
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }

@@ -1,73 +1,73 @@
-//! Random numbers by counter: every number is a function of (seed, run, node, purpose, index) and of nothing else, so
-//! it does not matter who draws first, or how much. A node that is added to an experiment changes nobody else's luck.
+//! Random numbers by counter: every number is a function of (seed, run, node, purpose, index) alone, so that the order
+//! and number of draws do not matter. A node that is added to an experiment does not change the numbers of others.
 //!
 //! The function is Philox4x32-10: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, SC 2011,
-//! section 3.3. It is a permutation of its counter, in which the names of a stream have a word each: so no two streams
-//! share a block. Not for secrets.
+//! section 3.3. It is a permutation of its counter, which has a word for each name of a stream: so no two streams share
+//! a block. Not for secrets.
 
 use thinair_link::Random;
 
-/// Rounds, as the paper recommends.
+/// Number of rounds, as the paper recommends.
 const ROUNDS: usize = 10;
 
-/// The multipliers of a round: M0 and M1 of the paper.
+/// Multipliers of a round: M0 and M1 of the paper.
 const MULTIPLIERS: [u32; 2] = [0xd251_1f53, 0xcd9e_8d57];
 
-/// What the key grows by from round to round: golden ratio and square root of 3.
+/// Increments of the key per round: golden ratio and square root of 3.
 const WEYL: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
 
-/// What a stream of a node is for.
+/// Purpose of a node's stream.
 ///
-/// The numbers are part of every figure that was ever published with a seed: new ones are added, none is changed.
+/// Published figures depend on these numbers: new ones are added, none is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Purpose {
-    /// When packets are sent.
+    /// Times at which packets are sent.
     Arrivals = 0,
-    /// What packets hold: sizes, payload.
+    /// Contents of packets: sizes, payload.
     Content = 1,
-    /// What the link from a node does to packets: loss, damage, delay.
+    /// Impairments of the link from a node: loss, damage, delay.
     Link = 2,
-    /// What the link towards a node does to packets.
+    /// Impairments of the link towards a node.
     LinkBack = 3,
-    /// What a node decides by itself: back-off, initial values of counters.
+    /// Choices of a node: back-off, initial values of counters.
     Choice = 4,
 }
 
 /// All streams of a seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Streams {
+pub struct RandomStreams {
     seed: u64,
 }
 
-impl Streams {
-    /// The streams of `seed`. Every seed is as good as any other, 0 included.
+impl RandomStreams {
+    /// Streams of `seed`. Every seed is equally good, including 0.
     pub const fn new(seed: u64) -> Self {
         Self { seed }
     }
 
-    /// A stream from its first number. `run` and `node` are numbers of the caller's choice.
-    pub const fn stream(self, run: u32, node: u32, purpose: Purpose) -> Stream {
-        Stream { seed: self.seed, names: [run, node, purpose as u32], next: 0 }
+    /// Stream from its first number. `run` and `node` are numbers of the caller's choice.
+    pub const fn stream(self, run: u32, node: u32, purpose: Purpose) -> RandomStream {
+        RandomStream { seed: self.seed, names: [run, node, purpose as u32], next: 0 }
     }
 
-    /// The generator of `thinair_link` for models that take one, its seed the first number of the stream.
+    /// Generator of `thinair_link` for models that need one, seeded by the first number of the stream.
     pub fn random(self, run: u32, node: u32, purpose: Purpose) -> Random {
         Random::new(self.stream(run, node, purpose).next_u64())
     }
 }
 
-/// Numbers that look random: 2^33 of them, and then the same again.
+/// Pseudorandom numbers, with a period of 2^33.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stream {
+pub struct RandomStream {
     seed: u64,
     names: [u32; 3],
-    /// Index of the next number: a block gives two.
+    /// Index of the next number: a block has two.
     next: u64,
 }
 
-impl Stream {
-    /// The next number, each of the 2^64 as likely as any other.
+impl RandomStream {
+    /// Next number, uniform over all 2^64 values.
     pub fn next_u64(&mut self) -> u64 {
         let [run, node, purpose] = self.names;
         let block = (self.next / 2) as u32;
@@ -78,9 +78,9 @@ impl Stream {
         u64::from(high) << 32 | u64::from(low)
     }
 
-    /// A number below `bound`, each as likely as any other to within `bound` / 2^64; 0 if `bound` is 0.
+    /// Number below `bound`, uniform to within `bound` / 2^64; 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        // One draw, always: what comes later in the stream does not depend on what is asked now.
+        // Always one draw: later numbers of the stream do not depend on `bound`.
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 }
@@ -105,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    /// The vectors that come with the authors' library Random123 (`kat_vectors`).
+    /// Test vectors of the authors' library Random123 (`kat_vectors`).
     #[test]
     fn numbers_are_those_of_the_reference() {
         assert_eq!(philox([0; 4], [0; 2]), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_stream_does_not_depend_on_what_others_draw() {
-        let streams = Streams::new(7);
+        let streams = RandomStreams::new(7);
         let alone: Vec<_> = {
             let mut stream = streams.stream(3, 1, Purpose::Link);
             (0..50).map(|_| stream.next_u64()).collect()
@@ -146,7 +146,7 @@ mod tests {
         for seed in [0, 1, 1 << 32] {
             for (run, node) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
                 for purpose in [Arrivals, Content, Link, LinkBack, Choice] {
-                    firsts.insert(Streams::new(seed).stream(run, node, purpose).next_u64());
+                    firsts.insert(RandomStreams::new(seed).stream(run, node, purpose).next_u64());
                 }
             }
         }
@@ -155,19 +155,19 @@ mod tests {
 
     #[test]
     fn below_covers_its_range_evenly() {
-        let mut stream = Streams::new(1).stream(0, 0, Purpose::Choice);
+        let mut stream = RandomStreams::new(1).stream(0, 0, Purpose::Choice);
         let mut seen = [0_i64; 6];
         for _ in 0..600_000 {
             seen[stream.below(6) as usize] += 1;
         }
-        // Each is 100,000 with a deviation of sqrt(600,000 * 1/6 * 5/6) = 289; 4 of them.
+        // The expectation is 100,000 with a deviation of sqrt(600,000 * 1/6 * 5/6) = 289; 4 of them.
         assert!(seen.iter().all(|count| (count - 100_000).abs() < 1_155), "{seen:?}");
         assert_eq!((stream.below(0), stream.below(1)), (0, 0));
     }
 
     #[test]
     fn generators_of_links_follow_from_the_name_too() {
-        let streams = Streams::new(1);
+        let streams = RandomStreams::new(1);
         assert_eq!(streams.random(0, 1, Purpose::Link), streams.random(0, 1, Purpose::Link));
         assert_ne!(streams.random(0, 1, Purpose::Link), streams.random(0, 1, Purpose::LinkBack));
     }

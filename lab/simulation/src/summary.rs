@@ -1,18 +1,18 @@
-//! Means, and what they are worth.
+//! Means and their intervals.
 
-/// A mean and what it is worth.
+/// Mean and its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// Mean of the runs.
     pub mean: f64,
-    /// Half of its interval of 95 %, by Student's t; nothing of one run.
+    /// Half of its 95 % interval, by Student's t; `None` for one run.
     pub half: Option<f64>,
-    /// Runs.
+    /// Number of runs.
     pub count: usize,
 }
 
 impl Summary {
-    /// Of runs that do not depend on each other; nothing of none.
+    /// Summarizes independent runs; `None` without any.
     pub fn of(values: &[f64]) -> Option<Self> {
         let count = values.len() as f64;
         if values.is_empty() {
@@ -25,7 +25,7 @@ impl Summary {
     }
 }
 
-/// What 95 % of Student's t distribution lie within, with so many degrees of freedom, 1 at least. Right to 0.005.
+/// Two-sided 95 % quantile of Student's t with `freedom` degrees of freedom, at least 1. Accurate to 0.005.
 fn t(freedom: usize) -> f64 {
     const TABLE: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn an_interval_is_that_of_student() {
-        // 3.182 is what 95 % lie within with three degrees of freedom; the deviation of 1, 2, 3, 4 is 1.29099.
+        // 3.182 is the quantile for three degrees of freedom; the deviation of 1, 2, 3, 4 is 1.29099.
         let summary = Summary::of(&[1.0, 2.0, 3.0, 4.0]).unwrap();
         assert!((summary.mean - 2.5).abs() < 1e-12);
         assert!((summary.half.unwrap() - 3.182 * 1.290_994 / 2.0).abs() < 1e-4);

@@ -1,19 +1,19 @@
-//! A small TCP for experiments: what decides when and in which segments octets travel, and nothing else.
+//! A small TCP for experiments: only the parts that determine the times and segments of octets.
 //!
-//! This module knows one connection ([`Connection`]): RFC 9293, with SACK (RFC 2018, RFC 6675) or NewReno (RFC 6582),
-//! limited transmit (RFC 3042), RFC 6298 with a floor that can be set, delayed acknowledgments (RFC 1122), Nagle's algorithm
-//! (RFC 896), timestamps and window scaling (RFC 7323), Fast Open (RFC 7413), [Reno](Algorithm::Reno) (RFC 5681) and
-//! [CUBIC](Algorithm::Cubic) (RFC 9438). It refuses to know IP, sockets and clocks: segments, time and octets of the
-//! application come in, segments and [`Event`]s go out. Windows of congestion are counted in segments, as Linux does.
+//! This module implements one connection ([`TcpConnection`]): RFC 9293, with SACK (RFC 2018, RFC 6675) or NewReno (RFC
+//! 6582), limited transmit (RFC 3042), RFC 6298 with a configurable floor, delayed acknowledgments (RFC 1122), Nagle's
+//! algorithm (RFC 896), timestamps and window scaling (RFC 7323), Fast Open (RFC 7413), [Reno](CongestionAlgorithm::Reno) (RFC
+//! 5681) and [CUBIC](CongestionAlgorithm::Cubic) (RFC 9438). It has no IP, sockets or clocks: segments, time and octets of the
+//! application come in, segments and [`TcpEvent`]s go out. Congestion windows are counted in segments, as in Linux.
 //!
 //! ```
-//! use thinair_simulation::tcp::{Config, Connection, Event};
+//! use thinair_simulation::tcp::{TcpConfig, TcpConnection, TcpEvent};
 //! use thinair_wire::time::Instant;
 //!
-//! let config = Config::default();
+//! let config = TcpConfig::default();
 //! let now = Instant::ZERO;
-//! let mut client = Connection::connect(config, now, 1_000);
-//! let mut server = Connection::listen(config, 9_000);
+//! let mut client = TcpConnection::connect(config, now, 1_000);
+//! let mut server = TcpConnection::listen(config, 9_000);
 //! client.write(now, b"hello");
 //! client.close(now);
 //! loop {
@@ -24,7 +24,7 @@
 //!     }
 //! }
 //! assert_eq!(server.read(64), b"hello");
-//! assert_eq!(client.poll_event(), Some(Event::Connected));
+//! assert_eq!(client.poll_event(), Some(TcpEvent::Connected));
 //! assert!(server.is_finished());
 //! ```
 
@@ -43,69 +43,70 @@ mod tests;
 
 use core::time::Duration;
 
-pub use congestion::Algorithm;
-pub use connection::{Connection, Event, Loss, Status};
+pub use congestion::CongestionAlgorithm;
+pub use connection::{LossDetection, Status, TcpConnection, TcpEvent};
 pub use fast_open::Cookie;
 pub use retransmission::Floor;
-pub use segment::{Options, SackBlocks, Segment, SegmentError};
+pub use segment::{SackBlocks, SegmentError, SegmentOptions, TcpSegment};
 
-/// How a connection behaves. The default is Linux with its defaults, as far as it can be said here.
+/// Configuration of a connection. The default is Linux with its defaults, as far as these parameters can express it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
-    /// MSS that is announced, and the most octets of a segment that is sent: 1 and more. 1,460.
+pub struct TcpConfig {
+    /// MSS that is announced, and maximum size of a sent segment, in octets; at least 1. Default: 1,460.
     pub mss: u16,
-    /// Congestion control. CUBIC.
-    pub algorithm: Algorithm,
-    /// Initial window in segments. 10, RFC 6928.
+    /// Congestion control. Default: CUBIC.
+    pub algorithm: CongestionAlgorithm,
+    /// Initial window in segments. Default: 10 (RFC 6928).
     pub initial_window: u32,
-    /// Segments under way, at most: the window of simulators. No limit.
+    /// Maximum number of segments in flight, as in simulators. Default: no limit.
     pub window: Option<u32>,
-    /// Octets of the application's that are taken before it has read them, 1 to 2^30. 64,240.
+    /// Receive buffer in octets, 1 to 2^30. Default: 64,240.
     pub receive_buffer: u32,
-    /// Octets that may wait to be sent. 2^20.
+    /// Send buffer in octets. Default: 2^20.
     pub send_buffer: usize,
-    /// SACK Permitted is said. Yes.
+    /// Send SACK Permitted. Default: true.
     pub sack: bool,
-    /// Two duplicate acknowledgments send new segments. RFC 3042. Yes.
+    /// Two duplicate acknowledgments send new segments (RFC 3042). Default: true.
     pub limited_transmit: bool,
-    /// The end of a flight is probed before the retransmission timeout. RFC 8985, section 7. Yes.
+    /// Probe the end of a flight before the retransmission timeout (RFC 8985, section 7). Default: true.
     pub tail_loss_probe: bool,
-    /// Timestamps are said. RFC 7323. Yes.
+    /// Send the Timestamps option (RFC 7323). Default: true.
     pub timestamps: bool,
-    /// Whether small segments wait. Minshall's variant.
+    /// Delay of small segments. Default: Minshall's variant.
     pub nagle: Nagle,
-    /// How long an acknowledgment may wait for company, and whether it does. 40 ms.
+    /// Maximum delay of an acknowledgment; `None`: no delay. Default: 40 ms.
     pub delayed_ack: Option<Duration>,
-    /// Segments at the start of a connection that are acknowledged at once, unless octets go both ways. 16.
+    /// Number of segments at the start of a connection that are acknowledged at once, unless both sides send. Default:
+    /// 16.
     pub quick_acks: u32,
-    /// What the retransmission timeout cannot be less than. 200 ms of variation, as in Linux.
+    /// Lower bound of the retransmission timeout. Default: 200 ms of variation, as in Linux.
     pub floor: Floor,
-    /// The timeout before anything was measured. 1 s.
+    /// Retransmission timeout before any measurement. Default: 1 s.
     pub initial_timeout: Duration,
-    /// What a timeout is at most, with its back-off. 120 s.
+    /// Maximum retransmission timeout with its back-off. Default: 120 s.
     pub longest_timeout: Duration,
-    /// How often one segment is sent again before the connection is given up. 15; a SYN: 6.
+    /// Maximum number of retransmissions of a segment. Default: 15.
     pub retries: u8,
-    /// How often a SYN, or a SYN-ACK, is sent again.
+    /// Maximum number of retransmissions of a SYN or a SYN-ACK. Default: 6.
     pub syn_retries: u8,
-    /// Window Scale is said. RFC 7323. Yes.
+    /// Send the Window Scale option (RFC 7323). Default: true.
     pub window_scaling: bool,
-    /// Fast Open. Off.
+    /// Fast Open. Default: off.
     pub fast_open: FastOpen,
-    /// Octets of data in a SYN, at most; nothing: as many as fit beside its options. Linux leaves room for all options that
-    /// there can be, 40 octets. Nothing.
+    /// Maximum data in a SYN, in octets; `None`: as much as fits beside its options. Linux leaves room for the 40
+    /// octets of all possible options. Default: `None`.
     pub syn_data: Option<u16>,
-    /// How long the acknowledgment of a SYN-ACK waits for what is sent next. Nothing: not at all.
+    /// Delay of the acknowledgment of a SYN-ACK, which waits for the next data; `None`: no delay. Default: `None`.
     pub syn_ack_wait: Option<Duration>,
-    /// TIME-WAIT. 60 s.
+    /// Duration of TIME-WAIT. Default: 60 s.
     pub time_wait: Duration,
 }
 
-impl Default for Config {
+impl Default for TcpConfig {
     fn default() -> Self {
         Self {
             mss: 1_460,
-            algorithm: Algorithm::Cubic,
+            algorithm: CongestionAlgorithm::Cubic,
             initial_window: 10,
             window: None,
             receive_buffer: 64_240,
@@ -131,25 +132,25 @@ impl Default for Config {
     }
 }
 
-/// When a segment that is not full waits for acknowledgments.
+/// Condition in which a segment that is not full waits for acknowledgments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nagle {
     /// Never: TCP_NODELAY.
     Off,
-    /// While anything is not acknowledged. RFC 896; RFC 9293, section 3.7.4.
+    /// While any data is unacknowledged. RFC 896; RFC 9293, section 3.7.4.
     On,
-    /// While a segment that was not full is not acknowledged: draft-minshall-nagle-01, which Linux does.
+    /// While a segment that was not full is unacknowledged: draft-minshall-nagle-01, as in Linux.
     Minshall,
 }
 
 /// Data in a SYN. RFC 7413.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FastOpen {
-    /// None are sent or taken.
+    /// None is sent or accepted.
     Off,
-    /// A client with this cookie sends data with its SYN, and one without asks for a cookie; a server with it hands it out,
-    /// and takes data with it.
+    /// A client with this cookie sends data with its SYN, and one without requests a cookie; a server with this cookie
+    /// grants it, and accepts data with it.
     Cookie(Option<Cookie>),
-    /// Data are sent and taken without a cookie, for paths on which addresses cannot be spoofed.
+    /// Data is sent and accepted without a cookie, for paths on which addresses cannot be spoofed.
     Cookieless,
 }

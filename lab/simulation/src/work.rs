@@ -1,4 +1,4 @@
-//! Many independent runs, shared among threads.
+//! Independent runs, shared among threads.
 
 use core::time::Duration;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,22 +7,22 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use rayon::ThreadPoolBuilder;
 use rayon::iter::{ParallelBridge, ParallelIterator};
 
-/// What comes from [`work`].
+/// Progress of [`work`].
 #[derive(Debug)]
-pub enum Step<R> {
+pub enum WorkProgress<R> {
     /// A job is done.
     Done(R),
-    /// Nothing was done for 100 ms.
+    /// No job has ended for 100 ms.
     Waiting,
 }
 
-/// Does each of `jobs` and tells `watch` in the thread of the caller, in the order in which they end. They are begun in
-/// their order. If `watch` says false, no other job is begun, and what is under way is not told any more.
+/// Performs each of `jobs`, and calls `watch` in the caller's thread, in the order in which they end. They start in
+/// their order. If `watch` returns false, no other job starts, and results of running ones are dropped.
 pub fn work<J: Sync, R: Send>(
     jobs: &[J],
     threads: usize,
     job: impl Fn(&J) -> R + Sync,
-    mut watch: impl FnMut(Step<R>) -> bool,
+    mut watch: impl FnMut(WorkProgress<R>) -> bool,
 ) {
     let stopped = AtomicBool::new(false);
     let (done, results) = channel();
@@ -35,14 +35,14 @@ pub fn work<J: Sync, R: Send>(
             let mut done = done;
             match ThreadPoolBuilder::new().num_threads(threads.clamp(1, jobs.len().max(1))).build() {
                 Ok(pool) => pool.install(|| jobs.iter().par_bridge().try_for_each_with(done, one)),
-                // No thread is to be had but this one.
+                // No other thread can be created.
                 Err(_) => jobs.iter().try_for_each(|job| one(&mut done, job)),
             }
         });
         loop {
             let step = match results.recv_timeout(Duration::from_millis(100)) {
-                Ok(result) => Step::Done(result),
-                Err(RecvTimeoutError::Timeout) => Step::Waiting,
+                Ok(result) => WorkProgress::Done(result),
+                Err(RecvTimeoutError::Timeout) => WorkProgress::Waiting,
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             if !watch(step) {
@@ -66,7 +66,7 @@ mod tests {
             3,
             |job| *job,
             |step| {
-                seen += u32::from(matches!(step, Step::Done(_)));
+                seen += u32::from(matches!(step, WorkProgress::Done(_)));
                 seen < 5
             },
         );

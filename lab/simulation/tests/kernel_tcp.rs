@@ -1,5 +1,5 @@
-//! The kernel's TCP as an oracle of ours; where there can be no namespaces, that is said. Times are printed, and not
-//! asserted: a busy machine keeps none.
+//! The kernel's TCP as a reference for ours; without namespaces, the test prints the reason. Times are printed but not
+//! asserted: a busy machine is late.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -8,13 +8,15 @@
 mod compare;
 
 use compare::{ACCESSES, LOSSES, OCTETS, ours_download, ours_exchanges, theirs_download, theirs_exchanges};
-use thinair_emulator::RunError;
+use thinair_emulator::EmulatorError;
 
-/// What the kernel came to, or nothing and a word on why it could not be tried.
-fn tried<T>(result: Result<T, RunError>) -> Option<T> {
+/// Result of the kernel; `None`, and a message with the reason, if it is not available.
+fn tried<T>(result: Result<T, EmulatorError>) -> Option<T> {
     match result {
         Ok(seen) => Some(seen),
-        Err(RunError::Os(error)) if error.is_permission() || error.to_string().contains("/dev/net/tun") => {
+        Err(EmulatorError::Os(error))
+            if error.is_permission() || error.to_string().contains("/dev/net/tun") =>
+        {
             println!("skipped: {error}, which needs root and TUN");
             None
         }
@@ -22,14 +24,14 @@ fn tried<T>(result: Result<T, RunError>) -> Option<T> {
     }
 }
 
-/// Segments are what counts: Nagle's algorithm and delayed acknowledgments make few of them.
+/// The number of segments matters: Nagle's algorithm and delayed acknowledgments reduce it.
 #[test]
 fn exchanges_with_nagle_share_segments_of_the_kernel() {
     let (_, gprs, loss) = ACCESSES[0];
     let Some((theirs, packets, late)) = tried(theirs_exchanges(gprs, loss, 40, 1)) else { return };
     let ours = (0..50).map(|run| ours_exchanges(gprs, loss, 40, run)).sum::<f64>() / 50.0;
     println!("kernel {theirs:.1} ms, {packets:?} packets, {late} us late; ours {ours:.1} ms");
-    // 40 requests went in fewer segments than one each.
+    // 40 requests took fewer than one segment each.
     assert!(packets[0] < 60, "{packets:?}");
 }
 
@@ -39,6 +41,6 @@ fn a_download_with_losses_arrives_by_the_kernel() {
     let Some((theirs, late)) = tried(theirs_download(1, 1)) else { return };
     let ours = (0..50).map(|run| ours_download(1, run)).sum::<f64>() / 50.0;
     println!("kernel {theirs:.0} kbit/s, {late} us late; ours {ours:.0} kbit/s");
-    // Every octet has come, or there would be no goodput.
+    // Goodput is positive only if every octet has arrived.
     assert!(ours > 0.0 && theirs > 0.0);
 }

@@ -1,4 +1,4 @@
-//! Our TCP against that of smoltcp, in virtual time: every octet arrives, whoever opens, and resets are heard.
+//! Our TCP against that of smoltcp, in virtual time: every octet arrives, whichever side opens, and resets are handled.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,8 +10,8 @@ use smoltcp::phy::{self, DeviceCapabilities, Medium};
 use smoltcp::socket::tcp as theirs;
 use smoltcp::time::Instant as TheirInstant;
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
-use thinair_simulation::tcp::{Algorithm, Config, Connection, Event, Nagle, Segment};
-use thinair_simulation::{EventQueue, Purpose, Stream, Streams};
+use thinair_simulation::tcp::{CongestionAlgorithm, Nagle, TcpConfig, TcpConnection, TcpEvent, TcpSegment};
+use thinair_simulation::{EventQueue, Purpose, RandomStream, RandomStreams};
 use thinair_wire::checksum::Sum;
 use thinair_wire::header::ipv4::Ipv4;
 use thinair_wire::time::Instant;
@@ -20,32 +20,32 @@ const OURS: [u8; 4] = [10, 0, 0, 1];
 const THEIRS: [u8; 4] = [10, 0, 0, 2];
 const PORTS: [u16; 2] = [5_683, 40_000];
 
-/// What differs from run to run. All follows from the seed.
+/// Parameters of a run, derived from its seed.
 struct Scene {
     seed: u64,
-    config: Config,
+    config: TcpConfig,
     we_open: bool,
-    /// Their buffers, octets.
+    /// Buffers of smoltcp, in octets.
     buffers: [usize; 2],
     cubic: bool,
-    /// They say timestamps.
+    /// smoltcp uses timestamps.
     timestamps: bool,
-    /// Octets of ours, and of theirs.
+    /// Octets of ours, and of smoltcp's.
     sizes: [usize; 2],
-    /// Losses, and packets that come late, in 100.
+    /// Losses, and late packets, in percent.
     loss: u64,
     late: u64,
     delay: Duration,
-    /// How often applications look at what there is to read; not at all if they are quick.
+    /// Interval at which applications read; `None`: at once.
     idle: Option<Duration>,
 }
 
 impl Scene {
-    /// A link without losses, small things both ways.
+    /// A link without losses, and small data in both directions.
     fn calm(seed: u64, we_open: bool) -> Self {
         Self {
             seed,
-            config: Config::default(),
+            config: TcpConfig::default(),
             we_open,
             buffers: [65_535; 2],
             cubic: false,
@@ -59,17 +59,17 @@ impl Scene {
     }
 
     fn drawn(seed: u64) -> Self {
-        let mut draws = Streams::new(seed).stream(0, 0, Purpose::Choice);
+        let mut draws = RandomStreams::new(seed).stream(0, 0, Purpose::Choice);
         let mut yes = || draws.below(2) == 1;
         let (sack, timestamps, limited_transmit, tail_loss_probe) = (yes(), yes(), yes(), yes());
         let (we_open, cubic, slow, small) = (yes(), yes(), yes(), yes());
-        let algorithm = if yes() { Algorithm::Reno } else { Algorithm::Cubic };
+        let algorithm = if yes() { CongestionAlgorithm::Reno } else { CongestionAlgorithm::Cubic };
         let nagle = if yes() { Nagle::On } else { Nagle::Minshall };
         let mut between = |low: u64, high: u64| low + draws.below(high - low);
         let most = if small { 4_000 } else { 65_000 };
         Self {
             seed,
-            config: Config {
+            config: TcpConfig {
                 sack,
                 timestamps,
                 limited_transmit,
@@ -78,7 +78,7 @@ impl Scene {
                 nagle,
                 mss: between(60, 1_460) as u16,
                 receive_buffer: between(600, most) as u32,
-                ..Config::default()
+                ..TcpConfig::default()
             },
             we_open,
             buffers: [between(600, most) as usize, between(600, most) as usize],
@@ -101,19 +101,19 @@ fn address(octets: [u8; 4]) -> IpAddress {
     IpAddress::Ipv4(octets.into())
 }
 
-/// Packets between the wire and their interface.
+/// Packets between the wire and smoltcp's interface.
 struct Queues {
     received: VecDeque<Vec<u8>>,
     sent: VecDeque<Vec<u8>>,
 }
 
-struct Received(Vec<u8>);
+struct ReceivedPacket(Vec<u8>);
 
-struct Sent<'a>(&'a mut VecDeque<Vec<u8>>);
+struct SentPacket<'a>(&'a mut VecDeque<Vec<u8>>);
 
 impl phy::Device for Queues {
-    type RxToken<'a> = Received;
-    type TxToken<'a> = Sent<'a>;
+    type RxToken<'a> = ReceivedPacket;
+    type TxToken<'a> = SentPacket<'a>;
 
     fn capabilities(&self) -> DeviceCapabilities {
         let mut capabilities = DeviceCapabilities::default();
@@ -121,23 +121,23 @@ impl phy::Device for Queues {
         capabilities
     }
 
-    fn receive(&mut self, _: TheirInstant) -> Option<(Received, Sent<'_>)> {
+    fn receive(&mut self, _: TheirInstant) -> Option<(ReceivedPacket, SentPacket<'_>)> {
         let packet = self.received.pop_front()?;
-        Some((Received(packet), Sent(&mut self.sent)))
+        Some((ReceivedPacket(packet), SentPacket(&mut self.sent)))
     }
 
-    fn transmit(&mut self, _: TheirInstant) -> Option<Sent<'_>> {
-        Some(Sent(&mut self.sent))
+    fn transmit(&mut self, _: TheirInstant) -> Option<SentPacket<'_>> {
+        Some(SentPacket(&mut self.sent))
     }
 }
 
-impl phy::RxToken for Received {
+impl phy::RxToken for ReceivedPacket {
     fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
         read(&self.0)
     }
 }
 
-impl phy::TxToken for Sent<'_> {
+impl phy::TxToken for SentPacket<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, write: F) -> R {
         let mut packet = vec![0; len];
         let result = write(&mut packet);
@@ -147,34 +147,34 @@ impl phy::TxToken for Sent<'_> {
 }
 
 #[derive(Clone, Debug)]
-enum What {
-    /// A packet arrives: at us (0) or at them.
+enum SceneEvent {
+    /// Arrival of a packet, at us (0) or at smoltcp.
     Packet(usize, Vec<u8>),
     Timer(usize),
-    /// Applications look.
+    /// Applications read.
     Look,
 }
 
-struct World {
+struct SceneWorld {
     scene: Scene,
-    queue: EventQueue<What>,
-    draws: Stream,
-    ours: Connection,
-    events: Vec<Event>,
+    queue: EventQueue<SceneEvent>,
+    draws: RandomStream,
+    ours: TcpConnection,
+    events: Vec<TcpEvent>,
     interface: Interface,
     device: Queues,
     sockets: SocketSet<'static>,
     handle: SocketHandle,
-    /// Octets of ours, and of theirs, that are written, and that have been read at the other side.
+    /// Octets of ours, and of smoltcp's, that were written, and that the other side has read.
     written: [usize; 2],
     content: [Vec<u8>; 2],
     read: [Vec<u8>; 2],
     packets: [u64; 2],
-    /// When our timer and theirs are to be looked at next.
+    /// Times of our next timer and of smoltcp's.
     at: [Option<Instant>; 2],
 }
 
-impl World {
+impl SceneWorld {
     fn new(scene: Scene) -> Self {
         let mut device = Queues { received: VecDeque::new(), sent: VecDeque::new() };
         let mut config = InterfaceConfig::new(HardwareAddress::Ip);
@@ -193,17 +193,17 @@ impl World {
         }
         let ours = if scene.we_open {
             socket.listen(PORTS[1]).unwrap();
-            Connection::connect(scene.config, Instant::ZERO, 0xFFFF_F000)
+            TcpConnection::connect(scene.config, Instant::ZERO, 0xFFFF_F000)
         } else {
             let remote = (address(OURS), PORTS[0]);
             socket.connect(interface.context(), remote, PORTS[1]).unwrap();
-            Connection::listen(scene.config, 0xFFFF_F000)
+            TcpConnection::listen(scene.config, 0xFFFF_F000)
         };
         let mut sockets = SocketSet::new(vec![]);
         let handle = sockets.add(socket);
-        let draws = Streams::new(scene.seed).stream(0, 0, Purpose::Link);
+        let draws = RandomStreams::new(scene.seed).stream(0, 0, Purpose::Link);
         let mut queue = EventQueue::new();
-        queue.schedule(Instant::ZERO, What::Look);
+        queue.schedule(Instant::ZERO, SceneEvent::Look);
         Self {
             queue,
             draws,
@@ -226,27 +226,27 @@ impl World {
         self.sockets.get_mut(self.handle)
     }
 
-    /// Until `end`, or until nothing is left.
+    /// Runs until `end`, or until no event is left.
     fn run(&mut self, end: Duration) {
         while let Some((now, what)) = self.queue.next_before(Instant::ZERO + end) {
             match what {
-                What::Packet(0, packet) => {
+                SceneEvent::Packet(0, packet) => {
                     if let Some(segment) = read(&packet) {
                         self.ours.handle_segment(now, &segment);
                     }
                 }
-                What::Packet(_, packet) => self.device.received.push_back(packet),
-                What::Timer(end) if self.at[end] == Some(now) => {
+                SceneEvent::Packet(_, packet) => self.device.received.push_back(packet),
+                SceneEvent::Timer(end) if self.at[end] == Some(now) => {
                     self.at[end] = None;
                     if end == 0 {
                         self.ours.handle_timeout(now);
                     }
                 }
-                What::Timer(_) => continue,
-                What::Look => {
+                SceneEvent::Timer(_) => continue,
+                SceneEvent::Look => {
                     self.apply(now);
                     if let Some(idle) = self.scene.idle.filter(|_| !self.ours.is_closed()) {
-                        self.queue.schedule(now + idle, What::Look);
+                        self.queue.schedule(now + idle, SceneEvent::Look);
                     }
                 }
             }
@@ -258,7 +258,7 @@ impl World {
         }
     }
 
-    /// Both applications write what there is room for, read what is there, and close behind the last octet.
+    /// Both applications write as much as there is room for, read everything, and close after the last octet.
     fn apply(&mut self, now: Instant) {
         self.written[0] += self.ours.write(now, &self.content[0][self.written[0]..]);
         if self.written[0] == self.content[0].len() {
@@ -297,14 +297,14 @@ impl World {
             self.send(now, 1, packet);
         }
         let ours = self.ours.poll_timeout();
-        // They count microseconds.
+        // smoltcp counts microseconds.
         let theirs = self.interface.poll_at(theirs, &self.sockets).map(|at| {
             Instant::from_nanos(1_000 * at.total_micros() as u64).max(now + Duration::from_micros(1))
         });
         for (end, at) in [ours, theirs].into_iter().enumerate() {
             if let Some(at) = at.filter(|at| self.at[end].is_none_or(|before| *at < before)) {
                 self.at[end] = Some(at);
-                self.queue.schedule(at, What::Timer(end));
+                self.queue.schedule(at, SceneEvent::Timer(end));
             }
         }
     }
@@ -316,13 +316,13 @@ impl World {
         let more = if self.draws.below(100) < self.scene.late { self.draws.below(80) } else { 0 };
         if !lost {
             let at = now + self.scene.delay + Duration::from_millis(more);
-            self.queue.schedule(at, What::Packet(1 - from, packet));
+            self.queue.schedule(at, SceneEvent::Packet(1 - from, packet));
         }
     }
 
-    /// Whether they wait for nothing, though octets or a FIN of theirs are not acknowledged: smoltcp 0.14 sets no timer for what
-    /// it sends as a window opens that was shut. If that is lost, both wait for ever.
-    fn is_stalled(&mut self) -> bool {
+    /// True if smoltcp waits for nothing, although octets or a FIN of it are unacknowledged: smoltcp 0.14 sets no timer
+    /// for segments that it sends when a closed window opens. If such a segment is lost, both sides wait forever.
+    fn check_stalled(&mut self) -> bool {
         let now = TheirInstant::from_micros((self.queue.now().as_nanos() / 1_000) as i64);
         let waits = self.interface.poll_at(now, &self.sockets).is_some();
         let socket = self.theirs();
@@ -334,7 +334,7 @@ impl World {
         !waits && owes && self.ours.status().in_flight == 0
     }
 
-    /// Whether all octets have arrived and both ends have closed, and what is missing.
+    /// Checks that all octets have arrived and both ends have closed.
     fn check(&mut self) {
         let state = self.theirs().state();
         let what = format!(
@@ -350,9 +350,10 @@ impl World {
         assert!(self.read[0] == self.content[1] && self.read[1] == self.content[0], "{what}");
         assert!(self.ours.is_closed(), "{what}");
         assert!(matches!(state, theirs::State::Closed | theirs::State::TimeWait), "{what}");
-        // Their TIME-WAIT is 10 s: whoever loses the last acknowledgment and waits for longer then meets nobody.
-        let ended = [Event::Finished, Event::Reset].iter().any(|event| self.events.contains(event));
-        assert!(ended && self.events.contains(&Event::PeerClosed), "{what}, {:?}", self.events);
+        // smoltcp's TIME-WAIT is 10 s: a side that loses the last acknowledgment and waits longer then finds no
+        // connection.
+        let ended = [TcpEvent::Finished, TcpEvent::Reset].iter().any(|event| self.events.contains(event));
+        assert!(ended && self.events.contains(&TcpEvent::PeerClosed), "{what}, {:?}", self.events);
     }
 }
 
@@ -360,8 +361,8 @@ fn pseudo(from: [u8; 4], to: [u8; 4]) -> Sum {
     Sum::ZERO.octets(&from).octets(&to).word(6)
 }
 
-/// A segment of ours as a packet.
-fn write(segment: &Segment) -> Vec<u8> {
+/// Packet of one of our segments.
+fn write(segment: &TcpSegment) -> Vec<u8> {
     let octets = segment.write(PORTS[0], PORTS[1], pseudo(OURS, THEIRS));
     let header = Ipv4 {
         total_length: (Ipv4::LEN + octets.len()) as u16,
@@ -380,40 +381,40 @@ fn write(segment: &Segment) -> Vec<u8> {
     packet
 }
 
-/// The segment of a packet of theirs, whose checksums are right.
-fn read(packet: &[u8]) -> Option<Segment> {
+/// Segment of a packet of smoltcp, whose checksums are right.
+fn read(packet: &[u8]) -> Option<TcpSegment> {
     let ip = Ipv4::read(packet).unwrap();
     assert!(Ipv4::checksum_is_right(&packet[..Ipv4::LEN]));
     let octets = &packet[Ipv4::LEN..usize::from(ip.total_length)];
-    (ip.protocol == 6).then(|| Segment::read(octets, pseudo(THEIRS, OURS)).unwrap().2)
+    (ip.protocol == 6).then(|| TcpSegment::read(octets, pseudo(THEIRS, OURS)).unwrap().2)
 }
 
 #[test]
 fn whoever_opens_octets_arrive_both_ways_and_both_ends_close() {
     for we_open in [true, false] {
-        let mut world = World::new(Scene::calm(1, we_open));
+        let mut world = SceneWorld::new(Scene::calm(1, we_open));
         world.run(Duration::from_secs(60));
         world.check();
-        assert!(world.events.contains(&Event::Finished) && !world.events.contains(&Event::Reset));
+        assert!(world.events.contains(&TcpEvent::Finished) && !world.events.contains(&TcpEvent::Reset));
         assert_eq!(world.ours.status().retransmissions, 0);
         assert_eq!(world.ours.status().smoothed_rtt.map(|rtt| rtt.as_millis() / 10), Some(10));
     }
 }
 
-/// Losses, packets that come late, small buffers, applications that do not read: an hour is enough for all of them.
+/// Losses, late packets, small buffers, applications that do not read: an hour is enough for all of them.
 #[test]
 fn octets_arrive_whatever_is_lost_and_however_small_windows_are() {
     let (mut again, mut refused, mut stalled) = (0, 0, 0);
     for seed in 0..1_000 {
-        let mut world = World::new(Scene::drawn(seed));
+        let mut world = SceneWorld::new(Scene::drawn(seed));
         world.run(Duration::from_secs(3_600));
-        if world.is_stalled() {
+        if world.check_stalled() {
             stalled += 1;
             continue;
         }
         world.check();
         again += world.ours.status().retransmissions;
-        refused += u32::from(world.events.contains(&Event::Reset));
+        refused += u32::from(world.events.contains(&TcpEvent::Reset));
     }
     assert!(again > 1_000 && refused < 50, "{again} retransmissions, {refused} last acknowledgments missed");
     assert!(stalled <= 5, "{stalled} of 1,000 stalled");
@@ -423,7 +424,7 @@ fn octets_arrive_whatever_is_lost_and_however_small_windows_are() {
 fn a_reset_of_one_end_is_heard_by_the_other() {
     for seed in 0..20 {
         let scene = |seed| Scene { sizes: [1 << 20; 2], ..Scene::calm(seed, seed % 2 == 0) };
-        let mut world = World::new(scene(seed));
+        let mut world = SceneWorld::new(scene(seed));
         world.run(Duration::from_millis(300 + 37 * seed));
         let now = world.queue.now();
         assert!(world.ours.is_open());
@@ -432,21 +433,21 @@ fn a_reset_of_one_end_is_heard_by_the_other() {
         world.run(Duration::from_secs(10));
         assert_eq!(world.theirs().state(), theirs::State::Closed, "seed {seed}");
 
-        let mut world = World::new(scene(seed));
+        let mut world = SceneWorld::new(scene(seed));
         world.run(Duration::from_millis(300 + 37 * seed));
         let now = world.queue.now();
         world.theirs().abort();
         world.flush(now);
         world.run(Duration::from_secs(10));
-        assert!(world.ours.is_closed() && world.events.contains(&Event::Reset), "seed {seed}");
+        assert!(world.ours.is_closed() && world.events.contains(&TcpEvent::Reset), "seed {seed}");
     }
 }
 
 #[test]
 fn where_nobody_listens_a_connection_is_refused() {
-    let mut world = World::new(Scene::calm(1, true));
+    let mut world = SceneWorld::new(Scene::calm(1, true));
     world.theirs().abort();
     world.run(Duration::from_secs(10));
-    assert_eq!(world.events, [Event::Reset]);
+    assert_eq!(world.events, [TcpEvent::Reset]);
     assert!(world.ours.is_closed());
 }

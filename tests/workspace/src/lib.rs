@@ -1,4 +1,4 @@
-//! Examples in the documents of this repository are compiled and run like those in the code.
+//! Compiles and runs the examples in the documents of this repository.
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

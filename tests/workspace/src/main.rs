@@ -1,8 +1,8 @@
-//! Prints what compressors and decompressors take in memory: `make sizes`.
+//! Prints the memory of compressors and decompressors: `make sizes`.
 //!
-//! Of this machine it tells the octets of a context and of a block for extension headers. Of the programs in
-//! `firmware/`, which it is given as `CONTEXTS PROFILES/ELF...`, it tells flash and RAM. Flash is what is kept without
-//! power: code, constants, and the first values of variables. RAM is the variables; the stack is not in it.
+//! For this machine it prints the size of a context and of a block for extension headers. For the programs in
+//! `firmware/`, which are its arguments as `CONTEXTS PROFILES/ELF...`, it prints flash and RAM. Flash is nonvolatile:
+//! code, constants, and the initial values of variables. RAM is the variables, without the stack.
 
 use std::path::Path;
 
@@ -38,23 +38,23 @@ fn main() -> Result<()> {
         }
         let name = path.file_stem().context("a program has a name")?.to_string_lossy().into_owned();
         let file = std::fs::read(path).with_context(|| path.display().to_string())?;
-        let sizes = Sizes::of(&file).with_context(|| path.display().to_string())?;
+        let sizes = ProgramSizes::of(&file).with_context(|| path.display().to_string())?;
         let objects: Vec<_> = sizes.objects.iter().map(|(name, octets)| format!("{name} {octets}")).collect();
         println!("{name:<14}{:>10}{:>10}   {}", sizes.flash, sizes.ram, objects.join(", "));
     }
     Ok(())
 }
 
-/// Octets that a program takes.
+/// Memory of a program, in octets.
 #[derive(Debug, Default)]
-struct Sizes {
+struct ProgramSizes {
     flash: u64,
     ram: u64,
     /// Static objects in RAM: name and octets.
     objects: Vec<(String, u64)>,
 }
 
-impl Sizes {
+impl ProgramSizes {
     fn of(file: &[u8]) -> Result<Self> {
         let file = object::File::parse(file)?;
         let mut sizes = Self::default();
@@ -85,7 +85,7 @@ impl Sizes {
     }
 }
 
-/// The name that the source gives a static object, without path and decoration, in lower case.
+/// Name of a static object in the source, without path and decoration, in lower case.
 fn plain(symbol: &str) -> String {
     let capitals = |part: &&str| part.len() > 2 && part.chars().all(|c| c.is_ascii_uppercase() || c == '_');
     let found = symbol.split(|c: char| !c.is_ascii_uppercase() && c != '_').rfind(capitals);

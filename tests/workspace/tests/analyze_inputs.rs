@@ -1,4 +1,4 @@
-//! Files and interfaces that `thinair analyze` reads, and what it answers to those without an IP packet.
+//! Files and interfaces that `thinair analyze` reads, and its errors on inputs without an IP packet.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -13,19 +13,19 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use common::tshark::{self, Folder};
+use common::tshark::{self, OutputFolder};
 use common::{command, root};
 use serde_json::Value;
 use thinair_capture::{ETHERTYPE_IPV4, LinkType, Reader, Timestamp, Writer};
 
-/// A capture of 403 packets of CoAP over UDP and IPv4, on Ethernet.
+/// Capture of 403 packets of CoAP over UDP and IPv4, on Ethernet.
 const CAPTURE: &str = "captures/coap_udp4_observe.pcap";
 
-fn folder() -> Folder {
-    Folder::new("analyze-inputs")
+fn folder() -> OutputFolder {
+    OutputFolder::new("analyze-inputs")
 }
 
-/// The packets of [`CAPTURE`].
+/// Packets of [`CAPTURE`].
 fn packets() -> Vec<Vec<u8>> {
     let mut reader = Reader::new(fs::File::open(root().join(CAPTURE)).unwrap()).unwrap();
     let mut packets = Vec::new();
@@ -47,7 +47,7 @@ fn written(name: &str, link_type: LinkType, frames: impl IntoIterator<Item = Vec
     path
 }
 
-/// Octets of a file, written.
+/// Writes a file.
 fn file(name: &str, octets: &[u8]) -> PathBuf {
     let path = folder().path(name);
     fs::write(&path, octets).unwrap();
@@ -84,7 +84,7 @@ fn zstandard(octets: &[u8]) -> Vec<u8> {
     ruzstd::encoding::compress_to_vec(octets, ruzstd::encoding::CompressionLevel::Fastest)
 }
 
-/// A file that gives the packets of [`CAPTURE`]; otherwise the output for it is shown.
+/// Asserts that a file has the packets of [`CAPTURE`]; shows the output on failure.
 #[track_caller]
 fn assert_all_packets(arguments: &[&str], path: &Path) -> Value {
     let output = thinair(&[&["analyze", "--json"], arguments].concat(), &[path]);
@@ -108,7 +108,7 @@ fn compressed_captures_are_read_by_every_command() {
         let found = assert_all_packets(&[], &path);
         assert_eq!((&found["totals"], &found["flows"]), (&plain["totals"], &plain["flows"]));
 
-        // From a pipe no bases are learned, as it cannot be given to the other end as a file.
+        // A pipe cannot be given to the other end as a file, so no bases are learned from it.
         let piped = Command::new(command())
             .args(["analyze", "-", "--json", "--schemes", "rohc-v1,schc"])
             .stdin(Stdio::from(fs::File::open(&path).unwrap()))
@@ -182,13 +182,13 @@ fn udp(port: u16, payload: &[u8]) -> Vec<u8> {
     [&words[..], payload].concat()
 }
 
-/// A frame of IEEE 802.11 to an access point, behind a radiotap header that says that a check sequence follows.
+/// Frame of IEEE 802.11 to an access point, after a radiotap header that announces a frame check sequence.
 fn radiotap(kind: u8, flags: u8, payload: &[u8]) -> Vec<u8> {
     let frame = [&[kind, flags, 0, 0][..], &[2; 18], &[0x10, 0], payload].concat();
     [&[0, 0, 9, 0, 2, 0, 0, 0, 0x10][..], &frame, &crc32(&frame).to_le_bytes()].concat()
 }
 
-/// The check sequence of IEEE 802.
+/// Frame check sequence of IEEE 802.
 fn crc32(octets: &[u8]) -> u32 {
     let step = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ 0xEDB8_8320 } else { crc >> 1 };
     !octets.iter().fold(u32::MAX, |crc, octet| (0..8).fold(crc ^ u32::from(*octet), step))
@@ -197,11 +197,11 @@ fn crc32(octets: &[u8]) -> u32 {
 /// LLC and SNAP with IPv4.
 const SNAP: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
 
-/// Name of a file, tunnel, link type, and what makes a frame of a packet.
-type Kind = (&'static str, Option<&'static str>, LinkType, fn(&[u8]) -> Vec<u8>);
+/// Name of a file, tunnel, link type, and the function that makes a frame of a packet.
+type InputKind = (&'static str, Option<&'static str>, LinkType, fn(&[u8]) -> Vec<u8>);
 
-/// Frames of every kind that is looked into.
-fn kinds() -> Vec<Kind> {
+/// Frames of every kind that `analyze` decapsulates.
+fn kinds() -> Vec<InputKind> {
     vec![
         ("radiotap.pcap", None, LinkType::IEEE802_11_RADIOTAP, |packet| {
             radiotap(0x88, 1, &[&[0, 0], &SNAP[..], packet].concat())
@@ -254,7 +254,7 @@ fn packets_are_found_in_frames_of_many_kinds() {
             text.lines().next().unwrap()
         );
 
-        // The compressor gets the same packets.
+        // The compressor extracts equal packets.
         let out = folder().path("compressed.pcap");
         let compressed = json(&thinair(&["rohc", "compress", "--json"], &[&path, &out]));
         assert_eq!(
@@ -275,14 +275,14 @@ fn packets_are_found_in_frames_of_many_kinds() {
     }
 }
 
-/// tshark finds the same packets in the same frames.
+/// tshark finds equal packets in these frames.
 #[test]
 fn tshark_finds_the_same_packets() {
     if !tshark::is_there() {
         return;
     }
     let packets = &packets()[..20];
-    // tshark has no reader of what pppd records.
+    // tshark cannot read pppd's format.
     for (name, _, link_type, frame) in kinds().into_iter().filter(|kind| kind.2 != LinkType::PPP_PPPD) {
         let path = written(&format!("tshark-{name}"), link_type, packets.iter().map(|packet| frame(packet)));
         let fields = tshark::fields_of(&[], &path, &[], &["ip.src", "ip.id", "udp.length"]);
@@ -298,7 +298,7 @@ fn tshark_finds_the_same_packets() {
     }
 }
 
-/// A pcap file, little-endian with microseconds, of records that may be shorter than their frames.
+/// Little-endian pcap file with microseconds, and records that may be shorter than their frames.
 fn pcap(link_type: LinkType, records: &[(&[u8], usize)]) -> Vec<u8> {
     let mut octets = b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\0\0\x04\0".to_vec();
     octets.extend(u32::from(link_type.0).to_le_bytes());
@@ -311,7 +311,7 @@ fn pcap(link_type: LinkType, records: &[(&[u8], usize)]) -> Vec<u8> {
     octets
 }
 
-/// Files without an IP packet, and what is said of them.
+/// Files without an IP packet, and the expected parts of the errors.
 fn unusable() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> {
     let packet = packets().remove(0);
     let cut = ethernet(ETHERTYPE_IPV4, &packet);
@@ -344,7 +344,10 @@ fn unusable() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> {
         (
             "encrypted.pcap",
             whole(&encrypted, 5, LinkType::IEEE802_11_RADIOTAP),
-            &["LINKTYPE_IEEE802_11_RADIOTAP (127): encrypted 5;", "decrypt it first, as with `airdecap-ng"],
+            &[
+                "LINKTYPE_IEEE802_11_RADIOTAP (127): encrypted 5;",
+                "decrypt it first, for example with `airdecap-ng",
+            ],
         ),
         (
             "usb.pcap",
@@ -375,12 +378,12 @@ fn a_file_without_an_ip_packet_is_an_error_that_says_why() {
     for (name, octets, why) in unusable() {
         let path = file(name, &octets);
         let output = analyze(&[&path]);
-        let told = stderr(&output);
+        let report = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{name}");
         assert_eq!(stdout(&output), "", "{name}");
-        assert!(told.contains(&path.display().to_string()), "{name}: {told}");
+        assert!(report.contains(&path.display().to_string()), "{name}: {report}");
         for why in why {
-            assert!(told.contains(why), "{name}: {told}");
+            assert!(report.contains(why), "{name}: {report}");
         }
         if octets.is_empty() {
             continue;
@@ -405,9 +408,9 @@ fn one_file_with_packets_is_enough() {
     let all: Vec<&Path> = paths.iter().map(PathBuf::as_path).chain([capture.as_path()]).collect();
     let output = analyze(&all);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let told = stderr(&output);
+    let report = stderr(&output);
     for path in &paths {
-        let lines = told.lines().filter(|line| line.contains(&format!("{}: no ", path.display())));
-        assert_eq!(lines.count(), 1, "{}: {told}", path.display());
+        let lines = report.lines().filter(|line| line.contains(&format!("{}: no ", path.display())));
+        assert_eq!(lines.count(), 1, "{}: {report}", path.display());
     }
 }

@@ -1,6 +1,6 @@
-//! Pages of reports in a browser, as wide as a desk and as narrow as a telephone: nothing stands outside of the
-//! window, folded or open. Needs Chromium; without it the test is skipped and says so. What holds without a browser
-//! is tested beside the page, in `crates/cli/src/analyze/page/tests.rs`.
+//! Pages of reports in a browser, at the widths of a desktop and a telephone: no element exceeds the window, folded or
+//! open. Needs Chromium; without it the test is skipped with a message. Tests without a browser are beside the page, in
+//! `crates/cli/src/analyze/page/tests.rs`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -65,9 +65,9 @@ fn browser() -> Option<&'static str> {
     })
 }
 
-/// Widths of the page in windows of [`WIDTHS`], folded and open, and the elements that stand outside.
+/// Widths of the page in windows of [`WIDTHS`], folded and open, and the elements that exceed them.
 fn measured(browser: &str, folder: &Path, page: &str) -> Vec<Value> {
-    // Inside a script, so that no tag of the page may end it.
+    // Escaped, as a tag of the page must not end the script.
     let page = serde_json::to_string(page).unwrap().replace("</", "<\\/");
     let harness = folder.join("harness.html");
     fs::write(&harness, HARNESS.replace("PAGE", &page).replace("WIDTHS", &json!(WIDTHS).to_string()))
@@ -85,7 +85,7 @@ fn measured(browser: &str, folder: &Path, page: &str) -> Vec<Value> {
     serde_json::from_str(found).unwrap_or_else(|error| panic!("{error}: {found}"))
 }
 
-/// A page that shows the one to be measured in frames. Tables and commands may scroll by themselves.
+/// Page that shows the measured one in frames. Tables and commands may have scroll bars of their own.
 const HARNESS: &str = r#"<!doctype html><meta charset="utf-8"><body><pre id="found">not measured</pre><script>
 const page = PAGE, widths = WIDTHS, found = [];
 const measure = (frame, open) => {

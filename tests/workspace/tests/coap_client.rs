@@ -1,8 +1,7 @@
-//! `thinair coap get|put|post|delete|observe|discover` against servers of others, libcoap and aiocoap, over UDP and TCP.
+//! `thinair coap get|put|post|delete|observe|discover` against the servers of libcoap and aiocoap, over UDP and TCP.
 //!
-//! Each test has a namespace of its own with nothing but loopback, which needs root; where that may not be made, or a server
-//! is missing, the tests say so and are skipped. Limits of time are those of a busy machine, except for how soon an
-//! interruption is heard.
+//! Each test has its own network namespace with only loopback, which needs root; without it, or without a server, the
+//! tests are skipped with a message. Time limits allow for a busy machine, except for the reaction to an interruption.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -20,17 +19,18 @@ use serde_json::Value;
 use thinair_os::signals::{Ask, ask};
 use thinair_os::{Interface, Namespace};
 
-/// No process here lives longer.
+/// Time limit of every process, in seconds.
 const LIMIT: &str = "60";
 
-/// A network of its own, with a server in it.
-struct Bench {
+/// Network namespace with a server.
+struct ServerBench {
     namespace: Namespace,
     folder: PathBuf,
     server: Option<Child>,
 }
 
-/// The command, or nothing and a word on why nothing can be tried. The environment may name one that is built already.
+/// Path of the command, or `None` and a message with the reason that nothing can be tested. The environment may name an
+/// existing build.
 fn thinair() -> Option<&'static str> {
     static COMMAND: OnceLock<Option<String>> = OnceLock::new();
     let command = COMMAND.get_or_init(|| match Namespace::create_unnamed() {
@@ -43,7 +43,7 @@ fn thinair() -> Option<&'static str> {
     command.as_deref()
 }
 
-impl Bench {
+impl ServerBench {
     fn new(name: &str) -> Option<Self> {
         thinair()?;
         let namespace = Namespace::create_unnamed().unwrap();
@@ -56,14 +56,14 @@ impl Bench {
 
     fn spawn(&self, command: &[&str]) -> Child {
         let mut timeout = Command::new("timeout");
-        // Without --foreground a signal for the command would be sent to it twice.
+        // Without --foreground the command would receive a signal twice.
         timeout.args(["--foreground", "--signal", "KILL", LIMIT]).args(command).current_dir(&self.folder);
         timeout.env("PYTHONPATH", python()).env("PYTHONDONTWRITEBYTECODE", "1");
         timeout.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         self.namespace.spawn(&mut timeout).unwrap()
     }
 
-    /// libcoap's server, or nothing if there is none.
+    /// Server of libcoap; `None` if it is not installed.
     fn with_libcoap(name: &str) -> Option<Self> {
         if Command::new("coap-server-notls").arg("-h").output().is_err() {
             println!("skipped: there is no coap-server-notls (Debian: libcoap3-bin)");
@@ -75,7 +75,7 @@ impl Bench {
         Some(bench)
     }
 
-    /// aiocoap's server, or nothing if there is none.
+    /// Server of aiocoap; `None` if it is not installed.
     fn with_aiocoap(name: &str) -> Option<Self> {
         if !python().join("installed").exists() {
             println!("skipped: aiocoap is not installed (`make test` does that, with pip)");
@@ -89,7 +89,7 @@ impl Bench {
         Some(bench)
     }
 
-    /// Until the server answers.
+    /// Waits until the server answers.
     fn wait(&mut self, path: &str) {
         let until = Instant::now() + Duration::from_secs(40);
         while !self.run(&["get", &format!("coap://127.0.0.1{path}"), "--timeout", "5s"]).status.success() {
@@ -107,7 +107,7 @@ impl Bench {
         self.start(arguments).wait_with_output().unwrap()
     }
 
-    /// What a request that succeeds prints.
+    /// Output of a request that succeeds.
     #[track_caller]
     fn done(&self, arguments: &[&str]) -> Vec<u8> {
         let output = self.run(arguments);
@@ -115,17 +115,17 @@ impl Bench {
         output.stdout
     }
 
-    /// What a request tells as JSON.
+    /// JSON output of a request.
     #[track_caller]
     fn json(&self, arguments: &[&str]) -> Value {
         serde_json::from_slice(&self.done(&[arguments, &["--json"]].concat())).unwrap()
     }
 }
 
-impl Drop for Bench {
+impl Drop for ServerBench {
     fn drop(&mut self) {
         if let Some(mut server) = self.server.take() {
-            // `timeout` hands it on.
+            // `timeout` passes the signal on.
             ask(&mut server, Ask::Terminate);
             let _ = server.wait();
         }
@@ -133,7 +133,7 @@ impl Drop for Bench {
     }
 }
 
-/// Where `make test` has put aiocoap.
+/// Folder in which `make test` has installed aiocoap.
 fn python() -> PathBuf {
     Path::new(&text(&metadata(), "target_directory")).join("coap-peers/python")
 }
@@ -142,7 +142,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Octets that do not repeat soon.
+/// Octets with a long period.
 fn octets(count: u32) -> Vec<u8> {
     (0..count).map(|index| (index.wrapping_mul(index).wrapping_mul(2_654_435_761) >> 13) as u8).collect()
 }
@@ -151,21 +151,21 @@ const SCHEMES: [&str; 2] = ["coap", "coap+tcp"];
 
 #[test]
 fn libcoap_answers_every_method() {
-    let Some(bench) = Bench::with_libcoap("methods") else { return };
+    let Some(bench) = ServerBench::with_libcoap("methods") else { return };
     for scheme in SCHEMES {
         let uri = |path: &str| format!("{scheme}://127.0.0.1{path}");
-        let told = bench.json(&["get", &uri("/time")]);
+        let report = bench.json(&["get", &uri("/time")]);
         assert_eq!(
-            (&told["schema"], &told["code"], &told["method"]),
+            (&report["schema"], &report["code"], &report["method"]),
             (&"thinair.coap/1".into(), &"2.05".into(), &"GET".into())
         );
-        assert!(told["payload"].as_str().unwrap().contains(':'), "{told}");
+        assert!(report["payload"].as_str().unwrap().contains(':'), "{report}");
         assert_eq!(
-            (&told["messages"]["transmissions"], &told["address"]),
+            (&report["messages"]["transmissions"], &report["address"]),
             (&1.into(), &"127.0.0.1:5683".into())
         );
 
-        // Payload alone on standard output; what is asked for besides on standard error.
+        // Only the payload is on standard output; other requested output is on standard error.
         let output =
             bench.run(&["put", &uri("/made"), "--payload", "here it is", "--format", "text/plain", "-v"]);
         assert!(output.status.success() && output.stdout.is_empty(), "{}", stderr(&output));
@@ -182,7 +182,7 @@ fn libcoap_answers_every_method() {
             "{table}"
         );
     }
-    // Congestion control, times and types are the client's own affair.
+    // Congestion control, times and message types are local to the client.
     for options in
         [&["--congestion", "cocoa"][..], &["--congestion", "fasor", "--ack-timeout", "500ms"], &["--non"]]
     {
@@ -192,37 +192,40 @@ fn libcoap_answers_every_method() {
 
 #[test]
 fn libcoap_takes_and_gives_a_mebibyte_in_blocks() {
-    let Some(bench) = Bench::with_libcoap("blocks") else { return };
+    let Some(bench) = ServerBench::with_libcoap("blocks") else { return };
     large(&bench, |number| format!("/large{number}"), "Created");
 }
 
 #[test]
 fn aiocoap_takes_and_gives_a_mebibyte_in_blocks() {
-    let Some(bench) = Bench::with_aiocoap("aiocoap-blocks") else { return };
+    let Some(bench) = ServerBench::with_aiocoap("aiocoap-blocks") else { return };
     large(&bench, |_| "/store".to_owned(), "Changed");
 }
 
 /// Puts a body, gets it back, and compares octet by octet.
-fn large(bench: &Bench, path: impl Fn(usize) -> String, answer: &str) {
+fn large(bench: &ServerBench, path: impl Fn(usize) -> String, answer: &str) {
     let body = octets(1 << 20);
     fs::write(bench.folder.join("sent"), &body).unwrap();
     for (number, scheme) in SCHEMES.into_iter().enumerate() {
         let uri = format!("{scheme}://127.0.0.1{}", path(number));
-        let told = bench.json(&["put", &uri, "--file", "sent", "--format", "42"]);
-        assert_eq!(told["code_name"], answer, "{told}");
+        let report = bench.json(&["put", &uri, "--file", "sent", "--format", "42"]);
+        assert_eq!(report["code_name"], answer, "{report}");
         let blocks = if number == 0 { Some(1_024) } else { None };
         if blocks.is_some() {
-            assert_eq!(told["blocks"]["up"].as_u64(), blocks, "{told}");
+            assert_eq!(report["blocks"]["up"].as_u64(), blocks, "{report}");
         }
         let output = bench.run(&["get", &uri, "--output", "received", "--timing"]);
         assert!(output.status.success() && output.stdout.is_empty(), "{}", stderr(&output));
         assert!(fs::read(bench.folder.join("received")).unwrap() == body, "{scheme}: other octets");
-        // Smaller blocks, of something smaller.
+        // Smaller blocks, of a smaller body.
         let small = &body[..10_000];
         fs::write(bench.folder.join("small"), small).unwrap();
         bench.done(&["put", &uri, "--file", "small", "--format", "42", "--block-size", "128"]);
-        let told = bench.json(&["get", &uri, "--block-size", "128"]);
-        assert_eq!((&told["payload_octets"], &told["payload_encoding"]), (&10_000.into(), &"base64".into()));
+        let report = bench.json(&["get", &uri, "--block-size", "128"]);
+        assert_eq!(
+            (&report["payload_octets"], &report["payload_encoding"]),
+            (&10_000.into(), &"base64".into())
+        );
         assert_eq!(bench.done(&["get", &uri]), small);
         let output = bench.run(&["get", &uri, "--max-body", "5000"]);
         assert_eq!(output.status.code(), Some(1), "{scheme}");
@@ -232,14 +235,14 @@ fn large(bench: &Bench, path: impl Fn(usize) -> String, answer: &str) {
 
 #[test]
 fn libcoap_is_observed() {
-    let Some(bench) = Bench::with_libcoap("observe") else { return };
+    let Some(bench) = ServerBench::with_libcoap("observe") else { return };
     for scheme in SCHEMES {
         let uri = format!("{scheme}://127.0.0.1/time");
         let seen = String::from_utf8(bench.done(&["observe", &uri, "--count", "3"])).unwrap();
         assert_eq!(seen.lines().count(), 3, "{seen}");
         assert!(seen.lines().all(|line| line.matches(':').count() == 2), "{seen}");
     }
-    // What cannot be observed says so, after its only answer.
+    // A resource that cannot be observed causes a message, after its only response.
     let output = bench.run(&["observe", "coap://127.0.0.1/", "--count", "2"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(!output.stdout.is_empty() && stderr(&output).contains("does not let"), "{}", stderr(&output));
@@ -247,19 +250,19 @@ fn libcoap_is_observed() {
 
 #[test]
 fn aiocoap_answers_every_method_and_is_observed() {
-    let Some(bench) = Bench::with_aiocoap("aiocoap") else { return };
+    let Some(bench) = ServerBench::with_aiocoap("aiocoap") else { return };
     for scheme in SCHEMES {
         let uri = |path: &str| format!("{scheme}://127.0.0.1{path}");
         bench.done(&["put", &uri("/store"), "--payload", "one"]);
         assert_eq!(bench.done(&["get", &uri("/store")]), b"one");
-        let told = bench.json(&["post", &uri("/store"), "--payload", "something"]);
+        let report = bench.json(&["post", &uri("/store"), "--payload", "something"]);
         assert_eq!(
-            (&told["code"], &told["location"], &told["payload"]),
+            (&report["code"], &report["location"], &report["payload"]),
             (&"2.01".into(), &"/store/made".into(), &"somethin".into())
         );
         bench.done(&["delete", &uri("/store")]);
         assert_eq!(bench.done(&["get", &uri("/store")]), b"");
-        // A separate response.
+        // Separate response.
         assert_eq!(bench.done(&["get", &uri("/late")]), b"late");
         let output = bench.run(&["get", &uri("/missing")]);
         assert!(output.status.code() == Some(1) && stderr(&output).contains("4.04"), "{}", stderr(&output));
@@ -282,7 +285,7 @@ fn aiocoap_answers_every_method_and_is_observed() {
 
 #[test]
 fn whoever_is_not_there_is_told() {
-    let Some(bench) = Bench::new("nobody") else { return };
+    let Some(bench) = ServerBench::new("nobody") else { return };
     let output = bench.run(&["get", "coap://127.0.0.1/x"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("127.0.0.1:5683: nobody listens there (ICMP"), "{}", stderr(&output));
@@ -291,7 +294,7 @@ fn whoever_is_not_there_is_told() {
     // No route at all.
     let output = bench.run(&["get", "coap://192.0.2.1/x"]);
     assert!(stderr(&output).contains("192.0.2.1:5683: cannot be reached"), "{}", stderr(&output));
-    // A name that cannot be found.
+    // A name that does not resolve.
     let output = bench.run(&["get", "coap://nowhere.invalid/x"]);
     assert!(stderr(&output).contains("cannot find the host `nowhere.invalid`"), "{}", stderr(&output));
 
@@ -301,15 +304,18 @@ fn whoever_is_not_there_is_told() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("sent 4 times over"), "{}", stderr(&output));
     assert!(stderr(&output).contains("--ack-timeout"), "{}", stderr(&output));
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&told["messages"]["transmissions"], &told["messages"]["received"]), (&4.into(), &0.into()));
-    assert!(told["error"].as_str().unwrap().contains("no answer"), "{told}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&report["messages"]["transmissions"], &report["messages"]["received"]),
+        (&4.into(), &0.into())
+    );
+    assert!(report["error"].as_str().unwrap().contains("no answer"), "{report}");
     let output = bench.run(&["get", "coap://127.0.0.1/x", "--timeout", "200ms"]);
     assert!(stderr(&output).contains("no response within 200ms"), "{}", stderr(&output));
     drop(silent);
 }
 
-/// How long a command takes to end after an interruption, and what became of it.
+/// Time until a command ends after an interruption, and its output.
 fn interrupted(mut child: Child) -> (Duration, Output) {
     let start = Instant::now();
     ask(&mut child, Ask::Interrupt);
@@ -319,17 +325,17 @@ fn interrupted(mut child: Child) -> (Duration, Output) {
 
 #[test]
 fn an_interruption_is_heard() {
-    let Some(bench) = Bench::with_libcoap("interrupted") else { return };
+    let Some(bench) = ServerBench::with_libcoap("interrupted") else { return };
     let silent = bench.namespace.within(|| std::net::UdpSocket::bind("127.0.0.1:7000")).unwrap().unwrap();
     let waiting = bench.start(&["get", "coap://127.0.0.1:7000/x"]);
-    // The request is on its way: it does nothing but wait.
+    // Once the request arrives, the command only waits.
     silent.recv(&mut [0; 100]).unwrap();
     let (took, output) = interrupted(waiting);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("interrupted"), "{}", stderr(&output));
     assert!(took < Duration::from_secs(5), "{took:?}");
 
-    // An observation says that it is over, and that is no failure.
+    // An interrupted observation prints a message, and is no failure.
     for scheme in SCHEMES {
         let observing = bench.start(&["observe", &format!("{scheme}://127.0.0.1/time"), "--timing"]);
         std::thread::sleep(Duration::from_millis(1_500));
@@ -346,7 +352,7 @@ fn an_interruption_is_heard() {
 
 #[test]
 fn wrong_arguments_are_status_2_and_told() {
-    let Some(bench) = Bench::new("usage") else { return };
+    let Some(bench) = ServerBench::new("usage") else { return };
     for (arguments, why) in [
         (&["get", "coaps://127.0.0.1/"][..], "TLS"),
         (&["get", "127.0.0.1/x"], "absolute URI"),

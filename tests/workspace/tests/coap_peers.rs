@@ -1,8 +1,9 @@
-//! Live traffic of other people's CoAP: libcoap and aiocoap talk over the loopback interface, and every packet of
-//! theirs is compressed, carried in a file, and decompressed by another process.
+//! Live CoAP traffic of other implementations: libcoap and aiocoap communicate over the loopback interface, and every
+//! packet is compressed, stored in a file, and decompressed by another process.
 //!
-//! The programs around them are in `tests/workspace/peers`. Where they cannot run, the tests say what is missing and
-//! what is skipped. Message IDs, tokens and ports are the peers' own choice and differ from run to run; what is
+//! The programs around them are in `tests/workspace/peers`. Where they cannot run, the tests print the missing part and
+//! the skipped tests. Message IDs, tokens and ports are the peers' choice and differ from run to run; the assertions
+//! hold for all values. The captures are kept in `coap-peers` of the target folder.
 //! asserted holds for all of them. The captures stay in `coap-peers` of the target folder.
 
 #![allow(clippy::unwrap_used)]
@@ -23,47 +24,50 @@ use thinair_wire::checksum::{Sum, checksum};
 use thinair_wire::header::chain::{HeaderChain, IpHeader};
 use thinair_wire::header::coap::{Coap, Code, Type};
 
-/// Options of the channel, given to `compress`, `decompress` and `analyze` alike.
+/// Options of the channel for `compress`, `decompress` and `analyze`.
 const OPTIONS: &[&[&str]] = &[&[]];
 
-/// Records that are taken away from the beginning of a compressed file: fewer than begin the two contexts of a
-/// conversation, as each begins with four IR packets, and all that do.
+/// Numbers of records removed from the start of a compressed file: fewer than the four IR packets that establish each
+/// of a conversation's two contexts, and all of these.
 const REMOVED: [usize; 2] = [5, 8];
 
-/// How many runs of the peers there are at a time, where each has a loopback interface of its own. They mostly wait.
+/// Number of concurrent runs of the peers, where each has its own loopback interface. They mostly wait.
 const LANES: usize = 4;
 
-/// Exit status of `run.py` where this machine does not allow what it needs.
+/// Exit status of `run.py` on a machine that does not permit its operations.
 const IMPOSSIBLE: i32 = 77;
 
 const PORT: u16 = 5683;
 
-/// What a capture shows, by name: how many messages of a kind there are at least.
-type Shown = &'static [(&'static str, usize)];
+/// Minimum number of messages in a capture, by kind.
+type MinimumCounts = &'static [(&'static str, usize)];
 
-struct Scenario {
+struct PeerScenario {
     name: &'static str,
-    shown: Shown,
+    shown: MinimumCounts,
 }
 
-// A busy machine answers late: with fewer piggybacked responses and notifications than an idle one, not with fewer
+// A busy machine responds late: with fewer piggybacked responses and notifications than an idle one, but not with fewer
 // requests.
-const LIBCOAP: &[Scenario] = &[
-    Scenario { name: "get", shown: &[("CON", 16), ("piggybacked", 14), ("separate", 1), ("error", 2)] },
-    Scenario { name: "put", shown: &[("PUT", 12), ("piggybacked", 20)] },
-    Scenario { name: "non", shown: &[("NON", 28), ("PUT", 5)] },
-    Scenario { name: "observe", shown: &[("notification", 10), ("PUT", 20), ("Empty ACK", 8)] },
-    Scenario { name: "block", shown: &[("Block1", 60), ("Block2", 60)] },
+const LIBCOAP: &[PeerScenario] = &[
+    PeerScenario { name: "get", shown: &[("CON", 16), ("piggybacked", 14), ("separate", 1), ("error", 2)] },
+    PeerScenario { name: "put", shown: &[("PUT", 12), ("piggybacked", 20)] },
+    PeerScenario { name: "non", shown: &[("NON", 28), ("PUT", 5)] },
+    PeerScenario { name: "observe", shown: &[("notification", 10), ("PUT", 20), ("Empty ACK", 8)] },
+    PeerScenario { name: "block", shown: &[("Block1", 60), ("Block2", 60)] },
 ];
 
-const AIOCOAP: &[Scenario] = &[
-    Scenario { name: "get", shown: &[("CON", 52), ("piggybacked", 20), ("separate", 1), ("error", 1)] },
-    Scenario { name: "put", shown: &[("PUT", 25), ("piggybacked", 20)] },
-    Scenario { name: "non", shown: &[("NON", 100), ("PUT", 25)] },
-    Scenario { name: "observe", shown: &[("notification", 40), ("Empty ACK", 30), ("RST", 1)] },
-    Scenario { name: "block", shown: &[("Block1", 60), ("Block2", 60)] },
-    Scenario { name: "concurrent", shown: &[("CON", 48), ("NON", 96), ("separate", 12), ("overtaking", 4)] },
-    Scenario { name: "oscore", shown: &[("OSCORE", 200), ("notification", 40), ("separate", 1)] },
+const AIOCOAP: &[PeerScenario] = &[
+    PeerScenario { name: "get", shown: &[("CON", 52), ("piggybacked", 20), ("separate", 1), ("error", 1)] },
+    PeerScenario { name: "put", shown: &[("PUT", 25), ("piggybacked", 20)] },
+    PeerScenario { name: "non", shown: &[("NON", 100), ("PUT", 25)] },
+    PeerScenario { name: "observe", shown: &[("notification", 40), ("Empty ACK", 30), ("RST", 1)] },
+    PeerScenario { name: "block", shown: &[("Block1", 60), ("Block2", 60)] },
+    PeerScenario {
+        name: "concurrent",
+        shown: &[("CON", 48), ("NON", 96), ("separate", 12), ("overtaking", 4)],
+    },
+    PeerScenario { name: "oscore", shown: &[("OSCORE", 200), ("notification", 40), ("separate", 1)] },
 ];
 
 const HOSTS: [(&str, &str); 2] = [("127.0.0.1", "ipv4"), ("::1", "ipv6")];
@@ -88,13 +92,13 @@ fn traffic_of_aiocoap_comes_back_bit_for_bit() {
     hold("aiocoap", AIOCOAP);
 }
 
-/// Lets the peers talk, and holds what they say against every promise.
-fn hold(stack: &str, scenarios: &[Scenario]) {
+/// Runs the peers, and checks their packets.
+fn hold(stack: &str, scenarios: &[PeerScenario]) {
     let Some(namespace) = namespace() else {
         println!("skipped: {stack}, because nobody may capture here (python3, and root or `unshare -rn`)");
         return;
     };
-    // Without a namespace of its own each run has the one port of CoAP on its address for itself.
+    // Without separate namespaces, one run at a time uses the port of CoAP.
     static ALONE: Mutex<()> = Mutex::new(());
     let alone = namespace.is_empty().then(|| ALONE.lock().unwrap_or_else(PoisonError::into_inner));
     let lanes = if alone.is_some() { HOSTS.len() } else { LANES };
@@ -118,9 +122,9 @@ fn hold(stack: &str, scenarios: &[Scenario]) {
 
     let thinair = command();
     for (name, (run, shown, capture)) in done.into_inner().unwrap() {
-        let said = String::from_utf8_lossy(&run.stdout);
+        let text = String::from_utf8_lossy(&run.stdout);
         if run.status.code() == Some(IMPOSSIBLE) {
-            println!("skipped: {name}, because of {}", said.trim());
+            println!("skipped: {name}, because of {}", text.trim());
             continue;
         }
         assert!(run.status.success(), "{name}: {}\n{}", stderr(&run), log(&capture));
@@ -146,10 +150,11 @@ fn hold(stack: &str, scenarios: &[Scenario]) {
     }
 }
 
-/// `thinair` compresses, and a process that has nothing but the file decompresses; once with the whole file, once
-/// without its first records. Returns the summary of the compressor.
-fn round_trip(thinair: &str, capture: &Path, sent: &[Packet], options: &[&str], what: &str) -> Value {
-    let (here, elsewhere) = (Folder::new(&format!("{what} here")), Folder::new(&format!("{what} elsewhere")));
+/// Compresses a capture, and decompresses it in another process; once the whole file, once without its first records.
+/// Returns the summary of the compressor.
+fn round_trip(thinair: &str, capture: &Path, sent: &[TimedPacket], options: &[&str], what: &str) -> Value {
+    let (here, elsewhere) =
+        (PeersFolder::new(&format!("{what} here")), PeersFolder::new(&format!("{what} elsewhere")));
     let rohc = here.0.join("rohc.pcap");
     let compress = [&["rohc", "compress", "--json"], options].concat();
     let done = Command::new(thinair).args(compress).arg(capture).arg(&rohc).output().unwrap();
@@ -186,7 +191,7 @@ fn round_trip(thinair: &str, capture: &Path, sent: &[Packet], options: &[&str], 
         let what = format!("{what} without {removed}");
         write(&elsewhere.0.join("rest.pcap"), &records[removed..]);
         let (done, delivered) = decompress("rest.pcap");
-        // With nothing at all delivered the command says that something is wrong.
+        // If nothing was delivered, the exit status is a failure.
         assert_eq!(done.status.code(), Some(i32::from(delivered.is_empty())), "{what}: {}", stderr(&done));
         assert!(delivered.len() + removed <= sent.len(), "{what}: {} packets", delivered.len());
         let mut left = sent.iter();
@@ -197,8 +202,8 @@ fn round_trip(thinair: &str, capture: &Path, sent: &[Packet], options: &[&str], 
     summary
 }
 
-/// `thinair analyze` takes every packet of the capture, and finds none that comes back otherwise.
-fn analyzed(thinair: &str, capture: &Path, sent: &[Packet], options: &[&str], what: &str) {
+/// `thinair analyze` compresses every packet of the capture, and restores all of them exactly.
+fn analyzed(thinair: &str, capture: &Path, sent: &[TimedPacket], options: &[&str], what: &str) {
     let analyze = [&["analyze", "--json"], options].concat();
     let done = Command::new(thinair).args(analyze).arg(capture).output().unwrap();
     assert!(done.status.success(), "{what}: {}", stderr(&done));
@@ -213,10 +218,10 @@ fn analyzed(thinair: &str, capture: &Path, sent: &[Packet], options: &[&str], wh
 }
 
 /// Counts messages by kind. Every packet must be a well-formed CoAP message with right checksums.
-fn kinds(packets: &[Packet], name: &str) -> BTreeMap<&'static str, usize> {
+fn kinds(packets: &[TimedPacket], name: &str) -> BTreeMap<&'static str, usize> {
     let mut kinds = BTreeMap::new();
     let mut flows = BTreeMap::new();
-    // Requests without a response yet: the port of the client, and the token.
+    // Requests without a response yet: client's port, and token.
     let mut open: Vec<(u16, Vec<u8>)> = Vec::new();
     for (number, (_, packet)) in (1..).zip(packets) {
         let chain = HeaderChain::parse(packet).unwrap();
@@ -274,7 +279,7 @@ fn kinds(packets: &[Packet], name: &str) -> BTreeMap<&'static str, usize> {
     kinds
 }
 
-/// Headers are compressed as on a link only if the checksums are those of a link: `lo` leaves them out.
+/// Compression is only realistic if the checksums are valid: `lo` leaves them out.
 fn assert_checksums(chain: &HeaderChain<'_>, what: &str) {
     let packet = chain.packet();
     let transport = &packet[chain.ip_end()..];
@@ -291,7 +296,7 @@ fn assert_checksums(chain: &HeaderChain<'_>, what: &str) {
     assert_ne!(chain.udp().unwrap().checksum, 0, "UDP, {what}");
 }
 
-/// Client and server talk, in `namespace`, and what they say goes to `capture`.
+/// Runs client and server in `namespace`, and captures their packets in `capture`.
 fn talk(namespace: &[&str], stack: &str, scenario: &str, host: &str, capture: &Path) -> Output {
     let _ = fs::remove_file(capture);
     let run = root().join("tests/workspace/peers/run.py");
@@ -308,8 +313,8 @@ fn talk(namespace: &[&str], stack: &str, scenario: &str, host: &str, capture: &P
         .unwrap()
 }
 
-/// What to put before a command so that it has a loopback interface of its own, or at least may capture on that of
-/// everybody. A namespace without a name ends with its last process.
+/// Command prefix for a separate loopback interface, or at least for captures on the shared one. A namespace without a
+/// name ends with its last process.
 fn namespace() -> Option<&'static [&'static str]> {
     let ways: [&[&str]; 3] = [&["unshare", "--net"], &["unshare", "--map-root-user", "--net"], &[]];
     let may_capture = "import socket; socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM)";
@@ -320,12 +325,12 @@ fn namespace() -> Option<&'static [&'static str]> {
     })
 }
 
-/// Where captures stay, and where `make test` has put aiocoap.
+/// Folder of the captures, and of aiocoap as installed by `make test`.
 fn folder() -> PathBuf {
     Path::new(&text(&metadata(), "target_directory")).join("coap-peers")
 }
 
-/// The end of what client and server printed.
+/// Last lines of the output of client and server.
 fn log(capture: &Path) -> String {
     let log = fs::read(format!("{}.log", capture.display())).unwrap_or_default();
     let log = String::from_utf8_lossy(&log);
@@ -337,11 +342,11 @@ fn stderr(done: &Output) -> String {
     String::from_utf8_lossy(&done.stderr).into_owned()
 }
 
-/// A packet or record: its time in nanoseconds, and its octets.
-type Packet = (u64, Vec<u8>);
+/// Packet or record: its time in nanoseconds, and its octets.
+type TimedPacket = (u64, Vec<u8>);
 
-/// The IP packets of a capture.
-fn packets(path: &Path) -> Vec<Packet> {
+/// IP packets of a capture.
+fn packets(path: &Path) -> Vec<TimedPacket> {
     let mut packets = Vec::new();
     let mut reader = Reader::new(fs::File::open(path).unwrap()).unwrap();
     while let Some(record) = reader.next_record() {
@@ -351,8 +356,8 @@ fn packets(path: &Path) -> Vec<Packet> {
     packets
 }
 
-/// All records of a capture, as they lie in the file.
-fn records(path: &Path) -> Vec<Packet> {
+/// All records of a capture, without interpretation.
+fn records(path: &Path) -> Vec<TimedPacket> {
     let mut records = Vec::new();
     let mut reader = Reader::new(fs::File::open(path).unwrap()).unwrap();
     while let Some(record) = reader.next_record() {
@@ -363,7 +368,7 @@ fn records(path: &Path) -> Vec<Packet> {
 }
 
 /// Writes compressed records.
-fn write(path: &Path, records: &[Packet]) {
+fn write(path: &Path, records: &[TimedPacket]) {
     let mut writer = Writer::new(Vec::new(), LinkType::USER0).unwrap();
     for (time, data) in records {
         writer.write(Timestamp::from_nanos(*time), data).unwrap();
@@ -371,10 +376,10 @@ fn write(path: &Path, records: &[Packet]) {
     fs::write(path, writer.into_inner()).unwrap();
 }
 
-/// An empty folder that goes away.
-struct Folder(PathBuf);
+/// Empty folder, removed on drop.
+struct PeersFolder(PathBuf);
 
-impl Folder {
+impl PeersFolder {
     fn new(name: &str) -> Self {
         let name: String = name.chars().filter(|c| c.is_alphanumeric() || *c == '-').collect();
         let path =
@@ -385,7 +390,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for PeersFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }

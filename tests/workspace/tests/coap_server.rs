@@ -1,7 +1,7 @@
-//! `thinair coap serve` with clients of others, and with those that mean it no good.
+//! `thinair coap serve` with clients of other implementations, and with malicious ones.
 //!
-//! Every server listens at a free port of the loopback addresses. Where libcoap's or aiocoap's client is missing, the tests
-//! say what they skip. Limits of time are those of a busy machine; no process outlives its test.
+//! Every server listens at a free port of the loopback addresses. Where the client of libcoap or aiocoap is missing,
+//! the tests print the skipped parts. Time limits allow for a busy machine; no process outlives its test.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -22,10 +22,10 @@ use served::{Served, body, output};
 
 const CLIENT: &str = "coap-client-notls";
 
-/// Seconds that a client may take.
+/// Time limit of a client, in seconds.
 const PATIENCE: &str = "60";
 
-/// Runs libcoap's client: its output; what is an error to it is in front.
+/// Runs libcoap's client. Returns its output, with errors first.
 fn libcoap(arguments: &[&str]) -> String {
     let mut client = Command::new("timeout");
     client.args(["--signal", "KILL", "90", CLIENT, "-B", PATIENCE]).args(arguments);
@@ -87,7 +87,7 @@ fn libcoap_observes() {
             fs::write(served.root().join("seen.txt"), format!("state {state}")).unwrap();
         }
         let seen = watching.join().unwrap();
-        // A file that is written over can be seen while it is empty.
+        // A file that is being overwritten can be read while it is empty.
         assert!(["state 0", "state 1", "state 2"].iter().all(|state| seen.contains(state)), "{seen}");
     }
     assert!(served.end()["notifications"].as_u64() >= Some(4));
@@ -105,15 +105,15 @@ fn a_mebibyte_goes_and_comes_block_by_block() {
     for (base, size) in [(served.uri(), "1024"), (served.uri(), "256"), (served.tcp_uri(), "1024")] {
         let uri = format!("{base}/large.bin");
         let _ = fs::remove_file(&back);
-        let said = libcoap(&["-b", size, "-m", "put", "-f", sent.to_str().unwrap(), &uri]);
+        let text = libcoap(&["-b", size, "-m", "put", "-f", sent.to_str().unwrap(), &uri]);
         let arrived = fs::read(served.root().join("large.bin")).unwrap();
-        assert!(arrived == body, "{uri} {size}: {} octets; {said}", arrived.len());
-        let said = libcoap(&["-b", size, "-m", "get", "-o", back.to_str().unwrap(), &uri]);
+        assert!(arrived == body, "{uri} {size}: {} octets; {text}", arrived.len());
+        let text = libcoap(&["-b", size, "-m", "get", "-o", back.to_str().unwrap(), &uri]);
         let fetched = fs::read(&back).unwrap();
-        assert!(fetched == body, "{uri} {size}: {} octets; {said}", fetched.len());
+        assert!(fetched == body, "{uri} {size}: {} octets; {text}", fetched.len());
         fs::remove_file(served.root().join("large.bin")).unwrap();
     }
-    // One octet more is too much.
+    // One octet more exceeds the limit.
     fs::write(&sent, [&body[..], b"x"].concat()).unwrap();
     let uri = format!("{}/large.bin", served.uri());
     assert!(libcoap(&["-m", "put", "-f", sent.to_str().unwrap(), &uri]).contains("4.13"));
@@ -139,9 +139,9 @@ fn aiocoap_finds_everything_in_order() {
         client.arg(common::root().join("tests/workspace/peers/aiocoap_client.py"));
         client.arg(&uri).arg(&file).env("PYTHONPATH", &python).env("PYTHONDONTWRITEBYTECODE", "1");
         let done = client.stdin(Stdio::null()).output().unwrap();
-        let said = output(&done);
-        assert!(done.status.success(), "{uri}: {said}");
-        assert!(said.contains("state 3 is told"), "{uri}: {said}");
+        let text = output(&done);
+        assert!(done.status.success(), "{uri}: {text}");
+        assert!(text.contains("state 3 is told"), "{uri}: {text}");
         assert!(fs::read(served.root().join("large.bin")).unwrap() == body());
     }
 }
@@ -164,8 +164,8 @@ fn wrong_arguments_are_told_apart_from_failures() {
         (&["--listen", &taken], 1, "cannot listen to"),
         (&["--listen", "192.0.2.77:0"], 1, "cannot listen to"),
     ] {
-        let (status, said) = status(arguments);
-        assert_eq!(status, Some(code), "{arguments:?}: {said}");
-        assert!(said.contains(words), "{arguments:?}: {said}");
+        let (status, text) = status(arguments);
+        assert_eq!(status, Some(code), "{arguments:?}: {text}");
+        assert!(text.contains(words), "{arguments:?}: {text}");
     }
 }

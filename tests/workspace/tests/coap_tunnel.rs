@@ -1,8 +1,7 @@
-//! `thinair-lab paper run coap-tunnel-rtt`: libcoap through tunnels that are processes of their own, and that nothing is left
-//! behind.
+//! `thinair-lab paper run coap-tunnel-rtt`: libcoap through tunnels in separate processes, and cleanup afterwards.
 //!
-//! Needs root, libcoap's programs and tcpdump; without them the tests say so and are skipped. Times are printed, and not
-//! asserted; packets and octets are exact.
+//! Needs root, libcoap's programs and tcpdump; without them the tests are skipped with a message. Times are printed but
+//! not asserted; packets and octets are exact.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -17,10 +16,10 @@ use std::time::{Duration, Instant};
 use common::{metadata, text};
 use serde_json::Value;
 
-/// No run here takes longer.
+/// Time limit of a run, in seconds.
 const LIMIT: &str = "60";
 
-/// A folder of one test, in which all that is made for a while is made: those that run have it among their arguments.
+/// Folder of one test for all temporary files, whose path is among the arguments of its processes.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(&text(&metadata(), "target_directory")).join("coap-tunnel").join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -47,7 +46,7 @@ fn start(folder: &Path) -> Child {
         .unwrap()
 }
 
-/// Processes that have this folder among their arguments.
+/// Processes with this folder among their arguments.
 fn processes(folder: &Path) -> Vec<String> {
     let folder = folder.to_str().unwrap();
     let all = fs::read_dir("/proc").unwrap().filter_map(|entry| {
@@ -64,7 +63,7 @@ fn namespaces(pid: u32) -> Vec<String> {
     names.filter(|name| name.starts_with(&format!("thinair-load-{pid}-"))).collect()
 }
 
-/// The command, which `timeout` has started.
+/// Process of the command, which `timeout` has started.
 fn command_of(timeout: &Child) -> Option<u32> {
     let id = timeout.id();
     let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
@@ -77,14 +76,14 @@ fn nothing_is_left(folder: &Path, pid: u32) {
     assert_eq!(fs::read_dir(folder).unwrap().count(), 0, "{}", folder.display());
 }
 
-/// What was said, or `None` and a word on why nothing could be tried.
-fn told(output: &Output) -> Option<String> {
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if said.contains("Left out") {
-        println!("skipped: {}", said.trim());
+/// Output of the command; `None`, and a message with the reason, if nothing could be tested.
+fn report(output: &Output) -> Option<String> {
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    if text.contains("Left out") {
+        println!("skipped: {}", text.trim());
         return None;
     }
-    Some(said)
+    Some(text)
 }
 
 #[test]
@@ -92,16 +91,16 @@ fn every_request_goes_through_its_tunnel_in_as_many_octets_as_its_profile_takes(
     let folder = folder("rows");
     let child = start(&folder);
     let pid = loop {
-        // There is one as soon as `timeout` has started it.
+        // It exists as soon as `timeout` has started it.
         match command_of(&child) {
             Some(pid) => break pid,
             None => std::thread::sleep(Duration::from_millis(1)),
         }
     };
     let output = child.wait_with_output().unwrap();
-    let Some(said) = told(&output) else { return };
-    // 3: a machine that is busy misses bars on times.
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{}: {said}", output.status);
+    let Some(text) = report(&output) else { return };
+    // 3: a busy machine misses bars on times.
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}: {text}", output.status);
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     let rows = found["rows"].as_array().unwrap();
     let row = |id: &str| rows.iter().find(|row| row["id"] == id).unwrap_or_else(|| panic!("{id}"));
@@ -119,7 +118,7 @@ fn every_request_goes_through_its_tunnel_in_as_many_octets_as_its_profile_takes(
             for half in ["get", "rsp"] {
                 let octets = tunnels.map(|way| ours(&format!("{way}/{version}/{place}/octets/{half}")));
                 println!("{version} {place} {half}: {octets:?}");
-                // Profile coap learns for longer than a quick run takes.
+                // Profile coap needs more packets than a quick run has to establish its context.
                 let [coap, others @ ..] = octets;
                 assert!(others.is_sorted_by(|less, more| less < more) && coap < others[1], "{octets:?}");
             }
@@ -137,7 +136,7 @@ fn every_request_goes_through_its_tunnel_in_as_many_octets_as_its_profile_takes(
 fn an_interrupt_ends_all_and_leaves_nothing() {
     let folder = folder("interrupt");
     let mut child = start(&folder);
-    // As soon as there are tunnels.
+    // Waits until there are tunnels.
     let pid = loop {
         if let Some(pid) = command_of(&child)
             && !processes(&folder).is_empty()
@@ -145,7 +144,7 @@ fn an_interrupt_ends_all_and_leaves_nothing() {
             break pid;
         }
         if child.try_wait().unwrap().is_some() {
-            assert_eq!(told(&child.wait_with_output().unwrap()), None);
+            assert_eq!(report(&child.wait_with_output().unwrap()), None);
             return;
         }
         std::thread::sleep(Duration::from_millis(5));

@@ -1,4 +1,4 @@
-//! Every command of README.md and docs/tunnel.md is typed in, as it stands there, at hosts on which thinair never ran.
+//! Every command of README.md and the pages of docs/ is typed in, as it stands there, at hosts on which thinair never ran.
 //!
 //! The blocks below a heading belong together, and share two hosts and a folder: `field`, and `gateway` with the address that
 //! the pages give it. `thinair tunnel run` is started at one of them and stays until the end of the section; all else is typed
@@ -25,11 +25,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use host::{Host, soon};
-use page::{Block, Command, Section};
+use host::{CommandHost, soon};
+use page::{PageBlock, PageCommand, PageSection};
 use thinair_os::serial::Pty;
-
-const PAGES: [&str; 2] = ["README.md", "docs/tunnel.md"];
 
 #[test]
 fn every_command_of_the_pages_does_what_they_show() {
@@ -37,10 +35,11 @@ fn every_command_of_the_pages_does_what_they_show() {
         println!("skipped: hosts of their own for commands need root");
         return;
     }
-    let texts = PAGES.map(|page| fs::read_to_string(common::root().join(page)).unwrap());
+    let root = common::root();
     let mut sections = Vec::new();
-    for (page, text) in PAGES.into_iter().zip(&texts) {
-        sections.extend(page::sections(page, text).unwrap());
+    for page in [vec![root.join("README.md")], common::files(&root.join("docs"), ".md")].concat() {
+        let name = page.strip_prefix(&root).unwrap().to_string_lossy().into_owned();
+        sections.extend(page::sections(&name, &fs::read_to_string(&page).unwrap()).unwrap());
     }
     let base = std::env::temp_dir().join(format!("thinair-commands-{}", std::process::id()));
     let _clean = Clean(base.clone());
@@ -51,7 +50,7 @@ fn every_command_of_the_pages_does_what_they_show() {
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     let Some(section) = sections.get(number) else { break };
-                    let mut run = Run { section, number, report: Vec::new(), failures: Vec::new() };
+                    let mut run = SectionRun { section, number, report: Vec::new(), failures: Vec::new() };
                     run.all(&base.join(number.to_string()));
                     reports.lock().unwrap().push((number, run.report));
                     failures.lock().unwrap().extend(run.failures);
@@ -76,14 +75,14 @@ impl Drop for Clean {
     }
 }
 
-/// What runs until it is interrupted.
-struct Daemon {
+/// Program that runs until it is interrupted.
+struct StartedDaemon {
     shown: String,
     child: Child,
     log: PathBuf,
 }
 
-impl Daemon {
+impl StartedDaemon {
     fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
@@ -107,25 +106,25 @@ impl Daemon {
     }
 }
 
-/// One section that is run.
-struct Run<'s> {
-    section: &'s Section,
+/// Run of one section.
+struct SectionRun<'s> {
+    section: &'s PageSection,
     number: usize,
     report: Vec<String>,
     failures: Vec<String>,
 }
 
-impl Run<'_> {
+impl SectionRun<'_> {
     fn all(&mut self, base: &Path) {
         let folder = base.join("folder");
         fs::create_dir_all(&folder).unwrap();
-        // What the pages take for granted: the repository, and a key file that an earlier section has made.
-        for name in ["captures", "contrib", "docs", "tests"] {
+        // Prerequisites of the pages: the repository, and a key file of an earlier section.
+        for name in ["captures", "contrib", "docs", "extras", "tests"] {
             std::os::unix::fs::symlink(common::root().join(name), folder.join(name)).unwrap();
         }
         let lines = [Pty::open().unwrap(), Pty::open().unwrap()];
-        let gateway = Host::new(base, "gateway", &folder, Some(lines[0].path()));
-        let field = Host::new(base, "field", &folder, Some(lines[1].path()));
+        let gateway = CommandHost::new(base, "gateway", &folder, Some(lines[0].path()));
+        let field = CommandHost::new(base, "field", &folder, Some(lines[1].path()));
         cable(self.number, &gateway, &field);
         let makes_key = self.commands().any(|command| command.shown == "thinair tunnel keygen sat.key");
         if !makes_key {
@@ -140,26 +139,26 @@ impl Run<'_> {
         });
     }
 
-    fn commands(&self) -> impl Iterator<Item = &Command> {
+    fn commands(&self) -> impl Iterator<Item = &PageCommand> {
         let commands = self.section.blocks.iter().filter_map(|block| match block {
-            Block::Commands(commands) => Some(commands),
-            Block::Toml(..) => None,
+            PageBlock::Commands(commands) => Some(commands),
+            PageBlock::Toml(..) => None,
         });
         commands.flatten()
     }
 
-    fn blocks(&mut self, base: &Path, folder: &Path, gateway: &Host, field: &Host) {
+    fn blocks(&mut self, base: &Path, folder: &Path, gateway: &CommandHost, field: &CommandHost) {
         let section = self.section;
         let mut daemons = Vec::new();
         let mut files = Vec::new();
         for block in &section.blocks {
             match block {
-                Block::Commands(commands) => {
+                PageBlock::Commands(commands) => {
                     for command in commands {
                         self.command(command, base, gateway, field, &mut daemons);
                     }
                 }
-                Block::Toml(line, text) => files.push(self.configuration(*line, text, folder, gateway)),
+                PageBlock::Toml(line, text) => files.push(self.configuration(*line, text, folder, gateway)),
             }
         }
         if files.len() == 2 && files.iter().all(|file| file.contains("one-way")) {
@@ -176,11 +175,11 @@ impl Run<'_> {
 
     fn command(
         &mut self,
-        command: &Command,
+        command: &PageCommand,
         base: &Path,
-        gateway: &Host,
-        field: &Host,
-        daemons: &mut Vec<Daemon>,
+        gateway: &CommandHost,
+        field: &CommandHost,
+        daemons: &mut Vec<StartedDaemon>,
     ) {
         let Ok(line) = &command.run else {
             let reason = command.reason.as_deref().unwrap_or_default();
@@ -199,7 +198,8 @@ impl Run<'_> {
         }
         if is_tunnel {
             let host = if is_of_field { field } else { gateway };
-            let mut daemon = Daemon { shown: command.shown.clone(), child: host.start(line, &log), log };
+            let mut daemon =
+                StartedDaemon { shown: command.shown.clone(), child: host.start(line, &log), log };
             let open = soon(|| {
                 daemon.log().contains("tunnel is open") || daemon.child.try_wait().unwrap().is_some()
             });
@@ -214,7 +214,7 @@ impl Run<'_> {
                         ping(1) && ping(2)
                     })
                 });
-                let logs = daemons.iter().map(Daemon::log).collect::<String>();
+                let logs = daemons.iter().map(StartedDaemon::log).collect::<String>();
                 self.note(
                     command.line,
                     "ping 10.9.0.1 and 10.9.0.2 at both ends",
@@ -225,10 +225,11 @@ impl Run<'_> {
             }
             return;
         }
-        let serves = line.contains("serve") || line.contains("proxy");
+        let serves = [" serve ", " proxy "].iter().any(|verb| format!("{line} ").contains(verb));
         let watches = line.contains("--watch") || line.contains("link run") && !line.contains(" -- ");
         if serves || watches {
-            let daemon = Daemon { shown: command.shown.clone(), child: gateway.start(line, &log), log };
+            let daemon =
+                StartedDaemon { shown: command.shown.clone(), child: gateway.start(line, &log), log };
             std::thread::sleep(Duration::from_millis(3_000));
             if serves {
                 daemons.push(daemon);
@@ -244,10 +245,10 @@ impl Run<'_> {
         self.shows(command, "run", output.status.success(), &text_of(&output));
     }
 
-    /// A transport stream in a file: written until it is interrupted, then read to its end.
-    fn file(&mut self, command: &Command, line: &str, log: &Path, host: &Host) {
+    /// Transport stream in a file: written until it is interrupted, then read to its end.
+    fn file(&mut self, command: &PageCommand, line: &str, log: &Path, host: &CommandHost) {
         let mut daemon =
-            Daemon { shown: command.shown.clone(), child: host.start(line, log), log: log.to_owned() };
+            StartedDaemon { shown: command.shown.clone(), child: host.start(line, log), log: log.to_owned() };
         let writes = line.contains("to=-");
         let open =
             soon(|| daemon.log().contains("tunnel is open") || daemon.child.try_wait().unwrap().is_some());
@@ -266,8 +267,8 @@ impl Run<'_> {
         );
     }
 
-    /// Looks a configuration over, with the key files and the file that it names.
-    fn configuration(&mut self, line: usize, text: &str, folder: &Path, host: &Host) -> String {
+    /// Checks a configuration, with the key files and the file that it names.
+    fn configuration(&mut self, line: usize, text: &str, folder: &Path, host: &CommandHost) -> String {
         let name = match text.lines().next() {
             Some("# shared.toml") => "shared.toml".to_owned(),
             Some("# The sender." | "# Each receiver.") => format!("one-way-{line}.toml"),
@@ -286,8 +287,8 @@ impl Run<'_> {
         name
     }
 
-    /// Notes a command, and whether it printed what the page shows.
-    fn shows(&mut self, command: &Command, how: &str, is_right: bool, printed: &str) {
+    /// Records a command, and whether its output contains that of the page.
+    fn shows(&mut self, command: &PageCommand, how: &str, is_right: bool, printed: &str) {
         let missing =
             command.prints.iter().find(|shown| !printed.lines().any(|line| page::shows(line, shown)));
         let what = match missing {
@@ -313,8 +314,8 @@ fn text_of(output: &std::process::Output) -> String {
     format!("{}{}", texts[0], texts[1])
 }
 
-/// Joins both hosts: the gateway is 198.51.100.7 and 2001:db8::7, the field site 203.0.113.2.
-fn cable(number: usize, gateway: &Host, field: &Host) {
+/// Connects both hosts: the gateway is 198.51.100.7 and 2001:db8::7, the field site 203.0.113.2.
+fn cable(number: usize, gateway: &CommandHost, field: &CommandHost) {
     let (g, f) = (gateway.pid(), field.pid());
     let ends = format!("ip link add cg{number} type veth peer name cf{number}");
     let moved =

@@ -1,5 +1,5 @@
-//! What every crate has to say in its files: the lints of the workspace, `no_std` where it is promised, and
-//! not too much in one file.
+//! Rules for the files of every crate: lints of the workspace, `no_std` where it is promised, and a limit on their
+//! length.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,7 +10,7 @@ use std::path::Path;
 
 use common::{files, metadata, root, text};
 
-/// The crates that may hold unsafe code: system calls, and pointers of C.
+/// The crates that may have unsafe code: system calls, and pointers of C.
 const UNSAFE: &[&str] = &["thinair-os", "thinair-c", "thinair-librohc"];
 
 /// Crates that run without an operating system.
@@ -25,10 +25,10 @@ const NO_STD: &[&str] = &[
     "thinair-link",
 ];
 
-/// Lines after which a file most likely tells two stories.
+/// Maximum number of lines: a longer file probably has two subjects.
 const MAX_LINES: usize = 900;
 
-/// Files that may be longer all the same, each with the reason.
+/// Files that may be longer, each with the reason.
 const LONGER: &[(&str, &str)] = &[];
 
 #[test]
@@ -86,7 +86,7 @@ fn crates() -> Vec<(String, std::path::PathBuf)> {
     crates
 }
 
-/// Whether `line` stands below the heading `section` of a manifest.
+/// True if `line` is below the heading `section` of a manifest.
 fn has_line(manifest: &str, section: &str, line: &str) -> bool {
     let mut below = manifest.lines().skip_while(|found| found.trim() != section).skip(1);
     below.by_ref().take_while(|found| !found.starts_with('[')).any(|found| found.trim() == line)

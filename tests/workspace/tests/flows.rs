@@ -1,4 +1,4 @@
-//! Flows of `thinair analyze`: none gets larger than it came, and many of them take little memory and output.
+//! Flows of `thinair analyze`: none becomes larger by compression, and many of them take little memory and output.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -8,13 +8,13 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::tshark::{Folder, datagram, write};
+use common::tshark::{OutputFolder, datagram, write};
 use common::{command, files, root};
 use serde_json::Value;
 use thinair_capture::LinkType;
 
-/// The profile of 2015, which exists for comparisons: it gives notifications an IR packet each, and O-mode answers every one
-/// of them.
+/// The profile of 2015, which exists for comparisons: it sends an IR packet for each notification, and O-mode responds
+/// to every one of them.
 const AS_PUBLISHED: &str = "coap-2015";
 
 fn captures() -> Vec<PathBuf> {
@@ -31,7 +31,7 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value}"))
 }
 
-/// The totals of `thinair analyze` for a capture, of which nothing may be lost, wrong or larger.
+/// Asserts that `thinair analyze` loses, alters or enlarges no packet of a capture.
 fn assert_sound(capture: &Path, name: &str, mode: Option<&str>) {
     let output = Command::new(command())
         .args(["analyze", "--json"])
@@ -64,9 +64,9 @@ fn no_flow_of_any_capture_is_lost_wrong_or_larger() {
 }
 
 /// Random numbers: SplitMix64.
-struct Random(u64);
+struct SplitMix64(u64);
 
-impl Random {
+impl SplitMix64 {
     fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -75,22 +75,22 @@ impl Random {
     }
 }
 
-/// How times between the packets of a capture are changed. Times are in microseconds.
+/// Change of the times between the packets of a capture. Times are in microseconds.
 #[derive(Clone, Copy, Debug)]
-enum Pace {
-    /// All of them by one factor: slower links, and sensors that report seldom.
+enum TimingChange {
+    /// All times scaled by one factor: slower links, and sensors that report rarely.
     Slower,
     /// Pauses of up to a minute, once in 20 packets.
     Pauses,
-    /// One time between all packets, but for a pause of up to 400 of them now and then.
+    /// Constant intervals, with rare pauses of up to 400 of them.
     Paced,
-    /// Any times, in bursts and with pauses.
+    /// Random times, in bursts and with pauses.
     Erratic,
 }
 
-impl Pace {
-    fn gap(self, gap: u64, unit: u64, random: &mut Random) -> u64 {
-        let is_one_in = |n, random: &mut Random| random.below(n) == 0;
+impl TimingChange {
+    fn gap(self, gap: u64, unit: u64, random: &mut SplitMix64) -> u64 {
+        let is_one_in = |n, random: &mut SplitMix64| random.below(n) == 0;
         match self {
             Self::Slower => gap * unit / 1_000,
             Self::Pauses if is_one_in(20, random) => gap + 50_000 * (1 + random.below(1_200)),
@@ -105,8 +105,8 @@ impl Pace {
     }
 }
 
-/// A capture in the format of pcap with other times; nothing if it is another format.
-fn retimed(capture: &[u8], pace: Pace, random: &mut Random) -> Option<Vec<u8>> {
+/// Capture in the format of pcap with other times; `None` for another format.
+fn retimed(capture: &[u8], pace: TimingChange, random: &mut SplitMix64) -> Option<Vec<u8>> {
     let per_second = match capture.get(..4)? {
         [0xD4, 0xC3, 0xB2, 0xA1] => 1_000_000,
         [0x4D, 0x3C, 0xB2, 0xA1] => 1_000_000_000,
@@ -129,15 +129,15 @@ fn retimed(capture: &[u8], pace: Pace, random: &mut Random) -> Option<Vec<u8>> {
     Some(retimed)
 }
 
-/// On a channel that loses nothing every packet comes back, and no flow gets larger, however long packets let wait for each other.
+/// On a lossless channel every packet is restored, and no flow becomes larger, for any intervals between packets.
 #[test]
 fn captures_come_back_at_any_pace() {
-    let folder = Folder::new("paces");
-    let mut random = Random(1);
+    let folder = OutputFolder::new("paces");
+    let mut random = SplitMix64(1);
     let mut count = 0;
     for capture in captures() {
         let octets = std::fs::read(&capture).unwrap();
-        for pace in [Pace::Slower, Pace::Pauses, Pace::Paced, Pace::Erratic] {
+        for pace in [TimingChange::Slower, TimingChange::Pauses, TimingChange::Paced, TimingChange::Erratic] {
             let Some(retimed) = retimed(&octets, pace, &mut random) else { continue };
             let path = folder.path("retimed.pcap");
             std::fs::write(&path, retimed).unwrap();
@@ -152,15 +152,15 @@ fn captures_come_back_at_any_pace() {
 /// As many as ports: a scan.
 const FLOWS: usize = 60_000;
 
-/// Flows that are listed with every figure.
+/// Number of flows that are listed with every figure.
 const LISTED: usize = 1_000;
 
-/// Address space of the command, in KiB: 10 KB for each flow would be more.
+/// Address space of the command in KiB: 10 KB per flow would exceed it.
 const SPACE: usize = 500_000;
 
 #[test]
 fn a_scan_takes_little_memory_and_output() {
-    let folder = Folder::new("flows");
+    let folder = OutputFolder::new("flows");
     let path = folder.path("scan.pcap");
     let packets: Vec<_> = (0..FLOWS).map(|port| datagram(u16::try_from(port).unwrap(), b"a probe")).collect();
     write(LinkType::RAW, &path, &packets);

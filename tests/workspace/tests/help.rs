@@ -10,7 +10,7 @@ use std::process::Command;
 /// Columns and lines of a screen.
 const SCREEN: (&str, usize) = ("100", 40);
 
-/// A program, the words of a command, and both of its helps.
+/// Program, the words of a command, and both of its helps.
 struct Help {
     program: &'static str,
     path: Vec<String>,
@@ -80,7 +80,7 @@ fn options(help: &str) -> Vec<(&str, &str)> {
     let mut lines = help.lines().peekable();
     while let Some(line) = lines.next() {
         let text = line.trim_start();
-        // Descriptions stand further to the right.
+        // Descriptions are further to the right.
         if line.len() - text.len() > 6 || !text.starts_with('-') {
             continue;
         }

@@ -1,8 +1,8 @@
-//! `thinair-lab serve` with clients of others, and `thinair-lab fetch` with servers of others: curl and Python's server by HTTP, the
-//! `spdy` of npm by SPDY/3.1, aioquic by HTTP/3, libcoap by CoAP.
+//! `thinair-lab serve` with clients of other implementations, and `thinair-lab fetch` with their servers: curl and
+//! Python's server by HTTP, the `spdy` of npm by SPDY/3.1, aioquic by HTTP/3, libcoap by CoAP.
 //!
-//! All on loopback, at free ports. Where one of the others is missing, the test says what it skips. No process outlives its
-//! test.
+//! All on loopback, at free ports. Where one of the others is missing, the test prints the skipped part. No process
+//! outlives its test.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -17,24 +17,24 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-/// Nothing here takes so long.
+/// Time limit of a command, in seconds.
 const LIMIT: &str = "90";
 
-/// The command. The environment may name one that is built already.
+/// Path of the command. The environment may name an existing build.
 fn thinair() -> &'static str {
     static COMMAND: OnceLock<String> = OnceLock::new();
     COMMAND.get_or_init(common::laboratory)
 }
 
-/// More than windows and buffers hold, in which every part is different.
+/// Larger than windows and buffers, without repetition.
 fn large() -> Vec<u8> {
     (0..1_u32 << 16).flat_map(|number| number.wrapping_mul(0x9E37_79B1).to_be_bytes()).collect()
 }
 
-/// A folder with objects, which is gone with the test.
-struct Folder(PathBuf);
+/// Folder with objects, removed with the test.
+struct ObjectFolder(PathBuf);
 
-impl Folder {
+impl ObjectFolder {
     fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("thinair-http-peers-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
@@ -45,13 +45,13 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for ObjectFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// A process that is ended with the test.
+/// Process that ends with the test.
 struct Running(Child);
 
 impl Drop for Running {
@@ -62,7 +62,7 @@ impl Drop for Running {
 }
 
 /// Our server, and its port.
-fn serve(service: &str, folder: &Folder, options: &[&str]) -> (Running, u16) {
+fn serve(service: &str, folder: &ObjectFolder, options: &[&str]) -> (Running, u16) {
     let mut command = Command::new(thinair());
     command.args(["serve", "--service", service, "--bind", "0"]).args(options).arg(&folder.0);
     let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -70,7 +70,7 @@ fn serve(service: &str, folder: &Folder, options: &[&str]) -> (Running, u16) {
     (Running(child), port)
 }
 
-/// The port behind which the first line ends.
+/// Port at the end of the first line.
 fn port(from: impl std::io::Read) -> u16 {
     let mut line = String::new();
     BufReader::new(from).read_line(&mut line).unwrap();
@@ -78,7 +78,7 @@ fn port(from: impl std::io::Read) -> u16 {
     port.unwrap_or_else(|| panic!("it does not start: {line}"))
 }
 
-/// Runs a command, not for ever.
+/// Runs a command with a time limit.
 fn run(command: &[&str]) -> Output {
     let mut timeout = Command::new("timeout");
     timeout
@@ -95,7 +95,7 @@ fn text(octets: &[u8]) -> String {
     String::from_utf8_lossy(octets).into_owned()
 }
 
-/// Whether there is such a command; it says what is skipped if there is none.
+/// True if a command is installed; otherwise prints the skipped part.
 fn has(command: &str, package: &str) -> bool {
     let is_there =
         Command::new("sh").args(["-c", &format!("command -v {command}")]).output().unwrap().status.success();
@@ -105,7 +105,7 @@ fn has(command: &str, package: &str) -> bool {
     is_there
 }
 
-/// Where `make test` has put modules for Node.
+/// Folder in which `make test` has installed modules for Node.
 fn modules() -> PathBuf {
     let target = common::text(&common::metadata(), "target_directory");
     Path::new(&target).join("http-peers/node/node_modules")
@@ -119,7 +119,7 @@ fn has_spdy() -> bool {
     is_there
 }
 
-/// Where `make test` has put packages of Python.
+/// Folder in which `make test` has installed packages of Python.
 fn python() -> PathBuf {
     let target = common::text(&common::metadata(), "target_directory");
     Path::new(&target).join("coap-peers/python")
@@ -137,13 +137,13 @@ fn script(name: &str) -> String {
     common::root().join("tests/workspace/peers").join(name).to_str().unwrap().to_owned()
 }
 
-/// What our client says of an object.
+/// Report of our client on an object, and its octets.
 fn fetch(service: &str, url: &str, options: &[&str]) -> (Value, Vec<u8>) {
     let output = run(&[&[thinair(), "fetch", "--service", service, url, "--json"], options].concat());
-    let told: Value =
+    let report: Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
     let plain = run(&[&[thinair(), "fetch", "--service", service, url], options].concat());
-    (told, plain.stdout)
+    (report, plain.stdout)
 }
 
 #[test]
@@ -151,13 +151,13 @@ fn curl_fetches_from_our_server_in_both_forms() {
     if !has("curl", "curl") {
         return;
     }
-    let folder = Folder::new("curl");
+    let folder = ObjectFolder::new("curl");
     for (service, version) in [("http", "1.1"), ("iot-http", "1.0")] {
         let (_server, port) = serve(service, &folder, &[]);
         let url = |path: &str| format!("http://127.0.0.1:{port}{path}");
-        let told = " %{http_code} %{num_connects}\n";
+        let report = " %{http_code} %{num_connects}\n";
         for options in [&[][..], &["--http1.0"], &["--tcp-fastopen"]] {
-            let done = run(&[&["curl", "-sS", "-w", told, "-o", "-", &url("/10")], options].concat());
+            let done = run(&[&["curl", "-sS", "-w", report, "-o", "-", &url("/10")], options].concat());
             assert_eq!(text(&done.stdout), "0123456789 200 1\n", "{}", text(&done.stderr));
         }
         let done = run(&["curl", "-sS", &url("/large")]);
@@ -172,23 +172,24 @@ fn curl_fetches_from_our_server_in_both_forms() {
         }
         let head = text(&run(&["curl", "-sS", "--head", &url("/10")]).stdout);
         assert!(head.starts_with(&format!("HTTP/{version} 200 OK\r\n")), "{head}");
-        // A second object goes over the same connection, or over another one where nothing tells where the first ends.
+        // A second object uses the same connection, or another one where only the end of the connection ends the
+        // object.
         let two = run(&["curl", "-sS", "-w", " %{num_connects};", &url("/10"), &url("/10")]);
         let again = if service == "http" { 0 } else { 1 };
         assert_eq!(text(&two.stdout), format!("0123456789 1;0123456789 {again};"), "{}", text(&two.stderr));
-        // Something with a body is refused, and curl sees it.
+        // A request with a body is rejected, and curl receives the response.
         let post = run(&["curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", "-d", "a=b", &url("/10")]);
         assert_eq!(text(&post.stdout), "405", "{}", text(&post.stderr));
     }
 }
 
-/// Python's server speaks HTTP/1.0, with fields.
+/// Python's server sends HTTP/1.0, with fields.
 #[test]
 fn we_fetch_from_a_server_of_others() {
     if !has("python3", "python3") {
         return;
     }
-    let folder = Folder::new("python");
+    let folder = ObjectFolder::new("python");
     let mut command = Command::new("python3");
     command.args(["-u", "-c"]).arg(
         "import http.server, os, sys\n\
@@ -208,17 +209,21 @@ fn we_fetch_from_a_server_of_others() {
     let _server = Running(child);
     for service in ["http", "iot-http"] {
         for (path, object) in [("10", b"0123456789".to_vec()), ("large", large())] {
-            let (told, octets) = fetch(service, &format!("http://127.0.0.1:{port}/{path}"), &[]);
-            assert_eq!((&told["status"], &told["octets"]), (&200.into(), &object.len().into()), "{told}");
+            let (report, octets) = fetch(service, &format!("http://127.0.0.1:{port}/{path}"), &[]);
+            assert_eq!(
+                (&report["status"], &report["octets"]),
+                (&200.into(), &object.len().into()),
+                "{report}"
+            );
             assert!(octets == object, "{service}: {} octets", octets.len());
         }
-        let (told, _) = fetch(service, &format!("http://127.0.0.1:{port}/missing"), &[]);
-        assert_eq!(told["status"], 404, "{told}");
+        let (report, _) = fetch(service, &format!("http://127.0.0.1:{port}/missing"), &[]);
+        assert_eq!(report["status"], 404, "{report}");
     }
 }
 
-/// The lines of a client of others that fetches four objects of ours: path, status, octets, SHA-256.
-fn four(folder: &Folder) -> [String; 4] {
+/// Lines of a peer's client that fetches four of our objects: path, status, octets, SHA-256.
+fn four(folder: &ObjectFolder) -> [String; 4] {
     let sums = |path: &str| {
         let sum = run(&["sha256sum", folder.0.join(path).to_str().unwrap()]);
         text(&sum.stdout).split(' ').next().unwrap().to_owned()
@@ -237,7 +242,7 @@ fn aioquic_fetches_from_our_server() {
     if !has_aioquic() {
         return;
     }
-    let folder = Folder::new("http3");
+    let folder = ObjectFolder::new("http3");
     let certificate = folder.0.join("server.pem").to_str().unwrap().to_owned();
     let (_server, port) = serve("http3", &folder, &["--save-certificate", &certificate]);
     let paths = ["/10", "/large", "/missing", "/10"];
@@ -251,7 +256,7 @@ fn we_fetch_from_aioquic() {
     if !has_aioquic() {
         return;
     }
-    let folder = Folder::new("aioquic");
+    let folder = ObjectFolder::new("aioquic");
     let mut command = Command::new("python3");
     command.args(["-s", &script("http3.py"), "server"]).arg(&folder.0).env("PYTHONPATH", python());
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
@@ -260,12 +265,12 @@ fn we_fetch_from_aioquic() {
     let certificate = folder.0.join("aioquic.pem").to_str().unwrap().to_owned();
     let trusting = ["--trust-certificate", &certificate];
     for octets in [10, 0, 1_000, 300_000] {
-        let (told, body) = fetch("http3", &format!("https://127.0.0.1:{port}/{octets}"), &trusting);
-        assert_eq!((&told["status"], &told["octets"]), (&200.into(), &octets.into()), "{told}");
+        let (report, body) = fetch("http3", &format!("https://127.0.0.1:{port}/{octets}"), &trusting);
+        assert_eq!((&report["status"], &report["octets"]), (&200.into(), &octets.into()), "{report}");
         assert!(body == vec![b'x'; octets], "{} octets", body.len());
     }
-    let (told, _) = fetch("http3", &format!("https://127.0.0.1:{port}/missing"), &trusting);
-    assert_eq!(told["status"], 404, "{told}");
+    let (report, _) = fetch("http3", &format!("https://127.0.0.1:{port}/missing"), &trusting);
+    assert_eq!(report["status"], 404, "{report}");
 }
 
 /// zlib reads our header blocks, which end with their last bit.
@@ -274,7 +279,7 @@ fn spdy_of_npm_fetches_from_our_server() {
     if !has_spdy() {
         return;
     }
-    let folder = Folder::new("spdy");
+    let folder = ObjectFolder::new("spdy");
     for options in [&[][..], &["--keep", "1min"]] {
         let (_server, port) = serve("iot-spdy", &folder, options);
         let paths = ["/10", "/large", "/missing", "/10"];
@@ -293,14 +298,14 @@ fn we_fetch_from_the_spdy_of_npm() {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
     let port = port(child.stdout.take().unwrap());
     let _server = Running(child);
-    // The last one takes more than its windows, several times.
+    // The last one exceeds the client's windows several times.
     for octets in [10, 0, 1_000, 300_000] {
-        let (told, body) = fetch("iot-spdy", &format!("http://127.0.0.1:{port}/{octets}"), &[]);
-        assert_eq!((&told["status"], &told["octets"]), (&200.into(), &octets.into()), "{told}");
+        let (report, body) = fetch("iot-spdy", &format!("http://127.0.0.1:{port}/{octets}"), &[]);
+        assert_eq!((&report["status"], &report["octets"]), (&200.into(), &octets.into()), "{report}");
         assert!(body == vec![b'x'; octets], "{} octets", body.len());
     }
-    let (told, _) = fetch("iot-spdy", &format!("http://127.0.0.1:{port}/missing"), &[]);
-    assert_eq!(told["status"], 404, "{told}");
+    let (report, _) = fetch("iot-spdy", &format!("http://127.0.0.1:{port}/missing"), &[]);
+    assert_eq!(report["status"], 404, "{report}");
 }
 
 #[test]
@@ -308,7 +313,7 @@ fn libcoap_fetches_from_our_server() {
     if !has("coap-client-notls", "libcoap3-bin") {
         return;
     }
-    let folder = Folder::new("libcoap");
+    let folder = ObjectFolder::new("libcoap");
     for (service, scheme) in [("coap", "coap"), ("coap-tcp", "coap+tcp")] {
         let (_server, port) = serve(service, &folder, &[]);
         for (path, object) in [("10", b"0123456789".to_vec()), ("large", large())] {
@@ -328,7 +333,7 @@ fn we_fetch_from_libcoap() {
     if !has("coap-server-notls", "libcoap3-bin") {
         return;
     }
-    // It has no free port to choose: one that was free a moment ago.
+    // It cannot choose a free port itself: use one that was free a moment ago.
     let port = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut command = Command::new("coap-server-notls");
     command.args(["-A", "127.0.0.1", "-p", &port.to_string()]);
@@ -345,8 +350,8 @@ fn we_fetch_from_libcoap() {
             std::thread::sleep(std::time::Duration::from_millis(100));
             fetched = fetch(service, &url, &[]);
         }
-        let (told, body) = fetched;
-        assert_eq!(told["status"], 205, "{told}");
+        let (report, body) = fetched;
+        assert_eq!(report["status"], 205, "{report}");
         assert!(text(&body).contains("libcoap"), "{}", text(&body));
     }
 }

@@ -1,8 +1,7 @@
-//! Arrows between crates point down, and crates of one layer do not know each other.
+//! Dependencies between crates point down, and crates of one layer do not depend on each other.
 //!
-//! Dependencies and build dependencies go to a lower layer. Dev-dependencies may also stay in their layer, as a
-//! test may hold two crates side by side, but they do not point up: what a crate promises is tested with what
-//! it knows. See ARCHITECTURE.md.
+//! Dependencies and build dependencies go to a lower layer. Dev-dependencies may also stay in their layer, as a test
+//! may compare two crates, but they do not point up: a crate is tested with what it depends on. See ARCHITECTURE.md.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +14,7 @@ use std::process::Command;
 use common::{metadata, root, text};
 use serde_json::Value;
 
-/// The layer of every crate, those that are still to come included. A crate that is not here fails the test.
+/// Layer of every crate, including planned ones. A crate that is not listed fails the test.
 const LAYERS: &[(&str, u8)] = &[
     ("thinair-wire", 0),
     ("thinair-rohc", 1),
@@ -31,23 +30,23 @@ const LAYERS: &[(&str, u8)] = &[
     ("thinair-tunnel", 3),
     ("thinair-emulator", 3),
     ("thinair-services", 3),
-    ("thinair-cli", 5),
+    ("thinair", 5),
     ("thinair-c", 5),
     ("thinair-librohc", 5),
-    // The laboratory: above all of the product, so that nothing of the product can depend on it.
+    // The laboratory: above all of the product, so that no product crate can depend on it.
     ("thinair-http", 6),
     ("thinair-http-services", 7),
     ("thinair-simulation", 7),
     ("thinair-papers", 8),
     ("thinair-lab", 9),
-    // Nobody depends on the tests of the workspace.
+    // No crate depends on the tests of the workspace.
     ("thinair-tests", 10),
 ];
 
-/// Crates of `make demo`.
+/// Maximum number of crates of `make demo`.
 const MOST_OF_DEMO: usize = 60;
 
-/// Crates of this workspace, and only they, are named so.
+/// Prefix of the names of this workspace's crates, and only of theirs.
 const PREFIX: &str = "thinair-";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +75,7 @@ fn the_product_does_not_know_the_laboratory() {
         packages.iter().filter(|p| folder(p) == house).map(|package| text(package, "name")).collect()
     };
     let (product, laboratory) = (within("crates"), within("lab"));
-    assert!(product.contains(&"thinair-cli".to_owned()) && laboratory.contains(&"thinair-lab".to_owned()));
+    assert!(product.contains(&"thinair".to_owned()) && laboratory.contains(&"thinair-lab".to_owned()));
     for (from, to, arrow) in arrows() {
         let is_wrong = product.contains(&from) && laboratory.contains(&to);
         assert!(!is_wrong, "{from} is of the product, and {to} of the laboratory ({arrow:?})");
@@ -87,11 +86,11 @@ fn the_product_does_not_know_the_laboratory() {
     }
 }
 
-/// The crates of `make demo`, counted as `cargo tree -e normal --prefix none | sort -u | wc -l` does.
+/// Number of crates of `make demo`, counted as `cargo tree -e normal --prefix none | sort -u | wc -l` does.
 #[test]
 fn the_demo_is_built_of_few_crates() {
     let output = Command::new(env!("CARGO"))
-        .args(["tree", "--locked", "-p", "thinair-cli", "--no-default-features", "--features", "analyze"])
+        .args(["tree", "--locked", "-p", "thinair", "--no-default-features", "--features", "analyze"])
         .args(["-e", "normal", "--prefix", "none"])
         .current_dir(root())
         .output()
@@ -120,9 +119,9 @@ fn an_arrow_that_points_up_or_sideways_is_told() {
         ("thinair-rohc", "thinair-coap", Normal),
         ("thinair-capture", "thinair-report", Build),
         ("thinair-new", "thinair-wire", Dev),
-        ("thinair-cli", "thinair-tests", Normal),
-        ("thinair-cli", "thinair-new", Normal),
-        ("thinair-cli", "thinair-simulation", Normal),
+        ("thinair", "thinair-tests", Normal),
+        ("thinair", "thinair-new", Normal),
+        ("thinair", "thinair-simulation", Normal),
         ("thinair-tunnel", "thinair-simulation", Dev),
     ];
     for (from, to, arrow) in refused {
@@ -130,8 +129,8 @@ fn an_arrow_that_points_up_or_sideways_is_told() {
     }
     let taken = [
         ("thinair-rohc", "thinair-wire", Normal),
-        ("thinair-cli", "thinair-wire", Build),
-        ("thinair-lab", "thinair-cli", Normal),
+        ("thinair", "thinair-wire", Build),
+        ("thinair-lab", "thinair", Normal),
         ("thinair-capture", "thinair-report", Dev),
     ];
     for (from, to, arrow) in taken {
@@ -154,7 +153,7 @@ fn layer(name: &str) -> Option<u8> {
     LAYERS.iter().find(|(known, _)| *known == name).map(|(_, layer)| *layer)
 }
 
-/// The dependencies between crates of this project, whether by path or from a registry.
+/// Dependencies between crates of this project, by path or from a registry.
 fn arrows() -> Vec<(String, String, Arrow)> {
     let mut arrows = Vec::new();
     for package in packages() {

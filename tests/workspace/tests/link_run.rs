@@ -1,7 +1,7 @@
-//! `thinair link run`: ping and libcoap over the emulated link, plain and compressed, and that nothing is left behind.
+//! `thinair link run`: ping and libcoap over the emulated link, plain and compressed, and cleanup afterwards.
 //!
-//! Needs network namespaces and TUN; where the caller may not make them, the tests say so and are skipped. Times are
-//! printed, and asserted only within what a busy machine keeps: packets and octets are exact.
+//! Needs network namespaces and TUN; without the privilege, the tests are skipped with a message. Times are printed,
+//! and asserted only with the tolerance of a busy machine: packets and octets are exact.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -19,10 +19,10 @@ use common::{metadata, text};
 use serde_json::Value;
 use thinair_capture::Reader;
 
-/// No run here takes longer, by far.
+/// Time limit of a run in seconds, far above the usual time.
 const LIMIT: &str = "60";
 
-/// The command, or `None` and a word on why nothing can be tried.
+/// Path of the command, or `None` and a message with the reason that nothing can be tested.
 fn thinair() -> Option<&'static str> {
     static COMMAND: OnceLock<(String, Option<String>)> = OnceLock::new();
     let (command, missing) = COMMAND.get_or_init(|| {
@@ -44,7 +44,7 @@ fn thinair() -> Option<&'static str> {
     }
 }
 
-/// Whether this machine has a program of a package.
+/// True if a program of a package is installed.
 fn has(program: &str, package: &str) -> bool {
     let there = Command::new(program).arg("-h").output().is_ok();
     if !there {
@@ -53,7 +53,7 @@ fn has(program: &str, package: &str) -> bool {
     there
 }
 
-/// Runs a link with a command at side A, for a bounded time.
+/// Runs a link with a command at side A, with a time limit.
 fn link(thinair: &str, options: &[&str], command: &[&str]) -> Output {
     Command::new("timeout")
         .args([LIMIT, thinair, "link", "run", "--create", "--json"])
@@ -64,8 +64,8 @@ fn link(thinair: &str, options: &[&str], command: &[&str]) -> Output {
         .unwrap()
 }
 
-/// What a run that went well said: its JSON, and what the command printed.
-fn told(output: &Output, what: &str) -> (Value, String) {
+/// JSON of a successful run, and the output of its command.
+fn report(output: &Output, what: &str) -> (Value, String) {
     let printed = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{what}: {}\n{printed}", output.status);
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -77,7 +77,7 @@ fn count(json: &Value, direction: &str, name: &str) -> u64 {
     json[direction][name].as_u64().unwrap_or_else(|| panic!("{direction} {name}: {json}"))
 }
 
-/// A folder of one test.
+/// Folder of one test.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(&text(&metadata(), "target_directory")).join("link-run").join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -85,7 +85,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// The records of a capture.
+/// Records of a capture.
 fn records(path: &Path) -> Vec<Vec<u8>> {
     let mut reader = Reader::new(fs::File::open(path).unwrap()).unwrap();
     let mut records = Vec::new();
@@ -97,7 +97,7 @@ fn records(path: &Path) -> Vec<Vec<u8>> {
     records
 }
 
-/// Milliseconds of each `time=` that ping printed, sorted.
+/// Milliseconds of each `time=` in ping's output, sorted.
 fn round_trips(printed: &str) -> Vec<f64> {
     let times = printed.split("time=").skip(1).map(|rest| rest.split(' ').next().unwrap().parse().unwrap());
     let mut times: Vec<f64> = times.collect();
@@ -116,15 +116,15 @@ fn ping_takes_the_time_of_the_link() {
     let options =
         ["--preset", "zigbee-20k", "--log", log.to_str().unwrap(), "--pcap", pcap.to_str().unwrap()];
     let ping = ["ping", "-c", "20", "-i", "0.1", "-s", "16", "10.9.0.2"];
-    let (json, printed) = told(&link(thinair, &options, &ping), "ping");
+    let (json, printed) = report(&link(thinair, &options, &ping), "ping");
 
-    // 20 requests and 20 responses of 44 octets, and nothing that nobody asked for.
+    // 20 requests and 20 responses of 44 octets, and no other packets.
     for direction in ["a_to_b", "b_to_a"] {
         for (name, expected) in [("packets", 20), ("octets", 880), ("frames", 20), ("delivered", 20)] {
             assert_eq!(count(&json, direction, name), expected, "{direction} {name}");
         }
     }
-    // 2 * (17.6 + 20) ms, and what waking up takes.
+    // 2 * (17.6 + 20) ms, and the time of wake-ups.
     let times = round_trips(&printed);
     let median = times[times.len() / 2];
     println!("round trips: median {median} ms of {}, expected 75.2 to 75.6", times.len());
@@ -153,7 +153,7 @@ fn ipv6_over_frames_of_128_octets_is_fragmented_below_ip() {
     }
     let ping = ["ping", "-6", "-c", "3", "-i", "0.2", "-s", "952", "fd09::2"];
     let (json, printed) =
-        told(&link(thinair, &["--preset", "zigbee-250k", "--mtu", "128"], &ping), "ping -6");
+        report(&link(thinair, &["--preset", "zigbee-250k", "--mtu", "128"], &ping), "ping -6");
     assert_eq!(round_trips(&printed).len(), 3, "{printed}");
     for direction in ["a_to_b", "b_to_a"] {
         assert_eq!((count(&json, direction, "packets"), count(&json, direction, "octets")), (3, 3_000));
@@ -161,15 +161,16 @@ fn ipv6_over_frames_of_128_octets_is_fragmented_below_ip() {
         assert_eq!(count(&json, direction, "frames"), 3 * 9);
         assert_eq!(count(&json, direction, "frame_octets"), 3 * (1_000 + 4 + 8 * 5));
     }
-    // IPv4 does it itself: 980 octets of ICMP in fragments of 104.
+    // IPv4 fragments by itself: 980 octets of ICMP in fragments of 104.
     let ping = ["ping", "-c", "2", "-i", "0.2", "-s", "972", "10.9.0.2"];
-    let (json, _) = told(&link(thinair, &["--preset", "zigbee-250k", "--mtu", "128"], &ping), "ping -4");
+    let (json, _) = report(&link(thinair, &["--preset", "zigbee-250k", "--mtu", "128"], &ping), "ping -4");
     for direction in ["a_to_b", "b_to_a"] {
         assert_eq!((count(&json, direction, "packets"), count(&json, direction, "frames")), (20, 20));
     }
 }
 
-/// 40 octets of IPv6 in 6 (RFC 6282: two, the Flow Label that Linux sets, and Next Header, as ICMPv6 is not compressed); and hosts get what was sent, by ROHC, too.
+/// 40 octets of IPv6 in 6 (RFC 6282: two, the Flow Label that Linux sets, and Next Header, as ICMPv6 is not
+/// compressed); hosts receive the sent packets, also with ROHC.
 #[test]
 fn headers_by_iphc_are_short_and_hosts_get_whole_packets() {
     let Some(thinair) = thinair() else { return };
@@ -183,7 +184,7 @@ fn headers_by_iphc_are_short_and_hosts_get_whole_packets() {
     {
         let options =
             [&["--preset", "zigbee-250k", "--ip-pcap", pcap.to_str().unwrap()][..], options].concat();
-        let (json, printed) = told(&link(thinair, &options, &ping), name);
+        let (json, printed) = report(&link(thinair, &options, &ping), name);
         assert_eq!(round_trips(&printed).len(), 5, "{name}: {printed}");
         for direction in ["a_to_b", "b_to_a"] {
             assert_eq!(count(&json, direction, "octets"), 5 * 64, "{name}");
@@ -227,13 +228,13 @@ fn libcoap_talks_over_the_link_plain_and_compressed() {
     for (name, rohc) in runs {
         let pcap = folder.join(format!("{name}.pcap"));
         let options = [plain, rohc, &["--pcap", pcap.to_str().unwrap()]].concat();
-        let (json, printed) = told(&link(thinair, &options, &["sh", "-c", talk]), name);
+        let (json, printed) = report(&link(thinair, &options, &["sh", "-c", talk]), name);
         let answers = printed.lines().filter_map(|line| line.strip_prefix("answer: "));
         let answers: Vec<u64> = answers.map(|answer| answer.trim().parse().unwrap_or_default()).collect();
         assert_eq!(answers.len(), 20, "{name}: {printed}");
         assert!(answers.iter().all(|ticks| *ticks > 0), "{name}: {printed}");
         for (way, direction) in ways {
-            // One packet a request and one a response, unless the machine was so busy that one was sent twice.
+            // One packet per request and one per response, unless a busy machine caused a retransmission.
             let packets = count(&json, direction, "packets");
             assert!((20..=40).contains(&packets), "{name}: {packets}");
             assert_eq!(count(&json, direction, "delivered"), packets);
@@ -244,7 +245,7 @@ fn libcoap_talks_over_the_link_plain_and_compressed() {
             if rohc.is_empty() {
                 continue;
             }
-            // What the link carried is what another process restores.
+            // Another process restores the packets that the link carried.
             let (rohc_file, back) = (folder.join(format!("{name}.{way}.pcap")), folder.join("back.pcap"));
             let carried: usize = records(&rohc_file).iter().map(Vec::len).sum();
             assert_eq!(carried as u64, count(&json, direction, "carried_octets"), "{name} {way}");
@@ -257,7 +258,7 @@ fn libcoap_talks_over_the_link_plain_and_compressed() {
                 .unwrap();
             assert!(done.status.success(), "{name} {way}: {}", String::from_utf8_lossy(&done.stderr));
             let restored = records(&back);
-            // Responses that are said in terms of requests need both directions.
+            // Responses that refer to requests need both directions.
             assert!(restored.len() as u64 <= packets);
             if profiles == "v1" {
                 assert_eq!(restored.len() as u64, packets, "{name} {way}, {alone} of feedback alone");
@@ -310,11 +311,11 @@ fn an_interrupted_link_is_gone_within_a_second_and_leaves_nothing() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut said = BufReader::new(link.stderr.take().unwrap()).lines();
-        let names: Vec<_> = (0..2).map(|_| said.next().unwrap().unwrap()).collect();
+        let mut text = BufReader::new(link.stderr.take().unwrap()).lines();
+        let names: Vec<_> = (0..2).map(|_| text.next().unwrap().unwrap()).collect();
         let name = |line: &String| line.split(" is ").nth(1).unwrap().split(',').next().unwrap().to_owned();
         let names: Vec<_> = names.iter().map(name).collect();
-        said.next();
+        text.next();
         let files: Vec<_> = names.iter().map(|name| Path::new("/run/netns").join(name)).collect();
         // Names are not allowed everywhere.
         let named = names.iter().all(|name| !name.contains('/'));
@@ -323,7 +324,7 @@ fn an_interrupted_link_is_gone_within_a_second_and_leaves_nothing() {
         interrupt(&link, signal);
         let status = link.wait().unwrap();
         println!("{signal}: ended after {:?}", asked.elapsed());
-        // A second is promised; a busy machine gets some more.
+        // The limit is one second; a busy machine gets some more.
         assert!(asked.elapsed() < Duration::from_secs(5));
         assert!(status.success(), "{status}");
         assert!(!named || files.iter().all(|file| !file.exists()), "{names:?}");
@@ -340,8 +341,8 @@ fn a_command_that_will_not_end_is_ended() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let mut said = BufReader::new(link.stdout.take().unwrap()).lines();
-    assert_eq!(said.next().unwrap().unwrap(), "ready");
+    let mut text = BufReader::new(link.stdout.take().unwrap()).lines();
+    assert_eq!(text.next().unwrap().unwrap(), "ready");
     let asked = Instant::now();
     interrupt(&link, "-INT");
     let status = link.wait().unwrap();
@@ -349,7 +350,7 @@ fn a_command_that_will_not_end_is_ended() {
     assert_eq!(status.code(), Some(137), "SIGKILL ended it");
 }
 
-/// Sends a signal to the link and to nobody else: it is the only child of `timeout`.
+/// Sends a signal to the link only: it is the only child of `timeout`.
 fn interrupt(timeout: &Child, signal: &str) {
     let children = format!("/proc/{0}/task/{0}/children", timeout.id());
     let link = fs::read_to_string(children).unwrap();

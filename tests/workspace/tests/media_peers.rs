@@ -1,11 +1,10 @@
-//! RTP, ESP, AH and UDP-Lite of other people's stacks: GStreamer and Linux, and scapy where the kernel has no ESP or
-//! AH. Every packet is compressed and decompressed, by a channel of each kind, and each flow goes by the profile
-//! that is made for it.
+//! RTP, ESP, AH and UDP-Lite of other stacks: GStreamer and Linux, and scapy where the kernel has no ESP or AH. Every
+//! packet is compressed and decompressed, by a channel of each kind, and each flow uses its profile.
 //!
-//! Some of that traffic lies in `captures`, and is tested everywhere; other traffic of the same kind is made while
-//! the test runs, by `tests/workspace/peers/media.py`, where that is possible: otherwise the test says what is missing
-//! and what is skipped. SSRCs, timestamps and IP-IDs are then others in each run. The captures stay in `media-peers`
-//! of the target folder.
+//! Some of that traffic is in `captures`, and is tested everywhere; other traffic of these kinds is generated during
+//! the test by `tests/workspace/peers/media.py`, where possible: otherwise the test prints the missing part and the
+//! skipped tests. SSRCs, timestamps and IP-IDs then differ between runs. The captures are kept in `media-peers` of the
+//! target folder.
 
 #![allow(clippy::unwrap_used)]
 
@@ -29,19 +28,19 @@ use thinair_rohc::{
 use thinair_wire::checksum::{Sum, checksum};
 use thinair_wire::header::chain::{HeaderChain, IpHeader};
 
-/// One flow: what it is called in `media.py` and in `captures`, packets that it has, at least, and its profile.
-struct Flow {
+/// Flow: its name in `media.py` and in `captures`, its minimum number of packets, and its profile.
+struct MediaFlow {
     live: &'static str,
     capture: &'static str,
     least: usize,
     profile: &'static str,
 }
 
-const fn flow(live: &'static str, capture: &'static str, least: usize, profile: &'static str) -> Flow {
-    Flow { live, capture, least, profile }
+const fn flow(live: &'static str, capture: &'static str, least: usize, profile: &'static str) -> MediaFlow {
+    MediaFlow { live, capture, least, profile }
 }
 
-const FLOWS: &[Flow] = &[
+const FLOWS: &[MediaFlow] = &[
     flow("rtp-pcmu-ipv4", "rtp_udp4_pcmu", 200, "rtp"),
     flow("rtp-pcmu-ipv6", "rtp_udp6_pcmu", 200, "rtp"),
     flow("rtp-opus-dtx-ipv4", "rtp_udp4_opus_dtx", 100, "rtp"),
@@ -59,21 +58,21 @@ const FLOWS: &[Flow] = &[
     flow("esp-transport-ipv6", "esp6_transport", 120, "esp"),
     flow("esp-tunnel-ipv4", "esp4_tunnel", 120, "esp"),
     flow("esp-tunnel-ipv6", "esp6_tunnel", 120, "esp"),
-    // AH is an item of the extension header list, and what it protects is seen.
+    // AH is an item of the extension header list, and its payload is visible.
     flow("ah-transport-ipv4", "ah4_udp", 120, "udp"),
     flow("ah-transport-ipv6", "ah6_udp", 120, "udp"),
 ];
 
-/// Where RTP of GStreamer goes.
+/// Destination port of GStreamer's RTP.
 const RTP_PORT: u16 = 5004;
 
-/// The packet from which on a flow goes by the profile of RTP if nothing tells the compressor that it is RTP.
+/// Number of the packet from which a flow uses the profile of RTP without configuration.
 const FOUND_BY: u64 = 5;
 
-/// How many runs of `media.py` there are at a time. They mostly wait.
+/// Number of concurrent runs of `media.py`. They mostly wait.
 const LANES: usize = 10;
 
-/// Exit status of `media.py` where this machine does not allow what it needs.
+/// Exit status of `media.py` on a machine that does not permit its operations.
 const IMPOSSIBLE: i32 = 77;
 
 #[test]
@@ -117,7 +116,7 @@ fn live_media_come_back_bit_for_bit() {
     }
     let captures = folder().join("media-peers");
     fs::create_dir_all(&captures).unwrap();
-    let capture = |flow: &Flow| captures.join(flow.live).with_extension("pcap");
+    let capture = |flow: &MediaFlow| captures.join(flow.live).with_extension("pcap");
     let done = Mutex::new(BTreeMap::new());
     std::thread::scope(|scope| {
         for lane in 0..LANES {
@@ -132,20 +131,20 @@ fn live_media_come_back_bit_for_bit() {
     });
     for (number, run) in done.into_inner().unwrap() {
         let flow = &FLOWS[number];
-        let said = String::from_utf8_lossy(&run.stdout);
+        let text = String::from_utf8_lossy(&run.stdout);
         if run.status.code() == Some(IMPOSSIBLE) {
-            println!("skipped: {}, because of {}", flow.live, said.trim());
+            println!("skipped: {}, because of {}", flow.live, text.trim());
             continue;
         }
         let stderr = String::from_utf8_lossy(&run.stderr);
         assert!(run.status.success(), "{}: {stderr}\nSee {}.log", flow.live, capture(flow).display());
-        println!("{}: {}", flow.live, said.trim());
+        println!("{}: {}", flow.live, text.trim());
         hold(flow.live, flow, &capture(flow));
     }
 }
 
-/// Holds a capture against every promise, and prints what its headers cost.
-fn hold(what: &str, flow: &Flow, capture: &Path) {
+/// Checks a capture, and prints the sizes of its headers.
+fn hold(what: &str, flow: &MediaFlow, capture: &Path) {
     let packets = packets(capture);
     assert!(packets.len() >= flow.least, "{what}: {} packets instead of {}", packets.len(), flow.least);
     for (number, (_, packet)) in (1..).zip(&packets) {
@@ -161,12 +160,12 @@ fn hold(what: &str, flow: &Flow, capture: &Path) {
     println!("{line}");
 }
 
-/// Carries every packet to a decompressor, whose feedback comes back before the next packet. Returns the last profile,
-/// and octets of headers, on average, before and after.
-fn round_trip(flow: &Flow, packets: &[Packet], cids: CidSpace, mode: Mode, what: &str) -> String {
+/// Carries every packet to a decompressor, whose feedback arrives before the next packet. Returns the last profile, and
+/// the mean size of headers before and after.
+fn round_trip(flow: &MediaFlow, packets: &[PacketAt], cids: CidSpace, mode: Mode, what: &str) -> String {
     let channel = Channel::new(cids, cids.highest().min(15), ProfileSet::v1()).unwrap();
     let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-    // RTP is told by its port, or found.
+    // RTP is configured by its port, or detected.
     let (rtp, surely_from) = match cids {
         CidSpace::Small => (RtpDetection::of_ports(&[RTP_PORT]).unwrap(), 1),
         CidSpace::Large => (RtpDetection::default(), FOUND_BY),
@@ -200,8 +199,8 @@ fn round_trip(flow: &Flow, packets: &[Packet], cids: CidSpace, mode: Mode, what:
     format!("{profile} {:.2} -> {:.2}", mean(before), mean(after))
 }
 
-/// Headers are compressed as on a link only if the checksums are those of a link: of IPv4, UDP (RFC 768) and
-/// UDP-Lite, which may cover a part of the packet (RFC 3828, section 3.1).
+/// Compression is only realistic if the checksums are valid: of IPv4, UDP (RFC 768) and UDP-Lite, which may cover a
+/// part of the packet (RFC 3828, section 3.1).
 fn assert_checksums(packet: &[u8], what: &str) {
     let chain = HeaderChain::parse(packet).unwrap();
     assert!(chain.oddity().is_none(), "{what}");
@@ -225,7 +224,7 @@ fn assert_checksums(packet: &[u8], what: &str) {
     assert_ne!(transport[6..8], [0, 0], "{what}");
 }
 
-/// A stack sends, in a network namespace of its own, and what it sends goes to `capture`.
+/// Lets a stack send, in its own network namespace, and captures its packets in `capture`.
 fn send(scenario: &str, capture: &Path) -> Output {
     let _ = fs::remove_file(capture);
     let namespace = NAMESPACES.iter().find(|way| is_possible(way)).unwrap();
@@ -241,7 +240,7 @@ fn send(scenario: &str, capture: &Path) -> Output {
         .unwrap()
 }
 
-/// Ways into a network namespace, which ends with its last process.
+/// Commands that create a network namespace, which ends with its last process.
 const NAMESPACES: [&[&str]; 2] = [&["unshare", "--net"], &["unshare", "--map-root-user", "--net"]];
 
 fn may_have_a_link() -> bool {
@@ -254,16 +253,16 @@ fn is_possible(way: &[&str]) -> bool {
     done.is_ok_and(|done| done.status.success())
 }
 
-/// The folder of what is built; `make test` has put scapy there.
+/// Target folder; `make test` has installed scapy there.
 fn folder() -> PathBuf {
     PathBuf::from(text(&metadata(), "target_directory"))
 }
 
-/// A packet and its time.
-type Packet = (Instant, Vec<u8>);
+/// Packet and its time.
+type PacketAt = (Instant, Vec<u8>);
 
-/// The IP packets of a capture.
-fn packets(path: &Path) -> Vec<Packet> {
+/// IP packets of a capture.
+fn packets(path: &Path) -> Vec<PacketAt> {
     let mut packets = Vec::new();
     let mut reader = Reader::new(fs::File::open(path).unwrap()).unwrap();
     while let Some(record) = reader.next_record() {

@@ -1,10 +1,10 @@
-//! Our decompressor reads packets of another implementation's compressor. The channel loses nothing, so each packet
-//! must come back.
+//! Our decompressor with packets of another implementation's compressor. The channel is lossless, so each packet must
+//! be restored.
 //!
-//! `THINAIR_PEER_COMPRESSOR` names a program; without it the test says that it is skipped. The program is started
-//! anew for every stream, as `PROGRAM small|large MAX_CID`: kind of CIDs and highest CID. It has the profiles of
-//! RFC 3095, RFC 3843 and RFC 6846, answers every request before it reads the next one, and ends with its input. Numbers
-//! have 32 bits unless noted, the least significant octet first.
+//! `THINAIR_PEER_COMPRESSOR` names a program; without it the test is skipped with a message. The program is started
+//! anew for every stream, as `PROGRAM small|large MAX_CID`: kind of CIDs and highest CID. It has the profiles of RFC
+//! 3095, RFC 3843 and RFC 6846, answers every request before it reads the next one, and ends with its input. Numbers
+//! have 32 bits unless noted, least significant octet first.
 //!
 //! | request, on its standard input | answer, on its standard output |
 //! |---|---|
@@ -20,13 +20,13 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::peer::{BLOCKS, CIDS, MODES, Run, groups, hex};
+use common::peer::{BLOCKS, CIDS, MODES, StreamRun, groups, hex};
 use thinair_rohc::{CidSpace, Decompressor, DecompressorConfig, DecompressorMemory, Mode};
 use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::header::protocol;
 use thinair_wire::header::tcp::Tcp;
 
-/// Failures that are shown in full, each the first of its stream.
+/// Number of failures that are shown in full, each the first of its stream.
 const SHOWN: usize = 60;
 
 #[test]
@@ -42,15 +42,15 @@ fn packets_of_another_compressor_come_back() {
     );
     for (name, streams) in &groups() {
         captures += streams.len();
-        // With one context, each flow takes over that of the flow before.
+        // With one context, each flow replaces that of the previous one.
         let all = CIDS.into_iter().chain([("one", CidSpace::Small, 0)]);
         for (mode, cids) in MODES.iter().flat_map(|mode| all.clone().map(move |cids| (mode, cids))) {
-            let mut counts = Counts::default();
+            let mut counts = CompressorCounts::default();
             for stream in streams {
-                let run = Run { program: &program, mode, cids, stream };
+                let run = StreamRun { program: &program, mode, cids, stream };
                 run.go(&mut counts, &mut failures, &mut formats);
             }
-            let Counts { right, wrong, refused, by_peer } = counts;
+            let CompressorCounts { right, wrong, refused, by_peer } = counts;
             let all = right + wrong + refused + by_peer;
             println!("{name:<44}{mode:<6}{:<7}{all:>8}{right:>8}{wrong:>7}{refused:>9}{by_peer:>10}", cids.0);
             lost += wrong + refused;
@@ -66,15 +66,15 @@ fn packets_of_another_compressor_come_back() {
 }
 
 #[derive(Default)]
-struct Counts {
+struct CompressorCounts {
     right: usize,
     wrong: usize,
     refused: usize,
-    /// Packets that the other side does not compress, or not rightly.
+    /// Packets that the peer does not compress, or compresses incorrectly.
     by_peer: usize,
 }
 
-/// True if a packet has an acknowledgment number without the ACK flag: rohc-lib does not send that it has changed.
+/// True if a packet has an acknowledgment number without the ACK flag: rohc-lib does not send its changes.
 fn has_idle_ack(packet: &[u8]) -> bool {
     let Ok(chain) = HeaderChain::parse(packet) else { return false };
     let is_tcp = chain.ips().last().is_some_and(|ip| ip.next == protocol::TCP);
@@ -82,10 +82,10 @@ fn has_idle_ack(packet: &[u8]) -> bool {
     tcp.is_some_and(|tcp| !tcp.ack && tcp.acknowledgment_number != 0)
 }
 
-impl Run<'_> {
+impl StreamRun<'_> {
     fn go(
         &self,
-        counts: &mut Counts,
+        counts: &mut CompressorCounts,
         failures: &mut BTreeMap<String, String>,
         formats: &mut BTreeMap<(&'static str, &'static str), usize>,
     ) {
@@ -133,7 +133,7 @@ impl Run<'_> {
             while let Some(len) = decompressor.poll_feedback(&mut element) {
                 feedback.extend_from_slice(&element[..len]);
             }
-            // Later failures mostly follow from the first.
+            // Later failures are mostly consequences of the first.
             if let Some(what) = what
                 && !failures.contains_key(&self.stream.name)
             {

@@ -1,9 +1,9 @@
-//! What our compressor writes, read by a decompressor of another implementation.
+//! Our compressor's packets, decompressed by another implementation.
 //!
-//! `THINAIR_PEER_DECOMPRESSOR` names a program; without it the test says that it is skipped. The program is started
-//! anew for every stream, as `PROGRAM small|large MAX_CID u|o`: kind of CIDs, highest CID, and mode that it is to
-//! reach. It has the profiles of RFC 3095, RFC 3843 and RFC 6846, answers every request before it reads the next one, and ends
-//! with its input. Numbers have 32 bits, the least significant octet first.
+//! `THINAIR_PEER_DECOMPRESSOR` names a program; without it the test is skipped with a message. The program is started
+//! anew for every stream, as `PROGRAM small|large MAX_CID u|o`: kind of CIDs, highest CID, and target mode. It has the
+//! profiles of RFC 3095, RFC 3843 and RFC 6846, answers every request before it reads the next one, and ends with its
+//! input. Numbers have 32 bits, least significant octet first.
 //!
 //! | request, on its standard input | answer, on its standard output |
 //! |---|---|
@@ -13,7 +13,7 @@
 //! | | length of the feedback elements that it sends, their type octets included; 0 if it sends none, as in mode u |
 //! | | the feedback elements |
 //!
-//! Packets whose headers ask for more than rohc-lib can (RFC 3095 profiles of its master of 2019-09-24) are left out
+//! Packets whose headers exceed the abilities of rohc-lib (RFC 3095 profiles of its master of 2019-09-24) are left out
 //! and counted with the reason: see [`beyond`].
 
 #![allow(clippy::unwrap_used)]
@@ -22,14 +22,14 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::peer::{BLOCKS, CIDS, MODES, Peer, RTP_PORTS, Run, Stream, groups, hex};
+use common::peer::{BLOCKS, CIDS, CaptureStream, MODES, PeerProgram, RTP_PORTS, StreamRun, groups, hex};
 use thinair_rohc::{Compressor, CompressorConfig, CompressorMemory, Instant, RtpDetection, packet};
 use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader};
 use thinair_wire::header::protocol;
 use thinair_wire::header::rtp::{self, Rtp};
 use thinair_wire::header::udp::Udp;
 
-/// Failures that are shown in full, each the first of its stream.
+/// Number of failures that are shown in full, each the first of its stream.
 const SHOWN: usize = 40;
 
 #[test]
@@ -50,12 +50,12 @@ fn another_decompressor_gives_the_packets_back() {
     );
     for (name, streams) in &groups {
         for (mode, cids) in MODES.iter().flat_map(|mode| CIDS.map(|cids| (mode, cids))) {
-            let mut counts = Counts::default();
+            let mut counts = DecompressorCounts::default();
             for stream in streams {
-                let run = Run { program: &program, mode, cids, stream };
+                let run = StreamRun { program: &program, mode, cids, stream };
                 run.go(&mut counts, &mut failures, &mut sent);
             }
-            let Counts { right, wrong, refused, beyond } = &counts;
+            let DecompressorCounts { right, wrong, refused, beyond } = &counts;
             println!(
                 "{name:<44}{mode:<6}{:<7}{:>8}{right:>8}{wrong:>7}{refused:>9}{:>10}",
                 cids.0,
@@ -63,7 +63,7 @@ fn another_decompressor_gives_the_packets_back() {
                 beyond.values().sum::<usize>()
             );
             failed += wrong + refused;
-            // The same packets are left out in every mode.
+            // Every mode leaves out the same packets.
             left_out.insert(name, counts.beyond);
         }
     }
@@ -80,10 +80,9 @@ fn another_decompressor_gives_the_packets_back() {
 }
 
 /// One packet of each stream in turn, so that contexts are many and replace each other; 1 ms from one to the next.
-/// Without extension headers: the other side counts those of a flow to the lengths of the flow that follows it in its
-/// context.
-fn in_turn(groups: &[(String, Vec<Stream>)]) -> Stream {
-    let streams: Vec<&Stream> = groups.iter().flat_map(|(_, streams)| streams).collect();
+/// Without extension headers: the peer adds those of a flow to the lengths of the flow that follows in its context.
+fn in_turn(groups: &[(String, Vec<CaptureStream>)]) -> CaptureStream {
+    let streams: Vec<&CaptureStream> = groups.iter().flat_map(|(_, streams)| streams).collect();
     let longest = streams.iter().map(|stream| stream.packets.len()).max().unwrap_or(0);
     let octets =
         (0..longest).flat_map(|i| streams.iter().filter_map(move |stream| Some(&stream.packets.get(i)?.1)));
@@ -95,24 +94,24 @@ fn in_turn(groups: &[(String, Vec<Stream>)]) -> Stream {
         .zip(0..)
         .map(|(packet, i)| (Instant::from_millis(i), packet.clone()))
         .collect();
-    Stream { name: "all".to_owned(), packets }
+    CaptureStream { name: "all".to_owned(), packets }
 }
 
-/// What the packets of a flow had so far. The other side cannot read every change of it.
-struct First {
+/// State of a flow: values that the peer cannot change.
+struct FlowHistory {
     extensions: Vec<u8>,
-    /// TOS and TTL of an outer IPv4 header, if there is one inside it too.
+    /// TOS and TTL of an outer IPv4 header, if there is an inner one.
     outer: Option<[u8; 2]>,
-    /// RTP sequence number of the packet before.
+    /// RTP sequence number of the previous packet.
     last_sn: u16,
     wrapped: bool,
 }
 
-/// The flows of a stream, by addresses, protocol and ports.
-type Flows = BTreeMap<Vec<u8>, First>;
+/// Flows of a stream, by addresses, protocol and ports.
+type FlowHistories = BTreeMap<Vec<u8>, FlowHistory>;
 
-/// Why a packet asks for more than the other side can, if so.
-fn beyond(packet: &[u8], flows: &mut Flows) -> Option<&'static str> {
+/// Reason that a packet exceeds the abilities of the peer, if there is one.
+fn beyond(packet: &[u8], flows: &mut FlowHistories) -> Option<&'static str> {
     let Ok(chain) = HeaderChain::parse(packet) else { return Some("no IP packet") };
     let ips = chain.ips();
     if ips.len() > 2 {
@@ -129,8 +128,8 @@ fn beyond(packet: &[u8], flows: &mut Flows) -> Option<&'static str> {
     let extensions = ips.iter().map(|ip| ip.extensions).collect::<Vec<_>>().concat();
     let has_ipv4 = ips.iter().any(|ip| matches!(ip.header(), IpHeader::V4(_)));
     if has_ipv4 && !extensions.is_empty() {
-        // Our list of an IPv4 header is then an empty one with a generation identifier, where it expects one octet
-        // of zero.
+        // Our list of an IPv4 header is then an empty one with a generation identifier, where the peer expects one
+        // octet of zero.
         return Some("extension headers beside IPv4");
     }
     let outer = match &*ips.iter().map(Ip::header).collect::<Vec<_>>() {
@@ -146,7 +145,7 @@ fn beyond(packet: &[u8], flows: &mut Flows) -> Option<&'static str> {
         flow.push(ip.next);
         flow.extend_from_slice(&packet[ip.offset..][addresses]);
     }
-    let first = flows.entry(flow).or_insert_with(|| First {
+    let first = flows.entry(flow).or_insert_with(|| FlowHistory {
         extensions: extensions.clone(),
         outer,
         last_sn: 0,
@@ -154,7 +153,7 @@ fn beyond(packet: &[u8], flows: &mut Flows) -> Option<&'static str> {
     });
     let before = std::mem::replace(&mut first.last_sn, rtp.map_or(0, |rtp| rtp.sequence_number));
     if rtp.is_some() && before == u16::MAX && first.last_sn == 0 {
-        // It adds the difference to TS_SCALED without the wraparound. What it has for the context is wrong from there on.
+        // The peer adds the difference to TS_SCALED without the wraparound. Its context is wrong from there on.
         first.wrapped = true;
     }
     if first.wrapped {
@@ -163,22 +162,22 @@ fn beyond(packet: &[u8], flows: &mut Flows) -> Option<&'static str> {
     if first.extensions != extensions {
         return Some("a list that changes: IPX of extension 3");
     }
-    // It looks for the IP-ID in front of TOS and TTL, not behind them (RFC 3095, section 5.7.5).
+    // The peer expects the IP-ID before TOS and TTL, not after them (RFC 3095, section 5.7.5).
     (first.outer != outer).then_some("an outer TOS or TTL that changes, perhaps with the outer IP-ID")
 }
 
 #[derive(Default)]
-struct Counts {
+struct DecompressorCounts {
     right: usize,
     wrong: usize,
     refused: usize,
     beyond: BTreeMap<&'static str, usize>,
 }
 
-impl Run<'_> {
+impl StreamRun<'_> {
     fn go(
         &self,
-        counts: &mut Counts,
+        counts: &mut DecompressorCounts,
         failures: &mut BTreeMap<String, String>,
         sent: &mut BTreeMap<(&'static str, &'static str), usize>,
     ) {
@@ -188,7 +187,7 @@ impl Run<'_> {
         let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, BLOCKS));
         let mut peer = self.start(&[self.mode]);
         let mut out = vec![0; 70_000];
-        let mut flows = Flows::new();
+        let mut flows = FlowHistories::new();
         for (i, (now, packet)) in self.stream.packets.iter().enumerate() {
             if let Some(reason) = beyond(packet, &mut flows) {
                 *counts.beyond.entry(reason).or_default() += 1;
@@ -197,7 +196,7 @@ impl Run<'_> {
             let done = compressor.compress(*now, packet, &mut out).unwrap();
             let rohc = &out[..done.len];
             *sent.entry((done.profile.name(), done.format.name())).or_default() += 1;
-            let answer = Answer::of(&mut peer, rohc);
+            let answer = PeerAnswer::of(&mut peer, rohc);
             let what = if answer.packet == *packet {
                 counts.right += 1;
                 None
@@ -208,7 +207,7 @@ impl Run<'_> {
                 counts.wrong += 1;
                 Some(format!("read as\n  {}", hex(&answer.packet)))
             };
-            // Later failures mostly follow from the first.
+            // Later failures are mostly consequences of the first.
             if let Some(what) = what
                 && !failures.contains_key(&self.stream.name)
             {
@@ -225,7 +224,7 @@ impl Run<'_> {
                 );
                 failures.insert(self.stream.name.clone(), failure);
             }
-            // An ACK in U-mode, which rohc-lib sends, would make it a way back.
+            // An ACK in U-mode, which rohc-lib sends, would cause a mode transition.
             assert!(self.mode == "o" || answer.feedback.is_empty(), "there is feedback in mode u");
             if !answer.feedback.is_empty() {
                 for element in packet::parts(&answer.feedback).unwrap().feedback {
@@ -237,14 +236,14 @@ impl Run<'_> {
     }
 }
 
-struct Answer {
+struct PeerAnswer {
     packet: Vec<u8>,
     status: u8,
     feedback: Vec<u8>,
 }
 
-impl Answer {
-    fn of(peer: &mut Peer, rohc: &[u8]) -> Self {
+impl PeerAnswer {
+    fn of(peer: &mut PeerProgram, rohc: &[u8]) -> Self {
         peer.put(rohc);
         peer.flush();
         Self { packet: peer.octets(), status: peer.octet(), feedback: peer.octets() }

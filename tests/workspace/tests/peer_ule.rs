@@ -1,16 +1,17 @@
-//! SNDUs accepted by rule: streams of our Encapsulator as they were sent, and with TS Packets that are lost, come twice
-//! or have a flipped bit, through our Receiver, through that of the crate `ule`, and through those of others.
+//! Accepted SNDUs by rule: streams of our Encapsulator, undisturbed and with TS Packets that are lost, duplicated or
+//! have a flipped bit, through our Receiver, through that of the crate `ule`, and through those of other
+//! implementations.
 //!
-//! `THINAIR_PEER_ULE` names programs, as `PATH` names folders; without it the test says that they are skipped. Such a
-//! program reads TS Packets of PID 0x35, 188 octets each, on its standard
-//! input, and listens to every address. On its standard output it writes a line a PDU: address in 12 hexadecimal
-//! digits, of zeros if there is none; EtherType in four; the PDU in two an octet. Spaces between them.
+//! `THINAIR_PEER_ULE` names programs, separated as in `PATH`; without it the test is skipped with a message. Such a
+//! program reads TS Packets of PID 0x35, 188 octets each, on its standard input, and accepts every address. On its
+//! standard output it writes a line per PDU: address in 12 hexadecimal digits, zero if there is none; EtherType in
+//! four; the PDU in two per octet. Spaces separate them.
 //!
-//! Whatever a receiver accepts has to have been sent, octet by octet, and of ours in that order. Known so are Linux 6.1
-//! (`dvb_net.c`), which takes a TS Packet that comes twice for a loss, and delivers what begins in it twice.
+//! Every accepted SNDU must have been sent, octet by octet, and in order for our Receiver. A known exception is Linux
+//! 6.1 (`dvb_net.c`), which treats a duplicate TS Packet as a loss, and delivers the SNDUs that begin in it twice.
 //!
-//! In front of a number of others, `=` says that they accept the same octets in the same order as ours that goes on
-//! behind a wrong CRC; `<` a part of that, `>` more, `~` something else.
+//! Before a number of another implementation, `=` means that it accepts equal octets in the order of our Receiver that
+//! continues after a wrong CRC; `<` a part of them, `>` more, `~` other ones.
 
 #![allow(clippy::unwrap_used)]
 
@@ -33,26 +34,26 @@ use thinair_wire::time::Instant;
 
 const PID: u16 = 0x35;
 const SNDUS: u32 = 20_000;
-/// Octets of the longest SNDU there is.
+/// Size of the longest possible SNDU, in octets.
 const LONGEST: usize = 32_771;
 
-/// Of the column of the crate `ule`.
+/// Title of the column of the crate `ule`.
 const CRATE: &str = "crate ule";
 
-/// What happens to TS Packets, each in so many of 1,000.
-struct Line {
+/// Impairments of TS Packets, each in this many of 1,000.
+struct ImpairedLine {
     name: &'static str,
     lost: u64,
     twice: u64,
     flipped: u64,
 }
 
-const LINES: [Line; 5] = [
-    Line { name: "as sent", lost: 0, twice: 0, flipped: 0 },
-    Line { name: "1 % of TS Packets lost", lost: 10, twice: 0, flipped: 0 },
-    Line { name: "1 % twice", lost: 0, twice: 10, flipped: 0 },
-    Line { name: "1 % with a flipped bit", lost: 0, twice: 0, flipped: 10 },
-    Line { name: "0.5 % each", lost: 5, twice: 5, flipped: 5 },
+const LINES: [ImpairedLine; 5] = [
+    ImpairedLine { name: "as sent", lost: 0, twice: 0, flipped: 0 },
+    ImpairedLine { name: "1 % of TS Packets lost", lost: 10, twice: 0, flipped: 0 },
+    ImpairedLine { name: "1 % twice", lost: 0, twice: 10, flipped: 0 },
+    ImpairedLine { name: "1 % with a flipped bit", lost: 0, twice: 0, flipped: 10 },
+    ImpairedLine { name: "0.5 % each", lost: 5, twice: 5, flipped: 5 },
 ];
 
 #[test]
@@ -86,7 +87,7 @@ fn what_receivers_accept_was_sent() {
                 line.name
             );
         }
-        // Who goes on loses no more.
+        // A receiver that continues after an error loses no more.
         assert!(is_part(&discards, &goes_on), "{}", line.name);
         if line.lost == 0 && line.flipped == 0 {
             assert_eq!((goes_on.len(), discards.len()), (sent.len(), sent.len()), "{}", line.name);
@@ -96,7 +97,7 @@ fn what_receivers_accept_was_sent() {
             let same = theirs == goes_on;
             let (ours, theirs, count) = (of_all(&goes_on), of_all(&theirs), theirs.len());
             assert!(theirs.is_subset(&of_all(&sent)), "{}: {name} accepts what was not sent", line.name);
-            // The same octets in the same order; or a part of what we accept, or more, or something else.
+            // Equal octets in equal order; a part of ours; more; or other ones.
             let sign = match () {
                 () if same => "=",
                 () if theirs.is_subset(&ours) => "<",
@@ -116,10 +117,10 @@ fn of_all(accepted: &[Accepted]) -> BTreeSet<&Accepted> {
     accepted.iter().collect()
 }
 
-/// What a receiver tells of a PDU.
+/// PDU that a receiver has accepted.
 type Accepted = (Option<Npa>, EtherType, Vec<u8>);
 
-/// PDUs of 4 to 1500 octets, each another one, of three Types, with and without an address.
+/// Distinct PDUs of 4 to 1500 octets, of three Types, with and without an address.
 fn sent() -> Vec<Accepted> {
     let mut random = Random::new(1);
     let kinds = [EtherType::IPV4, EtherType::IPV6, EtherType::ROHC];
@@ -134,7 +135,7 @@ fn sent() -> Vec<Accepted> {
     (0..SNDUS).map(pdu).collect()
 }
 
-/// Most SNDUs are packed; after one of eight, the rest of the TS Packet is padding.
+/// Packs most SNDUs; after one of eight, the rest of the TS Packet is padding.
 fn encapsulate(pdus: &[Accepted]) -> Vec<TsPacket> {
     let mut random = Random::new(2);
     let packing = Packing::Threshold { wait: Duration::from_secs(1), since: Since::Last };
@@ -153,7 +154,7 @@ fn encapsulate(pdus: &[Accepted]) -> Vec<TsPacket> {
     stream
 }
 
-impl Line {
+impl ImpairedLine {
     fn carry(&self, stream: &[TsPacket]) -> Vec<TsPacket> {
         let mut random = Random::new(3);
         let mut arriving = Vec::new();
@@ -188,7 +189,7 @@ fn receive(stream: &[TsPacket], after_bad_crc: AfterBadCrc) -> Vec<Accepted> {
     accepted
 }
 
-/// What the receiver of the crate `ule` accepts. It is given payloads: headers of TS Packets are its user's part.
+/// SNDUs that the receiver of the crate `ule` accepts. It expects payloads: its user parses the headers of TS Packets.
 fn by_crate(stream: &[TsPacket]) -> Vec<Accepted> {
     let mut receiver = ule::UleReceiver::new();
     let (mut last, mut accepted) = (None, Vec::new());
@@ -216,7 +217,7 @@ fn by_crate(stream: &[TsPacket]) -> Vec<Accepted> {
     accepted
 }
 
-/// What another receiver accepts.
+/// SNDUs that another receiver accepts.
 fn ask(program: &Path, stream: &[TsPacket]) -> Vec<Accepted> {
     let mut command = Command::new(program);
     let mut child = command
@@ -247,13 +248,13 @@ fn octets(hex: &str) -> Option<Vec<u8>> {
     pairs.collect()
 }
 
-/// Whether all of `part` are among `whole`, in the same order.
+/// True if all of `part` are among `whole`, in equal order.
 fn is_part(part: &[Accepted], whole: &[Accepted]) -> bool {
     let mut whole = whole.iter();
     part.iter().all(|one| whole.any(|other| other == one))
 }
 
-/// What the other side is to write is what we read of it.
+/// Parses the format that other receivers write.
 #[test]
 fn lines_of_others_are_read() {
     let line = format!("000102030405 22f1 {}", hex(b"\0\xBE\xEF"));

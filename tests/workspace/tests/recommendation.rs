@@ -1,6 +1,7 @@
-//! The recommendation of `thinair analyze`, typed in at both ends: it saves what was promised, and every packet comes back.
+//! The recommendation of `thinair analyze`, used at both ends: it saves as much as promised, and every packet is
+//! restored.
 //!
-//! This is run on every capture at hand, and the configuration goes through `thinair tunnel check`.
+//! The test uses every available capture, and checks the configuration with `thinair tunnel check`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,10 +17,10 @@ use thinair_analyze::Directions;
 use thinair_capture::Reader;
 use thinair_lowpan::Contexts;
 
-/// Largest difference between the promised octets and those on the link.
+/// Maximum relative difference between the promised octets and those on the link.
 const TOLERANCE: f64 = 0.01;
 
-/// A capture, with what was recommended for it.
+/// Capture, with its recommendation.
 struct Advised {
     folder: PathBuf,
     text: String,
@@ -42,12 +43,12 @@ impl Advised {
         &self.json["recommendation"]
     }
 
-    /// The lines of the text that begin with these words.
+    /// Lines of the text that begin with these words.
     fn lines(&self, words: &str) -> Vec<&str> {
         self.text.lines().map(str::trim).filter(|line| line.starts_with(words)).collect()
     }
 
-    /// Types a line in.
+    /// Runs a command line.
     fn typed(&self, line: &str) -> Output {
         let line = line.strip_prefix("thinair").unwrap();
         let mut shell = Command::new("sh");
@@ -55,7 +56,7 @@ impl Advised {
         shell.current_dir(&self.folder).output().unwrap()
     }
 
-    /// The configuration of an end with the recommended section.
+    /// Configuration of an end with the recommended section.
     fn config(&self, carrier: &str, address: &str) -> String {
         let (_, channel) = self.text.split_once("  [channel]\n").unwrap();
         let lines = channel.lines().map(str::trim).take_while(|line| !line.is_empty());
@@ -100,7 +101,7 @@ fn fresh_folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Captures of the project, and of others where there are any.
+/// Captures of the project, and further ones where available.
 fn captures() -> Vec<PathBuf> {
     let mut found = files(&root().join("captures"), ".pcap");
     if let Some(shared) = std::env::var_os("THINAIR_SHARED") {
@@ -120,7 +121,7 @@ fn both_ends_set_as_recommended_save_what_was_promised() {
     for capture in captures() {
         let name = capture.display();
         let advised = Advised::of(&capture, &folder, &[]);
-        // The promise is of whole packets; the commands have those alone to write that were captured whole.
+        // The promise is for whole packets, but the commands only write packets that were captured whole.
         if advised.json["inputs"][0]["cut"] != 0 {
             cut += 1;
             continue;
@@ -192,7 +193,7 @@ fn money_of_a_month_follows_the_price() {
 
 #[test]
 fn traffic_that_compression_only_enlarges_is_left_as_it_is() {
-    // One packet in all: an IR packet is larger than the headers it stands for.
+    // One packet in all: an IR packet is larger than the headers it encodes.
     let folder = fresh_folder("none");
     let mut file = thinair_capture::Writer::new(Vec::new(), thinair_capture::LinkType::RAW).unwrap();
     let packet =

@@ -1,7 +1,7 @@
-//! An office behind a satellite: DNS, a web page, ssh, a call and MQTT with the default route through the tunnel, beside the
-//! same without a tunnel and through OpenVPN.
+//! Office behind a satellite: DNS, a web page, ssh, a call and MQTT with the default route through the tunnel, beside
+//! figures without a tunnel and through OpenVPN.
 //!
-//! Needs root, else the tests are skipped; programs that are missing are named, and their rows left out.
+//! Needs root, otherwise the tests are skipped; missing programs are printed, and their rows left out.
 //!
 //! `cargo test -p thinair-tests --test satellite_office -- --ignored --show-output` prints the table of
 //! docs/satellite-office.md, in three minutes at most.
@@ -26,21 +26,21 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use common::world::in_a_world;
-use place::{Place, Way, has};
-use services::{Amount, Service};
+use place::{OfficePath, OfficePlace, has};
+use services::{Amount, OfficeService};
 
-/// Name of a figure, and its values: one, or one of each direction of the link, up first.
-pub(crate) type Figure = (&'static str, Vec<f64>);
+/// Name of a figure, and its values: one, or one per direction of the link, up first.
+pub(crate) type OfficeFigure = (&'static str, Vec<f64>);
 
-/// Of each service and each way, the figures with each seed.
-type Found = BTreeMap<(Service, Way), Vec<Vec<Figure>>>;
+/// Figures with each seed, by service and path.
+type OfficeFigures = BTreeMap<(OfficeService, OfficePath), Vec<Vec<OfficeFigure>>>;
 
 #[test]
 fn what_the_link_did_not_lose_arrives() {
     in_a_world("what_the_link_did_not_lose_arrives", || {
-        let services = [Service::Dns, Service::Call, Service::Mqtt];
+        let services = [OfficeService::Dns, OfficeService::Call, OfficeService::Mqtt];
         run(
-            &[Way::Plain, Way::Tunnel],
+            &[OfficePath::Plain, OfficePath::Tunnel],
             &[1],
             &services,
             &Amount { lookups: 5, keys: 0, packets: 250, messages: 5 },
@@ -54,33 +54,33 @@ fn every_service_every_way() {
     in_a_world("every_service_every_way", || {
         let amount = Amount { lookups: 10, keys: 50, packets: 1_000, messages: 20 };
         run(
-            &[Way::Plain, Way::Tunnel, Way::TunnelWithoutTcp, Way::OpenVpn],
+            &[OfficePath::Plain, OfficePath::Tunnel, OfficePath::TunnelWithoutTcp, OfficePath::OpenVpn],
             &[1, 2, 3],
-            &Service::ALL,
+            &OfficeService::ALL,
             &amount,
         );
     });
 }
 
-/// Runs services one after the other, every way at the same time, once with each seed of the link; prints the medians.
-fn run(ways: &[Way], seeds: &[u64], services: &[Service], amount: &Amount) {
+/// Runs services in sequence, every path at the same time, once with each seed of the link; prints the medians.
+fn run(ways: &[OfficePath], seeds: &[u64], services: &[OfficeService], amount: &Amount) {
     let started = Instant::now();
     if !["ip", "nft"].into_iter().all(has) {
         return;
     }
-    let ways: Vec<Way> =
+    let ways: Vec<OfficePath> =
         ways.iter().copied().filter(|way| way.programs().iter().all(|program| has(program))).collect();
-    let there = |service: &Service| service.programs().iter().all(|program| has(program));
-    let services: Vec<Service> = services.iter().copied().filter(there).collect();
+    let there = |service: &OfficeService| service.programs().iter().all(|program| has(program));
+    let services: Vec<OfficeService> = services.iter().copied().filter(there).collect();
     place::prepare(&services);
 
-    let found = Mutex::<Found>::default();
+    let found = Mutex::<OfficeFigures>::default();
     std::thread::scope(|scope| {
         for (index, &way) in ways.iter().enumerate() {
             for (shift, &seed) in seeds.iter().enumerate() {
                 let (found, services) = (&found, &services);
                 scope.spawn(move || {
-                    let place = Place::new(index * seeds.len() + shift, way, seed, services);
+                    let place = OfficePlace::new(index * seeds.len() + shift, way, seed, services);
                     for &service in services {
                         let figures = place.measure(|| service.run(&place, amount));
                         found.lock().unwrap().entry((service, way)).or_default().push(figures);
@@ -98,7 +98,7 @@ fn run(ways: &[Way], seeds: &[u64], services: &[Service], amount: &Amount) {
 }
 
 /// Prints the medians as a Markdown table.
-fn print(found: &Found, ways: &[Way], services: &[Service], amount: &Amount) {
+fn print(found: &OfficeFigures, ways: &[OfficePath], services: &[OfficeService], amount: &Amount) {
     let line = |cells: &[String]| println!("| {} |", cells.join(" | "));
     let names = ways.iter().map(|way| way.name().to_owned());
     line(&["service".to_owned(), "figure".to_owned()].into_iter().chain(names).collect::<Vec<_>>());
@@ -119,14 +119,14 @@ fn print(found: &Found, ways: &[Way], services: &[Service], amount: &Amount) {
     }
 }
 
-/// The median, or the lower one of two.
+/// Median, or the lower one of two.
 pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// A whole number with a comma for thousands; one digit behind the point for what is not whole.
+/// Text of a number: whole with a comma for thousands, otherwise with one decimal.
 fn written(value: f64) -> String {
     if value.fract() != 0.0 {
         return format!("{value:.1}");

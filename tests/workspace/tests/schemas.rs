@@ -1,8 +1,8 @@
-//! JSON documents of the command, held against the schemas of `docs/schemas`; and columns of its CSV files, which the page
-//! there explains.
+//! Checks JSON documents of the command against the schemas of `docs/schemas`, and columns of its CSV files against the
+//! page there.
 //!
-//! A schema is strict: a key that is added to a document is added to its schema, too. A key that no output here has, and no
-//! list of rare ones, is one that was removed or renamed.
+//! A schema is strict: a key that is added to a document is added to its schema, too. A key that neither an output here
+//! nor a list of rare ones has was removed or renamed.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,8 +1,8 @@
 //! Segment sizes on sockets of this machine: a file through `thinair segment proxy`, and through `thinair tunnel` with
-//! `--segments`, over an emulated link that cuts packets into frames and loses some of them. What the link carried is read
-//! from its log, and from captures.
+//! `--segments`, over an emulated link that fragments packets into frames and loses some of them. The carried packets
+//! are read from the link's log, and from captures.
 //!
-//! Needs network namespaces, TUN and python3; where they are missing, the tests say so and are skipped.
+//! Needs network namespaces, TUN and python3; where they are missing, the tests are skipped with a message.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -19,10 +19,10 @@ use thinair_wire::header::ipv4::Ipv4;
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::header::tcp::Tcp;
 
-/// No run here takes longer, by far.
+/// Time limit of a run in seconds, far above the usual time.
 const LIMIT: &str = "300";
 
-/// What takes a file: it answers with what it has got.
+/// Receiver of a file: it responds with the received octets.
 const TAKES: &str = "
 import hashlib, socket, sys
 listener = socket.create_server(('::', 5000), family=socket.AF_INET6, dualstack_ipv6=True)
@@ -34,7 +34,7 @@ while True:
     stream.close()
 ";
 
-/// What sends a file, and compares.
+/// Sender of a file, which compares the response.
 const SENDS: &str = "
 import hashlib, random, socket, sys, time
 octets = random.Random(7).randbytes(int(sys.argv[3]))
@@ -52,7 +52,7 @@ assert answer == b'%d %s' % (len(octets), hashlib.sha256(octets).hexdigest().enc
 print(f'all is there after {time.monotonic() - start:.3f} s')
 ";
 
-/// The command, unless something is missing.
+/// Path of the command, unless something is missing.
 fn thinair() -> Option<String> {
     let command = common::command();
     let tried =
@@ -79,7 +79,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Runs a script at side A of a link of 250 kbit/s with frames of 106 octets; nothing if it does not end in time.
+/// Runs a script at side A of a link of 250 kbit/s with frames of 106 octets; `None` if it does not end in time.
 fn run_over_the_link(folder: &Path, thinair: &str, options: &[&str], script: &str) -> Option<String> {
     let output = Command::new("timeout")
         .args([LIMIT, thinair, "link", "run", "--create", "--rate", "250k", "--mtu", "106"])
@@ -92,22 +92,22 @@ fn run_over_the_link(folder: &Path, thinair: &str, options: &[&str], script: &st
     if output.status.code() == Some(124) {
         return None;
     }
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let report = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
         output.status.success(),
-        "{}\n{told}\n{}",
+        "{}\n{report}\n{}",
         output.status,
         String::from_utf8_lossy(&output.stderr)
     );
-    assert!(told.contains("all is there"), "{told}");
-    Some(told)
+    assert!(report.contains("all is there"), "{report}");
+    Some(report)
 }
 
 fn over_the_link(folder: &Path, thinair: &str, options: &[&str], script: &str) -> String {
     run_over_the_link(folder, thinair, options, script).expect("it ends in time")
 }
 
-/// Octets of payload of TCP segments with payload to port 5000, and whether they carry nothing new, in their order.
+/// Payload of TCP segments with payload to port 5000 in octets, and whether they carry nothing new, in their order.
 fn sizes(capture: &Path) -> Vec<(usize, bool)> {
     let mut reader = Reader::new(File::open(capture).unwrap()).unwrap();
     let (mut next, mut sizes) = (None, Vec::new());
@@ -146,10 +146,10 @@ fn first_time(sizes: &[(usize, bool)]) -> Vec<usize> {
     sizes.iter().filter(|(_, is_again)| !is_again).map(|(size, _)| *size).collect()
 }
 
-/// Octets of headers of a segment over IPv6, with timestamps.
+/// Size of the headers of a segment over IPv6 with timestamps, in octets.
 const HEADERS: usize = 40 + 32;
 
-/// A script that sends a file through the proxy, and waits until the proxy has told of it.
+/// Script that sends a file through the proxy, and waits until the proxy has reported it.
 fn proxied(sizer: &str, octets: usize) -> String {
     format!(
         "rm -f listens
@@ -162,40 +162,43 @@ fn proxied(sizer: &str, octets: usize) -> String {
     )
 }
 
-/// A file through the proxy: what it told of the stream, and the payload of each segment that went into the link, those
-/// that the link lost included.
+/// Sends a file through the proxy. Returns its report on the stream, and the payload of each segment that entered the
+/// link, including lost ones.
 fn through_the_proxy(thinair: &str, sizer: &str, octets: usize, loss: &str) -> (Value, Vec<usize>) {
     let folder = folder(&format!("proxy-{}", sizer.replace(':', "-")));
     let options = ["--delay", "5ms", "--loss", loss, "--seed", "3", "--log", "log.csv"];
     over_the_link(&folder, thinair, &options, &proxied(sizer, octets));
-    let told = fs::read_to_string(folder.join("told")).unwrap();
-    let told: Value = serde_json::from_str(told.lines().next().unwrap()).unwrap();
-    assert_eq!((&told["state"], &told["octets"]), (&"complete".into(), &octets.into()), "{told}");
+    let report = fs::read_to_string(folder.join("told")).unwrap();
+    let report: Value = serde_json::from_str(report.lines().next().unwrap()).unwrap();
+    assert_eq!((&report["state"], &report["octets"]), (&"complete".into(), &octets.into()), "{report}");
     let log = fs::read_to_string(folder.join("log.csv")).unwrap();
     let lines = log.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
     let packets = lines.filter(|line| line[1] == "A").map(|line| line[7].parse::<usize>().unwrap());
-    // What opens and closes the stream has no payload; a SYN has longer options.
+    // Segments that open and close the stream have no payload; a SYN has longer options.
     let payloads: Vec<_> =
         packets.skip(2).map(|octets| octets.saturating_sub(HEADERS)).filter(|payload| *payload > 0).collect();
-    println!("{sizer}: {told}\n{payloads:?}");
-    (told, payloads)
+    println!("{sizer}: {report}\n{payloads:?}");
+    (report, payloads)
 }
 
 #[test]
 fn the_proxy_cuts_where_its_control_says() {
     let Some(thinair) = thinair() else { return };
-    let (told, sizes) = through_the_proxy(&thinair, "fixed:200", 20_000, "2");
+    let (report, sizes) = through_the_proxy(&thinair, "fixed:200", 20_000, "2");
     assert!(sizes.iter().all(|size| *size == 200));
-    assert_eq!(told["segments"], 100);
-    assert_eq!(told["sent_again"], sizes.len() - 100);
+    assert_eq!(report["segments"], 100);
+    assert_eq!(report["sent_again"], sizes.len() - 100);
     assert!(sizes.len() > 100, "nothing was lost");
 
-    let (told, sizes) = through_the_proxy(&thinair, "tssa", 40_000, "2");
-    assert_eq!(told["segments"].as_u64().unwrap() + told["sent_again"].as_u64().unwrap(), sizes.len() as u64);
-    // The last one has what is left.
+    let (report, sizes) = through_the_proxy(&thinair, "tssa", 40_000, "2");
     assert_eq!(
-        (sizes[0], told["least"].as_u64(), sizes.iter().max().map(|most| *most as u64)),
-        (64, Some(64), told["most"].as_u64())
+        report["segments"].as_u64().unwrap() + report["sent_again"].as_u64().unwrap(),
+        sizes.len() as u64
+    );
+    // The last segment has the rest.
+    assert_eq!(
+        (sizes[0], report["least"].as_u64(), sizes.iter().max().map(|most| *most as u64)),
+        (64, Some(64), report["most"].as_u64())
     );
     let mut kinds = sizes;
     kinds.sort_unstable();
@@ -225,13 +228,13 @@ fn the_tunnel_lets_the_system_cut_and_what_is_sent_again_too() {
             $THINAIR tunnel status {name}.sock --json >{name}.told
             ip -4 route; ip -6 route"
         );
-        let told =
+        let report =
             over_the_link(&folder, &thinair, &["--delay", "5ms", "--loss", "3", "--seed", "4"], &script);
         let sizes = sizes(&folder.join(format!("{name}.pcap")));
         let first = first_time(&sizes);
         assert_eq!(first.iter().sum::<usize>(), octets);
-        println!("{sizer}: {first:?}\n{told}");
-        let route = told.lines().find(|line| line.starts_with(there)).unwrap_or_else(|| panic!("{told}"));
+        println!("{sizer}: {first:?}\n{report}");
+        let route = report.lines().find(|line| line.starts_with(there)).unwrap_or_else(|| panic!("{report}"));
         assert!(route.contains("mtu lock"), "{route}");
         let status: Value =
             serde_json::from_slice(&fs::read(folder.join(format!("{name}.told"))).unwrap()).unwrap();
@@ -255,7 +258,8 @@ fn the_tunnel_lets_the_system_cut_and_what_is_sent_again_too() {
     }
 }
 
-/// How long 96 kB take where 4 % of the frames are lost, by the control: the mean of ten seeds each, at most 300 s.
+/// Prints the duration of a transfer of 96 kB with 4 % lost frames, by control: the mean of ten seeds each, at most 300
+/// s.
 #[test]
 #[ignore = "takes minutes, and is a measurement"]
 fn how_long_a_file_takes_by_control() {
@@ -270,10 +274,10 @@ fn how_long_a_file_takes_by_control() {
                 scope.spawn(move || {
                     let folder = folder(&format!("time-{}-{seed}", sizer.replace(':', "-")));
                     let options = [&options[..], &[&seed]].concat();
-                    let told = run_over_the_link(&folder, thinair, &options, &proxied(sizer, 96_000));
-                    // What does not end counts as what it was given: it would have taken longer.
-                    let time = told.as_deref().map_or(LIMIT, |told| {
-                        told.split("after ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap()
+                    let report = run_over_the_link(&folder, thinair, &options, &proxied(sizer, 96_000));
+                    // An unfinished transfer counts as its time limit: it would have taken longer.
+                    let time = report.as_deref().map_or(LIMIT, |report| {
+                        report.split("after ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap()
                     });
                     time.parse::<f64>().unwrap()
                 })

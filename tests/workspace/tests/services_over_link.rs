@@ -1,8 +1,8 @@
-//! `thinair-lab fetch` and `thinair-lab serve` between two kernels over the link of `thinair link run`, beside the same in virtual
-//! time: every packet of the one has as many octets as that of the other.
+//! `thinair-lab fetch` and `thinair-lab serve` between two kernels over the link of `thinair link run`, compared with
+//! virtual time: all packets have equal sizes.
 //!
-//! Needs network namespaces and TUN; where they are missing, the test says so and is skipped. Times are printed, and not
-//! asserted.
+//! Needs network namespaces and TUN; where they are missing, the test is skipped with a message. Times are printed but
+//! not asserted.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -16,55 +16,62 @@ use std::process::Command;
 use serde_json::Value;
 use thinair_link::Side;
 use thinair_link::preset::ZIGBEE_20K;
-use thinair_simulation::network::fetch::{Close, Fetch, Fetched, Service, TcpOptions};
+use thinair_simulation::network::fetch::{ConnectionEnd, Fetch, FetchService, Fetched, TcpOptions};
 
-/// What is fetched, and how kernels and we are set for it.
-struct Case {
+/// Object to fetch, and the configuration of kernels and of the simulation.
+struct LinkCase {
     fetch: Fetch,
     service: &'static str,
     /// Options of `thinair-lab fetch`.
     options: &'static [&'static str],
 }
 
-/// IoT-HTTP and IoT-SPDY, as kernels do them whose TCP says nothing that is not needed.
-fn case(service: &'static str, octets: usize) -> Case {
+/// IoT-HTTP and IoT-SPDY, with kernels whose TCP has no optional options.
+fn case(service: &'static str, octets: usize) -> LinkCase {
     let which = match service {
-        "coap" => Service::Coap,
-        "http" => Service::Http,
-        "iot-http" => Service::IotHttp,
-        _ => Service::IotSpdy,
+        "coap" => FetchService::Coap,
+        "http" => FetchService::Http,
+        "iot-http" => FetchService::IotHttp,
+        _ => FetchService::IotSpdy,
     };
-    Case { fetch: Fetch::new(which, octets, ZIGBEE_20K.model, 128), service, options: &[] }
+    LinkCase { fetch: Fetch::new(which, octets, ZIGBEE_20K.model, 128), service, options: &[] }
 }
 
-fn cases() -> Vec<Case> {
-    // Those of the table of 2014: no timestamps, no SACK, a cookie.
+fn cases() -> Vec<LinkCase> {
+    // Options of the table of 2014: no timestamps, no SACK, a cookie.
     let published = TcpOptions { window_scaling: true, cookie: Some(8), ..TcpOptions::LEAN };
-    let with = |case: Case, options: TcpOptions| Case { fetch: Fetch { options, ..case.fetch }, ..case };
-    let closing =
-        |case: Case, close: Close, options| Case { fetch: Fetch { close, ..case.fetch }, options, ..case };
-    let quick =
-        |case: Case| Case { fetch: Fetch { holds: false, ..case.fetch }, options: &["--quick-ack"], ..case };
+    let with =
+        |case: LinkCase, options: TcpOptions| LinkCase { fetch: Fetch { options, ..case.fetch }, ..case };
+    let closing = |case: LinkCase, close: ConnectionEnd, options| LinkCase {
+        fetch: Fetch { close, ..case.fetch },
+        options,
+        ..case
+    };
+    let quick = |case: LinkCase| LinkCase {
+        fetch: Fetch { holds: false, ..case.fetch },
+        options: &["--quick-ack"],
+        ..case
+    };
     vec![
         case("coap", 10),
         case("coap", 1_000),
         case("http", 10),
         case("iot-http", 10),
         case("iot-http", 1_000),
-        closing(case("iot-http", 10), Close::Reset, &["--close", "reset"]),
+        closing(case("iot-http", 10), ConnectionEnd::Reset, &["--close", "reset"]),
         quick(case("iot-http", 10)),
         quick(with(case("iot-http", 10), published)),
         with(case("iot-http", 10), TcpOptions::DEFAULT),
         case("iot-spdy", 10),
         with(case("iot-spdy", 10), published),
-        closing(case("iot-spdy", 10), Close::Request, &["--close", "request"]),
+        closing(case("iot-spdy", 10), ConnectionEnd::Request, &["--close", "request"]),
     ]
 }
 
-/// Octets of the packets of A and of B, in ascending order: what goes both ways at the same time has no order.
-type Sizes = [Vec<usize>; 2];
+/// Sizes of the packets of A and of B, in ascending order: the order of concurrent packets varies.
+type PacketSizes = [Vec<usize>; 2];
 
-fn simulated(fetched: &Fetched) -> Sizes {
+fn simulated(fetched: &Fetched) -> PacketSizes {
     Side::ALL.map(|side| {
         let packets = fetched.packets.iter().filter(|packet| packet.from == side);
         let mut sizes: Vec<_> = packets.map(|packet| packet.packet.len()).collect();
@@ -73,7 +80,7 @@ fn simulated(fetched: &Fetched) -> Sizes {
     })
 }
 
-/// The command, unless something is missing.
+/// Path of the command, unless something is missing.
 fn thinair() -> Option<String> {
     let command = common::command();
     let tried = Command::new(&command).args(["link", "run", "--create", "--", "true"]).output().unwrap();
@@ -97,8 +104,8 @@ fn folder() -> PathBuf {
     folder
 }
 
-/// Octets that the link has carried, and the output of `thinair-lab fetch`. Where there are cookies, one is fetched before.
-fn measured(thinair: &str, folder: &Path, case: &Case) -> (Sizes, Value) {
+/// Octets that the link has carried, and the output of `thinair-lab fetch`. With cookies, one is obtained before.
+fn measured(thinair: &str, folder: &Path, case: &LinkCase) -> (PacketSizes, Value) {
     let TcpOptions { timestamps, sack, window_scaling, cookie } = case.fetch.options;
     let set = [("timestamps", timestamps), ("sack", sack), ("window_scaling", window_scaling)];
     let mut sysctls: String = set.map(|(name, on)| format!("net.ipv4.tcp_{name}={} ", u8::from(on))).concat();
@@ -130,23 +137,23 @@ fn measured(thinair: &str, folder: &Path, case: &Case) -> (Sizes, Value) {
         .output()
         .unwrap();
     assert!(output.status.success(), "{service}: {}", String::from_utf8_lossy(&output.stderr));
-    let told = serde_json::from_slice(&fs::read(folder.join("fetched.json")).unwrap()).unwrap();
-    (sizes(&fs::read_to_string(folder.join("log.csv")).unwrap()), told)
+    let report = serde_json::from_slice(&fs::read(folder.join("fetched.json")).unwrap()).unwrap();
+    (sizes(&fs::read_to_string(folder.join("log.csv")).unwrap()), report)
 }
 
-/// The packets behind the last pause of half a second, or all of them.
-fn sizes(log: &str) -> Sizes {
+/// Packets after the last pause of half a second, or all of them.
+fn sizes(log: &str) -> PacketSizes {
     let mut lines = log.lines();
     let names: Vec<&str> = lines.next().unwrap().split(',').collect();
     let column = |name: &str| names.iter().position(|other| *other == name).unwrap();
     let (from, at, until, octets) = (column("from"), column("in_ns"), column("out_ns"), column("ip_octets"));
-    let mut sizes = Sizes::default();
+    let mut sizes = PacketSizes::default();
     let mut last: Option<u64> = None;
     for line in lines {
         let fields: Vec<&str> = line.split(',').collect();
         let (at, until): (u64, u64) = (fields[at].parse().unwrap(), fields[until].parse().unwrap());
         if last.is_some_and(|last| at > last + 500_000_000) {
-            sizes = Sizes::default();
+            sizes = PacketSizes::default();
         }
         last = last.max(Some(until));
         sizes[usize::from(fields[from] == "B")].push(fields[octets].parse().unwrap());
@@ -161,7 +168,7 @@ fn kernels_send_what_was_calculated() {
     let folder = folder();
     for case in cases() {
         let fetched = case.fetch.run(1);
-        let (sizes, told) = measured(&thinair, &folder, &case);
+        let (sizes, report) = measured(&thinair, &folder, &case);
         let expected = simulated(&fetched);
         let count: usize = expected.iter().map(Vec::len).sum();
         println!(
@@ -172,7 +179,7 @@ fn kernels_send_what_was_calculated() {
             case.fetch.options,
             fetched.total(),
             fetched.took.unwrap().as_secs_f64() * 1e3,
-            told["seconds"].as_f64().unwrap() * 1e3,
+            report["seconds"].as_f64().unwrap() * 1e3,
         );
         assert_eq!(sizes, expected, "{} {:?}", case.service, case.options);
     }

@@ -1,7 +1,7 @@
-//! Exchanges of real programs over an emulated link, counted: libcoap, and our HTTP with Fast Open. Octets are those of the
-//! standards and of the kernel's options, so they are exact; times are not looked at.
+//! Exchanges of real programs over an emulated link, counted: libcoap, and our HTTP with Fast Open. Octets follow from
+//! the standards and the kernel's options, so they are exact; times are ignored.
 //!
-//! Needs network namespaces, TUN and libcoap; where they are missing, the tests say so and are skipped.
+//! Needs network namespaces, TUN and libcoap; where they are missing, the tests are skipped with a message.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -16,16 +16,16 @@ use thinair_analyze::exchange::{Exchange, Passage, measure};
 use thinair_capture::Reader;
 use thinair_rohc::Ports;
 
-/// No run here takes longer, by far.
+/// Time limit of a run in seconds, far above the usual time.
 const LIMIT: &str = "60";
 
-/// How often an exchange is tried in which something was sent again, as this machine was too busy to be in time.
+/// Maximum number of attempts of an exchange, in which a busy machine may cause retransmissions.
 const TRIES: usize = 5;
 
-/// What is fetched.
+/// Object that is fetched.
 const OBJECT: &[u8] = b"+29@GNU\\cj";
 
-/// The command, unless something is missing.
+/// Path of the command, unless something is missing.
 fn thinair() -> Option<String> {
     let command = common::command();
     let tried = Command::new(&command).args(["link", "run", "--create", "--", "true"]).output().unwrap();
@@ -47,8 +47,8 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// The last exchange of a script at side A of a link of 20 kbit/s with packets of at most 128 octets. Between two exchanges the
-/// script is silent for 300 ms or more.
+/// Last exchange of a script at side A of a link of 20 kbit/s with packets of at most 128 octets. Between two exchanges
+/// the script is silent for 300 ms or more.
 fn last_exchange(name: &str, thinair: &str, script: &str) -> Exchange {
     let folder = folder(name);
     let mut measured = Exchange::default();
@@ -95,7 +95,7 @@ fn last_exchange(name: &str, thinair: &str, script: &str) -> Exchange {
     measured
 }
 
-/// Packets, and octets of IP, of UDP or TCP, and of the service.
+/// Number of packets, and octets of IP, of UDP or TCP, and of the service.
 fn counts(of: &Exchange) -> (u64, [u64; 3]) {
     (of.packets, [of.octets.ip, of.octets.transport, of.octets.application])
 }
@@ -122,7 +122,7 @@ fn libcoap_takes_two_packets() {
     assert_eq!(of.total(), 80);
 }
 
-/// Lean options of the kernel: the octets of TCP are those of a publication. The client's first exchange gets the cookie.
+/// Lean options of the kernel: the octets of TCP match a publication. The client's first exchange obtains the cookie.
 #[test]
 fn http_with_fast_open_takes_six() {
     let Some(thinair) = thinair() else { return };

@@ -1,7 +1,7 @@
-//! What `thinair tunnel` does to its host, and what it leaves: routes, rules, addresses, name servers, folders.
+//! Changes of `thinair tunnel` to its host, and their cleanup: routes, rules, addresses, name servers, folders.
 //!
-//! Each test runs in a mount namespace of its own with an empty `/run`. Three network namespaces are a field site, a router
-//! and a gateway; the field site's default route leads to the router. Needs root, else the tests are skipped.
+//! Each test runs in its own mount namespace with an empty `/run`. Three network namespaces are a field site, a router
+//! and a gateway; the field site's default route leads to the router. Needs root, otherwise the tests are skipped.
 //!
 //! `cargo test -p thinair-tests --test tunnel_host -- --show-output` prints the tables of docs/tunnel.md.
 

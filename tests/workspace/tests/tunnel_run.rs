@@ -1,8 +1,9 @@
-//! `thinair tunnel run`: real traffic through every carrier, clean and damaged, and all that a tunnel has to bear.
+//! `thinair tunnel run`: real traffic through every carrier, undisturbed and impaired, and the incidents that a tunnel
+//! must survive.
 //!
-//! Each test has namespaces of its own: one for either inside, one for the carrier, with nothing but loopback. Needs
-//! root; where the caller may not make them, or a program is missing, the tests say so and are skipped. What is between
-//! the ends does its harm from a seed. Limits of time are those of a busy machine.
+//! Each test has its own namespaces: one for either inside, one for the carrier, with only loopback. Needs root;
+//! without the privilege, or without a program, the tests are skipped with a message. Impairments between the ends
+//! depend on a seed. Time limits allow for a busy machine.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -26,12 +27,12 @@ mod traffic;
 
 use std::time::Duration;
 
-use bench::{Bench, Between, Kind, Security, has, thinair};
+use bench::{Between, CarrierKind, DatagramSecurity, TunnelBench, has, thinair};
 use relay::Harm;
 use traffic::{FLOWS, coap, curl, iperf, numbered, ping};
 
-/// Sends all kinds of traffic at once through a tunnel, clean first, then with harm in between.
-fn carries(kind: Kind) {
+/// Sends all kinds of traffic at once through a tunnel, first undisturbed, then impaired.
+fn carries(kind: CarrierKind) {
     if thinair().is_none() {
         return;
     }
@@ -39,7 +40,7 @@ fn carries(kind: Kind) {
         let is_bad = harm != Harm::NONE;
         let between = if is_bad { Between::Relay } else { Between::Nothing };
         let what = format!("{}-{}", kind.name, if is_bad { "bad" } else { "clean" });
-        let mut bench = Bench::started(&what, kind, between, &[]);
+        let mut bench = TunnelBench::started(&what, kind, between, &[]);
         if is_bad {
             bench.relay().set(harm);
         }
@@ -49,21 +50,21 @@ fn carries(kind: Kind) {
             println!("{what}: {lost} lost, {damaged} damaged");
             assert!(lost > 0 && damaged > 0);
             bench.relay().set(Harm::NONE);
-            assert!(bench.is_through(10), "{what}: does not recover\n{}", bench.told());
+            assert!(bench.is_through(10), "{what}: does not recover\n{}", bench.reported());
         }
-        println!("{what}:\n{}", bench.told());
-        assert!(bench.ends.iter_mut().flatten().all(bench::End::is_alive));
+        println!("{what}:\n{}", bench.reported());
+        assert!(bench.ends.iter_mut().flatten().all(bench::TunnelDaemon::check_alive));
     }
 }
 
-fn all_traffic(bench: &Bench, what: &str, is_bad: bool) {
+fn all_traffic(bench: &TunnelBench, what: &str, is_bad: bool) {
     std::thread::scope(|scope| {
         if has("ping", "iputils-ping") {
             for version in [0, 1] {
                 scope.spawn(move || {
                     let needed = [8, 1_200].map(|size| ping(bench, version, 25, size));
                     println!("{what}: pings until 25 were answered: {needed:?}");
-                    assert!(needed.iter().all(Option::is_some), "{what}: {needed:?}\n{}", bench.told());
+                    assert!(needed.iter().all(Option::is_some), "{what}: {needed:?}\n{}", bench.reported());
                 });
             }
         }
@@ -82,7 +83,7 @@ fn all_traffic(bench: &Bench, what: &str, is_bad: bool) {
                 scope.spawn(move || {
                     let notifications = coap(bench, version);
                     println!("{what}: {notifications} notifications");
-                    assert!(notifications >= if is_bad { 1 } else { 2 }, "{}", bench.told());
+                    assert!(notifications >= if is_bad { 1 } else { 2 }, "{}", bench.reported());
                 });
             }
         }
@@ -97,7 +98,7 @@ fn all_traffic(bench: &Bench, what: &str, is_bad: bool) {
                 println!("{what}: {flow:?} {delivered:?}");
                 assert_eq!((delivered.other, delivered.again), (0, 0), "{flow:?} {delivered:?}");
                 let least = delivered.sent * if is_bad { 6 } else { 9 } / 10;
-                assert!(delivered.once >= least, "{flow:?} {delivered:?}\n{}", bench.told());
+                assert!(delivered.once >= least, "{flow:?} {delivered:?}\n{}", bench.reported());
             });
         }
     });
@@ -105,62 +106,72 @@ fn all_traffic(bench: &Bench, what: &str, is_bad: bool) {
 
 #[test]
 fn udp_sealed() {
-    carries(Kind::UDP);
+    carries(CarrierKind::UDP);
 }
 
 #[test]
 fn udp_insecure() {
-    carries(Kind { name: "udp-insecure", security: Security::Insecure, ..Kind::UDP });
+    carries(CarrierKind { name: "udp-insecure", security: DatagramSecurity::Insecure, ..CarrierKind::UDP });
 }
 
 #[test]
 fn udp_over_ipv6() {
-    carries(Kind { name: "udp-v6", host: std::net::Ipv6Addr::LOCALHOST.into(), ..Kind::UDP });
+    carries(CarrierKind { name: "udp-v6", host: std::net::Ipv6Addr::LOCALHOST.into(), ..CarrierKind::UDP });
 }
 
-/// PIDs that streams of both ways need where they are open.
+/// PIDs that streams of both directions need without encryption.
 const PIDS: [&str; 2] = ["?pid=0x40&peer-pid=0x41&flush=1ms", "?pid=0x41&peer-pid=0x40&flush=1ms"];
 
 #[test]
 fn ule_sealed() {
-    carries(Kind { name: "ule", scheme: "ule+udp", options: PIDS, ..Kind::UDP });
+    carries(CarrierKind { name: "ule", scheme: "ule+udp", options: PIDS, ..CarrierKind::UDP });
 }
 
 #[test]
 fn ule_open() {
-    let security = Security::Open;
-    carries(Kind { name: "ule-open", scheme: "ule+udp", options: PIDS, security, ..Kind::UDP });
+    let security = DatagramSecurity::Open;
+    carries(CarrierKind { name: "ule-open", scheme: "ule+udp", options: PIDS, security, ..CarrierKind::UDP });
 }
 
 #[test]
 fn gse_sealed() {
-    carries(Kind { name: "gse", scheme: "gse+udp", ..Kind::UDP });
+    carries(CarrierKind { name: "gse", scheme: "gse+udp", ..CarrierKind::UDP });
 }
 
 #[test]
 fn gse_open() {
-    carries(Kind { name: "gse-open", scheme: "gse+udp", security: Security::Open, ..Kind::UDP });
+    carries(CarrierKind {
+        name: "gse-open",
+        scheme: "gse+udp",
+        security: DatagramSecurity::Open,
+        ..CarrierKind::UDP
+    });
 }
 
 #[test]
 fn serial_sealed() {
-    carries(Kind { name: "serial", scheme: "serial", ..Kind::UDP });
+    carries(CarrierKind { name: "serial", scheme: "serial", ..CarrierKind::UDP });
 }
 
 #[test]
 fn serial_insecure_slip() {
-    let (options, security) = (["?framing=slip"; 2], Security::Insecure);
-    carries(Kind { name: "serial-insecure", scheme: "serial", options, security, ..Kind::UDP });
+    let (options, security) = (["?framing=slip"; 2], DatagramSecurity::Insecure);
+    carries(CarrierKind { name: "serial-insecure", scheme: "serial", options, security, ..CarrierKind::UDP });
 }
 
-/// Nothing says of a frame that it is damaged: packets may be, and that is all.
+/// No check detects damaged frames: packets may be damaged, without other consequences.
 #[test]
 fn serial_raw_survives_damage() {
     if thinair().is_none() {
         return;
     }
-    let kind = Kind { name: "raw", scheme: "serial+raw", security: Security::Insecure, ..Kind::UDP };
-    let mut bench = Bench::started("raw", kind, Between::Relay, &[]);
+    let kind = CarrierKind {
+        name: "raw",
+        scheme: "serial+raw",
+        security: DatagramSecurity::Insecure,
+        ..CarrierKind::UDP
+    };
+    let mut bench = TunnelBench::started("raw", kind, Between::Relay, &[]);
     bench.relay().set(Harm { lost: 200, damaged: 200, ..Harm::NONE });
     std::thread::scope(|scope| {
         for flow in FLOWS {
@@ -171,8 +182,8 @@ fn serial_raw_survives_damage() {
             });
         }
     });
-    println!("raw: {:?} lost and damaged\n{}", bench.relay().done(), bench.told());
+    println!("raw: {:?} lost and damaged\n{}", bench.relay().done(), bench.reported());
     bench.relay().set(Harm::NONE);
-    assert!(bench.is_through(10), "does not recover\n{}", bench.told());
-    assert!(bench.ends.iter_mut().flatten().all(bench::End::is_alive));
+    assert!(bench.is_through(10), "does not recover\n{}", bench.reported());
+    assert!(bench.ends.iter_mut().flatten().all(bench::TunnelDaemon::check_alive));
 }

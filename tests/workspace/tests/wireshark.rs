@@ -1,7 +1,7 @@
-//! The Wireshark dissector of `extras/wireshark`, a second reader of the CoAP profiles that shares no code with ours:
-//! what tshark tells of a packet is what `thinair rohc dissect` tells, and what the uncompressed packet says.
+//! The Wireshark dissector of `extras/wireshark`, a second parser of the CoAP profiles without common code: tshark's
+//! fields of a packet equal those of `thinair rohc dissect`, and those of the uncompressed packet.
 //!
-//! Where there is no tshark with Lua, the tests say so and are skipped.
+//! Where there is no tshark with Lua, the tests are skipped with a message.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,13 +12,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::tshark::{self, Folder, hex, ok};
+use common::tshark::{self, OutputFolder, hex, ok};
 use common::{command, root, text};
 use serde_json::Value;
 use thinair_capture::{LinkType, Reader};
 use thinair_wire::header::coap::Coap;
 
-/// Profiles that the dissector is for.
+/// Profiles of the dissector.
 const COAP_2015: u64 = 0x80;
 const COAP: u64 = 0x81;
 
@@ -33,10 +33,10 @@ const CHANNELS: &[(&[&str], &[&str])] = &[
     (&["--profiles=udp,ip,coap-2015"], &[]),
 ];
 
-/// Every format that the captures lead to, with their own UDP checksums and without.
+/// Every format that the captures cause, with their own UDP checksums and without.
 const FORMATS: &str = "IR IR-DYN UO-0 UO-1 co_common co_repair pt_0 pt_0c pt_1 pt_1t pt_1tc pt_2 pt_2c";
 
-/// What tshark is asked for, in this order.
+/// Fields requested from tshark, in this order.
 const FIELDS: &[&str] = &[
     "frame.number",
     "rohc_coap.cid",
@@ -57,7 +57,7 @@ const FIELDS: &[&str] = &[
 #[test]
 fn tshark_tells_what_thinair_tells_and_what_the_packets_say() {
     let Some(thinair) = prepared() else { return };
-    let folder = Folder::new("fields");
+    let folder = OutputFolder::new("fields");
     let mut formats = BTreeSet::new();
     for capture in captures(&folder) {
         let sent = packets(&capture);
@@ -65,10 +65,10 @@ fn tshark_tells_what_thinair_tells_and_what_the_packets_say() {
             let name = format!("{} {options:?}", capture.display());
             let rohc = folder.path("rohc.pcap");
             ok(run(&thinair, &["compress"], options).args([&capture, &rohc]).output().unwrap());
-            let told = dissected(&thinair, &rohc, options);
+            let shown = dissected(&thinair, &rohc, options);
             let seen = dissected_by_tshark(&rohc, preferences);
-            assert_eq!((told.len(), seen.len()), (sent.len(), sent.len()), "{name}");
-            for ((ours, theirs), packet) in told.iter().zip(&seen).zip(&sent) {
+            assert_eq!((shown.len(), seen.len()), (sent.len(), sent.len()), "{name}");
+            for ((ours, theirs), packet) in shown.iter().zip(&seen).zip(&sent) {
                 let profile = ours["profile"].as_u64().unwrap();
                 if profile == COAP || profile == COAP_2015 {
                     formats.insert(text(ours, "format"));
@@ -81,7 +81,7 @@ fn tshark_tells_what_thinair_tells_and_what_the_packets_say() {
     assert!(missed.is_empty(), "no packet was {missed:?}");
 }
 
-/// Holds what tshark tells of a packet against what we tell of it, and against the packet before compression.
+/// Compares tshark's fields of a packet with ours, and with the packet before compression.
 fn compare(ours: &Value, theirs: &[String], packet: &[u8], name: &str) {
     let name = format!("{name}, record {}: {theirs:?}", ours["record"]);
     let [
@@ -118,7 +118,7 @@ fn compare(ours: &Value, theirs: &[String], packet: &[u8], name: &str) {
 
     let udp = if packet[0] >> 4 == 4 { usize::from(packet[0] & 0x0F) * 4 } else { 40 };
     let coap = Coap::read(&packet[udp + 8..]).unwrap();
-    // A packet that carries the Type says it once more.
+    // A packet that carries the Type has it a second time.
     let last = |values: &String| values.rsplit(',').next().unwrap().to_owned();
     assert_eq!(last(message_type), (coap.message_type as u8).to_string(), "{name}");
     assert_eq!(last(code), coap.code.0.to_string(), "{name}");
@@ -130,17 +130,17 @@ fn compare(ours: &Value, theirs: &[String], packet: &[u8], name: &str) {
     assert_eq!(*payload, hex(&packet[header as usize..]), "{name}");
 }
 
-/// The values of the fields of a name that `thinair rohc dissect` tells.
+/// Values of a field in the output of `thinair rohc dissect`.
 fn values_of(packet: &Value, name: &str) -> String {
     let fields = packet["fields"].as_array().unwrap().iter().filter(|field| field["name"] == name);
     fields.map(|field| field["value"].to_string()).collect::<Vec<_>>().join(",")
 }
 
-/// In Wireshark a packet can be clicked on before those behind it are shown again; tshark does the like with `-2`.
+/// Wireshark may show a packet before later ones are dissected again; tshark does so with `-2`.
 #[test]
 fn packets_can_be_shown_in_any_order() {
     let Some(thinair) = prepared() else { return };
-    let folder = Folder::new("order");
+    let folder = OutputFolder::new("order");
     let rohc = folder.path("rohc.pcap");
     for capture in ["coap_udp4_block1_block2.pcap", "coap_udp6_observe.pcap"] {
         let capture = root().join("captures").join(capture);
@@ -152,49 +152,53 @@ fn packets_can_be_shown_in_any_order() {
 #[test]
 fn missing_state_is_said() {
     let Some(thinair) = prepared() else { return };
-    let folder = Folder::new("missing");
+    let folder = OutputFolder::new("missing");
     let (rohc, cut) = (folder.path("rohc.pcap"), folder.path("cut.pcap"));
     let capture = root().join("captures/coap_udp4_block1_block2.pcap");
     ok(run(&thinair, &["compress"], &[PROFILES, "--mode=o"]).args([&capture, &rohc]).output().unwrap());
-    let told = dissected(&thinair, &rohc, &[PROFILES]);
+    let shown = dissected(&thinair, &rohc, &[PROFILES]);
     let all = rohc_packets(&rohc);
 
-    // Without any IR packet there is no profile, so nothing but the CID.
-    let late = told.iter().rposition(|packet| packet["format"] == "IR").unwrap() + 1;
+    // Without an IR packet there is no profile, so only the CID is shown.
+    let late = shown.iter().rposition(|packet| packet["format"] == "IR").unwrap() + 1;
     write(&cut, &all[late..]);
     for packet in dissected_by_tshark(&cut, &[]) {
         assert_eq!(packet[2..13].concat(), "", "{packet:?}");
         assert!(packet[13].ends_with("was seen"), "{packet:?}");
     }
 
-    // Without the packet that defines a template, those that name it cannot be read on.
+    // Without the packet that defines a template, packets that refer to it cannot be parsed further.
     let defines =
         |packet: &Value| packet["format"] == "co_common" && !values_of(packet, "outline length").is_empty();
-    let cut_out: Vec<_> =
-        all.iter().zip(&told).filter(|(_, told)| !defines(told)).map(|(packet, _)| packet.clone()).collect();
+    let cut_out: Vec<_> = all
+        .iter()
+        .zip(&shown)
+        .filter(|(_, shown)| !defines(shown))
+        .map(|(packet, _)| packet.clone())
+        .collect();
     assert!(cut_out.len() < all.len());
     write(&cut, &cut_out);
     let seen = dissected_by_tshark(&cut, &[]);
     assert!(seen.iter().any(|packet| packet[13].ends_with("is not known")), "{seen:?}");
-    // Control fields of which a change was missed are found out by their CRC.
+    // The CRC detects control fields of which a change was missed.
     let is_told = |packet: &Vec<String>| packet[13].is_empty() || packet[7] == "wrong";
     assert!(seen.iter().all(|packet| is_told(packet) != packet[10].is_empty()), "{seen:?}");
 }
 
-/// Whatever octets come, the script does not fail, and a packet that is damaged changes no context.
+/// No octets make the script fail, and a damaged packet changes no context.
 #[test]
 fn damaged_packets_are_survived() {
     let Some(thinair) = prepared() else { return };
-    let folder = Folder::new("damaged");
+    let folder = OutputFolder::new("damaged");
     let (rohc, damaged) = (folder.path("rohc.pcap"), folder.path("damaged.pcap"));
     let capture = root().join("captures/coap_udp4_block1_block2.pcap");
     ok(run(&thinair, &["compress"], &[PROFILES]).args([&capture, &rohc]).output().unwrap());
     let all = rohc_packets(&rohc);
-    let told = &dissected(&thinair, &rohc, &[PROFILES])[0];
+    let shown = &dissected(&thinair, &rohc, &[PROFILES])[0];
     let ir = &all[0];
     assert_eq!(ir[0], 0xFD);
 
-    let header = told["decompressed"]["header_octets_in"].as_u64().unwrap() as usize;
+    let header = shown["decompressed"]["header_octets_in"].as_u64().unwrap() as usize;
     let mut packets: Vec<_> = (0..header * 8)
         .map(|bit| {
             let mut packet = ir.clone();
@@ -209,7 +213,7 @@ fn damaged_packets_are_survived() {
         assert!(is_refused || packet[2] != "0x0081", "{packet:?}");
     }
 
-    // Every packet cut off everywhere, behind a context that it fits; and with every octet another one.
+    // Every packet truncated at every octet, after a packet that establishes its context; and with every octet changed.
     let mut packets = all.clone();
     for packet in all.iter().filter(|packet| packet.len() < 64).take(60) {
         packets.extend((1..packet.len()).map(|len| packet[..len].to_vec()));
@@ -226,7 +230,7 @@ fn damaged_packets_are_survived() {
 #[test]
 fn feedback_is_read_in_the_form_of_its_profile() {
     let Some(thinair) = prepared() else { return };
-    let folder = Folder::new("feedback");
+    let folder = OutputFolder::new("feedback");
     let (rohc, feedback) = (folder.path("rohc.pcap"), folder.path("feedback.pcap"));
     let capture = root().join("captures/coap_udp4_observe.pcap");
     for (profiles, form) in
@@ -236,19 +240,19 @@ fn feedback_is_read_in_the_form_of_its_profile() {
         ok(compress.arg("--feedback-out").args([&feedback, &capture, &rohc]).output().unwrap());
         let fields =
             ["rohc_coap.feedback_form", "rohc_coap.crc_status", "rohc_coap.acktype", "_ws.expert.message"];
-        let told = fields_of(&feedback, &[], &fields);
-        assert!(!told.is_empty());
-        for element in told {
+        let shown = fields_of(&feedback, &[], &fields);
+        assert!(!shown.is_empty());
+        for element in shown {
             assert_eq!(element, [form, "right", "0", ""]);
         }
     }
-    // Piggybacked behind padding, with a CID: FEEDBACK-1 tells 8 bits of the MSN.
+    // Piggybacked feedback after padding, with a CID: FEEDBACK-1 has 8 bits of the MSN.
     write(&feedback, &[vec![0xE0, 0xF2, 0xE8, 17]]);
     let fields = ["rohc_coap.cid", "rohc_coap.acked", "rohc_coap.padding", "_ws.expert.message"];
     assert_eq!(fields_of(&feedback, &[], &fields), [["8", "17", "e0", ""]]);
 }
 
-/// The command, if tshark is there and runs Lua.
+/// Path of the command, if tshark is installed and runs Lua.
 fn prepared() -> Option<String> {
     if !tshark::runs_lua() {
         return None;
@@ -257,7 +261,7 @@ fn prepared() -> Option<String> {
 }
 
 /// CoAP over UDP of real stacks; those over IPv4 also without UDP checksums.
-fn captures(folder: &Folder) -> Vec<PathBuf> {
+fn captures(folder: &OutputFolder) -> Vec<PathBuf> {
     let all = common::files(&root().join("captures"), ".pcap");
     let mut captures: Vec<_> = all
         .into_iter()
@@ -278,13 +282,13 @@ fn captures(folder: &Folder) -> Vec<PathBuf> {
     captures
 }
 
-/// What `thinair rohc dissect` tells, packet by packet.
+/// Output of `thinair rohc dissect` for each packet.
 fn dissected(thinair: &str, rohc: &Path, options: &[&str]) -> Vec<Value> {
     let channel: Vec<_> =
         options.iter().filter(|option| !["--ethertype", "--mode=o"].contains(*option)).copied().collect();
-    let told = ok(run(thinair, &["dissect", "--json"], &channel).arg(rohc).output().unwrap());
-    let told = String::from_utf8(told.stdout).unwrap();
-    told.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let shown = ok(run(thinair, &["dissect", "--json"], &channel).arg(rohc).output().unwrap());
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// [`FIELDS`] of every packet.
@@ -296,7 +300,7 @@ fn fields_of(file: &Path, options: &[&str], fields: &[&str]) -> Vec<Vec<String>>
     tshark::fields_of(&[root().join("extras/wireshark/thinair_coap.lua")], file, options, fields)
 }
 
-/// The IP packets of a capture.
+/// IP packets of a capture.
 fn packets(file: &Path) -> Vec<Vec<u8>> {
     records(file, |record| record.network_packet().unwrap().packet.to_vec())
 }

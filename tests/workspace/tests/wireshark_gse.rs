@@ -1,10 +1,10 @@
-//! Wireshark's dissector for GSE, a second reader of our GSE Packets that shares no code with ours: BBFrames over UDP,
-//! each behind the four octets of a mode adaptation, hold whole PDUs and fragments of IPv4, IPv6 and ROHC, with every
-//! kind of label, and tshark tells what was put in.
+//! Wireshark's dissector for GSE, a second parser of our GSE Packets without common code: BBFrames over UDP, each after
+//! a mode adaptation of four octets, have whole PDUs and fragments of IPv4, IPv6 and ROHC, with every kind of label,
+//! and tshark shows the input.
 //!
-//! It also checks the CRC-32, so that what that covers is known from elsewhere too.
+//! tshark also checks the CRC-32, which confirms the octets that it covers.
 //!
-//! Where there is no tshark, or one that does not put fragments together, the test says so and is skipped.
+//! Where tshark is missing, or does not reassemble fragments, the test is skipped with a message.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,22 +12,22 @@ mod common;
 
 use std::collections::BTreeSet;
 
-use common::tshark::{self, Folder, datagram, hex, values};
+use common::tshark::{self, OutputFolder, datagram, hex, values};
 use thinair_capture::LinkType;
 use thinair_ule::crc::Crc32;
-use thinair_ule::gse::{Accept, BbHeader, DataField, Label, Put, ReUse, Receiver, Sending, Slot};
+use thinair_ule::gse::{Accept, BbHeader, DataField, GseReceiver, GseSlot, Label, Put, ReUse, Sending};
 use thinair_ule::{EtherType, Npa};
 
-/// Where tshark is told to find mode adaptation.
+/// UDP port for which tshark is configured to expect mode adaptation.
 const PORT: u16 = 6_000;
 
 /// Mode adaptation in its form of four octets: sync, no pilots and normal frames, no received quality, frame number 0.
 const MODE_ADAPTATION: [u8; 4] = [0xB8, 0x2C, 0, 0];
 
-/// Octets of a data field, so few that most PDUs are in fragments.
+/// Size of a data field in octets, so small that most PDUs are fragmented.
 const DATA_FIELD: usize = 120;
 
-/// What tshark is asked for of each BBFrame, in the order of [`Told`].
+/// Fields of each BBFrame requested from tshark, in the order of [`Expected`].
 const FIELDS: [&str; 16] = [
     "dvb-s2_bb.crc.status",
     "dvb-s2_bb.dfl",
@@ -47,9 +47,9 @@ const FIELDS: [&str; 16] = [
     "dvb-s2_gse.padding",
 ];
 
-/// What is to be told of a BBFrame: each field as often as it is there.
+/// Expected fields of a BBFrame: each as often as it occurs.
 #[derive(Default)]
-struct Told {
+struct Expected {
     start: Vec<String>,
     stop: Vec<String>,
     label_type: Vec<String>,
@@ -66,7 +66,7 @@ struct Told {
     padding: Vec<String>,
 }
 
-impl Told {
+impl Expected {
     fn fields(&self) -> [Vec<String>; FIELDS.len()] {
         let Self { start, stop, label_type, length, frag_id, total_length, proto, six, three, .. } = self;
         let Self { data, reassembled, crc, crc_status, padding, .. } = self;
@@ -78,7 +78,7 @@ impl Told {
     }
 }
 
-/// Of a CRC.
+/// Status of a CRC.
 const RIGHT: &str = "1";
 
 #[test]
@@ -88,21 +88,21 @@ fn tshark_tells_what_was_put_into_data_fields() {
     }
     let pdus = pdus();
     let frames = encapsulate(&pdus);
-    let file = Folder::new("gse").path("gse.pcap");
+    let file = OutputFolder::new("gse").path("gse.pcap");
     let datagrams: Vec<_> = frames.iter().map(|frame| datagram(PORT, &frame.octets)).collect();
     tshark::write(LinkType::RAW, &file, &datagrams);
     let mut fields = FIELDS.to_vec();
     fields.push("_ws.expert.message");
-    let told = tshark::fields_of(&[], &file, &options("FALSE").each_ref().map(String::as_str), &fields);
-    assert_eq!(told.len(), frames.len());
-    for (i, (frame, told)) in (1..).zip(frames.iter().zip(&told)) {
-        assert_eq!(told.last().unwrap(), "", "frame {i}");
-        for ((name, ours), theirs) in FIELDS.iter().zip(frame.told.fields()).zip(told) {
+    let shown = tshark::fields_of(&[], &file, &options("FALSE").each_ref().map(String::as_str), &fields);
+    assert_eq!(shown.len(), frames.len());
+    for (i, (frame, shown)) in (1..).zip(frames.iter().zip(&shown)) {
+        assert_eq!(shown.last().unwrap(), "", "frame {i}");
+        for ((name, ours), theirs) in FIELDS.iter().zip(frame.shown.fields()).zip(shown) {
             assert_eq!(values(theirs), ours, "frame {i}, {name}");
         }
     }
-    let count = |field: fn(&Told) -> usize| frames.iter().map(|frame| field(&frame.told)).sum::<usize>();
-    let (packets, fragmented) = (count(|told| told.start.len()), count(|told| told.crc.len()));
+    let count = |field: fn(&Expected) -> usize| frames.iter().map(|frame| field(&frame.shown)).sum::<usize>();
+    let (packets, fragmented) = (count(|shown| shown.start.len()), count(|shown| shown.crc.len()));
     println!(
         "{} PDUs, {fragmented} in fragments: {packets} GSE Packets in {} BBFrames",
         pdus.len(),
@@ -110,31 +110,31 @@ fn tshark_tells_what_was_put_into_data_fields() {
     );
     assert!((20..pdus.len() - 10).contains(&fragmented), "{fragmented}");
 
-    // What is in the PDUs: lengths and ports of IPv4, lengths of IPv6.
-    let told = tshark::fields_of(
+    // Contents of the PDUs: lengths and ports of IPv4, lengths of IPv6.
+    let shown = tshark::fields_of(
         &[],
         &file,
         &options("TRUE").each_ref().map(String::as_str),
         &["udp.dstport", "ipv6.plen"],
     );
-    for (i, (frame, told)) in (1..).zip(frames.iter().zip(&told)) {
+    for (i, (frame, shown)) in (1..).zip(frames.iter().zip(&shown)) {
         let of = |kind, value: fn(&[u8]) -> u16| {
             let of_kind = frame.complete.iter().filter(move |(_, of, _)| *of == kind);
             of_kind.map(move |(_, _, pdu)| value(pdu).to_string())
         };
         let port = |pdu: &[u8]| u16::from_be_bytes([pdu[22], pdu[23]]);
         let ports: Vec<_> = [PORT.to_string()].into_iter().chain(of(EtherType::IPV4, port)).collect();
-        assert_eq!(values(&told[0]), ports, "frame {i}");
+        assert_eq!(values(&shown[0]), ports, "frame {i}");
         let lengths: Vec<_> = of(EtherType::IPV6, |pdu| u16::from_be_bytes([pdu[4], pdu[5]])).collect();
-        assert_eq!(values(&told[1]), lengths, "frame {i}");
+        assert_eq!(values(&shown[1]), lengths, "frame {i}");
     }
     assert_eq!(receive(&frames), pdus.iter().cloned().collect());
 }
 
-/// The PDUs that our own receiver finds, without their order.
-fn receive(frames: &[Frame<'_>]) -> BTreeSet<Sent> {
+/// PDUs that our receiver finds, as a set.
+fn receive(frames: &[ExpectedFrame<'_>]) -> BTreeSet<LabeledPdu> {
     let mut memory = [[0; 600]; 2];
-    let mut receiver = Receiver::new(Accept::Every, memory.each_mut().map(|memory| Slot::new(memory)));
+    let mut receiver = GseReceiver::new(Accept::Every, memory.each_mut().map(|memory| GseSlot::new(memory)));
     let mut found = BTreeSet::new();
     for frame in frames {
         let header = BbHeader::read(&frame.octets[MODE_ADAPTATION.len()..]).unwrap();
@@ -156,7 +156,7 @@ fn options(full_decode: &str) -> [String; 6] {
     ["-d".to_owned(), of, "-o".to_owned(), field, "-o".to_owned(), full]
 }
 
-fn pdus() -> Vec<Sent> {
+fn pdus() -> Vec<LabeledPdu> {
     let six = |last| Label::Six(Npa::new([2, 0, 0, 0, 0, last]).unwrap());
     let labels = [six(1), six(1), Label::Three([0xA, 0xB, 0xC]), six(2), Label::Broadcast, Label::Broadcast];
     let kinds = [EtherType::IPV4, EtherType::IPV6, EtherType::ROHC];
@@ -168,7 +168,7 @@ fn pdus() -> Vec<Sent> {
     (0..60).map(pdu).collect()
 }
 
-/// A packet of so many octets; UDP from port 7 to a port of its own, if it is IP.
+/// Packet of `len` octets; UDP from port 7 to a unique port, if it is IP.
 fn ip_or_rohc(kind: EtherType, i: usize, len: usize) -> Vec<u8> {
     let port = 10_000 + i as u16;
     let mut packet = match kind {
@@ -187,25 +187,25 @@ fn ip_or_rohc(kind: EtherType, i: usize, len: usize) -> Vec<u8> {
     packet
 }
 
-/// A label, a kind and octets.
-type Sent = (Label, EtherType, Vec<u8>);
+/// Label, EtherType and octets of a PDU.
+type LabeledPdu = (Label, EtherType, Vec<u8>);
 
-/// A BBFrame behind its mode adaptation, what is to be told of it, and the PDUs that end in it.
-struct Frame<'p> {
+/// BBFrame after its mode adaptation, its expected fields, and the PDUs that end in it.
+struct ExpectedFrame<'p> {
     octets: Vec<u8>,
-    told: Told,
-    complete: Vec<&'p Sent>,
+    shown: Expected,
+    complete: Vec<&'p LabeledPdu>,
 }
 
-/// Puts PDUs into data fields, with two of them on their way at a time.
-fn encapsulate(pdus: &[Sent]) -> Vec<Frame<'_>> {
+/// Encapsulates PDUs into data fields, with two of them in fragments at a time.
+fn encapsulate(pdus: &[LabeledPdu]) -> Vec<ExpectedFrame<'_>> {
     let mut waiting = pdus.iter();
-    let mut under_way: Vec<UnderWay<'_>> = Vec::new();
+    let mut under_way: Vec<FragmentedPdu<'_>> = Vec::new();
     let mut frames = Vec::new();
     while !under_way.is_empty() || waiting.len() > 0 {
         let mut data = [0; DATA_FIELD];
         let mut field = DataField::new(&mut data, ReUse::Allowed);
-        let (mut told, mut complete) = (Told::default(), Vec::new());
+        let (mut shown, mut complete) = (Expected::default(), Vec::new());
         let mut last_label = None;
         let mut i = 0;
         loop {
@@ -214,7 +214,7 @@ fn encapsulate(pdus: &[Sent]) -> Vec<Frame<'_>> {
                 let is_taken = |frag_id| under_way.iter().any(|other| other.sending.frag_id() == frag_id);
                 let frag_id = if is_taken(200) { 201 } else { 200 };
                 let sending = Sending::new(pdu.0, pdu.1.into(), &pdu.2, frag_id).unwrap();
-                under_way.push(UnderWay { sending, pdu, sent: 0, covered: Vec::new() });
+                under_way.push(FragmentedPdu { sending, pdu, sent: 0, covered: Vec::new() });
             }
             let Some(one) = under_way.get_mut(i) else { break };
             let before = field.len();
@@ -222,7 +222,7 @@ fn encapsulate(pdus: &[Sent]) -> Vec<Frame<'_>> {
             if put == Put::NoRoom {
                 break;
             }
-            one.tell(&mut told, field.len() - before, put == Put::Complete, &mut last_label);
+            one.expect(&mut shown, field.len() - before, put == Put::Complete, &mut last_label);
             if put == Put::Complete {
                 complete.push(one.pdu);
             }
@@ -230,28 +230,33 @@ fn encapsulate(pdus: &[Sent]) -> Vec<Frame<'_>> {
         }
         under_way.retain(|one| !one.sending.is_complete());
         if field.room() > 0 {
-            told.padding.push(field.room().to_string());
+            shown.padding.push(field.room().to_string());
         }
         field.finish();
         let header = BbHeader::new(DATA_FIELD).unwrap().write();
-        frames.push(Frame { octets: [&MODE_ADAPTATION[..], &header, &data].concat(), told, complete });
+        frames.push(ExpectedFrame {
+            octets: [&MODE_ADAPTATION[..], &header, &data].concat(),
+            shown,
+            complete,
+        });
     }
     frames
 }
 
-/// A PDU on its way.
-struct UnderWay<'p> {
+/// PDU in fragments.
+struct FragmentedPdu<'p> {
     sending: Sending<'p>,
-    pdu: &'p Sent,
+    pdu: &'p LabeledPdu,
     /// Octets of it in fragments so far.
     sent: usize,
-    /// What the CRC-32 covers, once there are fragments: Total_Length, Protocol_Type, label as it was sent, and PDU.
+    /// Octets that the CRC-32 covers, once there are fragments: Total_Length, Protocol_Type, label as it was sent, and
+    /// PDU.
     covered: Vec<u8>,
 }
 
-impl UnderWay<'_> {
-    /// What is to be told of a GSE Packet of so many octets with the next part of it.
-    fn tell(&mut self, told: &mut Told, octets: usize, is_end: bool, last_label: &mut Option<Label>) {
+impl FragmentedPdu<'_> {
+    /// Adds the expected fields of a GSE Packet of `octets` octets with the next part of the PDU.
+    fn expect(&mut self, shown: &mut Expected, octets: usize, is_end: bool, last_label: &mut Option<Label>) {
         let (label, kind, pdu) = self.pdu;
         let is_start = self.covered.is_empty();
         let sent_label = match label {
@@ -269,48 +274,48 @@ impl UnderWay<'_> {
                 self.covered.extend(pdu);
             }
         }
-        told.start.push(u8::from(is_start).to_string());
-        told.stop.push(u8::from(is_end).to_string());
+        shown.start.push(u8::from(is_start).to_string());
+        shown.stop.push(u8::from(is_end).to_string());
         let label_type = match (is_start, sent_label.len(), label) {
             (true, 6, _) => 0,
             (true, 3, _) => 1,
             (true, _, Label::Broadcast) => 2,
             (true, ..) | (false, ..) => 3,
         };
-        told.label_type.push(format!("0x{label_type:04x}"));
-        told.length.push((octets - 2).to_string());
+        shown.label_type.push(format!("0x{label_type:04x}"));
+        shown.length.push((octets - 2).to_string());
         let is_fragment = !(is_start && is_end);
         if is_fragment {
-            told.frag_id.push(format!("0x{:02x}", self.sending.frag_id()));
+            shown.frag_id.push(format!("0x{:02x}", self.sending.frag_id()));
         }
-        // The fields of the first fragment are told again with the last one.
+        // The fields of the first fragment are repeated with the last one.
         if is_start || is_end {
-            told.proto.push(format!("0x{:04x}", kind.value()));
+            shown.proto.push(format!("0x{:04x}", kind.value()));
             if is_fragment {
-                told.total_length.push(u16::from_be_bytes([self.covered[0], self.covered[1]]).to_string());
+                shown.total_length.push(u16::from_be_bytes([self.covered[0], self.covered[1]]).to_string());
             }
             let label =
                 if is_fragment { &self.covered[4..self.covered.len() - pdu.len()] } else { &sent_label };
             match label.len() {
-                6 => told
+                6 => shown
                     .six
                     .push(label.iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(":")),
-                3 => told.three.push(format!("0x{}", hex(label))),
+                3 => shown.three.push(format!("0x{}", hex(label))),
                 _ => {}
             }
         }
         if is_end {
-            told.data.push(hex(pdu));
+            shown.data.push(hex(pdu));
         } else {
             let header = if is_start { 7 + sent_label.len() } else { 3 };
             let end = self.sent + octets - header;
-            told.data.push(hex(&pdu[self.sent..end]));
+            shown.data.push(hex(&pdu[self.sent..end]));
             self.sent = end;
         }
         if is_end && is_fragment {
-            told.reassembled.push(hex(&self.covered));
-            told.crc.push(format!("0x{:08x}", Crc32::of(&self.covered)));
-            told.crc_status.push(RIGHT.to_owned());
+            shown.reassembled.push(hex(&self.covered));
+            shown.crc.push(format!("0x{:08x}", Crc32::of(&self.covered)));
+            shown.crc_status.push(RIGHT.to_owned());
         }
     }
 }

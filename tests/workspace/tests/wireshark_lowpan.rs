@@ -1,20 +1,20 @@
-//! Wireshark's dissectors for IEEE 802.15.4 and 6LoWPAN, a second reader of our frames that shares no code with ours:
-//! tshark tells addresses, check sequences, headers in LOWPAN_IPHC, fragments and the packets that they make.
+//! Wireshark's dissectors for IEEE 802.15.4 and 6LoWPAN, a second parser of our frames without common code: tshark
+//! shows addresses, check sequences, headers in LOWPAN_IPHC, fragments and the reassembled packets.
 //!
-//! Where there is no tshark, the test says so and is skipped.
+//! Where tshark is missing, the test is skipped with a message.
 
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
-use common::tshark::{self, Folder, hex, values};
+use common::tshark::{self, OutputFolder, hex, values};
 use thinair_capture::LinkType;
 use thinair_lowpan::fragment::Fragments;
-use thinair_lowpan::frame::{Frame, FrameType, FrameVersion, KeyIdMode, Security};
-use thinair_lowpan::stack::{Mesh, write_broadcast};
-use thinair_lowpan::{Compressed, LinkAddress, Links, Settings, compress, dispatch, fcs};
+use thinair_lowpan::frame::{AuxSecurityHeader, FrameType, FrameVersion, KeyIdMode, WpanFrame};
+use thinair_lowpan::stack::{MeshHeader, write_broadcast};
+use thinair_lowpan::{CompressedPacket, LinkAddress, Links, LowpanSettings, compress, dispatch, fcs};
 
-/// IEEE 802.15.4 with check sequence, and without.
+/// IEEE 802.15.4 with frame check sequence, and without.
 const WITH_FCS: LinkType = LinkType(195);
 const WITHOUT_FCS: LinkType = LinkType(230);
 
@@ -23,10 +23,10 @@ const OTHER: LinkAddress = LinkAddress::Short(0xABCD);
 const LONG: LinkAddress = LinkAddress::Extended([0x02, 0x12, 0x4B, 0, 0x14, 0xB5, 0xD9, 0xC7]);
 const PAN: u16 = 0xBEEF;
 
-fn octets(frame: &Frame<'_>) -> Vec<u8> {
+fn octets(frame: &WpanFrame<'_>) -> Vec<u8> {
     let mut out = [0; 300];
     let end = frame.write(&mut out).unwrap();
-    assert_eq!(Frame::read(&out[..end]).as_ref(), Ok(frame));
+    assert_eq!(WpanFrame::read(&out[..end]).as_ref(), Ok(frame));
     out[..end].to_vec()
 }
 
@@ -35,7 +35,7 @@ fn with_fcs(mut frame: Vec<u8>) -> Vec<u8> {
     frame
 }
 
-/// As tshark tells it: of 16 and of 64 bits.
+/// Address in tshark's format: of 16 and of 64 bits.
 fn address(address: LinkAddress) -> [String; 2] {
     match address {
         LinkAddress::None => [String::new(), String::new()],
@@ -50,10 +50,10 @@ fn pan(pan: Option<u16>) -> String {
     pan.map(|pan| format!("{pan:#06x}")).unwrap_or_default()
 }
 
-/// Frames of all types and versions, with every pair of addresses and every place of PAN IDs that they can have.
-fn headers() -> Vec<Frame<'static>> {
+/// Frames of all types and versions, with every pair of addresses and every combination of PAN IDs.
+fn headers() -> Vec<WpanFrame<'static>> {
     let mut frames =
-        vec![Frame::acknowledgment(7), Frame { frame_pending: true, ..Frame::acknowledgment(8) }];
+        vec![WpanFrame::acknowledgment(7), WpanFrame { frame_pending: true, ..WpanFrame::acknowledgment(8) }];
     let addresses = [LinkAddress::None, SHORT, LONG];
     let pans = [None, Some(PAN)];
     for version in [FrameVersion::V2003, FrameVersion::V2006, FrameVersion::V2015] {
@@ -61,12 +61,12 @@ fn headers() -> Vec<Frame<'static>> {
             for destination in addresses {
                 for source_pan in pans.map(|pan| pan.map(|pan| pan - 1)) {
                     for destination_pan in pans {
-                        let frame = Frame {
+                        let frame = WpanFrame {
                             version,
                             source_pan,
                             destination_pan,
                             ack_request: false,
-                            ..Frame::data(PAN, Links { source, destination }, 9, b"\x3fpayload")
+                            ..WpanFrame::data(PAN, Links { source, destination }, 9, b"\x3fpayload")
                         };
                         frames.extend(frame.write(&mut [0; 99]).is_ok().then_some(frame));
                     }
@@ -75,21 +75,26 @@ fn headers() -> Vec<Frame<'static>> {
         }
     }
     let links = Links { source: SHORT, destination: LONG };
-    let plain = Frame::data(PAN, links, 10, b"\x3fpayload");
-    let v2015 = Frame { version: FrameVersion::V2015, ..plain };
-    frames.push(Frame { sequence_number: None, ..v2015 });
-    frames.push(Frame { information_elements: b"\x80\x3f", ..v2015 });
-    frames.push(Frame { information_elements: b"\x04\x0d\x01\x02\x03\x04\x80\x3f", ..v2015 });
-    frames.push(Frame { frame_type: FrameType::Command, payload: b"\x04", ..plain });
+    let plain = WpanFrame::data(PAN, links, 10, b"\x3fpayload");
+    let v2015 = WpanFrame { version: FrameVersion::V2015, ..plain };
+    frames.push(WpanFrame { sequence_number: None, ..v2015 });
+    frames.push(WpanFrame { information_elements: b"\x80\x3f", ..v2015 });
+    frames.push(WpanFrame { information_elements: b"\x04\x0d\x01\x02\x03\x04\x80\x3f", ..v2015 });
+    frames.push(WpanFrame { frame_type: FrameType::Command, payload: b"\x04", ..plain });
     for (level, mic) in [(1, 4), (2, 8), (3, 16), (5, 4), (7, 16)] {
         for (key_id_mode, key) in [(KeyIdMode::Implicit, 0), (KeyIdMode::Index, 1), (KeyIdMode::Source8, 9)] {
             let mut key_identifier = [0; 9];
             key_identifier[..key].fill(0x55);
             let frame_counter = Some(0x0102_0304);
-            let security =
-                Security { level, key_id_mode, frame_counter, is_asn_in_nonce: false, key_identifier };
+            let security = AuxSecurityHeader {
+                level,
+                key_id_mode,
+                frame_counter,
+                is_asn_in_nonce: false,
+                key_identifier,
+            };
             let mic = &[0x99; 16][..mic];
-            frames.push(Frame { version: FrameVersion::V2006, security: Some(security), mic, ..plain });
+            frames.push(WpanFrame { version: FrameVersion::V2006, security: Some(security), mic, ..plain });
         }
     }
     frames
@@ -123,16 +128,16 @@ fn tshark_reads_the_headers_of_frames() {
     let frames = headers();
     println!("{} frames", frames.len());
     assert!(frames.len() > 50);
-    let folder = Folder::new("lowpan");
+    let folder = OutputFolder::new("lowpan");
     for (link_type, name) in [(WITH_FCS, "headers-fcs.pcap"), (WITHOUT_FCS, "headers.pcap")] {
         let file = folder.path(name);
         let written = frames.iter().map(octets);
         let written: Vec<_> =
             if link_type == WITH_FCS { written.map(with_fcs).collect() } else { written.collect() };
         tshark::write(link_type, &file, &written);
-        let told = tshark::fields_of(&[], &file, &OPTIONS, &HEADER);
-        assert_eq!(told.len(), frames.len());
-        for ((i, (frame, told)), written) in (1..).zip(frames.iter().zip(&told)).zip(&written) {
+        let shown = tshark::fields_of(&[], &file, &OPTIONS, &HEADER);
+        assert_eq!(shown.len(), frames.len());
+        for ((i, (frame, shown)), written) in (1..).zip(frames.iter().zip(&shown)).zip(&written) {
             let [dst16, dst64] = address(frame.destination);
             let [src16, src64] = address(frame.source);
             let security = frame.security;
@@ -160,10 +165,10 @@ fn tshark_reads_the_headers_of_frames() {
                 // Encrypted or not.
                 if is_data { hex(frame.payload) } else { String::new() },
                 check.map(|check| format!("{check:#06x}")).unwrap_or_default(),
-                // Also said of a frame that has none.
+                // tshark also shows this for a frame without one.
                 "1".to_owned(),
             ];
-            for ((name, ours), theirs) in HEADER.iter().zip(expected).zip(told) {
+            for ((name, ours), theirs) in HEADER.iter().zip(expected).zip(shown) {
                 assert_eq!(*theirs, ours, "frame {i}, {name}: {frame:?}");
             }
         }
@@ -172,7 +177,7 @@ fn tshark_reads_the_headers_of_frames() {
 
 const OPTIONS: [&str; 0] = [];
 
-/// A UDP packet whose checksum is right for these addresses.
+/// UDP packet whose checksum is right for these addresses.
 fn packet(payload: usize) -> Vec<u8> {
     let length = (payload + 8) as u16;
     let mut packet =
@@ -199,7 +204,7 @@ fn tshark_puts_fragments_together() {
         return;
     }
     let links = Links { source: SHORT, destination: LONG };
-    let mesh = Mesh { hops_left: 20, links };
+    let mesh = MeshHeader { hops_left: 20, links };
     let mut frames = Vec::new();
     let mut expected = Vec::new();
     for (tag, payload) in (300..).zip([5, 60, 90, 200, 500, 1000, 1232]) {
@@ -209,9 +214,9 @@ fn tshark_puts_fragments_together() {
             let compressed = if kind == "plain" {
                 out[0] = dispatch::IPV6;
                 out[1..].copy_from_slice(&packet);
-                Compressed { header_in: 0, header_out: 1, len: out.len() }
+                CompressedPacket { header_in: 0, header_out: 1, len: out.len() }
             } else {
-                compress(&Settings::default(), links, &packet, &mut out).unwrap()
+                compress(&LowpanSettings::default(), links, &packet, &mut out).unwrap()
             };
             let mut front = vec![0; 20];
             let end = if kind == "mesh" {
@@ -223,14 +228,14 @@ fn tshark_puts_fragments_together() {
             front.truncate(end);
             // The addresses of the frame are those of a hop.
             let hop = if kind == "mesh" { Links { source: OTHER, destination: OTHER } } else { links };
-            let around = octets(&Frame::data(PAN, hop, 0, &[])).len() + fcs::LEN + front.len();
+            let around = octets(&WpanFrame::data(PAN, hop, 0, &[])).len() + fcs::LEN + front.len();
             let fragments = Fragments::new(&compressed, &out[..compressed.len], tag, 127 - around).unwrap();
             let count = fragments.count();
             for (i, fragment) in (1..).zip(fragments) {
                 let mut payload = [0; 127];
                 let end = fragment.write(&mut payload).unwrap();
                 let payload = [&front[..], &payload[..end]].concat();
-                let frame = with_fcs(octets(&Frame::data(PAN, hop, tag as u8, &payload)));
+                let frame = with_fcs(octets(&WpanFrame::data(PAN, hop, tag as u8, &payload)));
                 assert!(frame.len() <= 127);
                 frames.push(frame);
                 let header = fragment.header;
@@ -258,7 +263,7 @@ fn tshark_puts_fragments_together() {
         }
     }
     println!("{} frames", frames.len());
-    let file = Folder::new("lowpan").path("fragments.pcap");
+    let file = OutputFolder::new("lowpan").path("fragments.pcap");
     tshark::write(WITH_FCS, &file, &frames);
     let fields = [
         "wpan.fcs_ok",
@@ -276,10 +281,10 @@ fn tshark_puts_fragments_together() {
         "6lowpan.fragment.error",
     ];
     let options = ["-o", "udp.check_checksum:TRUE"];
-    let told = tshark::fields_of(&[], &file, &options, &fields);
-    assert_eq!(told.len(), frames.len());
-    for (i, (expected, told)) in (1..).zip(expected.iter().zip(&told)) {
-        for ((name, ours), theirs) in fields.iter().zip(expected).zip(told) {
+    let shown = tshark::fields_of(&[], &file, &options, &fields);
+    assert_eq!(shown.len(), frames.len());
+    for (i, (expected, shown)) in (1..).zip(expected.iter().zip(&shown)) {
+        for ((name, ours), theirs) in fields.iter().zip(expected).zip(shown) {
             assert_eq!(values(theirs).join(","), *ours, "frame {i}, {name}");
         }
     }

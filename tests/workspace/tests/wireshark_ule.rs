@@ -1,7 +1,7 @@
-//! The Wireshark dissector for ULE of `extras/wireshark`, a second reader of our TS Packets that shares no code with ours:
-//! what tshark tells of a stream is what our Receiver delivers and counts, field by field.
+//! The Wireshark dissector for ULE of `extras/wireshark`, a second parser of our TS Packets without common code:
+//! tshark's fields of a stream equal those that our Receiver delivers and counts.
 //!
-//! Where there is no tshark with Lua, the tests say so and are skipped.
+//! Where there is no tshark with Lua, the tests are skipped with a message.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,27 +14,27 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::root;
-use common::tshark::{self, Folder, datagram, hex, values};
+use common::tshark::{self, OutputFolder, datagram, hex, values};
 use thinair_capture::{LinkType, Reader};
 use thinair_link::Random;
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, ProfileId, ProfileSet,
 };
 use thinair_ule::crc::Crc32;
-use thinair_ule::extension::{Chain, OptionalHeaders};
+use thinair_ule::extension::{ExtensionChain, OptionalHeaders};
 use thinair_ule::psi::{Pat, Pmt, Program};
-use thinair_ule::sndu::Received;
+use thinair_ule::sndu::ReceivedSndu;
 use thinair_ule::ts::{Cc, NULL_PACKET};
 use thinair_ule::{
-    AfterBadCrc, Bridged, Content, Encapsulator, EncapsulatorConfig, EtherType, HLen, Npa, OptionalHeader,
-    Packing, Payload, Pid, Receiver, ReceiverConfig, ReceiverCounters, Since, Sndu, TimeStamp, TsPacket,
+    AfterBadCrc, Bridged, Encapsulator, EncapsulatorConfig, EtherType, HLen, Npa, OptionalHeader, Packing,
+    Payload, Pid, Receiver, ReceiverConfig, ReceiverCounters, Since, Sndu, SnduContent, TimeStamp, TsPacket,
 };
 use thinair_wire::time::Instant;
 
 const PID: u16 = 0x35;
 const PORT: u16 = 5_004;
 
-/// What tshark is asked for of each datagram, in the order of [`Told::fields`].
+/// Fields of each datagram requested from tshark, in the order of [`Expected::fields`].
 const FIELDS: [&str; 12] = [
     "ule.crc_status",
     "ule.d",
@@ -50,7 +50,7 @@ const FIELDS: [&str; 12] = [
     "ule.concat_length",
 ];
 
-/// A preference of the script, and what our Receiver does then.
+/// Preference of the script, and the equivalent rule of our Receiver.
 const RULES: [(&str, AfterBadCrc); 2] = [
     ("ule.discard_after_crc_error:FALSE", AfterBadCrc::GoOn),
     ("ule.discard_after_crc_error:TRUE", AfterBadCrc::Discard),
@@ -61,7 +61,7 @@ fn tshark_tells_what_the_receiver_delivers_and_counts() {
     if !tshark::runs_lua() {
         return;
     }
-    let folder = Folder::new("ule");
+    let folder = OutputFolder::new("ule");
     let sent = stream();
     let streams =
         [("as sent", sent.clone()), ("damaged", damaged(&sent)), ("odd", [&sent[..2], &odd()].concat())];
@@ -74,23 +74,23 @@ fn tshark_tells_what_the_receiver_delivers_and_counts() {
             let options = ["-o", rule];
             let mut fields = [&["ule.sndu", "frame.protocols"], &FIELDS[..]].concat();
             fields.extend(["ule.lost", "_ws.expert.message"]);
-            let told = tshark::fields_of(&[script()], &file, &options, &fields);
-            assert_eq!(told.len(), datagrams.len());
+            let shown = tshark::fields_of(&[script()], &file, &options, &fields);
+            assert_eq!(shown.len(), datagrams.len());
 
             let mut buffer = vec![0; 4_000];
             let config = ReceiverConfig { after_bad_crc, ..ReceiverConfig::new(pid()) };
             let mut receiver = Receiver::new(config, &mut buffer);
             let mut sndus = 0;
-            for (i, (packets, told)) in (1..).zip(stream.chunks(7).zip(&told)) {
+            for (i, (packets, shown)) in (1..).zip(stream.chunks(7).zip(&shown)) {
                 let name = format!("{name}, {rule}, frame {i}");
-                let octets: Vec<_> = values(&told[0]).iter().map(|sndu| octets(sndu)).collect();
-                let ours = Told::of(&mut receiver, packets, &octets);
-                for ((field, ours), theirs) in FIELDS.iter().zip(ours.fields()).zip(&told[2..]) {
+                let octets: Vec<_> = values(&shown[0]).iter().map(|sndu| octets(sndu)).collect();
+                let ours = Expected::of(&mut receiver, packets, &octets);
+                for ((field, ours), theirs) in FIELDS.iter().zip(ours.fields()).zip(&shown[2..]) {
                     assert_eq!(values(theirs), ours, "{name}, {field}");
                 }
-                assert_eq!(values(&told[2 + FIELDS.len()]).len(), ours.lost, "{name}");
-                let rohc = told[1].split(':').filter(|protocol| *protocol == "rohc").count();
-                assert_eq!(rohc, ours.rohc(), "{name}: {}", told[1]);
+                assert_eq!(values(&shown[2 + FIELDS.len()]).len(), ours.lost, "{name}");
+                let rohc = shown[1].split(':').filter(|protocol| *protocol == "rohc").count();
+                assert_eq!(rohc, ours.rohc(), "{name}: {}", shown[1]);
                 sndus += octets.len();
             }
             let sync_errors = stream.iter().filter(|packet| !has_sync(packet)).count() as u64;
@@ -102,13 +102,13 @@ fn tshark_tells_what_the_receiver_delivers_and_counts() {
     }
 }
 
-/// In Wireshark a packet can be clicked on before those behind it are shown again; tshark does the like with `-2`.
+/// Wireshark may show a packet before later ones are dissected again; tshark does so with `-2`.
 #[test]
 fn packets_can_be_shown_in_any_order() {
     if !tshark::runs_lua() {
         return;
     }
-    let file = Folder::new("ule-order").path("ule.pcap");
+    let file = OutputFolder::new("ule-order").path("ule.pcap");
     let stream = damaged(&stream());
     let datagrams: Vec<_> = stream.chunks(7).map(|packets| datagram(PORT, packets.as_flattened())).collect();
     tshark::write(LinkType::RAW, &file, &datagrams);
@@ -118,31 +118,31 @@ fn packets_can_be_shown_in_any_order() {
     assert_eq!(once, twice);
 }
 
-/// Without PSI a preference names the PID; without both, Wireshark is left alone.
+/// Without PSI a preference names the PID; without both, Wireshark's own dissection remains.
 #[test]
 fn the_pid_can_be_named() {
     if !tshark::runs_lua() {
         return;
     }
-    let file = Folder::new("ule-pid").path("ule.pcap");
+    let file = OutputFolder::new("ule-pid").path("ule.pcap");
     let packets: Vec<_> = stream().into_iter().skip(2).take(7).collect();
     tshark::write(LinkType::RAW, &file, &[datagram(PORT, packets.as_flattened())]);
     let sndus = |options: &[&str]| {
-        let told = tshark::fields_of(&[script()], &file, options, &["ule.sndu", "_ws.expert.message"]);
-        values(&told[0][0]).len()
+        let shown = tshark::fields_of(&[script()], &file, options, &["ule.sndu", "_ws.expert.message"]);
+        values(&shown[0][0]).len()
     };
     assert!(sndus(&["-o", "ule.pids:32-0x35"]) > 3);
     assert_eq!(sndus(&["-o", "ule.pids:0x36"]), 0);
     assert_eq!(sndus(&[]), 0);
 }
 
-/// Several packets of a flow lie in one frame, and each has to be read with the context that the one before has left.
+/// Several packets of a flow are in one frame, and each must be decompressed with the context after the previous one.
 #[test]
 fn coap_in_rohc_in_ule_is_read_as_without_ule() {
     if !tshark::runs_lua() {
         return;
     }
-    let folder = Folder::new("ule-coap");
+    let folder = OutputFolder::new("ule-coap");
     let (alone, file) = (folder.path("rohc.pcap"), folder.path("ule.pcap"));
     let packets = compressed(&root().join("captures/coap_udp6_observe.pcap"));
     tshark::write(LinkType::USER0, &alone, &packets);
@@ -163,8 +163,8 @@ fn coap_in_rohc_in_ule_is_read_as_without_ule() {
     let fields =
         ["rohc_coap.cid", "rohc_coap.format", "rohc_coap.msn", "rohc_coap.code", "rohc_coap.message_id"];
     let read = |file: &Path, options: &[&str]| {
-        let told = tshark::fields_of(&scripts, file, options, &fields);
-        let column = |i: usize| told.iter().flat_map(|told| values(&told[i])).collect::<Vec<_>>();
+        let shown = tshark::fields_of(&scripts, file, options, &fields);
+        let column = |i: usize| shown.iter().flat_map(|shown| values(&shown[i])).collect::<Vec<_>>();
         (0..fields.len()).map(column).collect::<Vec<_>>()
     };
     let expected = read(&alone, &[]);
@@ -173,7 +173,7 @@ fn coap_in_rohc_in_ule_is_read_as_without_ule() {
     assert_eq!(read(&file, &["-2"]), expected);
 }
 
-/// The packets of a capture, compressed by one compressor.
+/// Packets of a capture, compressed by one compressor.
 fn compressed(capture: &Path) -> Vec<Vec<u8>> {
     let profiles = ["udp", "ip", "coap"].map(|name| ProfileId::by_name(name).unwrap());
     let channel = Channel::new(CidSpace::Small, 15, ProfileSet::of(&profiles).unwrap()).unwrap();
@@ -206,9 +206,9 @@ fn octets(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
 }
 
-/// What is to be told of a datagram, each field as often as it is there.
+/// Expected fields of a datagram, each as often as it occurs.
 #[derive(Default)]
-struct Told {
+struct Expected {
     crc_status: Vec<String>,
     d: Vec<String>,
     length: Vec<String>,
@@ -224,58 +224,58 @@ struct Told {
     lost: usize,
 }
 
-impl Told {
-    /// `sndus` are those that tshark tells of, right or wrong: our Receiver has to tell the same of each, and delivers
-    /// what is in those that are right.
+impl Expected {
+    /// `sndus` are those that tshark shows, right or wrong: our Receiver must report equal ones, and deliver the
+    /// contents of the right ones.
     fn of(receiver: &mut Receiver<'_>, packets: &[TsPacket], sndus: &[Vec<u8>]) -> Self {
-        let mut told = Self::default();
+        let mut shown = Self::default();
         let before = *receiver.counters();
-        // Those without sync byte are of no PID, and reach no Receiver.
+        // Packets without sync byte have no PID, and reach no Receiver.
         for packet in packets.iter().filter(|packet| has_sync(packet)) {
             receiver.receive(packet, &mut |delivery| match delivery.payload {
                 Payload::Pdu(kind, pdu) => {
-                    told.pdu_type.push(format!("0x{:04x}", kind.value()));
-                    // tshark has no field of no octets.
-                    told.pdu.extend((!pdu.is_empty()).then(|| hex(pdu)));
+                    shown.pdu_type.push(format!("0x{:04x}", kind.value()));
+                    // tshark shows no field without octets.
+                    shown.pdu.extend((!pdu.is_empty()).then(|| hex(pdu)));
                 }
-                Payload::Bridged(frame) => told.frame.push(hex(frame.octets())),
+                Payload::Bridged(frame) => shown.frame.push(hex(frame.octets())),
                 Payload::TsPackets(packets) => {
-                    told.ts_packet.extend(packets.iter().map(|packet| hex(packet)))
+                    shown.ts_packet.extend(packets.iter().map(|packet| hex(packet)))
                 }
             });
         }
         for sndu in sndus {
-            let received = Received::read(sndu);
-            told.crc_status.push(if received.is_ok() { "right" } else { "wrong" }.to_owned());
-            told.d.push((sndu[0] >> 7).to_string());
-            told.length.push((sndu.len() - 4).to_string());
-            told.types.push(format!("0x{:02x}{:02x}", sndu[2], sndu[3]));
+            let received = ReceivedSndu::read(sndu);
+            shown.crc_status.push(if received.is_ok() { "right" } else { "wrong" }.to_owned());
+            shown.d.push((sndu[0] >> 7).to_string());
+            shown.length.push((sndu.len() - 4).to_string());
+            shown.types.push(format!("0x{:02x}{:02x}", sndu[2], sndu[3]));
             if sndu[0] >> 7 == 0 {
-                told.npa.push(
+                shown.npa.push(
                     sndu[4..10].iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(":"),
                 );
             }
             let Ok(received) = received else { continue };
             let mut headers = OptionalHeaders::new(received.type_field, received.octets);
             while let Ok(Some(_)) = headers.read() {
-                told.types.push(format!("0x{:04x}", headers.rest().0.value()));
+                shown.types.push(format!("0x{:04x}", headers.rest().0.value()));
             }
-            let Ok(chain) = Chain::read(received.type_field, received.octets) else { continue };
-            told.time_stamp.extend(chain.time_stamp.map(|time_stamp| time_stamp.micros().to_string()));
+            let Ok(chain) = ExtensionChain::read(received.type_field, received.octets) else { continue };
+            shown.time_stamp.extend(chain.time_stamp.map(|time_stamp| time_stamp.micros().to_string()));
             match chain.content {
-                Content::Test(octets) => told.test.push(hex(octets)),
-                Content::PduConcat(pdus) => {
-                    told.concat_length.extend(pdus.pdus().map(|pdu| pdu.len().to_string()));
+                SnduContent::Test(octets) => shown.test.push(hex(octets)),
+                SnduContent::PduConcat(pdus) => {
+                    shown.concat_length.extend(pdus.pdus().map(|pdu| pdu.len().to_string()));
                 }
-                Content::Pdu(..) | Content::Bridged(_) | Content::TsConcat(_) => {}
+                SnduContent::Pdu(..) | SnduContent::Bridged(_) | SnduContent::TsConcat(_) => {}
             }
         }
         let after = receiver.counters();
-        let count = |status: &str| told.crc_status.iter().filter(|told| *told == status).count() as u64;
+        let count = |status: &str| shown.crc_status.iter().filter(|shown| *shown == status).count() as u64;
         assert_eq!(count("right"), after.sndus - before.sndus);
         assert_eq!(count("wrong"), after.crc_errors - before.crc_errors);
-        told.lost = (after.cut_short - before.cut_short) as usize;
-        told
+        shown.lost = (after.cut_short - before.cut_short) as usize;
+        shown
     }
 
     fn fields(&self) -> [Vec<String>; FIELDS.len()] {
@@ -291,8 +291,8 @@ impl Told {
     }
 }
 
-/// What `tshark -z expert` counts, by the titles of the script. The protocol beside them is the one that was the last to
-/// be dissected, which may be what an SNDU carries.
+/// Counts of `tshark -z expert`, by the titles of the script. The protocol beside them is the last dissected one, which
+/// may be the payload of an SNDU.
 fn counted(file: &Path, options: &[&str]) -> BTreeMap<String, u64> {
     let mut tshark = Command::new("tshark");
     tshark.arg("-X").arg(format!("lua_script:{}", script().display())).arg("-r").arg(file).args(options);
@@ -330,7 +330,7 @@ fn of_interest(counters: &ReceiverCounters) -> BTreeMap<String, u64> {
     all.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
 }
 
-/// PAT and PMT, then every kind of SNDU, packed, with padding now and then; null packets between.
+/// PAT and PMT, then every kind of SNDU, packed, sometimes with padding; null packets between.
 fn stream() -> Vec<TsPacket> {
     let mut random = Random::new(1);
     let pmt = Pid::new(0x100).unwrap();
@@ -341,7 +341,7 @@ fn stream() -> Vec<TsPacket> {
     let rohc = rohc_packets();
     let ipv6 = ipv6(0, 60);
     let frame = [&[0x33, 0x33, 0, 0, 0, 1, 2, 0, 0, 0, 0, 1, 0x86, 0xDD][..], &ipv6].concat();
-    // The contents are those of a TS Packet without payload.
+    // The content is a TS Packet without payload.
     let inner = [NULL_PACKET; 2];
     let padding = |words| OptionalHeader::padding(HLen::new(words).unwrap());
     let packing = Packing::Threshold { wait: Duration::from_secs(1), since: Since::Last };
@@ -374,16 +374,16 @@ fn stream() -> Vec<TsPacket> {
     stream
 }
 
-/// TS Packets with one SNDU each that no Encapsulator sends, though its CRC is right; and those with other oddities.
+/// TS Packets with one SNDU each that no Encapsulator sends, though its CRC is right; and other unusual ones.
 fn odd() -> Vec<TsPacket> {
     let sndus: [&[u8]; 15] = [
-        // Mandatory Extension Headers that are not known: alone, behind another header, and in a PDU-Concat.
+        // Unknown Mandatory Extension Headers: alone, after another header, and in a PDU-Concat.
         &[0x80, 8, 0x00, 0xFF, 1, 2, 3, 4],
         &[0x80, 8, 0x01, 0x00, 0x00, 0x44, 3, 4],
         &[0x80, 12, 0x00, 0x03, 0x00, 0x55, 0, 1, 9, 0, 1, 9],
         // A PDU-Concat in a PDU-Concat.
         &[0x80, 10, 0x00, 0x03, 0x00, 0x03, 0, 2, 9, 9],
-        // Lengths of PDUs that do not add up; no PDU; R.
+        // Wrong sums of the lengths of PDUs; no PDU; R.
         &[0x80, 10, 0x00, 0x03, 0x22, 0xF1, 0, 3, 9, 9],
         &[0x80, 11, 0x00, 0x03, 0x22, 0xF1, 0, 2, 9, 9, 0],
         &[0x80, 6, 0x00, 0x03, 0x22, 0xF1],
@@ -396,21 +396,21 @@ fn odd() -> Vec<TsPacket> {
         &[0x80, 8, 0x00, 0x02, 0x47, 1, 2, 3],
         // The SNDU ends within an Extension Header.
         &[0x80, 7, 0x03, 0x01, 1, 2, 3],
-        // Headers that are not known and may be skipped.
+        // Unknown headers that may be skipped.
         &[0x80, 14, 0x03, 0x77, 1, 2, 3, 4, 0x01, 0x78, 0x08, 0x06, 1, 2],
         // No payload, but an address.
         &[0x00, 10, 0x88, 0xB5, 2, 0, 0, 0, 0, 1],
     ];
     let mut stream: Vec<_> =
         sndus.iter().map(|sndu| with(0, &[sndu, &Crc32::of(sndu).to_be_bytes()[..]].concat())).collect();
-    // Lengths that cannot be; a Payload Pointer that cannot be; an End Indicator where an SNDU should be.
+    // Invalid lengths; an invalid Payload Pointer; an End Indicator in place of an SNDU.
     stream.extend([
         with(0, &[0x80, 4, 8, 0]),
         with(0, &[0, 9, 8, 0]),
         with(182, &[]),
         with(0, &[0xFF, 0xFF]),
     ]);
-    // An octet of padding that is none.
+    // An octet of padding with a wrong value.
     let mut sndu = vec![0x80, 178, 0x22, 0xF1];
     sndu.resize(178, 0);
     sndu.extend(Crc32::of(&sndu).to_be_bytes());
@@ -428,7 +428,7 @@ fn odd() -> Vec<TsPacket> {
     stream
 }
 
-/// A TS Packet with these octets behind a Payload Pointer, and padding.
+/// TS Packet with these octets after a Payload Pointer, and padding.
 fn with(pointer: u8, octets: &[u8]) -> TsPacket {
     let mut packet = [0xFF; 188];
     packet[..5].copy_from_slice(&[0x47, 0x40, PID as u8, 0x10, pointer]);
@@ -448,7 +448,7 @@ fn ipv6(i: u8, len: usize) -> Vec<u8> {
     packet
 }
 
-/// A flow of IPv6/UDP, compressed.
+/// Flow of IPv6/UDP, compressed.
 fn rohc_packets() -> Vec<Vec<u8>> {
     let profiles = ProfileSet::of(&[ProfileId::by_name("udp").unwrap()]).unwrap();
     let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
@@ -463,7 +463,7 @@ fn rohc_packets() -> Vec<Vec<u8>> {
     (0..200).map(packet).collect()
 }
 
-/// Of TS Packets behind PAT and PMT, some are lost, come twice, or have a flipped bit.
+/// Of the TS Packets after PAT and PMT, some are lost, duplicated, or have a flipped bit.
 fn damaged(stream: &[TsPacket]) -> Vec<TsPacket> {
     let mut random = Random::new(2);
     let mut arriving = stream[..2].to_vec();

@@ -1,41 +1,41 @@
-//! A capture that still goes on: records one by one, and sums at any time.
+//! Analysis of a capture in progress: records one by one, and sums at any time.
 
 use std::rc::Rc;
 
 use thinair_capture::Record;
 
-use super::{Analysis, Link};
-use crate::outcome::Input;
+use super::{Analysis, InputLink};
+use crate::outcome::InputSummary;
 use crate::survey::Provision;
 use crate::unpack::Unpack;
 
-/// A link whose records are handed over as they come.
+/// A link that receives its records one by one.
 ///
-/// **Get it from [`Analysis::begin`], and give it to [`Analysis::observe`] of the same analysis.**
+/// **Create it with [`Analysis::begin`], and pass it to [`Analysis::observe`] of the same analysis.**
 pub struct Live {
-    input: Input,
-    link: Link,
+    input: InputSummary,
+    link: InputLink,
     unpack: Unpack,
 }
 
 impl Live {
-    /// Records and packets so far.
-    pub fn input(&self) -> &Input {
+    /// Counts of records and packets so far.
+    pub fn input(&self) -> &InputSummary {
         &self.input
     }
 }
 
 impl Analysis {
-    /// Begins a link whose packets are not known yet. Schemes that must be given something of them beforehand (SCHC, 6LoWPAN)
-    /// get nothing: they belong in a reading of what was kept.
+    /// Begins a link whose packets are not known in advance. Schemes with provisioning (SCHC, 6LoWPAN) get
+    /// none: analyze the finished capture for them.
     pub fn begin(&mut self, path: &str) -> Live {
-        let link = Link::new(&self.settings, self.begins, &Rc::new(Provision::default()));
+        let link = InputLink::new(&self.settings, self.begins, &Rc::new(Provision::default()));
         self.flows.start(self.inputs.len());
-        let input = Input { path: path.to_owned(), ..Input::default() };
+        let input = InputSummary { path: path.to_owned(), ..InputSummary::default() };
         Live { input, link, unpack: self.unpack() }
     }
 
-    /// Lets every scheme carry the packet of a record. [`totals`](Self::totals) counts it.
+    /// Sends the packet of a record through every scheme. [`totals`](Self::totals) includes it.
     pub fn observe(&mut self, live: &mut Live, record: &Record<'_>) {
         let Live { input, link, unpack } = live;
         self.record(input, link, unpack, record);

@@ -1,4 +1,4 @@
-//! Whole runs over captures that are made here.
+//! Whole runs over captures that the tests build.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,7 +8,7 @@ use thinair_wire::header::ipv4::Ipv4;
 
 use super::Analysis;
 use crate::outcome::{BreakEven, Outcome, Totals};
-use crate::settings::{Loss, SchemeSpec, Settings};
+use crate::settings::{RandomLoss, SchemeSpec, Settings};
 use crate::survey::Survey;
 
 fn settings() -> Settings {
@@ -18,7 +18,7 @@ fn settings() -> Settings {
     Settings::new(channel, &[modes[0], modes[1], SchemeSpec::Schc, SchemeSpec::Lowpan])
 }
 
-/// UDP over IPv4 from host `from` to host `to`, with that IP-ID and payload.
+/// Returns a UDP datagram over IPv4 from host `from` to host `to`, with this IP-ID and payload.
 fn datagram(from: u8, to: u8, id: u16, payload: &[u8]) -> Vec<u8> {
     let mut packet =
         Vec::from(*b"\x45\0\0\0\0\0\0\0\x40\x11\0\0\x0a\x63\0\0\x0a\x63\0\0\xe0\x01\x16\x33\0\0\x12\x34");
@@ -32,7 +32,7 @@ fn datagram(from: u8, to: u8, id: u16, payload: &[u8]) -> Vec<u8> {
     sealed(packet)
 }
 
-/// The packet with the right header checksum.
+/// Returns the packet with a correct header checksum.
 fn sealed(mut packet: Vec<u8>) -> Vec<u8> {
     let end = usize::from(packet[0] & 0x0F) * 4;
     packet[10..12].copy_from_slice(&[0, 0]);
@@ -129,7 +129,7 @@ fn time_never_goes_back() {
 #[test]
 fn loss_is_counted_apart_from_mismatches() {
     let packets: Vec<_> = (0..2_000).map(|i| datagram(1, 2, i, &i.to_be_bytes())).collect();
-    let loss = Some(Loss { probability: 0.2, seed: 9 });
+    let loss = Some(RandomLoss { probability: 0.2, seed: 9 });
     let outcome = run(Settings { loss, ..settings() }, &packets, |at| at * 1_000_000);
     for scheme in &outcome.totals.schemes {
         assert!((300..600).contains(&scheme.lost), "{}", scheme.lost);
@@ -170,7 +170,7 @@ fn a_scheme_that_is_left_out_leaves_no_trace() {
     assert!(rest.flows[0].break_even.iter().flat_map(names).all(|name| name != "rohc-v1/u"));
 }
 
-/// Feedback is paid for too, and the numbers of a flow agree with its sums.
+/// Feedback counts, too, and the course of a flow agrees with its sums.
 #[test]
 fn the_course_of_a_flow_ends_at_its_sums() {
     let packets: Vec<_> = (0..45).map(|i| datagram(1, 2, i, b"x")).collect();
@@ -206,7 +206,7 @@ fn records_that_come_one_by_one_count_as_those_of_a_file() {
     assert_eq!(link.input().packets, 403);
 }
 
-/// Flows of many sizes, of which only some are listed.
+/// Flows of many sizes, only some of which are listed.
 #[test]
 fn flows_that_are_not_listed_keep_their_octets() {
     let packets: Vec<_> = (0..100_u16)

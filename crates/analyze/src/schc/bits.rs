@@ -1,39 +1,39 @@
-//! Strings of bits: the values of fields, and the residue, most significant bit first.
+//! Bit strings: values of fields, and the residue, most significant bit first.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
-/// Octets of a value that take no memory of their own: those of an address.
+/// Maximum length of a value without memory allocation, in octets: that of an address.
 const SHORT: usize = 16;
 
-/// A value of any number of bits.
+/// A value of any length in bits.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bits {
-    /// The bits from the left; those that fill the last octet up are zero.
-    octets: Octets,
+    /// The bits, left-aligned; unused bits of the last octet are zero.
+    octets: BitsStorage,
     len: usize,
 }
 
 #[derive(Clone, Debug)]
-enum Octets {
+enum BitsStorage {
     Short([u8; SHORT]),
     Long(Box<[u8]>),
 }
 
-impl Default for Octets {
+impl Default for BitsStorage {
     fn default() -> Self {
         Self::Short([0; SHORT])
     }
 }
 
 impl Bits {
-    /// The `len` bits of `octets` from bit `at` on; zeros where `octets` has no more.
+    /// Returns `len` bits of `octets` from bit `at` on; zeros beyond the end of `octets`.
     pub(super) fn of(octets: &[u8], at: usize, len: usize) -> Self {
         let count = len.div_ceil(8);
         if count > SHORT {
             let mut value = Vec::with_capacity(count);
             BitWriter::new(&mut value).push(octets, at, len);
-            return Self { octets: Octets::Long(value.into()), len };
+            return Self { octets: BitsStorage::Long(value.into()), len };
         }
         let mut short = [0; SHORT];
         match octets.get(at / 8..at / 8 + count) {
@@ -43,34 +43,34 @@ impl Bits {
         if !len.is_multiple_of(8) {
             short[count - 1] &= !(0xFF_u8 >> (len % 8));
         }
-        Self { octets: Octets::Short(short), len }
+        Self { octets: BitsStorage::Short(short), len }
     }
 
-    /// Whole octets.
+    /// Returns whole octets as a value.
     #[cfg(test)]
     pub(super) fn octets(octets: &[u8]) -> Self {
         Self::of(octets, 0, octets.len() * 8)
     }
 
-    /// Number of bits.
+    /// Length in bits.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// The bits from the left, in octets.
+    /// The bits, left-aligned in octets.
     pub(super) fn as_octets(&self) -> &[u8] {
         match &self.octets {
-            Octets::Short(octets) => &octets[..self.len.div_ceil(8)],
-            Octets::Long(octets) => octets,
+            BitsStorage::Short(octets) => &octets[..self.len.div_ceil(8)],
+            BitsStorage::Long(octets) => octets,
         }
     }
 
-    /// Whether the `len` bits of `octets` from bit `at` on are this value.
+    /// True if the `len` bits of `octets` from bit `at` on equal this value.
     pub(super) fn is_at(&self, octets: &[u8], at: usize, len: usize) -> bool {
         self.len == len && self.starts_at(octets, at)
     }
 
-    /// Whether `octets` have this value from bit `at` on.
+    /// True if `octets` contain this value from bit `at` on.
     pub(super) fn starts_at(&self, octets: &[u8], at: usize) -> bool {
         let whole = self.len / 8;
         let left = self.as_octets().get(..whole).unwrap_or_default();
@@ -81,7 +81,7 @@ impl Bits {
                 .is_none_or(|last| *last == octet_at(octets, at + 8 * whole) & !(0xFF_u8 >> (self.len % 8)))
     }
 
-    /// How many bits of both are the same, from the left.
+    /// Length of the common prefix, in bits.
     pub(super) fn common_prefix(&self, other: &Self) -> usize {
         let (a, b) = (self.as_octets(), other.as_octets());
         let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
@@ -89,12 +89,12 @@ impl Bits {
         (8 * same + (a ^ b).leading_zeros() as usize).min(self.len).min(other.len)
     }
 
-    /// The first `len` bits.
+    /// Returns the first `len` bits.
     pub(super) fn prefix(&self, len: usize) -> Self {
         Self::of(self.as_octets(), 0, len.min(self.len))
     }
 
-    /// The value as a number, of 128 bits at most.
+    /// Returns a value of at most 128 bits as a number.
     pub(super) fn to_uint(&self) -> Option<u128> {
         let octets = self.as_octets();
         let value = octets.iter().fold(0, |value: u128, octet| value << 8 | u128::from(*octet));
@@ -132,26 +132,26 @@ impl Hash for Bits {
     }
 }
 
-/// Appends bits to octets; what fills the last octet up is zero.
+/// Appends bits to octets; unused bits of the last octet are zero.
 #[derive(Debug)]
 pub(super) struct BitWriter<'o> {
     out: &'o mut Vec<u8>,
-    /// Bits of the last octet that are not taken.
+    /// Number of unused bits in the last octet.
     spare: usize,
 }
 
 impl<'o> BitWriter<'o> {
-    /// Starts behind the octets that are there.
+    /// Starts after the existing octets.
     pub(super) fn new(out: &'o mut Vec<u8>) -> Self {
         Self { out, spare: 0 }
     }
 
-    /// Appends the `len` bits of `octets` from bit `at` on.
+    /// Appends `len` bits of `octets` from bit `at` on.
     pub(super) fn push(&mut self, octets: &[u8], at: usize, len: usize) {
         let mut done = self.octets(octets, at, len / 8);
         while done < len {
             let bits = (len - done).min(8);
-            // Up to 8 bits, from the left.
+            // Up to 8 bits, left-aligned.
             let octet = octet_at(octets, at + done) & (0xFF00_u16 >> bits) as u8;
             match self.out.last_mut() {
                 Some(last) if self.spare > 0 => {
@@ -167,7 +167,8 @@ impl<'o> BitWriter<'o> {
         }
     }
 
-    /// Appends `count` octets of `octets` from bit `at` on, if there are as many, and returns their bits; else 0.
+    /// Appends `count` octets of `octets` from bit `at` on, if both strings allow it octet by octet, and
+    /// returns their number of bits; else returns 0.
     fn octets(&mut self, octets: &[u8], at: usize, count: usize) -> usize {
         let (first, shift, spare) = (at / 8, at % 8, self.spare);
         let Some(from) = octets.get(first..first + count + usize::from(shift > 0)) else { return 0 };
@@ -197,13 +198,13 @@ impl<'o> BitWriter<'o> {
         self.push(value.as_octets(), 0, value.len);
     }
 
-    /// Appends the `width` low bits of a number.
+    /// Appends the low `width` bits of a number.
     pub(super) fn uint(&mut self, value: u32, width: usize) {
         self.push(&value.to_be_bytes(), 32 - width.min(32), width.min(32));
     }
 }
 
-/// Takes bits off octets.
+/// Reads bits from octets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BitReader<'i> {
     octets: &'i [u8],
@@ -216,12 +217,12 @@ impl<'i> BitReader<'i> {
         Self { octets, at: 0 }
     }
 
-    /// Bits that are left.
+    /// Number of remaining bits.
     pub(super) fn left(&self) -> usize {
         (self.octets.len() * 8).saturating_sub(self.at)
     }
 
-    /// The next `len` bits; nothing if there are fewer.
+    /// Reads `len` bits; `None` if fewer remain.
     pub(super) fn bits(&mut self, len: usize) -> Option<Bits> {
         if len > self.left() {
             return None;
@@ -231,13 +232,13 @@ impl<'i> BitReader<'i> {
         Some(value)
     }
 
-    /// The next `width` bits as a number, 32 at most.
+    /// Reads a number of `width` bits, at most 32.
     pub(super) fn uint(&mut self, width: usize) -> Option<u32> {
         self.bits(width)?.to_uint()?.try_into().ok()
     }
 }
 
-/// The 8 bits from bit `at` on; zeros where there are no more.
+/// Returns the 8 bits from bit `at` on; zeros beyond the end.
 fn octet_at(octets: &[u8], at: usize) -> u8 {
     let octet = |i: usize| u16::from(octets.get(i).copied().unwrap_or(0));
     let pair = octet(at / 8) << 8 | octet(at / 8 + 1);
@@ -251,7 +252,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    /// The value as a string of 0 and 1.
+    /// Formats the value as a string of 0 and 1.
     fn text(value: &Bits) -> String {
         let octets: String = value.as_octets().iter().map(|octet| format!("{octet:08b}")).collect();
         assert!(octets[value.len..].bytes().all(|bit| bit == b'0'));

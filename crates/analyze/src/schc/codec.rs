@@ -1,4 +1,4 @@
-//! Packets to SCHC packets and back: RuleID, residues, payload, padding. RFC 8724, section 7.2.
+//! Compression and decompression of packets: RuleID, residues, payload, padding (RFC 8724, section 7.2).
 
 use thinair_wire::coder::Writer;
 use thinair_wire::header::coap::option_header;
@@ -9,15 +9,15 @@ use super::bits::{BitReader, BitWriter, Bits};
 use super::checksum::udp_checksum;
 use super::fields::{FieldId, Parsed};
 use super::rule::{Action, Descriptor, Length, Rule, index_bits, size_bits};
-use super::{Error, NO_COMPRESSION};
+use super::{NO_COMPRESSION, SchcError};
 
-/// Appends `packet` by no rule.
+/// Appends `packet` uncompressed.
 pub(super) fn uncompressed(packet: &[u8], out: &mut Vec<u8>) {
     out.push(NO_COMPRESSION);
     out.extend_from_slice(packet);
 }
 
-/// Appends `packet` by `rule`, which is for it.
+/// Appends `packet`, compressed by a matching `rule`.
 pub(super) fn compress(rule: &Rule, packet: &Parsed<'_>, out: &mut Vec<u8>) {
     let mut writer = BitWriter::new(out);
     writer.uint(rule.id.into(), 8);
@@ -41,7 +41,7 @@ pub(super) fn compress(rule: &Rule, packet: &Parsed<'_>, out: &mut Vec<u8>) {
     writer.push(packet.payload, 0, packet.payload.len() * 8);
 }
 
-/// The size of a residue in octets. RFC 8724, section 7.4.2.
+/// Appends the size of a residue in octets (RFC 8724, section 7.4.2).
 fn size(writer: &mut BitWriter<'_>, octets: usize) {
     let escape = match size_bits(octets) {
         4 => 0,
@@ -62,8 +62,8 @@ fn read_size(reader: &mut BitReader<'_>) -> Option<usize> {
     Some(octets as usize)
 }
 
-/// Appends the packet that `residue`, what stands behind the RuleID, is by `rule`.
-pub(super) fn decompress(rule: &Rule, residue: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+/// Appends the packet that results from applying `rule` to `residue`, the octets after the RuleID.
+pub(super) fn decompress(rule: &Rule, residue: &[u8], out: &mut Vec<u8>) -> Result<(), SchcError> {
     let mut reader = BitReader::new(residue);
     let mut tkl = 0;
     let mut values = Vec::with_capacity(rule.descriptors.len());
@@ -74,12 +74,12 @@ pub(super) fn decompress(rule: &Rule, residue: &[u8], out: &mut Vec<u8>) -> Resu
         }
         values.push(value);
     }
-    // What is less than an octet is padding.
-    let payload = reader.bits(reader.left() / 8 * 8).ok_or(Error::Short)?;
+    // Remaining bits of less than an octet are padding.
+    let payload = reader.bits(reader.left() / 8 * 8).ok_or(SchcError::Short)?;
     let has_end = rule.descriptors.last().is_some_and(|last| last.label.id == FieldId::CoapOptionEnd);
     let is_coap = rule.descriptors.iter().any(|descriptor| descriptor.label.id == FieldId::CoapVersion);
     if is_coap && has_end == (payload.len() == 0) {
-        return Err(Error::Payload);
+        return Err(SchcError::Payload);
     }
     let start = out.len();
     headers(rule, &values, out)?;
@@ -87,13 +87,13 @@ pub(super) fn decompress(rule: &Rule, residue: &[u8], out: &mut Vec<u8>) -> Resu
     compute(rule, out.get_mut(start..).unwrap_or_default())
 }
 
-/// The value of a field. What is computed is zero until then.
-fn value(descriptor: &Descriptor, tkl: usize, reader: &mut BitReader<'_>) -> Result<Bits, Error> {
+/// Returns the value of a field; zero for one that is computed later.
+fn value(descriptor: &Descriptor, tkl: usize, reader: &mut BitReader<'_>) -> Result<Bits, SchcError> {
     let known = match &descriptor.action {
         Action::NotSent(value) => return Ok(value.clone()),
         Action::Mapping(values) => {
-            let index = reader.uint(index_bits(values.len())).ok_or(Error::Short)?;
-            return values.get(index as usize).cloned().ok_or(Error::Index);
+            let index = reader.uint(index_bits(values.len())).ok_or(SchcError::Short)?;
+            return values.get(index as usize).cloned().ok_or(SchcError::Index);
         }
         Action::Compute => return Ok(Bits::of(&[], 0, 16)),
         Action::Lsb(msb) => Some(msb),
@@ -102,9 +102,9 @@ fn value(descriptor: &Descriptor, tkl: usize, reader: &mut BitReader<'_>) -> Res
     let sent = match descriptor.length {
         Length::Fixed(bits) => bits.saturating_sub(known.map_or(0, Bits::len)),
         Length::Tkl => (tkl * 8).saturating_sub(known.map_or(0, Bits::len)),
-        Length::Variable => read_size(reader).ok_or(Error::Short)? * 8,
+        Length::Variable => read_size(reader).ok_or(SchcError::Short)? * 8,
     };
-    let sent = reader.bits(sent).ok_or(Error::Short)?;
+    let sent = reader.bits(sent).ok_or(SchcError::Short)?;
     let Some(msb) = known else { return Ok(sent) };
     let mut octets = Vec::new();
     let mut writer = BitWriter::new(&mut octets);
@@ -113,8 +113,8 @@ fn value(descriptor: &Descriptor, tkl: usize, reader: &mut BitReader<'_>) -> Res
     Ok(Bits::of(&octets, 0, msb.len() + sent.len()))
 }
 
-/// Appends the fields, with delta and length in front of options.
-fn headers(rule: &Rule, values: &[Bits], out: &mut Vec<u8>) -> Result<(), Error> {
+/// Appends the fields; options with their delta and length.
+fn headers(rule: &Rule, values: &[Bits], out: &mut Vec<u8>) -> Result<(), SchcError> {
     let mut writer = BitWriter::new(out);
     let mut before = 0;
     let mut option_value = Vec::new();
@@ -129,8 +129,8 @@ fn headers(rule: &Rule, values: &[Bits], out: &mut Vec<u8>) -> Result<(), Error>
             let mut coder = Writer::new(&mut header, 0);
             let mut delta = u32::from(number).saturating_sub(before);
             let mut length = option_value.len() as u32;
-            option_header(&mut coder, &mut delta, &mut length).map_err(|_| Error::Length)?;
-            let end = coder.finish().map_err(|_| Error::Length)?;
+            option_header(&mut coder, &mut delta, &mut length).map_err(|_| SchcError::Length)?;
+            let end = coder.finish().map_err(|_| SchcError::Length)?;
             writer.push(&header, 0, end * 8);
             writer.push(&option_value, 0, option_value.len() * 8);
             before = number.into();
@@ -140,8 +140,8 @@ fn headers(rule: &Rule, values: &[Bits], out: &mut Vec<u8>) -> Result<(), Error>
     Ok(())
 }
 
-/// Puts computed values in: lengths first, then what is computed over them. RFC 8724, section 7.4.8.
-fn compute(rule: &Rule, packet: &mut [u8]) -> Result<(), Error> {
+/// Fills in computed values: lengths first, then checksums that cover them (RFC 8724, section 7.4.8).
+fn compute(rule: &Rule, packet: &mut [u8]) -> Result<(), SchcError> {
     let is_v4 = packet.first().is_some_and(|octet| octet >> 4 == 4);
     let udp = if is_v4 { Ipv4::LEN } else { Ipv6::LEN };
     let computed: Vec<_> = rule
@@ -157,7 +157,7 @@ fn compute(rule: &Rule, packet: &mut [u8]) -> Result<(), Error> {
             FieldId::UdpLength => (udp + 4, udp),
             _ => continue,
         };
-        let length = u16::try_from(packet.len().saturating_sub(from)).map_err(|_| Error::Length)?;
+        let length = u16::try_from(packet.len().saturating_sub(from)).map_err(|_| SchcError::Length)?;
         put(packet, at, length);
     }
     if computed.contains(&FieldId::Ipv4Checksum) {
@@ -165,7 +165,7 @@ fn compute(rule: &Rule, packet: &mut [u8]) -> Result<(), Error> {
         put(packet, 10, checksum);
     }
     if computed.contains(&FieldId::UdpChecksum) {
-        let checksum = udp_checksum(packet, udp).ok_or(Error::Length)?;
+        let checksum = udp_checksum(packet, udp).ok_or(SchcError::Length)?;
         put(packet, udp + 6, checksum);
     }
     Ok(())
@@ -182,7 +182,7 @@ fn put(packet: &mut [u8], at: usize, word: u16) {
 mod tests {
     use super::*;
 
-    /// RFC 8724, section 7.4.2.
+    /// Sizes of RFC 8724, section 7.4.2.
     #[test]
     fn a_size_is_written_as_the_rfc_says() {
         let written = |octets| {
@@ -190,7 +190,7 @@ mod tests {
             let mut writer = BitWriter::new(&mut out);
             size(&mut writer, octets);
             let bits = size_bits(octets);
-            // The reader takes the bits of the size, and no more.
+            // The reader consumes exactly the bits of the size.
             let mut reader = BitReader::new(&out);
             let left = reader.left() - bits;
             assert_eq!((read_size(&mut reader), reader.left()), (Some(octets), left));

@@ -1,35 +1,36 @@
-//! The choice of rules: what a rule should say of each field of a group of packets, and which groups get one.
+//! Selection of rules: the descriptor of each field for a group of packets, and the groups that get a rule.
 //!
-//! Every group of packets that agree in what a rule may know is offered a rule of its own, and rules that are shared
-//! with groups that differ in ports, addresses, lengths of options, type, code and TKL, or values. A rule is taken as
-//! long as it saves octets that no rule before it saves, the one that saves most first. One that others have made
-//! superfluous is given up, and its place goes to another.
+//! Every group of packets that agree in all fields that a rule may contain is a candidate for a rule of its
+//! own, and for rules shared with groups that differ in ports, addresses, lengths of options, type, code and
+//! TKL, or values. Candidates are selected as long as they save octets that no earlier rule saves, largest
+//! savings first. A rule that later ones make superfluous is dropped, and its RuleID becomes free.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use super::Direction;
 use super::bits::Bits;
-use super::fields::{FieldId, Knowledge, Label};
-use super::learn::{Census, ESTABLISHED, Group, Key, Seen};
+use super::fields::{FieldId, FieldLabel, Knowledge};
+use super::learn::{Census, ESTABLISHED, FieldValues, Group, GroupKey};
 use super::rule::{Action, Descriptor, Length, Rule, index_bits};
 
-/// Rules of a direction: a RuleID of 8 bits, one of which means no compression.
+/// Maximum number of rules per direction: RuleIDs have 8 bits, and one means no compression.
 const MAX_RULES: usize = 255;
 
-/// Packets for each value of a list, on average. With fewer the list is no list of few values.
+/// Minimum mean number of packets per value of a list. With fewer, the field has too many values for a list.
 const PACKETS_PER_VALUE: u64 = 4;
 
-/// A rule that may be taken.
+/// A candidate for a rule.
 struct Candidate {
     descriptors: Vec<Descriptor>,
-    /// The groups that it is for, and octets in front of the payloads of all their packets.
+    /// The groups that it matches, with the octets of the headers of all their packets when it compresses
+    /// them.
     members: Vec<(usize, u64)>,
 }
 
-/// The rules for groups of packets of one direction.
-pub(super) fn rules(direction: Direction, groups: Vec<(Key, Group)>, census: &Census) -> Vec<Rule> {
-    let mut wider: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
+/// Returns the rules for groups of packets of one direction.
+pub(super) fn rules(direction: Direction, groups: Vec<(GroupKey, Group)>, census: &Census) -> Vec<Rule> {
+    let mut wider: BTreeMap<GroupKey, Vec<usize>> = BTreeMap::new();
     for (i, (key, _)) in groups.iter().enumerate() {
         for key in key.wider() {
             wider.entry(key).or_default().push(i);
@@ -37,7 +38,7 @@ pub(super) fn rules(direction: Direction, groups: Vec<(Key, Group)>, census: &Ce
     }
     let packets =
         |members: &[usize]| members.iter().filter_map(|i| Some(groups.get(*i)?.1.packets)).sum::<u64>();
-    // Few packets with some values are no reason for a rule of their own.
+    // Few packets with some values do not justify a rule.
     wider.retain(|key, members| key.values.is_none() || packets(members) >= ESTABLISHED);
     let candidates: Vec<_> =
         wider.into_iter().map(|(key, members)| candidate(&key.labels, &members, &groups, census)).collect();
@@ -54,7 +55,7 @@ pub(super) fn rules(direction: Direction, groups: Vec<(Key, Group)>, census: &Ce
     };
     let mut rules = Vec::new();
     for (candidate, members) in assigned {
-        // Groups that have a better rule need not be thought of any more.
+        // Groups with a better rule are ignored.
         let Some((key, _)) = members.first().and_then(|first| groups.get(*first)) else { continue };
         let narrow = self::candidate(&key.labels, &members, &groups, census);
         let before = candidate.octets_of(&members);
@@ -65,24 +66,24 @@ pub(super) fn rules(direction: Direction, groups: Vec<(Key, Group)>, census: &Ce
         let without: u64 = members.iter().filter_map(|member| uncompressed.get(*member)).sum();
         rules.push((without.saturating_sub(octets), descriptors));
     }
-    // A stable sort: rules that save the same stay in the order of their keys.
+    // A stable sort keeps rules with equal savings in the order of their keys.
     rules.sort_by_key(|(saved, _)| Reverse(*saved));
     let ids = 1..=u8::MAX;
     ids.zip(rules).map(|(id, (_, descriptors))| Rule { id, direction, descriptors }).collect()
 }
 
-/// Takes further candidates that are worth it.
+/// Selects further candidates while they save octets.
 fn take(candidates: &[Candidate], taken: &mut Vec<usize>, uncompressed: &[u64]) {
     let mut octets = uncompressed.to_vec();
     for i in taken.iter() {
         lower(&mut octets, candidates.get(*i));
     }
-    // Of candidates that gain the same, the first one.
+    // The first one of candidates with equal gains.
     let gain =
         |i: usize, octets: &[u64]| candidates.get(i).map(|candidate| (candidate.gain(octets), Reverse(i)));
     let mut gains: BinaryHeap<_> = (0..candidates.len()).filter_map(|i| gain(i, &octets)).collect();
     while let (true, Some((_, Reverse(i)))) = (taken.len() < MAX_RULES, gains.pop()) {
-        // What is taken only lowers what others gain, so a gain that is still the largest is so for all.
+        // Each selection only lowers the gains of others, so a gain that is still the largest is the maximum.
         let Some(now) = gain(i, &octets).filter(|(gain, _)| *gain > 0) else { continue };
         if gains.peek().is_some_and(|next| *next > now) {
             gains.push(now);
@@ -101,7 +102,7 @@ fn lower(octets: &mut [u64], candidate: Option<&Candidate>) {
     }
 }
 
-/// Gives superfluous candidates up, and says of the others the groups that each is the best for.
+/// Drops superfluous candidates, and assigns each group to the best remaining one.
 fn assign<'c>(
     candidates: &'c [Candidate],
     taken: &mut Vec<usize>,
@@ -123,8 +124,8 @@ fn assign<'c>(
                 }
             }
         }
-        // A rule whose groups do as well by others has become superfluous; one at a time, as they may lean on
-        // each other.
+        // A rule is superfluous if others compress its groups equally well. One is removed at a time, since
+        // they may depend on each other.
         let needed = |i: &usize| {
             best.iter().zip(&second).any(|(best, second)| best.1 == Some(*i) && best.0 < second.0)
         };
@@ -155,8 +156,8 @@ impl Candidate {
     }
 }
 
-impl Key {
-    /// The key, and those of larger groups that it is in.
+impl GroupKey {
+    /// Returns the key, and the keys of larger groups that include its packets.
     fn wider(&self) -> Vec<Self> {
         let mut keys = vec![self.clone()];
         keys.push(Self { flow: None, ..self.clone() });
@@ -170,7 +171,12 @@ impl Key {
     }
 }
 
-fn candidate(labels: &[Label], members: &[usize], groups: &[(Key, Group)], census: &Census) -> Candidate {
+fn candidate(
+    labels: &[FieldLabel],
+    members: &[usize],
+    groups: &[(GroupKey, Group)],
+    census: &Census,
+) -> Candidate {
     let mut all = Group::default();
     let members: Vec<_> = members.iter().filter_map(|i| Some((*i, &groups.get(*i)?.1))).collect();
     for (_, group) in &members {
@@ -180,7 +186,7 @@ fn candidate(labels: &[Label], members: &[usize], groups: &[(Key, Group)], censu
     let descriptors: Vec<_> =
         fields.map(|(label, seen)| descriptor(*label, seen, all.packets, census)).collect();
     let octets = |group: &Group| {
-        // The fields of a group have one length each.
+        // All packets of a group have equal field lengths.
         let bits = descriptors.iter().zip(&group.seen).map(|(field, seen)| field.residue_bits(seen.len.1));
         group.packets * (8 + bits.sum::<usize>()).div_ceil(8) as u64
     };
@@ -188,8 +194,8 @@ fn candidate(labels: &[Label], members: &[usize], groups: &[(Key, Group)], censu
     Candidate { descriptors, members }
 }
 
-/// What costs least for a field with these values in so many packets.
-fn descriptor(label: Label, seen: &Seen, packets: u64, census: &Census) -> Descriptor {
+/// Returns the cheapest descriptor for a field with these values in this number of packets.
+fn descriptor(label: FieldLabel, seen: &FieldValues, packets: u64, census: &Census) -> Descriptor {
     let length = match label.id {
         FieldId::CoapToken => Length::Tkl,
         _ if seen.len.0 != seen.len.1 => Length::Variable,
@@ -204,7 +210,7 @@ fn descriptor(label: Label, seen: &Seen, packets: u64, census: &Census) -> Descr
         _ if label.computable => Action::Compute,
         Some(Knowledge::Plain) | None => plain(label.id, length, seen, only, packets),
         Some(Knowledge::PerFlow) => Action::ValueSent,
-        // Really constant, as an IP-ID of zero or the token of an observation.
+        // Constant in all packets, such as an IP-ID of zero or the token of an observation.
         Some(Knowledge::Any) => match only {
             Some(value) if packets >= ESTABLISHED => Action::NotSent(value.clone()),
             _ => Action::ValueSent,
@@ -213,7 +219,7 @@ fn descriptor(label: Label, seen: &Seen, packets: u64, census: &Census) -> Descr
     Descriptor { label, length, action }
 }
 
-fn plain(id: FieldId, length: Length, seen: &Seen, only: Option<&Bits>, packets: u64) -> Action {
+fn plain(id: FieldId, length: Length, seen: &FieldValues, only: Option<&Bits>, packets: u64) -> Action {
     if let Some(value) = only {
         return Action::NotSent(value.clone());
     }
@@ -222,7 +228,7 @@ fn plain(id: FieldId, length: Length, seen: &Seen, only: Option<&Bits>, packets:
     let is_list = seen.complete && seen.values.len() as u64 * PACKETS_PER_VALUE <= packets;
     let size = if length == Length::Variable { 4 } else { 0 };
     if is_list && index_bits(seen.values.len()) <= size + seen.len.0.saturating_sub(known) {
-        // The most frequent value first, as a person would.
+        // Most frequent value first, as a person would write it.
         let mut values: Vec<_> = seen.values.iter().collect();
         values.sort_by_key(|(_, packets)| Reverse(**packets));
         return Action::Mapping(values.into_iter().map(|(value, _)| value.clone()).collect());

@@ -1,9 +1,9 @@
-//! The parser beside SCHC: which fields a packet has, in their order, and where their bits are.
+//! Parser: the fields of a packet, in their order, and their positions in bits.
 
 use std::fmt;
 
 use thinair_wire::header::chain::{HeaderChain, IpHeader};
-use thinair_wire::header::coap::{Coap, End};
+use thinair_wire::header::coap::{Coap, CoapOptionsEnd};
 use thinair_wire::header::ipv4::Ipv4;
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::header::protocol;
@@ -13,16 +13,16 @@ use super::bits::Bits;
 use super::checksum::udp_checksum;
 use super::{Checksum, Direction, Reading};
 
-/// Most options of a message that are taken apart. With more the message is payload of UDP.
+/// Maximum number of parsed options. A message with more is parsed as UDP payload.
 const MAX_OPTIONS: usize = 64;
 
 const OBSERVE: u16 = 6;
 const OSCORE: u16 = 9;
-/// If-Match, ETag, Location-Path, Location-Query, Block2, Block1: a rule cannot know them (RFC 8824, sections 5.5
-/// and 6.1).
+/// If-Match, ETag, Location-Path, Location-Query, Block2, Block1: rules cannot contain their values (RFC
+/// 8824, sections 5.5 and 6.1).
 const NOT_IN_RULES: [u16; 6] = [1, 4, 8, 20, 23, 27];
 
-/// FID: which field of which protocol. Addresses and ports are named by role. RFC 8724, section 10.
+/// FID: protocol and field. Addresses and ports are named by role (RFC 8724, section 10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum FieldId {
     Ipv4Version,
@@ -67,19 +67,19 @@ pub(super) enum FieldId {
     CoapOptionEnd,
 }
 
-/// How far a rule may know the value of a field before the packets are sent.
+/// Extent to which a rule may contain the value of a field before packets are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Knowledge {
-    /// As far as the packets agree.
+    /// Any value that the packets have in common.
     Plain,
-    /// Chosen for a flow at run time: an ephemeral port, a Flow Label.
+    /// Value chosen at run time for a flow: an ephemeral port, a Flow Label.
     PerFlow,
-    /// Chosen for a packet at run time: any value may come next.
+    /// Value chosen at run time for a packet; the next one may differ.
     Any,
 }
 
 impl FieldId {
-    /// How far `value` of this field may be known.
+    /// Extent to which a rule may contain `value` of this field.
     pub(super) fn knowledge(self, value: &Bits) -> Knowledge {
         match self {
             Self::Ipv4Identification
@@ -90,19 +90,19 @@ impl FieldId {
             | Self::OscorePiv => Knowledge::Any,
             Self::CoapOption(number) if number == OBSERVE || NOT_IN_RULES.contains(&number) => Knowledge::Any,
             Self::Ipv6FlowLabel if value.to_uint() != Some(0) => Knowledge::PerFlow,
-            // Where Linux (32 768 on) and IANA (49 152 on) have ephemeral ports.
+            // Ephemeral ports of Linux (from 32768) and IANA (from 49152).
             Self::UdpDevPort | Self::UdpAppPort if value.to_uint() >= Some(0x8000) => Knowledge::PerFlow,
             _ => Knowledge::Plain,
         }
     }
 
-    /// Whether the field is (a part of) the value of an option, so that its length counts in octets.
+    /// True for (part of) the value of an option, whose length is counted in octets.
     pub(super) fn is_option(self) -> bool {
         use FieldId::{CoapOption, OscoreFlags, OscoreKid, OscoreKidctx, OscorePiv};
         matches!(self, CoapOption(_) | OscoreFlags | OscorePiv | OscoreKidctx | OscoreKid)
     }
 
-    /// Whether the field is (a part of) an address.
+    /// True for (part of) an address.
     pub(super) fn is_address(self) -> bool {
         use FieldId::{Ipv4AppAddress, Ipv4DevAddress, Ipv6AppIid, Ipv6AppPrefix, Ipv6DevIid, Ipv6DevPrefix};
         matches!(
@@ -111,7 +111,7 @@ impl FieldId {
         )
     }
 
-    /// The number of the option and whether the field ends its value.
+    /// Number of the option, and true if the field ends its value.
     pub(super) fn option(self) -> Option<(u16, bool)> {
         match self {
             Self::CoapOption(number) => Some((number, true)),
@@ -189,40 +189,40 @@ impl fmt::Display for FieldId {
     }
 }
 
-/// What a rule must know of a field to be for it.
+/// Properties of a field that a matching rule must have, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Label {
+pub(super) struct FieldLabel {
     /// FID.
     pub(super) id: FieldId,
-    /// FP: the how-manieth field of that FID, from 1.
+    /// FP: ordinal number of the field among those with this FID, from 1.
     pub(super) position: u16,
-    /// Whether the value is the one that follows from the rest of the packet.
+    /// True if the value follows from the rest of the packet.
     pub(super) computable: bool,
 }
 
 /// A field of a packet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Field {
-    pub(super) label: Label,
-    /// Its first bit in the packet.
+pub(super) struct ParsedField {
+    pub(super) label: FieldLabel,
+    /// Offset in the packet, in bits.
     pub(super) at: usize,
-    /// Its length in bits.
+    /// Length in bits.
     pub(super) len: usize,
 }
 
-/// A packet that rules can be for.
+/// A packet that rules can compress.
 #[derive(Clone, Debug)]
 pub(super) struct Parsed<'p> {
     pub(super) octets: &'p [u8],
-    /// The fields, as they follow each other.
-    pub(super) fields: Vec<Field>,
-    /// The octets behind the last field.
+    /// The fields in their order.
+    pub(super) fields: Vec<ParsedField>,
+    /// Octets after the last field.
     pub(super) payload: &'p [u8],
 }
 
 impl<'p> Parsed<'p> {
-    /// Takes UDP over one IP header apart, and CoAP behind it. Nothing for other packets, for fragments and
-    /// options of IP, and where a length is not that of the packet (RFC 8724, section 10.10).
+    /// Parses UDP over one IP header, and CoAP in it. Returns `None` for other packets, for fragments and
+    /// options of IP, and for lengths that do not match the packet (RFC 8724, section 10.10).
     pub(super) fn parse(reading: &Reading, direction: Direction, octets: &'p [u8]) -> Option<Self> {
         let chain = HeaderChain::parse(octets).ok()?;
         let [ip] = chain.ips() else { return None };
@@ -267,18 +267,18 @@ impl<'p> Parsed<'p> {
     }
 
     /// The labels of the fields.
-    pub(super) fn labels(&self) -> Vec<Label> {
+    pub(super) fn labels(&self) -> Vec<FieldLabel> {
         self.fields.iter().map(|field| field.label).collect()
     }
 
     /// The value of a field.
-    pub(super) fn value(&self, field: &Field) -> Bits {
+    pub(super) fn value(&self, field: &ParsedField) -> Bits {
         Bits::of(self.octets, field.at, field.len)
     }
 }
 
 struct Parser {
-    fields: Vec<Field>,
+    fields: Vec<ParsedField>,
     at: usize,
 }
 
@@ -289,12 +289,12 @@ impl Parser {
 
     fn push(&mut self, id: FieldId, len: usize, computable: bool) {
         let before = self.fields.iter().filter(|field| field.label.id == id).count();
-        let label = Label { id, position: before as u16 + 1, computable };
-        self.fields.push(Field { label, at: self.at, len });
+        let label = FieldLabel { id, position: before as u16 + 1, computable };
+        self.fields.push(ParsedField { label, at: self.at, len });
         self.at += len;
     }
 
-    /// A field of the sender and one of the receiver.
+    /// Appends a field of the sender and one of the receiver.
     fn pair(&mut self, direction: Direction, dev: &[FieldId], app: &[FieldId], len: usize) {
         let (source, destination) = match direction {
             Direction::Up => (dev, app),
@@ -336,7 +336,7 @@ impl Parser {
         self.push(FieldId::UdpChecksum, 16, right);
     }
 
-    /// A message without format errors.
+    /// Parses a message; `None` for format errors.
     fn coap(&mut self, message: &[u8]) -> Option<()> {
         let coap = Coap::read(message).ok()?;
         self.field(FieldId::CoapVersion, 2);
@@ -365,15 +365,15 @@ impl Parser {
             }
         }
         match options.end()? {
-            End::Payload(_) => self.field(FieldId::CoapOptionEnd, 8),
-            End::NoPayload => {}
-            End::MarkerWithoutPayload | End::Malformed { .. } => return None,
+            CoapOptionsEnd::Payload(_) => self.field(FieldId::CoapOptionEnd, 8),
+            CoapOptionsEnd::NoPayload => {}
+            CoapOptionsEnd::MarkerWithoutPayload | CoapOptionsEnd::Malformed { .. } => return None,
         }
         Some(())
     }
 }
 
-/// Octets of flags, piv, kid context with its length, and kid of an OSCORE option. RFC 8824, section 6.4.
+/// Octets of flags, piv, kid context with its length, and kid of an OSCORE option (RFC 8824, section 6.4).
 fn oscore(value: &[u8]) -> Option<[usize; 4]> {
     let Some((flags, rest)) = value.split_first() else { return Some([0; 4]) };
     let piv = usize::from(flags & 0b111);

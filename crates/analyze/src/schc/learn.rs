@@ -1,84 +1,85 @@
-//! What the packets of a capture have in common, gathered in one pass and in bounded memory.
+//! Common properties of the packets of a capture, collected in one pass and in bounded memory.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::bits::Bits;
-use super::fields::{FieldId, Knowledge, Label, Parsed};
+use super::fields::{FieldId, FieldLabel, Knowledge, Parsed};
 use super::{Direction, Reading, RuleSet, derive};
 
-/// Most groups of packets of a direction that are told apart by everything, again as many that are not told apart by
-/// values, and again as many that are not by addresses and ports. A capture with more is not one for 255 rules.
+/// Maximum number of groups of packets per direction that are distinguished by all properties, and again as
+/// many without distinguishing values, and as many without addresses and ports. A larger capture does not
+/// suit 255 rules.
 const MAX_GROUPS: usize = 1_024;
 
-/// Most values of a field that are remembered: an index of 5 bits.
+/// Maximum number of values remembered per field: an index of 5 bits.
 const MAX_VALUES: usize = 32;
 
-/// Most values of a field that is chosen per flow whose packets are counted.
+/// Maximum number of counted values of a field that is chosen per flow.
 const MAX_FLOW_VALUES: usize = 65_536;
 
-/// Packets from which on a value is one of the deployment, and not an accident of a short capture.
+/// Number of packets from which on a value counts as a property of the deployment, not of a short capture.
 pub(super) const ESTABLISHED: u64 = 8;
 
-/// Looks at packets, and makes the rules that are best for them.
+/// Observes packets, and derives the best rules for them.
 ///
-/// **First [`observe`](Self::observe) every packet, then [`finish`](Self::finish).**
+/// **First call [`observe`](Self::observe) for every packet, then [`finish`](Self::finish).**
 #[derive(Debug, Default)]
 pub struct Learner {
     reading: Reading,
-    groups: [BTreeMap<Key, Group>; 2],
+    groups: [BTreeMap<GroupKey, Group>; 2],
     census: Census,
 }
 
-/// What the packets of a group have in common. What is `None` may differ.
+/// Common properties of the packets of a group. `None`: may differ.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key {
-    pub(super) labels: Rc<[Label]>,
-    /// Lengths of options, in bits.
+pub(super) struct GroupKey {
+    pub(super) labels: Rc<[FieldLabel]>,
+    /// Lengths of options in bits.
     pub(super) lengths: Option<Vec<usize>>,
     /// Type, TKL and code.
     pub(super) message: Option<Vec<u8>>,
     /// Ports and Flow Label.
     pub(super) flow: Option<Vec<u8>>,
     pub(super) addresses: Option<Vec<u8>>,
-    /// All else that a rule may know: Hop Limit, Uri-Path, Content-Format.
+    /// All other fields that a rule may contain: Hop Limit, Uri-Path, Content-Format.
     pub(super) values: Option<Vec<u8>>,
 }
 
-/// Packets whose fields have the same lengths, except where a [`Key`] was widened.
+/// Packets with equal field lengths, unless a [`GroupKey`] was widened.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Group {
     pub(super) packets: u64,
-    /// Octets in front of the payload of each packet.
+    /// Octets before the payload of each packet.
     pub(super) header: u64,
-    /// In the order of the labels.
-    pub(super) seen: Vec<Seen>,
+    /// Values by field, in the order of the labels.
+    pub(super) seen: Vec<FieldValues>,
 }
 
 /// The values of a field.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
-    /// The shortest and the longest length, in bits.
+pub(super) struct FieldValues {
+    /// Minimum and maximum length in bits.
     pub(super) len: (usize, usize),
-    /// What all values start with.
+    /// Common prefix of all values.
     pub(super) prefix: Bits,
-    /// The values; of more than [`MAX_VALUES`] not all.
+    /// The values with their counts; incomplete if there are more than [`MAX_VALUES`].
     pub(super) values: BTreeMap<Bits, u64>,
-    /// Whether `values` are all values.
+    /// True if `values` is complete.
     pub(super) complete: bool,
 }
 
-/// Packets of either direction by the values that are chosen per flow.
+/// Number of packets in both directions by value, for fields that are chosen per flow.
 #[derive(Debug, Default)]
 pub(super) struct Census(BTreeMap<(FieldId, Bits), u64>);
 
 impl Learner {
-    /// A learner that has seen nothing.
+    /// Returns a learner without observations.
     pub fn new(reading: Reading) -> Self {
         Self { reading, ..Self::default() }
     }
 
-    /// Looks at a packet.
+    /// Observes a packet.
     pub fn observe(&mut self, direction: Direction, packet: &[u8]) {
         let Some(parsed) = Parsed::parse(&self.reading, direction, packet) else { return };
         let values: Vec<_> = parsed.fields.iter().map(|field| parsed.value(field)).collect();
@@ -86,8 +87,8 @@ impl Learner {
             self.census.count(field.label.id, value);
         }
         let Some(groups) = self.groups.get_mut(direction.index()) else { return };
-        let mut key = Key::of(&parsed, &values);
-        let is_full = |groups: &BTreeMap<_, _>, key: &Key, times| {
+        let mut key = GroupKey::of(&parsed, &values);
+        let is_full = |groups: &BTreeMap<_, _>, key: &GroupKey, times| {
             groups.len() >= times * MAX_GROUPS && !groups.contains_key(key)
         };
         if is_full(groups, &key, 1) {
@@ -104,7 +105,7 @@ impl Learner {
         group.add(&values);
     }
 
-    /// The rules that are best for what was seen.
+    /// Returns the best rules for the observed packets.
     pub fn finish(self) -> RuleSet {
         let [up, dw] = self.groups;
         let rules = |direction, groups: BTreeMap<_, _>| {
@@ -114,9 +115,9 @@ impl Learner {
     }
 }
 
-impl Key {
+impl GroupKey {
     fn of(packet: &Parsed<'_>, values: &[Bits]) -> Self {
-        // Room for what most packets have.
+        // Capacities that most packets need.
         let [mut message, mut flow, mut addresses, mut others] = [16, 24, 64, 128].map(Vec::with_capacity);
         for (field, value) in packet.fields.iter().zip(values) {
             let id = field.label.id;
@@ -147,7 +148,7 @@ impl Group {
     fn add(&mut self, values: &[Bits]) {
         self.packets += 1;
         if self.seen.is_empty() {
-            self.seen = values.iter().map(Seen::one).collect();
+            self.seen = values.iter().map(FieldValues::one).collect();
         } else {
             for (seen, value) in self.seen.iter_mut().zip(values) {
                 seen.add(value, 1);
@@ -157,7 +158,7 @@ impl Group {
         }
     }
 
-    /// Both, of the same labels.
+    /// Merges groups with equal labels.
     pub(super) fn merge(&mut self, other: &Self) {
         self.packets += other.packets;
         if self.seen.is_empty() {
@@ -170,7 +171,7 @@ impl Group {
     }
 }
 
-impl Seen {
+impl FieldValues {
     fn one(value: &Bits) -> Self {
         Self {
             len: (value.len(), value.len()),
@@ -191,7 +192,7 @@ impl Seen {
         }
     }
 
-    /// Shortens the prefix to what a value has of it.
+    /// Shortens the prefix to the part that a value shares.
     fn shorten(&mut self, value: &Bits) {
         let common = self.prefix.common_prefix(value);
         if common < self.prefix.len() {
@@ -220,7 +221,7 @@ impl Census {
         }
     }
 
-    /// Whether so many packets have the value that a rule may know it.
+    /// True if enough packets have the value for a rule to contain it.
     pub(super) fn is_established(&self, id: FieldId, value: &Bits) -> bool {
         self.0.get(&(id, value.clone())).is_some_and(|packets| *packets >= ESTABLISHED)
     }

@@ -1,5 +1,5 @@
-//! Our residues held against those of an implementation that is not ours: the crate `schc`, which has no parser, no
-//! choice of rules, no RuleID, no variable lengths and no fields of more than 128 bits.
+//! Comparison of our residues with those of another implementation: the crate `schc`, which has no parser, no
+//! rule selection, no RuleID, no variable lengths and no fields of more than 128 bits.
 
 use ::schc::compress::{Cda, FieldDescriptor, Mo, Rule as Theirs, compress, decompress};
 
@@ -10,9 +10,10 @@ use super::tests::learned;
 use super::tests::packets::captured;
 use super::{Direction, Reading, RuleSet};
 
-/// The descriptor as the crate has it, if it can: bits, MO, CDA, TV, x and list. It wants them for ever.
+/// Converts a descriptor to that of the crate, if possible: bits, MO, CDA, TV, x and list. The crate needs a
+/// static lifetime.
 ///
-/// The crate has no length that follows from another field, so a token is as long as in this packet.
+/// It has no length that follows from another field, so the token length is that of this packet.
 fn theirs(descriptor: &Descriptor, bits: usize) -> Option<FieldDescriptor> {
     if descriptor.length == Length::Variable || bits > 128 {
         return None;
@@ -35,7 +36,7 @@ fn theirs(descriptor: &Descriptor, bits: usize) -> Option<FieldDescriptor> {
     Some(FieldDescriptor::new(name, bits as u16, mo, cda, tv, x, list))
 }
 
-/// Whether the crate can follow, and then that it agrees.
+/// Returns true if the crate supports the rule, after checking that it agrees.
 fn agrees(rules: &RuleSet, direction: Direction, packet: &[u8]) -> bool {
     let Some((rule, parsed)) = rules.select(direction, packet) else { return false };
     let pairs = rule.descriptors.iter().zip(&parsed.fields);
@@ -68,7 +69,7 @@ fn residues_are_those_of_another_implementation() {
     let (mut followed, mut by_rules) = (0, 0);
     for (name, packets) in captured() {
         let rules = learned(&packets);
-        // The crate keeps its rules for ever, so not all packets.
+        // The crate never frees its rules, so not all packets are compared.
         for (direction, packet) in packets.iter().take(60) {
             followed += usize::from(agrees(&rules, *direction, packet));
             by_rules += usize::from(Parsed::parse(&Reading::default(), *direction, packet).is_some());

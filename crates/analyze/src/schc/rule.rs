@@ -1,4 +1,4 @@
-//! A rule: what is known of each field of a packet, and what is sent of it. RFC 8724, section 7.1.
+//! A rule: the provisioned part of each field of a packet, and the part that is sent (RFC 8724, section 7.1).
 
 use std::fmt::Write as _;
 
@@ -6,27 +6,27 @@ use serde::Serialize;
 
 use super::Direction;
 use super::bits::Bits;
-use super::fields::{FieldId, Label, Parsed};
+use super::fields::{FieldId, FieldLabel, Parsed};
 
-/// FL.
+/// Field length (FL).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Length {
-    /// So many bits.
+    /// Number of bits.
     Fixed(usize),
-    /// As many octets as CoAP.TKL says. RFC 8824, section 4.5.
+    /// Number of octets in CoAP.TKL (RFC 8824, section 4.5).
     Tkl,
-    /// Any number of octets, sent in front of what is sent of the value. RFC 8724, section 7.4.2.
+    /// Any number of octets, sent before the residue (RFC 8724, section 7.4.2).
     Variable,
 }
 
-/// TV, MO and CDA, which go together.
+/// Combination of TV, MO and CDA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     /// equal, not-sent.
     NotSent(Bits),
-    /// match-mapping, mapping-sent: two values at least.
+    /// match-mapping, mapping-sent, with at least two values.
     Mapping(Vec<Bits>),
-    /// MSB, LSB: what the value starts with.
+    /// MSB, LSB, with the common prefix of the values.
     Lsb(Bits),
     /// ignore, value-sent.
     ValueSent,
@@ -34,10 +34,10 @@ pub(super) enum Action {
     Compute,
 }
 
-/// What a rule says of one field.
+/// Field descriptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Descriptor {
-    pub(super) label: Label,
+    pub(super) label: FieldLabel,
     pub(super) length: Length,
     pub(super) action: Action,
 }
@@ -53,8 +53,8 @@ pub struct Rule {
 /// A field descriptor as a line of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Row {
-    /// FID, as RFC 8724 and RFC 8824 write it.
+pub struct DescriptorRow {
+    /// FID, as written in RFC 8724 and RFC 8824.
     pub field: String,
     /// FL: bits, `tkl` or `var`.
     pub fl: String,
@@ -68,7 +68,7 @@ pub struct Row {
     pub mo: String,
     /// CDA.
     pub cda: &'static str,
-    /// Bits that are sent; nothing if that depends on the packet.
+    /// Number of bits sent; `None` if it depends on the packet.
     pub sent: Option<usize>,
 }
 
@@ -78,26 +78,28 @@ impl Rule {
         self.id
     }
 
-    /// Which way its packets go.
+    /// Direction of its packets.
     pub fn direction(&self) -> Direction {
         self.direction
     }
 
-    /// Its field descriptors.
-    pub fn rows(&self) -> impl Iterator<Item = Row> + '_ {
+    /// Returns its field descriptors.
+    pub fn rows(&self) -> impl Iterator<Item = DescriptorRow> + '_ {
         self.descriptors.iter().map(|descriptor| descriptor.row(self.direction))
     }
 
-    /// Octets to tell the rule to a side, see [`RuleSet::provisioning_octets`](super::RuleSet::provisioning_octets).
+    /// Octets for provisioning the rule at one side, see
+    /// [`RuleSet::provisioning_octets`](super::RuleSet::provisioning_octets).
     pub fn provisioning_octets(&self) -> usize {
         2 + self.descriptors.iter().map(Descriptor::provisioning_octets).sum::<usize>()
     }
 
-    pub(super) fn labels(&self) -> Vec<Label> {
+    pub(super) fn labels(&self) -> Vec<FieldLabel> {
         self.descriptors.iter().map(|descriptor| descriptor.label).collect()
     }
 
-    /// Bits of the residue of `packet`; nothing if the rule is not for it. The labels are those of the rule.
+    /// Bits of the residue of `packet`, whose labels are those of the rule; `None` if the rule does not
+    /// match.
     pub(super) fn residue_bits(&self, packet: &Parsed<'_>) -> Option<usize> {
         let mut bits = 0;
         for (descriptor, field) in self.descriptors.iter().zip(&packet.fields) {
@@ -111,7 +113,7 @@ impl Rule {
 }
 
 impl Descriptor {
-    /// Whether length and MO agree with the field of `len` bits at bit `at`.
+    /// True if length and MO match the field of `len` bits at bit `at`.
     fn matches(&self, packet: &[u8], at: usize, len: usize) -> bool {
         let length = match self.length {
             Length::Fixed(bits) => bits == len,
@@ -126,7 +128,7 @@ impl Descriptor {
             }
     }
 
-    /// Bits that are sent of a value of `len` bits that matches.
+    /// Bits sent of a matching value of `len` bits.
     pub(super) fn residue_bits(&self, len: usize) -> usize {
         let sent = match &self.action {
             Action::NotSent(_) | Action::Compute => return 0,
@@ -141,8 +143,8 @@ impl Descriptor {
     }
 
     fn provisioning_octets(&self) -> usize {
-        let tells = matches!(self.length, Length::Fixed(_));
-        let value = |value: &Bits| usize::from(!tells) + value.as_octets().len();
+        let is_fixed = matches!(self.length, Length::Fixed(_));
+        let value = |value: &Bits| usize::from(!is_fixed) + value.as_octets().len();
         6 + match &self.action {
             Action::NotSent(tv) => value(tv),
             Action::Mapping(tv) => 1 + tv.iter().map(value).sum::<usize>(),
@@ -151,7 +153,7 @@ impl Descriptor {
         }
     }
 
-    fn row(&self, direction: Direction) -> Row {
+    fn row(&self, direction: Direction) -> DescriptorRow {
         let (tv, mo, cda) = match &self.action {
             Action::NotSent(value) => (hex(value), "equal".to_owned(), "not-sent"),
             Action::Mapping(values) => {
@@ -169,8 +171,8 @@ impl Descriptor {
             (Length::Variable, Action::Mapping(_)) => ("var".to_owned(), Some(self.residue_bits(0))),
             (Length::Variable, _) => ("var".to_owned(), sends_nothing.then_some(0)),
         };
-        let Label { id, position, .. } = self.label;
-        Row { field: id.to_string(), fl, fp: position, di: direction.name(), tv, mo, cda, sent }
+        let FieldLabel { id, position, .. } = self.label;
+        DescriptorRow { field: id.to_string(), fl, fp: position, di: direction.name(), tv, mo, cda, sent }
     }
 
     fn computation(&self) -> &'static str {
@@ -181,12 +183,12 @@ impl Descriptor {
     }
 }
 
-/// Bits of an index into a list of so many values. RFC 8724, section 7.4.5.
+/// Bits of an index into a list with this number of values (RFC 8724, section 7.4.5).
 pub(super) fn index_bits(values: usize) -> usize {
     (usize::BITS - values.saturating_sub(1).leading_zeros()) as usize
 }
 
-/// Bits of the size of a residue of so many octets. RFC 8724, section 7.4.2.
+/// Bits of the size of a residue with this number of octets (RFC 8724, section 7.4.2).
 pub(super) fn size_bits(octets: usize) -> usize {
     match octets {
         0..=14 => 4,
@@ -203,7 +205,7 @@ fn hex(value: &Bits) -> String {
     });
     match value.len() {
         len if len % 8 == 0 => digits,
-        // What does not fill octets is read as a number.
+        // A value that does not fill octets is written as a number.
         len => value.to_uint().map_or(digits, |number| format!("{number:0width$x}", width = len.div_ceil(4))),
     }
 }
@@ -218,7 +220,7 @@ mod tests {
         assert_eq!(bits, [0, 1, 2, 2, 3, 3, 4, 4]);
     }
 
-    /// RFC 8724, section 7.4.2.
+    /// Sizes of RFC 8724, section 7.4.2.
     #[test]
     fn a_size_has_4_12_or_28_bits() {
         let bits: Vec<_> = [0, 14, 15, 254, 255, 65_535].map(size_bits).into();

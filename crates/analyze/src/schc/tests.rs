@@ -1,4 +1,4 @@
-//! Sizes that are known from elsewhere, and round trips of generated and captured packets.
+//! Sizes known from other sources, and round trips of generated and captured packets.
 
 pub(super) mod packets;
 
@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::header::coap::{Code, Type};
 
-use self::packets::{DW6, Packet, UP6, Way, captured, coap, packet};
-use super::{Checksum, Direction, Error, Learner, NO_COMPRESSION, Ports, Reading, RuleSet};
+use self::packets::{Addressing, DW6, DirectedPacket, UP6, captured, coap, packet};
+use super::{Checksum, Direction, Learner, NO_COMPRESSION, Ports, Reading, RuleSet, SchcError};
 
-pub(super) fn learned(packets: &[Packet]) -> RuleSet {
+pub(super) fn learned(packets: &[DirectedPacket]) -> RuleSet {
     let mut learner = Learner::default();
     for (direction, packet) in packets {
         learner.observe(*direction, packet);
@@ -18,9 +18,9 @@ pub(super) fn learned(packets: &[Packet]) -> RuleSet {
     learner.finish()
 }
 
-/// The SCHC packets, of which each was restored bit for bit.
-fn proven(rules: &RuleSet, packets: &[Packet]) -> Vec<Vec<u8>> {
-    let there_and_back = |(direction, packet): &Packet| {
+/// Returns the SCHC packets, after checking that each is restored bit for bit.
+fn proven(rules: &RuleSet, packets: &[DirectedPacket]) -> Vec<Vec<u8>> {
+    let there_and_back = |(direction, packet): &DirectedPacket| {
         let (mut schc, mut back) = (vec![7], vec![9]);
         let id = rules.compress(*direction, packet, &mut schc);
         let schc = schc.split_off(1);
@@ -32,14 +32,14 @@ fn proven(rules: &RuleSet, packets: &[Packet]) -> Vec<Vec<u8>> {
     packets.iter().map(there_and_back).collect()
 }
 
-/// Octets of the first and of the last packet with rules for all of them.
-fn sizes(packets: &[Packet]) -> (usize, usize) {
+/// Octets of the first and the last packet, with rules derived from all of them.
+fn sizes(packets: &[DirectedPacket]) -> (usize, usize) {
     let schc = proven(&learned(packets), packets);
     (schc[0].len(), schc[schc.len() - 1].len())
 }
 
-/// 300 packets; the Message ID and the token of each look random.
-fn flow(make: impl Fn(u16, [u8; 4]) -> Packet) -> Vec<Packet> {
+/// Returns 300 packets; the Message ID and token of each look random.
+fn flow(make: impl Fn(u16, [u8; 4]) -> DirectedPacket) -> Vec<DirectedPacket> {
     let packet = |i: u32| {
         let noise = (i + 1).wrapping_mul(0x9E37_79B1);
         make((noise >> 7) as u16, (noise ^ noise >> 15).to_be_bytes())
@@ -50,8 +50,8 @@ fn flow(make: impl Fn(u16, [u8; 4]) -> Packet) -> Vec<Packet> {
 const CON: Type = Type::Confirmable;
 const TIME: (u16, &[u8]) = (11, b"time");
 
-/// Plain octets of the last packet, and octets by SCHC of the first and the last one.
-fn reference(packets: &[Packet]) -> (usize, (usize, usize)) {
+/// Uncompressed octets of the last packet, and compressed octets of the first and the last one.
+fn reference(packets: &[DirectedPacket]) -> (usize, (usize, usize)) {
     (packets[packets.len() - 1].1.len(), sizes(packets))
 }
 
@@ -63,7 +63,7 @@ fn a_get_is_the_rule_and_the_message_id() {
     assert_eq!(learned(&get).provisioning_octets(), 2 + 20 * 6 + 7 + 32 + 4 + 8);
     let get4 = flow(|mid, noise| {
         let id = u16::from_be_bytes([noise[0], noise[1]]);
-        Way { v4: true, id, ..UP6 }.packet(&coap(CON, Code::GET, mid, &[], &[TIME], b""))
+        Addressing { v4: true, id, ..UP6 }.packet(&coap(CON, Code::GET, mid, &[], &[TIME], b""))
     });
     assert_eq!(reference(&get4), (37, (5, 5)));
 }
@@ -134,13 +134,13 @@ fn what_a_query_starts_with_is_in_the_rule() {
     );
 }
 
-/// Message IDs of a short capture are close to each other. That is no reason to leave bits of them out.
+/// The Message IDs of a short capture are close together; still all their bits are sent.
 #[test]
 fn what_is_chosen_at_run_time_is_sent_in_full() {
     let gets = |count| -> Vec<_> {
         (0..count).map(|i| UP6.packet(&coap(CON, Code::GET, 0x5A00 + i, b"\x07", &[TIME], b""))).collect()
     };
-    // Eight packets with one token: the token of this deployment. Seven have a token and a port by chance.
+    // Eight packets with one token: the token of this deployment. With seven, token and port are coincidence.
     assert_eq!(sizes(&gets(8)), (3, 3));
     assert_eq!(sizes(&gets(7)), (6, 6));
 }
@@ -168,7 +168,7 @@ fn coap_is_where_ports_say_so() {
     let packets = flow(|mid, _| UP6.packet(&coap(CON, Code::GET, mid, &[], &[TIME], b"")));
     let mut learner = Learner::new(Reading { ports: Ports::of(&[61_616]).unwrap(), ..Reading::default() });
     packets.iter().for_each(|(direction, packet)| learner.observe(*direction, packet));
-    // The RuleID, and the whole message.
+    // The RuleID, and the complete message.
     let message = packets[0].1.len() - 48;
     assert_eq!(proven(&learner.finish(), &packets)[0].len(), 1 + message);
 }
@@ -177,7 +177,7 @@ fn coap_is_where_ports_say_so() {
 fn clients_with_a_new_port_each_share_a_rule() {
     let packets = flow(|mid, noise| {
         let dev_port = 0x8000 | u16::from_be_bytes([noise[0], noise[1]]);
-        Way { dev_port, ..UP6 }.packet(&coap(CON, Code::GET, mid, &[], &[TIME], b""))
+        Addressing { dev_port, ..UP6 }.packet(&coap(CON, Code::GET, mid, &[], &[TIME], b""))
     });
     assert_eq!(sizes(&packets), (5, 5));
     assert_eq!(learned(&packets).rules(Direction::Up).len(), 1);
@@ -190,13 +190,13 @@ fn groups_share_rules_when_there_are_not_enough() {
     for (host, mid) in (0..64_u8).cycle().zip(0..64 * 8 * 10) {
         let path = paths[usize::from(mid / 64) % 8].as_bytes();
         let message = coap(CON, Code::GET, mid, &[], &[(11, path)], b"");
-        packets.push(Way { host, ..UP6 }.packet(&message));
+        packets.push(Addressing { host, ..UP6 }.packet(&message));
     }
     let rules = learned(&packets);
     assert!(rules.rules(Direction::Up).len() <= 255);
     let octets: usize = proven(&rules, &packets).iter().map(Vec::len).sum();
-    // A rule for each path, with 6 bits of the host, needs 4 octets. The other 247 RuleIDs go to ten packets each,
-    // of a host and a path, which then have 3.
+    // A rule per path, with 6 bits of the host, needs 4 octets. The other 247 RuleIDs each serve ten packets
+    // of a host and a path, which then need 3.
     assert_eq!(octets, 4 * packets.len() - 247 * 10);
     assert!(rules.provisioning_octets() > 255 * 150);
 }
@@ -208,7 +208,7 @@ fn more_groups_than_are_remembered_come_back() {
             let path = format!("{}", i % 1_500);
             let message =
                 coap(CON, Code::GET, i, &[7; 8][..usize::from(i % 9)], &[(11, path.as_bytes())], b"");
-            Way { dev_port: 0x8000 + i, ..UP6 }.packet(&message)
+            Addressing { dev_port: 0x8000 + i, ..UP6 }.packet(&message)
         })
         .collect();
     let octets: usize = proven(&learned(&packets), &packets).iter().map(Vec::len).sum();
@@ -224,7 +224,14 @@ fn a_length_that_no_rule_knows_is_sent() {
         .zip(0..)
         .map(|((host, len), mid)| {
             let path = [&b"p/"[..], &vec![host; len]].concat();
-            Way { host, ..UP6 }.packet(&coap(CON, Code::GET, mid, &[], &[(11, &path), (60, b"12")], b""))
+            Addressing { host, ..UP6 }.packet(&coap(
+                CON,
+                Code::GET,
+                mid,
+                &[],
+                &[(11, &path), (60, b"12")],
+                b"",
+            ))
         })
         .collect();
     let rules = learned(&packets);
@@ -235,7 +242,7 @@ fn a_length_that_no_rule_knows_is_sent() {
         (variable.field.as_str(), variable.tv.as_str(), variable.sent),
         ("CoAP.Uri-Path", "702f", None)
     );
-    // The row tells nothing of lengths, so other ones go as well.
+    // The row has no lengths, so other ones match as well.
     let other = [0, 60, 250, 400].map(|len| {
         let path = [&b"p/"[..], &vec![b'x'; len]].concat();
         UP6.packet(&coap(CON, Code::GET, 7, &[], &[(11, &path), (60, b"12")], b""))
@@ -247,7 +254,7 @@ fn a_length_that_no_rule_knows_is_sent() {
 
 #[test]
 fn a_rule_is_not_for_what_it_does_not_match() {
-    // Content-Format is a list of two, Uri-Query starts with "t=", Uri-Path is one, all of one length.
+    // Content-Format is a list of two, Uri-Query begins with "t=", Uri-Path is constant, all of equal length.
     let get = |mid: u16, path: &[u8], format: u8, query: &[u8]| {
         UP6.packet(&coap(CON, Code::GET, mid, &[], &[(11, path), (12, &[format]), (15, query)], b""))
     };
@@ -256,7 +263,7 @@ fn a_rule_is_not_for_what_it_does_not_match() {
         get(mid, b"time", format, format!("t={:04}", u32::from_be_bytes(noise) % 10_000).as_bytes())
     });
     let rules = learned(&packets);
-    let by_rule = |packet: Packet| proven(&rules, &[packet])[0][0] != NO_COMPRESSION;
+    let by_rule = |packet: DirectedPacket| proven(&rules, &[packet])[0][0] != NO_COMPRESSION;
     assert!(by_rule(get(1, b"time", 42, b"t=zzzz")));
     assert!(!by_rule(get(1, b"time", 42, b"u=1234")));
     assert!(!by_rule(get(1, b"time", 42, b"t=12345")));
@@ -317,7 +324,7 @@ fn all_captures_come_back() {
     }
 }
 
-/// Rules that were made for other packets may not fit, but what they fit comes back.
+/// Rules derived from other packets may not match; those that match restore the packet.
 #[test]
 fn rules_of_one_capture_carry_any_other() {
     let captures = captured();
@@ -358,9 +365,9 @@ fn errors_name_what_is_wrong() {
     let get = flow(|mid, _| UP6.packet(&coap(CON, Code::GET, mid, &[], &[TIME], b"")));
     let rules = learned(&get);
     let error = |schc: &[u8]| rules.decompress(Direction::Up, schc, &mut Vec::new()).unwrap_err();
-    assert_eq!(error(&[]), Error::Empty);
-    assert_eq!(error(&[2, 0, 0]), Error::UnknownRule(2));
-    assert_eq!(error(&[1, 0]), Error::Short);
-    assert_eq!(error(&[1, 0, 0, 0]), Error::Payload);
-    assert_eq!(rules.decompress(Direction::Dw, &[1, 0, 0], &mut Vec::new()), Err(Error::UnknownRule(1)));
+    assert_eq!(error(&[]), SchcError::Empty);
+    assert_eq!(error(&[2, 0, 0]), SchcError::UnknownRule(2));
+    assert_eq!(error(&[1, 0]), SchcError::Short);
+    assert_eq!(error(&[1, 0, 0, 0]), SchcError::Payload);
+    assert_eq!(rules.decompress(Direction::Dw, &[1, 0, 0], &mut Vec::new()), Err(SchcError::UnknownRule(1)));
 }

@@ -1,22 +1,22 @@
-//! 6LoWPAN, in the best case: the prefixes of the capture are contexts, and interface identifiers are those of the
-//! link addresses, which the frame says.
+//! 6LoWPAN in the best case: the prefixes of the capture are contexts, and interface identifiers are derived
+//! from link addresses, which the frame contains.
 
 use std::rc::Rc;
 
-use thinair_lowpan::{LinkAddress, Links, Settings, UdpChecksum, compress, decompress};
+use thinair_lowpan::{LinkAddress, Links, LowpanSettings, UdpChecksum, compress, decompress};
 use thinair_rohc::Instant;
 use thinair_wire::header::ipv6::Ipv6;
 
-use super::{Carrier, Compressed, Label, Refusal};
+use super::{CompressedPacket, FormatLabel, Rejection, SchemeEnds};
 use crate::settings;
-use crate::sides::Side;
+use crate::sides::CaptureSide;
 use crate::survey::Provision;
 
-/// Both sides: they have the same contexts, and remember nothing.
+/// Both sides, which have equal contexts and no state.
 #[derive(Debug)]
 pub(super) struct Lowpan {
-    settings: Settings,
-    /// The addresses of the frame that is on its way.
+    settings: LowpanSettings,
+    /// Addresses of the frame in transit.
     links: Links,
 }
 
@@ -24,26 +24,26 @@ impl Lowpan {
     pub(super) fn new(settings: &settings::Settings, provision: &Rc<Provision>) -> Self {
         let udp_checksum =
             if settings.elides_checksums() { UdpChecksum::Elided } else { UdpChecksum::InLine };
-        let settings = Settings { contexts: provision.contexts, udp_checksum };
+        let settings = LowpanSettings { contexts: provision.contexts, udp_checksum };
         Self { settings, links: Links::default() }
     }
 }
 
-impl Carrier for Lowpan {
+impl SchemeEnds for Lowpan {
     fn compress(
         &mut self,
         _now: Instant,
-        _from: Side,
+        _from: CaptureSide,
         packet: &[u8],
         out: &mut [u8],
-    ) -> Result<Option<Compressed>, Refusal> {
+    ) -> Result<Option<CompressedPacket>, Rejection> {
         let Ok(header) = Ipv6::read(packet) else { return Ok(None) };
         self.links =
             Links { source: link_address(&header.source), destination: link_address(&header.destination) };
         let done = compress(&self.settings, self.links, packet, out);
-        let done = done.map_err(|error| Refusal::new("6lowpan", error))?;
-        let format = if done.header_in == 0 { Label::Ipv6 } else { Label::Iphc };
-        Ok(Some(Compressed {
+        let done = done.map_err(|error| Rejection::new("6lowpan", error))?;
+        let format = if done.header_in == 0 { FormatLabel::Ipv6 } else { FormatLabel::Iphc };
+        Ok(Some(CompressedPacket {
             format,
             profile: None,
             header_in: done.header_in,
@@ -57,16 +57,17 @@ impl Carrier for Lowpan {
     fn decompress(
         &mut self,
         _now: Instant,
-        _from: Side,
+        _from: CaptureSide,
         sent: &[u8],
         out: &mut [u8],
-    ) -> Result<usize, Refusal> {
+    ) -> Result<usize, Rejection> {
         let done = decompress(&self.settings, self.links, sent, out);
-        done.map(|done| done.len).map_err(|error| Refusal::new("6lowpan", error))
+        done.map(|done| done.len).map_err(|error| Rejection::new("6lowpan", error))
     }
 }
 
-/// The link address that the interface identifier of an address is made of (RFC 6282, section 3.2.2).
+/// Returns the link address from which the interface identifier of an address is derived (RFC 6282, section
+/// 3.2.2).
 fn link_address(address: &[u8; 16]) -> LinkAddress {
     match *address {
         [0xFF, ..] => LinkAddress::None,

@@ -1,4 +1,4 @@
-//! ROHC with some profiles in one mode: an endpoint at each side.
+//! ROHC with a set of profiles in one mode: an endpoint at each side.
 
 use thinair_rohc::exchange::Exchanges;
 use thinair_rohc::profile::coap::Base;
@@ -8,12 +8,12 @@ use thinair_rohc::{
     DecompressorMemory, Endpoint, Instant, Mode,
 };
 
-use super::{Carrier, Compressed, Label, Refusal};
+use super::{CompressedPacket, FormatLabel, Rejection, SchemeEnds};
 use crate::settings::Settings;
-use crate::sides::Side;
+use crate::sides::CaptureSide;
 
-/// Blocks for extension headers that each compressor and decompressor gets: enough for 64 flows that carry as
-/// many as a context takes.
+/// Blocks for extension headers in each compressor and decompressor: enough for 64 flows with as many as a
+/// context holds.
 pub(crate) const BLOCKS: usize = 256;
 
 /// The endpoints at both sides.
@@ -41,24 +41,24 @@ impl Rohc {
         }
     }
 
-    fn end(&mut self, side: Side) -> &mut Endpoint<'static> {
+    fn end(&mut self, side: CaptureSide) -> &mut Endpoint<'static> {
         &mut self.ends[side.index()]
     }
 }
 
-impl Carrier for Rohc {
+impl SchemeEnds for Rohc {
     fn compress(
         &mut self,
         now: Instant,
-        from: Side,
+        from: CaptureSide,
         packet: &[u8],
         out: &mut [u8],
-    ) -> Result<Option<Compressed>, Refusal> {
-        // No feedback waits to go in front: each packet's is polled at once.
+    ) -> Result<Option<CompressedPacket>, Rejection> {
+        // No feedback is pending for piggybacking: it is polled after each packet.
         let done = self.end(from).send(now, packet, out);
-        let done = done.map_err(|error| Refusal::new("not_compressed", error))?;
-        Ok(Some(Compressed {
-            format: Label::Format(done.format),
+        let done = done.map_err(|error| Rejection::new("not_compressed", error))?;
+        Ok(Some(CompressedPacket {
+            format: FormatLabel::Format(done.format),
             profile: Some(done.profile),
             header_in: done.header_in,
             header_out: done.header_out,
@@ -71,25 +71,26 @@ impl Carrier for Rohc {
     fn decompress(
         &mut self,
         now: Instant,
-        from: Side,
+        from: CaptureSide,
         sent: &[u8],
         out: &mut [u8],
-    ) -> Result<usize, Refusal> {
+    ) -> Result<usize, Rejection> {
         let done = self.end(from.other()).receive(now, sent, out);
-        done.map(|done| done.len).map_err(|error| Refusal::new(error.name(), error))
+        done.map(|done| done.len).map_err(|error| Rejection::new(error.name(), error))
     }
 
-    fn poll_feedback(&mut self, from: Side, out: &mut [u8]) -> Option<usize> {
+    fn poll_feedback(&mut self, from: CaptureSide, out: &mut [u8]) -> Option<usize> {
         self.end(from.other()).poll_feedback(out)
     }
 
-    fn handle_feedback(&mut self, now: Instant, from: Side, feedback: &[u8]) {
-        // There is no packet behind the feedback, so nothing is delivered.
+    fn handle_feedback(&mut self, now: Instant, from: CaptureSide, feedback: &[u8]) {
+        // No packet follows the feedback, so nothing is delivered.
         let _ = self.end(from).receive(now, feedback, &mut []);
     }
 }
 
-/// An end of a link as an analysis has it. The channel is that of `compressor`, in both directions.
+/// Returns an end of a link with the settings of an analysis. Both directions use the channel of
+/// `compressor`.
 pub fn endpoint(
     compressor: CompressorConfig,
     decompressor: DecompressorConfig,

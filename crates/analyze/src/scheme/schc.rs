@@ -1,15 +1,15 @@
-//! SCHC with the rules that were derived from the capture.
+//! SCHC with rules derived from the capture.
 
 use std::rc::Rc;
 
 use thinair_rohc::Instant;
 
-use super::{Carrier, Compressed, Label, Refusal};
+use super::{CompressedPacket, FormatLabel, Rejection, SchemeEnds};
 use crate::schc::RuleSet;
-use crate::sides::Side;
+use crate::sides::CaptureSide;
 use crate::survey::{Provision, direction};
 
-/// Both sides: they have the same rules, and remember nothing.
+/// Both sides, which have equal rules and no state.
 #[derive(Debug)]
 pub(super) struct Schc {
     provision: Rc<Provision>,
@@ -25,46 +25,54 @@ impl Schc {
         &self.provision.rules
     }
 
-    /// Copies what was made to the start of `out`.
-    fn copy_to(&self, out: &mut [u8]) -> Result<usize, Refusal> {
+    /// Copies the result to the start of `out`.
+    fn copy_to(&self, out: &mut [u8]) -> Result<usize, Rejection> {
         let len = self.room.len();
-        let out = out.get_mut(..len).ok_or_else(|| Refusal::new("output_too_small", "no room"))?;
+        let out = out.get_mut(..len).ok_or_else(|| Rejection::new("output_too_small", "no room"))?;
         out.copy_from_slice(&self.room);
         Ok(len)
     }
 }
 
-impl Carrier for Schc {
+impl SchemeEnds for Schc {
     fn compress(
         &mut self,
         _now: Instant,
-        from: Side,
+        from: CaptureSide,
         packet: &[u8],
         out: &mut [u8],
-    ) -> Result<Option<Compressed>, Refusal> {
+    ) -> Result<Option<CompressedPacket>, Rejection> {
         let mut room = std::mem::take(&mut self.room);
         room.clear();
         let (rule, header_in) = self.rules().compress_headers(direction(from), packet, &mut room);
         self.room = room;
         let len = self.copy_to(out)?;
-        // The residue and the padding behind the payload; both are less than what the rule knows.
+        // The residue, and the padding after the payload; both are shorter than the values in the rule.
         let header_out = len.saturating_sub(packet.len() - header_in);
-        let format = Label::Rule(rule);
-        Ok(Some(Compressed { format, profile: None, header_in, header_out, len, cid_len: 0, refresh: false }))
+        let format = FormatLabel::Rule(rule);
+        Ok(Some(CompressedPacket {
+            format,
+            profile: None,
+            header_in,
+            header_out,
+            len,
+            cid_len: 0,
+            refresh: false,
+        }))
     }
 
     fn decompress(
         &mut self,
         _now: Instant,
-        from: Side,
+        from: CaptureSide,
         sent: &[u8],
         out: &mut [u8],
-    ) -> Result<usize, Refusal> {
+    ) -> Result<usize, Rejection> {
         let mut room = std::mem::take(&mut self.room);
         room.clear();
         let done = self.rules().decompress(direction(from), sent, &mut room);
         self.room = room;
-        done.map_err(|error| Refusal::new("schc", error))?;
+        done.map_err(|error| Rejection::new("schc", error))?;
         self.copy_to(out)
     }
 }

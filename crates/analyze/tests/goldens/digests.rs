@@ -1,10 +1,10 @@
-//! Every octet that our compressors send, and every octet of the feedback to them, as one digest of a stream and mode:
-//! a change that should change no octet shows here that it changes none.
+//! One digest per stream and mode of every octet that our compressors send, and of all feedback to them: it
+//! reveals unintended changes of the output.
 //!
-//! The digests stand in `digests/captures.txt` and `digests/goldens.txt`, a line each: stream, mode, packets that were
-//! carried, octets in both directions with feedback, FNV-1a of all lengths and octets.
-//! `THINAIR_BLESS=1 cargo test -p thinair-analyze --test goldens digests` writes them anew, the second one only where
-//! `THINAIR_SHARED` points to its streams.
+//! `digests/captures.txt` and `digests/goldens.txt` contain a line per digest: stream, mode, packets sent,
+//! octets in both directions with feedback, FNV-1a of all lengths and octets. `THINAIR_BLESS=1 cargo test -p
+//! thinair-analyze --test goldens digests` rewrites them, the second one only if `THINAIR_SHARED` points to
+//! its streams.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -20,7 +20,7 @@ use thinair_rohc::{
 
 use crate::{ROOM, RTP_PORTS, captures, files, records, stem, vectors};
 
-/// Each mode by its name in the files, with the CIDs of the channel.
+/// Modes by their names in the files, with the CIDs of the channel.
 const MODES: [(&str, Mode, CidSpace, u16); 4] = [
     ("u", Mode::Unidirectional, CidSpace::Small, 15),
     ("o", Mode::Optimistic, CidSpace::Small, 15),
@@ -28,11 +28,11 @@ const MODES: [(&str, Mode, CidSpace, u16); 4] = [
     ("o-large", Mode::Optimistic, CidSpace::Large, 127),
 ];
 
-/// A packet of a stream: the end that sends it (0 or 1), when, and its octets.
-type Sent = (usize, Instant, Vec<u8>);
+/// A packet of a stream: the end that sends it (0 or 1), time, and octets.
+type StreamPacket = (usize, Instant, Vec<u8>);
 
 /// Name and mode, and the rest of the line.
-type Digests = BTreeMap<(String, String), Sum>;
+type Digests = BTreeMap<(String, String), StreamDigest>;
 
 #[test]
 fn captures_are_sent_octet_for_octet_as_before() {
@@ -53,7 +53,7 @@ fn sources_of_goldens_are_sent_octet_for_octet_as_before() {
         let name = path.parent().unwrap().strip_prefix(&folder).unwrap();
         let name: Vec<_> =
             name.iter().map(|part| part.to_str().unwrap()).filter(|&part| part != "inputs").collect();
-        // One direction, at a steady pace.
+        // One direction, at a constant interval.
         let packets: Vec<_> =
             (0..).zip(records(&path)).map(|(i, packet)| (0, Instant::from_millis(10 * i), packet)).collect();
         add(&mut digests, &name.join("/"), &packets, RtpDetection::of_ports(&RTP_PORTS).unwrap());
@@ -61,8 +61,8 @@ fn sources_of_goldens_are_sent_octet_for_octet_as_before() {
     compare(&digests, "goldens.txt", 121);
 }
 
-/// The packets of a capture in both directions, at its own times.
-fn of_capture(path: &Path) -> Vec<Sent> {
+/// Returns the packets of a capture in both directions, at their times.
+fn of_capture(path: &Path) -> Vec<StreamPacket> {
     let mut reader = Reader::new(fs::File::open(path).unwrap()).unwrap();
     let mut directions = Directions::new(Contexts::NONE);
     let (mut packets, mut first) = (Vec::new(), None);
@@ -81,8 +81,8 @@ fn of_capture(path: &Path) -> Vec<Sent> {
     packets
 }
 
-/// Carries a stream in each mode, and adds a digest of each.
-fn add(digests: &mut Digests, name: &str, packets: &[Sent], rtp: RtpDetection) {
+/// Sends a stream in each mode, and adds the digests.
+fn add(digests: &mut Digests, name: &str, packets: &[StreamPacket], rtp: RtpDetection) {
     for (mode_name, mode, cids, highest) in MODES {
         let profiles = ProfileSet::v1().with(ProfileId::Coap).unwrap().with(ProfileId::Tcp).unwrap();
         let channel = Channel::new(cids, highest, profiles).unwrap();
@@ -98,10 +98,10 @@ fn add(digests: &mut Digests, name: &str, packets: &[Sent], rtp: RtpDetection) {
     }
 }
 
-/// Carries every packet that can be compressed to the other end, and feedback back at once.
-fn carry(mut ends: [Endpoint<'static>; 2], packets: &[Sent], what: &str) -> Sum {
+/// Sends every packet that can be compressed to the other end, and returns feedback at once.
+fn carry(mut ends: [Endpoint<'static>; 2], packets: &[StreamPacket], what: &str) -> StreamDigest {
     let (mut rohc, mut back) = (vec![0; ROOM], vec![0; ROOM]);
-    let mut sum = Sum::new();
+    let mut sum = StreamDigest::new();
     for (i, (from, now, packet)) in packets.iter().enumerate() {
         let Ok(done) = ends[*from].send(*now, packet, &mut rohc) else { continue };
         let len = done.len;
@@ -112,22 +112,22 @@ fn carry(mut ends: [Endpoint<'static>; 2], packets: &[Sent], what: &str) -> Sum 
         assert!(back[..got.len] == **packet, "{what}: packet {} is delivered wrong: {done:?}", i + 1);
         while let Some(len) = ends[1 - from].poll_feedback(&mut rohc) {
             sum.add(&rohc[..len]);
-            // No packet is behind the feedback, so nothing is delivered.
+            // No packet follows the feedback, so nothing is delivered.
             let _ = ends[*from].receive(*now, &rohc[..len], &mut []);
         }
     }
     sum
 }
 
-/// FNV-1a, 64 bits, of everything that was sent, each with its length in front.
+/// FNV-1a with 64 bits of all packets, each after its length.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Sum {
+struct StreamDigest {
     packets: usize,
     octets: usize,
     digest: u64,
 }
 
-impl Sum {
+impl StreamDigest {
     const fn new() -> Self {
         Self { packets: 0, octets: 0, digest: 0xCBF2_9CE4_8422_2325 }
     }
@@ -144,7 +144,7 @@ impl Sum {
     }
 }
 
-/// Compares digests with those of a file, or writes it.
+/// Compares digests with those of a file, or rewrites the file.
 fn compare(digests: &Digests, file: &str, streams: usize) {
     let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/goldens/digests")).join(file);
     assert_eq!(digests.len(), streams * MODES.len(), "streams were added, or are missing");
@@ -158,7 +158,7 @@ fn compare(digests: &Digests, file: &str, streams: usize) {
     let mut expected = Digests::new();
     for line in text.lines() {
         let [name, mode, packets, octets, digest] = line.split(' ').collect::<Vec<_>>().try_into().unwrap();
-        let sum = Sum {
+        let sum = StreamDigest {
             packets: packets.parse().unwrap(),
             octets: octets.parse().unwrap(),
             digest: u64::from_str_radix(digest, 16).unwrap(),
@@ -170,7 +170,7 @@ fn compare(digests: &Digests, file: &str, streams: usize) {
     for key in keys {
         let (old, new) = (expected.get(key), digests.get(key));
         if old != new {
-            let text = |sum: Option<&Sum>| sum.map_or("absent".to_owned(), |sum| sum.line());
+            let text = |sum: Option<&StreamDigest>| sum.map_or("absent".to_owned(), |sum| sum.line());
             println!("{} {}: {} -> {}", key.0, key.1, text(old), text(new));
             differing += 1;
         }

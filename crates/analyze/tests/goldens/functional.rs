@@ -1,18 +1,19 @@
-//! What rohc-lib's functional tests check: the packet type that a compressor chooses, contexts that are taken over
-//! by other flows, feedback, and which flows are taken for RTP.
+//! Checks of rohc-lib's functional tests: the packet type that a compressor selects, reuse of contexts by
+//! other flows, feedback, and detection of RTP.
 
 use thinair_rohc::feedback::{AckType, Feedback};
 use thinair_rohc::packet;
 use thinair_rohc::{Channel, CidSpace, CompressorConfig, Instant, Mode, ProfileId, ProfileSet, RtpDetection};
 
 use crate::{
-    Pair, ROOM, base, captures, channel, compressor_config, decompressor, records, stem, vectors,
+    ROOM, RohcPair, base, captures, channel, compressor_config, decompressor, records, stem, vectors,
     with_payload,
 };
 
-/// The end of a name tells the type of the last packet, with an optimistic approach of two packets and small CIDs in
-/// U-mode. `rnd0` and `rnd1` tell which IP-IDs are random before and after it: with two IP headers that decides
-/// which of `UO-1`, `UO-1-ID` and `UO-1-TS` there is at all. Streams of profile 0x0006 go by another one here.
+/// The end of a file name is the type of the last packet, with two repetitions (optimistic approach) and
+/// small CIDs in U-mode. `rnd0` and `rnd1` state which IP-IDs are random before and after it: with two IP
+/// headers this decides whether `UO-1`, `UO-1-ID` or `UO-1-TS` exists at all. Streams of profile 0x0006 are
+/// covered by another test.
 #[test]
 fn the_last_packet_has_the_type_that_the_name_tells() {
     let Some(folder) = vectors("packet types of 42 captures") else { return };
@@ -24,7 +25,7 @@ fn the_last_packet_has_the_type_that_the_name_tells() {
             continue;
         }
         let config = CompressorConfig { repetitions: 2, ..compressor_config(channel(CidSpace::Small)) };
-        let mut pair = Pair::new(config, Mode::Unidirectional);
+        let mut pair = RohcPair::new(config, Mode::Unidirectional);
         let mut formats = Vec::new();
         for packet in records(&path) {
             let packet = with_payload(&packet).unwrap_or(packet);
@@ -40,7 +41,7 @@ fn the_last_packet_has_the_type_that_the_name_tells() {
             }
         }
         let expected = match name.rsplit('_').next().unwrap() {
-            // With the profile RTP these are plain UO-1 and UOR-2.
+            // In profile RTP these are plain UO-1 and UOR-2.
             "uo1rtp" => "uo1",
             "uor2rtp" => "uor2",
             other => other,
@@ -56,13 +57,13 @@ fn the_last_packet_has_the_type_that_the_name_tells() {
     }
     println!("{octets} octets; {as_told} as told, {} others:\n{}", others.len(), others.join("\n"));
     assert_eq!((as_told + others.len(), refused), (40, 0));
-    // Ours finds out earlier whether IP-IDs are random, and then needs a smaller type. Six captures have IPv4 where
-    // the header in front says IPv6, and go by the IP profile.
+    // Our compressor detects random IP-IDs earlier, and then needs a smaller type. Six captures have IPv4
+    // where the outer header announces IPv6; they use the IP profile.
     assert!(as_told >= 16, "{as_told}");
     assert!(octets <= 7_675, "{octets}");
 }
 
-/// One context for all flows: each that begins takes it over, whatever kind of flow had it before.
+/// One context for all flows: each new flow takes it over, regardless of the kind of the old one.
 #[test]
 fn a_context_is_taken_over_by_any_other_flow() {
     let Some(folder) = vectors("context reuse in 28 captures") else { return };
@@ -70,7 +71,7 @@ fn a_context_is_taken_over_by_any_other_flow() {
     for path in captures(&folder.join("functional/context_reuse/inputs")) {
         for cids in [CidSpace::Small, CidSpace::Large] {
             let one = Channel::new(cids, 0, ProfileSet::v1()).unwrap();
-            let mut pair = Pair::new(compressor_config(one), Mode::Optimistic);
+            let mut pair = RohcPair::new(compressor_config(one), Mode::Optimistic);
             for packet in records(&path) {
                 pair.carry(&packet, stem(&path));
                 packets += 1;
@@ -82,8 +83,8 @@ fn a_context_is_taken_over_by_any_other_flow() {
     assert_eq!(captured, 28);
 }
 
-/// The name of a capture tells the CIDs, and how many bits the SN of its packet needs. With more than 12 theirs adds an
-/// SN option; the 12 bits tell which packet is meant all the same.
+/// The name of a capture contains the CIDs, and the number of bits of the SN of its packet. For more than 12,
+/// rohc-lib adds an SN option; 12 bits identify the packet as well.
 #[test]
 fn a_first_packet_is_acknowledged_by_feedback_2_with_a_crc() {
     let Some(folder) = vectors("feedback for 2 captures") else { return };
@@ -108,7 +109,7 @@ fn a_first_packet_is_acknowledged_by_feedback_2_with_a_crc() {
     }
 }
 
-/// Their callback takes what goes to port 1234 for RTP, or nothing.
+/// The callback of rohc-lib treats packets to port 1234 as RTP, or none.
 #[test]
 fn a_flow_is_taken_for_rtp_where_the_rule_says_so() {
     let Some(folder) = vectors("RTP detection in 80 packets") else { return };
@@ -119,7 +120,7 @@ fn a_flow_is_taken_for_rtp_where_the_rule_says_so() {
         (RtpDetection::NEVER, ProfileId::Udp),
     ] {
         let config = CompressorConfig { rtp, ..CompressorConfig::new(channel(CidSpace::Small)) };
-        let mut pair = Pair::new(config, Mode::Unidirectional);
+        let mut pair = RohcPair::new(config, Mode::Unidirectional);
         for packet in &packets {
             assert_eq!(pair.carry(packet, "rtp").profile, profile);
         }

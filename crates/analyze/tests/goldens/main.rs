@@ -1,8 +1,8 @@
-//! Third-party packets: streams compressed by rohc-lib and others, decoded by our decompressor, and their sources
-//! through our own compressor.
+//! Third-party packets: streams compressed by rohc-lib and others, decompressed by our decompressor, and
+//! their sources through our own compressor.
 //!
-//! The vectors lie where `THINAIR_SHARED` points (`vectors/rohc-lib`). What rohc-lib's own tests expect of each of
-//! them is said beside it; nothing of them is part of this project.
+//! `THINAIR_SHARED` points to the vectors (`vectors/rohc-lib`). The expectations of rohc-lib's own tests are
+//! stated with each; no part of rohc-lib belongs to this project.
 
 #![allow(clippy::unwrap_used)]
 
@@ -27,7 +27,7 @@ use thinair_wire::checksum::checksum;
 /// Longer than any packet of the vectors.
 const ROOM: usize = 70_000;
 
-/// The folder of vectors, if the environment names one.
+/// Returns the folder of vectors, if the environment defines one.
 fn vectors(skipped: &str) -> Option<PathBuf> {
     let Some(shared) = std::env::var_os("THINAIR_SHARED") else {
         println!("skipped, because THINAIR_SHARED is not set: {skipped}");
@@ -38,7 +38,7 @@ fn vectors(skipped: &str) -> Option<PathBuf> {
     Some(folder)
 }
 
-/// Octets after the link header of every record, without padding of the link.
+/// Returns the octets after the link layer header of every record, without padding.
 fn records(path: &Path) -> Vec<Vec<u8>> {
     let mut reader = Reader::new(fs::File::open(path).unwrap()).unwrap();
     let mut records = Vec::new();
@@ -61,7 +61,7 @@ fn records(path: &Path) -> Vec<Vec<u8>> {
     records
 }
 
-/// The files below a folder whose name is accepted, sorted.
+/// Returns the files below a folder whose name is accepted, sorted.
 fn files(folder: &Path, accept: &dyn Fn(&str) -> bool) -> Vec<PathBuf> {
     let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
@@ -76,12 +76,12 @@ fn files(folder: &Path, accept: &dyn Fn(&str) -> bool) -> Vec<PathBuf> {
     found
 }
 
-/// The captures of a folder.
+/// Returns the captures of a folder.
 fn captures(folder: &Path) -> Vec<PathBuf> {
     files(folder, &|name| name.ends_with(".pcap"))
 }
 
-/// The name of a file without its end.
+/// Returns the name of a file without its extension.
 fn stem(path: &Path) -> &str {
     path.file_stem().unwrap().to_str().unwrap()
 }
@@ -90,7 +90,7 @@ fn channel(cids: CidSpace) -> Channel {
     Channel::new(cids, cids.highest(), ProfileSet::v1()).unwrap()
 }
 
-/// A decompressor in O-mode for what rohc-lib has compressed: it sends packets without payload as IR too.
+/// Returns a decompressor in O-mode for packets of rohc-lib, which sends packets without payload as IR, too.
 fn decompressor(cids: CidSpace) -> Decompressor<'static> {
     let channel = channel(cids);
     let config = DecompressorConfig {
@@ -102,17 +102,17 @@ fn decompressor(cids: CidSpace) -> Decompressor<'static> {
     Decompressor::new(config, DecompressorMemory::owned(&channel, 64))
 }
 
-/// UDP destination ports that rohc-lib's tests take for those of RTP.
+/// UDP destination ports of RTP in rohc-lib's tests.
 const RTP_PORTS: [u16; 6] = [1234, 36780, 33238, 5020, 5002, 5006];
 
-/// What rohc-lib's tests tell their compressor.
+/// Settings of the compressor in rohc-lib's tests.
 fn compressor_config(channel: Channel) -> CompressorConfig {
     let rtp = RtpDetection::of_ports(&RTP_PORTS).unwrap();
     CompressorConfig { rtp, ..CompressorConfig::new(channel) }
 }
 
-/// A compressor and a decompressor in U-mode, as most of rohc-lib's tests have them: small CIDs.
-struct Pair {
+/// A compressor and a decompressor in U-mode with small CIDs, as in most of rohc-lib's tests.
+struct RohcPair {
     compressor: Compressor<'static>,
     decompressor: Decompressor<'static>,
     sent: u64,
@@ -120,7 +120,7 @@ struct Pair {
     back: Vec<u8>,
 }
 
-impl Pair {
+impl RohcPair {
     fn new(config: CompressorConfig, mode: Mode) -> Self {
         let profiles = config.channel.profiles();
         let decompressor =
@@ -145,7 +145,7 @@ impl Pair {
         Ok((done, self.rohc[..done.len].to_vec()))
     }
 
-    /// What the decompressor delivers; its feedback reaches the compressor before the next packet.
+    /// Decompresses a packet; feedback reaches the compressor before the next one.
     fn decompress(&mut self, rohc: &[u8]) -> Result<Vec<u8>, DecompressError> {
         let now = self.now();
         let done = self.decompressor.decompress(now, rohc, &mut self.back);
@@ -158,7 +158,7 @@ impl Pair {
         done.map(|Decompressed { len, .. }| self.back[..len].to_vec())
     }
 
-    /// Both, and that the packet comes back.
+    /// Compresses and decompresses a packet, and checks that it is restored.
     fn carry(&mut self, packet: &[u8], what: &str) -> Compressed {
         let (done, rohc) = self.compress(packet).unwrap();
         let back = self.decompress(&rohc).unwrap_or_else(|error| panic!("{what}: {error} {done:?}"));
@@ -167,9 +167,9 @@ impl Pair {
     }
 }
 
-/// The packet with one octet more at its end, and lengths and checksums of its IP headers to match; `None` if lengths
-/// or versions do not match as it is. Many packets of the vectors have no payload: theirs sends such a packet as IR
-/// too, ours does not.
+/// Returns the packet with an additional octet at its end, and updated lengths and checksums in its IP
+/// headers; `None` if its lengths or versions are inconsistent. Many packets of the vectors have no payload:
+/// rohc-lib sends such a packet as IR, our compressor does not.
 fn with_payload(packet: &[u8]) -> Option<Vec<u8>> {
     let mut packet = packet.to_vec();
     packet.push(0);
@@ -199,13 +199,13 @@ fn with_payload(packet: &[u8]) -> Option<Vec<u8>> {
             }
             _ => return None,
         };
-        // Extension headers of IPv6 that have their length in octet 1. RFC 8200, section 4.
+        // Extension headers of IPv6 with their length in octet 1 (RFC 8200, section 4).
         while matches!(protocol, 0 | 43 | 60) {
             protocol = *packet.get(at)?;
             at += 8 * (usize::from(*packet.get(at + 1)?) + 1);
         }
         match protocol {
-            // One generator says 41 whatever follows.
+            // One generator writes 41 for any following header.
             4 | 41 if (protocol == 4) != (packet.get(at)? >> 4 == 4) => return None,
             4 | 41 => {}
             17 => return longer(&mut packet, at + 4, len.checked_sub(at)?).map(|()| packet),
@@ -214,7 +214,7 @@ fn with_payload(packet: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// The format without its extension, as rohc-lib's tests name it.
+/// Name of the format without its extension, as in rohc-lib's tests.
 fn base(format: Format) -> String {
     let name = format.name().to_lowercase();
     let name = name.split("-ext").next().unwrap();

@@ -1,28 +1,29 @@
-//! What rohc-lib's robustness tests check: damage, loss, another order, packets without payload, and packets that
-//! were made to break decompressors. Where it refuses good packets, ours may deliver them: never another packet.
+//! Checks of rohc-lib's robustness tests: damage, loss, reordering, packets without payload, and packets
+//! crafted to break decompressors. Our decompressor may deliver good packets that rohc-lib rejects, but never
+//! a different packet.
 
 use std::path::PathBuf;
 
 use thinair_rohc::{CidSpace, Format, Instant, Mode};
 
-use crate::{Pair, ROOM, captures, channel, compressor_config, decompressor, records, stem, vectors};
+use crate::{ROOM, RohcPair, captures, channel, compressor_config, decompressor, records, stem, vectors};
 
-fn small() -> Pair {
-    Pair::new(compressor_config(channel(CidSpace::Small)), Mode::Unidirectional)
+fn small() -> RohcPair {
+    RohcPair::new(compressor_config(channel(CidSpace::Small)), Mode::Unidirectional)
 }
 
 fn capture(folder: &str) -> Option<PathBuf> {
     vectors(folder).map(|vectors| vectors.join("robustness").join(folder))
 }
 
-/// What was delivered of the packets of a stream: right, refused, or another packet.
+/// Number of packets of a stream that were delivered correctly, rejected, or delivered wrong.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Fate {
+struct StreamOutcome {
     refused: Vec<usize>,
     wrong: Vec<usize>,
 }
 
-impl Fate {
+impl StreamOutcome {
     fn note(&mut self, number: usize, packet: &[u8], back: Result<Vec<u8>, impl Sized>) {
         match back {
             Ok(back) if back == packet => {}
@@ -32,8 +33,8 @@ impl Fate {
     }
 }
 
-/// The name of a script of theirs tells the packet that is damaged, from 1; they change its last octet, and the last
-/// but one of UOR-2-TS. All other packets must come back.
+/// The name of a rohc-lib script contains the damaged packet, from 1; it changes the last octet, or the last
+/// but one of UOR-2-TS. All other packets must be restored.
 #[test]
 fn one_damaged_packet_takes_no_other_with_it() {
     let Some(folder) = capture("damaged_packet/inputs") else { return };
@@ -47,7 +48,7 @@ fn one_damaged_packet_takes_no_other_with_it() {
     for (name, number, from_end) in damaged {
         let packets = records(&folder.join(name).with_extension("pcap"));
         for change in 1..=255 {
-            let (mut pair, mut fate) = (small(), Fate::default());
+            let (mut pair, mut fate) = (small(), StreamOutcome::default());
             for (i, packet) in packets.iter().enumerate() {
                 let (done, mut rohc) = pair.compress(packet).unwrap();
                 if i + 1 == number {
@@ -65,13 +66,13 @@ fn one_damaged_packet_takes_no_other_with_it() {
     }
 }
 
-/// The first octet of the 273rd packet becomes 0x70: a UO-0 whose CRC-3 happens to be right for another SN. Theirs
-/// delivers it, refuses the two packets behind it, and repairs its context. Ours delivers those, by the SN before, and
-/// refuses no more than one: where a header is right by both SNs.
+/// The first octet of the 273rd packet becomes 0x70: a UO-0 whose CRC-3 happens to match another SN. rohc-lib
+/// delivers it, rejects the next two packets, and repairs its context. Our decompressor delivers those, based
+/// on the SN before, and rejects at most one: if a header matches both SNs.
 #[test]
 fn a_damaged_packet_that_is_believed_costs_less_than_with_theirs() {
     let Some(folder) = capture("damaged_packet/inputs") else { return };
-    let (mut pair, mut fate) = (small(), Fate::default());
+    let (mut pair, mut fate) = (small(), StreamOutcome::default());
     for (i, packet) in records(&folder.join("uo0_repair.pcap")).iter().enumerate() {
         let (done, mut rohc) = pair.compress(packet).unwrap();
         if i + 1 == 273 {
@@ -85,14 +86,15 @@ fn a_damaged_packet_that_is_believed_costs_less_than_with_theirs() {
     assert!(fate.refused.len() < 2 && fate.refused.iter().all(|at| (273..=278).contains(at)), "{fate:?}");
 }
 
-/// The name of a script of theirs tells which packets are lost, and up to which one the next ones may be refused.
+/// The name of a rohc-lib script contains the lost packets, and the packet up to which the following ones may
+/// be rejected.
 #[test]
 fn packets_behind_lost_ones_are_right_or_refused() {
     let Some(folder) = capture("lost_packet/inputs") else { return };
     for (name, lost, refused_up_to) in
         [("rtp_with_sn_wrapround", 102..=105, 125), ("nominal_tcp", 13..=16, 16)]
     {
-        let (mut pair, mut fate) = (small(), Fate::default());
+        let (mut pair, mut fate) = (small(), StreamOutcome::default());
         for (i, packet) in records(&folder.join(name).with_extension("pcap")).iter().enumerate() {
             let (_, rohc) = pair.compress(packet).unwrap();
             if !lost.contains(&(i + 1)) {
@@ -105,11 +107,11 @@ fn packets_behind_lost_ones_are_right_or_refused() {
     }
 }
 
-/// The 51st packet comes behind the 52nd. Theirs refuses it and the 53rd.
+/// The 51st packet arrives after the 52nd. rohc-lib rejects it and the 53rd.
 #[test]
 fn a_late_packet_is_right_or_refused() {
     let Some(folder) = capture("reordered_packet/inputs") else { return };
-    let (mut pair, mut fate) = (small(), Fate::default());
+    let (mut pair, mut fate) = (small(), StreamOutcome::default());
     let packets = records(&folder.join("lossy_rtp.pcap"));
     let mut late = None;
     for (i, packet) in packets.iter().enumerate() {
@@ -128,8 +130,9 @@ fn a_late_packet_is_right_or_refused() {
     assert!(fate.refused.iter().all(|at| [51, 53].contains(at)), "{fate:?}");
 }
 
-/// The name tells the type that the last packet has with theirs, and its profile. Ours sends packets without payload
-/// uncompressed where IR is due, as an IR packet without payload is not delivered: RFC 3095, section 5.7.7.
+/// The name contains the type of the last packet in rohc-lib, and its profile. Our compressor sends packets
+/// without payload uncompressed when IR is due, since an IR packet without payload is not delivered (RFC
+/// 3095, section 5.7.7).
 #[test]
 fn packets_without_payload_come_back() {
     let Some(folder) = capture("empty_payload/inputs") else { return };
@@ -144,8 +147,8 @@ fn packets_without_payload_come_back() {
     }
 }
 
-/// From which record on theirs must refuse packets; before it there is none to refuse. Of the others nothing is
-/// said but that nothing breaks: some are of profiles that are not ours, for which the number is theirs alone.
+/// First record that rohc-lib must reject; earlier ones need not be rejected. Other files only must not cause
+/// errors: some use profiles that we do not implement, for which the number applies to rohc-lib alone.
 const REFUSED_FROM: &[(&str, usize)] = &[
     ("fuzzer_crash_", 1),
     ("ir_with_list_encoding_type1", 1),
@@ -154,7 +157,7 @@ const REFUSED_FROM: &[(&str, usize)] = &[
     ("uo0_no_context", 1),
 ];
 
-/// Packets that were made to break decompressors: refused where theirs refuses them.
+/// Packets crafted to break decompressors: rejected where rohc-lib rejects them.
 #[test]
 fn malformed_packets_are_refused_without_a_panic() {
     let Some(folder) = capture("malformed_rohc_packets/inputs") else { return };

@@ -1,14 +1,14 @@
-//! Whole streams: sources, and what rohc-lib makes of them with eight settings each. A golden alternates two
-//! compressors over the same source packets, with the feedback of the other direction piggybacked in front, so two
+//! Whole streams: sources, and the output of rohc-lib for them with eight settings each. A golden alternates
+//! two compressors over the source packets, with the feedback of the other direction piggybacked, so two
 //! decompressors read it in turn.
 
 use std::path::{Path, PathBuf};
 
-use thinair_rohc::packet::{self, Body};
+use thinair_rohc::packet::{self, PacketBody};
 use thinair_rohc::{CidSpace, CompressorConfig, Decompressor, Instant, Mode, ProfileId, ProfileSet};
 
 use crate::{
-    Pair, ROOM, captures, channel, compressor_config, decompressor, files, records, vectors, with_payload,
+    ROOM, RohcPair, captures, channel, compressor_config, decompressor, files, records, vectors, with_payload,
 };
 
 pub(crate) fn cids_of(golden: &Path) -> CidSpace {
@@ -16,10 +16,12 @@ pub(crate) fn cids_of(golden: &Path) -> CidSpace {
     if large { CidSpace::Large } else { CidSpace::Small }
 }
 
-/// The profiles that the IR and IR-DYN packets of a golden name, as their low octets.
+/// Returns the low octets of the profiles in the IR and IR-DYN packets of a golden.
 fn profiles_named(records: &[Vec<u8>], cids: CidSpace) -> Vec<u8> {
     let named = |record: &Vec<u8>| {
-        let Ok(packet::Parts { body: Body::Header(header), .. }) = packet::parts(record) else { return None };
+        let Ok(packet::Parts { body: PacketBody::Header(header), .. }) = packet::parts(record) else {
+            return None;
+        };
         let header = match cids {
             CidSpace::Small if header[0] & 0xF0 == 0xE0 => &header[1..],
             _ => header,
@@ -34,12 +36,12 @@ fn profiles_named(records: &[Vec<u8>], cids: CidSpace) -> Vec<u8> {
     records.iter().filter_map(named).collect()
 }
 
-/// What went wrong with a golden, if anything.
+/// Decompresses a golden. The error describes the first failure.
 fn decode(records: &[Vec<u8>], expected: &[Vec<u8>], cids: CidSpace) -> Result<(), String> {
     decode_with(records, expected, [decompressor(cids), decompressor(cids)])
 }
 
-/// The same, with the decompressors of both directions.
+/// Decompresses a golden with the given decompressors of both directions.
 pub(crate) fn decode_with(
     records: &[Vec<u8>],
     expected: &[Vec<u8>],
@@ -53,7 +55,7 @@ pub(crate) fn decode_with(
         let now = Instant::from_millis(10 * i as u64);
         let done = sides[i % 2].decompress(now, record, &mut out);
         let done = done.map_err(|error| format!("record {}: {error}", i + 1))?;
-        // Theirs takes what follows an IP packet in its frame for a part of it, where it goes uncompressed.
+        // rohc-lib includes the octets after an IP packet in its frame, if the packet is sent uncompressed.
         let packet = &expected[i / 2];
         let trailer = done.profile == ProfileId::Uncompressed && done.len > packet.len();
         if out[..done.len] != packet[..] && !(trailer && out.starts_with(packet)) {
@@ -71,14 +73,14 @@ pub(crate) fn decode_with(
     Ok(())
 }
 
-/// What rohc-lib has made of a stream.
+/// Output of rohc-lib for a stream.
 struct Golden {
     path: PathBuf,
     records: Vec<Vec<u8>>,
     cids: CidSpace,
 }
 
-/// Each stream whose goldens are all of our profiles: its source, and its goldens.
+/// Returns each stream whose goldens use only profiles that we implement: its source, and its goldens.
 fn streams(folder: &Path) -> Vec<(PathBuf, Vec<Golden>)> {
     let mut streams = Vec::new();
     for source in files(&folder.join("non_regression/rfc3095/inputs"), &|name| name == "source.pcap") {
@@ -97,7 +99,7 @@ fn streams(folder: &Path) -> Vec<(PathBuf, Vec<Golden>)> {
     streams
 }
 
-/// 59 streams with 8 goldens each; one more is carried by profile 0x0006 in part.
+/// 59 streams with 8 goldens each; another one uses profile 0x0006 in part.
 #[test]
 fn goldens_decode_to_their_source_packets() {
     let Some(folder) = vectors("472 goldens") else { return };
@@ -130,7 +132,7 @@ fn a_third_party_capture_decodes() {
     }
 }
 
-/// Every IP capture among the vectors goes through our compressor and comes back.
+/// Every IP capture among the vectors is compressed and restored.
 #[test]
 fn sources_of_all_streams_come_back_through_our_compressor() {
     let Some(folder) = vectors("sources of all streams") else { return };
@@ -145,9 +147,9 @@ fn sources_of_all_streams_come_back_through_our_compressor() {
     let mut packets = 0;
     for path in paths {
         for (cids, mode) in [(CidSpace::Small, Mode::Unidirectional), (CidSpace::Large, Mode::Optimistic)] {
-            let mut pair = Pair::new(compressor_config(channel(cids)), mode);
+            let mut pair = RohcPair::new(compressor_config(channel(cids)), mode);
             for (i, packet) in records(&path).iter().enumerate() {
-                // Some captures hold other things than whole IP packets as well.
+                // Some captures also contain other things than whole IP packets.
                 let Ok((done, rohc)) = pair.compress(packet) else { continue };
                 let what = || format!("{}: record {}: {done:?}", path.display(), i + 1);
                 let back = pair.decompress(&rohc).unwrap_or_else(|error| panic!("{}: {error}", what()));
@@ -160,11 +162,11 @@ fn sources_of_all_streams_come_back_through_our_compressor() {
     assert!(packets > 8_000);
 }
 
-/// Octets that our compressor needs for a stream in O-mode, with the repetitions and the window of the golden.
+/// Octets that our compressor needs for a stream in O-mode, with the repetitions and window of the golden.
 fn our_octets(packets: &[Vec<u8>], cids: CidSpace, what: &str) -> usize {
-    // Their compressor sends constant IP-IDs by SID in every profile.
+    // rohc-lib's compressor sends constant IP-IDs by SID in every profile.
     let config = CompressorConfig { sid_everywhere: true, ..compressor_config(channel(cids)) };
-    let mut pair = Pair::new(config, Mode::Optimistic);
+    let mut pair = RohcPair::new(config, Mode::Optimistic);
     let carried = packets.iter().map(|packet| {
         let (done, rohc) = pair.compress(packet).unwrap();
         match pair.decompress(&rohc) {
@@ -176,7 +178,7 @@ fn our_octets(packets: &[Vec<u8>], cids: CidSpace, what: &str) -> usize {
     carried.sum()
 }
 
-/// The goldens are also a bar: octets of the same stream, each packet an octet longer, without the feedback in front.
+/// The goldens are also a limit: octets of the stream with each packet an octet longer, without feedback.
 #[test]
 fn our_packets_are_no_larger_than_theirs() {
     let Some(folder) = vectors("sizes of 52 streams") else { return };
@@ -192,8 +194,8 @@ fn our_packets_are_no_larger_than_theirs() {
         for golden in goldens.iter().filter(is_bar) {
             let lengths =
                 golden.records.iter().step_by(2).map(|record| match packet::parts(record).unwrap().body {
-                    Body::Header(header) => header.len() + 1,
-                    Body::Empty | Body::Segment { .. } => 0,
+                    PacketBody::Header(header) => header.len() + 1,
+                    PacketBody::Empty | PacketBody::Segment { .. } => 0,
                 });
             let theirs: usize = lengths.sum();
             let ours = our_octets(&packets, golden.cids, &what);

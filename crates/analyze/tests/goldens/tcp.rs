@@ -1,16 +1,16 @@
-//! Profile 0x0006: what rohc-lib and others have made of TCP streams, and what our compressor makes of the sources.
+//! Profile 0x0006: TCP streams compressed by rohc-lib and others, and their sources through our compressor.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use thinair_rohc::packet::{self, Body};
+use thinair_rohc::packet::{self, PacketBody};
 use thinair_rohc::{
     Channel, CidSpace, CompressorConfig, Decompressor, DecompressorConfig, DecompressorMemory, Format,
     Instant, Mode, ProfileId, ProfileSet,
 };
 
 use crate::streams::{cids_of, decode_with};
-use crate::{Pair, ROOM, captures, compressor_config, files, records, stem, vectors};
+use crate::{ROOM, RohcPair, captures, compressor_config, files, records, stem, vectors};
 
 fn channel(cids: CidSpace) -> Channel {
     Channel::new(cids, cids.highest(), ProfileSet::v1().with(ProfileId::Tcp).unwrap()).unwrap()
@@ -26,7 +26,7 @@ fn decompressor(cids: CidSpace) -> Decompressor<'static> {
     Decompressor::new(config, DecompressorMemory::owned(&channel, 64))
 }
 
-/// Each stream that their tests of RFC 6846 have: its source, and its goldens.
+/// Returns each stream of their tests of RFC 6846: its source, and its goldens.
 fn streams(folder: &Path) -> Vec<(PathBuf, Vec<PathBuf>)> {
     let sources = files(&folder.join("non_regression/rfc6846/inputs"), &|name| name == "source.pcap");
     let goldens = |source: &PathBuf| {
@@ -59,7 +59,7 @@ fn goldens_of_tcp_decode_to_their_source_packets() {
     assert_eq!((good, all), (488, 488));
 }
 
-/// Packets of a tester for base stations: an IR, and a stream of IRs that ends with a co_common.
+/// Packets of a base station tester: an IR, and a stream of IRs that ends with a co_common.
 #[test]
 fn packets_of_another_vendor_decode() {
     let Some(folder) = vectors("1 third-party capture of TCP") else { return };
@@ -76,8 +76,8 @@ fn packets_of_another_vendor_decode() {
     assert_eq!(decoded, 1);
 }
 
-/// Every IP capture among the vectors goes through a compressor with the profile, and comes back; what TCP has cost
-/// with it and without.
+/// Every IP capture among the vectors is compressed with the profile and restored; prints the octets of TCP
+/// with and without it.
 #[test]
 fn sources_of_all_streams_come_back_with_the_profile_too() {
     let Some(folder) = vectors("sources of all streams, with profile 0x0006") else { return };
@@ -89,7 +89,7 @@ fn sources_of_all_streams_come_back_with_the_profile_too() {
     let (mut packets, mut octets) = (0, [0; 2]);
     for path in paths {
         for (cids, mode) in [(CidSpace::Small, Mode::Unidirectional), (CidSpace::Large, Mode::Optimistic)] {
-            let mut pair = Pair::new(compressor_config(channel(cids)), mode);
+            let mut pair = RohcPair::new(compressor_config(channel(cids)), mode);
             for (i, packet) in records(&path).iter().enumerate() {
                 let Ok((done, rohc)) = pair.compress(packet) else { continue };
                 let what = || format!("{}: record {}: {done:?}", path.display(), i + 1);
@@ -115,7 +115,7 @@ fn sources_of_all_streams_come_back_with_the_profile_too() {
     assert!(packets > 3_900);
 }
 
-/// The goldens are also a bar: octets of the same stream in one direction, without the feedback in front.
+/// The goldens are also a limit: octets of the stream in one direction, without feedback.
 #[test]
 fn our_tcp_packets_are_no_larger_than_theirs_in_all() {
     let Some(folder) = vectors("sizes of 61 TCP streams") else { return };
@@ -126,13 +126,13 @@ fn our_tcp_packets_are_no_larger_than_theirs_in_all() {
             let their_records = records(golden);
             let lengths =
                 their_records.iter().step_by(2).map(|record| match packet::parts(record).unwrap().body {
-                    Body::Header(header) => header.len(),
-                    Body::Empty | Body::Segment { .. } => 0,
+                    PacketBody::Header(header) => header.len(),
+                    PacketBody::Empty | PacketBody::Segment { .. } => 0,
                 });
             let their_octets: usize = lengths.sum();
             let config =
                 CompressorConfig { sid_everywhere: true, ..compressor_config(channel(cids_of(golden))) };
-            let mut pair = Pair::new(config, Mode::Optimistic);
+            let mut pair = RohcPair::new(config, Mode::Optimistic);
             let carried: Option<usize> = packets
                 .iter()
                 .map(|packet| {
@@ -155,7 +155,7 @@ fn our_tcp_packets_are_no_larger_than_theirs_in_all() {
     assert_eq!((larger, compared), (0, 102));
 }
 
-/// Each packet of theirs that was made to break decompressors.
+/// All packets of rohc-lib that are crafted to break decompressors.
 #[test]
 fn malformed_packets_of_tcp_are_refused_without_a_panic() {
     let Some(folder) = vectors("malformed packets of profile 0x0006") else { return };
@@ -186,7 +186,7 @@ fn malformed_packets_of_tcp_are_refused_without_a_panic() {
     assert_eq!(captured, 55);
 }
 
-/// One context for all flows: each that begins takes it over.
+/// One context for all flows: each new flow takes it over.
 #[test]
 fn a_context_of_tcp_is_taken_over_by_any_other_flow() {
     let Some(folder) = vectors("context reuse of TCP flows") else { return };
@@ -195,7 +195,7 @@ fn a_context_of_tcp_is_taken_over_by_any_other_flow() {
             let profiles = ProfileSet::v1().with(ProfileId::Tcp).unwrap();
             let one = Channel::new(cids, 0, profiles).unwrap();
             let config = compressor_config(one);
-            let mut pair = Pair::new(config, Mode::Optimistic);
+            let mut pair = RohcPair::new(config, Mode::Optimistic);
             for packet in records(&path) {
                 pair.carry(&packet, stem(&path));
             }

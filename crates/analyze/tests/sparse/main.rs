@@ -1,4 +1,5 @@
-//! Refreshes of sparse traffic: octets that they take in U-mode, and how long a decompressor that starts late waits.
+//! Refreshes of sparse traffic: their octets in U-mode, and the waiting time of a decompressor that starts
+//! late.
 
 #![allow(clippy::unwrap_used)]
 
@@ -21,32 +22,33 @@ use retimed::{PACES, retimed};
 /// Longer than any packet of the captures.
 const ROOM: usize = 4_096;
 
-/// Largest number of octets of the re-timed demo capture, of which the IP packets have 38,400.
+/// Maximum octets of the demo capture with new times, whose IP packets have 38,400.
 const DEMO_BAR: usize = 6_500;
 
-/// Largest number of octets of the readings of a thermostat, of which the IP packets have 696,270.
+/// Maximum octets of the readings of a thermostat, whose IP packets have 696,270.
 const LESHAN_BAR: usize = 300_000;
 
-/// Packets of its flow within which a decompressor that joins is served.
+/// Maximum number of packets of its flow that a joining decompressor waits.
 const JOIN_BAR: usize = 128;
 
-/// Octets of all packets of a capture, and the longest wait of a decompressor that joins late, in packets of its flow.
+/// Octets of all packets of a capture, and the longest wait of a decompressor that joins late, in packets of
+/// its flow.
 #[derive(Default)]
-struct Run {
+struct RunResult {
     octets: usize,
     wait: usize,
 }
 
-/// A decompressor that has joined late, and what it got of its flow.
+/// A decompressor that joined late, and its progress in its flow.
 struct Joined {
-    /// The end that has it. It has sent the requests that responses refer to.
+    /// Its end of the link. It has sent the requests to which responses refer.
     end: Endpoint<'static>,
     packets: usize,
     /// The newest packet that was not delivered, from 1.
     lost: usize,
 }
 
-/// An end of a link in U-mode with profile `coap`, as an analysis has it.
+/// Returns an end of a link in U-mode with profile `coap`, as in an analysis.
 fn end(refresh: Refresh) -> Endpoint<'static> {
     let profiles = ProfileSet::v1().with(ProfileId::Coap).unwrap();
     let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
@@ -55,18 +57,18 @@ fn end(refresh: Refresh) -> Endpoint<'static> {
 }
 
 /// Octets of a capture and the wait under the default policy, and the octets without refreshes.
-fn with_and_without(capture: &[u8]) -> (Run, usize) {
+fn with_and_without(capture: &[u8]) -> (RunResult, usize) {
     (run(capture, Refresh::default()), run(capture, Refresh::Off).octets)
 }
 
-/// Carries every packet of a capture. At each one, another decompressor joins its flow.
-fn run(capture: &[u8], refresh: Refresh) -> Run {
+/// Sends every packet of a capture. At each one, another decompressor joins its flow.
+fn run(capture: &[u8], refresh: Refresh) -> RunResult {
     let mut reader = Reader::new(capture).unwrap();
     let mut directions = Directions::new(Contexts::NONE);
     let mut ends = [end(refresh), end(refresh)];
     let mut joined: BTreeMap<(usize, Cid), VecDeque<Joined>> = BTreeMap::new();
     let (mut rohc, mut back) = (vec![0; ROOM], vec![0; ROOM]);
-    let (mut run, mut first) = (Run::default(), None);
+    let (mut run, mut first) = (RunResult::default(), None);
     while let Some(record) = reader.next_record() {
         let record = match record {
             Ok(record) => record,
@@ -90,7 +92,7 @@ fn run(capture: &[u8], refresh: Refresh) -> Run {
             }
             run.wait = run.wait.max(late.lost + 1);
         }
-        // Who was served is followed for a while.
+        // A decompressor is followed for a while after it delivers packets.
         if joined.front().is_some_and(|late| late.packets > JOIN_BAR + 32) {
             joined.pop_front();
         }
@@ -112,7 +114,7 @@ fn leshan() -> Option<Vec<u8>> {
 #[test]
 fn sparse_exchanges_stay_small_in_u_mode_and_serve_late_decompressors() {
     for pace in PACES {
-        let (Run { octets, wait }, without) = with_and_without(&retimed(pace));
+        let (RunResult { octets, wait }, without) = with_and_without(&retimed(pace));
         assert!(octets <= DEMO_BAR, "{pace} s: {octets}");
         assert!(
             (octets - without) * 10 <= octets,
@@ -125,7 +127,7 @@ fn sparse_exchanges_stay_small_in_u_mode_and_serve_late_decompressors() {
 #[test]
 fn readings_of_a_thermostat_stay_small_in_u_mode_and_serve_late_decompressors() {
     let Some(capture) = leshan() else { return };
-    let (Run { octets, wait }, without) = with_and_without(&capture);
+    let (RunResult { octets, wait }, without) = with_and_without(&capture);
     assert!(octets <= LESHAN_BAR, "{octets}");
     assert!((octets - without) * 10 <= octets, "{octets} octets, and {without} without refreshes");
     assert!(wait <= JOIN_BAR, "{wait}");

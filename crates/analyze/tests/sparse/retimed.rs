@@ -1,4 +1,4 @@
-//! The demo capture at the pace of a sensor.
+//! The demo capture with the intervals of a sensor.
 
 use std::fs::File;
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub(crate) const PACES: [u64; 4] = [1, 15, 60, 600];
 /// Time from a request to its response.
 const RESPONSE: Duration = Duration::from_millis(100);
 
-/// The demo capture as a file in which an exchange begins every `pace` seconds.
+/// Returns the demo capture with an exchange every `pace` seconds.
 pub(crate) fn retimed(pace: u64) -> Vec<u8> {
     let mut reader = Reader::new(File::open(DEMO).expect("the capture is part of the project"))
         .expect("the capture is sound");

@@ -6,13 +6,13 @@ use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use super::*;
 use crate::{Error, Flaw, LinkType, Reader, Timestamp, Writer};
 
-/// Records of this capture.
+/// Number of records in this capture.
 const RECORDS: u64 = 3_000;
 
 fn capture() -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), LinkType::RAW).unwrap();
     for number in 0..RECORDS {
-        // Octets that do not compress to nothing, of a generator of congruences.
+        // Pseudorandom octets of a congruential generator, which compress little.
         let mut state = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let data: Vec<u8> = (0..100)
             .map(|_| {
@@ -35,7 +35,7 @@ fn zstandard(octets: &[u8]) -> Vec<u8> {
     compress_to_vec(octets, CompressionLevel::Fastest)
 }
 
-/// Number of records that are read, and the error at the end.
+/// Number of records read, and the error at the end.
 fn read(file: &[u8]) -> (u64, Option<Error>) {
     let mut reader = match Reader::new(file) {
         Ok(reader) => reader,
@@ -65,8 +65,8 @@ fn compressed_captures_are_read_as_others() {
     }
 }
 
-/// Both formats allow several in one file, as parallel compressors write them: RFC 1952, section 2.2; RFC 8878,
-/// section 3.1.
+/// Both formats allow several of them in one file, as parallel compressors write them (RFC 1952, section 2.2;
+/// RFC 8878, section 3.1).
 #[test]
 fn several_members_or_frames_are_one_file() {
     let capture = capture();

@@ -2,15 +2,15 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// UDP without data from 192.0.2.1 to 192.0.2.2, written by hand after RFC 791 and RFC 768; tshark finds its checksums
-/// right.
+/// UDP without data from 192.0.2.1 to 192.0.2.2, built by hand from RFC 791 and RFC 768; tshark accepts its
+/// checksums.
 const IPV4: [u8; 28] = [
     0x45, 0x00, 0x00, 0x1c, 0x00, 0x01, 0x00, 0x00, 0x40, 0x11, 0xf6, 0xcc, 192, 0, 2, 1, 192, 0, 2,
     2, // IPv4
     0x30, 0x39, 0x30, 0x39, 0x00, 0x08, 0x1b, 0x68, // UDP
 ];
 
-/// An IPv6 header with No Next Header (59) and 2 octets of payload, by hand after RFC 8200.
+/// An IPv6 header with No Next Header (59) and 2 octets of payload, built by hand from RFC 8200.
 const IPV6: [u8; 42] = [
     0x60, 0, 0, 0, 0, 2, 59, 64, 0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0x20, 0x01,
     0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0xab, 0xcd,
@@ -23,17 +23,22 @@ fn join(parts: &[&[u8]]) -> Vec<u8> {
     parts.concat()
 }
 
-fn find(link_type: LinkType, frame: &[u8]) -> Result<Network<'_>, Skip> {
+fn find(link_type: LinkType, frame: &[u8]) -> Result<NetworkPacket<'_>, Skip> {
     network_packet(link_type, frame, frame.len() as u32)
 }
 
-/// Both IP versions behind the two headers, and a third header that says neither.
+/// Checks both IP versions after their headers, and a third header of another protocol.
 #[track_caller]
 fn assert_link(link_type: LinkType, ipv4: &[u8], ipv6: &[u8], other: &[u8]) {
     for (header, packet, version) in [(ipv4, &IPV4[..], IpVersion::V4), (ipv6, &IPV6[..], IpVersion::V6)] {
         let frame = join(&[header, packet]);
-        let network =
-            Network { version, packet, link_header_len: header.len(), link_padding_len: 0, missing_len: 0 };
+        let network = NetworkPacket {
+            version,
+            packet,
+            link_header_len: header.len(),
+            link_padding_len: 0,
+            missing_len: 0,
+        };
         assert_eq!(find(link_type, &frame), Ok(network), "{link_type}");
 
         let cut = &frame[..frame.len() - 1];
@@ -48,7 +53,7 @@ fn assert_link(link_type: LinkType, ipv4: &[u8], ipv6: &[u8], other: &[u8]) {
     assert_eq!(network_packet(link_type, &[], 60), Err(Skip::Truncated), "{link_type}");
 }
 
-// The headers below are by hand after the page of the link type in the registry.
+// The headers below are built by hand from the registry's page on the link type.
 
 #[test]
 fn ethernet() {
@@ -119,7 +124,7 @@ fn loopback_in_network_byte_order() {
 #[test]
 fn ppp() {
     for link_type in [LinkType::PPP, LinkType::PPP_HDLC] {
-        // Framed as in RFC 1662, then without address and control field; the third is LCP.
+        // Framing of RFC 1662, then without address and control field; the third is LCP.
         assert_link(link_type, &[0xff, 3, 0, 0x21], &[0xff, 3, 0, 0x57], &[0xff, 3, 0xc0, 0x21]);
         assert_link(link_type, &[0, 0x21], &[0, 0x57], &[0xc0, 0x21]);
         // With protocol field compression; the third is VJ compressed TCP.
@@ -143,7 +148,7 @@ fn ppp_with_a_direction() {
     }
 }
 
-/// Session 1 of PPPoE, after RFC 2516, sections 4 and 7.
+/// Session 1 of PPPoE, built from RFC 2516, sections 4 and 7.
 #[test]
 fn pppoe_sessions() {
     let header = |code: u8, len: usize, protocol: [u8; 2]| {
@@ -158,7 +163,7 @@ fn pppoe_sessions() {
     }
     let discovery = join(&[&MACS, &[0x88, 0x63], &ipv4, &IPV4]);
     assert_eq!(find(LinkType::ETHERNET, &discovery), Err(Skip::NotIp));
-    // The length of PPPoE counts no padding.
+    // The length of PPPoE does not include padding.
     let padded = join(&[&MACS, &[0x88, 0x64], &ipv4, &IPV4, &[0; 10]]);
     let found = find(LinkType::ETHERNET, &padded).unwrap();
     assert_eq!((found.packet, found.link_header_len, found.link_padding_len), (&IPV4[..], 22, 10));
@@ -202,10 +207,10 @@ fn ethernet_padding_is_cut_off() {
     for (link_type, header) in
         [(LinkType::ETHERNET, &ethernet[..]), (LinkType::ETHERNET, &vlan), (LinkType::LINUX_SLL, &sll)]
     {
-        // To 60 octets, with a frame check sequence, and what a switch has added.
+        // Padded to 60 octets, with a frame check sequence, and with octets added by a switch.
         for padding in [4, 18, 22, 23, 400] {
             let (frame, link_padding_len) = padded(header, &IPV4, padding);
-            let network = Network {
+            let network = NetworkPacket {
                 version: IpVersion::V4,
                 packet: &IPV4,
                 link_header_len: header.len(),
@@ -224,10 +229,10 @@ fn octets_that_are_not_ethernet_padding_stay() {
     let whole = |link_type, frame: &[u8], header_len: usize| {
         assert_eq!(find(link_type, frame).unwrap().packet, &frame[header_len..]);
     };
-    // The link does not pad.
+    // This link layer has no padding.
     whole(LinkType::RAW, &padded(&[], &IPV4, 5).0, 0);
     whole(LinkType::LINUX_SLL, &padded(&[0, 4, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0], &IPV4, 5).0, 16);
-    // A total length of 0, below the header, above the frame; a payload length of 0; a header that is cut off.
+    // A total length of 0, below the header, above the frame; a payload length of 0; a truncated header.
     for total_length in [0, 19, 29] {
         let mut packet = IPV4;
         packet[3] = total_length;
@@ -249,23 +254,23 @@ fn a_part_of_a_packet_tells_how_much_is_missing() {
     for captured in 18..frame.len() {
         let octets = frame[14..captured].to_vec();
         let missing = frame.len() - captured;
-        // A trailer that was not captured is not missed.
+        // A trailer that was not captured is not needed.
         for trailer in [0, 4, 18] {
             let found = part(LinkType::ETHERNET, &frame[..captured], (frame.len() + trailer) as u32);
             assert_eq!(found, Ok((octets.clone(), missing)), "{captured}");
         }
-        // A frame cannot have more than it had on the link.
+        // A captured frame cannot be longer than it was on the link.
         assert_eq!(
             part(LinkType::ETHERNET, &frame[..captured], captured as u32 + 1),
             Ok((octets, 1)),
             "{captured}"
         );
     }
-    // All of the packet is there, and a part of the padding.
+    // The packet is complete, and the padding in part.
     let padded = join(&[&frame, &[0; 3]]);
     let found = network_packet(LinkType::ETHERNET, &padded, 60).unwrap();
     assert_eq!((found.packet, found.link_padding_len), (&IPV4[..], 3));
-    // Its length is not known.
+    // Its length is unknown.
     assert_eq!(part(LinkType::ETHERNET, &frame[..16], 60), Err(Skip::Truncated));
     let mut no_length = IPV4;
     no_length[3] = 0;
@@ -275,7 +280,7 @@ fn a_part_of_a_packet_tells_how_much_is_missing() {
 #[test]
 fn rohc_packets() {
     let packet = [0xfd, 0x00, 0x04];
-    let rohc = |link_header_len| Ok(Rohc { packet: &packet, link_header_len });
+    let rohc = |link_header_len| Ok(RohcPacket { packet: &packet, link_header_len });
     let find = |link_type, frame: &'static [u8]| rohc_packet(link_type, frame, frame.len() as u32);
     assert_eq!(find(LinkType::USER0, &[0xfd, 0x00, 0x04]), rohc(0));
     assert_eq!(find(LinkType::USER0, &[]), Err(Skip::Empty));

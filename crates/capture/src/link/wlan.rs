@@ -1,34 +1,36 @@
-//! Data frames of IEEE 802.11, and the headers that drivers put in front of them: radiotap, Prism and AVS.
+//! Data frames of IEEE 802.11, and the headers that drivers prepend: radiotap, Prism and AVS.
 //!
-//! Packets are looked for in data frames that are neither encrypted nor fragmented. IEEE 802.11-2020, section 9.2 and 9.3.2;
-//! LLC and SNAP: RFC 1042.
+//! Packets are extracted from data frames that are neither encrypted nor fragmented (IEEE 802.11-2020,
+//! sections 9.2 and 9.3.2; LLC and SNAP: RFC 1042).
 
-use super::{Link, Protocol, Skip, Trailer, ethertype};
+use super::{NextProtocol, ParsedFrame, Skip, Trailer, ethertype};
 
-/// Octets of a frame check sequence.
+/// Length of a frame check sequence, in octets.
 const FCS_LEN: usize = 4;
 
-/// A frame and what the header in front of it says of it.
+/// A frame with the properties from the prepended header.
 #[derive(Debug, Clone, Copy)]
-struct Frame<'a> {
+struct WlanFrame<'a> {
     data: &'a [u8],
-    /// Octets in front of the frame.
+    /// Offset of the frame, in octets.
     at: usize,
-    /// A frame check sequence is behind the frame. `None`: the header does not say.
+    /// True if a frame check sequence follows the frame; `None` if the header does not contain this
+    /// information.
     has_fcs: Option<bool>,
-    /// The MAC header is padded to a multiple of four octets.
+    /// True if the MAC header is padded to a multiple of four octets.
     is_padded: bool,
 }
 
-/// A frame without header in front of it.
-pub(super) fn ieee802_11(data: &[u8]) -> Result<Link<'_>, Skip> {
-    frame(Frame { data, at: 0, has_fcs: None, is_padded: false })
+/// Parses a frame without a prepended header.
+pub(super) fn ieee802_11(data: &[u8]) -> Result<ParsedFrame<'_>, Skip> {
+    frame(WlanFrame { data, at: 0, has_fcs: None, is_padded: false })
 }
 
-/// Version 1, padding 1, length 2, then words of 4 octets that say which fields follow, all least significant octet first.
-/// <https://www.radiotap.org>. If the end of the frame was not captured, nor was a check sequence.
-pub(super) fn radiotap(data: &[u8], is_truncated: bool) -> Result<Link<'_>, Skip> {
-    /// Bits of the word that says which fields there are.
+/// Parses a radiotap header: version (1 octet), padding (1), length (2), then words of 4 octets that state
+/// which fields follow, all least significant octet first (<https://www.radiotap.org>). If the end of the
+/// frame was not captured, the check sequence was not either.
+pub(super) fn radiotap(data: &[u8], is_truncated: bool) -> Result<ParsedFrame<'_>, Skip> {
+    /// Bits of the word that states which fields follow.
     const TSFT: u32 = 1;
     const FLAGS: u32 = 1 << 1;
     const ANOTHER_WORD: u32 = 1 << 31;
@@ -60,7 +62,7 @@ pub(super) fn radiotap(data: &[u8], is_truncated: bool) -> Result<Link<'_>, Skip
     if flags.is_some_and(|flags| flags & BAD_FCS != 0) {
         return Err(Skip::WrongFcs);
     }
-    frame(Frame {
+    frame(WlanFrame {
         data,
         at: len,
         has_fcs: flags.map(|flags| flags & FCS_AT_END != 0).filter(|_| !is_truncated),
@@ -68,9 +70,9 @@ pub(super) fn radiotap(data: &[u8], is_truncated: bool) -> Result<Link<'_>, Skip
     })
 }
 
-/// Message code 4 and length 4, in the byte order of the machine which captured; or AVS, which some drivers record under
-/// this type.
-pub(super) fn prism(data: &[u8]) -> Result<Link<'_>, Skip> {
+/// Parses a Prism header: message code (4 octets) and length (4), in the byte order of the capturing machine;
+/// or AVS, which some drivers record under this type.
+pub(super) fn prism(data: &[u8]) -> Result<ParsedFrame<'_>, Skip> {
     const CODES: [u32; 2] = [0x41, 0x44];
 
     let code = be32(data, 0).ok_or(Skip::Truncated)?;
@@ -84,23 +86,23 @@ pub(super) fn prism(data: &[u8]) -> Result<Link<'_>, Skip> {
 const AVS_MASK: u32 = 0xffff_f000;
 const AVS_MAGIC: u32 = 0x8021_1000;
 
-/// Version 4 and length 4, most significant octet first.
-pub(super) fn avs(data: &[u8]) -> Result<Link<'_>, Skip> {
+/// Parses an AVS header: version (4 octets) and length (4), most significant octet first.
+pub(super) fn avs(data: &[u8]) -> Result<ParsedFrame<'_>, Skip> {
     behind(data, be32(data, 4))
 }
 
-/// The frame behind a header of that length.
-fn behind(data: &[u8], len: Option<u32>) -> Result<Link<'_>, Skip> {
+/// Parses the frame after a header of this length.
+fn behind(data: &[u8], len: Option<u32>) -> Result<ParsedFrame<'_>, Skip> {
     let at = len.and_then(|len| usize::try_from(len).ok()).ok_or(Skip::Truncated)?;
     if at > data.len() {
         return Err(Skip::Truncated);
     }
-    frame(Frame { data, at, has_fcs: None, is_padded: false })
+    frame(WlanFrame { data, at, has_fcs: None, is_padded: false })
 }
 
-/// Frame Control 2, Duration 2, three addresses of 6, Sequence Control 2; a fourth address between two access points, QoS
-/// Control 2 and HT Control 4 where flags say so.
-fn frame(captured: Frame<'_>) -> Result<Link<'_>, Skip> {
+/// Parses a MAC header: Frame Control (2 octets), Duration (2), three addresses (6 each), Sequence Control
+/// (2); depending on flags, a fourth address between two access points, QoS Control (2) and HT Control (4).
+fn frame(captured: WlanFrame<'_>) -> Result<ParsedFrame<'_>, Skip> {
     const TYPE: u8 = 0b1100;
     const TYPE_DATA: u8 = 0b1000;
     const VERSION: u8 = 0b11;
@@ -112,7 +114,7 @@ fn frame(captured: Frame<'_>) -> Result<Link<'_>, Skip> {
     const HTC: u8 = 0x80;
     const A_MSDU_PRESENT: u8 = 0x80;
 
-    let Frame { data, at, .. } = captured;
+    let WlanFrame { data, at, .. } = captured;
     let [kind, flags] = *data.get(at..).and_then(|frame| frame.first_chunk()).ok_or(Skip::Truncated)?;
     if kind & (TYPE | VERSION) != TYPE_DATA || kind & SUBTYPE_NO_DATA != 0 {
         return Err(Skip::NotData);
@@ -150,12 +152,13 @@ fn frame(captured: Frame<'_>) -> Result<Link<'_>, Skip> {
     }
 }
 
-/// The only subframe of an A-MSDU: destination 6, source 6, length 2, then LLC. IEEE 802.11-2020, section 9.3.2.2.2.
-fn a_msdu(data: &[u8], at: usize, trailer: Trailer) -> Result<Link<'_>, Skip> {
+/// Parses the only subframe of an A-MSDU: destination (6 octets), source (6), length (2), then LLC (IEEE
+/// 802.11-2020, section 9.3.2.2.2).
+fn a_msdu(data: &[u8], at: usize, trailer: Trailer) -> Result<ParsedFrame<'_>, Skip> {
     let len = data.get(at + 12..at + 14).ok_or(Skip::Truncated)?;
     let start = at + 14;
     let end = start + usize::from(u16::from_be_bytes([len[0], len[1]]));
-    // Another subframe begins at a multiple of four octets; a shorter rest is padding, or a check sequence.
+    // A further subframe begins at a multiple of four octets; fewer octets are padding, or a check sequence.
     let next = at + (end - at).next_multiple_of(4);
     if data.len() > next + FCS_LEN {
         return Err(Skip::Aggregated);
@@ -163,10 +166,10 @@ fn a_msdu(data: &[u8], at: usize, trailer: Trailer) -> Result<Link<'_>, Skip> {
     llc(data.get(..end).unwrap_or(data), start, trailer)
 }
 
-/// DSAP, SSAP and control, three octets of a SNAP header that mean EtherTypes, and the EtherType.
-fn llc(data: &[u8], at: usize, trailer: Trailer) -> Result<Link<'_>, Skip> {
+/// Parses DSAP, SSAP and control, three octets of a SNAP header for EtherTypes, and the EtherType.
+fn llc(data: &[u8], at: usize, trailer: Trailer) -> Result<ParsedFrame<'_>, Skip> {
     const SNAP_RFC1042: [u8; 6] = [0xaa, 0xaa, 3, 0, 0, 0];
-    /// Bridge-Tunnel Encapsulation Protocol, IEEE 802.1H.
+    /// Bridge-Tunnel Encapsulation Protocol (IEEE 802.1H).
     const SNAP_BRIDGE_TUNNEL: [u8; 6] = [0xaa, 0xaa, 3, 0, 0, 0xf8];
 
     let rest = data.get(at..).ok_or(Skip::Truncated)?;
@@ -174,7 +177,7 @@ fn llc(data: &[u8], at: usize, trailer: Trailer) -> Result<Link<'_>, Skip> {
         Some(&(SNAP_RFC1042 | SNAP_BRIDGE_TUNNEL)) => {
             ethertype(data, at + 6, at + 8, trailer).ok_or(Skip::Truncated)
         }
-        Some(_) => Ok(Link { protocol: Protocol::Other, payload: rest, header_len: at, trailer }),
+        Some(_) => Ok(ParsedFrame { protocol: NextProtocol::Other, payload: rest, header_len: at, trailer }),
         None => Err(Skip::Truncated),
     }
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::LinkType;
 
-/// What is in a file: of each record number, nanoseconds, link type, data and original length.
+/// Contents of a file: number, nanoseconds, link type, data and original length of each record.
 type Contents = Vec<(u64, u64, LinkType, Vec<u8>, u32)>;
 
 fn read_all(read: impl Read) -> (Contents, Vec<Error>) {
@@ -35,7 +35,7 @@ fn contents(file: &[u8]) -> Contents {
 mod pcap_files;
 mod pcapng_files;
 
-/// Cuts `file` at every offset. `ends` are the offsets at which a file may end, `header_end` the one from which
+/// Truncates `file` at every offset. `ends`: offsets at which a file may end; `header_end`: offset from which
 /// `Reader::new` succeeds.
 #[track_caller]
 fn assert_truncation(file: &[u8], ends: &[usize], header_end: usize) {
@@ -88,7 +88,7 @@ fn files_of_other_kinds_say_what_to_do() {
     assert!(message(b"text in a file").contains("tcpdump"));
 }
 
-/// Gives the octets of a file in pieces of the given lengths, with interruptions between them.
+/// Returns the octets of a file in pieces of the given lengths, with interruptions between them.
 struct Pieces<'a> {
     file: &'a [u8],
     lengths: Vec<usize>,
@@ -120,7 +120,7 @@ fn a_failing_read_ends_reading_with_its_cause() {
     assert!(std::error::Error::source(&errors[0]).is_some());
 }
 
-/// Octets that look enough like a file to get past its first checks.
+/// Octets that resemble a file enough to pass the first checks.
 fn almost_a_file() -> impl Strategy<Value = Vec<u8>> {
     let word = prop_oneof![
         (0..8_u32).prop_map(|small| small.to_le_bytes()),

@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::{ETHERTYPE_ROHC, Reader};
 
-/// By hand after draft-ietf-opsawg-pcap; tshark 4.0 takes its one Ethernet frame for a ROHC packet (of type IR,
-/// and cut off).
+/// Built by hand from draft-ietf-opsawg-pcap; tshark 4.0 reads its only Ethernet frame as a truncated ROHC
+/// packet of type IR.
 const ROHC_FILE: &[u8] = &[
     0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0, // file header
     0x00, 0xf1, 0x53, 0x65, 0x15, 0xcd, 0x5b, 0x07, 16, 0, 0, 0, 16, 0, 0,

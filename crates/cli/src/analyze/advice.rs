@@ -1,4 +1,4 @@
-//! The recommendation as people read it: savings, and the settings of both ends as command lines and as a file.
+//! The recommendation: savings, and the settings of both ends as command lines and as a configuration file.
 
 use std::fmt::Write as _;
 use std::net::Ipv6Addr;
@@ -10,25 +10,25 @@ use thinair_rohc::{CidSpace, ProfileId, ProfileSet};
 use super::words;
 use crate::options::ChannelOptions;
 
-/// Template file of the command lines.
+/// File name of the template file in command lines.
 const TEMPLATE: &str = "coap.toml";
 
-/// Octets of the unit of `--price`.
+/// Octets in a megabyte, the unit of `--price`.
 pub(crate) const MEGABYTE: f64 = 1e6;
 
 /// Advice on one analysis.
 #[derive(Debug)]
 pub(crate) struct Advice {
-    /// The decision in a line.
+    /// The decision in one line.
     pub(crate) headline: String,
-    /// Its reasons: name and text.
+    /// Its reasons: label and text.
     pub(crate) rows: Vec<(&'static str, String)>,
-    /// Command lines and files, each with the line that introduces it.
+    /// Command lines and files, each with an introductory line.
     pub(crate) blocks: Vec<(&'static str, Vec<String>)>,
 }
 
 impl Advice {
-    /// Advice for the captures that were read with these options, with numbers as the medium sets them.
+    /// Returns the advice on captures read with these options, with numbers formatted for the medium.
     pub(crate) fn of(
         n: Numerals,
         options: &ChannelOptions,
@@ -79,7 +79,7 @@ fn recommended(
         _ => "CAPTURE".to_owned(),
     };
     let packets = packet_arguments(settings);
-    let tunnels = Tunnel::all(outcome, best);
+    let tunnels = TunnelCost::all(outcome, best);
     let feedback = match best.feedback_bytes {
         0 => String::new(),
         octets => format!(", {} of them feedback", n.integer(octets.into())),
@@ -134,7 +134,7 @@ fn recommended(
     Advice { headline: headline(best), rows, blocks }
 }
 
-/// `ROHC with profiles v1, coap and tcp in O-mode, 16 small CIDs`.
+/// Formats as `ROHC with profiles v1, coap and tcp in O-mode, 16 small CIDs`.
 fn headline(best: &Recommendation) -> String {
     let cids = match best.channel.cids() {
         CidSpace::Small => "small",
@@ -182,25 +182,26 @@ fn month(n: Numerals, settings: &Settings, best: &Recommendation) -> String {
     text
 }
 
-/// Carriers of tunnels: name, URL of each end, and octets around a packet that is alone in its datagram or frame, sealed.
+/// Carriers of tunnels: name, URL of each end, and overhead of an encrypted packet alone in its datagram or
+/// frame, in octets.
 const CARRIERS: [(&str, [&str; 2], usize); 2] = [
     ("UDP over IPv4", ["udp://:7000", "udp://HOST:7000"], 48),
     ("a serial line", ["serial:///dev/ttyS0"; 2], 17),
 ];
 
-/// A tunnel over one carrier, with the packets of the captures in it.
-struct Tunnel {
+/// A tunnel over one carrier that transports the packets of the captures.
+struct TunnelCost {
     name: &'static str,
-    /// URL of the carrier and address of the interface of each end.
+    /// URL of the carrier and address of the interface, for each end.
     ends: [(&'static str, &'static str); 2],
-    /// Octets around each packet.
+    /// Overhead per packet, in octets.
     overhead: usize,
-    /// Octets of all packets with those around them.
+    /// Octets of all packets, overhead included.
     octets: u64,
     saved_ratio: f64,
 }
 
-impl Tunnel {
+impl TunnelCost {
     fn all(outcome: &Outcome, best: &Recommendation) -> Vec<Self> {
         let addresses = ["10.9.0.1/30", "10.9.0.2/30"];
         let tunnel = |(name, [a, b], overhead): (_, [_; 2], _)| {
@@ -212,9 +213,9 @@ impl Tunnel {
     }
 }
 
-/// Octets through tunnels, whose own headers are around each packet.
-fn in_tunnels(n: Numerals, tunnels: &[Tunnel]) -> String {
-    let part = |tunnel: &Tunnel| {
+/// Octets sent through tunnels, overhead included.
+fn in_tunnels(n: Numerals, tunnels: &[TunnelCost]) -> String {
+    let part = |tunnel: &TunnelCost| {
         let change = match tunnel.saved_ratio < 0.0 {
             true => format!("{} more than before", n.percent(-tunnel.saved_ratio, 1)),
             false => format!("{} saved", n.percent(tunnel.saved_ratio, 1)),
@@ -224,14 +225,15 @@ fn in_tunnels(n: Numerals, tunnels: &[Tunnel]) -> String {
     tunnels.iter().map(part).collect::<Vec<_>>().join("; ")
 }
 
-/// Options of `thinair rohc compress` and `decompress`: the recommended ones, and those that `analyze` was given.
+/// Returns the options of `thinair rohc compress` and `decompress`: the recommended ones, and those given to
+/// `analyze`.
 fn channel_arguments(options: &ChannelOptions, best: &Recommendation) -> Vec<String> {
     let mode = std::iter::once(("mode", best.mode.to_owned()));
     let given = options.given().into_iter().map(|given| (given.name, given.value));
     mode.chain(settings_of(best)).chain(given).map(argument).collect()
 }
 
-/// Options of `thinair rohc compress` and `learn` by which they find the packets that were analyzed.
+/// Returns the options with which `thinair rohc compress` and `learn` select the analyzed packets.
 fn packet_arguments(settings: &Settings) -> String {
     let outer = if settings.keep_tunnels { " --outer" } else { "" };
     let context = |id| {
@@ -241,13 +243,13 @@ fn packet_arguments(settings: &Settings) -> String {
     (0..16).filter_map(context).fold(outer.to_owned(), |all, one| all + &one)
 }
 
-/// Options of `thinair tunnel run`, whose default mode is O-mode.
+/// Returns the options of `thinair tunnel run`, whose default mode is O-mode.
 fn tunnel_arguments(options: &ChannelOptions, best: &Recommendation) -> Vec<String> {
     let mode = (best.mode != "o").then(|| ("mode", best.mode.to_owned()));
     mode.into_iter().chain(settings_of(best)).chain(given_in_tunnels(options)).map(argument).collect()
 }
 
-/// The section `[channel]`.
+/// Returns the section `[channel]` of a configuration file.
 fn config_lines(options: &ChannelOptions, best: &Recommendation) -> Vec<String> {
     let mode = std::iter::once(("mode", best.mode.to_owned()));
     let keys = mode.chain(settings_of(best)).chain(given_in_tunnels(options));
@@ -264,7 +266,7 @@ fn argument((name, value): (&str, String)) -> String {
     format!("--{name} {}", quoted(&value)).trim_end().to_owned()
 }
 
-/// Profiles and CIDs, where they are not the default ones.
+/// Returns profiles and CIDs that differ from the defaults.
 fn settings_of(best: &Recommendation) -> impl Iterator<Item = (&'static str, String)> {
     let set = best.channel.profiles();
     let profiles = (set != ProfileSet::default()).then(|| ("profiles", profiles(set)));
@@ -276,7 +278,7 @@ fn settings_of(best: &Recommendation) -> impl Iterator<Item = (&'static str, Str
     profiles.into_iter().chain(cids).chain(max_cid).chain(template)
 }
 
-/// `v1,coap`.
+/// Formats a set of profiles as `v1,coap`.
 fn profiles(set: ProfileSet) -> String {
     let v1 = ProfileSet::v1();
     let has_v1 = v1.iter().all(|profile| set.has(profile));
@@ -291,7 +293,7 @@ fn joined(arguments: &[String]) -> String {
     arguments.iter().map(|argument| format!(" {argument}")).collect()
 }
 
-/// A path as a word of a shell.
+/// Quotes a path for a shell.
 fn quoted(path: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
     match path.chars().all(|c| is_plain(c) || c == '=') && !path.starts_with('-') {
@@ -326,7 +328,7 @@ mod tests {
                 templates: &|_| Ok(Vec::new()),
                 resolve: &config::system_resolver,
             };
-            let plan = config::plan(&settings, &surroundings).unwrap();
+            let plan = config::site_config(&settings, &surroundings).unwrap();
             assert_eq!(Budget::of(&plan).unwrap().overhead(), overhead, "{name}");
         }
     }

@@ -1,4 +1,4 @@
-//! The JSON document, written piece by piece, with small objects on one line each: many flows take little room.
+//! Writer of the JSON document. Small objects take one line each, so that many flows stay readable.
 
 use std::io::{self, BufWriter, Write};
 
@@ -7,40 +7,40 @@ use serde_json::Serializer;
 use serde_json::ser::Formatter;
 use thinair_analyze::Outcome;
 
-/// Levels of brackets around values that stand on one line: around those of an element of `flows[].schemes`.
+/// Nesting level from which values stand on one line: that of an element of `flows[].schemes`.
 const LEVELS: usize = 5;
 
-/// Members of the document whose elements stand on one line each.
+/// Members of the document whose elements take one line each.
 const LISTS: [&str; 1] = ["other_flows"];
 
-/// Levels around the values of their elements.
+/// Nesting level of the values of their elements.
 const LEVELS_OF_LISTS: usize = 3;
 
 /// Writes the document to standard output.
 pub(super) fn print(outcome: &Outcome) -> anyhow::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
-    let written = outcome.serialize(&mut Serializer::with_formatter(&mut out, Lines::default()));
+    let written = outcome.serialize(&mut Serializer::with_formatter(&mut out, LineFormatter::default()));
     let written =
         written.map_err(io::Error::from).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
-    // A failed write is not tried again.
+    // A failed write is not repeated.
     let _ = out.into_parts();
     crate::terminal::written(written)
 }
 
-/// Indents by two spaces a level, as far as values do not stand on one line.
+/// JSON formatter that indents by two spaces per level and keeps inner values on one line.
 #[derive(Debug, Default)]
-struct Lines {
-    /// Brackets that are open.
+struct LineFormatter {
+    /// Number of open brackets.
     level: usize,
-    /// The innermost of them has a value.
+    /// True if the innermost bracket has a value.
     has_value: bool,
-    /// A key of the document is being written.
+    /// True while a key of the document is written.
     is_member: bool,
-    /// The member is one of [`LISTS`].
+    /// True within a member listed in [`LISTS`].
     is_list: bool,
 }
 
-impl Lines {
+impl LineFormatter {
     fn open<W: ?Sized + Write>(&mut self, out: &mut W, bracket: &[u8]) -> io::Result<()> {
         self.level += 1;
         self.has_value = false;
@@ -77,7 +77,7 @@ impl Lines {
     }
 }
 
-impl Formatter for Lines {
+impl Formatter for LineFormatter {
     fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
         self.open(out, b"[")
     }
@@ -145,7 +145,7 @@ mod tests {
             "totals": {"packets": 3, "odd": {}},
         });
         let mut out = Vec::new();
-        document.serialize(&mut Serializer::with_formatter(&mut out, Lines::default())).unwrap();
+        document.serialize(&mut Serializer::with_formatter(&mut out, LineFormatter::default())).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), document);
         let lines: Vec<_> = text.lines().map(str::trim).collect();

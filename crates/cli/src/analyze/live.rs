@@ -1,7 +1,8 @@
-//! `thinair analyze --interface`: captures on an interface, with a table that refreshes, into a file that is analyzed as any
-//! other at the end.
+//! `thinair analyze --interface`: captures on an interface into a file, with a table that refreshes, and
+//! analyzes the file at the end.
 //!
-//! The table has the schemes of ROHC alone: SCHC and 6LoWPAN are given rules and prefixes that a first reading finds.
+//! The table shows ROHC only: SCHC and 6LoWPAN need rules and prefixes from a first reading of the whole
+//! capture.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use clap::Args;
 
 use crate::values::time;
 
-/// Octets of the largest capture that is kept: 256 MiB. A link of 1 Mbit/s fills it in 35 minutes.
+/// Maximum size of a capture, in octets: 256 MiB. A link of 1 Mbit/s fills it in 35 minutes.
 #[cfg(all(feature = "live", target_os = "linux"))]
 const MOST_OCTETS: u64 = 256 * 1024 * 1024;
 
@@ -18,14 +19,14 @@ const MOST_OCTETS: u64 = 256 * 1024 * 1024;
 pub(crate) struct LiveOptions {
     /// Capture on this interface instead of reading files
     ///
-    /// Until Ctrl-C, or for the time of --for. Takes the capability CAP_NET_RAW, which root has. At most 256 MiB are captured, into a temporary file if --write does
-    /// not name one. Linux only.
+    /// Stops at Ctrl-C, or after the time of --for. Needs the capability CAP_NET_RAW, which root has.
+    /// Captures at most 256 MiB, into a temporary file unless --write names one. Linux only.
     #[arg(long, value_name = "NAME", conflicts_with = "files", help_heading = "Live capture")]
     pub(super) interface: Option<String>,
-    /// End the capture after this time, as in 60s or 5min
+    /// Stop the capture after this time, such as 60s or 5min
     #[arg(long = "for", value_name = "TIME", value_parser = time, requires = "interface", help_heading = "Live capture")]
     duration: Option<Duration>,
-    /// Keep what is captured as a pcap file
+    /// Keep the capture in a pcap file
     #[arg(
         long,
         hide_short_help = true,
@@ -37,7 +38,7 @@ pub(crate) struct LiveOptions {
 }
 
 impl LiveOptions {
-    /// The file of --write, if there is one.
+    /// File of `--write`, if the option is given.
     pub(super) fn written(&self) -> &[PathBuf] {
         self.write.as_slice()
     }
@@ -54,7 +55,7 @@ pub(super) fn capture(
     _: &thinair_analyze::Settings,
 ) -> anyhow::Result<(std::fs::File, u64)> {
     anyhow::bail!(
-        "capturing on an interface works on Linux only, in a build with the feature `live`; capture with tcpdump and give the file"
+        "--interface needs Linux, and a build with the feature `live`; capture with tcpdump instead, and analyze the file"
     )
 }
 
@@ -67,7 +68,7 @@ mod linux {
     use indicatif::{ProgressBar, ProgressStyle};
     use thinair_analyze::{Analysis, Live, Settings, Survey};
     use thinair_capture::{LinkType, MAX_WRITTEN_LEN, Record, Timestamp, Writer};
-    use thinair_os::capture::{Capture, Header};
+    use thinair_os::capture::{FrameCapture, LinkHeader};
     use thinair_os::clock::now;
     use thinair_os::{EventLoop, Interface, Signal, Signals};
     use thinair_wire::time::Instant;
@@ -76,32 +77,32 @@ mod linux {
     use crate::analyze::source::temporary_file;
     use crate::analyze::words::{self, counted};
 
-    /// Time between two tables.
+    /// Interval of table updates.
     const REFRESH: Duration = Duration::from_millis(500);
 
-    /// Frames that are taken before the clock and signals are looked at again.
+    /// Frames to read between two checks of the clock and of signals.
     const AT_ONCE: usize = 1_024;
 
     const SIGNALS: u64 = 0;
     const FRAMES: u64 = 1;
 
-    /// Captures on an interface, with a table of the schemes of `settings`. Returns what was captured and the number of frames
-    /// that the system dropped.
+    /// Captures on an interface, and shows a table of the schemes of `settings`. Returns the capture and the
+    /// number of frames that the system dropped.
     pub(in crate::analyze) fn capture(
         options: &LiveOptions,
         name: &str,
         settings: &Settings,
     ) -> anyhow::Result<(File, u64)> {
         let interface = named(name)?;
-        // Before the file: who may not capture leaves none behind.
+        // Opened before the file is created: without the permission to capture, no file is left behind.
         let mut capture = opened(&interface)?;
-        // Before any thread of the bar.
+        // Before the progress bar starts a thread.
         let signals = Signals::take()?;
         let mut events = EventLoop::new(Duration::ZERO)?;
         events.add(&signals, SIGNALS)?;
         events.add(&capture, FRAMES)?;
         let mut kept = Kept::create(options, capture.header())?;
-        let mut table = Table::new(name, settings);
+        let mut table = LiveTable::new(name, settings);
         eprintln!("thinair: capturing on {name}; Ctrl-C ends it");
         let start = now();
         let end = options.duration.map(|duration| start + duration);
@@ -123,7 +124,7 @@ mod linux {
                 break "; ended, as no more than 256 MiB are captured";
             }
         };
-        // Frames in the socket's buffer came before the end.
+        // Frames in the socket buffer were received before the end.
         kept.take(&mut capture, &mut table)?;
         let seconds = now().since(start).as_secs_f64();
         let dropped = capture.dropped()?;
@@ -141,25 +142,25 @@ mod linux {
 
     fn named(name: &str) -> anyhow::Result<Interface> {
         Interface::named(name).map_err(|error| match Interface::names() {
-            Ok(names) => anyhow!("there is no interface `{name}`; there are {}", names.join(", ")),
+            Ok(names) => anyhow!("no interface `{name}`; the interfaces are {}", names.join(", ")),
             Err(_) => error.into(),
         })
     }
 
-    fn opened(interface: &Interface) -> anyhow::Result<Capture> {
-        Capture::open(interface).map_err(|error| {
+    fn opened(interface: &Interface) -> anyhow::Result<FrameCapture> {
+        FrameCapture::open(interface).map_err(|error| {
             if error.is_permission() {
                 let name = interface.name();
                 return anyhow!(
-                    "cannot capture on `{name}`: this needs the capability CAP_NET_RAW; run the command as root, as with \
-                     sudo, or give it the capability with `setcap cap_net_raw+ep` and its path"
+                    "cannot capture on `{name}`: this needs the capability CAP_NET_RAW; run the command as root, for example with \
+                     sudo, or add the capability to its file with `setcap cap_net_raw+ep`"
                 );
             }
             error.into()
         })
     }
 
-    /// The file that is captured into.
+    /// The capture file.
     struct Kept {
         writer: Writer<BufWriter<File>>,
         link_type: LinkType,
@@ -168,7 +169,7 @@ mod linux {
     }
 
     impl Kept {
-        fn create(options: &LiveOptions, header: Header) -> anyhow::Result<Self> {
+        fn create(options: &LiveOptions, header: LinkHeader) -> anyhow::Result<Self> {
             let file = match &options.write {
                 Some(path) => File::options().read(true).write(true).create(true).truncate(true).open(path),
                 None => temporary_file(),
@@ -178,31 +179,32 @@ mod linux {
                 None => "cannot create a temporary file".to_owned(),
             })?;
             let link_type = match header {
-                Header::Ethernet => LinkType::ETHERNET,
-                Header::Ip => LinkType::RAW,
-                Header::Radiotap => LinkType::IEEE802_11_RADIOTAP,
-                Header::Ieee802154 => LinkType::IEEE802_15_4_WITHFCS,
-                Header::Cooked => LinkType::LINUX_SLL,
+                LinkHeader::Ethernet => LinkType::ETHERNET,
+                LinkHeader::Ip => LinkType::RAW,
+                LinkHeader::Radiotap => LinkType::IEEE802_11_RADIOTAP,
+                LinkHeader::Ieee802154 => LinkType::IEEE802_15_4_WITHFCS,
+                LinkHeader::Cooked => LinkType::LINUX_SLL,
             };
             let writer = Writer::new(BufWriter::new(file), link_type)?;
             Ok(Self { writer, link_type, frames: 0, octets: 0 })
         }
 
-        /// Keeps frames that wait; false if there is no room for more.
-        fn take(&mut self, capture: &mut Capture, table: &mut Table) -> anyhow::Result<bool> {
+        /// Writes pending frames to the file. Returns false if the file is full.
+        fn take(&mut self, capture: &mut FrameCapture, table: &mut LiveTable) -> anyhow::Result<bool> {
             for _ in 0..AT_ONCE {
                 let Some(frame) = capture.next_frame()? else { return Ok(true) };
                 if self.octets + frame.octets.len() as u64 > MOST_OCTETS {
                     return Ok(false);
                 }
-                // A pcap file has no longer frames, and a frame that is cut has no packet that could be compressed.
+                // pcap files hold no longer frames, and a truncated frame has no packet that can be
+                // compressed.
                 if frame.original_len > MAX_WRITTEN_LEN || frame.original_len > frame.octets.len() {
                     continue;
                 }
                 self.frames += 1;
                 self.octets += frame.octets.len() as u64;
                 let time = Timestamp::from_nanos(u64::try_from(frame.time.as_nanos()).unwrap_or(u64::MAX));
-                self.writer.write(time, frame.octets).context("cannot keep what is captured")?;
+                self.writer.write(time, frame.octets).context("cannot write the capture")?;
                 table.observe(&Record {
                     number: self.frames,
                     time,
@@ -216,8 +218,7 @@ mod linux {
 
         fn finish(self) -> anyhow::Result<File> {
             let file = self.writer.into_inner().into_inner();
-            let mut file =
-                file.map_err(|error| error.into_error()).context("cannot keep what is captured")?;
+            let mut file = file.map_err(|error| error.into_error()).context("cannot write the capture")?;
             file.flush()?;
             file.rewind()?;
             Ok(file)
@@ -225,18 +226,18 @@ mod linux {
     }
 
     /// The table on the terminal, if there is one.
-    struct Table {
+    struct LiveTable {
         name: String,
         bar: ProgressBar,
         analysis: Analysis,
         live: Live,
     }
 
-    impl Table {
+    impl LiveTable {
         fn new(name: &str, settings: &Settings) -> Self {
             let mut settings = Settings { damage_one: false, most_flows: 0, ..settings.clone() };
             let bar = ProgressBar::new_spinner();
-            // Without a terminal nobody looks at the table, and the analysis at the end does the work once.
+            // Without a terminal the table is invisible; the analysis at the end does all the work.
             settings.schemes.retain(|_| !bar.is_hidden());
             let mut analysis = Analysis::new(settings, Survey::default());
             let live = analysis.begin(name);
@@ -275,7 +276,7 @@ mod linux {
                 text +=
                     &format!("\n  {name:width$} {octets:>20} {:>6.1} % saved", scheme.saved_ratio * 100.0);
             }
-            // This draws it.
+            // Redraws the table.
             self.bar.set_message(text);
         }
 

@@ -1,7 +1,6 @@
-//! The report as one page: what to decide first, then what it rests on, then details that a reader opens.
+//! The report as an HTML page: the decision first, then its reasons, then details that a reader unfolds.
 //!
-//! Octets of the page are those that are sent, feedback included: the bars, the tables and the figures above
-//! them show one quantity.
+//! All octets on the page are octets sent, feedback included, so that bars, tables and figures agree.
 
 mod shown;
 mod terms;
@@ -16,24 +15,24 @@ use thinair_report::{
     Axis, Bars, Cell, Column, Document, Figure, Lines, Numerals, Section, Series, StackedBars, Table, Tile,
 };
 
-use self::shown::Shown;
+use self::shown::ShownSchemes;
 use super::advice::Advice;
 use super::{rows, text, words};
 
-/// Numbers in sentences and figures of the page.
+/// Format of numbers in sentences and figures of the page.
 const N: Numerals = Numerals::TYPESET;
 
-/// Flows that are listed: more are a burden to a telephone.
+/// Maximum number of flows listed, limited for small screens.
 const MOST_FLOWS: usize = 60;
 
-/// Fields of SCHC rules that are listed, or a few more.
+/// Number of SCHC rule fields from which on no further rule is listed.
 const MOST_FIELDS: usize = 40;
 
-/// Packet types with a part of their own in a bar.
+/// Number of packet types with their own segment in a bar.
 const MOST_PARTS: usize = 6;
 
 pub(crate) fn document(settings: &Settings, outcome: &Outcome, advice: &Advice) -> Document {
-    let shown = Shown::of(outcome);
+    let shown = ShownSchemes::of(outcome);
     let document = Document::new(title(&shown)).subtitle(subtitle(outcome));
     let sections = [summary(outcome, &shown), decision(advice), compared(settings, outcome, &shown)];
     let document = sections.into_iter().chain([layers(outcome, &shown)]).fold(document, Document::section);
@@ -43,8 +42,8 @@ pub(crate) fn document(settings: &Settings, outcome: &Outcome, advice: &Advice) 
     details.map(Section::folded).fold(document, Document::section)
 }
 
-/// The finding in a few words.
-fn title(shown: &Shown<'_>) -> String {
+/// Returns the finding in a few words.
+fn title(shown: &ShownSchemes<'_>) -> String {
     match shown.best() {
         Some(best) if best.saved_ratio > 0.0 => {
             format!("{} saves {}", words::name(best), N.percent(best.saved_ratio, 1))
@@ -64,7 +63,7 @@ fn subtitle(outcome: &Outcome) -> String {
 }
 
 /// Key figures of the best scheme.
-fn summary(outcome: &Outcome, shown: &Shown<'_>) -> Section {
+fn summary(outcome: &Outcome, shown: &ShownSchemes<'_>) -> Section {
     let (packets, traffic) = (outcome.totals.packets, &outcome.totals.traffic);
     let section = Section::new("");
     let Some(best) = shown.best() else {
@@ -87,7 +86,7 @@ fn summary(outcome: &Outcome, shown: &Shown<'_>) -> Section {
     ])
 }
 
-/// Settings of both ends, and their savings.
+/// Settings of both ends, and the savings.
 fn decision(advice: &Advice) -> Section {
     let reasons = advice.rows.iter().map(|(name, text)| Tile::new(*name, Cell::Empty).detail(text));
     let facts = std::iter::once(Tile::new("use", Cell::text(&advice.headline))).chain(reasons);
@@ -96,7 +95,7 @@ fn decision(advice: &Advice) -> Section {
 }
 
 /// The best mode of each scheme, side by side.
-fn compared(settings: &Settings, outcome: &Outcome, shown: &Shown<'_>) -> Section {
+fn compared(settings: &Settings, outcome: &Outcome, shown: &ShownSchemes<'_>) -> Section {
     let schemes: Vec<_> = shown.iter().map(|(_, scheme)| scheme).collect();
     let mut table = rows::schemes(settings, outcome, &schemes, rows::Columns::Deciding);
     table.note = "Octets of IP packets as they are sent, feedback included, without link headers. Headers are those of IP, \
@@ -107,7 +106,7 @@ fn compared(settings: &Settings, outcome: &Outcome, shown: &Shown<'_>) -> Sectio
     if terms.is_empty() { section } else { section.text(terms) }
 }
 
-fn all_modes(settings: &Settings, outcome: &Outcome, shown: &Shown<'_>) -> Option<Section> {
+fn all_modes(settings: &Settings, outcome: &Outcome, shown: &ShownSchemes<'_>) -> Option<Section> {
     let all: Vec<_> = outcome.totals.schemes.iter().collect();
     let table = rows::schemes(settings, outcome, &all, rows::Columns::All);
     shown.best().map(|_| Section::new("All schemes and modes").text(ALL_MODES).table(table))
@@ -118,12 +117,12 @@ const ALL_MODES: &str = "Feedback and refreshes are among the octets. A refresh 
 
 const LAYERS: &str = "Each bar is everything that is sent, before compression and by each scheme.";
 
-fn layers(outcome: &Outcome, shown: &Shown<'_>) -> Section {
+fn layers(outcome: &Outcome, shown: &ShownSchemes<'_>) -> Section {
     let section = Section::new("Where the octets are").text(LAYERS);
     section.figure(octets_by_layer(outcome, shown)).terms(terms::LAYERS)
 }
 
-fn octets_by_layer(outcome: &Outcome, shown: &Shown<'_>) -> Figure {
+fn octets_by_layer(outcome: &Outcome, shown: &ShownSchemes<'_>) -> Figure {
     let parts = ["IP", "transport", "compressed", "CoAP/RTP", "payload", "feedback"];
     let before = &outcome.totals.traffic.layers_in;
     let layers = [before.ip, before.transport, 0, before.application, before.payload, 0];
@@ -145,13 +144,13 @@ const COURSES: &str = "A scheme that learns from the packets themselves, as ROHC
     listed.";
 
 /// The largest flows, packet by packet.
-fn courses(outcome: &Outcome, shown: &Shown<'_>) -> Option<Section> {
+fn courses(outcome: &Outcome, shown: &ShownSchemes<'_>) -> Option<Section> {
     let section = Section::new("Start-up and break-even").text(COURSES);
     let flows = text::largest(outcome, MOST_COURSES);
     (!flows.is_empty()).then(|| {
         flows.into_iter().fold(section, |section, flow| {
             let mut table = text::start_up(flow);
-            // The section has both.
+            // The section has a title of its own.
             table.title.clear();
             table.note.clear();
             section.figure(course(shown, flow)).table(table)
@@ -159,7 +158,7 @@ fn courses(outcome: &Outcome, shown: &Shown<'_>) -> Option<Section> {
     })
 }
 
-fn course(shown: &Shown<'_>, flow: &Flow) -> Figure {
+fn course(shown: &ShownSchemes<'_>, flow: &Flow) -> Figure {
     let x = Axis::new("packets of the flow so far").logarithmic();
     let mut lines = Lines::new(x, Axis::new("octets a packet").unit("B"));
     for (at, scheme) in shown.iter() {
@@ -176,7 +175,7 @@ fn course(shown: &Shown<'_>, flow: &Flow) -> Figure {
 const HEADERS: &str =
     "Headers of the packets as they are sent: spikes are those of refreshes and of flows that begin.";
 
-fn headers(outcome: &Outcome, shown: &Shown<'_>) -> Option<Section> {
+fn headers(outcome: &Outcome, shown: &ShownSchemes<'_>) -> Option<Section> {
     let types = text::packet_types(outcome);
     let section = Section::new("Header sizes").text(HEADERS);
     let section = section.figure(over_time(outcome, shown)).figure(sizes(outcome, shown));
@@ -185,7 +184,7 @@ fn headers(outcome: &Outcome, shown: &Shown<'_>) -> Option<Section> {
     shown.best().map(|_| section)
 }
 
-fn over_time(outcome: &Outcome, shown: &Shown<'_>) -> Figure {
+fn over_time(outcome: &Outcome, shown: &ShownSchemes<'_>) -> Figure {
     let mut lines = Lines::new(Axis::new("time").unit("s"), Axis::new("header octets a packet").unit("B"));
     for (at, scheme) in shown.iter() {
         let points = outcome.timeline.stretches().map(|(time, stretch)| {
@@ -204,7 +203,7 @@ fn over_time(outcome: &Outcome, shown: &Shown<'_>) -> Figure {
     }
 }
 
-fn sizes(outcome: &Outcome, shown: &Shown<'_>) -> Figure {
+fn sizes(outcome: &Outcome, shown: &ShownSchemes<'_>) -> Figure {
     let series = shown.iter().filter_map(|(at, scheme)| {
         let sizes = outcome.header_sizes_out.get(at)?;
         Some((words::label(scheme), sizes.iter().map(|(a, b)| (*a, *b)).collect::<Vec<_>>()))
@@ -213,7 +212,7 @@ fn sizes(outcome: &Outcome, shown: &Shown<'_>) -> Figure {
     Figure::new("Packets by header size", bars)
 }
 
-fn octets_by_type(outcome: &Outcome, shown: &Shown<'_>) -> Figure {
+fn octets_by_type(outcome: &Outcome, shown: &ShownSchemes<'_>) -> Figure {
     let octets_of = |name: &str| -> u64 {
         shown.iter().map(|(_, scheme)| text::of_type(&scheme.rohc_bytes_by_type, name)).sum()
     };
@@ -277,7 +276,7 @@ fn flow_table(outcome: &Outcome, listed: &[&Flow]) -> Table {
     table
 }
 
-/// The rules that SCHC was given, if it is one of the schemes and has any.
+/// Rules of SCHC, if it is one of the schemes and has rules.
 fn rules(outcome: &Outcome) -> Option<Section> {
     let derived: Vec<_> = outcome.inputs.iter().filter_map(|input| input.schc_rules.as_ref()).collect();
     let octets: usize = derived.iter().map(|rules| rules.provisioning_bytes).sum();
@@ -320,7 +319,7 @@ fn captures(outcome: &Outcome) -> Section {
     Section::new(if several { "Captures" } else { "The capture" }).text(CAPTURES).table(table)
 }
 
-/// `truncated 3, not ip 1`.
+/// Formats counts as `truncated 3, not ip 1`.
 fn reasons(reasons: &BTreeMap<&'static str, u64>) -> String {
     let parts = reasons
         .iter()
@@ -328,7 +327,7 @@ fn reasons(reasons: &BTreeMap<&'static str, u64>) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// A number before and after, which stay in one line.
+/// Formats a number before and after compression, on one line.
 fn change(before: String, after: String) -> String {
     format!("{before}\u{a0}→\u{a0}{after}")
 }

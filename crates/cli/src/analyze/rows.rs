@@ -1,4 +1,5 @@
-//! Tables with a row for the traffic as it came, and one for each scheme: schemes are added without end, columns are not.
+//! Tables with a row for the uncompressed traffic and one for each scheme, so that the number of columns
+//! stays fixed.
 
 use thinair_analyze::Settings;
 use thinair_analyze::outcome::{Outcome, Scheme};
@@ -6,18 +7,18 @@ use thinair_report::{Cell, Column, Table};
 
 use super::words;
 
-/// Name of the traffic as it came.
+/// Name of the uncompressed traffic.
 pub(crate) const BEFORE: &str = "before";
 
-/// Which columns a table of schemes has.
+/// Selection of columns in a table of schemes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Columns {
-    /// Those that decide: as many as a telephone has room for.
+    /// Columns for a decision, few enough for a phone.
     Deciding,
     All,
 }
 
-/// A row for the traffic as it came, and one for each scheme.
+/// Returns a table with a row for the uncompressed traffic, and one for each scheme.
 pub(crate) fn schemes(
     settings: &Settings,
     outcome: &Outcome,
@@ -60,7 +61,7 @@ pub(crate) fn schemes(
 pub(crate) struct Rows<'s> {
     schemes: &'s [&'s Scheme],
     columns: Vec<Column>,
-    /// Traffic as it came, and then each scheme.
+    /// Cells of the uncompressed traffic, then of each scheme.
     rows: Vec<Vec<Cell>>,
 }
 
@@ -80,7 +81,7 @@ impl<'s> Rows<'s> {
         }
     }
 
-    /// A column of counts, unless all are zero.
+    /// Adds a column of counts, unless all are zero.
     pub(crate) fn some(&mut self, heading: &str, before: u64, after: impl Fn(&Scheme) -> u64) {
         let some = |count| if count == 0 { Cell::Empty } else { Cell::integer(count) };
         if before > 0 || self.schemes.iter().any(|scheme| after(scheme) > 0) {

@@ -1,4 +1,4 @@
-//! Where captures come from: files and standard input, with a progress bar where somebody may be waiting.
+//! Captures from files and standard input, with a progress bar on terminals.
 
 use std::collections::hash_map::RandomState;
 use std::fs::File;
@@ -12,19 +12,19 @@ use thinair_analyze::{Analysis, Settings, Survey};
 use crate::progress::{self, ProgressBar};
 use crate::values::is_stdio;
 
-/// Octets from which on reading takes long enough to show it.
+/// Size from which a progress bar is shown, in octets.
 const LARGE: u64 = 8 * 1024 * 1024;
 
-/// Captures that are open. A wrong name is reported at once, not after minutes.
+/// Open captures. All are opened first, so that a wrong file name is reported at once.
 pub(crate) struct Captures {
     files: Vec<(String, File)>,
-    /// For captures that take long.
+    /// Progress bar for large captures.
     bar: Option<ProgressBar>,
-    /// Octets of all readings before the one that goes on.
+    /// Octets read before the current reading.
     before: u64,
 }
 
-/// How often each capture is read.
+/// Number of readings of each capture.
 const READINGS: u64 = 2;
 
 impl Captures {
@@ -33,7 +33,7 @@ impl Captures {
         for path in paths {
             let name = path.display().to_string();
             let file = match is_stdio(path) {
-                true => spooled().context("cannot keep standard input")?,
+                true => spooled().context("cannot store standard input")?,
                 false => File::open(path).with_context(|| format!("cannot open {name}"))?,
             };
             files.push((name, file));
@@ -42,13 +42,13 @@ impl Captures {
         Ok(Self { files, bar: bar(total * READINGS), before: 0 })
     }
 
-    /// One capture that is open.
+    /// Returns a single open capture.
     pub(crate) fn of(name: &str, file: File) -> Self {
         let total = file.metadata().map_or(0, |metadata| metadata.len());
         Self { files: vec![(name.to_owned(), file)], bar: bar(total * READINGS), before: 0 }
     }
 
-    /// The first reading.
+    /// Reads all captures for the survey.
     pub(crate) fn survey(&mut self, settings: &Settings) -> anyhow::Result<Survey> {
         let mut survey = Survey::default();
         self.each(|_, file, progress| survey.read(settings, file, progress))?;
@@ -58,7 +58,7 @@ impl Captures {
         Ok(survey)
     }
 
-    /// The second reading.
+    /// Reads all captures again for the analysis.
     pub(crate) fn analyze(mut self, analysis: &mut Analysis) -> anyhow::Result<()> {
         self.each(|name, file, progress| analysis.read(name, file, progress))?;
         if let Some(bar) = &self.bar {
@@ -86,7 +86,7 @@ impl Captures {
     }
 }
 
-/// A file without a name, for this process alone, which goes when it is closed.
+/// Returns a file without a name, which is removed when it is closed.
 pub(super) fn temporary_file() -> io::Result<File> {
     let random = RandomState::new().build_hasher().finish();
     let path = std::env::temp_dir().join(format!("thinair-{random:016x}"));
@@ -99,7 +99,7 @@ pub(super) fn temporary_file() -> io::Result<File> {
     Ok(file)
 }
 
-/// Standard input in a file without a name, as a pipe cannot be read twice.
+/// Copies standard input to a temporary file, since a pipe cannot be read twice.
 fn spooled() -> io::Result<File> {
     let mut file = temporary_file()?;
     io::copy(&mut io::stdin().lock(), &mut file)?;

@@ -1,4 +1,4 @@
-//! The report on a terminal, and the tables that the page shares with it.
+//! The report on a terminal, and tables that the HTML page shares.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,25 +11,25 @@ use thinair_report::{Cell, Column, Style, Table};
 use super::rows::{self, Columns, Rows};
 use super::words;
 
-/// Flows that are listed unless all are asked for.
+/// Number of flows listed by default.
 pub(crate) const MOST_FLOWS: usize = 20;
 
-/// Columns that the wide table of flows needs, and those of each scheme.
+/// Width of the wide table of flows without schemes, and of each scheme, in columns.
 const WIDE: (usize, usize) = (124, 12);
 
-/// Columns that the table of flows needs to show what else tells flows apart.
+/// Width from which the table of flows shows SPI and SSRC, in columns.
 const MIDDLE: usize = 120;
 
-/// How much a report shows.
+/// Amount of detail in a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// Captures, schemes and flows.
     Best,
-    /// Layers, packet types and the start of the largest flow, too.
+    /// Also layers, packet types and the start of the largest flow.
     All,
 }
 
-/// The report as text.
+/// Returns the report as text.
 pub(crate) fn report(
     settings: &Settings,
     outcome: &Outcome,
@@ -70,7 +70,7 @@ pub(crate) fn report(
     out
 }
 
-/// Names the options that list more flows than `shown` ones; empty if there are no more.
+/// Returns a line on options that list further flows; empty if all are listed.
 fn left_out(outcome: &Outcome, shown: usize) -> String {
     let (listed, all) = (outcome.flows.len() - shown, outcome.totals.flows);
     let parts = [
@@ -95,7 +95,7 @@ pub(crate) fn schemes(settings: &Settings, outcome: &Outcome) -> Table {
     table
 }
 
-/// Where the octets are.
+/// Octets of headers and payload by layer.
 pub(crate) fn layers(outcome: &Outcome) -> Table {
     let before = &outcome.totals.traffic.layers_in;
     let all: Vec<_> = outcome.totals.schemes.iter().collect();
@@ -111,17 +111,17 @@ pub(crate) fn layers(outcome: &Outcome) -> Table {
     table.note("Headers, as they are or compressed, and payload. Feedback goes the other way.")
 }
 
-/// How often each format was sent.
+/// Number of packets in each format.
 pub(crate) fn packet_types(outcome: &Outcome) -> Table {
     types_table("Packets by type", outcome, |scheme| &scheme.packet_types)
 }
 
-/// What the headers of each format took.
+/// Octets of headers in each format.
 pub(crate) fn octets_by_type(outcome: &Outcome) -> Table {
     types_table("Octets of compressed headers by type", outcome, |scheme| &scheme.rohc_bytes_by_type)
 }
 
-/// How long a decompressor waits that starts late, in schemes without feedback.
+/// Waiting time of a decompressor that starts late, in schemes without feedback.
 pub(crate) fn late_waits(outcome: &Outcome) -> Table {
     let columns = [
         Column::text("scheme"),
@@ -161,10 +161,10 @@ fn types_table(title: &str, outcome: &Outcome, of: impl Fn(&Scheme) -> &Types) -
     table
 }
 
-/// Counts by format.
+/// Counts by packet format.
 type Types = BTreeMap<Cow<'static, str>, u64>;
 
-/// The formats that were sent in any scheme; rules of SCHC count as one.
+/// Returns the formats that any scheme sent; all rules of SCHC count as one.
 pub(crate) fn type_names(outcome: &Outcome) -> BTreeSet<&str> {
     outcome
         .totals
@@ -175,7 +175,7 @@ pub(crate) fn type_names(outcome: &Outcome) -> BTreeSet<&str> {
         .collect()
 }
 
-/// The count of a format.
+/// Returns the count of a format.
 pub(crate) fn of_type(types: &Types, name: &str) -> u64 {
     types.iter().filter(|(one, _)| type_name(one) == name).map(|(_, count)| count).sum()
 }
@@ -184,7 +184,7 @@ fn type_name(name: &str) -> &str {
     if name.starts_with("rule ") { "rule" } else { name }
 }
 
-/// Rules of SCHC, field by field: as many whole ones as have about `most` fields.
+/// Rules of SCHC, field by field: whole rules, up to about `most` fields.
 pub(crate) fn rules(rules: &SchcRules, most: usize) -> Table {
     let columns = ["rule", "field", "FL", "FP", "TV", "MO", "CDA", "bits sent"].map(Column::text);
     let mut table = Table::new("", columns);
@@ -208,7 +208,7 @@ pub(crate) fn rules(rules: &SchcRules, most: usize) -> Table {
     table
 }
 
-/// What the start of a flow costs in each scheme, and when that is made up for.
+/// Cost of the start of a flow in each scheme, and the packet from which on it has paid off.
 pub(crate) fn start_up(flow: &Flow) -> Table {
     let columns = [
         Column::text("scheme"),
@@ -233,7 +233,7 @@ pub(crate) fn start_up(flow: &Flow) -> Table {
     table
 }
 
-/// The largest flows. Less is said of each where the table must be narrow: only the best scheme, and no SSRC.
+/// The largest flows. Narrow tables show only the best scheme, and no SSRC.
 pub(crate) fn flows(outcome: &Outcome, most: usize, breadth: Breadth) -> Table {
     let several = outcome.inputs.len() > 1;
     let mut columns = Vec::new();
@@ -286,7 +286,7 @@ pub(crate) fn flows(outcome: &Outcome, most: usize, breadth: Breadth) -> Table {
     table
 }
 
-/// Room for a table.
+/// Available width of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Breadth {
     Narrow,
@@ -294,7 +294,7 @@ pub(crate) enum Breadth {
     Wide,
 }
 
-/// The flows with most octets, the largest first.
+/// Returns the flows with most octets, largest first.
 pub(crate) fn largest(outcome: &Outcome, most: usize) -> Vec<&Flow> {
     let mut flows: Vec<_> = outcome.flows.iter().collect();
     flows.sort_by_key(|flow| std::cmp::Reverse(flow.traffic.bytes_in));
@@ -302,7 +302,8 @@ pub(crate) fn largest(outcome: &Outcome, most: usize) -> Vec<&Flow> {
     flows
 }
 
-/// Every flow under the names of the JSON document: the largest ones in order of appearance, then the others with their octets.
+/// Returns every flow under the names of the JSON document: the largest ones in order of appearance, then the
+/// others with octets only.
 pub(crate) fn flows_csv(outcome: &Outcome) -> String {
     let mut columns: Vec<_> =
         ["path", "src", "dst", "protocol", "profile"].into_iter().map(Column::text).collect();
@@ -381,7 +382,7 @@ const CSV_OF_SCHEME: [&str; 9] = [
     "not_applicable",
 ];
 
-/// `u` for `rohc-v1` in U-mode, which was once the only scheme; `coap_u`, `schc`.
+/// Suffix of a scheme's columns in CSV: `coap_u`, `schc`. `rohc-v1` in U-mode, once the only scheme, has `u`.
 fn csv_suffix(scheme: &Scheme) -> String {
     match (scheme.scheme, scheme.mode) {
         (super::ROHC_V1, Some(mode)) if scheme.contexts.is_none() => mode.to_owned(),

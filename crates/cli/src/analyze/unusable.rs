@@ -1,18 +1,18 @@
-//! Captures without an IP packet: what is in them instead, and what their owner can do.
+//! Explanation of captures without IP packets: their content, and a remedy.
 
 use thinair_analyze::Outcome;
-use thinair_analyze::outcome::Input;
+use thinair_analyze::outcome::InputSummary;
 use thinair_capture::LinkType;
 
 use super::words::counted;
 use crate::records::reasons;
 
-/// A line for each capture without an IP packet.
+/// Returns a line for each capture without IP packets.
 pub(super) fn lines(outcome: &Outcome) -> Vec<String> {
     outcome.inputs.iter().filter(|input| input.ip_packets == 0).map(line).collect()
 }
 
-fn line(input: &Input) -> String {
+fn line(input: &InputSummary) -> String {
     let path = &input.path;
     if input.packets == 0 {
         if input.dropped.is_some() {
@@ -22,7 +22,7 @@ fn line(input: &Input) -> String {
         let of_types = of_types(input);
         return match input.ended_by {
             Some(_) => format!(
-                "{path}: no packet: the file{of_types} ends before its first record does; capture again, or copy the file \
+                "{path}: no packet: the file{of_types} ends within its first record; capture again, or copy the file \
                  again"
             ),
             None => format!(
@@ -36,8 +36,8 @@ fn line(input: &Input) -> String {
     format!("{path}: no IP packet among {records}{}: {reasons}; {}", of_types(input), advice(input))
 }
 
-/// ` of LINKTYPE_ETHERNET (1)`.
-fn of_types(input: &Input) -> String {
+/// Formats link types as ` of LINKTYPE_ETHERNET (1)`.
+fn of_types(input: &InputSummary) -> String {
     let name = |link_type: &LinkType| match link_type.name() {
         Some(_) => format!("LINKTYPE_{link_type}"),
         None => format!("link type {link_type}"),
@@ -46,8 +46,8 @@ fn of_types(input: &Input) -> String {
     if names.is_empty() { String::new() } else { format!(" of {}", names.join(" and ")) }
 }
 
-/// Advice on the most frequent reason.
-fn advice(input: &Input) -> String {
+/// Returns advice on the most frequent reason.
+fn advice(input: &InputSummary) -> String {
     let main = input.skipped.iter().max_by_key(|(_, records)| **records).map_or("", |(reason, _)| reason);
     let has = |types: &[LinkType]| input.link_types.keys().any(|link_type| types.contains(link_type));
     let is_wlan = has(&[
@@ -58,7 +58,7 @@ fn advice(input: &Input) -> String {
     ]);
     match main {
         "encrypted" if is_wlan => format!(
-            "decrypt it first, as with `airdecap-ng -e SSID -p PASSPHRASE {}`, or capture on the interface of an end, \
+            "decrypt it first, for example with `airdecap-ng -e SSID -p PASSPHRASE {}`, or capture on the interface of an end, \
              which has the packets in the clear",
             input.path
         ),
@@ -69,7 +69,7 @@ fn advice(input: &Input) -> String {
                 .to_owned()
         }
         "truncated" => {
-            "the capture keeps too little of each frame for its headers; capture again with whole frames, as with \
+            "the capture holds too few octets of each frame; capture again with whole frames, for example with \
                         `tcpdump -s 0`"
                 .to_owned()
         }
@@ -81,7 +81,7 @@ fn advice(input: &Input) -> String {
             "these are frames of other protocols, such as ARP; capture while the application runs".to_owned()
         }
         "unsupported_link_type" => {
-            "IP packets are not looked for in this link type; capture on an interface that \
+            "this link type is not supported; capture on an interface that \
                                     carries IP packets (`ip link` lists them)"
                 .to_owned()
         }

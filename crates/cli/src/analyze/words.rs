@@ -1,7 +1,7 @@
-//! What was found, in sentences.
+//! Results in sentences.
 
 use thinair_analyze::Settings;
-use thinair_analyze::outcome::{Flow, Input, LateWait, Outcome, Scheme};
+use thinair_analyze::outcome::{Flow, InputSummary, LateWait, Outcome, Scheme};
 use thinair_report::Numerals;
 use thinair_rohc::Integrity;
 
@@ -9,7 +9,7 @@ use crate::records::reasons;
 
 const N: Numerals = Numerals::TERMINAL;
 
-/// `ROHC v1 in U-mode`. A saving without its mode says nothing.
+/// Name of a scheme with its mode: `ROHC v1 in U-mode`.
 pub(crate) fn name(scheme: &Scheme) -> String {
     let family = match scheme.scheme {
         "rohc-v1" => "ROHC v1",
@@ -29,7 +29,7 @@ pub(crate) fn name(scheme: &Scheme) -> String {
     }
 }
 
-/// The short name of a scheme in tables and plots: `coap U`.
+/// Short name of a scheme in tables and plots: `coap U`.
 pub(crate) fn label(scheme: &Scheme) -> String {
     let contexts = scheme.contexts.map(|contexts| format!(" {}", contexts.max_cid)).unwrap_or_default();
     match scheme.mode {
@@ -38,7 +38,7 @@ pub(crate) fn label(scheme: &Scheme) -> String {
     }
 }
 
-/// Where a flow goes to: `192.0.2.2:5683`, or `192.0.2.2 SPI 0x00001000`, since ESP has no ports.
+/// Destination of a flow: `192.0.2.2:5683`, or `192.0.2.2 SPI 0x00001000` for ESP, which has no ports.
 pub(crate) fn destination(flow: &Flow) -> String {
     match flow.spi {
         Some(spi) => format!("{} SPI {spi:#010x}", flow.dst),
@@ -51,7 +51,7 @@ pub(crate) fn ends(flow: &Flow) -> String {
     format!("{} -> {}", flow.src, destination(flow))
 }
 
-/// The streams of RTP in a flow: `0x00c0ffee, 1 more`. Empty if there are none.
+/// RTP streams of a flow: `0x00c0ffee, 1 more`. Empty if there are none.
 pub(crate) fn ssrcs(flow: &Flow) -> String {
     match flow.ssrcs.as_slice() {
         [] => String::new(),
@@ -60,13 +60,13 @@ pub(crate) fn ssrcs(flow: &Flow) -> String {
     }
 }
 
-/// What a flow is and how it was carried: `udp / rtp, udp`.
+/// Type of a flow and the profiles that compressed it: `udp / rtp, udp`.
 pub(crate) fn carried_by(flow: &Flow) -> String {
     let profiles = if flow.profiles.is_empty() { flow.profile.to_owned() } else { flow.profiles.join(", ") };
     format!("{} / {profiles}", flow.protocol)
 }
 
-/// The scheme that saves most; of several, the first.
+/// Returns the scheme that saves most; of several, the first.
 pub(crate) fn best(outcome: &Outcome) -> Option<&Scheme> {
     outcome.totals.schemes.iter().rev().max_by(|a, b| a.saved_ratio.total_cmp(&b.saved_ratio))
 }
@@ -75,7 +75,7 @@ pub(crate) fn per_packet(octets: u64, packets: u64) -> f64 {
     if packets == 0 { 0.0 } else { octets as f64 / packets as f64 }
 }
 
-/// One line that says what a scheme did, good or bad.
+/// Result of a scheme in one line.
 pub(crate) fn result(outcome: &Outcome, scheme: &Scheme) -> String {
     let (packets, traffic) = (outcome.totals.packets, &outcome.totals.traffic);
     if packets == 0 {
@@ -115,7 +115,7 @@ pub(crate) fn result(outcome: &Outcome, scheme: &Scheme) -> String {
     line
 }
 
-/// The longest wait of a decompressor that starts late: `128 packets of a flow, 2.1 h`.
+/// Longest wait of a decompressor that starts late: `128 packets of a flow, 2.1 h`.
 pub(crate) fn late_wait(wait: &LateWait) -> String {
     let time = match wait.seconds {
         seconds if seconds < 120.0 => format!("{} s", N.number(seconds, 1)),
@@ -125,38 +125,37 @@ pub(crate) fn late_wait(wait: &LateWait) -> String {
     format!("{} of a flow, {time}", counted(wait.packets, "packet"))
 }
 
-/// Octets of the rules of SCHC that both ends are given.
+/// Octets of the SCHC rules provisioned at both ends.
 fn rules_octets(outcome: &Outcome) -> u64 {
     let rules = outcome.inputs.iter().filter_map(|input| input.schc_rules.as_ref());
     rules.map(|rules| rules.provisioning_bytes as u64).sum()
 }
 
-/// What a scheme gets cheaper than in the course of a flow: `schc 38; 6lowpan 4`. Modes with equal numbers stand
-/// together: `rohc-v1 U, O 7`.
+/// Schemes that a scheme overtakes in the course of a flow, and after how many packets: `schc 38; 6lowpan 4`.
+/// Modes with equal numbers are joined: `rohc-v1 U, O 7`.
 pub(crate) fn overtaken(flow: &Flow, scheme: &Scheme) -> String {
     let id = scheme.id();
-    let mut told: Vec<(u64, &str, String)> = Vec::new();
+    let mut groups: Vec<(u64, &str, String)> = Vec::new();
     for other in &flow.schemes {
         let than = other.id();
         let lead = flow.break_even.iter().find(|lead| lead.cheaper == id && lead.than == than);
         let Some(after) = lead.map(|lead| lead.after_packets).filter(|&after| after > 1) else { continue };
         let mode = other.mode.map_or_else(String::new, str::to_uppercase);
-        match told.iter_mut().find(|(number, name, _)| *number == after && *name == other.scheme) {
+        match groups.iter_mut().find(|(number, name, _)| *number == after && *name == other.scheme) {
             Some((_, _, modes)) => *modes += &format!(", {mode}"),
-            None => told.push((after, other.scheme, mode)),
+            None => groups.push((after, other.scheme, mode)),
         }
     }
-    // The last is the hardest to get past: it comes first, where it is not cut off.
-    told.sort_by_key(|(after, _, _)| std::cmp::Reverse(*after));
-    let parts = told.iter().map(|(after, name, modes)| match modes.as_str() {
+    // The largest number comes first, so that it is not cut off.
+    groups.sort_by_key(|(after, _, _)| std::cmp::Reverse(*after));
+    let parts = groups.iter().map(|(after, name, modes)| match modes.as_str() {
         "" => format!("{name} {}", N.integer((*after).into())),
         modes => format!("{name} {modes} {}", N.integer((*after).into())),
     });
     parts.collect::<Vec<_>>().join("; ")
 }
 
-/// What becomes of UDP checksums in the schemes that could compute them, and what else is granted to some. May be
-/// empty.
+/// Assumptions of the schemes: treatment of UDP checksums, and other advantages. May be empty.
 pub(crate) fn terms(settings: &Settings, outcome: &Outcome) -> String {
     let has = |name: &str| outcome.totals.schemes.iter().any(|scheme| scheme.scheme == name);
     let mut terms = Vec::new();
@@ -192,8 +191,8 @@ pub(crate) fn terms(settings: &Settings, outcome: &Outcome) -> String {
     terms.join(" ")
 }
 
-/// One line on a capture.
-pub(crate) fn input(input: &Input) -> String {
+/// Summary of a capture in one line.
+pub(crate) fn input(input: &InputSummary) -> String {
     let mut line = format!(
         "{}: {}, {} compressed",
         input.path,
@@ -220,11 +219,11 @@ pub(crate) fn input(input: &Input) -> String {
 
 /// A line for each capture that was not read to its end.
 pub(crate) fn endings(outcome: &Outcome) -> Vec<String> {
-    let ended = |input: &Input| Some(format!("{}: {}", input.path, input.ended_by.as_ref()?));
+    let ended = |input: &InputSummary| Some(format!("{}: {}", input.path, input.ended_by.as_ref()?));
     outcome.inputs.iter().filter_map(ended).collect()
 }
 
-/// A line for each of the first packets that did not come back.
+/// A line for each of the first packets that were not restored.
 pub(crate) fn faults(outcome: &Outcome) -> Vec<String> {
     let mut lines: Vec<_> = outcome
         .faults

@@ -1,4 +1,4 @@
-//! A list of links as a table. RFC 6690.
+//! A list of links (RFC 6690) as a table.
 
 use anyhow::Context as _;
 use thinair_coap::Received;
@@ -8,10 +8,10 @@ use thinair_report::{Cell, Column, Table};
 use super::names;
 use crate::terminal::{print, style};
 
-/// Columns of the output when it does not go to a terminal.
+/// Width of the output in columns, if it is not a terminal.
 const PLAIN_WIDTH: usize = 120;
 
-/// Attributes that have a column of their own.
+/// Link attributes with their own column.
 const COLUMNS: [&str; 5] = ["rt", "if", "ct", "sz", "title"];
 
 pub(super) fn show(response: &Received<'_>) -> anyhow::Result<()> {
@@ -19,7 +19,7 @@ pub(super) fn show(response: &Received<'_>) -> anyhow::Result<()> {
     let columns = ["resource", "type (rt)", "interface (if)", "formats (ct)", "octets (sz)", "title", "more"];
     let mut table = Table::new("", columns.map(Column::text));
     for link in links(text) {
-        let link = link.context("the list of links cannot be read to its end")?;
+        let link = link.context("the list of links is malformed")?;
         let of = |name: &str| {
             let values: Vec<_> =
                 link.attributes().filter(|(other, _)| *other == name).map(|(_, value)| value).collect();

@@ -1,12 +1,12 @@
-//! Codes, options and Content-Formats by name: the registries of CoRE Parameters.
+//! Names of codes, options and Content-Formats (IANA, CoRE Parameters).
 
 use std::fmt::Write as _;
 
 use thinair_coap::{Block, Code, code, number};
 
-/// What lies in an option.
+/// Format of an option value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
+pub(crate) enum OptionFormat {
     Empty,
     Uint,
     Text,
@@ -15,38 +15,38 @@ pub(crate) enum Value {
     Block,
 }
 
-const OPTIONS: &[(u16, &str, Value)] = &[
-    (number::IF_MATCH, "If-Match", Value::Opaque),
-    (number::URI_HOST, "Uri-Host", Value::Text),
-    (number::ETAG, "ETag", Value::Opaque),
-    (number::IF_NONE_MATCH, "If-None-Match", Value::Empty),
-    (number::OBSERVE, "Observe", Value::Uint),
-    (number::URI_PORT, "Uri-Port", Value::Uint),
-    (number::LOCATION_PATH, "Location-Path", Value::Text),
-    (number::OSCORE, "OSCORE", Value::Opaque),
-    (number::URI_PATH, "Uri-Path", Value::Text),
-    (number::CONTENT_FORMAT, "Content-Format", Value::Format),
-    (number::MAX_AGE, "Max-Age", Value::Uint),
-    (number::URI_QUERY, "Uri-Query", Value::Text),
-    (number::ACCEPT, "Accept", Value::Format),
-    (number::LOCATION_QUERY, "Location-Query", Value::Text),
-    (number::BLOCK2, "Block2", Value::Block),
-    (number::BLOCK1, "Block1", Value::Block),
-    (number::SIZE2, "Size2", Value::Uint),
-    (number::PROXY_URI, "Proxy-Uri", Value::Text),
-    (number::PROXY_SCHEME, "Proxy-Scheme", Value::Text),
-    (number::SIZE1, "Size1", Value::Uint),
-    (number::ECHO, "Echo", Value::Opaque),
-    (number::NO_RESPONSE, "No-Response", Value::Uint),
-    (number::REQUEST_TAG, "Request-Tag", Value::Opaque),
+const OPTIONS: &[(u16, &str, OptionFormat)] = &[
+    (number::IF_MATCH, "If-Match", OptionFormat::Opaque),
+    (number::URI_HOST, "Uri-Host", OptionFormat::Text),
+    (number::ETAG, "ETag", OptionFormat::Opaque),
+    (number::IF_NONE_MATCH, "If-None-Match", OptionFormat::Empty),
+    (number::OBSERVE, "Observe", OptionFormat::Uint),
+    (number::URI_PORT, "Uri-Port", OptionFormat::Uint),
+    (number::LOCATION_PATH, "Location-Path", OptionFormat::Text),
+    (number::OSCORE, "OSCORE", OptionFormat::Opaque),
+    (number::URI_PATH, "Uri-Path", OptionFormat::Text),
+    (number::CONTENT_FORMAT, "Content-Format", OptionFormat::Format),
+    (number::MAX_AGE, "Max-Age", OptionFormat::Uint),
+    (number::URI_QUERY, "Uri-Query", OptionFormat::Text),
+    (number::ACCEPT, "Accept", OptionFormat::Format),
+    (number::LOCATION_QUERY, "Location-Query", OptionFormat::Text),
+    (number::BLOCK2, "Block2", OptionFormat::Block),
+    (number::BLOCK1, "Block1", OptionFormat::Block),
+    (number::SIZE2, "Size2", OptionFormat::Uint),
+    (number::PROXY_URI, "Proxy-Uri", OptionFormat::Text),
+    (number::PROXY_SCHEME, "Proxy-Scheme", OptionFormat::Text),
+    (number::SIZE1, "Size1", OptionFormat::Uint),
+    (number::ECHO, "Echo", OptionFormat::Opaque),
+    (number::NO_RESPONSE, "No-Response", OptionFormat::Uint),
+    (number::REQUEST_TAG, "Request-Tag", OptionFormat::Opaque),
 ];
 
-/// The name of an option, and what lies in it.
-pub(crate) fn option(number: u16) -> Option<(&'static str, Value)> {
+/// Returns name and value format of an option.
+pub(crate) fn option(number: u16) -> Option<(&'static str, OptionFormat)> {
     OPTIONS.iter().find(|(known, ..)| *known == number).map(|(_, name, value)| (*name, *value))
 }
 
-/// An option by number or by name.
+/// Parses an option number or name.
 pub(crate) fn option_number(text: &str) -> Result<u16, String> {
     if let Ok(number) = text.parse() {
         return Ok(number);
@@ -55,7 +55,7 @@ pub(crate) fn option_number(text: &str) -> Result<u16, String> {
     known.map(|(number, ..)| *number).ok_or_else(|| format!("`{text}` is no option: give its number"))
 }
 
-/// Content-Formats that people write by name.
+/// Content-Formats that the command accepts by name.
 const FORMATS: &[(u16, &str)] = &[
     (0, "text/plain"),
     (21, "image/gif"),
@@ -93,12 +93,12 @@ const FORMATS: &[(u16, &str)] = &[
     (30_000, "image/svg+xml"),
 ];
 
-/// The name of a Content-Format.
+/// Returns the name of a Content-Format.
 pub(crate) fn format(number: u16) -> Option<&'static str> {
     FORMATS.iter().find(|(known, _)| *known == number).map(|(_, name)| *name)
 }
 
-/// A Content-Format by number, by name, or by the name behind its slash.
+/// Parses a Content-Format: a number, a name, or the part of the name after the slash.
 pub(crate) fn format_number(text: &str) -> Result<u16, String> {
     if let Ok(number) = text.parse() {
         return Ok(number);
@@ -111,14 +111,14 @@ pub(crate) fn format_number(text: &str) -> Result<u16, String> {
     })
 }
 
-/// Whether a payload of this Content-Format is text for people.
+/// True if a payload of this Content-Format is human-readable text.
 pub(crate) fn is_text(format: u16) -> bool {
     let Some(name) = self::format(format) else { return false };
-    let tells = ["text/", "json", "xml", "link-format"];
-    tells.iter().any(|part| name.contains(part))
+    let parts = ["text/", "json", "xml", "link-format"];
+    parts.iter().any(|part| name.contains(part))
 }
 
-/// What a code is called. RFC 7252, section 12.1, and others.
+/// Returns the name of a code (RFC 7252, section 12.1, and others).
 pub(crate) fn code_name(code: Code) -> &'static str {
     match code {
         Code::GET => "GET",
@@ -161,26 +161,26 @@ pub(crate) fn code_name(code: Code) -> &'static str {
     }
 }
 
-/// A code and its name, as in `4.04 Not Found`.
+/// Formats a code with its name: `4.04 Not Found`.
 pub fn code(code: Code) -> String {
     format!("{code} {}", code_name(code)).trim_end().to_owned()
 }
 
-/// The value of an option as people read it.
+/// Formats the value of an option.
 pub(crate) fn value(number: u16, octets: &[u8]) -> String {
-    let kind = option(number).map_or(Value::Opaque, |(_, kind)| kind);
+    let kind = option(number).map_or(OptionFormat::Opaque, |(_, kind)| kind);
     let uint =
         || (octets.len() <= 4).then(|| octets.iter().fold(0, |uint, octet| uint << 8 | u32::from(*octet)));
     match (kind, uint()) {
-        (Value::Empty, _) if octets.is_empty() => String::new(),
-        (Value::Text, _) => printable(&String::from_utf8_lossy(octets)),
-        (Value::Uint, Some(uint)) => uint.to_string(),
-        (Value::Format, Some(uint)) => match u16::try_from(uint).ok().and_then(format) {
+        (OptionFormat::Empty, _) if octets.is_empty() => String::new(),
+        (OptionFormat::Text, _) => printable(&String::from_utf8_lossy(octets)),
+        (OptionFormat::Uint, Some(uint)) => uint.to_string(),
+        (OptionFormat::Format, Some(uint)) => match u16::try_from(uint).ok().and_then(format) {
             Some(name) => format!("{uint} ({name})"),
             None => uint.to_string(),
         },
-        (Value::Block, Some(uint)) => match Block::from_uint(uint) {
-            // As RFC 7959, section 3, writes it.
+        (OptionFormat::Block, Some(uint)) => match Block::from_uint(uint) {
+            // As written in RFC 7959, section 3.
             Some(block) => format!("{}/{}/{}", block.num, u8::from(block.more), block.size.octets()),
             None => hexadecimal(octets),
         },
@@ -188,7 +188,7 @@ pub(crate) fn value(number: u16, octets: &[u8]) -> String {
     }
 }
 
-/// Octets, as in 0x1f.
+/// Formats octets as `0x1f`.
 pub(crate) fn hexadecimal(octets: &[u8]) -> String {
     octets.iter().fold("0x".to_owned(), |mut text, octet| {
         // Writing to a string does not fail.
@@ -197,7 +197,7 @@ pub(crate) fn hexadecimal(octets: &[u8]) -> String {
     })
 }
 
-/// Text of somebody else, so that it does nothing to a terminal.
+/// Escapes control characters in text from the peer, which could change the terminal.
 pub(crate) fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
     for character in text.chars() {

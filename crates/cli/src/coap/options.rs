@@ -1,4 +1,4 @@
-//! The options of a request: how it is carried, and what is in it.
+//! Options of a request: content and transmission.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use clap::{Args, ValueEnum};
 use thinair_coap::congestion::{Algorithm, FasorConfig, Transmission};
 use thinair_coap::{BlockSize, Config, Limits, OptionList, Policy, Timing, Tokens, Uri, number};
 
-use super::names::{self, Value};
+use super::names::{self, OptionFormat};
 use crate::values::time;
 
-/// Options of a request that are asked for in another way.
+/// Options of a message that have a command-line option of their own.
 const TAKEN: &[(u16, &str)] = &[
     (number::OBSERVE, "`thinair coap observe` does that"),
     (number::BLOCK1, "--block-size does that"),
@@ -18,18 +18,18 @@ const TAKEN: &[(u16, &str)] = &[
     (number::SIZE1, "it follows from the payload"),
 ];
 
-/// Congestion control by name.
+/// Congestion control algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Congestion {
     /// ACK_TIMEOUT, doubled with each retransmission
     Rfc7252,
-    /// As TCP does it (RFC 6298), without its lower bound
+    /// RTO as in TCP (RFC 6298), without its lower bound
     Rfc6298,
     /// draft-ietf-core-cocoa-03
     Cocoa,
     /// draft-ietf-core-fasor-02
     Fasor,
-    /// fasor with less dither if nothing is lost
+    /// fasor with less dithering if nothing is lost
     FasorQuick,
 }
 
@@ -45,85 +45,86 @@ impl Congestion {
     }
 }
 
-/// What is in every request, and how it is carried.
+/// Content and transmission of every request.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RequestOptions {
-    /// Content-Format of the response, a number or a name, as in json or application/cbor
+    /// Content-Format of the response, a number or name such as json or application/cbor
     #[arg(long, value_name = "FORMAT", value_parser = names::format_number, help_heading = "Request")]
     accept: Option<u16>,
-    /// ETag of a stored response, in hexadecimal digits; 2.03 confirms it; may be repeated
+    /// ETag of a stored response, in hexadecimal; the server confirms it with 2.03; may be repeated
     #[arg(long, hide_short_help = true, value_name = "HEX", value_parser = etag, help_heading = "Request")]
-    etag: Vec<Octets>,
-    /// Only if the resource has this ETag, in hexadecimal digits, or, without one, if it exists; may be repeated
+    etag: Vec<OptionOctets>,
+    /// Proceed only if the resource has this ETag (hexadecimal), or, without a value, if it exists; may be
+    /// repeated
     #[arg(long, hide_short_help = true, value_name = "HEX", value_parser = if_match, num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = "Request")]
-    if_match: Vec<Octets>,
-    /// Only if the resource does not exist
+    if_match: Vec<OptionOctets>,
+    /// Proceed only if the resource does not exist
     #[arg(long, hide_short_help = true, help_heading = "Request")]
     if_none_match: bool,
-    /// Another option, by number or name; may be repeated
+    /// Add an option, by number or name; may be repeated
     ///
-    /// VALUE is 0x and hexadecimal digits, a number where the option has one, or text. Uri-Host and Uri-Port replace those of
-    /// the URI in the message, and do not change its destination.
+    /// VALUE is 0x and hexadecimal digits, a number for options that have one, or text. Uri-Host and Uri-Port
+    /// replace those of the URI in the message; the destination stays.
     #[arg(long, value_name = "OPTION=VALUE", value_parser = option, help_heading = "Request")]
-    option: Vec<(u16, Octets)>,
+    option: Vec<(u16, OptionOctets)>,
     /// Send a Non-confirmable message, which is not retransmitted
     #[arg(long, help_heading = "Request")]
     non: bool,
 
-    /// Congestion control
+    /// Congestion control algorithm
     #[arg(long, value_enum, hide_short_help = true, value_name = "NAME", default_value_t = Congestion::FasorQuick, help_heading = "Transmission")]
     congestion: Congestion,
-    /// ACK_TIMEOUT, the first timeout: longer than a round trip [default: 2s]
+    /// ACK_TIMEOUT, timeout of the first transmission; set it above the round-trip time [default: 2s]
     #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Transmission")]
     ack_timeout: Option<Duration>,
     /// ACK_RANDOM_FACTOR, 1 to 10: the first timeout is up to FACTOR times ACK_TIMEOUT [default: 1.5]
     #[arg(long, hide_short_help = true, value_name = "FACTOR", value_parser = factor, help_heading = "Transmission")]
     ack_random_factor: Option<u16>,
-    /// MAX_RETRANSMIT, retransmissions of a message [default: 4]
+    /// MAX_RETRANSMIT, maximum number of retransmissions of a message [default: 4]
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u8).range(..=20), help_heading = "Transmission")]
     max_retransmit: Option<u8>,
-    /// NSTART, messages to the server that wait for acknowledgements at a time [default: 1]
+    /// NSTART, maximum number of unacknowledged messages to the server [default: 1]
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Transmission")]
     nstart: Option<u16>,
-    /// Octets of a block, a power of 2 from 16 to 1024 [default: 1024]
+    /// Block size in octets, a power of 2 from 16 to 1024 [default: 1024]
     #[arg(long, value_name = "N", value_parser = block_size, help_heading = "Transmission")]
     block_size: Option<BlockSize>,
-    /// Octets of the Token, 1 to 8
+    /// Token length in octets, 1 to 8
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=8), help_heading = "Transmission")]
     token_length: u8,
-    /// Maximum size of the response, in octets; it is kept in memory
+    /// Maximum size of the response in octets; it is kept in memory
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 64 << 20, help_heading = "Transmission")]
     max_body: usize,
-    /// Time limit of the exchange, as in 30s
+    /// Time limit of the exchange, such as 30s
     ///
-    /// For an observation, until its first notification [default: that of retransmissions, and 93s for the response to an
-    /// acknowledged request].
+    /// For an observation, of its first notification [default: the limit of retransmissions, then 93s for the
+    /// response to an acknowledged request].
     #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Transmission")]
     pub(crate) timeout: Option<Duration>,
     /// Time limit of the TCP handshake with each address
     #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = time, default_value = "10s", help_heading = "Transmission")]
     pub(crate) connect_timeout: Duration,
 
-    /// Write the payload to a file; of an observation, the latest one
+    /// Write the payload to a file; of an observation, the latest payload
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
     /// Print response code and options to standard error
     #[arg(long, short = 'v', visible_short_alias = 'i', help_heading = "Output")]
     pub(crate) include: bool,
-    /// Print times, and counts of messages, to standard error
+    /// Print times and message counts to standard error
     #[arg(long, help_heading = "Output")]
     pub(crate) timing: bool,
-    /// Print JSON (thinair.coap/1); of an observation a line each time
+    /// Print JSON (thinair.coap/1); for an observation, one line per notification
     #[arg(long, conflicts_with = "output", help_heading = "Output")]
     pub(crate) json: bool,
 }
 
-/// Octets that were given as an argument.
+/// Octets given as an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Octets(Vec<u8>);
+pub(crate) struct OptionOctets(Vec<u8>);
 
 impl RequestOptions {
-    /// How the endpoint is set.
+    /// Returns the settings of the endpoint.
     pub(crate) fn config(&self) -> Config {
         let config = Config::default();
         let transmission = Transmission {
@@ -148,7 +149,7 @@ impl RequestOptions {
         !self.non
     }
 
-    /// The options of a request for `uri`.
+    /// Returns the options of a request for `uri`.
     pub(crate) fn options(&self, uri: &Uri, content_format: Option<u16>) -> OptionList {
         let mut options = uri.options();
         for number in [number::URI_HOST, number::URI_PORT] {
@@ -189,42 +190,47 @@ fn hexadecimal(text: &str) -> Option<Vec<u8>> {
     Some(digits.chunks_exact(2).map(|pair| pair.iter().fold(0, |octet, digit| octet << 4 | digit)).collect())
 }
 
-fn etag(text: &str) -> Result<Octets, String> {
+fn etag(text: &str) -> Result<OptionOctets, String> {
     of_length(number::ETAG, text)
 }
 
-fn if_match(text: &str) -> Result<Octets, String> {
+fn if_match(text: &str) -> Result<OptionOctets, String> {
     of_length(number::IF_MATCH, text)
 }
 
-fn of_length(number: u16, text: &str) -> Result<Octets, String> {
+fn of_length(number: u16, text: &str) -> Result<OptionOctets, String> {
     let octets = hexadecimal(text.strip_prefix("0x").unwrap_or(text));
     let octets = octets.filter(|octets| number::allows(number, octets.len()));
-    octets.map(Octets).ok_or_else(|| "expected up to 8 octets in hexadecimal digits, as in 0x1f2e".to_owned())
+    octets
+        .map(OptionOctets)
+        .ok_or_else(|| "expected up to 8 octets in hexadecimal digits, as in 0x1f2e".to_owned())
 }
 
-/// An option that nothing else asks for.
-fn option(text: &str) -> Result<(u16, Octets), String> {
+/// Parses an option that has no command-line option of its own.
+fn option(text: &str) -> Result<(u16, OptionOctets), String> {
     let (option, value) = text.split_once('=').ok_or("expected OPTION=VALUE, as in 2053=0x01")?;
     let number = names::option_number(option)?;
     if let Some((_, instead)) = TAKEN.iter().find(|(taken, _)| *taken == number) {
-        return Err(format!("option {option} cannot be given here: {instead}"));
+        return Err(format!("option {option} cannot be set with --option: {instead}"));
     }
-    let kind = names::option(number).map_or(Value::Text, |(_, kind)| kind);
+    let kind = names::option(number).map_or(OptionFormat::Text, |(_, kind)| kind);
     let octets = match (value.strip_prefix("0x"), kind) {
-        (Some(digits), _) => hexadecimal(digits).ok_or("behind 0x stand pairs of hexadecimal digits")?,
-        (None, Value::Uint | Value::Format | Value::Block) => {
-            let uint: u32 = value.parse().map_err(|_| format!("option {option} has a number below 2^32"))?;
+        (Some(digits), _) => hexadecimal(digits).ok_or("expected pairs of hexadecimal digits after 0x")?,
+        (None, OptionFormat::Uint | OptionFormat::Format | OptionFormat::Block) => {
+            let uint: u32 =
+                value.parse().map_err(|_| format!("option {option}: expected a number below 2^32"))?;
             let octets = uint.to_be_bytes();
             octets.into_iter().skip(uint.leading_zeros() as usize / 8).collect()
         }
-        (None, Value::Opaque) => return Err(format!("option {option} has octets, as in {option}=0x1f2e")),
-        (None, Value::Empty | Value::Text) => value.as_bytes().to_vec(),
+        (None, OptionFormat::Opaque) => {
+            return Err(format!("option {option}: expected octets, such as {option}=0x1f2e"));
+        }
+        (None, OptionFormat::Empty | OptionFormat::Text) => value.as_bytes().to_vec(),
     };
     if !number::allows(number, octets.len()) {
-        return Err(format!("option {option} cannot have {} octets", octets.len()));
+        return Err(format!("option {option}: invalid length of {} octets", octets.len()));
     }
-    Ok((number, Octets(octets)))
+    Ok((number, OptionOctets(octets)))
 }
 
 #[cfg(test)]
@@ -250,8 +256,8 @@ mod tests {
             ("258=256", "2 octets"),
             ("9999=0x1", "pairs"),
         ] {
-            let told = octets(text).unwrap_err();
-            assert!(told.contains(why), "{text}: {told}");
+            let error = octets(text).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Responses as people and programs read them.
+//! Output of responses as text and as JSON.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
@@ -7,22 +7,22 @@ use anyhow::Context as _;
 use serde::Serialize;
 use thinair_coap::uri::resource;
 use thinair_coap::{Received, number};
-use thinair_services::coap::client::{ClientError, Flow, Report};
+use thinair_services::coap::client::{ClientError, Continuation, TaskReport};
 
-use super::names::{self, Value};
+use super::names::{self, OptionFormat};
 use super::options::RequestOptions;
 use super::request::Ask;
 use crate::base64::base64;
 
-/// Where responses go.
-pub(super) struct Output<'a> {
+/// Destination of responses.
+pub(super) struct ResponseOutput<'a> {
     asked: &'a Ask<'a>,
     is_terminal: bool,
-    /// Responses and notifications so far.
+    /// Number of responses and notifications so far.
     pub(super) shown: u64,
 }
 
-impl<'a> Output<'a> {
+impl<'a> ResponseOutput<'a> {
     pub(super) fn new(asked: &'a Ask<'a>) -> Self {
         Self { asked, is_terminal: io::stdout().is_terminal(), shown: 0 }
     }
@@ -31,8 +31,12 @@ impl<'a> Output<'a> {
         &self.asked.arguments.options
     }
 
-    /// Shows a response or a notification, and tells whether somebody still reads.
-    pub(super) fn show(&mut self, message: &Received<'_>, report: &Report) -> anyhow::Result<Flow> {
+    /// Prints a response or a notification. Breaks if the reader has closed the pipe.
+    pub(super) fn show(
+        &mut self,
+        message: &Received<'_>,
+        report: &TaskReport,
+    ) -> anyhow::Result<Continuation> {
         let options = self.options();
         self.shown += 1;
         if options.json {
@@ -41,27 +45,27 @@ impl<'a> Output<'a> {
         if options.include {
             include(message);
         }
-        // What is no success goes to standard error.
+        // Payloads of errors go to standard error.
         if !message.is_success() {
-            return Ok(Flow::Go);
+            return Ok(Continuation::Go);
         }
         if let Some(path) = &options.output {
             std::fs::write(path, &message.payload)
                 .with_context(|| format!("cannot write {}", path.display()))?;
-            return Ok(Flow::Go);
+            return Ok(Continuation::Go);
         }
         self.print_payload(message)
     }
 
-    /// It is over.
-    pub(super) fn finish(&self, report: &Report) {
+    /// Prints the end of an observation.
+    pub(super) fn finish(&self, report: &TaskReport) {
         if self.options().timing && !self.options().json {
             timing(report);
         }
     }
 
-    /// There is no response.
-    pub(super) fn failed(&self, error: &ClientError, report: &Report) -> anyhow::Result<()> {
+    /// Prints the failure of a request.
+    pub(super) fn failed(&self, error: &ClientError, report: &TaskReport) -> anyhow::Result<()> {
         if self.options().json {
             self.print_json(&Json { error: Some(error.to_string()), ..Json::new(self.asked, report) })?;
         } else if self.options().timing {
@@ -70,8 +74,8 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Payloads of an observation are told apart by new lines, if they are text.
-    fn print_payload(&self, message: &Received<'_>) -> anyhow::Result<Flow> {
+    /// Prints a payload. Text payloads of an observation are separated by newlines.
+    fn print_payload(&self, message: &Received<'_>) -> anyhow::Result<Continuation> {
         let payload = &*message.payload;
         let text = text(message);
         if self.is_terminal && text.is_none() {
@@ -79,7 +83,7 @@ impl<'a> Output<'a> {
             eprintln!(
                 "thinair: {len} octets that are no text are not written to a terminal; give --output FILE"
             );
-            return Ok(Flow::Go);
+            return Ok(Continuation::Go);
         }
         let ends_line = payload.last().is_none_or(|octet| *octet == b'\n');
         let wants_line = text.is_some() && (self.is_terminal || self.asked.observe.is_some());
@@ -87,7 +91,7 @@ impl<'a> Output<'a> {
         print(&[payload, end])
     }
 
-    fn print_json(&self, json: &Json) -> anyhow::Result<Flow> {
+    fn print_json(&self, json: &Json) -> anyhow::Result<Continuation> {
         let text = match self.asked.observe {
             Some(_) => serde_json::to_string(json)?,
             None => serde_json::to_string_pretty(json)?,
@@ -96,18 +100,18 @@ impl<'a> Output<'a> {
     }
 }
 
-/// Whoever reads may stop reading: that is no failure, and ends an observation.
-fn print(parts: &[&[u8]]) -> anyhow::Result<Flow> {
+/// Writes to standard output. A closed pipe is not an error; it ends an observation.
+fn print(parts: &[&[u8]]) -> anyhow::Result<Continuation> {
     let mut out = io::stdout().lock();
     match parts.iter().try_for_each(|part| out.write_all(part)).and_then(|()| out.flush()) {
-        Ok(()) => Ok(Flow::Go),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Flow::Stop),
+        Ok(()) => Ok(Continuation::Go),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Continuation::Stop),
         Err(error) => Err(error).context("cannot write to standard output"),
     }
 }
 
-/// Code, options and times, as far as they are asked for.
-pub(super) fn tell(options: &RequestOptions, message: &Received<'_>, report: &Report) {
+/// Prints code, options and times, as far as requested.
+pub(super) fn print_details(options: &RequestOptions, message: &Received<'_>, report: &TaskReport) {
     if options.include {
         include(message);
     }
@@ -116,7 +120,7 @@ pub(super) fn tell(options: &RequestOptions, message: &Received<'_>, report: &Re
     }
 }
 
-/// The payload, if it is text.
+/// Returns the payload if it is text.
 fn text<'m>(message: &'m Received<'_>) -> Option<&'m str> {
     let is_text = message.options.content_format().is_none_or(names::is_text);
     std::str::from_utf8(&message.payload).ok().filter(|_| is_text)
@@ -127,14 +131,14 @@ fn include(message: &Received<'_>) {
     for option in message.options.iter() {
         let value = names::value(option.number, option.value);
         match names::option(option.number) {
-            Some((name, Value::Empty)) => eprintln!("{name}"),
+            Some((name, OptionFormat::Empty)) => eprintln!("{name}"),
             Some((name, _)) => eprintln!("{name}: {value}"),
             None => eprintln!("Option {}: {value}", option.number),
         }
     }
 }
 
-fn timing(report: &Report) {
+fn timing(report: &TaskReport) {
     let since = |time: Duration| format!("{:.1} ms", milliseconds(time));
     let first = report
         .first
@@ -163,7 +167,7 @@ fn timing(report: &Report) {
 }
 
 fn milliseconds(time: Duration) -> f64 {
-    // To the microsecond.
+    // Rounded to microseconds.
     (time.as_secs_f64() * 1e6).round() / 1e3
 }
 
@@ -178,10 +182,10 @@ struct Json {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     failed_addresses: Vec<FailedAddress>,
     #[serde(flatten)]
-    response: Option<Response>,
+    response: Option<JsonResponse>,
     times_ms: Times,
     messages: Messages,
-    octets: Octets,
+    octets: OctetCounts,
     blocks: Blocks,
     rto_ms: Option<f64>,
 }
@@ -193,7 +197,7 @@ struct FailedAddress {
 }
 
 #[derive(Serialize)]
-struct Response {
+struct JsonResponse {
     code: String,
     code_name: &'static str,
     options: Vec<OptionValue>,
@@ -229,7 +233,7 @@ struct Messages {
 }
 
 #[derive(Serialize)]
-struct Octets {
+struct OctetCounts {
     sent: u64,
     received: u64,
 }
@@ -241,7 +245,7 @@ struct Blocks {
 }
 
 impl Json {
-    fn new(asked: &Ask<'_>, report: &Report) -> Self {
+    fn new(asked: &Ask<'_>, report: &TaskReport) -> Self {
         let failed = report.attempts.iter().map(|attempt| FailedAddress {
             address: attempt.address.to_string(),
             why: attempt.why.to_string(),
@@ -266,7 +270,7 @@ impl Json {
                 sent: report.sent,
                 received: report.received,
             },
-            octets: Octets { sent: report.sent_octets, received: report.received_octets },
+            octets: OctetCounts { sent: report.sent_octets, received: report.received_octets },
             blocks: Blocks { up: report.blocks_up, down: report.blocks_down },
             rto_ms: report.rto.map(milliseconds),
         }
@@ -282,7 +286,7 @@ impl Json {
             .iter()
             .any(|option| matches!(option.number, number::LOCATION_PATH | number::LOCATION_QUERY));
         let location = || resource(options.all(number::LOCATION_PATH), options.all(number::LOCATION_QUERY));
-        let response = Response {
+        let response = JsonResponse {
             code: message.code.to_string(),
             code_name: names::code_name(message.code),
             options: options.iter().map(|option| value(option.number, option.value)).collect(),
@@ -298,11 +302,13 @@ impl Json {
 fn value(number: u16, octets: &[u8]) -> OptionValue {
     let known = names::option(number);
     let uint = || octets.iter().fold(0_u64, |uint, octet| uint << 8 | u64::from(*octet));
-    let value = match known.map_or(Value::Opaque, |(_, kind)| kind) {
-        Value::Uint | Value::Format if octets.len() <= 4 => uint().into(),
-        Value::Text => String::from_utf8_lossy(octets).into(),
-        Value::Empty => true.into(),
-        Value::Uint | Value::Format | Value::Block | Value::Opaque => names::value(number, octets).into(),
+    let value = match known.map_or(OptionFormat::Opaque, |(_, kind)| kind) {
+        OptionFormat::Uint | OptionFormat::Format if octets.len() <= 4 => uint().into(),
+        OptionFormat::Text => String::from_utf8_lossy(octets).into(),
+        OptionFormat::Empty => true.into(),
+        OptionFormat::Uint | OptionFormat::Format | OptionFormat::Block | OptionFormat::Opaque => {
+            names::value(number, octets).into()
+        }
     };
     OptionValue { number, name: known.map(|(name, _)| name), value, hex: names::hexadecimal(octets) }
 }

@@ -12,20 +12,20 @@ use super::options::RequestOptions;
 use crate::values::time;
 
 pub(super) const EXIT_STATUS: &str = "\
-Standard output gets the payload and nothing else; with a payload of text, and on a terminal, it ends with a new line.\n\n\
+The payload, and nothing else, goes to standard output. On a terminal, text ends with a newline.\n\n\
 Examples:\n  \
 thinair coap get coap://[2001:db8::1]/sensors/temp --accept json\n  \
 thinair coap put coap+tcp://example.net/firmware --file image.bin --timing\n  \
 thinair coap get coap://nb-iot.example/state --ack-timeout 10s\n  \
 thinair coap observe coap://example.net/time --count 5\n\n\
-Exit status: 0 for a response of class 2; 1 for one of class 4 or 5, or for none; 2 for wrong arguments.";
+Exit status: 0 for a success response (2.xx); 1 for an error response (4.xx, 5.xx) or none; 2 for wrong arguments.";
 
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Arguments {
-    // No documentation comment: brackets would be links.
-    #[arg(value_name = "URI", value_parser = uri, help = "coap://HOST[:PORT]/PATH?QUERY, or coap+tcp://",
-        long_help = "coap://HOST[:PORT]/PATH?QUERY, or coap+tcp:// over TCP. HOST is a name, an IPv4 address, or an IPv6 address in \
-        brackets, as in [fe80::1%eth0]")]
+pub(crate) struct RequestArguments {
+    // Not a documentation comment, in which brackets would be links.
+    #[arg(value_name = "URI", value_parser = uri, help = "URI of the resource: coap://HOST[:PORT]/PATH?QUERY, or coap+tcp://...",
+        long_help = "URI of the resource: coap://HOST[:PORT]/PATH?QUERY, or coap+tcp://... over TCP. HOST is a name, an IPv4 address, or an IPv6 address in \
+        brackets, such as [fe80::1%eth0]")]
     pub(super) uri: Uri,
     #[command(flatten)]
     pub(super) options: RequestOptions,
@@ -34,14 +34,14 @@ pub(crate) struct Arguments {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct WithBody {
     #[command(flatten)]
-    request: Arguments,
-    /// Payload to send
+    request: RequestArguments,
+    /// Payload to send, as text
     #[arg(long, short, value_name = "TEXT", conflicts_with = "file", help_heading = "Request")]
     payload: Option<String>,
     /// Send the content of a file; `-` is standard input
     #[arg(long, short, value_name = "FILE", help_heading = "Request")]
     file: Option<PathBuf>,
-    /// Content-Format of the payload, a number or a name, as in json or application/cbor
+    /// Content-Format of the payload, a number or name such as json or application/cbor
     #[arg(long, value_name = "FORMAT", value_parser = names::format_number, help_heading = "Request")]
     format: Option<u16>,
 }
@@ -49,11 +49,11 @@ pub(crate) struct WithBody {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Observe {
     #[command(flatten)]
-    request: Arguments,
-    /// End after this number of notifications, the first response included
+    request: RequestArguments,
+    /// Stop after this number of notifications, including the first response
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Observation")]
     count: Option<u64>,
-    /// End after this time
+    /// Stop after this time
     #[arg(long = "for", value_name = "TIME", value_parser = time, help_heading = "Observation")]
     duration: Option<Duration>,
 }
@@ -62,7 +62,7 @@ fn uri(text: &str) -> Result<Uri, String> {
     text.parse().map_err(|error: thinair_coap::uri::UriError| error.to_string())
 }
 
-pub(super) fn run(method: Code, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(method: Code, arguments: &RequestArguments) -> anyhow::Result<ExitCode> {
     run_one(&Ask { method, arguments, payload: Vec::new(), content_format: None, observe: None })
 }
 
@@ -78,13 +78,13 @@ pub(super) fn observe(arguments: &Observe) -> anyhow::Result<ExitCode> {
     run_one(&Ask { method, arguments: &arguments.request, payload, content_format: None, observe })
 }
 
-/// A request as it was asked for.
+/// A request with its arguments.
 pub(super) struct Ask<'a> {
     pub(super) method: Code,
-    pub(super) arguments: &'a Arguments,
+    pub(super) arguments: &'a RequestArguments,
     pub(super) payload: Vec<u8>,
     pub(super) content_format: Option<u16>,
-    /// Whether to observe, how many notifications and for how long.
+    /// For an observation: maximum number of notifications and maximum duration.
     pub(super) observe: Option<(Option<u64>, Option<Duration>)>,
 }
 
@@ -115,10 +115,10 @@ use linux::run_one;
 
 #[cfg(not(target_os = "linux"))]
 fn run_one(_: &Ask<'_>) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("requests are sent on Linux alone, so far")
+    anyhow::bail!("CoAP requests need Linux")
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn discover(_: &Arguments) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("requests are sent on Linux alone, so far")
+pub(super) fn discover(_: &RequestArguments) -> anyhow::Result<ExitCode> {
+    anyhow::bail!("CoAP requests need Linux")
 }

@@ -1,4 +1,4 @@
-//! `thinair coap serve`: a folder, the time, and resources to test clients with.
+//! `thinair coap serve`: serves a folder, the time, and test resources.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::usage::Usage;
 /// Default port of CoAP, over UDP and TCP (RFC 7252, section 6.1; RFC 8323, section 8.1).
 const PORT: u16 = 5683;
 
-/// Version of what `--json` prints.
+/// Schema of the output of `--json`.
 #[cfg(target_os = "linux")]
 const SCHEMA: &str = "thinair.coap.serve/1";
 
@@ -21,58 +21,59 @@ Examples:\n  \
 thinair coap serve\n  \
 thinair coap serve --root sensors --listen 0.0.0.0 --listen [::]\n  \
 thinair coap serve --root inbox --writable --listen 192.0.2.7:5700 --no-tcp\n\n\
-It ends cleanly on SIGINT and SIGTERM. Logs go to standard error; RUST_LOG chooses them.\n\n\
-Exit status: 0 if it was told to end; 1 for a failure; 2 for wrong arguments.";
+Runs until SIGINT or SIGTERM. Logs go to standard error; RUST_LOG filters them.\n\n\
+Exit status: 0 after such a signal; 1 for a failure; 2 for wrong arguments.";
 
 #[derive(Debug, Args)]
 #[command(after_long_help = EXIT_STATUS)]
-pub(crate) struct Arguments {
-    /// Address to listen at [default: 127.0.0.1 and ::1, port 5683]; may be repeated
+pub(crate) struct ServeArguments {
+    /// Listening address [default: 127.0.0.1 and ::1, port 5683]; may be repeated
     ///
-    /// An unspecified one (0.0.0.0 or ::) is all addresses of its family.
+    /// An unspecified address (0.0.0.0 or ::) stands for all addresses of its family.
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = address)]
     listen: Vec<SocketAddr>,
-    /// No coap+tcp://
+    /// Do not serve CoAP over TCP (coap+tcp)
     #[arg(long, conflicts_with = "no_udp")]
     no_tcp: bool,
-    /// No coap://
+    /// Do not serve CoAP over UDP (coap)
     #[arg(long)]
     no_udp: bool,
     /// Serve the files of this folder, except those whose names begin with a dot
     #[arg(long, value_name = "FOLDER", help_heading = "Resources")]
     root: Option<PathBuf>,
-    /// Let clients create, change and delete files of --root
+    /// Allow clients to create, change and delete files of --root
     #[arg(long, requires = "root", help_heading = "Resources")]
     writable: bool,
-    /// Serve the resources of ETSI's CoAP plugtests [default: without --root]
+    /// Serve the resources of the ETSI CoAP plugtests [default: only without --root]
     #[arg(long, help_heading = "Resources")]
     test_resources: bool,
-    /// Largest file that is served or received, in octets
+    /// Maximum size of a file to serve or receive, in octets
     ///
-    /// Memory for four such bodies is used for clients that fetch or send them block by block.
+    /// Block-wise transfers use memory for four bodies of this size.
     #[arg(long, value_name = "OCTETS", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1_024..=1 << 28), help_heading = "Limits")]
     max_body: u32,
-    /// Maximum number of TCP connections; one more closes the one that is idle for longest
+    /// Maximum number of TCP connections; a further one closes the connection that is idle for longest
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=10_000), help_heading = "Limits")]
     max_connections: u16,
-    /// Send long responses to addresses that are not verified, too
+    /// Send long responses to unverified addresses, too
     ///
-    /// Only for networks in which addresses cannot be forged. Without it, a client that is sent more than three times the
-    /// octets of its request must echo a value first (RFC 9175), unless the server listens at loopback addresses alone.
+    /// Only for networks in which addresses cannot be forged. By default a client must first echo a value
+    /// (RFC 9175) before it receives more than three times the octets of its request, unless the server
+    /// listens on loopback addresses only.
     #[arg(long, help_heading = "Limits")]
     trust_addresses: bool,
-    /// Congestion control: rfc7252, rfc6298, cocoa, fasor or fasor-quick [default: fasor-quick]
+    /// Congestion control algorithm: rfc7252, rfc6298, cocoa, fasor or fasor-quick [default: fasor-quick]
     #[arg(long, value_name = "NAME", help_heading = "Transmission")]
     congestion: Option<Algorithm>,
     /// Print counters as JSON at the end (thinair.coap.serve/1)
     #[arg(long)]
     json: bool,
-    /// Log a line for every request; twice for everything
+    /// Log every request; twice: log everything
     #[arg(long, short, action = clap::ArgAction::Count)]
     verbose: u8,
 }
 
-/// An address, with a port or without.
+/// Parses an address with an optional port.
 fn address(text: &str) -> Result<SocketAddr, String> {
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     if let Ok(address) = text.parse() {
@@ -82,26 +83,32 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     address.map_err(|_| "expected an address, as in 192.0.2.7, 192.0.2.7:5700, :: or [::]:5700".to_owned())
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     serve(arguments)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Elsewhere there is none.
+/// Fails: this system is not supported.
 #[cfg(not(target_os = "linux"))]
-fn serve(_arguments: &Arguments) -> anyhow::Result<()> {
+fn serve(_arguments: &ServeArguments) -> anyhow::Result<()> {
     anyhow::bail!("a CoAP server needs Linux")
 }
 
-/// Serves until it is told to end.
+/// Serves until a signal ends the process.
 #[cfg(target_os = "linux")]
-fn serve(arguments: &Arguments) -> anyhow::Result<()> {
+fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     use anyhow::Context as _;
-    use thinair_services::coap::server::{Files, Listen, Server, Settings, Site, Tests, Time};
+    use thinair_services::coap::server::{
+        FileResource, Listen, ResourceServer, Resources, ServerSettings, Tests, Time,
+    };
 
-    log(arguments.verbose);
+    crate::log::to_stderr(match arguments.verbose {
+        0 => "warn",
+        1 => "warn,thinair=debug",
+        _ => "trace",
+    });
     let (udp, tcp) = (!arguments.no_udp, !arguments.no_tcp);
     let mut listen: Vec<Listen> =
         arguments.listen.iter().map(|&address| Listen { address, udp, tcp, optional: false }).collect();
@@ -109,30 +116,30 @@ fn serve(arguments: &Arguments) -> anyhow::Result<()> {
         let local: [(IpAddr, bool); 2] =
             [(Ipv4Addr::LOCALHOST.into(), false), (Ipv6Addr::LOCALHOST.into(), true)];
         listen.extend(local.map(|(address, optional)| {
-            // A machine may have no IPv6.
+            // IPv6 is optional, since a machine may lack it.
             Listen { address: SocketAddr::new(address, PORT), udp, tcp, optional }
         }));
     }
     let max_body = arguments.max_body as usize;
-    let mut settings = Settings::secured(listen, max_body, usize::from(arguments.max_connections));
+    let mut settings = ServerSettings::secured(listen, max_body, usize::from(arguments.max_connections));
     if arguments.trust_addresses {
         settings.endpoint.policy.amplification = None;
     }
     if let Some(congestion) = arguments.congestion {
         settings.endpoint.timing.congestion = congestion;
     }
-    let mut site = Site::new();
+    let mut site = Resources::new();
     site.add(Time::new());
     if arguments.test_resources || arguments.root.is_none() {
         site.add(Tests::new());
     }
     if let Some(root) = &arguments.root {
         if !root.is_dir() {
-            return Err(Usage::error(format!("`{}` is no folder", root.display())));
+            return Err(Usage::error(format!("--root: `{}` is not a folder", root.display())));
         }
-        site.add(Files::open(root, max_body, arguments.writable)?);
+        site.add(FileResource::open(root, max_body, arguments.writable)?);
     }
-    let mut server = Server::open(&settings, site)?;
+    let mut server = ResourceServer::open(&settings, site)?;
     eprintln!("serving {}", server.uris().join(", "));
     server.run()?;
     let statistics = server.statistics();
@@ -145,25 +152,11 @@ fn serve(arguments: &Arguments) -> anyhow::Result<()> {
             statistics.client_errors + statistics.server_errors
         );
     }
-    crate::terminal::print(&text).context("print what was done")
-}
-
-/// Logs to standard error: RUST_LOG says what, or --verbose how much.
-#[cfg(target_os = "linux")]
-fn log(verbose: u8) {
-    use tracing_subscriber::EnvFilter;
-    let level = match verbose {
-        0 => "warn",
-        1 => "warn,thinair=debug,thinair_services=debug",
-        _ => "trace",
-    };
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    subscriber.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init();
+    crate::terminal::print(&text).context("cannot print the counters")
 }
 
 #[cfg(target_os = "linux")]
-fn json(statistics: &thinair_services::coap::server::Statistics) -> serde_json::Value {
+fn json(statistics: &thinair_services::coap::server::ServerStatistics) -> serde_json::Value {
     let endpoint = &statistics.endpoint;
     serde_json::json!({
         "schema": SCHEMA,

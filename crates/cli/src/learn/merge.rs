@@ -1,44 +1,44 @@
-//! One base for many flows: those that differ in what an IR-CR packet says anyway, ports above all.
+//! Merging of bases that differ only in fields an IR-CR packet sends anyway, above all ports.
 
 use std::collections::BTreeSet;
 
 use thinair_rohc::profile::coap::{Base, BaseEnd, BasePath, BaseTemplate, MessageIdMode, TokenMode};
 use thinair_wire::header::coap::{Code, Type};
 
-/// Ports from here on are a client's, and its next flow has another one: systems that follow RFC 6335, section 6,
-/// take them from 49152 on, Linux from 32768 on.
+/// Lowest port that is assumed to be ephemeral, different for each flow of a client. Systems that follow RFC
+/// 6335, section 6, use ports from 49152, Linux from 32768.
 const EPHEMERAL: u16 = 32_768;
 
-/// A token that is sent in every packet of a flow may take so many octets in all: about what plain IR packets would
-/// have cost more than IR-CR packets.
+/// Maximum total of token octets that a merged base may add to a flow, if it sends the token in every packet:
+/// about the extra cost of IR packets over IR-CR packets.
 const WORTH: u64 = 128;
 
 /// The first message of a flow.
 #[derive(Clone, Debug, Default)]
-pub(super) struct First {
+pub(super) struct FirstMessage {
     head: [u8; 2],
     options: Vec<u8>,
 }
 
-impl First {
-    /// Of the octets of a CoAP message.
+impl FirstMessage {
+    /// Reads the header of a CoAP message.
     pub(super) fn of(message: &[u8]) -> Self {
         let (Some(&first), Some(&code)) = (message.first(), message.get(1)) else { return Self::default() };
         let options = message.get(4 + usize::from(first & 0x0F)..).unwrap_or_default();
         Self { head: [first >> 4 & 0b11, code], options: options.to_vec() }
     }
 
-    /// How well a template fits, more for better.
-    fn fits(&self, template: &Template) -> u8 {
+    /// Quality of a template for this message; higher is better.
+    fn fits(&self, template: &EditableTemplate) -> u8 {
         let same_head = self.head == [template.message_type as u8, template.code.0];
         let same_options = self.options.starts_with(&template.outline);
         u8::from(same_head) + u8::from(same_head && same_options)
     }
 }
 
-/// A template that can be changed.
+/// An editable template.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Template {
+struct EditableTemplate {
     message_type: Type,
     code: Code,
     message_id: MessageIdMode,
@@ -47,14 +47,14 @@ struct Template {
     outline: Vec<u8>,
 }
 
-impl Template {
-    /// What must be the same in templates that become one.
+impl EditableTemplate {
+    /// Properties that must be equal in templates that are merged.
     fn shape(&self) -> (u8, u8, &[u8]) {
         (self.message_type as u8, self.code.0, &self.outline)
     }
 
-    /// The token of both, with the mode of `self` where they differ; `None` if no mode takes both. A token of
-    /// `packets` packets a flow may become irregular, if that is worth it.
+    /// Token of the merged template, with the mode of `self` if the modes differ; `None` if no mode fits
+    /// both. With `packets` packets per flow, an irregular token is accepted if it costs little enough.
     fn token_with(&self, other: &Self, packets: u64) -> Option<(TokenMode, Vec<u8>)> {
         let length = self.token.len();
         let kept = Some((self.token_mode, self.token.clone()));
@@ -72,24 +72,24 @@ impl Template {
     }
 }
 
-/// What was learned of some flows that are alike.
+/// A base learned from one or several similar flows.
 #[derive(Clone, Debug)]
-pub(super) struct Flow {
+pub(super) struct LearnedFlow {
     path: BasePath,
-    templates: Vec<Template>,
-    /// Flows and packets that it is learned from, and packets of the flow that it is like.
+    templates: Vec<EditableTemplate>,
+    /// Number of flows and packets it was learned from, and packets of the flow that is its model.
     flows: u64,
     packets: u64,
     heaviest: u64,
     captures: BTreeSet<String>,
 }
 
-impl Flow {
-    /// Of one flow; `None` if nothing was learned.
-    pub(super) fn new(base: &Base, packets: u64, first: &First, capture: &str) -> Option<Self> {
+impl LearnedFlow {
+    /// Returns the base of one flow; `None` if nothing was learned.
+    pub(super) fn new(base: &Base, packets: u64, first: &FirstMessage, capture: &str) -> Option<Self> {
         let mut templates: Vec<_> = base
             .templates()
-            .map(|template| Template {
+            .map(|template| EditableTemplate {
                 message_type: template.message_type,
                 code: template.code,
                 message_id: template.message_id,
@@ -98,7 +98,7 @@ impl Flow {
                 outline: template.outline.to_vec(),
             })
             .collect();
-        // The others stay in the order of their use.
+        // The others keep the order of their use.
         if let Some(best) = (0..templates.len()).rev().max_by_key(|&at| first.fits(&templates[at])) {
             templates[..=best].rotate_right(1);
         }
@@ -107,7 +107,8 @@ impl Flow {
         (!flow.templates.is_empty()).then_some(flow)
     }
 
-    /// Takes another flow in, if one base does for both; `hosts` may differ if IR-CR packets can say them.
+    /// Merges another flow into this one, if one base suits both. `hosts` allows different hosts if IR-CR
+    /// packets can send them.
     fn take(&mut self, other: &Self, hosts: bool) -> bool {
         if !is_alike(&self.path, &other.path, hosts) || self.templates.len() != other.templates.len() {
             return false;
@@ -120,7 +121,7 @@ impl Flow {
             .map(|template| {
                 let twin = light.templates.iter().find(|twin| twin.shape() == template.shape())?;
                 let (token_mode, token) = template.token_with(twin, packets)?;
-                Some(Template { token_mode, token, ..template.clone() })
+                Some(EditableTemplate { token_mode, token, ..template.clone() })
             })
             .collect();
         let Some(templates) = joined else { return false };
@@ -135,7 +136,7 @@ impl Flow {
     pub(super) fn to_base(&self) -> Base {
         let mut base = Base::new(&self.path);
         for template in &self.templates {
-            // They have had room in a base before.
+            // The template had room in a base before.
             base.push(&BaseTemplate {
                 message_type: template.message_type,
                 code: template.code,
@@ -148,7 +149,7 @@ impl Flow {
         base
     }
 
-    /// Where it comes from.
+    /// Comment that names the origin of the base.
     pub(super) fn comment(&self) -> String {
         let count = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
         let captures: Vec<_> = self.captures.iter().map(|name| name.replace(char::is_control, "?")).collect();
@@ -156,20 +157,21 @@ impl Flow {
     }
 }
 
-/// Flows that one base does for, as one; those for most flows first. Ports of clients cost two octets and are always
-/// merged. Hosts cost four or eight, so they are merged only if there are more than `most` bases otherwise.
-pub(super) fn merged(flows: Vec<Flow>, most: usize) -> Vec<Flow> {
+/// Merges flows that one base suits, and sorts them by number of flows, largest first. Ports of clients cost
+/// two octets and are always merged. Hosts cost four or eight octets and are merged only if more than `most`
+/// bases would remain.
+pub(super) fn merged(flows: Vec<LearnedFlow>, most: usize) -> Vec<LearnedFlow> {
     let mut merged = join(flows, false);
     if merged.len() > most {
         merged = join(merged, true);
     }
-    // What is equal stays in the order in which it was seen.
+    // Equal elements keep their order of appearance.
     merged.sort_by_key(|flow| std::cmp::Reverse((flow.flows, flow.packets)));
     merged
 }
 
-fn join(flows: Vec<Flow>, hosts: bool) -> Vec<Flow> {
-    let mut joined: Vec<Flow> = Vec::new();
+fn join(flows: Vec<LearnedFlow>, hosts: bool) -> Vec<LearnedFlow> {
+    let mut joined: Vec<LearnedFlow> = Vec::new();
     for flow in flows {
         if !joined.iter_mut().any(|one| one.take(&flow, hosts)) {
             joined.push(flow);
@@ -178,8 +180,8 @@ fn join(flows: Vec<Flow>, hosts: bool) -> Vec<Flow> {
     joined
 }
 
-/// Whether an IR-CR packet can say what one path differs in from the other. Flow Labels are told apart by nothing: a
-/// host gives each of its flows another one (RFC 6437, section 3).
+/// True if an IR-CR packet can send all differences between two paths. Flow Labels are ignored: a host uses a
+/// new one for each flow (RFC 6437, section 3).
 fn is_alike(a: &BasePath, b: &BasePath, hosts: bool) -> bool {
     let prefix = match (hosts, a.v6) {
         (false, _) => 16,

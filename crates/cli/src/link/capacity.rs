@@ -1,53 +1,54 @@
-//! `thinair link capacity`: what fits into an MPEG-2 transport stream of constant bit rate, without sending any.
+//! `thinair link capacity`: capacity of an MPEG-2 transport stream of constant bit rate, computed without
+//! sending.
 //!
-//! Knows arguments and how the answer looks. The model is in `thinair-ule`; the sizes of compressed headers come from
-//! our compressor, which is given packets of the stack.
+//! This module reads arguments and prints the result. The model is in `thinair-ule`; the compressor of
+//! `thinair-rohc` measures the sizes of compressed headers.
 
 use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
-use thinair_emulator::{Stack, header_cycle};
+use thinair_emulator::{ProtocolStack, header_cycle};
 use thinair_report::{Cell, Column, Document, Section, Table};
 use thinair_rohc::Refresh;
-use thinair_ule::capacity::{Cost, Encapsulation, Filling, Flow, Headers, cost, most_padded};
+use thinair_ule::capacity::{Cost, Encapsulation, Filling, HeaderRun, PacketFlow, cost, most_padded};
 
 use crate::terminal::{print, style};
 
-/// Version of the answer as JSON.
+/// Schema of the JSON output.
 const SCHEMA: &str = "thinair.capacity/1";
 
-/// Columns of the output when it does not go to a terminal.
+/// Width of the output in columns, if it is not a terminal.
 const PLAIN_WIDTH: usize = 120;
 
-/// TS packets up to which the steps of padding are listed.
+/// Maximum number of TS packets for which padding steps are listed.
 const STEPS: u64 = 6;
 
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
-    /// Bits a second of whole TS packets for ULE, as in 3507k or 3.5M
+pub(crate) struct CapacityArguments {
+    /// Bit rate of the TS packets that carry ULE, in bit/s, such as 3507k or 3.5M
     ///
-    /// Null packets and PSI are not part of it.
+    /// Null packets and PSI are not included.
     #[arg(long, value_name = "RATE", value_parser = bitrate, default_value = "3507000")]
     bitrate: u64,
-    /// Octets of payload in a packet, separated by commas
+    /// Payload sizes of a packet in octets, separated by commas
     #[arg(
         long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..),
         default_value = "40,80,120,160,200,300,512,1024"
     )]
     payload: Vec<u32>,
-    /// Headers of a packet, as in ipv6/udp/rtp
+    /// Headers of a packet, such as ipv6/udp/rtp
     ///
     /// ipv6 or ipv4, then udp (over ipv4 also udp0, without checksum), then rtp, coap or nothing.
     #[arg(long, value_name = "STACK", default_value = "ipv6/udp")]
-    stack: Stack,
-    /// Refreshes of the context: `ir=N,so=N[,direct]`, or `off` for an established flow
+    stack: ProtocolStack,
+    /// Refresh of the context: `ir=N,so=N[,direct]`, or `off` for an established flow
     #[arg(long, value_name = "POLICY", default_value = "ir=3,so=50,direct")]
     refresh: Refresh,
-    /// Destination address in every SNDU (D=0), 6 octets
+    /// Include a destination address in every SNDU (D=0), 6 octets
     #[arg(long)]
     npa: bool,
-    /// Compressed packets in an SNDU (PDU-Concat, RFC 5163)
+    /// Number of compressed packets per SNDU (PDU-Concat, RFC 5163)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     concat: u32,
     /// Print JSON (thinair.capacity/1)
@@ -55,11 +56,11 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &CapacityArguments) -> anyhow::Result<ExitCode> {
     let most = arguments.stack.most_payload() as u32;
     if let Some(payload) = arguments.payload.iter().find(|payload| **payload > most) {
         eprintln!(
-            "thinair: {payload} octets do not fit into a packet of {}; at most {most}",
+            "thinair: a payload of {payload} octets exceeds the maximum of {}, {most}",
             arguments.stack
         );
         return Ok(ExitCode::from(2));
@@ -68,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         eprintln!("thinair: --refresh must repeat after a number of packets: ir=N,so=N[,direct], or off");
         return Ok(ExitCode::from(2));
     }
-    let answer = Answer::new(arguments)?;
+    let answer = CapacityReport::new(arguments)?;
     if arguments.json {
         print(&(serde_json::to_string_pretty(&answer)? + "\n"))?;
     } else {
@@ -77,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A number with `k` or `M` behind it, or nothing.
+/// Parses a number with an optional suffix `k` or `M`.
 pub(super) fn bitrate(text: &str) -> Result<u64, String> {
     let (number, unit) = match text.as_bytes() {
         [.., b'k'] => (&text[..text.len() - 1], 1e3),
@@ -92,43 +93,43 @@ pub(super) fn bitrate(text: &str) -> Result<u64, String> {
 }
 
 #[derive(Debug, Serialize)]
-struct Answer {
+struct CapacityReport {
     schema: &'static str,
-    /// Bit/s of whole TS packets.
+    /// Bit rate of whole TS packets, in bit/s.
     bitrate: u64,
     ts_packets_per_second: f64,
     stack: &'static str,
     refresh: String,
-    /// Octets around a packet.
+    /// Octets of encapsulation around a packet.
     encapsulation: u32,
-    /// Compressed packets of an SNDU.
+    /// Compressed packets per SNDU.
     concat: u32,
-    /// Octets of the headers of a packet as it is.
+    /// Octets of the headers of an uncompressed packet.
     headers: usize,
-    /// Those of compressed packets, one after the other, until it begins again.
-    compressed_headers: Vec<Run>,
-    /// Their mean: equation 5.
+    /// Octets of the headers of consecutive compressed packets, one period.
+    compressed_headers: Vec<HeaderRunRow>,
+    /// Mean of `compressed_headers` (equation 5).
     mean_compressed_headers: f64,
-    payloads: Vec<Row>,
-    padding_steps: Vec<Step>,
+    payloads: Vec<CapacityRow>,
+    padding_steps: Vec<PaddingStep>,
 }
 
 #[derive(Debug, Serialize)]
-struct Run {
+struct HeaderRunRow {
     packets: u32,
     octets: u32,
 }
 
-/// What fits of one payload.
+/// Results for one payload size.
 #[derive(Debug, Serialize)]
-struct Row {
+struct CapacityRow {
     payload: u32,
-    /// Equations 2 to 7.
+    /// Results of equations 2 to 7.
     model: Both,
-    /// By the rules of RFC 4326, section 6.2.
+    /// Results of exact packing (RFC 4326, section 6.2).
     packing: Both,
     padding: Both,
-    /// Without compression, by equation 3 with what Multiprotocol Encapsulation puts around a packet.
+    /// Results without compression, by equation 3 with the overhead of Multiprotocol Encapsulation.
     mpe: Fits,
 }
 
@@ -136,38 +137,39 @@ struct Row {
 struct Both {
     uncompressed: Fits,
     compressed: Fits,
-    /// Percent.
+    /// Gain by compression, in percent.
     gain: f64,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Fits {
     packets_per_second: f64,
-    /// Bits of payload a second.
+    /// Throughput of payload, in bit/s.
     throughput: f64,
-    /// TS packets of a packet.
+    /// TS packets per packet.
     ts_packets: f64,
 }
 
-/// The most payload that fits into so many TS packets in padding mode; none where not even the headers do.
+/// Largest payload that fits into a number of TS packets in padding mode; `None` if the headers alone do not
+/// fit.
 #[derive(Debug, Serialize)]
-struct Step {
+struct PaddingStep {
     ts_packets: u64,
     uncompressed: Option<u64>,
-    /// With the smallest of the compressed headers.
+    /// With the smallest compressed header.
     smallest: Option<u64>,
-    /// With the largest of them.
+    /// With the largest compressed header.
     largest: Option<u64>,
 }
 
-impl Answer {
-    fn new(arguments: &Arguments) -> anyhow::Result<Self> {
-        let Arguments { bitrate, stack, refresh, concat, .. } = *arguments;
+impl CapacityReport {
+    fn new(arguments: &CapacityArguments) -> anyhow::Result<Self> {
+        let CapacityArguments { bitrate, stack, refresh, concat, .. } = *arguments;
         let plain = if arguments.npa { Encapsulation::ULE_NPA } else { Encapsulation::ULE };
-        let headers = [Headers { packets: 1, octets: stack.headers() as u32 }];
+        let headers = [HeaderRun { packets: 1, octets: stack.headers() as u32 }];
         let compressed = header_cycle(stack, refresh)?;
-        let fits = |encapsulation, filling, payload, headers: &[Headers]| {
-            Fits::new(cost(encapsulation, filling, Flow { payload, headers }), bitrate)
+        let fits = |encapsulation, filling, payload, headers: &[HeaderRun]| {
+            Fits::new(cost(encapsulation, filling, PacketFlow { payload, headers }), bitrate)
         };
         let both = |filling, payload| {
             let uncompressed = fits(plain, filling, payload, &headers);
@@ -175,7 +177,7 @@ impl Answer {
             let gain = (compressed.throughput / uncompressed.throughput - 1.0) * 100.0;
             Both { uncompressed, compressed, gain }
         };
-        let row = |payload: &u32| Row {
+        let row = |payload: &u32| CapacityRow {
             payload: *payload,
             model: both(Filling::Ideal, *payload),
             packing: both(Filling::Packing, *payload),
@@ -185,7 +187,7 @@ impl Answer {
         let sizes = || compressed.iter().map(|run| run.octets);
         let step = |ts_packets| {
             let most = |octets: u32| most_padded(ts_packets).checked_sub(u64::from(plain.around + octets));
-            Step {
+            PaddingStep {
                 ts_packets,
                 uncompressed: most(stack.headers() as u32),
                 smallest: sizes().min().and_then(most),
@@ -201,12 +203,12 @@ impl Answer {
             encapsulation: plain.around,
             concat,
             headers: stack.headers(),
-            mean_compressed_headers: Flow { payload: 0, headers: &compressed }.mean_headers(),
+            mean_compressed_headers: PacketFlow { payload: 0, headers: &compressed }.mean_headers(),
             payloads: arguments.payload.iter().map(row).collect(),
             padding_steps: (1..=STEPS).map(step).collect(),
             compressed_headers: compressed
                 .iter()
-                .map(|run| Run { packets: run.packets, octets: run.octets })
+                .map(|run| HeaderRunRow { packets: run.packets, octets: run.octets })
                 .collect(),
         })
     }
@@ -272,7 +274,7 @@ impl Answer {
             Column::number("gain").unit("%"),
         ];
         let mut table = Table::new("Padding: every SNDU begins in a TS packet of its own", columns);
-        for Row { payload, padding: Both { uncompressed, compressed, gain }, .. } in &self.payloads {
+        for CapacityRow { payload, padding: Both { uncompressed, compressed, gain }, .. } in &self.payloads {
             table.row([
                 Cell::integer(*payload),
                 Cell::number(uncompressed.ts_packets, 3),
@@ -290,7 +292,7 @@ impl Answer {
         let headings = ["plain", "smallest compressed header", "largest"];
         columns.extend(headings.map(|heading| Column::number(heading).unit("B")));
         let mut table = Table::new("Steps of padding: the most payload of so many TS packets", columns);
-        for Step { ts_packets, uncompressed, smallest, largest } in &self.padding_steps {
+        for PaddingStep { ts_packets, uncompressed, smallest, largest } in &self.padding_steps {
             let most = [uncompressed, smallest, largest].map(|most| most.map_or(Cell::Empty, Cell::integer));
             table.row([Cell::integer(*ts_packets)].into_iter().chain(most));
         }

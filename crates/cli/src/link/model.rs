@@ -1,4 +1,4 @@
-//! Options that say what a link is: a preset, and what is to be different.
+//! Options that define a link: a preset, and differences from it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,100 +16,101 @@ use thinair_wire::time;
 
 use super::capacity::bitrate;
 
-/// Octets of a packet in one frame, at most: what the length of an IPv4 packet says.
+/// Maximum size of a packet in one frame, in octets: the largest Total Length of IPv4.
 const LONGEST: i64 = 65_535;
 
-/// Octets of a packet where there is no limit: those of Ethernet.
+/// MTU of a link without a limit, in octets: that of Ethernet.
 const USUAL_MTU: u32 = 1_500;
 
-/// What the link is.
+/// Properties of a link.
 #[derive(Args, Debug)]
 pub(super) struct LinkOptions {
-    /// Link by name (`thinair link presets`), which other options change [default: a perfect link]
+    /// Named link (`thinair link presets`); other options override its figures [default: a perfect link]
     #[arg(long, value_name = "NAME", hide_possible_values = true, value_parser = PossibleValuesParser::new(names()), help_heading = "Link")]
     preset: Option<String>,
-    /// Rate in bit/s, both ways, as in 250k or 1.5M
+    /// Bit rate of both directions in bit/s, such as 250k or 1.5M
     #[arg(long, value_name = "RATE", value_parser = bitrate, help_heading = "Link")]
     rate: Option<u64>,
-    /// Rate in bit/s from A to B
+    /// Bit rate from A to B
     #[arg(long, hide_short_help = true, value_name = "RATE", value_parser = bitrate, help_heading = "Link")]
     rate_ab: Option<u64>,
-    /// Rate in bit/s from B to A
+    /// Bit rate from B to A
     #[arg(long, hide_short_help = true, value_name = "RATE", value_parser = bitrate, help_heading = "Link")]
     rate_ba: Option<u64>,
-    /// Delay of propagation, both ways, in ms, or with a unit: us, ms, s
+    /// Propagation delay of both directions, in ms, or with a unit: us, ms, s
     #[arg(long, value_name = "TIME", value_parser = span, help_heading = "Link")]
     delay: Option<Duration>,
-    /// Delay from A to B
+    /// Propagation delay from A to B
     #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = span, help_heading = "Link")]
     delay_ab: Option<Duration>,
-    /// Delay from B to A
+    /// Propagation delay from B to A
     #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = span, help_heading = "Link")]
     delay_ba: Option<Duration>,
-    /// Additional delay: absolute value of a normal deviate with this standard deviation
+    /// Additional random delay: absolute value of a normal deviate with this standard deviation
     #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = span, help_heading = "Link")]
     jitter: Option<Duration>,
-    /// Packets that can wait in each direction; one more is dropped
+    /// Queue length of each direction, in packets; further packets are dropped
     #[arg(long, hide_short_help = true, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Link")]
     queue: Option<u32>,
-    /// Drop packets that have waited for too long (CoDel, RFC 8289), too
+    /// Also drop packets that have waited for too long (CoDel, RFC 8289)
     #[arg(long, hide_short_help = true, help_heading = "Link")]
     codel: bool,
-    /// Both directions share one medium; it is free for TIME before the other side sends [default: 0]
+    /// Both directions share one medium; it is idle for TIME before the other side sends [default: 0]
     #[arg(
         long, hide_short_help = true, value_name = "TIME", value_parser = span, num_args = 0..=1, require_equals = true,
         default_missing_value = "0", help_heading = "Link"
     )]
     half_duplex: Option<Duration>,
-    /// The first packet after a silence of AFTER is delayed by WAKE, as in 500ms,400ms
+    /// Delay the first packet after AFTER of silence by WAKE, such as 500ms,400ms
     #[arg(long, hide_short_help = true, value_name = "AFTER,WAKE", value_parser = idle_wake, help_heading = "Link")]
     idle_wake: Option<IdleWake>,
-    /// Octets that the link layer adds to each frame
+    /// Link layer overhead per frame, in octets
     #[arg(long, hide_short_help = true, value_name = "OCTETS", help_heading = "Link")]
     overhead: Option<u16>,
-    /// Octets of a packet in one frame [default: that of the preset, else no limit]
+    /// Maximum size of a packet in one frame, in octets [default: that of the preset, else no limit]
     ///
-    /// IPv4 packets are fragmented to it, if it is 68 or more; longer IPv6 packets are sent in several frames, as in RFC 4944.
+    /// IPv4 packets are fragmented to it, if it is 68 or more; longer IPv6 packets are sent in several
+    /// frames, as in RFC 4944.
     #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u16).range(16..=LONGEST), help_heading = "Link")]
     mtu: Option<u16>,
-    /// Lose this share of the frames, 0 to 100 %
+    /// Percentage of frames to drop, 0 to 100
     #[arg(long, value_name = "PCT", value_parser = percentage, help_heading = "Errors")]
     loss: Option<Probability>,
-    /// Loss from A to B
+    /// Percentage of frames to drop from A to B
     #[arg(long, hide_short_help = true, value_name = "PCT", value_parser = percentage, help_heading = "Errors")]
     loss_ab: Option<Probability>,
-    /// Loss from B to A
+    /// Percentage of frames to drop from B to A
     #[arg(long, hide_short_help = true, value_name = "PCT", value_parser = percentage, help_heading = "Errors")]
     loss_ba: Option<Probability>,
-    /// Lose frames in bursts of this mean length (Gilbert)
+    /// Drop frames in bursts of this mean length (Gilbert model)
     #[arg(long, hide_short_help = true, value_name = "FRAMES", value_parser = burst, help_heading = "Errors")]
     burst: Option<MeanBurst>,
-    /// Lose the frames that have a 1 in this file of digits 0 and 1; after its end it begins again
+    /// Drop the frames marked 1 in this file of digits 0 and 1, which is repeated
     #[arg(long, hide_short_help = true, value_name = "FILE", conflicts_with_all = ["loss", "loss_ab", "loss_ba", "burst"], help_heading = "Errors")]
     loss_trace: Option<PathBuf>,
-    /// Bit error rate, 0 to 1, as in 1e-4
+    /// Bit error rate, 0 to 1, such as 1e-4
     #[arg(long, hide_short_help = true, value_name = "RATE", value_parser = error_rate, help_heading = "Errors")]
     ber: Option<Probability>,
-    /// Deliver frames with bit errors, do not drop them
+    /// Deliver frames with bit errors instead of dropping them
     #[arg(long, hide_short_help = true, requires = "ber", help_heading = "Errors")]
     deliver_damaged: bool,
-    /// Seed of everything random
+    /// Seed of all random numbers
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 1, help_heading = "Errors")]
     pub(super) seed: u64,
 }
 
-/// A link, as it was asked for.
+/// The link that the options define.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct LinkSpec {
     pub(super) preset: Option<String>,
     pub(super) model: LinkModel<'static>,
-    /// Octets of a packet in one frame, if there is a limit.
+    /// Maximum size of a packet in one frame, in octets; `None`: no limit.
     pub(super) mtu: Option<u32>,
 }
 
 impl LinkOptions {
-    /// What is asked for; `Err` in words if it contradicts itself.
-    pub(super) fn asked(&self) -> anyhow::Result<Result<Asked, String>> {
+    /// Returns the link that the options define. The inner error describes contradicting options.
+    pub(super) fn asked(&self) -> anyhow::Result<Result<LinkSpec, String>> {
         let preset = self.preset.as_deref().and_then(preset::by_name);
         let mut model = preset.map_or(LinkModel::default(), |preset| preset.model);
         if let Some(turnaround) = self.half_duplex {
@@ -128,7 +129,7 @@ impl LinkOptions {
             Some(octets) => (with_mtu(&model, octets), Some(octets.into())),
             None => (fragmenting(&model), [preset_mtu, mtu(&model)].into_iter().flatten().min()),
         };
-        Ok(Ok(Asked { preset: self.preset.clone(), model, mtu }))
+        Ok(Ok(LinkSpec { preset: self.preset.clone(), model, mtu }))
     }
 
     fn change(
@@ -139,7 +140,7 @@ impl LinkOptions {
         preset_mtu: Option<u32>,
     ) -> Result<(), String> {
         if let Some(rate) = rate {
-            direction.airtime = Airtime::Rate(Rate::from_bps(rate).ok_or("a rate is 1 bit/s at least")?);
+            direction.airtime = Airtime::Rate(Rate::from_bps(rate).ok_or("the minimum rate is 1 bit/s")?);
         }
         direction.delay = delay.unwrap_or(direction.delay);
         direction.jitter.deviation = self.jitter.unwrap_or(direction.jitter.deviation);
@@ -154,11 +155,11 @@ impl LinkOptions {
             (Some(loss), None) => direction.loss = LossModel::Random(loss),
             (Some(loss), Some(burst)) => {
                 let bursts = GilbertElliott::bursts(loss, burst).map_err(
-                    |_| "--burst is too short for so much loss: more frames would be lost in a row",
+                    |_| "--burst is too short for this loss rate: bursts would be longer on average",
                 )?;
                 direction.loss = LossModel::Bursts(bursts);
             }
-            (None, Some(_)) => return Err("--burst says how frames are lost, --loss how many".to_owned()),
+            (None, Some(_)) => return Err("--burst needs a loss rate; add --loss PCT".to_owned()),
             (None, None) => {}
         }
         if let Some(trace) = trace {
@@ -166,7 +167,7 @@ impl LinkOptions {
         }
         if let Some(rate) = self.ber {
             direction.bit_errors = BitErrorModel::Random(rate);
-            // A width of 64 finds all damage.
+            // A CRC of 64 bits detects all damage.
             direction.integrity =
                 if self.deliver_damaged { Integrity::None } else { Integrity::Modelled { width: 64 } };
         }
@@ -174,7 +175,7 @@ impl LinkOptions {
     }
 }
 
-/// The digits 0 and 1 of a file. It is read once, and kept to the end.
+/// Reads the digits 0 and 1 of a file, once, into memory that is never freed.
 fn trace(path: &Path) -> anyhow::Result<&'static [bool]> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let digits = text.chars().filter(|digit| !digit.is_whitespace()).map(|digit| match digit {
@@ -183,7 +184,7 @@ fn trace(path: &Path) -> anyhow::Result<&'static [bool]> {
         other => anyhow::bail!("{}: expected 0 and 1, not `{other}`", path.display()),
     });
     let digits = digits.collect::<anyhow::Result<Vec<_>>>()?;
-    anyhow::ensure!(!digits.is_empty(), "{} holds no 0 and no 1", path.display());
+    anyhow::ensure!(!digits.is_empty(), "{} contains no digit 0 or 1", path.display());
     Ok(digits.leak())
 }
 
@@ -191,7 +192,7 @@ fn names() -> Vec<&'static str> {
     presets().iter().map(|preset| preset.name).collect()
 }
 
-/// Milliseconds, or a number with its unit.
+/// Parses milliseconds, or a number with a unit.
 pub(super) fn span(text: &str) -> Result<Duration, String> {
     let span = time::span(text).or_else(|| time::span(&format!("{text}ms")));
     span.filter(|span| *span <= Duration::from_secs(3_600))
@@ -227,13 +228,13 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Parser)]
-    struct Command {
+    struct TestCommand {
         #[command(flatten)]
         link: LinkOptions,
     }
 
-    fn asked(line: &str) -> Result<Asked, String> {
-        Command::try_parse_from(std::iter::once("x").chain(line.split_whitespace()))
+    fn asked(line: &str) -> Result<LinkSpec, String> {
+        TestCommand::try_parse_from(std::iter::once("x").chain(line.split_whitespace()))
             .map_err(|error| error.to_string())?
             .link
             .asked()

@@ -12,16 +12,16 @@ use crate::terminal::print;
 const SCHEMA: &str = "thinair.link-presets/1";
 
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
+pub(crate) struct PresetsArguments {
     /// Print the source of each figure, too
     #[arg(long)]
     sources: bool,
-    /// Print everything as JSON (thinair.link-presets/1)
+    /// Print the presets as JSON (thinair.link-presets/1)
     #[arg(long)]
     json: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &PresetsArguments) -> anyhow::Result<ExitCode> {
     if arguments.json {
         let presets: Vec<_> = presets().iter().map(to_json).collect();
         let text = serde_json::to_string_pretty(&json!({ "schema": SCHEMA, "presets": presets }))?;
@@ -31,8 +31,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut text = String::new();
     for preset in presets() {
         text += &format!("{}: {}\n", preset.name, preset.title);
-        for (way, numbers) in ways(preset) {
-            text += &format!("  {way}: {numbers}\n");
+        for (direction, numbers) in directions(preset) {
+            text += &format!("  {direction}: {numbers}\n");
         }
         for source in preset.sources.iter().filter(|_| arguments.sources) {
             text += &format!("    {}: {}\n", source.what, source.from);
@@ -42,8 +42,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A link in words: both ways at once if they are alike.
-fn ways(preset: &Preset) -> Vec<(&'static str, String)> {
+/// Describes a link; directions with equal properties are described together.
+fn directions(preset: &Preset) -> Vec<(&'static str, String)> {
     let model = &preset.model;
     let duplex = match model.duplex {
         Duplex::Full => "",
@@ -51,14 +51,15 @@ fn ways(preset: &Preset) -> Vec<(&'static str, String)> {
     };
     let words = |direction: &Direction<'_>| format!("{direction}{duplex}");
     if model.a_to_b == model.b_to_a {
-        return vec![("both ways", words(&model.a_to_b))];
+        return vec![("both directions", words(&model.a_to_b))];
     }
     vec![("A to B", words(&model.a_to_b)), ("B to A", words(&model.b_to_a))]
 }
 
 fn to_json(preset: &Preset) -> Value {
     let model = &preset.model;
-    let source = |source: &thinair_link::preset::Source| json!({ "what": source.what, "from": source.from });
+    let source =
+        |source: &thinair_link::preset::Citation| json!({ "what": source.what, "from": source.from });
     json!({
         "name": preset.name,
         "title": preset.title,

@@ -1,4 +1,4 @@
-//! What is written of every packet: the log, and captures of what came out of the link.
+//! Log of all packets, and captures of the packets that the link delivered.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -9,35 +9,35 @@ use thinair_capture::{ETHERTYPE_ROHC, LinkType, Timestamp, Writer};
 use thinair_emulator::Passage;
 use thinair_wire::time::Instant;
 
-use super::run::Arguments;
+use super::run::RunArguments;
 
 const HEADER: &str =
     "number,from,in_ns,start_ns,tx_ns,out_ns,late_ns,ip_octets,link_octets,frames,frame_octets,fate,reason";
 
-type Capture = Writer<BufWriter<File>>;
+type CaptureFile = Writer<BufWriter<File>>;
 
-/// The files of a run.
-pub(super) struct Record {
-    /// What the times of the log count from.
+/// Output files of a run.
+pub(super) struct RunRecord {
+    /// Origin of the times in the log.
     origin: Instant,
-    /// Nanoseconds since 1970 when the clock was zero.
+    /// Time of the origin in nanoseconds since 1970.
     epoch: u64,
     log: Option<BufWriter<File>>,
     captures: Captures,
-    /// IP packets as hosts got them.
-    delivered: Option<Capture>,
+    /// Capture of the IP packets delivered to the hosts.
+    delivered: Option<CaptureFile>,
 }
 
 enum Captures {
     None,
     /// IP packets of both directions.
-    Ip(Capture),
-    /// ROHC packets, from each side.
-    Rohc([Capture; 2]),
+    Ip(CaptureFile),
+    /// ROHC packets of each direction.
+    Rohc([CaptureFile; 2]),
 }
 
-impl Record {
-    pub(super) fn create(arguments: &Arguments, origin: Instant, epoch: u64) -> anyhow::Result<Self> {
+impl RunRecord {
+    pub(super) fn create(arguments: &RunArguments, origin: Instant, epoch: u64) -> anyhow::Result<Self> {
         let mut log = arguments.log.as_deref().map(create).transpose()?;
         if let (Some(log), Some(path)) = (&mut log, &arguments.log) {
             writeln!(log, "{HEADER}").with_context(|| format!("cannot write {}", path.display()))?;
@@ -45,7 +45,7 @@ impl Record {
         let captures = match &arguments.pcap {
             None => Captures::None,
             Some(path) if arguments.rohc => {
-                let capture = |way| capture(&of_direction(path, way), LinkType::ETHERNET);
+                let capture = |direction| capture(&of_direction(path, direction), LinkType::ETHERNET);
                 Captures::Rohc([capture("ab")?, capture("ba")?])
             }
             Some(path) => Captures::Ip(capture(path, LinkType::RAW)?),
@@ -90,7 +90,7 @@ impl Record {
         }
     }
 
-    /// Must be called: an error in dropping would be lost.
+    /// Flushes all files. Must be called: dropping ignores errors.
     pub(super) fn finish(self) -> anyhow::Result<()> {
         let mut result = self.log.map_or(Ok(()), |mut log| log.flush());
         let captures: Vec<_> = match self.captures {
@@ -101,7 +101,7 @@ impl Record {
         for mut capture in captures.into_iter().chain(self.delivered) {
             result = result.and(capture.flush());
         }
-        result.context("cannot write what the link carried")
+        result.context("cannot write the log or a capture")
     }
 }
 
@@ -110,14 +110,16 @@ fn create(path: &Path) -> anyhow::Result<BufWriter<File>> {
     Ok(BufWriter::new(file))
 }
 
-fn capture(path: &Path, link_type: LinkType) -> anyhow::Result<Capture> {
+fn capture(path: &Path, link_type: LinkType) -> anyhow::Result<CaptureFile> {
     Writer::new(create(path)?, link_type).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// `link.ab.pcap` for `link.pcap`.
-fn of_direction(path: &Path, way: &str) -> PathBuf {
+/// Returns `link.ab.pcap` for `link.pcap`.
+fn of_direction(path: &Path, direction: &str) -> PathBuf {
     let extension = path.extension().map(|extension| extension.to_string_lossy().into_owned());
-    path.with_extension(extension.map_or(way.to_owned(), |extension| format!("{way}.{extension}")))
+    path.with_extension(
+        extension.map_or(direction.to_owned(), |extension| format!("{direction}.{extension}")),
+    )
 }
 
 #[cfg(test)]

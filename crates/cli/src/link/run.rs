@@ -31,28 +31,29 @@ the caller may not make namespaces; 2 for wrong arguments.";
 
 #[derive(Args, Debug)]
 #[group(id = "where", required = true, multiple = false, args = ["create", "netns"])]
-pub(crate) struct Arguments {
-    /// Make two network namespaces, and remove them at the end
+pub(crate) struct RunArguments {
+    /// Create two network namespaces, and remove them at the end
     #[arg(long)]
     pub(super) create: bool,
-    /// Join two existing network namespaces: names of `ip netns`, or paths
+    /// Connect two existing network namespaces: names of `ip netns`, or paths
     #[arg(long, value_name = "A,B", value_parser = pair)]
     pub(super) netns: Option<(String, String)>,
     #[command(flatten)]
     pub(super) link: LinkOptions,
-    /// Compress packets when their transmission begins, and decompress them at the exit of the link
+    /// Compress packets with ROHC when their transmission begins, and decompress them at the other end
     ///
-    /// The queue holds packets that are not compressed, and counts them and their octets: no context misses a packet that the
-    /// queue drops. Feedback goes in front of the next packet that is sent, or alone if none waits; the queue drops none.
+    /// The queue holds and counts uncompressed packets: no context misses a packet that the queue drops.
+    /// Feedback is sent in front of the next packet, or alone if none waits; the queue never drops it.
     #[arg(long, help_heading = "ROHC")]
     pub(super) rohc: bool,
-    /// Mode of operation, both ways [default: u]
+    /// Mode of operation of both directions [default: u]
     #[arg(long, value_enum, value_name = "MODE", requires = "rohc", help_heading = "ROHC")]
     pub(super) mode: Option<ModeOption>,
-    /// Give the decompressors no count of lost frames
+    /// Do not report the number of lost frames to the decompressors
     ///
-    /// By default the link numbers its frames, as PDCP, IEEE 802.11 and IEEE 802.15.4 do, and each decompressor is given the number of
-    /// frames lost before a packet. Octets of the numbers are part of --overhead, with compression and without.
+    /// By default the link numbers its frames, as PDCP, IEEE 802.11 and IEEE 802.15.4 do, and each
+    /// decompressor receives the number of frames lost before a packet. Octets of the numbers are part of
+    /// --overhead, with compression and without.
     #[arg(long, hide_short_help = true, requires = "rohc", help_heading = "ROHC")]
     pub(super) unnumbered: bool,
     /// Maximum time that feedback waits for a packet to be sent with
@@ -60,7 +61,7 @@ pub(crate) struct Arguments {
     pub(super) feedback_wait: Duration,
     #[command(flatten)]
     pub(super) channel: ChannelOptions,
-    /// Compress IPv6 packets with LOWPAN_IPHC (RFC 6282), and carry nothing else. Capture them with --ip-pcap
+    /// Compress IPv6 packets with LOWPAN_IPHC (RFC 6282), and drop all others. Use --ip-pcap to capture them
     #[arg(long, hide_short_help = true, conflicts_with_all = ["rohc", "pcap"], help_heading = "6LoWPAN")]
     pub(super) iphc: bool,
     /// Congestion control of TCP at both hosts
@@ -72,27 +73,27 @@ pub(crate) struct Arguments {
         help_heading = "Hosts"
     )]
     pub(super) congestion: String,
-    /// Do without real-time scheduling, locked memory and busy waiting
+    /// Do not use real-time scheduling, locked memory and busy waiting
     #[arg(long, hide_short_help = true, help_heading = "Hosts")]
     pub(super) no_realtime: bool,
-    /// Write a line for each packet (CSV): times, sizes, fate
+    /// Write a line for each packet (CSV): times, sizes, outcome
     ///
     /// Columns: docs/schemas/README.md.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) log: Option<PathBuf>,
-    /// Write a capture of what came out of the link, at the times when it was due
+    /// Capture the delivered frames at their due times
     ///
-    /// With --rohc each direction is a channel, so there are two files: for link.pcap, link.ab.pcap and link.ba.pcap, with
-    /// Ethernet frames of type 0x22F1.
+    /// With --rohc each direction is a channel with its own file: for link.pcap, link.ab.pcap and
+    /// link.ba.pcap, with Ethernet frames of type 0x22F1.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) pcap: Option<PathBuf>,
-    /// Write a capture of the IP packets that hosts received
+    /// Capture the IP packets that the hosts received
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) ip_pcap: Option<PathBuf>,
     /// Print the result as JSON (thinair.link/1); CMD then prints to standard error
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,
-    /// Command to run at side A; without one the link lasts until it is interrupted
+    /// Command to run at side A [default: none; the link runs until it is interrupted]
     #[arg(last = true, value_name = "CMD")]
     pub(super) command: Vec<OsString>,
 }
@@ -105,11 +106,11 @@ fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 #[cfg(target_os = "linux")]
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     linux::run(arguments)
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn run(_: &Arguments) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("the link runs between network namespaces of Linux, which this system does not have")
+pub(super) fn run(_: &RunArguments) -> anyhow::Result<ExitCode> {
+    anyhow::bail!("an emulated link needs network namespaces, which only Linux has")
 }

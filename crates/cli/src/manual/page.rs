@@ -1,4 +1,5 @@
-//! One man page: the sections of `clap_mangen`, and what `--help` prints behind the options in sections of its own.
+//! Rendering of one man page: the sections of `clap_mangen`, and further sections for the text after the
+//! options in `--help`.
 
 use std::io;
 
@@ -8,12 +9,12 @@ use clap_mangen::roff::{Roff, bold, roman};
 
 use super::visible;
 
-/// Name of the page of a command that was built: that of the command with dashes, as in `thinair-tunnel-run`.
+/// Name of a man page: that of the built command, with dashes, such as `thinair-tunnel-run`.
 pub(super) fn name(command: &Command) -> &str {
     command.get_display_name().unwrap_or_else(|| command.get_name())
 }
 
-/// Page of a command that was built. Its `parent` and the other commands of the parent are under SEE ALSO.
+/// Renders the page of a built command. `parent` and its other commands are listed under SEE ALSO.
 pub(super) fn render(command: &Command, parent: Option<&Command>, date: &str) -> io::Result<Vec<u8>> {
     let version = command.get_version().unwrap_or_default();
     let mut described = command.clone().mut_args(short_values);
@@ -41,12 +42,12 @@ pub(super) fn render(command: &Command, parent: Option<&Command>, date: &str) ->
         }
     }
     page.extend(see_also(command, parent).to_roff().bytes());
-    // An empty line breaks already; mandoc warns of a break beside it.
+    // An empty line is a break already; mandoc warns of another one beside it.
     let text = String::from_utf8_lossy(&page).replace("\n.br\n\n.br\n", "\n.sp\n");
     Ok(text.replace("\n\n.br\n", "\n.sp\n").into_bytes())
 }
 
-/// Names of values that have no description of their own: in a sentence, not in a list with one line each.
+/// Lists value names without descriptions in a sentence, not in a list with one line each.
 fn short_values(argument: Arg) -> Arg {
     let values = argument.get_possible_values();
     if values.is_empty()
@@ -63,7 +64,7 @@ fn short_values(argument: Arg) -> Arg {
     argument.hide_possible_values(true).long_help(help)
 }
 
-/// Text that `--help` prints behind the options, by section of a man page.
+/// Text after the options in `--help`, by section of the man page.
 #[derive(Debug, Default)]
 struct After {
     /// Paragraphs.
@@ -73,7 +74,7 @@ struct After {
 }
 
 impl After {
-    /// Splits the text at empty lines. The first words of a paragraph are the heading of a section, or there is none.
+    /// Splits the text at empty lines. The first words of a paragraph can be a section heading.
     fn of(command: &Command) -> Self {
         let text = command.get_after_long_help().or_else(|| command.get_after_help());
         let text = text.map(ToString::to_string).unwrap_or_default();
@@ -97,14 +98,14 @@ impl After {
     }
 }
 
-/// Text of a section in its own right: it begins with a capital letter, and on the first line.
+/// Capitalizes the first letter of a section's text.
 fn capitalized(text: &str) -> String {
     let text = text.trim_start_matches(' ');
     let mut characters = text.chars();
     characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
-/// Source of a paragraph. Lines that are indented are commands, and stay as they are.
+/// Source of a paragraph. Indented lines are commands and are kept verbatim.
 fn lines(text: &str) -> String {
     let mut roff = Roff::new();
     let mut is_example = false;
@@ -122,14 +123,14 @@ fn lines(text: &str) -> String {
     roff.to_roff()
 }
 
-/// Begins or ends lines that are indented and not filled.
+/// Begins or ends verbatim lines.
 fn verbatim(roff: &mut Roff, begins: bool) {
     for request in if begins { ["RS", "nf"] } else { ["fi", "RE"] } {
         roff.control(request, []);
     }
 }
 
-/// Parent of a command, and the other commands of the parent; those of the command itself are listed above.
+/// Lists the parent of a command and its other commands; the subcommands are listed above.
 fn see_also(command: &Command, parent: Option<&Command>) -> Roff {
     let mut roff = Roff::new();
     let Some(parent) = parent else { return roff };

@@ -1,25 +1,25 @@
-//! Both directions of a link in one file: a compressor and a decompressor at each side, feedback between them, and CoAP
-//! responses in terms of their requests.
+//! Conversion of both directions of a link in one file: a compressor and a decompressor at each side, with
+//! feedback between them. CoAP responses are compressed with reference to their requests.
 
 use std::process::ExitCode;
 
-use thinair_analyze::{Side, endpoint};
+use thinair_analyze::{CaptureSide, endpoint};
 use thinair_capture::{MAX_WRITTEN_LEN, Record, Timestamp};
 use thinair_rohc::feedback::MAX_ELEMENT;
 use thinair_rohc::{DecompressError, Endpoint, packet};
 
-use super::compress::{Packets, ROOM, refusal};
-use super::conversion::{Arguments, Settings};
+use super::compress::{PacketSource, ROOM, refusal};
+use super::conversion::{ConversionArguments, ConversionSettings};
 use super::decompress::packet_of;
-use super::files::{Framing, Output, REBUILT_ROOM, side_of};
+use super::files::{CaptureOutput, REBUILT_ROOM, RecordFraming, side_of};
 use super::summary::{CompressSummary, DecompressSummary};
-use crate::records::{Clock, Input, unreadable};
+use crate::records::{OpenCapture, RecordClock, unreadable};
 
 /// The ends of the link, side A first.
-struct Ends([Endpoint<'static>; 2]);
+struct LinkEnds([Endpoint<'static>; 2]);
 
-impl Ends {
-    fn new(arguments: &Arguments, settings: &Settings) -> Self {
+impl LinkEnds {
+    fn new(arguments: &ConversionArguments, settings: &ConversionSettings) -> Self {
         let end = || {
             let compressor = arguments.compressor_config(settings);
             endpoint(compressor, arguments.decompressor_config(settings), &settings.bases)
@@ -27,24 +27,27 @@ impl Ends {
         Self([end(), end()])
     }
 
-    /// The ends at a side and at the other one.
-    fn from(&mut self, side: Side) -> (&mut Endpoint<'static>, &mut Endpoint<'static>) {
+    /// Returns the end at a side, and the opposite end.
+    fn from(&mut self, side: CaptureSide) -> (&mut Endpoint<'static>, &mut Endpoint<'static>) {
         let [a, b] = &mut self.0;
         match side {
-            Side::A => (a, b),
-            Side::B => (b, a),
+            CaptureSide::A => (a, b),
+            CaptureSide::B => (b, a),
         }
     }
 }
 
-pub(super) fn compress(arguments: &Arguments, settings: &Settings) -> anyhow::Result<ExitCode> {
+pub(super) fn compress(
+    arguments: &ConversionArguments,
+    settings: &ConversionSettings,
+) -> anyhow::Result<ExitCode> {
     let mut summary = CompressSummary::default();
-    let mut input = Input::open(&arguments.input)?;
-    let mut packets = Packets::new(arguments)?;
-    let mut link = Compression {
-        ends: Ends::new(arguments, settings),
-        output: Output::create(&arguments.output, settings.framing)?,
-        clock: Clock::default(),
+    let mut input = OpenCapture::open(&arguments.input)?;
+    let mut packets = PacketSource::new(arguments)?;
+    let mut link = LinkCompression {
+        ends: LinkEnds::new(arguments, settings),
+        output: CaptureOutput::create(&arguments.output, settings.framing)?,
+        clock: RecordClock::default(),
         rohc: Vec::new(),
         back: Vec::new(),
     };
@@ -66,21 +69,21 @@ pub(super) fn compress(arguments: &Arguments, settings: &Settings) -> anyhow::Re
     Ok(if summary.mismatches.total() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// A link whose packets are written as they are compressed.
-struct Compression {
-    ends: Ends,
-    output: Output,
-    clock: Clock,
+/// A link that writes each packet as it is compressed.
+struct LinkCompression {
+    ends: LinkEnds,
+    output: CaptureOutput,
+    clock: RecordClock,
     rohc: Vec<u8>,
     back: Vec<u8>,
 }
 
-impl Compression {
-    /// Carries a packet to the other side, and its feedback back.
+impl LinkCompression {
+    /// Transfers a packet to the other side, and its feedback back.
     fn carry(
         &mut self,
         record: &Record<'_>,
-        side: Side,
+        side: CaptureSide,
         packet: &[u8],
         summary: &mut CompressSummary,
     ) -> anyhow::Result<()> {
@@ -123,15 +126,15 @@ impl Compression {
 }
 
 pub(super) fn decompress(
-    arguments: &Arguments,
-    settings: &Settings,
+    arguments: &ConversionArguments,
+    settings: &ConversionSettings,
     summary: &mut DecompressSummary,
 ) -> anyhow::Result<()> {
-    let mut input = Input::open(&arguments.input)?;
-    let mut link = Decompression {
-        ends: Ends::new(arguments, settings),
-        output: Output::create(&arguments.output, Framing::Ip)?,
-        clock: Clock::default(),
+    let mut input = OpenCapture::open(&arguments.input)?;
+    let mut link = LinkDecompression {
+        ends: LinkEnds::new(arguments, settings),
+        output: CaptureOutput::create(&arguments.output, RecordFraming::Ip)?,
+        clock: RecordClock::default(),
         back: Vec::new(),
     };
     while let Some(record) = input.reader.next_record() {
@@ -144,15 +147,15 @@ pub(super) fn decompress(
     link.output.finish()
 }
 
-/// A link whose frames are decompressed as they were written.
-struct Decompression {
-    ends: Ends,
-    output: Output,
-    clock: Clock,
+/// A link whose frames are decompressed in the order of the file.
+struct LinkDecompression {
+    ends: LinkEnds,
+    output: CaptureOutput,
+    clock: RecordClock,
     back: Vec<u8>,
 }
 
-impl Decompression {
+impl LinkDecompression {
     fn receive(&mut self, record: &Record<'_>, summary: &mut DecompressSummary) -> anyhow::Result<()> {
         let found =
             packet_of(record).and_then(|rohc| Ok((side_of(record.data).ok_or("no_direction")?, rohc)));
@@ -187,7 +190,7 @@ impl Decompression {
                 summary.not_delivered.add(error.name(), record.number);
             }
         }
-        // The feedback of the ends is in the file.
+        // The file contains the feedback of the ends already.
         while receiver.poll_feedback(&mut [0; MAX_ELEMENT]).is_some() {}
         Ok(())
     }

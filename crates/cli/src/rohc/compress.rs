@@ -3,36 +3,36 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use thinair_analyze::{Directions, Side};
+use thinair_analyze::{CaptureSide, Directions};
 use thinair_capture::{Record, Skip, Timestamp};
 use thinair_rohc::{CompressError, Compressor, CompressorMemory, Decompressor, DecompressorMemory, Mode};
 use thinair_wire::header::chain::NotIp;
 
 use super::both_ways;
-use super::conversion::{Arguments, Command, Settings};
-use super::files::{FeedbackInput, MAX_PACKET_LEN, Output, drain_feedback};
+use super::conversion::{Conversion, ConversionArguments, ConversionSettings};
+use super::files::{CaptureOutput, FeedbackInput, MAX_PACKET_LEN, drain_feedback};
 use super::summary::CompressSummary;
 use crate::options::BLOCKS;
-use crate::records::{Clock, Input, unreadable};
+use crate::records::{OpenCapture, RecordClock, unreadable};
 use crate::usage::Usage;
 
 pub(super) const EXIT_STATUS: &str = "\
-Records without an IP packet are counted by reason and passed over.
+Records without an IP packet are skipped, and counted by reason.
 
-Exit status: 0 the file is written; 1 a file cannot be read or written, or a packet does not come back from \
-the command's own decompressor as it was; 2 usage.";
+Exit status: 0 if OUT is complete; 1 if a file cannot be read or written, or if the decompressor of O-mode and \
+R-mode does not restore a packet; 2 for wrong arguments.";
 
-/// Octets that a header may grow by when it is compressed. An IR packet adds a few to each header at most.
+/// Octets by which compression may enlarge a header. An IR packet adds a few to each header at most.
 pub(super) const ROOM: usize = 1_024;
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let settings = arguments.settings(Command::Compress)?;
+pub(super) fn run(arguments: &ConversionArguments) -> anyhow::Result<ExitCode> {
+    let settings = arguments.settings(Conversion::Compress)?;
     if arguments.both_ways {
         return both_ways::compress(arguments, &settings);
     }
     let mut summary = CompressSummary::default();
-    let mut input = Input::open(&arguments.input)?;
-    let mut link = Link::open(arguments, &settings, &mut summary)?;
+    let mut input = OpenCapture::open(&arguments.input)?;
+    let mut link = SendingLink::open(arguments, &settings, &mut summary)?;
 
     while let Some(record) = input.reader.next_record() {
         summary.records += 1;
@@ -51,57 +51,58 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The sender's side of the channel, with what stands for the other side.
-struct Link {
-    packets: Packets,
+/// The sender's side of the channel, and a substitute for the other side.
+struct SendingLink {
+    packets: PacketSource,
     compressor: Compressor<'static>,
-    output: Output,
-    peer: Peer,
-    clock: Clock,
+    output: CaptureOutput,
+    peer: FeedbackSource,
+    clock: RecordClock,
     rohc: Vec<u8>,
 }
 
-/// Where feedback comes from.
-enum Peer {
-    /// Nowhere: U-mode.
+/// Source of feedback.
+enum FeedbackSource {
+    /// None: U-mode.
     None,
-    /// From a file.
+    /// A file.
     File(FeedbackInput),
-    /// From a decompressor of the command's own.
-    Own { decompressor: Box<Decompressor<'static>>, feedback_out: Option<Output>, back: Vec<u8> },
+    /// A decompressor that the command runs.
+    Own { decompressor: Box<Decompressor<'static>>, feedback_out: Option<CaptureOutput>, back: Vec<u8> },
 }
 
-impl Link {
+impl SendingLink {
     fn open(
-        arguments: &Arguments,
-        settings: &Settings,
+        arguments: &ConversionArguments,
+        settings: &ConversionSettings,
         summary: &mut CompressSummary,
     ) -> anyhow::Result<Self> {
         let peer = match (settings.mode, &arguments.feedback_in) {
-            (Mode::Unidirectional, _) => Peer::None,
-            (_, Some(path)) => Peer::File(FeedbackInput::open(path, &mut summary.feedback)?),
+            (Mode::Unidirectional, _) => FeedbackSource::None,
+            (_, Some(path)) => FeedbackSource::File(FeedbackInput::open(path, &mut summary.feedback)?),
             (_, None) => {
                 let memory = DecompressorMemory::owned(&settings.channel, BLOCKS);
                 let decompressor = Decompressor::new(arguments.decompressor_config(settings), memory)
                     .with_bases(settings.own_bases());
                 let path = arguments.feedback_out.as_ref();
-                let feedback_out = path.map(|path| Output::create(path, settings.framing)).transpose()?;
-                Peer::Own { decompressor: Box::new(decompressor), feedback_out, back: Vec::new() }
+                let feedback_out =
+                    path.map(|path| CaptureOutput::create(path, settings.framing)).transpose()?;
+                FeedbackSource::Own { decompressor: Box::new(decompressor), feedback_out, back: Vec::new() }
             }
         };
         let memory = CompressorMemory::owned(&settings.channel, BLOCKS);
         Ok(Self {
-            packets: Packets::new(arguments)?,
+            packets: PacketSource::new(arguments)?,
             compressor: Compressor::new(arguments.compressor_config(settings), memory)
                 .with_bases(settings.own_bases()),
-            output: Output::create(&arguments.output, settings.framing)?,
+            output: CaptureOutput::create(&arguments.output, settings.framing)?,
             peer,
-            clock: Clock::default(),
+            clock: RecordClock::default(),
             rohc: Vec::new(),
         })
     }
 
-    /// Compresses and writes the packet of one record, or counts why there is none.
+    /// Compresses and writes the packet of one record, or counts the reason for skipping it.
     fn send(&mut self, record: &Record<'_>, summary: &mut CompressSummary) -> anyhow::Result<()> {
         let packet = match self.packets.of(record) {
             Ok((_, packet)) => packet,
@@ -111,7 +112,7 @@ impl Link {
             }
         };
         let now = self.clock.at(record.time);
-        if let Peer::File(feedback) = &mut self.peer {
+        if let FeedbackSource::File(feedback) = &mut self.peer {
             feedback.deliver(record.time, now, &mut self.compressor, &mut summary.feedback)?;
         }
         self.rohc.resize(packet.len() + ROOM, 0);
@@ -126,14 +127,14 @@ impl Link {
         let rohc = self.rohc.get(..compressed.len).unwrap_or_default();
         self.output.write(record.time, rohc)?;
 
-        if let Peer::Own { decompressor, feedback_out, back } = &mut self.peer {
+        if let FeedbackSource::Own { decompressor, feedback_out, back } = &mut self.peer {
             back.resize(packet.len() + ROOM, 0);
             match decompressor.decompress(now, rohc, back) {
                 Ok(done) if back.get(..done.len) == Some(packet) => {}
                 Ok(_) => {
                     summary.mismatches.add("differs", record.number);
                 }
-                // Nothing was lost on the way, so a packet that is refused is a fault too.
+                // Nothing was lost on the way, so a rejected packet is an error, too.
                 Err(error) => {
                     summary.mismatches.add(error.name(), record.number);
                 }
@@ -148,29 +149,30 @@ impl Link {
     fn close(self, summary: &mut CompressSummary) -> anyhow::Result<()> {
         self.output.finish()?;
         match self.peer {
-            Peer::None | Peer::Own { feedback_out: None, .. } => Ok(()),
-            Peer::File(feedback) => feedback.finish(&mut summary.feedback),
-            Peer::Own { feedback_out: Some(output), .. } => output.finish(),
+            FeedbackSource::None | FeedbackSource::Own { feedback_out: None, .. } => Ok(()),
+            FeedbackSource::File(feedback) => feedback.finish(&mut summary.feedback),
+            FeedbackSource::Own { feedback_out: Some(output), .. } => output.finish(),
         }
     }
 }
 
-/// The IP packets of a capture.
-pub(super) struct Packets(Directions);
+/// Extractor of the IP packets of a capture.
+pub(super) struct PacketSource(Directions);
 
-impl Packets {
-    /// Those that `thinair analyze` counts under the same options.
-    pub(super) fn new(arguments: &Arguments) -> anyhow::Result<Self> {
+impl PacketSource {
+    /// Returns an extractor of the packets that `thinair analyze` counts under these options.
+    pub(super) fn new(arguments: &ConversionArguments) -> anyhow::Result<Self> {
         Ok(Self(Directions::of(arguments.packets.unpack().map_err(Usage::error)?)))
     }
 
-    /// Number of packets that were taken out of tunnels, by kind of tunnel.
+    /// Number of packets extracted from tunnels, by kind of tunnel.
     pub(super) fn unwrapped(&self) -> BTreeMap<&'static str, u64> {
         self.0.unwrapped().clone()
     }
 
-    /// The IP packet of a record with its direction, or a stable name of the reason why there is none to convert.
-    pub(super) fn of<'p>(&'p mut self, record: &Record<'p>) -> Result<(Side, &'p [u8]), &'static str> {
+    /// Returns the IP packet of a record with its direction, or a stable name of the reason for skipping the
+    /// record.
+    pub(super) fn of<'p>(&'p mut self, record: &Record<'p>) -> Result<(CaptureSide, &'p [u8]), &'static str> {
         let (side, packet) = self.0.packet(record)?;
         if packet.len() > MAX_PACKET_LEN {
             return Err("too_long");
@@ -182,7 +184,8 @@ impl Packets {
     }
 }
 
-/// Whether a pcap file can say this time; pcapng files can say later ones. A nanosecond is left for feedback.
+/// True if a pcap file can represent this time; pcapng files can represent later ones. Leaves room for a
+/// nanosecond for feedback.
 pub(super) fn is_writable(time: Timestamp) -> bool {
     u32::try_from(time.as_nanos().saturating_add(1) / 1_000_000_000).is_ok()
 }

@@ -7,21 +7,21 @@ use thinair_rohc::{DecompressError, Decompressor, DecompressorMemory, packet};
 
 use super::both_ways;
 use super::compress::is_writable;
-use super::conversion::{Arguments, Command, Settings};
-use super::files::{Framing, Output, REBUILT_ROOM, drain_feedback};
+use super::conversion::{Conversion, ConversionArguments, ConversionSettings};
+use super::files::{CaptureOutput, REBUILT_ROOM, RecordFraming, drain_feedback};
 use super::summary::DecompressSummary;
 use crate::options::BLOCKS;
-use crate::records::{Clock, Input, name, unreadable};
+use crate::records::{OpenCapture, RecordClock, name, unreadable};
 
 pub(super) const EXIT_STATUS: &str = "\
-Packets that cannot be decompressed are counted by reason and left out: a file whose first records are missing \
-loses packets until the next refresh, and delivers none wrong.
+Packets that cannot be decompressed are dropped, and counted by reason. If the first records of a file are missing, \
+packets are dropped until the next refresh; no packet is delivered with errors.
 
-Exit status: 0 also if packets were left out; 1 a file cannot be read or written, or there were records but no \
-packet could be delivered; 2 usage.";
+Exit status: 0 for success, also if packets were dropped; 1 if a file cannot be read or written, or if it has \
+records and no packet could be delivered; 2 for wrong arguments.";
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let settings = arguments.settings(Command::Decompress)?;
+pub(super) fn run(arguments: &ConversionArguments) -> anyhow::Result<ExitCode> {
+    let settings = arguments.settings(Conversion::Decompress)?;
     let mut summary = DecompressSummary::default();
     if arguments.both_ways {
         both_ways::decompress(arguments, &settings, &mut summary)?;
@@ -44,21 +44,21 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 /// Decompresses the packets of one direction.
 fn one_way(
-    arguments: &Arguments,
-    settings: &Settings,
+    arguments: &ConversionArguments,
+    settings: &ConversionSettings,
     summary: &mut DecompressSummary,
 ) -> anyhow::Result<()> {
-    let mut input = Input::open(&arguments.input)?;
+    let mut input = OpenCapture::open(&arguments.input)?;
     let memory = DecompressorMemory::owned(&settings.channel, BLOCKS);
-    let mut link = Link {
+    let mut link = ReceivingLink {
         decompressor: Decompressor::new(arguments.decompressor_config(settings), memory)
             .with_bases(settings.own_bases()),
-        output: Output::create(&arguments.output, Framing::Ip)?,
+        output: CaptureOutput::create(&arguments.output, RecordFraming::Ip)?,
         feedback_out: match &arguments.feedback_out {
-            Some(path) => Some(Output::create(path, settings.framing)?),
+            Some(path) => Some(CaptureOutput::create(path, settings.framing)?),
             None => None,
         },
-        clock: Clock::default(),
+        clock: RecordClock::default(),
         back: Vec::new(),
     };
 
@@ -77,16 +77,16 @@ fn one_way(
 }
 
 /// The receiver's side of the channel.
-struct Link {
+struct ReceivingLink {
     decompressor: Decompressor<'static>,
-    output: Output,
-    feedback_out: Option<Output>,
-    clock: Clock,
+    output: CaptureOutput,
+    feedback_out: Option<CaptureOutput>,
+    clock: RecordClock,
     back: Vec<u8>,
 }
 
-impl Link {
-    /// Decompresses and writes the packet of one record, or counts why there is none.
+impl ReceivingLink {
+    /// Decompresses and writes the packet of one record, or counts the reason for skipping it.
     fn receive(&mut self, record: &Record<'_>, summary: &mut DecompressSummary) -> anyhow::Result<()> {
         let rohc = match packet_of(record) {
             Ok(rohc) => rohc,
@@ -123,7 +123,7 @@ impl Link {
     }
 }
 
-/// The ROHC packet of a record, or a stable name of why there is none that can be converted.
+/// Returns the ROHC packet of a record, or a stable name of the reason for skipping it.
 pub(super) fn packet_of<'r>(record: &Record<'r>) -> Result<&'r [u8], &'static str> {
     let rohc = record.rohc_packet().map_err(Skip::name)?.packet;
     if !is_writable(record.time) {

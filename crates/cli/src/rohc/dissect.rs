@@ -1,4 +1,4 @@
-//! `thinair rohc dissect`: what each ROHC packet of a capture says, told by the code that reads it.
+//! `thinair rohc dissect`: fields and outcome of each ROHC packet of a capture, traced in the decompressor.
 
 use std::io::{self, BufWriter, Write};
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use thinair_capture::{Record, Skip, Timestamp};
 use thinair_rohc::decompressor::Traced;
 use thinair_rohc::feedback::{AckType, Feedback, FeedbackError};
-use thinair_rohc::packet::{self, Body};
+use thinair_rohc::packet::{self, PacketBody};
 use thinair_rohc::profile::coap::Base;
 use thinair_rohc::storage::Slots;
 use thinair_rohc::{
@@ -22,24 +22,24 @@ use thinair_rohc::{
 use super::conversion::Leniency;
 use super::files::REBUILT_ROOM;
 use crate::options::{BLOCKS, ChannelOptions};
-use crate::records::{Clock, Input, Tally, unreadable};
+use crate::records::{OpenCapture, ReasonTally, RecordClock, unreadable};
 use crate::usage::Usage;
 
-/// Version of the objects that `--json` prints.
+/// Schema of the objects that `--json` prints.
 const SCHEMA: &str = "thinair.rohc.dissect/1";
 
-/// Octets in one line of text.
+/// Octets in one line of text output.
 const OCTETS_A_LINE: usize = 16;
 
 pub(super) const EXIT_STATUS: &str = "\
-Exit status: 0 also if packets could not be decompressed; 1 if the file cannot be read; 2 for wrong arguments.";
+Exit status: 0 for success, also if packets could not be decompressed; 1 if the file cannot be read; 2 for wrong arguments.";
 
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
+pub(crate) struct DissectArguments {
     /// Capture of ROHC packets (link type 147 or EtherType 0x22F1); `-` is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// Print JSON, a line for each record (thinair.rohc.dissect/1)
+    /// Print one JSON line per record (thinair.rohc.dissect/1)
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -48,14 +48,14 @@ pub(crate) struct Arguments {
     channel: ChannelOptions,
 }
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &DissectArguments) -> anyhow::Result<ExitCode> {
     let channel = arguments.channel.channel().map_err(Usage::error)?;
-    let mut input = Input::open(&arguments.input)?;
+    let mut input = OpenCapture::open(&arguments.input)?;
     let mut dissector = Dissector::new(channel, arguments.leniency, arguments.channel.bases()?);
-    let mut unread = Tally::default();
+    let mut unread = ReasonTally::default();
     let mut out = BufWriter::new(io::stdout().lock());
     while let Some(record) = input.reader.next_record() {
-        let told = match record {
+        let written = match record {
             Ok(record) => {
                 let seen = dissector.look(&record);
                 if arguments.json { writeln!(out, "{}", seen.to_json()) } else { seen.print(&mut out) }
@@ -65,10 +65,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 Ok(())
             }
         };
-        match told {
-            // `| head` has seen enough.
+        match written {
+            // The reader has closed the pipe, as `| head` does.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(ExitCode::SUCCESS),
-            told => told.context("cannot write standard output")?,
+            written => written.context("cannot write standard output")?,
         }
     }
     match out.flush() {
@@ -77,11 +77,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// A receiver that looks before it decompresses.
+/// A receiver that parses each packet before it decompresses it.
 struct Dissector {
     channel: Channel,
     decompressor: Decompressor<'static>,
-    clock: Clock,
+    clock: RecordClock,
     start: Option<Timestamp>,
     back: Vec<u8>,
 }
@@ -93,27 +93,27 @@ impl Dissector {
             channel,
             decompressor: Decompressor::new(leniency.apply(DecompressorConfig::new(channel)), memory)
                 .with_bases(Slots::owned(bases)),
-            clock: Clock::default(),
+            clock: RecordClock::default(),
             start: None,
             back: Vec::new(),
         }
     }
 
-    fn look<'r>(&mut self, record: &Record<'r>) -> Seen<'r> {
+    fn look<'r>(&mut self, record: &Record<'r>) -> Dissection<'r> {
         let start = *self.start.get_or_insert(record.time);
         let after = i128::from(record.time.as_nanos()) - i128::from(start.as_nanos());
         let rohc = record.rohc_packet().map(|rohc| rohc.packet).map_err(Skip::name);
         let packet = rohc.map(|octets| self.look_into(octets, record.time));
-        Seen { record: record.number, time: record.time, after, packet }
+        Dissection { record: record.number, time: record.time, after, packet }
     }
 
-    fn look_into<'r>(&mut self, octets: &'r [u8], time: Timestamp) -> Packet<'r> {
+    fn look_into<'r>(&mut self, octets: &'r [u8], time: Timestamp) -> DissectedPacket<'r> {
         let (feedback, segment) = match packet::parts(octets) {
             Ok(parts) => {
                 let feedback = parts.feedback.map(|data| self.feedback(data)).collect();
                 let segment = match parts.body {
-                    Body::Segment { last, .. } => Some(last),
-                    Body::Empty | Body::Header(_) => None,
+                    PacketBody::Segment { last, .. } => Some(last),
+                    PacketBody::Empty | PacketBody::Header(_) => None,
                 };
                 (feedback, segment)
             }
@@ -124,11 +124,11 @@ impl Dissector {
         let now = self.clock.at(time);
         self.back.resize(octets.len() + REBUILT_ROOM, 0);
         let outcome = self.decompressor.decompress(now, octets, &mut self.back);
-        Packet { octets, feedback, segment, format, fields, outcome }
+        DissectedPacket { octets, feedback, segment, format, fields, outcome }
     }
 
-    /// The form of an element is that of the profile of its context, which is at the compressor. The form of profiles
-    /// 0x0006 and 0x0081 has a CRC over all of it, and is known by that.
+    /// Parses a feedback element. Its format depends on the profile of its context, which only the compressor
+    /// has. The format of profiles 0x0006 and 0x0081 is recognized by its CRC over the whole element.
     fn feedback(&self, data: &[u8]) -> Result<Feedback, FeedbackError> {
         let space = self.channel.cids();
         match Feedback::read_rfc5225(data, space) {
@@ -145,24 +145,24 @@ impl Dissector {
     }
 }
 
-/// What was seen of one record.
-struct Seen<'r> {
+/// Findings about one record.
+struct Dissection<'r> {
     record: u64,
     time: Timestamp,
-    /// Nanoseconds since the first record; below zero in files that are out of order.
+    /// Nanoseconds since the first record; negative in files that are out of order.
     after: i128,
-    /// The ROHC packet, or why there is none.
-    packet: Result<Packet<'r>, &'static str>,
+    /// The ROHC packet, or the reason for skipping the record.
+    packet: Result<DissectedPacket<'r>, &'static str>,
 }
 
-/// A field as it is printed.
-struct Field {
+/// A field in the output.
+struct TracedField {
     name: &'static str,
     bits: u32,
-    content: Content,
+    content: FieldContent,
 }
 
-enum Content {
+enum FieldContent {
     Number(u32),
     Octets(Vec<u8>),
 }
@@ -170,37 +170,39 @@ enum Content {
 /// Fields that profile `coap` reads octet by octet.
 const STRINGS: [&str; 3] = ["Source Address", "Destination Address", "Token"];
 
-/// Adds a field, or an octet to the string that it continues.
-fn add(fields: &mut Vec<Field>, traced: &Traced<'_>) {
+/// Appends a field, or extends the last one by an octet.
+fn add(fields: &mut Vec<TracedField>, traced: &Traced<'_>) {
     let Traced { name, bits, value, octets } = *traced;
     let octet =
         u8::try_from(value).ok().filter(|_| bits == 8 && octets.is_empty() && STRINGS.contains(&name));
     let last = fields.last_mut().filter(|last| last.name == name);
-    if let (Some(octet), Some(Field { bits, content: Content::Octets(string), .. })) = (octet, last) {
+    if let (Some(octet), Some(TracedField { bits, content: FieldContent::Octets(string), .. })) =
+        (octet, last)
+    {
         string.push(octet);
         *bits += 8;
         return;
     }
     let content = match octet {
-        Some(octet) => Content::Octets(vec![octet]),
-        None if octets.is_empty() => Content::Number(value),
-        None => Content::Octets(octets.to_vec()),
+        Some(octet) => FieldContent::Octets(vec![octet]),
+        None if octets.is_empty() => FieldContent::Number(value),
+        None => FieldContent::Octets(octets.to_vec()),
     };
-    fields.push(Field { name, bits, content });
+    fields.push(TracedField { name, bits, content });
 }
 
-struct Packet<'r> {
+struct DissectedPacket<'r> {
     octets: &'r [u8],
     feedback: Vec<Result<Feedback, FeedbackError>>,
-    /// Whether it is the last one, if it is a segment.
+    /// For a segment: true if it is the last one.
     segment: Option<bool>,
     format: Option<(Cid, ProfileId, Format)>,
-    fields: Vec<Field>,
+    fields: Vec<TracedField>,
     outcome: Result<Decompressed, DecompressError>,
 }
 
-impl Seen<'_> {
-    /// A head line, a line per feedback element and field, and what became of the packet.
+impl Dissection<'_> {
+    /// Prints a head line, a line per feedback element and field, and the outcome of the packet.
     fn print(&self, out: &mut impl Write) -> io::Result<()> {
         write!(out, "#{}  {:+.6} s", self.record, self.after as f64 / 1e9)?;
         let packet = match &self.packet {
@@ -243,7 +245,7 @@ impl Seen<'_> {
     }
 }
 
-impl Packet<'_> {
+impl DissectedPacket<'_> {
     fn to_json(&self) -> Value {
         let (decompressed, error) = match &self.outcome {
             Ok(done) => {
@@ -291,12 +293,12 @@ fn print_outcome(out: &mut impl Write, outcome: &Result<Decompressed, Decompress
     }
 }
 
-/// `name  bits  value`: hexadecimal, and decimal where that differs.
-fn print_field(out: &mut impl Write, field: &Field) -> io::Result<()> {
-    let Field { name, bits, ref content } = *field;
+/// Prints `name  bits  value`: hexadecimal, and decimal if it differs.
+fn print_field(out: &mut impl Write, field: &TracedField) -> io::Result<()> {
+    let TracedField { name, bits, ref content } = *field;
     let value = match content {
-        Content::Number(value) => *value,
-        Content::Octets(octets) => return print_octets(out, name, octets),
+        FieldContent::Number(value) => *value,
+        FieldContent::Octets(octets) => return print_octets(out, name, octets),
     };
     write!(out, "    {name:<24}{bits:>5}  ")?;
     if name == DISCRIMINATOR {
@@ -308,7 +310,7 @@ fn print_field(out: &mut impl Write, field: &Field) -> io::Result<()> {
     }
 }
 
-/// What the tracer calls a fixed pattern.
+/// Name of a fixed bit pattern in the tracer.
 const DISCRIMINATOR: &str = "discriminator";
 
 fn print_octets(out: &mut impl Write, name: &str, octets: &[u8]) -> io::Result<()> {
@@ -328,7 +330,7 @@ fn print_octets(out: &mut impl Write, name: &str, octets: &[u8]) -> io::Result<(
     Ok(())
 }
 
-/// Returns the address in a field that is named so: "Source Address" in RFC 3095, `src_addr` in RFC 6846.
+/// Returns the address in a field with such a name: "Source Address" in RFC 3095, `src_addr` in RFC 6846.
 fn address(name: &str, octets: &[u8]) -> Option<IpAddr> {
     if !name.ends_with("Address") && !name.ends_with("_addr") {
         return None;
@@ -387,11 +389,11 @@ fn feedback_json(element: &Result<Feedback, FeedbackError>) -> Value {
     }
 }
 
-fn field_json(field: &Field) -> Value {
-    let Field { name, bits, ref content } = *field;
+fn field_json(field: &TracedField) -> Value {
+    let TracedField { name, bits, ref content } = *field;
     match content {
-        Content::Number(value) => json!({ "name": name, "bits": bits, "value": value }),
-        Content::Octets(octets) => json!({ "name": name, "bits": bits, "octets": hex(octets) }),
+        FieldContent::Number(value) => json!({ "name": name, "bits": bits, "value": value }),
+        FieldContent::Octets(octets) => json!({ "name": name, "bits": bits, "octets": hex(octets) }),
     }
 }
 

@@ -1,33 +1,32 @@
-//! The files of the conversions: captures that are read, captures that are written, and feedback on its way
-//! from one to the other.
+//! Files of the conversions: input captures, output captures, and feedback between them.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use thinair_analyze::Side;
+use thinair_analyze::CaptureSide;
 use thinair_capture::{ETHERTYPE_ROHC, LinkType, MAX_WRITTEN_LEN, Timestamp, Writer};
 use thinair_rohc::feedback::MAX_ELEMENT;
 use thinair_rohc::{Compressor, Decompressor, Instant, packet};
 
 use super::summary::FeedbackCounts;
-use crate::records::{Input, name, unreadable};
+use crate::records::{OpenCapture, name, unreadable};
 use crate::values::is_stdio;
 
-/// The longest packet that is taken: what fits in a record that is written, with room for a larger header.
+/// Maximum size of a packet, in octets: that of a written record, with room for a larger header.
 pub(super) const MAX_PACKET_LEN: usize = MAX_WRITTEN_LEN - 1_024;
 
-/// Octets that a header may grow by when it is rebuilt. More than any context can hold.
+/// Octets by which decompression may enlarge a header: more than a context can hold.
 pub(super) const REBUILT_ROOM: usize = 65_536;
 
-/// Whether two paths lead to one regular file, which may not exist yet.
+/// True if two paths refer to the same regular file, which may not exist yet.
 pub(super) fn is_same(a: &Path, b: &Path) -> bool {
     if is_stdio(a) || is_stdio(b) {
         return false;
     }
     if let (Ok(a), Ok(b)) = (a.metadata(), b.metadata()) {
-        // Writing to a device or pipe that is also read empties nothing.
+        // Writing to a device or pipe that is also read truncates nothing.
         if !a.is_file() || !b.is_file() {
             return false;
         }
@@ -40,7 +39,7 @@ pub(super) fn is_same(a: &Path, b: &Path) -> bool {
     matches!((resolved(a), resolved(b)), (Ok(a), Ok(b)) if a == b)
 }
 
-/// The path without links; of a file that does not exist its folder is resolved.
+/// Resolves links in a path; for a file that does not exist, in its folder.
 fn resolved(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize().or_else(|error| {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -49,26 +48,26 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
     })
 }
 
-/// What the records of a file that is written hold.
+/// Content of the records in an output file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Framing {
-    /// IP packets: link type RAW.
+pub(super) enum RecordFraming {
+    /// IP packets, link type RAW.
     Ip,
-    /// ROHC packets: link type USER0.
+    /// ROHC packets, link type USER0.
     Rohc,
     /// Ethernet frames of type 0x22F1.
     RohcInEthernet,
 }
 
-/// A capture that is written.
-pub(super) struct Output {
+/// A capture that is being written.
+pub(super) struct CaptureOutput {
     name: String,
     writer: Writer<BufWriter<Box<dyn Write>>>,
-    framing: Framing,
+    framing: RecordFraming,
 }
 
-impl Output {
-    pub(super) fn create(path: &Path, framing: Framing) -> anyhow::Result<Self> {
+impl CaptureOutput {
+    pub(super) fn create(path: &Path, framing: RecordFraming) -> anyhow::Result<Self> {
         let name = name(path, "standard output");
         let write: Box<dyn Write> = if is_stdio(path) {
             Box::new(io::stdout())
@@ -76,9 +75,9 @@ impl Output {
             Box::new(File::create(path).with_context(|| format!("cannot create {name}"))?)
         };
         let link_type = match framing {
-            Framing::Ip => LinkType::RAW,
-            Framing::Rohc => LinkType::USER0,
-            Framing::RohcInEthernet => LinkType::ETHERNET,
+            RecordFraming::Ip => LinkType::RAW,
+            RecordFraming::Rohc => LinkType::USER0,
+            RecordFraming::RohcInEthernet => LinkType::ETHERNET,
         };
         let writer = Writer::new(BufWriter::new(write), link_type);
         let writer = writer.with_context(|| format!("cannot write {name}"))?;
@@ -87,48 +86,53 @@ impl Output {
 
     pub(super) fn write(&mut self, time: Timestamp, packet: &[u8]) -> anyhow::Result<()> {
         match self.framing {
-            Framing::Ip | Framing::Rohc => self.writer.write(time, packet),
-            Framing::RohcInEthernet => self.writer.write_ethernet(time, ETHERTYPE_ROHC, packet),
+            RecordFraming::Ip | RecordFraming::Rohc => self.writer.write(time, packet),
+            RecordFraming::RohcInEthernet => self.writer.write_ethernet(time, ETHERTYPE_ROHC, packet),
         }
         .with_context(|| format!("cannot write {}", self.name))
     }
 
-    /// Writes an Ethernet frame whose addresses are those of the sides of a link.
-    pub(super) fn write_from(&mut self, side: Side, time: Timestamp, packet: &[u8]) -> anyhow::Result<()> {
+    /// Writes an Ethernet frame whose addresses encode the side that sent it.
+    pub(super) fn write_from(
+        &mut self,
+        side: CaptureSide,
+        time: Timestamp,
+        packet: &[u8],
+    ) -> anyhow::Result<()> {
         let addresses = [address(side.other()), address(side)].concat();
         let frame = [&addresses, &ETHERTYPE_ROHC.to_be_bytes()[..], packet].concat();
         self.writer.write(time, &frame).with_context(|| format!("cannot write {}", self.name))
     }
 
-    /// Must be called: an error in dropping would be lost.
+    /// Flushes the file. Must be called: dropping ignores errors.
     pub(super) fn finish(mut self) -> anyhow::Result<()> {
         self.writer.flush().with_context(|| format!("cannot write {}", self.name))
     }
 }
 
-/// Ethernet address of a side of a link: locally administered, `02:00:00:00:00:0a` and `...:0b`.
-fn address(side: Side) -> [u8; 6] {
+/// Ethernet address of a side of a link, locally administered: `02:00:00:00:00:0a` or `...:0b`.
+fn address(side: CaptureSide) -> [u8; 6] {
     let last = match side {
-        Side::A => 0x0A,
-        Side::B => 0x0B,
+        CaptureSide::A => 0x0A,
+        CaptureSide::B => 0x0B,
     };
     [0x02, 0, 0, 0, 0, last]
 }
 
-/// The side that a frame written by [`Output::write_from`] comes from.
-pub(super) fn side_of(frame: &[u8]) -> Option<Side> {
+/// Returns the sender's side of a frame written by [`CaptureOutput::write_from`].
+pub(super) fn side_of(frame: &[u8]) -> Option<CaptureSide> {
     let source = frame.get(6..12)?;
-    [Side::A, Side::B].into_iter().find(|side| address(*side) == source)
+    [CaptureSide::A, CaptureSide::B].into_iter().find(|side| address(*side) == source)
 }
 
-/// Feedback that a file holds for the compressor.
+/// Feedback for the compressor, read from a file.
 pub(super) struct FeedbackInput {
-    input: Input,
-    next: Option<Waiting>,
+    input: OpenCapture,
+    next: Option<PendingFeedback>,
 }
 
-/// A record of feedback whose time has not come.
-struct Waiting {
+/// A feedback record that is not due yet.
+struct PendingFeedback {
     record: u64,
     time: Timestamp,
     packet: Vec<u8>,
@@ -136,12 +140,12 @@ struct Waiting {
 
 impl FeedbackInput {
     pub(super) fn open(path: &Path, counts: &mut FeedbackCounts) -> anyhow::Result<Self> {
-        let mut feedback = Self { input: Input::open(path)?, next: None };
+        let mut feedback = Self { input: OpenCapture::open(path)?, next: None };
         feedback.advance(counts)?;
         Ok(feedback)
     }
 
-    /// Delivers all feedback that arrives at `time` or before.
+    /// Delivers all feedback that arrives at or before `time`.
     pub(super) fn deliver(
         &mut self,
         time: Timestamp,
@@ -152,7 +156,7 @@ impl FeedbackInput {
         while let Some(waiting) = self.next.take_if(|waiting| waiting.time <= time) {
             match packet::parts(&waiting.packet) {
                 Ok(parts) => {
-                    if parts.body != packet::Body::Empty {
+                    if parts.body != packet::PacketBody::Empty {
                         counts.refused.add("followed_by_a_packet", waiting.record);
                     }
                     for element in parts.feedback {
@@ -168,7 +172,7 @@ impl FeedbackInput {
         Ok(())
     }
 
-    /// Counts what is left when the last packet was sent.
+    /// Counts feedback that arrives after the last packet.
     pub(super) fn finish(mut self, counts: &mut FeedbackCounts) -> anyhow::Result<()> {
         while let Some(waiting) = self.next.take() {
             counts.refused.add("too_late", waiting.record);
@@ -183,7 +187,8 @@ impl FeedbackInput {
                 Ok(record) => match record.rohc_packet() {
                     Ok(rohc) => {
                         let packet = rohc.packet.to_vec();
-                        self.next = Some(Waiting { record: record.number, time: record.time, packet });
+                        self.next =
+                            Some(PendingFeedback { record: record.number, time: record.time, packet });
                         return Ok(());
                     }
                     Err(skip) => {
@@ -197,11 +202,11 @@ impl FeedbackInput {
     }
 }
 
-/// Drains the feedback of a decompressor: to a file, if there is one, and to a compressor, if there is one.
+/// Drains the feedback of a decompressor to a file and to a compressor, if given.
 pub(super) fn drain_feedback(
     decompressor: &mut Decompressor<'_>,
     (record, time, now): (u64, Timestamp, Instant),
-    mut file: Option<&mut Output>,
+    mut file: Option<&mut CaptureOutput>,
     mut compressor: Option<&mut Compressor<'_>>,
     counts: &mut FeedbackCounts,
 ) -> anyhow::Result<()> {
@@ -211,7 +216,8 @@ pub(super) fn drain_feedback(
         counts.made += 1;
         counts.octets_made += len as u64;
         if let Some(file) = file.as_deref_mut() {
-            // Feedback cannot arrive before what causes it. With the same time it would, when read back.
+            // Feedback cannot arrive before the packet that causes it; with an equal time, it would when the
+            // file is read.
             let after = Timestamp::from_nanos(time.as_nanos().saturating_add(1));
             file.write(after, whole)?;
         }

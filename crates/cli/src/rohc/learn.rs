@@ -1,4 +1,4 @@
-//! `thinair rohc learn`: a template file for flows like those of a capture.
+//! `thinair rohc learn`: learns a template file from captures.
 
 use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
@@ -18,23 +18,24 @@ use crate::usage::Usage;
 use crate::values::is_stdio;
 
 pub(super) const EXIT_STATUS: &str = "\
-Both ends of a channel are given the file with --coap-template: then the first packet of a flow says only what it \
-differs in. Read it before you use it, and take out what will not come again.
+Give the file to both ends of a channel with --coap-template: the first packet of a flow then sends only its \
+differences from a base. Read the file before you use it, and remove bases of flows that will not occur again.
 
-Exit status: 0 the file is written; 1 a file cannot be read or written, or there is no CoAP in the captures; 2 usage.";
+Exit status: 0 if the file is complete; 1 if a file cannot be read or written, or if the captures contain no CoAP; \
+2 for wrong arguments.";
 
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
-    /// Captures of CoAP over UDP, pcap or pcapng, also compressed with gzip or Zstandard; `-` is standard input
+pub(crate) struct LearnArguments {
+    /// Captures of CoAP over UDP (pcap, pcapng, also .gz and .zst); `-` is standard input
     #[arg(required = true, value_name = "CAPTURE")]
     captures: Vec<PathBuf>,
-    /// The file to write [default: standard output]
+    /// Output file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Maximum number of bases: those for most flows are kept
+    /// Maximum number of bases; those that suit most flows are kept
     #[arg(long, value_name = "N", default_value_t = MOST_BASES as u16, value_parser = clap::value_parser!(u16).range(1..=MOST_BASES as i64))]
     most: u16,
-    /// UDP checksums on the channel that the file is for
+    /// Treatment of UDP checksums on the channel that will use the file
     #[arg(long, value_enum, value_name = "HOW", default_value_t = ChecksumOption::Carry)]
     coap_checksum: ChecksumOption,
     /// UDP ports of CoAP, at most 8, separated by commas [default: 5683]
@@ -44,12 +45,12 @@ pub(crate) struct Arguments {
     packets: PacketOptions,
 }
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &LearnArguments) -> anyhow::Result<ExitCode> {
     if let Some(output) = &arguments.output
         && arguments.captures.iter().any(|capture| is_same(capture, output))
     {
         let name = output.display();
-        return Err(Usage::error(format!("{name} is a capture that is read; write to another file")));
+        return Err(Usage::error(format!("{name} is an input; write to another file")));
     }
     if arguments.captures.iter().filter(|capture| is_stdio(capture)).count() > 1 {
         return Err(Usage::error("standard input can be read only once"));
@@ -59,11 +60,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let (bases, left_out) =
         bases(&arguments.captures, &arguments.packets, arguments.coap_checksum, ports, most)?;
     if bases.is_empty() {
-        eprintln!("thinair: there is no CoAP over UDP in the captures that a base could be learned from");
+        eprintln!("thinair: the captures contain no CoAP over UDP from which a base can be learned");
         return Ok(ExitCode::FAILURE);
     }
     if left_out > 0 {
-        eprintln!("note: {left_out} bases for few flows are left out");
+        eprintln!("note: {left_out} bases that suit few flows are omitted; raise the limit with --most");
     }
     let text = template::text(bases.iter().map(|(base, comment)| (base, comment.clone())));
     let list: Vec<Base> = bases.into_iter().map(|(base, _)| base).collect();
@@ -72,7 +73,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
         }
         None => match std::io::stdout().write_all(text.as_bytes()) {
-            // Whoever reads may stop reading.
+            // The reader has closed the pipe.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
             written => written.context("cannot write standard output")?,
         },

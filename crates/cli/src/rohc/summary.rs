@@ -1,4 +1,4 @@
-//! What the conversions count, and how they tell it: as text on standard error, or as JSON.
+//! Counters of the conversions, and their output: text on standard error, or JSON.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,13 +9,13 @@ use thinair_report::Numerals;
 use thinair_rohc::feedback::FeedbackError;
 use thinair_rohc::{CidSpace, Compressed, Decompressed, Format, ProfileId};
 
-use super::conversion::{Arguments, Settings};
-use crate::records::{Tally, name, number, reasons};
+use super::conversion::{ConversionArguments, ConversionSettings};
+use crate::records::{ReasonTally, name, number, reasons};
 use crate::values::is_stdio;
 
 const SCHEMA: &str = "thinair.rohc/1";
 
-impl Tally {
+impl ReasonTally {
     pub(super) fn total(&self) -> u64 {
         self.0.values().map(|(count, _)| count).sum()
     }
@@ -25,7 +25,7 @@ impl Tally {
     }
 }
 
-/// Packets by format, listed as the formats are.
+/// Packets by format, listed in the order of the formats.
 #[derive(Debug, Default)]
 struct Formats(BTreeMap<Format, u64>);
 
@@ -49,21 +49,21 @@ impl fmt::Display for Formats {
     }
 }
 
-/// Feedback elements on their way.
+/// Counters of feedback elements.
 #[derive(Debug, Default)]
 pub(super) struct FeedbackCounts {
-    /// Elements that a decompressor of this command made.
+    /// Elements created by a decompressor of this command.
     pub(super) made: u64,
-    /// Octets of those, with their type octets.
+    /// Octets of those, including their type octets.
     pub(super) octets_made: u64,
-    /// Elements that the compressor took.
+    /// Elements that the compressor accepted.
     pub(super) taken: u64,
-    /// Elements and records that it did not take.
-    pub(super) refused: Tally,
+    /// Elements and records that the compressor rejected.
+    pub(super) refused: ReasonTally,
 }
 
 impl FeedbackCounts {
-    /// Counts what became of one element.
+    /// Counts the outcome of one element.
     pub(super) fn receive(&mut self, record: u64, outcome: Result<(), FeedbackError>) {
         match outcome {
             Ok(()) => self.taken += 1,
@@ -83,12 +83,12 @@ impl FeedbackCounts {
     }
 }
 
-/// What `compress` did.
+/// Counters of `compress`.
 #[derive(Debug, Default)]
 pub(super) struct CompressSummary {
     pub(super) records: u64,
-    pub(super) skipped: Tally,
-    /// Packets that were looked for in a tunnel, by its kind.
+    pub(super) skipped: ReasonTally,
+    /// Packets extracted from tunnels, by kind of tunnel.
     pub(super) unwrapped: BTreeMap<&'static str, u64>,
     packets: u64,
     octets_in: u64,
@@ -98,8 +98,8 @@ pub(super) struct CompressSummary {
     refreshes: u64,
     formats: Formats,
     pub(super) feedback: FeedbackCounts,
-    /// Packets that the command's own decompressor did not give back as they were.
-    pub(super) mismatches: Tally,
+    /// Packets that the command's own decompressor did not restore exactly.
+    pub(super) mismatches: ReasonTally,
 }
 
 impl CompressSummary {
@@ -113,18 +113,22 @@ impl CompressSummary {
         self.formats.add(compressed.format);
     }
 
-    /// Counts an element of feedback that is sent on the same link.
+    /// Counts a feedback element that is sent on the same link.
     pub(super) fn count_feedback(&mut self, octets: usize) {
         self.feedback.made += 1;
         self.feedback.octets_made += octets as u64;
         self.octets_out += octets as u64;
     }
 
-    pub(super) fn print(&self, arguments: &Arguments, settings: &Settings) -> anyhow::Result<()> {
+    pub(super) fn print(
+        &self,
+        arguments: &ConversionArguments,
+        settings: &ConversionSettings,
+    ) -> anyhow::Result<()> {
         if arguments.json {
             return print_json(arguments, settings, "compress", self.to_json());
         }
-        let mut lines = Lines::new(arguments, "compress");
+        let mut lines = SummaryLines::new(arguments, "compress");
         lines.add("packets", format!("{} of {} records", number(self.packets), number(self.records)));
         lines.add("octets", change(self.octets_in, self.octets_out));
         lines.add("headers", change(self.header_octets_in, self.header_octets_out));
@@ -158,22 +162,22 @@ impl CompressSummary {
     }
 }
 
-/// What `decompress` did.
+/// Counters of `decompress`.
 #[derive(Debug, Default)]
 pub(super) struct DecompressSummary {
     pub(super) records: u64,
-    pub(super) skipped: Tally,
+    pub(super) skipped: ReasonTally,
     pub(super) packets: u64,
     pub(super) octets_in: u64,
     pub(super) delivered: u64,
     octets_out: u64,
-    /// Packets that updated a context and held no IP packet.
+    /// Packets that updated a context and contained no IP packet.
     only_updates: u64,
-    /// Packets of feedback alone, and segments of a unit that goes on.
+    /// Packets with feedback only, and segments of an incomplete unit.
     pub(super) nothing_yet: u64,
-    pub(super) not_delivered: Tally,
+    pub(super) not_delivered: ReasonTally,
     formats: Formats,
-    /// Feedback elements in front of packets, for a compressor that is not here.
+    /// Feedback elements in front of packets, for the compressor at the other end.
     pub(super) feedback_in_front: u64,
     pub(super) feedback: FeedbackCounts,
 }
@@ -189,11 +193,15 @@ impl DecompressSummary {
         self.formats.add(done.format);
     }
 
-    pub(super) fn print(&self, arguments: &Arguments, settings: &Settings) -> anyhow::Result<()> {
+    pub(super) fn print(
+        &self,
+        arguments: &ConversionArguments,
+        settings: &ConversionSettings,
+    ) -> anyhow::Result<()> {
         if arguments.json {
             return print_json(arguments, settings, "decompress", self.to_json());
         }
-        let mut lines = Lines::new(arguments, "decompress");
+        let mut lines = SummaryLines::new(arguments, "decompress");
         lines.add("packets", format!("{} of {} records", number(self.packets), number(self.records)));
         lines.add("delivered", number(self.delivered));
         lines.add("octets", format!("{} -> {}", number(self.octets_in), number(self.octets_out)));
@@ -227,14 +235,14 @@ impl DecompressSummary {
     }
 }
 
-/// Lines of a label and a value; empty values are left out.
-struct Lines {
+/// Lines of a label and a value; empty values are omitted.
+struct SummaryLines {
     title: String,
     lines: Vec<(&'static str, String)>,
 }
 
-impl Lines {
-    fn new(arguments: &Arguments, command: &str) -> Self {
+impl SummaryLines {
+    fn new(arguments: &ConversionArguments, command: &str) -> Self {
         let input = name(&arguments.input, "standard input");
         let output = name(&arguments.output, "standard output");
         Self { title: format!("{command}: {input} -> {output}"), lines: Vec::new() }
@@ -262,8 +270,8 @@ impl Lines {
         self.add("feedback refused", &feedback.refused);
     }
 
-    /// What both ends compare.
-    fn add_template(&mut self, settings: &Settings) {
+    /// Adds the name of the bases, which both ends compare.
+    fn add_template(&mut self, settings: &ConversionSettings) {
         self.add("template", settings.template.as_deref().unwrap_or_default());
     }
 
@@ -276,10 +284,10 @@ impl Lines {
     }
 }
 
-/// The summary with what it is a summary of.
+/// Prints the summary with the name of its schema and command.
 fn print_json(
-    arguments: &Arguments,
-    settings: &Settings,
+    arguments: &ConversionArguments,
+    settings: &ConversionSettings,
     command: &str,
     mut summary: Value,
 ) -> anyhow::Result<()> {
@@ -311,13 +319,13 @@ fn print_json(
     print_line(&text)
 }
 
-/// Prints to standard output, where a reader who has gone is no panic.
+/// Prints to standard output. A closed pipe is an error, not a panic.
 fn print_line(text: &str) -> anyhow::Result<()> {
     use std::io::Write as _;
     writeln!(std::io::stdout(), "{text}").context("cannot write standard output")
 }
 
-/// `12,345 -> 6,789 (45.0 % saved)`.
+/// Formats as `12,345 -> 6,789 (45.0 % saved)`.
 fn change(before: u64, after: u64) -> String {
     let saved = saved_ratio(before, after)
         .map(|ratio| format!(" ({} saved)", Numerals::TERMINAL.percent(ratio, 1)))
@@ -325,7 +333,7 @@ fn change(before: u64, after: u64) -> String {
     format!("{} -> {}{saved}", number(before), number(after))
 }
 
-/// Below zero where it grew; `None` of nothing.
+/// Returns the share saved, negative for growth; `None` if there was nothing.
 fn saved_ratio(before: u64, after: u64) -> Option<f64> {
     (before > 0).then(|| 1.0 - after as f64 / before as f64)
 }

@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use thinair_segment::{Network, Sizer};
+use thinair_segment::{NetworkProperties, Sizer};
 
 use crate::usage::Usage;
 use crate::values::listen;
 
-/// Version of the objects that `--json` prints.
+/// Schema of the objects that `--json` prints.
 #[cfg(target_os = "linux")]
 const SCHEMA: &str = "thinair.segment.proxy/1";
 
@@ -17,50 +17,50 @@ const AFTER_HELP: &str = "\
 Examples:\n  \
 thinair segment proxy --listen 8080 --to 10.9.0.2:80 --constrained server\n  \
 thinair segment proxy --listen [fd00::1]:5000 --to 127.0.0.1:5000 --constrained client --sizer fixed:168 --json\n\n\
-It needs no privilege. It ends on SIGINT and SIGTERM; streams that are open then get a reset, as does each side of a stream \
-whose other side has failed: nothing that is cut short looks complete.\n\n\
-Exit status: 0 if it was told to end; 1 for a failure; 2 for wrong arguments.";
+Needs no privileges. Runs until SIGINT or SIGTERM. Open streams are then reset, and so is a stream when its other side \
+fails, so that truncated data never looks complete.\n\n\
+Exit status: 0 after such a signal; 1 for a failure; 2 for wrong arguments.";
 
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_HELP)]
-pub(crate) struct Arguments {
-    /// Port to listen at, on 127.0.0.1, or address and port
+pub(crate) struct ProxyArguments {
+    /// Listening port on 127.0.0.1, or address and port
     #[arg(long, value_name = "[ADDR:]PORT", value_parser = listen)]
     listen: SocketAddr,
-    /// Destination of every stream: address or name, and port
+    /// Destination of all streams: HOST:PORT
     #[arg(long, value_name = "HOST:PORT")]
     to: String,
     /// Side of the constrained network: that of the clients, or of the server
     #[arg(long, value_name = "SIDE")]
-    constrained: Side,
+    constrained: ConstrainedSide,
     /// Algorithm for segment sizes: fixed:OCTETS, dmss, tssa or adaptive
     #[arg(long, value_name = "NAME", default_value = "adaptive")]
     sizer: Sizer,
-    /// Octets of a packet in one frame of the constrained network (tssa, adaptive)
+    /// Maximum size of a packet in one frame of the constrained network, in octets (tssa, adaptive)
     #[arg(long, value_name = "OCTETS", default_value_t = 106, value_parser = clap::value_parser!(u16).range(16..=2_048), help_heading = "Segments")]
     frame: u16,
     /// Octets of headers of a segment in the constrained network (adaptive)
     #[arg(long, value_name = "OCTETS", default_value_t = 52, value_parser = clap::value_parser!(u16).range(0..=200), help_heading = "Segments")]
     headers: u16,
-    /// Minimum segment size; the smaller one of dmss
+    /// Minimum segment size; for dmss the smaller one
     #[arg(long, value_name = "OCTETS", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Segments")]
     least: u16,
-    /// Maximum segment size, at most the MSS of a stream; the larger one of dmss
+    /// Maximum segment size, limited by the MSS of a stream; for dmss the larger one
     #[arg(long, value_name = "OCTETS", default_value_t = 1_024, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Segments")]
     most: u16,
-    /// Maximum number of streams at a time; others wait
+    /// Maximum number of concurrent streams; further ones wait
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     max_connections: u16,
-    /// Report open streams at this interval, not only at their ends
+    /// Interval of reports on open streams [default: only at their ends]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     every: Option<Duration>,
-    /// Print JSON, a line for each report (thinair.segment.proxy/1)
+    /// Print one JSON line per report (thinair.segment.proxy/1)
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Side {
+enum ConstrainedSide {
     Client,
     Server,
 }
@@ -70,43 +70,42 @@ fn seconds(text: &str) -> Result<Duration, String> {
     seconds.map(Duration::from_secs_f64).ok_or_else(|| "expected seconds, 0.01 to 86400".to_owned())
 }
 
-impl Arguments {
-    /// The control, with what is known of the network.
+impl ProxyArguments {
+    /// Returns the size algorithm, with the given properties of the network.
     fn sizer(&self) -> Result<Sizer, String> {
         let &Self { frame, headers, least, most, .. } = self;
         if least > most {
             return Err(format!("--least {least} is more than --most {most}"));
         }
-        Ok(Network { frame, headers, least, most }.tell(&self.sizer))
+        Ok(NetworkProperties { frame, headers, least, most }.configure(&self.sizer))
     }
 }
 
-/// Elsewhere there is none.
+/// Fails: this system is not supported.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn run(_arguments: &Arguments) -> anyhow::Result<()> {
-    anyhow::bail!("a proxy that cuts segments needs Linux")
+pub(crate) fn run(_arguments: &ProxyArguments) -> anyhow::Result<()> {
+    anyhow::bail!("the proxy needs Linux")
 }
 
-/// Carries streams until it is told to end.
+/// Relays streams until a signal ends the process.
 #[cfg(target_os = "linux")]
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &ProxyArguments) -> anyhow::Result<()> {
     use std::io::Write as _;
     use std::net::ToSocketAddrs as _;
 
     use anyhow::Context as _;
-    use thinair_services::segment::{Constrained, Progress, Proxy, Settings};
+    use thinair_services::segment::{Constrained, Proxy, ProxySettings, StreamProgress};
 
     let sizer = arguments.sizer().map_err(Usage::error)?;
-    let to = arguments
-        .to
-        .to_socket_addrs()
-        .map_err(|why| Usage::error(format!("cannot find `{}`: {why}; expected HOST:PORT", arguments.to)))?;
+    let to = arguments.to.to_socket_addrs().map_err(|why| {
+        Usage::error(format!("cannot resolve `{}`: {why}; expected HOST:PORT", arguments.to))
+    })?;
     let to = to.into_iter().next().with_context(|| format!("`{}` has no address", arguments.to))?;
     let constrained = match arguments.constrained {
-        Side::Client => Constrained::Client,
-        Side::Server => Constrained::Server,
+        ConstrainedSide::Client => Constrained::Client,
+        ConstrainedSide::Server => Constrained::Server,
     };
-    let mut proxy = Proxy::open(Settings {
+    let mut proxy = Proxy::open(ProxySettings {
         listen: arguments.listen,
         to,
         constrained,
@@ -114,9 +113,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         max_connections: arguments.max_connections.into(),
         tell: arguments.every,
     })?;
-    eprintln!("thinair: streams to {} go on to {to}", proxy.address());
+    eprintln!("thinair: relaying streams from {} to {to}", proxy.address());
     let mut output = Ok(());
-    proxy.run(&mut |progress: &Progress<'_>| {
+    proxy.run(&mut |progress: &StreamProgress<'_>| {
         let line = if arguments.json { json(progress).to_string() } else { words(progress) };
         let mut stdout = std::io::stdout().lock();
         let written = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
@@ -125,14 +124,16 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         }
     })?;
     match output {
-        // Who has read enough has closed the pipe.
-        Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => Err(why).context("tell of streams"),
+        // The reader has closed the pipe.
+        Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(why).context("cannot write to standard output")
+        }
         _ => Ok(()),
     }
 }
 
 #[cfg(target_os = "linux")]
-fn words(progress: &thinair_services::segment::Progress<'_>) -> String {
+fn words(progress: &thinair_services::segment::StreamProgress<'_>) -> String {
     use thinair_services::segment::Ending;
     let seconds = progress.age.as_secs_f64();
     let ending = match progress.ending {
@@ -155,7 +156,7 @@ fn words(progress: &thinair_services::segment::Progress<'_>) -> String {
 }
 
 #[cfg(target_os = "linux")]
-fn json(progress: &thinair_services::segment::Progress<'_>) -> serde_json::Value {
+fn json(progress: &thinair_services::segment::StreamProgress<'_>) -> serde_json::Value {
     use thinair_services::segment::Ending;
     let (state, error) = match progress.ending {
         None => ("open", None),

@@ -1,12 +1,12 @@
-//! Words of template files and what they stand for, the same for reading and writing.
+//! Keywords of template files and their values, for reading and writing.
 
 use thinair_rohc::profile::coap::{ChecksumMode, IpIdMode, MessageIdMode};
 use thinair_wire::header::coap::Type;
 
-/// Words of one kind.
+/// Keywords of one field.
 pub(super) type Words<T> = [(&'static str, T)];
 
-/// `Raw` has none: a wrong checksum is nothing to be provisioned for.
+/// `Raw` has no keyword: a base for flows with wrong checksums is useless.
 pub(super) const CHECKSUMS: &Words<ChecksumMode> =
     &[("carried", ChecksumMode::Carried), ("elided", ChecksumMode::Elided), ("zero", ChecksumMode::Zero)];
 
@@ -30,8 +30,8 @@ pub(super) const TYPES: &Words<Type> = &[
     ("RST", Type::Reset),
 ];
 
-/// The CoAP Option Numbers registry of IANA, as far as RFC 7252, 7641, 7959, 7967, 8516, 8613, 8768, 9175 and 9177
-/// fill it.
+/// CoAP Option Numbers registry of IANA, with the entries of RFC 7252, 7641, 7959, 7967, 8516, 8613, 8768,
+/// 9175 and 9177.
 pub(super) const OPTIONS: &Words<u16> = &[
     ("If-Match", 1),
     ("Uri-Host", 3),
@@ -61,24 +61,24 @@ pub(super) const OPTIONS: &Words<u16> = &[
     ("Request-Tag", 292),
 ];
 
-/// Options whose values are uints.
+/// Options with uint values.
 const UINTS: &[u16] = &[6, 7, 12, 14, 16, 17, 19, 23, 27, 28, 31, 60, 258];
 
-/// Whether people know the values of an option as numbers.
+/// True if the value of an option is usually written as a number.
 pub(super) fn is_uint(option: u16) -> bool {
     UINTS.contains(&option)
 }
 
-/// The word for a value.
+/// Returns the keyword of a value.
 pub(super) fn word<T: PartialEq>(words: &Words<T>, value: &T) -> Option<&'static str> {
     words.iter().find(|(_, of)| of == value).map(|(word, _)| *word)
 }
 
-/// The value of a word in a field that is named so; or an error that lists the words.
+/// Returns the value of a keyword in a field. The error lists all keywords.
 pub(super) fn value<T: Copy>(words: &Words<T>, field: &str, word: &str) -> anyhow::Result<T> {
     let found = words.iter().find(|(known, _)| *known == word).map(|(_, value)| *value);
     found.ok_or_else(|| {
         let known: Vec<_> = words.iter().map(|(word, _)| *word).collect();
-        anyhow::anyhow!("`{field}` is \"{word}\"; there are {}", known.join(", "))
+        anyhow::anyhow!("invalid `{field}` \"{word}\"; expected one of {}", known.join(", "))
     })
 }

@@ -1,5 +1,5 @@
-//! From TOML to bases. A field that is not known, or does not belong to the IP version, is an error: what is written
-//! in a file holds, or the file is refused.
+//! Parser of template files. Unknown fields, and fields of the other IP version, are errors, so that no part
+//! of a file is ignored.
 
 use std::net::IpAddr;
 
@@ -13,10 +13,10 @@ use toml::Table;
 use super::names::{self, CHECKSUMS, IP_IDS, MESSAGE_IDS, OPTIONS, TYPES};
 use crate::options::MOST_BASES;
 
-/// The version of the format that is read and written.
+/// Version of the format.
 pub(super) const VERSION: i64 = 1;
 
-/// Octets for an outline: more than any template takes.
+/// Room for an outline, in octets: more than any template needs.
 const ROOM: usize = 1_024;
 
 #[derive(Deserialize)]
@@ -92,26 +92,26 @@ enum ClassEntry {
     Prefix { length: u8, value: Option<String>, hex: Option<String> },
 }
 
-/// The bases that a file tells.
+/// Parses the bases of a file.
 pub(super) fn bases(text: &str) -> anyhow::Result<Vec<Base>> {
-    let file: File = toml::from_str(text).map_err(told)?;
+    let file: File = toml::from_str(text).map_err(one_error)?;
     let version = file.version;
-    ensure!(version == VERSION, "its version is {version}; this program reads version {VERSION}");
+    ensure!(version == VERSION, "unsupported version {version}; this program reads version {VERSION}");
     let most = MOST_BASES;
-    ensure!(file.base.len() <= most, "it has {} bases; take some out, {most} can be used", file.base.len());
+    ensure!(file.base.len() <= most, "too many bases: {}; the maximum is {most}", file.base.len());
     let numbered = file.base.into_iter().zip(1..);
     numbered.map(|(table, number)| base(table).with_context(|| format!("base {number}"))).collect()
 }
 
-/// The error of the reader on one line.
-fn told(error: toml::de::Error) -> anyhow::Error {
+/// Formats an error of the TOML parser with indented lines.
+fn one_error(error: toml::de::Error) -> anyhow::Error {
     anyhow::anyhow!("{}", error.to_string().trim_end().replace('\n', "\n  "))
 }
 
 fn base(table: Table) -> anyhow::Result<Base> {
-    let entry: BaseEntry = table.try_into().map_err(told)?;
+    let entry: BaseEntry = table.try_into().map_err(one_error)?;
     let mut base = Base::new(&path(&entry)?);
-    ensure!(!entry.template.is_empty(), "it has no template; add a [[base.template]], or take the base out");
+    ensure!(!entry.template.is_empty(), "no template; add a [[base.template]], or remove the base");
     for (table, number) in entry.template.into_iter().zip(1..) {
         template(table, &mut base).with_context(|| format!("template {number}"))?;
     }
@@ -129,11 +129,14 @@ fn path(entry: &BaseEntry) -> anyhow::Result<BasePath> {
     };
     match (entry.source, entry.destination) {
         (IpAddr::V4(_), IpAddr::V4(_)) => {
-            ensure!(!of_6.contains(&true), "IPv4 has `tos`, `ttl` and `df`; take the fields of IPv6 out");
+            ensure!(
+                !of_6.contains(&true),
+                "a field of IPv6 in a base with IPv4 addresses; IPv4 has `tos`, `ttl`, `df` and `ip_id`"
+            );
             let (Some(tos), Some(ttl), Some(df), Some(ip_id)) =
                 (entry.tos, entry.ttl, entry.df, &entry.ip_id)
             else {
-                bail!("`tos`, `ttl`, `df` and `ip_id` must all be there, as the addresses are IPv4");
+                bail!("a field is missing; a base with IPv4 addresses needs `tos`, `ttl`, `df` and `ip_id`");
             };
             let ip_id = names::value(IP_IDS, "ip_id", ip_id)?;
             Ok(BasePath { v6: false, tos, ttl, df, ip_id, ..path })
@@ -141,16 +144,16 @@ fn path(entry: &BaseEntry) -> anyhow::Result<BasePath> {
         (IpAddr::V6(_), IpAddr::V6(_)) => {
             ensure!(
                 !of_4.contains(&true),
-                "IPv6 has `traffic_class` and `hop_limit`; take the fields of IPv4 out"
+                "a field of IPv4 in a base with IPv6 addresses; IPv6 has `traffic_class`, `hop_limit` and `flow_label`"
             );
             let (Some(tos), Some(ttl), Some(flow_label)) =
                 (entry.traffic_class, entry.hop_limit, entry.flow_label)
             else {
                 bail!(
-                    "`traffic_class`, `hop_limit` and `flow_label` must all be there, as the addresses are IPv6"
+                    "a field is missing; a base with IPv6 addresses needs `traffic_class`, `hop_limit` and `flow_label`"
                 );
             };
-            ensure!(flow_label < 1 << 20, "`flow_label` is {flow_label}; it has 20 bits, at most 1048575");
+            ensure!(flow_label < 1 << 20, "`flow_label` {flow_label} exceeds 1048575 (20 bits)");
             Ok(BasePath { v6: true, tos, ttl, flow_label, ip_id: IpIdMode::Constant, ..path })
         }
         _ => bail!("`source` and `destination` must both be IPv4 or both IPv6"),
@@ -167,7 +170,7 @@ fn end(address: IpAddr, port: u16) -> BaseEnd {
 }
 
 fn template(table: Table, base: &mut Base) -> anyhow::Result<()> {
-    let entry: TemplateEntry = table.try_into().map_err(told)?;
+    let entry: TemplateEntry = table.try_into().map_err(one_error)?;
     let (token_mode, token) = token(&entry.token)?;
     let (mut room, mut len, mut last) = ([0; ROOM], 0, 0);
     for (table, number) in entry.options.into_iter().zip(1..) {
@@ -189,12 +192,12 @@ fn template(table: Table, base: &mut Base) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `2.05`.
+/// Parses a code such as `2.05`.
 fn code(text: &str) -> anyhow::Result<Code> {
     let parts = text.split_once('.').filter(|(class, detail)| class.len() == 1 && detail.len() == 2);
     match parts.map(|(class, detail)| (class.parse(), detail.parse())) {
         Some((Ok(class @ 0..8), Ok(detail @ 0..32))) => Ok(Code::new(class, detail)),
-        _ => bail!("`code` is \"{text}\"; write it as in \"0.01\" or \"2.05\""),
+        _ => bail!("invalid `code` \"{text}\"; expected a code such as \"0.01\" or \"2.05\""),
     }
 }
 
@@ -207,30 +210,31 @@ fn token(entry: &TokenEntry) -> anyhow::Result<(TokenMode, Vec<u8>)> {
         TokenEntry::OfRequest { length } => of_length(TokenMode::OfRequest, *length),
         TokenEntry::Irregular { length } => of_length(TokenMode::Irregular, *length),
     };
-    ensure!(token.len() <= 8, "`token` has {} octets; it can have 8", token.len());
+    ensure!(token.len() <= 8, "`token` has {} octets; the maximum is 8", token.len());
     Ok((mode, token))
 }
 
-/// Appends an option to the outline in `room`; `last` is the number of the one before.
+/// Appends an option to the outline in `room`; `last` is the number of the previous option.
 fn option(mut table: Table, room: &mut [u8], len: &mut usize, last: &mut u16) -> anyhow::Result<()> {
     let number = match table.remove("option") {
         Some(toml::Value::String(name)) => names::value(OPTIONS, "option", &name)
-            .context("the name of an option is not known; its number can stand there")?,
+            .context("unknown option name; give the number of the option")?,
         Some(toml::Value::Integer(number)) => {
-            u16::try_from(number).with_context(|| format!("`option` is {number}; numbers end at 65535"))?
+            u16::try_from(number).with_context(|| format!("`option` {number} exceeds 65535"))?
         }
-        Some(_) | None => bail!("`option` must be there, a number or a name as in \"Uri-Path\""),
+        Some(_) | None => bail!("`option` is missing; expected a number or a name such as \"Uri-Path\""),
     };
-    let delta =
-        number.checked_sub(*last).context("it has a lower number than the one before; put it there")?;
-    let entry: ClassEntry = table.try_into().map_err(told)?;
+    let delta = number.checked_sub(*last).context("options must be in ascending order; move this one up")?;
+    let entry: ClassEntry = table.try_into().map_err(one_error)?;
     let value: Vec<u8>;
     let class = match entry {
         ClassEntry::Static { value: None, hex: None, uint: Some(uint) } => {
             value = shortest(uint);
             Class::Static(&value)
         }
-        ClassEntry::Static { uint: Some(_), .. } => bail!("give one of `value`, `hex` and `uint`"),
+        ClassEntry::Static { uint: Some(_), .. } => {
+            bail!("expected exactly one of `value`, `hex` and `uint`")
+        }
         ClassEntry::Static { value: text, hex, uint: None } => {
             value = one_of(text, hex)?;
             Class::Static(&value)
@@ -243,7 +247,7 @@ fn option(mut table: Table, room: &mut [u8], len: &mut usize, last: &mut u16) ->
         ClassEntry::PartialIv { flags, value: text, hex } => {
             ensure!(
                 flags & 0b111 == 0,
-                "`flags` is {flags}; its three low bits are the length of the Partial IV, 0 here"
+                "invalid `flags` {flags}: the three low bits (length of the Partial IV) must be 0"
             );
             value = one_of(text, hex)?;
             Class::PartialIv(flags, &value)
@@ -254,19 +258,22 @@ fn option(mut table: Table, room: &mut [u8], len: &mut usize, last: &mut u16) ->
             value = one_of(text, hex)?;
             ensure!(
                 usize::from(length) > value.len(),
-                "`length` is that of the whole value, more than the prefix has"
+                "`length` is that of the whole value, and must exceed that of the prefix"
             );
             Class::Prefix(length, &value)
         }
     };
-    ensure!(append(room, len, u32::from(delta), &class), "the options are too long; a base holds 144 octets");
+    ensure!(
+        append(room, len, u32::from(delta), &class),
+        "the options are too long; the maximum is 144 octets per base"
+    );
     *last = number;
     Ok(())
 }
 
-/// M and SZX of a Block option. RFC 7959, section 2.2.
+/// Packs M and SZX of a Block option (RFC 7959, section 2.2).
 fn low(more: bool, szx: u8) -> anyhow::Result<u8> {
-    ensure!(szx < 8, "`szx` is {szx}; it is 0 (16 octets) to 6 (1024), or 7");
+    ensure!(szx < 8, "invalid `szx` {szx}; expected 0 (16 octets) to 6 (1024 octets), or 7");
     Ok(u8::from(more) << 3 | szx)
 }
 
@@ -278,7 +285,7 @@ fn one_of(value: Option<String>, hex: Option<String>) -> anyhow::Result<Vec<u8>>
     match (value, hex) {
         (Some(text), None) => Ok(text.into_bytes()),
         (None, Some(hex)) => octets(&hex),
-        _ => bail!("give one of `value` (text) and `hex`"),
+        _ => bail!("expected exactly one of `value` (text) and `hex`"),
     }
 }
 
@@ -289,6 +296,6 @@ fn octets(hex: &str) -> anyhow::Result<Vec<u8>> {
         Some(digits) if digits.len() % 2 == 0 => {
             Ok(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
         }
-        _ => bail!("\"{hex}\" are no octets; write two hexadecimal digits for each"),
+        _ => bail!("invalid octets \"{hex}\"; expected two hexadecimal digits for each"),
     }
 }

@@ -8,7 +8,7 @@ use super::*;
 
 #[test]
 fn what_is_written_reads_back_as_the_same_bases() {
-    let mut random = Random(1);
+    let mut random = Xorshift(1);
     for _ in 0..2_000 {
         let bases: Vec<Base> = (0..random.below(4)).map(|_| base(&mut random)).collect();
         let file = text(bases.iter().map(|base| (base, "a \\ \"comment\"\nof two lines".to_owned())));
@@ -22,7 +22,7 @@ fn what_is_written_reads_back_as_the_same_bases() {
 
 #[test]
 fn a_name_tells_lists_apart() {
-    let mut random = Random(2);
+    let mut random = Xorshift(2);
     let [a, b] = [(); 2].map(|()| base(&mut random));
     let names = [&[][..], &[a], &[b], &[a, b], &[b, a]].map(name);
     for (i, one) in names.iter().enumerate() {
@@ -31,7 +31,7 @@ fn a_name_tells_lists_apart() {
     }
 }
 
-/// The example at the top of the module is one.
+/// The example in the module documentation is a valid template file.
 #[test]
 fn the_example_is_a_template_file() {
     let lines = include_str!("../template.rs").lines().filter_map(|line| line.strip_prefix("//!"));
@@ -43,7 +43,7 @@ fn the_example_is_a_template_file() {
     assert_eq!((template.outline, template.token.len()), (&b"\xb4time"[..], 4));
 }
 
-fn base(random: &mut Random) -> Base {
+fn base(random: &mut Xorshift) -> Base {
     let v6 = random.below(2) == 0;
     let mut end = || {
         let mut address = [0; 16];
@@ -72,8 +72,8 @@ fn base(random: &mut Random) -> Base {
     base
 }
 
-/// Adds a template, if there is room for it.
-fn push(base: &mut Base, random: &mut Random) -> bool {
+/// Adds a template; returns false if there is no room.
+fn push(base: &mut Base, random: &mut Xorshift) -> bool {
     let types = [Type::Confirmable, Type::NonConfirmable, Type::Acknowledgement, Type::Reset];
     let ids = [MessageIdMode::Counted, MessageIdMode::OfRequest, MessageIdMode::Irregular];
     let modes = [
@@ -116,9 +116,9 @@ fn push(base: &mut Base, random: &mut Random) -> bool {
 }
 
 /// Marsaglia's xorshift64.
-struct Random(u64);
+struct Xorshift(u64);
 
-impl Random {
+impl Xorshift {
     fn below(&mut self, end: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

@@ -1,9 +1,9 @@
-//! From bases to TOML, as a person would lay it out.
+//! Writer of template files, laid out for people.
 
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use thinair_rohc::profile::coap::outline::{Class, Entries, Entry};
+use thinair_rohc::profile::coap::outline::{Class, Entries, OutlineEntry};
 use thinair_rohc::profile::coap::{Base, BaseEnd, BasePath, BaseTemplate, TokenMode};
 
 use super::names::{self, CHECKSUMS, IP_IDS, MESSAGE_IDS, OPTIONS, TYPES};
@@ -11,8 +11,7 @@ use super::read::VERSION;
 use super::{hex, name};
 use crate::learn::is_writable;
 
-/// The file of bases, each with the comment that stands over it. There is none for a base whose flows have wrong
-/// checksums.
+/// Returns the file of bases, each below its comment. Skips bases of flows with wrong checksums.
 pub(crate) fn text<'b>(bases: impl IntoIterator<Item = (&'b Base, String)>) -> String {
     let bases: Vec<_> = bases.into_iter().filter(|(base, _)| is_writable(base)).collect();
     let list: Vec<Base> = bases.iter().map(|(base, _)| **base).collect();
@@ -58,7 +57,7 @@ fn put_path(out: &mut String, path: &BasePath) {
     line("checksum", quoted_word(names::word(CHECKSUMS, &path.checksum)));
 }
 
-/// The address of an end.
+/// Returns the address of an end.
 pub(crate) fn address(path: &BasePath, end: BaseEnd) -> IpAddr {
     let [a, b, c, d, ..] = end.address;
     if path.v6 { Ipv6Addr::from(end.address).into() } else { Ipv4Addr::new(a, b, c, d).into() }
@@ -94,8 +93,8 @@ fn put_template(out: &mut String, template: &BaseTemplate<'_>) {
     out.push_str("]\n");
 }
 
-/// Class and parameters.
-fn class(entry: &Entry<'_>) -> String {
+/// Formats class and parameters.
+fn class(entry: &OutlineEntry<'_>) -> String {
     let block = |low: u8| format!("more = {}, szx = {}", low & 0b1000 != 0, low & 0b111);
     match entry.class {
         Class::Static(value) => format!("class = \"static\", {}", static_value(entry.number, value)),
@@ -113,7 +112,7 @@ fn class(entry: &Entry<'_>) -> String {
     }
 }
 
-/// As a number where people know it as one, if that says all.
+/// Formats a value as a number, if it is usually written so and the number represents it fully.
 fn static_value(option: u16, value: &[u8]) -> String {
     if names::is_uint(option) && value.len() <= 4 && value.first() != Some(&0) {
         let uint = value.iter().fold(0, |uint, octet| uint << 8 | u32::from(*octet));
@@ -122,7 +121,7 @@ fn static_value(option: u16, value: &[u8]) -> String {
     octets(value)
 }
 
-/// As text where it is printable.
+/// Formats octets as text if they are printable.
 fn octets(value: &[u8]) -> String {
     match std::str::from_utf8(value) {
         Ok(text) if text.chars().all(|c| c == ' ' || c.is_ascii_graphic()) => {

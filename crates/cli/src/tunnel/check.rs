@@ -1,4 +1,4 @@
-//! `thinair tunnel check`: a configuration looked over, and compared with that of the other end.
+//! `thinair tunnel check`: checks a configuration, and compares it with that of the other end.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,26 +8,26 @@ use serde_json::json;
 use thinair_tunnel::config;
 use thinair_tunnel::config::agreement::{Disagreement, disagreements};
 use thinair_tunnel::mtu::{Budget, BudgetError};
-use thinair_tunnel::plan::Plan;
 use thinair_tunnel::seal::Keys;
+use thinair_tunnel::site_config::SiteConfig;
 
 use super::sources::Folders;
 use super::{describe, sources};
 use crate::terminal::print;
 
 pub(super) const EXIT_STATUS: &str = "\
-Nothing is started; key files are read, and nothing of them is shown. With --against, what both ends must agree on is compared; addresses that must \
-differ are not.\n\n\
-Exit status: 0 if it can be started so; 2 if something is wrong, or the ends do not agree.";
+Starts nothing. Reads key files, and prints only the ids of their keys. --against compares the settings that must be equal at both ends, not the \
+addresses, which differ.\n\n\
+Exit status: 0 if the configuration is valid; 2 if it is not, or if the ends disagree.";
 
 const SCHEMA: &str = "thinair.tunnel.check/1";
 
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
-    /// Configuration to check
+pub(crate) struct CheckArguments {
+    /// Configuration file to check
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Configuration of the other end, with which it must agree
+    /// Configuration file of the other end, to compare with
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
     /// Print JSON (thinair.tunnel.check/1)
@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     let plan = plan(&arguments.file)?;
     let (keys, wrong_keys) = keys(&plan);
     let budget = Budget::of(&plan);
@@ -78,14 +78,14 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(if wrong.is_empty() { 0 } else { 2 }))
 }
 
-fn plan(file: &std::path::Path) -> anyhow::Result<Plan> {
+fn plan(file: &std::path::Path) -> anyhow::Result<SiteConfig> {
     let name = file.file_stem().and_then(|name| name.to_str());
     let settings = sources::read(file)?;
     Ok(sources::plan(&settings, &Folders::of(&settings, name)?, &config::system_resolver)?)
 }
 
-/// The ids of the keys of each file, by which ends can compare them; and what is wrong with files.
-fn keys(plan: &Plan) -> (Vec<String>, Vec<String>) {
+/// Returns the key ids of each file, by which ends can compare keys, and the errors in key files.
+fn keys(plan: &SiteConfig) -> (Vec<String>, Vec<String>) {
     let (mut found, mut wrong) = (Vec::new(), Vec::new());
     for file in plan.key_files() {
         match Keys::read(&file) {

@@ -1,4 +1,4 @@
-//! `thinair tunnel up`, `down` and `reload`: tunnels by their names.
+//! `thinair tunnel up`, `down` and `reload`: control of tunnels by name.
 
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::process::CommandExt as _;
@@ -14,42 +14,42 @@ use thinair_tunnel::daemon::{RunFolder, clean_up};
 use super::sources;
 
 pub(super) const UP: &str = "\
-NAME is that of /etc/thinair/NAME.toml. The command returns when the tunnel is open; its log is /run/thinair/NAME.log. Under \
-systemd use `systemctl start thinair-tunnel@NAME` instead.\n\n\
-Exit status: 0 if it runs; 1 for a failure; 2 for a wrong configuration.";
+Reads /etc/thinair/NAME.toml, and returns when the tunnel is open. The log is /run/thinair/NAME.log. Under systemd use \
+`systemctl start thinair-tunnel@NAME` instead.\n\n\
+Exit status: 0 if the tunnel runs; 1 for a failure; 2 for a wrong configuration.";
 
 pub(super) const DOWN: &str = "\
-Removes also what a tunnel has left that was killed: routing rules, name servers, sockets.\n\n\
-Exit status: 0 if it runs no more; 1 for a failure.";
+Also cleans up after a tunnel that was killed: routing rules, name servers, sockets.\n\n\
+Exit status: 0 if the tunnel no longer runs; 1 for a failure.";
 
 pub(super) const RELOAD: &str = "\
-Peers, their keys and networks, addresses, routes and name servers of the interface change without a packet lost. All else \
-needs a restart, and is named.\n\n\
-Exit status: 0 if the configuration is in use; 1 if nothing was changed.";
+Changes peers, their keys and networks, addresses, routes and name servers of the interface, without losing a packet. Other \
+changes need a restart; the command lists them.\n\n\
+Exit status: 0 if the new configuration is in use; 1 if nothing was changed.";
 
-/// Time that a tunnel gets to open, and to end.
+/// Time limit for a tunnel to start, and to end.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Between two looks.
+/// Polling interval.
 const INTERVAL: Duration = Duration::from_millis(20);
 
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
-    /// Name of the tunnel; of its interface, if it was started without a name
+pub(crate) struct ControlArguments {
+    /// Name of the tunnel, or of its interface if it was started without a name
     #[arg(value_name = "NAME", value_parser = super::options::name)]
     name: String,
 }
 
-pub(super) fn up(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn up(arguments: &ControlArguments) -> anyhow::Result<ExitCode> {
     let name = &arguments.name;
     let folder = sources::folder_of(name);
     if RunFolder::is_in_use(&folder) {
-        bail!("{name} is up already; `thinair tunnel reload {name}` reads its configuration again");
+        bail!("{name} is up already; apply a changed configuration with `thinair tunnel reload {name}`");
     }
-    // In no folder of its own: that is removed when the tunnel ends.
+    // Outside the folder of the tunnel, which is removed when it ends.
     let log = folder.with_extension("log");
     let parent = log.parent().unwrap_or(Path::new("/run"));
-    std::fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+    std::fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
     let mut file = std::fs::File::options()
         .read(true)
         .write(true)
@@ -59,7 +59,7 @@ pub(super) fn up(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .with_context(|| format!("cannot write {}", log.display()))?;
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["tunnel", "run", "--name", name]).stdin(Stdio::null()).stdout(Stdio::null());
-    // A group of its own: signals of this terminal are not meant for it.
+    // A process group of its own, so that signals of this terminal do not reach it.
     let mut child =
         command.stderr(file.try_clone()?).process_group(0).spawn().context("cannot start the tunnel")?;
     let until = Instant::now() + PATIENCE;
@@ -76,13 +76,13 @@ pub(super) fn up(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
         if Instant::now() >= until {
-            bail!("{name} is not open after {} s; see {}", PATIENCE.as_secs(), log.display());
+            bail!("{name} did not start within {} s; its log is {}", PATIENCE.as_secs(), log.display());
         }
         std::thread::sleep(INTERVAL);
     }
 }
 
-pub(super) fn down(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn down(arguments: &ControlArguments) -> anyhow::Result<ExitCode> {
     let name = &arguments.name;
     let folder = sources::folder_of(name);
     match control::ask(&folder, Verb::Stop) {
@@ -90,7 +90,10 @@ pub(super) fn down(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             let until = Instant::now() + PATIENCE;
             while RunFolder::is_in_use(&folder) {
                 if Instant::now() >= until {
-                    bail!("{name} still runs after {} s", PATIENCE.as_secs());
+                    bail!(
+                        "{name} did not end within {} s; stop it with SIGKILL, then run this command again",
+                        PATIENCE.as_secs()
+                    );
                 }
                 std::thread::sleep(INTERVAL);
             }
@@ -98,25 +101,25 @@ pub(super) fn down(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         Err(error) if is_nobody(&error) => {
             if RunFolder::is_in_use(&folder) {
-                bail!("{name} runs, and has no control socket in {}: send it SIGTERM", folder.display());
+                bail!("{name} runs without a control socket in {}; end it with SIGTERM", folder.display());
             }
             let namespace = sources::read(&sources::file_of(name)).ok().and_then(|file| file.namespace());
             let rules = clean_up(&folder, namespace.as_deref())?;
-            eprintln!("{name} does not run; routing rules that were left and are removed: {rules}");
+            eprintln!("{name} does not run; removed {rules} routing rules that it had left");
         }
-        Err(error) => return Err(error).with_context(|| format!("cannot ask {name}")),
+        Err(error) => return Err(error).with_context(|| format!("no answer from {name}")),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn reload(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn reload(arguments: &ControlArguments) -> anyhow::Result<ExitCode> {
     let name = &arguments.name;
     let answer = control::ask(&sources::folder_of(name), Verb::Reload);
     let answer = match answer {
         Err(error) if is_nobody(&error) => {
             bail!("{name} does not run; start it with `thinair tunnel up {name}`")
         }
-        answer => answer.with_context(|| format!("cannot ask {name}"))?,
+        answer => answer.with_context(|| format!("no answer from {name}"))?,
     };
     for message in &answer.messages {
         eprintln!("{name}: {message}");
@@ -124,7 +127,7 @@ pub(super) fn reload(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(if answer.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Returns true if the error says that no tunnel listens.
+/// True if the error means that no tunnel listens.
 fn is_nobody(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }

@@ -1,4 +1,4 @@
-//! A plan in words: what `check` prints.
+//! Description of a plan, which `check` prints.
 
 use std::net::IpAddr;
 
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use thinair_rohc::ProfileId;
 use thinair_tunnel::config::suite_name;
 use thinair_tunnel::mtu::Budget;
-use thinair_tunnel::plan::{Carrier, Framing, Others, Packaging, Plan, Security};
+use thinair_tunnel::site_config::{Carrier, Framing, Others, Packaging, Security, SiteConfig};
 
-/// A plan as lines of a name and a text.
-pub(super) fn rows(plan: &Plan) -> Vec<(&'static str, String)> {
+/// Returns a plan as lines of a label and a text.
+pub(super) fn rows(plan: &SiteConfig) -> Vec<(&'static str, String)> {
     let inside = &plan.inside;
     let mut rows = vec![("interface", interface(plan)), ("addresses", networks(&inside.addresses))];
     if !inside.routes.is_empty() {
@@ -26,12 +26,12 @@ pub(super) fn rows(plan: &Plan) -> Vec<(&'static str, String)> {
         rows.push(("page", format!("http://{http}/")));
     }
     if let Some(user) = &plan.user {
-        rows.push(("goes on as", user.clone()));
+        rows.push(("user", user.clone()));
     }
     rows
 }
 
-fn interface(plan: &Plan) -> String {
+fn interface(plan: &SiteConfig) -> String {
     let inside = &plan.inside;
     let mut text = format!("{} ({})", inside.name, if inside.bridged { "TAP" } else { "TUN" });
     if let Some(namespace) = &inside.namespace {
@@ -97,19 +97,19 @@ fn packed(packaging: &Packaging) -> String {
     }
 }
 
-fn security(plan: &Plan) -> String {
+fn security(plan: &SiteConfig) -> String {
     match &plan.security {
         Security::Key { suite, .. } => {
             let file = plan.common_key_file().map(|path| format!("key file {}", path.display()));
             let file = file.unwrap_or("a key file for each peer".to_owned());
             format!("{}, tag of {} octets, {file}", suite_name(*suite), suite.tag())
         }
-        Security::Open => "open: the standard format, which everybody can read and write".to_owned(),
-        Security::Insecure => "none: whoever can send a datagram can send packets".to_owned(),
+        Security::Open => "open: the standard format, not encrypted".to_owned(),
+        Security::Insecure => "none: anybody who can send a datagram can send packets".to_owned(),
     }
 }
 
-fn channel(plan: &Plan) -> String {
+fn channel(plan: &SiteConfig) -> String {
     let channel = &plan.channel;
     let profiles: Vec<_> = channel.profiles.iter().map(ProfileId::name).collect();
     format!(
@@ -124,7 +124,7 @@ fn channel(plan: &Plan) -> String {
 fn others(others: &Others) -> Vec<(&'static str, String)> {
     match others {
         Others::Peers(peers) => {
-            let peer = |peer: &thinair_tunnel::plan::Peer| {
+            let peer = |peer: &thinair_tunnel::site_config::Peer| {
                 let mut text = peer.name.clone();
                 text += &peer.address.map(|address| format!(" at {address}")).unwrap_or_default();
                 text += &peer.pid.map(|pid| format!(", PID {pid}")).unwrap_or_default();
@@ -139,7 +139,7 @@ fn others(others: &Others) -> Vec<(&'static str, String)> {
             peers.iter().map(peer).collect()
         }
         Others::Mesh(mesh) => {
-            let own = mesh.own.map_or("only hears".to_owned(), |own| format!("is site {}", own.number()));
+            let own = mesh.own.map_or("only receives".to_owned(), |own| format!("is site {}", own.number()));
             let to = mesh.to.filter(|_| mesh.own.is_some());
             let to = to.map(|to| format!(", sends to {to}")).unwrap_or_default();
             let feedback = if mesh.feedback { ", with feedback" } else { "" };
@@ -158,32 +158,33 @@ fn others(others: &Others) -> Vec<(&'static str, String)> {
     }
 }
 
-/// What is worth a second look, though it is what was asked for.
-pub(super) fn warnings(plan: &Plan) -> Vec<&'static str> {
+/// Returns warnings about a plan that is valid and may be unintended.
+pub(super) fn warnings(plan: &SiteConfig) -> Vec<&'static str> {
     let mut notes = Vec::new();
     match &plan.security {
         Security::Insecure => notes.push(
-            "insecure: nothing is sealed; whoever can send a datagram here can send packets into the network, and who \
-             is on the way can read and change what passes",
+            "insecure: nothing is encrypted or authenticated; anybody who can send a datagram here can send packets into \
+             the network, and anybody on the path can read and change packets",
         ),
         Security::Open => notes.push(
-            "open: what is sent is in the standard format; everybody who receives it can read it, and who can send to \
-             the same place can write it",
+            "open: packets are sent in the standard format, without encryption; every receiver can read them, and \
+             anybody who can send to the same address can forge them",
         ),
         Security::Key { suite, .. } => {
             if suite.tag() == 4 {
-                notes.push("a tag of 4 octets: one forged packet of 2^32 passes; keys are renewed after 65,536 wrong ones");
+                notes.push("a tag of 4 octets: one of 2^32 forged packets is accepted; keys are renewed after 65,536 wrong tags");
             }
             if matches!(plan.others, Others::Mesh(_)) {
-                notes.push("all sites have one key: each can pose as any other");
+                notes.push("all sites share one key: each can impersonate any other");
             }
         }
     }
     notes
 }
 
-/// Returns [`warnings`], and what a reader of the configuration may want to change, but no log has to repeat at every start.
-pub(super) fn notes(plan: &Plan) -> Vec<&'static str> {
+/// Returns [`warnings`], and notes for a reader of the configuration that a log need not repeat at every
+/// start.
+pub(super) fn notes(plan: &SiteConfig) -> Vec<&'static str> {
     let mut notes = warnings(plan);
     if matches!(plan.security, Security::Key { .. }) && plan.channel.pad <= 1 {
         notes.push(
@@ -194,8 +195,8 @@ pub(super) fn notes(plan: &Plan) -> Vec<&'static str> {
     notes
 }
 
-/// A plan as JSON.
-pub(super) fn to_json(plan: &Plan) -> Value {
+/// Returns a plan as JSON.
+pub(super) fn to_json(plan: &SiteConfig) -> Value {
     let strings = |list: &[(IpAddr, u8)]| -> Vec<String> {
         list.iter().map(|(address, bits)| format!("{address}/{bits}")).collect()
     };
@@ -235,7 +236,7 @@ pub(super) fn to_json(plan: &Plan) -> Value {
     })
 }
 
-/// MTU, MRRU, and what each packet costs, as JSON.
+/// Returns MTU, MRRU, and the overhead of each packet as JSON.
 pub(super) fn budget_to_json(budget: &Budget) -> Value {
     let layers = budget.layers.iter().map(|layer| json!({ "name": layer.name, "octets": layer.octets }));
     json!({

@@ -1,7 +1,8 @@
-//! `thinair tunnel keygen`: key files, made and changed. Nothing of a key is printed.
+//! `thinair tunnel keygen`: creates and changes key files. It prints no part of a key.
 //!
-//! A key file has a line for each key: the first is used, a second one is accepted. So keys are replaced without a gap:
-//! `add` a second one, copy the file to all ends; `promote` it at all ends; `retire` the old one at all ends.
+//! A key file has a line for each key: the first is used, a second one is accepted. Keys are replaced without
+//! interruption in three steps: `add` a second key and copy the file to all ends; `promote` it at all ends;
+//! `retire` the old one at all ends.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -14,42 +15,42 @@ use clap::{Args, ValueEnum};
 use thinair_tunnel::seal::Keys;
 
 pub(super) const EXIT_STATUS: &str = "\
-New keys in place of old ones, without a gap:\n  \
+Replacing a key without interruption:\n  \
 1. thinair tunnel keygen sat.key --rotate add      at one end; copy the file to all others, restart each\n  \
 2. thinair tunnel keygen sat.key --rotate promote  at every end; restart each\n  \
 3. thinair tunnel keygen sat.key --rotate retire   at every end; restart each\n\n\
-Exit status: 0 ok; 1 for a failure, as when the file is there already; 2 for wrong arguments.";
+Exit status: 0 for success; 1 for a failure, for example if the file exists; 2 for wrong arguments.";
 
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
-    /// Key file, made with mode 0600; an existing one is not touched
+pub(crate) struct KeygenArguments {
+    /// Key file to create with mode 0600; an existing file is kept
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Change the keys of an existing file
     #[arg(long, value_enum, value_name = "STEP")]
-    rotate: Option<Step>,
+    rotate: Option<RotationStep>,
 }
 
 /// A step of a rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Step {
-    /// Put a new second key into the file, which is accepted from then on
+enum RotationStep {
+    /// Add a second key, which is accepted from then on
     Add,
-    /// Make the second key the first, which is used; the other one is still accepted
+    /// Swap the keys: the second one is used from then on, the other one is still accepted
     Promote,
-    /// Take the second key out
+    /// Remove the second key
     Retire,
 }
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &KeygenArguments) -> anyhow::Result<ExitCode> {
     let file = &arguments.file;
     let name = file.display();
     let Some(step) = arguments.rotate else {
         let id = Keys::generate(file, "", &mut random)?;
-        eprintln!("{name}: key {id}; copy the file to the other end by a way that nobody else reads, as scp");
+        eprintln!("{name}: key {id}; copy the file to the other end over a secure channel, such as scp");
         return Ok(ExitCode::SUCCESS);
     };
-    // Refused if others can read it, or if it has no keys.
+    // Rejects files that others can read, or without keys.
     Keys::read(file)?;
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
     let changed = rotated(&text, step).with_context(|| name.to_string())?;
@@ -57,46 +58,50 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     eprintln!(
         "{name}: {}",
         match step {
-            Step::Add =>
+            RotationStep::Add =>
                 "a second key is accepted; copy the file to all ends and restart them, then --rotate promote",
-            Step::Promote =>
+            RotationStep::Promote =>
                 "the second key is the first; do so at all ends and restart them, then --rotate retire",
-            Step::Retire => "the second key is gone; do so at all ends",
+            RotationStep::Retire => "the second key is gone; do so at all ends",
         }
     );
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether a line has a key, not only a comment.
+/// True if a line contains a key, not only a comment.
 fn has_key(line: &str) -> bool {
     line.split('#').next().is_some_and(|line| !line.trim().is_empty())
 }
 
-/// The text of a key file after a step. Comments stay where they are.
-fn rotated(text: &str, step: Step) -> anyhow::Result<String> {
+/// Returns the text of a key file after a step. Comments keep their places.
+fn rotated(text: &str, step: RotationStep) -> anyhow::Result<String> {
     let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
     let keys: Vec<_> = (0..lines.len()).filter(|number| has_key(&lines[*number])).collect();
     match (step, &keys[..]) {
-        (_, []) => bail!("it has no key; make a file with `thinair tunnel keygen FILE`"),
-        (_, [_, _, _, ..]) => bail!("it has more than two keys; take some out by hand"),
-        (Step::Add, [_]) => lines.push(Keys::line("", &mut random).0.trim_end().to_owned()),
-        (Step::Add, _) => bail!("it has two keys already; --rotate retire takes the second out"),
-        (Step::Promote, &[first, second]) => lines.swap(first, second),
-        (Step::Retire, &[_, second]) => {
+        (_, []) => bail!("the file has no key; create one with `thinair tunnel keygen FILE`"),
+        (_, [_, _, _, ..]) => bail!("the file has more than two keys; remove the superfluous ones by hand"),
+        (RotationStep::Add, [_]) => lines.push(Keys::line("", &mut random).0.trim_end().to_owned()),
+        (RotationStep::Add, _) => {
+            bail!("the file has two keys already; remove the second one with --rotate retire")
+        }
+        (RotationStep::Promote, &[first, second]) => lines.swap(first, second),
+        (RotationStep::Retire, &[_, second]) => {
             lines.remove(second);
         }
-        (Step::Promote | Step::Retire, _) => bail!("it has one key; --rotate add makes a second one"),
+        (RotationStep::Promote | RotationStep::Retire, _) => {
+            bail!("the file has only one key; add a second one with --rotate add")
+        }
     }
     Ok(lines.join("\n") + "\n")
 }
 
-/// Random octets of the system.
+/// Fills a buffer with random octets from the system.
 fn random(octets: &mut [u8]) {
-    // The call fails only where there is no such call. Then no key can be made.
+    // Fails only on kernels without this system call, where no key can be made.
     getrandom::fill(octets).expect("Linux has getrandom(2) since 3.17");
 }
 
-/// Puts a new file in the place of the old one at once: a crash leaves one of them whole.
+/// Replaces a file atomically: after a crash, either version is complete.
 fn replace(file: &Path, text: &str) -> anyhow::Result<()> {
     let mut beside = file.as_os_str().to_owned();
     beside.push(".new");
@@ -106,7 +111,7 @@ fn replace(file: &Path, text: &str) -> anyhow::Result<()> {
     made.write_all(text.as_bytes())?;
     made.sync_all()?;
     let owner = fs::metadata(file)?;
-    // Only root can give files away, and only then is it needed.
+    // Only root can give files away, and only root needs to.
     let mine = fs::metadata(&beside)?;
     if (owner.uid(), owner.gid()) != (mine.uid(), mine.gid()) {
         std::os::unix::fs::chown(&beside, Some(owner.uid()), Some(owner.gid()))?;
@@ -123,24 +128,27 @@ mod tests {
     #[test]
     fn keys_are_replaced_in_three_steps() {
         let old = "# of the gateway\naa # first\n";
-        let two = rotated(old, Step::Add).unwrap();
+        let two = rotated(old, RotationStep::Add).unwrap();
         let lines: Vec<_> = two.lines().collect();
         assert_eq!(lines[..2], ["# of the gateway", "aa # first"]);
         assert!(Keys::parse(lines[2]).is_ok());
-        let promoted = rotated(&two, Step::Promote).unwrap();
+        let promoted = rotated(&two, RotationStep::Promote).unwrap();
         assert_eq!(promoted, format!("# of the gateway\n{}\naa # first\n", lines[2]));
-        assert_eq!(rotated(&promoted, Step::Retire).unwrap(), format!("# of the gateway\n{}\n", lines[2]));
+        assert_eq!(
+            rotated(&promoted, RotationStep::Retire).unwrap(),
+            format!("# of the gateway\n{}\n", lines[2])
+        );
     }
 
     #[test]
     fn steps_that_do_not_fit_change_nothing() {
         for (text, step) in [
-            ("", Step::Add),
-            ("# aa\n", Step::Promote),
-            ("aa\nbb\n", Step::Add),
-            ("aa\n", Step::Promote),
-            ("aa\n", Step::Retire),
-            ("aa\nbb\ncc\n", Step::Retire),
+            ("", RotationStep::Add),
+            ("# aa\n", RotationStep::Promote),
+            ("aa\nbb\n", RotationStep::Add),
+            ("aa\n", RotationStep::Promote),
+            ("aa\n", RotationStep::Retire),
+            ("aa\nbb\ncc\n", RotationStep::Retire),
         ] {
             assert!(rotated(text, step).is_err(), "{text:?} {step:?}");
         }

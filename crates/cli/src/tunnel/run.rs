@@ -1,4 +1,4 @@
-//! `thinair tunnel run`: a plan, and the daemon that does it.
+//! `thinair tunnel run`: builds a plan from the settings, and runs the daemon.
 
 use std::process::ExitCode;
 #[cfg(target_os = "linux")]
@@ -8,7 +8,6 @@ use clap::Args;
 #[cfg(target_os = "linux")]
 use thinair_tunnel::config;
 use thinair_tunnel::config::Settings;
-use tracing_subscriber::EnvFilter;
 
 use super::options::TunnelOptions;
 use super::sources::Folders;
@@ -16,79 +15,68 @@ use super::{describe, sources};
 use crate::usage::Usage;
 
 pub(super) const EXIT_STATUS: &str = "\
-Examples: two ends of a tunnel, with the same key file at both\n  \
+Examples: both ends of a tunnel, with copies of one key file\n  \
 thinair tunnel keygen sat.key\n  \
 thinair tunnel run udp://:7000 --key sat.key --address 10.9.0.1/30\n  \
 thinair tunnel run udp://198.51.100.7:7000 --key sat.key --address 10.9.0.2/30\n\n\
-It ends cleanly on SIGINT and SIGTERM. Logs go to standard error; RUST_LOG chooses them, as in \
-RUST_LOG=thinair_tunnel=trace.\n\n\
-Exit status: 0 if it was told to end; 1 for a failure; 2 for a wrong configuration.";
+Runs until SIGINT, SIGTERM or `thinair tunnel down`, and then undoes all its changes. Logs go to standard error; \
+RUST_LOG filters them, for example RUST_LOG=thinair_tunnel=trace.\n\n\
+Exit status: 0 after a request to end; 1 for a failure; 2 for a wrong configuration.";
 
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
+pub(crate) struct TunnelArguments {
     #[command(flatten)]
     options: TunnelOptions,
-    /// Log more; twice for still more
+    /// Log more; repeat for even more
     #[arg(long, short, action = clap::ArgAction::Count, help_heading = "Daemon")]
     verbose: u8,
 }
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &TunnelArguments) -> anyhow::Result<ExitCode> {
     let options = default_name(arguments.options.clone())?;
     let files = sources::files(&options)?;
     let settings = sources::settings(&files, &options)?;
-    log(arguments.verbose);
+    crate::log::to_stderr(match arguments.verbose {
+        0 => "info",
+        1 => "info,thinair=debug",
+        _ => "debug",
+    });
     daemon(&settings, options)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Logs to standard error: RUST_LOG says what, or --verbose how much.
-fn log(verbose: u8) {
-    let level = match verbose {
-        0 => "info",
-        1 => "info,thinair=debug,thinair_tunnel=debug",
-        _ => "debug",
-    };
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // A service's log has times already.
-    if std::env::var_os("JOURNAL_STREAM").is_some() {
-        subscriber.without_time().with_ansi(false).init();
-    } else {
-        subscriber.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init();
-    }
-}
-
-/// Where all is told by arguments and none names the interface, the first name that is free: several tunnels may run on a
-/// host, also in different namespaces, which share the folder of sockets.
+/// Chooses the first free interface name, if all settings are arguments and none names the interface. Several
+/// tunnels can run on a host, also in different namespaces, which share the folder of sockets.
 #[cfg(target_os = "linux")]
 fn default_name(mut options: TunnelOptions) -> anyhow::Result<TunnelOptions> {
     use thinair_os::{Interface, Namespace};
     use thinair_tunnel::daemon::RunFolder;
 
-    if options.config.is_some() || options.name.is_some() || options.tun.is_some() {
+    if options.config.is_some() || options.name.is_some() || options.keys.get("tun").is_some() {
         return Ok(options);
     }
-    // One that is not there is reported when it is needed.
-    let namespace = options.netns.as_deref().and_then(|name| Namespace::open(name).ok());
+    // A missing namespace is reported when it is needed.
+    let namespace = options.keys.get("netns").and_then(|name| Namespace::open(name).ok());
     let is_taken = |name: &str| {
-        // A persistent one that nobody uses is meant for whoever comes.
+        // A persistent interface that is not in use is free.
         let taken = || Interface::named(name).is_ok_and(|interface| interface.is_running());
         let there = namespace.as_ref().map_or_else(|| Ok(taken()), |namespace| namespace.within(taken));
         there.unwrap_or(false) || RunFolder::is_in_use(&sources::folder_of(name))
     };
     let mut names = (0..1_000).map(|number| format!("thinair{number}"));
-    options.tun = names.find(|name| !is_taken(name));
+    if let Some(name) = names.find(|name| !is_taken(name)) {
+        options.keys.set("tun", name);
+    }
     Ok(options)
 }
 
-/// Elsewhere there are no interfaces.
+/// Other systems have no TUN interfaces.
 #[cfg(not(target_os = "linux"))]
 fn default_name(options: TunnelOptions) -> anyhow::Result<TunnelOptions> {
     Ok(options)
 }
 
-/// Runs the daemon until it is told to end.
+/// Runs the daemon until a signal or request ends it.
 #[cfg(target_os = "linux")]
 fn daemon(settings: &Settings, options: TunnelOptions) -> anyhow::Result<()> {
     use thinair_tunnel::daemon::{Daemon, RunError, Source};
@@ -101,14 +89,14 @@ fn daemon(settings: &Settings, options: TunnelOptions) -> anyhow::Result<()> {
     let again = options.clone();
     let source = Source {
         files: Box::new(move || sources::files(&again).map_err(|error| format!("{error:#}"))),
-        plan: Box::new(move |files, resolve| {
+        config: Box::new(move |files, resolve| {
             let settings = sources::settings(files, &options).map_err(|error| error.to_string())?;
             sources::plan(&settings, &folders, resolve).map_err(|error| error.to_string())
         }),
     };
     let source = has_file.then(|| Arc::new(source));
     let mut daemon = Daemon::open(&plan, claimed, source).map_err(|error| match error {
-        // What is told, not what the system does: the next try is no better.
+        // Errors of the configuration, not of the system: another attempt would fail again.
         RunError::Budget(_) | RunError::Build(_) | RunError::Key(_) | RunError::Keys(_) => {
             Usage::error(error.to_string())
         }
@@ -117,7 +105,7 @@ fn daemon(settings: &Settings, options: TunnelOptions) -> anyhow::Result<()> {
     Ok(daemon.run()?)
 }
 
-/// Elsewhere there is none.
+/// Fails: this system is not supported.
 #[cfg(not(target_os = "linux"))]
 fn daemon(_settings: &Settings, _options: TunnelOptions) -> anyhow::Result<()> {
     anyhow::bail!("a tunnel needs Linux")

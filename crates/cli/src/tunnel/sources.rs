@@ -1,4 +1,4 @@
-//! Where configurations are from, and where a tunnel keeps its things.
+//! Sources of configurations, and folders of a tunnel.
 
 use std::env;
 use std::net::SocketAddr;
@@ -11,34 +11,35 @@ use thinair_rohc::profile::coap::Base;
 use thinair_tunnel::config::{self, Settings, Surroundings};
 #[cfg(target_os = "linux")]
 use thinair_tunnel::daemon::{RunFolder, RunFolderError};
-use thinair_tunnel::plan::Plan;
+use thinair_tunnel::site_config::SiteConfig;
 
 use super::options::TunnelOptions;
 use crate::template;
 use crate::usage::Usage;
 
-/// Where `--name NAME` finds NAME.toml.
+/// Folder in which `--name NAME` looks for NAME.toml.
 const CONFIGURATIONS: &str = "/etc/thinair";
 
-/// The file of a tunnel that is known by its name.
+/// Configuration file of a named tunnel.
 pub(super) fn file_of(name: &str) -> PathBuf {
     Path::new(CONFIGURATIONS).join(format!("{name}.toml"))
 }
 
-/// The files of a configuration: the one that was named, and the one that it includes. None where all is in arguments.
+/// Returns the files of a configuration: the one given, and the one that it includes. Empty if all settings
+/// are arguments.
 pub(super) fn files(options: &TunnelOptions) -> anyhow::Result<Vec<(PathBuf, String)>> {
     let by_name = options.name.as_deref().map(file_of);
     match options.config.clone().or(by_name) {
         Some(file) => with_included(&file),
         None if options.carrier.is_none() => Err(Usage::error(
-            "there is no carrier; give one, as in udp://192.0.2.1:7000, or a file with --config FILE (`thinair \
-             tunnel config pair` prints one to begin with)",
+            "no carrier is given; give one, such as udp://192.0.2.1:7000, or a file with --config FILE (`thinair \
+             tunnel config pair` prints an example)",
         )),
         None => Ok(Vec::new()),
     }
 }
 
-/// A file, and the one that it includes.
+/// Reads a file, and the one that it includes.
 fn with_included(file: &Path) -> anyhow::Result<Vec<(PathBuf, String)>> {
     let first = text(file)?;
     let shared = Settings::read(file, &first)?.include()?;
@@ -52,16 +53,16 @@ fn with_included(file: &Path) -> anyhow::Result<Vec<(PathBuf, String)>> {
 
 fn text(file: &Path) -> anyhow::Result<String> {
     std::fs::read_to_string(file)
-        .map_err(|error| Usage::error(format!("{}: cannot be read: {error}", file.display())))
+        .map_err(|error| Usage::error(format!("cannot read {}: {error}", file.display())))
 }
 
-/// The settings of files and arguments together.
+/// Merges the settings of files and arguments.
 pub(super) fn settings(
     files: &[(PathBuf, String)],
     options: &TunnelOptions,
 ) -> Result<Settings, config::ConfigError> {
     let mut settings = settings_of(files)?;
-    options.tell(&mut settings);
+    options.apply(&mut settings);
     Ok(settings)
 }
 
@@ -74,12 +75,12 @@ fn settings_of(files: &[(PathBuf, String)]) -> Result<Settings, config::ConfigEr
     Ok(settings)
 }
 
-/// A file, and the one that it includes.
+/// Reads the settings of a file, and of the one that it includes.
 pub(super) fn read(file: &Path) -> anyhow::Result<Settings> {
     Ok(settings_of(&with_included(file)?)?)
 }
 
-/// Where a tunnel keeps its things. Found once: a daemon that has become another user would look elsewhere.
+/// Folders of a tunnel. They are determined once: a daemon that changes its user would find other ones later.
 #[derive(Clone, Debug)]
 pub(super) struct Folders {
     runtime: PathBuf,
@@ -87,21 +88,22 @@ pub(super) struct Folders {
 }
 
 impl Folders {
-    /// Those of a tunnel. `name`: its name, if it has another one than its interface.
+    /// Returns the folders of a tunnel. `name`: its name, if it differs from that of its interface.
     pub(super) fn of(settings: &Settings, name: Option<&str>) -> Result<Self, config::ConfigError> {
         let interface = settings.interface()?;
         let name = name.unwrap_or(&interface);
         Ok(Self { runtime: runtime(name), state: state(name) })
     }
 
-    /// Those of a tunnel that starts, with the first of them locked. Interfaces of one name in several namespaces, which share
-    /// these folders, are told apart by a number. A tunnel that may not have a folder goes without.
+    /// Returns the folders of a starting tunnel, after locking the first one. A number distinguishes
+    /// interfaces of one name in several namespaces, which share these folders. A tunnel without access to a
+    /// folder runs without it.
     #[cfg(target_os = "linux")]
     pub(super) fn claim(
         settings: &Settings,
         name: Option<&str>,
     ) -> anyhow::Result<(Self, Option<RunFolder>)> {
-        // Somebody who ends, or was killed, may still be undoing what it has changed.
+        // A tunnel that is ending, or the helper of one that was killed, may still be undoing its changes.
         let patience = Duration::from_secs(if name.is_some() { 3 } else { 1 });
         let interface = settings.interface()?;
         let mut folders = Self::of(settings, name)?;
@@ -125,29 +127,29 @@ impl Folders {
     }
 }
 
-/// The plan of all settings.
+/// Returns the plan of all settings.
 pub(super) fn plan(
     settings: &Settings,
     folders: &Folders,
     resolve: &Resolve<'_>,
-) -> Result<Plan, config::ConfigError> {
+) -> Result<SiteConfig, config::ConfigError> {
     let Folders { runtime, state } = folders.clone();
-    config::plan(settings, &Surroundings { runtime: Some(runtime), state, templates: &bases, resolve })
+    config::site_config(settings, &Surroundings { runtime: Some(runtime), state, templates: &bases, resolve })
 }
 
-/// Looks up the addresses of a host.
+/// Resolver of host names.
 pub(super) type Resolve<'r> = dyn Fn(&str, u16) -> std::io::Result<Vec<SocketAddr>> + 'r;
 
 fn bases(file: &Path) -> Result<Vec<Base>, String> {
     template::read(file).map_err(|error| format!("{error:#}"))
 }
 
-/// Where the status socket of a tunnel is: what systemd made for it, or the place of its kind of user.
+/// Folder of the status socket: the one that systemd created, or the default for this user.
 fn runtime(name: &str) -> PathBuf {
     folder_of_unit("RUNTIME_DIRECTORY").unwrap_or_else(|| runtime_root().join(name))
 }
 
-/// The folder in which there is one for each tunnel that runs.
+/// Parent folder of the sockets of all tunnels.
 pub(super) fn runtime_root() -> PathBuf {
     match env::var_os("XDG_RUNTIME_DIR") {
         Some(folder) if !is_root() && !folder.is_empty() => PathBuf::from(folder).join("thinair"),
@@ -155,7 +157,7 @@ pub(super) fn runtime_root() -> PathBuf {
     }
 }
 
-/// Where epochs are kept.
+/// Folder for epochs.
 fn state(name: &str) -> PathBuf {
     if let Some(folder) = folder_of_unit("STATE_DIRECTORY") {
         return folder;
@@ -168,7 +170,7 @@ fn state(name: &str) -> PathBuf {
     }
 }
 
-/// A folder that systemd made for the unit: the first, if there are several.
+/// Returns a folder that systemd created for the unit; the first, if there are several.
 fn folder_of_unit(variable: &str) -> Option<PathBuf> {
     let folders = env::var(variable).ok()?;
     folders.split(':').next().filter(|folder| !folder.is_empty()).map(PathBuf::from)
@@ -185,14 +187,14 @@ fn is_root() -> bool {
     false
 }
 
-/// The folder of a tunnel of that name.
+/// Returns the folder of a tunnel with that name.
 pub(super) fn folder_of(name: &str) -> PathBuf {
     let roots = [runtime_root(), PathBuf::from("/run/thinair")];
     let there = roots.iter().map(|root| root.join(name)).find(|folder| folder.exists());
     there.unwrap_or_else(|| roots[0].join(name))
 }
 
-/// The socket of a tunnel of that name; or of the only one that runs.
+/// Returns the socket of a tunnel with that name, or of the only one that runs.
 pub(super) fn status_socket(name: Option<&str>) -> anyhow::Result<PathBuf> {
     let mut roots = vec![runtime_root(), PathBuf::from("/run/thinair")];
     roots.dedup();
@@ -211,13 +213,13 @@ pub(super) fn status_socket(name: Option<&str>) -> anyhow::Result<PathBuf> {
     match &found[..] {
         [one] => Ok(one.clone()),
         [] => Err(Usage::error(format!(
-            "no tunnel runs whose status socket is in {}; give its path, or --name NAME",
+            "no status socket in {}; give the path of the socket, or --name NAME",
             roots.iter().map(|root| root.display().to_string()).collect::<Vec<_>>().join(" or ")
         ))),
         several => {
             let names = several.iter().filter_map(|socket| socket.parent()?.file_name()?.to_str());
             let names: Vec<_> = names.collect();
-            Err(Usage::error(format!("several tunnels run; give --name and one of {}", names.join(", "))))
+            Err(Usage::error(format!("several tunnels run; choose one with --name: {}", names.join(", "))))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `thinair tunnel status`: what a tunnel that runs tells of itself.
+//! `thinair tunnel status`: status of a running tunnel.
 
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -13,36 +13,36 @@ use thinair_tunnel::status::text::render;
 use super::sources;
 use crate::terminal::{print, style};
 
-/// Columns of the output when it does not go to a terminal.
+/// Width of the output in columns, if it is not a terminal.
 const PLAIN_WIDTH: usize = 120;
 
-/// Between two looks.
+/// Interval of updates.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Home, and nothing below it (ECMA-48: CUP, ED).
+/// Cursor home, and erase to the end of the screen (ECMA-48: CUP, ED).
 const CLEAR: &str = "\x1b[H\x1b[J";
 
 pub(super) const EXIT_STATUS: &str = "\
-Without PATH and --name, it is the one tunnel whose status socket is in /run/thinair.\n\n\
-Exit status: 0 ok; 1 if the tunnel does not answer; 2 for wrong arguments.";
+PATH and --name can be omitted if a single tunnel runs, with its status socket in /run/thinair.\n\n\
+Exit status: 0 for success; 1 if the tunnel does not answer; 2 for wrong arguments.";
 
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
+pub(crate) struct StatusArguments {
     /// Path of the status socket
     #[arg(value_name = "PATH", conflicts_with = "name")]
     path: Option<PathBuf>,
-    /// Name of the tunnel: /run/thinair/NAME/status.sock
+    /// Name of the tunnel; its status socket is /run/thinair/NAME/status.sock
     #[arg(long, value_name = "NAME", value_parser = super::options::name)]
     name: Option<String>,
-    /// Show the status every second, until interrupted
+    /// Refresh the status every second, until interrupted
     #[arg(long)]
     watch: bool,
-    /// Print JSON (thinair.tunnel.status/1); with --watch a line each time
+    /// Print JSON (thinair.tunnel.status/1); with --watch one line per update
     #[arg(long)]
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &StatusArguments) -> anyhow::Result<ExitCode> {
     let socket = match &arguments.path {
         Some(path) => path.clone(),
         None => sources::status_socket(arguments.name.as_deref())?,
@@ -51,7 +51,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Asks the daemon, and prints what it tells.
+/// Requests the status from the daemon, and prints it.
 fn show(socket: &Path, watch: bool, json: bool) -> anyhow::Result<()> {
     let mut before: Option<Status> = None;
     loop {

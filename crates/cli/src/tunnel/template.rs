@@ -1,4 +1,4 @@
-//! `thinair tunnel config`: configurations to begin with.
+//! `thinair tunnel config`: example configurations.
 
 use std::process::ExitCode;
 
@@ -6,36 +6,36 @@ use clap::{Args, ValueEnum};
 use thinair_tunnel::config::templates::Template;
 
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
-    /// Kind of configuration
+pub(crate) struct ExampleArguments {
+    /// Kind of configuration to print
     #[arg(value_enum, value_name = "KIND")]
-    kind: Kind,
+    kind: ExampleKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum ExampleKind {
     /// Two ends over UDP
     Pair,
     /// One end with several peers over UDP
     Hub,
-    /// Sites that all hear each other: a site of its own
+    /// Mesh of sites: settings of one site
     Mesh,
-    /// What all sites of a mesh share: the file that `mesh` includes
+    /// Mesh of sites: common settings, which the file of `mesh` includes
     Shared,
-    /// A receiver of a transport stream that nobody answers
+    /// Receiver of a one-way transport stream
     OneWay,
     /// Two ends of a serial line
     Serial,
 }
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &ExampleArguments) -> anyhow::Result<ExitCode> {
     let template = match arguments.kind {
-        Kind::Pair => Template::Pair,
-        Kind::Hub => Template::Hub,
-        Kind::Mesh => Template::Mesh,
-        Kind::Shared => Template::Shared,
-        Kind::OneWay => Template::OneWay,
-        Kind::Serial => Template::Serial,
+        ExampleKind::Pair => Template::Pair,
+        ExampleKind::Hub => Template::Hub,
+        ExampleKind::Mesh => Template::Mesh,
+        ExampleKind::Shared => Template::Shared,
+        ExampleKind::OneWay => Template::OneWay,
+        ExampleKind::Serial => Template::Serial,
     };
     crate::terminal::print(template.text())?;
     Ok(ExitCode::SUCCESS)

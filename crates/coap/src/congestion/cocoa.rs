@@ -1,8 +1,9 @@
 //! CoCoA: a strong and a weak estimator, a variable back-off factor, ageing. draft-ietf-core-cocoa-03.
 //!
-//! Where the draft leaves a choice, [`CocoaConfig`] names it. Its pseudocode has neither the absolute value nor G of RFC
-//! 6298, which its text refers to; the text is followed. "The initial value for each of the two RTO estimators is 2 s"
-//! is what the RTO is before a sample; the first sample of an estimator sets SRTT and RTTVAR as in RFC 6298.
+//! Each choice that the draft leaves open is a field of [`CocoaConfig`]. Its pseudocode has neither the absolute value
+//! nor G of RFC 6298, which its text refers to; this implementation follows the text. "The initial value for each of the
+//! two RTO estimators is 2 s" is the RTO before a sample; the first sample of an estimator sets SRTT and RTTVAR as in RFC
+//! 6298.
 
 use core::time::Duration;
 
@@ -12,26 +13,27 @@ use super::{Acknowledged, CongestionControl, Estimator, Series, Timer, Transmiss
 
 const SECOND: u64 = 1_000_000_000;
 
-/// The back-off is truncated here, and so is the RTO.
+/// Upper limit of the back-off and of the RTO, in nanoseconds.
 const MAX_RTO: u64 = 32 * SECOND;
 
 /// K of the strong and of the weak estimator.
 const K_STRONG: u64 = 4;
 const K_WEAK: u64 = 1;
 
-/// Retransmissions up to which an exchange tells the weak estimator something.
+/// Largest number of retransmissions of an exchange that gives the weak estimator a sample.
 const WEAK_RETRANSMISSIONS: u8 = 2;
 
-/// How [`Cocoa`] is set.
+/// Parameters of [`Cocoa`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CocoaConfig {
-    /// G, the granularity of the clock, of which the draft says nothing. 10 ms. On a steady path it is all that stands
-    /// between SRTT and the RTO.
+    /// G, the granularity of the clock, which the draft does not specify. Default: 10 ms. On a steady path it is the only
+    /// difference between SRTT and the RTO.
     pub g: Duration,
-    /// Whether the back-off factor is chosen from the current timeout at each step (true, text and pseudocode of the
-    /// draft), or once from the first timeout.
+    /// True if the back-off factor is chosen from the current timeout at each step (text and pseudocode of the draft),
+    /// false if it is chosen once from the first timeout. Default: true.
     pub vbf_per_step: bool,
-    /// Whether, before the first sample, the RTO is multiplied by the number of parallel exchanges (true, section 4.1).
+    /// True if the RTO before the first sample is multiplied by the number of parallel exchanges (section 4.1). Default:
+    /// true.
     pub blind: bool,
 }
 
@@ -49,25 +51,25 @@ pub struct Cocoa {
     rto: u64,
     strong: Option<Estimator>,
     weak: Option<Estimator>,
-    /// When the RTO last changed.
+    /// Time of the latest change of the RTO.
     updated: Instant,
 }
 
 impl Cocoa {
-    /// Nothing is known of the peer.
+    /// Creates the state of a peer without measurements.
     pub const fn new(config: CocoaConfig, parameters: &Transmission) -> Self {
-        // A time in milliseconds, because `nanos` is not const.
+        // In milliseconds, because `nanos` is not const.
         let rto = parameters.ack_timeout.as_millis();
         let rto = if rto > 32_000 { MAX_RTO } else { rto as u64 * 1_000_000 };
         Self { config, rto, strong: None, weak: None, updated: Instant::ZERO }
     }
 
-    /// The estimators: strong, weak.
+    /// Returns the strong and the weak estimator.
     pub const fn estimators(&self) -> (Option<Estimator>, Option<Estimator>) {
         (self.strong, self.weak)
     }
 
-    /// The RTO after the time in which it was not used, and when its last step was due. Section 4.4, cumulatively.
+    /// Returns the RTO after ageing without use, and the time of its last step. Section 4.4, cumulatively.
     fn aged(&self, now: Instant) -> (u64, Instant) {
         let (mut rto, mut updated) = (self.rto, self.updated);
         while self.has_sample() {
@@ -85,7 +87,7 @@ impl Cocoa {
         (rto, updated)
     }
 
-    /// `weight` of 4 parts of `estimate`.
+    /// Moves the RTO to the mean of `estimate`, with weight `weight` / 4, and its former value.
     fn mix(&mut self, estimate: u64, weight: u64, now: Instant) {
         let sum = u128::from(estimate) * u128::from(weight) + u128::from(self.rto) * u128::from(4 - weight);
         self.rto = u64::try_from((sum + 2) / 4).unwrap_or(u64::MAX).min(MAX_RTO);
@@ -245,7 +247,7 @@ mod tests {
         assert_eq!(micros(&cocoa, 1_000_000), 3_000_000);
         let cocoa = known(300);
         assert_eq!((micros(&cocoa, 4_800), micros(&cocoa, 4_801)), (300_000, 600_000));
-        // 0.6 s for another 9.6 s, then 1.2 s for ever.
+        // 0.6 s for another 9.6 s, then 1.2 s permanently.
         assert_eq!((micros(&cocoa, 14_400), micros(&cocoa, 14_401)), (600_000, 1_200_000));
         assert_eq!(micros(&cocoa, 1_000_000), 1_200_000);
         // 32 s: 17 s after 128 s, 9.5 s after 68 s more, 5.75 s after 38 s more.
@@ -289,7 +291,7 @@ mod tests {
         assert_eq!(cocoa.start(Instant::ZERO, &P, 2, 0).timeout().as_millis(), 1_150);
     }
 
-    /// Four samples of 100 ms with four exchanges in flight: the RTO goes down and nowhere else.
+    /// Four samples of 100 ms with four exchanges in flight: the RTO decreases.
     #[test]
     fn parallel_exchanges_do_not_make_the_rto_grow() {
         let mut cocoa = controller();

@@ -2,11 +2,12 @@
 
 use thinair_wire::time::Instant;
 
-/// Nanoseconds without a sample after which an estimate is not trusted as before: 255 s, for as long as CoCoA's draft wants
-/// estimates to be kept. What follows is ours; neither RFC 6298 nor FASOR's draft knows idle peers.
+/// Nanoseconds without a sample after which an estimate loses weight: 255 s, the time for which CoCoA's draft keeps
+/// estimates. The ageing after that is specific to this implementation; neither RFC 6298 nor FASOR's draft has idle
+/// peers.
 const STALE: u64 = 255_000_000_000;
 
-/// Times [`STALE`] after which it is forgotten.
+/// Multiple of [`STALE`] after which an estimate is dropped.
 const FORGOTTEN: u64 = 10;
 
 /// Smoothed round-trip time and its variation, in nanoseconds.
@@ -19,19 +20,19 @@ pub struct Estimator {
 }
 
 impl Estimator {
-    /// The first sample: RTTVAR is its `share`th part, 2 in RFC 6298.
+    /// Creates an estimate from the first sample: RTTVAR is the sample divided by `share`, 2 in RFC 6298.
     pub const fn first(sample: u64, share: u64) -> Self {
         Self { srtt: sample, rttvar: sample / share }
     }
 
-    /// A further sample: alpha is 1/8, beta 1/4, and RTTVAR comes first.
+    /// Updates the estimate by a further sample: alpha is 1/8, beta 1/4, and RTTVAR comes first.
     pub const fn update(&mut self, sample: u64) {
-        // Half of a unit more, so that what is rounded away does not add up.
+        // Rounded to the nearest unit, so that rounding errors do not add up.
         self.rttvar = self.rttvar - self.rttvar / 4 + (self.srtt.abs_diff(sample) + 2) / 4;
         self.srtt = self.srtt - self.srtt / 8 + (sample + 4) / 8;
     }
 
-    /// The one after a sample: `before`, if there was one, and what it gives, or the first one.
+    /// Returns `before` updated by a sample, or the first estimate if there was none.
     pub const fn next(before: Option<Self>, sample: u64, share: u64) -> Self {
         match before {
             Some(mut estimator) => {
@@ -42,8 +43,8 @@ impl Estimator {
         }
     }
 
-    /// What it is worth `now`, if the latest sample was taken at `sampled`: itself; after 255 s with an RTTVAR of at least
-    /// SRTT/2, as after the first sample; nothing after ten times as long.
+    /// Returns the estimate aged from the latest sample at `sampled` to `now`: unchanged; after 255 s with an RTTVAR of
+    /// at least SRTT/2, as after the first sample; `None` after ten times as long.
     pub const fn aged(self, sampled: Instant, now: Instant) -> Option<Self> {
         let idle = now.nanos_since(sampled);
         if idle < STALE {
@@ -56,7 +57,7 @@ impl Estimator {
         Some(Self { srtt: self.srtt, rttvar: if self.rttvar > half { self.rttvar } else { half } })
     }
 
-    /// SRTT + max(G, K * RTTVAR).
+    /// Returns SRTT + max(G, K * RTTVAR).
     pub const fn rto(&self, granularity: u64, k: u64) -> u64 {
         let variation = self.rttvar.saturating_mul(k);
         self.srtt.saturating_add(if variation > granularity { variation } else { granularity })

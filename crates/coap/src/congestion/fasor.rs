@@ -2,10 +2,10 @@
 //!
 //! Text and pseudocode differ for the first sample R. The text: "initialized with that sample as specified in RFC 6298,
 //! except RTTVAR that is set to R/2K where K = 4". The pseudocode: K = 1 for this once. Both give an RTO of 1.5 R; the
-//! next ones differ, and here it goes by the text.
+//! next ones differ, and this implementation follows the text.
 //!
-//! The draft knows one message under way at a time. With more, there is one state for a peer: a message takes the series
-//! of the state in which it is first sent, and each acknowledgement moves the state.
+//! The draft has one message under way at a time. With more, there is one state for a peer: a message takes the series of
+//! the state in which it is first sent, and each acknowledgement moves the state.
 
 use core::time::Duration;
 
@@ -16,24 +16,24 @@ use super::{Acknowledged, CongestionControl, Estimator, Series, Timer, Transmiss
 /// K of RFC 6298.
 const K: u64 = 4;
 
-/// How [`Fasor`] is set.
+/// Parameters of [`Fasor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FasorConfig {
     /// G, the granularity of the clock. Zero: the dither keeps the timeout at least SRTT/4 above the RTO.
     pub g: Duration,
     /// The largest FastRTO, 60 s or more.
     pub max_rto: Duration,
-    /// What is added to a timeout so that peers do not send again together: from and to, in thousandths of SRTT. 250 to
-    /// 1,000, the draft's.
+    /// Range of the addition to a timeout that keeps peers from retransmitting simultaneously: minimum and maximum, in
+    /// thousandths of SRTT. Default: 250 to 1,000, as in the draft.
     pub dither: (u16, u16),
-    /// The same in state FAST, once something was measured: as long as every message is answered that was sent once, nobody
-    /// has to be kept apart. As [`Self::dither`], the draft's; see [`Self::quick`].
+    /// [`Self::dither`] in state FAST, once there is a measurement: as long as every message is answered after one
+    /// transmission, peers need not be spread. Default: as [`Self::dither`]; see [`Self::quick`] for less.
     pub fast_dither: (u16, u16),
-    /// By how much SlowRTO is longer than what was measured, in thousandths: 1,500.
+    /// Ratio of SlowRTO to the measured time, in thousandths. Default: 1,500.
     pub slow_rto_factor: u16,
-    /// Whether the last octet of a request's Token says how often the request was sent before, so that a piggybacked
-    /// response tells which transmission it answers (section 4.5). False. Nothing is asked of the server; the Token is an
-    /// octet longer. A request that observes keeps its Token, which names the observation.
+    /// True if the last octet of a request's Token is the number of earlier transmissions, so that a piggybacked response
+    /// identifies the transmission that it answers (section 4.5). Default: false. It requires nothing of the server; the
+    /// Token is an octet longer. A request that observes keeps its Token, which identifies the observation.
     pub count_in_token: bool,
 }
 
@@ -51,14 +51,15 @@ impl Default for FasorConfig {
 }
 
 impl FasorConfig {
-    /// With a dither of SRTT/8 to SRTT/4 in state FAST: quicker after a loss, and as careful as the draft after two. G is
-    /// 5 ms, so that nobody sends again because a process had to wait for a processor, where round trips are short.
+    /// Parameters with a dither of SRTT/8 to SRTT/4 in state FAST: quicker after a loss, and as careful as the draft
+    /// after two. G is 5 ms, so that a process that waited for a processor does not retransmit too early where round
+    /// trips are short.
     pub fn quick() -> Self {
         Self { g: Duration::from_millis(5), fast_dither: (125, 250), ..Self::default() }
     }
 }
 
-/// Which series the next message takes.
+/// State, which determines the series of the next message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FasorState {
     /// FAST: F, 2F, 4F, ...
@@ -75,17 +76,17 @@ pub enum FasorState {
 pub struct Fasor {
     config: FasorConfig,
     estimator: Option<Estimator>,
-    /// When its latest sample was taken.
+    /// Time of its latest sample.
     sampled: Instant,
     /// SlowRTO in nanoseconds; 0 before it is measured.
     slow: u64,
-    /// What the message before was measured at, in nanoseconds; 0 if it was not, or nothing is counted.
+    /// Previous RTT sample in nanoseconds; 0 if the previous message gave none, or transmissions are not counted.
     previous: u64,
     state: FasorState,
 }
 
 impl Fasor {
-    /// Nothing is known of the peer.
+    /// Creates the state of a peer without measurements.
     pub const fn new(config: FasorConfig) -> Self {
         Self {
             config,
@@ -97,12 +98,12 @@ impl Fasor {
         }
     }
 
-    /// The state.
+    /// Returns the state.
     pub const fn state(&self) -> FasorState {
         self.state
     }
 
-    /// SlowRTO; zero before it is measured.
+    /// Returns SlowRTO; zero before it is measured.
     pub const fn slow_rto(&self) -> Duration {
         Duration::from_nanos(self.slow)
     }
@@ -111,7 +112,7 @@ impl Fasor {
         self.estimator?.aged(self.sampled, now)
     }
 
-    /// FastRTO, and SRTT or what stands for it.
+    /// Returns FastRTO, and SRTT or its substitute before a sample.
     fn fast(&self, now: Instant, parameters: &Transmission) -> (u64, u64) {
         match self.known(now) {
             Some(estimator) => {
@@ -128,7 +129,7 @@ impl Fasor {
 }
 
 impl CongestionControl for Fasor {
-    /// ACK_RANDOM_FACTOR plays no part: the draft has its own dither.
+    /// ACK_RANDOM_FACTOR is not used: the draft has its own dither.
     fn start(&mut self, now: Instant, parameters: &Transmission, _in_flight: usize, random: u64) -> Timer {
         let (rto, srtt) = self.fast(now, parameters);
         let (from, to) = match (self.state, self.known(now)) {
@@ -300,11 +301,12 @@ mod tests {
         // 400 ms: RTTVAR 10.78125 + 75.625, SRTT 85.3125 + 50, RTO 480.9375, above the sample; then 200 ms, seven times.
         fasor.on_ack(&ack(400, 1));
         assert_eq!(micros(&fasor), 480_937);
-        // The next one takes long, and is not above what was just measured before RTTVAR has followed.
+        // The RTO after a long round trip is at least the previous sample before RTTVAR has followed.
         let mut fasor = Fasor::new(FasorConfig { count_in_token: true, ..FasorConfig::default() });
         (0..50).for_each(|_| fasor.on_ack(&ack(100, 1)));
         fasor.on_ack(&ack(110, 1));
-        // RTTVAR about 2.5, SRTT 101.25: RTO 111.25. Without an answer that says which one, it is RTO alone.
+        // RTTVAR about 2.5, SRTT 101.25: RTO 111.25. After an answer that does not identify its transmission, the RTO
+        // alone counts.
         assert_eq!(micros(&fasor) / 1_000, 111);
         fasor.previous = 300_000_000;
         assert_eq!(micros(&fasor), 300_000);

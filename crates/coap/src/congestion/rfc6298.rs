@@ -1,8 +1,8 @@
-//! The timer of TCP without its least RTO of one second. RFC 6298; Karn's algorithm.
+//! The retransmission timer of TCP without its minimum RTO of one second. RFC 6298; Karn's algorithm.
 //!
-//! Only a message that was sent once gives a sample. A timeout that was backed off is kept for the next message until
-//! there is a sample again (section 5, (5.5) to (5.7)), so that a path whose round trip is longer than the RTO gives one
-//! in the end. Unlike TCP, the first timeout is dithered by ACK_RANDOM_FACTOR, as RFC 7252 asks for.
+//! Only a message that was sent once gives a sample. A backed-off timeout is kept for the next message until there is a
+//! new sample (section 5, (5.5) to (5.7)), so that a path whose round trip is longer than the RTO eventually gives one.
+//! Unlike in TCP, the first timeout is dithered by ACK_RANDOM_FACTOR, as RFC 7252 requires.
 
 use core::time::Duration;
 
@@ -13,12 +13,12 @@ use super::{Acknowledged, CongestionControl, Estimator, Series, Timer, Transmiss
 /// K of RFC 6298.
 const K: u64 = 4;
 
-/// How [`Rfc6298`] is set.
+/// Parameters of [`Rfc6298`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rfc6298Config {
-    /// G, the granularity of the clock: the least that the RTO is above SRTT. 10 ms.
+    /// G, the granularity of the clock: minimum of the RTO above SRTT. Default: 10 ms.
     pub g: Duration,
-    /// The largest RTO. 60 s (2.5).
+    /// Largest RTO. Default: 60 s (2.5).
     pub max_rto: Duration,
 }
 
@@ -28,19 +28,19 @@ impl Default for Rfc6298Config {
     }
 }
 
-/// One estimator, and the timeout that was backed off.
+/// One estimator, and the backed-off timeout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rfc6298 {
     config: Rfc6298Config,
     estimator: Option<Estimator>,
-    /// When its latest sample was taken.
+    /// Time of its latest sample.
     sampled: Instant,
-    /// In nanoseconds; 0 if the latest message was not sent again.
+    /// Backed-off timeout in nanoseconds; 0 if the latest message was not retransmitted.
     backed_off: u64,
 }
 
 impl Rfc6298 {
-    /// Nothing is known of the peer.
+    /// Creates the state of a peer without measurements.
     pub const fn new(config: Rfc6298Config) -> Self {
         Self { config, estimator: None, sampled: Instant::ZERO, backed_off: 0 }
     }
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(rto(&controller), 250_000);
     }
 
-    /// RFC 6298, section 5: a timeout that was backed off stays until there is a sample.
+    /// RFC 6298, section 5: a backed-off timeout stays until there is a sample.
     #[test]
     fn a_timeout_that_was_backed_off_stays_for_the_next_message() {
         let parameters = Transmission::default();

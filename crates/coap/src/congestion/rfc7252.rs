@@ -1,4 +1,4 @@
-//! The default: binary exponential back-off from ACK_TIMEOUT, and no memory. RFC 7252, section 4.2.
+//! Binary exponential back-off from ACK_TIMEOUT, without state. RFC 7252, section 4.2.
 
 use core::time::Duration;
 
@@ -6,7 +6,8 @@ use thinair_wire::time::Instant;
 
 use super::{Acknowledged, CongestionControl, Series, Timer, Transmission, dither, nanos};
 
-/// The first timeout is between ACK_TIMEOUT and ACK_TIMEOUT * ACK_RANDOM_FACTOR, each further one is twice the one before.
+/// The first timeout is between ACK_TIMEOUT and ACK_TIMEOUT * ACK_RANDOM_FACTOR; each further one is twice the previous
+/// one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rfc7252;
 

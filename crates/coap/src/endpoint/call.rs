@@ -1,4 +1,4 @@
-//! What a response does to its request: it ends it, asks for the next block, or is one of many notifications. RFC 7252,
+//! Effect of a response on its request: it ends it, requests the next block, or is one of many notifications. RFC 7252,
 //! section 5.3; RFC 7641, section 3; RFC 7959, section 2; RFC 9175, section 2.3.
 
 use alloc::borrow::Cow;
@@ -18,60 +18,60 @@ use crate::event::{CallError, CallId, Event};
 use crate::message::Message;
 use crate::number;
 use crate::request::Received;
-use crate::table::Key;
+use crate::table::SlotKey;
 
-/// How often a transfer is begun again.
+/// Largest number of restarts of a transfer.
 const RESTARTS: u8 = 3;
 
-/// Observe of a client.
+/// State of a client's observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Observing {
     No,
-    /// Observe 0 is in the request.
+    /// The request contains Observe 0.
     Registering,
-    /// Notifications come.
+    /// Notifications are expected.
     Active,
-    /// Observe 1 is in the request.
+    /// The request contains Observe 1.
     Leaving,
 }
 
-/// A body on its way to the server.
+/// A body that is being sent to the server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Upload {
-    /// The block under way.
+    /// Offset of the block under way, in octets.
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) size: BlockSize,
 }
 
-/// A body on its way from the server.
+/// A body that is being received from the server.
 #[derive(Clone, Debug)]
-pub(super) struct Download {
+pub(super) struct BodyDownload {
     pub(super) octets: Vec<u8>,
     pub(super) size: BlockSize,
     etag: Option<Vec<u8>>,
-    /// Its first block was a notification.
+    /// True if the first block was a notification.
     notification: bool,
     total: Option<usize>,
 }
 
-/// What comes after a response.
-enum Next<'d> {
-    /// One more message.
+/// Action after a response.
+enum NextStep<'d> {
+    /// Send the next message of the call.
     Send,
-    /// Nothing: it is too old.
+    /// Ignore an old response.
     Ignore,
     Fail(CallError),
-    /// The body is complete; `true` if it is a notification.
+    /// Deliver the complete body; `true` if it is a notification.
     Deliver(Cow<'d, [u8]>, bool),
 }
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
-    /// The response to a request has arrived.
+    /// Processes the response to a request.
     pub(super) fn call_response<'d>(
         &mut self,
         now: Instant,
-        key: Key,
+        key: SlotKey,
         message: Message<'d>,
         digest: &Digest,
     ) -> Option<Event<'d, P>> {
@@ -84,7 +84,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let call = self.calls.get_mut(key)?;
         let next = call.next(now, &message, digest, stream, limit);
         let abandoned = match next {
-            Next::Ignore => {
+            NextStep::Ignore => {
                 self.keep_waiting(now, key);
                 return None;
             }
@@ -95,12 +95,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             self.land(now, flight);
         }
         match next {
-            Next::Ignore => None,
-            Next::Fail(error) => {
+            NextStep::Ignore => None,
+            NextStep::Fail(error) => {
                 self.end_call(now, key);
                 Some(Event::Failed { call: CallId(key), error })
             }
-            Next::Send => {
+            NextStep::Send => {
                 let call = self.calls.get(key)?;
                 let sent = call.upload.map_or(call.body.len(), |upload| upload.start);
                 let received = call.download.as_ref().map_or(0, |download| download.octets.len());
@@ -111,7 +111,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                 }
                 Some(Event::Progress { call: CallId(key), sent, received, total })
             }
-            Next::Deliver(payload, notification) => {
+            NextStep::Deliver(payload, notification) => {
                 let max_age = message.options.max_age();
                 let message = Received { code: message.code, options: message.options, payload };
                 if notification {
@@ -124,9 +124,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// Until the next notification; if there is none in Max-Age and 5 to 15 s, the client registers again. RFC 7641,
-    /// section 3.3.1.
-    fn keep_observing(&mut self, now: Instant, key: Key, max_age: u32) {
+    /// Sets the deadline of the next notification; if there is none within Max-Age and 5 to 15 s, the client registers
+    /// again. RFC 7641, section 3.3.1.
+    fn keep_observing(&mut self, now: Instant, key: SlotKey, max_age: u32) {
         let random = self.random();
         let Some(call) = self.calls.get_mut(key) else { return };
         let (peer, token) = (call.peer, call.token);
@@ -148,14 +148,14 @@ impl Call {
         digest: &Digest,
         stream: bool,
         limit: usize,
-    ) -> Next<'d> {
+    ) -> NextStep<'d> {
         if let Some(number) = digest.refused {
-            return Next::Fail(CallError::BadOption { number });
+            return NextStep::Fail(CallError::BadOption { number });
         }
         let observed = self.observed == Some(message.token);
         if let Some(sequence) = digest.observe.filter(|_| observed && message.code.class() == 2) {
             if self.observing == Observing::Leaving || !stream && !self.is_fresh(now, sequence) {
-                return Next::Ignore;
+                return NextStep::Ignore;
             }
             self.sequence = Some((sequence, now));
             self.download = None;
@@ -168,7 +168,7 @@ impl Call {
             && let Some(echo) = message.options.first(number::ECHO)
         {
             self.echo = Some(echo.to_vec());
-            return Next::Send;
+            return NextStep::Send;
         }
         if let Some(next) = self.next_block1(message, digest) {
             return next;
@@ -176,28 +176,29 @@ impl Call {
         self.next_block2(message, digest, stream, limit)
     }
 
-    /// RFC 7641, section 3.4. A stream keeps the order by itself: RFC 8323, section 7.1.
+    /// True if a notification is newer than the latest. RFC 7641, section 3.4. A stream preserves the order: RFC 8323,
+    /// section 7.1.
     fn is_fresh(&self, now: Instant, sequence: u32) -> bool {
         let Some((last, at)) = self.sequence else { return true };
         let ahead = sequence.wrapping_sub(last) & 0xFF_FFFF;
         0 < ahead && ahead < 1 << 23 || now > at + Duration::from_secs(128)
     }
 
-    /// Whether the body is still on its way. RFC 7959, sections 2.5 and 2.9.
-    fn next_block1<'d>(&mut self, message: &Message<'d>, digest: &Digest) -> Option<Next<'d>> {
+    /// Returns the next step of an upload; `None` if it is complete. RFC 7959, sections 2.5 and 2.9.
+    fn next_block1<'d>(&mut self, message: &Message<'d>, digest: &Digest) -> Option<NextStep<'d>> {
         let hint = digest.block1.map(|block| block.size);
         let size = self.upload.map(|upload| upload.size);
         if message.code == code::REQUEST_ENTITY_TOO_LARGE {
             let smaller =
                 hint.filter(|hint| size.is_none_or(|size| *hint < size) && hint.octets() < self.body.len())?;
             self.upload = Some(Upload { start: 0, end: 0, size: smaller });
-            return Some(Next::Send);
+            return Some(NextStep::Send);
         }
         let upload = self.upload.as_mut()?;
         if message.code == code::REQUEST_ENTITY_INCOMPLETE && upload.start > 0 && self.restarts < RESTARTS {
             self.restarts += 1;
             (upload.start, upload.end) = (0, 0);
-            return Some(Next::Send);
+            return Some(NextStep::Send);
         }
         if upload.end >= self.body.len() || message.code.class() != 2 {
             return None;
@@ -206,17 +207,17 @@ impl Call {
         if let Some(hint) = hint {
             upload.size = upload.size.min(hint);
         }
-        Some(Next::Send)
+        Some(NextStep::Send)
     }
 
-    /// Whether the response is still on its way. RFC 7959, section 2.4.
+    /// Returns the step after a response: the next block, delivery of the body, or failure. RFC 7959, section 2.4.
     fn next_block2<'d>(
         &mut self,
         message: &Message<'d>,
         digest: &Digest,
         stream: bool,
         limit: usize,
-    ) -> Next<'d> {
+    ) -> NextStep<'d> {
         let registering = matches!(self.observing, Observing::Registering | Observing::Active);
         let notification = registering && digest.observe.is_some() && message.code.class() == 2;
         let Some(block) =
@@ -225,34 +226,34 @@ impl Call {
             return self.complete(Cow::Borrowed(message.payload), notification);
         };
         if !is_sound(block, message.payload.len(), stream) {
-            return Next::Fail(CallError::BadBlock);
+            return NextStep::Fail(CallError::BadBlock);
         }
         let etag = message.options.etag().map(<[u8]>::to_vec);
         let total = digest.size2.map(|size| size as usize);
         let end = block.offset() + message.payload.len();
         if end > limit || total.is_some_and(|total| total > limit) {
-            return Next::Fail(CallError::TooLarge { limit });
+            return NextStep::Fail(CallError::TooLarge { limit });
         }
         let mut download = match self.download.take() {
             Some(download) if block.num > 0 => download,
             _ if block.num == 0 => {
-                Download { octets: Vec::new(), size: block.size, etag: etag.clone(), notification, total }
+                BodyDownload { octets: Vec::new(), size: block.size, etag: etag.clone(), notification, total }
             }
-            _ => return Next::Fail(CallError::BadBlock),
+            _ => return NextStep::Fail(CallError::BadBlock),
         };
         if download.etag != etag {
             self.restarts += 1;
             if self.restarts > RESTARTS || !code::is_safe(self.method) {
-                return Next::Fail(CallError::Changed);
+                return NextStep::Fail(CallError::Changed);
             }
-            // From its first block, which asks to observe again if that is what it was about.
+            // From the first block, with Observe 0 again if the transfer was a notification.
             if self.observing == Observing::Active {
                 self.observing = Observing::Registering;
             }
-            return Next::Send;
+            return NextStep::Send;
         }
         if download.octets.len() != block.offset() {
-            return Next::Fail(CallError::BadBlock);
+            return NextStep::Fail(CallError::BadBlock);
         }
         download.octets.extend_from_slice(message.payload);
         download.size = download.size.min(block.size);
@@ -264,21 +265,21 @@ impl Call {
             self.observing = Observing::Active;
         }
         self.download = Some(download);
-        Next::Send
+        NextStep::Send
     }
 
-    fn complete<'d>(&mut self, payload: Cow<'d, [u8]>, notification: bool) -> Next<'d> {
+    fn complete<'d>(&mut self, payload: Cow<'d, [u8]>, notification: bool) -> NextStep<'d> {
         self.download = None;
         if notification {
             self.observing = Observing::Active;
             self.upload = None;
             self.restarts = 0;
         }
-        Next::Deliver(payload, notification)
+        NextStep::Deliver(payload, notification)
     }
 }
 
-/// Whether a block has the octets that it has to have.
+/// True if a block has the number of octets that its option requires.
 fn is_sound(block: Block, octets: usize, stream: bool) -> bool {
     match (block.size, block.more) {
         (BlockSize::BERT, _) if !stream => false,

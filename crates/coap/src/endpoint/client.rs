@@ -1,4 +1,4 @@
-//! Requests to peers: how they are sent, in how many messages, and how they end. RFC 7252, section 5.
+//! Requests to peers: sending, division into messages, completion. RFC 7252, section 5.
 
 use alloc::vec::Vec;
 use core::hash::Hash;
@@ -6,8 +6,8 @@ use core::hash::Hash;
 use thinair_wire::header::coap::Code;
 use thinair_wire::time::Instant;
 
-use super::call::{Download, Observing, Upload};
-use super::flight::{Content, Owner};
+use super::call::{BodyDownload, Observing, Upload};
+use super::flight::{MessageContent, Owner};
 use super::receive::is_method;
 use super::{Endpoint, Timed};
 use crate::block::{Block, BlockSize};
@@ -17,34 +17,34 @@ use crate::event::{CallError, CallId, Event, RequestError};
 use crate::number;
 use crate::option::OptionList;
 use crate::request::Request;
-use crate::table::Key;
+use crate::table::SlotKey;
 use crate::token::Token;
 
 /// A request under way.
 pub(crate) struct Call {
-    pub(super) peer: Key,
+    pub(super) peer: SlotKey,
     pub(super) method: Code,
     confirmable: bool,
     options: OptionList,
     pub(super) body: Vec<u8>,
     /// The Token of the latest message.
     pub(super) token: Token,
-    pub(super) flight: Option<Key>,
+    pub(super) flight: Option<SlotKey>,
     deadline: Option<Instant>,
-    /// It waits for the CSM of the other side.
+    /// True while it waits for the CSM of the other side.
     parked: bool,
     pub(super) observing: Observing,
     /// The Token of the observation.
     pub(super) observed: Option<Token>,
-    /// The latest Observe and when it came.
+    /// Value and arrival time of the latest Observe.
     pub(super) sequence: Option<(u32, Instant)>,
     pub(super) upload: Option<Upload>,
-    pub(super) download: Option<Download>,
-    /// The value that the server wants to see. RFC 9175.
+    pub(super) download: Option<BodyDownload>,
+    /// Value that the server wants to see in Echo. RFC 9175.
     pub(super) echo: Option<Vec<u8>>,
-    /// How often a block-wise transfer was begun again.
+    /// Number of restarts of a block-wise transfer.
     pub(super) restarts: u8,
-    /// The last octet of a Token counts transmissions.
+    /// True if the last octet of the Token counts transmissions.
     counted: bool,
 }
 
@@ -55,7 +55,7 @@ impl Call {
 }
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
-    /// Sends a request, in blocks if its body is too large for one message. Events tell what becomes of it.
+    /// Sends a request, in blocks if its body is too large for one message. Its outcome is an event.
     pub fn request(&mut self, now: Instant, peer: P, request: &Request<'_>) -> Result<CallId, RequestError> {
         if !is_method(request.method) {
             return Err(RequestError::NotAMethod(request.method));
@@ -74,7 +74,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         if self.peers.get(peer).and_then(|peer| peer.stream.as_ref()).is_some_and(|stream| stream.released) {
             return Err(RequestError::Closed);
         }
-        let options = self.told_apart(peer, request);
+        let options = self.distinguished(peer, request);
         let counted = request.confirmable
             && !request.observe
             && self.peers.get(peer).is_some_and(|p| p.stream.is_none() && p.controller.counts_in_token());
@@ -111,13 +111,13 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Ok(CallId(key))
     }
 
-    /// The options of a request, and if another one under way has the same and may have a body, a Request-Tag: blocks of
-    /// the two would be taken for each other's. RFC 9175, section 3.3.
-    fn told_apart(&mut self, peer: Key, request: &Request<'_>) -> OptionList {
+    /// Returns the options of a request; with a Request-Tag if another request under way has equal options and may have a
+    /// body, so that the server does not mix blocks of the two. RFC 9175, section 3.3.
+    fn distinguished(&mut self, peer: SlotKey, request: &Request<'_>) -> OptionList {
         let mut options = request.options.clone();
         let same =
             |call: &Call| call.peer == peer && call.method == request.method && call.options == options;
-        // That of FETCH has a body, too.
+        // A FETCH has a body, too.
         if request.method != Code::GET && self.calls.iter().any(|(_, call)| same(call)) {
             self.request_tag = self.request_tag.wrapping_add(1);
             options.push_uint(number::REQUEST_TAG, self.request_tag);
@@ -125,8 +125,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         options
     }
 
-    /// A Token that no request to this peer has; if it is `counted`, with an octet more, which is zero.
-    fn new_token(&mut self, peer_key: Key, counted: bool) -> Token {
+    /// Returns a Token that no request to this peer uses; if it is `counted`, with another octet, which is zero.
+    fn new_token(&mut self, peer_key: SlotKey, counted: bool) -> Token {
         let longest = if counted { 7 } else { 8 };
         let whole = |value: u64, len: usize| match counted {
             true => Token::of(value << 8, len.min(longest) + 1),
@@ -140,7 +140,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             let Some(peer) = self.peers.get_mut(peer_key) else { return Token::EMPTY };
             match self.config.policy.tokens {
                 Tokens::Random(len) => {
-                    // If short ones are taken, a longer one is not.
+                    // If the short ones are in use, a longer one is not.
                     peer.token = peer.token.wrapping_add(1);
                     let token = whole(random ^ peer.token, usize::from(len.max(1)));
                     if !self.by_token.contains_key(&(peer_key, token)) {
@@ -162,10 +162,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// The call that a Token belongs to, and which transmission of its message, if the Token says so.
-    pub(super) fn call_of(&self, peer: Key, token: &Token) -> Option<(Key, Option<u8>)> {
+    /// Returns the call of a Token, and the number of its transmission if the Token contains it.
+    pub(super) fn call_of(&self, peer: SlotKey, token: &Token) -> Option<(SlotKey, Option<u8>)> {
         let call = |token: &Token| self.by_token.get(&(peer, *token)).copied();
-        let is_counted = |call: &Key| self.calls.get(*call).is_some_and(Call::is_counted);
+        let is_counted = |call: &SlotKey| self.calls.get(*call).is_some_and(Call::is_counted);
         if let Some(key) = call(token) {
             return Some((key, is_counted(&key).then_some(0)));
         }
@@ -176,16 +176,16 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Some((call(&token.with_last(0)?).filter(is_counted)?, Some(count)))
     }
 
-    /// The answer to a registration has come with its acknowledgement. It is no older than what was observed before, even
-    /// if the server counts from its beginning again.
-    pub(super) fn registered(&mut self, key: Key) {
+    /// Processes the answer to a registration that came with its acknowledgement. It is no older than the state observed
+    /// before, even if the server has restarted its sequence.
+    pub(super) fn registered(&mut self, key: SlotKey) {
         if let Some(call) = self.calls.get_mut(key).filter(|call| call.observing == Observing::Registering) {
             call.sequence = None;
         }
     }
 
-    /// What was received does not count. If it has answered the message under way, another one has to come.
-    pub(super) fn keep_waiting(&mut self, now: Instant, key: Key) {
+    /// Ignores a response. If it has answered the message under way, another response has to come.
+    pub(super) fn keep_waiting(&mut self, now: Instant, key: SlotKey) {
         let Some(call) = self.calls.get(key) else { return };
         let under_way = call.flight.is_some_and(|flight| self.flights.get(flight).is_some());
         if !under_way && call.deadline.is_none() {
@@ -196,9 +196,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// Another message of a call has another Token, so that late responses are told from each other (RFC 9175, section
-    /// 4.2); that of an observation stays with it.
-    fn renew_token(&mut self, key: Key) -> Option<Token> {
+    /// Gives another message of a call another Token, to distinguish late responses from each other (RFC 9175, section
+    /// 4.2); the Token of an observation stays.
+    fn renew_token(&mut self, key: SlotKey) -> Option<Token> {
         let call = self.calls.get(key)?;
         let (peer, token, counted) = (call.peer, call.token, call.counted);
         let next = match (call.observing, call.observed) {
@@ -216,8 +216,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Some(next)
     }
 
-    /// Sends the next message of a call; `again` if there was one before.
-    pub(super) fn send_call(&mut self, now: Instant, key: Key, again: bool) -> Result<(), CallError> {
+    /// Sends the next message of a call; `again` if it is not the first.
+    pub(super) fn send_call(&mut self, now: Instant, key: SlotKey, again: bool) -> Result<(), CallError> {
         self.clear_deadline(key);
         if again {
             self.renew_token(key).ok_or(CallError::Cancelled)?;
@@ -249,7 +249,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             let fits =
                 overhead + 1 + len <= limits.message && (stream.is_some() || len <= limits.block.octets());
             if stream == Some(false) && !fits {
-                // How large messages may be is not known yet.
+                // The largest message that the peer accepts is not known yet.
                 self.calls.get_mut(key).ok_or(CallError::Cancelled)?.parked = true;
                 self.set_deadline(key, now + self.config.timing.response_timeout);
                 return Ok(());
@@ -279,7 +279,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     fn send_message(
         &mut self,
         now: Instant,
-        key: Key,
+        key: SlotKey,
         options: &OptionList,
         start: usize,
         end: usize,
@@ -296,7 +296,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let body = core::mem::take(&mut call.body);
         let payload = body.get(start..end).unwrap_or_default();
         let stream = self.peers.get(peer).is_some_and(|peer| peer.stream.is_some());
-        let content = Content { code: method, token, options: options.octets(), payload };
+        let content = MessageContent { code: method, token, options: options.octets(), payload };
         let sent = if stream {
             self.write_frame(now, peer, &content).then_some(None)
         } else {
@@ -312,8 +312,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Ok(())
     }
 
-    /// The server has the request: now the response has its time.
-    pub(super) fn call_acknowledged(&mut self, now: Instant, key: Key) {
+    /// Starts the time limit of the response: the server has the request.
+    pub(super) fn call_acknowledged(&mut self, now: Instant, key: SlotKey) {
         if let Some(call) = self.calls.get_mut(key) {
             if call.confirmable {
                 call.flight = None;
@@ -322,7 +322,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    pub(super) fn set_deadline(&mut self, key: Key, deadline: Instant) {
+    pub(super) fn set_deadline(&mut self, key: SlotKey, deadline: Instant) {
         self.clear_deadline(key);
         if let Some(call) = self.calls.get_mut(key) {
             call.deadline = Some(deadline);
@@ -330,14 +330,14 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    pub(super) fn clear_deadline(&mut self, key: Key) {
+    pub(super) fn clear_deadline(&mut self, key: SlotKey) {
         if let Some(deadline) = self.calls.get_mut(key).and_then(|call| call.deadline.take()) {
             self.timers.remove(&(deadline, Timed::Call(key)));
         }
     }
 
-    /// A response has not come, or the representation that is observed is too old.
-    pub(super) fn call_timeout(&mut self, now: Instant, key: Key) {
+    /// Processes the expiry of a call's deadline: a response is missing, or the observed representation is too old.
+    pub(super) fn call_timeout(&mut self, now: Instant, key: SlotKey) {
         let Some(call) = self.calls.get_mut(key) else { return };
         call.deadline = None;
         if call.observing == Observing::Active && call.download.is_none() {
@@ -349,20 +349,20 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.call_failed(now, key, CallError::NoResponse);
     }
 
-    /// The next message of a call; if it cannot be sent, the call has failed.
-    pub(super) fn continue_call(&mut self, now: Instant, key: Key) {
+    /// Sends the next message of a call; if that is impossible, the call fails.
+    pub(super) fn continue_call(&mut self, now: Instant, key: SlotKey) {
         if let Err(error) = self.send_call(now, key, true) {
             self.call_failed(now, key, error);
         }
     }
 
-    pub(super) fn call_failed(&mut self, now: Instant, key: Key, error: CallError) {
+    pub(super) fn call_failed(&mut self, now: Instant, key: SlotKey, error: CallError) {
         if self.end_call(now, key).is_some() {
             self.events.push_back(Event::Failed { call: CallId(key), error });
         }
     }
 
-    pub(super) fn end_call(&mut self, now: Instant, key: Key) -> Option<Call> {
+    pub(super) fn end_call(&mut self, now: Instant, key: SlotKey) -> Option<Call> {
         self.clear_deadline(key);
         let call = self.calls.remove(key)?;
         if let Some(flight) = call.flight {
@@ -376,9 +376,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Some(call)
     }
 
-    /// Gives a request or an observation up. [`Event::Failed`] says so; what arrives for it later is rejected, which ends
-    /// an observation, too.
-    /// Over a stream, where nothing is rejected, the server is told. RFC 8323, section 7.4.
+    /// Cancels a request or an observation. [`Event::Failed`] follows; later messages for it are rejected, which also
+    /// ends an observation at the server. Over a stream, where nothing is rejected, the client deregisters explicitly.
+    /// RFC 8323, section 7.4.
     pub fn cancel(&mut self, now: Instant, call: CallId) {
         if let Some(state) = self.calls.get(call.0)
             && let Some(token) = state.observed.filter(|_| state.observing != Observing::Leaving)
@@ -387,12 +387,16 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             let mut options = state.options.clone();
             options.push_uint(number::OBSERVE, 1);
             let (peer, code) = (state.peer, state.method);
-            self.write_frame(now, peer, &Content { code, token, options: options.octets(), payload: &[] });
+            self.write_frame(
+                now,
+                peer,
+                &MessageContent { code, token, options: options.octets(), payload: &[] },
+            );
         }
         self.call_failed(now, call.0, CallError::Cancelled);
     }
 
-    /// Asks for the end of an observation: Observe 1. The response to it is an [`Event::Response`]. False if nothing is
+    /// Requests the end of an observation: Observe 1. The response to it is an [`Event::Response`]. False if nothing is
     /// observed. RFC 7641, section 3.6.
     pub fn deregister(&mut self, now: Instant, call: CallId) -> bool {
         let Some(state) = self.calls.get_mut(call.0) else { return false };
@@ -408,8 +412,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         true
     }
 
-    /// The CSM of the other side has come: what waits for it is sent.
-    pub(super) fn send_waiting_calls(&mut self, now: Instant, peer: Key) {
+    /// Sends the calls that waited for the CSM of the other side.
+    pub(super) fn send_waiting_calls(&mut self, now: Instant, peer: SlotKey) {
         for key in self.calls_of(peer) {
             let Some(call) = self.calls.get_mut(key) else { continue };
             if core::mem::replace(&mut call.parked, false)
@@ -420,14 +424,14 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// The stream to a peer is over.
-    pub(super) fn fail_calls(&mut self, now: Instant, peer: Key) {
+    /// Fails all calls to a peer whose stream is closed.
+    pub(super) fn fail_calls(&mut self, now: Instant, peer: SlotKey) {
         for key in self.calls_of(peer) {
             self.call_failed(now, key, CallError::Closed);
         }
     }
 
-    fn calls_of(&self, peer: Key) -> Vec<Key> {
+    fn calls_of(&self, peer: SlotKey) -> Vec<SlotKey> {
         self.calls.iter().filter(|(_, call)| call.peer == peer).map(|(key, _)| key).collect()
     }
 }

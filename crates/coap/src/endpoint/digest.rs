@@ -1,4 +1,4 @@
-//! What the endpoint itself needs to know of the options of a message, in one walk.
+//! Options of a message that the endpoint itself processes, collected in one walk.
 
 use core::hash::Hasher;
 
@@ -8,14 +8,14 @@ use crate::block::Block;
 use crate::number;
 use crate::table::KeyedHasher;
 
-/// Octets of an Echo value. A response that is nothing but such a value is at most three times as long as its request:
-/// 4 + 2 + 6 octets and a Token, against 4 octets and a Token.
+/// Octets of an Echo value. A response that consists of such a value only is at most three times as long as its
+/// request: 4 + 2 + 6 octets and a Token, against 4 octets and a Token.
 pub(super) const ECHO: usize = 6;
 
 /// Critical options that a response may have.
 const IN_RESPONSES: &[u16] = &[number::BLOCK1, number::BLOCK2];
 
-/// Options that the endpoint acts on.
+/// Options that the endpoint processes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Digest {
     pub(super) observe: Option<u32>,
@@ -24,18 +24,18 @@ pub(super) struct Digest {
     pub(super) size1: Option<u32>,
     pub(super) size2: Option<u32>,
     pub(super) no_response: u8,
-    /// Echo, if it is one of ours.
+    /// Echo, if it has the length of an own value.
     pub(super) echo: Option<[u8; ECHO]>,
-    /// The first critical option that nobody recognises, that stands there too often, or that has a wrong length.
+    /// First critical option that is not recognized, is repeated too often, or has a wrong length.
     pub(super) refused: Option<u16>,
-    /// Proxy-Uri or Proxy-Scheme.
+    /// True with Proxy-Uri or Proxy-Scheme.
     pub(super) proxy: bool,
     transfer: KeyedHasher,
     previous: Option<u16>,
 }
 
 impl Digest {
-    /// One more option of a message with this code, in the order of the message. A request may have critical options
+    /// Adds an option of a message with this code, in the order of the message. A request may have critical options
     /// that are `recognised`.
     #[inline]
     pub(super) fn note(&mut self, code: Code, option: &CoapOption<'_>, recognised: &[u16]) {
@@ -51,7 +51,7 @@ impl Digest {
                 return;
             }
         } else if !sound {
-            // An elective option that is not right is ignored: RFC 7252, sections 5.4.1, 5.4.3 and 5.4.5.
+            // An invalid elective option is ignored: RFC 7252, sections 5.4.1, 5.4.3 and 5.4.5.
             return;
         }
         if !self.take(option) && !number::is_no_cache_key(number) {
@@ -60,8 +60,8 @@ impl Digest {
         }
     }
 
-    /// What blocks of one body have in common: method and options but those that are no part of the cache key, Block1,
-    /// Block2 and Observe. RFC 7959, section 2.
+    /// Returns a hash common to the blocks of one body: of the method and all options except those that are no part of
+    /// the cache key, Block1, Block2 and Observe. RFC 7959, section 2.
     #[inline]
     pub(super) fn transfer(&self, method: Code) -> u64 {
         let mut transfer = self.transfer;
@@ -69,7 +69,7 @@ impl Digest {
         transfer.finish()
     }
 
-    /// Whether it is one of the endpoint's own.
+    /// Stores an option that the endpoint processes; false if it is another one.
     #[inline]
     fn take(&mut self, option: &CoapOption<'_>) -> bool {
         match option.number {

@@ -1,4 +1,4 @@
-//! Messages that may have to be sent again, and those that wait until they may be sent. RFC 7252, sections 4.2 and 4.7.
+//! Messages that may have to be retransmitted, and messages that wait for NSTART. RFC 7252, sections 4.2 and 4.7.
 
 use alloc::vec::Vec;
 use core::hash::Hash;
@@ -8,24 +8,24 @@ use thinair_wire::header::coap::{Code, Type};
 use thinair_wire::time::Instant;
 
 use super::client::Call;
-use super::{Endpoint, Outgoing, Timed};
+use super::{Endpoint, QueuedSend, Timed};
 use crate::congestion::{Acknowledged, CongestionControl, Timer};
 use crate::event::{CallError, Event, Gone, RequestId};
 use crate::message::Builder;
 use crate::request::Response;
-use crate::table::Key;
+use crate::table::SlotKey;
 use crate::token::Token;
 
 /// A message under way.
 pub(crate) struct Flight {
-    pub(crate) peer: Key,
+    pub(crate) peer: SlotKey,
     pub(crate) owner: Owner,
     pub(crate) octets: Vec<u8>,
     confirmable: bool,
     message_id: u16,
     first: Instant,
     last: Instant,
-    /// When it was sent again, if an answer can tell which transmission it is about.
+    /// Times of retransmissions, if an answer can identify its transmission.
     again: Vec<Instant>,
     transmissions: u8,
     timer: Option<Timer>,
@@ -33,7 +33,7 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    /// The last octet of the Token says how often the message was sent before.
+    /// Sets the last octet of the Token to the number of earlier transmissions.
     fn count_in_token(&mut self) {
         let count = self.transmissions.saturating_sub(1);
         let end = self.octets.first().map_or(0, |first| 4 + usize::from(first & 0xF));
@@ -43,20 +43,20 @@ impl Flight {
     }
 }
 
-/// What a message says.
-pub(crate) struct Content<'a> {
+/// Content of a message.
+pub(crate) struct MessageContent<'a> {
     pub(super) code: Code,
     pub(super) token: Token,
     pub(super) options: &'a [u8],
     pub(super) payload: &'a [u8],
 }
 
-impl<'a> Content<'a> {
+impl<'a> MessageContent<'a> {
     pub(super) fn of(token: Token, response: &'a Response<'_>) -> Self {
         Self { code: response.code, token, options: response.options.octets(), payload: &response.payload }
     }
 
-    /// Octets of the message, at most.
+    /// Returns the largest size of the message, in octets.
     pub(super) const fn most(&self) -> usize {
         4 + self.token.len() + self.options.len() + 1 + self.payload.len()
     }
@@ -69,20 +69,20 @@ impl<'a> Content<'a> {
     }
 }
 
-/// Whose message it is.
+/// Owner of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    Call(Key),
+    Call(SlotKey),
     /// A separate response.
-    Response(Key),
+    Response(SlotKey),
     /// A notification.
-    Observer(Key),
+    Observer(SlotKey),
     Ping,
 }
 
-/// What has become of a message.
+/// Outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum FlightOutcome {
     Acknowledged,
     Reset,
     Timeout,
@@ -93,11 +93,11 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     pub(super) fn send(
         &mut self,
         now: Instant,
-        peer: Key,
+        peer: SlotKey,
         owner: Owner,
         confirmable: bool,
-        content: &Content<'_>,
-    ) -> Option<Key> {
+        content: &MessageContent<'_>,
+    ) -> Option<SlotKey> {
         let mut octets = alloc::vec![0; content.most()];
         let message_type = if confirmable { Type::Confirmable } else { Type::NonConfirmable };
         let len = content.write(message_type, 0, &mut octets)?;
@@ -124,8 +124,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Some(key)
     }
 
-    /// Sends what waits for NSTART, as far as it allows.
-    fn launch(&mut self, now: Instant, peer_key: Key) {
+    /// Sends messages that wait for NSTART, as far as it allows.
+    fn launch(&mut self, now: Instant, peer_key: SlotKey) {
         loop {
             let Some(peer) = self.peers.get_mut(peer_key) else { return };
             if peer.in_flight >= peer.controller.nstart(&peer.transmission) {
@@ -155,16 +155,16 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             flight.deadline = Some(deadline);
             self.timers.insert((deadline, Timed::Flight(key)));
             self.by_message.insert((peer_key, message_id), key);
-            self.outgoing.push_back(Outgoing::Flight(key));
+            self.outgoing.push_back(QueuedSend::Flight(key));
         }
     }
 
-    /// The timer of a message has run out.
-    pub(super) fn flight_timeout(&mut self, now: Instant, key: Key) {
+    /// Processes the expiry of a message's timer.
+    pub(super) fn flight_timeout(&mut self, now: Instant, key: SlotKey) {
         let Some(flight) = self.flights.get_mut(key) else { return };
         let Some(peer) = self.peers.get_mut(flight.peer) else { return };
         flight.deadline = None;
-        // With timeouts that were learned it may be too late before MAX_RETRANSMIT is reached.
+        // With measured timeouts, the time limit may be reached before MAX_RETRANSMIT.
         let in_time = now < flight.first + peer.transmission.retransmission_lifetime();
         let again = flight
             .timer
@@ -177,7 +177,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             } else {
                 peer.pace.unheard = peer.pace.unheard.saturating_add(1);
             }
-            self.finish(now, key, confirmable.then_some(Outcome::Timeout));
+            self.finish(now, key, confirmable.then_some(FlightOutcome::Timeout));
             return;
         };
         peer.controller.back_off(timer);
@@ -200,11 +200,11 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         {
             self.replace(key, octets);
         }
-        self.outgoing.push_back(Outgoing::Flight(key));
+        self.outgoing.push_back(QueuedSend::Flight(key));
     }
 
-    /// Another message takes the place of one under way, with its timer and its count.
-    fn replace(&mut self, key: Key, mut octets: Vec<u8>) {
+    /// Replaces a message under way by another one, which keeps the timer and the count.
+    fn replace(&mut self, key: SlotKey, mut octets: Vec<u8>) {
         let Some(flight) = self.flights.get_mut(key) else { return };
         let Some(peer) = self.peers.get_mut(flight.peer) else { return };
         let message_id = peer.next_message_id();
@@ -216,18 +216,18 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         (flight.octets, flight.message_id) = (octets, message_id);
     }
 
-    /// The message of ours with this Message ID.
-    pub(super) fn flight_of(&self, peer: Key, message_id: u16) -> Option<Key> {
+    /// Returns the own message with this Message ID.
+    pub(super) fn flight_of(&self, peer: SlotKey, message_id: u16) -> Option<SlotKey> {
         self.by_message.get(&(peer, message_id)).copied()
     }
 
-    /// A message has arrived: the path is measured, and its place is free.
-    pub(super) fn arrived(&mut self, now: Instant, key: Key) {
+    /// Processes the arrival of a message at the peer: updates the measurement of the path and releases the place.
+    pub(super) fn arrived(&mut self, now: Instant, key: SlotKey) {
         self.answered(now, key, None);
     }
 
-    /// The same; `count` is which transmission was answered, if that is known: 0 for the first one.
-    pub(super) fn answered(&mut self, now: Instant, key: Key, count: Option<u8>) {
+    /// [`arrived`](Self::arrived) with the number of the answered transmission, if it is known: 0 for the first one.
+    pub(super) fn answered(&mut self, now: Instant, key: SlotKey, count: Option<u8>) {
         let Some(flight) = self.flights.get(key) else { return };
         if let Some(peer) = self.peers.get_mut(flight.peer) {
             peer.pace.unheard = 0;
@@ -253,8 +253,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.land(now, key);
     }
 
-    /// A message needs nothing more: its place is free.
-    pub(super) fn land(&mut self, now: Instant, key: Key) -> Option<Flight> {
+    /// Releases the place of a message.
+    pub(super) fn land(&mut self, now: Instant, key: SlotKey) -> Option<Flight> {
         let flight = self.flights.remove(key)?;
         if let Some(deadline) = flight.deadline {
             self.timers.remove(&(deadline, Timed::Flight(key)));
@@ -272,55 +272,57 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Some(flight)
     }
 
-    /// A message is over; its owner is told, if there is something to tell.
-    pub(super) fn finish(&mut self, now: Instant, key: Key, outcome: Option<Outcome>) {
+    /// Ends a message, and reports the outcome to its owner, if there is one.
+    pub(super) fn finish(&mut self, now: Instant, key: SlotKey, outcome: Option<FlightOutcome>) {
         let Some(flight) = self.flights.get(key) else { return };
         let (owner, peer, first, transmissions) =
             (flight.owner, flight.peer, flight.first, flight.transmissions);
         match outcome {
-            Some(Outcome::Acknowledged | Outcome::Reset) => self.arrived(now, key),
-            Some(Outcome::Timeout) | None => {
+            Some(FlightOutcome::Acknowledged | FlightOutcome::Reset) => self.arrived(now, key),
+            Some(FlightOutcome::Timeout) | None => {
                 self.land(now, key);
             }
         }
         let Some(outcome) = outcome else { return };
         let gone = match outcome {
-            Outcome::Reset => Gone::Reset,
-            Outcome::Timeout => Gone::Timeout { transmissions },
-            Outcome::Acknowledged => Gone::Deregistered,
+            FlightOutcome::Reset => Gone::Reset,
+            FlightOutcome::Timeout => Gone::Timeout { transmissions },
+            FlightOutcome::Acknowledged => Gone::Deregistered,
         };
         match (owner, outcome) {
-            (Owner::Call(call), Outcome::Acknowledged) => self.call_acknowledged(now, call),
-            (Owner::Call(call), Outcome::Reset) => self.call_failed(now, call, CallError::Reset),
-            (Owner::Call(call), Outcome::Timeout) => {
+            (Owner::Call(call), FlightOutcome::Acknowledged) => self.call_acknowledged(now, call),
+            (Owner::Call(call), FlightOutcome::Reset) => self.call_failed(now, call, CallError::Reset),
+            (Owner::Call(call), FlightOutcome::Timeout) => {
                 self.call_failed(now, call, CallError::Timeout { transmissions })
             }
             (Owner::Observer(observer), outcome) => {
                 self.notification_done(now, observer, outcome, transmissions)
             }
-            (Owner::Response(_), Outcome::Acknowledged) => {}
+            (Owner::Response(_), FlightOutcome::Acknowledged) => {}
             (Owner::Response(request), _) => {
                 self.events.push_back(Event::NotDelivered { request: RequestId(request), reason: gone });
             }
             (Owner::Ping, outcome) => {
                 let Some(peer) = self.peers.get(peer).map(|peer| peer.address) else { return };
                 self.events.push_back(match outcome {
-                    Outcome::Timeout => Event::PingFailed { peer },
-                    // The Reset is the answer; an Acknowledgement shows as much. RFC 7252, section 4.3.
-                    Outcome::Acknowledged | Outcome::Reset => Event::Pong { peer, after: now.since(first) },
+                    FlightOutcome::Timeout => Event::PingFailed { peer },
+                    // A Reset is the expected answer; an Acknowledgement proves as much. RFC 7252, section 4.3.
+                    FlightOutcome::Acknowledged | FlightOutcome::Reset => {
+                        Event::Pong { peer, after: now.since(first) }
+                    }
                 });
             }
         }
     }
 
-    /// Asks whether a peer is there: an Empty Confirmable message. [`Event::Pong`] or [`Event::PingFailed`] says.
-    /// False if there is no room.
+    /// Pings a peer with an Empty Confirmable message. The result is [`Event::Pong`] or [`Event::PingFailed`]. False if
+    /// there is no room.
     pub fn ping(&mut self, now: Instant, peer: P) -> bool {
         let Some(peer) = self.peer_key(peer) else { return false };
         if self.peers.get(peer).is_some_and(|peer| peer.stream.is_some()) {
             return self.ping_stream(now, peer);
         }
-        let empty = Content { code: Code::EMPTY, token: Token::EMPTY, options: &[], payload: &[] };
+        let empty = MessageContent { code: Code::EMPTY, token: Token::EMPTY, options: &[], payload: &[] };
         self.send(now, peer, Owner::Ping, true, &empty).is_some()
     }
 }

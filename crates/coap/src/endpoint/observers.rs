@@ -1,4 +1,4 @@
-//! Peers that observe resources: their entries, and what they are notified of. RFC 7641, section 4.
+//! Peers that observe resources: their entries and notifications. RFC 7641, section 4.
 
 use alloc::vec::Vec;
 use core::hash::Hash;
@@ -6,35 +6,35 @@ use core::hash::Hash;
 use thinair_wire::header::coap::{Code, Type};
 use thinair_wire::time::Instant;
 
-use super::flight::{Content, Outcome, Owner};
-use super::server::Pending;
-use super::{Endpoint, Outgoing};
+use super::flight::{FlightOutcome, MessageContent, Owner};
+use super::server::PendingRequest;
+use super::{Endpoint, QueuedSend};
 use crate::block::BlockSize;
-use crate::code::{self, Kind};
+use crate::code::{self, MessageKind};
 use crate::event::{Event, Gone, Observe, ObserverId, RequestId, RespondError};
 use crate::number;
 use crate::option::OptionList;
 use crate::request::Response;
-use crate::table::Key;
+use crate::table::SlotKey;
 use crate::token::Token;
 
 /// One entry of the list of observers.
 pub(crate) struct Observer {
-    peer: Key,
+    peer: SlotKey,
     token: Token,
     method: Code,
     transfer: u64,
-    /// The size of blocks that the client has asked for.
+    /// Block size that the client has requested.
     size: Option<BlockSize>,
     stream: bool,
     /// The value of the latest Observe, 24 bits.
     sequence: u32,
-    /// When the client has last shown that it still wants notifications.
+    /// Time of the latest proof that the client still wants notifications.
     confirmed: Instant,
-    /// The Confirmable notification under way.
-    flight: Option<Key>,
-    /// The state that follows it, or that goes when the client may be notified again: only the latest one counts.
-    pub(super) waiting: Option<State>,
+    /// Confirmable notification under way.
+    flight: Option<SlotKey>,
+    /// State to send after that notification, or when the client may be notified again: only the latest one is kept.
+    pub(super) waiting: Option<WaitingState>,
     /// Content-Format of the first response.
     format: Option<u16>,
     /// Message ID of the latest Non-confirmable notification.
@@ -42,22 +42,22 @@ pub(crate) struct Observer {
 }
 
 /// A state that waits.
-pub(super) struct State {
+pub(super) struct WaitingState {
     pub(super) code: Code,
     pub(super) options: OptionList,
     pub(super) payload: Vec<u8>,
-    /// When the first one came whose place it has.
+    /// Time since which a state waits; a newer state that replaces it keeps the time.
     since: Instant,
 }
 
 impl Observer {
-    /// Since when a state waits that no Confirmable notification is in front of.
+    /// Returns the time since which a state waits, unless a Confirmable notification is under way.
     pub(super) fn waits_since(&self) -> Option<Instant> {
         self.waiting.as_ref().filter(|_| self.flight.is_none()).map(|state| state.since)
     }
 }
 
-/// A notification as it is sent.
+/// A notification as sent.
 struct Notification {
     code: Code,
     options: OptionList,
@@ -65,9 +65,9 @@ struct Notification {
 }
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
-    /// Puts the client of a request on the list of observers. Before [`respond`](Self::respond), whose response is the first
-    /// notification. `None` if the request does not ask for it, or the list is full: then the response says by itself that
-    /// there is nothing to observe. The same client may be on it already: then the entry is the same.
+    /// Adds the client of a request to the list of observers. Call it before [`respond`](Self::respond), whose response
+    /// is the first notification. `None` if the request does not contain Observe 0, or the list is full: then the
+    /// response has no Observe option. A client that is on the list already keeps its entry.
     pub fn accept(&mut self, now: Instant, id: RequestId) -> Option<ObserverId> {
         let pending = *self.requests.get(id.0)?;
         if pending.observe != Some(Observe::Register) {
@@ -106,26 +106,27 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Some(ObserverId(key))
     }
 
-    /// The value of the next Observe option. RFC 7641, section 4.4.
-    pub(super) fn next_sequence(&mut self, _now: Instant, key: Key) -> Option<u32> {
+    /// Returns the value of the next Observe option. RFC 7641, section 4.4.
+    pub(super) fn next_sequence(&mut self, _now: Instant, key: SlotKey) -> Option<u32> {
         let observer = self.observers.get_mut(key)?;
         observer.sequence = (observer.sequence + 1) & 0xFF_FFFF;
         Some(observer.sequence)
     }
 
-    /// The first response to an observer has this Content-Format.
-    pub(super) fn observed_as(&mut self, key: Key, format: Option<u16>) {
+    /// Stores the Content-Format of the first response to an observer.
+    pub(super) fn observed_as(&mut self, key: SlotKey, format: Option<u16>) {
         if let Some(observer) = self.observers.get_mut(key) {
             observer.format = format;
         }
     }
 
-    /// Tells an observer the state of its resource. If it has not acknowledged the one before, it gets this state once it
-    /// has, or instead of the next retransmission; if it was notified a moment ago (RFC 7641, section 4.5.1: a round trip,
-    /// or 3 s), in a moment. States in between are never sent. A response that is not a success ends the observation, and
-    /// so does another Content-Format than that of the first response, in whose place 4.06 is sent (section 4.2). At least
-    /// every [`Timing::confirm_notifications`](crate::Timing::confirm_notifications) the
-    /// notification is confirmable, whatever is asked for.
+    /// Sends the state of its resource to an observer. If it has not acknowledged the previous one, this state is sent
+    /// after the acknowledgement, or instead of the next retransmission; if it was notified less than a round trip ago (3
+    /// s if that is not known; RFC 7641, section 4.5.1), the state is sent when that time is over. Intermediate states
+    /// are never sent. A response that is not a success ends the observation, and so does another Content-Format than
+    /// that of the first response, which is replaced by 4.06 (section 4.2). At least every
+    /// [`Timing::confirm_notifications`](crate::Timing::confirm_notifications) the notification is Confirmable,
+    /// regardless of `confirmable`.
     pub fn notify(
         &mut self,
         now: Instant,
@@ -134,7 +135,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         confirmable: bool,
     ) -> Result<(), RespondError> {
         let observer = self.observers.get_mut(id.0).ok_or(RespondError::Gone)?;
-        if code::kind(response.code) != Kind::Response {
+        if code::kind(response.code) != MessageKind::Response {
             return Err(RespondError::NotAResponse(response.code));
         }
         if response.options.is_incomplete() {
@@ -147,19 +148,19 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let (peer, under_way) = (observer.peer, observer.flight.is_some());
         let due = now.since(observer.confirmed) >= self.config.timing.confirm_notifications;
         let goes = observer.stream || response.code.class() != 2 || confirmable || due;
-        if under_way || !goes && !self.is_to_be_confirmed(peer) && self.has_to_wait(now, peer) {
+        if under_way || !goes && !self.is_to_be_confirmed(peer) && self.wait_for_pace(now, peer) {
             let observer = self.observers.get_mut(id.0).ok_or(RespondError::Gone)?;
             let since = observer.waiting.as_ref().map_or(now, |state| state.since);
             let (options, payload) = (response.options.clone(), response.payload.to_vec());
-            observer.waiting = Some(State { code: response.code, options, payload, since });
+            observer.waiting = Some(WaitingState { code: response.code, options, payload, since });
             return Ok(());
         }
         let confirmable = confirmable || due || self.is_to_be_confirmed(peer);
         self.send_notification(now, id.0, response, confirmable)
     }
 
-    /// Takes an observer off the list without a word: its client registers again when what it has is older than Max-Age.
-    /// RFC 7641, section 3.3.1. No event tells of it.
+    /// Removes an observer from the list without a message: its client registers again when its representation is older
+    /// than Max-Age. RFC 7641, section 3.3.1. No event follows.
     pub fn forget_observer(&mut self, id: ObserverId) {
         if let Some(observer) = self.observers.remove(id.0) {
             self.by_observer.remove(&(observer.peer, observer.token));
@@ -167,7 +168,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// Observers that are known.
+    /// Returns the number of observers.
     pub const fn observers(&self) -> usize {
         self.observers.len()
     }
@@ -175,7 +176,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     fn notification(
         &mut self,
         now: Instant,
-        key: Key,
+        key: SlotKey,
         response: &Response<'_>,
     ) -> Result<Notification, RespondError> {
         let mut options = response.options.clone();
@@ -184,8 +185,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             options.push_uint(number::OBSERVE, sequence);
         }
         let observer = self.observers.get(key).ok_or(RespondError::Gone)?;
-        // As if it were the response to a request.
-        let pending = Pending {
+        // As for a response to a request.
+        let pending = PendingRequest {
             peer: observer.peer,
             token: observer.token,
             message_id: 0,
@@ -215,7 +216,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     fn send_notification(
         &mut self,
         now: Instant,
-        key: Key,
+        key: SlotKey,
         response: &Response<'_>,
         confirmable: bool,
     ) -> Result<(), RespondError> {
@@ -223,9 +224,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let observer = self.observers.get(key).ok_or(RespondError::Gone)?;
         let (peer, token, stream) = (observer.peer, observer.token, observer.stream);
         let last = code.class() != 2;
-        let content = Content { code, token, options: options.octets(), payload: &payload };
+        let content = MessageContent { code, token, options: options.octets(), payload: &payload };
         if let Some(observer) = self.observers.get_mut(key) {
-            // Whatever waits is older.
+            // A waiting state is older.
             observer.waiting = None;
         }
         if stream {
@@ -242,7 +243,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             let message_id = self.peers.get_mut(peer).ok_or(RespondError::Gone)?.next_message_id();
             let write = |out: &mut [u8]| content.write(Type::NonConfirmable, message_id, out);
             let span = self.octets.push(content.most(), write);
-            self.reply(Outgoing::Octets(peer, span.ok_or(RespondError::Option)?));
+            self.reply(QueuedSend::Octets(peer, span.ok_or(RespondError::Option)?));
             if let Some(observer) = self.observers.get_mut(key) {
                 observer.message_id = Some(message_id);
             }
@@ -254,16 +255,22 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Ok(())
     }
 
-    /// What has become of a Confirmable notification.
-    pub(super) fn notification_done(&mut self, now: Instant, key: Key, outcome: Outcome, transmissions: u8) {
+    /// Processes the outcome of a Confirmable notification.
+    pub(super) fn notification_done(
+        &mut self,
+        now: Instant,
+        key: SlotKey,
+        outcome: FlightOutcome,
+        transmissions: u8,
+    ) {
         let Some(observer) = self.observers.get_mut(key) else { return };
         observer.flight = None;
         match outcome {
-            Outcome::Reset => self.remove_observer(key, Gone::Reset),
-            Outcome::Timeout => self.remove_observer(key, Gone::Timeout { transmissions }),
-            Outcome::Acknowledged => {
+            FlightOutcome::Reset => self.remove_observer(key, Gone::Reset),
+            FlightOutcome::Timeout => self.remove_observer(key, Gone::Timeout { transmissions }),
+            FlightOutcome::Acknowledged => {
                 observer.confirmed = now;
-                if let Some(State { code, options, payload, .. }) = observer.waiting.take() {
+                if let Some(WaitingState { code, options, payload, .. }) = observer.waiting.take() {
                     let response = Response { code, options, payload: payload.into() };
                     let _ = self.send_notification(now, key, &response, true);
                 }
@@ -271,22 +278,22 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// The octets of the state that waits, in the place of the one that is about to be sent again. RFC 7641, section
-    /// 4.5.2.
-    pub(super) fn newer_notification(&mut self, now: Instant, key: Key) -> Option<Vec<u8>> {
-        let State { code, options, payload, .. } = self.observers.get_mut(key)?.waiting.take()?;
+    /// Returns the waiting state as octets, to replace the notification that is about to be retransmitted. RFC 7641,
+    /// section 4.5.2.
+    pub(super) fn newer_notification(&mut self, now: Instant, key: SlotKey) -> Option<Vec<u8>> {
+        let WaitingState { code, options, payload, .. } = self.observers.get_mut(key)?.waiting.take()?;
         let response = Response { code, options, payload: payload.into() };
         let Notification { code, options, payload } = self.notification(now, key, &response).ok()?;
         let token = self.observers.get(key)?.token;
-        let content = Content { code, token, options: options.octets(), payload: &payload };
+        let content = MessageContent { code, token, options: options.octets(), payload: &payload };
         let mut octets = alloc::vec![0; content.most()];
         let len = content.write(Type::Confirmable, 0, &mut octets)?;
         octets.truncate(len);
         Some(octets)
     }
 
-    /// A Reset for a Non-confirmable notification. False if there was none with this Message ID.
-    pub(super) fn notification_reset(&mut self, peer: Key, message_id: u16) -> bool {
+    /// Processes a Reset of a Non-confirmable notification. False if there was none with this Message ID.
+    pub(super) fn notification_reset(&mut self, peer: SlotKey, message_id: u16) -> bool {
         let of_peer = (peer, Token::EMPTY)..;
         let key = self
             .by_observer
@@ -302,22 +309,22 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         key.is_some()
     }
 
-    pub(super) fn remove_observer_of(&mut self, peer: Key, token: &Token, reason: Gone) {
+    pub(super) fn remove_observer_of(&mut self, peer: SlotKey, token: &Token, reason: Gone) {
         if let Some(&key) = self.by_observer.get(&(peer, *token)) {
             self.remove_observer(key, reason);
         }
     }
 
-    pub(super) fn remove_observer(&mut self, key: Key, reason: Gone) {
+    pub(super) fn remove_observer(&mut self, key: SlotKey, reason: Gone) {
         let Some(observer) = self.observers.remove(key) else { return };
         self.by_observer.remove(&(observer.peer, observer.token));
         self.peers.unpin(observer.peer);
         self.events.push_back(Event::ObserverGone { observer: ObserverId(key), reason });
     }
 
-    /// Every observer of a peer that is gone.
-    pub(super) fn remove_observers(&mut self, peer: Key, reason: Gone) {
-        let keys: Vec<Key> =
+    /// Removes every observer of a peer that is gone.
+    pub(super) fn remove_observers(&mut self, peer: SlotKey, reason: Gone) {
+        let keys: Vec<SlotKey> =
             self.observers.iter().filter(|(_, observer)| observer.peer == peer).map(|(key, _)| key).collect();
         keys.into_iter().for_each(|key| self.remove_observer(key, reason));
     }

@@ -1,4 +1,4 @@
-//! What is known of peers.
+//! State of peers.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -9,40 +9,40 @@ use thinair_wire::time::Instant;
 
 use super::Endpoint;
 use super::digest::ECHO;
-use super::pace::Pace;
-use super::stream::Stream;
+use super::pace::PeerPace;
+use super::stream::StreamState;
 use crate::congestion::{Algorithm, CongestionControl, Controller, Transmission};
-use crate::table::{Index, Key, KeyedHasher, Order, Slab};
+use crate::table::{Index, KeyedHasher, Order, Slab, SlotKey};
 
 /// One peer.
-pub(crate) struct Peer<P> {
+pub(crate) struct PeerState<P> {
     pub(crate) address: P,
-    /// The next Message ID. They count: what counts is compressed well.
+    /// Next Message ID. Message IDs are consecutive, which compresses well.
     pub(crate) message_id: u16,
     pub(crate) transmission: Transmission,
     pub(crate) controller: Controller,
     /// Messages that count against NSTART.
     pub(crate) in_flight: usize,
     /// Flights that wait for NSTART.
-    pub(crate) waiting: VecDeque<Key>,
-    /// The next Token.
+    pub(crate) waiting: VecDeque<SlotKey>,
+    /// Next Token.
     pub(crate) token: u64,
-    /// The value that the peer has to echo, and whether it has. RFC 9175.
+    /// Value that the peer has to echo, and whether it has. RFC 9175.
     pub(crate) echo: Option<[u8; ECHO]>,
     pub(crate) verified: bool,
-    /// The stream to it, if it is not reached by datagrams.
-    pub(crate) stream: Option<Box<Stream>>,
-    /// What refers to the peer: it is not forgotten before that is over.
+    /// Stream to the peer, unless it is reached by datagrams.
+    pub(crate) stream: Option<Box<StreamState>>,
+    /// Number of references to the peer, which keep it from being dropped.
     pub(crate) pins: usize,
-    pub(crate) pace: Pace,
-    /// Acknowledgements that were told to `controller`.
+    pub(crate) pace: PeerPace,
+    /// Acknowledgements given to `controller`.
     pub(crate) samples: u64,
     pub(crate) retransmissions: u64,
-    /// When it was last measured.
+    /// Time of the latest measurement.
     measured: Option<Instant>,
 }
 
-impl<P> Peer<P> {
+impl<P> PeerState<P> {
     pub(crate) fn next_message_id(&mut self) -> u16 {
         let message_id = self.message_id;
         self.message_id = message_id.wrapping_add(1);
@@ -50,20 +50,20 @@ impl<P> Peer<P> {
     }
 }
 
-/// How long what was measured of a peer is kept, if there is room: "at least 255 s" (CoCoA).
+/// Time for which the measurement of a peer is kept if there is room: "at least 255 s" (CoCoA).
 const WARM: Duration = Duration::from_secs(255);
 
-/// Peers by address; the one that was not heard of for longest is forgotten, and those that were measured lately last.
+/// Peers by address. The least recently active one is dropped first; recently measured ones are dropped last.
 pub(crate) struct Peers<P> {
-    slab: Slab<Peer<P>>,
+    slab: Slab<PeerState<P>>,
     index: Index,
-    /// Those that were not measured, those that were.
+    /// Slots of peers without and with a measurement.
     use_order: [Order; 2],
-    /// The latest time that is known here.
+    /// Latest time.
     pub(crate) now: Instant,
     hash_key: u64,
-    /// The one that was heard of last.
-    latest: Option<(P, Key)>,
+    /// Most recently active peer.
+    latest: Option<(P, SlotKey)>,
 }
 
 impl<P: Copy + Eq + Hash> Peers<P> {
@@ -86,12 +86,12 @@ impl<P: Copy + Eq + Hash> Peers<P> {
     }
 
     #[inline]
-    pub(crate) fn get(&self, key: Key) -> Option<&Peer<P>> {
+    pub(crate) fn get(&self, key: SlotKey) -> Option<&PeerState<P>> {
         self.slab.get(key)
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, key: Key) -> Option<&mut Peer<P>> {
+    pub(crate) fn get_mut(&mut self, key: SlotKey) -> Option<&mut PeerState<P>> {
         self.slab.get_mut(key)
     }
 
@@ -104,9 +104,9 @@ impl<P: Copy + Eq + Hash> Peers<P> {
         KeyedHasher::of(self.hash_key, address) as u32
     }
 
-    /// The peer at `address`, if it is known.
+    /// Returns the peer at `address`, if it has a state.
     #[inline]
-    pub(crate) fn find(&self, address: &P) -> Option<Key> {
+    pub(crate) fn find(&self, address: &P) -> Option<SlotKey> {
         let slot = self.index.find(self.hash(address), |slot| {
             self.slab.at(slot).is_some_and(|(_, peer)| peer.address == *address)
         })?;
@@ -114,13 +114,13 @@ impl<P: Copy + Eq + Hash> Peers<P> {
     }
 
     #[inline]
-    pub(crate) fn touch(&mut self, key: Key) {
+    pub(crate) fn touch(&mut self, key: SlotKey) {
         let measured = self.get(key).is_some_and(|peer| peer.measured.is_some());
         self.use_order[usize::from(measured)].move_to_back(key.slot);
     }
 
-    /// The path to a peer was measured.
-    pub(crate) fn measured(&mut self, now: Instant, key: Key) {
+    /// Records a measurement of the path to a peer.
+    pub(crate) fn measured(&mut self, now: Instant, key: SlotKey) {
         let Some(peer) = self.slab.get_mut(key).filter(|peer| peer.controller.has_sample()) else { return };
         if peer.measured.replace(now).is_none() {
             self.use_order[0].remove(key.slot);
@@ -128,39 +128,39 @@ impl<P: Copy + Eq + Hash> Peers<P> {
         }
     }
 
-    /// The one of an order that was not heard of for longest and that nothing refers to.
-    fn oldest(&mut self, order: usize) -> Option<(Key, Option<Instant>)> {
+    /// Returns the least recently active peer of an order that nothing refers to.
+    fn oldest(&mut self, order: usize) -> Option<(SlotKey, Option<Instant>)> {
         for _ in 0..self.slab.len() {
             let slot = self.use_order[order].front()?;
             let (key, peer) = self.slab.at(slot)?;
             if peer.pins == 0 {
                 return Some((key, peer.measured));
             }
-            // It is in use.
+            // Referenced.
             self.use_order[order].move_to_back(slot);
         }
         None
     }
 
-    /// Who is forgotten if there has to be room.
-    fn victim(&mut self) -> Option<Key> {
+    /// Returns the peer to drop if there is no room.
+    fn victim(&mut self) -> Option<SlotKey> {
         let measured = self.oldest(1);
-        let is_warm = |(_, at): &(Key, Option<Instant>)| at.is_some_and(|at| self.now.since(at) < WARM);
+        let is_warm = |(_, at): &(SlotKey, Option<Instant>)| at.is_some_and(|at| self.now.since(at) < WARM);
         match measured.filter(|measured| !is_warm(measured)) {
             Some((key, _)) => Some(key),
             None => self.oldest(0).or(measured).map(|(key, _)| key),
         }
     }
 
-    /// One more peer, in the place of the one that was not heard of for longest, if there has to be.
-    fn insert(&mut self, peer: Peer<P>) -> Option<Key> {
+    /// Inserts a peer, in place of the least recently active one if there is no room.
+    fn insert(&mut self, peer: PeerState<P>) -> Option<SlotKey> {
         if self.slab.is_full() {
             let oldest = self.victim()?;
             self.index.remove(oldest.slot);
             let measured = self.get(oldest).is_some_and(|peer| peer.measured.is_some());
             self.use_order[usize::from(measured)].remove(oldest.slot);
             self.slab.remove(oldest);
-            // Another one is about to be.
+            // The latest peer changes.
             self.latest = None;
         }
         let hash = self.hash(&peer.address);
@@ -170,33 +170,33 @@ impl<P: Copy + Eq + Hash> Peers<P> {
         Some(key)
     }
 
-    pub(crate) fn pin(&mut self, key: Key) {
+    pub(crate) fn pin(&mut self, key: SlotKey) {
         if let Some(peer) = self.get_mut(key) {
             peer.pins += 1;
         }
     }
 
-    pub(crate) fn unpin(&mut self, key: Key) {
+    pub(crate) fn unpin(&mut self, key: SlotKey) {
         if let Some(peer) = self.get_mut(key) {
             peer.pins = peer.pins.saturating_sub(1);
         }
     }
 }
 
-/// What is known of the path to a peer.
+/// State of the path to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerStatus {
-    /// Its transmission parameters.
+    /// Transmission parameters.
     pub transmission: Transmission,
-    /// The first timeout of a message that were sent now, without dither.
+    /// First timeout of a message that was sent now, without dither.
     pub rto: Duration,
     /// SRTT, if the algorithm has one and there was a sample.
     pub srtt: Option<Duration>,
-    /// Whether anything was measured.
+    /// True if there is a measurement.
     pub has_sample: bool,
     /// Messages that were acknowledged or answered.
     pub samples: u64,
-    /// Messages that were sent again.
+    /// Retransmissions.
     pub retransmissions: u64,
     /// Messages that wait for their acknowledgement.
     pub in_flight: usize,
@@ -205,7 +205,7 @@ pub struct PeerStatus {
 }
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
-    /// What is known of the path to a peer; nothing if the peer is not known.
+    /// Returns the state of the path to a peer; `None` if the peer has no state.
     pub fn peer(&self, now: Instant, peer: &P) -> Option<PeerStatus> {
         let peer = self.peers.get(self.peers.find(peer)?)?;
         Some(PeerStatus {
@@ -220,17 +220,17 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         })
     }
 
-    /// The congestion control of a peer, to look at.
+    /// Returns the congestion control of a peer, for inspection.
     pub fn controller(&self, peer: &P) -> Option<&Controller> {
         Some(&self.peers.get(self.peers.find(peer)?)?.controller)
     }
 
-    /// Peers of which something is known.
+    /// Returns the number of peers with a state.
     pub const fn peers(&self) -> usize {
         self.peers.len()
     }
 
-    /// Sets the transmission parameters of a peer, for messages that are sent from now on, and forgets what was measured.
+    /// Sets the transmission parameters of a peer, for messages that are sent from now on, and drops its measurements.
     /// False if there is no room for one more peer.
     pub fn set_peer(&mut self, peer: P, transmission: Transmission, congestion: &Algorithm) -> bool {
         let Some(key) = self.peer_key(peer) else { return false };
@@ -241,16 +241,16 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         true
     }
 
-    /// The peer at `address`, known from now on.
+    /// Returns the peer at `address`, and creates it if necessary.
     #[inline]
-    pub(super) fn peer_key(&mut self, address: P) -> Option<Key> {
+    pub(super) fn peer_key(&mut self, address: P) -> Option<SlotKey> {
         if let Some((_, key)) = self.peers.latest.filter(|(latest, _)| *latest == address) {
             return Some(key);
         }
         self.other_peer_key(address)
     }
 
-    fn other_peer_key(&mut self, address: P) -> Option<Key> {
+    fn other_peer_key(&mut self, address: P) -> Option<SlotKey> {
         let key = match self.peers.find(&address) {
             Some(key) => {
                 self.peers.touch(key);
@@ -263,10 +263,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     #[cold]
-    fn new_peer(&mut self, address: P) -> Option<Key> {
+    fn new_peer(&mut self, address: P) -> Option<SlotKey> {
         let random = self.random();
         let transmission = self.config.timing.transmission;
-        self.peers.insert(Peer {
+        self.peers.insert(PeerState {
             address,
             message_id: random as u16,
             transmission,
@@ -278,7 +278,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             verified: false,
             stream: None,
             pins: 0,
-            pace: Pace::default(),
+            pace: PeerPace::default(),
             samples: 0,
             retransmissions: 0,
             measured: None,

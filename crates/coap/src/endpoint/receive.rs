@@ -1,4 +1,4 @@
-//! What a datagram does. RFC 7252, sections 4.2 to 4.5 and 5.3.2.
+//! Processing of received datagrams. RFC 7252, sections 4.2 to 4.5 and 5.3.2.
 
 use core::hash::Hash;
 
@@ -6,19 +6,20 @@ use thinair_wire::header::coap::{Code, Type};
 use thinair_wire::time::Instant;
 
 use super::digest::Digest;
-use super::flight::{Outcome, Owner};
-use super::remembered::{Memory, Remembered, Reply};
-use super::{Endpoint, Outgoing};
-use crate::code::{self, Kind};
+use super::flight::{FlightOutcome, Owner};
+use super::remembered::{MessageRef, Remembered, Reply};
+use super::{Endpoint, QueuedSend};
+use crate::code::{self, MessageKind};
 use crate::event::Event;
 use crate::message::{Message, Unreadable};
-use crate::table::Key;
+use crate::table::SlotKey;
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
-    /// A datagram of a peer was received.
+    /// Processes a datagram received from a peer.
     ///
-    /// What is no well-formed message is counted, rejected if it is Confirmable, and changes nothing. One datagram causes at
-    /// most one reply, and at most one event here; others wait at [`poll_event`](Self::poll_event).
+    /// A datagram that is not a well-formed message is counted, rejected if it is Confirmable, and changes nothing. One
+    /// datagram causes at most one reply, and returns at most one event; further events wait at
+    /// [`poll_event`](Self::poll_event).
     pub fn handle_datagram<'d>(&mut self, now: Instant, peer: P, datagram: &'d [u8]) -> Option<Event<'d, P>> {
         self.counters.received += 1;
         let (mut digest, recognised) = (Digest::default(), self.config.policy.recognised);
@@ -37,17 +38,17 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             Type::Confirmable | Type::NonConfirmable => {}
             Type::Acknowledgement => return self.acknowledgement(now, peer, kind, message, &digest),
             Type::Reset => {
-                if kind == Kind::Empty {
+                if kind == MessageKind::Empty {
                     self.reset(now, peer, message.message_id);
                 }
                 return None;
             }
         }
         let confirmable = message.message_type == Type::Confirmable;
-        if kind == Kind::Empty {
+        if kind == MessageKind::Empty {
             // A ping. RFC 7252, section 4.3.
             if confirmable {
-                self.reply(Outgoing::Empty(peer, Type::Reset, message.message_id));
+                self.reply(QueuedSend::Empty(peer, Type::Reset, message.message_id));
             }
             return None;
         }
@@ -64,37 +65,39 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let (memory, early) = self.remembered.insert(now, hash, peer, message.message_id, expires);
         self.counters.forgotten_early += u64::from(early);
         match kind {
-            Kind::Request => self.handle_request(now, peer, Some(memory), message, &digest, datagram.len()),
+            MessageKind::Request => {
+                self.handle_request(now, peer, Some(memory), message, &digest, datagram.len())
+            }
             _ => self.response(now, peer, memory, message, &digest),
         }
     }
 
-    /// A message that is not well formed. RFC 7252, sections 4.2 and 4.3.
+    /// Rejects a message that is not well formed. RFC 7252, sections 4.2 and 4.3.
     #[cold]
     fn reject<'d>(&mut self, peer: P, unreadable: &Unreadable) -> Option<Event<'d, P>> {
         self.counters.malformed += 1;
         if let Some((Type::Confirmable, message_id)) = unreadable.header {
             let peer = self.peer_key(peer)?;
-            self.reply(Outgoing::Empty(peer, Type::Reset, message_id));
+            self.reply(QueuedSend::Empty(peer, Type::Reset, message_id));
         }
         None
     }
 
-    /// Whether the response to a request that may be done again is gone.
+    /// True if the reply was a response to a safe request whose octets are no longer stored.
     #[inline]
     fn is_forgotten(&self, reply: Reply) -> bool {
         matches!(reply, Reply::Octets(span, true) if self.octets.get(span).is_none())
     }
 
-    fn duplicate(&mut self, peer: Key, message_id: u16, reply: Reply) {
+    fn duplicate(&mut self, peer: SlotKey, message_id: u16, reply: Reply) {
         self.counters.duplicates += 1;
         match reply {
             Reply::Nothing => {}
-            Reply::Acknowledgement => self.reply(Outgoing::Empty(peer, Type::Acknowledgement, message_id)),
-            Reply::Reset => self.reply(Outgoing::Empty(peer, Type::Reset, message_id)),
+            Reply::Acknowledgement => self.reply(QueuedSend::Empty(peer, Type::Acknowledgement, message_id)),
+            Reply::Reset => self.reply(QueuedSend::Empty(peer, Type::Reset, message_id)),
             Reply::Octets(span, _) => {
                 if self.octets.get(span).is_some() {
-                    self.reply(Outgoing::Octets(peer, span));
+                    self.reply(QueuedSend::Octets(peer, span));
                 }
             }
         }
@@ -103,8 +106,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     fn acknowledgement<'d>(
         &mut self,
         now: Instant,
-        peer: Key,
-        kind: Kind,
+        peer: SlotKey,
+        kind: MessageKind,
         message: Message<'d>,
         digest: &Digest,
     ) -> Option<Event<'d, P>> {
@@ -113,12 +116,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             return None;
         };
         match kind {
-            Kind::Empty => {
-                self.finish(now, key, Some(Outcome::Acknowledged));
+            MessageKind::Empty => {
+                self.finish(now, key, Some(FlightOutcome::Acknowledged));
                 None
             }
-            Kind::Response => {
-                // Both Message ID and Token have to be right. RFC 7252, section 5.3.2.
+            MessageKind::Response => {
+                // Both Message ID and Token have to match. RFC 7252, section 5.3.2.
                 let owner = self.flights.get(key).map(|flight| flight.owner);
                 match (owner, self.call_of(peer, &message.token)) {
                     (Some(Owner::Call(owner)), Some((call, count))) if owner == call => {
@@ -132,44 +135,44 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                     }
                 }
             }
-            Kind::Request | Kind::Signal | Kind::Reserved => None,
+            MessageKind::Request | MessageKind::Signal | MessageKind::Reserved => None,
         }
     }
 
-    fn reset(&mut self, now: Instant, peer: Key, message_id: u16) {
+    fn reset(&mut self, now: Instant, peer: SlotKey, message_id: u16) {
         match self.flight_of(peer, message_id) {
-            Some(key) => self.finish(now, key, Some(Outcome::Reset)),
+            Some(key) => self.finish(now, key, Some(FlightOutcome::Reset)),
             None if self.notification_reset(peer, message_id) => {}
             None => self.counters.unmatched += 1,
         }
     }
 
-    /// A separate response, or a notification.
+    /// Processes a separate response, or a notification.
     fn response<'d>(
         &mut self,
         now: Instant,
-        peer: Key,
-        memory: Memory,
+        peer: SlotKey,
+        memory: MessageRef,
         message: Message<'d>,
         digest: &Digest,
     ) -> Option<Event<'d, P>> {
         let confirmable = message.message_type == Type::Confirmable;
         let Some((call, _)) = self.call_of(peer, &message.token) else {
-            // Whoever does not know what it is about says so: an observation ends with it. RFC 7641, section 3.6.
+            // An unmatched response is rejected, which ends an observation. RFC 7641, section 3.6.
             self.counters.unmatched += 1;
             self.remembered.set(memory, if confirmable { Reply::Reset } else { Reply::Nothing });
-            self.reply(Outgoing::Empty(peer, Type::Reset, message.message_id));
+            self.reply(QueuedSend::Empty(peer, Type::Reset, message.message_id));
             return None;
         };
         if digest.refused.is_some() {
             // "Unrecognized options of class "critical" ... MUST cause the response to be rejected": section 5.4.1.
             self.remembered.set(memory, if confirmable { Reply::Reset } else { Reply::Nothing });
-            self.reply(Outgoing::Empty(peer, Type::Reset, message.message_id));
+            self.reply(QueuedSend::Empty(peer, Type::Reset, message.message_id));
         } else if confirmable {
             self.remembered.set(memory, Reply::Acknowledgement);
-            self.reply(Outgoing::Empty(peer, Type::Acknowledgement, message.message_id));
+            self.reply(QueuedSend::Empty(peer, Type::Acknowledgement, message.message_id));
         }
-        // The response says as much as the acknowledgement that was lost. RFC 7252, section 5.2.2.
+        // The response implies the acknowledgement that was lost. RFC 7252, section 5.2.2.
         if let Some(key) = self.calls.get(call).and_then(|call| call.flight) {
             self.arrived(now, key);
         }
@@ -177,15 +180,15 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Rejects a message of a peer.
-    pub(super) fn send_reset(&mut self, peer: Key, memory: Option<Memory>, message_id: u16) {
+    pub(super) fn send_reset(&mut self, peer: SlotKey, memory: Option<MessageRef>, message_id: u16) {
         if let Some(memory) = memory {
             self.remembered.set(memory, Reply::Reset);
-            self.reply(Outgoing::Empty(peer, Type::Reset, message_id));
+            self.reply(QueuedSend::Empty(peer, Type::Reset, message_id));
         }
     }
 }
 
-/// Whether a code asks for something.
+/// True if a code is a method.
 pub(super) const fn is_method(code: Code) -> bool {
-    matches!(code::kind(code), Kind::Request)
+    matches!(code::kind(code), MessageKind::Request)
 }

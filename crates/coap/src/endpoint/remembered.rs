@@ -1,48 +1,48 @@
-//! Messages of peers that were seen, so that duplicates are told. RFC 7252, section 4.5.
+//! Received messages that are stored to detect duplicates. RFC 7252, section 4.5.
 //!
-//! A ring: memory is bounded and known, the oldest is forgotten for a new one. Responses lie in a ring of octets.
+//! A ring of fixed size: a new message replaces the oldest. Responses are stored in a ring of octets.
 
 use alloc::vec::Vec;
 
 use thinair_wire::time::Instant;
 
-use crate::ring::Span;
-use crate::table::{Index, Key, KeyedHasher};
+use crate::ring::OctetSpan;
+use crate::table::{Index, KeyedHasher, SlotKey};
 
-/// What a duplicate is answered with.
+/// Reply to a duplicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
-    /// Nothing: it was not confirmable, or the application has not answered yet.
+    /// Nothing: it was Non-confirmable, or the application has not answered yet.
     Nothing,
     /// An Empty Acknowledgement.
     Acknowledgement,
     /// A Reset.
     Reset,
-    /// The response that was piggybacked; `true` if the request may be done again once its octets are gone.
-    Octets(Span, bool),
+    /// The piggybacked response; `true` if the request may be processed again once its octets are overwritten.
+    Octets(OctetSpan, bool),
 }
 
-/// One message that was seen.
+/// A stored message.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
-    peer: Key,
+pub(crate) struct StoredMessage {
+    peer: SlotKey,
     message_id: u16,
     pub(crate) reply: Reply,
     expires: Instant,
 }
 
-/// Which message, as long as it is remembered.
+/// Identifies a stored message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Memory {
+pub(crate) struct MessageRef {
     pub(crate) slot: u32,
-    pub(crate) peer: Key,
+    pub(crate) peer: SlotKey,
     pub(crate) message_id: u16,
 }
 
 /// The latest messages.
 #[derive(Clone, Debug)]
 pub(crate) struct Remembered {
-    seen: Vec<Seen>,
+    seen: Vec<StoredMessage>,
     index: Index,
     bound: usize,
     next: usize,
@@ -56,45 +56,46 @@ impl Remembered {
     /// Octets of memory.
     #[cfg(test)]
     pub(crate) fn capacity(&self) -> usize {
-        self.seen.capacity() * core::mem::size_of::<Seen>() + self.index.capacity()
+        self.seen.capacity() * core::mem::size_of::<StoredMessage>() + self.index.capacity()
     }
 
-    /// Under which a message is found.
+    /// Returns the hash of a message.
     #[inline]
-    pub(crate) fn hash(peer: Key, message_id: u16) -> u32 {
-        // Slots and generations are ours, Message IDs are the peer's own: nobody can choose who shares its bucket.
+    pub(crate) fn hash(peer: SlotKey, message_id: u16) -> u32 {
+        // Slots and generations are chosen here, Message IDs by the peer itself: no peer can choose its neighbors
+        // in a bucket.
         KeyedHasher::of(u64::from(peer.slot) << 32 | u64::from(peer.generation), &message_id) as u32
     }
 
-    /// The message, if it was seen and is not too old.
+    /// Returns the message if it is stored and not too old.
     #[inline]
     pub(crate) fn find(
         &self,
         now: Instant,
         hash: u32,
-        peer: Key,
+        peer: SlotKey,
         message_id: u16,
-    ) -> Option<(Memory, Reply)> {
+    ) -> Option<(MessageRef, Reply)> {
         let slot = self.index.find(hash, |slot| {
             self.seen
                 .get(slot as usize)
                 .is_some_and(|seen| seen.message_id == message_id && seen.peer == peer && seen.expires > now)
         })?;
-        Some((Memory { slot, peer, message_id }, self.seen.get(slot as usize)?.reply))
+        Some((MessageRef { slot, peer, message_id }, self.seen.get(slot as usize)?.reply))
     }
 
-    /// Remembers a message in the place of the oldest one; says whether that was too early.
+    /// Stores a message in place of the oldest one; true if that one was dropped too early.
     #[inline]
     pub(crate) fn insert(
         &mut self,
         now: Instant,
         hash: u32,
-        peer: Key,
+        peer: SlotKey,
         message_id: u16,
         expires: Instant,
-    ) -> (Memory, bool) {
+    ) -> (MessageRef, bool) {
         let slot = self.next as u32;
-        let seen = Seen { peer, message_id, reply: Reply::Nothing, expires };
+        let seen = StoredMessage { peer, message_id, reply: Reply::Nothing, expires };
         let mut early = false;
         match self.seen.get_mut(self.next) {
             Some(place) => {
@@ -106,12 +107,12 @@ impl Remembered {
         }
         self.index.insert(hash, slot);
         self.next = if self.next + 1 < self.bound { self.next + 1 } else { 0 };
-        (Memory { slot, peer, message_id }, early)
+        (MessageRef { slot, peer, message_id }, early)
     }
 
-    /// What a duplicate is answered with from now on. Nothing happens if the message was forgotten.
+    /// Sets the reply to later duplicates. No effect if the message is no longer stored.
     #[inline]
-    pub(crate) fn set(&mut self, memory: Memory, reply: Reply) {
+    pub(crate) fn set(&mut self, memory: MessageRef, reply: Reply) {
         if let Some(seen) = self.seen.get_mut(memory.slot as usize)
             && seen.peer == memory.peer
             && seen.message_id == memory.message_id
@@ -120,8 +121,8 @@ impl Remembered {
         }
     }
 
-    /// The message may be acted on again.
-    pub(crate) fn forget(&mut self, memory: Memory) {
+    /// Drops the message, so that a duplicate is processed again.
+    pub(crate) fn forget(&mut self, memory: MessageRef) {
         if let Some(seen) = self.seen.get_mut(memory.slot as usize)
             && seen.peer == memory.peer
             && seen.message_id == memory.message_id

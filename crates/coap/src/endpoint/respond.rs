@@ -1,4 +1,4 @@
-//! Responses of the application, on their way to peers. RFC 7252, section 5.2; RFC 7959, section 2; RFC 7967.
+//! Sending of the application's responses. RFC 7252, section 5.2; RFC 7959, section 2; RFC 7967.
 
 use alloc::vec::Vec;
 use core::hash::Hash;
@@ -6,34 +6,34 @@ use core::hash::Hash;
 use thinair_wire::header::coap::Type;
 use thinair_wire::time::Instant;
 
-use super::flight::{Content, Owner};
+use super::flight::{MessageContent, Owner};
 use super::remembered::Reply;
-use super::server::Pending;
-use super::{Endpoint, Outgoing};
+use super::server::PendingRequest;
+use super::{Endpoint, QueuedSend};
 use crate::block::{Block, BlockSize};
-use crate::code::{self, Kind};
+use crate::code::{self, MessageKind};
 use crate::event::{Gone, RequestId, RespondError};
 use crate::number;
 use crate::option::OptionList;
 use crate::request::Response;
-use crate::table::Key;
+use crate::table::SlotKey;
 
-/// Octets that the endpoint's own options take in the worst case: Observe, Block1, Block2, Size2.
+/// Octets of the endpoint's own options in the worst case: Observe, Block1, Block2, Size2.
 const OWN_OPTIONS: usize = 4 + 5 + 5 + 6;
 
-/// How large messages to a peer may be.
+/// Size limits of messages to a peer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
-    /// Octets of a message.
+pub(super) struct MessageLimits {
+    /// Largest message, in octets.
     pub(super) message: usize,
     /// Largest block.
     pub(super) block: BlockSize,
-    /// Whether it may be sent blocks at all.
+    /// True if the peer accepts blocks.
     pub(super) block_wise: bool,
 }
 
-impl Limits {
-    /// The largest block that fits into a message with these options, and how many octets of a body that is.
+impl MessageLimits {
+    /// Returns the largest block that fits into a message with these options, and its octets of the body.
     pub(super) fn block(&self, overhead: usize, wanted: Option<BlockSize>) -> Option<(BlockSize, usize)> {
         let room = self.message.checked_sub(overhead + 1).filter(|room| *room >= 16 && self.block_wise)?;
         let size = wanted.map_or(self.block, |wanted| wanted.min(self.block));
@@ -45,8 +45,8 @@ impl Limits {
     }
 }
 
-/// A part of a body, with what the endpoint says of it.
-pub(super) struct Part {
+/// Part of a body, with the block option that describes it.
+pub(super) struct BodyPart {
     pub(super) options: OptionList,
     pub(super) start: usize,
     pub(super) end: usize,
@@ -54,9 +54,9 @@ pub(super) struct Part {
 }
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
-    /// Answers a request. The response is piggybacked on the acknowledgement, or, if that was sent already, a message of its
-    /// own, which [`Event::NotDelivered`](crate::Event::NotDelivered) tells the loss of. A response with a class of codes
-    /// that the client does not want (No-Response) is not sent.
+    /// Answers a request. The response is piggybacked on the acknowledgement, or, if that was sent already, a separate
+    /// message, whose loss is reported by [`Event::NotDelivered`](crate::Event::NotDelivered). A response with a class of
+    /// codes that the client does not want (No-Response) is not sent.
     #[inline]
     pub fn respond(
         &mut self,
@@ -65,7 +65,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         response: &Response<'_>,
     ) -> Result<(), RespondError> {
         let pending = *self.requests.get(id.0).ok_or(RespondError::Gone)?;
-        if code::kind(response.code) != Kind::Response {
+        if code::kind(response.code) != MessageKind::Response {
             return Err(RespondError::NotAResponse(response.code));
         }
         if response.options.is_incomplete() {
@@ -77,7 +77,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             return Ok(());
         }
         if self.is_plain(&pending, response) {
-            self.answer_as(now, id.0, &pending, &Content::of(pending.token, response))?;
+            self.answer_as(now, id.0, &pending, &MessageContent::of(pending.token, response))?;
         } else {
             self.respond_in_parts(now, id.0, &pending, response)?;
         }
@@ -85,9 +85,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Ok(())
     }
 
-    /// Whether the response goes as it is.
+    /// True if the response can be sent unchanged.
     #[inline]
-    fn is_plain(&self, pending: &Pending, response: &Response<'_>) -> bool {
+    fn is_plain(&self, pending: &PendingRequest, response: &Response<'_>) -> bool {
         if pending.block1.is_some() || pending.block2.is_some() || pending.observe.is_some() || pending.stream
         {
             return false;
@@ -100,8 +100,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     fn respond_in_parts(
         &mut self,
         now: Instant,
-        key: Key,
-        pending: &Pending,
+        key: SlotKey,
+        pending: &PendingRequest,
         response: &Response<'_>,
     ) -> Result<(), RespondError> {
         let mut options = response.options.clone();
@@ -113,7 +113,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                 }
             }
             (Some(observer), _) => self.remove_observer(observer, Gone::Error),
-            // It was an observer, and the application does not want it to be one any longer.
+            // The client was an observer, and the application has not accepted it again.
             (None, Some(_)) => self.remove_observer_of(pending.peer, &pending.token, Gone::Deregistered),
             (None, None) => {}
         }
@@ -127,8 +127,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             return Ok(());
         };
         let payload = response.payload.get(part.start..part.end).unwrap_or_default();
-        let content =
-            Content { code: response.code, token: pending.token, options: part.options.octets(), payload };
+        let content = MessageContent {
+            code: response.code,
+            token: pending.token,
+            options: part.options.octets(),
+            payload,
+        };
         self.answer_as(now, key, pending, &content)?;
         if part.more {
             self.hold(now, pending.peer, pending.transfer, response);
@@ -136,14 +140,14 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Ok(())
     }
 
-    /// The part of a body of `len` octets that is asked for, or its first one, if it has to have parts. Nothing if there is
-    /// no such part.
+    /// Returns the requested part of a body of `len` octets, or its first part if the body needs more than one. `None` if
+    /// there is no such part.
     pub(super) fn part(
         &self,
-        pending: &Pending,
+        pending: &PendingRequest,
         mut options: OptionList,
         len: usize,
-    ) -> Result<Option<Part>, RespondError> {
+    ) -> Result<Option<BodyPart>, RespondError> {
         let limits = self.limits(pending.peer);
         let overhead = Self::overhead(pending.token.len(), &options);
         let wanted = pending.block2;
@@ -152,7 +156,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             if let Some(block) = wanted {
                 options.push_uint(number::BLOCK2, Block { num: 0, more: false, size: block.size }.to_uint());
             }
-            return Ok(Some(Part { options, start: 0, end: len, more: false }));
+            return Ok(Some(BodyPart { options, start: 0, end: len, more: false }));
         }
         let (size, octets) =
             limits.block(overhead, wanted.map(|block| block.size)).ok_or(RespondError::Option)?;
@@ -166,18 +170,18 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         if start == 0 {
             options.push_uint(number::SIZE2, u32::try_from(len).unwrap_or(u32::MAX));
         }
-        Ok(Some(Part { options, start, end, more }))
+        Ok(Some(BodyPart { options, start, end, more }))
     }
 
-    /// Octets of a message in front of its Payload Marker, with what the endpoint may add.
+    /// Returns the octets of a message before its Payload Marker, with the options that the endpoint may add.
     pub(super) fn overhead(token: usize, options: &OptionList) -> usize {
         4 + token + options.octets().len() + OWN_OPTIONS
     }
 
-    pub(super) fn limits(&self, peer: Key) -> Limits {
+    pub(super) fn limits(&self, peer: SlotKey) -> MessageLimits {
         match self.peers.get(peer).and_then(|peer| peer.stream.as_ref()) {
             Some(stream) => stream.limits(),
-            None => Limits {
+            None => MessageLimits {
                 message: self.config.limits.max_message,
                 block: self.config.policy.block_size.min(BlockSize::MAX),
                 block_wise: true,
@@ -185,19 +189,19 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// Sends a response to a request that waits: piggybacked, or in a message of its own.
+    /// Sends a response to a pending request: piggybacked, or as a separate message.
     #[inline]
     fn answer_as(
         &mut self,
         now: Instant,
-        key: Key,
-        pending: &Pending,
-        content: &Content<'_>,
+        key: SlotKey,
+        pending: &PendingRequest,
+        content: &MessageContent<'_>,
     ) -> Result<(), RespondError> {
         if pending.confirmable && pending.separate {
             if self.config.policy.amplification.is_some() && !self.is_verified(pending.peer) {
-                // Nothing is sent again and again to a peer that may not be there.
-                return self.answer(now, &Pending { confirmable: false, ..*pending }, content);
+                // Nothing is retransmitted to a peer whose address is not verified.
+                return self.answer(now, &PendingRequest { confirmable: false, ..*pending }, content);
             }
             self.send(now, pending.peer, Owner::Response(key), true, content)
                 .ok_or(RespondError::TooManyFlights)?;
@@ -206,13 +210,13 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.answer(now, pending, content)
     }
 
-    /// Sends a response that is not sent again by itself: it is piggybacked, or not confirmable, or over a stream.
+    /// Sends a response without retransmission: piggybacked, Non-confirmable, or over a stream.
     #[inline]
     pub(super) fn answer(
         &mut self,
         now: Instant,
-        pending: &Pending,
-        content: &Content<'_>,
+        pending: &PendingRequest,
+        content: &MessageContent<'_>,
     ) -> Result<(), RespondError> {
         let most = content.most();
         if let Some(limit) = self.config.policy.amplification
@@ -225,13 +229,13 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.emit(now, pending, content)
     }
 
-    /// The same, of whatever length.
+    /// Sends a response like [`answer`](Self::answer), without the limit for unverified peers.
     #[inline]
     pub(super) fn emit(
         &mut self,
         now: Instant,
-        pending: &Pending,
-        content: &Content<'_>,
+        pending: &PendingRequest,
+        content: &MessageContent<'_>,
     ) -> Result<(), RespondError> {
         let most = content.most();
         if pending.stream {
@@ -254,32 +258,32 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         if let Some(memory) = pending.memory().filter(|_| pending.confirmable) {
             self.remembered.set(memory, Reply::Octets(span, code::is_safe(pending.method)));
         }
-        self.reply(Outgoing::Octets(pending.peer, span));
+        self.reply(QueuedSend::Octets(pending.peer, span));
         Ok(())
     }
 
-    fn is_verified(&self, peer: Key) -> bool {
+    fn is_verified(&self, peer: SlotKey) -> bool {
         self.peers.get(peer).is_some_and(|peer| peer.verified)
     }
 
-    /// The response is larger than what a peer may be sent of which it is not known whether it is where it seems to be.
+    /// Answers with less: the response is too large for a peer whose address is not verified.
     #[cold]
     fn answer_less(
         &mut self,
         now: Instant,
-        pending: &Pending,
-        content: &Content<'_>,
+        pending: &PendingRequest,
+        content: &MessageContent<'_>,
     ) -> Result<(), RespondError> {
         if code::is_safe(pending.method) {
             self.challenge(now, pending);
             return Ok(());
         }
-        // It was acted on: the code alone is no larger than the request.
-        self.emit(now, pending, &Content { options: &[], payload: &[], ..*content })
+        // The request was processed: the code alone is no larger than the request.
+        self.emit(now, pending, &MessageContent { options: &[], payload: &[], ..*content })
     }
 
-    /// Keeps a body of which not all parts were sent.
-    fn hold(&mut self, now: Instant, peer: Key, transfer: u64, response: &Response<'_>) {
+    /// Stores a body of which not all parts were sent.
+    fn hold(&mut self, now: Instant, peer: SlotKey, transfer: u64, response: &Response<'_>) {
         let octets: Vec<u8> = response.payload.to_vec();
         self.hold_body(now, peer, transfer, response.code, response.options.clone(), octets);
     }

@@ -7,68 +7,68 @@ use thinair_wire::header::coap::{Code, Type};
 use thinair_wire::time::Instant;
 
 use super::digest::{Digest, ECHO};
-use super::flight::Content;
-use super::remembered::{Memory, Reply};
-use super::{Endpoint, Outgoing};
+use super::flight::MessageContent;
+use super::remembered::{MessageRef, Reply};
+use super::{Endpoint, QueuedSend};
 use crate::block::{Block, BlockSize};
 use crate::code;
 use crate::event::{Event, Gone, Observe, RequestId};
 use crate::message::Message;
 use crate::number;
 use crate::request::{Received, Response};
-use crate::table::Key;
+use crate::table::SlotKey;
 use crate::token::Token;
 
 /// A request that waits for its response.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pending {
-    pub(super) peer: Key,
+pub(crate) struct PendingRequest {
+    pub(super) peer: SlotKey,
     pub(super) token: Token,
     pub(super) message_id: u16,
     pub(super) confirmable: bool,
-    /// It came over a stream.
+    /// True if it came over a stream.
     pub(super) stream: bool,
-    /// An Acknowledgement was sent, or there is none: the response will be a message of its own.
+    /// True if the response will be a separate message: an Acknowledgement was sent, or there is none.
     pub(super) separate: bool,
     pub(super) method: Code,
-    /// Slot of what is remembered of it; nothing if it came over a stream.
+    /// Slot of the stored message; `None` if it came over a stream.
     pub(super) remembered: Option<u32>,
     pub(super) no_response: u8,
-    /// What tells the body of the response from others.
+    /// Hash that identifies the body of the response.
     pub(super) transfer: u64,
     /// Octets of the request.
     pub(super) octets: u32,
-    /// Block1 as it is echoed.
+    /// Block1 to echo.
     pub(super) block1: Option<Block>,
-    /// Block2 as it was asked for.
+    /// Block2 as requested.
     pub(super) block2: Option<Block>,
     pub(super) observe: Option<Observe>,
-    /// The entry that the application has accepted.
-    pub(super) observer: Option<Key>,
-    /// When it is acknowledged without a response.
+    /// Observer that the application has accepted.
+    pub(super) observer: Option<SlotKey>,
+    /// Time at which the request is acknowledged without a response.
     pub(super) deadline: Instant,
 }
 
-impl Pending {
-    pub(super) fn memory(&self) -> Option<Memory> {
+impl PendingRequest {
+    pub(super) fn memory(&self) -> Option<MessageRef> {
         let (peer, message_id) = (self.peer, self.message_id);
-        self.remembered.map(|slot| Memory { slot, peer, message_id })
+        self.remembered.map(|slot| MessageRef { slot, peer, message_id })
     }
 }
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
-    /// A request that is not a duplicate. `octets` of it were received.
+    /// Processes a request of `octets` octets that is not a duplicate.
     pub(super) fn handle_request<'d>(
         &mut self,
         now: Instant,
-        peer: Key,
-        memory: Option<Memory>,
+        peer: SlotKey,
+        memory: Option<MessageRef>,
         message: Message<'d>,
         digest: &Digest,
         octets: usize,
     ) -> Option<Event<'d, P>> {
         let confirmable = message.message_type == Type::Confirmable;
-        let mut pending = Pending {
+        let mut pending = PendingRequest {
             peer,
             token: message.token,
             message_id: message.message_id,
@@ -98,7 +98,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
         if let (Some(limit), Some(peer)) = (self.config.policy.amplification, self.peers.get_mut(peer)) {
             peer.verified |= digest.echo.is_some() && digest.echo == peer.echo;
-            // What may be sent for a request that observes is not bounded by one response.
+            // The notifications of an observation are not limited by one response.
             if limit > 0 && !peer.verified && digest.observe == Some(0) && !pending.stream {
                 self.challenge(now, &pending);
                 return None;
@@ -137,9 +137,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Some(Event::Request { id: RequestId(key), peer, observe: pending.observe, message })
     }
 
-    /// Options that stand in the way. RFC 7252, sections 5.4.1 and 5.10.2.
+    /// Rejects a request because of an option. RFC 7252, sections 5.4.1 and 5.10.2.
     #[cold]
-    fn refuse(&mut self, now: Instant, pending: &Pending, digest: &Digest) {
+    fn refuse(&mut self, now: Instant, pending: &PendingRequest, digest: &Digest) {
         if !pending.confirmable && !pending.stream {
             // "A Non-confirmable message with an unrecognized critical option MUST be rejected".
             self.send_reset(pending.peer, pending.memory(), pending.message_id);
@@ -150,30 +150,30 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// Asks a peer to show that it receives what is sent to its address. RFC 9175, section 2.3.
+    /// Asks a peer to prove that it receives at its address. RFC 9175, section 2.3.
     #[cold]
-    pub(super) fn challenge(&mut self, now: Instant, pending: &Pending) {
+    pub(super) fn challenge(&mut self, now: Instant, pending: &PendingRequest) {
         let [_, _, random @ ..] = self.random().to_be_bytes();
         let Some(peer) = self.peers.get_mut(pending.peer) else { return };
         let echo: [u8; ECHO] = *peer.echo.get_or_insert(random);
         let response = Response::new(code::UNAUTHORIZED).option(number::ECHO, &echo);
-        let _ = self.emit(now, pending, &Content::of(pending.token, &response));
+        let _ = self.emit(now, pending, &MessageContent::of(pending.token, &response));
     }
 
-    /// A response of the endpoint's own.
-    pub(super) fn answer_plain(&mut self, now: Instant, pending: &Pending, response: Response<'_>) {
-        let _ = self.answer(now, pending, &Content::of(pending.token, &response));
+    /// Sends a response of the endpoint itself.
+    pub(super) fn answer_plain(&mut self, now: Instant, pending: &PendingRequest, response: Response<'_>) {
+        let _ = self.answer(now, pending, &MessageContent::of(pending.token, &response));
     }
 
-    /// There will be no response to a request: its client is left to its timeout. **Every request is answered or dismissed**;
-    /// until then it counts against [`Limits::max_requests`](crate::Limits::max_requests).
+    /// Declares that a request gets no response: its client is left to its timeout. **Every request is answered or
+    /// dismissed**; until then it counts against [`Limits::max_requests`](crate::Limits::max_requests).
     pub fn dismiss(&mut self, id: RequestId) {
         self.acknowledge(id.0);
         self.release_request(id.0);
     }
 
-    /// A request needs nothing more.
-    pub(super) fn release_request(&mut self, key: Key) {
+    /// Releases a request.
+    pub(super) fn release_request(&mut self, key: SlotKey) {
         if let Some(pending) = self.requests.remove(key) {
             if !pending.separate {
                 self.unacknowledged.remove(key.slot);
@@ -182,8 +182,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// Acknowledges a request whose response is not there yet, or is not wanted.
-    pub(super) fn acknowledge(&mut self, key: Key) {
+    /// Acknowledges a request whose response is not ready, or not wanted.
+    pub(super) fn acknowledge(&mut self, key: SlotKey) {
         let Some(pending) = self.requests.get_mut(key) else { return };
         if core::mem::replace(&mut pending.separate, true) {
             return;
@@ -193,6 +193,6 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         if let Some(memory) = pending.memory() {
             self.remembered.set(memory, Reply::Acknowledgement);
         }
-        self.reply(Outgoing::Empty(pending.peer, Type::Acknowledgement, pending.message_id));
+        self.reply(QueuedSend::Empty(pending.peer, Type::Acknowledgement, pending.message_id));
     }
 }

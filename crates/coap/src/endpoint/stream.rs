@@ -1,7 +1,7 @@
-//! Peers that are reached by a stream: TCP, TLS, or whatever keeps octets in order. RFC 8323.
+//! Peers that are reached by a stream: TCP, TLS, or any other ordered transport. RFC 8323.
 //!
-//! The same requests and responses; no message layer. What stands in its place: a CSM from each side first, Ping and
-//! Pong, Release and Abort.
+//! Requests and responses as over datagrams; no message layer. Instead there are signals: a CSM from each side first,
+//! Ping and Pong, Release and Abort.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -12,66 +12,66 @@ use thinair_wire::header::coap::{Code, Type};
 use thinair_wire::time::Instant;
 
 use super::digest::Digest;
-use super::flight::Content;
-use super::respond::Limits;
-use super::{Endpoint, Outgoing, Timed};
+use super::flight::MessageContent;
+use super::respond::MessageLimits;
+use super::{Endpoint, QueuedSend, Timed};
 use crate::block::BlockSize;
-use crate::code::{self, Kind};
+use crate::code::{self, MessageKind};
 use crate::event::{Closing, Event, Gone, StreamError};
 use crate::message::Message;
 use crate::number;
 use crate::option::OptionList;
-use crate::stream::{Frame, FrameHeader, MAX_MESSAGE_SIZE, header, rest_len, signal};
-use crate::table::Key;
+use crate::stream::{MAX_MESSAGE_SIZE, StreamMessage, StreamMessageHeader, header, rest_len, signal};
+use crate::table::SlotKey;
 use crate::token::Token;
 
-/// Octets that may wait in front of the other side, in units of the largest message that is taken.
+/// Largest number of octets that wait for the other side, in units of the largest message accepted.
 const BACKLOG: usize = 4;
 
 /// The state of one stream.
 #[derive(Debug)]
-pub(crate) struct Stream {
-    /// The start of a message whose end is not there yet.
+pub(crate) struct StreamState {
+    /// Start of an incomplete message.
     input: Vec<u8>,
     output: VecDeque<u8>,
-    /// Octets that may wait in `output` when one more message is written.
+    /// Limit of `output` in octets above which no further message is written.
     backlog: usize,
-    /// It waits for `poll_transmit` already.
+    /// True if it waits for `poll_transmit` already.
     queued: bool,
-    /// The other side has sent its CSM.
+    /// True if the other side has sent its CSM.
     ready: bool,
-    /// No further requests.
+    /// True if no further requests are allowed.
     pub(super) released: bool,
-    /// Nothing is read any more.
+    /// True if nothing is read any more.
     closed: bool,
-    /// Max-Message-Size of the other side.
+    /// Max-Message-Size of the other side, in octets.
     max_message: usize,
     /// Block-Wise-Transfer of the other side.
     block_wise: bool,
-    /// When a Ping was sent, and until when it is waited for.
+    /// Time at which a Ping was sent, and deadline of its answer.
     ping: Option<(Instant, Instant)>,
 }
 
-impl Stream {
+impl StreamState {
     pub(super) const fn is_ready(&self) -> bool {
         self.ready
     }
 
-    pub(super) fn limits(&self) -> Limits {
+    pub(super) fn limits(&self) -> MessageLimits {
         let block = if self.max_message > MAX_MESSAGE_SIZE { BlockSize::BERT } else { BlockSize::MAX };
-        Limits { message: self.max_message, block, block_wise: self.block_wise }
+        MessageLimits { message: self.max_message, block, block_wise: self.block_wise }
     }
 }
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
-    /// A stream to a peer is open. From now on messages to it go by the stream, the first of which is a CSM. False if there
-    /// is no room for one more peer.
+    /// Registers the opening of a stream to a peer. From now on messages to it use the stream, the first of which is a
+    /// CSM. False if there is no room for one more peer.
     pub fn connected(&mut self, now: Instant, peer: P) -> bool {
         self.peers.now = now;
         let Some(key) = self.peer_key(peer) else { return false };
         self.close(now, key, Closing::Disconnected);
         let max_message = self.config.limits.max_stream_message.max(MAX_MESSAGE_SIZE);
-        let stream = Stream {
+        let stream = StreamState {
             input: Vec::new(),
             output: VecDeque::new(),
             backlog: BACKLOG * max_message,
@@ -92,7 +92,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.write_signal(now, key, code::CSM, Token::EMPTY, csm.octets())
     }
 
-    /// The stream to a peer is closed, or is to be: requests under way fail, observers are gone, what is still to be sent is
+    /// Registers the end of a stream to a peer: requests under way fail, observers are removed, unsent octets are
     /// dropped.
     pub fn disconnected(&mut self, now: Instant, peer: P) {
         if let Some(key) = self.peers.find(&peer) {
@@ -100,7 +100,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// Asks the other side of a stream to close it once it is done. RFC 8323, section 5.5.
+    /// Asks the other side of a stream to close it once all responses are sent. RFC 8323, section 5.5.
     pub fn release(&mut self, now: Instant, peer: P) -> bool {
         let Some(key) = self.peers.find(&peer) else { return false };
         if let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()) {
@@ -109,15 +109,15 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.write_signal(now, key, code::RELEASE, Token::EMPTY, &[])
     }
 
-    /// Whether the octets that were received of a stream end within a message. Whoever serves many closes those that stay
-    /// there for long.
+    /// True if the received octets of a stream end within a message. A server with many streams closes those that stay in
+    /// this state for long.
     pub fn is_within_message(&self, peer: &P) -> bool {
         let stream = self.peers.find(peer).and_then(|key| self.stream(key));
         stream.is_some_and(|stream| !stream.input.is_empty())
     }
 
-    /// Octets of a stream were received: takes the next message from their front, and what is behind the last complete one
-    /// into memory of at most [`Limits::max_stream_message`](crate::Limits::max_stream_message) octets.
+    /// Processes octets received from a stream: takes the next message from their front, and stores the octets of an
+    /// incomplete message, at most [`Limits::max_stream_message`](crate::Limits::max_stream_message).
     ///
     /// **Call it again until `octets` is empty.** If the peer has no stream, they are dropped.
     pub fn handle_stream<'d>(
@@ -147,7 +147,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     fn next_message<'d>(
         &mut self,
         now: Instant,
-        key: Key,
+        key: SlotKey,
         octets: &mut &'d [u8],
     ) -> Result<Option<Event<'d, P>>, StreamError> {
         let limit = self.config.limits.max_stream_message.max(MAX_MESSAGE_SIZE);
@@ -157,7 +157,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             *octets = &[];
             return Ok(None);
         };
-        let checked = |front: &[u8]| match FrameHeader::read(front)? {
+        let checked = |front: &[u8]| match StreamMessageHeader::read(front)? {
             Some(header) if header.len() > limit => {
                 Err(StreamError::TooLarge { length: header.len(), limit })
             }
@@ -174,7 +174,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             *octets = behind;
             return self.handle_frame(now, key, message);
         }
-        // The header first, an octet at a time, then what it asks for.
+        // The header first, an octet at a time, then the octets that it announces.
         let wanted = match checked(&stream.input)? {
             Some(header) => header.len() - stream.input.len(),
             None => 1,
@@ -192,12 +192,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     fn handle_frame<'d>(
         &mut self,
         now: Instant,
-        key: Key,
+        key: SlotKey,
         octets: &'d [u8],
     ) -> Result<Option<Event<'d, P>>, StreamError> {
         let (mut digest, recognised) = (Digest::default(), self.config.policy.recognised);
         let note = |code, option: &_| digest.note(code, option, recognised);
-        let (frame, _) = Frame::read_with(octets, note)?.ok_or(StreamError::Format)?;
+        let (frame, _) = StreamMessage::read_with(octets, note)?.ok_or(StreamError::Format)?;
         let ready = self.stream(key).is_some_and(|stream| stream.ready);
         if !ready && frame.code != code::CSM {
             return Err(StreamError::NoCsm);
@@ -211,9 +211,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             payload: frame.payload,
         };
         match code::kind(frame.code) {
-            Kind::Signal => self.signal(now, key, &message),
-            Kind::Request => Ok(self.handle_request(now, key, None, message, &digest, octets.len())),
-            Kind::Response => match self.by_token.get(&(key, message.token)) {
+            MessageKind::Signal => self.signal(now, key, &message),
+            MessageKind::Request => Ok(self.handle_request(now, key, None, message, &digest, octets.len())),
+            MessageKind::Response => match self.by_token.get(&(key, message.token)) {
                 Some(&call) => Ok(self.call_response(now, call, message, &digest)),
                 None => {
                     self.counters.unmatched += 1;
@@ -221,22 +221,22 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                 }
             },
             // "Empty messages ... MUST be ignored by the recipient" (section 3.2); so are reserved codes.
-            Kind::Empty | Kind::Reserved => Ok(None),
+            MessageKind::Empty | MessageKind::Reserved => Ok(None),
         }
     }
 
-    fn stream(&self, key: Key) -> Option<&Stream> {
+    fn stream(&self, key: SlotKey) -> Option<&StreamState> {
         self.peers.get(key)?.stream.as_deref()
     }
 
-    /// RFC 8323, section 5.
+    /// Processes a signal. RFC 8323, section 5.
     fn signal<'d>(
         &mut self,
         now: Instant,
-        key: Key,
+        key: SlotKey,
         message: &Message<'_>,
     ) -> Result<Option<Event<'d, P>>, StreamError> {
-        // Every option that this crate knows of a signal is elective.
+        // All options of signals that this crate implements are elective.
         if let Some(option) = message.options.iter().find(|option| number::is_critical(option.number)) {
             return Err(StreamError::BadOption { number: option.number });
         }
@@ -246,7 +246,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         match message.code {
             code::CSM => {
                 if let Some(size) = message.options.uint(signal::MAX_MESSAGE_SIZE) {
-                    // Less than the base value makes no sense, and would leave no room for options.
+                    // A value below the base value is invalid, and would leave no room for options.
                     stream.max_message = (size as usize).max(MAX_MESSAGE_SIZE);
                 }
                 stream.block_wise |= message.options.first(signal::BLOCK_WISE_TRANSFER).is_some();
@@ -258,7 +258,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             code::PING => {
                 let mut options = OptionList::new();
                 if message.options.first(signal::CUSTODY).is_some() {
-                    // Whatever was received before is done with, or is the application's.
+                    // Everything received before is processed or with the application.
                     options.push(signal::CUSTODY, &[]);
                 }
                 self.write_signal(now, key, code::PONG, message.token, options.octets());
@@ -279,12 +279,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                 self.close(now, key, Closing::Aborted);
                 Ok(None)
             }
-            // An unknown signal: there is nothing to do with it.
+            // An unknown signal is ignored.
             _ => Ok(None),
         }
     }
 
-    pub(super) fn ping_stream(&mut self, now: Instant, key: Key) -> bool {
+    pub(super) fn ping_stream(&mut self, now: Instant, key: SlotKey) -> bool {
         let deadline = now + self.config.timing.response_timeout;
         let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()) else {
             return false;
@@ -296,7 +296,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.write_signal(now, key, code::PING, Token::EMPTY, &[])
     }
 
-    pub(super) fn stream_timeout(&mut self, key: Key) {
+    pub(super) fn stream_timeout(&mut self, key: SlotKey) {
         let Some(peer) = self.peers.get_mut(key) else { return };
         let address = peer.address;
         if peer.stream.as_mut().is_some_and(|stream| stream.ping.take().is_some()) {
@@ -304,14 +304,13 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    fn write_signal(&mut self, now: Instant, key: Key, code: Code, token: Token, options: &[u8]) -> bool {
-        self.write_frame(now, key, &Content { code, token, options, payload: &[] })
+    fn write_signal(&mut self, now: Instant, key: SlotKey, code: Code, token: Token, options: &[u8]) -> bool {
+        self.write_frame(now, key, &MessageContent { code, token, options, payload: &[] })
     }
 
-    /// One more message for a stream. False if the stream is over; that is what becomes of it, if the other side does not
-    /// read.
-    pub(super) fn write_frame(&mut self, now: Instant, key: Key, content: &Content<'_>) -> bool {
-        let Content { code, token, options, payload } = content;
+    /// Writes a message to a stream. False if the stream has ended; it ends if the other side does not read.
+    pub(super) fn write_frame(&mut self, now: Instant, key: SlotKey, content: &MessageContent<'_>) -> bool {
+        let MessageContent { code, token, options, payload } = content;
         let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()) else {
             return false;
         };
@@ -319,7 +318,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             return false;
         }
         let (front, len) = header(rest_len(options, payload), *code, token);
-        // One more message always has room: what it may have is for the other side and the application to say.
+        // One more message always fits: the application and the other side limit its size.
         if stream.output.len() > stream.backlog {
             stream.output.clear();
             stream.closed = true;
@@ -334,13 +333,13 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             stream.output.extend(*payload);
         }
         if !core::mem::replace(&mut stream.queued, true) {
-            self.outgoing.push_back(Outgoing::Stream(key));
+            self.outgoing.push_back(QueuedSend::Stream(key));
         }
         true
     }
 
-    /// The next octets for a stream.
-    pub(super) fn poll_stream(&mut self, key: Key, out: &mut [u8]) -> Option<usize> {
+    /// Returns the next octets for a stream.
+    pub(super) fn poll_stream(&mut self, key: SlotKey, out: &mut [u8]) -> Option<usize> {
         let stream = self.peers.get_mut(key)?.stream.as_mut()?;
         stream.queued = false;
         let (front, behind) = stream.output.as_slices();
@@ -350,9 +349,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         stream.output.drain(..len);
         if !stream.output.is_empty() && len > 0 {
             stream.queued = true;
-            self.outgoing.push_front(Outgoing::Stream(key));
+            self.outgoing.push_front(QueuedSend::Stream(key));
         } else if stream.output.is_empty() {
-            // Memory of a burst is not kept.
+            // Memory of a burst is released.
             stream.output = VecDeque::new();
             if stream.closed {
                 self.forget_stream(key);
@@ -361,34 +360,34 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         (len > 0).then_some(len)
     }
 
-    /// The other side breaks the rules. RFC 8323, section 5.6.
-    fn abort(&mut self, now: Instant, key: Key, error: StreamError) {
+    /// Aborts a stream whose other side has violated the protocol. RFC 8323, section 5.6.
+    fn abort(&mut self, now: Instant, key: SlotKey, error: StreamError) {
         let mut options = OptionList::new();
         if let StreamError::BadOption { number } = error {
             options.push_uint(signal::BAD_CSM_OPTION, u32::from(number));
         }
         self.write_signal(now, key, code::ABORT, Token::EMPTY, options.octets());
         if let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.as_mut()) {
-            // What is to be sent is sent, then the stream is forgotten.
+            // Remaining octets are sent, then the stream is dropped.
             stream.closed = true;
             stream.input = Vec::new();
             self.end_stream(now, key, Closing::Broken(error));
         }
     }
 
-    fn close(&mut self, now: Instant, key: Key, reason: Closing) {
+    fn close(&mut self, now: Instant, key: SlotKey, reason: Closing) {
         if self.stream(key).is_some_and(|stream| !stream.closed) {
             self.end_stream(now, key, reason);
         }
         self.forget_stream(key);
     }
 
-    /// Tells everybody whom the end of a stream is about.
-    fn end_stream(&mut self, now: Instant, key: Key, reason: Closing) {
+    /// Reports the end of a stream to its calls, observers and the application.
+    fn end_stream(&mut self, now: Instant, key: SlotKey, reason: Closing) {
         let Some(address) = self.peers.get(key).map(|peer| peer.address) else { return };
         self.fail_calls(now, key);
         self.remove_observers(key, Gone::Closed);
-        let pending: Vec<Key> = self
+        let pending: Vec<SlotKey> = self
             .requests
             .iter()
             .filter(|(_, pending)| pending.peer == key && pending.stream)
@@ -398,7 +397,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.events.push_back(Event::Closed { peer: address, reason });
     }
 
-    fn forget_stream(&mut self, key: Key) {
+    fn forget_stream(&mut self, key: SlotKey) {
         let Some(stream) = self.peers.get_mut(key).and_then(|peer| peer.stream.take()) else { return };
         if let Some((_, deadline)) = stream.ping {
             self.timers.remove(&(deadline, Timed::Stream(key)));

@@ -55,7 +55,8 @@ fn the_examples_of_appendix_b_are_composed_and_read() {
             &[(3, "xn--18j4d.example"), (11, japanese)],
             "coap://xn--18j4d.example/%E3%81%93%E3%82%93%E3%81%AB%E3%81%A1%E3%81%AF",
         ),
-        // The RFC prints `?%2F%2F&?%26`. But step 8 says that a slash of a query stands for itself; we follow the step.
+        // The RFC prints `?%2F%2F&?%26`. But according to step 8 a slash of a query is not encoded; this crate follows
+        // the step.
         (
             Host::V4(Ipv4Addr::new(198, 51, 100, 1)),
             61_616,
@@ -93,7 +94,7 @@ fn a_host_is_a_name_or_an_address() {
         ("coap://[fe80::1%252]/", v6("fe80::1", Some("2")), 5683),
         ("coap://B%C3%BCro.example/", Host::Name("b\u{FC}ro.example".into()), 5683),
         ("coap://b\u{FC}ro.example/", Host::Name("b\u{FC}ro.example".into()), 5683),
-        // More than an IPv4 address can be is a name.
+        // A text that is no valid IPv4 address is a name.
         ("coap://1.2.3.400/", Host::Name("1.2.3.400".into()), 5683),
     ] {
         let uri = read(text);
@@ -125,7 +126,7 @@ fn a_path_is_segments_and_a_query_arguments() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn what_is_wrong_is_reported_with_its_place() {
     let long = std::format!("coap://h/a/{}", "b".repeat(256));
     for (text, fault, at) in [
         ("example.net/x", Fault::NotAbsolute, 0),
@@ -157,11 +158,8 @@ fn what_is_wrong_is_told_with_its_place() {
     ] {
         assert_eq!(refused(text), (fault, at), "{text}");
     }
-    let told = "coaps://h/".parse::<Uri>().unwrap_err().to_string();
-    assert_eq!(
-        told,
-        "coaps needs TLS or DTLS, which are not spoken here; there are coap and coap+tcp (octet 0)"
-    );
+    let message = "coaps://h/".parse::<Uri>().unwrap_err().to_string();
+    assert_eq!(message, "coaps needs TLS or DTLS, which are not supported; use coap or coap+tcp (octet 0)");
 }
 
 #[test]
@@ -195,7 +193,7 @@ proptest! {
         path in vec(vec(any::<u8>(), 0..12), 0..5),
         query in vec(vec(any::<u8>(), 0..12), 0..4),
     ) {
-        // What no URI can say: see `without_dots`, and a path of one empty segment.
+        // Paths that no URI can express: see `without_dots`, and a path of one empty segment.
         prop_assume!(path.iter().all(|segment| segment != b"." && segment != b".."));
         prop_assume!(path != [Vec::new()]);
         let scheme = if tcp { Scheme::CoapTcp } else { Scheme::Coap };

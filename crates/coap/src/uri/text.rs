@@ -1,4 +1,4 @@
-//! How a URI is read, and what is percent-encoded. RFC 3986, sections 2 and 5.2.4.
+//! Parsing and percent-encoding of URIs. RFC 3986, sections 2 and 5.2.4.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -7,19 +7,19 @@ use core::net::Ipv6Addr;
 
 use super::{Fault, Host, PORT, Scheme, Uri, UriError};
 
-/// Octets of a host, a segment or an argument: those of Uri-Host, Uri-Path and Uri-Query.
+/// Longest host, segment or argument, in octets: those of Uri-Host, Uri-Path and Uri-Query.
 const LONGEST: usize = 255;
 
-/// What text is part of.
+/// Part of a URI that a text belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum UriPart {
     Name,
     Segment,
     Argument,
 }
 
-impl Part {
-    /// Whether an octet stands for itself. RFC 7252, section 6.5, steps 2, 6 and 8.
+impl UriPart {
+    /// True if an octet needs no percent-encoding. RFC 7252, section 6.5, steps 2, 6 and 8.
     const fn allows(self, octet: u8) -> bool {
         match octet {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => true,
@@ -32,8 +32,8 @@ impl Part {
     }
 }
 
-/// Writes octets, percent-encoded where they have to be.
-pub(super) fn encoded(text: &mut String, octets: &[u8], part: Part) {
+/// Writes octets, percent-encoded where necessary.
+pub(super) fn encoded(text: &mut String, octets: &[u8], part: UriPart) {
     for &octet in octets {
         if part.allows(octet) {
             text.push(char::from(octet));
@@ -48,9 +48,9 @@ const fn at<T>(fault: Fault, at: usize) -> Result<T, UriError> {
     Err(UriError { fault, at })
 }
 
-/// The octets that `text`, `offset` octets into the URI, stands for.
+/// Decodes `text`, which begins `offset` octets into the URI.
 ///
-/// Characters beyond ASCII stand for their UTF-8, as in an IRI (RFC 3987, section 3.1).
+/// Characters beyond ASCII are encoded as UTF-8, as in an IRI (RFC 3987, section 3.1).
 pub(super) fn decoded(text: &str, offset: usize) -> Result<Vec<u8>, UriError> {
     let mut octets = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes().iter().copied().enumerate();
@@ -117,7 +117,8 @@ fn pieces(text: &str, mark: char, offset: usize) -> Result<Vec<Vec<u8>>, UriErro
     Ok(pieces)
 }
 
-/// A path without `.` and `..`, which no Uri-Path may be (RFC 7252, section 5.10.1). RFC 3986, section 5.2.4.
+/// Removes the segments `.` and `..`, which Uri-Path must not have (RFC 7252, section 5.10.1). RFC 3986,
+/// section 5.2.4.
 fn without_dots(segments: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let mut path = Vec::with_capacity(segments.len());
     let last = segments.len() - 1;
@@ -127,7 +128,7 @@ fn without_dots(segments: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
                 if dots.len() == 2 {
                     path.pop();
                 }
-                // What is left is a folder: the slash in front of the dots stays.
+                // The rest is a folder: the slash before the dots stays.
                 if index == last {
                     path.push(Vec::new());
                 }
@@ -135,14 +136,14 @@ fn without_dots(segments: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
             _ => path.push(segment),
         }
     }
-    // A slash alone.
+    // A single slash.
     if path.len() == 1 && path.first().is_some_and(Vec::is_empty) {
         path.clear();
     }
     path
 }
 
-/// Host and port; the authority is `offset` octets into the URI.
+/// Parses host and port; the authority is `offset` octets into the URI.
 fn read_authority(authority: &str, offset: usize) -> Result<(Host, u16), UriError> {
     if let Some(mark) = authority.find('@') {
         return at(Fault::UserInfo, offset + mark);
@@ -173,7 +174,7 @@ fn read_authority(authority: &str, offset: usize) -> Result<(Host, u16), UriErro
     }
 }
 
-/// A name or an address, as in the value of Uri-Host.
+/// Parses a name or an address, as in the value of Uri-Host.
 pub(super) fn host(text: &str) -> Host {
     let literal = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
     if let Some(Ok(host)) = literal.map(|literal| read_literal(literal, 0)) {
@@ -185,7 +186,7 @@ pub(super) fn host(text: &str) -> Host {
     }
 }
 
-/// What stands between brackets.
+/// Parses the text between brackets.
 fn read_literal(literal: &str, offset: usize) -> Result<Host, UriError> {
     let (address, zone) = match literal.split_once('%') {
         Some((address, zone)) => (address, Some(zone)),
@@ -194,7 +195,7 @@ fn read_literal(literal: &str, offset: usize) -> Result<Host, UriError> {
     let Ok(address) = address.parse::<Ipv6Addr>() else { return at(Fault::Address, offset) };
     let Some(zone) = zone else { return Ok(Host::V6 { address, zone: None }) };
     let start = offset + literal.len() - zone.len();
-    // As people write it, %eth0, or as RFC 6874 has it, %25eth0. Interface 25 is %25.
+    // Commonly written %eth0; RFC 6874 has %25eth0. Interface 25 is %25.
     let name = zone.strip_prefix("25").filter(|name| !name.is_empty()).unwrap_or(zone);
     let name = decoded(name, start + zone.len() - name.len())?;
     match String::from_utf8(name) {

@@ -12,7 +12,7 @@ use thinair_wire::checksum::Sum;
 use super::*;
 use crate::with_mtu;
 
-/// 20 kbit/s and 20 ms each way.
+/// A link of 20 kbit/s and 20 ms in each direction.
 fn slow() -> Direction<'static> {
     Direction {
         airtime: Airtime::Rate(Rate::from_bps(20_000).unwrap()),
@@ -36,7 +36,7 @@ fn channel(mode: Mode) -> RohcChannel {
     }
 }
 
-/// A datagram of UDP and IPv6 from `from`, with its checksum.
+/// A datagram of UDP over IPv6 from `from`, with its checksum.
 fn datagram(from: Side, number: u16, payload: usize) -> Vec<u8> {
     let len = u16::try_from(8 + payload).unwrap();
     let mut packet = vec![0x60, 0, 0, 0, (len >> 8) as u8, len as u8, 17, 64];
@@ -55,7 +55,7 @@ fn at(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
-/// Lets everything end that is under way.
+/// Polls until nothing is under way.
 fn finish(engine: &mut Engine) -> Vec<Passage> {
     let mut passages = Vec::new();
     while let Some(next) = engine.poll_at() {
@@ -64,7 +64,7 @@ fn finish(engine: &mut Engine) -> Vec<Passage> {
     passages
 }
 
-/// Datagrams of `payload` octets every `gap` ms from A, each answered by B when it arrives if `answers`.
+/// Sends datagrams of `payload` octets every `gap` ms from A; B answers each on arrival if `answers`.
 fn talk(engine: &mut Engine, count: u16, payload: usize, gap: u64, answers: bool) -> Vec<Passage> {
     let mut passages = Vec::new();
     let mut sent = 0;
@@ -118,13 +118,17 @@ fn a_packet_of_44_octets_takes_37_6_ms_at_20_kbit_s_and_20_ms() {
         passages.iter().map(nanos).collect::<Vec<_>>(),
         [[1000, 1000, 1176, 1376], [1000, 1176, 1352, 1552]]
     );
-    assert!(passages.iter().all(|passage| passage.fate == Fate::Delivered && passage.delivered == [0; 44]));
+    assert!(
+        passages
+            .iter()
+            .all(|passage| passage.fate == PassageOutcome::Delivered && passage.delivered == [0; 44])
+    );
     assert!(engine.is_idle());
     assert_accounts(&engine);
 }
 
 #[test]
-fn what_the_queue_refuses_is_told_at_once() {
+fn what_the_queue_refuses_is_reported_at_once() {
     let mut engine = Engine::new(&model(Direction { queue: Queue::packets(2), ..slow() }), 1, None);
     for _ in 0..4 {
         engine.handle_packet(at(5), Side::B, &[0; 20]);
@@ -132,7 +136,7 @@ fn what_the_queue_refuses_is_told_at_once() {
     // One is on the air, two wait.
     assert_eq!(engine.poll_at(), Some(at(5)));
     let refused = engine.poll(at(5)).unwrap();
-    assert_eq!((refused.number, refused.fate), (3, Fate::Dropped(DropReason::QueuePackets)));
+    assert_eq!((refused.number, refused.fate), (3, PassageOutcome::Dropped(DropReason::QueuePackets)));
     assert_eq!(engine.totals(Side::B).under_way, 3);
     assert_eq!(finish(&mut engine).len(), 3);
     assert_accounts(&engine);
@@ -151,7 +155,7 @@ fn packets_that_the_queue_drops_are_never_compressed() {
         let compressed: u64 = totals.formats.values().sum();
         assert_eq!((compressed, totals.delivered), (totals.packets - totals.dropped, compressed), "{mode:?}");
         // A packet that waits, and is dropped, is as it was.
-        let full = |passage: &Passage| passage.fate == Fate::Dropped(DropReason::QueuePackets);
+        let full = |passage: &Passage| passage.fate == PassageOutcome::Dropped(DropReason::QueuePackets);
         assert!(passages.iter().filter(|passage| full(passage)).all(|passage| passage.carried_octets == 52));
         assert_accounts(&engine);
     }
@@ -190,13 +194,17 @@ fn rohc_gives_every_packet_back_in_every_mode() {
             assert_eq!((totals.packets, totals.delivered, totals.altered), (100, 100, 0), "{mode:?}");
             assert_eq!(totals.octets, 100 * 52);
             assert_eq!(totals.delivered_octets, totals.octets);
-            // After the first ones: one octet for UO-0 at the least, the UDP checksum, and the payload.
+            // After the first ones: at least one octet for UO-0, the UDP checksum, and the payload.
             assert!(totals.carried_octets < 100 * 14, "{mode:?}: {}", totals.carried_octets);
             assert!(totals.formats[&Format::Ir] >= 1);
             let has_feedback = totals.feedback.elements > 0;
             assert_eq!(has_feedback, mode != Mode::Unidirectional, "{mode:?}");
         }
-        assert!(passages.iter().all(|passage| matches!(passage.fate, Fate::Delivered | Fate::Consumed)));
+        assert!(
+            passages
+                .iter()
+                .all(|passage| matches!(passage.fate, PassageOutcome::Delivered | PassageOutcome::Consumed))
+        );
         assert_accounts(&engine);
     }
 }
@@ -214,7 +222,7 @@ fn feedback_goes_in_front_of_an_answer_and_alone_if_there_is_none() {
     let silent = run(false);
     assert!(silent.feedback.in_front == 0 && silent.feedback.alone > 0, "{:?}", silent.feedback);
     assert_eq!((silent.packets, silent.link.offered), (0, silent.feedback.alone));
-    // What B spends on A's channel is that feedback, octet by octet.
+    // Everything that B sends over A's channel is that feedback, octet by octet.
     assert_eq!(silent.carried_octets, silent.feedback.octets);
 }
 
@@ -229,10 +237,10 @@ fn feedback_that_waited_enters_the_link_when_it_was_due() {
             break passage.ended;
         }
     };
-    // Nobody looks for a second.
+    // Nobody polls for a second.
     assert_eq!(engine.poll_at(), Some(arrival + Duration::from_millis(10)));
     let alone = std::iter::from_fn(|| engine.poll(at(1_000))).next().unwrap();
-    assert_eq!((alone.from, alone.ip_octets, alone.fate), (Side::B, 0, Fate::Consumed));
+    assert_eq!((alone.from, alone.ip_octets, alone.fate), (Side::B, 0, PassageOutcome::Consumed));
     assert_eq!(alone.entered, arrival + Duration::from_millis(10));
 }
 
@@ -243,7 +251,7 @@ fn frames_of_a_long_packet_are_counted() {
     engine.handle_packet(at(0), Side::A, &datagram(Side::A, 1, 1_000));
     let passage = finish(&mut engine).remove(0);
     // 1,048 octets: 120 in the first frame of 124 that hold one, and 120 in each that follows.
-    assert_eq!((passage.frames, passage.fate), (9, Fate::Delivered));
+    assert_eq!((passage.frames, passage.fate), (9, PassageOutcome::Delivered));
     assert_eq!(passage.frame_octets, 1_048 + 4 + 8 * 5 + 9 * 9);
     assert_eq!(
         (engine.totals(Side::A).link.frames, engine.totals(Side::A).link.octets),
@@ -261,7 +269,7 @@ fn what_is_no_ip_packet_is_not_compressed() {
     engine.handle_packet(at(3), Side::A, &[0; 40]);
     assert_eq!(engine.poll_at(), Some(at(3)));
     let passage = engine.poll(at(3)).unwrap();
-    assert_eq!((passage.fate, passage.frames), (Fate::NotCompressed("not_ip"), 0));
+    assert_eq!((passage.fate, passage.frames), (PassageOutcome::NotCompressed("not_ip"), 0));
     assert!(engine.is_idle());
     assert_accounts(&engine);
 }
@@ -269,8 +277,8 @@ fn what_is_no_ip_packet_is_not_compressed() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the link does: every packet is accounted for, what is called delivered is what was sent, and the seed
-    /// decides everything.
+    /// For any behavior of the link: every packet is accounted for, a delivered packet equals the one that was sent, and the
+    /// seed determines everything.
     #[test]
     fn nothing_is_lost_from_the_accounts(
         seed: u64,
@@ -304,7 +312,7 @@ proptest! {
         for passage in &passages {
             prop_assert!(passage.ended >= last);
             last = passage.ended;
-            if passage.fate == Fate::Delivered && passage.from == Side::A {
+            if passage.fate == PassageOutcome::Delivered && passage.from == Side::A {
                 prop_assert_eq!(passage.ip_octets, passage.delivered.len());
             }
         }
@@ -314,8 +322,8 @@ proptest! {
     }
 }
 
-/// RFC 6282: two octets for IPv6, whose addresses are those of the link and whose prefix is context 0, and seven for UDP: that,
-/// ports, checksum. Nothing of IPv4 is carried.
+/// RFC 6282: two octets for IPv6, whose addresses are those of the link and whose prefix is context 0, and seven for UDP:
+/// its NHC octet, ports, checksum. Packets of IPv4 are not carried.
 #[test]
 fn iphc_carries_ipv6_in_fewer_octets_and_gives_it_back() {
     let mut engine = Engine::new(&model(slow()), 1, None).with_iphc();
@@ -326,10 +334,10 @@ fn iphc_carries_ipv6_in_fewer_octets_and_gives_it_back() {
     let mut passages = finish(&mut engine);
     passages.sort_by_key(|passage| passage.number);
     for (passage, packet) in passages.iter().zip(&packets) {
-        assert_eq!((passage.fate, &passage.delivered), (Fate::Delivered, packet));
+        assert_eq!((passage.fate, &passage.delivered), (PassageOutcome::Delivered, packet));
         assert_eq!(passage.carried_octets, 2 + 7 + 10);
     }
-    assert_eq!(passages[2].fate, Fate::NotCompressed("not_ipv6"));
+    assert_eq!(passages[2].fate, PassageOutcome::NotCompressed("not_ipv6"));
     assert_eq!(engine.totals(Side::A).compressed_header_octets, 9);
     assert_accounts(&engine);
 }

@@ -1,4 +1,4 @@
-//! CoDel: packets are dropped where they leave the queue, if all have waited too long for too long. RFC 8289.
+//! CoDel: packets are dropped when they leave the queue, if all have waited too long for too long. RFC 8289.
 
 use core::time::Duration;
 
@@ -7,13 +7,13 @@ use thinair_wire::time::Instant;
 use crate::jitter::nanoseconds;
 use crate::model::CoDelConfig;
 
-/// What CoDel takes packets from.
-pub(super) trait Queue {
+/// Queue that CoDel controls.
+pub(super) trait CoDelQueue {
     type Packet;
 
-    /// The first one, and when it came in.
+    /// Removes the first packet, and returns it with the time of its arrival in the queue.
     fn pop(&mut self) -> Option<(Instant, Self::Packet)>;
-    /// Octets that are left.
+    /// Returns the octets in the queue.
     fn octets(&self) -> u64;
 }
 
@@ -40,8 +40,8 @@ impl CoDel {
         }
     }
 
-    /// The next packet to be sent; those before it go to `drop`. Section 5.5.
-    pub(super) fn dequeue<Q: Queue>(
+    /// Returns the next packet to send; those before it are passed to `drop`. Section 5.5.
+    pub(super) fn dequeue<Q: CoDelQueue>(
         &mut self,
         now: Instant,
         queue: &mut Q,
@@ -71,7 +71,7 @@ impl CoDel {
             }
             (packet, _) = self.dodequeue(now, queue);
             self.dropping = true;
-            // If the last drop state was not long ago, the rate that held the queue then is a good guess for now.
+            // If the last drop state was recent, its drop rate is a good first guess.
             let delta = self.count.saturating_sub(self.lastcount);
             let recent = nanoseconds(self.config.interval).saturating_mul(16);
             self.count = if delta > 1 && now.nanos_since(self.drop_next) < recent { delta } else { 1 };
@@ -82,7 +82,7 @@ impl CoDel {
     }
 
     /// Section 5.4.
-    fn dodequeue<Q: Queue>(&mut self, now: Instant, queue: &mut Q) -> (Option<Q::Packet>, bool) {
+    fn dodequeue<Q: CoDelQueue>(&mut self, now: Instant, queue: &mut Q) -> (Option<Q::Packet>, bool) {
         let Some((entered, packet)) = queue.pop() else {
             self.first_above_time = None;
             return (None, false);
@@ -107,7 +107,7 @@ impl CoDel {
     fn control_law(&self, t: Instant, count: u32) -> Instant {
         let interval = u128::from(nanoseconds(self.config.interval));
         let root = (interval * interval / u128::from(count.max(1))).isqrt();
-        // Not above the interval, which is 64 bits wide.
+        // At most the interval, which has 64 bits.
         t + Duration::from_nanos(root as u64)
     }
 }
@@ -118,10 +118,10 @@ mod tests {
 
     use super::*;
 
-    /// A queue that is never short of packets, all of which came in at one time.
-    struct Standing(Instant);
+    /// A queue of infinitely many packets that arrived at one time.
+    struct StandingQueue(Instant);
 
-    impl Queue for Standing {
+    impl CoDelQueue for StandingQueue {
         type Packet = ();
 
         fn pop(&mut self) -> Option<(Instant, ())> {
@@ -137,11 +137,11 @@ mod tests {
         Instant::from_millis(millis)
     }
 
-    /// Of a queue that has stood since 0, or of one that has just filled: packets dropped, `count`, and milliseconds of
-    /// `drop_next`.
+    /// Dequeues from a queue that has stood since 0, or from one that has just filled; returns packets dropped,
+    /// `count`, and milliseconds of `drop_next`.
     fn dequeue(codel: &mut CoDel, now: u64, is_fresh: bool) -> (u32, u32, u64) {
         let mut dropped = 0;
-        let mut queue = Standing(if is_fresh { ms(now) } else { Instant::ZERO });
+        let mut queue = StandingQueue(if is_fresh { ms(now) } else { Instant::ZERO });
         codel.dequeue(ms(now), &mut queue, |()| dropped += 1);
         (dropped, codel.count, codel.drop_next.as_nanos() / 1_000_000)
     }
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(dequeue(&mut codel, 481, false), (1, 3, 538));
         assert_eq!(dequeue(&mut codel, 539, false), (1, 4, 588));
         assert_eq!(dequeue(&mut codel, 560, true), (0, 4, 588));
-        // More than 16 intervals after 588 ms it begins anew, although `count` has again grown by 2.
+        // More than 16 intervals after 588 ms it restarts, although `count` has again grown by 2.
         assert_eq!(dequeue(&mut codel, 2_100, false), (0, 4, 588));
         assert_eq!(dequeue(&mut codel, 2_200, false), (1, 1, 2_300));
     }

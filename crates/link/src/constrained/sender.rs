@@ -1,4 +1,4 @@
-//! One direction at work: its queue, its transmitter, and what chance does to its packets.
+//! One direction of a link: its queue, its transmitter, and random impairments.
 
 use alloc::collections::VecDeque;
 use core::time::Duration;
@@ -6,44 +6,44 @@ use core::time::Duration;
 use thinair_wire::time::Instant;
 
 use super::codel::{self, CoDel};
-use super::{DropReason, Times, Traffic};
+use super::{DropReason, LinkTraffic, Times};
 use crate::bit_errors::BitErrors;
-use crate::integrity::{Integrity, Received};
+use crate::integrity::{CheckOutcome, Integrity};
 use crate::jitter::nanoseconds;
-use crate::loss::Loss;
+use crate::loss::LossProcess;
 use crate::model::{Direction, Discipline, LossUnit};
 use crate::probability::Probability;
 use crate::random::Random;
 
 #[derive(Clone, Debug)]
-pub(super) struct Sender<'a, P> {
+pub(super) struct Transmitter<'a, P> {
     direction: Direction<'a>,
     queue: Fifo<P>,
     codel: Option<CoDel>,
     held: u32,
-    /// When the last bit was sent; none before the first.
+    /// End of the latest transmission; `None` before the first.
     sent: Option<Instant>,
-    /// What the last nanosecond of that has left over, see `Airtime::of`.
+    /// Remainder of its last nanosecond, see `Airtime::of`.
     carried: u64,
-    /// When the duty cycle allows the next packet.
+    /// Time at which the duty cycle allows the next packet.
     allowed: Instant,
     latest_arrival: Instant,
-    loss: Loss<'a>,
+    loss: LossProcess<'a>,
     bit_errors: BitErrors,
     check: Random,
     jitter: Random,
-    traffic: Traffic,
+    traffic: LinkTraffic,
 }
 
 /// A packet in the queue.
 #[derive(Clone, Debug)]
-pub(super) struct Waiting<P> {
+pub(super) struct QueuedPacket<P> {
     offered: Instant,
     len: usize,
     packet: P,
 }
 
-impl<P> Waiting<P> {
+impl<P> QueuedPacket<P> {
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -53,22 +53,22 @@ impl<P> Waiting<P> {
     }
 }
 
-/// What becomes of a packet that was sent.
-pub(super) enum Fate {
+/// Outcome of a packet that was sent.
+pub(super) enum TransmissionOutcome {
     Arrives { flipped: u64 },
     Dropped { reason: DropReason, at: Instant },
 }
 
 #[derive(Clone, Debug)]
 struct Fifo<P> {
-    packets: VecDeque<Waiting<P>>,
+    packets: VecDeque<QueuedPacket<P>>,
     octets: u64,
 }
 
-impl<P> codel::Queue for Fifo<P> {
-    type Packet = Waiting<P>;
+impl<P> codel::CoDelQueue for Fifo<P> {
+    type Packet = QueuedPacket<P>;
 
-    fn pop(&mut self) -> Option<(Instant, Waiting<P>)> {
+    fn pop(&mut self) -> Option<(Instant, QueuedPacket<P>)> {
         let first = self.packets.pop_front()?;
         self.octets -= first.len as u64;
         Some((first.offered, first))
@@ -79,7 +79,7 @@ impl<P> codel::Queue for Fifo<P> {
     }
 }
 
-impl<'a, P: AsMut<[u8]>> Sender<'a, P> {
+impl<'a, P: AsMut<[u8]>> Transmitter<'a, P> {
     pub(super) fn new(direction: Direction<'a>, random: &mut Random) -> Self {
         Self {
             direction,
@@ -93,11 +93,11 @@ impl<'a, P: AsMut<[u8]>> Sender<'a, P> {
             carried: 0,
             allowed: Instant::ZERO,
             latest_arrival: Instant::ZERO,
-            loss: Loss::new(direction.loss, random.split()),
+            loss: LossProcess::new(direction.loss, random.split()),
             bit_errors: BitErrors::new(direction.bit_errors, random.split()),
             check: random.split(),
             jitter: random.split(),
-            traffic: Traffic::default(),
+            traffic: LinkTraffic::default(),
         }
     }
 
@@ -108,7 +108,7 @@ impl<'a, P: AsMut<[u8]>> Sender<'a, P> {
         self.count_offered(len);
         self.held += 1;
         self.queue.octets += len as u64;
-        self.queue.packets.push_back(Waiting { offered: now, len, packet });
+        self.queue.packets.push_back(QueuedPacket { offered: now, len, packet });
         Ok(())
     }
 
@@ -139,28 +139,28 @@ impl<'a, P: AsMut<[u8]>> Sender<'a, P> {
         (self.queue.octets.saturating_add(len) > limits.octets).then_some(DropReason::QueueOctets)
     }
 
-    /// When the first packet of the queue may be sent.
+    /// Returns the time at which the first packet of the queue may be sent.
     pub(super) fn ready(&self) -> Option<Instant> {
         let first = self.queue.packets.front()?;
         Some(first.offered.max(self.sent.unwrap_or_default()).max(self.allowed))
     }
 
-    pub(super) fn dequeue(&mut self, now: Instant, mut drop: impl FnMut(P, u64)) -> Option<Waiting<P>> {
+    pub(super) fn dequeue(&mut self, now: Instant, mut drop: impl FnMut(P, u64)) -> Option<QueuedPacket<P>> {
         match &mut self.codel {
             Some(codel) => {
                 codel.dequeue(now, &mut self.queue, |waiting| drop(waiting.packet, waiting.len as u64))
             }
-            None => codel::Queue::pop(&mut self.queue).map(|(_, waiting)| waiting),
+            None => codel::CoDelQueue::pop(&mut self.queue).map(|(_, waiting)| waiting),
         }
     }
 
     /// Rewrites a packet that has left the queue; `None` if it is not sent, and counts as never offered.
     pub(super) fn encode(
         &mut self,
-        waiting: Waiting<P>,
+        waiting: QueuedPacket<P>,
         encode: impl FnOnce(P) -> Option<P>,
-    ) -> Option<Waiting<P>> {
-        let Waiting { offered, len, packet } = waiting;
+    ) -> Option<QueuedPacket<P>> {
+        let QueuedPacket { offered, len, packet } = waiting;
         let Some(mut packet) = encode(packet) else {
             self.held -= 1;
             self.traffic.offered -= 1;
@@ -168,19 +168,23 @@ impl<'a, P: AsMut<[u8]>> Sender<'a, P> {
             return None;
         };
         let len = packet.as_mut().len();
-        Some(Waiting { offered, len, packet })
+        Some(QueuedPacket { offered, len, packet })
     }
 
     /// Sends a packet, not before `earliest`.
-    pub(super) fn send(&mut self, earliest: Instant, waiting: Waiting<P>) -> (Times, Fate, P) {
-        let Waiting { offered, len, mut packet } = waiting;
+    pub(super) fn send(
+        &mut self,
+        earliest: Instant,
+        waiting: QueuedPacket<P>,
+    ) -> (Times, TransmissionOutcome, P) {
+        let QueuedPacket { offered, len, mut packet } = waiting;
         let start = match (self.direction.idle_wake, self.sent) {
             (Some(idle), None) => earliest + idle.wake,
             (Some(idle), Some(sent)) if earliest > sent + idle.after => earliest + idle.wake,
             (Some(_) | None, _) => earliest,
         };
         if self.sent.is_none_or(|sent| start > sent) {
-            // The air was free: nothing is left over.
+            // The air was free: there is no remainder.
             self.carried = 0;
         }
         self.traffic.sent_octets += len as u64;
@@ -195,21 +199,21 @@ impl<'a, P: AsMut<[u8]>> Sender<'a, P> {
         if self.direction.keeps_order {
             arrival = arrival.max(self.latest_arrival);
         }
-        let fate = if self.is_lost(len) {
-            Fate::Dropped { reason: DropReason::Loss, at: sent }
+        let fate = if self.draw_loss(len) {
+            TransmissionOutcome::Dropped { reason: DropReason::Loss, at: sent }
         } else {
             match self.damage(packet.as_mut()) {
-                Some(flipped) => Fate::Arrives { flipped },
-                None => Fate::Dropped { reason: DropReason::Integrity, at: arrival },
+                Some(flipped) => TransmissionOutcome::Arrives { flipped },
+                None => TransmissionOutcome::Dropped { reason: DropReason::Integrity, at: arrival },
             }
         };
-        if let Fate::Arrives { .. } = fate {
+        if let TransmissionOutcome::Arrives { .. } = fate {
             self.latest_arrival = arrival;
         }
         (Times { offered, start, sent, arrival }, fate, packet)
     }
 
-    /// Nanoseconds of a packet of `len` octets; and counts its frames.
+    /// Counts the frames of a packet of `len` octets, and returns its airtime in nanoseconds.
     fn on_air(&mut self, len: usize) -> u64 {
         let mut on_air = 0_u64;
         let per_frame = nanoseconds(self.direction.per_frame);
@@ -224,42 +228,41 @@ impl<'a, P: AsMut<[u8]>> Sender<'a, P> {
         on_air
     }
 
-    /// Whether any part of a packet is lost. All parts are asked for, so that those of the next one do not depend on
-    /// it.
-    fn is_lost(&mut self, len: usize) -> bool {
+    /// True if any part of a packet is lost. All parts are drawn, so that later packets do not depend on the result.
+    fn draw_loss(&mut self, len: usize) -> bool {
         let loss = &mut self.loss;
         match self.direction.loss_unit {
             LossUnit::Packet => loss.takes_next(len),
             LossUnit::Frame => {
                 let frames = self.direction.framing.frames(len);
-                frames.fold(false, |is_lost, frame| loss.takes_next(frame.octets()) | is_lost)
+                frames.fold(false, |draw_loss, frame| loss.takes_next(frame.octets()) | draw_loss)
             }
             LossUnit::Fragment(octets) => {
                 let octets = usize::from(octets).max(1);
                 let fragments = (0..len.max(1)).step_by(octets).map(|at| octets.min(len - at));
-                fragments.fold(false, |is_lost, fragment| loss.takes_next(fragment) | is_lost)
+                fragments.fold(false, |draw_loss, fragment| loss.takes_next(fragment) | draw_loss)
             }
         }
     }
 
-    /// Bits of the packet that are damaged; `None` if a check found damage.
+    /// Returns the number of damaged bits of the packet; `None` if a check detected damage.
     fn damage(&mut self, mut octets: &mut [u8]) -> Option<u64> {
         let mut flipped = 0;
         let mut is_found = false;
         for frame in self.direction.framing.frames(octets.len()) {
             let (payload, rest) = octets.split_at_mut(frame.payload);
             octets = rest;
-            is_found |= self.is_overhead_found_damaged(frame.overhead);
+            is_found |= self.draw_overhead_damage(frame.overhead);
             match self.direction.integrity.carry(payload, &mut self.bit_errors, &mut self.check) {
-                Received::Intact => {}
-                Received::Damaged { flipped: bits } => flipped += bits,
-                Received::Discarded => is_found = true,
+                CheckOutcome::Intact => {}
+                CheckOutcome::Damaged { flipped: bits } => flipped += bits,
+                CheckOutcome::Discarded => is_found = true,
             }
         }
         (!is_found).then_some(flipped)
     }
 
-    fn is_overhead_found_damaged(&mut self, mut overhead: usize) -> bool {
+    fn draw_overhead_damage(&mut self, mut overhead: usize) -> bool {
         let mut flipped = 0;
         while overhead > 0 {
             let piece = overhead.min(16);
@@ -287,7 +290,7 @@ impl<'a, P: AsMut<[u8]>> Sender<'a, P> {
         self.traffic.dropped.count(reason);
     }
 
-    pub(super) fn traffic(&self) -> Traffic {
+    pub(super) fn traffic(&self) -> LinkTraffic {
         self.traffic
     }
 

@@ -1,4 +1,4 @@
-//! A direction in words, from its numbers, so that a list of presets cannot say anything else than what they do.
+//! Text of a direction, generated from its numbers, so that lists of presets agree with the models.
 
 use core::fmt;
 use core::time::Duration;
@@ -23,7 +23,7 @@ impl fmt::Display for Airtime {
                     f,
                     "OFDM of {} bits in {}",
                     modem.bits,
-                    Span(Duration::from_nanos(modem.symbol.into()))
+                    DurationText(Duration::from_nanos(modem.symbol.into()))
                 )
             }
             Self::LoRa(modem) => {
@@ -37,19 +37,19 @@ impl fmt::Display for Direction<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.airtime)?;
         if !self.per_frame.is_zero() {
-            write!(f, " and {} a frame", Span(self.per_frame))?;
+            write!(f, " and {} a frame", DurationText(self.per_frame))?;
         }
         match self.delay {
             Duration::ZERO => f.write_str(", no delay")?,
-            delay => write!(f, ", {}", Span(delay))?,
+            delay => write!(f, ", {}", DurationText(delay))?,
         }
         if !self.jitter.deviation.is_zero() {
-            write!(f, ", jitter |N(0, {})|", Span(self.jitter.deviation))?;
+            write!(f, ", jitter |N(0, {})|", DurationText(self.jitter.deviation))?;
         }
         let spikes = self.jitter.spikes.as_f64();
         if spikes > 0.0 {
             let and = if self.jitter.deviation.is_zero() { ", jitter" } else { " and" };
-            write!(f, "{and} exp({}) for {} % of packets", Span(self.jitter.spike), Percent(spikes))?;
+            write!(f, "{and} exp({}) for {} % of packets", DurationText(self.jitter.spike), Percent(spikes))?;
         }
         if !self.keeps_order {
             f.write_str(", packets may overtake each other")?;
@@ -64,7 +64,7 @@ impl fmt::Display for Direction<'_> {
             write!(f, ", at most {} octets", self.framing.mtu)?;
         }
         if let Some(idle) = self.idle_wake {
-            write!(f, ", {} to wake after {}", Span(idle.wake), Span(idle.after))?;
+            write!(f, ", {} to wake after {}", DurationText(idle.wake), DurationText(idle.after))?;
         }
         if let Some(share) = self.duty_cycle {
             write!(f, ", duty cycle {} %", Percent(f64::from(share.per_mille()) / 1e3))?;
@@ -83,7 +83,7 @@ impl fmt::Display for Direction<'_> {
     }
 }
 
-/// A thousandth of this, without zeros at its end.
+/// A number of thousandths, written without trailing zeros.
 struct Thousandths(u64);
 
 impl fmt::Display for Thousandths {
@@ -101,10 +101,10 @@ impl fmt::Display for Thousandths {
     }
 }
 
-/// In the unit that fits; nanoseconds below a microsecond.
-struct Span(Duration);
+/// A duration in a suitable unit; nanoseconds below a microsecond.
+struct DurationText(Duration);
 
-impl fmt::Display for Span {
+impl fmt::Display for DurationText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanoseconds = u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX);
         match nanoseconds {

@@ -1,12 +1,14 @@
-//! A packet in fragments, over a node that forwards them, to one that puts them together.
+//! A packet in fragments, over a node that forwards them, to one that reassembles it.
 
 use std::vec;
 use std::vec::Vec;
 
 use super::*;
 use crate::link::LinkAddress;
-use crate::reassembly::{Datagram, Kind, Reassembler, Received, Slot, TIMEOUT, WhenFull};
-use crate::stack::Stack;
+use crate::reassembly::{
+    Datagram, DatagramKind, FragmentOutcome, Reassembler, ReassemblySlot, TIMEOUT, WhenFull,
+};
+use crate::stack::HeaderStack;
 use crate::{UdpChecksum, compress};
 
 const A: LinkAddress = LinkAddress::Short(0xA);
@@ -16,7 +18,7 @@ const NEAR: Links = Links { source: A, destination: B };
 const FAR: Links = Links { source: B, destination: C };
 const ROUTE: Route = Route { links: FAR, datagram_tag: 99 };
 
-/// UDP from A to C, whose interface identifiers are those of link addresses.
+/// UDP from A to C, with interface identifiers derived from link addresses.
 fn packet(payload: usize, hop_limit: u8) -> Vec<u8> {
     let length = (payload + 8) as u16;
     let mut packet =
@@ -35,7 +37,7 @@ fn packet(payload: usize, hop_limit: u8) -> Vec<u8> {
     packet
 }
 
-fn cut(settings: &Settings, packet: &[u8], room: usize) -> Vec<Vec<u8>> {
+fn cut(settings: &LowpanSettings, packet: &[u8], room: usize) -> Vec<Vec<u8>> {
     let mut out = vec![0; packet.len() + 1];
     let compressed = compress(settings, NEAR, packet, &mut out).unwrap();
     let fragments = Fragments::new(&compressed, &out[..compressed.len], 5, room).unwrap();
@@ -48,15 +50,15 @@ fn written(fragment: &crate::fragment::Fragment<'_>) -> Vec<u8> {
     out
 }
 
-/// What goes on for a frame's payload.
+/// Forwards a frame's payload.
 fn forward(
     forwarder: &mut Forwarder<2>,
-    settings: &Settings,
+    settings: &LowpanSettings,
     links: Links,
     octets: &[u8],
     room: usize,
 ) -> Result<Vec<Vec<u8>>, ForwardError> {
-    let stack = Stack::read(links, octets).unwrap();
+    let stack = HeaderStack::read(links, octets).unwrap();
     let (header, content) = (stack.fragment.unwrap(), stack.content.octets());
     if header.datagram_offset.is_some() {
         return Ok(match forwarder.subsequent(Instant::ZERO, links, header, content) {
@@ -76,13 +78,14 @@ fn forward(
 #[test]
 fn a_packet_crosses_a_node_with_one_hop_less() {
     for udp_checksum in [UdpChecksum::InLine, UdpChecksum::Elided] {
-        let settings = Settings { udp_checksum, ..Settings::default() };
+        let settings = LowpanSettings { udp_checksum, ..LowpanSettings::default() };
         for (payload, room) in [(100, 80), (600, 102), (1000, 60), (1000, 33), (100, 97)] {
             let mut forwarder = Forwarder::<2>::new(TIMEOUT);
-            let mut reassembler = Reassembler::new([Slot::new([0; 1280])], TIMEOUT, WhenFull::Refuse);
+            let mut reassembler =
+                Reassembler::new([ReassemblySlot::new([0; 1280])], TIMEOUT, WhenFull::Refuse);
             let mut found = None;
             let mut sent = cut(&settings, &packet(payload, 64), room);
-            // Each comes twice.
+            // Each arrives twice.
             sent = sent.into_iter().flat_map(|octets| [octets.clone(), octets]).collect();
             let mut count = 0;
             for octets in &sent {
@@ -93,12 +96,14 @@ fn a_packet_crosses_a_node_with_one_hop_less() {
                 for octets in on {
                     count += 1;
                     assert!(octets.len() <= room);
-                    let stack = Stack::read(FAR, &octets).unwrap();
+                    let stack = HeaderStack::read(FAR, &octets).unwrap();
                     let header = stack.fragment.unwrap();
                     assert_eq!(header.datagram_tag, 99);
                     let content = stack.content.octets();
                     let done = reassembler.receive(Instant::ZERO, &settings, FAR, header, content);
-                    if let Received::Complete(Datagram { kind: Kind::Ipv6, octets }) = done.unwrap() {
+                    if let FragmentOutcome::Complete(Datagram { kind: DatagramKind::Ipv6, octets }) =
+                        done.unwrap()
+                    {
                         found = Some(octets.to_vec());
                     }
                 }
@@ -106,7 +111,8 @@ fn a_packet_crosses_a_node_with_one_hop_less() {
             let mut expected = packet(payload, 63);
             expected[7] = 63;
             assert_eq!(found, Some(expected), "{payload} octets, {room} a frame");
-            // From B to C, both interface identifiers go in-line: 2 and 8 octets, so the first may become two.
+            // From B to C, both interface identifiers are in-line: 2 and 8 octets, so the first may become
+            // two.
             assert!((sent.len() / 2..=sent.len() / 2 + 1).contains(&count), "{count}");
             assert_eq!(forwarder.forwarding(), 0);
         }
@@ -115,13 +121,13 @@ fn a_packet_crosses_a_node_with_one_hop_less() {
 
 #[test]
 fn a_first_fragment_that_has_grown_goes_as_two() {
-    let settings = Settings::default();
+    let settings = LowpanSettings::default();
     let mut forwarder = Forwarder::<2>::new(TIMEOUT);
     let sent = cut(&settings, &packet(300, 64), 101);
     assert_eq!(sent[0].len(), 101);
     // The source was elided, as was a hop limit of 64: both are in-line now.
     let links = Links { source: B, destination: LinkAddress::Short(0xD) };
-    let stack = Stack::read(NEAR, &sent[0]).unwrap();
+    let stack = HeaderStack::read(NEAR, &sent[0]).unwrap();
     let (header, content) = (stack.fragment.unwrap(), stack.content.octets());
     let (mut scratch, mut out) = ([0; 1280], [0; 1281]);
     let fragment = FirstFragment { links: NEAR, header, content, room: 101, scratch: &mut scratch };
@@ -133,12 +139,12 @@ fn a_first_fragment_that_has_grown_goes_as_two() {
 }
 
 #[test]
-fn what_is_not_forwarded_is_told() {
-    let settings = Settings::default();
+fn what_is_not_forwarded_is_reported() {
+    let settings = LowpanSettings::default();
     let mut forwarder = Forwarder::<2>::new(TIMEOUT);
     let dying = cut(&settings, &packet(300, 1), 80);
     assert_eq!(forward(&mut forwarder, &settings, NEAR, &dying[0], 80), Err(ForwardError::HopLimit));
-    // A fragment whose first has not come.
+    // A fragment whose first has not arrived.
     assert_eq!(forward(&mut forwarder, &settings, NEAR, &dying[1], 80), Ok(vec![]));
     let sent = cut(&settings, &packet(300, 64), 80);
     let too_few = forward(&mut forwarder, &settings, NEAR, &sent[0], 12);
@@ -157,10 +163,10 @@ fn what_is_not_forwarded_is_told() {
 
 #[test]
 fn what_is_for_this_node_and_what_is_not_ip_stays() {
-    let settings = Settings::default();
+    let settings = LowpanSettings::default();
     let mut forwarder = Forwarder::<1>::new(TIMEOUT);
     let sent = cut(&settings, &packet(300, 64), 80);
-    let stack = Stack::read(NEAR, &sent[0]).unwrap();
+    let stack = HeaderStack::read(NEAR, &sent[0]).unwrap();
     let header = stack.fragment.unwrap();
     for content in [stack.content.octets(), b"\xff\x52rohcrohc"] {
         let (mut scratch, mut out) = ([0; 1280], [0; 1281]);
@@ -173,5 +179,5 @@ fn what_is_for_this_node_and_what_is_not_ip_stays() {
 
 #[test]
 fn an_entry_is_small() {
-    assert!(size_of::<Option<Entry>>() <= 80, "{}", size_of::<Option<Entry>>());
+    assert!(size_of::<Option<ForwardingEntry>>() <= 80, "{}", size_of::<Option<ForwardingEntry>>());
 }

@@ -2,25 +2,25 @@
 
 use thinair_wire::coder::{Coder, Step};
 
-/// What a secured frame says of its security. Keys and nonces are the business of others.
+/// Security fields of a secured frame. Keys and nonces are the application's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Security {
+pub struct AuxSecurityHeader {
     /// Security Level, 0 to 7: bit 2 for encryption, the bits below for the length of the integrity code.
     pub level: u8,
-    /// How the key is named.
+    /// Identification of the key.
     pub key_id_mode: KeyIdMode,
     /// Frame Counter; `None` if it is suppressed.
     pub frame_counter: Option<u32>,
-    /// The nonce is made of the Absolute Slot Number.
+    /// True if the nonce contains the Absolute Slot Number.
     pub is_asn_in_nonce: bool,
-    /// Key Source and Key Index as they stand there; the octets that [`Self::key_id_mode`] does not have are 0.
+    /// Key Source and Key Index as encoded; octets that are absent in [`Self::key_id_mode`] are 0.
     pub key_identifier: [u8; 9],
 }
 
 /// Key Identifier Mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeyIdMode {
-    /// The key follows from sender and receiver.
+    /// The key is determined by sender and receiver.
     #[default]
     Implicit,
     /// By Key Index: 1 octet.
@@ -31,13 +31,13 @@ pub enum KeyIdMode {
     Source8,
 }
 
-impl Security {
-    /// Whether the payload cannot be read without the key.
+impl AuxSecurityHeader {
+    /// True if the payload is encrypted.
     pub const fn is_encrypted(self) -> bool {
         self.level & 0b100 != 0
     }
 
-    /// Octets of the Message Integrity Code: 0, 4, 8 or 16.
+    /// Returns the length of the Message Integrity Code: 0, 4, 8 or 16 octets.
     pub const fn mic_len(self) -> usize {
         match self.level & 0b11 {
             0 => 0,
@@ -52,7 +52,7 @@ impl Security {
         let mut mode = self.key_id_mode as u8;
         c.reserved(1)?;
         c.flag("ASN in Nonce", &mut self.is_asn_in_nonce)?;
-        // Reserved, and so zero, before 2015.
+        // Reserved, and therefore zero, before 2015.
         let is_suppressed = c.flag("Frame Counter Suppression", &mut self.frame_counter.is_none())?;
         c.uint("Key Identifier Mode", 2, &mut mode)?;
         c.uint("Security Level", 3, &mut self.level)?;

@@ -26,7 +26,7 @@ impl Eid {
     const ALL: [Self; 6] =
         [Self::HopByHop, Self::Routing, Self::Fragment, Self::Destination, Self::Mobility, Self::Ipv6];
 
-    /// The protocol number that the header before has in its Next Header field.
+    /// Returns the protocol number in the Next Header field of the previous header.
     pub(crate) const fn protocol(self) -> u8 {
         match self {
             Self::HopByHop => protocol::HOP_BY_HOP,
@@ -42,7 +42,7 @@ impl Eid {
         Self::ALL.into_iter().find(|eid| eid.protocol() == protocol)
     }
 
-    /// Whether the header is made of options, so that its end can be padding.
+    /// True if the header consists of options, so that it can end with padding.
     const fn has_options(self) -> bool {
         matches!(self, Self::HopByHop | Self::Destination)
     }
@@ -50,24 +50,24 @@ impl Eid {
 
 /// An extension header, compressed; for [`Eid::Ipv6`] only the octet before its LOWPAN_IPHC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Extension<'p> {
+pub(crate) struct ExtensionHeader<'p> {
     pub(crate) eid: Eid,
     /// NH: Next Header is elided, and LOWPAN_NHC follows.
     pub(crate) nh: bool,
     pub(crate) next_header: u8,
-    /// Octets of `data`; of a Fragment header its Reserved field.
+    /// Octets of `data`; in a Fragment header its Reserved field.
     second: u8,
-    /// What follows the second octet, without padding that is elided.
+    /// Octets after the second, without elided padding.
     pub(crate) data: &'p [u8],
 }
 
 /// `LOWPAN_NHC`, IPv6 extension header: EID, NH, the header. RFC 6282, section 4.2.
 ///
 /// The RFC has every header "carried unmodified ... with two important exceptions: Length field and Next Header
-/// field". A Fragment header has no Length field but a Reserved one in its place, so that one is carried
-/// unmodified, and the header is as long as ever. (Wireshark reads it so, too.)
+/// field". A Fragment header has a Reserved field in place of the Length field, so it is carried unmodified, and
+/// the header keeps its length. (Wireshark reads it so, too.)
 #[inline]
-pub(crate) fn extension<'p, C: Coder<'p>>(c: &mut C, h: &mut Extension<'p>) -> Step {
+pub(crate) fn extension<'p, C: Coder<'p>>(c: &mut C, h: &mut ExtensionHeader<'p>) -> Step {
     c.discriminator(4, 0b1110)?;
     let mut eid = h.eid as u8;
     c.uint("EID", 3, &mut eid)?;
@@ -93,15 +93,16 @@ pub(crate) fn extension<'p, C: Coder<'p>>(c: &mut C, h: &mut Extension<'p>) -> S
 /// Octets of a Fragment header after its Reserved field.
 const FRAGMENT_DATA: usize = 6;
 
-impl<'p> Extension<'p> {
-    /// A header without content.
+impl<'p> ExtensionHeader<'p> {
+    /// Creates a header without content.
     pub(crate) const fn new(eid: Eid) -> Self {
         Self { eid, nh: false, next_header: 0, second: 0, data: &[] }
     }
 
-    /// The header of type `protocol` at the start of `octets`, compressed, and its length uncompressed.
+    /// Compresses the header of type `protocol` at the start of `octets`; returns it with its uncompressed
+    /// length.
     ///
-    /// None if it is cut off, or is too long for a Length in octets.
+    /// `None` if it is cut off, or is too long for a Length in octets.
     pub(crate) fn compress(protocol: u8, octets: &'p [u8]) -> Option<(Self, usize)> {
         let eid = Eid::of(protocol)?;
         let &[next_header, second, ..] = octets else { return None };
@@ -116,14 +117,14 @@ impl<'p> Extension<'p> {
         Some((Self { second: u8::try_from(data.len()).ok()?, data, ..header }, len))
     }
 
-    /// Octets of the header, uncompressed; none if the compressed one cannot be padded to it.
+    /// Returns the uncompressed length of the header; `None` if the compressed one cannot be padded to it.
     pub(crate) fn expanded_len(&self) -> Option<usize> {
         let len = 2 + self.data.len();
         let padded = len.next_multiple_of(8);
         (padded == len || self.eid.has_options()).then_some(padded)
     }
 
-    /// Writes the uncompressed header, which fills `out`; Next Header is that in-line.
+    /// Writes the uncompressed header, which fills `out`; Next Header is the one in-line.
     pub(crate) fn expand(&self, out: &mut [u8]) {
         let units = (out.len() / 8).saturating_sub(1) as u8;
         let second = if self.eid == Eid::Fragment { self.second } else { units };
@@ -139,8 +140,8 @@ impl<'p> Extension<'p> {
         }
     }
 
-    /// Whether the packet behind this header is not the one that its UDP checksum is over: a fragment of it, or
-    /// one whose final destination stands in the Routing header (RFC 8200, sections 4.5 and 8.1).
+    /// True if the packet after this header is not the one that its UDP checksum covers: a fragment of it, or one
+    /// whose final destination is in the Routing header (RFC 8200, sections 4.5 and 8.1).
     pub(crate) fn hides_checksum(&self) -> bool {
         match self.eid {
             Eid::Fragment => self.is_part(),
@@ -150,7 +151,7 @@ impl<'p> Extension<'p> {
         }
     }
 
-    /// Whether it is the Fragment header of less than a whole packet: what follows is no header to be compressed.
+    /// True if it is the Fragment header of less than a whole packet: no header to compress follows.
     pub(crate) fn is_part(&self) -> bool {
         // Fragment Offset, two reserved bits, M flag.
         self.eid == Eid::Fragment
@@ -158,10 +159,10 @@ impl<'p> Extension<'p> {
     }
 }
 
-/// Octets of the padding at the end of `options` that a decompressor restores bit for bit: a single Pad1, or a
-/// PadN of at most 7 octets that holds zeros.
+/// Returns the octets of the padding at the end of `options` that a decompressor restores bit for bit: a single
+/// Pad1, or a PadN of at most 7 octets with zeros.
 ///
-/// "Single": padding behind padding is carried, like padding in front of other options.
+/// "Single": padding after padding is carried, like padding before other options.
 fn restorable_padding(options: &[u8]) -> usize {
     let mut rest = options;
     let mut follows_padding = false;
@@ -201,7 +202,7 @@ mod tests {
             // Two of them.
             (&[0, 0], 0),
             (&[5, 2, 0, 0, 1, 0, 0], 0),
-            // In front of another option.
+            // Before another option.
             (&[1, 0, 5, 2, 0, 0], 0),
             // Cut off, and none at all.
             (&[1, 4, 0, 0, 0], 0),

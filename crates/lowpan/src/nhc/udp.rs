@@ -5,12 +5,12 @@ use thinair_wire::coder::{Coder, Step};
 use thinair_wire::header::protocol;
 use thinair_wire::header::udp::Udp;
 
-/// A UDP header, compressed. Ports are whole.
+/// A UDP header, compressed. Ports are complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct UdpNhc {
-    /// C: the checksum is elided.
+    /// C: true if the checksum is elided.
     pub(crate) c: bool,
-    /// P: which bits of the ports are in-line.
+    /// P: number of bits of the ports in-line, as encoded.
     pub(crate) p: u8,
     pub(crate) source_port: u16,
     pub(crate) destination_port: u16,
@@ -37,7 +37,7 @@ pub(crate) fn udp<'p, C: Coder<'p>>(c: &mut C, h: &mut UdpNhc) -> Step {
     Ok(())
 }
 
-/// The low `width` bits of a port; those above are the same of 0xF0B0.
+/// Codes the low `width` bits of a port; the bits above are those of 0xF0B0.
 #[inline(always)]
 fn port<'p, C: Coder<'p>>(c: &mut C, name: &'static str, width: u32, port: &mut u16) -> Step {
     c.uint(name, width, port)?;
@@ -47,9 +47,9 @@ fn port<'p, C: Coder<'p>>(c: &mut C, name: &'static str, width: u32, port: &mut 
 }
 
 impl UdpNhc {
-    /// The header that says `header` in the fewest octets; `c` if its checksum may be elided.
+    /// Compresses `header` into the fewest octets; `c` if its checksum may be elided.
     ///
-    /// Length is not said: it follows from the length of the packet.
+    /// Length is not sent: it follows from the length of the packet.
     pub(crate) fn compress(header: &Udp, c: bool) -> Self {
         let has_low = |port: u16, bits: u32| port >> bits == 0xF0B0 >> bits;
         let (source, destination) = (header.source_port, header.destination_port);
@@ -66,9 +66,10 @@ impl UdpNhc {
     }
 }
 
-/// The checksum of a UDP datagram over IPv6, whatever stands in its Checksum field. RFC 8200, section 8.1.
+/// Returns the checksum of a UDP datagram over IPv6, independent of its Checksum field. RFC 8200, section
+/// 8.1.
 ///
-/// Never 0, which would say that there is none.
+/// Never 0, which would mean that there is none.
 pub(crate) fn checksum(source: &[u8; 16], destination: &[u8; 16], datagram: &[u8]) -> u16 {
     let (before, behind) = datagram.split_at_checked(Udp::LEN - 2).unwrap_or((datagram, &[]));
     let sum = Sum::ZERO

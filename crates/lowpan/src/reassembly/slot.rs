@@ -1,55 +1,55 @@
-//! Memory in which fragments of a packet are put together, and what is known of them: 256 units of 8 octets, each with
-//! a bit that says whether it has come, and one that says whether a fragment began with it.
+//! Memory in which fragments of a packet are reassembled, with its state: 256 units of 8 octets, each with a bit for
+//! its arrival, and a bit that marks the start of a fragment.
 
 use thinair_wire::time::Instant;
 
-use super::{Datagram, Kind, ReassemblyError};
+use super::{Datagram, DatagramKind, ReassemblyError};
 use crate::decompress::ElidedChecksum;
 use crate::fcs;
 use crate::fragment::{FragmentHeader, UNIT};
 use crate::link::Links;
 
-/// Memory for one packet at a time. It is borrowed, or the slot has it: an array, a `Vec`.
+/// Memory for one packet at a time, borrowed or owned: an array, a `Vec`.
 ///
-/// 1,280 octets are enough for any packet that RFC 4944 asks nodes to take, 2,047 for any that fragments can say.
-/// Beside them a slot has at most 192.
+/// 1,280 octets are sufficient for any packet that RFC 4944 requires nodes to accept, 2,047 for any fragmented packet.
+/// A slot has at most 192 octets beside them.
 #[derive(Debug)]
-pub struct Slot<B> {
+pub struct ReassemblySlot<B> {
     octets: B,
     partial: Option<Partial>,
 }
 
-/// What says of which packet a fragment is. RFC 4944, section 5.3.
+/// Identifies the packet of a fragment. RFC 4944, section 5.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct DatagramKey {
     pub(super) links: Links,
     pub(super) size: u16,
     pub(super) tag: u16,
 }
 
-/// A packet of which fragments have come.
+/// A packet of which fragments have arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Partial {
-    pub(super) key: Key,
+    pub(super) key: DatagramKey,
     pub(super) deadline: Instant,
-    pub(super) first: Option<First>,
+    pub(super) first: Option<FirstFragmentInfo>,
     pub(super) units: Units,
-    /// All have come, and the packet was handed up.
+    /// True if all have arrived, and the packet was delivered.
     is_complete: bool,
 }
 
-/// What is known of a first fragment: what it is, and enough to tell it from another.
+/// Properties of a first fragment, sufficient to distinguish it from another.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct First {
-    kind: Kind,
+pub(super) struct FirstFragmentInfo {
+    kind: DatagramKind,
     elided: Option<ElidedChecksum>,
-    /// Of its octets as they were sent, which are not kept.
+    /// Length of its octets as sent, which are not stored.
     len: usize,
     check: [u8; fcs::LEN],
 }
 
-impl First {
-    pub(super) fn of(kind: Kind, elided: Option<ElidedChecksum>, content: &[u8]) -> Self {
+impl FirstFragmentInfo {
+    pub(super) fn of(kind: DatagramKind, elided: Option<ElidedChecksum>, content: &[u8]) -> Self {
         Self { kind, elided, len: content.len(), check: fcs::fcs(content) }
     }
 
@@ -58,16 +58,16 @@ impl First {
     }
 }
 
-/// Where in the packet a fragment belongs.
+/// Place of a fragment in the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// At its start; how far it goes is seen when it is decompressed.
+pub(crate) enum FragmentPlace {
+    /// At its start; the end follows from decompression.
     First,
-    /// In octets; `start` is a multiple of 8.
+    /// Range in octets; `start` is a multiple of 8.
     At { start: usize, end: usize },
 }
 
-impl Place {
+impl FragmentPlace {
     pub(crate) fn of(header: FragmentHeader, content: &[u8]) -> Result<Self, ReassemblyError> {
         let size = usize::from(header.datagram_size);
         let Some(offset) = header.datagram_offset else { return Ok(Self::First) };
@@ -82,13 +82,13 @@ impl Place {
 }
 
 impl Partial {
-    pub(super) const fn new(key: Key, deadline: Instant) -> Self {
+    pub(super) const fn new(key: DatagramKey, deadline: Instant) -> Self {
         Self { key, deadline, first: None, units: Units::NONE, is_complete: false }
     }
 }
 
-impl<B: AsRef<[u8]> + AsMut<[u8]>> Slot<B> {
-    /// A slot for packets of up to as many octets as `memory` has.
+impl<B: AsRef<[u8]> + AsMut<[u8]>> ReassemblySlot<B> {
+    /// Creates a slot for packets of up to as many octets as `memory` has.
     pub const fn new(memory: B) -> Self {
         Self { octets: memory, partial: None }
     }
@@ -97,12 +97,12 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Slot<B> {
         self.octets.as_ref().len()
     }
 
-    /// The packet that is in it, complete or not.
+    /// Returns the packet in the slot, complete or not.
     pub(super) const fn partial(&self) -> Option<Partial> {
         self.partial
     }
 
-    pub(super) fn key(&self) -> Option<Key> {
+    pub(super) fn key(&self) -> Option<DatagramKey> {
         self.partial.map(|partial| partial.key)
     }
 
@@ -110,7 +110,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Slot<B> {
         self.partial.map(|partial| partial.deadline)
     }
 
-    /// The packet of which fragments are missing.
+    /// Returns the packet if it is incomplete.
     pub(super) fn waiting(&self) -> Option<&Partial> {
         self.partial.as_ref().filter(|partial| !partial.is_complete)
     }
@@ -123,7 +123,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Slot<B> {
         self.partial = None;
     }
 
-    /// Forgets a packet whose time is over; returns whether fragments were missing.
+    /// Drops an expired packet; returns true if fragments were missing.
     pub(super) fn handle_timeout(&mut self, now: Instant) -> bool {
         let Some(partial) = self.partial.filter(|partial| partial.deadline <= now) else { return false };
         self.partial = None;
@@ -144,7 +144,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Slot<B> {
         }
     }
 
-    /// The packet, if this is the first time that nothing is missing.
+    /// Returns the packet when it becomes complete, once.
     pub(super) fn complete(&mut self) -> Option<Datagram<'_>> {
         let partial = self.partial.as_mut().filter(|partial| !partial.is_complete)?;
         let size = usize::from(partial.key.size);
@@ -158,20 +158,20 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Slot<B> {
     }
 }
 
-/// Which units of 8 octets have come, and with which of them a fragment began. Ranges are of units, and not empty.
+/// Units of 8 octets that have arrived, and those of them that begin a fragment. Ranges are of units, and not empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Units {
     came: [u64; 4],
     began: [u64; 4],
 }
 
-/// Units of 2,047 octets.
+/// Number of units of 2,047 octets.
 const UNITS: usize = 256;
 
 impl Units {
     const NONE: Self = Self { came: [0; 4], began: [0; 4] };
 
-    /// A fragment has come.
+    /// Adds a fragment.
     pub(super) fn add(&mut self, from: usize, to: usize) {
         (from..to).for_each(|unit| set(&mut self.came, unit));
         set(&mut self.began, from);
@@ -185,12 +185,12 @@ impl Units {
         (0..to).all(|unit| has(&self.came, unit))
     }
 
-    /// The first that has come.
+    /// Returns the first unit that has arrived.
     pub(super) fn first(&self) -> usize {
         (0..UNITS).find(|unit| has(&self.came, *unit)).unwrap_or(UNITS)
     }
 
-    /// Whether a fragment has come that begins and ends here.
+    /// True if a fragment with this range has arrived.
     pub(super) fn is_one(&self, from: usize, to: usize) -> bool {
         let is_all_here =
             (from..to).all(|unit| has(&self.came, unit) && (has(&self.began, unit) == (unit == from)));

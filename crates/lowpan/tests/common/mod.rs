@@ -3,11 +3,11 @@
 
 use std::net::Ipv6Addr;
 
-use thinair_lowpan::{Context, Contexts, Links, Settings, UdpChecksum, compress, decompress};
+use thinair_lowpan::{Contexts, Links, LowpanContext, LowpanSettings, UdpChecksum, compress, decompress};
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::header::udp::Udp;
 
-/// An IPv6 header, from the addresses as text, hop limit 64.
+/// An IPv6 header with the addresses given as text, hop limit 64.
 pub(crate) fn ipv6(source: &str, destination: &str) -> Ipv6 {
     Ipv6 { hop_limit: 64, source: address(source), destination: address(destination), ..Ipv6::default() }
 }
@@ -17,22 +17,22 @@ pub(crate) fn address(text: &str) -> [u8; 16] {
 }
 
 /// A context from `prefix/length`.
-pub(crate) fn context(text: &str) -> Context {
+pub(crate) fn context(text: &str) -> LowpanContext {
     let (prefix, length) = text.split_once('/').unwrap();
-    Context::new(address(prefix), length.parse().unwrap()).unwrap()
+    LowpanContext::new(address(prefix), length.parse().unwrap()).unwrap()
 }
 
-pub(crate) fn settings(contexts: &[(u8, &str)]) -> Settings {
+pub(crate) fn settings(contexts: &[(u8, &str)]) -> LowpanSettings {
     let contexts =
         contexts.iter().fold(Contexts::NONE, |all, (id, text)| all.with(*id, context(text)).unwrap());
-    Settings { contexts, udp_checksum: UdpChecksum::InLine }
+    LowpanSettings { contexts, udp_checksum: UdpChecksum::InLine }
 }
 
-pub(crate) fn eliding(settings: Settings) -> Settings {
-    Settings { udp_checksum: UdpChecksum::Elided, ..settings }
+pub(crate) fn eliding(settings: LowpanSettings) -> LowpanSettings {
+    LowpanSettings { udp_checksum: UdpChecksum::Elided, ..settings }
 }
 
-/// `header` in front of `content`, which is a `next_header`; its length fits.
+/// A packet of `header` and `content`, which is a `next_header`, with a correct length.
 pub(crate) fn packet(header: Ipv6, next_header: u8, content: &[u8]) -> Vec<u8> {
     let payload_length = content.len() as u16;
     let mut packet = vec![0; Ipv6::LEN];
@@ -41,7 +41,7 @@ pub(crate) fn packet(header: Ipv6, next_header: u8, content: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// A UDP datagram whose length fits, and whose checksum is right between the addresses of `ip`.
+/// A UDP datagram with correct length, and correct checksum for the addresses of `ip`.
 pub(crate) fn datagram(ip: &Ipv6, source_port: u16, destination_port: u16, payload: &[u8]) -> Vec<u8> {
     let length = (Udp::LEN + payload.len()) as u16;
     let header = Udp { source_port, destination_port, length, checksum: 0 };
@@ -56,7 +56,7 @@ pub(crate) fn datagram(ip: &Ipv6, source_port: u16, destination_port: u16, paylo
     datagram
 }
 
-/// The sum of RFC 8200, section 8.1, word by word: not the one under test.
+/// The sum of RFC 8200, section 8.1, word by word: independent of the one under test.
 fn sum(ip: &Ipv6, datagram: &[u8]) -> u16 {
     let pseudo =
         [&ip.source[..], &ip.destination, &(datagram.len() as u32).to_be_bytes(), &[0, 0, 0, 17], datagram]
@@ -69,9 +69,9 @@ fn sum(ip: &Ipv6, datagram: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// What is sent for `packet`, after it was seen to come back.
+/// Compresses `packet`, and checks that decompression restores it.
 #[track_caller]
-pub(crate) fn sent(settings: &Settings, links: Links, packet: &[u8]) -> Vec<u8> {
+pub(crate) fn sent(settings: &LowpanSettings, links: Links, packet: &[u8]) -> Vec<u8> {
     let mut out = vec![0xAA; packet.len() + 1];
     let compressed = compress(settings, links, packet, &mut out).unwrap();
     out.truncate(compressed.len);
@@ -81,10 +81,10 @@ pub(crate) fn sent(settings: &Settings, links: Links, packet: &[u8]) -> Vec<u8> 
     out
 }
 
-/// The packet that comes out of what was sent.
+/// Decompresses a packet.
 #[track_caller]
 pub(crate) fn received(
-    settings: &Settings,
+    settings: &LowpanSettings,
     links: Links,
     octets: &[u8],
 ) -> (Vec<u8>, thinair_lowpan::Decompressed) {

@@ -1,7 +1,7 @@
-//! Streams whose first octets travel with the SYN, and whose last ones with the FIN. RFC 7413.
+//! TCP Fast Open: octets with the SYN, and a FIN with the last octets. RFC 7413.
 //!
-//! `net.ipv4.tcp_fastopen` says what the system lets happen: 1 for streams that are opened, 2 for those that are accepted,
-//! 0x204 for both without a cookie. Linux puts no more into a SYN than a packet of the MTU less 80 octets.
+//! `net.ipv4.tcp_fastopen` is a bit mask of the system: 1 permits it for opened streams, 2 for accepted ones, 0x204 for
+//! both without a cookie. Linux puts no more into a SYN than a packet of the MTU less 80 octets.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,47 +12,47 @@ use rustix::net::{SendFlags, sockopt};
 
 use super::segments::information;
 use super::{set_option, stream_socket};
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
-/// Streams that may have sent data with their SYN, and whose client has not answered the SYN-ACK yet.
+/// Largest number of streams with data in the SYN whose client has not answered the SYN-ACK yet.
 const WAITING: libc::c_int = 64;
 
-/// MSG_FASTOPEN, which rustix does not name.
+/// MSG_FASTOPEN, which rustix does not define.
 const FAST_OPEN: SendFlags = SendFlags::from_bits_retain(libc::MSG_FASTOPEN as u32);
 
-/// What opening has come to.
+/// Result of opening a stream.
 #[derive(Debug)]
 pub struct Opening {
-    /// The stream, which does not block. There is room to write when it is open, or has failed.
+    /// The stream, which does not block. It becomes writable when it is open, or has failed.
     pub stream: TcpStream,
-    /// Octets that are on their way with the SYN.
+    /// Octets that were sent with the SYN.
     pub sent: usize,
 }
 
-/// When a SYN-ACK is acknowledged.
+/// Time of the acknowledgment of a SYN-ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acknowledgment {
-    /// With what is sent next.
+    /// With the next octets that are sent.
     Held,
-    /// By a segment of its own, as Linux does by itself.
+    /// Immediately, by a segment of its own: the default of Linux.
     AtOnce,
 }
 
-/// Takes data with SYNs, where the system lets it happen.
+/// Accepts data in SYNs, where the system permits it.
 ///
 /// # Errors
-/// There is no socket.
+/// The socket is invalid.
 pub fn accept_data(listener: &TcpListener) -> Result<()> {
-    set_option(listener, libc::TCP_FASTOPEN, WAITING).attempt(|| "take data with SYNs".to_owned())
+    set_option(listener, libc::TCP_FASTOPEN, WAITING).attempt(|| "enable TCP Fast Open".to_owned())
 }
 
 /// Begins to open a stream, as [`connect`](super::connect) does, and sends the first of these octets with the SYN, if the
-/// system lets it happen and has a cookie of the other side. If the acknowledgment is held, the SYN-ACK is acknowledged
-/// by the first octets that are sent or by the end of the stream, if either comes within some 200 ms, and not by a segment
+/// system permits it and has a cookie of the other side. If the acknowledgment is held, the SYN-ACK is acknowledged by
+/// the first octets that are sent or by the end of the stream, if either comes within about 200 ms, and not by a segment
 /// of its own.
 ///
 /// # Errors
-/// There is no way to that address.
+/// There is no route to that address.
 pub fn connect(to: SocketAddr, octets: &[u8], acknowledgment: Acknowledgment) -> Result<Opening> {
     let connect = || -> io::Result<Option<Opening>> {
         let socket = stream_socket(to)?;
@@ -62,7 +62,7 @@ pub fn connect(to: SocketAddr, octets: &[u8], acknowledgment: Acknowledgment) ->
         }
         let sent = match rustix::net::sendto(&socket, octets, FAST_OPEN | SendFlags::NOSIGNAL, &to) {
             Ok(sent) => sent,
-            // Only the SYN is on its way, and asks for a cookie.
+            // Only the SYN was sent, with a request for a cookie.
             Err(Errno::INPROGRESS) => 0,
             Err(Errno::OPNOTSUPP) => return Ok(None),
             Err(why) => return Err(why.into()),
@@ -75,16 +75,17 @@ pub fn connect(to: SocketAddr, octets: &[u8], acknowledgment: Acknowledgment) ->
     }
 }
 
-/// Lets the next acknowledgments wait for octets that are sent, as after octets that were answered; for some 40 ms at
-/// least. Linux acknowledges what comes first at once.
+/// Delays the next acknowledgments until octets are sent, for at least about 40 ms. By default Linux acknowledges the
+/// first octets immediately.
 ///
 /// # Errors
-/// There is no socket.
+/// The socket is invalid.
 pub fn hold(socket: impl AsFd) -> io::Result<()> {
     Ok(sockopt::set_tcp_quickack(socket, false)?)
 }
 
-/// Sends octets; `more` follow, or the end of the stream: a segment that is not full waits for it. How many were taken.
+/// Sends octets, and returns the number of those accepted. `more` means that others follow, or the end of the stream: a
+/// segment that is not full waits for it.
 ///
 /// # Errors
 /// Those of send(2). A stream that the other side has closed is an error, not a signal.
@@ -93,8 +94,8 @@ pub fn send(stream: &TcpStream, octets: &[u8], more: bool) -> io::Result<usize> 
     Ok(rustix::net::send(stream, octets, flags | SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?)
 }
 
-/// Whether the handshake is over. Octets can be sent before that to a client that has sent data with its SYN; but a FIN,
-/// and what waits for it, goes only when the stream is closed as a whole.
+/// True if the handshake is complete. Octets can be sent earlier to a client that has sent data with its SYN; but a FIN,
+/// and data that waits for it, is sent only when the stream is closed completely.
 pub fn is_open(stream: &TcpStream) -> bool {
     /// TCP_SYN_RECV of linux/tcp_states.h.
     const SYN_RECEIVED: u8 = 3;
@@ -109,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether octets go with the SYN is for the system to say; that they arrive is not.
+    /// The system decides if octets are sent with the SYN; they arrive in any case.
     #[test]
     fn octets_arrive_however_the_stream_is_opened() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,9 +1,9 @@
-//! Where a stream is cut into segments, and what became of them.
+//! Control over the segments of a stream, and their state.
 //!
-//! Linux cuts a stream where it likes: at the MSS, and between writes only if nothing waits. Two things make it cut where
-//! it is told. What is sent with `MSG_EOR` is never put together with what follows; and with `TCP_NOTSENT_LOWAT` there is
-//! room to write only when all that was written is on its way, so that the next size is chosen when the segment goes, not
-//! seconds before. A segment that is lost goes again as it was cut first. No privilege is needed for any of it.
+//! Linux chooses segments freely: up to the MSS, and separates writes only if nothing waits. Two options give the caller
+//! control. Data sent with `MSG_EOR` is never merged with later data; and with `TCP_NOTSENT_LOWAT` there is room to write
+//! only when all earlier data was sent, so that the next size is chosen when the segment is sent, not seconds before. A
+//! lost segment is retransmitted unchanged. No privilege is needed.
 
 use std::io;
 use std::net::TcpStream;
@@ -13,43 +13,43 @@ use std::time::Duration;
 use rustix::net::{SendFlags, sockopt};
 
 use super::set_option;
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
-/// What the system tells of a stream that it sends (`TCP_INFO`), since the stream is open.
+/// State of a stream as a sender (`TCP_INFO`), since its opening.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct TcpInfo {
     /// Octets that were acknowledged; one more on streams that this side has opened.
     pub acknowledged: u64,
-    /// Segments that have arrived, acknowledged or told so by SACK. Linux 4.18; 0 before.
+    /// Segments that have arrived, acknowledged cumulatively or by SACK. Linux 4.18; 0 before.
     pub delivered: u32,
-    /// Segments that were sent again.
+    /// Retransmitted segments.
     pub sent_again: u32,
-    /// Segments that are on their way.
+    /// Segments under way.
     pub unacknowledged: u32,
-    /// Octets that are not on their way yet.
+    /// Octets that were not sent yet.
     pub unsent: u32,
-    /// Octets of the longest segment.
+    /// Largest segment, in octets.
     pub mss: u32,
-    /// The round trip, smoothed; zero before there was one.
+    /// Smoothed round-trip time; zero before the first measurement.
     pub round_trip: Duration,
-    /// Timeouts in a row, without an acknowledgment since: the last ones were told by a timer.
+    /// Consecutive timeouts without an acknowledgment since: the latest losses were detected by a timer.
     pub timeouts: u8,
 }
 
-/// Lets the stream be cut by [`send`].
+/// Prepares a stream for [`send`].
 ///
 /// # Errors
-/// There is no socket.
+/// The socket is invalid.
 pub fn prepare(stream: &TcpStream) -> Result<()> {
     let set = || -> io::Result<()> {
         sockopt::set_tcp_nodelay(stream, true)?;
         set_option(stream, libc::TCP_NOTSENT_LOWAT, 1)
     };
-    set().attempt(|| "have a stream cut".to_owned())
+    set().attempt(|| "set the segment options of a stream".to_owned())
 }
 
-/// Sends octets as a segment, if they are no more than [`Told::mss`]; how many of them were taken. If there is no room
-/// ([`WouldBlock`](io::ErrorKind::WouldBlock)), what was sent before has not left yet.
+/// Sends octets as one segment, if they do not exceed [`TcpInfo::mss`]; returns the number of those accepted. Without room
+/// ([`WouldBlock`](io::ErrorKind::WouldBlock)), earlier octets were not sent yet.
 ///
 /// # Errors
 /// Those of send(2). A stream that the other side has closed is an error, not a signal.
@@ -58,17 +58,17 @@ pub fn send(stream: &TcpStream, octets: &[u8]) -> io::Result<usize> {
     Ok(rustix::net::send(stream, octets, flags)?)
 }
 
-/// What has become of what was sent.
+/// Returns the state of the stream.
 ///
 /// # Errors
-/// There is no socket.
-pub fn told(stream: &TcpStream) -> Result<Told> {
-    // `struct tcp_info` of linux/tcp.h; what an older system does not tell stays 0.
-    let info = information(stream).attempt(|| "ask what has become of segments".to_owned())?;
+/// The socket is invalid.
+pub fn info(stream: &TcpStream) -> Result<TcpInfo> {
+    // `struct tcp_info` of linux/tcp.h; fields that an older system lacks stay 0.
+    let info = information(stream).attempt(|| "read TCP_INFO of a stream".to_owned())?;
     let u32_at = |at: usize| u32::from_ne_bytes([info[at], info[at + 1], info[at + 2], info[at + 3]]);
     let mut acknowledged = [0; 8];
     acknowledged.copy_from_slice(&info[120..128]);
-    Ok(Told {
+    Ok(TcpInfo {
         acknowledged: u64::from_ne_bytes(acknowledged),
         delivered: u32_at(192),
         sent_again: u32_at(100),
@@ -80,14 +80,14 @@ pub fn told(stream: &TcpStream) -> Result<Told> {
     })
 }
 
-/// Octets of `struct tcp_info` that are looked at.
+/// Octets of `struct tcp_info` that are read.
 const INFORMATION: usize = 200;
 
 #[allow(unsafe_code)]
 pub(super) fn information(stream: &TcpStream) -> io::Result<[u8; INFORMATION]> {
     let mut octets = [0; INFORMATION];
     let mut length = INFORMATION as libc::socklen_t;
-    // SAFETY: the system writes at most `length` octets, which `octets` has, and is done when the call returns.
+    // SAFETY: the system writes at most `length` octets, which `octets` has, before the call returns.
     let code = unsafe {
         libc::getsockopt(
             stream.as_raw_fd(),
@@ -114,7 +114,7 @@ mod tests {
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut other, _) = listener.accept().unwrap();
         prepare(&stream).unwrap();
-        let before = told(&stream).unwrap();
+        let before = info(&stream).unwrap();
         for _ in 0..20 {
             // All of them fit into the first window.
             while send(&stream, &[7; 100]).is_err_and(|why| why.kind() == io::ErrorKind::WouldBlock) {
@@ -124,11 +124,11 @@ mod tests {
         let mut octets = [0; 2_000];
         other.read_exact(&mut octets).unwrap();
         let after = loop {
-            let after = told(&stream).unwrap();
+            let after = info(&stream).unwrap();
             if after.unacknowledged == 0 {
                 break after;
             }
-            // Its answer brings the acknowledgment.
+            // Its answer carries the acknowledgment.
             other.write_all(b"x").unwrap();
             std::thread::sleep(Duration::from_millis(1));
         };
@@ -138,24 +138,24 @@ mod tests {
         assert!(after.mss > 1_000 && after.round_trip > Duration::ZERO);
     }
 
-    /// Where all of it waits (`TCP_CORK`), and could be one segment.
+    /// Writes that wait (`TCP_CORK`) could be merged into one segment.
     #[test]
     fn what_waits_is_not_put_together() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut other, _) = listener.accept().unwrap();
-        let before = told(&stream).unwrap();
+        let before = info(&stream).unwrap();
         set_option(&stream, libc::TCP_CORK, 1).unwrap();
         for _ in 0..8 {
             assert_eq!(send(&stream, &[7; 100]).unwrap(), 100);
         }
         set_option(&stream, libc::TCP_CORK, 0).unwrap();
         other.read_exact(&mut [0; 800]).unwrap();
-        while told(&stream).unwrap().unacknowledged > 0 {
+        while info(&stream).unwrap().unacknowledged > 0 {
             other.write_all(b"x").unwrap();
             std::thread::sleep(Duration::from_millis(1));
         }
-        assert_eq!(told(&stream).unwrap().delivered - before.delivered, 8);
+        assert_eq!(info(&stream).unwrap().delivered - before.delivered, 8);
     }
 
     #[test]

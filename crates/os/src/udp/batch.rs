@@ -1,7 +1,7 @@
 //! sendmmsg(2) and recvmmsg(2) with headers on the stack.
 //!
-//! nix has these calls, with headers that are allocated for each, or kept. What keeps them cannot go to another thread,
-//! as they hold addresses of memory; and a header that has received from a socket of IPv4 has no room for an address of
+//! nix has these calls, with headers that are allocated for each, or kept. Kept headers cannot move to another thread, as
+//! they contain addresses of memory; and a header that has received from a socket of IPv4 has no room for an address of
 //! IPv6 the next time.
 
 #![allow(
@@ -19,12 +19,12 @@ use libc::{iovec, mmsghdr, sockaddr_in6, socklen_t};
 use nix::sys::socket::{SockaddrIn, SockaddrIn6, SockaddrLike as _};
 
 use super::own_address::Control;
-use super::{Arrival, MOST};
+use super::{DatagramInfo, MOST};
 
-/// Octets of the longest address.
+/// Length of the longest address, in octets.
 const LONGEST_NAME: socklen_t = size_of::<sockaddr_in6>() as socklen_t;
 
-/// An address as the system takes it.
+/// An address in the form of the system.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Name {
     Four(SockaddrIn),
@@ -49,13 +49,13 @@ impl Name {
     }
 }
 
-/// Headers and slices of one call, all zeros.
+/// Returns zeroed headers and slices for one call.
 fn blank() -> ([mmsghdr; MOST], [iovec; MOST]) {
-    // SAFETY: both are made of integers and raw pointers, for which all zeros is a value.
+    // SAFETY: both consist of integers and raw pointers, for which zeros are valid.
     unsafe { (zeroed(), zeroed()) }
 }
 
-/// Sends the first datagrams, at most [`MOST`]; how many went. Each to an address, and from an own one.
+/// Sends the first datagrams, at most [`MOST`], each to an address and from an own one; returns the number of those sent.
 pub(super) fn send<'d>(
     socket: &UdpSocket,
     datagrams: impl Iterator<Item = (&'d [u8], Option<&'d Name>, Option<IpAddr>)>,
@@ -91,16 +91,16 @@ pub(super) fn send<'d>(
     })
 }
 
-/// Receives a datagram into each `room` octets, at most [`MOST`], and says what they are. Waits for the first one if
-/// the socket blocks.
+/// Receives a datagram into each `room` octets, at most [`MOST`], and passes on their properties. Waits for the first one
+/// if the socket blocks.
 pub(super) fn receive(
     socket: &UdpSocket,
     octets: &mut [u8],
     room: usize,
-    arrivals: &mut Vec<Arrival>,
+    arrivals: &mut Vec<DatagramInfo>,
 ) -> io::Result<()> {
     let (mut headers, mut slices) = blank();
-    // SAFETY: a `sockaddr_in6` is made of integers, for which all zeros is a value.
+    // SAFETY: a `sockaddr_in6` consists of integers, for which zeros are valid.
     let mut names: [sockaddr_in6; MOST] = unsafe { zeroed() };
     let mut controls = [Control::default(); MOST];
     let mut count = 0;
@@ -118,29 +118,29 @@ pub(super) fn receive(
     }
     let received = retry(|| {
         let (flags, timeout) = (libc::MSG_WAITFORONE, std::ptr::null_mut());
-        // SAFETY: `count` headers are filled in. Each has a chunk of `octets`, a slice, a name and a control of its own, with
-        // their true lengths; nobody else has them while this function borrows `octets`. No timeout is given.
+        // SAFETY: `count` headers are filled in. Each has a chunk of `octets`, a slice, a name and a control of its own,
+        // with their true lengths; this function borrows `octets` exclusively. No timeout is given.
         unsafe { libc::recvmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count, flags as _, timeout).into() }
     })?;
-    let told = headers.iter().zip(names.iter().zip(&controls));
-    arrivals.extend(told.take(received).map(|(header, (name, control))| {
+    let filled = headers.iter().zip(names.iter().zip(&controls));
+    arrivals.extend(filled.take(received).map(|(header, (name, control))| {
         let head = &header.msg_hdr;
-        Arrival {
-            // The length is that of what is there, not that of what was sent: MSG_TRUNC is not asked for.
+        DatagramInfo {
+            // The length of the received part, not of the datagram: MSG_TRUNC is not set.
             len: (header.msg_len as usize).min(room),
             is_cut: head.msg_flags & libc::MSG_TRUNC != 0,
             from: address(name, head.msg_namelen),
-            to: control.told(head),
+            to: control.address(head),
         }
     }));
     Ok(())
 }
 
-/// The address that the system has written, of so many octets.
+/// Decodes the address that the system has written, of `len` octets.
 pub(super) fn address(name: &sockaddr_in6, len: socklen_t) -> Option<SocketAddr> {
     let raw = from_ref(name).cast();
     // SAFETY: `raw` is the address of a whole `sockaddr_in6`, which is longer than a `sockaddr_in`, and aligned for both.
-    // Each function looks at the family, and takes it only if the length is that of the family.
+    // Each function checks the family, and reads the address only if the length is that of the family.
     let (four, six) =
         unsafe { (SockaddrIn::from_raw(raw, Some(len)), SockaddrIn6::from_raw(raw, Some(len))) };
     let four = four.map(|four| SocketAddr::V4(four.into()));
@@ -152,7 +152,7 @@ pub(super) fn address(name: &sockaddr_in6, len: socklen_t) -> Option<SocketAddr>
     }
 }
 
-/// Until no signal comes in between. What the call returns, if it is not negative, is a number of datagrams.
+/// Repeats a call until no signal interrupts it. Its result, if it is not negative, is a number of datagrams.
 fn retry(mut call: impl FnMut() -> libc::c_long) -> io::Result<usize> {
     loop {
         match usize::try_from(call()) {

@@ -1,5 +1,4 @@
-//! The error queue of a socket: what became of datagrams on their way, as ICMP or this machine reports it. ip(7), ipv6(7),
-//! IP_RECVERR.
+//! Error queue of a socket: errors of datagrams under way, reported by ICMP or this machine. ip(7), ipv6(7), IP_RECVERR.
 //!
 //! An ICMP message is not authenticated: the system checks that it quotes a datagram of this socket, and nothing else.
 
@@ -15,9 +14,9 @@ use std::ptr::from_mut;
 use libc::{c_int, iovec, msghdr, sock_extended_err, sockaddr_in6, socklen_t};
 
 use super::batch;
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
-/// Room for the ancillary data of one error: an extended error, the address of the one who reports it, and a packet info.
+/// Room for the ancillary data of one error: an extended error, the address of its reporter, and a packet info.
 const ROOM: usize = 32;
 
 /// Codes of Destination Unreachable. RFC 792; RFC 4443, section 3.1.
@@ -28,8 +27,8 @@ const ICMPV6_PACKET_TOO_BIG: u8 = 2;
 
 /// An error of a datagram that was sent before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// Destination of the datagram. Its port is 0 where this machine has refused the datagram itself.
+pub struct ErrorReport {
+    /// Destination of the datagram. Its port is 0 where this machine has rejected the datagram itself.
     pub to: SocketAddr,
     /// The error.
     pub problem: Problem,
@@ -38,11 +37,11 @@ pub struct Report {
 /// Reason of an error report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// It is longer than an interface on its way takes.
+    /// It exceeds the MTU of an interface on its path.
     TooBig {
-        /// Octets of the longest IP packet there; 0: not reported (a router older than RFC 1191).
+        /// MTU of that interface, in octets; 0: not reported (a router older than RFC 1191).
         mtu: u32,
-        /// True if an interface of this machine refused the datagram. A report of a router can be forged.
+        /// True if an interface of this machine rejected the datagram. A report of a router can be forged.
         local: bool,
     },
     /// Port, host or network unreachable, or prohibited.
@@ -51,11 +50,11 @@ pub enum Problem {
     Other,
 }
 
-/// Keeps errors in the error queue of the socket, to be read by [`next_report`]. **From then on, sending and receiving can
-/// fail with the error of an earlier datagram, and a socket whose queue is not empty is ready all the time.**
+/// Keeps errors in the error queue of the socket, for [`next_report`]. **From then on, sending and receiving can fail
+/// with the error of an earlier datagram, and a socket whose queue is not empty is always ready.**
 ///
 /// # Errors
-/// There is no socket.
+/// The socket is invalid.
 pub fn keep_reports(socket: &UdpSocket) -> Result<()> {
     let set = |level: c_int, name: c_int| -> io::Result<()> {
         let on: c_int = 1;
@@ -79,15 +78,15 @@ pub fn keep_reports(socket: &UdpSocket) -> Result<()> {
         }
         Ok(())
     };
-    keep().attempt(|| "keep errors of datagrams".to_owned())
+    keep().attempt(|| "enable error reports of datagrams".to_owned())
 }
 
-/// Takes the first error from the queue. `None`: there is none. Never blocks.
-pub fn next_report(socket: &UdpSocket) -> Option<Report> {
+/// Removes the first error from the queue. `None`: there is none. Never blocks.
+pub fn next_report(socket: &UdpSocket) -> Option<ErrorReport> {
     let mut control = [0_u64; ROOM];
-    // SAFETY: both are made of integers and raw pointers, for which all zeros is a value.
+    // SAFETY: both consist of integers and raw pointers, for which zeros are valid.
     let (mut name, mut header): (sockaddr_in6, msghdr) = unsafe { (zeroed(), zeroed()) };
-    // The datagram itself is not asked for.
+    // The datagram itself is not requested.
     let mut slice = iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
     header.msg_iov = from_mut(&mut slice);
     header.msg_iovlen = 1;
@@ -96,21 +95,21 @@ pub fn next_report(socket: &UdpSocket) -> Option<Report> {
     header.msg_control = control.as_mut_ptr().cast();
     header.msg_controllen = size_of_val(&control) as _;
     let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
-    // SAFETY: name, slice and control are on the stack, with their true lengths; no octets of payload are asked for.
+    // SAFETY: name, slice and control are on the stack, with their true lengths; no octets of payload are requested.
     while unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, flags) } < 0 {
         if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
             return None;
         }
     }
     let to = batch::address(&name, header.msg_namelen)?;
-    Some(Report { to, problem: extended(&header).map_or(Problem::Other, |error| problem(&error)) })
+    Some(ErrorReport { to, problem: extended(&header).map_or(Problem::Other, |error| problem(&error)) })
 }
 
-/// The extended error in the ancillary data that the system has written.
+/// Returns the extended error in the ancillary data that the system has written.
 fn extended(header: &msghdr) -> Option<sock_extended_err> {
     let needed = size_of::<sock_extended_err>();
     // SAFETY: `msg_control` points to `msg_controllen` octets that the system has written, aligned as a `cmsghdr`; the
-    // macros step within them, and an error is read only where its header says that it is there in full.
+    // macros step within them, and an error is read only where the length in its header covers it completely.
     unsafe {
         let mut next = libc::CMSG_FIRSTHDR(header);
         while !next.is_null() {
@@ -147,8 +146,8 @@ fn problem(error: &sock_extended_err) -> Problem {
 mod tests {
     use super::*;
 
-    /// The first report, which may take a moment.
-    fn report(socket: &UdpSocket) -> Report {
+    /// Waits for the first report.
+    fn report(socket: &UdpSocket) -> ErrorReport {
         let found = (0..2_000).find_map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(1));
             next_report(socket)
@@ -166,9 +165,9 @@ mod tests {
         assert_eq!(next_report(&socket), None);
         let nobody = UdpSocket::bind((host, 0)).unwrap().local_addr().unwrap();
         socket.send_to(b"anybody there?", nobody).unwrap();
-        assert_eq!(report(&socket), Report { to: nobody, problem: Problem::Unreachable });
+        assert_eq!(report(&socket), ErrorReport { to: nobody, problem: Problem::Unreachable });
         assert_eq!(next_report(&socket), None);
-        // Where nobody reads the queue, the error is that of the next call.
+        // While the queue is not read, the error is returned by the next call.
         socket.send_to(b"anybody there?", nobody).unwrap();
         let refused = (0..2_000).find_map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(1));
@@ -193,6 +192,6 @@ mod tests {
         let nobody = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let mapped = SocketAddr::new(std::net::Ipv4Addr::LOCALHOST.to_ipv6_mapped().into(), nobody.port());
         socket.send_to(b"anybody there?", mapped).unwrap();
-        assert_eq!(report(&socket), Report { to: nobody, problem: Problem::Unreachable });
+        assert_eq!(report(&socket), ErrorReport { to: nobody, problem: Problem::Unreachable });
     }
 }

@@ -1,4 +1,4 @@
-//! Buffers of a socket in the system, and what did not fit into them. sock_diag(7), SK_MEMINFO.
+//! Buffers of a socket in the system, and datagrams that did not fit into them. sock_diag(7), SK_MEMINFO.
 
 #![allow(unsafe_code, reason = "neither nix nor rustix has SO_MEMINFO")]
 
@@ -8,9 +8,9 @@ use std::os::fd::AsRawFd as _;
 
 use libc::socklen_t;
 
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 
-/// Values of SO_MEMINFO, and which of them are used here. linux/sock_diag.h.
+/// Number of values of SO_MEMINFO, and indices of those used here. linux/sock_diag.h.
 const VALUES: usize = 9;
 const RECEIVE_BUFFER: usize = 1;
 const SEND_BUFFER: usize = 3;
@@ -18,7 +18,7 @@ const DROPS: usize = 8;
 
 /// Buffers of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Memory {
+pub struct SocketMemory {
     /// Octets of the receive buffer (SO_RCVBUF); Linux uses a part of them for itself.
     pub receive_buffer: u32,
     /// Octets of the send buffer (SO_SNDBUF), likewise.
@@ -27,11 +27,11 @@ pub struct Memory {
     pub drops: u32,
 }
 
-/// Buffers of a socket. Needs Linux 4.12.
+/// Returns the buffers of a socket. Needs Linux 4.12.
 ///
 /// # Errors
-/// There is no socket, or the system is older.
-pub fn memory(socket: &UdpSocket) -> Result<Memory> {
+/// The socket is invalid, or the system is older.
+pub fn memory(socket: &UdpSocket) -> Result<SocketMemory> {
     let mut values = [0_u32; VALUES];
     let mut length = size_of_val(&values) as socklen_t;
     let mut ask = || -> io::Result<()> {
@@ -47,8 +47,8 @@ pub fn memory(socket: &UdpSocket) -> Result<Memory> {
         };
         if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     };
-    ask().attempt(|| "ask for the buffers of a socket".to_owned())?;
-    Ok(Memory {
+    ask().attempt(|| "read the buffer sizes of a socket".to_owned())?;
+    Ok(SocketMemory {
         receive_buffer: values[RECEIVE_BUFFER],
         send_buffer: values[SEND_BUFFER],
         drops: values[DROPS],

@@ -1,5 +1,4 @@
-//! What is asked of a socket: groups (multicast), an address for several, and what becomes of datagrams that are too
-//! long for the way.
+//! Options of a socket: groups (multicast), a shared address, and the treatment of datagrams that exceed the path MTU.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -9,17 +8,18 @@ use nix::sys::socket::sockopt::{Ipv4PacketInfo, Ipv6RecvPacketInfo};
 use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
-use crate::error::{Attempt as _, Result};
+use crate::error::{ErrorContext as _, Result};
 use crate::interface::Interface;
 
-/// A socket that others of this machine can have the address of, too (SO_REUSEADDR). Each gets what is sent to a group;
-/// what is sent to one address alone goes to the last that was bound. All that share the address must be bound so.
+/// Creates a socket whose address other sockets of this machine can share (SO_REUSEADDR). Each of them receives datagrams
+/// to a group; datagrams to a unicast address are received by the last socket that was bound. All that share the address
+/// must be bound so.
 ///
-/// Bound to the address of a group, it gets what is sent to this group alone; bound to an unspecified address, all
-/// groups that any program on this machine has joined, as far as the port is the same. Both can send.
+/// Bound to the address of a group, it receives datagrams to this group only; bound to an unspecified address, those to
+/// all groups that any program on this machine has joined, with the same port. Both can send.
 ///
 /// # Errors
-/// There is no such address here, or somebody has it for themselves.
+/// The address is not one of this machine, or is in exclusive use.
 pub fn bind_shared(address: SocketAddr) -> Result<UdpSocket> {
     let bind = || -> io::Result<UdpSocket> {
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
@@ -31,11 +31,11 @@ pub fn bind_shared(address: SocketAddr) -> Result<UdpSocket> {
     bind().attempt(|| format!("listen to {address}"))
 }
 
-/// A socket for one address, or, if it is unspecified, for all addresses of its family: one of IPv6 leaves IPv4 alone
-/// (IPV6_V6ONLY), so that both can have the same port. It does not block.
+/// Creates a non-blocking socket for one address, or, if it is unspecified, for all addresses of its family: a socket of
+/// IPv6 excludes IPv4 (IPV6_V6ONLY), so that both can have the same port.
 ///
 /// # Errors
-/// There is no such address here, or somebody else has it.
+/// The address is not one of this machine, or is in use.
 pub fn bind_one_family(address: SocketAddr) -> Result<UdpSocket> {
     let bind = || -> io::Result<UdpSocket> {
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
@@ -50,14 +50,14 @@ pub fn bind_one_family(address: SocketAddr) -> Result<UdpSocket> {
     bind().attempt(|| format!("listen to {address}"))
 }
 
-/// From now on each datagram tells to which address of this machine it was sent
-/// ([`Received::iter_with_own`](super::Received::iter_with_own)): what is bound to no address can answer from the one that
-/// was asked.
+/// Reports for each datagram from now on the address of this machine that it was sent to
+/// ([`ReceiveBatch::iter_with_own`](super::ReceiveBatch::iter_with_own)): a socket bound to no address can answer from that
+/// address.
 ///
 /// # Errors
-/// There is no socket.
-pub fn tell_own_address(socket: &UdpSocket) -> Result<()> {
-    let tell = || -> io::Result<()> {
+/// The socket is invalid.
+pub fn report_own_address(socket: &UdpSocket) -> Result<()> {
+    let report = || -> io::Result<()> {
         if socket.local_addr()?.is_ipv4() {
             setsockopt(socket, Ipv4PacketInfo, &true)?;
         } else {
@@ -65,13 +65,13 @@ pub fn tell_own_address(socket: &UdpSocket) -> Result<()> {
         }
         Ok(())
     };
-    tell().attempt(|| "ask to which address a datagram was sent".to_owned())
+    report().attempt(|| "enable reports of the own address of datagrams".to_owned())
 }
 
-/// Gets what is sent to a group, by an interface; `None`: the one to which the group is routed.
+/// Joins a group on an interface; `None`: the one to which the group is routed.
 ///
 /// # Errors
-/// It is no group, or there is no way to it; the socket is one of IPv4, and the group one of IPv6.
+/// The address is not a group, or there is no route to it; the socket is one of IPv4, and the group one of IPv6.
 pub fn join(socket: &UdpSocket, group: IpAddr, interface: Option<&Interface>) -> Result<()> {
     let index = interface.map_or(0, Interface::index);
     let joined = match group {
@@ -86,21 +86,21 @@ pub fn join(socket: &UdpSocket, group: IpAddr, interface: Option<&Interface>) ->
     })
 }
 
-/// How datagrams are sent to groups.
+/// Sending to groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToGroups {
-    /// By which interface; `None`: the one to which the group is routed.
+    /// Interface; `None`: the one to which the group is routed.
     pub interface: Option<Interface>,
-    /// How many routers they may pass, and one more. 1, the default of the system: this network alone.
+    /// Hop limit. 1, the default of the system: this network only.
     pub hops: u8,
-    /// Whether members on this machine get them, too, the sender included.
+    /// True if members on this machine receive them, too, including the sender.
     pub heard_here: bool,
 }
 
-/// Sends datagrams to groups so, those of the family of `group`.
+/// Sets the sending to groups of the family of `group`.
 ///
 /// # Errors
-/// There is no such interface any more; the socket is one of IPv4, and the group one of IPv6.
+/// The interface is gone; the socket is one of IPv4, and the group one of IPv6.
 pub fn send_to_groups(socket: &UdpSocket, group: IpAddr, how: &ToGroups) -> Result<()> {
     let index = how.interface.as_ref().map_or(0, Interface::index);
     let set = || -> io::Result<()> {
@@ -116,31 +116,31 @@ pub fn send_to_groups(socket: &UdpSocket, group: IpAddr, how: &ToGroups) -> Resu
         }
         Ok(())
     };
-    set().attempt(|| format!("send to groups as {group}"))
+    set().attempt(|| format!("set the options for groups such as {group}"))
 }
 
-/// What becomes of a datagram that is longer than the way to its destination takes.
+/// Treatment of a datagram that exceeds the path MTU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TooLong {
-    /// It is cut into fragments.
+pub enum OversizePolicy {
+    /// It is fragmented.
     Fragments,
-    /// It is refused (EMSGSIZE) if that is known here; a router tells us if it is known there (RFC 1191, RFC 8201).
-    /// Whoever can forge what a router tells can so make datagrams short.
+    /// It is rejected (EMSGSIZE) if its size exceeds the known path MTU, which routers report (RFC 1191, RFC 8201). An
+    /// attacker who forges such reports can thus shorten datagrams.
     Refused,
-    /// It is refused if it is longer than the interface takes; else it is lost on its way, if it must. What routers tell
-    /// is not believed.
+    /// It is rejected if it exceeds the MTU of the interface; on the rest of the path it may be lost. Reports of routers
+    /// are ignored.
     Lost,
 }
 
-/// Says what becomes of datagrams that are too long.
+/// Sets the treatment of datagrams that exceed the path MTU.
 ///
 /// # Errors
-/// There is no socket.
-pub fn set_too_long(socket: &UdpSocket, what: TooLong) -> Result<()> {
+/// The socket is invalid.
+pub fn set_too_long(socket: &UdpSocket, what: OversizePolicy) -> Result<()> {
     let (four, six) = match what {
-        TooLong::Fragments => (Ipv4PathMtuDiscovery::DONT, Ipv6PathMtuDiscovery::DONT),
-        TooLong::Refused => (Ipv4PathMtuDiscovery::DO, Ipv6PathMtuDiscovery::DO),
-        TooLong::Lost => (Ipv4PathMtuDiscovery::PROBE, Ipv6PathMtuDiscovery::PROBE),
+        OversizePolicy::Fragments => (Ipv4PathMtuDiscovery::DONT, Ipv6PathMtuDiscovery::DONT),
+        OversizePolicy::Refused => (Ipv4PathMtuDiscovery::DO, Ipv6PathMtuDiscovery::DO),
+        OversizePolicy::Lost => (Ipv4PathMtuDiscovery::PROBE, Ipv6PathMtuDiscovery::PROBE),
     };
     let set = || -> io::Result<()> {
         // A socket of IPv6 sends to addresses of IPv4, too.
@@ -150,10 +150,10 @@ pub fn set_too_long(socket: &UdpSocket, what: TooLong) -> Result<()> {
         }
         Ok(())
     };
-    set().attempt(|| "say what becomes of datagrams that are too long".to_owned())
+    set().attempt(|| "set the path MTU discovery of a socket".to_owned())
 }
 
-/// Octets of the longest IP packet that the way takes to where the socket is connected, as far as the system knows.
+/// Returns the path MTU of a connected socket in octets, as far as the system knows it.
 ///
 /// # Errors
 /// The socket is not connected (ENOTCONN).
@@ -162,7 +162,7 @@ pub fn path_mtu(socket: &UdpSocket) -> Result<u32> {
         let is_six = socket.peer_addr()?.is_ipv6();
         Ok(if is_six { sockopt::ipv6_mtu(socket) } else { sockopt::ip_mtu(socket) }?)
     };
-    mtu().attempt(|| "ask how long a packet may be".to_owned())
+    mtu().attempt(|| "read the path MTU of a socket".to_owned())
 }
 
 #[cfg(test)]
@@ -179,7 +179,7 @@ mod tests {
         socket
     }
 
-    /// A port that nobody else here has now.
+    /// A port that is not in use at present.
     fn port() -> u16 {
         UdpSocket::bind("0.0.0.0:0").unwrap().local_addr().unwrap().port()
     }
@@ -188,7 +188,7 @@ mod tests {
     fn all_members_of_a_group_on_one_machine_hear_what_is_sent_to_it() {
         let by_address = Interface::with_name_or_address("127.0.0.1").unwrap();
         assert_eq!(by_address, Interface::with_name_or_address("lo").unwrap());
-        // There is no way to groups of IPv6 by the loopback interface.
+        // The loopback interface has no route to groups of IPv6.
         let group = SocketAddr::new([239, 255, 77, 1].into(), port());
         let members = [member(group, &by_address), member(group, &by_address)];
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -196,8 +196,8 @@ mod tests {
         send_to_groups(&sender, group.ip(), &how).unwrap();
         sender.send_to(b"to all", group).unwrap();
         for member in &members {
-            let heard = member.recv_from(&mut [0; 10]).unwrap();
-            assert_eq!(heard, (6, sender.local_addr().unwrap()));
+            let received = member.recv_from(&mut [0; 10]).unwrap();
+            assert_eq!(received, (6, sender.local_addr().unwrap()));
         }
     }
 

@@ -1,7 +1,7 @@
-//! The address of this machine that a datagram was sent to, or is to leave from: ancillary data of a message, cmsg(3).
+//! Own address of a datagram, as destination of a received or source of a sent one: ancillary data of a message, cmsg(3).
 //!
-//! A socket that is bound to no address would answer from the address that the way back says, and who has asked another one
-//! takes no answer from there.
+//! A socket that is bound to no address would answer from the address of the route, and a peer that has sent to another
+//! one rejects an answer from there.
 
 #![allow(unsafe_code, reason = "ancillary data is read and written by address, aligned as the system says")]
 #![allow(clippy::unnecessary_cast, reason = "lengths of ancillary data are of another type in every libc")]
@@ -11,15 +11,15 @@ use std::ptr::{from_mut, from_ref};
 
 use libc::{c_int, c_void, in_pktinfo, in6_pktinfo, msghdr};
 
-/// Room for one `in_pktinfo` or `in6_pktinfo` with its header, aligned as a `cmsghdr` is.
+/// Buffer for one `in_pktinfo` or `in6_pktinfo` with its header, aligned as a `cmsghdr` is.
 #[derive(Clone, Copy, Default)]
 #[allow(dead_code, reason = "it is read and written by address")]
 pub(super) struct Control([u64; 5]);
 
-/// Octets of it.
+/// Length of it, in octets.
 const ROOM: usize = size_of::<Control>();
 
-// SAFETY: these are computations with numbers alone.
+// SAFETY: these are computations with numbers only.
 const _: () = unsafe {
     assert!(libc::CMSG_SPACE(size_of::<in6_pktinfo>() as u32) as usize <= ROOM);
     assert!(libc::CMSG_SPACE(size_of::<in_pktinfo>() as u32) as usize <= ROOM);
@@ -27,17 +27,17 @@ const _: () = unsafe {
 };
 
 impl Control {
-    /// Lets the system write into it.
+    /// Makes it the buffer in which the system writes.
     pub(super) fn give(&mut self, header: &mut msghdr) {
         header.msg_control = from_mut(self).cast();
         header.msg_controllen = ROOM as _;
     }
 
-    /// The datagram leaves from this address.
+    /// Sets the source address of the datagram.
     pub(super) fn set(&mut self, from: IpAddr, header: &mut msghdr) {
         match from {
             IpAddr::V4(four) => {
-                // By whichever interface the way says.
+                // The interface is that of the route.
                 let address = libc::in_addr { s_addr: u32::from_ne_bytes(four.octets()) };
                 let any = libc::in_addr { s_addr: 0 };
                 let info = in_pktinfo { ipi_ifindex: 0, ipi_spec_dst: address, ipi_addr: any };
@@ -55,7 +55,7 @@ impl Control {
         const { assert!(size_of::<T>() <= size_of::<in6_pktinfo>()) };
         self.give(header);
         // SAFETY: a `cmsghdr` and a value of at most an `in6_pktinfo` fit into `self`, as is asserted above, so that the
-        // address of the first header is that of `self`, and its data lie behind it. Nobody else has `self` here.
+        // address of the first header is that of `self`, and its data lie after it. `self` is borrowed exclusively.
         unsafe {
             header.msg_controllen = libc::CMSG_SPACE(size_of::<T>() as u32) as _;
             let first = libc::CMSG_FIRSTHDR(header);
@@ -66,15 +66,15 @@ impl Control {
         }
     }
 
-    /// What the system has written into it.
-    pub(super) fn told(&self, header: &msghdr) -> Option<IpAddr> {
+    /// Returns the address that the system has written.
+    pub(super) fn address(&self, header: &msghdr) -> Option<IpAddr> {
         if header.msg_controllen as usize > ROOM
             || header.msg_control != from_ref(self).cast_mut().cast::<c_void>()
         {
             return None;
         }
-        // SAFETY: `msg_control` is the address of `self`, and of it `msg_controllen` octets were written. `CMSG_FIRSTHDR` is
-        // null if there is no room for a header in them; the length that a header says is compared with that of a value
+        // SAFETY: `msg_control` is the address of `self`, and of it `msg_controllen` octets were written. `CMSG_FIRSTHDR`
+        // is null if there is no room for a header in them; the length in a header is compared with that of a value
         // before the value is read.
         unsafe {
             let first = libc::CMSG_FIRSTHDR(header);
@@ -103,8 +103,8 @@ mod tests {
     use std::net::{SocketAddr, UdpSocket};
     use std::time::Duration;
 
-    use super::super::options::{bind_one_family, tell_own_address};
-    use super::super::{Outgoing, Received};
+    use super::super::options::{bind_one_family, report_own_address};
+    use super::super::{ReceiveBatch, SendQueue};
 
     fn asked(own: &str, at: &str, unspecified: &str) {
         let Ok(client) = UdpSocket::bind((own, 0)) else {
@@ -113,16 +113,16 @@ mod tests {
         };
         client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         let server = bind_one_family(SocketAddr::new(unspecified.parse().unwrap(), 0)).unwrap();
-        tell_own_address(&server).unwrap();
+        report_own_address(&server).unwrap();
         let port = server.local_addr().unwrap().port();
         server.set_nonblocking(false).unwrap();
         client.send_to(b"question", (at, port)).unwrap();
-        let mut received = Received::new(4, 100);
+        let mut received = ReceiveBatch::new(4, 100);
         received.receive(&server).unwrap();
         let (datagram, from, to) = received.iter_with_own().next().unwrap();
         assert_eq!((datagram, from), (&b"question"[..], client.local_addr().ok()));
         assert_eq!(to, Some(at.parse().unwrap()));
-        let mut outgoing = Outgoing::new();
+        let mut outgoing = SendQueue::new();
         outgoing.push_from(to, from.unwrap(), b"answer");
         outgoing.push_from(None, from.unwrap(), b"another");
         assert_eq!(outgoing.send(&server).unwrap(), 2);
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn an_answer_leaves_from_the_address_that_was_asked() {
-        // The way back to 127.0.0.1 would say 127.0.0.1.
+        // The source address of the route to 127.0.0.1 would be 127.0.0.1.
         asked("127.0.0.1", "127.0.0.77", "0.0.0.0");
         asked("::1", "::1", "::");
     }

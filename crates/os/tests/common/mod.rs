@@ -1,4 +1,4 @@
-//! Namespaces of tests, where the caller may make them.
+//! Namespaces for tests, where the caller may create them.
 
 #![allow(dead_code, clippy::unwrap_used, reason = "each test uses some of it")]
 
@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use thinair_os::{Interface, Namespace, Route};
 
-/// A name that no other test has.
+/// A unique name.
 pub(crate) fn name(what: &str) -> String {
     format!("thinair-test-{what}-{}", std::process::id())
 }
 
-/// A namespace for one test, or `None` and a word on why.
+/// Creates a namespace for one test; prints the reason and returns `None` without the privilege.
 pub(crate) fn namespace(what: &str) -> Option<Namespace> {
     match Namespace::create(&name(what)) {
         Ok(namespace) => Some(namespace),
@@ -38,7 +38,7 @@ pub(crate) fn cable(one: (&Namespace, IpAddr), other: (&Namespace, IpAddr)) {
         namespace.quiet().unwrap();
         namespace.within(set_up).unwrap().unwrap();
     }
-    // What is sent before both ends know that the other one is up is lost.
+    // Packets sent before both ends have detected each other are lost.
     let bind = |(namespace, own): (&Namespace, IpAddr)| {
         let socket = namespace.within(|| UdpSocket::bind((own, 9)).unwrap()).unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();

@@ -1,4 +1,4 @@
-//! What is tried in each process.
+//! The scenes, one in each process.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,10 +10,10 @@ use nix::unistd::{Gid, Uid, getgroups, setgid, setgroups, setuid};
 use thinair_os::privileges::{Account, Keep, become_account, is_root};
 use thinair_os::{Interface, Namespace, Tun, TunKind};
 
-/// Says to the process which scene it is.
+/// Variable with the name of the scene.
 const SCENE: &str = "THINAIR_TEST_SCENE";
 
-/// A user whom every system has.
+/// A user that every system has.
 const USER: &str = "nobody";
 
 const SCENES: [(&str, fn()); 5] = [
@@ -36,20 +36,20 @@ pub(crate) fn main() {
     for (name, _) in SCENES {
         let own = std::env::current_exe().unwrap();
         let output = Command::new(own).env(SCENE, name).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{name}: {}\n{said}", output.status);
+        let output_text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{name}: {}\n{output_text}", output.status);
         print!("{name} ... ok\n{}", String::from_utf8_lossy(&output.stdout));
     }
 }
 
-/// A line of `/proc/self/status`.
+/// Returns a line of `/proc/self/status`.
 fn status(field: &str) -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
     line.unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What no process here can do any more.
+/// Asserts that privileges are gone and cannot be regained.
 fn nothing_comes_back(bounding: &str) {
     let uid = Account::named(USER).unwrap().uid();
     assert_eq!(status("Uid"), format!("{uid} {uid} {uid} {uid}"));
@@ -78,10 +78,10 @@ fn nothing_is_left() {
     let group = nix::unistd::User::from_name(USER).unwrap().unwrap().gid;
     assert!(!getgroups().unwrap().contains(&Gid::from_raw(0)), "no group of root");
     assert_eq!(status("Gid"), format!("{group} {group} {group} {group}"));
-    // What is open stays open.
+    // Open files stay open.
     assert_eq!(open.read(&mut [0; 100]).unwrap_err().kind(), ErrorKind::WouldBlock);
     assert!(Tun::open("link0", TunKind::Tun).unwrap_err().is_permission());
-    // Threads that start now have no more.
+    // New threads have no more.
     std::thread::spawn(|| nothing_comes_back("0")).join().unwrap();
     // Nor do programs.
     let own = Command::new("cat").arg("/proc/self/status").output().unwrap();
@@ -89,7 +89,7 @@ fn nothing_is_left() {
     for field in ["CapPrm", "CapEff", "CapBnd"] {
         assert!(own.contains(&format!("{field}:\t0000000000000000")), "{own}");
     }
-    // Once more is no error.
+    // A repetition is not an error.
     become_account(&account, Keep::Nothing).unwrap();
 }
 
@@ -97,7 +97,7 @@ fn one_is_kept() {
     let account = Account::named(USER).unwrap();
     let namespace = Namespace::create_unnamed().unwrap();
     let tun = Tun::open_in(&namespace, "link0", TunKind::Tun).unwrap();
-    // The namespace can be entered only by who may.
+    // The namespace can be entered only with the privilege.
     enter(&namespace);
     become_account(&account, Keep::Network).unwrap();
     nothing_comes_back("0");
@@ -108,13 +108,14 @@ fn one_is_kept() {
     Interface::named(tun.name()).unwrap().set_mtu(1_400).unwrap();
     Interface::named(tun.name()).unwrap().delete().unwrap();
     tun.attach_again().unwrap();
-    // What was kept can be given up, too.
+    // Kept privileges can be given up, too.
     become_account(&account, Keep::Nothing).unwrap();
     assert!(Interface::named(tun.name()).unwrap().set_mtu(1_300).unwrap_err().is_permission());
 }
 
 fn owner_attaches() {
-    // udev lets everybody open the driver; where nothing has, its owner alone may, and nothing can be said here.
+    // Usually udev makes the driver accessible to everybody; otherwise only its owner can open it, and the test
+    // is skipped.
     if std::fs::metadata("/dev/net/tun").unwrap().permissions().mode() & 0o6 != 0o6 {
         println!("skipped: attaching, because /dev/net/tun is not open to everybody");
         return;
@@ -135,7 +136,7 @@ fn owner_attaches() {
     let none = Tun::open("none", TunKind::Tun).unwrap_err();
     assert_eq!(
         (none.is_permission(), none.to_string()),
-        (true, "cannot make the TUN device `none`".to_owned())
+        (true, "cannot create the TUN device `none`".to_owned())
     );
 }
 
@@ -143,7 +144,7 @@ fn user_gives_up() {
     let account = Account::named(USER).unwrap();
     be(&account);
     become_account(&account, Keep::Network).unwrap();
-    // What programs could get is not this user's to change, but they get nothing.
+    // This user cannot change the bounding set, but programs get nothing.
     nothing_comes_back(&format!("{:x}", u64::from_str_radix(&status("CapBnd"), 16).unwrap()));
     assert_eq!(status("CapEff"), "0000000000000000", "who has nothing keeps nothing");
 }
@@ -156,7 +157,7 @@ fn not_root() {
     assert_eq!(why.to_string(), "cannot become the user `root`, which needs root");
 }
 
-/// Becomes a user as a service manager does it, which leaves more than [`become_account`].
+/// Becomes a user as a service manager does, which leaves more privileges than [`become_account`].
 fn be(account: &Account) {
     let group = nix::unistd::User::from_name(account.name()).unwrap().unwrap().gid;
     setgroups(&[]).unwrap();
@@ -164,7 +165,7 @@ fn be(account: &Account) {
     setuid(Uid::from_raw(account.uid())).unwrap();
 }
 
-/// Puts this process, which is one thread, into a namespace.
+/// Puts this process, which has one thread, into a namespace.
 fn enter(namespace: &Namespace) {
     let file = std::fs::File::open(namespace.called()).unwrap();
     nix::sched::setns(file, nix::sched::CloneFlags::CLONE_NEWNET).unwrap();

@@ -1,12 +1,12 @@
-//! The document as one HTML file that fetches nothing: style, drawings and the few lines of script are in
-//! it. Reads on a wide screen, a telephone and paper, light and dark, and without the script.
+//! The document as one self-contained HTML file, with style, drawings and a few lines of script. It suits
+//! wide screens, phones and paper, light and dark mode, and works without the script.
 
 mod tables;
 mod typeset;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::document::{Block, Code, Document, Section, Term, Tile};
+use crate::document::{Code, Document, Element, Section, Term, Tile};
 use crate::json::slug;
 use crate::number::Numerals;
 use crate::page::tables::bare_table;
@@ -18,17 +18,17 @@ use crate::text::{arrows, width};
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// Policy for the browser: a page that would fetch anything is stopped there.
+/// Content security policy that prevents all network access.
 const FETCH_NOTHING: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
-/// Values of more characters than this are set smaller, to stay inside their tile.
+/// Values with more characters than this are set smaller, to fit into their tile.
 const WIDEST_LARGE_VALUE: usize = 8;
 
-/// Tables longer than this break across pages rather than leaving one half empty.
+/// Tables with more rows than this may break across printed pages.
 const MOST_ROWS_KEPT_TOGETHER: usize = 16;
 
 impl Document {
-    /// The document as one HTML file.
+    /// Returns the document as one HTML file.
     pub fn to_html(&self) -> String {
         let page = html! {
             (DOCTYPE)
@@ -73,15 +73,15 @@ fn section(at: usize, section: &Section) -> Markup {
     }
 }
 
-fn block(block: &Block) -> Markup {
+fn block(block: &Element) -> Markup {
     match block {
-        Block::Text(text) => html! { p { (prose(text)) } },
-        Block::Tiles(tiles) => tile_row(tiles),
-        Block::Facts(facts) => fact_rows(facts),
-        Block::Code(code) => captioned_code(code),
-        Block::Terms(terms) => explained(terms),
-        Block::Table(table) => captioned_table(table),
-        Block::Figure(figure) => captioned_figure(figure),
+        Element::Text(text) => html! { p { (prose(text)) } },
+        Element::Tiles(tiles) => tile_row(tiles),
+        Element::Facts(facts) => fact_rows(facts),
+        Element::Code(code) => captioned_code(code),
+        Element::Terms(terms) => explained(terms),
+        Element::Table(table) => captioned_table(table),
+        Element::Figure(figure) => captioned_figure(figure),
     }
 }
 
@@ -117,7 +117,7 @@ fn fact_rows(facts: &[Tile]) -> Markup {
     }
 }
 
-/// Each line is an element of its own, so that what is wrapped is indented and a line is copied whole.
+/// Each line is an element, so that wrapped lines are indented and a line is copied whole.
 fn captioned_code(code: &Code) -> Markup {
     html! {
         figure class="code" {
@@ -155,7 +155,7 @@ fn captioned_figure(figure: &Figure) -> Markup {
             (caption(&figure.title, &[&figure.note, &omissions]))
             (wide)
             (narrow)
-            // The points of a curve would be a table too long to be of use.
+            // The points of a curve would make a table too long to be useful.
             @if !matches!(figure.plot, Plot::Lines(_)) {
                 details {
                     summary { "Values" }

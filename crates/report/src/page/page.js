@@ -28,3 +28,26 @@ for (const table of document.querySelectorAll("table")) {
     });
   });
 }
+
+// A series of a plot is hidden, and shown again, when its entry in the legend is pressed. Without this script all are shown.
+for (const figure of document.querySelectorAll("figure.drawing")) {
+  for (const key of figure.querySelectorAll("g.key")) {
+    const same = figure.querySelectorAll(`[data-series="${key.dataset.series}"]`);
+    key.setAttribute("role", "button");
+    key.setAttribute("tabindex", "0");
+    key.setAttribute("aria-pressed", "true");
+    const toggle = () => {
+      const shown = key.getAttribute("aria-pressed") !== "true";
+      for (const part of same) {
+        part.classList.toggle("hidden", !shown);
+        if (part.classList.contains("key")) part.setAttribute("aria-pressed", shown);
+      }
+    };
+    key.addEventListener("click", toggle);
+    key.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      toggle();
+    });
+  }
+}

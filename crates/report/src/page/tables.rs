@@ -1,23 +1,23 @@
-//! Tables on a page. Knows which shape suits a narrow screen: a table of numbers scrolls beside its row
-//! names, a table of records has a card for each.
+//! Tables on a page. On narrow screens, a table of numbers scrolls beside its row names, and a table of
+//! records becomes a card for each row.
 
 use maud::{Markup, html};
 
 use crate::number::Numerals;
 use crate::page::typeset::prose;
-use crate::table::{Cell, Column, Kind, Table, cell};
+use crate::table::{Cell, Column, ColumnKind, Table, cell};
 use crate::text::{printable, width};
 
-/// Tables with more columns than this are set closer, so that they need not scroll on a wide screen.
+/// Tables with more columns than this are set closer, to avoid scrolling on a wide screen.
 const ROOMY: usize = 9;
 
-/// Letters that a telephone has room for in a line of a table.
+/// Number of letters in a table row on a phone.
 const NARROW: usize = 44;
 
-/// Letters between two columns.
+/// Width between two columns, in letters.
 const GAP: usize = 2;
 
-/// Names of rows up to this length stand in one line.
+/// Row names up to this length are not wrapped.
 const SHORT_NAME: usize = 22;
 
 pub(super) fn bare_table(table: &Table) -> Markup {
@@ -33,7 +33,7 @@ pub(super) fn bare_table(table: &Table) -> Markup {
         (false, false) => None,
     };
     html! {
-        // Can be reached by keyboard, since it may scroll.
+        // Reachable by keyboard, since it may scroll.
         div class="scroll" role="region" tabindex="0" aria-label=(printable(label)) {
             table class=[class] {
                 thead { tr { @for column in table.columns() { (heading(column)) } } }
@@ -46,12 +46,12 @@ pub(super) fn bare_table(table: &Table) -> Markup {
     }
 }
 
-/// True for so many columns that they need the room between them.
+/// True if the table has too many columns for normal spacing.
 fn is_dense(table: &Table) -> bool {
     table.columns().len() > ROOMY
 }
 
-/// True if a row is a record with long names, wider than a telephone.
+/// True if rows are records with long names, wider than a phone.
 fn has_cards(table: &Table, texts: &[Vec<String>]) -> bool {
     let longest_word = |text: &str| text.split_whitespace().map(width).max().unwrap_or(0);
     let mut names = 0;
@@ -60,8 +60,8 @@ fn has_cards(table: &Table, texts: &[Vec<String>]) -> bool {
     for (at, column) in table.columns().iter().enumerate() {
         let cells = texts.iter().filter_map(|row| row.get(at));
         let cell = match column.kind {
-            Kind::Number => cells.map(|text| width(text)).max(),
-            Kind::Text => {
+            ColumnKind::Number => cells.map(|text| width(text)).max(),
+            ColumnKind::Text => {
                 names += 1;
                 longest_name = cells.clone().map(|text| width(text)).fold(longest_name, usize::max);
                 cells.map(|text| longest_word(text)).max()
@@ -85,7 +85,7 @@ fn row(table: &Table, cells: &[Cell], texts: &[String], cards: bool) -> Markup {
     html! {
         tr {
             @for (at, (column, text)) in table.columns().iter().zip(texts).enumerate() {
-                @if at == 0 && column.kind == Kind::Text {
+                @if at == 0 && column.kind == ColumnKind::Text {
                     th scope="row" class=[(width(text) <= SHORT_NAME).then_some("short")] { (prose(text)) }
                 } @else {
                     @let cell = cell(cells, at);
@@ -108,14 +108,14 @@ fn value(cell: &Cell, text: &str) -> Markup {
     }
 }
 
-fn class(kind: Kind) -> Option<&'static str> {
+fn class(kind: ColumnKind) -> Option<&'static str> {
     match kind {
-        Kind::Text => None,
-        Kind::Number => Some("n"),
+        ColumnKind::Text => None,
+        ColumnKind::Number => Some("n"),
     }
 }
 
-/// The bare value to sort by, where the text does not have it.
+/// Returns the bare value for sorting, if the text does not contain it.
 fn sort_key(cell: &Cell) -> Option<String> {
     match cell {
         Cell::Empty | Cell::Text(_) | Cell::YesNo(_) => None,

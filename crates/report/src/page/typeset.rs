@@ -1,4 +1,4 @@
-//! Prose and names as a page sets them: where a line may break. Knows characters only.
+//! Line breaks in prose and names on a page.
 
 use std::borrow::Cow;
 
@@ -6,16 +6,16 @@ use maud::{Markup, html};
 
 use crate::text::{NO_BREAK_SPACE, arrows, printable};
 
-/// Words from this length on may break behind a slash, as in a path.
+/// Minimum length of words that may break after a slash, as in a path.
 const LONG_WORD: usize = 16;
 
-/// Names with a hyphen up to this length stand in one line.
+/// Maximum length of hyphenated names that do not break.
 const MOST_WHOLE: usize = 14;
 
-/// Words of more characters than this may break anywhere: a telephone has no room for them.
+/// Longer words may break anywhere, to fit on a phone.
 const UNBROKEN: usize = 32;
 
-/// The text with arrows, no-break spaces, and options of a command (`--mode u`) set as code.
+/// Returns the text with arrows and no-break spaces, and command options (`--mode u`) set as code.
 pub(crate) fn prose(text: &str) -> Markup {
     let text = arrows(text);
     html! {
@@ -29,7 +29,7 @@ pub(crate) fn prose(text: &str) -> Markup {
     }
 }
 
-/// A line of a command letter for letter, whose options do not break behind their hyphens.
+/// Returns a command line verbatim; its options do not break after their hyphens.
 pub(crate) fn unbroken_options(line: &str) -> Markup {
     let line = printable(line);
     html! {
@@ -40,7 +40,7 @@ pub(crate) fn unbroken_options(line: &str) -> Markup {
     }
 }
 
-/// An option of a command, and the punctuation behind it.
+/// Splits a command option from the punctuation after it.
 fn option(word: &str) -> Option<(&str, &str)> {
     let name = word.strip_prefix("--")?;
     let end = name.trim_end_matches(['.', ',', ';', ':', ')']).len();
@@ -48,7 +48,7 @@ fn option(word: &str) -> Option<(&str, &str)> {
     is_name.then(|| word.split_at(end + 2))
 }
 
-/// True for a name that would be torn at its hyphen: `O-mode`, `coap-2015`, `UO-0`.
+/// True for a name that must not break at its hyphen: `O-mode`, `coap-2015`, `UO-0`.
 fn is_hyphenated_name(word: &str) -> bool {
     let Some((before, after)) = word.split_once('-') else { return false };
     let is_short = (1..=MOST_WHOLE).contains(&word.chars().count());
@@ -57,7 +57,7 @@ fn is_hyphenated_name(word: &str) -> bool {
         && (before.chars().count() == 1 || word.contains(|c: char| c.is_ascii_digit()))
 }
 
-/// The word, with places where it may break if it is long.
+/// Returns the word, with possible line breaks if it is long.
 fn breakable(word: &str) -> Markup {
     if is_hyphenated_name(word) {
         return html! { span class="whole" { (word) } };

@@ -1,73 +1,73 @@
-//! An axis: what it measures, which range it shows, where its ticks stand and how they read. Refuses to
-//! know where on the page it lies: a place on it is a fraction from 0 to 1.
+//! An axis: quantity, range, and ticks with their labels. Positions on it are fractions from 0 to 1,
+//! independent of the page.
 
 use crate::number::Numerals;
 use crate::table::{Cell, with_unit};
 use crate::text::printable;
 
-/// What an axis measures and how.
+/// Quantity and scale of an axis.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Axis {
-    /// Names the quantity.
+    /// Name of the quantity.
     pub label: String,
-    /// The unit of bare numbers.
+    /// Unit of bare numbers.
     pub unit: Option<String>,
-    /// How values read.
+    /// Format of values.
     pub format: Format,
-    /// How values are spread.
+    /// Scale of values.
     pub scale: Scale,
 }
 
-/// How the values of an axis read.
+/// Format of the values on an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
-    /// As bare numbers.
+    /// Bare numbers.
     #[default]
     Number,
-    /// As amounts of data with a decimal prefix.
+    /// Amounts of data with a decimal prefix.
     Octets,
-    /// As percentages of ratios.
+    /// Percentages of ratios.
     Percent,
 }
 
-/// How the values of an axis are spread.
+/// Scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Scale {
-    /// Equal differences are equally far.
+    /// Equal differences have equal distances.
     #[default]
     Linear,
-    /// Equal factors are equally far. Only values above zero can be shown.
+    /// Equal factors have equal distances. Only values above zero can be shown.
     Logarithmic,
 }
 
 impl Axis {
-    /// A linear axis of bare numbers.
+    /// Returns a linear axis of bare numbers.
     pub fn new(label: impl Into<String>) -> Self {
         Self { label: label.into(), ..Self::default() }
     }
 
-    /// Names the unit of bare numbers.
+    /// Sets the unit of bare numbers.
     #[must_use]
     pub fn unit(mut self, unit: impl Into<String>) -> Self {
         self.unit = Some(unit.into());
         self
     }
 
-    /// Values read as amounts of data.
+    /// Formats values as amounts of data.
     #[must_use]
     pub fn octets(mut self) -> Self {
         self.format = Format::Octets;
         self
     }
 
-    /// Values are ratios and read as percentages.
+    /// Formats values, which are ratios, as percentages.
     #[must_use]
     pub fn percent(mut self) -> Self {
         self.format = Format::Percent;
         self
     }
 
-    /// Equal factors are equally far.
+    /// Makes the scale logarithmic.
     #[must_use]
     pub fn logarithmic(mut self) -> Self {
         self.scale = Scale::Logarithmic;
@@ -78,12 +78,12 @@ impl Axis {
         printable(&with_unit(&self.label, self.unit.as_deref())).into_owned()
     }
 
-    /// Whether the value has a place on such an axis.
+    /// True if the value can be shown on such an axis.
     pub(crate) fn can_show(&self, value: f64) -> bool {
         value.abs() <= LARGEST && (self.scale == Scale::Linear || value >= 1.0 / LARGEST)
     }
 
-    /// One value by itself, with its unit.
+    /// Formats a single value, with its unit.
     pub(crate) fn value_text(&self, value: f64) -> String {
         let numerals = Numerals::TYPESET;
         match self.format {
@@ -93,7 +93,7 @@ impl Axis {
         }
     }
 
-    /// One value as a cell; `decimals` are for bare numbers.
+    /// Returns a value as a cell; `decimals` are for bare numbers.
     pub(crate) fn cell(&self, value: f64, decimals: u8) -> Cell {
         match self.format {
             Format::Number => Cell::number(value, decimals),
@@ -120,13 +120,13 @@ impl Numerals {
     }
 }
 
-/// Beyond this size differences and sums of values may overflow.
+/// Limit of values, beyond which their differences and sums may overflow.
 const LARGEST: f64 = 1e290;
 
-/// More ticks than this cannot be meant.
+/// Maximum number of ticks.
 const MOST_TICKS: usize = 40;
 
-/// The range an axis shows, with its ticks.
+/// Range of an axis, with its ticks.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Ruler {
     low: f64,
@@ -135,36 +135,36 @@ pub(crate) struct Ruler {
     pub(crate) ticks: Vec<Tick>,
 }
 
-/// A marked place on a [`Ruler`].
+/// A tick on a [`Ruler`].
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tick {
-    /// From 0 at the low end to 1 at the high end.
+    /// Position from 0 at the low end to 1 at the high end.
     pub(crate) place: f64,
     pub(crate) label: String,
 }
 
-/// Which end of an axis may move away from the data.
+/// Extension of an axis beyond the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ends {
-    /// The range is that of the data.
+pub(crate) enum AxisExtent {
+    /// The range equals that of the data.
     Data,
-    /// The range begins and ends at a tick, and at zero if that is near.
+    /// The range begins and ends at a tick, and at zero if zero is near.
     Ticks,
-    /// As `Ticks`, and zero is always shown: lengths are compared.
+    /// As `Ticks`, and always including zero, since lengths are compared.
     TicksAndZero,
 }
 
 impl Ruler {
-    /// The ruler for values from `low` to `high` with about `count` ticks. Values the axis cannot show must
-    /// not be among them; no values at all is `None`.
-    pub(crate) fn new(axis: &Axis, extent: Option<(f64, f64)>, count: usize, ends: Ends) -> Self {
+    /// Returns the ruler for values from `low` to `high` with about `count` ticks. All values must be valid
+    /// for the axis; `None` means no values.
+    pub(crate) fn new(axis: &Axis, extent: Option<(f64, f64)>, count: usize, ends: AxisExtent) -> Self {
         match axis.scale {
             Scale::Linear => Self::linear(axis, extent.unwrap_or((0.0, 1.0)), count, ends),
             Scale::Logarithmic => Self::logarithmic(axis, extent.unwrap_or((1.0, 10.0)), count, ends),
         }
     }
 
-    /// Where the value lies, from 0 to 1 within the range.
+    /// Returns the position of a value, from 0 to 1 within the range.
     pub(crate) fn place(&self, value: f64) -> f64 {
         let place = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
@@ -173,30 +173,31 @@ impl Ruler {
         if place.is_finite() { place } else { 0.0 }
     }
 
-    fn linear(axis: &Axis, (mut low, mut high): (f64, f64), count: usize, ends: Ends) -> Self {
+    fn linear(axis: &Axis, (mut low, mut high): (f64, f64), count: usize, ends: AxisExtent) -> Self {
         match ends {
-            Ends::Data => {}
-            Ends::Ticks => {
-                // An axis that starts just above zero exaggerates; one that starts far away does not pretend.
+            AxisExtent::Data => {}
+            AxisExtent::Ticks => {
+                // A range that starts just above zero is extended to zero; one that starts far from zero is
+                // not.
                 if low > 0.0 && low < 0.4 * high {
                     low = 0.0;
                 }
             }
-            Ends::TicksAndZero => (low, high) = (low.min(0.0), high.max(0.0)),
+            AxisExtent::TicksAndZero => (low, high) = (low.min(0.0), high.max(0.0)),
         }
-        // A range too small for an f64 to divide is widened, a single value set in its middle.
+        // A range too small for an f64 to divide is widened, with a single value in its middle.
         let least = low.abs().max(high.abs()) * 1e-9;
         if high - low <= least {
             let pad = if low == 0.0 && high == 0.0 { 1.0 } else { low.abs().max(high.abs()) * 0.1 };
-            if ends != Ends::TicksAndZero || high > 0.0 || low == 0.0 {
+            if ends != AxisExtent::TicksAndZero || high > 0.0 || low == 0.0 {
                 high += pad;
             }
-            if ends != Ends::TicksAndZero {
-                low -= if low == 0.0 && ends == Ends::Ticks { 0.0 } else { pad };
+            if ends != AxisExtent::TicksAndZero {
+                low -= if low == 0.0 && ends == AxisExtent::Ticks { 0.0 } else { pad };
             }
         }
         let step = nice_step((high - low) / count.max(1) as f64);
-        if ends != Ends::Data {
+        if ends != AxisExtent::Data {
             low = (low / step + 1e-9).floor() * step;
             high = (high / step - 1e-9).ceil() * step;
         }
@@ -211,7 +212,7 @@ impl Ruler {
         Self::assemble(low, high, Scale::Linear, &values, labels)
     }
 
-    fn logarithmic(axis: &Axis, (mut low, mut high): (f64, f64), count: usize, ends: Ends) -> Self {
+    fn logarithmic(axis: &Axis, (mut low, mut high): (f64, f64), count: usize, ends: AxisExtent) -> Self {
         if high <= low * (1.0 + 1e-6) {
             (low, high) = (low / 2.0, high * 2.0);
         }
@@ -224,7 +225,7 @@ impl Ruler {
             .step_by(stride)
             .flat_map(|power| mantissas.iter().map(move |mantissa| mantissa * 10.0_f64.powi(power)))
             .collect();
-        if ends != Ends::Data {
+        if ends != AxisExtent::Data {
             low = values.iter().copied().rfind(|v| *v <= low * (1.0 + 1e-9)).unwrap_or(low);
             high = values.iter().copied().find(|v| *v >= high * (1.0 - 1e-9)).unwrap_or(high);
         }
@@ -245,7 +246,7 @@ impl Ruler {
     }
 }
 
-/// The smallest of 1, 2, 5 times a power of ten that is not less than `least`.
+/// Returns the smallest of 1, 2, 5 times a power of ten that is at least `least`.
 pub(crate) fn nice_step(least: f64) -> f64 {
     if !least.is_finite() || least < f64::MIN_POSITIVE {
         return 1.0;
@@ -269,7 +270,7 @@ fn linear_labels(format: Format, values: &[f64], step: f64) -> Vec<String> {
         }
         Format::Number => prefixed(largest, &[(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e5, "k")], ""),
     };
-    // The threshold is higher for bare thousands, which read well, but the prefix still means a thousand.
+    // The threshold is higher for thousands without a prefix; the prefix still means a thousand.
     let unit = if suffix == "k" { 1e3 } else { unit };
     let decimals = (-(step / unit).log10() - 1e-9).ceil().clamp(0.0, 12.0) as u8;
     values
@@ -315,38 +316,47 @@ mod tests {
 
     #[test]
     fn ticks_cover_the_data_and_read_as_round_numbers() {
-        assert_eq!(labels(&Axis::new(""), (3.0, 97.0), Ends::Ticks), ["0", "20", "40", "60", "80", "100"]);
-        assert_eq!(labels(&Axis::new(""), (0.0, 0.3), Ends::Ticks), ["0", "0.1", "0.2", "0.3"]);
-        assert_eq!(labels(&Axis::new(""), (-1.0, 1.0), Ends::Ticks), ["−1.0", "−0.5", "0", "0.5", "1.0"]);
-        assert_eq!(labels(&Axis::new(""), (90.0, 97.0), Ends::Ticks), ["90", "92", "94", "96", "98"]);
         assert_eq!(
-            labels(&Axis::new(""), (90.0, 97.0), Ends::TicksAndZero),
+            labels(&Axis::new(""), (3.0, 97.0), AxisExtent::Ticks),
             ["0", "20", "40", "60", "80", "100"]
         );
-        assert_eq!(labels(&Axis::new(""), (3.0, 9.0), Ends::Data), ["4", "6", "8"]);
+        assert_eq!(labels(&Axis::new(""), (0.0, 0.3), AxisExtent::Ticks), ["0", "0.1", "0.2", "0.3"]);
+        assert_eq!(
+            labels(&Axis::new(""), (-1.0, 1.0), AxisExtent::Ticks),
+            ["−1.0", "−0.5", "0", "0.5", "1.0"]
+        );
+        assert_eq!(labels(&Axis::new(""), (90.0, 97.0), AxisExtent::Ticks), ["90", "92", "94", "96", "98"]);
+        assert_eq!(
+            labels(&Axis::new(""), (90.0, 97.0), AxisExtent::TicksAndZero),
+            ["0", "20", "40", "60", "80", "100"]
+        );
+        assert_eq!(labels(&Axis::new(""), (3.0, 9.0), AxisExtent::Data), ["4", "6", "8"]);
     }
 
     #[test]
     fn large_ticks_take_a_prefix() {
-        assert_eq!(labels(&Axis::new(""), (0.0, 4e5), Ends::Ticks)[1], "100\u{202f}k");
-        assert_eq!(labels(&Axis::new(""), (0.0, 2e6), Ends::Ticks)[1], "0.5\u{202f}M");
-        assert_eq!(labels(&Axis::new("").octets(), (0.0, 5000.0), Ends::Ticks)[1], "1\u{202f}kB");
-        assert_eq!(labels(&Axis::new("").percent(), (0.0, 1.0), Ends::Ticks)[1], "20\u{202f}%");
-        assert_eq!(labels(&Axis::new(""), (0.0, 5e20), Ends::Ticks)[1], "10²⁰");
+        assert_eq!(labels(&Axis::new(""), (0.0, 4e5), AxisExtent::Ticks)[1], "100\u{202f}k");
+        assert_eq!(labels(&Axis::new(""), (0.0, 2e6), AxisExtent::Ticks)[1], "0.5\u{202f}M");
+        assert_eq!(labels(&Axis::new("").octets(), (0.0, 5000.0), AxisExtent::Ticks)[1], "1\u{202f}kB");
+        assert_eq!(labels(&Axis::new("").percent(), (0.0, 1.0), AxisExtent::Ticks)[1], "20\u{202f}%");
+        assert_eq!(labels(&Axis::new(""), (0.0, 5e20), AxisExtent::Ticks)[1], "10²⁰");
     }
 
     #[test]
     fn a_logarithmic_axis_marks_powers_of_ten() {
         let axis = Axis::new("").logarithmic();
-        assert_eq!(labels(&axis, (2e-5, 0.5), Ends::Ticks), ["10⁻⁵", "10⁻⁴", "0.001", "0.01", "0.1", "1"]);
-        assert_eq!(labels(&axis, (3.0, 40.0), Ends::Ticks), ["2", "5", "10", "20", "50"]);
+        assert_eq!(
+            labels(&axis, (2e-5, 0.5), AxisExtent::Ticks),
+            ["10⁻⁵", "10⁻⁴", "0.001", "0.01", "0.1", "1"]
+        );
+        assert_eq!(labels(&axis, (3.0, 40.0), AxisExtent::Ticks), ["2", "5", "10", "20", "50"]);
     }
 
     #[test]
     fn places_run_from_zero_to_one() {
-        let ruler = Ruler::new(&Axis::new("").logarithmic(), Some((1.0, 100.0)), 5, Ends::Ticks);
+        let ruler = Ruler::new(&Axis::new("").logarithmic(), Some((1.0, 100.0)), 5, AxisExtent::Ticks);
         assert!((ruler.place(10.0) - 0.5).abs() < 1e-12);
-        let ruler = Ruler::new(&Axis::new(""), Some((0.0, 10.0)), 5, Ends::Ticks);
+        let ruler = Ruler::new(&Axis::new(""), Some((0.0, 10.0)), 5, AxisExtent::Ticks);
         assert_eq!(ruler.place(10.0), 1.0);
     }
 
@@ -355,7 +365,7 @@ mod tests {
         let sizes = [0.0, 1e-290, 1e-9, 1.0, 1.0 + 1e-15, 7.0, 1e15, 1e15 + 0.125, 1e290];
         for low in sizes.iter().flat_map(|s| [-s, *s]) {
             for high in sizes.iter().flat_map(|s| [-s, *s]).filter(|high| *high >= low) {
-                for ends in [Ends::Data, Ends::Ticks, Ends::TicksAndZero] {
+                for ends in [AxisExtent::Data, AxisExtent::Ticks, AxisExtent::TicksAndZero] {
                     for axis in [Axis::new(""), Axis::new("").octets(), Axis::new("").percent()] {
                         check(&axis, (low, high), ends);
                     }
@@ -367,7 +377,7 @@ mod tests {
         }
     }
 
-    fn check(axis: &Axis, extent: (f64, f64), ends: Ends) {
+    fn check(axis: &Axis, extent: (f64, f64), ends: AxisExtent) {
         let ruler = Ruler::new(axis, Some(extent), 5, ends);
         assert!(ruler.ticks.len() <= 16, "{extent:?} {ends:?} {:?}", ruler.ticks);
         assert!(ruler.low < ruler.high, "{extent:?} {ends:?} {ruler:?}");
@@ -377,7 +387,7 @@ mod tests {
         }
     }
 
-    fn labels(axis: &Axis, extent: (f64, f64), ends: Ends) -> Vec<String> {
+    fn labels(axis: &Axis, extent: (f64, f64), ends: AxisExtent) -> Vec<String> {
         Ruler::new(axis, Some(extent), 5, ends).ticks.into_iter().map(|tick| tick.label).collect()
     }
 }

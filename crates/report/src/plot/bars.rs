@@ -1,35 +1,35 @@
-//! Grouped upright bars over categories or over bins of whole numbers.
+//! Grouped vertical bars over categories or over bins of whole numbers.
 
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 
 use crate::number::Numerals;
-use crate::plot::axis::{Axis, Ends, Format, Ruler, Scale, nice_step};
-use crate::plot::canvas::{Canvas, Frame, Swatch, bar, decimals, extent, legend, line, px};
+use crate::plot::axis::{Axis, AxisExtent, Format, Ruler, Scale, nice_step};
+use crate::plot::canvas::{Canvas, PlotFrame, Swatch, bar, decimals, extent, legend, line, px, series_group};
 use crate::table::{Cell, Column, Table};
 use crate::text::{printable, truncated, wrapped};
 
-/// Groups of upright bars. The y axis is always linear and always shows zero, since lengths are compared.
+/// Groups of vertical bars. The y axis is always linear and includes zero, since lengths are compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bars {
-    /// What the groups are.
+    /// Axis of the groups.
     pub x: Axis,
-    /// What the bars measure.
+    /// Axis of the values.
     pub y: Axis,
     groups: Vec<String>,
-    /// Names and values, one value for each group; what is missing is not a number.
+    /// Names and values, one value per group; a missing value is NaN.
     series: Vec<(String, Vec<f64>)>,
-    /// The number of the first bin of a histogram, counted in bins from zero. Bins follow each other
-    /// evenly, so that some of their labels say enough; named groups (`None`) need all of theirs.
+    /// Index of the first bin of a histogram, counted from zero. Bins are evenly spaced, so that some labels
+    /// suffice; named groups (`None`) need all labels.
     first_bin: Option<u64>,
 }
 
-/// More bins than this are drawn wider instead.
+/// Maximum number of bins; a longer range has wider ones.
 const MOST_BINS: u64 = 64;
 
 impl Bars {
-    /// Groups of these names, without bars yet.
+    /// Returns groups with these names, without bars.
     pub fn new<T: Into<String>>(x: Axis, y: Axis, groups: impl IntoIterator<Item = T>) -> Self {
         let groups = groups.into_iter().map(Into::into).collect();
         Self { x, y, groups, series: Vec::new(), first_bin: None }
@@ -45,10 +45,10 @@ impl Bars {
         self
     }
 
-    /// How often each whole number occurs in each series, given as `(number, count)` in any order.
+    /// Returns a histogram of whole numbers, given as `(number, count)` in any order, for each series.
     ///
-    /// All series share bins of equal width: one number each, or 2, 5, 10, … numbers where the range is
-    /// long. Bins within the range that nothing fell into are drawn as such.
+    /// All series share bins of equal width: one number each, or 2, 5, 10, … numbers if the range is long.
+    /// Empty bins within the range are drawn, too.
     pub fn histogram<N, C>(x: Axis, y: Axis, series: impl IntoIterator<Item = (N, C)>) -> Self
     where
         N: Into<String>,
@@ -135,12 +135,16 @@ impl Bars {
     pub(crate) fn draw(&self, canvas: Canvas) -> (f64, Markup) {
         let y_axis = self.linear_y();
         let values = self.series.iter().flat_map(|(_, values)| values).copied();
-        let y =
-            Ruler::new(&y_axis, extent(values.filter(|value| self.can_show(*value))), 5, Ends::TicksAndZero);
+        let y = Ruler::new(
+            &y_axis,
+            extent(values.filter(|value| self.can_show(*value))),
+            5,
+            AxisExtent::TicksAndZero,
+        );
         let names: Vec<&str> = self.series.iter().map(|(name, _)| name.as_str()).collect();
         let named = names.len() > 1 || names.iter().any(|name| !name.is_empty());
         let (top, key) = if named { legend(canvas, &names, Swatch::Bar) } else { (0.0, html! {}) };
-        let frame = Frame::new(canvas, &y, top, 2.0);
+        let frame = PlotFrame::new(canvas, &y, top, 2.0);
         let (lines, labels) = self.group_labels(canvas, frame);
         let zero = frame.y(y.place(0.0));
         let drawing = html! {
@@ -153,17 +157,17 @@ impl Bars {
         (frame.end(canvas, &self.x, lines), drawing)
     }
 
-    fn bars(&self, canvas: Canvas, frame: Frame, y: &Ruler) -> Markup {
+    fn bars(&self, canvas: Canvas, frame: PlotFrame, y: &Ruler) -> Markup {
         let count = self.series.len().max(1) as f64;
         let group_width = self.group_width(frame);
-        // Bins of a histogram touch or nearly so; categories stand apart.
+        // Bins of a histogram almost touch; categories are apart.
         let filled = if self.first_bin.is_some() { 0.86 } else { 0.62 };
         let bar_width = (group_width * filled / count).min(56.0);
         let gap = if bar_width > 6.0 { 1.5 } else { 0.0 };
         let zero = frame.y(y.place(0.0));
         let texts = self.value_texts(canvas, bar_width);
         html! {
-            @for (index, (name, values)) in self.series.iter().enumerate() {
+            @for (index, (name, values)) in self.series.iter().enumerate() { (series_group(index, &html! {
                 @for (group, value) in self.drawn(values) {
                     @let centre = frame.left + group_width * (group as f64 + 0.5);
                     @let left = centre + bar_width * (index as f64 - count / 2.0);
@@ -177,28 +181,28 @@ impl Bars {
                         }
                     }
                 }
-            }
+            })) }
         }
     }
 
-    /// The values that have a bar, with the groups they are in.
+    /// Returns the values with a bar, and their groups.
     fn drawn(&self, values: &[f64]) -> impl Iterator<Item = (usize, f64)> {
         let values = values.iter().copied().enumerate();
         values.filter(|(_, value)| self.can_show(*value) && *value != 0.0)
     }
 
-    fn group_width(&self, frame: Frame) -> f64 {
+    fn group_width(&self, frame: PlotFrame) -> f64 {
         frame.width() / self.groups.len().max(1) as f64
     }
 
-    /// Whether each bar has room for its value above it.
+    /// True if each bar has room for its value above it.
     fn value_texts(&self, canvas: Canvas, bar_width: f64) -> bool {
         let values = self.series.iter().flat_map(|(_, values)| values).filter(|value| self.can_show(**value));
         let widest = values.map(|value| canvas.text_width(&self.value_text(*value))).fold(0.0, f64::max);
         self.first_bin.is_none() && widest + 4.0 <= bar_width
     }
 
-    /// A value next to its bar, where the axis already tells the unit.
+    /// Formats a value next to its bar; the axis shows the unit.
     fn value_text(&self, value: f64) -> String {
         match self.y.format {
             Format::Number => Numerals::TYPESET.significant(value),
@@ -216,8 +220,8 @@ impl Bars {
         format!("{series}{group}: {}", self.y.value_text(value))
     }
 
-    /// The names below the groups, and how many lines they take.
-    fn group_labels(&self, canvas: Canvas, frame: Frame) -> (usize, Markup) {
+    /// Returns the labels below the groups, and their number of lines.
+    fn group_labels(&self, canvas: Canvas, frame: PlotFrame) -> (usize, Markup) {
         let group_width = self.group_width(frame);
         let place = |group: usize| (group as f64 + 0.5) / self.groups.len().max(1) as f64;
         if let Some(first) = self.first_bin {
@@ -247,14 +251,14 @@ impl Bars {
         (lines, drawing)
     }
 
-    /// Every so many groups have a label: a round number, so that the labels are round too.
+    /// Returns the distance between labeled groups, a round number, so that the labels are round, too.
     fn label_stride(&self, canvas: Canvas, group_width: f64) -> u64 {
         let widest = self.groups.iter().map(|name| canvas.text_width(name)).fold(0.0, f64::max) + 12.0;
         (nice_step((widest / group_width.max(0.1)).max(1.0)) as u64).max(1)
     }
 }
 
-/// The least of 1, 2, 5, 10, … that divides the range into few enough bins.
+/// Returns the smallest of 1, 2, 5, 10, … that divides the range into at most [`MOST_BINS`] bins.
 fn bin_width(range: u64) -> u64 {
     let mut power = 1_u64;
     loop {

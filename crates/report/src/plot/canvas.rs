@@ -1,17 +1,17 @@
-//! What all plots draw alike: the sheet, the frame with its two axes, the legend, fills and marks.
+//! Elements of all plots: canvas, frame with two axes, legend, fills and marks.
 
 use maud::{Markup, html};
 
 use crate::plot::axis::{Axis, Ruler};
 use crate::text::{printable, truncated, width};
 
-/// Series are told apart by so many colours; then they begin again with other dashes and fills.
+/// Number of colors for series; further series reuse them with other dashes and fills.
 pub(crate) const COLORS: usize = 7;
 
 /// Dash patterns of curves: the first is solid.
 const DASHES: [&str; COLORS] = ["", "7 4", "2 3", "10 3 2 3", "14 4", "6 3 2 3 2 3", "4 2"];
 
-/// The sheet a plot is drawn on. Its units are CSS pixels at full size.
+/// The canvas of a plot, in CSS pixels at full size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Canvas {
     pub(crate) width: f64,
@@ -19,31 +19,31 @@ pub(crate) struct Canvas {
     pub(crate) letter: f64,
     /// Height of a frame's inside.
     pub(crate) frame_height: f64,
-    /// Points a curve may have.
+    /// Maximum number of points per curve.
     pub(crate) points: usize,
 }
 
 impl Canvas {
     /// A page.
     pub(crate) const WIDE: Self = Self { width: 760.0, letter: 13.0, frame_height: 270.0, points: 1000 };
-    /// A telephone held upright.
+    /// A phone held upright.
     pub(crate) const NARROW: Self = Self { width: 360.0, letter: 12.0, frame_height: 210.0, points: 500 };
 
     pub(crate) fn is_narrow(self) -> bool {
         self.width < Self::WIDE.width
     }
 
-    /// Height of a line of text with room around it.
+    /// Height of a line of text with spacing.
     pub(crate) fn line(self) -> f64 {
         self.letter + 7.0
     }
 
-    /// About as wide as the text will be. There is no font to ask; digits and most letters are narrower.
+    /// Estimated width of the text. No font is available; digits and most letters are narrower.
     pub(crate) fn text_width(self, text: &str) -> f64 {
         width(text) as f64 * self.letter * 0.6
     }
 
-    /// The text, cut to fit into `room`.
+    /// Returns the text, truncated to fit into `room`.
     pub(crate) fn fitted(self, text: &str, room: f64) -> String {
         let columns = (room / (self.letter * 0.6)).max(0.0) as usize;
         truncated(&printable(text), columns).into_owned()
@@ -52,16 +52,16 @@ impl Canvas {
 
 /// The inside of a plot, bounded by its axes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Frame {
+pub(crate) struct PlotFrame {
     pub(crate) left: f64,
     pub(crate) right: f64,
     pub(crate) top: f64,
     pub(crate) bottom: f64,
 }
 
-impl Frame {
-    /// Beside the labels of the y axis and below `top`, which has room for the title of the y axis.
-    /// `margin` is kept free on the right.
+impl PlotFrame {
+    /// Returns the frame to the right of the y labels and below `top`, which has room for the title of the y
+    /// axis. `margin` remains free on the right.
     pub(crate) fn new(canvas: Canvas, y: &Ruler, top: f64, margin: f64) -> Self {
         let labels = y.ticks.iter().map(|tick| canvas.text_width(&tick.label));
         let left = labels.fold(0.0, f64::max) + 10.0;
@@ -81,8 +81,7 @@ impl Frame {
         self.right - self.left
     }
 
-    /// The grid, labels and title of the y axis. The title stands above it, where it reads without turning
-    /// the head.
+    /// Draws grid, labels and title of the y axis. The title is above the axis, so that it is horizontal.
     pub(crate) fn y_axis(self, canvas: Canvas, axis: &Axis, ruler: &Ruler) -> Markup {
         let baseline = canvas.letter * 0.35;
         html! {
@@ -96,7 +95,7 @@ impl Frame {
         }
     }
 
-    /// The line below, with labels at the given places, and the title under them.
+    /// Draws the line below, with labels at the given positions, and the title under them.
     pub(crate) fn x_axis(
         self,
         canvas: Canvas,
@@ -121,7 +120,7 @@ impl Frame {
         }
     }
 
-    /// The title of the x axis below so many lines of labels.
+    /// Draws the title of the x axis below this number of label lines.
     pub(crate) fn x_title(self, canvas: Canvas, axis: &Axis, lines: usize) -> Markup {
         let y = self.bottom + 9.0 + canvas.letter + canvas.line() * lines as f64;
         html! {
@@ -129,14 +128,14 @@ impl Frame {
         }
     }
 
-    /// Where the plot ends, below so many lines of labels and the title of the x axis.
+    /// Returns the lower end of the plot, below this number of label lines and the title of the x axis.
     pub(crate) fn end(self, canvas: Canvas, axis: &Axis, lines: usize) -> f64 {
         let titles = if axis.title().is_empty() { 0.0 } else { 1.0 };
         self.bottom + 14.0 + canvas.line() * (lines as f64 + titles)
     }
 }
 
-/// How a series looks in a legend.
+/// Sample of a series in a legend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Swatch {
     Curve { marked: bool },
@@ -144,7 +143,7 @@ pub(crate) enum Swatch {
     Part,
 }
 
-/// The names of the series in rows from the top, and where they end.
+/// Returns the names of the series in rows from the top, and their lower end.
 pub(crate) fn legend(canvas: Canvas, names: &[&str], swatch: Swatch) -> (f64, Markup) {
     let room = if matches!(swatch, Swatch::Curve { .. }) { 32.0 } else { 19.0 };
     let (mut x, mut y) = (0.0, 0.0);
@@ -161,19 +160,33 @@ pub(crate) fn legend(canvas: Canvas, names: &[&str], swatch: Swatch) -> (f64, Ma
     let middle = canvas.letter * 0.65;
     let drawing = html! {
         @for (index, name, x, y) in entries {
+            @let label = html! { text x=(px(x + room)) y=(px(y + canvas.letter)) { (name) } };
             @match swatch {
-                Swatch::Curve { marked } => (curve_swatch(index, (x, y + middle), marked)),
-                Swatch::Bar => (bar(index, (x, y + middle - 6.0), (12.0, 12.0), "")),
-                Swatch::Part => rect class=(format!("part {}", color(index))) x=(px(x)) y=(px(y + middle - 6.0))
-                    width="12" height="12" rx="2" {},
+                Swatch::Curve { marked } => (key(index, &html! { (curve_swatch(index, (x, y + middle), marked)) (label) })),
+                Swatch::Bar => (key(index, &html! { (bar(index, (x, y + middle - 6.0), (12.0, 12.0), "")) (label) })),
+                // Without one of its parts a bar would not have the length of its values.
+                Swatch::Part => {
+                    rect class=(format!("part {}", color(index))) x=(px(x)) y=(px(y + middle - 6.0))
+                        width="12" height="12" rx="2" {}
+                    (label)
+                }
             }
-            text x=(px(x + room)) y=(px(y + canvas.letter)) { (name) }
         }
     };
     (y + canvas.line() + 10.0, drawing)
 }
 
-/// A short piece of curve.
+/// Entry of a legend: pressed, it hides its series, and shows it again (`page.js`).
+pub(crate) fn key(index: usize, entry: &Markup) -> Markup {
+    html! { g class="key" data-series=(index) { (entry) } }
+}
+
+/// Everything that is drawn of a series.
+pub(crate) fn series_group(index: usize, drawn: &Markup) -> Markup {
+    html! { g data-series=(index) { (drawn) } }
+}
+
+/// Draws a short piece of curve.
 pub(crate) fn curve_swatch(index: usize, (x, y): (f64, f64), marked: bool) -> Markup {
     html! {
         (curve(index, &format!("M{} {}h24", px(x), px(y))))
@@ -181,13 +194,13 @@ pub(crate) fn curve_swatch(index: usize, (x, y): (f64, f64), marked: bool) -> Ma
     }
 }
 
-/// A curve in the colour and dash of its series.
+/// Draws a curve in the color and dash of its series.
 pub(crate) fn curve(index: usize, path: &str) -> Markup {
     let dashes = Some(dash(index)).filter(|dashes| !dashes.is_empty());
     html! { path class=(format!("curve {}", color(index))) d=(path) stroke-dasharray=[dashes] {} }
 }
 
-/// A mark in the colour and shape of its series; `title` is shown when it is pointed at.
+/// Draws a mark in the color and shape of its series; `title` is its tooltip.
 pub(crate) fn mark(index: usize, (x, y): (f64, f64), title: &str) -> Markup {
     let outline = match index % 4 {
         0 => "m-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
@@ -199,11 +212,11 @@ pub(crate) fn mark(index: usize, (x, y): (f64, f64), title: &str) -> Markup {
     html! { path class=(format!("mark {}", color(index))) d=(path) { (tooltip(title)) } }
 }
 
-/// A bar in the colour and fill of its series.
+/// Draws a bar in the color and fill of its series; `title` is its tooltip.
 pub(crate) fn bar(index: usize, (x, y): (f64, f64), (width, height): (f64, f64), title: &str) -> Markup {
     let fill = ["solid", "outline", "hatched"].into_iter().cycle().nth(index % 3).unwrap_or("solid");
     let hatch = (fill == "hatched").then(|| format!("url(#hatch-{})", index % COLORS));
-    // An outline lies half outside; drawn half inside it shows the same length as a fill.
+    // Half of an outline is outside; an inset makes it as long as a fill.
     let inset = if fill == "solid" || width < 3.0 || height < 2.0 { 0.0 } else { 0.6 };
     html! {
         rect class=(format!("bar {fill} {}", color(index))) x=(px(x + inset)) y=(px(y + inset))
@@ -219,7 +232,7 @@ pub(crate) fn tooltip(title: &str) -> Markup {
     html! { @if !title.is_empty() { title { (printable(title)) } } }
 }
 
-/// The class that sets a series' colour.
+/// Returns the class that sets the color of a series.
 pub(crate) fn color(index: usize) -> String {
     format!("s{}", index % COLORS)
 }
@@ -228,7 +241,7 @@ fn dash(index: usize) -> &'static str {
     DASHES.get((index + index / COLORS) % COLORS).copied().unwrap_or("")
 }
 
-/// A coordinate to a tenth of a pixel.
+/// Formats a coordinate to a tenth of a pixel.
 pub(crate) fn px(value: f64) -> String {
     if !value.is_finite() {
         return "0".to_owned();
@@ -238,7 +251,7 @@ pub(crate) fn px(value: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// The least and the greatest of the values.
+/// Returns the minimum and maximum of the values.
 pub(crate) fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values.fold(None, |extent, value| match extent {
         None => Some((value, value)),
@@ -246,7 +259,7 @@ pub(crate) fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     })
 }
 
-/// Decimals with which all the values read well in a table: none if they are all whole.
+/// Returns the number of decimals for all values of a table; 0 if all are whole.
 pub(crate) fn decimals(values: impl Iterator<Item = f64>) -> u8 {
     let mut values = values.filter(|value| value.is_finite());
     if values.all(|value| value.fract() == 0.0) { 0 } else { 3 }

@@ -1,12 +1,12 @@
-//! Long series are thinned to what a screen can show. The least and the greatest point of every stretch are
-//! kept, so that a spike of one sample is still there.
+//! Thinning of long series to the resolution of a screen. The minimum and maximum of every interval are kept,
+//! so that a spike of one sample remains visible.
 
 use crate::plot::lines::Point;
 
-/// At most about `limit` of the points, in their order.
+/// Returns about `limit` of the points, in their order.
 ///
-/// The first and the last stay. A stretch without any value stays as one point without a value, which is a
-/// gap; shorter gaps are finer than can be seen.
+/// The first and the last point are kept. An interval without values becomes one point without a value, which
+/// is a gap; shorter gaps are invisible anyway.
 pub(crate) fn thinned(points: &[Point], limit: usize) -> Vec<Point> {
     if points.len() <= limit.max(4) {
         return points.to_vec();

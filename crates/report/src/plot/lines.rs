@@ -1,10 +1,11 @@
-//! Curves over a common x axis, straight or in steps, with intervals where they are known.
+//! Curves over a common x axis, straight or in steps, with optional intervals.
 
 use maud::{Markup, html};
 
-use crate::plot::axis::{Axis, Ends, Ruler, Scale};
+use crate::plot::axis::{Axis, AxisExtent, Ruler, Scale};
 use crate::plot::canvas::{
-    Canvas, Frame, Swatch, color, curve, curve_swatch, decimals, extent, legend, line, mark, px,
+    Canvas, PlotFrame, Swatch, color, curve, curve_swatch, decimals, extent, key, legend, line, mark, px,
+    series_group,
 };
 use crate::plot::decimate::thinned;
 use crate::table::{Cell, Column, Table};
@@ -13,9 +14,9 @@ use crate::text::printable;
 /// Curves over a common x axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lines {
-    /// What runs to the right.
+    /// Horizontal axis.
     pub x: Axis,
-    /// What runs upwards.
+    /// Vertical axis.
     pub y: Axis,
     /// The curves. The first is drawn last, on top of the others.
     pub series: Vec<Series>,
@@ -24,43 +25,43 @@ pub struct Lines {
 /// One curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// Names the curve.
+    /// Name of the curve.
     pub name: String,
-    /// Its points in the order they are joined, usually by rising x.
+    /// Points in drawing order, usually by rising x.
     pub points: Vec<Point>,
-    /// How they are joined.
+    /// Connection of the points.
     pub shape: Shape,
 }
 
 /// A point of a curve. If `x` or `y` is not finite, the curve has a gap there.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Where on the x axis.
+    /// Position on the x axis.
     pub x: f64,
-    /// Where on the y axis.
+    /// Position on the y axis.
     pub y: f64,
-    /// The ends of the interval around `y`, if one is known.
+    /// Ends of the interval around `y`, if it is known.
     pub interval: Option<(f64, f64)>,
 }
 
-/// How points are joined.
+/// Connection of points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shape {
-    /// By straight lines.
+    /// Straight lines.
     #[default]
     Straight,
-    /// A value holds until the next point.
+    /// Steps: a value holds until the next point.
     Step,
 }
 
-/// A curve of no more points than this has each of them marked.
+/// Maximum number of points of a curve with marks.
 const MOST_MARKS: usize = 40;
 
-/// More curves than this are named in a legend rather than at their ends.
+/// Maximum number of curves named at their ends; more are named in a legend.
 const MOST_DIRECT: usize = 6;
 
 impl Lines {
-    /// A plot without curves yet.
+    /// Returns a plot without curves.
     pub fn new(x: Axis, y: Axis) -> Self {
         Self { x, y, series: Vec::new() }
     }
@@ -114,7 +115,7 @@ impl Lines {
         text
     }
 
-    /// How many values have no place on the axes, and why. Gaps are meant and do not count.
+    /// Number of values that the axes cannot show, and the reason. Intended gaps do not count.
     pub(crate) fn omissions(&self) -> (usize, &'static str) {
         let points = self.series.iter().flat_map(|series| &series.points);
         let hidden = points.filter(|p| !p.x.is_nan() && !p.y.is_nan() && !self.can_show(p)).count();
@@ -140,7 +141,7 @@ impl Lines {
             None if names.len() < 2 && names.iter().all(|name| name.is_empty()) => (0.0, html! {}),
             None => legend(canvas, &names, Swatch::Curve { marked }),
         };
-        let frame = Frame::new(canvas, &y, top, direct.unwrap_or(canvas.letter));
+        let frame = PlotFrame::new(canvas, &y, top, direct.unwrap_or(canvas.letter));
         let place = |x_value, y_value| (frame.x(x.place(x_value)), frame.y(y.place(y_value)));
         let ticks = x.ticks.iter().map(|tick| (tick.place, tick.label.clone()));
         let drawing = html! {
@@ -148,14 +149,14 @@ impl Lines {
             (frame.y_axis(canvas, &self.y, &y))
             (line("axis", (frame.left, frame.bottom), (frame.right, frame.bottom)))
             (frame.x_axis(canvas, &self.x, ticks, true))
-            @for (index, series) in curves.iter().enumerate().rev() { (self.interval(index, series, &place)) }
-            @for (index, series) in curves.iter().enumerate().rev() { (self.curve(index, series, &place)) }
+            @for (index, series) in curves.iter().enumerate().rev() { (series_group(index, &self.interval(index, series, &place))) }
+            @for (index, series) in curves.iter().enumerate().rev() { (series_group(index, &self.curve(index, series, &place))) }
             @if direct.is_some() { (self.direct_labels(canvas, frame, &curves, &place)) }
         };
         (frame.end(canvas, &self.x, 1), drawing)
     }
 
-    /// The curves with as many points as can be seen, and gaps for those that cannot be shown.
+    /// Returns the curves thinned to the visible number of points, with gaps for those that cannot be shown.
     fn visible(&self, canvas: Canvas) -> Vec<Series> {
         self.series
             .iter()
@@ -178,13 +179,13 @@ impl Lines {
             interval.chain([point.y]).filter(|y| self.y.can_show(*y))
         });
         let x_count = if canvas.is_narrow() { 4 } else { 8 };
-        let x = Ruler::new(&self.x, extent(points().map(|point| point.x)), x_count, Ends::Data);
-        let y = Ruler::new(&self.y, extent(ys), 5, Ends::Ticks);
+        let x = Ruler::new(&self.x, extent(points().map(|point| point.x)), x_count, AxisExtent::Data);
+        let y = Ruler::new(&self.y, extent(ys), 5, AxisExtent::Ticks);
         (x, y)
     }
 
-    /// The margin for names at the ends of curves, if that is where they go: there is room, there are not
-    /// too many, and all curves reach the end.
+    /// Returns the margin for names at the ends of curves, if they fit there: all curves reach the end and
+    /// are few enough.
     fn direct_margin(&self, canvas: Canvas, x: &Ruler, curves: &[Series]) -> Option<f64> {
         let reach_end = curves.iter().all(|curve| curve.end().is_some_and(|end| x.place(end.x) > 0.9));
         if canvas.is_narrow() || curves.len() < 2 || curves.len() > MOST_DIRECT || !reach_end {
@@ -198,7 +199,7 @@ impl Lines {
     fn direct_labels(
         &self,
         canvas: Canvas,
-        frame: Frame,
+        frame: PlotFrame,
         curves: &[Series],
         place: &impl Fn(f64, f64) -> (f64, f64),
     ) -> Markup {
@@ -215,15 +216,17 @@ impl Lines {
             @for ((index, (x, y)), height) in ends.into_iter().zip(heights) {
                 @let start = frame.right + 14.0;
                 path class="leader" d=(format!("M{} {}L{} {}", px(x + 6.0), px(y), px(start), px(height))) {}
-                (curve_swatch(index, (start + 2.0, height), marked))
                 @let name = curves.get(index).map_or("", |curve| curve.name.as_str());
-                text x=(px(start + 32.0)) y=(px(height + canvas.letter * 0.35)) { (printable(name)) }
+                (key(index, &html! {
+                    (curve_swatch(index, (start + 2.0, height), marked))
+                    text x=(px(start + 32.0)) y=(px(height + canvas.letter * 0.35)) { (printable(name)) }
+                }))
             }
         }
     }
 
     fn interval(&self, index: usize, series: &Series, place: &impl Fn(f64, f64) -> (f64, f64)) -> Markup {
-        // An end without a place on the axis is drawn at the point itself rather than somewhere.
+        // Ends of an interval that the axis cannot show are drawn at the point itself.
         let ends = |point: &Point| {
             let (low, high) = point.interval?;
             let shown = |end: f64| if self.y.can_show(end) { end } else { point.y };
@@ -257,7 +260,7 @@ impl Lines {
         html! {
             (curve(index, &runs))
             @for run in series.runs() {
-                // A point between two gaps has no line, so it always gets a mark.
+                // A point between two gaps has no line, so it always has a mark.
                 @if marks_all || run.len() == 1 {
                     @for point in run { (mark(index, place(point.x, point.y), &self.label(series, point))) }
                 }
@@ -276,13 +279,13 @@ impl Lines {
 }
 
 impl Series {
-    /// A curve through the points, joined by straight lines.
+    /// Returns a curve through the points, joined by straight lines.
     pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let points = points.into_iter().map(|(x, y)| Point::new(x, y)).collect();
         Self { name: name.into(), points, shape: Shape::Straight }
     }
 
-    /// A curve through `(x, y, margin)`, with an interval as far as the margin on both sides of y.
+    /// Returns a curve through `(x, y, margin)`, with an interval of `margin` on both sides of y.
     pub fn with_margins(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64, f64)>) -> Self {
         let points = points.into_iter().map(|(x, y, margin)| Point {
             x,
@@ -292,14 +295,14 @@ impl Series {
         Self { name: name.into(), points: points.collect(), shape: Shape::Straight }
     }
 
-    /// A value holds until the next point.
+    /// Draws the curve in steps: a value holds until the next point.
     #[must_use]
     pub fn step(mut self) -> Self {
         self.shape = Shape::Step;
         self
     }
 
-    /// The stretches between gaps.
+    /// Returns the runs of points between gaps.
     fn runs(&self) -> impl Iterator<Item = &[Point]> {
         self.points.split(|point| !point.y.is_finite()).filter(|run| !run.is_empty())
     }
@@ -310,13 +313,13 @@ impl Series {
 }
 
 impl Point {
-    /// A point without an interval.
+    /// Returns a point without an interval.
     pub const fn new(x: f64, y: f64) -> Self {
         Self { x, y, interval: None }
     }
 }
 
-/// A path through the places. A step taken backwards changes its height first.
+/// Returns a path through the positions. A step taken backwards changes its height first.
 fn path(places: impl Iterator<Item = (f64, f64)>, shape: Shape, start: &str, backwards: bool) -> String {
     let mut out = String::new();
     for (at, (x, y)) in places.enumerate() {
@@ -331,10 +334,10 @@ fn path(places: impl Iterator<Item = (f64, f64)>, shape: Shape, start: &str, bac
     out
 }
 
-/// The heights, moved as little as it takes to be `apart` from each other and within `top..=bottom`.
-/// They must be sorted.
+/// Moves the heights as little as necessary, so that they are at least `apart` from each other and within
+/// `top..=bottom`. They must be sorted.
 fn spread(wanted: &[f64], apart: f64, top: f64, bottom: f64) -> Vec<f64> {
-    // Groups of labels that touch; each is centred on the mean of what its labels want.
+    // Groups of labels that touch; each is centered on the mean of the desired heights.
     let mut groups: Vec<(f64, usize)> = Vec::new();
     let first = |(middle, count): (f64, usize)| {
         let span = apart * (count.saturating_sub(1)) as f64;

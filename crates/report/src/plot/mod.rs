@@ -1,5 +1,5 @@
-//! Plots: what is drawn, as opposed to how a page holds it. Each kind of plot is one file; the axis, the
-//! thinning of long series and the drawing of common parts are files of their own.
+//! Plots, independent of the page. Each kind of plot has its own file; so have the axis, thinning, and common
+//! elements.
 
 pub(crate) mod axis;
 pub(crate) mod bars;
@@ -17,45 +17,45 @@ use crate::plot::stacked::StackedBars;
 use crate::table::Table;
 use crate::text::arrows;
 
-/// The style of everything inside a plot, light and dark.
+/// Style sheet for the contents of plots, light and dark.
 pub(crate) const STYLE: &str = include_str!("plot.css");
 
-/// A plot with its words.
+/// A plot with title and note.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// Says what the plot shows, best as the finding itself.
+    /// Title, preferably the finding itself.
     pub title: String,
-    /// What a reader must know to read the plot right. May be empty.
+    /// Explanation that is required to read the plot correctly. May be empty.
     pub note: String,
     /// The plot.
     pub plot: Plot,
 }
 
-/// What is drawn.
+/// Kind of plot with its data.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Plot {
     /// Curves over a common x axis.
     Lines(Lines),
     /// Grouped upright bars.
     Bars(Bars),
-    /// Horizontal bars made of parts.
+    /// Horizontal stacked bars.
     StackedBars(StackedBars),
 }
 
 impl Figure {
-    /// A figure with a title and no note.
+    /// Returns a figure with a title and no note.
     pub fn new(title: impl Into<String>, plot: impl Into<Plot>) -> Self {
         Self { title: title.into(), note: String::new(), plot: plot.into() }
     }
 
-    /// Says what a reader must know to read the plot right.
+    /// Sets the explanation that is required to read the plot correctly.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.note = note.into();
         self
     }
 
-    /// The values drawn, as a table for CSV or JSON.
+    /// Returns the values drawn, as a table for CSV or JSON.
     pub fn data(&self) -> Table {
         let mut table = match &self.plot {
             Plot::Lines(lines) => lines.data(),
@@ -67,14 +67,14 @@ impl Figure {
         table
     }
 
-    /// The plot as an SVG file that stands by itself, at the width of a page.
+    /// Returns the plot as a self-contained SVG file, at the width of a page.
     pub fn to_svg(&self) -> String {
         let style = html! { style { (PreEscaped(STYLE)) } (patterns()) };
         self.drawing(Canvas::WIDE, &style).into_string() + "\n"
     }
 
-    /// The plot at the width of a page and again at that of a telephone, since text that scales with the
-    /// drawing is legible at one of them only.
+    /// Returns the plot at the width of a page and of a phone, since text that scales with the drawing is
+    /// legible at only one of them.
     pub(crate) fn drawings(&self) -> [Markup; 2] {
         [Canvas::WIDE, Canvas::NARROW].map(|canvas| self.drawing(canvas, &html! {}))
     }
@@ -105,7 +105,7 @@ impl Figure {
         }
     }
 
-    /// What the plot could not show, in words for the reader.
+    /// Describes the values that the plot cannot show.
     pub(crate) fn omissions(&self) -> Option<String> {
         let (count, why) = match &self.plot {
             Plot::Lines(lines) => lines.omissions(),
@@ -117,7 +117,7 @@ impl Figure {
     }
 }
 
-/// The fills bars refer to, once per page.
+/// Returns the fills of bars, defined once per page.
 pub(crate) fn patterns() -> Markup {
     html! {
         defs {

@@ -1,4 +1,4 @@
-//! Horizontal bars made of parts: what a whole consists of, and how that changes from bar to bar.
+//! Horizontal stacked bars: the parts of a whole, compared between bars.
 
 use maud::{Markup, html};
 
@@ -7,20 +7,20 @@ use crate::plot::canvas::{Canvas, Swatch, color, decimals, legend, px, tooltip};
 use crate::table::{Cell, Column, Table};
 use crate::text::printable;
 
-/// Horizontal bars made of the same parts, one below the other.
+/// Horizontal bars of common parts, one below the other.
 ///
-/// Every value is printed where it has room, so there is no axis to read it from.
+/// There is no axis: every value is printed where it fits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StackedBars {
-    /// What the lengths measure.
+    /// Quantity of the lengths.
     pub measure: Axis,
     parts: Vec<String>,
-    /// Names and values, one value for each part.
+    /// Names and values, one value per part.
     bars: Vec<(String, Vec<f64>)>,
 }
 
 impl StackedBars {
-    /// Parts of these names, from left to right, without bars yet.
+    /// Returns parts with these names, from left to right, without bars.
     pub fn new<T: Into<String>>(measure: Axis, parts: impl IntoIterator<Item = T>) -> Self {
         Self { measure, parts: parts.into_iter().map(Into::into).collect(), bars: Vec::new() }
     }
@@ -73,7 +73,7 @@ impl StackedBars {
     pub(crate) fn draw(&self, canvas: Canvas) -> (f64, Markup) {
         let names: Vec<&str> = self.parts.iter().map(String::as_str).collect();
         let (top, key) = legend(canvas, &names, Swatch::Part);
-        // Bold letters are a little wider.
+        // Bold letters are slightly wider.
         let totals = self.bars.iter().map(|(_, values)| 1.1 * canvas.text_width(&self.total_text(values)));
         let room = canvas.width - totals.fold(0.0, f64::max) - 10.0;
         let longest = self.bars.iter().map(|(_, values)| self.sum(values)).fold(0.0, f64::max);
@@ -102,7 +102,7 @@ impl StackedBars {
         html! {
             @for (part, value) in self.shown(values) {
                 @let width = value * scale;
-                // A hair of ground parts neighbours where there is enough to take it from.
+                // Adjacent parts are separated by a narrow gap, if they are wide enough.
                 @let gap = if width > 4.0 { 1.5 } else { 0.0 };
                 g class=(color(part)) {
                     rect class="part" x=(px(x)) y=(px(y)) width=(px(width - gap)) height=(px(BAR_HEIGHT)) {
@@ -125,7 +125,7 @@ impl StackedBars {
         }
     }
 
-    /// The texts a part has room for: name and value, the value alone, or nothing.
+    /// Returns the text that fits into a part: name and value, only the value, or nothing.
     fn inside(&self, canvas: Canvas, part: usize, value: f64, width: f64) -> Vec<String> {
         let name = self.name(part);
         let value = self.measure.value_text(value);
@@ -138,7 +138,7 @@ impl StackedBars {
         }
     }
 
-    /// The parts that have no room for their value, in words, in as many lines as it takes.
+    /// Lists the parts without room for their value, in as many lines as necessary.
     fn beside(&self, canvas: Canvas, values: &[f64], scale: f64) -> Vec<String> {
         let without_room = self
             .shown(values)
@@ -156,7 +156,7 @@ impl StackedBars {
         lines
     }
 
-    /// The parts that have a length.
+    /// Returns the parts with a length.
     fn shown(&self, values: &[f64]) -> impl Iterator<Item = (usize, f64)> {
         values.iter().copied().enumerate().filter(|(_, value)| is_length(*value) && *value > 0.0)
     }
@@ -180,7 +180,7 @@ impl StackedBars {
 
 const BAR_HEIGHT: f64 = 34.0;
 
-/// Whether the value can be drawn as a length, and many of them added.
+/// True if the value can be drawn as a length and summed with others.
 fn is_length(value: f64) -> bool {
     (0.0..=1e290).contains(&value)
 }

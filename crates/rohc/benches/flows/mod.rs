@@ -1,4 +1,4 @@
-//! Packets of voice and of a VPN, as the benchmarks send them.
+//! Packets of voice and of a VPN for the benchmarks.
 
 use thinair_wire::header::ipv4::Ipv4;
 

@@ -1,8 +1,8 @@
-//! A CoAP GET (4 octets of header, the option `Uri-Path: time`) over UDP and IP, as the benchmarks send it.
+//! A CoAP GET (4 octets of header, the option `Uri-Path: time`) over UDP and IP for the benchmarks.
 
 use thinair_wire::header::ipv4::Ipv4;
 
-/// Octets of the GET: what no profile here compresses.
+/// Octets of the GET, which no profile of the benchmarks compresses.
 #[allow(dead_code)] // Not every benchmark looks at it.
 pub(crate) const PAYLOAD: usize = 9;
 

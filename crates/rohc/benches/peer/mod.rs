@@ -1,23 +1,23 @@
-//! The time per packet beside that of another implementation, by turns in one run, on the same packets.
+//! Time per packet beside that of another implementation, by turns in one run, for equal packets.
 
 use std::process::Command;
 
-use crate::{BATCH, CONTEXTS, DECOMPRESSED_AT_ONCE, Receiver, Sender, Side, Traffic};
+use crate::{BATCH, BenchTraffic, CONTEXTS, DECOMPRESSED_AT_ONCE, TimedReceiver, TimedSender, TimedSide};
 
-/// What is compared, by the name that the program is given.
-const CASES: [(&str, Traffic); 6] = [
-    ("udp-ipv4", Traffic::InTurn(1)),
-    ("udp-ipv6", Traffic::Ipv6),
-    ("rtp-ipv4", Traffic::Rtp),
-    ("esp-ipv4", Traffic::Esp),
-    ("udp-ipv4-16384", Traffic::InTurn(CONTEXTS)),
-    ("new-flow-16384", Traffic::OnePacketFlows),
+/// Cases that are compared, by the names that the program gets.
+const CASES: [(&str, BenchTraffic); 6] = [
+    ("udp-ipv4", BenchTraffic::InTurn(1)),
+    ("udp-ipv6", BenchTraffic::Ipv6),
+    ("rtp-ipv4", BenchTraffic::Rtp),
+    ("esp-ipv4", BenchTraffic::Esp),
+    ("udp-ipv4-16384", BenchTraffic::InTurn(CONTEXTS)),
+    ("new-flow-16384", BenchTraffic::OnePacketFlows),
 ];
 
-/// Turns of each case.
+/// Number of turns of each case.
 const TURNS: usize = 5;
 
-/// Runs `THINAIR_PEER_TIMES`, if it is set, by turns with ours.
+/// Runs the program in `THINAIR_PEER_TIMES`, if it is set, by turns with ours.
 pub(crate) fn compare() {
     let Some(program) = std::env::var_os("THINAIR_PEER_TIMES") else {
         println!("Not compared with another implementation: THINAIR_PEER_TIMES is not set.");
@@ -29,7 +29,7 @@ pub(crate) fn compare() {
         "", "compress", "theirs", "ratio", "decompress", "theirs", "ratio"
     );
     for (name, traffic) in CASES {
-        let (mut sender, mut receiver) = (Sender::new(traffic), Receiver::new(traffic));
+        let (mut sender, mut receiver) = (TimedSender::new(traffic), TimedReceiver::new(traffic));
         let mut turns: [Vec<f64>; 6] = Default::default();
         for _ in 0..TURNS {
             let output = Command::new(&program).arg(name).output().expect("THINAIR_PEER_TIMES is a program");
@@ -52,11 +52,11 @@ pub(crate) fn compare() {
     }
 }
 
-/// Packets behind a time.
+/// Number of packets per time.
 const PACKETS: usize = 2 * DECOMPRESSED_AT_ONCE;
 
-/// Nanoseconds that a packet takes; the median of batches, so that what else the machine does is left out.
-fn typical(side: &mut impl Side) -> f64 {
+/// Median of the nanoseconds per packet over batches, to exclude other load of the machine.
+fn typical(side: &mut impl TimedSide) -> f64 {
     let batches = side.batches(PACKETS);
     median(batches.iter().map(|time| time.as_secs_f64() * 1e9 / BATCH as f64).collect())
 }

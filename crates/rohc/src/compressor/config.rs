@@ -13,41 +13,40 @@ pub struct CompressorConfig {
     /// Refreshes in U-mode. Default: [`Refresh::Budget`] after 16 s, where 5 % of the octets sent pay for it or 128 packets have
     /// passed.
     pub refresh: Refresh,
-    /// Refreshes in O-mode, where feedback asks for them: normally [`Refresh::Off`].
+    /// Refreshes in O-mode and R-mode, where feedback asks for them. Default: [`Refresh::Off`].
     pub refresh_two_way: Refresh,
-    /// L: packets that say a change before it is taken for known (optimistic approach), 1 to 255; 0 is taken
-    /// for 1.
+    /// L: number of packets that carry a change until it counts as established (optimistic approach), 1 to 255; 0 stands for 1.
+    /// Default: 4.
     pub repetitions: u8,
-    /// Values of a W-LSB window, 1 to 16; other values are taken for the nearest. With `window` values, one less
-    /// packet in a row may be lost.
+    /// Number of values in a W-LSB window, 1 to 16; other values stand for the nearest. Up to `window` - 1 packets in a row may
+    /// be lost. Default: 4.
     pub window: u8,
     /// Count the last IR packet of a new context twice for the behavior of the IP-ID and for TS_STRIDE, which the second packet
-    /// of a flow shows, and do not repeat them with the change to R-mode. The bench of 3GPP TS 25.323, Annex A, needs that:
-    /// it takes off 6 octets of a flow of RTP, 9 if its IPv4 Identification begins with 0 and counts, and 3 or 4 octets of
-    /// each packet that announces R-mode. Default: false, for these octets buy a packet more that has both: with four
-    /// repetitions, three packets lost behind the first cost no other packet. With true, U-mode delivers nothing
-    /// then until a refresh, O-mode until a NACK is answered.
+    /// of a flow shows, and do not repeat them with the change to R-mode. The bench of 3GPP TS 25.323, Annex A, needs that. It
+    /// saves 6 octets of a flow of RTP, 9 if its IPv4 Identification begins with 0 and counts, and 3 or 4 octets of each packet
+    /// that announces R-mode. Default: false. The additional packet with both fields is worth these octets: with four
+    /// repetitions, three packets lost after the first cost no other packet. With true, U-mode delivers nothing in that case
+    /// until a refresh, O-mode until a NACK is answered.
     pub established_by_ir: bool,
-    /// The carrier counts the packets that it loses, so that the decompressor is given their number ([`Arrival::lost`](crate::Arrival)).
-    /// An IP-ID that moves against the SN, which no checksum covers, is then sent as a whole once in 16 packets (profiles of RFC 3095, U-mode
-    /// and O-mode): a decompressor that has missed a few packets waits for that. Default: false.
+    /// The carrier counts lost packets, and the decompressor receives their number ([`Arrival::lost`](crate::Arrival)). An IP-ID
+    /// that moves against the SN, which no checksum covers, is then sent in full once in 16 packets (profiles of RFC 3095, U-mode
+    /// and O-mode), since a decompressor that has missed a few packets waits for it. Default: false.
     pub counted: bool,
-    /// Send constant IP-IDs by SID in every profile, not only where it is defined (RFC 3843, section 3.3). Not
-    /// standard, but some decompressors take it.
+    /// Send constant IP-IDs by SID in every profile, not only where it is defined (RFC 3843, section 3.3). This is not standard,
+    /// but some decompressors support it. Default: false.
     pub sid_everywhere: bool,
-    /// Go to R-mode where the decompressor asks for it, in every profile of RFC 3095, RFC 3843 and RFC 4019, and in 0x0080.
-    /// A request that is not followed is declined where the profile has a word for that (RFC 3843, section 3.4), and passed
-    /// over elsewhere.
+    /// Change to R-mode where the decompressor asks for it, in every profile of RFC 3095, RFC 3843 and RFC 4019, and in 0x0080. A
+    /// refused request is declined where the profile supports that (RFC 3843, section 3.4), and ignored elsewhere. Default: true.
     pub reliable: bool,
-    /// Which datagrams go by profiles 0x0001 and 0x0007.
+    /// Datagrams that use profiles 0x0001 and 0x0007.
     pub rtp: RtpDetection,
-    /// Tell timestamps by a timer (RFC 3095, section 4.5.4), once the decompressor has told the resolution of its clock
-    /// by a CLOCK option. The value is Max_Jitter_CD, the most by which the delay between the two may vary; a packet
-    /// that varies more is decompressed wrongly, and its CRC may not tell. `None` uses no timer.
+    /// Encode timestamps by a timer (RFC 3095, section 4.5.4), once the decompressor has sent the resolution of its clock in a
+    /// CLOCK option. The value is Max_Jitter_CD, the largest variation of the delay between the two. A packet that varies more is
+    /// decompressed wrongly, which its CRC may not detect. Default: `None`, no timer.
     pub timer: Option<Duration>,
-    /// Profile 0x0081.
+    /// Parameters of the CoAP profiles.
     pub coap: CoapConfig,
-    /// Randomness: first sequence numbers and the hash of flows depend on it.
+    /// Random number on which first sequence numbers and the hash of flows depend.
     pub seed: u64,
 }
 
@@ -71,8 +70,8 @@ impl CompressorConfig {
         }
     }
 
-    /// The same, but refreshed like this in every mode: what is asked for by name holds in O-mode and R-mode, too, which
-    /// refresh nothing by default.
+    /// Sets the refreshes of every mode. A policy that is requested explicitly also applies to O-mode and R-mode, whose default
+    /// is none.
     pub fn with_refresh(self, refresh: Refresh) -> Self {
         Self { refresh, refresh_two_way: refresh, ..self }
     }
@@ -83,8 +82,8 @@ impl CompressorConfig {
 pub struct CoapConfig {
     /// Smallest formats that may be used.
     pub format: FormatPolicy,
-    /// UDP ports whose packets are CoAP. Other flows are taken for CoAP as long as each of their packets passes a
-    /// strict parse. Default: 5683.
+    /// UDP ports whose packets are CoAP. Flows to other ports count as CoAP as long as each of their packets passes a strict
+    /// parse. Default: 5683.
     pub ports: Ports,
 }
 
@@ -98,13 +97,12 @@ impl Default for CoapConfig {
 /// Smallest formats of profile 0x0081 that a compressor may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FormatPolicy {
-    /// `pt_0c` where the UDP checksum is carried; else `pt_1`, and `pt_0` once feedback has shown that little is
-    /// lost.
+    /// `pt_0c` where the UDP checksum is carried; otherwise `pt_1`, and `pt_0` once feedback reports few losses.
     #[default]
     Auto,
     /// `pt_0` from the beginning: 1 octet, for links without loss.
     Pt0,
-    /// `pt_1` always; a carried checksum adds two octets to it.
+    /// `pt_1` always; a carried checksum adds two octets.
     Pt1,
     /// `pt_0c` where the UDP checksum is carried, `pt_1` elsewhere.
     Pt0c,
@@ -112,7 +110,7 @@ pub enum FormatPolicy {
 
 /// Detection of RTP among UDP and UDP-Lite: by destination port, or by the first packets of a flow.
 ///
-/// Whatever is taken for RTP is restored bit for bit, right or wrong; a wrong guess costs octets.
+/// Every packet is restored bit for bit, whether the detection is right or wrong; a wrong one costs octets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtpDetection {
     ports: Ports,
@@ -120,14 +118,14 @@ pub struct RtpDetection {
 }
 
 impl Default for RtpDetection {
-    /// No port, and a look at the first packets of each flow.
+    /// No port; the first packets of each flow decide.
     fn default() -> Self {
         Self { ports: Ports::NONE, guess: true }
     }
 }
 
 impl RtpDetection {
-    /// No flow is taken for RTP.
+    /// No flow is RTP.
     pub const NEVER: Self = Self { ports: Ports::NONE, guess: false };
 
     /// Datagrams of version 2 to one of `ports` are RTP, from the first one on, and no others. `None` if there are more than
@@ -136,19 +134,19 @@ impl RtpDetection {
         Some(Self { ports: Ports::of(ports)?, guess: false })
     }
 
-    /// The rule, which also looks at the first packets of flows to other ports: packets of version 2 and one SSRC whose
-    /// sequence numbers go on are RTP from the fourth one on, and again after a step of more than 128. A flow may have
-    /// several SSRCs. One in which 16 such packets prove nothing is not looked at for longer.
+    /// Adds detection by the first packets of flows to other ports. Packets of version 2 and one SSRC with consecutive sequence
+    /// numbers are RTP from the fourth one on, and again after a step of more than 128. A flow may have several SSRCs. Detection
+    /// ends after 16 such packets without a result.
     pub fn or_guess(self) -> Self {
         Self { guess: true, ..self }
     }
 
-    /// True if flows are looked at.
+    /// True if the first packets of flows are examined.
     pub fn guesses(&self) -> bool {
         self.guess
     }
 
-    /// True if datagrams to a port are RTP.
+    /// True if datagrams to `port` are RTP.
     #[inline]
     pub fn has(&self, port: u16) -> bool {
         self.ports.has(port)
@@ -163,7 +161,7 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// Most ports of a set.
+    /// Largest number of ports in a set.
     pub const MOST: usize = 8;
 
     /// No port.
@@ -172,17 +170,17 @@ impl Ports {
     /// Port 5683 of CoAP. RFC 7252, section 12.6.
     pub const COAP: Self = Self { ports: [5683, 0, 0, 0, 0, 0, 0, 0], len: 1 };
 
-    /// A set of at most [`MOST`](Self::MOST) ports; `None` if there are more.
+    /// Creates a set of at most [`MOST`](Self::MOST) ports; `None` if there are more.
     pub fn of(list: &[u16]) -> Option<Self> {
         let mut ports = [0; Self::MOST];
         ports.get_mut(..list.len())?.copy_from_slice(list);
         Some(Self { ports, len: list.len() as u8 })
     }
 
-    /// True if a port is in the set.
+    /// True if the set has `port`.
     #[inline]
     pub fn has(&self, port: u16) -> bool {
-        // Most sets have one port.
+        // / Most sets have one port.
         self.len > 0 && self.ports[0] == port
             || self.ports.iter().take(usize::from(self.len)).skip(1).any(|&listed| listed == port)
     }

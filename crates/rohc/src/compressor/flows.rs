@@ -1,13 +1,13 @@
-//! Which context a flow has: found, claimed and given up in constant time.
+//! Table of the contexts of flows, which finds, claims and releases a context in constant time.
 //!
-//! A hash index finds a flow, a list through the contexts keeps them in the order of their last use. CIDs go to
-//! flows in the order of their appearance; when all are taken, the least recently used flow gives up its own: one of the same
-//! two hosts if these have half of all contexts, so that a host with thousands of connections does not take those of others.
-//! Whether a flow gets a context, and keeps it, also depends on what that costs: [`worth`](super::worth).
+//! A hash index finds a flow; a list through the contexts keeps them in the order of their last use. Flows get CIDs in the order
+//! of their appearance. When all are taken, the least recently used flow loses its context: one of the same two hosts if these
+//! have half of all contexts, so that a host with thousands of connections does not take those of others. The cost of a context
+//! also decides whether a flow gets and keeps it: [`worth`](super::worth).
 
 use thinair_wire::time::Instant;
 
-use super::worth::{Balance, Pairs};
+use super::worth::{Balance, HostPairs};
 use crate::cid::Cid;
 use crate::profile::{Held, SenderPlace as Place};
 use crate::storage::Slots;
@@ -15,16 +15,16 @@ use crate::storage::Slots;
 /// No context.
 const NONE: u16 = u16::MAX;
 
-/// The bits of a hash that a link keeps.
+/// Bits of a hash that a link keeps.
 const HASH: u32 = 0x00FF_FFFF;
 
-/// Contexts that were not used for longest, among which one of two hosts is looked for.
+/// Number of least recently used contexts among which one of the same two hosts is searched for.
 const LOOKED_AT: usize = 256;
 
-/// One in so many contexts is the one that was not used for longest, whoever asks for it.
+/// One in this many claims takes the least recently used context, whoever asks for it.
 const TURN: u32 = 256;
 
-/// The place of one context.
+/// Place of one context.
 #[derive(Clone, Copy, Debug)]
 pub struct CompressorContext {
     place: Place,
@@ -35,17 +35,17 @@ impl CompressorContext {
     pub const EMPTY: Self = Self { place: Place::Free };
 }
 
-/// How a context is found, and when it was used, as against others.
+/// Links by which a context is found, and its position in the order of use.
 ///
-/// Links lie by themselves, close together, so that finding one flow among thousands and moving it in the order
-/// of use does not fetch the contexts of others.
+/// Links have an array of their own, so that finding one flow among thousands and updating the order of use does not load the
+/// contexts of others.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowLink {
     /// 24 bits of the hash, and above them the state of the [`Balance`].
     tag: u32,
-    /// The next context in the same bucket.
+    /// Next context in the same bucket.
     next: u16,
-    /// Neighbours in the order of use.
+    /// Neighbors in the order of use.
     older: u16,
     newer: u16,
     /// Credit of the [`Balance`].
@@ -72,34 +72,34 @@ impl FlowLink {
 }
 
 /// Fields that distinguish flows.
-pub(crate) trait Key {
-    /// Hands it out, word by word.
+pub(crate) trait FlowKey {
+    /// Passes the fields to `word`, word by word.
     fn key(&self, word: impl FnMut(u64));
 }
 
-/// The contexts of a channel.
+/// Contexts of a channel.
 #[derive(Debug)]
-pub(crate) struct Flows<'m> {
+pub(crate) struct FlowTable<'m> {
     contexts: Slots<'m, CompressorContext>,
     links: Slots<'m, FlowLink>,
     buckets: Slots<'m, u16>,
     mask: u32,
     key: u64,
-    /// Contexts that were ever used.
+    /// Number of contexts that were ever used.
     used: u16,
-    /// Flows that have lost their context to another one.
+    /// Number of flows that have lost their context to another one.
     displaced: u32,
     capacity: u16,
     oldest: u16,
     newest: u16,
     uncompressed: Option<Cid>,
-    pairs: Pairs,
+    pairs: HostPairs,
     /// Octets above plain headers that a context may cost at any time.
     credit: i16,
 }
 
-impl<'m> Flows<'m> {
-    /// No flows. A context may cost `credit` octets above plain headers at any time.
+impl<'m> FlowTable<'m> {
+    /// Creates a table without flows. A context may cost `credit` octets above plain headers at any time.
     pub(super) fn new(
         (mut contexts, mut links, mut buckets): (
             Slots<'m, CompressorContext>,
@@ -114,7 +114,7 @@ impl<'m> Flows<'m> {
         links.fill(FlowLink::EMPTY);
         buckets.fill(NONE);
         let capacity = contexts.len().min(links.len()).min(limit) as u16;
-        // The largest power of two that there is room for; with no bucket at all, everything is a new flow.
+        // / The largest power of two for which there is room. Without any bucket, every packet starts a new flow.
         let mask = (1_u32 << buckets.len().max(1).ilog2()) - 1;
         let key = seed ^ 0x2D35_8DCC_AA6C_78A5;
         Self {
@@ -129,7 +129,7 @@ impl<'m> Flows<'m> {
             oldest: NONE,
             newest: NONE,
             uncompressed: None,
-            pairs: Pairs::new(),
+            pairs: HostPairs::new(),
             credit,
         }
     }
@@ -138,9 +138,9 @@ impl<'m> Flows<'m> {
         usize::from(self.capacity)
     }
 
-    /// A keyed hash of what tells flows apart: multiply and fold.
+    /// Returns a keyed hash (multiply and fold) of the fields that distinguish flows.
     #[inline]
-    pub(crate) fn hash(&self, flow: &impl Key) -> u32 {
+    pub(crate) fn hash(&self, flow: &impl FlowKey) -> u32 {
         let mut hash = self.key;
         flow.key(|word| {
             let product =
@@ -150,7 +150,7 @@ impl<'m> Flows<'m> {
         hash as u32 ^ (hash >> 32) as u32
     }
 
-    /// The context of a flow, by the hash of the flow.
+    /// Returns the context of a flow with that hash for which `is_it` is true.
     #[inline]
     pub(crate) fn find<C: Held<Place>>(&self, hash: u32, is_it: impl Fn(Cid, &C) -> bool) -> Option<Cid> {
         self.find_place(hash, |cid, place| C::of(place).is_some_and(|context| is_it(cid, context)))
@@ -172,29 +172,29 @@ impl<'m> Flows<'m> {
         None
     }
 
-    /// Whether the flow with that hash was rejected and must wait.
+    /// True if the flow with that hash was rejected and has to wait.
     pub(crate) fn is_rejected(&self, hash: u32, now: Instant) -> bool {
         self.find_place(hash, |_, place| matches!(place, Place::Rejected { until } if now < *until)).is_some()
     }
 
-    /// How often [`claim`](Self::claim) took the context of another flow, modulo 2^32.
+    /// Number of contexts that [`claim`](Self::claim) took from another flow, modulo 2^32.
     pub(super) fn displaced(&self) -> u32 {
         self.displaced
     }
 
-    /// The two hosts of a packet, as [`claim`](Self::claim) wants them.
+    /// Returns the index of the two hosts of a packet, for [`claim`](Self::claim).
     pub(crate) fn pair(&self, packet: &[u8]) -> u8 {
-        Pairs::of(packet, self.key)
+        HostPairs::of(packet, self.key)
     }
 
-    /// The CID that [`claim`](Self::claim) would take.
+    /// Returns the CID that [`claim`](Self::claim) would take.
     pub(crate) fn next(&self, pair: u8) -> Option<Cid> {
         if self.used < self.capacity {
             return Cid::new(self.used);
         }
         let is_own =
             |at: u16| self.links.get(usize::from(at)).is_some_and(|link| link.balance().pair() == pair);
-        // Flows that have ended leave their contexts, which others get one by one.
+        // / Flows that have ended leave contexts behind, which other flows get one by one.
         let is_turn = self.displaced.is_multiple_of(TURN);
         let has_share = !is_turn && self.pairs.count(pair) >= (self.capacity / 2).max(1);
         if !has_share || is_own(self.oldest) {
@@ -211,8 +211,7 @@ impl<'m> Flows<'m> {
         Cid::new(self.oldest)
     }
 
-    /// Takes a free context, or the one that was not used for longest. What it held is left in it, to be released
-    /// and replaced.
+    /// Takes a free context, or the least recently used one. Its content stays, for the caller to release and replace.
     pub(crate) fn claim(&mut self, hash: u32, pair: u8) -> Option<Cid> {
         let cid = self.next(pair)?;
         if self.used == self.capacity {
@@ -249,12 +248,12 @@ impl<'m> Flows<'m> {
         Some(cid)
     }
 
-    /// Whether a new flow of two hosts may take a context from another one. Asked for once a flow and packet.
+    /// True if a new flow of two hosts may take a context from another one. Called once per flow and packet.
     pub(crate) fn admits(&mut self, pair: u8) -> bool {
         self.used < self.capacity || self.pairs.admits(pair)
     }
 
-    /// Returns whether a flow uses another profile for now. Asked for once a packet, which it counts.
+    /// Counts a packet, and returns true if its flow uses another profile for now. Called once per packet.
     #[inline]
     pub(crate) fn rests(&mut self, cid: Cid) -> bool {
         let credit = self.credit;
@@ -265,8 +264,8 @@ impl<'m> Flows<'m> {
         true
     }
 
-    /// Notes the octets of a header as they came and as they were sent. Returns whether the context is worth them; if it is not,
-    /// the flow [`rests`](Self::rests) from now on.
+    /// Records the octets of a header before and after compression. Returns true if the context is worth them; if not, the flow
+    /// [`rests`](Self::rests) from now on.
     #[inline]
     pub(super) fn note_cost(
         &mut self,
@@ -278,7 +277,7 @@ impl<'m> Flows<'m> {
         let credit = self.credit;
         let Some(link) = self.links.get_mut(cid.index()) else { return true };
         if link.credit == credit && sent < before && !is_initialization {
-            // A flow that has paid, and saves something again.
+            // / The flow has a full credit, and saves octets again.
             return true;
         }
         let mut balance = link.balance();
@@ -297,7 +296,7 @@ impl<'m> Flows<'m> {
         *self.place_mut(cid) = place;
     }
 
-    /// Rejects the flow of a context until then.
+    /// Rejects the flow of a context until `until`.
     pub(super) fn reject(&mut self, cid: Cid, until: Instant) {
         *self.place_mut(cid) = Place::Rejected { until };
     }
@@ -309,7 +308,7 @@ impl<'m> Flows<'m> {
 
     #[inline]
     pub(crate) fn place_mut(&mut self, cid: Cid) -> &mut Place {
-        // Every CID that is handed out has a place; the compressor checks those that come from outside.
+        // / Every CID of this table has a place; the compressor checks CIDs from outside.
         &mut self.contexts[cid.index()].place
     }
 
@@ -319,7 +318,7 @@ impl<'m> Flows<'m> {
         used.get(cid.index()).map(|context| &context.place)
     }
 
-    /// The context of a CID, if it is of that profile.
+    /// The context of a CID, if it is of this profile.
     #[inline]
     pub(crate) fn context<C: Held<Place>>(&self, cid: Cid) -> Option<&C> {
         C::of(&self.contexts.get(cid.index())?.place)
@@ -330,20 +329,20 @@ impl<'m> Flows<'m> {
         C::of_mut(&mut self.contexts.get_mut(cid.index())?.place)
     }
 
-    /// The places that were used, with their CIDs.
+    /// Iterates over the used places and their CIDs.
     pub(crate) fn places(&self) -> impl Iterator<Item = (Cid, &Place)> {
         let places = self.contexts.iter().take(usize::from(self.used)).map(|context| &context.place);
         (0..).map_while(Cid::new).zip(places)
     }
 
-    /// The CID that was used last, unless its flow [`rests`](Self::rests).
+    /// The most recently used CID, unless its flow [`rests`](Self::rests).
     #[inline]
     pub(crate) fn newest_in_use(&self) -> Option<Cid> {
         let link = self.links.get(usize::from(self.newest))?;
         Cid::new(self.newest).filter(|_| link.credit >= 0)
     }
 
-    /// CIDs that were used last, the newest first.
+    /// Iterates over the CIDs, the most recently used first.
     pub(crate) fn latest(&self) -> impl Iterator<Item = Cid> {
         let mut at = self.newest;
         core::iter::from_fn(move || {

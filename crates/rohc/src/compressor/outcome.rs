@@ -4,12 +4,12 @@ use thinair_wire::coder::NoRoom;
 
 /// Reason a context cannot compress a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-// As wide as the first field of a result, which is moved word by word.
+// / As wide as the first field of a result, which is moved word by word.
 #[repr(usize)]
 pub(crate) enum Refused {
     /// The caller's buffer is too short.
     NoRoom,
-    /// The profile cannot carry this packet, or not in this state; profile 0x0000 can.
+    /// The profile cannot compress this packet, or not in its current state; profile 0x0000 can.
     ByThisPacket,
 }
 

@@ -3,14 +3,14 @@
 use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::time::Instant;
 
-use super::{CompressError, Compressed, Compressor, CompressorConfig, Shared};
+use super::{CompressError, Compressed, Compressor, CompressorConfig, SharedMemory};
 use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::exchange::Linked;
-use crate::feedback::{Feedback, Form};
+use crate::feedback::{Feedback, FeedbackForm};
 
 /// A packet to be compressed.
-pub(crate) struct Outgoing<'a, 'p, 'm> {
+pub(crate) struct OutgoingPacket<'a, 'p, 'm> {
     pub(crate) now: Instant,
     /// Its headers.
     pub(crate) chain: &'a HeaderChain<'p>,
@@ -18,19 +18,19 @@ pub(crate) struct Outgoing<'a, 'p, 'm> {
     pub(crate) linked: Option<Linked<'a, 'm>>,
 }
 
-/// A profile, or the profiles of one RFC, at the compressor: implemented by its context.
+/// A profile, or the profiles of one RFC, at the compressor. Its context implements it.
 pub(crate) trait SenderContext {
-    /// Compresses a packet by a context of its flow, or by a new one. `None` if the packet goes by another profile.
+    /// Compresses a packet with a context of its flow, or with a new one. `None` if another profile has to compress it.
     fn compress_packet<'m>(
         compressor: &mut Compressor<'m>,
-        packet: &mut Outgoing<'_, '_, 'm>,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>>
     where
         Self: Sized;
 
     /// True if the flow of a packet has a context of this profile.
-    fn has_flow(_compressor: &Compressor<'_>, _packet: &Outgoing<'_, '_, '_>) -> bool
+    fn has_flow(_compressor: &Compressor<'_>, _packet: &OutgoingPacket<'_, '_, '_>) -> bool
     where
         Self: Sized,
     {
@@ -38,34 +38,33 @@ pub(crate) trait SenderContext {
     }
 
     /// Form of the feedback for the context.
-    fn form(&self) -> Form;
+    fn form(&self) -> FeedbackForm;
 
     /// True if the decompressor may reject the flow.
     fn may_be_rejected(&self) -> bool {
         true
     }
 
-    /// Takes an acknowledgment. Returns the base of the context (RFC 4164) if the decompressor does not have it.
+    /// Handles an acknowledgment. Returns the base of the context (RFC 4164) if the decompressor does not have it.
     fn receive_feedback(
         &mut self,
         now: Instant,
         feedback: &Feedback,
         config: &CompressorConfig,
-        shared: &mut Shared<'_>,
+        shared: &mut SharedMemory<'_>,
     ) -> Option<Cid>;
 
-    /// Begins with IR packets again, as a new context does.
-    fn restart(&mut self, config: &CompressorConfig, shared: &mut Shared<'_>);
+    /// Restarts the context with IR packets, like a new one.
+    fn restart(&mut self, config: &CompressorConfig, shared: &mut SharedMemory<'_>);
 
-    /// Gives its memory back to the channel. Returns whether it had some: the decompressor has it until another flow is sent
-    /// with the CID.
-    fn release(&mut self, _shared: &mut Shared<'_>) -> bool {
+    /// Returns its memory to the channel. True if it had some: the decompressor keeps it until another flow uses the CID.
+    fn release(&mut self, _shared: &mut SharedMemory<'_>) -> bool {
         false
     }
 
-    /// Keeps the context from being the base of others until it is acknowledged again (RFC 4164, section 3.3.3.4).
+    /// Stops using the context as the base of others until it is acknowledged again (RFC 4164, section 3.3.3.4).
     fn withdraw_as_base(&mut self) {}
 
-    /// The context as it is shown.
-    fn shown(&self, cid: Cid) -> ContextState;
+    /// State of the context, for monitoring.
+    fn context_state(&self, cid: Cid) -> ContextState;
 }

@@ -1,61 +1,64 @@
-//! Whether a context is worth its octets: no pattern of packets makes the headers of a channel larger for long.
+//! Balance of the octets that each context costs and saves, so that no pattern of packets makes the headers of a channel larger
+//! for long.
 //!
-//! Each context has a credit of octets. A packet that is larger than its plain headers takes from it, one that is smaller
-//! gives back, and an IR packet never counts as smaller. When it is used up, the flow uses the next lower profile, at last
-//! 0x0000, for [`REST`] packets; the context then begins anew, and rests for twice as long each time until it has paid.
+//! Each context has a credit of octets. A packet that is larger than its plain headers reduces it, a smaller one restores it, and
+//! an IR packet never counts as smaller. When it is used up, the flow uses the next lower profile, at last 0x0000, for [`REST`]
+//! packets. Then the context restarts, and each further rest is twice as long until it has saved octets.
 //!
-//! A flow of a few packets ends before its context has paid. Where such flows take the contexts of others faster than these
-//! pay, as more flows by turns than there are contexts do, new flows of the same two hosts get a context only now and then.
+//! A flow of a few packets ends before its context has saved anything. Where such flows take contexts from others faster than
+//! these save octets, for example more flows than contexts in turn, new flows of the same two hosts get a context only now and
+//! then.
 //!
-//! All of it takes constant time for a packet, three octets a context that its link has to spare, and a place of 4 octets for each
-//! of [`PAIRS`] hashes of two hosts.
+//! All of it takes constant time per packet, three octets per context (in the padding of its link), and 4 octets for each of
+//! [`PAIRS`] hashes of two hosts.
 
-/// Packets of a flow that use another profile when its context was not worth it for the first time.
+/// Number of packets of the first rest, for which a flow uses another profile.
 const REST: i16 = 128;
 
-/// Times that the rest is doubled at most: up to 8,192 packets.
+/// Largest number of times that the rest doubles: up to 8,192 packets.
 const DOUBLED: u8 = 6;
 
-/// In [`Balance::state`]: the place of its two hosts.
+/// Bits of [`Balance::state`]: index of its two hosts.
 const PAIR: u8 = 0b1111;
 
-/// In [`Balance::state`]: the context has saved more than it has cost.
+/// Bit of [`Balance::state`]: the context has saved more than it has cost.
 const PAID: u8 = 1 << 7;
 
-/// In [`Balance::state`]: how often the rest was doubled.
+/// Position in [`Balance::state`] of the number of times that the rest has doubled.
 const TIMES: u8 = 4;
 
-/// Places for two hosts with contexts. Hosts that share one by their hash share the bounds.
+/// Number of entries for two hosts with contexts. Hosts with equal hashes share an entry.
 const PAIRS: usize = 15;
 
-/// Contexts of two hosts that may end without having paid, more than those that have paid, before new ones are rationed.
+/// Number of contexts of two hosts that may end without having saved octets, in excess of those that have, before new ones are
+/// rationed.
 const WASTED: u8 = 32;
 
-/// Contexts that are counted for [`WASTED`] at most. While contexts are rationed, one in so many that are asked for is given, from
-/// one in one to one in `MOST_WASTED - WASTED`, as many as were wasted since.
+/// Upper limit of the count that [`WASTED`] refers to. While contexts are rationed, one in 1 to `MOST_WASTED - WASTED` requests
+/// gets one, depending on the number wasted.
 const MOST_WASTED: u8 = 160;
 
-/// What a context has cost.
+/// Cost of a context so far.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Balance {
-    /// Octets that it may still cost above plain headers; below 0, packets left that use another profile.
+    /// Octets that it may still cost above plain headers; below 0, number of packets left that use another profile.
     pub(super) credit: i16,
     /// [`PAIR`], [`PAID`] and [`TIMES`].
     pub(super) state: u8,
 }
 
 impl Balance {
-    /// A new context. `full` credit is more than it has: who has it has saved something.
+    /// Creates the balance of a new context. `full` credit is more than it has: only a context that has saved something has it.
     pub(super) const fn new(full: i16, pair: u8) -> Self {
         Self { credit: full - 1, state: pair & PAIR }
     }
 
-    /// The place of its two hosts.
+    /// Index of its two hosts.
     pub(super) const fn pair(self) -> u8 {
         self.state & PAIR
     }
 
-    /// Notes octets that were saved.
+    /// Records octets that were saved.
     pub(super) fn gain(&mut self, octets: usize, full: i16) {
         self.credit = self.credit.saturating_add(i16::try_from(octets).unwrap_or(i16::MAX)).min(full);
         if self.credit == full {
@@ -63,7 +66,8 @@ impl Balance {
         }
     }
 
-    /// Returns whether the context goes on after a packet whose headers had `before` octets, and was `sent` with so many.
+    /// Records a packet whose headers had `before` octets, and `sent` octets when compressed. Returns true if the context stays
+    /// in use.
     pub(super) fn note(&mut self, before: usize, sent: usize, is_initialization: bool, full: i16) -> bool {
         if sent < before && !is_initialization {
             self.gain(before - sent, full);
@@ -83,7 +87,7 @@ impl Balance {
         false
     }
 
-    /// Counts a packet of the flow of a context that rests.
+    /// Counts a packet of a flow whose context rests.
     pub(super) fn rest(&mut self, full: i16) {
         self.credit += 1;
         if self.credit == 0 {
@@ -92,29 +96,29 @@ impl Balance {
     }
 }
 
-/// The contexts of two hosts.
+/// Contexts of two hosts.
 #[derive(Clone, Copy, Debug)]
-struct Pair {
+struct HostPair {
     count: u16,
-    /// Contexts that have ended without having paid, less those that have.
+    /// Contexts that have ended without having saved octets, less those that have.
     wasted: u8,
-    /// Contexts that were asked for since one was given.
+    /// Contexts requested since one was given.
     asked: u8,
 }
 
-/// The contexts of a channel by their hosts.
+/// Contexts of a channel by their hosts.
 #[derive(Debug)]
-pub(crate) struct Pairs([Pair; PAIRS]);
+pub(crate) struct HostPairs([HostPair; PAIRS]);
 
-impl Pairs {
+impl HostPairs {
     pub(super) const fn new() -> Self {
-        Self([Pair { count: 0, wasted: 0, asked: 0 }; PAIRS])
+        Self([HostPair { count: 0, wasted: 0, asked: 0 }; PAIRS])
     }
 
-    /// No hosts: the context of profile 0x0000.
+    /// Index without hosts: the context of profile 0x0000.
     pub(crate) const NONE: u8 = PAIR;
 
-    /// The place of the two hosts of a packet.
+    /// Returns the index of the two hosts of a packet.
     pub(super) fn of(packet: &[u8], key: u64) -> u8 {
         let addresses = match packet.first().map(|first| first >> 4) {
             Some(4) => packet.get(12..20),
@@ -128,11 +132,11 @@ impl Pairs {
         (hash >> 32) as u8 % PAIRS as u8
     }
 
-    fn get_mut(&mut self, pair: u8) -> Option<&mut Pair> {
+    fn get_mut(&mut self, pair: u8) -> Option<&mut HostPair> {
         self.0.get_mut(usize::from(pair))
     }
 
-    /// Contexts of two hosts.
+    /// Number of contexts of two hosts.
     pub(super) fn count(&self, pair: u8) -> u16 {
         self.0.get(usize::from(pair)).map_or(0, |pair| pair.count)
     }
@@ -149,7 +153,7 @@ impl Pairs {
         }
     }
 
-    /// A context is taken by another flow.
+    /// Records that another flow takes a context.
     pub(super) fn note_end(&mut self, balance: Balance) {
         let Some(pair) = self.get_mut(balance.pair()) else { return };
         pair.wasted = if balance.state & PAID == 0 {
@@ -159,14 +163,14 @@ impl Pairs {
         };
     }
 
-    /// Whether a new flow of two hosts gets a context.
+    /// Counts the request of a new flow of two hosts, and returns true if it gets a context.
     pub(super) fn admits(&mut self, pair: u8) -> bool {
         let Some(pair) = self.get_mut(pair) else { return true };
         if pair.wasted < WASTED {
             return true;
         }
         pair.asked += 1;
-        // Odd, as a packet may ask for two.
+        // / Odd, since a packet may request two.
         let is_given = pair.asked >= (pair.wasted - WASTED) | 1;
         pair.asked *= u8::from(!is_given);
         is_given
@@ -179,7 +183,7 @@ mod tests {
 
     const FULL: i16 = 128;
 
-    /// Packets of which each costs 5 octets while the context is used: used, and left out.
+    /// Sends packets, each of which costs 5 octets while the context is used. Returns the numbers with and without the context.
     fn spend(balance: &mut Balance, packets: usize) -> (usize, usize) {
         let mut used = 0;
         for _ in 0..packets {
@@ -223,8 +227,8 @@ mod tests {
 
     #[test]
     fn contexts_of_two_hosts_are_rationed_while_they_end_before_they_have_paid() {
-        let mut pairs = Pairs::new();
-        let given = |pairs: &mut Pairs| (0..1_000).filter(|_| pairs.admits(2)).count();
+        let mut pairs = HostPairs::new();
+        let given = |pairs: &mut HostPairs| (0..1_000).filter(|_| pairs.admits(2)).count();
         assert_eq!(given(&mut pairs), 1_000);
         (0..100).for_each(|_| pairs.note_end(Balance::new(FULL, 2)));
         let rationed = given(&mut pairs);

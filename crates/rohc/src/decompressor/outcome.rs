@@ -5,7 +5,7 @@ use thinair_wire::crc::Check;
 
 use super::DecompressError;
 use crate::cid::Cid;
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 use crate::profile::Format;
 
 /// Reason a packet is not delivered.
@@ -13,25 +13,25 @@ use crate::profile::Format;
 pub(crate) enum Failure {
     /// The octets cannot be a packet of this context.
     Malformed,
-    /// The state does not allow to decompress this format (5.3.2.2.1).
+    /// The state of the context does not allow this format (RFC 3095, section 5.3.2.2.1).
     NotAllowed(Format),
     /// The CRC of the header does not match.
     Crc(Format),
-    /// An item of a list is not in the translation table (5.8.1.1).
+    /// An item of a list is not in the translation table (RFC 3095, section 5.8.1.1).
     UnknownItem(Format),
-    /// The packet names a template that was never received, or not kept.
+    /// The packet refers to a template that was never received, or was dropped.
     UnknownTemplate(Format),
-    /// The packet names a message of the other direction that is not known.
+    /// The packet refers to an unknown message of the other direction.
     NoRequest(Format),
-    /// The packet may be late or a duplicate (RFC 4224), so that its SN means something else than it seems to.
+    /// The packet may be late or a duplicate (RFC 4224), so that its SN is ambiguous.
     Ambiguous(Format),
-    /// Right, but not with the newest reference: late, or the beginning of a repair (`doubt`).
+    /// Valid, but not with the newest reference: late, or the beginning of a repair (`doubt`).
     Suspect(Format),
-    /// The context was repaired just now; RFC 3095 holds its first packets back.
+    /// The context was just repaired; RFC 3095 holds its first packets back.
     OnTrial(Format),
     /// No memory for the extension headers.
     NoMemory,
-    /// The caller's buffer is too short: octets needed.
+    /// The caller's buffer is too short. The value is the number of octets needed.
     NoRoom(usize),
 }
 
@@ -51,7 +51,7 @@ impl Verified {
     /// Copies the payload behind the `len` octets of rebuilt headers.
     #[inline]
     pub(crate) fn deliver(
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         format: Format,
         len: usize,
         payload: &[u8],
@@ -68,7 +68,7 @@ impl Verified {
 pub(crate) enum Unbuildable {
     /// A length does not fit its field, or options do not fit their header: no packet has these values.
     Malformed,
-    /// The caller's buffer is too short: octets needed at least.
+    /// The caller's buffer is too short. The value is the least number of octets needed.
     NoRoom(usize),
 }
 
@@ -82,11 +82,15 @@ impl From<Unbuildable> for Failure {
     }
 }
 
-/// Verifies the CRC-8 of an IR, IR-DYN or IR-CR packet: it covers the ROHC header, CID included, with zero in place of the CRC
-/// (RFC 3095, section 5.9.1).
-pub(crate) fn verify_crc8(packet: &Header<'_>, reader: &Reader<'_>, format: Format) -> Result<(), Failure> {
+/// Verifies the CRC-8 of an IR, IR-DYN or IR-CR packet. It covers the ROHC header, including the CID, with zero in place of
+/// the CRC (RFC 3095, section 5.9.1).
+pub(crate) fn verify_crc8(
+    packet: &PacketHeader<'_>,
+    reader: &Reader<'_>,
+    format: Format,
+) -> Result<(), Failure> {
     let len = packet.len_before(reader.remaining());
-    // The CRC stands behind the profile octet, which is the first of what follows first octet and CID.
+    // / The CRC stands behind the profile octet, which follows the first octet and the CID.
     let at = packet.len_before(packet.rest) + 1;
     let (head, behind) = (packet.whole.get(..at), packet.whole.get(at + 1..len));
     let (Some(head), Some(behind), Some((8, crc))) = (head, behind, reader.crc_read()) else {
@@ -97,7 +101,7 @@ pub(crate) fn verify_crc8(packet: &Header<'_>, reader: &Reader<'_>, format: Form
     if state == crc { Ok(()) } else { Err(Failure::Crc(format)) }
 }
 
-/// A failure, or a reason for which no profile was asked.
+/// A failure, with or without a profile that reported it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Problem {
     Failure(Failure),

@@ -2,30 +2,30 @@
 
 use thinair_wire::coder::Traced;
 
-use super::{Decompressor, DecompressorConfig, Failure, Problem, Shared, Threshold, Verified};
+use super::{Decompressor, DecompressorConfig, Failure, Problem, SharedMemory, Threshold, Verified};
 use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::exchange::Linked;
 use crate::feedback::{AckType, Feedback};
 use crate::mode::Mode;
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
 
 /// A packet to be decompressed.
-pub(crate) struct Incoming<'a, 'p, 'm> {
+pub(crate) struct IncomingPacket<'a, 'p, 'm> {
     pub(crate) at: Moment,
-    pub(crate) header: &'a Header<'p>,
-    /// A packet of the CID has failed, or was held back, sometime.
+    pub(crate) header: &'a PacketHeader<'p>,
+    /// A packet of the CID has failed, or was held back, before.
     pub(crate) has_failed: bool,
     /// Messages of both directions, at an endpoint.
     pub(crate) linked: Option<Linked<'a, 'm>>,
 }
 
-/// A profile, or the profiles of one RFC, at the decompressor: implemented by its context.
+/// A profile, or the profiles of one RFC, at the decompressor. Its context implements it.
 pub(crate) trait ReceiverContext {
-    /// A context of a CID that has none.
+    /// Creates a context for a CID without one.
     fn new(profile: ProfileId) -> Self
     where
         Self: Sized;
@@ -33,11 +33,11 @@ pub(crate) trait ReceiverContext {
     /// Its profile.
     fn profile(&self) -> ProfileId;
 
-    /// Decompresses an IR or IR-CR packet of `profile`. Once it is verified, the context of the CID goes on, or is replaced.
+    /// Decompresses an IR or IR-CR packet of `profile`. Once it is verified, the context of the CID continues, or is replaced.
     fn initialize<'m>(
         decompressor: &mut Decompressor<'m>,
         profile: ProfileId,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Result<Verified, Problem>
     where
@@ -47,9 +47,9 @@ pub(crate) trait ReceiverContext {
     fn decompress_ir_dyn(
         &mut self,
         _profile: ProfileId,
-        _packet: Incoming<'_, '_, '_>,
+        _packet: IncomingPacket<'_, '_, '_>,
         _config: &DecompressorConfig,
-        _shared: &mut Shared<'_>,
+        _shared: &mut SharedMemory<'_>,
         _out: &mut [u8],
     ) -> Result<Verified, Failure> {
         Err(Failure::Malformed)
@@ -58,48 +58,48 @@ pub(crate) trait ReceiverContext {
     /// Decompresses any other packet.
     fn decompress<'m>(
         &mut self,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         config: &DecompressorConfig,
-        shared: &mut Shared<'m>,
+        shared: &mut SharedMemory<'m>,
         out: &mut [u8],
     ) -> Result<Verified, Failure>;
 
-    /// Gives its memory back to the channel.
-    fn release(&mut self, _shared: &mut Shared<'_>) {}
+    /// Returns its memory to the channel.
+    fn release(&mut self, _shared: &mut SharedMemory<'_>) {}
 
-    /// Hands out the fields of a packet, as far as the context allows, and returns its format.
+    /// Passes the fields of a packet to `on_field`, as far as the context allows, and returns its format.
     fn dissect<'p>(
         &self,
-        packet: &Header<'p>,
+        packet: &PacketHeader<'p>,
         config: &DecompressorConfig,
-        shared: &Shared<'_>,
-        tell: &mut dyn FnMut(Traced<'p>),
+        shared: &SharedMemory<'_>,
+        on_field: &mut dyn FnMut(Traced<'p>),
     ) -> Option<Format>
     where
         Self: Sized;
 
-    /// The context as it is shown.
-    fn shown(&self, cid: Cid, config: &DecompressorConfig) -> ContextState;
+    /// State of the context, for monitoring.
+    fn context_state(&self, cid: Cid, config: &DecompressorConfig) -> ContextState;
 
-    /// True if feedback is sent whatever the configuration says.
+    /// True if feedback is sent regardless of the configuration.
     fn is_two_way(&self) -> bool {
         false
     }
 
-    /// Counts a packet that was right. Returns whether it is acknowledged in a flow of which a mode is `wanted`.
+    /// Counts a verified packet. Returns true if it has to be acknowledged in a flow for which the mode `wanted` is configured.
     fn note_success(&mut self, first: u8, format: Format, wanted: Mode) -> bool;
 
-    /// Counts a packet that has failed, for a reason that the profile has found or not, moves the state down, and returns which
-    /// feedback is due.
+    /// Counts a failed packet, whose reason is `failure` if the profile has reported one, moves the state down, and returns the
+    /// feedback that is due.
     fn note_failure(
         &mut self,
         at: Moment,
         first: u8,
         failure: Option<&Failure>,
-        policy: &Policy<'_>,
+        policy: &NackPolicy<'_>,
     ) -> Option<AckType>;
 
-    /// Completes feedback on a packet of that format, or on one that has failed.
+    /// Completes feedback on a packet of that format, or on a failed one.
     fn complete(
         &mut self,
         element: Feedback,
@@ -109,24 +109,24 @@ pub(crate) trait ReceiverContext {
 }
 
 /// Conditions of negative feedback.
-pub(crate) struct Policy<'c> {
+pub(crate) struct NackPolicy<'c> {
     pub(crate) config: &'c DecompressorConfig,
-    /// Feedback is sent.
+    /// True if feedback is sent.
     pub(crate) is_two_way: bool,
     /// Packets of the CID that have failed since the last negative feedback.
-    pub(crate) unheard: u8,
+    pub(crate) failures_since_nack: u8,
 }
 
-impl Policy<'_> {
+impl NackPolicy<'_> {
     /// `k_1` of `n_1` for the mode.
     pub(crate) fn nack(&self) -> Threshold {
         if self.is_two_way { self.config.nack } else { self.config.one_way }
     }
 }
 
-/// Moves the state down behind a failure, and returns which feedback is due. RFC 3095, section 5.3.2.2.3; RFC 5225, section 5.3.2.
-/// In Full Context that is a NACK once so many packets have failed, or if it `is_urgent`; in Static Context it is a STATIC-NACK
-/// if the static part `is_damaged`.
+/// Moves the state down after a failure, and returns the feedback that is due. RFC 3095, section 5.3.2.2.3; RFC 5225, section
+/// 5.3.2. In Full Context that is a NACK after many failures, or if it `is_urgent`; in Static Context it is a STATIC-NACK if the
+/// static part `is_damaged`.
 pub(crate) fn on_failure(
     state: &mut DecompressorState,
     has_many_failures: bool,

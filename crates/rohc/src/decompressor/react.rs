@@ -6,7 +6,7 @@ use core::time::Duration;
 use thinair_wire::time::Instant;
 
 use super::{
-    Decompressed, Decompressor, DecompressorConfig, DecompressorContext, PENDING, Policy, Problem,
+    Decompressed, Decompressor, DecompressorConfig, DecompressorContext, NackPolicy, PENDING, Problem,
     ReceiverContext,
 };
 use crate::arrival::Moment;
@@ -16,7 +16,7 @@ use crate::feedback::{AckType, Feedback};
 use crate::mode::Mode;
 use crate::profile::ProfileId;
 
-/// Failing packets of one context after which a NACK is repeated, whatever the time.
+/// Number of failed packets of one context after which a NACK is repeated, regardless of the time.
 const NACK_EVERY: u8 = 8;
 
 impl Decompressor<'_> {
@@ -27,7 +27,7 @@ impl Decompressor<'_> {
         let Some(slot) = self.contexts.get_mut(cid.index()) else { return };
         let ack = match outcome {
             Ok(done) => {
-                slot.unheard = 0;
+                slot.failures_since_nack = 0;
                 let context = slot.place.context_mut();
                 let is_due =
                     |context: &mut dyn ReceiverContext| context.note_success(first, done.format, config.mode);
@@ -54,7 +54,7 @@ impl Decompressor<'_> {
         if !slot.is_two_way(config) || ack != AckType::Ack && !slot.admit_nack(now, config.nack_interval) {
             return;
         }
-        // RFC 3095, section 5.6.3: R-mode is asked for "only after at least one packet has been correctly decompressed".
+        // / RFC 3095, section 5.6.3: R-mode is requested "only after at least one packet has been correctly decompressed".
         let mode = config.mode.min(Mode::Optimistic);
         let element = Feedback { mode: Some(mode), protected: true, ..Feedback::new(cid, ack) };
         let format = outcome.ok().map(|done| done.format);
@@ -63,7 +63,7 @@ impl Decompressor<'_> {
             None => element,
         };
         if let Err(Problem::Failure(Failure::NoMemory)) = outcome {
-            // RFC 3843, section 3.7, for the profile that has it; REJECT elsewhere.
+            // / RFC 3843, section 3.7, for the profile that has it; REJECT for others.
             element.context_memory = slot.place.profile() == Some(ProfileId::Ip);
             element.reject = !element.context_memory;
         }
@@ -83,7 +83,7 @@ impl DecompressorContext {
         config.mode != Mode::Unidirectional || self.place.context().is_some_and(ReceiverContext::is_two_way)
     }
 
-    /// Counts a packet that has failed, and returns which feedback is due.
+    /// Counts a failed packet, and returns the feedback that is due.
     #[cold]
     fn note_failure(
         &mut self,
@@ -94,32 +94,31 @@ impl DecompressorContext {
     ) -> Option<AckType> {
         let is_two_way = self.is_two_way(config);
         let Some(context) = self.place.context_mut() else { return Some(AckType::StaticNack) };
-        self.unheard = self.unheard.saturating_add(1);
+        self.failures_since_nack = self.failures_since_nack.saturating_add(1);
         self.has_failed = true;
-        let policy = Policy { config, is_two_way, unheard: self.unheard };
+        let policy = NackPolicy { config, is_two_way, failures_since_nack: self.failures_since_nack };
         context.note_failure(at, first, problem.failure(), &policy)
     }
 
-    /// True if a negative acknowledgment was sent so recently that another one has to wait. Behind three weeks without one
-    /// that may be wrong; a few failures later it is sent all the same.
+    /// True if a negative acknowledgment was sent so recently that another one has to wait. After three weeks without one this
+    /// may be wrong; it is then sent a few failures later.
     fn is_quiet(&self, now: Instant) -> bool {
         self.quiet_until != 0 && self.quiet_until.wrapping_sub(millis(now)).cast_signed() > 0
     }
 
-    /// Admits a negative acknowledgment, or not: they are not sent often, and seldom in vain. One that is admitted makes the next ones
-    /// wait.
+    /// Returns true if a negative acknowledgment may be sent now: not often, and seldom in vain. The next ones then have to wait.
     fn admit_nack(&mut self, now: Instant, interval: Duration) -> bool {
-        if self.is_quiet(now) && self.unheard < NACK_EVERY {
+        if self.is_quiet(now) && self.failures_since_nack < NACK_EVERY {
             return false;
         }
         self.quiet_until = millis(now + interval).max(1);
-        self.unheard = 0;
+        self.failures_since_nack = 0;
         true
     }
 }
 
 impl Problem {
-    /// What a profile has found, if one was asked.
+    /// The failure that a profile has reported, if there is one.
     fn failure(&self) -> Option<&Failure> {
         match self {
             Self::Failure(failure) => Some(failure),

@@ -1,4 +1,4 @@
-//! IPv4 and IPv6 headers as contexts keep them. RFC 791, section 3.1; RFC 8200, section 3.
+//! IPv4 and IPv6 headers in contexts. RFC 791, section 3.1; RFC 8200, section 3.
 
 use thinair_wire::checksum::Sum;
 use thinair_wire::header::chain;
@@ -9,13 +9,13 @@ use crate::decompressor::Unbuildable;
 
 /// Version of an IP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Version {
+pub(crate) enum IpVersion {
     #[default]
     V4,
     V6,
 }
 
-impl Version {
+impl IpVersion {
     /// Octets of a header without options and extension headers.
     #[inline]
     pub(crate) const fn header_len(self) -> usize {
@@ -26,17 +26,17 @@ impl Version {
     }
 }
 
-/// Fields of an IP header that has neither options nor fragments; what follows from the packet (lengths, checksum) apart.
+/// Fields of an IP header that has neither options nor fragments, without those that follow from the packet (lengths, checksum).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct IpHeader {
-    /// Addresses; those of IPv4 take the first four octets, the others are zero.
+    /// Addresses. Those of IPv4 take the first four octets, the others are zero.
     pub(crate) source: [u8; 16],
     pub(crate) destination: [u8; 16],
     /// Flow Label, 20 bits; 0 in IPv4.
     pub(crate) flow_label: u32,
-    /// Identification as it stands; 0 in IPv6.
+    /// Identification in its original byte order; 0 in IPv6.
     pub(crate) id: u16,
-    pub(crate) version: Version,
+    pub(crate) version: IpVersion,
     /// Protocol, or Next Header.
     pub(crate) protocol: u8,
     /// Type of Service, or Traffic Class.
@@ -54,15 +54,15 @@ impl IpHeader {
         destination: [0; 16],
         flow_label: 0,
         id: 0,
-        version: Version::V4,
+        version: IpVersion::V4,
         protocol: 0,
         tos: 0,
         ttl: 0,
         df: false,
     };
 
-    /// Fields of a header that was parsed. Its Protocol is that of the field: the type of the first extension header if there is
-    /// one.
+    /// Returns the fields of a parsed header. Its Protocol is that of the field: the type of the first extension header if there
+    /// is one.
     #[inline]
     pub(crate) fn of(ip: &chain::Ip<'_>) -> Self {
         let mut kept = Self::EMPTY;
@@ -75,7 +75,7 @@ impl IpHeader {
                 (kept.tos, kept.ttl, kept.df) = (header.tos, header.ttl, header.df);
             }
             chain::IpHeader::V6(header) => {
-                kept.version = Version::V6;
+                kept.version = IpVersion::V6;
                 (kept.source, kept.destination) = (header.source, header.destination);
                 kept.flow_label = header.flow_label;
                 kept.protocol = header.next_header;
@@ -85,7 +85,7 @@ impl IpHeader {
         kept
     }
 
-    /// Takes from a header of the same path the fields that may differ from packet to packet.
+    /// Copies the fields that may differ from packet to packet from another header of the flow.
     #[inline]
     pub(crate) fn update(&mut self, ip: &chain::Ip<'_>) {
         match ip.header() {
@@ -97,7 +97,7 @@ impl IpHeader {
         }
     }
 
-    /// True if two headers of a flow differ in the IP-ID alone.
+    /// True if two headers of a flow differ at most in the IP-ID.
     #[inline]
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         (self.tos, self.ttl, self.df) == (other.tos, other.ttl, other.df)
@@ -109,24 +109,24 @@ impl IpHeader {
         self.version == other.version && self.source == other.source && self.destination == other.destination
     }
 
-    /// True if both have the same static fields of RFC 3095: ends, Flow Label and Protocol.
+    /// True if both have equal static fields of RFC 3095: addresses, Flow Label and Protocol.
     #[inline]
     pub(crate) fn has_same_path(&self, other: &Self) -> bool {
         self.protocol == other.protocol && self.flow_label == other.flow_label && self.has_same_ends(other)
     }
 
-    /// True if a header that was parsed has these ends, this Flow Label, and this Protocol behind its extension headers.
+    /// True if a parsed header has these addresses, this Flow Label, and this Protocol behind its extension headers.
     #[inline]
     pub(crate) fn is_path_of(&self, ip: &chain::Ip<'_>) -> bool {
         self.protocol == ip.next
             && match ip.header() {
                 chain::IpHeader::V4(header) => {
-                    self.version == Version::V4
+                    self.version == IpVersion::V4
                         && self.source.first_chunk() == Some(&header.source)
                         && self.destination.first_chunk() == Some(&header.destination)
                 }
                 chain::IpHeader::V6(header) => {
-                    self.version == Version::V6
+                    self.version == IpVersion::V6
                         && self.source == header.source
                         && self.destination == header.destination
                         && self.flow_label == header.flow_label
@@ -134,10 +134,10 @@ impl IpHeader {
             }
     }
 
-    /// Hands out the addresses as words of a hash.
+    /// Passes the addresses to `word`, as words of a hash.
     #[inline]
     pub(crate) fn ends(&self, mut word: impl FnMut(u64)) {
-        if self.version == Version::V4 {
+        if self.version == IpVersion::V4 {
             let ([a, b, c, d, ..], [e, f, g, h, ..]) = (self.source, self.destination);
             return word(u64::from_ne_bytes([a, b, c, d, e, f, g, h]));
         }
@@ -148,18 +148,19 @@ impl IpHeader {
         }
     }
 
-    /// Sum of the pseudo-header: addresses, protocol, and octets from the transport header on. RFC 768; RFC 8200, section 8.1.
+    /// Returns the sum of the pseudo-header: addresses, protocol, and number of octets from the transport header on. RFC 768; RFC
+    /// 8200, section 8.1.
     #[inline]
     pub(crate) fn pseudo_header(&self, protocol: u8, len: usize) -> Sum {
         let ends = match self.version {
-            Version::V4 => Sum::ZERO.octets(&self.source[..4]).octets(&self.destination[..4]),
-            Version::V6 => Sum::ZERO.octets(&self.source).octets(&self.destination),
+            IpVersion::V4 => Sum::ZERO.octets(&self.source[..4]).octets(&self.destination[..4]),
+            IpVersion::V6 => Sum::ZERO.octets(&self.source).octets(&self.destination),
         };
         ends.word(u16::from(protocol)).word(len as u16)
     }
 
-    /// Writes the header to octet `at` of `out` and returns its end. `id` is its Identification, `next` its Protocol, `behind` the
-    /// octets that follow it.
+    /// Writes the header at octet `at` of `out` and returns its end. `id` is its Identification, `next` its Protocol, `behind`
+    /// the number of octets that follow it.
     #[inline]
     pub(crate) fn write(
         &self,
@@ -173,7 +174,7 @@ impl IpHeader {
         let room = out.get_mut(at..end).ok_or(Unbuildable::NoRoom(end))?;
         let length = |octets: usize| u16::try_from(octets).map_err(|_| Unbuildable::Malformed);
         match self.version {
-            Version::V4 => {
+            IpVersion::V4 => {
                 let [a, b] = length(Ipv4::LEN + behind)?.to_be_bytes();
                 let [c, d] = id.to_be_bytes();
                 let Some(h) = room.first_chunk_mut::<{ Ipv4::LEN }>() else {
@@ -198,7 +199,7 @@ impl IpHeader {
                 let sum = Sum::ZERO.octets(h).checksum();
                 h[10..12].copy_from_slice(&sum.to_be_bytes());
             }
-            Version::V6 => {
+            IpVersion::V6 => {
                 let first = 6 << 28 | u32::from(self.tos) << 20 | self.flow_label & 0xF_FFFF;
                 let [a, b] = length(behind)?.to_be_bytes();
                 let Some(h) = room.first_chunk_mut::<{ Ipv6::LEN }>() else {

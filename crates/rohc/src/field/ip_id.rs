@@ -9,10 +9,10 @@ pub(crate) enum Behavior {
     Sequential,
     /// It counts with the sequence number once its octets are swapped.
     Swapped,
-    /// It may be anything. Also where there is none, in IPv6.
+    /// It may have any value; also used for IPv6, which has none.
     #[default]
     Random,
-    /// It stays as it is; in RFC 6846 it is zero.
+    /// It does not change; in RFC 6846 it is zero.
     Constant,
 }
 
@@ -23,7 +23,7 @@ impl Behavior {
         matches!(self, Self::Sequential | Self::Swapped)
     }
 
-    /// The IP-ID as a number that counts, and back.
+    /// Converts an IP-ID to a number that counts, and back.
     #[inline]
     pub(crate) fn counted(self, id: u16) -> u16 {
         if self == Self::Swapped { id.swap_bytes() } else { id }

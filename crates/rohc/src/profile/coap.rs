@@ -1,8 +1,9 @@
 //! Profile 0x0081: CoAP over UDP over IP. `docs/coap-profile.md` specifies it.
 //!
-//! What both ends know of a flow is a `State` with its templates; the headers of one packet are `Fields`. A function
-//! per format moves fields to octets and back (`formats`), what a packet does not carry is inferred from the state
-//! (`header`), and the compressor learns from traffic what need not be carried (`learn`).
+//! The state that both ends share for a flow is a `CoapState` with its templates; the headers of one packet are
+//! `HeaderFields`. A function per format moves fields to octets and back (`formats`). Fields that a packet does not
+//! carry are inferred from the state (`header`), and the compressor learns from traffic which fields need not be
+//! carried (`learn`).
 
 mod base;
 pub(crate) mod compress;
@@ -22,12 +23,12 @@ mod state;
 use thinair_wire::header::coap::Type;
 
 pub use base::{Base, BaseEnd, BasePath, BaseTemplate};
-pub(crate) use message::Message;
+pub(crate) use message::CoapMessage;
 use outline::{Holes, MAX_DYNAMIC};
-pub(crate) use state::Path;
+pub(crate) use state::CoapPath;
+use state::CoapToken;
 use state::TEMPLATES;
 pub(crate) use state::Templates;
-use state::Token;
 pub use state::{ChecksumMode, IpIdMode, MessageIdMode, Template, TokenMode};
 
 use crate::channel::Channel;
@@ -35,7 +36,7 @@ use crate::channel::Channel;
 /// Option Number of Observe. RFC 7641, section 2.
 const OBSERVE: u16 = 6;
 
-/// Fields that a packet carries although the context would tell them.
+/// Fields that a packet carries although the context determines them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Carries {
     ip_id: bool,
@@ -44,9 +45,9 @@ struct Carries {
     token: bool,
     numbers: bool,
     message_type: bool,
-    /// The MSN with all its 16 bits.
+    /// All 16 bits of the MSN.
     msn: bool,
-    /// The UDP checksum, although it is elided elsewhere: in IR.
+    /// The UDP checksum, in IR packets of a context that elides it elsewhere.
     checksum: bool,
 }
 
@@ -65,12 +66,12 @@ impl Carries {
     #[inline]
     fn is_nothing(&self) -> bool {
         let Self { ip_id, message_id, request, token, numbers, message_type, msn, checksum } = *self;
-        // One word.
+        // / One word.
         let all = [ip_id, message_id, request, token, numbers, message_type, msn, checksum];
         u64::from_ne_bytes(all.map(u8::from)) == 0
     }
 
-    /// What IR, `co_common` and `co_repair` carry.
+    /// Fields that IR, `co_common` and `co_repair` carry.
     const EVERYTHING: Self = Self {
         ip_id: true,
         message_id: true,
@@ -83,7 +84,7 @@ impl Carries {
     };
 }
 
-/// The least format that says what a packet must say.
+/// Smallest kind of format that has the fields a packet must carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Least {
     Pt0,
@@ -93,7 +94,7 @@ enum Least {
     CoRepair,
 }
 
-/// What of the addresses of an IR-CR packet differs from its base.
+/// Differences between the addresses of an IR-CR packet and of its base.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Differences {
     source_port: bool,
@@ -105,45 +106,45 @@ struct Differences {
     flow_label: bool,
 }
 
-/// The interval of the MSNs that `k` bits can mean, and what is tried behind it: how far it begins below the last
-/// MSN, and how many turns of the bits may be added.
+/// Interval of the MSNs that `k` bits may stand for, and of those that are tried in addition: the distance of its
+/// start below the last MSN, and the number of turns of the bits that may be added.
 #[inline]
 const fn msn_interval(k: u32) -> (u32, u32) {
     match k {
         0..=3 => (0, 0),
-        // pt_0, which does without turns, and the formats with a template.
+        // / pt_0, which uses no turns, and the formats with a template.
         4 => (2, 7),
         16.. => (1 << 15, 0),
         _ => (8, 3),
     }
 }
 
-/// Packets from the `last` MSN to another one, for the pace of a flow.
+/// Number of packets from the `last` MSN to another one, for the pace of a flow.
 #[inline]
 fn steps(last: u32, msn: u32) -> u32 {
     msn.wrapping_sub(last).cast_signed().max(1).cast_unsigned()
 }
 
-/// The headers of one packet, as short formats see them.
+/// Headers of one packet, as short formats represent them.
 #[derive(Clone, Copy, Debug)]
-struct Fields<'p> {
+struct HeaderFields<'p> {
     msn: u32,
     template: u8,
     message_type: Type,
     message_id: u16,
     ip_id: u16,
-    /// MSN of the message of the other direction that the packet names.
+    /// MSN of the message of the other direction that the packet refers to.
     request_msn: u16,
     names_request: bool,
     checksum: u16,
     check: u16,
-    token: Token,
+    token: CoapToken,
     carries: Carries,
     /// The dynamic options, and their values: numbers, and octets.
     holes: Holes,
     numbers: [u32; MAX_DYNAMIC],
     octets: [&'p [u8]; MAX_DYNAMIC],
-    // The parts of co_common, co_repair and IR that are there.
+    // / Parts of co_common, co_repair and IR that are present.
     has_ip: bool,
     has_control: bool,
     has_definition: bool,
@@ -153,7 +154,7 @@ struct Fields<'p> {
 /// Further fields of `co_common`, `co_repair`, IR and IR-CR.
 #[derive(Clone, Copy, Debug)]
 struct Whole<'p> {
-    next: Path,
+    next: CoapPath,
     definition: Template,
     outline: &'p [u8],
     control_crc: u8,
@@ -163,7 +164,7 @@ struct Whole<'p> {
     header_crc: u8,
 }
 
-impl Fields<'_> {
+impl HeaderFields<'_> {
     #[inline]
     fn new(template: u8) -> Self {
         Self {
@@ -176,7 +177,7 @@ impl Fields<'_> {
             names_request: false,
             checksum: 0,
             check: 0,
-            token: Token::EMPTY,
+            token: CoapToken::EMPTY,
             carries: Carries::NOTHING,
             holes: Holes::NONE,
             numbers: [0; MAX_DYNAMIC],
@@ -190,7 +191,7 @@ impl Fields<'_> {
 }
 
 impl Whole<'_> {
-    fn new(next: Path) -> Self {
+    fn new(next: CoapPath) -> Self {
         Self {
             next,
             definition: Template::EMPTY,
@@ -204,7 +205,8 @@ impl Whole<'_> {
     }
 }
 
-/// Templates for the flows of a channel: as many as the flows of a small channel can take, four a flow of a large one.
+/// Number of templates for the flows of a channel: as many as the flows of a small channel can use, four per flow of a
+/// large one.
 pub(crate) fn templates_for(channel: &Channel) -> usize {
     (channel.contexts() * TEMPLATES).min(1_024).max(channel.contexts() * 4).min(usize::from(u16::MAX))
 }

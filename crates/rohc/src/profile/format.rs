@@ -1,9 +1,9 @@
-//! Packet formats, by the names that their RFCs give them.
+//! Packet formats, by their names in the RFCs.
 
 /// Declares [`Format`]: variants and names, with the section that defines them.
 macro_rules! formats {
     ($($section:literal: $($variant:ident $name:literal)+;)+) => {
-        /// The format of one ROHC packet, by the name that its RFC gives it.
+        /// Format of one ROHC packet, by its name in the RFC.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Format {
@@ -13,10 +13,10 @@ macro_rules! formats {
         impl Format {
             const COUNT: usize = [$($($name),+),+].len();
 
-            /// Every format, in the order of their declaration.
+            /// Every format, in the order of declaration.
             pub const ALL: [Self; Self::COUNT] = [$($(Self::$variant),+),+];
 
-            /// The name in the RFC, which is also the one in reports.
+            /// Name in the RFC, also used in reports.
             pub const fn name(self) -> &'static str {
                 match self {
                     $($(Self::$variant => $name,)+)+
@@ -56,22 +56,22 @@ formats! {
 }
 
 impl Format {
-    /// True if the format establishes or refreshes a context as a whole: IR, IR-DYN or IR-CR.
+    /// True if the format establishes or refreshes a whole context: IR, IR-DYN or IR-CR.
     pub const fn is_initialization(self) -> bool {
         matches!(self, Self::Ir | Self::IrDyn | Self::IrCr)
     }
 
-    /// True if the format updates the context: all do but those of R-mode without a CRC (RFC 3095, section 5.5.1.2).
+    /// True if the format updates the context: all except those of R-mode without a CRC (RFC 3095, section 5.5.1.2).
     pub(crate) const fn updates(self) -> bool {
         !(matches!(self, Self::R0) || self.is_between(Self::R1, Self::R1IdExt3))
     }
 
-    /// True if the format is not one of those that all modes have in common.
+    /// True if the format is not common to all modes.
     pub(crate) const fn is_type_0_or_1(self) -> bool {
         self.is_between(Self::Uo0, Self::Uo1Ts)
     }
 
-    /// True if the format is among those that are declared from one to another.
+    /// True if the format is declared between two others, inclusive.
     const fn is_between(self, first: Self, last: Self) -> bool {
         first as u8 <= self as u8 && self as u8 <= last as u8
     }

@@ -1,10 +1,9 @@
 //! The RFC 3095 family: profiles 0x0001 (RTP), 0x0002 (UDP), 0x0003 (ESP), 0x0004 (IP, RFC 3843), 0x0007 and 0x0008
 //! (RTP/UDP-Lite and UDP-Lite, RFC 4019), with the corrections of RFC 4815, and 0x0080 (CoAP as published in 2015).
 //!
-//! One packet's headers are `Fields`; a function per format moves them to octets and back: `type0`, `type1`,
-//! `type2` with its extensions, `cce` around them, `ir` for the chains of IR and IR-DYN, and the tail that every
-//! compressed header ends with. `formats` lists the compressed formats of a profile once,
-//! cheapest first, and the list is the dispatch of both sides.
+//! The headers of one packet are `Rfc3095Fields`. A function per format moves them to octets and back: `type0`, `type1`, `type2`
+//! with its extensions, `cce` around them, `ir` for the chains of IR and IR-DYN, and the tail at the end of every compressed
+//! header. `formats` lists the compressed formats of a profile, cheapest first, and both sides choose from this list.
 
 mod attempt;
 mod cce;
@@ -43,44 +42,44 @@ mod formats_test;
 #[cfg(test)]
 mod rtp_formats_test;
 
-use thinair_wire::coder::{Coder, Slot, Step};
+use thinair_wire::coder::{Coder, LsbSlot, Step};
 use thinair_wire::header::chain::MAX_IP;
 use thinair_wire::lsb::Shift;
 
 use super::{Format, ProfileId};
-use crate::field::ip::{IpHeader, Version};
+use crate::field::ip::{IpHeader, IpVersion};
 use crate::mode::Mode;
 use cce::Cce;
-use header::Chain;
+use header::ChainFields;
 use list::CompressedList;
 pub(crate) use list_plan::INDICES;
 use rtp::{RtpExtra, RtpFields};
 
-/// Sequence number: that of RTP or ESP, or one that the compressor counts. RFC 3095, sections 5.7, 5.11 and 5.12; RFC
-/// 3843, section 3.
-const SN: Slot = Slot::new(0, "SN");
+/// Sequence number: that of RTP or ESP, or one that the compressor generates. RFC 3095, sections 5.7, 5.11 and 5.12; RFC 3843,
+/// section 3.
+const SN: LsbSlot = LsbSlot::new(0, "SN");
 /// IP-ID of the innermost IPv4 header whose RND flag is not 1. RFC 3095, section 5.7.
-const IP_ID: Slot = Slot::new(1, "IP-ID");
-/// IP-ID of the outer header, where both have one that is compressed.
-const IP_ID2: Slot = Slot::new(2, "IP-ID2");
+const IP_ID: LsbSlot = LsbSlot::new(1, "IP-ID");
+/// IP-ID of the outer header, if both have one that is compressed.
+const IP_ID2: LsbSlot = LsbSlot::new(2, "IP-ID2");
 
 /// RTP timestamp, scaled or not. RFC 3095, section 5.7.
-const TS: Slot = Slot::new(3, "TS");
+const TS: LsbSlot = LsbSlot::new(3, "TS");
 
-/// IP headers that the base formats carry, and up to which extension headers are kept; a further one goes as a dynamic chain (RFC
-/// 3843, section 3.2).
+/// Number of IP headers in the base formats, and of those whose extension headers are kept. A further one is sent as a dynamic
+/// chain (RFC 3843, section 3.2).
 pub(crate) const BASE_IPS: usize = 2;
 
-/// Lists of a packet: extension headers of both base headers, and CSRC identifiers.
+/// Number of lists of a packet: extension headers of both base headers, and CSRC identifiers.
 const LISTS: usize = 3;
 
-/// The list of CSRC identifiers.
+/// Index of the list of CSRC identifiers.
 const CSRC: usize = 2;
 
 /// Compressed formats, cheapest first.
 const FORMATS: [Format; 7] = [
     Format::Uo0,
-    // As long as UO-1, but with the stronger CRC.
+    // / As long as UO-1, but with the stronger CRC.
     Format::Uor2,
     Format::Uo1,
     Format::Uor2Ext0,
@@ -89,7 +88,7 @@ const FORMATS: [Format; 7] = [
     Format::Uor2Ext3,
 ];
 
-/// Compressed formats of RTP, cheapest first; of those of one length the ones with the stronger CRC.
+/// Compressed formats of RTP, cheapest first; of equal lengths, those with the stronger CRC first.
 const RTP_FORMATS: [Format; 23] = [
     Format::Uo0,
     Format::Uo1,
@@ -107,7 +106,7 @@ const RTP_FORMATS: [Format; 23] = [
     Format::Uor2IdExt1,
     Format::Uor2TsExt1,
     Format::Uo1IdExt2,
-    // Sent with SN, TS and IP-ID alone: nothing else of it is kept (section 5.7.3).
+    // / Sent with SN, TS and IP-ID alone, since no other field of it is kept (RFC 3095, section 5.7.3).
     Format::Uo1IdExt3,
     Format::Uor2Ext2,
     Format::Uor2IdExt2,
@@ -117,7 +116,7 @@ const RTP_FORMATS: [Format; 23] = [
     Format::Uor2IdExt3,
 ];
 
-/// Those of R-mode with RTP, in the same order.
+/// Compressed formats of RTP in R-mode, in the order of [`RTP_FORMATS`].
 const RTP_FORMATS_R: [Format; 32] = [
     Format::R0,
     Format::R0Crc,
@@ -148,13 +147,13 @@ const RTP_FORMATS_R: [Format; 32] = [
     Format::Uor2Ext3,
     Format::Uor2TsExt3,
     Format::Uor2IdExt3,
-    // Only ever read: what they say is not kept.
+    // / Only received: their fields are not kept.
     Format::R1Ext3,
     Format::R1TsExt3,
     Format::R1IdExt3,
 ];
 
-/// Those of R-mode without RTP. Of two that are equally long, the one that updates the context comes first.
+/// Compressed formats without RTP in R-mode. Of two with equal lengths, the one that updates the context comes first.
 const FORMATS_R: [Format; 12] = [
     Format::R0,
     Format::R0Crc,
@@ -167,11 +166,11 @@ const FORMATS_R: [Format; 12] = [
     Format::Uor2Ext2,
     Format::R1Ext2,
     Format::Uor2Ext3,
-    // Only ever read: it is as long as the one before.
+    // / Only received: it is as long as the one before.
     Format::R1Ext3,
 ];
 
-/// The compressed formats of a profile in a mode, cheapest first.
+/// Returns the compressed formats of a profile in a mode, cheapest first.
 #[inline]
 fn formats(profile: ProfileId, mode: Mode) -> &'static [Format] {
     match mode {
@@ -182,7 +181,7 @@ fn formats(profile: ProfileId, mode: Mode) -> &'static [Format] {
     }
 }
 
-/// The packet type of a compressed header, by its first octet. RFC 3095, section 5.2.7.
+/// Packet type of a compressed header, by its first octet. RFC 3095, section 5.2.7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PacketType {
     Zero,
@@ -200,7 +199,7 @@ impl PacketType {
         }
     }
 
-    /// Whether a format is of this type.
+    /// True if a format is of this type.
     #[inline]
     fn has(self, format: Format) -> bool {
         use Format::{R0, R0Crc, R1, R1Ext0, R1Ext1, R1Ext2, R1Ext3};
@@ -218,13 +217,13 @@ impl PacketType {
     }
 }
 
-/// Whether what tells that a base header has a T bit stands behind it, in extension 3. RFC 3095, section 5.7.5.1.
+/// True if the flags that decide on the T bit of a base header stand behind it, in extension 3. RFC 3095, section 5.7.5.1.
 #[inline]
 fn has_t_bit_behind(format: Format) -> bool {
     matches!(format, Format::Uor2IdExt3 | Format::Uor2TsExt3)
 }
 
-/// What follows the IP headers of a chain.
+/// Header behind the IP headers of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Upper {
     /// Payload.
@@ -234,7 +233,7 @@ enum Upper {
     Esp,
 }
 
-/// What follows the IP headers in a profile.
+/// Returns the header behind the IP headers in a profile.
 #[inline]
 const fn upper(profile: ProfileId) -> Upper {
     match profile {
@@ -245,13 +244,13 @@ const fn upper(profile: ProfileId) -> Upper {
     }
 }
 
-/// Whether the chains of a profile end with an RTP header.
+/// True if the chains of a profile end with an RTP header.
 #[inline]
 const fn has_rtp(profile: ProfileId) -> bool {
     cfg!(feature = "rtp") && matches!(profile, ProfileId::Rtp | ProfileId::RtpUdpLite)
 }
 
-/// IP headers that the chains of a profile may have. RFC 3843, section 3.2; RFC 4019, section 5.3.1.
+/// Largest number of IP headers in the chains of a profile. RFC 3843, section 3.2; RFC 4019, section 5.3.1.
 #[inline]
 const fn most_ips(profile: ProfileId) -> usize {
     match profile {
@@ -260,19 +259,19 @@ const fn most_ips(profile: ProfileId) -> usize {
     }
 }
 
-/// Whether the SN is part of the header: it is not one more for each packet then.
+/// True if the SN is part of the header, so that it may change by more than one per packet.
 #[inline]
 const fn has_own_sn(profile: ProfileId) -> bool {
     has_rtp(profile) || matches!(profile, ProfileId::Esp)
 }
 
-/// The interpretation interval of the SN. RFC 3095, sections 5.7, 5.11 ("always uses p = -1") and 5.12.
+/// Returns the interpretation interval of the SN. RFC 3095, sections 5.7, 5.11 ("always uses p = -1") and 5.12.
 #[inline]
 const fn sn_shift(profile: ProfileId) -> Shift {
     if has_own_sn(profile) { Shift::Sn } else { Shift::MinusOne }
 }
 
-/// `sn + steps` in the width that the SN of a profile has: 32 bits in ESP, else 16.
+/// Returns `sn + steps` in the width of the SN of a profile: 32 bits in ESP, otherwise 16.
 #[inline]
 const fn sn_plus(profile: ProfileId, sn: u32, steps: u32) -> u32 {
     let sum = sn.wrapping_add(steps);
@@ -282,9 +281,9 @@ const fn sn_plus(profile: ProfileId, sn: u32, steps: u32) -> u32 {
 /// An IP header of a chain. RFC 3095, sections 5.7.7.3 and 5.7.7.4.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct IpFields {
-    /// The Protocol of the static chain is the type of the header behind the extension headers.
+    /// In the static chain, Protocol is the type of the header behind the extension headers.
     header: IpHeader,
-    /// The static chain ends here whatever the Protocol is (RFC 3843, section 3.1).
+    /// The static chain ends here, whatever the Protocol is (RFC 3843, section 3.1).
     terminates: bool,
     rnd: bool,
     nbo: bool,
@@ -295,51 +294,51 @@ impl IpFields {
     const EMPTY: Self =
         Self { header: IpHeader::EMPTY, terminates: false, rnd: false, nbo: false, sid: false };
 
-    /// Whether the IP-ID goes as an offset from the SN: neither random nor absent. A static one (SID) holds
-    /// the place of the IP-ID in the formats too, but sends no bits.
+    /// True if the IP-ID is sent as an offset from the SN: neither random nor absent. A static one (SID) has the place of the
+    /// IP-ID in the formats, too, but takes no bits.
     #[inline]
     fn holds_ip_id(&self) -> bool {
-        self.header.version == Version::V4 && !self.rnd
+        self.header.version == IpVersion::V4 && !self.rnd
     }
 
-    /// True if it has an IP-ID that counts with nothing.
+    /// True if it has a random IP-ID.
     #[inline]
     fn is_random(&self) -> bool {
-        self.header.version == Version::V4 && self.rnd
+        self.header.version == IpVersion::V4 && self.rnd
     }
 
-    /// True if two headers of a flow differ in the IP-ID alone, and it behaves as before.
+    /// True if two headers of a flow differ at most in the IP-ID, and its behavior is unchanged.
     #[inline]
     fn is_like(&self, other: &Self) -> bool {
         self.header.is_like(&other.header)
             && (self.rnd, self.nbo, self.sid) == (other.rnd, other.nbo, other.sid)
     }
 
-    /// The IP-ID in the byte order in which it counts. RFC 3095, section 4.5.5.
+    /// Returns the IP-ID in the byte order in which it counts. RFC 3095, section 4.5.5.
     #[inline]
     fn counted_id(&self) -> u16 {
         if self.nbo { self.header.id } else { self.header.id.swap_bytes() }
     }
 
-    /// Takes that for the IP-ID, in the byte order in which it counts.
+    /// Sets the IP-ID from its value in the byte order in which it counts.
     #[inline]
     fn count_to(&mut self, id: u16) {
         self.header.id = if self.nbo { id } else { id.swap_bytes() };
     }
 }
 
-/// The static and dynamic part of a UDP or UDP-Lite header.
+/// Static and dynamic part of a UDP or UDP-Lite header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct UdpFields {
     source_port: u16,
     destination_port: u16,
     checksum: u16,
-    /// Checksum Coverage, of UDP-Lite alone.
+    /// Checksum Coverage; only used for UDP-Lite.
     coverage: u16,
 }
 
-/// What extension 3 and the tail carry for one of the two IP headers of the base formats, or, as far as it is a list,
-/// for the CSRC identifiers.
+/// Fields in extension 3 and the tail for one of the two IP headers of the base formats, or, where they form a list, for the CSRC
+/// identifiers.
 #[derive(Clone, Copy, Debug, Default)]
 struct IpExtra<'p> {
     /// The flags octet of this header is present (`ip`, `ip2`).
@@ -347,7 +346,7 @@ struct IpExtra<'p> {
     tos: bool,
     ttl: bool,
     pr: bool,
-    /// IP-ID behind the fields (`I2`; of the outer header only).
+    /// The IP-ID stands behind the fields (`I2`; of the outer header only).
     id: bool,
     /// Extension header field (`IPX`).
     ipx: bool,
@@ -357,23 +356,23 @@ struct IpExtra<'p> {
     has_ah_sn: bool,
     ah_sn_long: bool,
     ah_sn: u32,
-    /// `None` says the same as an empty list; packets without one do not pay for the room.
+    /// `None` is equivalent to an empty list; packets without one do not pay for the memory.
     list: Option<CompressedList<'p>>,
     /// Integrity Check Value of a compressed AH, in the tail.
     icv: &'p [u8],
 }
 
 impl<'p> IpExtra<'p> {
-    /// The list that the packet carries; empty if it has none.
+    /// Returns the list of the packet; empty if it has none.
     #[inline]
     fn list(&self) -> &CompressedList<'p> {
         self.list.as_ref().unwrap_or(&list::EMPTY)
     }
 }
 
-/// The headers of one packet, as the formats see them.
+/// Headers of one packet, as the formats represent them.
 #[derive(Clone, Copy, Debug)]
-struct Fields<'p> {
+struct Rfc3095Fields<'p> {
     profile: ProfileId,
     sn: u32,
     ips: [IpFields; MAX_IP],
@@ -384,11 +383,11 @@ struct Fields<'p> {
     spi: u32,
     rtp: RtpFields,
     rtp_extra: RtpExtra,
-    /// The packet is a CCE packet, of that kind.
+    /// Kind of the packet if it is a CCE packet.
     cce: Option<Cce>,
-    /// The CoAP header, in profile 0x0080 alone. Its options are those of a static chain.
-    coap: Option<coap_2015::Header<'p>>,
-    /// Mode, as two bits; 0 where the packet does not say it.
+    /// The CoAP header; only used in profile 0x0080. Its options are those of a static chain.
+    coap: Option<coap_2015::CoapHeader<'p>>,
+    /// Two bits of the mode; 0 if the packet does not carry it.
     mode: u8,
     /// S, I of extension 3.
     ext3_sn: bool,
@@ -397,7 +396,7 @@ struct Fields<'p> {
     extra: [IpExtra<'p>; LISTS],
 }
 
-impl Fields<'_> {
+impl Rfc3095Fields<'_> {
     #[inline(always)]
     fn new(profile: ProfileId) -> Self {
         Self {
@@ -436,10 +435,10 @@ impl Fields<'_> {
         &self.ips[..self.base_ips()]
     }
 
-    /// Fields from which the headers are rebuilt.
+    /// Returns the fields from which the headers are rebuilt.
     #[inline]
-    fn chain(&self) -> Chain<'_> {
-        Chain {
+    fn chain(&self) -> ChainFields<'_> {
+        ChainFields {
             profile: self.profile,
             sn: self.sn,
             ips: self.ips.get(..self.ip_count).unwrap_or(&self.ips),
@@ -451,29 +450,29 @@ impl Fields<'_> {
         }
     }
 
-    /// Which header the slot [`IP_ID`] belongs to: the innermost whose IP-ID is compressed.
+    /// Index of the header that the slot [`IP_ID`] belongs to: the innermost one whose IP-ID is compressed.
     #[inline]
     fn ip_id_holder(&self) -> Option<usize> {
         (0..self.base_ips()).rev().find(|&i| self.ips[i].holds_ip_id())
     }
 
-    /// Whether the base formats of RTP have a T bit: an IP-ID is compressed. RFC 3095, section 5.7.5.
+    /// True if the base formats of RTP have a T bit: an IP-ID is compressed. RFC 3095, section 5.7.5.
     #[inline]
     fn has_t_bit(&self) -> bool {
         self.ip_id_holder().is_some()
     }
 
-    /// Which header the slot [`IP_ID2`] belongs to: the outer one, if the inner one holds [`IP_ID`].
+    /// Index of the header that the slot [`IP_ID2`] belongs to: the outer one, if the inner one holds [`IP_ID`].
     #[inline]
     fn ip_id2_holder(&self) -> Option<usize> {
         (self.ip_count > 1 && self.ips[0].holds_ip_id() && self.ips[1].holds_ip_id()).then_some(0)
     }
 }
 
-/// Runs a compressed format up to the tail, with what is around it in a CCE packet.
+/// Codes a compressed format up to the tail, with the octets around it in a CCE packet.
 #[inline]
-fn base<'p, C: Coder<'p>>(format: Format, c: &mut C, x: &mut Fields<'p>) -> Step {
-    use type2::{Extension, T};
+fn base<'p, C: Coder<'p>>(format: Format, c: &mut C, x: &mut Rfc3095Fields<'p>) -> Step {
+    use type2::{FormatExtension, T};
     if cfg!(feature = "udp-lite")
         && let Some(kind) = x.cce
     {
@@ -487,43 +486,43 @@ fn base<'p, C: Coder<'p>>(format: Format, c: &mut C, x: &mut Fields<'p>) -> Step
         Format::Uo1 => type1::uo_1(c),
         Format::R0 => type0::r_0(c, x.rtp.m),
         Format::R0Crc => type0::r_0_crc(c, x.rtp.m),
-        Format::R1 => type1::r_1(c, x, none, Extension::None),
-        Format::R1Ext0 => type1::r_1(c, x, none, Extension::Zero),
-        Format::R1Ext1 => type1::r_1(c, x, none, Extension::One),
-        Format::R1Ext2 => type1::r_1(c, x, none, Extension::Two),
-        Format::R1Ext3 => type1::r_1(c, x, none, Extension::Three),
-        Format::Uor2 => type2::uor_2(c, x, none, Extension::None),
-        Format::Uor2Ext0 => type2::uor_2(c, x, none, Extension::Zero),
-        Format::Uor2Ext1 => type2::uor_2(c, x, none, Extension::One),
-        Format::Uor2Ext2 => type2::uor_2(c, x, none, Extension::Two),
-        Format::Uor2Ext3 => type2::uor_2(c, x, none, Extension::Three),
+        Format::R1 => type1::r_1(c, x, none, FormatExtension::None),
+        Format::R1Ext0 => type1::r_1(c, x, none, FormatExtension::Zero),
+        Format::R1Ext1 => type1::r_1(c, x, none, FormatExtension::One),
+        Format::R1Ext2 => type1::r_1(c, x, none, FormatExtension::Two),
+        Format::R1Ext3 => type1::r_1(c, x, none, FormatExtension::Three),
+        Format::Uor2 => type2::uor_2(c, x, none, FormatExtension::None),
+        Format::Uor2Ext0 => type2::uor_2(c, x, none, FormatExtension::Zero),
+        Format::Uor2Ext1 => type2::uor_2(c, x, none, FormatExtension::One),
+        Format::Uor2Ext2 => type2::uor_2(c, x, none, FormatExtension::Two),
+        Format::Uor2Ext3 => type2::uor_2(c, x, none, FormatExtension::Three),
         _ if !rtp => c.enforce(false),
-        Format::R1Id => type1::r_1(c, x, T::Zero, Extension::None),
-        Format::R1IdExt0 => type1::r_1(c, x, T::Zero, Extension::Zero),
-        Format::R1IdExt1 => type1::r_1(c, x, T::Zero, Extension::One),
-        Format::R1IdExt2 => type1::r_1(c, x, T::Zero, Extension::Two),
-        Format::R1IdExt3 => type1::r_1(c, x, T::Zero, Extension::Three),
-        Format::R1Ts => type1::r_1(c, x, T::One, Extension::None),
-        Format::R1TsExt0 => type1::r_1(c, x, T::One, Extension::Zero),
-        Format::R1TsExt1 => type1::r_1(c, x, T::One, Extension::One),
-        Format::R1TsExt2 => type1::r_1(c, x, T::One, Extension::Two),
-        Format::R1TsExt3 => type1::r_1(c, x, T::One, Extension::Three),
-        Format::Uo1Id => type1::uo_1_id(c, x, Extension::None),
-        Format::Uo1IdExt0 => type1::uo_1_id(c, x, Extension::Zero),
-        Format::Uo1IdExt1 => type1::uo_1_id(c, x, Extension::One),
-        Format::Uo1IdExt2 => type1::uo_1_id(c, x, Extension::Two),
-        Format::Uo1IdExt3 => type1::uo_1_id(c, x, Extension::Three),
+        Format::R1Id => type1::r_1(c, x, T::Zero, FormatExtension::None),
+        Format::R1IdExt0 => type1::r_1(c, x, T::Zero, FormatExtension::Zero),
+        Format::R1IdExt1 => type1::r_1(c, x, T::Zero, FormatExtension::One),
+        Format::R1IdExt2 => type1::r_1(c, x, T::Zero, FormatExtension::Two),
+        Format::R1IdExt3 => type1::r_1(c, x, T::Zero, FormatExtension::Three),
+        Format::R1Ts => type1::r_1(c, x, T::One, FormatExtension::None),
+        Format::R1TsExt0 => type1::r_1(c, x, T::One, FormatExtension::Zero),
+        Format::R1TsExt1 => type1::r_1(c, x, T::One, FormatExtension::One),
+        Format::R1TsExt2 => type1::r_1(c, x, T::One, FormatExtension::Two),
+        Format::R1TsExt3 => type1::r_1(c, x, T::One, FormatExtension::Three),
+        Format::Uo1Id => type1::uo_1_id(c, x, FormatExtension::None),
+        Format::Uo1IdExt0 => type1::uo_1_id(c, x, FormatExtension::Zero),
+        Format::Uo1IdExt1 => type1::uo_1_id(c, x, FormatExtension::One),
+        Format::Uo1IdExt2 => type1::uo_1_id(c, x, FormatExtension::Two),
+        Format::Uo1IdExt3 => type1::uo_1_id(c, x, FormatExtension::Three),
         Format::Uo1Ts => type1::uo_1_ts(c, x),
-        Format::Uor2Id => type2::uor_2(c, x, T::Zero, Extension::None),
-        Format::Uor2IdExt0 => type2::uor_2(c, x, T::Zero, Extension::Zero),
-        Format::Uor2IdExt1 => type2::uor_2(c, x, T::Zero, Extension::One),
-        Format::Uor2IdExt2 => type2::uor_2(c, x, T::Zero, Extension::Two),
-        Format::Uor2IdExt3 => type2::uor_2(c, x, T::Zero, Extension::Three),
-        Format::Uor2Ts => type2::uor_2(c, x, T::One, Extension::None),
-        Format::Uor2TsExt0 => type2::uor_2(c, x, T::One, Extension::Zero),
-        Format::Uor2TsExt1 => type2::uor_2(c, x, T::One, Extension::One),
-        Format::Uor2TsExt2 => type2::uor_2(c, x, T::One, Extension::Two),
-        Format::Uor2TsExt3 => type2::uor_2(c, x, T::One, Extension::Three),
+        Format::Uor2Id => type2::uor_2(c, x, T::Zero, FormatExtension::None),
+        Format::Uor2IdExt0 => type2::uor_2(c, x, T::Zero, FormatExtension::Zero),
+        Format::Uor2IdExt1 => type2::uor_2(c, x, T::Zero, FormatExtension::One),
+        Format::Uor2IdExt2 => type2::uor_2(c, x, T::Zero, FormatExtension::Two),
+        Format::Uor2IdExt3 => type2::uor_2(c, x, T::Zero, FormatExtension::Three),
+        Format::Uor2Ts => type2::uor_2(c, x, T::One, FormatExtension::None),
+        Format::Uor2TsExt0 => type2::uor_2(c, x, T::One, FormatExtension::Zero),
+        Format::Uor2TsExt1 => type2::uor_2(c, x, T::One, FormatExtension::One),
+        Format::Uor2TsExt2 => type2::uor_2(c, x, T::One, FormatExtension::Two),
+        Format::Uor2TsExt3 => type2::uor_2(c, x, T::One, FormatExtension::Three),
         _ => c.enforce(false),
     }
 }

@@ -7,19 +7,20 @@ use thinair_wire::time::Instant;
 use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::compressor::{
-    CompressError, Compressed, Compressor, CompressorConfig, Outgoing, Pairs, SenderContext, Shared,
+    CompressError, Compressed, Compressor, CompressorConfig, HostPairs, OutgoingPacket, SenderContext,
+    SharedMemory,
 };
 use crate::contexts::ContextState;
 use crate::decompressor::{
-    self, Decompressor, DecompressorConfig, Failure, Incoming, Policy, Problem, ReceiverContext, Traced,
-    Verified,
+    self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
+    Traced, Verified,
 };
-use crate::feedback::{AckType, Feedback, Form};
-use crate::framing::Frame;
+use crate::feedback::{AckType, Feedback, FeedbackForm};
+use crate::framing::CidFrame;
 use crate::mode::Mode;
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
-use crate::refresh::{Due, Refresh, Timer};
+use crate::refresh::{Due, Refresh, RefreshTimer};
 use crate::state::DecompressorState;
 
 /// Octets of the IR header without the CID.
@@ -43,41 +44,41 @@ const fn is_ip(first: u8) -> bool {
     matches!(first >> 4, 4 | 6)
 }
 
-impl SenderContext for Sender {
+impl SenderContext for UncompressedSender {
     fn compress_packet<'m>(
         compressor: &mut Compressor<'m>,
-        packet: &mut Outgoing<'_, '_, 'm>,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         Some(compressor.uncompressed(packet.now, packet.chain.packet(), out))
     }
 
-    fn form(&self) -> Form {
-        Form::Rfc3095
+    fn form(&self) -> FeedbackForm {
+        FeedbackForm::Rfc3095
     }
 
     fn may_be_rejected(&self) -> bool {
         false
     }
 
-    /// RFC 3095, section 5.10.3 c): any feedback makes it bidirectional.
+    /// Handles feedback: any feedback makes the profile bidirectional (RFC 3095, section 5.10.3 c).
     fn receive_feedback(
         &mut self,
         _: Instant,
         feedback: &Feedback,
         _: &CompressorConfig,
-        _: &mut Shared<'_>,
+        _: &mut SharedMemory<'_>,
     ) -> Option<Cid> {
         self.two_way = true;
         self.ir_left = u8::from(feedback.ack == AckType::StaticNack);
         None
     }
 
-    fn restart(&mut self, config: &CompressorConfig, _: &mut Shared<'_>) {
+    fn restart(&mut self, config: &CompressorConfig, _: &mut SharedMemory<'_>) {
         self.ir_left = config.repetitions.max(1);
     }
 
-    fn shown(&self, cid: Cid) -> ContextState {
+    fn context_state(&self, cid: Cid) -> ContextState {
         let state = if self.ir_left > 0 { "IR" } else { "SO" };
         let mode = Mode::with_feedback(self.two_way);
         ContextState { cid, profile: ProfileId::Uncompressed, state, mode, sn: None }
@@ -96,7 +97,7 @@ impl Compressor<'_> {
         let cid = match self.flows.uncompressed() {
             Some(cid) => cid,
             None => {
-                let cid = self.flows.claim(0, Pairs::NONE).ok_or(CompressError::NoContexts)?;
+                let cid = self.flows.claim(0, HostPairs::NONE).ok_or(CompressError::NoContexts)?;
                 self.release(cid);
                 self.begin_uncompressed(now, cid);
                 cid
@@ -105,8 +106,8 @@ impl Compressor<'_> {
         self.uncompressed_by(now, cid, packet, out)
     }
 
-    /// A packet whose flow has a new context that cannot compress it, on a CID of which the decompressor still holds memory for
-    /// the flow before: by this CID, so that both ends give it back.
+    /// Sends a packet by profile 0x0000 on a CID of which the decompressor still has memory for the previous flow, because the
+    /// new context of its flow cannot compress it. With this CID, both ends release the memory.
     #[cold]
     pub(crate) fn uncompressed_instead(
         &mut self,
@@ -121,7 +122,7 @@ impl Compressor<'_> {
     }
 
     fn begin_uncompressed(&mut self, now: Instant, cid: Cid) {
-        self.flows.set(cid, Sender::start(now, self.config.repetitions));
+        self.flows.set(cid, UncompressedSender::start(now, self.config.repetitions));
     }
 
     fn uncompressed_by(
@@ -132,9 +133,9 @@ impl Compressor<'_> {
         out: &mut [u8],
     ) -> Result<Compressed, CompressError> {
         self.flows.touch(cid);
-        let state = self.flows.context_mut::<Sender>(cid).ok_or(CompressError::NoContexts)?;
+        let state = self.flows.context_mut::<UncompressedSender>(cid).ok_or(CompressError::NoContexts)?;
         let refresh = state.tick(now, &self.config);
-        let frame = Frame::new(cid, self.config.channel.cids());
+        let frame = CidFrame::new(cid, self.config.channel.cids());
         let may_be_normal = packet.first().is_some_and(|first| is_ip(*first));
         let format = if state.ir_left > 0 || !may_be_normal { Format::Ir } else { Format::Normal };
         let header_out = match format {
@@ -151,7 +152,7 @@ impl Compressor<'_> {
         }
         frame.close(header_out, packet, out).map_err(|_| too_small)?;
         if format == Format::Ir {
-            // The CRC is the last octet of the header and does not cover itself.
+            // / The CRC is the last octet of the header, and does not cover itself.
             out[header_out - 1] = Check::Crc8.of(&out[..header_out - 1]);
         }
         let compressed = Compressed {
@@ -168,27 +169,27 @@ impl Compressor<'_> {
     }
 }
 
-/// The one context of profile 0x0000.
+/// The single context of profile 0x0000.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sender {
+pub(crate) struct UncompressedSender {
     /// Feedback was received: IR packets are no longer repeated.
     two_way: bool,
     /// IR packets still to be sent before Normal packets.
     ir_left: u8,
-    timer: Timer,
+    timer: RefreshTimer,
 }
 
-impl Sender {
+impl UncompressedSender {
     fn start(now: Instant, repetitions: u8) -> Self {
-        Self { two_way: false, ir_left: repetitions.max(1), timer: Timer::start(now) }
+        Self { two_way: false, ir_left: repetitions.max(1), timer: RefreshTimer::start(now) }
     }
 
-    /// The refresh policy of the mode.
+    /// Refresh policy of the mode.
     fn policy<'c>(&self, config: &'c CompressorConfig) -> &'c Refresh {
         if self.two_way { &config.refresh_two_way } else { &config.refresh }
     }
 
-    /// Returns whether the packet is a refresh.
+    /// Returns true if the packet is a refresh.
     fn tick(&mut self, now: Instant, config: &CompressorConfig) -> bool {
         let policy = self.policy(config);
         let due = self.timer.tick(now, policy) == Due::Everything && self.ir_left == 0;
@@ -205,9 +206,9 @@ impl Sender {
 
 /// The context of a CID at the decompressor.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Receiver;
+pub(crate) struct UncompressedReceiver;
 
-impl ReceiverContext for Receiver {
+impl ReceiverContext for UncompressedReceiver {
     fn new(_: ProfileId) -> Self {
         Self
     }
@@ -219,7 +220,7 @@ impl ReceiverContext for Receiver {
     fn initialize<'m>(
         decompressor: &mut Decompressor<'m>,
         _: ProfileId,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Result<Verified, Problem> {
         let header = packet.header;
@@ -227,7 +228,7 @@ impl ReceiverContext for Receiver {
         ir(&mut reader).map_err(|_| Failure::Malformed)?;
         let payload = reader.remaining();
         let header_in = header.len_before(payload);
-        // The CRC is the last octet of the header and does not cover itself.
+        // / The CRC is the last octet of the header, and does not cover itself.
         let covered = header.whole.get(..header_in - 1).ok_or(Failure::Malformed)?;
         if reader.crc_read() != Some((8, Check::Crc8.of(covered))) {
             return Err(Failure::Crc(Format::Ir).into());
@@ -240,9 +241,9 @@ impl ReceiverContext for Receiver {
 
     fn decompress<'m>(
         &mut self,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         _: &DecompressorConfig,
-        _: &mut decompressor::Shared<'m>,
+        _: &mut decompressor::SharedMemory<'m>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let header = packet.header;
@@ -260,22 +261,22 @@ impl ReceiverContext for Receiver {
 
     fn dissect<'p>(
         &self,
-        packet: &Header<'p>,
+        packet: &PacketHeader<'p>,
         _: &DecompressorConfig,
-        _: &decompressor::Shared<'_>,
-        tell: &mut dyn FnMut(Traced<'p>),
+        _: &decompressor::SharedMemory<'_>,
+        on_field: &mut dyn FnMut(Traced<'p>),
     ) -> Option<Format> {
         if packet.first >> 4 == 0b1111 {
-            let _ = ir(&mut Tracer::new(Reader::new(packet.first, packet.rest), tell));
+            let _ = ir(&mut Tracer::new(Reader::new(packet.first, packet.rest), on_field));
             return Some(Format::Ir);
         }
         let octets = packet.rest;
-        tell(Traced { name: "IP packet", bits: 8, value: u32::from(packet.first), octets: &[] });
-        tell(Traced { name: "IP packet", bits: octets.len() as u32 * 8, value: 0, octets });
+        on_field(Traced { name: "IP packet", bits: 8, value: u32::from(packet.first), octets: &[] });
+        on_field(Traced { name: "IP packet", bits: octets.len() as u32 * 8, value: 0, octets });
         Some(Format::Normal)
     }
 
-    fn shown(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
+    fn context_state(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
         let (profile, state) = (ProfileId::Uncompressed, DecompressorState::Fc.name());
         ContextState { cid, profile, state, mode: config.mode, sn: None }
     }
@@ -284,11 +285,11 @@ impl ReceiverContext for Receiver {
         format == Format::Ir
     }
 
-    fn note_failure(&mut self, _: Moment, _: u8, _: Option<&Failure>, _: &Policy<'_>) -> Option<AckType> {
+    fn note_failure(&mut self, _: Moment, _: u8, _: Option<&Failure>, _: &NackPolicy<'_>) -> Option<AckType> {
         None
     }
 
-    /// RFC 5795, section 5.4.5: the only feedback is an ACK in FEEDBACK-1.
+    /// Completes feedback: the only kind is an ACK in FEEDBACK-1 (RFC 5795, section 5.4.5).
     fn complete(&mut self, element: Feedback, _: Option<Format>, _: &DecompressorConfig) -> Feedback {
         Feedback { sn_bits: 8, mode: None, protected: false, ..element }
     }

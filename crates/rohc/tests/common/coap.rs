@@ -1,17 +1,17 @@
-//! CoAP flows: the ones of the table in `docs/coap-profile.md`, and a mix of all that there is.
+//! CoAP flows: those of the table in `docs/coap-profile.md`, and a mix of all kinds.
 
-use super::Random;
+use super::SplitMix64;
 use thinair_wire::checksum::Sum;
 use thinair_wire::header::ipv4::Ipv4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum CoapSide {
     Client,
     Server,
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Message {
+pub struct TestMessage {
     pub kind: u8,
     pub code: u8,
     pub id: u16,
@@ -20,7 +20,7 @@ pub struct Message {
     pub payload: Vec<u8>,
 }
 
-impl Message {
+impl TestMessage {
     pub fn get(id: u16, path: &[&[u8]]) -> Self {
         let options = path.iter().map(|part| (11, part.to_vec())).collect();
         Self { code: 1, id, options, ..Self::default() }
@@ -53,24 +53,32 @@ impl Message {
     }
 }
 
-/// A uint as options have it.
+/// Encodes a uint as in options.
 pub fn uint(value: u32) -> Vec<u8> {
     value.to_be_bytes().into_iter().skip_while(|octet| *octet == 0).collect()
 }
 
-pub fn packet(six: bool, host: u8, side: Side, ip_id: u16, message: &Message) -> Vec<u8> {
+pub fn packet(six: bool, host: u8, side: CoapSide, ip_id: u16, message: &TestMessage) -> Vec<u8> {
     datagram(six, host, side, ip_id, 64, &message.octets(), true)
 }
 
-pub fn datagram(six: bool, host: u8, side: Side, ip_id: u16, ttl: u8, coap: &[u8], right: bool) -> Vec<u8> {
+pub fn datagram(
+    six: bool,
+    host: u8,
+    side: CoapSide,
+    ip_id: u16,
+    ttl: u8,
+    coap: &[u8],
+    right: bool,
+) -> Vec<u8> {
     let len = (8 + coap.len()) as u16;
     let ports = match side {
-        Side::Client => [0xE0, host, 0x16, 0x33],
-        Side::Server => [0x16, 0x33, 0xE0, host],
+        CoapSide::Client => [0xE0, host, 0x16, 0x33],
+        CoapSide::Server => [0x16, 0x33, 0xE0, host],
     };
     let mut packet = Vec::new();
     let mut addresses = Vec::new();
-    for end in if side == Side::Client { [1, 2] } else { [2, 1_u8] } {
+    for end in if side == CoapSide::Client { [1, 2] } else { [2, 1_u8] } {
         if six {
             addresses.extend_from_slice(&[0xFD, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0xFF, 0xFE, 0, host, end]);
         } else {
@@ -116,11 +124,11 @@ pub enum FlowName {
     HRsp,
 }
 
-pub struct Flow {
+pub struct CoapFlow {
     name: FlowName,
     six: bool,
-    pub side: Side,
-    random: Random,
+    pub side: CoapSide,
+    random: SplitMix64,
     id: u16,
     ip_ids: [u16; 2],
     token: u32,
@@ -128,11 +136,12 @@ pub struct Flow {
     count: u32,
 }
 
-impl Flow {
+impl CoapFlow {
     pub fn new(name: FlowName, six: bool, seed: u64) -> Self {
         use FlowName::*;
-        let mut random = Random(seed);
-        let side = if matches!(name, B | D | ERsp | FRsp | HRsp) { Side::Server } else { Side::Client };
+        let mut random = SplitMix64(seed);
+        let side =
+            if matches!(name, B | D | ERsp | FRsp | HRsp) { CoapSide::Server } else { CoapSide::Client };
         Self {
             name,
             six,
@@ -150,8 +159,8 @@ impl Flow {
         (0..len).map(|_| self.random.next() as u8).collect()
     }
 
-    /// The next packet, and the request that it answers where that matters.
-    pub fn next(&mut self) -> Vec<(Side, Vec<u8>)> {
+    /// Returns the next packet, preceded by the request that it answers if that matters.
+    pub fn next(&mut self) -> Vec<(CoapSide, Vec<u8>)> {
         use FlowName::*;
         self.id = self.id.wrapping_add(1);
         self.count += 1;
@@ -159,21 +168,21 @@ impl Flow {
         let random_token = self.payload(8);
         let mut before = None;
         let message = match self.name {
-            A => Message::get(self.id, &[b"time"]),
-            B => Message {
+            A => TestMessage::get(self.id, &[b"time"]),
+            B => TestMessage {
                 kind: 2,
                 code: 69,
                 id: self.id,
                 options: vec![(12, vec![]), (14, vec![1])],
                 payload: self.payload(15),
-                ..Message::default()
+                ..TestMessage::default()
             },
             C2 | C4 => {
                 let len = if self.name == C2 { 2 } else { 4 };
-                Message { token: random_token[..len].to_vec(), ..Message::get(self.id, &[b"time"]) }
+                TestMessage { token: random_token[..len].to_vec(), ..TestMessage::get(self.id, &[b"time"]) }
             }
-            CCount => Message { token: uint(self.token), ..Message::get(self.id, &[b"time"]) },
-            D => Message {
+            CCount => TestMessage { token: uint(self.token), ..TestMessage::get(self.id, &[b"time"]) },
+            D => TestMessage {
                 kind: 1,
                 code: 69,
                 id: self.id,
@@ -182,12 +191,12 @@ impl Flow {
                 payload: self.payload(20),
             },
             EReq => {
-                let mut get = Message::get(self.id, &[b"f"]);
+                let mut get = TestMessage::get(self.id, &[b"f"]);
                 get.token = self.fixed[..2].to_vec();
                 get.options.push((23, uint(self.count << 4 | 2)));
                 get
             }
-            ERsp => Message {
+            ERsp => TestMessage {
                 kind: 2,
                 code: 69,
                 id: self.id,
@@ -195,7 +204,7 @@ impl Flow {
                 options: vec![(12, vec![]), (23, uint(self.count << 4 | 0xA))],
                 payload: self.payload(64),
             },
-            FReq => Message {
+            FReq => TestMessage {
                 code: 2,
                 id: self.id,
                 options: vec![(
@@ -203,9 +212,9 @@ impl Flow {
                     [&[0x0A_u8][..], &((self.count + 300) as u16).to_be_bytes(), &[1]].concat(),
                 )],
                 payload: self.payload(14),
-                ..Message::default()
+                ..TestMessage::default()
             },
-            FRsp => Message {
+            FRsp => TestMessage {
                 kind: 2,
                 code: 68,
                 id: self.id,
@@ -214,17 +223,18 @@ impl Flow {
                 payload: self.payload(25),
             },
             G => {
-                let mut get = Message::get(self.id, &[b"q"]);
+                let mut get = TestMessage::get(self.id, &[b"q"]);
                 let value = 1_000 + self.random.below(9_000);
                 get.options.push((15, format!("t={value}").into_bytes()));
                 get
             }
-            H => Message::get(self.random.next() as u16, &[b"time"]),
+            H => TestMessage::get(self.random.next() as u16, &[b"time"]),
             HRsp => {
                 let id = self.random.next() as u16;
-                let request = Message { token: random_token[..4].to_vec(), ..Message::get(id, &[b"time"]) };
+                let request =
+                    TestMessage { token: random_token[..4].to_vec(), ..TestMessage::get(id, &[b"time"]) };
                 before = Some(request);
-                Message {
+                TestMessage {
                     kind: 2,
                     code: 69,
                     id,
@@ -237,7 +247,7 @@ impl Flow {
         let mut packets = Vec::new();
         if let Some(request) = before {
             self.ip_ids[0] = self.ip_ids[0].wrapping_add(1);
-            packets.push((Side::Client, packet(self.six, 9, Side::Client, self.ip_ids[0], &request)));
+            packets.push((CoapSide::Client, packet(self.six, 9, CoapSide::Client, self.ip_ids[0], &request)));
         }
         self.ip_ids[1] = self.ip_ids[1].wrapping_add(1);
         packets.push((self.side, packet(self.six, 9, self.side, self.ip_ids[1], &message)));
@@ -245,7 +255,7 @@ impl Flow {
     }
 }
 
-/// Two endpoints that do everything that CoAP endpoints do, and some things that they ought not to.
+/// Two endpoints that use all features of CoAP, and some invalid packets.
 pub struct Mix {
     six: bool,
     ids: [u16; 2],
@@ -257,14 +267,14 @@ pub struct Mix {
     block: u32,
     piv: u32,
     style: u64,
-    /// Requests that wait for an answer.
-    waiting: Vec<(Side, Message)>,
-    last: Option<(Side, Vec<u8>)>,
+    /// Requests that await a response.
+    waiting: Vec<(CoapSide, TestMessage)>,
+    last: Option<(CoapSide, Vec<u8>)>,
     relations: Vec<Vec<u8>>,
 }
 
 impl Mix {
-    pub fn new(six: bool, random: &mut Random) -> Self {
+    pub fn new(six: bool, random: &mut SplitMix64) -> Self {
         Self {
             six,
             ids: [random.next() as u16, random.next() as u16],
@@ -282,11 +292,11 @@ impl Mix {
         }
     }
 
-    pub fn next(&mut self, random: &mut Random) -> (Side, Vec<u8>) {
+    pub fn next(&mut self, random: &mut SplitMix64) -> (CoapSide, Vec<u8>) {
         if random.once_in(25)
             && let Some((side, packet)) = self.last.clone()
         {
-            // A retransmission: a new IP-ID, all else the same.
+            // / A retransmission: a new IP-ID, and otherwise unchanged.
             let coap = packet[if self.six { 48 } else { 28 }..].to_vec();
             return self.wrap(side, &coap, random);
         }
@@ -296,7 +306,7 @@ impl Mix {
         let (side, message) = self.message(random);
         let mut coap = message.octets();
         if random.once_in(50) {
-            // Not CoAP, or not as it should be.
+            // / Not CoAP, or invalid.
             match random.below(4) {
                 0 => coap.push(0xFF),
                 1 => coap[0] = random.next() as u8,
@@ -310,8 +320,8 @@ impl Mix {
         self.wrap(side, &coap, random)
     }
 
-    fn wrap(&mut self, side: Side, coap: &[u8], random: &mut Random) -> (Side, Vec<u8>) {
-        let at = usize::from(side == Side::Server);
+    fn wrap(&mut self, side: CoapSide, coap: &[u8], random: &mut SplitMix64) -> (CoapSide, Vec<u8>) {
+        let at = usize::from(side == CoapSide::Server);
         self.ip_ids[at] = match self.style % 5 {
             0 => 0,
             1 => random.next() as u16,
@@ -323,8 +333,8 @@ impl Mix {
         (side, packet)
     }
 
-    fn id(&mut self, side: Side, random: &mut Random) -> u16 {
-        let id = &mut self.ids[usize::from(side == Side::Server)];
+    fn id(&mut self, side: CoapSide, random: &mut SplitMix64) -> u16 {
+        let id = &mut self.ids[usize::from(side == CoapSide::Server)];
         *id = match random.below(40) {
             0 => random.next() as u16,
             1 => id.wrapping_add(random.below(12) as u16),
@@ -335,7 +345,7 @@ impl Mix {
         *id
     }
 
-    fn token(&mut self, random: &mut Random) -> Vec<u8> {
+    fn token(&mut self, random: &mut SplitMix64) -> Vec<u8> {
         self.token = self.token.wrapping_add(1);
         match self.style >> 12 & 3 {
             0 => uint(self.token),
@@ -345,21 +355,21 @@ impl Mix {
         }
     }
 
-    fn message(&mut self, random: &mut Random) -> (Side, Message) {
+    fn message(&mut self, random: &mut SplitMix64) -> (CoapSide, TestMessage) {
         if !self.waiting.is_empty() && !random.once_in(3) {
             let at = if random.once_in(6) { random.below(self.waiting.len() as u64) as usize } else { 0 };
             let (side, request) = self.waiting.remove(at);
-            let back = if side == Side::Client { Side::Server } else { Side::Client };
+            let back = if side == CoapSide::Client { CoapSide::Server } else { CoapSide::Client };
             return (back, self.answer(back, request, random));
         }
         let len = random.below(20) as usize;
         let payload: Vec<u8> = (0..len).map(|_| random.next() as u8).collect();
         match random.below(12) {
             0..6 => {
-                let id = self.id(Side::Client, random);
+                let id = self.id(CoapSide::Client, random);
                 let token = self.token(random);
                 let path: &[u8] = [&b"temperature"[..], b"time", b"a", b"sensors"][random.below(4) as usize];
-                let mut request = Message { token, ..Message::get(id, &[path]) };
+                let mut request = TestMessage { token, ..TestMessage::get(id, &[path]) };
                 match random.below(8) {
                     0 => request.options.push((15, format!("t={}", random.below(10_000)).into_bytes())),
                     1 => {
@@ -384,9 +394,9 @@ impl Mix {
                 if random.once_in(5) {
                     request.kind = 1;
                 } else {
-                    self.waiting.push((Side::Client, request.clone()));
+                    self.waiting.push((CoapSide::Client, request.clone()));
                 }
-                (Side::Client, request)
+                (CoapSide::Client, request)
             }
             6..11 => {
                 self.observe = self.observe.wrapping_add([0, 1, 1, 3][(self.style & 3) as usize]);
@@ -395,41 +405,44 @@ impl Mix {
                 if random.once_in(9) {
                     options.insert(0, (4, random.next().to_be_bytes()[..3].to_vec()));
                 }
-                let notification = Message {
+                let notification = TestMessage {
                     kind: u8::from(!random.once_in(5)),
                     code: 69,
-                    id: self.id(Side::Server, random),
+                    id: self.id(CoapSide::Server, random),
                     token: self.relations[at].clone(),
                     options,
                     payload,
                 };
                 if notification.kind == 0 {
-                    self.waiting.push((Side::Server, notification.clone()));
+                    self.waiting.push((CoapSide::Server, notification.clone()));
                 }
-                (Side::Server, notification)
+                (CoapSide::Server, notification)
             }
             _ => {
                 let id = random.next() as u16;
-                (Side::Client, Message { kind: 2 + random.below(2) as u8, id, ..Message::default() })
+                (
+                    CoapSide::Client,
+                    TestMessage { kind: 2 + random.below(2) as u8, id, ..TestMessage::default() },
+                )
             }
         }
     }
 
-    fn answer(&mut self, side: Side, request: Message, random: &mut Random) -> Message {
+    fn answer(&mut self, side: CoapSide, request: TestMessage, random: &mut SplitMix64) -> TestMessage {
         if request.code >= 64 {
             // A notification is acknowledged.
-            return Message { kind: 2, id: request.id, ..Message::default() };
+            return TestMessage { kind: 2, id: request.id, ..TestMessage::default() };
         }
         if random.once_in(8) {
             // An empty ACK first, and a separate response later.
-            let separate = Message {
+            let separate = TestMessage {
                 code: 69,
                 id: self.id(side, random),
                 token: request.token.clone(),
-                ..Message::default()
+                ..TestMessage::default()
             };
             self.waiting.push((side, separate));
-            return Message { kind: 2, id: request.id, ..Message::default() };
+            return TestMessage { kind: 2, id: request.id, ..TestMessage::default() };
         }
         let mut options = vec![(12, vec![])];
         for (number, value) in &request.options {
@@ -441,7 +454,7 @@ impl Mix {
         }
         let len = random.below(30) as usize;
         let payload = (0..len).map(|_| random.next() as u8).collect();
-        Message {
+        TestMessage {
             kind: 2,
             code: if request.code == 1 { 69 } else { 68 },
             id: request.id,

@@ -1,14 +1,14 @@
-//! A flow over a link that flips bits or loses packets, and what that costs, counted apart: packets whose own header
-//! was hit, and packets that suffered from what had happened before.
+//! A flow over a link that flips bits or loses packets. Packets whose own header was hit are counted separately from
+//! packets that suffered from earlier damage.
 //!
-//! The numbers that damage comes from are drawn for every packet, whatever the compressor sends: with one seed the same
-//! packets are hit in every flow, and about the same part of them.
+//! The random numbers for damage are drawn for every packet, whatever the compressor sends: with one seed, the packets
+//! with one number are hit in every flow, in about the same part.
 
 #![allow(dead_code, unreachable_pub, missing_docs, clippy::unwrap_used)]
 
 use std::time::Duration;
 
-use thinair_link::{Fate, Impairments, Link, LossModel, Probability, Random};
+use thinair_link::{Impairments, Link, LinkOutcome, LossModel, Probability, Random};
 use thinair_rohc::packet;
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
@@ -17,69 +17,69 @@ use thinair_rohc::{
 use thinair_wire::checksum::Sum;
 use thinair_wire::header::ipv4::Ipv4;
 
-/// What stands in the UDP checksum field.
+/// Content of the UDP checksum field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Checksum {
-    /// The right checksum.
+pub enum ChecksumField {
+    /// The correct checksum.
     Right,
-    /// Something else, as captures of hosts with checksum offload have it.
+    /// A wrong value, as in captures of hosts with checksum offload.
     Wrong,
-    /// Zero: there is none.
+    /// Zero: no checksum.
     Absent,
 }
 
 /// RTP in UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rtp {
+pub enum RtpTraffic {
     None,
-    /// A timestamp that counts on with the sequence number.
+    /// A timestamp that increases with the sequence number.
     Voice,
-    /// Pauses now and then, with a marker behind each.
+    /// Pauses now and then, with a marker after each.
     Talkspurts,
 }
 
 /// A UDP flow.
 #[derive(Clone, Copy, Debug)]
-pub struct Flow {
+pub struct UdpFlow {
     pub name: &'static str,
-    /// Over IPv6, not IPv4 with an IP-ID that counts.
+    /// IPv6 instead of IPv4 with a counting IP-ID.
     pub six: bool,
-    pub checksum: Checksum,
+    pub checksum: ChecksumField,
     /// Octets of payload, at least 1.
     pub payload: usize,
     /// The IP-ID also counts packets of other flows, and TTL and TOS change now and then.
     pub is_lively: bool,
-    pub rtp: Rtp,
+    pub rtp: RtpTraffic,
 }
 
-impl Flow {
+impl UdpFlow {
     pub const UDP_V4: Self = Self {
         name: "UDP/IPv4",
         six: false,
-        checksum: Checksum::Right,
+        checksum: ChecksumField::Right,
         payload: 20,
         is_lively: false,
-        rtp: Rtp::None,
+        rtp: RtpTraffic::None,
     };
     pub const UDP_V6: Self = Self { name: "UDP/IPv6", six: true, ..Self::UDP_V4 };
 
-    pub const RTP: Self = Self { name: "RTP/UDP/IPv4", rtp: Rtp::Voice, ..Self::UDP_V4 };
+    pub const RTP: Self = Self { name: "RTP/UDP/IPv4", rtp: RtpTraffic::Voice, ..Self::UDP_V4 };
 
-    /// What RTP flows may be like.
+    /// Kinds of RTP flows.
     pub const ALL_RTP: [Self; 6] = [
         Self::RTP,
-        Self { name: "without checksum", checksum: Checksum::Absent, ..Self::RTP },
+        Self { name: "without checksum", checksum: ChecksumField::Absent, ..Self::RTP },
         Self { name: "2 octets payload", payload: 2, ..Self::RTP },
-        Self { name: "talkspurts", rtp: Rtp::Talkspurts, ..Self::RTP },
-        Self { name: "lively talkspurts", rtp: Rtp::Talkspurts, is_lively: true, ..Self::RTP },
+        Self { name: "talkspurts", rtp: RtpTraffic::Talkspurts, ..Self::RTP },
+        Self { name: "lively talkspurts", rtp: RtpTraffic::Talkspurts, is_lively: true, ..Self::RTP },
         Self { name: "RTP/UDP/IPv6", six: true, ..Self::RTP },
     ];
 
-    /// What UDP flows may be like.
+    /// Kinds of UDP flows.
     pub const ALL: [Self; 7] = [
         Self::UDP_V4,
-        Self { name: "checksum wrong", checksum: Checksum::Wrong, ..Self::UDP_V4 },
-        Self { name: "without checksum", checksum: Checksum::Absent, ..Self::UDP_V4 },
+        Self { name: "checksum wrong", checksum: ChecksumField::Wrong, ..Self::UDP_V4 },
+        Self { name: "without checksum", checksum: ChecksumField::Absent, ..Self::UDP_V4 },
         Self { name: "2 octets payload", payload: 2, ..Self::UDP_V4 },
         Self { name: "lively", is_lively: true, ..Self::UDP_V4 },
         Self::UDP_V6,
@@ -87,39 +87,39 @@ impl Flow {
     ];
 }
 
-/// What the link does: in percent of packets.
+/// Impairments of the link, in percent of packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rates {
-    /// One bit of the packet is flipped, each as likely as any other.
+    /// One bit of the packet is flipped; all bits are equally likely.
     pub damage: u32,
     pub loss: u32,
 }
 
-/// What became of the packets of one run, or of several.
+/// Outcomes of the packets of one run, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count {
+pub struct DamageCount {
     pub sent: u32,
     pub lost: u32,
-    /// Not hit, and delivered as it was sent.
+    /// Not hit, and delivered correctly.
     pub right: u32,
-    /// Hit in the compressed header: refused; delivered as it was sent; delivered with wrong headers.
+    /// Hit in the compressed header: rejected; delivered correctly; delivered with wrong headers.
     pub header_refused: u32,
     pub header_right: u32,
     pub header_wrong: u32,
-    /// Hit in the payload: delivered with the right headers.
+    /// Hit in the payload: delivered with correct headers.
     pub payload: u32,
-    /// Not hit, or in the payload only, and all the same refused; delivered with wrong headers.
+    /// Not hit, or only in the payload, but rejected; delivered with wrong headers.
     pub refused: u32,
     pub wrong: u32,
 }
 
-impl Count {
-    /// Packets lost or wrong because of what had happened to packets before them.
+impl DamageCount {
+    /// Number of packets lost or wrong because of damage to previous packets.
     pub fn propagated(&self) -> u32 {
         self.refused + self.wrong
     }
 
-    /// Packets delivered with other headers than they were sent with.
+    /// Number of packets delivered with wrong headers.
     pub fn wrong_headers(&self) -> u32 {
         self.wrong + self.header_wrong
     }
@@ -138,8 +138,8 @@ impl Count {
 }
 
 /// The packets of a flow.
-struct Source {
-    flow: Flow,
+struct UdpSource {
+    flow: UdpFlow,
     random: Random,
     count: u16,
     id: u16,
@@ -148,14 +148,14 @@ struct Source {
     ts: u32,
 }
 
-impl Source {
-    fn new(flow: Flow, mut random: Random) -> Self {
+impl UdpSource {
+    fn new(flow: UdpFlow, mut random: Random) -> Self {
         let (id, ts) = (random.next_u64() as u16, random.next_u64() as u32);
         Self { flow, random, count: 0, id, ttl: 64, tos: 0, ts }
     }
 
     fn next(&mut self) -> Vec<u8> {
-        let Flow { six, checksum, payload, is_lively, rtp, .. } = self.flow;
+        let UdpFlow { six, checksum, payload, is_lively, rtp, .. } = self.flow;
         self.count = self.count.wrapping_add(1);
         self.id = self.id.wrapping_add(1);
         if is_lively {
@@ -190,19 +190,19 @@ impl Source {
         udp.extend(length.to_be_bytes());
         udp.extend([0, 0]);
         udp.extend(&rtp);
-        // A message that differs from the one before as messages do: a count, and a value that moves.
+        // / A message that changes from packet to packet: a count, and a value that moves.
         udp.extend(self.count.to_be_bytes());
         udp.extend((2..payload).map(|i| if i < 6 { self.random.next_u64() as u8 } else { i as u8 }));
         udp.truncate(usize::from(length));
         let sum = match checksum {
-            Checksum::Right => {
+            ChecksumField::Right => {
                 match Sum::ZERO.octets(addresses).word(17).word(length).octets(&udp).checksum() {
                     0 => 0xFFFF,
                     sum => sum,
                 }
             }
-            Checksum::Wrong => 1 + self.random.below(0xFFFF) as u16,
-            Checksum::Absent => 0,
+            ChecksumField::Wrong => 1 + self.random.below(0xFFFF) as u16,
+            ChecksumField::Absent => 0,
         };
         udp[6..8].copy_from_slice(&sum.to_be_bytes());
         ip.extend(udp);
@@ -210,13 +210,13 @@ impl Source {
     }
 }
 
-impl Source {
-    /// The RTP header of the next packet.
-    fn rtp(&mut self, rtp: Rtp) -> Vec<u8> {
+impl UdpSource {
+    /// Returns the RTP header of the next packet.
+    fn rtp(&mut self, rtp: RtpTraffic) -> Vec<u8> {
         let is_pause = match rtp {
-            Rtp::None => return Vec::new(),
-            Rtp::Voice => false,
-            Rtp::Talkspurts => self.random.below(50) == 0,
+            RtpTraffic::None => return Vec::new(),
+            RtpTraffic::Voice => false,
+            RtpTraffic::Talkspurts => self.random.below(50) == 0,
         };
         let pause = if is_pause { self.random.below(100) as u32 } else { 0 };
         self.ts = self.ts.wrapping_add(160 * (1 + pause));
@@ -230,22 +230,21 @@ impl Source {
 
 /// A flow over a link.
 #[derive(Clone, Copy, Debug)]
-pub struct Run {
-    pub flow: Flow,
+pub struct DamageRun {
+    pub flow: UdpFlow,
     pub mode: Mode,
     pub rates: Rates,
-    /// Time between two packets; zero where the user of the library has no clock.
+    /// Time between two packets; zero for a user of the library without a clock.
     pub step: Duration,
 }
 
-impl Run {
-    pub fn new(flow: Flow, mode: Mode, rates: Rates) -> Self {
+impl DamageRun {
+    pub fn new(flow: UdpFlow, mode: Mode, rates: Rates) -> Self {
         Self { flow, mode, rates, step: Duration::from_millis(20) }
     }
 
-    /// Carries packets of the flow, with everything but the mode at its default. Feedback is back before the next
-    /// packet.
-    pub fn carry(&self, packets: u32, seed: u64) -> Count {
+    /// Carries packets of the flow with default parameters except the mode. Feedback arrives before the next packet.
+    pub fn carry(&self, packets: u32, seed: u64) -> DamageCount {
         let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
         let config = CompressorConfig { seed, ..CompressorConfig::new(channel) };
         let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
@@ -255,8 +254,8 @@ impl Run {
         let damage = Probability::from_percent(self.rates.damage).unwrap();
         let loss = LossModel::Random(Probability::from_percent(self.rates.loss).unwrap());
         let mut link = Link::new(Impairments { loss, ..Impairments::default() }, random.next_u64());
-        let mut source = Source::new(self.flow, random.split());
-        let mut count = Count::default();
+        let mut source = UdpSource::new(self.flow, random.split());
+        let mut count = DamageCount::default();
         let (mut rohc, mut back, mut element) = (vec![0; 2_048], vec![0; 2_048], [0; 64]);
         let mut now = Instant::ZERO;
         for _ in 0..packets {
@@ -266,7 +265,7 @@ impl Run {
             let octets = &mut rohc[..sent.len];
             count.sent += 1;
             let (is_hit, place) = (random.happens(damage), random.below(1 << 32));
-            if matches!(link.offer(octets), Fate::Dropped(_)) {
+            if matches!(link.offer(octets), LinkOutcome::Dropped(_)) {
                 count.lost += 1;
                 continue;
             }
@@ -290,7 +289,7 @@ impl Run {
             } += 1;
             while let Some(len) = decompressor.poll_feedback(&mut element) {
                 for data in packet::parts(&element[..len]).unwrap().feedback {
-                    // Damage in an Add-CID octet makes feedback for flows that never were.
+                    // / Damage in an Add-CID octet causes feedback for flows that do not exist.
                     let _ = compressor.receive_feedback(now, data);
                 }
             }

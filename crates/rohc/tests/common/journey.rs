@@ -1,6 +1,6 @@
-//! Packets of one flow on their way from a compressor to a decompressor in virtual time, over a channel that loses,
-//! delays and repeats them, with feedback on the way back. Every packet that is delivered is compared with the one
-//! that was sent, bit for bit.
+//! Packets of one flow on their path from a compressor to a decompressor in virtual time, over a channel that loses,
+//! delays and repeats them, with feedback in the other direction. Every delivered packet is compared with the one that
+//! was sent, bit for bit.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -11,22 +11,22 @@ use thinair_rohc::{
     DecompressorConfig, DecompressorMemory, Endpoint, Format, Instant, Mode, RtpDetection,
 };
 
-use super::Random;
-use super::coap::Side;
-use super::source::{Checksum, Kind, Source};
+use super::SplitMix64;
+use super::coap::CoapSide;
+use super::source::{ChecksumUse, PacketSource, SourceKind};
 
 /// Time between packets, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
-    /// One packet per interval, with a jitter of at most 1 ms where it is sent and 2 ms on its way.
+pub enum PacketPace {
+    /// One packet per interval, with a jitter of at most 1 ms at the sender and 2 ms on the channel.
     Every(u64),
     /// Gaps with an exponential distribution of that mean.
     Exponential(u64),
-    /// Gaps of people and of programs: bursts, and pauses of up to 4,000 times that mean.
+    /// Gaps of people and programs: bursts, and pauses of up to 4,000 times that mean.
     Erratic(u64),
 }
 
-impl Pace {
+impl PacketPace {
     pub const MS_20: Self = Self::Every(20_000);
     pub const MS_160: Self = Self::Every(160_000);
     pub const NONE: Self = Self::Exponential(20_000);
@@ -44,31 +44,31 @@ impl Pace {
     }
 }
 
-/// A flow, and how both ends of the channel are set up.
+/// A flow, and the parameters of both ends of the channel.
 #[derive(Clone, Copy, Debug)]
-pub struct Setup {
-    pub kind: Kind,
+pub struct JourneySetup {
+    pub kind: SourceKind,
     pub six: bool,
-    pub checksum: Checksum,
+    pub checksum: ChecksumUse,
     pub mode: Mode,
-    pub pace: Pace,
+    pub pace: PacketPace,
     /// The carrier numbers its frames.
     pub counts: bool,
-    /// TTL and DSCP change once in 100 packets: no checksum covers them, and nothing foretells a change.
+    /// TTL and DSCP change once in 100 packets: no checksum covers them, and no change can be predicted.
     pub moves: bool,
     /// Delay in one direction, in microseconds.
     pub delay: u64,
 }
 
-impl Setup {
-    /// Every flow in every mode that its profile has, at these paces.
-    pub fn all(paces: &[Pace], delay: u64) -> Vec<Self> {
+impl JourneySetup {
+    /// Returns every flow in every mode of its profile, at these paces.
+    pub fn all(paces: &[PacketPace], delay: u64) -> Vec<Self> {
         let mut all = Vec::new();
-        for kind in Kind::ALL {
+        for kind in SourceKind::ALL {
             for six in [false, true] {
                 for &checksum in kind.checksums() {
                     for &pace in paces {
-                        // A paced flow is proved without a count.
+                        // / The pace proves the packets of a paced flow without a count.
                         for counts in [false, true].into_iter().filter(|counts| !counts || !pace.is_paced()) {
                             for mode in [Mode::Unidirectional, Mode::Optimistic, Mode::Reliable] {
                                 if mode != Mode::Reliable || !kind.is_coap() && !kind.is_tcp() {
@@ -84,36 +84,37 @@ impl Setup {
         all
     }
 
-    /// The flows whose TTL and DSCP can change, with the changes.
-    pub fn moving(pace: Pace, delay: u64) -> Vec<Self> {
+    /// Returns the flows whose TTL and DSCP can change, with the changes.
+    pub fn moving(pace: PacketPace, delay: u64) -> Vec<Self> {
         let all = Self::all(&[pace], delay).into_iter();
-        all.filter(|setup| !setup.kind.is_coap() && setup.checksum == Checksum::Carried)
+        all.filter(|setup| !setup.kind.is_coap() && setup.checksum == ChecksumUse::Carried)
             .map(|setup| Self { moves: true, ..setup })
             .collect()
     }
 
-    /// True if the time tells how many packets are missing.
+    /// True if the time determines the number of missing packets.
     pub fn is_paced(&self) -> bool {
-        self.pace.is_paced() && !matches!(self.kind, Kind::RtpTalk | Kind::RtpPause | Kind::CoapMix)
+        self.pace.is_paced()
+            && !matches!(self.kind, SourceKind::RtpTalk | SourceKind::RtpPause | SourceKind::CoapMix)
     }
 
-    /// True if nothing but a CRC proves some candidate: neither a checksum, nor the pace, nor the carrier's count, which
-    /// is of no help for a packet that is late.
+    /// True if only a CRC proves some candidate: neither a checksum, nor the pace, nor the carrier's count, which does
+    /// not help for a late packet.
     pub fn is_unproved(&self) -> bool {
         self.is_wild() || !self.is_paced() && self.kind.is_unproved(self.six, self.checksum)
     }
 
-    /// True if fields change that follow from nothing.
+    /// True if fields change that do not follow from others.
     fn is_wild(&self) -> bool {
-        let has_jumps = matches!(self.kind, Kind::RtpTalk | Kind::RtpPause);
-        self.moves || self.kind == Kind::CoapMix || has_jumps && self.checksum == Checksum::Elided
+        let has_jumps = matches!(self.kind, SourceKind::RtpTalk | SourceKind::RtpPause);
+        self.moves || self.kind == SourceKind::CoapMix || has_jumps && self.checksum == ChecksumUse::Elided
     }
 
     pub fn name(&self) -> String {
         let Self { kind, six, checksum, mode, pace, counts, moves, .. } = self;
         let checksum = match checksum {
-            Checksum::Carried => "",
-            Checksum::Elided => "elided",
+            ChecksumUse::Carried => "",
+            ChecksumUse::Elided => "elided",
         };
         format!(
             "{:<12} {} {:<6} {:<7} {:<5} {}",
@@ -127,51 +128,51 @@ impl Setup {
     }
 }
 
-/// The fate of a packet.
+/// Impairment of a packet.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Fate {
+pub struct PacketFate {
     pub is_lost: bool,
-    /// So many other packets pass it.
+    /// Number of other packets that overtake it.
     pub late: u64,
-    /// It comes once more, behind so many others.
+    /// A duplicate arrives after that many other packets.
     pub again: Option<u64>,
 }
 
-/// The fates of packets, by their number in one direction.
+/// Impairments of packets, by their number in one direction.
 pub trait Fates {
-    fn of(&mut self, number: u64, random: &mut Random) -> Fate;
+    fn of(&mut self, number: u64, random: &mut SplitMix64) -> PacketFate;
 
-    fn loses_feedback(&mut self, _random: &mut Random) -> bool {
+    fn loses_feedback(&mut self, _random: &mut SplitMix64) -> bool {
         false
     }
 }
 
 /// Figures of one run, or of several.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Outcome {
+pub struct JourneyOutcome {
     pub sent: u64,
     pub octets: u64,
     /// Packets that arrived, without duplicates.
     pub arrived: u64,
-    /// Packets that arrived behind a loss.
+    /// Packets that arrived after a loss.
     pub behind: u64,
-    /// Packets, or duplicates, that were delivered with other octets.
+    /// Packets or duplicates that were delivered with wrong octets.
     pub wrong: u64,
-    /// Packets that arrived, and were not delivered as they were sent.
+    /// Packets that arrived, and were not delivered correctly.
     pub undelivered: u64,
     /// Gaps: losses in a row.
     pub gaps: u64,
-    /// The most packets in a row that arrived and were not delivered as they were sent.
+    /// Largest number of packets in a row that arrived and were not delivered correctly.
     pub outage: u64,
-    /// Wrong packets that the CRCs of the formats let through, if nothing else proves a candidate: each packet that
-    /// arrives where its LSBs are ambiguous counts 2^-n for n bits of CRC.
+    /// Expected number of wrong packets that the CRCs of the formats accept, if only these prove a candidate: each
+    /// packet that arrives where its LSBs are ambiguous counts 2^-n for n bits of CRC.
     pub bound: f64,
-    /// Variance of that number. A change that is lost behind a reference shows in all packets behind it, or in none: the
-    /// difference in the CRC stays as it is.
+    /// Variance of that number. A change that is lost after a reference affects all packets after it, or none: the
+    /// difference in the CRC is constant.
     pub variance: f64,
 }
 
-impl Outcome {
+impl JourneyOutcome {
     pub fn add(&mut self, other: &Self) {
         self.sent += other.sent;
         self.octets += other.octets;
@@ -185,13 +186,13 @@ impl Outcome {
         self.variance += other.variance;
     }
 
-    /// Packets not delivered behind a gap, on average.
+    /// Average number of packets not delivered after a gap.
     pub fn undelivered_a_gap(&self) -> f64 {
         if self.gaps == 0 { 0.0 } else { self.undelivered as f64 / self.gaps as f64 }
     }
 }
 
-/// A packet on its way.
+/// A packet in flight.
 #[derive(Clone)]
 struct Flight {
     to: usize,
@@ -203,7 +204,7 @@ struct Flight {
     is_duplicate: bool,
 }
 
-enum Event {
+enum ChannelEvent {
     Arrival(Flight),
     Feedback { to: usize, frame: u64, octets: Vec<u8> },
     Send { from: usize, packet: Vec<u8> },
@@ -211,39 +212,47 @@ enum Event {
 
 /// One direction of the channel.
 #[derive(Default)]
-struct Direction {
+struct ChannelDirection {
     sent: u64,
-    /// Frames of the carrier, those with feedback alone included: sent, and the newest that has arrived.
+    /// Number of frames of the carrier sent, including those with only feedback, and number of the newest that has
+    /// arrived.
     frames: u64,
     newest: u64,
     lost: VecDeque<u64>,
-    /// Packets that others still pass.
+    /// Packets that others still overtake.
     held: Vec<(u64, Flight)>,
     last_arrival: u64,
-    /// The highest number that has arrived, and the one that the decompressor refers to.
+    /// The highest number that has arrived, and the one that the decompressor uses as reference.
     highest: u64,
     reference: u64,
-    /// Packets behind the reference that nothing but a CRC proves.
+    /// Number of packets after the reference that only a CRC proves.
     unproved: u32,
     has_gap: bool,
     outage: u64,
 }
 
 /// A time with an exponential distribution of that mean.
-fn exponential(mean: u64, random: &mut Random) -> u64 {
+fn exponential(mean: u64, random: &mut SplitMix64) -> u64 {
     let unit = (1 + random.below(1 << 32)) as f64 / (1_u64 << 32) as f64;
     (-unit.ln() * mean as f64) as u64
 }
 
 /// Carries `packets` packets of the flow.
-pub fn run(setup: &Setup, fates: &mut dyn Fates, seed: u64, packets: u64) -> Outcome {
+pub fn run(setup: &JourneySetup, fates: &mut dyn Fates, seed: u64, packets: u64) -> JourneyOutcome {
     let mut journey = Journey::new(setup, fates, seed);
     let interval = match setup.pace {
-        Pace::Every(interval) | Pace::Exponential(interval) | Pace::Erratic(interval) => interval,
+        PacketPace::Every(interval) | PacketPace::Exponential(interval) | PacketPace::Erratic(interval) => {
+            interval
+        }
     };
-    // A clock of 8 kHz, as that of voice.
-    let mut source =
-        Source::new(setup.kind, setup.six, setup.checksum, (interval / 125) as u32, journey.random.next());
+    // / A clock of 8 kHz, as for voice.
+    let mut source = PacketSource::new(
+        setup.kind,
+        setup.six,
+        setup.checksum,
+        (interval / 125) as u32,
+        journey.random.next(),
+    );
     let mut time = 0;
     for _ in 0..packets {
         let mut is_changed = setup.moves && journey.random.once_in(100) && source.change(&mut journey.random);
@@ -254,18 +263,18 @@ pub fn run(setup: &Setup, fates: &mut dyn Fates, seed: u64, packets: u64) -> Out
         if is_changed {
             journey.changed.push(journey.directions[0].sent + 1);
         }
-        // Timestamps count on in pauses.
+        // / Timestamps continue in pauses.
         time += u64::from(passed).saturating_sub(interval / 125) * 125;
         let at = match setup.pace {
-            Pace::Every(interval) => {
+            PacketPace::Every(interval) => {
                 time += interval;
                 time + journey.random.below(1_000)
             }
-            Pace::Exponential(mean) => {
+            PacketPace::Exponential(mean) => {
                 time += exponential(mean, &mut journey.random);
                 time
             }
-            Pace::Erratic(mean) => {
+            PacketPace::Erratic(mean) => {
                 time += match journey.random.below(20) {
                     0..8 => journey.random.below(100),
                     8..18 => exponential(mean, &mut journey.random),
@@ -278,12 +287,12 @@ pub fn run(setup: &Setup, fates: &mut dyn Fates, seed: u64, packets: u64) -> Out
         journey.advance(at);
         for (side, packet) in next {
             match side {
-                Side::Client => journey.send(at, 0, &packet),
+                CoapSide::Client => journey.send(at, 0, &packet),
                 // The response to a request that has arrived.
-                Side::Server => {
+                CoapSide::Server => {
                     let from = usize::from(setup.kind.is_two_way());
                     let behind = if from == 1 { setup.delay + 5_000 } else { 0 };
-                    journey.note(at + behind, Event::Send { from, packet });
+                    journey.note(at + behind, ChannelEvent::Send { from, packet });
                 }
             }
         }
@@ -293,22 +302,22 @@ pub fn run(setup: &Setup, fates: &mut dyn Fates, seed: u64, packets: u64) -> Out
 }
 
 struct Journey<'a> {
-    setup: &'a Setup,
+    setup: &'a JourneySetup,
     fates: &'a mut dyn Fates,
-    random: Random,
+    random: SplitMix64,
     ends: [Endpoint<'static>; 2],
-    directions: [Direction; 2],
-    events: BTreeMap<(u64, u64), Event>,
+    directions: [ChannelDirection; 2],
+    events: BTreeMap<(u64, u64), ChannelEvent>,
     noted: u64,
-    /// Packets with another TTL or DSCP than the one before, or with a timestamp that the SN does not tell.
+    /// Packets whose TTL or DSCP differs from the packet before, or whose timestamp does not follow from the SN.
     changed: Vec<u64>,
-    outcome: Outcome,
+    outcome: JourneyOutcome,
     rohc: Vec<u8>,
     back: Vec<u8>,
 }
 
 impl<'a> Journey<'a> {
-    fn new(setup: &'a Setup, fates: &'a mut dyn Fates, seed: u64) -> Self {
+    fn new(setup: &'a JourneySetup, fates: &'a mut dyn Fates, seed: u64) -> Self {
         let channel = Channel::new(CidSpace::Small, 15, setup.kind.profiles()).unwrap();
         let channel = channel.with_integrity_below(setup.kind.integrity(setup.checksum));
         let end = || {
@@ -325,24 +334,24 @@ impl<'a> Journey<'a> {
         Self {
             setup,
             fates,
-            random: Random(seed),
+            random: SplitMix64(seed),
             ends: [end(), end()],
-            directions: [Direction::default(), Direction::default()],
+            directions: [ChannelDirection::default(), ChannelDirection::default()],
             events: BTreeMap::new(),
             noted: 0,
             changed: Vec::new(),
-            outcome: Outcome::default(),
+            outcome: JourneyOutcome::default(),
             rohc: vec![0; 2_048],
             back: vec![0; 2_048],
         }
     }
 
-    fn note(&mut self, at: u64, event: Event) {
+    fn note(&mut self, at: u64, event: ChannelEvent) {
         self.noted += 1;
         self.events.insert((at, self.noted), event);
     }
 
-    /// Everything that happens up to a time.
+    /// Processes all events up to a time.
     fn advance(&mut self, until: u64) {
         while let Some(entry) = self.events.first_entry() {
             let at = entry.key().0;
@@ -350,9 +359,9 @@ impl<'a> Journey<'a> {
                 break;
             }
             match entry.remove() {
-                Event::Arrival(flight) => self.arrive(at, flight),
-                Event::Send { from, packet } => self.send(at, from, &packet),
-                Event::Feedback { to, frame, octets } => {
+                ChannelEvent::Arrival(flight) => self.arrive(at, flight),
+                ChannelEvent::Send { from, packet } => self.send(at, from, &packet),
+                ChannelEvent::Feedback { to, frame, octets } => {
                     let arrival = self.arrival(at, to, frame);
                     let _ = self.ends[to].receive(arrival, &octets, &mut self.back);
                 }
@@ -403,11 +412,11 @@ impl<'a> Journey<'a> {
             let arrival = at + self.setup.delay + self.random.below(2_000);
             direction.last_arrival = arrival.max(direction.last_arrival + 1);
             let arrival = direction.last_arrival;
-            self.note(arrival, Event::Arrival(flight));
+            self.note(arrival, ChannelEvent::Arrival(flight));
         }
     }
 
-    /// The arrival of a frame, with the number of those missing before it if the carrier counts.
+    /// Returns the arrival of a frame, with the number of those missing before it if the carrier counts.
     fn arrival(&mut self, at: u64, to: usize, frame: u64) -> Arrival {
         let newest = &mut self.directions[1 - to].newest;
         let missing = frame.checked_sub(*newest + 1).map(|missing| missing as u32);
@@ -433,8 +442,8 @@ impl<'a> Journey<'a> {
             let (from, to) = (direction.reference.min(number), direction.reference.max(number));
             let distance = number as i64 - direction.reference as i64;
             let is_changed = match self.setup.kind {
-                // Anything may have changed in what was lost or overtook.
-                Kind::CoapMix => distance != 1,
+                // / Any field may have changed in lost or overtaking packets.
+                SourceKind::CoapMix => distance != 1,
                 _ => {
                     let at = self.changed.partition_point(|changed| *changed <= from);
                     self.changed.get(at).is_some_and(|changed| *changed <= to)
@@ -490,7 +499,7 @@ impl<'a> Journey<'a> {
             let frame = self.directions[to].frames;
             if !self.fates.loses_feedback(&mut self.random) {
                 let octets = feedback[..len].to_vec();
-                self.note(at + self.setup.delay, Event::Feedback { to: 1 - to, frame, octets });
+                self.note(at + self.setup.delay, ChannelEvent::Feedback { to: 1 - to, frame, octets });
             }
         }
     }
@@ -500,17 +509,16 @@ fn instant(micros: u64) -> Instant {
     Instant::ZERO + Duration::from_micros(micros)
 }
 
-/// Packets of type change no context (RFC 3095, section 5.7).
+/// True if a format changes the context: do not (RFC 3095, section 5.7).
 fn updates(format: Format) -> bool {
     let name = format.name();
     name == "R-0-CRC" || !name.starts_with("R-")
 }
 
-/// The part of packets with a wrong header that a format lets through, for a packet with that distance from the
-/// reference: 0 where its LSBs decide (RFC 3095, sections 4.5.1 and 5.7; RFC 6846, section 8.2) and nothing else has
-/// changed meanwhile.
-fn let_through(kind: Kind, format: Format, distance: i64, is_changed: bool) -> f64 {
-    // Bits of the sequence number, the reordering that they bear, and bits of CRC.
+/// Probability that a format accepts a wrong header, for a packet with that distance from the reference: 0 if its LSBs
+/// are unambiguous (RFC 3095, sections 4.5.1 and 5.7; RFC 6846, section 8.2) and no other field has changed meanwhile.
+fn let_through(kind: SourceKind, format: Format, distance: i64, is_changed: bool) -> f64 {
+    // / Bits of the sequence number, the tolerated reordering, and bits of CRC.
     let (bits, behind, check) = match format {
         Format::Uo0 | Format::Uo1Ts | Format::Uo1Id => (4, 1, 3),
         Format::Uo1 if kind.is_rtp() => (4, 1, 3),

@@ -1,30 +1,30 @@
-//! What follows IP in flows of RTP, ESP and UDP-Lite, and how it changes.
+//! Headers behind IP in flows of RTP, ESP and UDP-Lite, and their changes.
 
-use super::Random;
+use super::SplitMix64;
 
 /// Headers behind IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MediaKind {
     Rtp,
     Esp,
     UdpLite,
     RtpUdpLite,
 }
 
-/// How timestamps go on.
+/// Behavior of timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clock {
-    /// One stride a packet.
+pub enum TimestampClock {
+    /// One stride per packet.
     Voice,
-    /// One stride a packet, and a pause now and then.
+    /// One stride per packet, and a pause now and then.
     Talkspurts,
-    /// Some packets of one timestamp, and the marker on the last of them.
+    /// Several packets with one timestamp, and the marker on the last of them.
     Frames(u32),
-    /// Anything.
+    /// Random.
     Wild,
 }
 
-/// How the Checksum Coverage of UDP-Lite behaves.
+/// Behavior of the Checksum Coverage of UDP-Lite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coverage {
     Full,
@@ -34,11 +34,11 @@ pub enum Coverage {
 
 #[derive(Clone, Debug)]
 pub struct Media {
-    pub kind: Kind,
+    pub kind: MediaKind,
     pub sn: u32,
     pub ts: u32,
     pub stride: u32,
-    pub clock: Clock,
+    pub clock: TimestampClock,
     pub ssrc: u32,
     pub pt: u8,
     pub padding: bool,
@@ -50,13 +50,13 @@ pub struct Media {
 }
 
 impl Media {
-    pub fn new(kind: Kind) -> Self {
+    pub fn new(kind: MediaKind) -> Self {
         Self {
             kind,
             sn: 0xFFF0,
             ts: 0x1234_5678,
             stride: 160,
-            clock: Clock::Voice,
+            clock: TimestampClock::Voice,
             ssrc: 0xDEAD_BEEF,
             pt: 0,
             padding: false,
@@ -70,44 +70,44 @@ impl Media {
 
     pub fn protocol(&self) -> u8 {
         match self.kind {
-            Kind::Rtp => 17,
-            Kind::Esp => 50,
-            Kind::UdpLite | Kind::RtpUdpLite => 136,
+            MediaKind::Rtp => 17,
+            MediaKind::Esp => 50,
+            MediaKind::UdpLite | MediaKind::RtpUdpLite => 136,
         }
     }
 
-    fn step(&mut self, random: &mut Random) {
+    fn step(&mut self, random: &mut SplitMix64) {
         self.sent += 1;
         self.sn = self.sn.wrapping_add(1);
         self.marker = false;
         match self.clock {
-            Clock::Voice => self.ts = self.ts.wrapping_add(self.stride),
-            Clock::Talkspurts => {
+            TimestampClock::Voice => self.ts = self.ts.wrapping_add(self.stride),
+            TimestampClock::Talkspurts => {
                 self.marker = random.once_in(12);
                 let pause = if self.marker { 2 + random.below(60) as u32 } else { 1 };
                 self.ts = self.ts.wrapping_add(self.stride.wrapping_mul(pause));
             }
-            Clock::Frames(packets) => {
+            TimestampClock::Frames(packets) => {
                 if self.sent.is_multiple_of(packets) {
                     self.ts = self.ts.wrapping_add(self.stride);
                 }
                 self.marker = (self.sent + 1).is_multiple_of(packets);
             }
-            Clock::Wild => self.ts = self.ts.wrapping_add(random.below(10_000) as u32),
+            TimestampClock::Wild => self.ts = self.ts.wrapping_add(random.below(10_000) as u32),
         }
     }
 
-    /// The next packet behind IP, around that payload.
-    pub fn packet(&mut self, port: u16, payload: &[u8], random: &mut Random) -> Vec<u8> {
+    /// Returns the next packet behind IP, with that payload.
+    pub fn packet(&mut self, port: u16, payload: &[u8], random: &mut SplitMix64) -> Vec<u8> {
         self.step(random);
         let mut inside = Vec::new();
-        if self.kind == Kind::Esp {
+        if self.kind == MediaKind::Esp {
             inside.extend_from_slice(&self.ssrc.to_be_bytes());
             inside.extend_from_slice(&self.sn.to_be_bytes());
             inside.extend_from_slice(payload);
             return inside;
         }
-        if self.kind != Kind::UdpLite {
+        if self.kind != MediaKind::UdpLite {
             let flags = u8::from(self.padding) << 5 | u8::from(self.extension) << 4;
             inside.push(0x80 | flags | self.csrc.len() as u8);
             inside.push(u8::from(self.marker) << 7 | self.pt);
@@ -119,7 +119,7 @@ impl Media {
         inside.extend_from_slice(payload);
         let length = 8 + inside.len() as u16;
         let field = match (self.kind, self.coverage) {
-            (Kind::Rtp, _) | (_, Coverage::Full) => length,
+            (MediaKind::Rtp, _) | (_, Coverage::Full) => length,
             (_, Coverage::Fixed(octets)) => octets,
             (_, Coverage::Varies) => 8 + random.below(u64::from(length)) as u16,
         };
@@ -132,8 +132,8 @@ impl Media {
         packet
     }
 
-    /// Changes something that may change in the life of a flow, and some that may not.
-    pub fn change(&mut self, random: &mut Random) {
+    /// Changes a field that may change in a flow, or one that should not.
+    pub fn change(&mut self, random: &mut SplitMix64) {
         match random.below(16) {
             0 => self.pt = random.below(64) as u8,
             1 => self.padding = !self.padding,
@@ -146,8 +146,12 @@ impl Media {
             8 => self.ts = u32::MAX - 1_000,
             9 => self.stride = [1, 80, 160, 960, 3_000, 3_003][random.below(6) as usize],
             10 => {
-                self.clock = [Clock::Voice, Clock::Talkspurts, Clock::Frames(5), Clock::Wild]
-                    [random.below(4) as usize];
+                self.clock = [
+                    TimestampClock::Voice,
+                    TimestampClock::Talkspurts,
+                    TimestampClock::Frames(5),
+                    TimestampClock::Wild,
+                ][random.below(4) as usize];
             }
             11 => {
                 self.coverage = [Coverage::Full, Coverage::Fixed(8), Coverage::Fixed(20), Coverage::Varies]

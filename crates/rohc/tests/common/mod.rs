@@ -1,4 +1,4 @@
-//! Packets for tests: flows whose headers change the way headers change, and some the way they do not.
+//! Packets for tests: flows with typical and with unusual changes of their headers.
 
 #![allow(dead_code, unreachable_pub, missing_docs, clippy::unwrap_used)]
 
@@ -13,13 +13,13 @@ pub mod tcp;
 use media::Media;
 use thinair_wire::header::ipv4::Ipv4;
 
-/// What a channel does to packets; each once in so many, 0 never.
+/// Impairments by a channel: one packet in this many; 0 for none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Impairment {
     pub loss: u64,
-    /// Packets of a loss event.
+    /// Length of a loss event, in packets.
     pub burst: u64,
-    /// A packet is held back behind at most this many others.
+    /// Largest number of other packets that overtake a delayed one.
     pub late: u64,
     pub duplicate: u64,
     pub flip: u64,
@@ -27,9 +27,9 @@ pub struct Impairment {
 
 /// SplitMix64.
 #[derive(Clone, Debug)]
-pub struct Random(pub u64);
+pub struct SplitMix64(pub u64);
 
-impl Random {
+impl SplitMix64 {
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -48,7 +48,7 @@ impl Random {
     }
 }
 
-/// How an IP-ID behaves.
+/// Behavior of an IP-ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdKind {
     Counts,
@@ -60,7 +60,7 @@ pub enum IdKind {
 
 /// One IP header of a flow.
 #[derive(Clone, Debug)]
-pub struct Layer {
+pub struct IpLayer {
     pub six: bool,
     pub address: u8,
     pub tos: u8,
@@ -74,7 +74,7 @@ pub struct Layer {
     pub ah_sn: u32,
 }
 
-impl Layer {
+impl IpLayer {
     pub fn new(six: bool, address: u8) -> Self {
         Self {
             six,
@@ -90,7 +90,7 @@ impl Layer {
         }
     }
 
-    fn step(&mut self, random: &mut Random) {
+    fn step(&mut self, random: &mut SplitMix64) {
         self.id = match self.id_kind {
             IdKind::Counts | IdKind::Swapped => self.id.wrapping_add(1),
             IdKind::Steps(most) => self.id.wrapping_add(1 + random.below(u64::from(most)) as u16),
@@ -100,8 +100,8 @@ impl Layer {
         self.ah_sn = self.ah_sn.wrapping_add(1);
     }
 
-    /// The header in front of `inside`, which is a `next`.
-    fn wrap(&self, next: u8, inside: &[u8], random: &mut Random) -> Vec<u8> {
+    /// Returns the header in front of `inside`, whose protocol is `next`.
+    fn wrap(&self, next: u8, inside: &[u8], random: &mut SplitMix64) -> Vec<u8> {
         let mut behind = Vec::new();
         for (i, (kind, content)) in self.extensions.iter().enumerate() {
             let following = self.extensions.get(i + 1).map_or(next, |(kind, _)| *kind);
@@ -147,32 +147,32 @@ impl Layer {
 
 /// A flow.
 #[derive(Clone, Debug)]
-pub struct Flow {
-    pub layers: Vec<Layer>,
+pub struct TestFlow {
+    pub layers: Vec<IpLayer>,
     /// Protocol behind the IP headers; 17 is UDP.
     pub protocol: u8,
     pub port: u16,
     pub checksum: bool,
     pub payload: usize,
     pub count: u64,
-    /// RTP, ESP or UDP-Lite behind IP, instead of what `protocol` says.
+    /// RTP, ESP or UDP-Lite behind IP, instead of `protocol`.
     pub media: Option<Media>,
 }
 
-impl Flow {
-    pub fn udp(layers: Vec<Layer>) -> Self {
+impl TestFlow {
+    pub fn udp(layers: Vec<IpLayer>) -> Self {
         Self { layers, protocol: 17, port: 5683, checksum: true, payload: 9, count: 0, media: None }
     }
 
-    /// The next packet.
-    pub fn packet(&mut self, random: &mut Random) -> Vec<u8> {
+    /// Returns the next packet.
+    pub fn packet(&mut self, random: &mut SplitMix64) -> Vec<u8> {
         self.count += 1;
         let payload: Vec<u8> = (0..self.payload).map(|i| (self.count as usize + i) as u8).collect();
         self.carry(payload, random)
     }
 
-    /// The next packet, with that payload.
-    pub fn carry(&mut self, payload: Vec<u8>, random: &mut Random) -> Vec<u8> {
+    /// Returns the next packet, with that payload.
+    pub fn carry(&mut self, payload: Vec<u8>, random: &mut SplitMix64) -> Vec<u8> {
         let mut inside = payload;
         if let Some(media) = &mut self.media {
             inside = media.packet(self.port, &inside, random);
@@ -196,8 +196,8 @@ impl Flow {
         inside
     }
 
-    /// Changes something that may change in the life of a flow.
-    pub fn change(&mut self, random: &mut Random) {
+    /// Changes a field that may change in a flow.
+    pub fn change(&mut self, random: &mut SplitMix64) {
         if let Some(media) = &mut self.media
             && random.once_in(2)
         {
@@ -244,7 +244,7 @@ impl Flow {
     }
 }
 
-fn extension(random: &mut Random) -> (u8, Vec<u8>) {
+fn extension(random: &mut SplitMix64) -> (u8, Vec<u8>) {
     let kind = [0, 43, 60, 51][random.below(4) as usize];
     if kind == 51 {
         let mut content = vec![0; 10 + 12];
@@ -256,15 +256,15 @@ fn extension(random: &mut Random) -> (u8, Vec<u8>) {
     (kind, vec![fill; octets])
 }
 
-/// A flow of any shape.
-pub fn any_flow(random: &mut Random) -> Flow {
+/// Returns a random flow.
+pub fn any_flow(random: &mut SplitMix64) -> TestFlow {
     let layers = 1 + [0, 0, 0, 1, 1, 2, 3][random.below(7) as usize];
     let mut flow =
-        Flow::udp((0..layers).map(|_| Layer::new(random.once_in(2), random.below(4) as u8)).collect());
+        TestFlow::udp((0..layers).map(|_| IpLayer::new(random.once_in(2), random.below(4) as u8)).collect());
     flow.protocol = [17, 17, 17, 58, 6, 47][random.below(6) as usize];
     flow.port = 1_000 + random.below(5) as u16;
     if random.once_in(2) {
-        use media::Kind::{Esp, Rtp, RtpUdpLite, UdpLite};
+        use media::MediaKind::{Esp, Rtp, RtpUdpLite, UdpLite};
         let mut media = Media::new([Rtp, Rtp, Rtp, Esp, UdpLite, RtpUdpLite][random.below(6) as usize]);
         media.ssrc = random.next() as u32;
         flow.media = Some(media);

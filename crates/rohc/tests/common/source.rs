@@ -1,20 +1,20 @@
-//! Flows of every profile whose headers are right to the last bit: lengths, checksums, and counters that count by one.
+//! Flows of every profile with valid headers: lengths, checksums, and counters that increase by one.
 
 use thinair_rohc::{Integrity, ProfileId, ProfileSet};
 use thinair_wire::checksum::Sum;
 
-use super::coap::{self, FlowName, Side};
-use super::media::{Clock, Kind as MediaKind, Media};
-use super::tcp::{Outer, Packet, timestamps};
-use super::{Flow, Layer, Random};
+use super::coap::{self, CoapSide, FlowName};
+use super::media::{Media, MediaKind, TimestampClock};
+use super::tcp::{Outer, TcpPacket, timestamps};
+use super::{IpLayer, SplitMix64, TestFlow};
 
 /// The headers of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SourceKind {
     Rtp,
     /// Voice with pauses: timestamps jump, and the marker is set.
     RtpTalk,
-    /// Voice that is paced but for a pause now and then, which a clock takes for a loss.
+    /// Voice with a steady pace except for a pause now and then, which looks like a loss by the clock.
     RtpPause,
     Udp,
     Esp,
@@ -24,27 +24,27 @@ pub enum Kind {
     TcpData,
     /// Segments without payload that acknowledge one or two others.
     TcpAck,
-    /// Dialog over TCP: segments of any size, acknowledgments, and IP-IDs that other flows take, too.
+    /// Dialog over TCP: segments of any size, acknowledgments, and IP-IDs that other flows use, too.
     TcpChat,
-    /// Requests for one resource, with Message IDs that count.
+    /// Requests for one resource, with counting Message IDs.
     CoapGet,
-    /// Notifications with an Observe option that counts.
+    /// Notifications with a counting Observe option.
     CoapNotify,
     /// Requests with random Message IDs and tokens, and their responses.
     CoapExchange,
-    /// Two endpoints that do everything that CoAP endpoints do, and some things that they ought not to.
+    /// Two endpoints that use all features of CoAP, and some invalid packets.
     CoapMix,
 }
 
 /// The checksum of UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Checksum {
+pub enum ChecksumUse {
     Carried,
-    /// Zero in UDP; not sent, and computed anew, in profile 0x0081.
+    /// Zero in UDP; elided and recomputed in profile 0x0081.
     Elided,
 }
 
-impl Kind {
+impl SourceKind {
     pub const ALL: [Self; 13] = [
         Self::Rtp,
         Self::RtpTalk,
@@ -65,7 +65,7 @@ impl Kind {
         matches!(self, Self::CoapGet | Self::CoapNotify) || self.is_two_way()
     }
 
-    /// Both ends send.
+    /// True if both ends send.
     pub fn is_two_way(self) -> bool {
         matches!(self, Self::CoapExchange | Self::CoapMix)
     }
@@ -78,12 +78,14 @@ impl Kind {
         matches!(self, Self::TcpData | Self::TcpAck | Self::TcpChat)
     }
 
-    /// Checksums that the flow may have.
-    pub fn checksums(self) -> &'static [Checksum] {
+    /// Returns the checksums that the flow may have.
+    pub fn checksums(self) -> &'static [ChecksumUse] {
         match self {
-            Self::Rtp | Self::RtpTalk | Self::RtpPause | Self::Udp => &[Checksum::Carried, Checksum::Elided],
-            _ if self.is_coap() => &[Checksum::Carried, Checksum::Elided],
-            _ => &[Checksum::Carried],
+            Self::Rtp | Self::RtpTalk | Self::RtpPause | Self::Udp => {
+                &[ChecksumUse::Carried, ChecksumUse::Elided]
+            }
+            _ if self.is_coap() => &[ChecksumUse::Carried, ChecksumUse::Elided],
+            _ => &[ChecksumUse::Carried],
         }
     }
 
@@ -95,77 +97,81 @@ impl Kind {
         }
     }
 
-    /// Integrity that lets profile 0x0081 leave the checksum out.
-    pub fn integrity(self, checksum: Checksum) -> Integrity {
-        if self.is_coap() && checksum == Checksum::Elided { Integrity::Crc32 } else { Integrity::None }
+    /// Returns the integrity check with which profile 0x0081 elides the checksum.
+    pub fn integrity(self, checksum: ChecksumUse) -> Integrity {
+        if self.is_coap() && checksum == ChecksumUse::Elided { Integrity::Crc32 } else { Integrity::None }
     }
 
-    /// True if a field is inferred that no checksum covers and that does not follow from one that is covered: a
-    /// wrong candidate is then found by the CRC alone, unless the pace or the carrier's count excludes it.
-    pub fn is_unproved(self, six: bool, checksum: Checksum) -> bool {
+    /// True if an inferred field is neither covered by a checksum nor follows from one that is: only the CRC then
+    /// detects a wrong candidate, unless the pace or the carrier's count excludes it.
+    pub fn is_unproved(self, six: bool, checksum: ChecksumUse) -> bool {
         match self {
-            // TTLs of the mix move, and some of its checksums are wrong.
+            // / TTLs of the mix change, and some of its checksums are wrong.
             Self::Esp | Self::CoapMix => true,
             Self::Udp | Self::Ip | Self::UdpLite | Self::TcpData | Self::TcpAck | Self::TcpChat => !six,
             Self::Rtp | Self::RtpTalk | Self::RtpPause | Self::CoapGet | Self::CoapNotify => {
-                checksum == Checksum::Elided
+                checksum == ChecksumUse::Elided
             }
-            // Message IDs are in the packet or named by a request, which proves no number.
-            Self::CoapExchange => !six || checksum == Checksum::Elided,
+            // / Message IDs are in the packet or follow from a request, which proves no number.
+            Self::CoapExchange => !six || checksum == ChecksumUse::Elided,
         }
     }
 }
 
 /// The packets of a flow.
-pub enum Source {
-    Plain { flow: Flow, has_pauses: bool, is_elided: bool },
-    Tcp { packet: Packet, kind: Kind, time: u32 },
-    Coap(coap::Flow),
+pub enum PacketSource {
+    Plain { flow: TestFlow, has_pauses: bool, is_elided: bool },
+    Tcp { packet: TcpPacket, kind: SourceKind, time: u32 },
+    Coap(coap::CoapFlow),
     Mix(coap::Mix),
 }
 
-impl Source {
-    /// `stride` is that of RTP timestamps.
-    pub fn new(kind: Kind, six: bool, checksum: Checksum, stride: u32, seed: u64) -> Self {
-        let mut random = Random(seed);
-        let is_talk = kind == Kind::RtpTalk;
+impl PacketSource {
+    /// Creates a source; `stride` is that of RTP timestamps.
+    pub fn new(kind: SourceKind, six: bool, checksum: ChecksumUse, stride: u32, seed: u64) -> Self {
+        let mut random = SplitMix64(seed);
+        let is_talk = kind == SourceKind::RtpTalk;
         let plain = |media: Option<MediaKind>, protocol| {
-            let mut layer = Layer::new(six, 1);
-            let mut random = Random(seed ^ 0x1D);
+            let mut layer = IpLayer::new(six, 1);
+            let mut random = SplitMix64(seed ^ 0x1D);
             layer.id = random.next() as u16;
             let media = media.map(|kind| {
                 let mut media = Media::new(kind);
                 media.stride = stride;
-                media.clock = if is_talk { Clock::Talkspurts } else { Clock::Voice };
+                media.clock = if is_talk { TimestampClock::Talkspurts } else { TimestampClock::Voice };
                 media.sn = random.next() as u32;
                 media.ts = random.next() as u32;
                 media
             });
-            let flow = Flow { media, protocol, payload: 20, ..Flow::udp(vec![layer]) };
-            Self::Plain { flow, has_pauses: kind == Kind::RtpPause, is_elided: checksum == Checksum::Elided }
+            let flow = TestFlow { media, protocol, payload: 20, ..TestFlow::udp(vec![layer]) };
+            Self::Plain {
+                flow,
+                has_pauses: kind == SourceKind::RtpPause,
+                is_elided: checksum == ChecksumUse::Elided,
+            }
         };
         match kind {
-            Kind::Rtp | Kind::RtpTalk | Kind::RtpPause => plain(Some(MediaKind::Rtp), 17),
-            Kind::Udp => plain(None, 17),
-            Kind::Esp => plain(Some(MediaKind::Esp), 50),
-            Kind::Ip => plain(None, 47),
-            Kind::UdpLite => plain(Some(MediaKind::UdpLite), 136),
-            Kind::TcpData | Kind::TcpAck | Kind::TcpChat => {
-                let mut packet = Packet::new(vec![Outer::new(six)], 4_000);
+            SourceKind::Rtp | SourceKind::RtpTalk | SourceKind::RtpPause => plain(Some(MediaKind::Rtp), 17),
+            SourceKind::Udp => plain(None, 17),
+            SourceKind::Esp => plain(Some(MediaKind::Esp), 50),
+            SourceKind::Ip => plain(None, 47),
+            SourceKind::UdpLite => plain(Some(MediaKind::UdpLite), 136),
+            SourceKind::TcpData | SourceKind::TcpAck | SourceKind::TcpChat => {
+                let mut packet = TcpPacket::new(vec![Outer::new(six)], 4_000);
                 packet.ips[0].id = random.next() as u16;
                 packet.tcp.sequence_number = random.next() as u32;
                 packet.tcp.acknowledgment_number = random.next() as u32;
                 Self::Tcp { packet, kind, time: 90_000 }
             }
-            Kind::CoapGet => Self::Coap(coap::Flow::new(FlowName::A, six, seed)),
-            Kind::CoapNotify => Self::Coap(coap::Flow::new(FlowName::D, six, seed)),
-            Kind::CoapExchange => Self::Coap(coap::Flow::new(FlowName::HRsp, six, seed)),
-            Kind::CoapMix => Self::Mix(coap::Mix::new(six, &mut random)),
+            SourceKind::CoapGet => Self::Coap(coap::CoapFlow::new(FlowName::A, six, seed)),
+            SourceKind::CoapNotify => Self::Coap(coap::CoapFlow::new(FlowName::D, six, seed)),
+            SourceKind::CoapExchange => Self::Coap(coap::CoapFlow::new(FlowName::HRsp, six, seed)),
+            SourceKind::CoapMix => Self::Mix(coap::Mix::new(six, &mut random)),
         }
     }
 
     /// Changes TTL and DSCP, which no checksum covers. False if the flow has no such changes.
-    pub fn change(&mut self, random: &mut Random) -> bool {
+    pub fn change(&mut self, random: &mut SplitMix64) -> bool {
         let (ttl, tos) = (60 + random.below(4) as u8, (random.below(3) as u8) << 2);
         match self {
             Self::Plain { flow, .. } => {
@@ -181,7 +187,7 @@ impl Source {
         true
     }
 
-    /// Timestamp of RTP, as far as it has counted.
+    /// Timestamp of RTP without its random start.
     pub fn timestamp(&self) -> Option<u32> {
         match self {
             Self::Plain { flow, .. } => flow.media.as_ref().map(|media| media.ts),
@@ -189,8 +195,8 @@ impl Source {
         }
     }
 
-    /// The next packets, and the side that sends each.
-    pub fn next(&mut self, random: &mut Random) -> Vec<(Side, Vec<u8>)> {
+    /// Returns the next packets, and the side that sends each.
+    pub fn next(&mut self, random: &mut SplitMix64) -> Vec<(CoapSide, Vec<u8>)> {
         let packet = match self {
             Self::Coap(flow) => return flow.next(),
             Self::Mix(mix) => return vec![mix.next(random)],
@@ -206,15 +212,15 @@ impl Source {
                 packet
             }
             Self::Tcp { packet, kind, time } => {
-                let others = *kind == Kind::TcpChat && random.once_in(4);
+                let others = *kind == SourceKind::TcpChat && random.once_in(4);
                 packet.ips[0].id = packet.ips[0].id.wrapping_add(1 + u16::from(others));
                 *time += random.below(30) as u32;
                 packet.options = timestamps(*time, *time - 40);
                 let sent = packet.payload.len() as u32;
                 packet.tcp.sequence_number = packet.tcp.sequence_number.wrapping_add(sent);
                 let (octets, acknowledged) = match kind {
-                    Kind::TcpAck => (0, 1_448 * (1 + random.below(2))),
-                    Kind::TcpChat => {
+                    SourceKind::TcpAck => (0, 1_448 * (1 + random.below(2))),
+                    SourceKind::TcpChat => {
                         let octets = if random.once_in(2) { 1 + random.below(300) } else { 0 };
                         (octets, if random.once_in(2) { random.below(3_000) } else { 0 })
                     }
@@ -227,17 +233,17 @@ impl Source {
                 packet.octets()
             }
         };
-        vec![(Side::Client, packet)]
+        vec![(CoapSide::Client, packet)]
     }
 }
 
-fn payload(octets: usize, random: &mut Random) -> Vec<u8> {
+fn payload(octets: usize, random: &mut SplitMix64) -> Vec<u8> {
     let mut payload: Vec<u8> = (0..octets.div_ceil(8)).flat_map(|_| random.next().to_be_bytes()).collect();
     payload.truncate(octets);
     payload
 }
 
-/// Writes the checksum of UDP or UDP-Lite (with full coverage) behind one IP header, if that is what follows it.
+/// Writes the checksum of UDP or UDP-Lite (with full coverage) behind one IP header, if the packet has it.
 fn set_checksum(packet: &mut [u8], is_elided: bool) {
     let (protocol, addresses, at) =
         if packet[0] >> 4 == 4 { (packet[9], 12..20, 20) } else { (packet[6], 8..40, 40) };

@@ -1,11 +1,11 @@
-//! A table of flows by what a channel does to them, measured on all cores, and the bars that it misses.
+//! Table of flows by impairments of a channel, measured on all cores, and the limits that it misses.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::journey::{Outcome, Setup};
+use super::journey::{JourneyOutcome, JourneySetup};
 
-/// Size of a run, from the environment: `THINAIR_PACKETS` packets a cell, the first `THINAIR_SEED`, and only the
+/// Size of a run, from the environment: `THINAIR_PACKETS` packets per cell, the first `THINAIR_SEED`, and only the
 /// rows whose name has all words of `THINAIR_ROWS`.
 #[derive(Clone, Debug)]
 pub struct Size {
@@ -31,22 +31,22 @@ impl Size {
 }
 
 /// Outcomes of every row and column.
-pub struct Table {
+pub struct OutcomeTable {
     columns: Vec<&'static str>,
-    rows: Vec<(Setup, Vec<Outcome>)>,
+    rows: Vec<(JourneySetup, Vec<JourneyOutcome>)>,
 }
 
-impl Table {
+impl OutcomeTable {
     /// Measures each cell by `run`, which gets the row and the number of the column.
     pub fn measure(
-        setups: Vec<Setup>,
+        setups: Vec<JourneySetup>,
         columns: &[&'static str],
         size: &Size,
-        run: impl Fn(&Setup, usize) -> Outcome + Sync,
+        run: impl Fn(&JourneySetup, usize) -> JourneyOutcome + Sync,
     ) -> Self {
-        let setups: Vec<Setup> = setups.into_iter().filter(|setup| size.has(&setup.name())).collect();
+        let setups: Vec<JourneySetup> = setups.into_iter().filter(|setup| size.has(&setup.name())).collect();
         let cells = setups.len() * columns.len();
-        let (next, done) = (AtomicUsize::new(0), Mutex::new(vec![Outcome::default(); cells]));
+        let (next, done) = (AtomicUsize::new(0), Mutex::new(vec![JourneyOutcome::default(); cells]));
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         std::thread::scope(|scope| {
             for _ in 0..threads {
@@ -67,8 +67,8 @@ impl Table {
         Self { columns: columns.to_vec(), rows: setups.into_iter().zip(outcomes).collect() }
     }
 
-    /// Prints the rows, and what `cell` writes of each cell.
-    pub fn print(&self, cell: impl Fn(&Setup, &Outcome) -> String) {
+    /// Prints the rows, with `cell` for the text of each cell.
+    pub fn print(&self, cell: impl Fn(&JourneySetup, &JourneyOutcome) -> String) {
         let mut head = format!("{:<43}", "");
         self.columns.iter().for_each(|column| head += &format!("{column:>19}"));
         println!("{head}");
@@ -79,9 +79,13 @@ impl Table {
         }
     }
 
-    /// Fails with every cell for which `miss` gives a reason, less those that `open` names: by words of the row, the
-    /// column and the reason.
-    pub fn hold(&self, open: &[&str], miss: impl Fn(&Setup, &'static str, &Outcome) -> Option<String>) {
+    /// Fails with every cell for which `miss` gives a reason, except those in `open`: by words of the row, the column
+    /// and the reason.
+    pub fn hold(
+        &self,
+        open: &[&str],
+        miss: impl Fn(&JourneySetup, &'static str, &JourneyOutcome) -> Option<String>,
+    ) {
         let (mut missed, mut known) = (Vec::new(), vec![0; open.len()]);
         for (setup, outcomes) in &self.rows {
             for (column, outcome) in self.columns.iter().zip(outcomes) {
@@ -99,10 +103,10 @@ impl Table {
     }
 }
 
-/// The reason why a cell has too many wrong packets: more than the CRCs of the formats let through where nothing else
-/// proves a candidate (plus four standard deviations), or any at all.
-pub fn wrong(outcome: &Outcome) -> Option<String> {
+/// Returns the reason if a cell has too many wrong packets: more than the CRCs of the formats accept where only these
+/// prove a candidate (plus four standard deviations), or any at all elsewhere.
+pub fn wrong(outcome: &JourneyOutcome) -> Option<String> {
     let bound = if outcome.bound > 0.0 { 1.0 + outcome.bound + 4.0 * outcome.variance.sqrt() } else { 0.0 };
-    let Outcome { wrong, arrived, bound: let_through, .. } = *outcome;
+    let JourneyOutcome { wrong, arrived, bound: let_through, .. } = *outcome;
     (wrong as f64 > bound).then(|| format!("{wrong} wrong of {arrived}, bound {let_through:.1}"))
 }

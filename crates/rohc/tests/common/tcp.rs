@@ -1,4 +1,4 @@
-//! TCP segments in IP packets, and connections that they belong to.
+//! TCP segments in IP packets, and their connections.
 
 use thinair_wire::checksum::Sum;
 use thinair_wire::header::ipv4::Ipv4;
@@ -13,7 +13,7 @@ pub struct Outer {
     pub id: u16,
     pub df: bool,
     pub flow_label: u32,
-    /// Destination options behind the header, of 8 octets each.
+    /// Number of destination options of 8 octets behind the header.
     pub options: usize,
 }
 
@@ -25,16 +25,16 @@ impl Outer {
 
 /// A segment with its headers.
 #[derive(Clone, Debug)]
-pub struct Packet {
+pub struct TcpPacket {
     pub ips: Vec<Outer>,
     pub tcp: Tcp<'static>,
     pub options: Vec<u8>,
     pub payload: Vec<u8>,
-    /// What is added to the right checksum.
+    /// Number that is added to the correct checksum.
     pub wrong: u16,
 }
 
-impl Packet {
+impl TcpPacket {
     pub fn new(ips: Vec<Outer>, port: u16) -> Self {
         let tcp = Tcp {
             source_port: port,

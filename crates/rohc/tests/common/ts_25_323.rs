@@ -2,7 +2,7 @@
 //! packets, each over IPv4 and IPv6.
 //!
 //! 70 packets: SN 0 to 69, timestamp 160 times the SN, IP-ID the SN, DF 1, payload type 96, marker 0, UDP checksum, 32
-//! octets of payload. The compressor starts in U-mode; between SN 5 and 6 a FEEDBACK-2 acknowledges SN 0 and asks for
+//! octets of payload. The compressor starts in U-mode; between SN 5 and 6 a FEEDBACK-2 acknowledges SN 0 and requests
 //! O-mode (tests `a`) or R-mode (tests `b`). In R-mode each header that starts like an update is acknowledged at once. The
 //! limits are averages of octets of the compressed header, without CID, padding and feedback.
 
@@ -19,17 +19,17 @@ use thinair_rohc::{
 use thinair_wire::checksum::Sum;
 use thinair_wire::header::ipv4::Ipv4;
 
-/// Packets that establish a context, N. An input of Annex A, below 8; 4 in Annex B.2.3.
+/// Number of packets that establish a context, N. An input of Annex A, below 8; 4 in Annex B.2.3.
 const N: usize = 4;
 
 const PACKETS: usize = 70;
 const PAYLOAD: usize = 32;
 const PORT: u16 = 5004;
 
-/// The SN behind which the mode is asked for.
+/// SN after which the mode is requested.
 const ASKED: usize = 5;
 
-/// A stretch behind changes of a sequence: its first and last SN in O-mode, and the limit. In R-mode it ends with the first
+/// A stretch after changes of a sequence: its first and last SN in O-mode, and the limit. In R-mode it ends with the first
 /// UOR-2, IR-DYN or IR that has the last change.
 type Stretch = (usize, usize, f64);
 
@@ -44,7 +44,7 @@ pub struct Test {
     stretches: &'static [Stretch],
 }
 
-/// Tests 2, 5 and 7b of Annex A are void or absent.
+/// All tests. Tests 2, 5 and 7b of Annex A are void or absent.
 pub const TESTS: [Test; 9] = [
     Test { name: "1a", mode: Mode::Optimistic, steps: |sn| sn, skips: |_| false, stretches: &[] },
     Test { name: "1b", mode: Mode::Reliable, steps: |sn| sn, skips: |_| false, stretches: &[] },
@@ -88,8 +88,8 @@ fn is_relocation(sn: usize) -> bool {
     (10..=59).contains(&sn)
 }
 
-/// One limit of a test, and the average that was measured.
-pub struct Row {
+/// One limit of a test, and the measured average.
+pub struct LimitRow {
     pub test: &'static str,
     pub version: u8,
     /// First and last SN.
@@ -99,13 +99,13 @@ pub struct Row {
     pub octets: f64,
 }
 
-impl Row {
+impl LimitRow {
     pub fn passes(&self) -> bool {
         self.octets <= self.limit
     }
 }
 
-impl Display for Row {
+impl Display for LimitRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { test, version, sns: (first, last), limit, octets } = self;
         let verdict = if self.passes() { "pass" } else { "FAIL" };
@@ -114,29 +114,29 @@ impl Display for Row {
 }
 
 /// A run of one test.
-pub struct Run {
-    pub rows: Vec<Row>,
-    /// Octets of each header, by SN; `None` where the SN is left out.
+pub struct AnnexRun {
+    pub rows: Vec<LimitRow>,
+    /// Octets of each header, by SN; `None` if the SN is left out.
     pub headers: Vec<Option<(usize, Format)>>,
-    /// Packets that arrived and came back not at all, or wrong.
+    /// Number of packets that arrived and were not delivered correctly.
     pub lost: usize,
     pub wrong: usize,
 }
 
-impl Run {
+impl AnnexRun {
     pub fn passes(&self) -> bool {
-        self.lost + self.wrong == 0 && self.rows.iter().all(Row::passes)
+        self.lost + self.wrong == 0 && self.rows.iter().all(LimitRow::passes)
     }
 }
 
-/// The options that the bench asks for.
+/// Sets the options that the bench needs.
 pub fn configure(config: &mut CompressorConfig) {
     config.established_by_ir = true;
 }
 
 impl Test {
-    /// Runs the test over IPv4 or IPv6, with the default configuration but for the port of RTP and for `change`.
-    pub fn run(&self, version: u8, change: impl Fn(&mut CompressorConfig)) -> Run {
+    /// Runs the test over IPv4 or IPv6, with the default configuration except the port of RTP and `change`.
+    pub fn run(&self, version: u8, change: impl Fn(&mut CompressorConfig)) -> AnnexRun {
         self.run_with_loss(version, change, &[])
     }
 
@@ -146,7 +146,7 @@ impl Test {
         version: u8,
         change: impl Fn(&mut CompressorConfig),
         missing: &[usize],
-    ) -> Run {
+    ) -> AnnexRun {
         let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
         let mut config = CompressorConfig::new(channel);
         config.rtp = RtpDetection::of_ports(&[PORT]).unwrap();
@@ -168,7 +168,7 @@ impl Test {
                     Err(_) => lost += 1,
                 }
             }
-            // The bench has a feedback of its own.
+            // / The bench has its own feedback.
             while decompressor.poll_feedback(&mut [0; 64]).is_some() {}
             if sn == ASKED {
                 acknowledge(&mut compressor, now, 0, self.mode);
@@ -177,10 +177,10 @@ impl Test {
             }
         }
         let rows = self.rows(version, &headers);
-        Run { rows, headers, lost, wrong }
+        AnnexRun { rows, headers, lost, wrong }
     }
 
-    fn rows(&self, version: u8, headers: &[Option<(usize, Format)>]) -> Vec<Row> {
+    fn rows(&self, version: u8, headers: &[Option<(usize, Format)>]) -> Vec<LimitRow> {
         // The first UOR-2, IR-DYN or IR from an SN on.
         let x = |from: usize| {
             (from..PACKETS).find(|&sn| headers[sn].is_some_and(|(_, format)| is_x(format))).unwrap_or(PACKETS)
@@ -202,18 +202,18 @@ impl Test {
             let (count, octets) =
                 sent.clone().fold((0, 0), |(count, sum), (_, octets)| (count + 1, sum + octets));
             let sns = (first, sent.next_back().map_or(first, |(sn, _)| sn));
-            Row { test: self.name, version, sns, limit, octets: octets as f64 / count as f64 }
+            LimitRow { test: self.name, version, sns, limit, octets: octets as f64 / count as f64 }
         };
         limits.into_iter().map(row).collect()
     }
 }
 
-/// Formats that can be x of Annex A.
+/// True for formats that can be x of Annex A.
 fn is_x(format: Format) -> bool {
     format.is_initialization() || format.name().starts_with("UOR-2")
 }
 
-/// True if a header starts like R-0-CRC, UOR-2, IR or IR-DYN.
+/// True if a header begins like R-0-CRC, UOR-2, IR or IR-DYN.
 fn is_update(first: u8) -> bool {
     first >> 6 == 0b01 || first >> 5 == 0b110 || first >> 1 == 0b111_1110 || first == 0b1111_1000
 }

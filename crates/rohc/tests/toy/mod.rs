@@ -1,11 +1,11 @@
-//! Profile 0x00F0, a toy that shows what a profile is made of: packets of IPv6 whose Next Header is 253, for experiments
-//! (RFC 3692).
+//! Profile 0x00F0, an example of a profile: packets of IPv6 whose Next Header is 253, for experiments (RFC 3692).
 //!
-//! This file knows which packets the profile takes and how they look on the link. [`Sender`] is a context at the compressor,
-//! [`Receiver`] one at the decompressor.
+//! This file has the packets that the profile accepts, and their formats. [`ToySender`] is a context at the compressor,
+//! [`ToyReceiver`] one at the decompressor.
 //!
-//! A flow has one IPv6 header, but for its Payload Length, which is inferred. Two formats carry it: `IR` says it as a whole, `UO-0`
-//! relies on it. There is no IR-DYN, as nothing is dynamic. MSN counts packets from the last IR packet, modulo 16.
+//! A flow has one constant IPv6 header, except its Payload Length, which is inferred. There are two formats: `IR` carries the
+//! header, `UO-0` relies on it. There is no IR-DYN, since nothing is dynamic. MSN counts packets from the last IR packet, modulo
+//! 16.
 
 mod receiver;
 mod sender;
@@ -18,16 +18,16 @@ use thinair_wire::crc::Check;
 use thinair_wire::header::chain::{HeaderChain, IpHeader};
 use thinair_wire::header::ipv6::Ipv6;
 
-use crate::compressor::Key;
+use crate::compressor::FlowKey;
 use crate::profile::ProfileId;
 
-pub(crate) use receiver::Receiver;
-pub(crate) use sender::Sender;
+pub(crate) use receiver::ToyReceiver;
+pub(crate) use sender::ToySender;
 
 /// "Use for experimentation and testing" (IANA, Protocol Numbers).
 const NEXT_HEADER: u8 = 253;
 
-/// First octet of an IR packet. RFC 5795, section 5.2.2.1, with the bit that is left to the profile zero.
+/// First octet of an IR packet. RFC 5795, section 5.2.2.1, with zero for the bit that the profile defines.
 const IR: u8 = 0b1111_1100;
 
 /// `IR`: the IPv6 header. CRC-8 over the ROHC header (RFC 3095, section 5.9.1).
@@ -45,7 +45,7 @@ fn uo_0<'p, C: Coder<'p>>(c: &mut C, msn: &mut u8) -> Step {
     c.crc("CRC", 3)
 }
 
-/// CRC-3 of `UO-0`.
+/// Returns the CRC-3 of `UO-0`.
 fn crc3(header: Ipv6, msn: u8) -> u8 {
     let mut octets = [0; Ipv6::LEN];
     // There is room for it.
@@ -55,10 +55,10 @@ fn crc3(header: Ipv6, msn: u8) -> u8 {
 
 /// Fields that the packets of a flow share: their IPv6 header with zero for Payload Length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Flow(Ipv6);
+struct ToyFlow(Ipv6);
 
-impl Flow {
-    /// The flow of a packet, and its payload. `None` if the packet goes by another profile.
+impl ToyFlow {
+    /// Returns the flow of a packet, and its payload. `None` if another profile has to compress the packet.
     fn of<'p>(chain: &HeaderChain<'p>) -> Option<(Self, &'p [u8])> {
         let [ip] = chain.ips() else { return None };
         let IpHeader::V6(header) = ip.header() else { return None };
@@ -68,13 +68,13 @@ impl Flow {
         Some((Self(Ipv6 { payload_length: 0, ..header }), chain.packet().get(Ipv6::LEN..)?))
     }
 
-    /// The header in front of a payload. `None` if that is longer than the field can say.
+    /// Returns the header in front of a payload. `None` if the payload is too long for the field.
     fn header(&self, payload: &[u8]) -> Option<Ipv6> {
         Some(Ipv6 { payload_length: payload.len().try_into().ok()?, ..self.0 })
     }
 }
 
-impl Key for Flow {
+impl FlowKey for ToyFlow {
     fn key(&self, mut word: impl FnMut(u64)) {
         let header = &self.0;
         for address in [header.source, header.destination].map(u128::from_be_bytes) {

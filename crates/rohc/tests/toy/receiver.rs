@@ -1,35 +1,35 @@
-//! A context at the decompressor: nothing of a packet is kept before its CRC is found right.
+//! A context at the decompressor. Nothing of a packet is kept before its CRC is verified.
 
 use thinair_wire::coder::{Reader, Tracer};
 use thinair_wire::header::ipv6::Ipv6;
 
-use super::{Flow, IR, crc3, ir, uo_0};
+use super::{ToyFlow, IR, crc3, ir, uo_0};
 use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::decompressor::{
-    Decompressor, DecompressorConfig, Failure, Incoming, Policy, Problem, ReceiverContext, Shared, Traced,
+    Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext, SharedMemory, Traced,
     Verified, on_failure, verify_crc8,
 };
 use crate::feedback::{AckType, Feedback};
 use crate::mode::Mode;
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
 
-/// The context of one flow.
+/// Context of one flow.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Receiver {
-    flow: Flow,
+pub(crate) struct ToyReceiver {
+    flow: ToyFlow,
     msn: u8,
     state: DecompressorState,
-    /// The outcome of the last 16 packets: 1 is a failure.
+    /// Outcomes of the last 16 packets: 1 is a failure.
     failures: u16,
 }
 
-impl ReceiverContext for Receiver {
+impl ReceiverContext for ToyReceiver {
     fn new(_: ProfileId) -> Self {
-        Self { flow: Flow::default(), msn: 0, state: DecompressorState::Nc, failures: 0 }
+        Self { flow: ToyFlow::default(), msn: 0, state: DecompressorState::Nc, failures: 0 }
     }
 
     fn profile(&self) -> ProfileId {
@@ -39,7 +39,7 @@ impl ReceiverContext for Receiver {
     fn initialize<'m>(
         decompressor: &mut Decompressor<'m>,
         profile: ProfileId,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Result<Verified, Problem> {
         let mut reader = Reader::new(packet.header.first, packet.header.rest);
@@ -48,9 +48,9 @@ impl ReceiverContext for Receiver {
         verify_crc8(packet.header, &reader, Format::Ir)?;
         let payload = reader.remaining();
         let mut context = Self::new(profile);
-        context.flow = Flow(Ipv6 { payload_length: 0, ..header });
+        context.flow = ToyFlow(Ipv6 { payload_length: 0, ..header });
         context.state.on_success();
-        // The CRC does not cover the payload, so a packet that was cut short is found out here.
+        // / The CRC does not cover the payload, so a truncated packet is detected here.
         if context.flow.header(payload) != Some(header) {
             return Err(Failure::Malformed.into());
         }
@@ -61,9 +61,9 @@ impl ReceiverContext for Receiver {
 
     fn decompress<'m>(
         &mut self,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         _: &DecompressorConfig,
-        _: &mut Shared<'m>,
+        _: &mut SharedMemory<'m>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let mut reader = Reader::new(packet.header.first, packet.header.rest);
@@ -85,12 +85,12 @@ impl ReceiverContext for Receiver {
 
     fn dissect<'p>(
         &self,
-        packet: &Header<'p>,
+        packet: &PacketHeader<'p>,
         _: &DecompressorConfig,
-        _: &Shared<'_>,
-        tell: &mut dyn FnMut(Traced<'p>),
+        _: &SharedMemory<'_>,
+        on_field: &mut dyn FnMut(Traced<'p>),
     ) -> Option<Format> {
-        let mut tracer = Tracer::new(Reader::new(packet.first, packet.rest), tell);
+        let mut tracer = Tracer::new(Reader::new(packet.first, packet.rest), on_field);
         match packet.first {
             IR => {
                 let _ = ir(&mut tracer, &mut Ipv6::default());
@@ -104,7 +104,7 @@ impl ReceiverContext for Receiver {
         }
     }
 
-    fn shown(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
+    fn context_state(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
         let (profile, state, sn) = (ProfileId::Toy, self.state.name(), Some(u32::from(self.msn)));
         ContextState { cid, profile, state, mode: config.mode, sn }
     }
@@ -114,13 +114,13 @@ impl ReceiverContext for Receiver {
         format == Format::Ir
     }
 
-    /// All there is to repair is the static context, and an IR packet does that.
+    /// Counts a failure. Only the static context can need repair, by an IR packet.
     fn note_failure(
         &mut self,
         _: Moment,
         _: u8,
         _: Option<&Failure>,
-        policy: &Policy<'_>,
+        policy: &NackPolicy<'_>,
     ) -> Option<AckType> {
         self.failures = self.failures << 1 | 1;
         on_failure(&mut self.state, policy.nack().is_reached(self.failures), false, true)
@@ -134,7 +134,7 @@ impl ReceiverContext for Receiver {
 
 /// Writes a verified packet.
 fn deliver(
-    packet: &Header<'_>,
+    packet: &PacketHeader<'_>,
     format: Format,
     header: Ipv6,
     payload: &[u8],

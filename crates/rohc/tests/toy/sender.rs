@@ -1,43 +1,43 @@
-//! A context at the compressor: IR packets at its beginning, at a refresh, and where the decompressor asks for one; else `UO-0`.
+//! A context at the compressor: IR packets at its beginning, at a refresh, and on request of the decompressor; otherwise `UO-0`.
 
 use thinair_wire::coder::Writer;
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::time::Instant;
 
-use super::{Flow, crc3, ir, uo_0};
+use super::{ToyFlow, crc3, ir, uo_0};
 use crate::cid::Cid;
 use crate::compressor::{
-    CompressError, Compressed, Compressor, CompressorConfig, Outgoing, Refused, SenderContext, Shared,
+    CompressError, Compressed, Compressor, CompressorConfig, OutgoingPacket, Refused, SenderContext, SharedMemory,
 };
 use crate::contexts::ContextState;
-use crate::feedback::{AckType, Feedback, Form};
-use crate::framing::Frame;
+use crate::feedback::{AckType, Feedback, FeedbackForm};
+use crate::framing::CidFrame;
 use crate::mode::Mode;
 use crate::profile::{Format, ProfileId};
-use crate::refresh::{Due, Refresh, Timer};
+use crate::refresh::{Due, Refresh, RefreshTimer};
 
-/// The context of one flow.
+/// Context of one flow.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sender {
-    flow: Flow,
+pub(crate) struct ToySender {
+    flow: ToyFlow,
     msn: u8,
     /// IR packets still to be sent before `UO-0`.
     ir_left: u8,
-    /// The decompressor has answered.
+    /// The decompressor has sent feedback.
     two_way: bool,
-    timer: Timer,
+    timer: RefreshTimer,
 }
 
-impl SenderContext for Sender {
+impl SenderContext for ToySender {
     fn compress_packet<'m>(
         compressor: &mut Compressor<'m>,
-        packet: &mut Outgoing<'_, '_, 'm>,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         if !compressor.config.channel.profiles().has(ProfileId::Toy) {
             return None;
         }
-        let (flow, payload) = Flow::of(packet.chain)?;
+        let (flow, payload) = ToyFlow::of(packet.chain)?;
         let hash = compressor.flows.hash(&flow);
         let found = compressor.flows.find::<Self>(hash, |_, context| context.flow == flow);
         let cid = match found {
@@ -59,8 +59,8 @@ impl SenderContext for Sender {
         }
     }
 
-    fn form(&self) -> Form {
-        Form::Rfc3095
+    fn form(&self) -> FeedbackForm {
+        FeedbackForm::Rfc3095
     }
 
     fn receive_feedback(
@@ -68,7 +68,7 @@ impl SenderContext for Sender {
         _: Instant,
         feedback: &Feedback,
         _: &CompressorConfig,
-        _: &mut Shared<'_>,
+        _: &mut SharedMemory<'_>,
     ) -> Option<Cid> {
         self.two_way = true;
         match feedback.ack {
@@ -78,11 +78,11 @@ impl SenderContext for Sender {
         None
     }
 
-    fn restart(&mut self, config: &CompressorConfig, _: &mut Shared<'_>) {
+    fn restart(&mut self, config: &CompressorConfig, _: &mut SharedMemory<'_>) {
         self.ir_left = config.repetitions;
     }
 
-    fn shown(&self, cid: Cid) -> ContextState {
+    fn context_state(&self, cid: Cid) -> ContextState {
         let state = if self.ir_left > 0 { "IR" } else { "SO" };
         let mode = Mode::with_feedback(self.two_way);
         ContextState { cid, profile: ProfileId::Toy, state, mode, sn: Some(u32::from(self.msn)) }
@@ -90,21 +90,21 @@ impl SenderContext for Sender {
 }
 
 impl Compressor<'_> {
-    /// A context for a new flow; `None` if that goes by another profile.
-    fn begin_toy(&mut self, packet: &Outgoing<'_, '_, '_>, flow: Flow, hash: u32) -> Option<Cid> {
+    /// Creates a context for a new flow; `None` if another profile has to compress it.
+    fn begin_toy(&mut self, packet: &OutgoingPacket<'_, '_, '_>, flow: ToyFlow, hash: u32) -> Option<Cid> {
         let pair = self.flows.pair(packet.chain.packet());
         if self.flows.is_rejected(hash, packet.now) || !self.flows.admits(pair) {
             return None;
         }
         let cid = self.flows.claim(hash, pair)?;
         self.release(cid);
-        let (ir_left, timer) = (self.config.repetitions, Timer::start(packet.now));
-        self.flows.set(cid, Sender { flow, msn: 0, ir_left, two_way: false, timer });
+        let (ir_left, timer) = (self.config.repetitions, RefreshTimer::start(packet.now));
+        self.flows.set(cid, ToySender { flow, msn: 0, ir_left, two_way: false, timer });
         Some(cid)
     }
 }
 
-impl Sender {
+impl ToySender {
     /// Compresses a packet of the flow.
     fn compress(
         &mut self,
@@ -126,9 +126,9 @@ impl Sender {
         let is_ir = self.ir_left > 0;
         let (format, mut msn) = if is_ir { (Format::Ir, 0) } else { (Format::Uo0, (self.msn + 1) & 0xF) };
 
-        let frame = Frame::new(cid, config.channel.cids());
+        let frame = CidFrame::new(cid, config.channel.cids());
         let mut writer = Writer::new(out, frame.len());
-        // Writing refuses nothing: every value has its place.
+        // / Every value can be written.
         let _ = if is_ir { ir(&mut writer, &mut header) } else { uo_0(&mut writer, &mut msn) };
         if !is_ir {
             writer.fill_crc(crc3(header, msn));

@@ -1,16 +1,16 @@
-//! One exchange, or an observation, from a URI to its response.
+//! CoAP client: one exchange, or an observation, from a URI to its response.
 //!
-//! This module knows how a host is found and which of its addresses answers, and what is told of it on the way. It refuses to
-//! know where a request comes from and where a response goes: arguments, files, terminals.
+//! This module resolves a host, tries its addresses, and reports progress. Sources of requests and destinations of
+//! responses (arguments, files, terminals) are the caller's.
 //!
 //! ```no_run
 //! use thinair_coap::{Request, Uri};
-//! use thinair_services::coap::client::{Ending, Flow, Task, ask};
+//! use thinair_services::coap::client::{Ending, Continuation, ClientTask, ask};
 //!
 //! let uri: Uri = "coap://192.0.2.1/time".parse()?;
 //! let mut request = Request::get("");
 //! request.options = uri.options();
-//! let outcome = ask(&Task::new(&uri, &request), &mut |_| Flow::Go);
+//! let outcome = ask(&ClientTask::new(&uri, &request), &mut |_| Continuation::Go);
 //! if let Ending::Response(response) = outcome.result? {
 //!     println!("{} after {:?}", response.code, outcome.report.total);
 //! }
@@ -29,36 +29,36 @@ use thinair_os::Signals;
 use thinair_os::clock::now;
 use thinair_wire::time::Instant;
 
-pub use error::{AddressError, Attempt, ClientError};
+pub use error::{AddressError, ClientError, FailedAttempt};
 
 use crate::resolve::resolve;
-use crate::wait::Waiting;
+use crate::wait::Wait;
 
-/// A request, and how it is made.
+/// A request with its settings.
 #[derive(Debug)]
-pub struct Task<'a> {
-    /// Whom to ask: scheme, host and port. Path and query are in the request already.
+pub struct ClientTask<'a> {
+    /// Server: scheme, host and port. Path and query are in the request already.
     pub uri: &'a Uri,
-    /// What to ask.
+    /// Request.
     pub request: &'a Request<'a>,
-    /// How the endpoint is set: transmission, congestion control, blocks, Tokens. Its `max_body` holds for every response,
-    /// also for one that comes in one message.
+    /// Settings of the endpoint: transmission, congestion control, blocks, Tokens. Its `max_body` limits every response,
+    /// also one that comes in one message.
     pub config: Config,
-    /// How long an address has for the handshake of TCP. 10 s.
+    /// Time limit of the TCP handshake with one address. Default: 10 s.
     pub connect_timeout: Duration,
-    /// How long there is for all of it: finding the host, its addresses in their order, the response with all its blocks. An
-    /// observation has as long for its first notification. Nothing: as long as the message layer tries.
+    /// Time limit of the whole task: resolution of the host, its addresses in order, the response with all its blocks.
+    /// For an observation, limit of its first notification. `None`: the message layer decides.
     pub limit: Option<Duration>,
-    /// After how long an observation is ended. Nothing: not by itself.
+    /// Duration of an observation. `None`: unlimited.
     pub observe_for: Option<Duration>,
-    /// How long the end of an observation is waited for. 500 ms.
+    /// Time limit of the deregistration of an observation. Default: 500 ms.
     pub farewell: Duration,
-    /// Signals that end it.
+    /// Signals that end the task.
     pub signals: Option<&'a Signals>,
 }
 
-impl<'a> Task<'a> {
-    /// With Tokens that are hard to guess; the rest as in [`Config::default`].
+impl<'a> ClientTask<'a> {
+    /// Creates a task with Tokens that are hard to guess; other settings as in [`Config::default`].
     pub fn new(uri: &'a Uri, request: &'a Request<'a>) -> Self {
         Self {
             uri,
@@ -76,116 +76,116 @@ impl<'a> Task<'a> {
     }
 }
 
-/// What is told while it goes on.
+/// Progress of a task.
 #[derive(Debug)]
-pub enum Told<'t> {
-    /// A state of the resource that is observed. Others follow.
-    Notification(&'t Received<'t>, &'t Report),
-    /// A block has arrived.
+pub enum TaskProgress<'t> {
+    /// State of the observed resource. More follow.
+    Notification(&'t Received<'t>, &'t TaskReport),
+    /// Arrival of a block.
     Progress {
         /// Octets of the request's body that the server has.
         sent: usize,
-        /// Octets of the response's body that are here.
+        /// Octets of the response's body that have arrived.
         received: usize,
-        /// Octets of the response's body, if the server tells.
+        /// Octets of the response's body, if the server has announced them.
         total: Option<usize>,
     },
 }
 
-/// Whether it goes on.
+/// Continuation of an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flow {
-    /// It does.
+pub enum Continuation {
+    /// Continue.
     Go,
-    /// An observation is to end. Other requests go on.
+    /// End the observation. No effect on other requests.
     Stop,
 }
 
-/// How it ended.
+/// Successful end of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// With a response: of an observation, that it is over, or that there is none.
+    /// A response: for an observation, its last one, or the response of a resource that cannot be observed.
     Response(Received<'static>),
-    /// The observation was stopped, or its time is over.
+    /// The observation was stopped, or has reached its duration.
     Stopped,
     /// A signal ended the observation.
     Interrupted,
 }
 
-/// What it took.
+/// Measurements of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
-    /// Addresses that were tried and did not answer, in their order, and why.
-    pub attempts: Vec<Attempt>,
-    /// The address of the latest attempt.
+pub struct TaskReport {
+    /// Failed addresses, in order, with the reasons.
+    pub attempts: Vec<FailedAttempt>,
+    /// Address of the latest attempt.
     pub address: Option<SocketAddr>,
-    /// From the beginning until the addresses of the host were known.
+    /// Time from the start to the resolution of the host.
     pub resolved: Duration,
-    /// From the beginning until the latest attempt could send: TCP's handshake was over.
+    /// Time from the start until the latest attempt could send, after the handshake of TCP.
     pub connected: Duration,
-    /// From the beginning until the first octets of the peer came.
+    /// Time from the start to the first octets of the peer.
     pub first: Option<Duration>,
-    /// From the beginning until now.
+    /// Time from the start until now.
     pub total: Duration,
-    /// Datagrams of the latest attempt that were sent; over TCP, how often octets were.
+    /// Datagrams sent in the latest attempt; over TCP, number of writes.
     pub sent: u64,
     /// Octets in them.
     pub sent_octets: u64,
-    /// Datagrams of the latest attempt that came; over TCP, how often octets did.
+    /// Datagrams received in the latest attempt; over TCP, number of reads.
     pub received: u64,
     /// Octets in them.
     pub received_octets: u64,
-    /// Messages of requests, those that were sent again included.
+    /// Messages of requests, retransmissions included.
     pub transmissions: u64,
-    /// Messages that were sent again.
+    /// Retransmissions.
     pub retransmissions: u64,
-    /// Blocks of the request's body that the server has, if it was sent in several.
+    /// Blocks of the request's body that the server has, if there are several.
     pub blocks_up: u64,
-    /// Blocks of the response's body, if it came in several.
+    /// Blocks of the response's body, if there are several.
     pub blocks_down: u64,
-    /// What the first timeout of one more message to this peer would be, without dither. Datagrams alone.
+    /// First timeout of a further message to this peer, without dither. Only for datagrams.
     pub rto: Option<Duration>,
 }
 
-/// What became of a task, and what it took.
+/// Result of a task, with measurements.
 #[derive(Debug)]
-pub struct Outcome {
-    /// How it ended.
+pub struct TaskOutcome {
+    /// Result.
     pub result: Result<Ending, ClientError>,
-    /// What it took.
-    pub report: Report,
+    /// Measurements.
+    pub report: TaskReport,
 }
 
-/// Asks. The addresses of a host are tried in their order: the next one if nobody listens at one, or if it does not answer
-/// and the request does no harm when it is done twice.
-pub fn ask(task: &Task<'_>, told: &mut dyn FnMut(Told<'_>) -> Flow) -> Outcome {
+/// Runs a task. The addresses of a host are tried in order: the next one if nothing listens at one, or if it does not
+/// answer and the request can be repeated without harm.
+pub fn ask(task: &ClientTask<'_>, watch: &mut dyn FnMut(TaskProgress<'_>) -> Continuation) -> TaskOutcome {
     let start = now();
-    let mut report = Report::default();
-    let result = try_all(task, start, &mut report, told);
+    let mut report = TaskReport::default();
+    let result = try_all(task, start, &mut report, watch);
     report.total = now().since(start);
-    Outcome { result, report }
+    TaskOutcome { result, report }
 }
 
 fn try_all(
-    task: &Task<'_>,
+    task: &ClientTask<'_>,
     start: Instant,
-    report: &mut Report,
-    told: &mut dyn FnMut(Told<'_>) -> Flow,
+    report: &mut TaskReport,
+    watch: &mut dyn FnMut(TaskProgress<'_>) -> Continuation,
 ) -> Result<Ending, ClientError> {
     getrandom::u64().map_err(|_| ClientError::NoRandomness)?;
-    let mut waiting = Waiting::new(task.signals, task.limit.map(|limit| start + limit))?;
+    let mut waiting = Wait::new(task.signals, task.limit.map(|limit| start + limit))?;
     let addresses = resolve(&task.uri.host, task.uri.port, &mut waiting)?;
     report.resolved = now().since(start);
     let last = addresses.len() - 1;
     for (index, address) in addresses.into_iter().enumerate() {
-        let attempt = exchange::attempt(task, address, start, &mut waiting, report, told);
+        let attempt = exchange::attempt(task, address, start, &mut waiting, report, watch);
         let why = match attempt {
             Ok(ending) => return Ok(ending),
             Err(exchange::Stop::Address(why)) => why,
             Err(exchange::Stop::All(error)) => return Err(error),
         };
         let is_over = index == last || report.received > 0 || !why.allows_another(task.request.method);
-        report.attempts.push(Attempt { address, why });
+        report.attempts.push(FailedAttempt { address, why });
         if is_over {
             return Err(ClientError::Failed(report.attempts.clone()));
         }

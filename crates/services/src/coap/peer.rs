@@ -1,17 +1,17 @@
-//! Whom an endpoint talks to.
+//! Peers of an endpoint.
 
 use std::net::SocketAddr;
 
-/// A peer of an endpoint: what its messages go by.
+/// A peer of an endpoint: its datagrams or its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Peer {
-    /// Datagrams, by one of the endpoint's sockets.
+pub enum CoapPeer {
+    /// Datagrams, over one of the endpoint's sockets.
     Udp {
-        /// Which socket, counted from 0.
+        /// Number of the socket, from 0.
         socket: u8,
-        /// The address at the other end.
+        /// Address of the peer.
         address: SocketAddr,
     },
-    /// A stream. Every connection has a number of its own, which is not used again.
+    /// A stream. Every connection has a number of its own, which is not reused.
     Tcp(u64),
 }

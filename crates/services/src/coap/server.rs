@@ -1,15 +1,15 @@
-//! Resources that are served on sockets, in one loop.
+//! CoAP server: resources on sockets, in one event loop.
 //!
-//! One thread, one [`Endpoint`], any number of UDP sockets and TCP listeners. Datagrams go in batches, both ways; streams are
-//! read no faster than their other side takes the answers. What others can make the server hold is bounded:
-//! [`Config`], [`Settings::max_connections`].
+//! One thread, one [`Endpoint`], any number of UDP sockets and TCP listeners. Datagrams are received and sent in batches;
+//! streams are read no faster than their other side reads the answers. The memory that peers can occupy is bounded by
+//! [`Config`] and [`ServerSettings::max_connections`].
 
 mod datagrams;
+mod event_loop;
 mod open;
 mod resource;
 mod resources;
 mod streams;
-mod turn;
 mod watches;
 
 use std::collections::BTreeMap;
@@ -19,50 +19,50 @@ use thinair_coap::{Config, Counters, Endpoint, Limits, Policy, RequestId, Respon
 use thinair_os::{EventLoop, Signals};
 use thinair_wire::time::Instant;
 
-use super::Peer;
+use super::CoapPeer;
 use datagrams::Datagrams;
-use streams::Streams;
+use streams::ServerStreams;
 
-pub use resource::{Answer, Moment, Resource, Site, State, accepted};
-pub use resources::{Files, FilesError, Tests, Time};
+pub use resource::{Moment, Resource, ResourceAnswer, ResourceState, Resources, accepted};
+pub use resources::{FileResource, FilesError, Tests, Time};
 pub use watches::Watches;
 
-/// Where a server listens, and how much it takes.
+/// Addresses and limits of a server.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ServerSettings {
     /// Addresses.
     pub listen: Vec<Listen>,
-    /// The endpoint. [`secured`](Self::secured) says what is right for the addresses.
+    /// Settings of the endpoint. [`secured`](Self::secured) returns suitable ones for the addresses.
     pub endpoint: Config,
-    /// Connections at the same time. One more closes that which has been idle for longest.
+    /// Largest number of connections. A further one displaces the one that has been idle for the longest time.
     pub max_connections: usize,
 }
 
 /// An address to listen at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listen {
-    /// The address; if it is unspecified, all of its family. Port 0: one that is free, the same for both.
+    /// Address; if it is unspecified, all of its family. Port 0: a free port, common to both transports.
     pub address: SocketAddr,
     /// Datagrams: `coap://`.
     pub udp: bool,
     /// Streams: `coap+tcp://`.
     pub tcp: bool,
-    /// Whether the server does without it where the machine does not have the address.
+    /// True if the server starts without it where the machine does not have the address.
     pub optional: bool,
 }
 
-/// Octets of the longest datagram that is taken; a longer one is counted and left.
+/// Longest datagram that is received, in octets; longer ones are counted and dropped.
 const LONGEST_DATAGRAM: usize = 2_048;
 
-impl Settings {
-    /// What listens at these addresses, with an endpoint for them: bodies of at most `max_body` octets, room to tell
-    /// duplicates of 8,192 messages, and, where an address is not a loopback one, at most three times the octets of a
-    /// request for a peer that has not shown that it receives what is sent to it (RFC 9175, section 2.3).
+impl ServerSettings {
+    /// Returns settings for these addresses: bodies of at most `max_body` octets, memory for the duplicates of 8,192
+    /// messages, and, where an address is not a loopback one, at most three times the octets of a request for a peer
+    /// whose address is not verified (RFC 9175, section 2.3).
     pub fn secured(listen: Vec<Listen>, max_body: usize, max_connections: usize) -> Self {
         let default = Limits::default();
         let is_reachable = listen.iter().any(|listen| !listen.address.ip().to_canonical().is_loopback());
         let endpoint = Config {
-            // An observer that is gone is found out.
+            // Detects observers that are gone.
             timing: Timing {
                 confirm_notifications: std::time::Duration::from_secs(300),
                 ..Timing::default()
@@ -72,7 +72,7 @@ impl Settings {
                 max_bodies: max_body.saturating_mul(4).max(default.max_bodies),
                 remembered: 8_192,
                 remembered_octets: 1 << 17,
-                // Those of streams stand beside those of datagrams.
+                // Peers of streams are additional to those of datagrams.
                 max_peers: default.max_peers + max_connections,
                 ..default
             },
@@ -82,10 +82,10 @@ impl Settings {
     }
 }
 
-/// What a server has done.
+/// Counters of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Statistics {
+pub struct ServerStatistics {
     /// Requests that reached a resource.
     pub requests: u64,
     /// Responses of class 2.
@@ -94,79 +94,79 @@ pub struct Statistics {
     pub client_errors: u64,
     /// Responses of class 5.
     pub server_errors: u64,
-    /// States that observers were told.
+    /// Notifications.
     pub notifications: u64,
-    /// Separate responses that nobody acknowledged.
+    /// Separate responses that were not acknowledged.
     pub not_delivered: u64,
     /// Datagrams that were longer than any message.
     pub too_long: u64,
-    /// Datagrams that the system refused to send.
+    /// Datagrams that the system rejected.
     pub refused: u64,
     /// Connections that were accepted.
     pub connections: u64,
     /// Connections that were closed for new ones.
     pub displaced: u64,
-    /// Connections that were closed because nothing came of them, or because they did not read.
+    /// Connections that were closed because they sent nothing complete in time, or did not read.
     pub too_slow: u64,
-    /// What the endpoint has counted.
+    /// Counters of the endpoint.
     pub endpoint: Counters,
 }
 
-/// A server that does not start, or cannot go on.
+/// Reason why a server does not start, or stops.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {
-    /// There is nothing to listen at.
-    #[error("there is no address to listen at")]
+    /// No address to listen at.
+    #[error("no address to listen at: give at least one")]
     NoAddress,
-    /// There are more sockets than peers can tell.
-    #[error("there are more than {} addresses", u8::MAX)]
+    /// There are more sockets than a peer can number.
+    #[error("more than {} addresses to listen at", u8::MAX)]
     TooManyAddresses,
-    /// The system refused something.
+    /// A system call failed.
     #[error(transparent)]
     Os(#[from] thinair_os::Error),
     /// The system has no random numbers.
-    #[error("there are no random numbers: {0}")]
+    #[error("the system gives no random numbers: {0}")]
     Random(getrandom::Error),
 }
 
-/// A response that is due later.
+/// A delayed response.
 #[derive(Debug)]
 struct Due {
-    peer: Peer,
+    peer: CoapPeer,
     id: RequestId,
     response: Response<'static>,
 }
 
-/// A server. [`run`](Self::run) serves until the process is asked to end.
+/// A CoAP server. [`run`](Self::run) serves until the process is asked to end.
 #[derive(Debug)]
-pub struct Server {
-    endpoint: Endpoint<Peer>,
-    site: Site,
+pub struct ResourceServer {
+    endpoint: Endpoint<CoapPeer>,
+    site: Resources,
     watches: Watches,
-    /// Responses that are due later, by when; the number tells those of one moment apart.
+    /// Delayed responses by time; the number distinguishes those of equal time.
     due: BTreeMap<(Instant, u64), Due>,
     dues: u64,
     datagrams: Datagrams,
-    streams: Streams,
-    /// When to look at what takes too long, and at what is observed.
+    streams: ServerStreams,
+    /// Time of the next check of slow connections and observed resources.
     tick: Option<Instant>,
-    statistics: Statistics,
+    statistics: ServerStatistics,
     events: EventLoop,
     signals: Signals,
     uris: Vec<String>,
-    /// Room for one message that is sent.
+    /// Buffer for one message to send.
     buffer: Vec<u8>,
 }
 
-impl Server {
-    /// What it serves, as the beginnings of URIs.
+impl ResourceServer {
+    /// Returns the beginnings of its URIs.
     pub fn uris(&self) -> &[String] {
         &self.uris
     }
 
-    /// What it has done so far.
-    pub fn statistics(&self) -> Statistics {
-        Statistics { endpoint: *self.endpoint.counters(), ..self.statistics }
+    /// Returns its counters.
+    pub fn statistics(&self) -> ServerStatistics {
+        ServerStatistics { endpoint: *self.endpoint.counters(), ..self.statistics }
     }
 }

@@ -1,4 +1,4 @@
-//! The loop: who comes, what moves, what is told of it.
+//! Event loop of the proxy: accepting, relaying, reporting.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -9,99 +9,99 @@ use thinair_os::{EventLoop, Signal, Signals, clock, tcp};
 use thinair_segment::{SegmentSizer as _, Sizer};
 use thinair_wire::time::Instant;
 
-use super::relay::{Relay, Standing};
+use super::relay::{Relay, RelayState};
 use super::sizers::Sizers;
 
-/// What signals and the listener are called; streams have two numbers each, from 0 on.
+/// Tokens of signals and the listener; streams have two numbers each, from 0 on.
 const SIGNALS: u64 = u64::MAX - 1;
 const LISTENER: u64 = u64::MAX - 2;
 
-/// Octets that are read at a time.
+/// Octets read at a time.
 const READ: usize = 16_384;
 
-/// How soon it is tried again to accept somebody when the system had no room for another file.
+/// Delay before the next attempt to accept when the system had no room for another file.
 const NO_ROOM: Duration = Duration::from_millis(200);
 
-/// Which side the constrained network is on.
+/// Side of the constrained network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Constrained {
-    /// Of those who connect: what goes back to them is cut.
+    /// Clients: segments towards them are sized.
     Client,
-    /// Of what is connected to: what goes there is cut.
+    /// Servers: segments towards them are sized.
     Server,
 }
 
-/// What a proxy does.
+/// Settings of a proxy.
 #[derive(Clone, Debug)]
-pub struct Settings {
-    /// Where it listens.
+pub struct ProxySettings {
+    /// Address to listen at.
     pub listen: SocketAddr,
-    /// Where all that comes goes on to.
+    /// Address that streams are relayed to.
     pub to: SocketAddr,
-    /// Which way is cut.
+    /// Side of the constrained network.
     pub constrained: Constrained,
-    /// How it is cut; each host of the constrained side begins with a copy, and keeps it from one stream to the next.
+    /// Initial size control; each host of the constrained side has a copy, which it keeps from one stream to the next.
     pub sizer: Sizer,
-    /// Streams at the same time; others wait until one ends. 0 is taken for 1.
+    /// Largest number of streams; further ones wait until one ends. 0 means 1.
     pub max_connections: usize,
-    /// How often it is told how each open stream stands.
+    /// Interval of reports about each open stream. `None`: reports at the end only.
     pub tell: Option<Duration>,
 }
 
-/// How a stream ended.
+/// End of a stream.
 #[derive(Debug)]
 pub enum Ending {
     /// Both sides have closed it, and everything has arrived.
     Complete,
-    /// It was given up; both sides got a reset.
+    /// It was aborted; both sides got a reset.
     Failed(io::Error),
 }
 
-/// How it stands with a stream: each time that is asked for, and at its end.
+/// State of a stream, at each interval and at its end.
 #[derive(Debug)]
-pub struct Progress<'p> {
-    /// The stream; the first one is 0.
+pub struct StreamProgress<'p> {
+    /// Number of the stream, from 0.
     pub number: u64,
-    /// Who has opened it.
+    /// Client.
     pub client: SocketAddr,
-    /// How long ago.
+    /// Time since its start.
     pub age: Duration,
-    /// The size of the next segment, in octets.
+    /// Size of the next segment, in octets.
     pub size: u16,
-    /// The least and the greatest size so far, in octets; 0 before the first segment.
+    /// Smallest and largest size so far, in octets; 0 before the first segment.
     pub sizes: (u16, u16),
-    /// Segments that were cut.
+    /// Segments sent.
     pub segments: u64,
     /// Octets in them.
     pub octets: u64,
     /// Octets that were acknowledged.
     pub acknowledged: u64,
-    /// Segments that were sent again.
+    /// Retransmitted segments.
     pub sent_again: u64,
-    /// Octets that went the other way.
+    /// Octets in the opposite direction.
     pub back: u64,
-    /// How it ended, if it did.
+    /// End, if it has ended.
     pub ending: Option<&'p Ending>,
 }
 
-/// A proxy that does not start, or cannot go on.
+/// Reason why a proxy does not start, or stops.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProxyError {
-    /// The system refused something.
+    /// A system call failed.
     #[error(transparent)]
     Os(#[from] thinair_os::Error),
 }
 
-/// A proxy. [`run`](Self::run) carries streams until the process is asked to end.
+/// A proxy. [`run`](Self::run) relays streams until the process is asked to end.
 #[derive(Debug)]
 pub struct Proxy {
-    settings: Settings,
+    settings: ProxySettings,
     address: SocketAddr,
     listener: TcpListener,
-    /// Whether somebody who comes is waited for: there may be no room.
+    /// True if it waits for connections: there may be no room.
     is_listening: bool,
-    /// When to listen again, if nobody goes before.
+    /// Time to listen again, if no stream ends before.
     listens_at: Option<Instant>,
     events: EventLoop,
     signals: Signals,
@@ -112,11 +112,11 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Listens. **Before any other thread is started:** signals are taken.
+    /// Opens a proxy that listens. **Must be called before any other thread starts:** signals are blocked.
     ///
     /// # Errors
-    /// There is no such address here, or somebody else has it.
-    pub fn open(settings: Settings) -> Result<Self, ProxyError> {
+    /// The address is not one of this machine, or is in use.
+    pub fn open(settings: ProxySettings) -> Result<Self, ProxyError> {
         let signals = Signals::take()?;
         let events = EventLoop::new(Duration::ZERO)?;
         events.add(&signals, SIGNALS)?;
@@ -141,17 +141,17 @@ impl Proxy {
         })
     }
 
-    /// Where it listens, with the port that it has got.
+    /// Returns its address, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Carries streams until a signal asks it to end; those that are open then are given up. `watch` is told how streams
-    /// stand.
+    /// Relays streams until a signal asks it to end; open streams are then aborted. `watch` receives the state of
+    /// streams.
     ///
     /// # Errors
     /// The system cannot wait any more.
-    pub fn run(&mut self, watch: &mut dyn FnMut(&Progress<'_>)) -> Result<(), ProxyError> {
+    pub fn run(&mut self, watch: &mut dyn FnMut(&StreamProgress<'_>)) -> Result<(), ProxyError> {
         let mut ready = Vec::new();
         let mut room = vec![0; READ];
         loop {
@@ -195,8 +195,12 @@ impl Proxy {
         }
     }
 
-    /// Accepts who waits: the numbers of what is carried from now on.
-    fn accept(&mut self, now: Instant, watch: &mut dyn FnMut(&Progress<'_>)) -> Result<Vec<u64>, ProxyError> {
+    /// Accepts connections; returns the numbers of new streams.
+    fn accept(
+        &mut self,
+        now: Instant,
+        watch: &mut dyn FnMut(&StreamProgress<'_>),
+    ) -> Result<Vec<u64>, ProxyError> {
         let mut new = Vec::new();
         loop {
             if self.relays.len() >= self.settings.max_connections.max(1) {
@@ -236,7 +240,7 @@ impl Proxy {
                 Err(why) => {
                     tcp::reset(stream);
                     let ending = Ending::Failed(why);
-                    watch(&Progress {
+                    watch(&StreamProgress {
                         number,
                         client,
                         age: Duration::ZERO,
@@ -275,13 +279,13 @@ impl Proxy {
         now: Instant,
         number: u64,
         room: &mut [u8],
-        watch: &mut dyn FnMut(&Progress<'_>),
+        watch: &mut dyn FnMut(&StreamProgress<'_>),
     ) -> Result<(), ProxyError> {
         let Some(relay) = self.relays.get_mut(&number) else { return Ok(()) };
         let ending = match relay.turn(now, &mut self.sizers, room, &self.events) {
-            Standing::Open => return Ok(()),
-            Standing::Complete => Ending::Complete,
-            Standing::Failed(why) => Ending::Failed(why),
+            RelayState::Open => return Ok(()),
+            RelayState::Complete => Ending::Complete,
+            RelayState::Failed(why) => Ending::Failed(why),
         };
         self.tell(now, number, Some(&ending), watch);
         if let Some(relay) = self.relays.remove(&number) {
@@ -295,11 +299,11 @@ impl Proxy {
         now: Instant,
         number: u64,
         ending: Option<&Ending>,
-        watch: &mut dyn FnMut(&Progress<'_>),
+        watch: &mut dyn FnMut(&StreamProgress<'_>),
     ) {
         let Some(relay) = self.relays.get(&number) else { return };
         let counts = relay.counts();
-        watch(&Progress {
+        watch(&StreamProgress {
             number,
             client: relay.client,
             age: now.since(relay.opened),
@@ -314,8 +318,8 @@ impl Proxy {
         });
     }
 
-    /// What is open is given up.
-    fn end(&mut self, now: Instant, watch: &mut dyn FnMut(&Progress<'_>)) {
+    /// Aborts open streams.
+    fn end(&mut self, now: Instant, watch: &mut dyn FnMut(&StreamProgress<'_>)) {
         let numbers: Vec<_> = self.relays.keys().copied().collect();
         for number in numbers {
             let ending = Ending::Failed(io::Error::new(ErrorKind::Interrupted, "the proxy has ended"));

@@ -1,4 +1,4 @@
-//! One stream on its way through: two sockets, and what waits between them.
+//! One relayed stream: two sockets, and the octets that wait between them.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
@@ -7,45 +7,45 @@ use std::time::Duration;
 use thinair_os::{EventLoop, tcp};
 use thinair_wire::time::Instant;
 
-use crate::end::End;
+use crate::end::StreamEnd;
 
-use super::cut::{Counts, Cut, Sent};
+use super::cut::{Cut, SegmentTotals, SendResult};
 use super::sizers::Sizers;
 
-/// Octets that wait on one way, at most: what the constrained side has not taken is not read from the other one.
+/// Largest number of octets that wait in one direction: reading stops until the other side accepts them.
 const WAITING: usize = 65_536;
 
-/// How long the other side may take to be connected.
+/// Time limit of the connection to the other side.
 const CONNECT: Duration = Duration::from_secs(30);
 
-/// How soon it is looked again whether a short segment was acknowledged: nothing tells.
+/// Interval of checks for the acknowledgment of a short segment: there is no event for it.
 const HELD: Duration = Duration::from_millis(5);
 
-/// How often it is looked whether the last segments have arrived. It ends: the system gives up what nobody acknowledges.
+/// Interval of checks for the arrival of the last segments. It ends: the system gives up unacknowledged segments.
 const LAST: Duration = Duration::from_millis(50);
 
-/// What goes one way.
+/// State of one direction.
 #[derive(Debug, Default)]
-struct Way {
+struct RelayDirection {
     octets: Vec<u8>,
-    /// Of them have gone.
+    /// Number of them that were sent.
     gone: usize,
-    /// Nothing more will come.
+    /// True if no more octets follow.
     ended: bool,
-    /// The other side was told so.
+    /// True if the end was signaled to the other side.
     shut: bool,
-    /// Less than a segment waits for more.
+    /// True while less than a segment waits for more.
     held: bool,
-    /// Octets that came, all in all.
+    /// Total number of octets received.
     total: u64,
 }
 
-impl Way {
+impl RelayDirection {
     fn waits(&self) -> &[u8] {
         self.octets.get(self.gone..).unwrap_or_default()
     }
 
-    /// Reads what there is, as far as there is room.
+    /// Reads available octets, as far as there is room.
     fn read(&mut self, mut from: &TcpStream, room: &mut [u8]) -> io::Result<()> {
         while !self.ended && self.waits().len() < WAITING {
             let most = room.len().min(WAITING - self.waits().len());
@@ -65,18 +65,18 @@ impl Way {
         Ok(())
     }
 
-    /// Writes what waits, until there is no room, and says if that was all.
+    /// Writes waiting octets until there is no room; returns true if that was all.
     fn write(
         &mut self,
         to: &TcpStream,
-        mut write: impl FnMut(&TcpStream, &[u8], bool) -> io::Result<Sent>,
+        mut write: impl FnMut(&TcpStream, &[u8], bool) -> io::Result<SendResult>,
     ) -> io::Result<()> {
         self.held = false;
         while !self.waits().is_empty() {
             match write(to, self.waits(), self.ended)? {
-                Sent::Octets(count) => self.gone += count,
-                Sent::NoRoom => return Ok(()),
-                Sent::Held => {
+                SendResult::Octets(count) => self.gone += count,
+                SendResult::NoRoom => return Ok(()),
+                SendResult::Held => {
                     self.held = true;
                     return Ok(());
                 }
@@ -95,48 +95,48 @@ impl Way {
     }
 }
 
-/// As the system cuts it.
-fn uncut(mut to: &TcpStream, octets: &[u8], _ended: bool) -> io::Result<Sent> {
+/// Sends octets with the segmentation of the system.
+fn uncut(mut to: &TcpStream, octets: &[u8], _ended: bool) -> io::Result<SendResult> {
     match to.write(octets) {
-        Ok(count) => Ok(Sent::Octets(count)),
-        Err(why) if why.kind() == ErrorKind::WouldBlock => Ok(Sent::NoRoom),
-        Err(why) if why.kind() == ErrorKind::Interrupted => Ok(Sent::Octets(0)),
+        Ok(count) => Ok(SendResult::Octets(count)),
+        Err(why) if why.kind() == ErrorKind::WouldBlock => Ok(SendResult::NoRoom),
+        Err(why) if why.kind() == ErrorKind::Interrupted => Ok(SendResult::Octets(0)),
         Err(why) => Err(why),
     }
 }
 
-/// How it stands with a stream.
+/// State of a relayed stream.
 #[derive(Debug)]
-pub(super) enum Standing {
+pub(super) enum RelayState {
     Open,
-    /// All that was cut was acknowledged, and both ways have ended.
+    /// All sent octets were acknowledged, and both directions have ended.
     Complete,
-    /// It was given up, and both sides will be told.
+    /// It failed, and both sides will get a reset.
     Failed(io::Error),
 }
 
-/// The stream. The plain end is as it is; what goes to the constrained end is cut.
+/// A relayed stream. Segments to the constrained end are sized, those to the plain end are the system's.
 #[derive(Debug)]
 pub(super) struct Relay {
     pub(super) client: SocketAddr,
     pub(super) opened: Instant,
-    plain: End,
-    constrained: End,
-    /// Cut, once it is connected.
+    plain: StreamEnd,
+    constrained: StreamEnd,
+    /// Segmentation, once it is connected.
     cut: Option<Cut>,
-    /// The host at the constrained end.
+    /// Host at the constrained end.
     host: IpAddr,
-    /// The end that is opened by us.
+    /// True if the proxy opens the connection to the constrained end.
     connects_constrained: bool,
     connected: bool,
-    to_constrained: Way,
-    to_plain: Way,
-    /// When to look again, whatever happens.
+    to_constrained: RelayDirection,
+    to_plain: RelayDirection,
+    /// Time of the next check, independent of events.
     pub(super) due: Option<Instant>,
 }
 
 impl Relay {
-    /// `accepted` came from `client`; `opened` is on its way to where it goes.
+    /// Creates a relay: `accepted` came from `client`; `opened` is being connected.
     pub(super) fn new(
         now: Instant,
         (accepted, client): (TcpStream, SocketAddr),
@@ -144,7 +144,8 @@ impl Relay {
         constrained_is_client: bool,
         tokens: (u64, u64),
     ) -> Self {
-        let (client_end, server_end) = (End::new(accepted, tokens.0), End::new(connecting, tokens.1));
+        let (client_end, server_end) =
+            (StreamEnd::new(accepted, tokens.0), StreamEnd::new(connecting, tokens.1));
         let (plain, constrained, host) = if constrained_is_client {
             (server_end, client_end, client.ip())
         } else {
@@ -159,13 +160,13 @@ impl Relay {
             host,
             connects_constrained: !constrained_is_client,
             connected: false,
-            to_constrained: Way::default(),
-            to_plain: Way::default(),
+            to_constrained: RelayDirection::default(),
+            to_plain: RelayDirection::default(),
             due: Some(now + CONNECT),
         }
     }
 
-    pub(super) fn counts(&self) -> Counts {
+    pub(super) fn counts(&self) -> SegmentTotals {
         self.cut.as_ref().map(|cut| cut.counts).unwrap_or_default()
     }
 
@@ -173,33 +174,33 @@ impl Relay {
         self.host
     }
 
-    /// Octets that came from the constrained side.
+    /// Returns the octets that came from the constrained side.
     pub(super) fn back(&self) -> u64 {
         self.to_plain.total
     }
 
-    /// Moves what can be moved.
+    /// Moves octets as far as possible.
     pub(super) fn turn(
         &mut self,
         now: Instant,
         sizers: &mut Sizers,
         room: &mut [u8],
         events: &EventLoop,
-    ) -> Standing {
+    ) -> RelayState {
         match self.moved(now, sizers, room).and_then(|complete| {
             if !complete {
                 self.wait(events).map_err(io::Error::other)?;
             }
             Ok(complete)
         }) {
-            Ok(true) => Standing::Complete,
-            Ok(false) => Standing::Open,
-            Err(why) => Standing::Failed(why),
+            Ok(true) => RelayState::Complete,
+            Ok(false) => RelayState::Open,
+            Err(why) => RelayState::Failed(why),
         }
     }
 
     fn moved(&mut self, now: Instant, sizers: &mut Sizers, room: &mut [u8]) -> io::Result<bool> {
-        if !self.connected && !self.is_connected(now)? {
+        if !self.connected && !self.poll_connected(now)? {
             return Ok(false);
         }
         if self.cut.is_none() {
@@ -218,8 +219,8 @@ impl Relay {
         if !(self.to_constrained.shut && self.to_plain.shut) {
             return Ok(false);
         }
-        // It is closed when what was cut has arrived, however long the last of it takes: only then is known what was lost,
-        // and that nothing is missing. Whoever resets a stream after that has got all of it.
+        // It is closed when all sent octets have arrived, however long that takes: only then the losses are known, and
+        // that nothing is missing. A later reset by the receiver loses nothing.
         self.due = Some(now + LAST);
         if cut.look(&self.constrained.stream, sizer, now).map_err(io::Error::other)? {
             return Ok(true);
@@ -227,7 +228,7 @@ impl Relay {
         self.constrained.stream.take_error()?.map_or(Ok(false), Err)
     }
 
-    fn is_connected(&mut self, now: Instant) -> io::Result<bool> {
+    fn poll_connected(&mut self, now: Instant) -> io::Result<bool> {
         let connecting = if self.connects_constrained { &self.constrained } else { &self.plain };
         if let Some(why) = connecting.stream.take_error()? {
             return Err(why);
@@ -244,13 +245,13 @@ impl Relay {
         }
     }
 
-    /// Says what is waited for.
+    /// Updates the interests in the event loop.
     fn wait(&mut self, events: &EventLoop) -> Result<(), thinair_os::Error> {
         let connecting = |is_opened_here: bool| !self.connected && is_opened_here;
-        let wants = |from: &Way, to: &Way, connecting: bool| {
+        let wants = |from: &RelayDirection, to: &RelayDirection, connecting: bool| {
             let reads = self.connected && !from.ended && from.waits().len() < WAITING;
             let writes = connecting || self.connected && !to.waits().is_empty() && !to.held;
-            End::interest(reads, writes)
+            StreamEnd::interest(reads, writes)
         };
         let plain = wants(&self.to_constrained, &self.to_plain, connecting(!self.connects_constrained));
         let constrained = wants(&self.to_plain, &self.to_constrained, connecting(self.connects_constrained));
@@ -258,7 +259,7 @@ impl Relay {
         self.constrained.wait_for(constrained, events)
     }
 
-    /// Takes both ends away: for good, or so that both sides know that something is missing.
+    /// Closes both ends: normally, or with a reset if octets are missing.
     pub(super) fn close(self, is_complete: bool) {
         if !is_complete {
             tcp::reset(self.plain.stream);

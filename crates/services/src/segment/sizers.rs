@@ -1,4 +1,4 @@
-//! What is known of the ways to constrained hosts: a control of sizes for each, kept from one stream to the next.
+//! Size controls of constrained hosts, kept from one stream to the next.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -6,21 +6,21 @@ use std::net::IpAddr;
 use thinair_segment::Sizer;
 use thinair_wire::time::Instant;
 
-/// Hosts that are remembered.
+/// Largest number of hosts.
 const HOSTS: usize = 1_024;
 
-/// A host, and when it was used last.
+/// Size control of a host, and time of its last use.
 #[derive(Debug)]
-struct Host {
+struct HostSizer {
     sizer: Sizer,
     used: Instant,
 }
 
-/// All hosts.
+/// Size controls of all hosts.
 #[derive(Debug)]
 pub(super) struct Sizers {
     fresh: Sizer,
-    hosts: BTreeMap<IpAddr, Host>,
+    hosts: BTreeMap<IpAddr, HostSizer>,
 }
 
 impl Sizers {
@@ -28,14 +28,14 @@ impl Sizers {
         Self { fresh, hosts: BTreeMap::new() }
     }
 
-    /// The control of that host. The one that was used longest ago is forgotten for a new one.
+    /// Returns the control of a host. A new one replaces the least recently used.
     pub(super) fn of(&mut self, host: IpAddr, now: Instant) -> &mut Sizer {
         if self.hosts.len() >= HOSTS && !self.hosts.contains_key(&host) {
             let oldest = self.hosts.iter().min_by_key(|(_, host)| host.used).map(|(address, _)| *address);
             oldest.and_then(|oldest| self.hosts.remove(&oldest));
         }
         let fresh = &self.fresh;
-        let host = self.hosts.entry(host).or_insert_with(|| Host { sizer: fresh.clone(), used: now });
+        let host = self.hosts.entry(host).or_insert_with(|| HostSizer { sizer: fresh.clone(), used: now });
         host.used = now;
         &mut host.sizer
     }
@@ -46,7 +46,7 @@ impl Sizers {
 mod tests {
     use std::net::Ipv4Addr;
 
-    use thinair_segment::{Loss, SegmentSizer as _, Tssa};
+    use thinair_segment::{LossDetection, SegmentSizer as _, Tssa};
 
     use super::*;
 
@@ -59,7 +59,7 @@ mod tests {
         let mut sizers = Sizers::new(Tssa::default().into());
         let grown = sizers.of(address(0), Instant::ZERO);
         grown.on_acked(64, None, Instant::ZERO);
-        grown.on_lost(Loss::Fast, Instant::ZERO);
+        grown.on_lost(LossDetection::Fast, Instant::ZERO);
         let grown = grown.clone();
         assert_ne!(sizers.of(address(1), Instant::from_millis(1)), &grown);
         for number in 1..HOSTS as u32 {

@@ -1,16 +1,16 @@
 //! TD_COAP_BLOCK_01 to 06.
 
-use super::wire::{Bench, Down, Seen, Up};
+use super::wire::{Down, PlugtestBench, SeenMessage, Up};
 use super::{ACK, CON, Code, Request, code, number};
 
-/// Text of so many octets.
+/// Text of `octets` octets.
 fn text(octets: usize) -> Vec<u8> {
     (0..octets).map(|index| b'a' + (index % 26) as u8).collect()
 }
 
-/// Checks that messages are requests, each followed by its answer, and returns them in pairs.
+/// Asserts that messages are requests, each followed by its answer, and returns them in pairs.
 #[track_caller]
-fn exchanges(seen: &[Seen], method: Code) -> Vec<[&Seen; 2]> {
+fn exchanges(seen: &[SeenMessage], method: Code) -> Vec<[&SeenMessage; 2]> {
     let pairs: Vec<_> = seen.chunks(2).map(|pair| [&pair[0], &pair[1]]).collect();
     for [asked, answered] in &pairs {
         asked.is(Up, CON, method);
@@ -23,9 +23,9 @@ fn exchanges(seen: &[Seen], method: Code) -> Vec<[&Seen; 2]> {
     pairs
 }
 
-/// Checks that Block2 goes from 0 to the end in blocks of this size, asked for one by one from the `first` request on.
+/// Asserts that Block2 goes from 0 to the end in blocks of this size, requested one by one from the `first` request on.
 #[track_caller]
-fn downloaded(pairs: &[[&Seen; 2]], first: usize, size: usize, body: &[u8]) {
+fn downloaded(pairs: &[[&SeenMessage; 2]], first: usize, size: usize, body: &[u8]) {
     let mut octets = Vec::new();
     for (num, [asked, answered]) in (0..).zip(pairs) {
         let more = octets.len() + size < body.len();
@@ -37,10 +37,10 @@ fn downloaded(pairs: &[[&Seen; 2]], first: usize, size: usize, body: &[u8]) {
     assert_eq!(octets, body);
 }
 
-/// Checks that Block1 goes from 0 to the end in blocks of this size, and that each is answered with its own; 2.31, but for
-/// the last one.
+/// Asserts that Block1 goes from 0 to the end in blocks of this size, and that each is echoed; 2.31, except for the last
+/// one.
 #[track_caller]
-fn uploaded(pairs: &[[&Seen; 2]], size: usize, body: &[u8], answer: Code) {
+fn uploaded(pairs: &[[&SeenMessage; 2]], size: usize, body: &[u8], answer: Code) {
     let mut octets = Vec::new();
     for (num, [asked, answered]) in (0..).zip(pairs) {
         octets.extend_from_slice(&asked.payload);
@@ -53,7 +53,7 @@ fn uploaded(pairs: &[[&Seen; 2]], size: usize, body: &[u8], answer: Code) {
     assert_eq!(octets, body);
 }
 
-fn large(bench: &mut Bench, size: usize, first: usize) {
+fn large(bench: &mut PlugtestBench, size: usize, first: usize) {
     let response = bench.ask(&Request::get("/large"));
     assert!(response.payload.len() > 1_024);
     let seen = bench.all();
@@ -66,19 +66,19 @@ fn large(bench: &mut Bench, size: usize, first: usize) {
 
 #[test]
 fn cb01_get_with_early_negotiation() {
-    large(&mut Bench::with_blocks(64, 1_024), 64, 0);
+    large(&mut PlugtestBench::with_blocks(64, 1_024), 64, 0);
 }
 
 #[test]
 fn cb02_get_with_late_negotiation() {
-    // The client does not say what it wants, and goes on as the server began.
-    large(&mut Bench::with_blocks(1_024, 64), 64, 1);
-    large(&mut Bench::new(), 1_024, 1);
+    // The client states no preference, and continues with the size of the server.
+    large(&mut PlugtestBench::with_blocks(1_024, 64), 64, 1);
+    large(&mut PlugtestBench::new(), 1_024, 1);
 }
 
 #[test]
 fn cb03_put_in_blocks() {
-    let mut bench = Bench::with_blocks(64, 1_024);
+    let mut bench = PlugtestBench::with_blocks(64, 1_024);
     let body = text(1_500);
     bench.ask(&Request::put("/large-update", body.clone()).format(0));
     let seen = bench.all();
@@ -86,14 +86,14 @@ fn cb03_put_in_blocks() {
     assert_eq!(pairs.len(), 24);
     assert!(pairs.iter().all(|[asked, _]| asked.uint(number::CONTENT_FORMAT) == Some(0)));
     uploaded(&pairs, 64, &body, Code::CHANGED);
-    // It is there.
+    // The resource exists.
     let response = bench.ask(&Request::get("/large-update"));
     assert_eq!(*response.payload, body);
 }
 
 #[test]
 fn cb04_post_in_blocks_creates() {
-    let mut bench = Bench::with_blocks(64, 1_024);
+    let mut bench = PlugtestBench::with_blocks(64, 1_024);
     let body = text(1_280);
     bench.ask(&Request::post("/large-create", body.clone()).format(0));
     let seen = bench.all();
@@ -108,7 +108,7 @@ fn cb04_post_in_blocks_creates() {
 
 #[test]
 fn cb05_post_in_blocks_is_answered_in_blocks() {
-    let mut bench = Bench::with_blocks(64, 1_024);
+    let mut bench = PlugtestBench::with_blocks(64, 1_024);
     let body = text(640);
     let response = bench.ask(&Request::post("/large-post", body.clone()).format(0));
     assert_eq!((response.code, &*response.payload), (Code::CHANGED, &body.to_ascii_uppercase()[..]));
@@ -116,7 +116,7 @@ fn cb05_post_in_blocks_is_answered_in_blocks() {
     let pairs = exchanges(&seen, Code::POST);
     let (up, down) = pairs.split_at(10);
     uploaded(up, 64, &body, Code::CHANGED);
-    // The last answer to a block of the body has the first block of the response; the others are asked for.
+    // The last answer to a block of the body has the first block of the response; the others are requested.
     assert_eq!(up[9][1].block(number::BLOCK2), Some((0, true, 64)));
     assert_eq!(down.len(), 9);
     for (num, [asked, answered]) in (1..).zip(down) {
@@ -129,5 +129,5 @@ fn cb05_post_in_blocks_is_answered_in_blocks() {
 
 #[test]
 fn cb06_get_with_blocks_of_16_octets() {
-    large(&mut Bench::with_blocks(16, 1_024), 16, 0);
+    large(&mut PlugtestBench::with_blocks(16, 1_024), 16, 0);
 }

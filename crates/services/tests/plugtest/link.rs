@@ -1,13 +1,14 @@
 //! TD_COAP_LINK_01 to 09.
 
-use thinair_coap::link_format::{Link, links};
+use thinair_coap::link_format::{WebLink, links};
 
-use super::wire::{Bench, Down, Up};
+use super::wire::{Down, PlugtestBench, Up};
 use super::{ACK, CON, Code, Request, number};
 
-/// What a GET of this path and query lists: every link, with its attributes. Checks every message of it.
+/// Returns the links that a GET of this path and query lists, with their attributes. Checks every
+/// message of the exchange.
 #[track_caller]
-fn list(bench: &mut Bench, path: &str) -> Vec<(String, Vec<(String, String)>)> {
+fn list(bench: &mut PlugtestBench, path: &str) -> Vec<(String, Vec<(String, String)>)> {
     let response = bench.ask(&Request::get(path));
     assert_eq!(response.options.content_format(), Some(40));
     for exchange in bench.all().chunks(2) {
@@ -21,7 +22,7 @@ fn list(bench: &mut Bench, path: &str) -> Vec<(String, Vec<(String, String)>)> {
         }
     }
     let text = String::from_utf8(response.payload.into_owned()).unwrap();
-    let owned = |link: Link<'_>| {
+    let owned = |link: WebLink<'_>| {
         let attributes = link.attributes().map(|(name, value)| (name.to_owned(), value.to_owned()));
         (link.target.to_owned(), attributes.collect())
     };
@@ -30,19 +31,19 @@ fn list(bench: &mut Bench, path: &str) -> Vec<(String, Vec<(String, String)>)> {
 
 #[track_caller]
 fn targets(path: &str) -> Vec<String> {
-    list(&mut Bench::new(), path).into_iter().map(|(target, _)| target).collect()
+    list(&mut PlugtestBench::new(), path).into_iter().map(|(target, _)| target).collect()
 }
 
-/// What the whole list has of those for which this is so: what a filter has to let through.
+/// Returns the targets of the whole list for which `is_it` is true: the expected result of a filter.
 fn expected(is_it: impl Fn(&str, &[(String, String)]) -> bool) -> Vec<String> {
-    let all = list(&mut Bench::new(), "/.well-known/core");
+    let all = list(&mut PlugtestBench::new(), "/.well-known/core");
     all.into_iter()
         .filter(|(target, attributes)| is_it(target, attributes))
         .map(|(target, _)| target)
         .collect()
 }
 
-/// Whether one of the values that a list of values has fits.
+/// True if one of the values in a list of values fits.
 fn has(attributes: &[(String, String)], name: &str, fits: impl Fn(&str) -> bool) -> bool {
     attributes.iter().any(|(other, value)| other == name && value.split(' ').any(&fits))
 }
@@ -96,7 +97,7 @@ fn cl08_filter_of_href_with_a_wildcard() {
 
 #[test]
 fn cl09_a_collection_lists_what_is_below() {
-    let mut bench = Bench::new();
+    let mut bench = PlugtestBench::new();
     let lists = list(&mut bench, "/.well-known/core?ct=40");
     assert!(lists.iter().any(|(target, _)| target == "/path"), "{lists:?}");
     let below = list(&mut bench, "/path");

@@ -1,8 +1,8 @@
-//! The test descriptions of the ETSI CoAP plugtests (TD_COAP_CORE, TD_COAP_LINK, TD_COAP_BLOCK and TD_COAP_OBS), each as a
-//! test of its own: a client and a server with its test resources, a wire between them that remembers every message and loses
-//! those that it is told to, and virtual time. What is checked is what lies on the wire.
+//! The test descriptions of the ETSI CoAP plugtests (TD_COAP_CORE, TD_COAP_LINK, TD_COAP_BLOCK and TD_COAP_OBS), each as
+//! a separate test: a client and a server with its test resources, a wire between them that records every message and
+//! loses selected ones, and virtual time. The assertions are on messages on the wire.
 //!
-//! The name of a test is the number of its description, as `cc01` for TD_COAP_CORE_01, and what it shows.
+//! The name of a test is the number of its description, as `cc01` for TD_COAP_CORE_01, and its subject.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use thinair_coap::{CallError, CallId, Gone};
 
-use super::wire::{Bench, Down, Seen, Told, Up};
+use super::wire::{ClientEvent, Down, PlugtestBench, SeenMessage, Up};
 use super::{ACK, CON, Code, NON, RST, Request, code, number};
 
 /// Registers, and checks the request and the first notification.
 #[track_caller]
-fn register(bench: &mut Bench, path: &str) -> (CallId, Vec<u8>) {
+fn register(bench: &mut PlugtestBench, path: &str) -> (CallId, Vec<u8>) {
     let call = bench.request(&Request::get(path).observe());
     bench.run(100);
     let [asked, answered] = bench.take();
@@ -23,18 +23,18 @@ fn register(bench: &mut Bench, path: &str) -> (CallId, Vec<u8>) {
     (call, asked.token)
 }
 
-/// Checks a notification.
+/// Asserts that a message is a notification.
 #[track_caller]
-fn is_notification(message: &Seen, token: &[u8], kind: thinair_coap::Type) {
+fn is_notification(message: &SeenMessage, token: &[u8], kind: thinair_coap::Type) {
     message.is(Down, kind, Code::CONTENT);
     assert_eq!(message.token, token);
     assert_eq!(message.uint(number::CONTENT_FORMAT), Some(0));
     assert!(message.uint(number::OBSERVE).is_some() && !message.payload.is_empty(), "{message:?}");
 }
 
-/// Checks that the messages are confirmable notifications, each with its acknowledgement, in the order of Observe.
+/// Asserts that the messages are confirmable notifications, each with its acknowledgement, in the order of Observe.
 #[track_caller]
-fn are_acknowledged(seen: &[Seen], token: &[u8]) {
+fn are_acknowledged(seen: &[SeenMessage], token: &[u8]) {
     let mut sequence = 0;
     for pair in seen.chunks(2) {
         let [notification, acknowledgement] = pair else { panic!("{seen:#?}") };
@@ -47,30 +47,31 @@ fn are_acknowledged(seen: &[Seen], token: &[u8]) {
     }
 }
 
-fn notifications(bench: &Bench) -> usize {
-    bench.told.iter().filter(|told| matches!(told, Told::Notification(..))).count()
+fn notifications(bench: &PlugtestBench) -> usize {
+    bench.client_events.iter().filter(|event| matches!(event, ClientEvent::Notification(..))).count()
 }
 
 #[test]
 fn co01_observe_with_con() {
-    let mut bench = Bench::new();
+    let mut bench = PlugtestBench::new();
     let (_, token) = register(&mut bench, "/obs");
     bench.run(15_000);
     let seen = bench.all();
     assert_eq!(seen.len(), 6, "{seen:#?}");
     are_acknowledged(&seen, &token);
     assert_eq!(notifications(&bench), 4);
-    let mut texts: Vec<_> = seen.iter().filter(|message| message.way == Down).map(Seen::text).collect();
+    let mut texts: Vec<_> =
+        seen.iter().filter(|message| message.way == Down).map(SeenMessage::text).collect();
     texts.dedup();
     assert_eq!(texts.len(), 3, "each is a state of its own");
 }
 
 #[test]
 fn co02_observe_with_non() {
-    let mut bench = Bench::new();
+    let mut bench = PlugtestBench::new();
     let (_, token) = register(&mut bench, "/obs-non");
     bench.run(15_000);
-    let seen: [Seen; 3] = bench.take();
+    let seen: [SeenMessage; 3] = bench.take();
     seen.iter().for_each(|message| is_notification(message, &token, NON));
     assert!(seen.is_sorted_by_key(|message| message.uint(number::OBSERVE)));
     assert_eq!(notifications(&bench), 4);
@@ -78,7 +79,7 @@ fn co02_observe_with_non() {
 
 #[test]
 fn co03_observe_is_ended_by_the_client() {
-    let mut bench = Bench::new();
+    let mut bench = PlugtestBench::new();
     let (call, token) = register(&mut bench, "/obs");
     bench.run(5_000);
     are_acknowledged(&bench.all(), &token);
@@ -95,11 +96,11 @@ fn co03_observe_is_ended_by_the_client() {
 
 #[test]
 fn co04_client_registers_again_when_max_age_is_over() {
-    let mut bench = Bench::new();
+    let mut bench = PlugtestBench::new();
     let (_, token) = register(&mut bench, "/obs");
     bench.run(5_000);
     are_acknowledged(&bench.all(), &token);
-    // The server forgets its observers, as one that was started anew.
+    // The server removes its observers, like one that was restarted.
     bench.request(&Request::post("/obs-reset", &b"sesame"[..]));
     bench.run(100);
     let [_, answered] = bench.take();
@@ -119,10 +120,10 @@ fn co04_client_registers_again_when_max_age_is_over() {
 
 #[test]
 fn co05_server_gives_up_a_client_that_is_off() {
-    let mut bench = Bench::new();
+    let mut bench = PlugtestBench::new();
     let (_, token) = register(&mut bench, "/obs");
     bench.client_off = true;
-    // The client does not send either: its endpoint is left alone for less than it takes to register again.
+    // The client is silent: its endpoint is not used for less than the time after which it registers again.
     bench.client = thinair_coap::Endpoint::new(Default::default(), || 1);
     bench.run(120_000);
     let seen = bench.all();
@@ -138,7 +139,7 @@ fn co05_server_gives_up_a_client_that_is_off() {
 
 #[test]
 fn co06_server_gives_up_a_client_that_rejects() {
-    let mut bench = Bench::new();
+    let mut bench = PlugtestBench::new();
     let (call, token) = register(&mut bench, "/obs");
     bench.run(5_000);
     are_acknowledged(&bench.all(), &token);
@@ -149,13 +150,14 @@ fn co06_server_gives_up_a_client_that_rejects() {
     rejected.is(Up, RST, Code::EMPTY);
     assert_eq!((rejected.mid, rejected.token.len(), rejected.payload.len()), (notification.mid, 0, 0));
     assert_eq!(bench.gone, [Gone::Reset]);
-    assert_eq!(bench.told.last(), Some(&Told::Failed(call, CallError::Cancelled)));
+    assert_eq!(bench.client_events.last(), Some(&ClientEvent::Failed(call, CallError::Cancelled)));
 }
 
-/// Changes what is observed, so that it cannot be observed any longer: what the observer is told, and that it ends.
+/// Changes an observed resource so that it can no longer be observed: the observer gets a last response, and it
+/// ends.
 #[track_caller]
-fn ends_with(change: &Request<'_>, answer: Code, told: Code) {
-    let mut bench = Bench::new();
+fn ends_with(change: &Request<'_>, answer: Code, last: Code) {
+    let mut bench = PlugtestBench::new();
     let (call, token) = register(&mut bench, "/obs");
     bench.run(5_000);
     are_acknowledged(&bench.all(), &token);
@@ -166,12 +168,11 @@ fn ends_with(change: &Request<'_>, answer: Code, told: Code) {
     let [asked, answered, notification, acknowledged] = seen.as_slice() else { panic!("{seen:#?}") };
     asked.is(Up, CON, change.method);
     answered.is(Down, ACK, answer);
-    notification.is(Down, CON, told);
+    notification.is(Down, CON, last);
     assert_eq!((&notification.token, notification.uint(number::OBSERVE)), (&token, None));
     assert_eq!(acknowledged.is(Up, ACK, Code::EMPTY).mid, notification.mid);
-    let is_it =
-        |one: &&Told| matches!(one, Told::Response(other, message) if *other == call && message.code == told);
-    assert!(bench.told.iter().find(is_it).is_some(), "{:?}", bench.told);
+    let is_it = |one: &&ClientEvent| matches!(one, ClientEvent::Response(other, message) if *other == call && message.code == last);
+    assert!(bench.client_events.iter().find(is_it).is_some(), "{:?}", bench.client_events);
     assert_eq!(bench.gone, [Gone::Error]);
 }
 
@@ -187,8 +188,8 @@ fn co08_another_content_format_ends_observations() {
 }
 
 #[test]
-fn co09_put_is_told_to_observers() {
-    let mut bench = Bench::new();
+fn co09_put_notifies_observers() {
+    let mut bench = PlugtestBench::new();
     let (_, token) = register(&mut bench, "/obs");
     bench.run(5_000);
     are_acknowledged(&bench.all(), &token);
@@ -201,9 +202,9 @@ fn co09_put_is_told_to_observers() {
     assert_eq!(answered.is(Down, ACK, Code::CHANGED).mid, asked.mid);
     are_acknowledged(rest, &token);
     assert_eq!((rest.len(), rest[0].text()), (2, "New value"));
-    let is_done = |told: &Told| matches!(told, Told::Response(call, _) if *call == changing);
-    assert!(bench.told.iter().any(is_done));
-    // The observation goes on.
+    let is_done = |event: &ClientEvent| matches!(event, ClientEvent::Response(call, _) if *call == changing);
+    assert!(bench.client_events.iter().any(is_done));
+    // The observation continues.
     bench.run(10_000);
     let seen = bench.all();
     assert_eq!(seen.len(), 4, "{seen:#?}");
@@ -212,7 +213,7 @@ fn co09_put_is_told_to_observers() {
 
 #[test]
 fn co10_get_does_not_end_observations() {
-    let mut bench = Bench::new();
+    let mut bench = PlugtestBench::new();
     let (_, token) = register(&mut bench, "/obs");
     bench.run(5_000);
     are_acknowledged(&bench.all(), &token);

@@ -10,34 +10,34 @@ use thinair_coap::{
     BlockSize, CallError, CallId, Code, Config, Endpoint, Event, Gone, Observe, Policy, Received, Request,
     RequestId, Response, Tokens, Type,
 };
-use thinair_services::coap::Peer;
-use thinair_services::coap::server::{Answer, Moment, Site, Statistics, Tests, Watches};
+use thinair_services::coap::CoapPeer;
+use thinair_services::coap::server::{Moment, ResourceAnswer, Resources, ServerStatistics, Tests, Watches};
 use thinair_wire::time::Instant;
 
-/// How long a message is under way.
+/// Delay of a message.
 const DELAY: Duration = Duration::from_millis(10);
 
-/// How often the server looks whether what is observed has changed.
+/// Interval of the server's checks of observed resources.
 const TICK: Duration = Duration::from_millis(250);
 
-/// When every test begins.
+/// Start time of every test.
 const START: Instant = Instant::from_millis(1_000_000);
 
-/// Which way a message goes.
+/// Direction of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum WireDirection {
     /// To the server.
     Up,
     /// To the client.
     Down,
 }
-pub(crate) use Way::{Down, Up};
+pub(crate) use WireDirection::{Down, Up};
 
 /// A message on the wire.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Seen {
-    pub(crate) way: Way,
-    /// Since the beginning.
+pub(crate) struct SeenMessage {
+    pub(crate) way: WireDirection,
+    /// Time since the start.
     pub(crate) at: Duration,
     pub(crate) lost: bool,
     pub(crate) kind: Type,
@@ -48,8 +48,8 @@ pub(crate) struct Seen {
     pub(crate) payload: Vec<u8>,
 }
 
-impl Seen {
-    fn of(way: Way, at: Duration, lost: bool, octets: &[u8]) -> Self {
+impl SeenMessage {
+    fn of(way: WireDirection, at: Duration, lost: bool, octets: &[u8]) -> Self {
         let message = Message::read(octets).unwrap();
         Self {
             way,
@@ -64,30 +64,30 @@ impl Seen {
         }
     }
 
-    /// Type, Code.
+    /// Asserts direction, Type and Code.
     #[track_caller]
-    pub(crate) fn is(&self, way: Way, kind: Type, code: Code) -> &Self {
+    pub(crate) fn is(&self, way: WireDirection, kind: Type, code: Code) -> &Self {
         assert_eq!((self.way, self.kind, self.code), (way, kind, code), "{self:?}");
         self
     }
 
-    /// Values of an option.
+    /// Returns the values of an option.
     pub(crate) fn all(&self, number: u16) -> Vec<&[u8]> {
         self.options.iter().filter(|(other, _)| *other == number).map(|(_, value)| value.as_slice()).collect()
     }
 
-    /// Values of an option that are text.
+    /// Returns the values of an option that are text.
     pub(crate) fn texts(&self, number: u16) -> Vec<&str> {
         self.all(number).into_iter().map(|value| std::str::from_utf8(value).unwrap()).collect()
     }
 
-    /// The value of an option that is a number.
+    /// Returns the value of a uint option.
     pub(crate) fn uint(&self, number: u16) -> Option<u32> {
         let value = self.all(number).first().copied()?;
         Some(value.iter().fold(0, |uint, octet| uint << 8 | u32::from(*octet)))
     }
 
-    /// A block option as NUM, M, size.
+    /// Returns a block option as NUM, M, size.
     pub(crate) fn block(&self, number: u16) -> Option<(u32, bool, usize)> {
         let block = thinair_coap::Block::from_uint(self.uint(number)?).unwrap();
         Some((block.num, block.more, block.size.octets()))
@@ -98,7 +98,7 @@ impl Seen {
     }
 }
 
-impl fmt::Debug for Seen {
+impl fmt::Debug for SeenMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let way = if self.way == Up { "->" } else { "<-" };
         write!(
@@ -117,59 +117,59 @@ impl fmt::Debug for Seen {
     }
 }
 
-/// What the client was told.
+/// Events of the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum ClientEvent {
     Response(CallId, Received<'static>),
     Notification(CallId, Received<'static>),
     Failed(CallId, CallError),
 }
 
-pub(crate) struct Bench {
+pub(crate) struct PlugtestBench {
     pub(crate) now: Instant,
-    pub(crate) client: Endpoint<Peer>,
-    server: Endpoint<Peer>,
-    site: Site,
+    pub(crate) client: Endpoint<CoapPeer>,
+    server: Endpoint<CoapPeer>,
+    site: Resources,
     watches: Watches,
-    statistics: Statistics,
-    /// Responses that take their time.
+    statistics: ServerStatistics,
+    /// Delayed responses.
     due: BTreeMap<(Instant, usize), (RequestId, Response<'static>)>,
     tick: Instant,
-    /// Messages on their way.
-    under_way: BTreeMap<(Instant, usize), (Way, Vec<u8>)>,
+    /// Messages under way.
+    under_way: BTreeMap<(Instant, usize), (WireDirection, Vec<u8>)>,
     /// Every message so far.
-    pub(crate) seen: Vec<Seen>,
-    /// Which messages are lost, counted from 0 over both ways.
+    pub(crate) seen: Vec<SeenMessage>,
+    /// Numbers of messages that are lost, counted from 0 over both directions.
     pub(crate) lose: Vec<usize>,
-    /// Nothing reaches the client any more.
+    /// True if nothing reaches the client any more.
     pub(crate) client_off: bool,
-    pub(crate) told: Vec<Told>,
-    /// Why observers are gone.
+    pub(crate) client_events: Vec<ClientEvent>,
+    /// Reasons for the removal of observers.
     pub(crate) gone: Vec<Gone>,
-    /// Requests that the server has acted on.
+    /// Number of requests that the server has processed.
     pub(crate) handled: usize,
 }
 
-const fn peer(port: u16) -> Peer {
-    Peer::Udp { socket: 0, address: SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), port) }
+const fn peer(port: u16) -> CoapPeer {
+    CoapPeer::Udp { socket: 0, address: SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), port) }
 }
 
-/// How a server is named to its client, and the other way.
-pub(crate) const SERVER: Peer = peer(5683);
-const CLIENT: Peer = peer(40_000);
+/// Identity of the server for its client, and vice versa.
+pub(crate) const SERVER: CoapPeer = peer(5683);
+const CLIENT: CoapPeer = peer(40_000);
 
-impl Bench {
+impl PlugtestBench {
     pub(crate) fn new() -> Self {
         Self::with_blocks(1024, 1024)
     }
 
-    /// With the size of blocks that the client and the server want.
+    /// Creates a client and a server with these block sizes.
     pub(crate) fn with_blocks(client: usize, server: usize) -> Self {
         let config = |octets, tokens| Config {
             policy: Policy { block_size: BlockSize::at_most(octets), tokens, ..Policy::default() },
             ..Config::default()
         };
-        let mut site = Site::new();
+        let mut site = Resources::new();
         site.add(Tests::new());
         let mut random = 0x9E37_79B9_7F4A_7C15_u64;
         let next = move || {
@@ -184,14 +184,14 @@ impl Bench {
             server: Endpoint::new(config(server, Tokens::Counting), next),
             site,
             watches: Watches::default(),
-            statistics: Statistics::default(),
+            statistics: ServerStatistics::default(),
             due: BTreeMap::new(),
             tick: START + TICK,
             under_way: BTreeMap::new(),
             seen: Vec::new(),
             lose: Vec::new(),
             client_off: false,
-            told: Vec::new(),
+            client_events: Vec::new(),
             gone: Vec::new(),
             handled: 0,
         }
@@ -201,37 +201,37 @@ impl Bench {
         self.client.request(self.now, SERVER, request).unwrap()
     }
 
-    /// Sends octets to the server that no client of ours would send.
+    /// Sends octets to the server that no client of this project would send.
     pub(crate) fn inject(&mut self, octets: &[u8]) {
         self.put(Up, octets);
     }
 
-    /// A request and all that follows within ten seconds; the response, if there is one.
+    /// Sends a request, and runs for ten seconds; returns the response, if there is one.
     pub(crate) fn ask(&mut self, request: &Request<'_>) -> Received<'static> {
         let call = self.request(request);
         self.run(10_000);
-        let mut told = self.told.iter();
-        match told
-            .find(|told| matches!(told, Told::Response(other, _) | Told::Failed(other, _) if *other == call))
+        let mut events = self.client_events.iter();
+        match events
+            .find(|event| matches!(event, ClientEvent::Response(other, _) | ClientEvent::Failed(other, _) if *other == call))
         {
-            Some(Told::Response(_, message)) => message.clone(),
+            Some(ClientEvent::Response(_, message)) => message.clone(),
             other => panic!("{other:?}\n{:#?}", self.seen),
         }
     }
 
-    /// The messages since the last look, of which there have to be so many.
+    /// Returns the messages since the previous call, which must be `N`.
     #[track_caller]
-    pub(crate) fn take<const N: usize>(&mut self) -> [Seen; N] {
+    pub(crate) fn take<const N: usize>(&mut self) -> [SeenMessage; N] {
         let seen = std::mem::take(&mut self.seen);
-        seen.try_into().unwrap_or_else(|seen: Vec<Seen>| panic!("{} messages: {seen:#?}", seen.len()))
+        seen.try_into().unwrap_or_else(|seen: Vec<SeenMessage>| panic!("{} messages: {seen:#?}", seen.len()))
     }
 
-    /// The messages since the last look.
-    pub(crate) fn all(&mut self) -> Vec<Seen> {
+    /// Returns the messages since the previous call.
+    pub(crate) fn all(&mut self) -> Vec<SeenMessage> {
         std::mem::take(&mut self.seen)
     }
 
-    /// Lets milliseconds pass.
+    /// Runs for a number of milliseconds.
     pub(crate) fn run(&mut self, milliseconds: u64) {
         let end = self.now + Duration::from_millis(milliseconds);
         loop {
@@ -254,7 +254,7 @@ impl Bench {
         Moment { now: self.now, calendar: self.now.as_nanos() / 1_000_000_000 }
     }
 
-    /// What is due now.
+    /// Processes everything that is due.
     fn step(&mut self) {
         while let Some(entry) = self.under_way.first_entry().filter(|entry| entry.key().0 <= self.now) {
             let (way, octets) = entry.remove();
@@ -265,7 +265,7 @@ impl Bench {
                 }
                 Down => {
                     let event = self.client.handle_datagram(self.now, SERVER, &octets).map(Event::into_owned);
-                    event.into_iter().for_each(|event| self.tell(event));
+                    event.into_iter().for_each(|event| self.record(event));
                 }
             }
         }
@@ -280,7 +280,7 @@ impl Bench {
             self.look();
         }
         while let Some(event) = self.client.poll_event() {
-            self.tell(event);
+            self.record(event);
         }
         while let Some(event) = self.server.poll_event() {
             self.serve(event);
@@ -292,18 +292,22 @@ impl Bench {
         self.watches.look(at, &mut self.server, &mut self.site, &mut self.statistics);
     }
 
-    fn tell(&mut self, event: Event<'static, Peer>) {
+    fn record(&mut self, event: Event<'static, CoapPeer>) {
         match event {
-            Event::Response { call, message } => self.told.push(Told::Response(call, message)),
-            Event::Notification { call, message } => self.told.push(Told::Notification(call, message)),
-            Event::Failed { call, error } => self.told.push(Told::Failed(call, error)),
+            Event::Response { call, message } => {
+                self.client_events.push(ClientEvent::Response(call, message))
+            }
+            Event::Notification { call, message } => {
+                self.client_events.push(ClientEvent::Notification(call, message))
+            }
+            Event::Failed { call, error } => self.client_events.push(ClientEvent::Failed(call, error)),
             Event::Progress { .. } => {}
             other => panic!("{other:?}"),
         }
     }
 
-    /// As the loop of the server does it.
-    fn serve(&mut self, event: Event<'static, Peer>) {
+    /// Processes an event as the server's event loop does.
+    fn serve(&mut self, event: Event<'static, CoapPeer>) {
         let at = self.moment();
         let (id, observe, message) = match event {
             Event::Request { id, observe, message, .. } => (id, observe, message),
@@ -321,20 +325,20 @@ impl Bench {
         };
         let (resource, answer) = self.site.handle(at, &message);
         match answer {
-            Answer::Now(response) => {
+            ResourceAnswer::Now(response) => {
                 if let Some(state) = state {
                     self.watches.register(at, &mut self.server, id, &message, state, &response);
                 }
                 self.server.respond(at.now, id, &response).unwrap();
             }
-            Answer::After(delay, response) => {
+            ResourceAnswer::After(delay, response) => {
                 self.due.insert((at.now + delay, self.handled), (id, response));
             }
-            Answer::End(response, last) => {
+            ResourceAnswer::End(response, last) => {
                 self.server.respond(at.now, id, &response).unwrap();
                 self.watches.end(at, &mut self.server, &message, &last);
             }
-            Answer::Forget(response) => {
+            ResourceAnswer::Forget(response) => {
                 self.server.respond(at.now, id, &response).unwrap();
                 self.watches.forget(&mut self.server, resource.unwrap());
             }
@@ -344,7 +348,7 @@ impl Bench {
         }
     }
 
-    /// Puts what both have to say on the wire.
+    /// Puts the messages of both on the wire.
     fn send(&mut self) {
         let mut buffer = [0; 1_152];
         while let Some(transmit) = self.client.poll_transmit(self.now, &mut buffer) {
@@ -355,12 +359,12 @@ impl Bench {
         }
     }
 
-    fn put(&mut self, way: Way, octets: &[u8]) {
+    fn put(&mut self, way: WireDirection, octets: &[u8]) {
         let number = self.seen.len();
         let lost = self.lose.contains(&number) || self.client_off && way == Down;
-        self.seen.push(Seen::of(way, self.now.since(START), lost, octets));
+        self.seen.push(SeenMessage::of(way, self.now.since(START), lost, octets));
         if !lost {
-            // The same instant keeps its order.
+            // Messages of equal time keep their order.
             let order = self.under_way.last_key_value().map_or(0, |((_, order), _)| order + 1);
             self.under_way.insert((self.now + DELAY, order), (way, octets.to_vec()));
         }

@@ -1,17 +1,18 @@
-//! Which sources a peer may send from, and to which peer a packet goes: by the longest prefix.
+//! Allowed source addresses of peers, and routing of packets to peers, by the longest matching prefix.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::plan::{Peer, Site};
+use crate::site_config::{Peer, Site};
 
-/// Prefixes of all peers, or of all sites of a mesh, by their index in the plan.
+/// Prefixes of all peers, or of all sites of a mesh, by their index in the configuration.
 ///
-/// Between peers, an address belongs to the one with the longest prefix that it matches: packets to it go there, and from
-/// there alone it may come. Sites of a mesh hear everything; a source may come from each site that has it.
+/// Between peers, an address belongs to the peer with the longest matching prefix: packets to it are sent to
+/// this peer, and are accepted from no other. Sites of a mesh receive all packets; a source is accepted from
+/// each site with a matching prefix.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllowedIps {
-    /// By falling length, so that the first match is the longest one.
+    /// Sorted by falling length, so that the first match is the longest one.
     prefixes: Vec<Prefix>,
     shared: bool,
 }
@@ -19,7 +20,7 @@ pub struct AllowedIps {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Prefix {
     six: bool,
-    /// An IPv4 address is in the high bits.
+    /// Address bits; those of an IPv4 address are the high ones.
     bits: u128,
     length: u8,
     owner: usize,
@@ -31,41 +32,41 @@ impl Prefix {
     }
 }
 
-/// Why prefixes cannot be what peers are told apart by: the plan is at fault.
+/// Reason why prefixes are invalid: the configuration is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AllowedError {
-    /// Longer than an address.
-    #[error("{0}/{1}: an address of this kind has at most {2} bits")]
+    /// A prefix is longer than an address.
+    #[error("{0}/{1}: the prefix length of such an address is at most {2}")]
     Length(IpAddr, u8, u8),
-    /// Bits behind the prefix are set.
-    #[error("{0}/{1}: bits behind the prefix are set; did you mean {2}/{1}?")]
+    /// Bits after the prefix are set.
+    #[error("{0}/{1}: bits after the prefix are set; did you mean {2}/{1}?")]
     Host(IpAddr, u8, IpAddr),
-    /// Two peers have the same prefix.
+    /// Two peers have an identical prefix.
     #[error(
-        "{prefix}/{length} belongs to `{first}` and to `{second}`: it must be clear to whom a packet goes \
-         (a peer without `allowed` has every address)"
+        "{prefix}/{length} is assigned to `{first}` and to `{second}`: a packet can be sent to one of them only \
+         (a peer without `allowed` has all addresses)"
     )]
     Twice {
         /// The prefix.
         prefix: IpAddr,
         /// Its length.
         length: u8,
-        /// A peer that has it.
+        /// First peer with the prefix.
         first: String,
-        /// Another one.
+        /// Second peer with the prefix.
         second: String,
     },
-    /// Frames are not told apart by addresses of IP.
-    #[error("`{0}` has `allowed`, which a bridge does not look at: leave it out, or use TUN")]
+    /// Ethernet frames cannot be assigned to peers by IP address.
+    #[error("`{0}` has `allowed`, which has no effect on Ethernet frames: omit it, or use TUN")]
     Bridged(String),
-    /// Frames can go to one peer only.
-    #[error("a bridge has one peer, or a mesh; there are {0} peers")]
+    /// Ethernet frames can be sent to a single peer only.
+    #[error("Ethernet frames (TAP) need a single peer or a mesh; there are {0} peers")]
     BridgedPeers(usize),
 }
 
 impl AllowedIps {
-    /// The prefixes of peers, by their numbers. A peer without any has every address; so there may be one such peer, besides others that have
-    /// some.
+    /// Returns the prefixes of peers, by their numbers. A peer without prefixes has all remaining addresses;
+    /// at most one such peer is possible.
     pub fn of_peers<'p>(
         peers: impl Iterator<Item = (usize, &'p Peer)> + Clone,
         bridged: bool,
@@ -78,7 +79,7 @@ impl AllowedIps {
         Self::new(peers.map(of), bridged, false)
     }
 
-    /// The prefixes of the sites of a mesh, of which each may have the same.
+    /// Returns the prefixes of the sites of a mesh, which may overlap.
     pub fn of_sites(sites: &[Site], bridged: bool) -> Result<Self, AllowedError> {
         let of = |(number, site): (usize, &Site)| (number, site.name.clone(), site.allowed.clone());
         Self::new(sites.iter().enumerate().map(of), bridged, true)
@@ -120,7 +121,7 @@ impl AllowedIps {
         Ok(Self { prefixes, shared })
     }
 
-    /// Whether a packet that came from a peer or site has a source that it may have. What is no IP packet has none.
+    /// True if a packet from a peer or site has an allowed source. Other data than IP packets is not allowed.
     pub fn allows(&self, owner: usize, packet: &[u8]) -> bool {
         let Some((source, _)) = addresses(packet) else { return false };
         if self.shared {
@@ -129,7 +130,7 @@ impl AllowedIps {
         self.owner(source) == Some(owner)
     }
 
-    /// The peer that a packet goes to; `None` if its destination belongs to nobody.
+    /// Returns the peer to which a packet is sent; `None` if its destination belongs to no peer.
     pub fn route(&self, packet: &[u8]) -> Option<usize> {
         let (_, destination) = addresses(packet)?;
         self.owner(destination)
@@ -164,7 +165,7 @@ fn mask(length: u8) -> u128 {
     u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0)
 }
 
-/// Source and destination, each with whether it is one of IPv6.
+/// Source and destination, each with a flag for IPv6.
 fn addresses(packet: &[u8]) -> Option<((bool, u128), (bool, u128))> {
     match packet.first()? >> 4 {
         4 => {
@@ -270,16 +271,16 @@ mod tests {
         let of = |peers: &[Peer]| of_peers(peers, false).unwrap_err().to_string();
         assert_eq!(
             of(&[peer("a", &["10.0.0.0/33"])]),
-            "10.0.0.0/33: an address of this kind has at most 32 bits"
+            "10.0.0.0/33: the prefix length of such an address is at most 32"
         );
         assert_eq!(
             of(&[peer("a", &["10.1.2.3/16"])]),
-            "10.1.2.3/16: bits behind the prefix are set; did you mean 10.1.0.0/16?"
+            "10.1.2.3/16: bits after the prefix are set; did you mean 10.1.0.0/16?"
         );
         assert!(of(&[peer("a", &["fd00::1/64"])]).ends_with("did you mean fd00::/64?"));
         let twice = of(&[peer("a", &["10.0.0.0/8"]), peer("b", &["10.0.0.0/8"])]);
-        assert!(twice.starts_with("10.0.0.0/8 belongs to `a` and to `b`"), "{twice}");
-        assert!(of(&[peer("a", &[]), peer("b", &[])]).starts_with("0.0.0.0/0 belongs to `a` and to `b`"));
+        assert!(twice.starts_with("10.0.0.0/8 is assigned to `a` and to `b`"), "{twice}");
+        assert!(of(&[peer("a", &[]), peer("b", &[])]).starts_with("0.0.0.0/0 is assigned to `a` and to `b`"));
         assert!(of_peers(&[peer("a", &["10.0.0.0/8", "10.0.0.0/8"])], false).is_ok());
     }
 

@@ -1,66 +1,67 @@
-//! Ethernet frames: the IP packet in them is compressed, the rest goes as it is.
+//! Ethernet frames: the IP packet in a frame is compressed, all other octets are sent unchanged.
 //!
-//! A frame whose EtherType is IPv4 or IPv6 and that holds the IP packet and nothing else gets the EtherType of ROHC, and the
-//! ROHC packet where the IP packet was; the version in the packet says later which EtherType it was. Padded frames, frames
-//! with VLAN tags, ARP and everything else go as they are.
+//! If the EtherType of a frame is IPv4 or IPv6, and the frame contains the IP packet only, the EtherType
+//! becomes that of ROHC, and the ROHC packet replaces the IP packet; the version of the decompressed packet
+//! determines the EtherType again. Padded frames, frames with VLAN tags, ARP and other frames are sent
+//! unchanged.
 
-/// Octets of both addresses and the EtherType.
+/// Length of an Ethernet header: both addresses and the EtherType, in octets.
 pub(super) const HEADER: usize = 14;
 
-/// Octets of both addresses.
+/// Length of both addresses, in octets.
 const ADDRESSES: usize = 12;
 
 const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xDD];
 pub(super) const ROHC: [u8; 2] = [0x22, 0xF1];
 
-/// What a frame holds.
+/// Content of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Frame<'f> {
-    /// A packet, and nothing else: IP on the way out, ROHC on the way in.
+pub(super) enum BridgedFrame<'f> {
+    /// A packet without further octets: IP in sent frames, ROHC in received ones.
     Packet {
         /// Both addresses.
         addresses: &'f [u8],
         /// The packet.
         packet: &'f [u8],
     },
-    /// Anything else.
+    /// Other content.
     Other,
-    /// Less than a header.
+    /// Shorter than a header.
     Short,
 }
 
-/// A frame that is to be sent.
-pub(super) fn outgoing(frame: &[u8]) -> Frame<'_> {
-    let Some((header, packet)) = frame.split_at_checked(HEADER) else { return Frame::Short };
+/// Parses a frame to send.
+pub(super) fn outgoing(frame: &[u8]) -> BridgedFrame<'_> {
+    let Some((header, packet)) = frame.split_at_checked(HEADER) else { return BridgedFrame::Short };
     let (addresses, ether_type) = header.split_at(ADDRESSES);
     let length = match (packet.first().map(|first| first >> 4), packet) {
         (Some(4), &[_, _, high, low, ..]) if ether_type == IPV4 => usize::from(high) << 8 | usize::from(low),
         (Some(6), &[_, _, _, _, high, low, ..]) if ether_type == IPV6 => {
             40 + (usize::from(high) << 8 | usize::from(low))
         }
-        _ => return Frame::Other,
+        _ => return BridgedFrame::Other,
     };
-    if length == packet.len() { Frame::Packet { addresses, packet } } else { Frame::Other }
+    if length == packet.len() { BridgedFrame::Packet { addresses, packet } } else { BridgedFrame::Other }
 }
 
-/// Whether a frame would be taken for one that holds a ROHC packet of ours.
+/// True if the receiver would treat the frame as one with a ROHC packet of this channel.
 pub(super) fn is_rohc(frame: &[u8]) -> bool {
     frame.get(ADDRESSES..HEADER) == Some(&ROHC)
 }
 
-/// A frame that was received.
-pub(super) fn incoming(frame: &[u8]) -> Frame<'_> {
+/// Parses a received frame.
+pub(super) fn incoming(frame: &[u8]) -> BridgedFrame<'_> {
     match frame.split_at_checked(HEADER) {
-        None => Frame::Short,
+        None => BridgedFrame::Short,
         Some((header, packet)) if is_rohc(header) => {
-            Frame::Packet { addresses: &header[..ADDRESSES], packet }
+            BridgedFrame::Packet { addresses: &header[..ADDRESSES], packet }
         }
-        Some(_) => Frame::Other,
+        Some(_) => BridgedFrame::Other,
     }
 }
 
-/// The EtherType of an IP packet.
+/// Returns the EtherType of an IP packet.
 pub(super) fn ether_type(packet: &[u8]) -> Option<[u8; 2]> {
     match packet.first()? >> 4 {
         4 => Some(IPV4),
@@ -82,19 +83,19 @@ mod tests {
         let four = [&[0x45, 0, 0, 24][..], &[0; 20]].concat();
         let six = [&[0x60, 0, 0, 0, 0, 3][..], &[0; 37]].concat();
         let whole = frame(IPV4, &four);
-        assert_eq!(outgoing(&whole), Frame::Packet { addresses: &whole[..12], packet: &four });
+        assert_eq!(outgoing(&whole), BridgedFrame::Packet { addresses: &whole[..12], packet: &four });
         let whole = frame(IPV6, &six);
-        assert_eq!(outgoing(&whole), Frame::Packet { addresses: &whole[..12], packet: &six });
+        assert_eq!(outgoing(&whole), BridgedFrame::Packet { addresses: &whole[..12], packet: &six });
         let padded = frame(IPV4, &[&four[..], &[0; 22]].concat());
         let tagged = frame([0x81, 0x00], &[&[0, 7][..], &IPV4, &four].concat());
         let mixed = frame(IPV6, &four);
         let arp = frame([0x08, 0x06], &[0; 28]);
         for other in [&padded, &tagged, &mixed, &arp, &frame(IPV4, &[]), &frame(IPV4, &four[..23])] {
-            assert_eq!(outgoing(other), Frame::Other);
-            assert_eq!(incoming(other), Frame::Other);
+            assert_eq!(outgoing(other), BridgedFrame::Other);
+            assert_eq!(incoming(other), BridgedFrame::Other);
         }
-        assert_eq!(outgoing(&[0; 13]), Frame::Short);
-        assert_eq!(incoming(&[0; 13]), Frame::Short);
+        assert_eq!(outgoing(&[0; 13]), BridgedFrame::Short);
+        assert_eq!(incoming(&[0; 13]), BridgedFrame::Short);
         assert!(is_rohc(&frame(ROHC, &[])) && !is_rohc(&arp));
     }
 }

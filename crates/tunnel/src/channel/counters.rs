@@ -1,65 +1,65 @@
-//! What a channel has done, in numbers that only grow.
+//! Counters of a channel.
 
 use serde::Serialize;
 use thinair_rohc::feedback::AckType;
 use thinair_rohc::{Compressed, Decompressed, Format};
 
-/// Numbers of one channel since its start.
+/// Counters of a channel since its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
-    /// Packets or frames from inside.
-    pub sent: Way,
-    /// Packets or frames to inside.
-    pub received: Way,
-    /// Packets that were compressed, by what their ROHC packets were for.
+    /// Packets or frames from the interface.
+    pub sent: DirectionCounters,
+    /// Packets or frames delivered to the interface.
+    pub received: DirectionCounters,
+    /// Compressed packets, by purpose of their ROHC packets.
     pub compressed: Kinds,
-    /// The same of packets that were decompressed.
+    /// Decompressed packets, by purpose of their ROHC packets.
     pub decompressed: Kinds,
-    /// Packets that no profile but the uncompressed one takes, or frames that hold no IP packet alone.
+    /// Packets that only the uncompressed profile supports, and frames with other content than an IP packet.
     pub not_compressible: u64,
-    /// Packets of those that went as they are.
+    /// Packets among those that were sent unchanged.
     pub as_they_are: u64,
-    /// Units that were cut into segments, and segments that were sent.
+    /// Units that were segmented.
     pub segmented: u64,
     /// Segments that were sent.
     pub segments_sent: u64,
     /// Segments that were received.
     pub segments_received: u64,
-    /// Feedback for the other side's compressor.
+    /// Feedback for the compressor of the other side.
     pub feedback_sent: Feedback,
     /// Feedback for our compressor.
     pub feedback_received: Feedback,
-    /// What was not sent, by reason.
+    /// Packets that were not sent, by reason.
     pub not_sent: Reasons,
-    /// What was received and not delivered, by reason.
+    /// Units that were received and not delivered, by reason.
     pub not_received: Reasons,
 }
 
-/// Numbers of one direction.
+/// Counters of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Way {
+pub struct DirectionCounters {
     /// Packets, or frames.
     pub packets: u64,
-    /// Octets of them.
+    /// Octets of packets or frames.
     pub octets: u64,
-    /// Octets of their headers, as far as they were compressed.
+    /// Octets of compressed headers before compression.
     pub headers: u64,
-    /// Octets of ROHC headers, feedback not included.
+    /// Octets of ROHC headers, without feedback.
     pub rohc_headers: u64,
-    /// Octets of units, feedback included.
+    /// Octets of units, including feedback.
     pub unit_octets: u64,
     /// Units.
     pub units: u64,
 }
 
-/// What ROHC packets were for.
+/// Counters of ROHC packets by purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Kinds {
-    /// To begin a context: IR, IR-DYN, IR-CR.
+    /// Initialization of a context: IR, IR-DYN, IR-CR.
     pub initialization: u64,
-    /// To refresh one that was established; known where packets are sent, and not where they are received.
+    /// Refresh of an established context; counted by the sender only.
     pub refresh: u64,
-    /// All others.
+    /// All other packets.
     pub other: u64,
 }
 
@@ -87,15 +87,15 @@ pub struct Feedback {
     pub nacks: u64,
     /// STATIC-NACK.
     pub static_nacks: u64,
-    /// NACK and STATIC-NACK that were passed over, because too many came.
+    /// NACK and STATIC-NACK that were ignored because of their number.
     pub too_many: u64,
-    /// Elements that made no sense, or were not for this site.
+    /// Elements that were invalid, or not for this site.
     pub ignored: u64,
-    /// Octets, with their type octets.
+    /// Octets, including type octets.
     pub octets: u64,
-    /// Elements that went in front of a packet.
+    /// Elements sent in front of a packet.
     pub in_front: u64,
-    /// Packets that held nothing but feedback.
+    /// Packets with feedback only.
     pub alone: u64,
 }
 
@@ -109,12 +109,12 @@ impl Feedback {
     }
 }
 
-/// How often something happened, by its stable name, in the order of the first time.
+/// Counts by stable name, in the order of first occurrence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reasons(Vec<(&'static str, u64)>);
 
 impl Reasons {
-    /// Counts one. Names are few, and only a new one takes memory.
+    /// Adds one. Only a new name allocates memory; names are few.
     pub fn count(&mut self, name: &'static str) {
         match self.0.iter_mut().find(|(known, _)| *known == name) {
             Some((_, count)) => *count += 1,
@@ -122,17 +122,17 @@ impl Reasons {
         }
     }
 
-    /// Names and counts.
+    /// Returns names and counts.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         self.0.iter().copied()
     }
 
-    /// How often a reason was counted.
+    /// Returns the count of a name.
     pub fn of(&self, name: &str) -> u64 {
         self.iter().find(|(known, _)| *known == name).map_or(0, |(_, count)| count)
     }
 
-    /// All of them.
+    /// Returns the sum of all counts.
     pub fn total(&self) -> u64 {
         self.iter().map(|(_, count)| count).sum()
     }

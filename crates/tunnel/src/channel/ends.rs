@@ -1,4 +1,5 @@
-//! The ROHC of a channel: an endpoint of a pair, or a compressor and decompressors of a mesh, with their feedback.
+//! ROHC instances of a channel: an endpoint of a pair, or a compressor and decompressors of a mesh, with
+//! their feedback.
 
 use std::time::Duration;
 
@@ -12,58 +13,58 @@ use thinair_rohc::{
 };
 
 use super::counters::{self, Counters};
-use super::feedback::{Limiter, Waiting};
+use super::feedback::{Limiter, PendingElements};
 use super::mesh::Combined;
 use super::{NotSent, Role, Setup, SetupError};
-use crate::plan::ChannelPlan;
 use crate::seal::Missing;
+use crate::site_config::ChannelConfig;
 use crate::unit::{Protocol, SiteId, Unit};
 
-/// Blocks for extension headers: so many for each context, and at most so many.
+/// Blocks for extension headers: number per context, and maximum.
 const BLOCKS: (usize, usize) = (8, 256);
 
-/// What compresses and decompresses.
+/// Compressors and decompressors of a channel.
 #[derive(Debug)]
-pub(super) struct Ends {
-    kind: Kind,
-    /// What negative feedback of others may do to our compressor.
+pub(super) struct ChannelEnds {
+    kind: ChannelKind,
+    /// Limits the effect of negative feedback on our compressor.
     limiter: Limiter,
     parameters: Parameters,
-    /// Between units with feedback.
+    /// Minimum interval between units with feedback.
     interval: Duration,
     seed: u64,
 }
 
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "there is one of a channel")]
-enum Kind {
+enum ChannelKind {
     Pair { endpoint: Endpoint<'static>, back: Back, lost: Lost },
-    Mesh(Mesh),
+    Mesh(MeshChannel),
 }
 
-/// A compressor for all, and a decompressor for each other site.
+/// A compressor for all sites, and a decompressor for each other site.
 #[derive(Debug)]
-struct Mesh {
+struct MeshChannel {
     own: Option<SiteId>,
     compressor: Option<Compressor<'static>>,
     sites: Vec<Hearing>,
-    /// Where in `sites` each number is; [`NOWHERE`] if it is not.
+    /// Index in `sites` by site number; [`NOWHERE`] for unknown sites.
     places: [u8; 256],
-    /// Where receivers answer.
+    /// Combined feedback, if receivers answer.
     combined: Option<Combined>,
 }
 
-/// The place of a site that is not in the mesh. There are 254 others at most.
+/// Index for sites that are not in the mesh. There are at most 254 other sites.
 const NOWHERE: u8 = u8::MAX;
 
-impl Mesh {
+impl MeshChannel {
     fn place(&self, from: Option<SiteId>) -> Option<usize> {
         let place = *self.places.get(usize::from(from?.number()))?;
         (place != NOWHERE).then_some(usize::from(place))
     }
 }
 
-/// What is heard of one site.
+/// Receiving state for one site.
 #[derive(Debug)]
 struct Hearing {
     site: SiteId,
@@ -72,17 +73,17 @@ struct Hearing {
     lost: Lost,
 }
 
-/// Packets that were lost before the next one, at most.
+/// Number of packets that may have been lost before the next one.
 #[derive(Debug, Default)]
 struct Lost {
-    /// `None`: nobody knows.
+    /// `None`: unknown.
     packets: Option<u32>,
-    /// Packets of the datagram at hand are counted.
+    /// True if packets of the current datagram are counted.
     is_counted: bool,
 }
 
 impl Lost {
-    /// A datagram has come.
+    /// Records the units missing before a datagram.
     fn note(&mut self, missing: Missing) {
         self.is_counted = missing != Missing::Uncounted;
         self.packets = match missing {
@@ -96,7 +97,7 @@ impl Lost {
         Arrival { now, lost: self.packets.filter(|_| self.is_counted) }
     }
 
-    /// A packet was taken. A segment of one that goes on is none.
+    /// Records a received packet. Segments of incomplete packets do not count.
     fn note_taken(&mut self, done: &Result<Decompressed, DecompressError>) {
         if self.is_counted && !matches!(done, Err(DecompressError::NothingYet)) {
             self.packets = Some(0);
@@ -104,21 +105,21 @@ impl Lost {
     }
 }
 
-/// The way back to one compressor.
+/// Feedback path to one compressor.
 #[derive(Debug)]
 struct Back {
-    /// There is one.
+    /// True if feedback can be sent.
     exists: bool,
-    waiting: Waiting,
+    waiting: PendingElements,
     limiter: Limiter,
 }
 
 impl Back {
     fn new(exists: bool, contexts: usize, interval: Duration) -> Self {
-        Self { exists, waiting: Waiting::new(interval), limiter: Limiter::new(contexts) }
+        Self { exists, waiting: PendingElements::new(interval), limiter: Limiter::new(contexts) }
     }
 
-    /// Keeps all that the decompressor has to say.
+    /// Collects all pending feedback of the decompressor.
     fn collect(
         &mut self,
         now: Instant,
@@ -161,10 +162,10 @@ impl Back {
     }
 }
 
-impl Ends {
+impl ChannelEnds {
     pub(super) fn new(setup: &Setup<'_>) -> Result<Self, SetupError> {
-        let plan = setup.plan;
-        let parameters = Parameters::new(plan.cids, plan.max_cid, plan.profiles)
+        let config = setup.config;
+        let parameters = Parameters::new(config.cids, config.max_cid, config.profiles)
             .map_err(SetupError::Channel)?
             .with_mrru(setup.mrru)
             .with_integrity_below(setup.integrity);
@@ -174,17 +175,17 @@ impl Ends {
             Role::Mesh { feedback, .. } => feedback,
         };
         let is_mesh = matches!(setup.role, Role::Mesh { .. });
-        if is_mesh && answers && plan.mode == Mode::Reliable {
+        if is_mesh && answers && config.mode == Mode::Reliable {
             return Err(SetupError::ReliableMesh);
         }
-        if !answers && plan.mode != Mode::Unidirectional {
+        if !answers && config.mode != Mode::Unidirectional {
             let error = if is_mesh { SetupError::NobodyAnswers } else { SetupError::NoWayBack };
-            return Err(error(plan.mode));
+            return Err(error(config.mode));
         }
         let limiter = Limiter::new(parameters.contexts());
         let kind = match setup.role {
             Role::Pair | Role::OneWay => {
-                return Ok(Self::pair(plan, parameters, answers, setup.feedback_interval, setup.seed));
+                return Ok(Self::pair(config, parameters, answers, setup.feedback_interval, setup.seed));
             }
             Role::Mesh { own, sites, feedback } => {
                 let mut hearing: Vec<Hearing> = Vec::with_capacity(sites.len());
@@ -195,50 +196,50 @@ impl Ends {
                         return Err(SetupError::Twice(site.number()));
                     }
                     *place = number;
-                    let decompressor = decompressor(plan, parameters);
+                    let decompressor = decompressor(config, parameters);
                     let back =
                         Back::new(feedback && own.is_some(), parameters.contexts(), setup.feedback_interval);
                     hearing.push(Hearing { site, decompressor, back, lost: Lost::default() });
                 }
-                let compressor = own.map(|_| compressor(plan, parameters, setup.seed, true));
+                let compressor = own.map(|_| compressor(config, parameters, setup.seed, true));
                 let combined =
                     (feedback && own.is_some()).then(|| Combined::new(sites.to_vec(), parameters.contexts()));
-                Kind::Mesh(Mesh { own, compressor, sites: hearing, places, combined })
+                ChannelKind::Mesh(MeshChannel { own, compressor, sites: hearing, places, combined })
             }
         };
         Ok(Self { kind, limiter, parameters, interval: setup.feedback_interval, seed: setup.seed })
     }
 
     fn pair(
-        plan: &ChannelPlan,
+        config: &ChannelConfig,
         parameters: Parameters,
         answers: bool,
         interval: Duration,
         seed: u64,
     ) -> Self {
-        let endpoint = endpoint(plan, parameters, seed);
+        let endpoint = endpoint(config, parameters, seed);
         let back = Back::new(answers, parameters.contexts(), interval);
         let limiter = Limiter::new(parameters.contexts());
-        let kind = Kind::Pair { endpoint, back, lost: Lost::default() };
+        let kind = ChannelKind::Pair { endpoint, back, lost: Lost::default() };
         Self { kind, limiter, parameters, interval, seed }
     }
 
-    /// The ends of another channel of the same pair.
-    pub(super) fn with_large_cids(&self, plan: &ChannelPlan, parameters: Parameters) -> Self {
-        Self::pair(plan, parameters, !self.no_way_back(), self.interval, !self.seed)
+    /// Returns the ends of a second channel of the pair.
+    pub(super) fn with_large_cids(&self, config: &ChannelConfig, parameters: Parameters) -> Self {
+        Self::pair(config, parameters, !self.no_way_back(), self.interval, !self.seed)
     }
 
-    /// Whether there is no compressor.
+    /// True if there is no compressor.
     pub(super) fn only_hears(&self) -> bool {
-        matches!(&self.kind, Kind::Mesh(Mesh { compressor: None, .. }))
+        matches!(&self.kind, ChannelKind::Mesh(MeshChannel { compressor: None, .. }))
     }
 
-    /// Whether a unit may come from there.
+    /// True if units from this source are accepted.
     pub(super) fn knows(&self, from: Option<SiteId>) -> bool {
         match &self.kind {
-            // A packaging may number peers too; who they are, the channel says.
-            Kind::Pair { .. } => true,
-            Kind::Mesh(mesh) => mesh.place(from).is_some(),
+            // A packaging may number peers, too; the caller has selected the channel by peer.
+            ChannelKind::Pair { .. } => true,
+            ChannelKind::Mesh(mesh) => mesh.place(from).is_some(),
         }
     }
 
@@ -249,12 +250,12 @@ impl Ends {
         room: &mut [u8],
     ) -> Result<Compressed, NotSent> {
         match &mut self.kind {
-            // No feedback is in front: all of it was collected.
-            Kind::Pair { endpoint, .. } => {
+            // No feedback is piggybacked here: all of it was collected.
+            ChannelKind::Pair { endpoint, .. } => {
                 let compressed = endpoint.send(now, packet, room).map_err(NotSent::Compress)?;
                 Ok(compressed)
             }
-            Kind::Mesh(mesh) => {
+            ChannelKind::Mesh(mesh) => {
                 let compressor = mesh.compressor.as_mut().ok_or(NotSent::OnlyHears)?;
                 let compressed = compressor.compress(now, packet, room).map_err(NotSent::Compress)?;
                 if let Some(combined) = &mut mesh.combined {
@@ -266,19 +267,21 @@ impl Ends {
         }
     }
 
-    /// Packets that follow go in another datagram than those before.
+    /// Starts a new datagram for the packets that follow.
     pub(super) fn begin_group(&mut self) {
         match &mut self.kind {
-            Kind::Pair { endpoint, .. } => endpoint.begin_group(),
-            Kind::Mesh(mesh) => mesh.compressor.iter_mut().for_each(|compressor| compressor.begin_group()),
+            ChannelKind::Pair { endpoint, .. } => endpoint.begin_group(),
+            ChannelKind::Mesh(mesh) => {
+                mesh.compressor.iter_mut().for_each(|compressor| compressor.begin_group())
+            }
         }
     }
 
-    /// Notes the units that are missing before the datagram at hand.
+    /// Records the units missing before the current datagram.
     pub(super) fn note_missing(&mut self, from: Option<SiteId>, missing: Missing) {
         match &mut self.kind {
-            Kind::Pair { lost, .. } => lost.note(missing),
-            Kind::Mesh(mesh) => {
+            ChannelKind::Pair { lost, .. } => lost.note(missing),
+            ChannelKind::Mesh(mesh) => {
                 if let Some(hearing) = mesh.place(from).and_then(|place| mesh.sites.get_mut(place)) {
                     hearing.lost.note(missing);
                 }
@@ -286,7 +289,7 @@ impl Ends {
         }
     }
 
-    /// Decompresses what holds no feedback, and keeps what is to be answered until `due`.
+    /// Decompresses a packet without feedback, and keeps the resulting feedback until `due`.
     pub(super) fn decompress(
         &mut self,
         now: Instant,
@@ -299,13 +302,13 @@ impl Ends {
         let space = self.parameters.cids();
         let counters = &mut counters.feedback_sent;
         match &mut self.kind {
-            Kind::Pair { endpoint, back, lost } => {
+            ChannelKind::Pair { endpoint, back, lost } => {
                 let done = endpoint.receive(lost.arrival(now), packet, room);
                 lost.note_taken(&done);
                 back.collect(now, due, space, counters, |out| endpoint.poll_feedback(out));
                 done
             }
-            Kind::Mesh(mesh) => {
+            ChannelKind::Mesh(mesh) => {
                 let place = mesh.place(from).and_then(|place| mesh.sites.get_mut(place));
                 let Some(Hearing { decompressor, back, lost, .. }) = place else {
                     return Err(DecompressError::NothingYet);
@@ -318,7 +321,7 @@ impl Ends {
         }
     }
 
-    /// Takes feedback that was received.
+    /// Processes received feedback.
     pub(super) fn feedback(
         &mut self,
         now: Instant,
@@ -344,9 +347,10 @@ impl Ends {
                 continue;
             }
             let told = match &mut self.kind {
-                Kind::Pair { endpoint, .. } => endpoint.compressor.receive_feedback(now, element),
-                Kind::Mesh(mesh) => match (&mut mesh.combined, &mut mesh.compressor, from) {
-                    // An element names a CID and no compressor; what is not addressed may be for anybody.
+                ChannelKind::Pair { endpoint, .. } => endpoint.compressor.receive_feedback(now, element),
+                ChannelKind::Mesh(mesh) => match (&mut mesh.combined, &mut mesh.compressor, from) {
+                    // An element contains a CID but no compressor; without a destination it may be for any
+                    // site.
                     (Some(combined), Some(compressor), Some(from)) if to.is_some() && to == mesh.own => {
                         combined.receive(now, from, element, space, compressor)
                     }
@@ -361,23 +365,26 @@ impl Ends {
 
     fn no_way_back(&self) -> bool {
         match &self.kind {
-            Kind::Pair { back, .. } => !back.exists,
-            Kind::Mesh(mesh) => mesh.combined.is_none(),
+            ChannelKind::Pair { back, .. } => !back.exists,
+            ChannelKind::Mesh(mesh) => mesh.combined.is_none(),
         }
     }
 
-    /// The feedback that may go in front of packets: that of a pair. In a mesh everybody would hear it.
-    pub(super) fn waiting_for_all(&mut self) -> Option<&mut Waiting> {
+    /// Returns feedback that can be sent in front of packets: that of a pair. In a mesh all sites would
+    /// receive it.
+    pub(super) fn waiting_for_all(&mut self) -> Option<&mut PendingElements> {
         match &mut self.kind {
-            Kind::Pair { back, .. } => Some(&mut back.waiting),
-            Kind::Mesh(_) => None,
+            ChannelKind::Pair { back, .. } => Some(&mut back.waiting),
+            ChannelKind::Mesh(_) => None,
         }
     }
 
     pub(super) fn poll_at(&self) -> Option<Instant> {
         match &self.kind {
-            Kind::Pair { back, .. } => back.waiting.due(),
-            Kind::Mesh(mesh) => mesh.sites.iter().filter_map(|hearing| hearing.back.waiting.due()).min(),
+            ChannelKind::Pair { back, .. } => back.waiting.due(),
+            ChannelKind::Mesh(mesh) => {
+                mesh.sites.iter().filter_map(|hearing| hearing.back.waiting.due()).min()
+            }
         }
     }
 
@@ -389,8 +396,8 @@ impl Ends {
         sink: &mut dyn FnMut(Unit<'_>),
     ) {
         match &mut self.kind {
-            Kind::Pair { back, .. } => back.go_alone(now, most, None, counters, sink),
-            Kind::Mesh(mesh) => {
+            ChannelKind::Pair { back, .. } => back.go_alone(now, most, None, counters, sink),
+            ChannelKind::Mesh(mesh) => {
                 for hearing in &mut mesh.sites {
                     hearing.back.go_alone(now, most, Some(hearing.site), counters, sink);
                 }
@@ -398,28 +405,28 @@ impl Ends {
         }
     }
 
-    /// New contexts at both ends. Restarts are rare, so their memory is new too.
-    pub(super) fn reset(&mut self, plan: &ChannelPlan, from: Option<SiteId>) {
-        // Sequence numbers that start elsewhere than before.
+    /// Resets the contexts of both ends. Restarts are rare, so their memory is allocated again.
+    pub(super) fn reset(&mut self, config: &ChannelConfig, from: Option<SiteId>) {
+        // Sequence numbers begin at a different value than before.
         self.seed = self.seed.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
         let contexts = self.parameters.contexts();
         self.limiter = Limiter::new(contexts);
         match &mut self.kind {
-            Kind::Pair { endpoint: old, back, lost } => {
+            ChannelKind::Pair { endpoint: old, back, lost } => {
                 *lost = Lost::default();
-                *old = endpoint(plan, self.parameters, self.seed);
+                *old = endpoint(config, self.parameters, self.seed);
                 *back = Back::new(back.exists, contexts, self.interval);
             }
-            Kind::Mesh(mesh) => {
+            ChannelKind::Mesh(mesh) => {
                 for hearing in &mut mesh.sites {
                     if from.is_none() || from == Some(hearing.site) {
                         hearing.lost = Lost::default();
-                        hearing.decompressor = decompressor(plan, self.parameters);
+                        hearing.decompressor = decompressor(config, self.parameters);
                         hearing.back = Back::new(hearing.back.exists, contexts, self.interval);
                     }
                 }
                 if let Some(old) = &mut mesh.compressor {
-                    *old = compressor(plan, self.parameters, self.seed, true);
+                    *old = compressor(config, self.parameters, self.seed, true);
                 }
                 if let Some(combined) = &mut mesh.combined {
                     combined.clear();
@@ -430,15 +437,15 @@ impl Ends {
 
     pub(super) fn compressor(&self) -> Option<&Compressor<'static>> {
         match &self.kind {
-            Kind::Pair { endpoint, .. } => Some(&endpoint.compressor),
-            Kind::Mesh(mesh) => mesh.compressor.as_ref(),
+            ChannelKind::Pair { endpoint, .. } => Some(&endpoint.compressor),
+            ChannelKind::Mesh(mesh) => mesh.compressor.as_ref(),
         }
     }
 
     pub(super) fn decompressors(&self) -> impl Iterator<Item = (Option<SiteId>, &Decompressor<'static>)> {
         let (pair, mesh) = match &self.kind {
-            Kind::Pair { endpoint, .. } => (Some((None, &endpoint.decompressor)), &[][..]),
-            Kind::Mesh(mesh) => (None, &mesh.sites[..]),
+            ChannelKind::Pair { endpoint, .. } => (Some((None, &endpoint.decompressor)), &[][..]),
+            ChannelKind::Mesh(mesh) => (None, &mesh.sites[..]),
         };
         pair.into_iter().chain(mesh.iter().map(|hearing| (Some(hearing.site), &hearing.decompressor)))
     }
@@ -448,24 +455,29 @@ fn blocks(parameters: &Parameters) -> usize {
     (BLOCKS.0 * parameters.contexts()).min(BLOCKS.1)
 }
 
-fn compressor(plan: &ChannelPlan, parameters: Parameters, seed: u64, for_many: bool) -> Compressor<'static> {
-    let mut config = plan.compressor(parameters, seed);
+fn compressor(
+    config: &ChannelConfig,
+    parameters: Parameters,
+    seed: u64,
+    for_many: bool,
+) -> Compressor<'static> {
+    let mut compression = config.compressor(parameters, seed);
     if for_many {
-        // Not all of them can answer at all times.
-        config.refresh_two_way = config.refresh;
+        // Some members may be unable to answer at times.
+        compression.refresh_two_way = compression.refresh;
     }
     let memory = CompressorMemory::owned(&parameters, blocks(&parameters));
-    Compressor::new(config, memory).with_bases(Slots::owned(plan.bases.clone()))
+    Compressor::new(compression, memory).with_bases(Slots::owned(config.bases.clone()))
 }
 
-fn decompressor(plan: &ChannelPlan, parameters: Parameters) -> Decompressor<'static> {
-    let config = DecompressorConfig { mode: plan.mode, ..DecompressorConfig::new(parameters) };
+fn decompressor(config: &ChannelConfig, parameters: Parameters) -> Decompressor<'static> {
+    let decompression = DecompressorConfig { mode: config.mode, ..DecompressorConfig::new(parameters) };
     let memory = DecompressorMemory::owned(&parameters, blocks(&parameters));
-    Decompressor::new(config, memory).with_bases(Slots::owned(plan.bases.clone()))
+    Decompressor::new(decompression, memory).with_bases(Slots::owned(config.bases.clone()))
 }
 
-fn endpoint(plan: &ChannelPlan, parameters: Parameters, seed: u64) -> Endpoint<'static> {
-    Endpoint::new(compressor(plan, parameters, seed, false), decompressor(plan, parameters))
+fn endpoint(config: &ChannelConfig, parameters: Parameters, seed: u64) -> Endpoint<'static> {
+    Endpoint::new(compressor(config, parameters, seed, false), decompressor(config, parameters))
         .with_exchanges(Exchanges::for_channel(&parameters), Exchanges::for_channel(&parameters))
 }
 
@@ -475,7 +487,7 @@ mod tests {
 
     use super::*;
 
-    /// Packets that are lost before the next one, which arrives.
+    /// Number of packets lost before the next one, which arrives.
     fn next(lost: &mut Lost, missing: Option<Missing>) -> Option<u32> {
         missing.into_iter().for_each(|missing| lost.note(missing));
         let arrival = lost.arrival(Instant::ZERO);

@@ -1,4 +1,4 @@
-//! Feedback that waits for a packet to go in front of, and how much negative feedback counts.
+//! Pending feedback that waits for a packet, and a limit for negative feedback.
 
 use std::time::Duration;
 
@@ -6,27 +6,27 @@ use thinair_rohc::Instant;
 use thinair_rohc::cid::Cid;
 use thinair_rohc::feedback::AckType;
 
-/// Octets of feedback that may wait: some dozens of elements.
+/// Maximum pending feedback in octets: some dozens of elements.
 pub(super) const ROOM: usize = 512;
 
-/// Elements behind each other that wait. Each says its own length (RFC 5795, section 5.2.4.1).
+/// Pending elements, one after the other. Each contains its length (RFC 5795, section 5.2.4.1).
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct PendingElements {
     octets: Vec<u8>,
-    /// When they go alone.
+    /// Time at which they are sent without a packet.
     due: Option<Instant>,
-    /// Nothing goes before.
+    /// Earliest time at which feedback is sent.
     quiet_until: Instant,
     interval: Duration,
 }
 
-impl Waiting {
-    /// Nothing. From one time that elements go to the next, there is at least an interval.
+impl PendingElements {
+    /// Returns an empty queue. Feedback is sent at most once per interval.
     pub(super) fn new(interval: Duration) -> Self {
         Self { octets: Vec::with_capacity(ROOM), due: None, quiet_until: Instant::ZERO, interval }
     }
 
-    /// Adds an element that may wait until `due`. False if there is no room for it.
+    /// Adds an element that can wait until `due`. Returns false if there is no room for it.
     pub(super) fn push(&mut self, element: &[u8], due: Instant) -> bool {
         let fits = self.octets.len() + element.len() <= ROOM;
         if fits {
@@ -36,7 +36,7 @@ impl Waiting {
         fits
     }
 
-    /// All of it, with its type octets.
+    /// All pending octets, including type octets.
     pub(super) fn octets(&self) -> &[u8] {
         &self.octets
     }
@@ -45,20 +45,20 @@ impl Waiting {
         self.due
     }
 
-    /// Whether there is something that may go with a packet.
+    /// True if there is feedback that may be sent with a packet.
     pub(super) fn may_go(&self, now: Instant) -> bool {
         self.due.is_some() && now >= self.quiet_until
     }
 
-    /// It has gone.
+    /// Empties the queue after its feedback was sent.
     pub(super) fn clear(&mut self, now: Instant) {
         self.octets.clear();
         self.due = None;
         self.quiet_until = now + self.interval;
     }
 
-    /// Hands out packets of at most `most` octets that hold nothing but feedback; returns their number. An
-    /// element that is longer is left out: no carrier is so narrow.
+    /// Passes packets of at most `most` octets with feedback only to `sink`; returns their number. A longer
+    /// element is dropped: no carrier is that small.
     pub(super) fn go_alone(&mut self, now: Instant, most: usize, mut sink: impl FnMut(&[u8])) -> u64 {
         let mut packets = 0;
         let (mut start, mut end) = (0, 0);
@@ -83,7 +83,7 @@ impl Waiting {
         packets
     }
 
-    /// How many elements wait.
+    /// Number of pending elements.
     pub(super) fn elements(&self) -> u64 {
         let (mut at, mut elements) = (0, 0);
         while let Some(len) = element_len(&self.octets[at..]) {
@@ -94,7 +94,7 @@ impl Waiting {
     }
 }
 
-/// Octets of the element at the start, with its type octet.
+/// Length of the first element, with its type octet.
 fn element_len(octets: &[u8]) -> Option<usize> {
     let len = match *octets {
         [0b1111_0000, size, ..] => 2 + usize::from(size),
@@ -104,19 +104,22 @@ fn element_len(octets: &[u8]) -> Option<usize> {
     (len <= octets.len()).then_some(len)
 }
 
-/// Least time between two negative acknowledgments for one CID that count. The first one has made the compressor say
-/// everything again in several packets; what comes right behind it was sent before those were there.
+/// Minimum time between two negative acknowledgments of one CID that take effect. The first one makes the
+/// compressor repeat everything in several packets; those that follow directly were sent before these packets
+/// arrived.
 pub const NACK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Negative acknowledgments that count on a channel in a second, at least: as many as it has contexts, if it has more.
+/// Maximum number of negative acknowledgments per second that take effect on a channel; the number of its
+/// contexts, if that is larger.
 pub const NACKS_A_SECOND: u64 = 100;
 
-/// Limits negative acknowledgments, so that a storm of them cannot make every packet a large one.
+/// Limiter of negative acknowledgments, so that a flood of them cannot make every packet large.
 #[derive(Debug)]
 pub(super) struct Limiter {
-    /// For each CID: since when, and how much was said last.
+    /// For each CID, time and severity of the last one.
     last: Vec<Option<(Instant, u8)>>,
-    /// The time at which what has passed would have passed at the rate of the limit (a leaky bucket).
+    /// Level of a leaky bucket, as the time at which the accepted acknowledgments would have passed at the
+    /// maximum rate.
     level: Instant,
     each: u64,
 }
@@ -127,18 +130,18 @@ impl Limiter {
         Self { last: vec![None; contexts], level: Instant::ZERO, each }
     }
 
-    /// Whether an acknowledgment counts: a positive one does; a negative one, unless one that said as much did a moment ago,
-    /// or too many have in the last second.
+    /// True if an acknowledgment takes effect: always if it is positive; if it is negative, unless a similar
+    /// one arrived shortly before, or too many in the last second.
     pub(super) fn passes(&mut self, now: Instant, cid: Cid, ack: AckType) -> bool {
         let strength = match ack {
             AckType::Ack => return true,
             AckType::Nack => 1,
             AckType::StaticNack => 2,
         };
-        // A CID that the channel does not have is refused elsewhere.
+        // Invalid CIDs are rejected elsewhere.
         let Some(last) = self.last.get_mut(cid.index()) else { return true };
-        if let Some((at, said)) = *last
-            && strength <= said
+        if let Some((at, severity)) = *last
+            && strength <= severity
             && now.since(at) < NACK_INTERVAL
         {
             return false;
@@ -160,7 +163,7 @@ mod tests {
 
     #[test]
     fn what_waits_goes_in_packets_that_fit() {
-        let mut waiting = Waiting::new(Duration::ZERO);
+        let mut waiting = PendingElements::new(Duration::ZERO);
         let elements: [&[u8]; 4] =
             [&[0xF2, 1, 2], &[0xF1, 3], &[0xF0, 8, 1, 2, 3, 4, 5, 6, 7, 8], &[0xF3, 4, 5, 6]];
         for element in elements {
@@ -183,7 +186,7 @@ mod tests {
 
     #[test]
     fn what_has_no_room_is_refused() {
-        let mut waiting = Waiting::new(Duration::ZERO);
+        let mut waiting = PendingElements::new(Duration::ZERO);
         let taken = (0..1_000).filter(|_| waiting.push(&[0xF2, 1, 2], Instant::ZERO)).count();
         assert_eq!(taken, ROOM / 3);
         assert_eq!(waiting.go_alone(Instant::ZERO, 60, |packet| assert!(packet.len() <= 60)), 9);
@@ -198,7 +201,7 @@ mod tests {
         assert!(!limiter.passes(ms(99), cid(3), AckType::Nack));
         assert!(limiter.passes(ms(99), cid(3), AckType::Ack));
         assert!(limiter.passes(ms(99), cid(4), AckType::Nack));
-        // It says more.
+        // It is more severe.
         assert!(limiter.passes(ms(99), cid(3), AckType::StaticNack));
         assert!(!limiter.passes(ms(198), cid(3), AckType::Nack));
         assert!(limiter.passes(ms(199), cid(3), AckType::Nack));

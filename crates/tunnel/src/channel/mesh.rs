@@ -1,65 +1,66 @@
-//! One compressor that many decompressors hear, and their feedback as if it came from one.
+//! Combination of the feedback of many decompressors, so that it looks like that of one to the compressor.
 //!
-//! Any NACK or STATIC-NACK goes to the compressor. An acknowledgment does when every member has acknowledged the context: the
-//! one with the lowest SN, because that is what all have at least. A mode is asked for when all ask for it. So a member that
-//! is silent, or gone, holds acknowledgments back: the compressor then repeats as often as it does without feedback, and stays
-//! in U-mode, which costs octets and loses nothing. Refreshes go on in all modes, for those who cannot answer.
+//! Any NACK or STATIC-NACK goes to the compressor. An acknowledgment does when every member has acknowledged
+//! the context: the one with the lowest SN, since all members have that packet at least. A mode is requested
+//! when all request it. A member that is silent, or gone, therefore delays acknowledgments: the compressor
+//! then repeats as often as without feedback, and stays in U-mode, which costs octets but no packets.
+//! Refreshes continue in all modes, for members that cannot answer.
 
 use thinair_rohc::cid::{Cid, CidSpace};
-use thinair_rohc::feedback::{AckType, Feedback, FeedbackError, Form, MAX_ELEMENT};
+use thinair_rohc::feedback::{AckType, Feedback, FeedbackError, FeedbackForm, MAX_ELEMENT};
 use thinair_rohc::{Compressed, Compressor, Instant, Mode, ProfileId};
 
 use crate::unit::SiteId;
 
-/// An acknowledgment of a packet that is so many SNs old says nothing any more: FEEDBACK-2 has 12 bits of SN.
+/// Age in SNs from which on an acknowledgment is ambiguous: FEEDBACK-2 has 12 bits of SN.
 const STALE: u32 = 1 << 12;
 
-/// What the members have said of the contexts of one compressor.
+/// Feedback of all members on the contexts of one compressor.
 #[derive(Debug)]
 pub(super) struct Combined {
     members: Vec<SiteId>,
-    contexts: Vec<Context>,
-    /// A row of members for each context.
-    said: Vec<Said>,
+    contexts: Vec<SentContext>,
+    /// For each context, the feedback of each member.
+    states: Vec<MemberFeedback>,
 }
 
-/// What was sent on a CID.
+/// State of a CID at the sender.
 #[derive(Clone, Copy, Debug, Default)]
-struct Context {
+struct SentContext {
     profile: Option<ProfileId>,
-    /// The SN of the newest packet: its low 16 bits, with their turns above.
+    /// SN of the newest packet: its low 16 bits, extended by a count of wraparounds.
     newest: u32,
-    /// The SN of the first packet of the context.
+    /// SN of the first packet of the context.
     first: u32,
-    /// What the compressor was told last.
-    told: Option<(u32, Option<Mode>)>,
+    /// Last feedback passed to the compressor.
+    passed: Option<(u32, Option<Mode>)>,
 }
 
-/// What a member has said of a context.
+/// Feedback of a member on a context.
 #[derive(Clone, Copy, Debug, Default)]
-struct Said {
-    /// The newest SN that it has acknowledged, with its turns.
+struct MemberFeedback {
+    /// Newest acknowledged SN, extended by wraparounds.
     acknowledged: Option<u32>,
-    /// The mode that it has asked for last, protected by a CRC.
+    /// Mode that it requested last, protected by a CRC.
     mode: Option<Mode>,
     protected: bool,
-    /// The last LOSS option of profile 0x0081.
+    /// Last LOSS option of profile 0x0081.
     loss: Option<u8>,
 }
 
 impl Combined {
     pub(super) fn new(members: Vec<SiteId>, contexts: usize) -> Self {
-        let said = vec![Said::default(); members.len() * contexts];
-        Self { members, contexts: vec![Context::default(); contexts], said }
+        let states = vec![MemberFeedback::default(); members.len() * contexts];
+        Self { members, contexts: vec![SentContext::default(); contexts], states }
     }
 
-    /// Nobody has said anything.
+    /// Forgets all feedback.
     pub(super) fn clear(&mut self) {
-        self.contexts.fill(Context::default());
-        self.said.fill(Said::default());
+        self.contexts.fill(SentContext::default());
+        self.states.fill(MemberFeedback::default());
     }
 
-    /// A packet was sent; its context has this SN.
+    /// Records a sent packet, and the SN of its context.
     pub(super) fn note_sent(&mut self, compressed: &Compressed, sn: Option<u32>) {
         let at = compressed.cid.index();
         let Some(context) = self.contexts.get_mut(at) else { return };
@@ -68,14 +69,14 @@ impl Combined {
         let begins = compressed.format.is_initialization() && !compressed.refresh && !(0..=1).contains(&step);
         if context.profile != Some(compressed.profile) || begins {
             let first = 1 << 16 | (sn & 0xFFFF);
-            *context = Context { profile: Some(compressed.profile), newest: first, first, told: None };
-            self.row(at).fill(Said::default());
+            *context = SentContext { profile: Some(compressed.profile), newest: first, first, passed: None };
+            self.row(at).fill(MemberFeedback::default());
             return;
         }
         context.newest = context.newest.wrapping_add_signed(step);
     }
 
-    /// A member has sent an element, which counts now, or is kept until others have said as much.
+    /// Processes an element of a member, at once or when the other members have sent theirs.
     pub(super) fn receive(
         &mut self,
         now: Instant,
@@ -89,7 +90,7 @@ impl Combined {
         let (cid, _) = Feedback::glance(element, space).ok_or(FeedbackError::Malformed)?;
         let known = compressor.context(cid).ok_or(FeedbackError::UnknownCid(cid))?;
         let feedback = if matches!(known.profile, ProfileId::Coap | ProfileId::Tcp) {
-            // As the compressor reads it: a decompressor without context does not know the profile.
+            // As the compressor parses it: a decompressor without context does not know the profile.
             let asks = |feedback: &Feedback| feedback.ack == AckType::StaticNack && feedback.protected;
             Feedback::read_rfc5225(element, space)
                 .or_else(|error| Feedback::read(element, space).ok().filter(asks).ok_or(error))?
@@ -98,25 +99,25 @@ impl Combined {
         };
         let context = self.contexts.get(cid.index()).copied().ok_or(FeedbackError::UnknownCid(cid))?;
         let row = self.row(cid.index());
-        let Some(said) = row.get_mut(member) else { return Err(FeedbackError::UnknownCid(cid)) };
+        let Some(state) = row.get_mut(member) else { return Err(FeedbackError::UnknownCid(cid)) };
         if feedback.protected {
-            said.protected = true;
-            said.mode = feedback.mode.or(said.mode);
+            state.protected = true;
+            state.mode = feedback.mode.or(state.mode);
         }
         if feedback.loss.is_some() {
-            said.loss = feedback.loss;
+            state.loss = feedback.loss;
         }
         if feedback.ack != AckType::Ack {
-            said.acknowledged = None;
+            state.acknowledged = None;
             let mode = agreed(row);
-            return tell(now, Feedback { mode, ..feedback }, space, compressor);
+            return pass(now, Feedback { mode, ..feedback }, space, compressor);
         }
-        said.acknowledge(&feedback, &context);
-        self.tell_if_all(now, cid, space, compressor)
+        state.acknowledge(&feedback, &context);
+        self.pass_if_all(now, cid, space, compressor)
     }
 
-    /// Tells the compressor what all members have acknowledged, if that is more than it knows.
-    fn tell_if_all(
+    /// Passes the acknowledgment of all members to the compressor, if it is a newer one.
+    fn pass_if_all(
         &mut self,
         now: Instant,
         cid: Cid,
@@ -129,24 +130,24 @@ impl Combined {
         let sn = context.newest.wrapping_sub(back);
         let mode = agreed(row);
         let has_sn = context.profile != Some(ProfileId::Uncompressed);
-        if has_sn && context.told == Some((sn, mode)) {
+        if has_sn && context.passed == Some((sn, mode)) {
             return Ok(());
         }
-        let protected = row.iter().all(|said| said.protected);
+        let protected = row.iter().all(|state| state.protected);
         let mut feedback = Feedback { sn: sn & 0xFF, sn_bits: 8, ..Feedback::new(cid, AckType::Ack) };
         match context.profile {
-            // RFC 5795, section 5.4.5: FEEDBACK-1 is all that there is. What was said counts once.
-            Some(ProfileId::Uncompressed) => row.fill(Said::default()),
+            // RFC 5795, section 5.4.5: FEEDBACK-1 is the only format. Each is used once.
+            Some(ProfileId::Uncompressed) => row.fill(MemberFeedback::default()),
             Some(ProfileId::Coap | ProfileId::Tcp) if protected => {
-                feedback.form = Form::Rfc5225;
+                feedback.form = FeedbackForm::Rfc5225;
                 (feedback.sn, feedback.sn_bits) = (sn & 0x3FFF, 14);
                 feedback.protected = true;
-                if row.iter().all(|said| said.loss.is_some()) {
-                    feedback.loss = row.iter_mut().filter_map(|said| said.loss.take()).max();
+                if row.iter().all(|state| state.loss.is_some()) {
+                    feedback.loss = row.iter_mut().filter_map(|state| state.loss.take()).max();
                 }
             }
             Some(ProfileId::Coap | ProfileId::Tcp) if back > 0xFF => return Ok(()),
-            Some(ProfileId::Coap | ProfileId::Tcp) => feedback.form = Form::Rfc5225,
+            Some(ProfileId::Coap | ProfileId::Tcp) => feedback.form = FeedbackForm::Rfc5225,
             _ => {
                 (feedback.sn, feedback.sn_bits) = (sn & 0xFFF, 12);
                 feedback.mode = mode;
@@ -154,21 +155,21 @@ impl Combined {
             }
         }
         if let Some(context) = self.contexts.get_mut(cid.index()) {
-            context.told = Some((sn, mode));
+            context.passed = Some((sn, mode));
         }
-        tell(now, feedback, space, compressor)
+        pass(now, feedback, space, compressor)
     }
 
-    fn row(&mut self, context: usize) -> &mut [Said] {
+    fn row(&mut self, context: usize) -> &mut [MemberFeedback] {
         let members = self.members.len();
-        self.said.get_mut(context * members..(context + 1) * members).unwrap_or_default()
+        self.states.get_mut(context * members..(context + 1) * members).unwrap_or_default()
     }
 }
 
-impl Said {
-    /// The newest packet with the bits of an SN is acknowledged, unless there was none in this context, or a newer one
-    /// was before.
-    fn acknowledge(&mut self, feedback: &Feedback, context: &Context) {
+impl MemberFeedback {
+    /// Records the acknowledgment of the newest packet with these SN bits, unless the context has no such
+    /// packet, or a newer one is acknowledged already.
+    fn acknowledge(&mut self, feedback: &Feedback, context: &SentContext) {
         let bits = feedback.sn_bits.min(16);
         if bits == 0 {
             return;
@@ -191,11 +192,12 @@ impl Said {
     }
 }
 
-/// How far behind the newest packet the oldest acknowledgment of all members is; `None` if one has none, or a stale one.
-fn oldest(row: &[Said], context: &Context) -> Option<u32> {
+/// Distance from the newest packet to the oldest acknowledgment of all members; `None` if one is missing or
+/// stale.
+fn oldest(row: &[MemberFeedback], context: &SentContext) -> Option<u32> {
     let mut oldest = None;
-    for said in row {
-        let back = context.newest.wrapping_sub(said.acknowledged?);
+    for state in row {
+        let back = context.newest.wrapping_sub(state.acknowledged?);
         if back >= STALE {
             return None;
         }
@@ -204,13 +206,13 @@ fn oldest(row: &[Said], context: &Context) -> Option<u32> {
     oldest
 }
 
-/// The mode that all members ask for.
-fn agreed(row: &[Said]) -> Option<Mode> {
+/// Returns the mode that all members request.
+fn agreed(row: &[MemberFeedback]) -> Option<Mode> {
     let mode = row.first()?.mode?;
-    row.iter().all(|said| said.mode == Some(mode)).then_some(mode)
+    row.iter().all(|state| state.mode == Some(mode)).then_some(mode)
 }
 
-fn tell(
+fn pass(
     now: Instant,
     feedback: Feedback,
     space: CidSpace,
@@ -219,7 +221,7 @@ fn tell(
     let mut element = [0; MAX_ELEMENT];
     let len = feedback.write(space, &mut element).ok_or(FeedbackError::Malformed)?;
     let element = element.get(..len).unwrap_or_default();
-    // The compressor takes elements without their type octets.
+    // The compressor expects elements without type octets.
     let head = if element.first() == Some(&0b1111_0000) { 2 } else { 1 };
     compressor.receive_feedback(now, element.get(head..).unwrap_or_default())?;
     Ok(())
@@ -234,8 +236,8 @@ mod tests {
         ProfileSet,
     };
 
-    /// A compressor, with members that hear nothing but acknowledge what the test says.
-    struct Sender {
+    /// A compressor with members that acknowledge as the test demands.
+    struct TestSender {
         compressor: Compressor<'static>,
         combined: Combined,
         channel: Channel,
@@ -245,7 +247,7 @@ mod tests {
         SiteId::new(number).unwrap()
     }
 
-    impl Sender {
+    impl TestSender {
         fn new() -> Self {
             let channel = Channel::new(CidSpace::Small, 0, ProfileSet::v1()).unwrap();
             let config = CompressorConfig { seed: 5, ..CompressorConfig::new(channel) };
@@ -280,8 +282,8 @@ mod tests {
             self.say(from, ack).unwrap();
         }
 
-        fn told(&self) -> Option<(u32, Option<Mode>)> {
-            self.combined.contexts[0].told.map(|(sn, mode)| (sn & 0xFFFF, mode))
+        fn passed(&self) -> Option<(u32, Option<Mode>)> {
+            self.combined.contexts[0].passed.map(|(sn, mode)| (sn & 0xFFFF, mode))
         }
 
         fn state(&self) -> (&'static str, Mode) {
@@ -292,44 +294,44 @@ mod tests {
 
     #[test]
     fn the_compressor_is_told_what_all_have_acknowledged() {
-        let mut sender = Sender::new();
+        let mut sender = TestSender::new();
         let sn = sender.send(1, 3);
         sender.ack(2, sn, Mode::Optimistic);
         sender.ack(3, sn - 1, Mode::Optimistic);
         sender.ack(3, sn - 2, Mode::Optimistic);
-        assert_eq!((sender.told(), sender.state()), (None, ("IR", Mode::Unidirectional)));
+        assert_eq!((sender.passed(), sender.state()), (None, ("IR", Mode::Unidirectional)));
         sender.ack(4, sn, Mode::Unidirectional);
-        // A late one has not taken back the one before.
-        assert_eq!(sender.told(), Some((sn - 1, None)));
+        // A late acknowledgment does not revert an earlier one.
+        assert_eq!(sender.passed(), Some((sn - 1, None)));
         assert_eq!(sender.state(), ("SO", Mode::Unidirectional));
         sender.ack(4, sn, Mode::Optimistic);
-        assert_eq!(sender.told(), Some((sn - 1, Some(Mode::Optimistic))));
+        assert_eq!(sender.passed(), Some((sn - 1, Some(Mode::Optimistic))));
         assert_eq!(sender.state(), ("SO", Mode::Optimistic));
         let newer = sender.send(1, 10);
         sender.ack(3, newer, Mode::Optimistic);
         sender.ack(4, newer - 3, Mode::Optimistic);
-        assert_eq!(sender.told(), Some((sn, Some(Mode::Optimistic))));
+        assert_eq!(sender.passed(), Some((sn, Some(Mode::Optimistic))));
     }
 
     #[test]
     fn one_that_asks_for_everything_is_enough_and_has_to_acknowledge_anew() {
-        let mut sender = Sender::new();
+        let mut sender = TestSender::new();
         let sn = sender.send(1, 5);
         for member in [2, 3, 4] {
             sender.ack(member, sn, Mode::Optimistic);
         }
         assert_eq!(sender.state(), ("SO", Mode::Optimistic));
-        let told = sender.told();
+        let passed = sender.passed();
         sender.say(3, Feedback { protected: true, ..Feedback::new(Cid::ZERO, AckType::StaticNack) }).unwrap();
         let sn = sender.send(1, 1);
         assert_eq!(sender.state(), ("IR", Mode::Optimistic));
         for member in [2, 4] {
             sender.ack(member, sn, Mode::Optimistic);
         }
-        assert_eq!((sender.told(), sender.state().0), (told, "IR"));
+        assert_eq!((sender.passed(), sender.state().0), (passed, "IR"));
         sender.ack(3, sn, Mode::Optimistic);
-        assert_eq!((sender.told().unwrap().0, sender.state().0), (sn & 0xFFFF, "SO"));
-        // One that asks for another mode with it does not move the others.
+        assert_eq!((sender.passed().unwrap().0, sender.state().0), (sn & 0xFFFF, "SO"));
+        // A NACK that requests another mode does not change that of the others.
         let nack = Feedback {
             mode: Some(Mode::Unidirectional),
             protected: true,
@@ -341,52 +343,52 @@ mod tests {
 
     #[test]
     fn what_was_said_of_another_flow_does_not_count() {
-        let mut sender = Sender::new();
+        let mut sender = TestSender::new();
         let sn = sender.send(1, 5);
         for member in [2, 3] {
             sender.ack(member, sn, Mode::Optimistic);
         }
         let sn = sender.send(2, 2);
         sender.ack(4, sn, Mode::Optimistic);
-        assert_eq!((sender.told(), sender.state()), (None, ("IR", Mode::Unidirectional)));
-        // Nor an SN before the first of the context.
+        assert_eq!((sender.passed(), sender.state()), (None, ("IR", Mode::Unidirectional)));
+        // Nor an SN before the first one of the context.
         for member in [2, 3] {
             sender.ack(member, sn.wrapping_sub(2), Mode::Optimistic);
         }
-        assert_eq!(sender.told(), None);
+        assert_eq!(sender.passed(), None);
         for member in [2, 3] {
             sender.ack(member, sn, Mode::Optimistic);
         }
-        assert_eq!(sender.told(), Some((sn & 0xFFFF, Some(Mode::Optimistic))));
+        assert_eq!(sender.passed(), Some((sn & 0xFFFF, Some(Mode::Optimistic))));
     }
 
     #[test]
     fn an_old_acknowledgment_grows_stale() {
-        let mut sender = Sender::new();
+        let mut sender = TestSender::new();
         let sn = sender.send(1, 5);
         for member in [2, 3] {
             sender.ack(member, sn, Mode::Optimistic);
         }
         let newer = sender.send(1, 4_095);
         sender.ack(4, newer, Mode::Optimistic);
-        assert_eq!(sender.told(), Some((sn & 0xFFFF, Some(Mode::Optimistic))));
+        assert_eq!(sender.passed(), Some((sn & 0xFFFF, Some(Mode::Optimistic))));
         let newest = sender.send(1, 70_000);
         sender.ack(4, newest, Mode::Optimistic);
         sender.ack(3, newest, Mode::Optimistic);
-        assert_eq!(sender.told(), Some((sn & 0xFFFF, Some(Mode::Optimistic))));
+        assert_eq!(sender.passed(), Some((sn & 0xFFFF, Some(Mode::Optimistic))));
         sender.ack(2, newest, Mode::Optimistic);
-        assert_eq!(sender.told(), Some((newest & 0xFFFF, Some(Mode::Optimistic))));
+        assert_eq!(sender.passed(), Some((newest & 0xFFFF, Some(Mode::Optimistic))));
     }
 
     #[test]
     fn a_stranger_is_not_heard() {
-        let mut sender = Sender::new();
+        let mut sender = TestSender::new();
         sender.send(1, 1);
         let nack = Feedback { protected: true, ..Feedback::new(Cid::ZERO, AckType::StaticNack) };
         assert_eq!(sender.say(9, nack), Err(FeedbackError::Malformed));
         let other = Feedback { cid: Cid::new(3).unwrap(), ..nack };
         assert_eq!(sender.say(2, other), Err(FeedbackError::UnknownCid(other.cid)));
-        // Decompressors make nothing else than what is read here.
+        // Decompressors send only formats that are parsed here.
         let config = DecompressorConfig { mode: Mode::Optimistic, ..DecompressorConfig::new(sender.channel) };
         let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&sender.channel, 0));
         let _ = decompressor.decompress(Instant::ZERO, &[0x05, 1, 2], &mut [0; 64]);

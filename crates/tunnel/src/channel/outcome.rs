@@ -1,47 +1,47 @@
-//! What becomes of packets and units.
+//! Outcomes of packets and units.
 
 use thinair_rohc::{CompressError, Compressed, DecompressError};
 
 use crate::unit::Protocol;
 
-/// What became of a packet that was sent.
+/// Outcome of sending a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// How it was compressed; `None`: it went as it is.
+    /// Result of compression; `None`: sent uncompressed.
     pub compressed: Option<Compressed>,
-    /// Units, which are several if they are segments.
+    /// Number of units; several if the packet was segmented.
     pub units: usize,
-    /// Octets of all units, with feedback.
+    /// Octets of all units, including feedback.
     pub octets: usize,
 }
 
-/// Why a packet was not sent.
+/// Reason why a packet was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotSent {
-    /// The compressor does not take it.
+    /// The compressor rejects it.
     #[error("{0}")]
     Compress(CompressError),
-    /// It is no Ethernet frame.
-    #[error("{0} octets are no Ethernet frame")]
+    /// It is shorter than an Ethernet header.
+    #[error("{0} octets are less than an Ethernet header")]
     ShortFrame(usize),
-    /// A frame with the EtherType of ROHC: it would be taken for one of ours.
-    #[error("a frame with EtherType 0x22F1 (ROHC), which is taken by the tunnel itself")]
+    /// A frame with the EtherType of ROHC, which the receiver would mistake for a compressed one.
+    #[error("a frame with EtherType 0x22F1 (ROHC), which the tunnel uses itself")]
     RohcFrame,
-    /// Longer than the interface has been told.
-    #[error("the packet has {octets} octets, there is room for {most}")]
+    /// Longer than the MTU of the interface.
+    #[error("a packet of {octets} octets exceeds the limit of {most}")]
     TooLong {
-        /// Octets of the packet, or of the unit that it became.
+        /// Size of the packet, or of its unit, in octets.
         octets: usize,
-        /// Most that there may be.
+        /// Maximum size in octets.
         most: usize,
     },
-    /// This site of a mesh only hears.
-    #[error("this site only hears")]
+    /// This site of a mesh is a receiver only.
+    #[error("this site is a receiver only")]
     OnlyHears,
 }
 
 impl NotSent {
-    /// A stable name for reports.
+    /// Stable name for reports.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Compress(CompressError::NotIp(_)) => "not_ip",
@@ -54,19 +54,19 @@ impl NotSent {
     }
 }
 
-/// Why nothing was delivered.
+/// Reason why a unit was not delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotReceived {
-    /// The decompressor refuses it.
+    /// The decompressor rejects it.
     #[error("{0}")]
     Decompress(DecompressError),
-    /// Units of this kind are not agreed on.
-    #[error("a unit of kind {0:?}, which this channel does not carry")]
+    /// The configuration does not allow units of this type.
+    #[error("a unit of kind {0:?}, which this channel does not use")]
     Unexpected(Protocol),
-    /// The unit is not what it says.
-    #[error("a unit of kind {0:?} that is none")]
+    /// The unit is malformed.
+    #[error("a malformed unit of kind {0:?}")]
     Malformed(Protocol),
-    /// The site is not in the mesh, or not told.
+    /// The site is not in the mesh, or not identified.
     #[error("from a site that is not in the mesh")]
     UnknownSite,
     /// It is for another site.
@@ -75,7 +75,7 @@ pub enum NotReceived {
 }
 
 impl NotReceived {
-    /// A stable name for reports.
+    /// Stable name for reports.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Decompress(error) => error.name(),

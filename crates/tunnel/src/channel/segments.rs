@@ -1,4 +1,5 @@
-//! A compressed packet becomes a unit, with feedback in front where that fits, or several. RFC 5795, section 5.2.5.
+//! Conversion of a compressed packet to a unit, with feedback in front if it fits, or to several segments
+//! (RFC 5795, section 5.2.5).
 
 use thinair_rohc::Compressed;
 use thinair_rohc::segmentation::Segmenter;
@@ -7,7 +8,7 @@ use super::{Channel, FRONT, NotSent, Sent, bridge};
 use crate::unit::{Protocol, Unit};
 
 impl Channel {
-    /// Hands out what lies in `room` behind [`FRONT`], in a frame if there are addresses.
+    /// Passes on the packet in `room` after [`FRONT`], in a frame if there are addresses.
     pub(super) fn emit(
         &mut self,
         addresses: &[u8],
@@ -42,7 +43,7 @@ impl Channel {
         Ok(Sent { compressed: Some(*compressed), units: 1, octets: unit.len() })
     }
 
-    /// Several units, behind the feedback that waits: nothing may stand between them.
+    /// Passes on several segments, after pending feedback: no other units may be sent in between.
     fn emit_segments(
         &mut self,
         addresses: &[u8],
@@ -82,7 +83,7 @@ impl Channel {
     }
 }
 
-/// What a packet becomes, and how many octets stand in front of it.
+/// Type of the unit, and octets before the packet in it.
 fn kind(addresses: &[u8]) -> (Protocol, usize) {
     match addresses {
         [] => (Protocol::Rohc, 0),
@@ -90,7 +91,7 @@ fn kind(addresses: &[u8]) -> (Protocol, usize) {
     }
 }
 
-/// Both addresses, and the EtherType of ROHC.
+/// Writes both addresses, and the EtherType of ROHC.
 fn put_header(addresses: &[u8], front: &mut [u8]) {
     if let Some((into, ether_type)) = front.split_at_mut_checked(addresses.len())
         && ether_type.len() == bridge::ROHC.len()

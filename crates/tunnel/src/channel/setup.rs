@@ -1,77 +1,77 @@
-//! What a channel is told at start, and why there can be no such channel.
+//! Parameters of a channel at its start, and reasons why they are invalid.
 
 use std::time::Duration;
 
 use thinair_rohc::{Integrity, Mode};
 
-use crate::plan::ChannelPlan;
+use crate::site_config::ChannelConfig;
 use crate::unit::SiteId;
 
-/// What a channel is made of.
+/// Parameters of a channel.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'c> {
-    /// The parameters that all ends have in common.
-    pub plan: &'c ChannelPlan,
-    /// Who is at the other end.
+    /// Parameters that are equal at all ends.
+    pub config: &'c ChannelConfig,
+    /// Receivers of the channel.
     pub role: Role<'c>,
-    /// What the carrier vouches for: [`mtu`](crate::mtu) knows.
+    /// Integrity check of the carrier: see [`mtu`](crate::mtu).
     pub integrity: Integrity,
-    /// Whether Ethernet frames are carried instead of IP packets.
+    /// True to carry Ethernet frames instead of IP packets.
     pub bridged: bool,
-    /// Whether the packaging tells the types of units apart, so that IP packets can go as they are.
+    /// True if the packaging transmits the types of units, so that IP packets can be sent uncompressed.
     pub typed: bool,
-    /// Octets of the longest IP packet that is sent, 576 or more.
+    /// Maximum size of an IP packet in octets, 576 or more.
     pub mtu: u16,
-    /// Octets of the longest unit, 20 or more.
+    /// Maximum size of a unit in octets, 20 or more.
     pub largest_unit: usize,
-    /// MRRU in octets; 0 forbids segments.
+    /// MRRU in octets; 0 disables segments.
     pub mrru: u16,
-    /// Least time from one unit with feedback to the next; zero: none. Where nobody vouches for what comes, answers should
-    /// be few.
+    /// Minimum time between units with feedback; zero: none. Without an integrity check, it limits answers to
+    /// forged packets.
     pub feedback_interval: Duration,
-    /// Randomness.
+    /// Random seed.
     pub seed: u64,
 }
 
-/// Who is at the other end of a channel.
+/// Receivers of a channel.
 #[derive(Clone, Copy, Debug)]
 pub enum Role<'c> {
-    /// One peer, that answers.
+    /// One peer that answers.
     Pair,
-    /// One peer, or many, from whom nothing comes back.
+    /// One or many peers that cannot answer.
     OneWay,
-    /// A mesh, or a broadcast in one.
+    /// A mesh, or a one-way broadcast.
     Mesh {
-        /// This site; `None`: it only hears.
+        /// This site; `None`: receiver only.
         own: Option<SiteId>,
         /// All other sites.
         sites: &'c [SiteId],
-        /// Whether receivers answer. Feedback of all of them is combined: a negative acknowledgment of one counts at once,
-        /// positive ones and requests for a mode when all have sent one. A site that is silent or gone so holds O-mode and
-        /// early ends of repetitions back, which costs octets and loses nothing.
+        /// True if receivers answer. Their feedback is combined: a negative acknowledgment of one takes
+        /// effect at once, positive ones and mode requests when all have sent one. A site that is silent or
+        /// gone thus delays O-mode and early ends of repetitions, which costs octets but no packets.
         feedback: bool,
     },
 }
 
-/// Why there can be no such channel: the plan is at fault.
+/// Reason why the parameters are invalid: the configuration is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
-    /// The parameters of the channel contradict each other.
+    /// The parameters of the ROHC channel contradict each other.
     #[error("{0}")]
     Channel(thinair_rohc::ChannelError),
-    /// The mode needs feedback, and there is no way back.
-    #[error("mode {} needs feedback, and nothing comes back on this carrier: use mode u", .0.letter())]
+    /// The mode needs feedback on a one-way carrier.
+    #[error("mode {} needs feedback, and this carrier is one-way: use mode u", .0.letter())]
     NoWayBack(Mode),
-    /// The mode needs feedback, and receivers of a mesh do not answer.
-    #[error("mode {} needs feedback: let all sites answer (`feedback`), or use mode u", .0.letter())]
+    /// The mode needs feedback, and receivers of the mesh do not answer.
+    #[error("mode {} needs feedback: set `feedback = true` in [mesh] at all sites, or use mode u", .0.letter())]
     NobodyAnswers(Mode),
-    /// R-mode waits for each acknowledgment, of one decompressor.
-    #[error("mode r waits for one decompressor, and a mesh has many: use mode o or u")]
+    /// R-mode waits for the acknowledgment of every packet by a single decompressor.
+    #[error("mode r supports a single decompressor, and a mesh has many: use mode o or u")]
     ReliableMesh,
-    /// Nothing fits.
-    #[error("{0} octets are no room for a unit: at least 20 are needed")]
+    /// Units are too small.
+    #[error("units of {0} octets are too small: the minimum is 20")]
     Narrow(usize),
-    /// A site is its own other, or there twice.
-    #[error("site {0} is there twice")]
+    /// A site number occurs twice.
+    #[error("site {0} is listed twice")]
     Twice(u8),
 }

@@ -1,9 +1,11 @@
-//! The CID spaces of a pair: one channel with small CIDs, and another one with large CIDs while there are many flows.
+//! CID spaces of a pair: a channel with small CIDs, and a second one with large CIDs, which is used while
+//! there are many flows.
 //!
-//! Both channels are complete: each has contexts, feedback and exchanges of its own, at both ends, and nothing of one refers to
-//! the other. So each end chooses for what it sends, whenever it likes, and nothing has to be agreed on: a bit beside each body
-//! names the channel, and packets that are on their way when the choice changes still belong to theirs. A channel that is not in
-//! use keeps its contexts. Its decompressor keeps them too, so a flow that returns to it is like one that was silent for a while.
+//! Each channel is complete, with its own contexts, feedback and exchanges at both ends, and independent of
+//! the other. Each end therefore selects the channel of its packets alone and at any time: a bit beside each
+//! body identifies the channel, and packets in transit when the selection changes still belong to theirs. A
+//! channel that is not in use keeps its contexts, and so does its decompressor: a flow that returns to it
+//! resembles one that was silent for a while.
 
 use std::time::Duration;
 
@@ -11,62 +13,63 @@ use thinair_rohc::cid::Cid;
 use thinair_rohc::{Channel as Parameters, CidSpace, Compressed, Instant};
 
 use super::counters::Counters;
-use super::ends::Ends;
+use super::ends::ChannelEnds;
 use super::{NotSent, Setup, SetupError};
-use crate::plan::ChannelPlan;
 use crate::seal::Missing;
+use crate::site_config::ChannelConfig;
 use crate::unit::{SiteId, Unit};
 
-/// A flow is live for so long after its last packet. A context that is lost costs the next packets of its flow some 40 octets
-/// each, until it is established anew; a large CID costs one or two. So a flow that sends once a minute is worth a context.
+/// Time after its last packet for which a flow counts as live. A lost context costs the next packets of its
+/// flow some 40 octets each until it is established again; a large CID costs one or two octets. So even a
+/// flow with a packet per minute is worth a context.
 pub const LIVE: Duration = Duration::from_secs(60);
 
-/// Live flows down to which large CIDs are used, once they are: fewer than small CIDs have room for, so that flows that come and
-/// go do not change the channel each time.
+/// Number of live flows below which small CIDs are used again: less than the number of small CIDs, so that
+/// short flows do not change the channel each time.
 pub const FEW: usize = 12;
 
-/// How often live flows are counted while large CIDs are used.
+/// Interval at which live flows are counted while large CIDs are used.
 const COUNT_EVERY: Duration = Duration::from_secs(1);
 
-/// The CID space of each direction.
+/// CID space of each direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cids {
-    /// CID space of packets that are sent.
+    /// CID space of sent packets.
     pub sent: CidSpace,
-    /// CID space of the packet that was received last.
+    /// CID space of the packet received last.
     pub received: CidSpace,
-    /// Changes of `sent` since the start.
+    /// Number of changes of `sent`.
     pub sent_switches: u64,
-    /// Changes of `received` since the start.
+    /// Number of changes of `received`.
     pub received_switches: u64,
 }
 
-/// The channels of one destination.
+/// Channels of one destination.
 #[derive(Debug)]
 pub(super) struct Spaces {
-    /// The only channel, or that with small CIDs.
-    first: Ends,
-    /// Channel with large CIDs; `None` until either end needs it.
-    large: Option<Box<Ends>>,
+    /// The only channel, or the one with small CIDs.
+    first: ChannelEnds,
+    /// Channel with large CIDs; `None` until either end uses it.
+    large: Option<Box<ChannelEnds>>,
     choice: Option<Choice>,
     cids: Cids,
 }
 
-/// The choice of an end that has both channels.
+/// State of the selection, for an end with both channels.
 #[derive(Debug)]
 struct Choice {
-    /// Of the channel with large CIDs.
+    /// Parameters of the channel with large CIDs.
     parameters: Parameters,
-    /// Last packets of each channel's contexts.
+    /// Times of the last packets of each channel's contexts.
     first: Uses,
     large: Uses,
-    /// A live flow has lost its context.
+    /// True after a live flow has lost its context.
     crowded: bool,
-    /// When live flows are counted next.
+    /// Time of the next count of live flows.
     count_at: Instant,
 }
 
-/// The time of the last packet of each context, by CID.
+/// Time of the last packet of each context, by CID.
 #[derive(Debug, Default)]
 struct Uses {
     last: Vec<Instant>,
@@ -78,7 +81,8 @@ impl Uses {
         Self { last: Vec::with_capacity(contexts), displaced: 0 }
     }
 
-    /// Notes a packet, and how many flows have lost their context so far. Returns whether a live flow has lost it by this one.
+    /// Records a packet, and the number of contexts replaced so far. Returns true if this packet has replaced
+    /// the context of a live flow.
     fn note(&mut self, now: Instant, cid: Cid, displaced: u32) -> bool {
         let is_displaced = std::mem::replace(&mut self.displaced, displaced) != displaced;
         match self.last.get_mut(cid.index()) {
@@ -86,7 +90,7 @@ impl Uses {
                 let before = std::mem::replace(last, now);
                 is_displaced && now.since(before) < LIVE
             }
-            // CIDs are given out in their order.
+            // CIDs are assigned in ascending order.
             None => {
                 self.last.push(now);
                 false
@@ -94,7 +98,7 @@ impl Uses {
         }
     }
 
-    /// Contexts whose flows are live.
+    /// Number of contexts with live flows.
     fn live(&self, now: Instant) -> usize {
         self.last.iter().filter(|last| now.since(**last) < LIVE).count()
     }
@@ -102,40 +106,40 @@ impl Uses {
 
 impl Spaces {
     pub(super) fn new(setup: &Setup<'_>) -> Result<Self, SetupError> {
-        let plan = setup.plan;
-        let first = Ends::new(setup)?;
-        let choice = match plan.large_max_cid {
+        let config = setup.config;
+        let first = ChannelEnds::new(setup)?;
+        let choice = match config.large_max_cid {
             None => None,
             Some(max_cid) => {
-                let parameters = Parameters::new(CidSpace::Large, max_cid, plan.profiles);
+                let parameters = Parameters::new(CidSpace::Large, max_cid, config.profiles);
                 let parameters = parameters.map_err(SetupError::Channel)?;
                 let parameters = parameters.with_mrru(setup.mrru).with_integrity_below(setup.integrity);
-                Some(Choice::new(parameters, plan))
+                Some(Choice::new(parameters, config))
             }
         };
-        let cids = Cids { sent: plan.cids, received: plan.cids, sent_switches: 0, received_switches: 0 };
+        let cids = Cids { sent: config.cids, received: config.cids, sent_switches: 0, received_switches: 0 };
         Ok(Self { first, large: None, choice, cids })
     }
 
-    /// The CID space of each direction.
+    /// CID space of each direction.
     pub(super) fn cids(&self) -> Cids {
         self.cids
     }
 
-    /// Whether what is sent now goes by the second channel.
+    /// True if packets are currently sent on the second channel.
     pub(super) fn sends_large(&self) -> bool {
         self.choice.is_some() && self.cids.sent == CidSpace::Large
     }
 
-    /// The channel that is used for sending.
-    pub(super) fn sending(&mut self) -> &mut Ends {
+    /// Returns the channel used for sending.
+    pub(super) fn sending(&mut self) -> &mut ChannelEnds {
         match &mut self.large {
             Some(large) if self.choice.is_some() && self.cids.sent == CidSpace::Large => large,
             _ => &mut self.first,
         }
     }
 
-    /// Units are missing that may have been of either channel.
+    /// Records missing units, which may belong to either channel.
     pub(super) fn note_missing(&mut self, from: Option<SiteId>, missing: Missing) {
         for ends in [Some(&mut self.first), self.large.as_deref_mut()].into_iter().flatten() {
             ends.note_missing(from, missing);
@@ -148,19 +152,19 @@ impl Spaces {
         }
     }
 
-    /// The channel that a unit belongs to; `None` if there is no such channel. That with large CIDs is made when it is needed
-    /// first.
-    pub(super) fn receiving(&mut self, plan: &ChannelPlan, large: bool) -> Option<&mut Ends> {
-        if large { self.large(plan) } else { Some(&mut self.first) }
+    /// Returns the channel of a unit; `None` if there is no such channel. The channel with large CIDs is
+    /// created at its first use.
+    pub(super) fn receiving(&mut self, config: &ChannelConfig, large: bool) -> Option<&mut ChannelEnds> {
+        if large { self.large(config) } else { Some(&mut self.first) }
     }
 
-    fn large(&mut self, plan: &ChannelPlan) -> Option<&mut Ends> {
+    fn large(&mut self, config: &ChannelConfig) -> Option<&mut ChannelEnds> {
         let parameters = self.choice.as_ref()?.parameters;
         let first = &self.first;
-        Some(self.large.get_or_insert_with(|| Box::new(first.with_large_cids(plan, parameters))))
+        Some(self.large.get_or_insert_with(|| Box::new(first.with_large_cids(config, parameters))))
     }
 
-    /// A packet, and not feedback alone, was received by a channel.
+    /// Records that a channel received a packet, not only feedback.
     pub(super) fn note_received(&mut self, large: bool) {
         let Some(_) = &self.choice else { return };
         let space = if large { CidSpace::Large } else { CidSpace::Small };
@@ -169,11 +173,12 @@ impl Spaces {
         }
     }
 
-    /// Chooses a channel and compresses by it. [`sending`](Self::sending) is that channel until the next packet.
+    /// Selects a channel and compresses a packet on it. [`sending`](Self::sending) returns that channel until
+    /// the next packet.
     pub(super) fn compress(
         &mut self,
         now: Instant,
-        plan: &ChannelPlan,
+        config: &ChannelConfig,
         packet: &[u8],
         room: &mut [u8],
     ) -> Result<Compressed, NotSent> {
@@ -183,7 +188,7 @@ impl Spaces {
             self.cids.sent = space;
             self.cids.sent_switches += 1;
             if space == CidSpace::Large {
-                self.large(plan);
+                self.large(config);
             }
         }
         let ends = self.sending();
@@ -200,7 +205,7 @@ impl Spaces {
     }
 
     pub(super) fn poll_at(&self) -> Option<Instant> {
-        self.all().filter_map(Ends::poll_at).min()
+        self.all().filter_map(ChannelEnds::poll_at).min()
     }
 
     pub(super) fn poll(
@@ -216,11 +221,11 @@ impl Spaces {
         }
     }
 
-    /// New contexts of all channels, at both ends: small CIDs are used again.
-    pub(super) fn reset(&mut self, plan: &ChannelPlan, from: Option<crate::unit::SiteId>) {
-        self.first.reset(plan, from);
+    /// Resets the contexts of all channels at both ends: small CIDs are used again.
+    pub(super) fn reset(&mut self, config: &ChannelConfig, from: Option<crate::unit::SiteId>) {
+        self.first.reset(config, from);
         let Some(choice) = &mut self.choice else { return };
-        *choice = Choice::new(choice.parameters, plan);
+        *choice = Choice::new(choice.parameters, config);
         self.large = None;
         for (space, switches) in [
             (&mut self.cids.sent, &mut self.cids.sent_switches),
@@ -230,30 +235,30 @@ impl Spaces {
         }
     }
 
-    /// Each channel that there is.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Ends> {
+    /// Returns the existing channels.
+    pub(super) fn all(&self) -> impl Iterator<Item = &ChannelEnds> {
         std::iter::once(&self.first).chain(self.large.as_deref())
     }
 }
 
 impl Choice {
-    fn new(parameters: Parameters, plan: &ChannelPlan) -> Self {
+    fn new(parameters: Parameters, config: &ChannelConfig) -> Self {
         Self {
             parameters,
-            first: Uses::of(usize::from(plan.max_cid) + 1),
+            first: Uses::of(usize::from(config.max_cid) + 1),
             large: Uses::default(),
             crowded: false,
             count_at: Instant::ZERO,
         }
     }
 
-    /// Changes the CID space of packets that are sent from now on.
+    /// Changes the CID space for sent packets.
     fn next(&mut self, now: Instant, is_large: bool) -> Option<CidSpace> {
         if !is_large {
             let crowded = std::mem::take(&mut self.crowded);
             return crowded.then(|| {
                 self.large.last.reserve(self.parameters.contexts());
-                // Flows have as long as this to show that they are live.
+                // Flows have this time to show that they are live.
                 self.count_at = now + LIVE;
                 CidSpace::Large
             });
@@ -268,7 +273,7 @@ impl Choice {
     fn note(&mut self, now: Instant, space: CidSpace, compressed: &Compressed, displaced: u32) {
         match space {
             CidSpace::Small => self.crowded |= self.first.note(now, compressed.cid, displaced),
-            // There is no larger space to go to.
+            // There is no larger space.
             CidSpace::Large => _ = self.large.note(now, compressed.cid, displaced),
         }
     }

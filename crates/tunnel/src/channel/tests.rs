@@ -12,7 +12,7 @@ use thinair_rohc::{CidSpace, CompressError, Integrity, Mode};
 
 use super::*;
 
-/// A unit on its way.
+/// A unit in transit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Owned {
     protocol: Protocol,
@@ -31,13 +31,13 @@ impl Owned {
     }
 }
 
-fn plan(mode: Mode) -> ChannelPlan {
-    ChannelPlan { mode, ..ChannelPlan::new() }
+fn config(mode: Mode) -> ChannelConfig {
+    ChannelConfig { mode, ..ChannelConfig::new() }
 }
 
-fn setup(plan: &ChannelPlan) -> Setup<'_> {
+fn setup(config: &ChannelConfig) -> Setup<'_> {
     Setup {
-        plan,
+        config,
         role: Role::Pair,
         integrity: Integrity::None,
         bridged: false,
@@ -82,7 +82,7 @@ fn receive(
     (received, packets)
 }
 
-/// What comes out of `to` when `from` sends a packet; all units are whole.
+/// Sends a packet from `from` to `to`, and returns the delivered packets; all units are complete.
 fn carry(from: &mut Channel, to: &mut Channel, now: Instant, packet: &[u8]) -> Vec<Vec<u8>> {
     let (sent, units) = send(from, now, packet);
     sent.unwrap();
@@ -95,7 +95,7 @@ fn carry(from: &mut Channel, to: &mut Channel, now: Instant, packet: &[u8]) -> V
     packets
 }
 
-/// Feedback that is due goes both ways.
+/// Transfers due feedback in both directions.
 fn settle(ends: &mut [Channel; 2], now: Instant) {
     let [a, b] = ends;
     for unit in poll(a, now) {
@@ -106,7 +106,7 @@ fn settle(ends: &mut [Channel; 2], now: Instant) {
     }
 }
 
-/// The IP packets of a capture, and whether each goes the way of the first.
+/// Returns the IP packets of a capture, each with true for the direction of the first.
 fn captured(name: &str) -> Vec<(bool, Vec<u8>)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures").join(name);
     let mut reader = Reader::new(std::fs::File::open(path).unwrap()).unwrap();
@@ -136,7 +136,7 @@ fn captures() -> Vec<String> {
     names
 }
 
-/// An IPv6 packet of UDP, without a checksum that would have to be right.
+/// Returns an IPv6 packet of UDP with an arbitrary checksum.
 fn udp6(port: u16, number: u16, payload: usize) -> Vec<u8> {
     let len = (payload + 8) as u16;
     let mut packet = vec![0x60, 0, 0, 0, (len >> 8) as u8, len as u8, 17, 64];
@@ -144,13 +144,13 @@ fn udp6(port: u16, number: u16, payload: usize) -> Vec<u8> {
     packet.extend([0xFE; 16]);
     packet.extend(port.to_be_bytes());
     packet.extend([0x1F, 0x90, (len >> 8) as u8, len as u8, 0x12, 0x34]);
-    // The first octet is neither of RTP nor of CoAP, so that nothing is guessed.
+    // The first octet is valid neither in RTP nor in CoAP, so that neither is detected.
     let rest = (1..payload).map(|i| (i as u16).wrapping_mul(31).wrapping_add(number) as u8);
     packet.extend([1].into_iter().take(payload).chain(rest));
     packet
 }
 
-/// A fragment: no profile but the uncompressed one takes it.
+/// A fragment, which only the uncompressed profile supports.
 fn fragment(octets: u16) -> Vec<u8> {
     let mut packet = vec![0x45, 0, (octets >> 8) as u8, octets as u8, 0, 7, 0x20, 0, 64, 17, 0, 0];
     packet.extend([10, 0, 0, 1, 10, 0, 0, 2]);
@@ -170,10 +170,11 @@ fn captures_come_through_bit_for_bit() {
         (Mode::Optimistic, CidSpace::Large, false),
         (Mode::Reliable, CidSpace::Small, false),
     ] {
-        let plan = ChannelPlan { cids, by_type, ..plan(mode) };
+        let config = ChannelConfig { cids, by_type, ..config(mode) };
         let mut totals = [0; 3];
         for name in captures() {
-            let mut ends = pair(&Setup { typed: true, mtu: u16::MAX, largest_unit: 70_000, ..setup(&plan) });
+            let mut ends =
+                pair(&Setup { typed: true, mtu: u16::MAX, largest_unit: 70_000, ..setup(&config) });
             for (i, (forth, packet)) in captured(&name).iter().enumerate() {
                 let now = ms(10 * i as u64);
                 let [a, b] = &mut ends;
@@ -199,8 +200,8 @@ fn captures_come_through_bit_for_bit() {
 #[test]
 fn two_ends_come_to_the_mode_of_the_plan() {
     for mode in [Mode::Unidirectional, Mode::Optimistic, Mode::Reliable] {
-        let plan = plan(mode);
-        let mut ends = pair(&setup(&plan));
+        let config = config(mode);
+        let mut ends = pair(&setup(&config));
         for i in 0..60 {
             let [a, b] = &mut ends;
             let (forth, back) = (udp6(1, i, 20), udp6(2, i, 20));
@@ -212,7 +213,7 @@ fn two_ends_come_to_the_mode_of_the_plan() {
         assert_eq!((context.mode, context.state), (mode, "SO"));
         let (site, context) = b.decompressor_contexts().next().unwrap();
         assert_eq!((site, context.mode, context.state), (None, mode, "FC"));
-        // Packets both ways take the feedback along.
+        // Packets in both directions carry the feedback.
         assert_eq!(b.counters().feedback_sent.alone, 0);
         assert_eq!(b.counters().feedback_sent.in_front > 0, mode != Mode::Unidirectional);
         assert_eq!(b.counters().feedback_sent.in_front, a.counters().feedback_received.acks);
@@ -221,8 +222,8 @@ fn two_ends_come_to_the_mode_of_the_plan() {
 
 #[test]
 fn feedback_goes_alone_when_no_packet_comes() {
-    let plan = plan(Mode::Optimistic);
-    let [mut a, mut b] = pair(&setup(&plan));
+    let config = config(Mode::Optimistic);
+    let [mut a, mut b] = pair(&setup(&config));
     let packet = udp6(1, 0, 20);
     carry(&mut a, &mut b, ms(100), &packet);
     assert_eq!(b.poll_at(), Some(ms(120)));
@@ -236,8 +237,8 @@ fn feedback_goes_alone_when_no_packet_comes() {
 
 #[test]
 fn all_feedback_that_waits_goes_with_the_next_packet() {
-    let plan = plan(Mode::Optimistic);
-    let [mut a, mut b] = pair(&setup(&plan));
+    let config = config(Mode::Optimistic);
+    let [mut a, mut b] = pair(&setup(&config));
     for flow in 1..=12 {
         carry(&mut a, &mut b, ms(0), &udp6(flow, 0, 20));
     }
@@ -250,8 +251,8 @@ fn all_feedback_that_waits_goes_with_the_next_packet() {
 
 #[test]
 fn feedback_that_does_not_fit_in_front_waits() {
-    let plan = plan(Mode::Optimistic);
-    let [mut a, mut b] = pair(&Setup { largest_unit: 300, ..setup(&plan) });
+    let config = config(Mode::Optimistic);
+    let [mut a, mut b] = pair(&Setup { largest_unit: 300, ..setup(&config) });
     carry(&mut a, &mut b, ms(0), &udp6(1, 0, 20));
     let (sent, units) = send(&mut b, ms(1), &udp6(9, 0, 300 - 51));
     assert_eq!((sent.unwrap().octets, units.len(), b.poll_at()), (299, 1, Some(ms(20))));
@@ -261,21 +262,21 @@ fn feedback_that_does_not_fit_in_front_waits() {
 
 #[test]
 fn packets_that_no_profile_takes_go_as_they_are_where_that_is_agreed() {
-    let plan = ChannelPlan { by_type: true, ..plan(Mode::Optimistic) };
-    let [mut a, mut b] = pair(&Setup { typed: true, ..setup(&plan) });
+    let config = ChannelConfig { by_type: true, ..config(Mode::Optimistic) };
+    let [mut a, mut b] = pair(&Setup { typed: true, ..setup(&config) });
     let packet = fragment(100);
     let (sent, units) = send(&mut a, ms(0), &packet);
     assert_eq!(sent.unwrap().compressed, None);
     assert_eq!(units, [Owned { protocol: Protocol::Ipv4, to: None, large: false, octets: packet.clone() }]);
     assert_eq!(receive(&mut b, ms(0), None, &units[0]), (Ok(()), vec![packet.clone()]));
-    // A unit that says what it is not.
+    // A unit of a type that does not match its content.
     let wrong = Owned { protocol: Protocol::Ipv6, ..units[0].clone() };
     let malformed = Err(NotReceived::Malformed(Protocol::Ipv6));
     assert_eq!(receive(&mut b, ms(0), None, &wrong), (malformed, Vec::new()));
-    // Where types are not told, or the plan does not say so, it is profile 0x0000.
+    // If types are not transmitted, or the configuration does not enable it, profile 0x0000 is used.
     for (by_type, typed) in [(true, false), (false, true)] {
-        let plan = ChannelPlan { by_type, ..plan.clone() };
-        let [mut a, mut b] = pair(&Setup { typed, ..setup(&plan) });
+        let config = ChannelConfig { by_type, ..config.clone() };
+        let [mut a, mut b] = pair(&Setup { typed, ..setup(&config) });
         let unexpected = Err(NotReceived::Unexpected(Protocol::Ipv4));
         assert_eq!(receive(&mut b, ms(0), None, &units[0]), (unexpected, Vec::new()));
         let (sent, own) = send(&mut a, ms(0), &packet);
@@ -286,8 +287,8 @@ fn packets_that_no_profile_takes_go_as_they_are_where_that_is_agreed() {
 
 #[test]
 fn what_is_no_packet_is_counted() {
-    let plan = plan(Mode::Optimistic);
-    let [mut a, _] = pair(&setup(&plan));
+    let config = config(Mode::Optimistic);
+    let [mut a, _] = pair(&setup(&config));
     for garbage in [&[][..], &[0x15; 60], &[0x45; 10], &[0x60; 39]] {
         assert!(matches!(send(&mut a, ms(0), garbage).0, Err(NotSent::Compress(CompressError::NotIp(_)))));
     }
@@ -305,35 +306,35 @@ fn modes_that_need_feedback_are_refused_where_there_is_none() {
     let sites = [SiteId::new(2).unwrap()];
     let mesh = |feedback| Role::Mesh { own: SiteId::new(1), sites: &sites, feedback };
     let error = |mode, role| {
-        let plan = plan(mode);
-        Channel::new(&Setup { role, ..setup(&plan) }).err().map(|error| error.to_string())
+        let config = config(mode);
+        Channel::new(&Setup { role, ..setup(&config) }).err().map(|error| error.to_string())
     };
     assert_eq!(
         error(Mode::Optimistic, Role::OneWay).unwrap(),
-        "mode o needs feedback, and nothing comes back on this carrier: use mode u"
+        "mode o needs feedback, and this carrier is one-way: use mode u"
     );
     assert_eq!(
         error(Mode::Reliable, mesh(false)).unwrap(),
-        "mode r needs feedback: let all sites answer (`feedback`), or use mode u"
+        "mode r needs feedback: set `feedback = true` in [mesh] at all sites, or use mode u"
     );
     assert_eq!(
         error(Mode::Reliable, mesh(true)).unwrap(),
-        "mode r waits for one decompressor, and a mesh has many: use mode o or u"
+        "mode r supports a single decompressor, and a mesh has many: use mode o or u"
     );
     assert_eq!(error(Mode::Unidirectional, Role::OneWay), None);
     assert_eq!(error(Mode::Unidirectional, mesh(false)), None);
     assert_eq!(error(Mode::Optimistic, mesh(true)), None);
     let twice = Role::Mesh { own: SiteId::new(2), sites: &sites, feedback: true };
-    assert_eq!(error(Mode::Optimistic, twice).unwrap(), "site 2 is there twice");
-    let plan = ChannelPlan { max_cid: 16, ..plan(Mode::Optimistic) };
-    let error = Channel::new(&setup(&plan)).unwrap_err();
-    assert_eq!(error.to_string(), "MAX_CID 16 is beyond the CID space, whose highest CID is 15");
+    assert_eq!(error(Mode::Optimistic, twice).unwrap(), "site 2 is listed twice");
+    let config = ChannelConfig { max_cid: 16, ..config(Mode::Optimistic) };
+    let error = Channel::new(&setup(&config)).unwrap_err();
+    assert_eq!(error.to_string(), "MAX_CID 16 exceeds 15, the highest CID of the CID space");
 }
 
 #[test]
 fn one_way_nothing_is_answered() {
-    let plan = plan(Mode::Unidirectional);
-    let [mut a, mut b] = pair(&Setup { role: Role::OneWay, ..setup(&plan) });
+    let config = config(Mode::Unidirectional);
+    let [mut a, mut b] = pair(&Setup { role: Role::OneWay, ..setup(&config) });
     for i in 0..20 {
         let packet = udp6(1, i, 20);
         assert_eq!(carry(&mut a, &mut b, ms(u64::from(i)), &packet), [packet]);
@@ -348,13 +349,13 @@ fn one_way_nothing_is_answered() {
 #[test]
 fn after_a_restart_packets_come_at_once() {
     for mode in [Mode::Unidirectional, Mode::Optimistic, Mode::Reliable] {
-        let plan = plan(mode);
-        let mut ends = pair(&setup(&plan));
+        let config = config(mode);
+        let mut ends = pair(&setup(&config));
         for i in 0..40 {
             let now = ms(20 * u64::from(i));
             let [a, b] = &mut ends;
             if i == 20 {
-                *b = Channel::new(&Setup { seed: 99, ..setup(&plan) }).unwrap();
+                *b = Channel::new(&Setup { seed: 99, ..setup(&config) }).unwrap();
                 a.reset(None);
                 assert_eq!(a.compressor_contexts().count(), 0);
             }
@@ -364,15 +365,15 @@ fn after_a_restart_packets_come_at_once() {
             settle(&mut ends, now);
         }
         assert_eq!(ends[0].compressor_contexts().next().unwrap().mode, mode);
-        // Counters go on.
+        // Counters are not reset.
         assert_eq!(ends[0].counters().sent.packets, 40);
     }
 }
 
 #[test]
 fn long_packets_go_in_segments() {
-    let plan = plan(Mode::Optimistic);
-    let narrow = Setup { mtu: 1_280, largest_unit: 60, mrru: 1_412, ..setup(&plan) };
+    let config = config(Mode::Optimistic);
+    let narrow = Setup { mtu: 1_280, largest_unit: 60, mrru: 1_412, ..setup(&config) };
     let mut ends = pair(&narrow);
     for i in 0..30 {
         let now = ms(100 * u64::from(i));
@@ -387,7 +388,7 @@ fn long_packets_go_in_segments() {
             delivered.extend(packets);
         }
         assert_eq!(delivered, [forth]);
-        // Feedback goes in front of all segments.
+        // Feedback precedes all segments.
         let waits = b.poll_at().is_some();
         let (_, units) = send(b, now, &back);
         let is_segment = |unit: &Owned| unit.octets[0] >> 1 == 0x7F;
@@ -401,29 +402,29 @@ fn long_packets_go_in_segments() {
     let [a, b] = &mut ends;
     assert_eq!((a.counters().segmented, a.counters().not_received.total()), (30, 0));
     assert_eq!(b.counters().segments_received, a.counters().segments_sent);
-    // A segment that is lost takes its packet along, and nothing else.
+    // A lost segment costs its packet, and no other.
     let (_, mut units) = send(a, ms(9_000), &udp6(1, 77, 1_000));
     units.remove(5);
     assert!(units.iter().all(|unit| receive(b, ms(9_000), None, unit).1.is_empty()));
     let packet = udp6(1, 78, 1_000);
     assert_eq!(carry(a, b, ms(9_001), &packet), [packet]);
     assert_eq!(b.counters().not_received.of("bad_segment"), 1);
-    // Where MRRU forbids it, the packet is not sent.
+    // If MRRU is 0, the packet is not sent.
     let [mut a, _] = pair(&Setup { mrru: 0, ..narrow });
     assert!(matches!(send(&mut a, ms(0), &udp6(1, 0, 100)).0, Err(NotSent::TooLong { most: 60, .. })));
 }
 
 #[test]
 fn a_unit_that_only_grew_too_long_goes_as_it_is() {
-    let plan = ChannelPlan { by_type: true, ..plan(Mode::Optimistic) };
-    let [mut a, mut b] = pair(&Setup { typed: true, largest_unit: 100, ..setup(&plan) });
+    let config = ChannelConfig { by_type: true, ..config(Mode::Optimistic) };
+    let [mut a, mut b] = pair(&Setup { typed: true, largest_unit: 100, ..setup(&config) });
     let packet = udp6(1, 0, 52);
     let (sent, units) = send(&mut a, ms(0), &packet);
     assert_eq!((sent.unwrap().compressed, units[0].protocol), (None, Protocol::Ipv6));
     assert_eq!(receive(&mut b, ms(0), None, &units[0]).1, [packet]);
 }
 
-/// An IPv6 packet with eight extension headers twice, more than which are not compressed.
+/// An IPv6 packet with twice as many extension headers as are compressed, sixteen.
 fn chained(payload: usize) -> Vec<u8> {
     let mut packet = Vec::new();
     let octets = 2 * (40 + 8 * 8) + 8 + payload;
@@ -443,8 +444,8 @@ fn chained(payload: usize) -> Vec<u8> {
 #[test]
 fn packets_grow_by_no_more_than_the_budget_says() {
     use crate::mtu::{GROWTH, GROWTH_WITH_EXTENSIONS};
-    let plan = ChannelPlan { cids: CidSpace::Large, max_cid: 300, ..plan(Mode::Unidirectional) };
-    let wide = Setup { mtu: u16::MAX, largest_unit: 70_000, ..setup(&plan) };
+    let config = ChannelConfig { cids: CidSpace::Large, max_cid: 300, ..config(Mode::Unidirectional) };
+    let wide = Setup { mtu: u16::MAX, largest_unit: 70_000, ..setup(&config) };
     let mut most = [0, 0];
     let mut grow = |a: &mut Channel, packet: &[u8], with_extensions: bool| {
         let (sent, _) = send(a, ms(0), packet);
@@ -472,9 +473,9 @@ fn packets_grow_by_no_more_than_the_budget_says() {
 
 #[test]
 fn a_packet_that_has_only_grown_too_long_goes_in_segments() {
-    let plan = plan(Mode::Optimistic);
+    let config = config(Mode::Optimistic);
     let (mtu, mrru) = (1_400, 1_436);
-    let [mut a, mut b] = pair(&Setup { mtu, mrru, largest_unit: usize::from(mtu), ..setup(&plan) });
+    let [mut a, mut b] = pair(&Setup { mtu, mrru, largest_unit: usize::from(mtu), ..setup(&config) });
     let packet = chained(usize::from(mtu) - chained(0).len());
     assert_eq!(packet.len(), usize::from(mtu));
     for i in 0..10 {

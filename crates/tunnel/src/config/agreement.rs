@@ -1,4 +1,4 @@
-//! What two ends must agree on, as nothing is negotiated.
+//! Settings that must be equal at both ends, since nothing is negotiated.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,28 +8,28 @@ use thinair_ule::Pid;
 
 use super::suite_name;
 use crate::mtu::Budget;
-use crate::plan::{Carrier, Framing, Others, Packaging, Plan, Security};
+use crate::site_config::{Carrier, Framing, Others, Packaging, Security, SiteConfig};
 use crate::unit::SiteId;
 
-/// Something that two ends must agree on, and do not.
+/// A setting that must be equal at both ends, and is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disagreement {
-    /// What it is, by its key: `[channel] max_cid`.
+    /// Name of the setting, by its key: `[channel] max_cid`.
     pub what: String,
-    /// What it is at this end.
+    /// Value at this end.
     pub here: String,
-    /// What it is at the other one.
+    /// Value at the other end.
     pub there: String,
 }
 
 impl fmt::Display for Disagreement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the ends do not agree on {}: {} here, {} there", self.what, self.here, self.there)
+        write!(f, "the ends disagree on {}: {} here, {} there", self.what, self.here, self.there)
     }
 }
 
-/// What two ends do not agree on.
-pub fn disagreements(here: &Plan, there: &Plan) -> Vec<Disagreement> {
+/// Returns the settings that differ and must not.
+pub fn disagreements(here: &SiteConfig, there: &SiteConfig) -> Vec<Disagreement> {
     let mut found = Vec::new();
     for ((what, mine), (_, theirs)) in facts(here).into_iter().zip(facts(there)) {
         let (Some(mine), Some(theirs)) = (mine, theirs) else { continue };
@@ -40,19 +40,19 @@ pub fn disagreements(here: &Plan, there: &Plan) -> Vec<Disagreement> {
     match (&here.others, &there.others) {
         (Others::Mesh(_), Others::Mesh(_)) => meshes(here, there, &mut found),
         (Others::Peers(_), Others::Peers(_)) => pairs(here, there, &mut found),
-        // Told already.
+        // Reported already.
         (Others::Mesh(_), Others::Peers(_)) | (Others::Peers(_), Others::Mesh(_)) => {}
     }
     found
 }
 
-/// What is the same at all ends, in one order; `None` where this end leaves it open.
-fn facts(plan: &Plan) -> [(&'static str, Option<String>); 12] {
-    let channel = &plan.channel;
+/// Settings that are equal at all ends, in a fixed order; `None` if this end leaves one open.
+fn facts(config: &SiteConfig) -> [(&'static str, Option<String>); 12] {
+    let channel = &config.channel;
     let profiles: Vec<_> = channel.profiles.iter().map(ProfileId::name).collect();
-    // Where it is not told, it is made of the MTU.
-    let mrru = Budget::of(plan).map(|budget| budget.mrru).ok();
-    let (framing, speed) = match &plan.carrier {
+    // The default depends on the MTU.
+    let mrru = Budget::of(config).map(|budget| budget.mrru).ok();
+    let (framing, speed) = match &config.carrier {
         Carrier::Serial { framing, crc, speed, .. } => {
             let framing = match framing {
                 Framing::Slip => "slip",
@@ -64,18 +64,18 @@ fn facts(plan: &Plan) -> [(&'static str, Option<String>); 12] {
         Carrier::Udp { .. } | Carrier::File { .. } => (None, None),
     };
     [
-        ("the carrier", Some(kind(&plan.carrier).to_owned())),
-        ("[inside] tap", Some(plan.inside.bridged.to_string())),
+        ("the carrier", Some(kind(&config.carrier).to_owned())),
+        ("[inside] tap", Some(config.inside.bridged.to_string())),
         ("[carrier] framing", framing),
         ("[carrier] speed", speed),
-        ("[security]", Some(security(&plan.security).to_owned())),
+        ("[security]", Some(security(&config.security).to_owned())),
         ("[channel] cid", Some(channel.cids_name().to_owned())),
         ("[channel] max_cid", Some(channel.large_max_cid.unwrap_or(channel.max_cid).to_string())),
         ("[channel] profiles", Some(profiles.join(","))),
         ("[channel] mrru", mrru.map(|mrru| mrru.to_string())),
         ("[channel] by_type", Some(channel.by_type.to_string())),
-        ("[channel] coap_template", Some(bases(plan))),
-        ("[mesh]", Some(mesh(&plan.others).to_owned())),
+        ("[channel] coap_template", Some(bases(config))),
+        ("[mesh]", Some(mesh(&config.others).to_owned())),
     ]
 }
 
@@ -106,9 +106,9 @@ fn mesh(others: &Others) -> &'static str {
     }
 }
 
-/// The bases by their count and a hash of how they are shown (FNV-1a).
-fn bases(plan: &Plan) -> String {
-    let bases = &plan.channel.bases;
+/// Number of bases, and a hash of their debug text (FNV-1a).
+fn bases(config: &SiteConfig) -> String {
+    let bases = &config.channel.bases;
     if bases.is_empty() {
         return "none".to_owned();
     }
@@ -118,8 +118,9 @@ fn bases(plan: &Plan) -> String {
     format!("{} bases, {hash:016x}", bases.len())
 }
 
-/// Each site is known by the same PID at both ends, and those that send are known at all.
-fn meshes(here: &Plan, there: &Plan, found: &mut Vec<Disagreement>) {
+/// Compares the sites: each must have the same PID at both ends, and every sender must be known at the other
+/// end.
+fn meshes(here: &SiteConfig, there: &SiteConfig, found: &mut Vec<Disagreement>) {
     let (own, others) = (own(here), own(there));
     if own.is_some() && own == others {
         let number = own.map(|own| own.number().to_string()).unwrap_or_default();
@@ -132,30 +133,30 @@ fn meshes(here: &Plan, there: &Plan, found: &mut Vec<Disagreement>) {
         let sends = [own, others].contains(&Some(*id));
         let (a, b) = (mine.get(id), theirs.get(id));
         if a != b && (sends || (a.is_some() && b.is_some())) {
-            let told = |pid: Option<&Option<Pid>>| pid.map_or("not known".to_owned(), |pid| shown(*pid));
+            let setting = |pid: Option<&Option<Pid>>| pid.map_or("not known".to_owned(), |pid| shown(*pid));
             let what = format!("site {}", id.number());
-            found.push(Disagreement { what, here: told(a), there: told(b) });
+            found.push(Disagreement { what, here: setting(a), there: setting(b) });
         }
     }
 }
 
-fn own(plan: &Plan) -> Option<SiteId> {
-    match &plan.others {
+fn own(config: &SiteConfig) -> Option<SiteId> {
+    match &config.others {
         Others::Mesh(mesh) => mesh.own,
         Others::Peers(_) => None,
     }
 }
 
-/// The sites that an end knows, itself among them, by their PIDs.
-fn sites(plan: &Plan) -> BTreeMap<SiteId, Option<Pid>> {
-    let Others::Mesh(mesh) = &plan.others else { return BTreeMap::new() };
+/// Returns the sites of an end, including itself, with their PIDs.
+fn sites(config: &SiteConfig) -> BTreeMap<SiteId, Option<Pid>> {
+    let Others::Mesh(mesh) = &config.others else { return BTreeMap::new() };
     let others = mesh.sites.iter().map(|site| (site.id, site.pid));
-    others.chain(mesh.own.map(|own| (own, pid(&plan.carrier)))).collect()
+    others.chain(mesh.own.map(|own| (own, pid(&config.carrier)))).collect()
 }
 
-/// What one end sends as is what the other hears.
-fn pairs(here: &Plan, there: &Plan, found: &mut Vec<Disagreement>) {
-    let heard = |plan: &Plan, sent: Pid| match &plan.others {
+/// Compares the PIDs and NPAs with which each end sends with those that the other one receives.
+fn pairs(here: &SiteConfig, there: &SiteConfig, found: &mut Vec<Disagreement>) {
+    let heard = |config: &SiteConfig, sent: Pid| match &config.others {
         Others::Peers(peers) if peers.iter().any(|peer| peer.pid == Some(sent)) => None,
         Others::Peers(peers) => {
             let pids: Vec<_> = peers.iter().map(|peer| shown(peer.pid)).collect();

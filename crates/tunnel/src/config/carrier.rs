@@ -1,47 +1,48 @@
-//! `[carrier]`: what crosses the network, and how.
+//! Section `[carrier]`: transport across the network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use thinair_ule::{Npa, Pid};
 
-use super::settings::{Section, Settings};
-use super::told::{ConfigError, Told};
-use super::url::{self, Scheme, Url};
+use super::setting::{ConfigError, ConfiguredValue};
+use super::settings::{Settings, SettingsSection};
+use super::url::{self, CarrierScheme, Url};
 use super::{Surroundings, words};
-use crate::plan::{Carrier, Framing, Packaging, Security};
+use crate::site_config::{Carrier, Framing, Packaging, Security};
 
-/// The PID of both directions where they are datagrams of different senders.
+/// Default PID of both directions, if they are datagrams of different senders.
 const DEFAULT_PID: u16 = 0x40;
 
-/// PIDs below it are of tables, that above it is of null packets (ISO/IEC 13818-1, table 2-3; ETSI EN 300 468).
+/// PIDs for streams: lower ones are reserved for tables, 0x1FFF for null packets (ISO/IEC 13818-1, table 2-3;
+/// ETSI EN 300 468).
 const PIDS: std::ops::RangeInclusive<u16> = 0x20..=0x1FFA;
 
-/// Octets of a packet of Ethernet.
+/// Default MTU in octets: that of Ethernet.
 const DEFAULT_MTU: u16 = 1_500;
 
-/// What sealed datagrams have in front of the body at most: two octets, and the whole counter.
+/// Maximum size of the header of an encrypted datagram: two octets, and the whole counter.
 const SEAL_HEADER: usize = 10;
 
 const RTP_HEADER: usize = 12;
 const UDP_HEADER: usize = 8;
 const TS_PACKET: usize = 188;
 
-/// The carrier, and what its URL tells of the other end.
-pub(super) struct Carried {
-    pub(super) scheme: Scheme,
+/// The carrier, and the other end according to its URL.
+pub(super) struct CarrierSettings {
+    pub(super) scheme: CarrierScheme,
     pub(super) carrier: Carrier,
-    /// Where the URL leads to.
+    /// Remote address in the URL.
     pub(super) to: Option<SocketAddr>,
     pub(super) keepalive: Option<Duration>,
     pub(super) pid: Option<Pid>,
     pub(super) peer_pid: Option<Pid>,
-    /// The URL as it was told.
-    pub(super) url: Told,
+    /// The URL as given.
+    pub(super) url: ConfiguredValue,
 }
 
-impl Carried {
-    /// Whether packets go one way only, so that nothing is ever answered.
+impl CarrierSettings {
+    /// True if packets are sent in one direction only and cannot be answered.
     pub(super) fn is_one_way(&self) -> bool {
         matches!(self.carrier, Carrier::File { from: None, .. } | Carrier::File { to: None, .. })
     }
@@ -50,13 +51,13 @@ impl Carried {
         matches!(self.carrier, Carrier::Udp { group: Some(_), .. })
     }
 
-    /// The part of the URL that says where the other end is.
+    /// Part of the URL that identifies the other end.
     pub(super) fn url_rest(&self) -> &str {
         let rest = self.url.text().ok().and_then(|text| url::parse(text).ok()).map(|url| url.rest);
         rest.map_or("", |rest| rest.strip_suffix('/').unwrap_or(rest))
     }
 
-    /// Sets what this site sends as, which a mesh tells of its own site.
+    /// Sets the PID and NPA with which this site sends, from the `[[site]]` of a mesh.
     pub(super) fn send_as(&mut self, own_pid: Option<Pid>, own_npa: Option<Npa>) {
         let (Carrier::Udp { packaging, .. } | Carrier::File { packaging, .. }) = &mut self.carrier else {
             return;
@@ -72,16 +73,16 @@ impl Carried {
     }
 }
 
-/// The scheme of the carrier, before anything else is read of it.
-pub(super) fn scheme(settings: &Settings) -> Result<Scheme, ConfigError> {
+/// Returns the scheme of the carrier, before other settings are read.
+pub(super) fn scheme(settings: &Settings) -> Result<CarrierScheme, ConfigError> {
     let section = settings.section("carrier");
-    let url = section.told("url").ok_or_else(missing)?;
+    let url = section.setting("url").ok_or_else(missing)?;
     url.read(|text| url::parse(text).map(|url| url.scheme))
 }
 
 fn missing() -> ConfigError {
     ConfigError::of_all(
-        "there is no carrier; give one as in udp://192.0.2.1:7000, or `url` in [carrier] of a file",
+        "no carrier is given; give one, such as udp://192.0.2.1:7000, or `url` in [carrier] of a file",
     )
 }
 
@@ -89,35 +90,35 @@ pub(super) fn carried(
     settings: &Settings,
     security: &Security,
     surroundings: &Surroundings<'_>,
-) -> Result<Carried, ConfigError> {
+) -> Result<CarrierSettings, ConfigError> {
     let section = settings.section("carrier");
-    let told = section.told("url").ok_or_else(missing)?.clone();
-    let text = told.text()?;
-    let url = url::parse(text).map_err(|wrong| told.error(format!("is \"{text}\": it {wrong}")))?;
-    let section = url.merge(&told, &section)?;
-    let mut carried = Carried {
+    let setting = section.setting("url").ok_or_else(missing)?.clone();
+    let text = setting.text()?;
+    let url = url::parse(text).map_err(|wrong| setting.error(format!("is \"{text}\": it {wrong}")))?;
+    let section = url.merge(&setting, &section)?;
+    let mut carried = CarrierSettings {
         scheme: url.scheme,
-        // Replaced below.
+        // Placeholder, replaced below.
         carrier: Carrier::File { packaging: Packaging::Packed, from: None, to: None },
         to: None,
         keepalive: section.read("keepalive", positive)?,
         pid: section.read("pid", pid)?,
         peer_pid: section.read("peer_pid", pid)?,
-        url: told.clone(),
+        url: setting.clone(),
     };
     carried.carrier = match url.scheme {
-        Scheme::Udp | Scheme::UleUdp | Scheme::GseUdp => {
-            let ends = ends(&url, &told, &section, surroundings)?;
+        CarrierScheme::Udp | CarrierScheme::UleUdp | CarrierScheme::GseUdp => {
+            let ends = ends(&url, &setting, &section, surroundings)?;
             carried.to = ends.to;
             udp(&url, &section, &ends, security)?
         }
-        Scheme::Serial | Scheme::SerialRaw => serial(&url, &told, &section)?,
-        Scheme::UleFile => file(&url, &told, &section)?,
+        CarrierScheme::Serial | CarrierScheme::SerialRaw => serial(&url, &setting, &section)?,
+        CarrierScheme::UleFile => file(&url, &setting, &section)?,
     };
     Ok(carried)
 }
 
-/// The name and the port in a text that [`address`] has looked up; `None`: there is an address in it.
+/// Returns name and port if [`address`] had to resolve the text; `None` for an address.
 pub(super) fn host(text: &str) -> Option<(String, u16)> {
     let (host, port) = url::host_and_port(text).ok()?;
     let is_name = !host.is_empty() && host.parse::<IpAddr>().is_err();
@@ -125,7 +126,7 @@ pub(super) fn host(text: &str) -> Option<(String, u16)> {
 }
 
 /// The two ends of a UDP carrier.
-struct Ends {
+struct UdpEnds {
     to: Option<SocketAddr>,
     listen: SocketAddr,
     group: Option<(IpAddr, Option<String>)>,
@@ -133,38 +134,38 @@ struct Ends {
 
 fn ends(
     url: &Url<'_>,
-    told: &Told,
-    section: &Section,
+    setting: &ConfiguredValue,
+    section: &SettingsSection,
     surroundings: &Surroundings<'_>,
-) -> Result<Ends, ConfigError> {
+) -> Result<UdpEnds, ConfigError> {
     let rest = url.rest.strip_suffix('/').unwrap_or(url.rest);
-    let listen_told = section.told("listen");
-    let listen = match listen_told {
+    let listen_setting = section.setting("listen");
+    let listen = match listen_setting {
         Some(listen) => Some(address(listen, listen.text()?, surroundings)?),
         None => None,
     };
-    let to = if rest.is_empty() { None } else { Some(address(told, rest, surroundings)?) };
+    let to = if rest.is_empty() { None } else { Some(address(setting, rest, surroundings)?) };
     let (to, listen) = match (to, listen) {
         (None, None) => {
-            return Err(told.error(
-                "says neither where the other end is nor where this one listens; write udp://HOST:PORT, or \
-                 udp://:PORT to wait there for the other one",
+            return Err(setting.error(
+                "has neither the address of the other end nor a port to listen on; write udp://HOST:PORT, or \
+                 udp://:PORT to wait there for the other end",
             ));
         }
-        // An address of nobody is where this end listens.
+        // An unspecified address in the URL is the local end.
         (Some(here), None) if here.ip().is_unspecified() => (None, here),
         (Some(here), Some(_)) if here.ip().is_unspecified() => {
-            return Err(told.error(format!(
-                "says where this end listens, and so does {}; take one out",
-                listen_told.map(|told| told.place.to_string()).unwrap_or_default()
+            return Err(setting.error(format!(
+                "sets the port to listen on, and so does {}; remove one",
+                listen_setting.map(|setting| setting.place.to_string()).unwrap_or_default()
             )));
         }
         (Some(to), None) => (Some(to), default_listen(to)),
         (to, Some(listen)) => (to, listen),
     };
-    if let (Some(to), Some(place)) = (to, section.place_of("listen").or(Some(&told.place))) {
+    if let (Some(to), Some(place)) = (to, section.place_of("listen").or(Some(&setting.place))) {
         if to.port() == 0 {
-            return Err(told.error("has the port 0, to which nothing can be sent; give 1 to 65535"));
+            return Err(setting.error("has port 0, which cannot be a destination; give 1 to 65535"));
         }
         if to.is_ipv4() != listen.is_ipv4() {
             return Err(ConfigError::at(
@@ -175,27 +176,28 @@ fn ends(
         if to.ip().is_multicast() && to.port() != listen.port() {
             return Err(ConfigError::at(
                 place,
-                format!("what is sent to the group arrives at port {}; listen there", to.port()),
+                format!("datagrams to the group arrive at port {}; listen on that port", to.port()),
             ));
         }
     }
     let group = to.map(|to| to.ip()).filter(IpAddr::is_multicast);
     for key in ["iface", "ttl"] {
-        if let (None, Some(option)) = (group, section.told(key)) {
-            return Err(option.error("is for multicast groups, and the carrier has none; take it out"));
+        if let (None, Some(option)) = (group, section.setting(key)) {
+            return Err(option.error("applies to multicast groups only; remove it"));
         }
     }
     let iface = section.read("iface", super::inside::name_of_interface)?;
-    Ok(Ends { to, listen, group: group.map(|group| (group, iface)) })
+    Ok(UdpEnds { to, listen, group: group.map(|group| (group, iface)) })
 }
 
-/// An address, or a name that is looked up.
+/// Parses an address, or resolves a host name.
 pub(super) fn address(
-    told: &Told,
+    setting: &ConfiguredValue,
     text: &str,
     surroundings: &Surroundings<'_>,
 ) -> Result<SocketAddr, ConfigError> {
-    let wrong = |what: String| told.error(format!("is \"{}\": {what}", told.text().unwrap_or_default()));
+    let wrong =
+        |what: String| setting.error(format!("is \"{}\": {what}", setting.text().unwrap_or_default()));
     let (host, port) = url::host_and_port(text).map_err(wrong)?;
     if host.is_empty() {
         return Ok(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port));
@@ -204,16 +206,17 @@ pub(super) fn address(
         return Ok(SocketAddr::new(address, port));
     }
     let found = (surroundings.resolve)(host, port)
-        .map_err(|error| told.error(format!("the address of {host} is not known: {error}")).passing())?;
-    found.first().copied().ok_or_else(|| told.error(format!("{host} has no address")).passing())
+        .map_err(|error| setting.error(format!("cannot resolve {host}: {error}")).passing())?;
+    found.first().copied().ok_or_else(|| setting.error(format!("{host} has no address")).passing())
 }
 
-/// The port that the other end has, on every address; of a group the group itself, so that nothing else is heard.
+/// Default local address: the port of the other end on every address; for a multicast group the group itself,
+/// so that other datagrams are not received.
 fn default_listen(to: SocketAddr) -> SocketAddr {
     let port = to.port();
     match to.ip() {
         IpAddr::V4(group) if group.is_multicast() => SocketAddr::new(group.into(), port),
-        // Groups of an interface or a link can be bound by those alone who name the interface.
+        // Binding to a group of an interface or link scope requires the name of the interface.
         IpAddr::V6(group) if group.is_multicast() && group.octets()[1] & 0x0F > 2 => {
             SocketAddr::new(group.into(), port)
         }
@@ -222,12 +225,17 @@ fn default_listen(to: SocketAddr) -> SocketAddr {
     }
 }
 
-fn udp(url: &Url<'_>, section: &Section, ends: &Ends, security: &Security) -> Result<Carrier, ConfigError> {
+fn udp(
+    url: &Url<'_>,
+    section: &SettingsSection,
+    ends: &UdpEnds,
+    security: &Security,
+) -> Result<Carrier, ConfigError> {
     let least = if ends.listen.is_ipv4() { 576 } else { 1_280 };
     let mtu = section.read("mtu", words::number(least..=u16::MAX))?.unwrap_or(DEFAULT_MTU);
     let rtp = section.is_true("rtp")?;
     let packaging = match url.scheme {
-        Scheme::UleUdp => {
+        CarrierScheme::UleUdp => {
             let ip = if ends.listen.is_ipv4() { 20 } else { 40 };
             let seal = match security {
                 Security::Key { suite, .. } => SEAL_HEADER + suite.tag(),
@@ -236,24 +244,27 @@ fn udp(url: &Url<'_>, section: &Section, ends: &Ends, security: &Security) -> Re
             let around = ip + UDP_HEADER + if rtp { RTP_HEADER } else { 0 } + seal;
             let fit = usize::from(mtu).saturating_sub(around) / TS_PACKET;
             let asked = section.read("ts", words::number(1_u8..=7))?;
-            if let (Some(asked), Some(place)) = (asked.filter(|n| usize::from(*n) > fit), section.told("ts"))
+            if let (Some(asked), Some(place)) =
+                (asked.filter(|n| usize::from(*n) > fit), section.setting("ts"))
             {
                 return Err(place.error(format!(
-                    "{asked} TS Packets need {} octets with what is around them, and the carrier has room for \
-                     {mtu}; give `ts` {fit}, or a larger `mtu`",
+                    "{asked} TS Packets need {} octets with their overhead, and the MTU of the carrier is \
+                     {mtu}; set `ts` to {fit}, or give a larger `mtu`",
                     usize::from(asked) * TS_PACKET + around
                 )));
             }
             ts(section, asked.unwrap_or(fit.min(7) as u8))?
         }
-        Scheme::GseUdp => Packaging::Gse { flush: flush(section)?, npa: npa(section)? },
-        Scheme::Udp | Scheme::UleFile | Scheme::Serial | Scheme::SerialRaw => Packaging::Packed,
+        CarrierScheme::GseUdp => Packaging::Gse { flush: flush(section)?, npa: npa(section)? },
+        CarrierScheme::Udp | CarrierScheme::UleFile | CarrierScheme::Serial | CarrierScheme::SerialRaw => {
+            Packaging::Packed
+        }
     };
     let ttl = section.read("ttl", words::number(1_u8..=255))?.unwrap_or(1);
     Ok(Carrier::Udp { packaging, listen: ends.listen, group: ends.group.clone(), ttl, mtu, rtp })
 }
 
-fn ts(section: &Section, per_datagram: u8) -> Result<Packaging, ConfigError> {
+fn ts(section: &SettingsSection, per_datagram: u8) -> Result<Packaging, ConfigError> {
     let default = Pid::new(DEFAULT_PID).unwrap_or(Pid::NULL);
     Ok(Packaging::Ts {
         pid: section.read("pid", pid)?.unwrap_or(default),
@@ -265,53 +276,57 @@ fn ts(section: &Section, per_datagram: u8) -> Result<Packaging, ConfigError> {
     })
 }
 
-fn flush(section: &Section) -> Result<Duration, ConfigError> {
+fn flush(section: &SettingsSection) -> Result<Duration, ConfigError> {
     Ok(section.read("flush", words::span)?.unwrap_or(Duration::ZERO))
 }
 
-fn npa(section: &Section) -> Result<Option<Npa>, ConfigError> {
+fn npa(section: &SettingsSection) -> Result<Option<Npa>, ConfigError> {
     section.read("npa", unicast_npa)
 }
 
-/// An NPA of one site.
+/// Parses an NPA of one site.
 pub(super) fn unicast_npa(text: &str) -> Result<Npa, String> {
     let npa: Npa = text.parse().map_err(|error| format!("{error}"))?;
     if npa.is_multicast() {
-        return Err("is an address of many; give one of this site alone, as 02:00:00:00:00:01".to_owned());
+        return Err("is a group address; give one of this site alone, such as 02:00:00:00:00:01".to_owned());
     }
     Ok(npa)
 }
 
-/// A PID that is free for streams.
+/// Parses a PID for a stream.
 pub(super) fn pid(text: &str) -> Result<Pid, String> {
     let number = words::number(PIDS)(text);
     let pid = number.ok().and_then(Pid::new);
     pid.ok_or_else(|| {
-        "give a PID from 0x0020 to 0x1ffa; the others are of tables and null packets".to_owned()
+        "give a PID from 0x0020 to 0x1ffa; others are reserved for tables and null packets".to_owned()
     })
 }
 
-/// A time that is not zero.
+/// Parses a time above zero.
 pub(super) fn positive(text: &str) -> Result<Duration, String> {
     let span = words::span(text)?;
-    if span.is_zero() { Err("give a time above 0, or leave it out".to_owned()) } else { Ok(span) }
+    if span.is_zero() { Err("give a time above 0, or omit it".to_owned()) } else { Ok(span) }
 }
 
-fn serial(url: &Url<'_>, told: &Told, section: &Section) -> Result<Carrier, ConfigError> {
+fn serial(
+    url: &Url<'_>,
+    setting: &ConfiguredValue,
+    section: &SettingsSection,
+) -> Result<Carrier, ConfigError> {
     if url.rest.is_empty() {
-        return Err(told.error("names no device; write it as in serial:///dev/ttyUSB0"));
+        return Err(setting.error("names no device; write it as in serial:///dev/ttyUSB0"));
     }
-    let crc = url.scheme == Scheme::Serial;
+    let crc = url.scheme == CarrierScheme::Serial;
     let framing =
         section.read("framing", words::word(&[("cobs", Framing::Cobs), ("slip", Framing::Slip)]))?;
     let speed = section.read("speed", words::rate)?;
     let speed = speed.map(u32::try_from).transpose();
     let speed = speed.map_err(|_| {
-        let place = section.place_of("speed").unwrap_or(&told.place);
-        ConfigError::at(place, "is more than a serial line can do")
+        let place = section.place_of("speed").unwrap_or(&setting.place);
+        ConfigError::at(place, "exceeds the range of a serial line")
     })?;
     Ok(Carrier::Serial {
-        path: told.place.path(url.rest),
+        path: setting.place.path(url.rest),
         speed,
         framing: framing.unwrap_or(if crc { Framing::Cobs } else { Framing::Slip }),
         crc,
@@ -319,11 +334,11 @@ fn serial(url: &Url<'_>, told: &Told, section: &Section) -> Result<Carrier, Conf
     })
 }
 
-fn file(url: &Url<'_>, told: &Told, section: &Section) -> Result<Carrier, ConfigError> {
+fn file(url: &Url<'_>, setting: &ConfiguredValue, section: &SettingsSection) -> Result<Carrier, ConfigError> {
     let (from, to) = (section.path("from")?, section.path("to")?);
     let (from, to) = match (url.rest, from, to) {
         ("", None, None) => {
-            return Err(told.error(
+            return Err(setting.error(
                 "names no file; write ule+file://?to=FILE to send, ?from=FILE to receive, or both; - is standard \
                  output or input",
             ));
@@ -331,17 +346,19 @@ fn file(url: &Url<'_>, told: &Told, section: &Section) -> Result<Carrier, Config
         ("", from, to) => (from, to),
         ("-", None, None) => (Some("-".into()), Some("-".into())),
         (path, None, None) => {
-            return Err(told.error(format!(
-                "does not say which way it goes; write ule+file://?to={path} to send, or ?from={path} to receive"
+            return Err(setting.error(format!(
+                "has no direction; write ule+file://?to={path} to send, or ?from={path} to receive"
             )));
         }
         (path, ..) => {
-            return Err(told.error(format!("names {path}, and `from` or `to` do as well; leave {path} out")));
+            return Err(
+                setting.error(format!("contains {path} in addition to `from` or `to`; remove {path}"))
+            );
         }
     };
     let is_same = from.is_some() && from == to;
     if is_same && from.as_ref().is_some_and(|path| path.as_os_str() != "-") {
-        return Err(told.error("reads the file that it writes; give two different ones"));
+        return Err(setting.error("has the same file as input and output; give two different ones"));
     }
     Ok(Carrier::File { packaging: ts(section, 1)?, from, to })
 }

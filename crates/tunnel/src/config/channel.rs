@@ -1,50 +1,52 @@
-//! `[channel]`: how headers are compressed, the same at all ends.
+//! Section `[channel]`: header compression, equal at all ends.
 
 use std::time::Duration;
 
 use thinair_rohc::{Channel, CidSpace, Mode, Ports, ProfileId, ProfileSet, Refresh, RtpDetection};
 
-use super::settings::{Section, Settings};
-use super::told::ConfigError;
+use super::setting::ConfigError;
+use super::settings::{Settings, SettingsSection};
 use super::{Surroundings, words};
-use crate::plan::ChannelPlan;
+use crate::site_config::ChannelConfig;
 
-/// How long feedback may wait: longer than that, contexts are repaired by refreshes.
+/// Maximum waiting time of feedback: after a longer time, refreshes repair contexts.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// MAX_CID of large CIDs, unless told, where `cid` is auto: contexts for a thousand flows, which take about 1.2 MB for a peer.
+/// Default MAX_CID of large CIDs if `cid` is auto: contexts for a thousand flows, which take about 1.2 MB per
+/// peer.
 const LARGE_MAX_CID: u16 = 1_023;
 
-/// The channel. `has_two_ends` says whether datagrams between two ends have flags. `answers` says whether what is sent can be answered, `has_types` whether units have a Type.
+/// Reads the channel. `has_two_ends`: datagrams between two ends contain flags; `answers`: the receiver can
+/// answer; `has_types`: units have a Type.
 pub(super) fn channel(
     settings: &Settings,
     answers: Result<(), &str>,
     has_types: bool,
     has_two_ends: bool,
     surroundings: &Surroundings<'_>,
-) -> Result<ChannelPlan, ConfigError> {
+) -> Result<ChannelConfig, ConfigError> {
     let section = settings.section("channel");
-    let default = ChannelPlan::new();
+    let default = ChannelConfig::new();
     let spaces = [("auto", None), ("small", Some(CidSpace::Small)), ("large", Some(CidSpace::Large))];
     let asked = section.read("cid", words::word(&spaces))?;
-    if let (Some(None), false, Some(told)) = (asked, has_two_ends, section.told("cid")) {
+    if let (Some(None), false, Some(setting)) = (asked, has_two_ends, section.setting("cid")) {
         return Err(
-            told.error("auto is for two ends with a key or `insecure`; give small or large, or take it out")
+            setting.error("auto needs two ends with a key or `insecure`; give small or large, or remove it")
         );
     }
     let profiles = profiles(&section)?.unwrap_or(default.profiles);
-    // Large CIDs cost memory for each: as many as small ones, if nobody asks for more.
+    // Each large CID costs memory: the default is the number of small CIDs.
     let max_cid = section.read("max_cid", words::number(0..=u16::MAX))?;
     let few = max_cid.is_some_and(|max_cid| max_cid <= CidSpace::Small.highest());
-    // Who asks for few contexts without a word about CIDs wants small ones.
+    // A small MAX_CID without `cid` selects small CIDs.
     let is_auto = asked.map_or(has_two_ends && !few, |asked| asked.is_none());
     let (cids, max_cid, large_max_cid) = match (is_auto, asked.flatten()) {
         (true, _) => (CidSpace::Small, default.max_cid, Some(max_cid.unwrap_or(LARGE_MAX_CID))),
         (false, asked) => (asked.unwrap_or(default.cids), max_cid.unwrap_or(default.max_cid), None),
     };
-    if let (true, true, Some(told)) = (is_auto, few, section.told("max_cid")) {
+    if let (true, true, Some(setting)) = (is_auto, few, section.setting("max_cid")) {
         return Err(
-            told.error("is that of large CIDs with `cid` \"auto\": give at least 16, or `cid` \"small\"")
+            setting.error("applies to large CIDs with `cid` \"auto\": give at least 16, or `cid` \"small\"")
         );
     }
     let large = large_max_cid.map(|max_cid| Channel::new(CidSpace::Large, max_cid, profiles));
@@ -55,13 +57,13 @@ pub(super) fn channel(
         return Err(ConfigError::maybe_at(place, format!("{error}{large}")));
     }
     let by_type = section.is_true("by_type")?;
-    if let (true, false, Some(told)) = (by_type, has_types, section.told("by_type")) {
-        return Err(told.error(
-            "is for ULE and GSE, whose units have a Type; what this carrier takes is compressed by the \
-             uncompressed profile; take it out",
+    if let (true, false, Some(setting)) = (by_type, has_types, section.setting("by_type")) {
+        return Err(setting.error(
+            "needs ULE or GSE, whose units have a Type; this carrier sends such packets in the \
+             uncompressed profile; remove it",
         ));
     }
-    Ok(ChannelPlan {
+    Ok(ChannelConfig {
         cids,
         max_cid,
         large_max_cid,
@@ -85,8 +87,8 @@ fn wait(text: &str) -> Result<Duration, String> {
     if span > LONGEST_WAIT { Err("give at most 10s".to_owned()) } else { Ok(span) }
 }
 
-/// The mode that was asked for, or O where what is sent can be answered, and else U.
-fn mode(section: &Section, answers: Result<(), &str>) -> Result<Mode, ConfigError> {
+/// Mode of operation: as given, or O if the receiver can answer, otherwise U.
+fn mode(section: &SettingsSection, answers: Result<(), &str>) -> Result<Mode, ConfigError> {
     let modes = [("u", Mode::Unidirectional), ("o", Mode::Optimistic), ("r", Mode::Reliable)];
     let asked = section.read("mode", words::word(&modes))?;
     match (asked, answers) {
@@ -100,13 +102,13 @@ fn mode(section: &Section, answers: Result<(), &str>) -> Result<Mode, ConfigErro
     }
 }
 
-fn profiles(section: &Section) -> Result<Option<ProfileSet>, ConfigError> {
-    let Some(told) = section.told("profiles") else { return Ok(None) };
+fn profiles(section: &SettingsSection) -> Result<Option<ProfileSet>, ConfigError> {
+    let Some(setting) = section.setting("profiles") else { return Ok(None) };
     let mut named = Vec::new();
-    for profiles in told.read_all(profile)? {
+    for profiles in setting.read_all(profile)? {
         named.extend(profiles);
     }
-    ProfileSet::of(&named).map(Some).map_err(|error| told.error(error.to_string()))
+    ProfileSet::of(&named).map(Some).map_err(|error| setting.error(error.to_string()))
 }
 
 fn profile(name: &str) -> Result<Vec<ProfileId>, String> {
@@ -115,25 +117,27 @@ fn profile(name: &str) -> Result<Vec<ProfileId>, String> {
         None if name == "v1" => Ok(ProfileSet::v1().iter().collect()),
         None => {
             let known = ProfileId::ALL.map(ProfileId::name).join(", ");
-            Err(format!("there are {known}, and the set v1"))
+            Err(format!("the profiles are {known}, and the set v1"))
         }
     }
 }
 
-fn rtp(section: &Section, profiles: ProfileSet) -> Result<RtpDetection, ConfigError> {
+fn rtp(section: &SettingsSection, profiles: ProfileSet) -> Result<RtpDetection, ConfigError> {
     let how = section.read("rtp", words::word(&[("guess", 'g'), ("ports", 'p'), ("never", 'n')]))?;
     let ports = section.read_all("rtp_ports", words::number(1..=u16::MAX))?;
     let Some(rule) = RtpDetection::of_ports(&ports) else {
         let place = section.place_of("rtp_ports");
-        let what = format!("has {} ports; at most {} are possible", ports.len(), Ports::MOST);
+        let what = format!("has {} ports; the maximum is {}", ports.len(), Ports::MOST);
         return Err(ConfigError::maybe_at(place, what));
     };
     let has_rtp = profiles.has(ProfileId::Rtp) || profiles.has(ProfileId::RtpUdpLite);
-    match (how.unwrap_or('g'), section.told("rtp"), section.told("rtp_ports")) {
-        ('p', Some(told), None) => Err(told.error("takes RTP from `rtp_ports` alone; name them, as in 5004")),
-        ('n', _, Some(told)) => Err(told.error("is of no use where `rtp` is never; take one out")),
-        (_, _, Some(told)) if !has_rtp => {
-            Err(told.error("is for profiles rtp and rtp-udp-lite; name one in `profiles`, or take it out"))
+    match (how.unwrap_or('g'), section.setting("rtp"), section.setting("rtp_ports")) {
+        ('p', Some(setting), None) => {
+            Err(setting.error("needs a list of ports in `rtp_ports`, such as 5004"))
+        }
+        ('n', _, Some(setting)) => Err(setting.error("contradicts `rtp` = \"never\"; remove one")),
+        (_, _, Some(setting)) if !has_rtp => {
+            Err(setting.error("needs profile rtp or rtp-udp-lite; add one in `profiles`, or remove it"))
         }
         ('g', ..) => Ok(rule.or_guess()),
         _ => Ok(rule),
@@ -141,11 +145,12 @@ fn rtp(section: &Section, profiles: ProfileSet) -> Result<RtpDetection, ConfigEr
 }
 
 fn bases(
-    section: &Section,
+    section: &SettingsSection,
     surroundings: &Surroundings<'_>,
 ) -> Result<Vec<thinair_rohc::profile::coap::Base>, ConfigError> {
-    let (Some(told), Some(path)) = (section.told("coap_template"), section.path("coap_template")?) else {
+    let (Some(setting), Some(path)) = (section.setting("coap_template"), section.path("coap_template")?)
+    else {
         return Ok(Vec::new());
     };
-    (surroundings.templates)(&path).map_err(|error| told.error(error))
+    (surroundings.templates)(&path).map_err(|error| setting.error(error))
 }

@@ -1,18 +1,18 @@
-//! `[inside]`, `[seeing]` and `[daemon]`: what is on this machine.
+//! Sections `[inside]`, `[seeing]` and `[daemon]`: resources of this machine.
 
 use std::net::{IpAddr, SocketAddr};
 
-use thinair_segment::{Network, Sizer};
+use thinair_segment::{NetworkProperties, Sizer};
 
+use super::setting::ConfigError;
 use super::settings::Settings;
-use super::told::ConfigError;
 use super::{Surroundings, words};
-use crate::plan::{Inside, Seeing};
+use crate::site_config::{Inside, Seeing};
 
-/// What the interface is called if nobody says anything else.
+/// Default name of the interface.
 const DEFAULT_NAME: &str = "thinair0";
 
-/// What IPv6 needs (RFC 8200, section 5).
+/// Minimum MTU of IPv6 (RFC 8200, section 5).
 const LEAST_OF_IPV6: u16 = 1_280;
 
 pub(super) fn inside(settings: &Settings) -> Result<Inside, ConfigError> {
@@ -21,17 +21,18 @@ pub(super) fn inside(settings: &Settings) -> Result<Inside, ConfigError> {
     let routes = section.read_all("route", words::network)?;
     let mtu = section.read("mtu", words::number(68..=u16::MAX))?;
     let has_ipv6 = addresses.iter().chain(&routes).any(|(address, _)| address.is_ipv6());
-    if let (Some(mtu), Some(told)) = (mtu.filter(|mtu| *mtu < LEAST_OF_IPV6 && has_ipv6), section.told("mtu"))
+    if let (Some(mtu), Some(setting)) =
+        (mtu.filter(|mtu| *mtu < LEAST_OF_IPV6 && has_ipv6), section.setting("mtu"))
     {
-        return Err(told.error(format!(
-            "is {mtu}, and IPv6 needs {LEAST_OF_IPV6}, below which the system takes its addresses away; give \
-             {LEAST_OF_IPV6} or more, or take the IPv6 addresses and routes out"
+        return Err(setting.error(format!(
+            "is {mtu}, and the system disables IPv6 below {LEAST_OF_IPV6}; give {LEAST_OF_IPV6} or more, or \
+             remove the IPv6 addresses and routes"
         )));
     }
     let dns = section.read_all("dns", name_server)?;
-    if let (Some(told), true) = (section.told("dns"), section.told("namespace").is_some()) {
-        return Err(told.error(
-            "sets the name servers of this host, and the interface is in another namespace; take it out, and write \
+    if let (Some(setting), true) = (section.setting("dns"), section.setting("namespace").is_some()) {
+        return Err(setting.error(
+            "sets the name servers of this host, but the interface is in another namespace; remove it, and write \
              /etc/netns/NAME/resolv.conf",
         ));
     }
@@ -52,35 +53,37 @@ pub(super) fn inside(settings: &Settings) -> Result<Inside, ConfigError> {
     })
 }
 
-/// `[segments]`: what says how large segments of TCP are.
+/// Section `[segments]`: control of the size of TCP segments.
 fn segments(settings: &Settings) -> Result<Option<Sizer>, ConfigError> {
     let section = settings.section("segments");
     let sizer = section.read("sizer", |text| text.parse::<Sizer>().map_err(|why| format!("is {why}")))?;
-    let usual = Network::default();
-    let network = Network {
+    let usual = NetworkProperties::default();
+    let network = NetworkProperties {
         frame: section.read("frame", words::number(16..=2_048))?.unwrap_or(usual.frame),
         headers: section.read("headers", words::number(0..=200))?.unwrap_or(usual.headers),
         least: section.read("least", words::number(1..=u16::MAX))?.unwrap_or(usual.least),
         most: section.read("most", words::number(1..=u16::MAX))?.unwrap_or(usual.most),
     };
-    if let Some((key, told)) = section.iter().next().filter(|_| sizer.is_none()) {
-        return Err(told.error(format!(
-            "says what `sizer` is to know, and there is none; give `sizer`, or take `{key}` out"
+    if let Some((key, setting)) = section.iter().next().filter(|_| sizer.is_none()) {
+        return Err(setting
+            .error(format!("is a parameter of `sizer`, which is missing; give `sizer`, or remove `{key}`")));
+    }
+    if let Some(setting) =
+        section.setting("least").or(section.setting("most")).filter(|_| network.least > network.most)
+    {
+        return Err(setting.error(format!(
+            "contradicts the other limit: minimum {}, maximum {}",
+            network.least, network.most
         )));
     }
-    if let Some(told) =
-        section.told("least").or(section.told("most")).filter(|_| network.least > network.most)
+    if let Some(setting) =
+        section.setting("sizer").filter(|_| settings.section("inside").is_true("tap").unwrap_or(false))
     {
         return Err(
-            told.error(format!("makes the least size {} and the greatest {}", network.least, network.most))
+            setting.error("needs IP packets on the interface, not Ethernet frames; remove it, or `tap`")
         );
     }
-    if let Some(told) =
-        section.told("sizer").filter(|_| settings.section("inside").is_true("tap").unwrap_or(false))
-    {
-        return Err(told.error("needs IP packets inside, and there are frames; take it out, or `tap`"));
-    }
-    Ok(sizer.map(|sizer| network.tell(&sizer)))
+    Ok(sizer.map(|sizer| network.configure(&sizer)))
 }
 
 pub(super) fn interface(settings: &Settings) -> Result<String, ConfigError> {
@@ -91,12 +94,12 @@ pub(super) fn interface(settings: &Settings) -> Result<String, ConfigError> {
 fn interface_address(text: &str) -> Result<(IpAddr, u8), String> {
     let (address, bits) = words::address(text)?;
     if address.is_unspecified() || address.is_multicast() {
-        return Err("is no address that an interface can have".to_owned());
+        return Err("is not a valid interface address".to_owned());
     }
     Ok((address, bits))
 }
 
-/// Whether a text is the address of a name server, or a search domain.
+/// True if the text is the address of a name server, or a search domain.
 pub(crate) fn is_name_server(text: &str) -> bool {
     let plain = text.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"-_.:".contains(&octet));
     !text.is_empty() && plain && !text.starts_with('-')
@@ -109,7 +112,7 @@ fn name_server(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// A name that the system takes: at most 15 octets (IFNAMSIZ), no blanks, slashes or colons.
+/// Parses an interface name: at most 15 octets (IFNAMSIZ), without blanks, slashes and colons.
 pub(super) fn name_of_interface(text: &str) -> Result<String, String> {
     let plain = text.bytes().all(|octet| octet.is_ascii_graphic() && !b"/:%".contains(&octet));
     if text.is_empty() || text.len() > 15 || !plain || text == "." || text == ".." {
@@ -135,7 +138,7 @@ pub(super) fn seeing(settings: &Settings, surroundings: &Surroundings<'_>) -> Re
     })
 }
 
-/// The status socket in the folder of a tunnel below `/run`.
+/// File name of the status socket in the folder of a tunnel below `/run`.
 pub const STATUS_SOCKET: &str = "status.sock";
 
 fn loopback(text: &str) -> Result<SocketAddr, String> {
@@ -147,15 +150,15 @@ fn loopback(text: &str) -> Result<SocketAddr, String> {
     };
     if !address.ip().is_loopback() {
         return Err(format!(
-            "would show the page to the network, which it has no protection for; listen on 127.0.0.1:{} and reach \
-             it by ssh -L or a proxy",
+            "would expose the page, which has no access control; use 127.0.0.1:{}, and reach it by ssh -L or a \
+             proxy",
             address.port()
         ));
     }
     Ok(address)
 }
 
-/// The user as whom the daemon goes on.
+/// Returns the user to which the daemon changes.
 pub(super) fn user(settings: &Settings) -> Result<Option<String>, ConfigError> {
     settings.section("daemon").read("user", |text| {
         let plain = text.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"-_.".contains(&octet));

@@ -1,135 +1,361 @@
-//! Every key that there is: which section it is in, and whether all ends have it in common.
+//! All keys of a configuration, each defined once: its section, whether it is common to all ends, and its option on
+//! the command line with the text that explains it.
 
 use super::words::closest;
 
-/// Whose a key is.
+/// Scope of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Of {
-    /// Of one end alone: not in the file that all ends share.
+    /// One end only: not allowed in the file that all ends share.
     OneEnd,
-    /// The same at all ends, or of no harm if it is.
+    /// Equal at all ends, or harmless if so.
     All,
 }
 
 use Of::{All, OneEnd};
 
-/// A section, and its keys.
+/// A key of a section.
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    pub(super) of: Of,
+    option: Option<CommandOption>,
+}
+
+/// Option of the command line, and the key that it sets.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandOption {
+    pub(super) section: &'static str,
+    pub(super) key: &'static str,
+    /// Name without `--`.
+    pub name: &'static str,
+    /// Title of the group in the help text.
+    pub heading: &'static str,
+    /// Values that the option takes.
+    pub values: OptionValues,
+    /// Explanation in one sentence.
+    pub help: &'static str,
+    /// Further sentences, for the long help text. Empty: none.
+    pub details: &'static str,
+    /// True if the short help text leaves the option out.
+    pub is_rare: bool,
+}
+
+/// Values that an option takes, with their name in the help text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptionValues {
+    /// No value: the option sets the key to true.
+    None,
+    /// One value.
+    One(&'static str),
+    /// One value each time that the option is given.
+    Many(&'static str),
+}
+
+impl CommandOption {
+    /// Returns all options, in the order of the help text.
+    pub fn all() -> impl Iterator<Item = Self> {
+        SECTIONS.iter().flat_map(|section| {
+            let options = section.keys.iter().filter_map(|key| key.option);
+            options.map(|option| Self { section: section.name, ..option })
+        })
+    }
+}
+
+/// A section and its keys.
 pub(super) struct SectionKeys {
     pub(super) name: &'static str,
-    /// Whether there may be several: `[[peer]]`.
+    /// True if the section can occur several times, as `[[peer]]`.
     pub(super) repeated: bool,
-    pub(super) keys: &'static [(&'static str, Of)],
+    pub(super) keys: &'static [Key],
 }
+
+const INTERFACE: &str = "Interface";
+const CARRIER: &str = "Carrier";
+const SECURITY: &str = "Security";
+const CHANNEL: &str = "Channel";
+const STATUS: &str = "Status";
+const DAEMON: &str = "Daemon";
 
 pub(super) const SECTIONS: &[SectionKeys] = &[
     SectionKeys {
         name: "inside",
         repeated: false,
         keys: &[
-            ("tun", OneEnd),
-            ("tap", All),
-            ("namespace", OneEnd),
-            ("address", OneEnd),
-            ("route", OneEnd),
-            ("dns", OneEnd),
-            ("mtu", All),
-            ("queue", OneEnd),
+            one_end("tun")
+                .option(INTERFACE, "NAME", "Name of the TUN interface [default: thinair0, or the first thinairN that is free]"),
+            all("tap")
+                .switch(INTERFACE, "Carry Ethernet frames (TAP) instead of IP packets")
+                .rare(),
+            one_end("address")
+                .list(INTERFACE, "ADDRESS/BITS", "Address of the interface, such as 10.9.0.1/30; may be repeated"),
+            one_end("route")
+                .list(INTERFACE, "NETWORK/BITS", "Network to route into the tunnel, such as 0.0.0.0/0; may be repeated")
+                .details("Other routes stay, and longer prefixes take precedence. Datagrams of the tunnel itself \
+                 are never routed into it."),
+            one_end("dns")
+                .list(INTERFACE, "ADDRESS", "Name server or search domain behind the tunnel; may be repeated")
+                .details("Set with systemd-resolved or resolvconf, and removed at the end.")
+                .rare(),
+            one_end("namespace")
+                .option(INTERFACE, "NAME", "Network namespace of the interface, a name of `ip netns`")
+                .named("netns")
+                .rare(),
+            all("mtu")
+                .option(INTERFACE, "N", "MTU of the interface [default: the largest that the carrier allows, at least 1280]")
+                .rare(),
+            one_end("queue")
+                .option(INTERFACE, "N", "Queue length of the interface, in packets (txqueuelen)")
+                .rare(),
         ],
     },
     SectionKeys {
         name: "carrier",
         repeated: false,
         keys: &[
-            ("url", All),
-            ("listen", OneEnd),
-            ("keepalive", All),
-            ("iface", OneEnd),
-            ("ttl", All),
-            ("mtu", All),
-            ("rtp", All),
-            ("ts", All),
-            ("flush", All),
-            ("pid", OneEnd),
-            ("peer_pid", OneEnd),
-            ("npa", OneEnd),
-            ("psi", All),
-            ("bitrate", All),
-            ("from", OneEnd),
-            ("to", OneEnd),
-            ("speed", All),
-            ("framing", All),
+            all("url"),
+            one_end("listen")
+                .option(CARRIER, "ADDRESS:PORT", "Local address and port of the socket [default: the port of CARRIER]"),
+            all("keepalive")
+                .option(CARRIER, "TIME", "Interval of datagrams that keep a NAT mapping alive, such as 25s"),
+            one_end("iface"),
+            all("ttl"),
+            all("mtu"),
+            all("rtp"),
+            all("ts"),
+            all("flush"),
+            one_end("pid"),
+            one_end("peer_pid"),
+            one_end("npa"),
+            all("psi"),
+            all("bitrate"),
+            one_end("from"),
+            one_end("to"),
+            all("speed"),
+            all("framing"),
         ],
     },
     SectionKeys {
         name: "security",
         repeated: false,
-        keys: &[("key", OneEnd), ("suite", All), ("tag", All), ("open", All), ("insecure", All)],
+        keys: &[
+            one_end("key")
+                .option(SECURITY, "FILE", "Encrypt with the keys in this file (see `thinair tunnel keygen`)"),
+            all("suite")
+                .option(SECURITY, "NAME", "Cipher: chacha20-poly1305, aes-gcm, aes-ccm-8 or aes-ccm-4 [default: the first; on \
+                 serial lines aes-ccm-8]")
+                .rare(),
+            all("tag")
+                .option(SECURITY, "N", "Length of the authentication tag in octets, instead of --suite: 16, 8 or 4. With 4, one \
+                 of 2^32 forged datagrams is accepted")
+                .rare(),
+            all("open")
+                .switch(SECURITY, "Send transport streams or GSE in the standard format, without encryption"),
+            all("insecure")
+                .switch(SECURITY, "Disable encryption and authentication: anybody can then send packets into the network"),
+        ],
     },
     SectionKeys {
         name: "channel",
         repeated: false,
         keys: &[
-            ("include", OneEnd),
-            ("cid", All),
-            ("max_cid", All),
-            ("profiles", All),
-            ("mrru", All),
-            ("mode", All),
-            ("refresh", All),
-            ("rtp", All),
-            ("rtp_ports", All),
-            ("repetitions", All),
-            ("window", All),
-            ("coap_template", All),
-            ("by_type", All),
-            ("feedback_wait", All),
-            ("pad", All),
+            one_end("include"),
+            all("cid")
+                .option(CHANNEL, "SPACE", "Size of context identifiers, equal at both ends: small, large or auto")
+                .details("`auto` is small CIDs for up to 16 flows, and large ones for more [default: auto between \
+                 two ends with a key or --insecure, otherwise small]."),
+            all("max_cid")
+                .option(CHANNEL, "N", "Highest CID (MAX_CID), equal at both ends [default: 15; with --cid auto 1023, for large \
+                 CIDs]")
+                .named("max-cid")
+                .rare(),
+            all("profiles")
+                .option(CHANNEL, "LIST", "Profiles, equal at both ends, such as v1,coap [default: v1,coap,tcp]")
+                .details("Names: rtp, udp, esp, ip, rtp-udp-lite, udp-lite, tcp and coap; v1 stands for the first \
+                 six. `uncompressed` is always included."),
+            all("mrru")
+                .option(CHANNEL, "N", "Maximum size of a segmented packet (MRRU) in octets, equal at both ends; 0: no segments \
+                 [default: as needed]")
+                .rare(),
+            all("mode")
+                .option(CHANNEL, "MODE", "Mode of operation: u, o or r [default: o; u on one-way carriers]"),
+            all("refresh")
+                .option(CHANNEL, "POLICY", "Refresh of contexts: `budget=PERCENT%[,packets=N][,time=SECONDS]`, \
+                 `packets=N,time=SECONDS[,backoff]`, `ir=N,so=N[,direct]`, or `off` [default: \
+                 budget=5%,packets=128,time=16 in U-mode, off in O-mode and R-mode]")
+                .details("A budget sends an IR packet SECONDS after the previous one, if IR packets have used at \
+                 most that percentage of the octets sent or N packets have passed; docs/refresh.md has \
+                 figures.")
+                .rare(),
+            all("repetitions")
+                .option(CHANNEL, "N", "Number of packets that repeat a change (optimistic approach) [default: 4]")
+                .rare(),
+            all("window")
+                .option(CHANNEL, "N", "Values in a W-LSB window: number of consecutive lost packets to tolerate, plus one \
+                 [default: 4]")
+                .rare(),
+            all("rtp")
+                .option(CHANNEL, "HOW", "Detection of RTP: guess, ports or never [default: guess]")
+                .rare(),
+            all("rtp_ports")
+                .option(CHANNEL, "LIST", "UDP and UDP-Lite destination ports of RTP, at most 8, separated by commas")
+                .named("rtp-ports")
+                .rare(),
+            all("coap_template")
+                .option(CHANNEL, "FILE", "Template file for profile `coap` (`thinair rohc learn`), equal at both ends")
+                .named("coap-template")
+                .rare(),
+            all("by_type")
+                .switch(CHANNEL, "Send packets that no profile compresses as IP, with its own Type (ULE, GSE), instead of \
+                 in profile `uncompressed`")
+                .named("by-type")
+                .rare(),
+            all("feedback_wait")
+                .option(CHANNEL, "TIME", "Maximum time that feedback waits for a packet to be sent with [default: 20ms]")
+                .named("feedback-wait")
+                .rare(),
+            all("pad")
+                .option(CHANNEL, "N", "Pad datagrams to multiples of N octets before encryption, to hide their lengths")
+                .rare(),
         ],
     },
     SectionKeys {
         name: "peer",
         repeated: true,
         keys: &[
-            ("name", OneEnd),
-            ("address", OneEnd),
-            ("allowed", OneEnd),
-            ("key", OneEnd),
-            ("keepalive", OneEnd),
-            ("pid", OneEnd),
+            one_end("name"),
+            one_end("address"),
+            one_end("allowed"),
+            one_end("key"),
+            one_end("keepalive"),
+            one_end("pid"),
         ],
     },
-    SectionKeys { name: "mesh", repeated: false, keys: &[("own", OneEnd), ("to", All), ("feedback", All)] },
+    SectionKeys {
+        name: "mesh",
+        repeated: false,
+        keys: &[
+            one_end("own"),
+            all("to"),
+            all("feedback"),
+        ],
+    },
     SectionKeys {
         name: "site",
         repeated: true,
-        keys: &[("id", All), ("name", All), ("pid", All), ("npa", All), ("allowed", All)],
+        keys: &[
+            all("id"),
+            all("name"),
+            all("pid"),
+            all("npa"),
+            all("allowed"),
+        ],
     },
     SectionKeys {
         name: "segments",
         repeated: false,
         keys: &[
-            ("sizer", OneEnd),
-            ("frame", OneEnd),
-            ("headers", OneEnd),
-            ("least", OneEnd),
-            ("most", OneEnd),
+            one_end("sizer")
+                .option(INTERFACE, "SIZER", "Adapt the size of TCP segments sent from here to losses: fixed:OCTETS, dmss, tssa or \
+                 adaptive")
+                .details("The daemon then keeps the privilege to change routes (CAP_NET_ADMIN). See \
+                 docs/segment-size.md.")
+                .named("segments")
+                .rare(),
+            one_end("frame"),
+            one_end("headers"),
+            one_end("least"),
+            one_end("most"),
         ],
     },
     SectionKeys {
         name: "seeing",
         repeated: false,
         keys: &[
-            ("status", OneEnd),
-            ("http", OneEnd),
-            ("pcap_inside", OneEnd),
-            ("pcap_outside", OneEnd),
-            ("billing_unit", OneEnd),
+            one_end("status")
+                .option(STATUS, "PATH", "Status socket, or `none` [default: /run/thinair/NAME/status.sock]")
+                .rare(),
+            one_end("http")
+                .option(STATUS, "ADDRESS:PORT", "Serve a status page and Prometheus metrics, such as at 127.0.0.1:9464")
+                .details("Must be a loopback address."),
+            one_end("pcap_inside")
+                .option(STATUS, "FILE", "Capture the packets inside the tunnel to a file")
+                .named("pcap-inside")
+                .rare(),
+            one_end("pcap_outside")
+                .option(STATUS, "FILE", "Capture the datagrams or frames of the carrier to a file")
+                .named("pcap-outside")
+                .rare(),
+            one_end("billing_unit")
+                .option(STATUS, "N", "Billing unit of the carrier in octets, per datagram; the status counts the billed octets")
+                .named("billing-unit")
+                .rare(),
         ],
     },
-    SectionKeys { name: "daemon", repeated: false, keys: &[("user", OneEnd), ("state", OneEnd)] },
+    SectionKeys {
+        name: "daemon",
+        repeated: false,
+        keys: &[
+            one_end("user")
+                .option(DAEMON, "NAME", "Run as this user, without capabilities, once everything is open")
+                .rare(),
+            one_end("state")
+                .option(DAEMON, "FOLDER", "Folder for epochs and addresses of peers [default: /var/lib/thinair/NAME]")
+                .rare(),
+        ],
+    },
 ];
 
-/// Keys of `[carrier]` that can stand behind the `?` of a URL, too.
+const fn all(name: &'static str) -> Key {
+    Key { name, of: All, option: None }
+}
+
+const fn one_end(name: &'static str) -> Key {
+    Key { name, of: OneEnd, option: None }
+}
+
+impl Key {
+    const fn has(self, heading: &'static str, values: OptionValues, help: &'static str) -> Self {
+        let (key, name) = (self.name, self.name);
+        let option =
+            CommandOption { section: "", key, name, heading, values, help, details: "", is_rare: false };
+        Self { option: Some(option), ..self }
+    }
+
+    const fn option(self, heading: &'static str, value: &'static str, help: &'static str) -> Self {
+        self.has(heading, OptionValues::One(value), help)
+    }
+
+    const fn list(self, heading: &'static str, value: &'static str, help: &'static str) -> Self {
+        self.has(heading, OptionValues::Many(value), help)
+    }
+
+    const fn switch(self, heading: &'static str, help: &'static str) -> Self {
+        self.has(heading, OptionValues::None, help)
+    }
+
+    const fn named(mut self, name: &'static str) -> Self {
+        if let Some(option) = &mut self.option {
+            option.name = name;
+        }
+        self
+    }
+
+    const fn details(mut self, details: &'static str) -> Self {
+        if let Some(option) = &mut self.option {
+            option.details = details;
+        }
+        self
+    }
+
+    const fn rare(mut self) -> Self {
+        if let Some(option) = &mut self.option {
+            option.is_rare = true;
+        }
+        self
+    }
+}
+
+/// True for keys of `[carrier]` that are also allowed after the `?` of a URL.
 pub(super) fn is_option(key: &str) -> bool {
     key != "url" && section("carrier").is_some_and(|section| section.key(key).is_some())
 }
@@ -144,38 +370,43 @@ pub(super) fn section_of(key: &str) -> Option<String> {
 }
 
 impl SectionKeys {
-    /// The key as it stands in the table, and whose it is.
+    /// Returns the key as written in the table, and its scope.
     pub(super) fn key(&self, key: &str) -> Option<(&'static str, Of)> {
-        self.keys.iter().find(|(known, _)| *known == key).copied()
+        self.keys.iter().find(|known| known.name == key).map(|known| (known.name, known.of))
     }
 
-    /// How the section is written.
+    /// Names of the keys.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.keys.iter().map(|key| key.name)
+    }
+
+    /// Title of the section in a file.
     pub(super) fn title(&self) -> String {
         if self.repeated { format!("[[{}]]", self.name) } else { format!("[{}]", self.name) }
     }
 
-    /// What is said of a key that there is not.
+    /// Message for an unknown key.
     pub(super) fn unknown(&self, key: &str) -> String {
-        if let Some(meant) = closest(key, self.keys.iter().map(|(known, _)| *known)) {
-            return format!("there is no such key; did you mean `{meant}`?");
+        if let Some(meant) = closest(key, self.names()) {
+            return format!("unknown key; did you mean `{meant}`?");
         }
         if let Some(title) = section_of(key) {
-            return format!("there is no such key here; `{key}` goes into {title}");
+            return format!("unknown key; `{key}` belongs to {title}");
         }
-        let known: Vec<_> = self.keys.iter().map(|(known, _)| *known).collect();
-        format!("there is no such key; there are {}", known.join(", "))
+        let known: Vec<_> = self.names().collect();
+        format!("unknown key; the keys are {}", known.join(", "))
     }
 }
 
-/// What is said of a section that there is not.
+/// Message for an unknown section.
 pub(super) fn unknown_section(name: &str) -> String {
     if let Some(meant) = closest(name, SECTIONS.iter().map(|section| section.name)) {
         let meant = section(meant).map(SectionKeys::title).unwrap_or_default();
-        return format!("there is no such section; did you mean {meant}?");
+        return format!("unknown section; did you mean {meant}?");
     }
     if let Some(title) = section_of(name) {
-        return format!("there is no such section; `{name}` goes into {title}");
+        return format!("unknown section; `{name}` is a key of {title}");
     }
     let known: Vec<_> = SECTIONS.iter().map(SectionKeys::title).collect();
-    format!("there is no such section; there are {}", known.join(", "))
+    format!("unknown section; the sections are {}", known.join(", "))
 }

@@ -1,29 +1,29 @@
-//! `[[peer]]`, `[mesh]` and `[[site]]`: who is at the other end.
+//! Sections `[[peer]]`, `[mesh]` and `[[site]]`: the other ends.
 
 use std::net::SocketAddr;
 
 use thinair_ule::Pid;
 
-use super::carrier::{self, Carried};
-use super::settings::{Section, Settings};
-use super::told::{ConfigError, Place, Told};
+use super::carrier::{self, CarrierSettings};
+use super::setting::{ConfigError, ConfiguredValue, SettingPlace};
+use super::settings::{Settings, SettingsSection};
 use super::{Surroundings, security, words};
-use crate::plan::{Mesh, Others, Packaging, Peer, Security, Site};
+use crate::site_config::{Mesh, Others, Packaging, Peer, Security, Site};
 use crate::unit::SiteId;
 
-/// Whether the sites are a mesh, so that all have one key.
+/// True if the sites are a mesh, with a single key.
 pub(super) fn is_mesh(settings: &Settings) -> bool {
     settings.has("mesh") || settings.has("site")
 }
 
-/// Whether sites of a mesh answer each other.
+/// True if sites of a mesh answer each other.
 pub(super) fn has_feedback(settings: &Settings) -> Result<bool, ConfigError> {
     settings.section("mesh").is_true("feedback")
 }
 
 pub(super) fn others(
     settings: &Settings,
-    carried: &mut Carried,
+    carried: &mut CarrierSettings,
     security: &Security,
     surroundings: &Surroundings<'_>,
 ) -> Result<Others, ConfigError> {
@@ -31,17 +31,14 @@ pub(super) fn others(
         return peers(settings, carried, security, surroundings).map(Others::Peers);
     }
     if let Some(peer) = settings.sections("peer").first().and_then(|peer| peer.place.as_ref()) {
-        return Err(ConfigError::at(
-            peer,
-            "a tunnel has peers or is a mesh, and there is one; take one of them out",
-        ));
+        return Err(ConfigError::at(peer, "[[peer]] and [mesh] exclude each other; remove one of them"));
     }
     mesh(settings, carried, security, surroundings).map(Others::Mesh)
 }
 
 fn peers(
     settings: &Settings,
-    carried: &Carried,
+    carried: &CarrierSettings,
     security: &Security,
     surroundings: &Surroundings<'_>,
 ) -> Result<Vec<Peer>, ConfigError> {
@@ -70,7 +67,7 @@ fn peers(
             }
             _ => {
                 return Err(url.error(format!(
-                    "leads to {to}, and the peers have addresses of their own; write {}:// and `listen`, as in \
+                    "has the address {to}, but the peers have their own addresses; write {}:// and `listen`, as in \
                      listen = \"0.0.0.0:{}\"",
                     carried.scheme.name(),
                     to.port()
@@ -84,7 +81,7 @@ fn peers(
     let is_key = matches!(security, Security::Key { .. });
     if carried.is_multicast() && is_key {
         return Err(url.error(
-            "is a group, and a key between two does not seal for many; write [mesh] with `own` and a [[site]] for \
+            "is a multicast group, and a key of two ends does not suit many; write [mesh] with `own` and a [[site]] for \
              each other one",
         ));
     }
@@ -98,8 +95,8 @@ fn peers(
         return Err(ConfigError::at(
             place.unwrap_or(&url.place),
             format!(
-                "has no address of the other end, and {flag} (`{key}` in [security]) needs one: without a key nothing \
-                 proves who sends, so packets go to that address alone; give HOST:PORT, or --key FILE in place of {flag}",
+                "has no address of the other end, and {flag} (`{key}` in [security]) needs one: without a key, senders \
+                 are not authenticated, so packets go to that address only; give HOST:PORT, or --key FILE instead of {flag}",
             ),
         ));
     }
@@ -110,43 +107,43 @@ fn peers(
 }
 
 fn peer(
-    section: &Section,
+    section: &SettingsSection,
     number: usize,
-    carried: &Carried,
+    carried: &CarrierSettings,
     surroundings: &Surroundings<'_>,
 ) -> Result<Peer, ConfigError> {
     for key in ["address", "keepalive"] {
-        if let (false, Some(told)) = (carried.scheme.is_udp(), section.told(key)) {
-            return Err(told.error(format!("{}:// has no addresses; take it out", carried.scheme.name())));
+        if let (false, Some(setting)) = (carried.scheme.is_udp(), section.setting(key)) {
+            return Err(setting.error(format!("{}:// has no addresses; remove it", carried.scheme.name())));
         }
     }
-    if let (false, Some(told)) = (carried.scheme.is_ts(), section.told("pid")) {
-        return Err(told.error("PIDs are of transport streams, and the carrier is none; take it out"));
+    if let (false, Some(setting)) = (carried.scheme.is_ts(), section.setting("pid")) {
+        return Err(setting.error("PIDs apply to transport streams only; remove it"));
     }
-    let address = match section.told("address") {
-        Some(told) => Some(carrier::address(told, told.text()?, surroundings)?),
+    let address = match section.setting("address") {
+        Some(setting) => Some(carrier::address(setting, setting.text()?, surroundings)?),
         None => None,
     };
     let is_none = |address: SocketAddr| {
         address.ip().is_unspecified() || address.ip().is_multicast() || address.port() == 0
     };
-    if let (Some(told), true) = (section.told("address"), address.is_some_and(is_none)) {
-        return Err(told.error("is no address of a peer; give that of one host, and its port"));
+    if let (Some(setting), true) = (section.setting("address"), address.is_some_and(is_none)) {
+        return Err(setting.error("is not the address of a peer; give the address and port of one host"));
     }
     let own = section.read("keepalive", carrier::positive)?;
-    let text = section.told("address").map(Told::text).transpose()?;
+    let text = section.setting("address").map(ConfiguredValue::text).transpose()?;
     Ok(Peer {
         host: text.and_then(carrier::host),
         name: section.read("name", name)?.unwrap_or_else(|| format!("peer {number}")),
         address,
         allowed: section.read_all("allowed", words::network)?,
-        key: section.told("key").map(security::key_path).transpose()?,
+        key: section.setting("key").map(security::key_path).transpose()?,
         keepalive: own.or(carried.keepalive),
         pid: section.read("pid", carrier::pid)?,
     })
 }
 
-/// What is shown of a peer or site.
+/// Parses the name of a peer or site.
 fn name(text: &str) -> Result<String, String> {
     if text.is_empty() || text.len() > 64 || text.chars().any(char::is_control) {
         return Err("give a name of 1 to 64 octets".to_owned());
@@ -154,15 +151,19 @@ fn name(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Fills in the PIDs of peers. On a group both directions are heard by all, so there they must differ.
-fn pids_of_peers(peers: &mut [Peer], sections: &[Section], carried: &Carried) -> Result<(), ConfigError> {
+/// Assigns PIDs to peers. In a multicast group all receive both directions, so the PIDs must differ.
+fn pids_of_peers(
+    peers: &mut [Peer],
+    sections: &[SettingsSection],
+    carried: &CarrierSettings,
+) -> Result<(), ConfigError> {
     let url = &carried.url;
     let own = own_pid(carried);
     if carried.is_multicast() && (carried.pid.is_none() || carried.peer_pid.is_none()) && sections.is_empty()
     {
         return Err(url.error(
-            "is a group, on which all hear each other; give each end a PID, as in ?pid=0x40&peer-pid=0x41 here and \
-             ?pid=0x41&peer-pid=0x40 there",
+            "is a multicast group, in which all ends receive all datagrams; give each end a PID, as in \
+             ?pid=0x40&peer-pid=0x41 here and ?pid=0x41&peer-pid=0x40 there",
         ));
     }
     for peer in &mut *peers {
@@ -171,29 +172,34 @@ fn pids_of_peers(peers: &mut [Peer], sections: &[Section], carried: &Carried) ->
     let same = peers.iter().any(|peer| peer.pid == own);
     if carried.is_multicast() && same {
         return Err(url.error(
-            "is a group, and this end would take what it sent for the other's; give the other end another PID than \
-             this one",
+            "is a multicast group, in which this end receives its own datagrams; give the other end a different PID \
+             than this one",
         ));
     }
     Ok(())
 }
 
-fn own_pid(carried: &Carried) -> Option<Pid> {
+fn own_pid(carried: &CarrierSettings) -> Option<Pid> {
     match &carried.carrier {
-        crate::plan::Carrier::Udp { packaging: Packaging::Ts { pid, .. }, .. }
-        | crate::plan::Carrier::File { packaging: Packaging::Ts { pid, .. }, .. } => Some(*pid),
+        crate::site_config::Carrier::Udp { packaging: Packaging::Ts { pid, .. }, .. }
+        | crate::site_config::Carrier::File { packaging: Packaging::Ts { pid, .. }, .. } => Some(*pid),
         _ => None,
     }
 }
 
-/// What several peers need, so that each packet finds its own.
-fn several(peers: &[Peer], sections: &[Section], carried: &Carried, is_key: bool) -> Result<(), ConfigError> {
+/// Checks the requirements of several peers: each packet must be assignable to one of them.
+fn several(
+    peers: &[Peer],
+    sections: &[SettingsSection],
+    carried: &CarrierSettings,
+    is_key: bool,
+) -> Result<(), ConfigError> {
     let place = |number: usize, key: &str| {
         let place = sections.get(number).and_then(|section| section.place_of(key));
         place.unwrap_or(&carried.url.place).clone()
     };
     if !carried.scheme.is_udp() {
-        let what = format!("{}:// has one other end; take the other peers out", carried.scheme.name());
+        let what = format!("{}:// supports a single peer; remove the others", carried.scheme.name());
         return Err(ConfigError::at(&place(1, "name"), what));
     }
     for (number, peer) in peers.iter().enumerate() {
@@ -201,8 +207,8 @@ fn several(peers: &[Peer], sections: &[Section], carried: &Carried, is_key: bool
             return Err(ConfigError::at(
                 &place(number, "allowed"),
                 format!(
-                    "\"{}\" needs `allowed`, the networks behind it, where there are several peers: packets to them \
-                     go there",
+                    "\"{}\" needs `allowed`, the networks behind it, since there are several peers: packets to them \
+                     are sent to this peer",
                     peer.name
                 ),
             ));
@@ -211,8 +217,8 @@ fn several(peers: &[Peer], sections: &[Section], carried: &Carried, is_key: bool
             return Err(ConfigError::at(
                 &place(number, "key"),
                 format!(
-                    "\"{}\" needs a `key` of its own where there are several peers: with one key for all, each could \
-                     pose as any other",
+                    "\"{}\" needs its own `key`, since there are several peers: with one key for all, each could \
+                     impersonate any other",
                     peer.name
                 ),
             ));
@@ -226,21 +232,21 @@ fn several(peers: &[Peer], sections: &[Section], carried: &Carried, is_key: bool
                 ))
             };
             if peer.name == earlier.name {
-                return clash("name", "have one name; give each its own".to_owned());
+                return clash("name", "have the same name; give each its own".to_owned());
             }
             if peer.address.is_some() && peer.address == earlier.address {
-                return clash("address", "have one address; give each its own".to_owned());
+                return clash("address", "have the same address; give each its own".to_owned());
             }
             if peer.key.is_some() && peer.key == earlier.key {
                 return clash(
                     "key",
-                    "have one key file; make each its own with `thinair tunnel keygen`".to_owned(),
+                    "have the same key file; create one for each with `thinair tunnel keygen`".to_owned(),
                 );
             }
             for a in &peer.allowed {
                 if let Some(b) = earlier.allowed.iter().find(|b| words::overlap(*a, **b)) {
                     let what = format!(
-                        "both have addresses of {}/{} and {}/{}; a packet can go to one of them only",
+                        "have overlapping networks {}/{} and {}/{}; a packet can be sent to one of them only",
                         a.0, a.1, b.0, b.1
                     );
                     return clash("allowed", what);
@@ -253,7 +259,7 @@ fn several(peers: &[Peer], sections: &[Section], carried: &Carried, is_key: bool
 
 fn mesh(
     settings: &Settings,
-    carried: &mut Carried,
+    carried: &mut CarrierSettings,
     security: &Security,
     surroundings: &Surroundings<'_>,
 ) -> Result<Mesh, ConfigError> {
@@ -262,38 +268,35 @@ fn mesh(
     if !settings.has("mesh") {
         return Err(ConfigError::maybe_at(
             sections.first().and_then(|site| site.place.as_ref()),
-            "is a site of a mesh, and there is no [mesh]; write it with `own`, the `id` of this site, or without \
-             `own`, if this site only hears",
+            "is a site of a mesh, and [mesh] is missing; write it with `own`, the `id` of this site, or without \
+             `own` if this site is a receiver only",
         ));
     }
     let at = |key: &str| section.place_of(key).cloned().unwrap_or_else(|| carried.url.place.clone());
     let place = at("own");
     if carried.scheme.is_serial() {
-        return Err(ConfigError::at(&place, "a serial line has one other end; take [mesh] out"));
+        return Err(ConfigError::at(&place, "a serial line supports a single peer; remove [mesh]"));
     }
     let own = section.read("own", site_id)?;
-    let to = match section.told("to") {
-        Some(told) => Some(carrier::address(told, told.text()?, surroundings)?),
+    let to = match section.setting("to") {
+        Some(setting) => Some(carrier::address(setting, setting.text()?, surroundings)?),
         None => carried.to,
     };
     let feedback = section.is_true("feedback")?;
     if own.is_some() && to.is_none() && carried.scheme.is_udp() {
         return Err(ConfigError::at(
             &place,
-            "a site that sends needs to know where to; give the group or host in the carrier, or `to` in [mesh]",
+            "a site that sends needs a destination; give the group or host in the carrier, or `to` in [mesh]",
         ));
     }
     if feedback && own.is_none() {
         return Err(ConfigError::at(
             &at("feedback"),
-            "a site that only hears cannot answer; give it a number with `own`, or take `feedback` out",
+            "a receiver-only site cannot answer; give it a number with `own`, or remove `feedback`",
         ));
     }
     if feedback && carried.is_one_way() {
-        return Err(ConfigError::at(
-            &at("feedback"),
-            "nothing can be answered in a file; take `feedback` out",
-        ));
+        return Err(ConfigError::at(&at("feedback"), "files allow no feedback; remove `feedback`"));
     }
 
     let mut sites = Vec::new();
@@ -308,16 +311,16 @@ fn mesh(
     let sends = own.is_some();
     let heard: Vec<_> = sites.iter().map(|(site, _)| site).collect();
     if heard.is_empty() && (!sends || feedback) {
-        return Err(ConfigError::at(&place, "there is nobody to hear; write a [[site]] for each other site"));
+        return Err(ConfigError::at(&place, "there are no senders; write a [[site]] for each other site"));
     }
     if carried.scheme.is_ts() {
         if let Some((site, section)) = sites.iter().find(|(site, _)| site.pid.is_none()) {
-            let what = format!("\"{}\" needs a `pid`, by which its stream is found", site.name);
+            let what = format!("\"{}\" needs a `pid`, which identifies its stream", site.name);
             return Err(ConfigError::maybe_at(section.place.as_ref(), what));
         }
         let own_pid = own_pid(carried).filter(|_| sends);
         if let Some((site, section)) = sites.iter().find(|(site, _)| site.pid == own_pid) {
-            let at: &Place = section.place_of("pid").unwrap_or(&place);
+            let at: &SettingPlace = section.place_of("pid").unwrap_or(&place);
             let what = format!(
                 "\"{}\" has the PID of this site; give this one a `pid` in its [[site]], or in [carrier]",
                 site.name
@@ -331,38 +334,39 @@ fn mesh(
     Ok(Mesh { own, to, feedback, sites: sites.into_iter().map(|(site, _)| site).collect() })
 }
 
-/// What a mesh needs whose datagrams have no header that tells who sent them, and whom they are for.
+/// Checks the requirements of a mesh whose datagrams have no header with sender and destination.
 fn open_mesh(
-    carried: &Carried,
-    sites: &[(Site, &Section)],
+    carried: &CarrierSettings,
+    sites: &[(Site, &SettingsSection)],
     mine: Option<&Site>,
     feedback: bool,
-    place: &Place,
+    place: &SettingPlace,
 ) -> Result<(), ConfigError> {
     if !carried.scheme.is_ts() && sites.len() > 1 {
         return Err(ConfigError::at(
             place,
-            "GSE Packets do not tell who sent them, so several sites cannot be heard; give a key, or use ule+udp:// \
-             with a PID for each",
+            "GSE Packets do not identify their sender, so several sites are not possible; give a key, or use ule+udp:// \
+             with a PID for each site",
         ));
     }
     let has_own = mine.is_some_and(|site| site.npa.is_some()) || has_npa(carried);
     if feedback && (!has_own || sites.iter().any(|(site, _)| site.npa.is_none())) {
         return Err(ConfigError::at(
             place,
-            "feedback of an open mesh is sent to the NPA of a site; give each [[site]] an `npa`, as in \
-             02:00:00:00:00:01, or take `feedback` out",
+            "feedback in an open mesh is sent to the NPA of a site; give each [[site]] an `npa`, such as \
+             02:00:00:00:00:01, or remove `feedback`",
         ));
     }
     Ok(())
 }
 
-fn has_npa(carried: &Carried) -> bool {
+fn has_npa(carried: &CarrierSettings) -> bool {
     match &carried.carrier {
-        crate::plan::Carrier::Udp { packaging, .. } | crate::plan::Carrier::File { packaging, .. } => {
+        crate::site_config::Carrier::Udp { packaging, .. }
+        | crate::site_config::Carrier::File { packaging, .. } => {
             matches!(packaging, Packaging::Ts { npa: Some(_), .. } | Packaging::Gse { npa: Some(_), .. })
         }
-        crate::plan::Carrier::Serial { .. } => false,
+        crate::site_config::Carrier::Serial { .. } => false,
     }
 }
 
@@ -371,13 +375,13 @@ fn site_id(text: &str) -> Result<SiteId, String> {
     SiteId::new(number).ok_or_else(|| "give a number from 1 to 255".to_owned())
 }
 
-fn site(section: &Section, carried: &Carried) -> Result<Site, ConfigError> {
+fn site(section: &SettingsSection, carried: &CarrierSettings) -> Result<Site, ConfigError> {
     let Some(id) = section.read("id", site_id)? else {
         let what = "has no `id`; give each site a number from 1 to 255";
         return Err(ConfigError::maybe_at(section.place.as_ref(), what));
     };
-    if let (false, Some(told)) = (carried.scheme.is_ts(), section.told("pid")) {
-        return Err(told.error("PIDs are of transport streams, and the carrier is none; take it out"));
+    if let (false, Some(setting)) = (carried.scheme.is_ts(), section.setting("pid")) {
+        return Err(setting.error("PIDs apply to transport streams only; remove it"));
     }
     Ok(Site {
         id,
@@ -388,8 +392,8 @@ fn site(section: &Section, carried: &Carried) -> Result<Site, ConfigError> {
     })
 }
 
-/// Sites differ in what they are told apart by.
-fn distinct(sites: &[(Site, &Section)]) -> Result<(), ConfigError> {
+/// Checks that sites differ in the values that identify them.
+fn distinct(sites: &[(Site, &SettingsSection)]) -> Result<(), ConfigError> {
     for (number, (site, section)) in sites.iter().enumerate() {
         for (earlier, other) in sites.iter().take(number) {
             let same = [
@@ -403,7 +407,7 @@ fn distinct(sites: &[(Site, &Section)]) -> Result<(), ConfigError> {
             return Err(ConfigError::at(
                 at,
                 format!(
-                    "\"{}\" and \"{}\" have one `{key}`; give each its own; see {first}",
+                    "\"{}\" and \"{}\" have the same `{key}`; give each its own; see {first}",
                     site.name, earlier.name
                 ),
             ));

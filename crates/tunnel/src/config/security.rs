@@ -1,10 +1,10 @@
-//! `[security]`: how datagrams are protected.
+//! Section `[security]`: protection of datagrams.
 
-use super::settings::{Section, Settings};
-use super::told::{ConfigError, Told};
-use super::url::Scheme;
+use super::setting::{ConfigError, ConfiguredValue};
+use super::settings::{Settings, SettingsSection};
+use super::url::CarrierScheme;
 use super::words;
-use crate::plan::{Security, Suite};
+use crate::site_config::{Security, Suite};
 
 const SUITES: &[(&str, Suite)] = &[
     ("chacha20-poly1305", Suite::ChaCha20Poly1305),
@@ -16,27 +16,31 @@ const SUITES: &[(&str, Suite)] = &[
 const TAGS: &[(&str, Suite)] =
     &[("16", Suite::ChaCha20Poly1305), ("8", Suite::AesCcm8), ("4", Suite::AesCcm4)];
 
-/// The name of a suite.
+/// Returns the name of a suite.
 pub fn suite_name(suite: Suite) -> &'static str {
     SUITES.iter().find(|(_, of)| *of == suite).map_or("", |(name, _)| *name)
 }
 
-/// What protects a carrier, where `is_group` says that all sites of a mesh have one key.
-pub(super) fn security(settings: &Settings, scheme: Scheme, is_group: bool) -> Result<Security, ConfigError> {
+/// Returns the protection of a carrier. `is_group`: all sites of a mesh share one key.
+pub(super) fn security(
+    settings: &Settings,
+    scheme: CarrierScheme,
+    is_group: bool,
+) -> Result<Security, ConfigError> {
     let section = settings.section("security");
     let (open, insecure) = (section.is_true("open")?, section.is_true("insecure")?);
-    let of_peer = settings.sections("peer").iter().find_map(|peer| peer.told("key"));
-    let key = section.told("key").or(of_peer);
-    let told = [("key", key.is_some()), ("open", open), ("insecure", insecure)];
-    let told: Vec<_> = told.iter().filter(|(_, is_told)| *is_told).map(|(name, _)| *name).collect();
-    if let [first, second, ..] = told[..] {
-        let place = section.place_of(second).or(key.map(|told| &told.place));
+    let of_peer = settings.sections("peer").iter().find_map(|peer| peer.setting("key"));
+    let key = section.setting("key").or(of_peer);
+    let given = [("key", key.is_some()), ("open", open), ("insecure", insecure)];
+    let given: Vec<_> = given.iter().filter(|(_, is_given)| *is_given).map(|(name, _)| *name).collect();
+    if let [first, second, ..] = given[..] {
+        let place = section.place_of(second).or(key.map(|setting| &setting.place));
         return Err(ConfigError::maybe_at(
             place,
             format!("`{first}` and `{second}` contradict each other; take one out"),
         ));
     }
-    if told.is_empty() {
+    if given.is_empty() {
         return Err(ConfigError::of_all(unprotected(scheme)));
     }
     if open || insecure {
@@ -45,91 +49,91 @@ pub(super) fn security(settings: &Settings, scheme: Scheme, is_group: bool) -> R
             return Err(ConfigError::maybe_at(section.place_of(name), wrong));
         }
         for key in ["suite", "tag"] {
-            if let Some(told) = section.told(key) {
-                return Err(
-                    told.error(format!("is of sealed datagrams, and with `{name}` none are; take it out"))
-                );
+            if let Some(setting) = section.setting(key) {
+                return Err(setting.error(format!(
+                    "applies to encrypted datagrams, and `{name}` disables encryption; remove it"
+                )));
             }
         }
         return Ok(if open { Security::Open } else { Security::Insecure });
     }
     let Some(key) = key else { return Err(ConfigError::of_all(unprotected(scheme))) };
     match scheme {
-        Scheme::UleFile => {
+        CarrierScheme::UleFile => {
             return Err(key.error(
-                "a transport stream in a file is not sealed: it has no datagrams; give --open (`open = true`) \
-                 instead, and seal the file by other means if it leaves your hands",
+                "a transport stream in a file cannot be encrypted, since it has no datagrams; give --open (`open = true`) \
+                 instead, and encrypt the file by other means if necessary",
             ));
         }
-        Scheme::SerialRaw => {
+        CarrierScheme::SerialRaw => {
             return Err(key.error(
-                "serial+raw:// is for tests in which damaged frames arrive, and a seal lets none through; use \
+                "serial+raw:// is for tests with damaged frames, which authentication rejects; use \
                  serial://, or --insecure (`insecure = true`) without a key",
             ));
         }
-        Scheme::Udp | Scheme::UleUdp | Scheme::GseUdp | Scheme::Serial => {}
+        CarrierScheme::Udp | CarrierScheme::UleUdp | CarrierScheme::GseUdp | CarrierScheme::Serial => {}
     }
     Ok(Security::Key { path: key_path(key)?, suite: suite(&section, scheme, is_group)? })
 }
 
-/// What to do where nothing is said of protection.
-fn unprotected(scheme: Scheme) -> String {
+/// Returns advice if no protection is configured.
+fn unprotected(scheme: CarrierScheme) -> String {
     let name = scheme.name();
     match scheme {
-        Scheme::UleUdp | Scheme::GseUdp => format!(
-            "{name}:// does not start unprotected by itself; give --key FILE (`key` in [security]) to seal each \
-             datagram, or --open (`open = true`) for the standard format, which every receiver reads and everybody \
-             can write"
+        CarrierScheme::UleUdp | CarrierScheme::GseUdp => format!(
+            "no protection is configured for {name}://; give --key FILE (`key` in [security]) to encrypt each \
+             datagram, or --open (`open = true`) for the standard format, which every receiver can read and anybody \
+             can forge"
         ),
-        Scheme::UleFile => format!(
-            "{name}:// is a transport stream that everybody can read and write; say so with --open (`open = true` \
+        CarrierScheme::UleFile => format!(
+            "{name}:// writes a transport stream without protection; confirm this with --open (`open = true` \
              in [security])"
         ),
-        Scheme::SerialRaw => format!(
-            "{name}:// protects nothing; say that this is meant with --insecure (`insecure = true` in [security])"
+        CarrierScheme::SerialRaw => format!(
+            "{name}:// has no protection; confirm this with --insecure (`insecure = true` in [security])"
         ),
-        Scheme::Udp | Scheme::Serial => format!(
-            "{name}:// does not start unprotected by itself; make a key file with `thinair tunnel keygen FILE`, and \
-             give --key FILE (`key` in [security]) at both ends; or --insecure (`insecure = true`), with which \
-             whoever can send a datagram can send packets into the network"
+        CarrierScheme::Udp | CarrierScheme::Serial => format!(
+            "no protection is configured for {name}://; create a key file with `thinair tunnel keygen FILE`, and \
+             give --key FILE (`key` in [security]) at both ends; or give --insecure (`insecure = true`), and anybody \
+             who can send a datagram can send packets into the network"
         ),
     }
 }
 
-/// Why a carrier does not go without protection in this way.
-fn refused(scheme: Scheme, open: bool) -> Option<&'static str> {
+/// Returns the reason why a carrier cannot be used with this kind of missing protection.
+fn refused(scheme: CarrierScheme, open: bool) -> Option<&'static str> {
     match (scheme.is_standard(), open) {
         (false, true) => Some(
-            "is for the standard formats of ule+udp://, gse+udp:// and ule+file://, which this carrier has not; give \
-             `key`, or `insecure` if it is meant to be unprotected",
+            "is for ule+udp://, gse+udp:// and ule+file://, which have a standard format; give `key`, or `insecure` to \
+             use this carrier without protection",
         ),
-        (true, false) => Some(
-            "is for udp:// and serial://; transport streams and GSE without protection are `open`: give that instead",
-        ),
+        (true, false) => {
+            Some("is for udp:// and serial://; use `open` for transport streams and GSE without protection")
+        }
         (true, true) | (false, false) => None,
     }
 }
 
-/// The path of a key file. What looks like a key is refused, and not repeated.
-pub(super) fn key_path(told: &Told) -> Result<std::path::PathBuf, ConfigError> {
-    let text = told.text()?;
+/// Returns the path of a key file. A text that looks like a key is rejected, and not repeated in the error.
+pub(super) fn key_path(setting: &ConfiguredValue) -> Result<std::path::PathBuf, ConfigError> {
+    let text = setting.text()?;
     if text.is_empty() {
-        return Err(told.error("is empty; give the path of a key file"));
+        return Err(setting.error("is empty; give the path of a key file"));
     }
     if looks_like_key(text) {
-        return Err(told.error(
-            "takes the path of a key file, and what is there looks like a key itself, which every user of this \
-             machine could read in a list of processes; take that key out of use, make a new one with `thinair \
-             tunnel keygen FILE`, and give FILE",
+        return Err(setting.error(
+            "needs the path of a key file, and the value looks like a key itself, which every user of this machine \
+             could read in the list of processes; discard that key, create a new one with `thinair tunnel keygen \
+             FILE`, and give FILE",
         ));
     }
     if text == "-" {
-        return Err(told.error("a key file must be a file, which standard input is not; give its path"));
+        return Err(setting.error("keys are not read from standard input; give the path of a key file"));
     }
-    Ok(told.place.path(text))
+    Ok(setting.place.path(text))
 }
 
-/// 16 octets or more in hexadecimal, or 32 in base64, and nothing that paths have.
+/// True for 16 octets or more in hexadecimal, or 32 in base64, without characters that are usual in paths.
 fn looks_like_key(text: &str) -> bool {
     let hex = text.len() >= 32 && text.bytes().all(|octet| octet.is_ascii_hexdigit());
     let is_base64 = |octet: u8| octet.is_ascii_alphanumeric() || b"+/-_=".contains(&octet);
@@ -141,23 +145,23 @@ fn looks_like_key(text: &str) -> bool {
     hex || base64
 }
 
-fn suite(section: &Section, scheme: Scheme, is_group: bool) -> Result<Suite, ConfigError> {
+fn suite(section: &SettingsSection, scheme: CarrierScheme, is_group: bool) -> Result<Suite, ConfigError> {
     let by_name = section.read("suite", words::word(SUITES))?;
     let by_tag = section.read("tag", words::word(TAGS))?;
     let other = by_name.filter(|name| by_tag.is_some_and(|tag| tag.tag() != name.tag()));
-    if let (Some(name), Some(told)) = (other, section.told("tag")) {
-        return Err(told.error(format!(
-            "the suite {} has a tag of {} octets; take `tag` or `suite` out",
+    if let (Some(name), Some(setting)) = (other, section.setting("tag")) {
+        return Err(setting.error(format!(
+            "the suite {} has a tag of {} octets; remove `tag` or `suite`",
             suite_name(name),
             name.tag()
         )));
     }
     let default = if scheme.is_serial() { Suite::AesCcm8 } else { Suite::ChaCha20Poly1305 };
     let suite = by_name.or(by_tag).unwrap_or(default);
-    let told = section.told("suite").or(section.told("tag"));
-    if let (Suite::AesCcm4, true, Some(told)) = (suite, is_group, told) {
-        return Err(told.error(
-            "a tag of 4 octets is too short for a group, which cannot agree on new keys after failed ones; give 8 or \
+    let setting = section.setting("suite").or(section.setting("tag"));
+    if let (Suite::AesCcm4, true, Some(setting)) = (suite, is_group, setting) {
+        return Err(setting.error(
+            "a tag of 4 octets is too short for a group, which cannot exchange new keys after wrong tags; give 8 or \
              16",
         ));
     }

@@ -1,4 +1,4 @@
-//! All that was told: of a file, of the file that it shares with the other ends, of arguments.
+//! Collected settings of a file, of the file that it shares with the other ends, and of arguments.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,120 +6,120 @@ use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
 
-use super::keys::{self, Of, SectionKeys};
-use super::told::{ConfigError, Place, Told, Value};
+use super::keys::{self, CommandOption, Of, OptionValues, SectionKeys};
+use super::setting::{ConfigError, ConfiguredValue, SettingPlace, SettingValue};
 
-/// The keys of a section that were told.
+/// The keys of a section that have values.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Section {
-    /// Where it begins, for sections of which there are several.
-    pub(super) place: Option<Place>,
-    entries: BTreeMap<&'static str, Told>,
+pub(super) struct SettingsSection {
+    /// Place of its title, for repeated sections.
+    pub(super) place: Option<SettingPlace>,
+    entries: BTreeMap<&'static str, ConfiguredValue>,
 }
 
-impl Section {
-    pub(super) fn told(&self, key: &str) -> Option<&Told> {
+impl SettingsSection {
+    pub(super) fn setting(&self, key: &str) -> Option<&ConfiguredValue> {
         self.entries.get(key)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&'static str, &Told)> {
-        self.entries.iter().map(|(key, told)| (*key, told))
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&'static str, &ConfiguredValue)> {
+        self.entries.iter().map(|(key, setting)| (*key, setting))
     }
 
-    pub(super) fn insert(&mut self, key: &'static str, told: Told) {
-        self.entries.insert(key, told);
+    pub(super) fn insert(&mut self, key: &'static str, setting: ConfiguredValue) {
+        self.entries.insert(key, setting);
     }
 
-    /// What a function makes of the text of a key.
+    /// Parses the value of a key with a function.
     pub(super) fn read<T>(
         &self,
         key: &str,
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> Result<Option<T>, ConfigError> {
-        self.told(key).map(|told| told.read(parse)).transpose()
+        self.setting(key).map(|setting| setting.read(parse)).transpose()
     }
 
-    /// What a function makes of each text of a key; nothing if it is not there.
+    /// Parses each value of a key with a function; empty if there is none.
     pub(super) fn read_all<T>(
         &self,
         key: &str,
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> Result<Vec<T>, ConfigError> {
-        self.told(key).map_or_else(|| Ok(Vec::new()), |told| told.read_all(parse))
+        self.setting(key).map_or_else(|| Ok(Vec::new()), |setting| setting.read_all(parse))
     }
 
     pub(super) fn is_true(&self, key: &str) -> Result<bool, ConfigError> {
         Ok(self.read(key, super::words::truth)?.unwrap_or(false))
     }
 
-    /// A path: one in a file starts at its folder.
+    /// Returns a path; in a file it is relative to the folder of the file.
     pub(super) fn path(&self, key: &str) -> Result<Option<PathBuf>, ConfigError> {
-        let Some(told) = self.told(key) else { return Ok(None) };
-        match told.text()? {
-            "" => Err(told.error("is empty; give a path")),
-            text => Ok(Some(told.place.path(text))),
+        let Some(setting) = self.setting(key) else { return Ok(None) };
+        match setting.text()? {
+            "" => Err(setting.error("is empty; give a path")),
+            text => Ok(Some(setting.place.path(text))),
         }
     }
 
-    /// The place of a key, or, if it is not there, of the section.
-    pub(super) fn place_of(&self, key: &str) -> Option<&Place> {
-        self.told(key).map(|told| &told.place).or(self.place.as_ref())
+    /// Returns the place of a key, or of the section if the key is missing.
+    pub(super) fn place_of(&self, key: &str) -> Option<&SettingPlace> {
+        self.setting(key).map(|setting| &setting.place).or(self.place.as_ref())
     }
 }
 
-/// All that was told, not yet checked but for its keys.
+/// Settings, of which only the keys have been checked.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    single: BTreeMap<&'static str, Section>,
-    repeated: BTreeMap<&'static str, Vec<Section>>,
+    single: BTreeMap<&'static str, SettingsSection>,
+    repeated: BTreeMap<&'static str, Vec<SettingsSection>>,
 }
 
 impl Settings {
-    /// Nothing told: every default.
+    /// Returns empty settings, for which all defaults apply.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What a file tells. Paths in it start at its folder.
+    /// Reads the settings of a file. Paths are relative to its folder.
     ///
     /// # Errors
-    /// It is no TOML, or has a key or section that there is not.
+    /// The text is not TOML, or contains an unknown key or section.
     pub fn read(file: &Path, text: &str) -> Result<Self, ConfigError> {
         Reading { file: Arc::from(file), text, shared: false }.settings()
     }
 
-    /// The file that `include` in `[channel]` names, which all ends share.
+    /// Returns the file given as `include` in `[channel]`, which all ends share.
     pub fn include(&self) -> Result<Option<PathBuf>, ConfigError> {
         self.section("channel").path("include")
     }
 
-    /// The namespace of the interface, if it has one of its own.
+    /// Returns the network namespace of the interface; `None`: that of the daemon.
     pub fn namespace(&self) -> Option<String> {
-        self.section("inside").told("namespace")?.text().ok().map(str::to_owned)
+        self.section("inside").setting("namespace")?.text().ok().map(str::to_owned)
     }
 
-    /// The name of the interface, by which a tunnel is known that has no other name.
+    /// Returns the name of the interface, which is the default name of the tunnel.
     ///
     /// # Errors
-    /// It is no name of an interface.
+    /// It is not a valid name of an interface.
     pub fn interface(&self) -> Result<String, ConfigError> {
         super::inside::interface(self)
     }
 
-    /// Adds what the file tells that all ends share. Nothing of one end alone is taken from it, and nothing that is
-    /// told by both.
+    /// Adds the settings of the file that all ends share. It cannot contain keys of a single end, or keys
+    /// that the first file contains, too.
     ///
     /// # Errors
-    /// As [`read`](Self::read), or one of these.
+    /// Those of [`read`](Self::read), or such a key.
     pub fn add_shared(&mut self, file: &Path, text: &str) -> Result<(), ConfigError> {
         let shared = Reading { file: Arc::from(file), text, shared: true }.settings()?;
         for (name, section) in shared.single {
             let own = self.single.entry(name).or_default();
-            for (key, told) in section.entries {
-                if let Some(first) = own.told(key) {
-                    return Err(told.error(format!("is told by {} as well; take one out", first.place)));
+            for (key, setting) in section.entries {
+                if let Some(first) = own.setting(key) {
+                    return Err(setting.error(format!("is also set by {}; remove one", first.place)));
                 }
-                own.entries.insert(key, told);
+                own.entries.insert(key, setting);
             }
         }
         for (name, sections) in shared.repeated {
@@ -128,44 +128,53 @@ impl Settings {
         Ok(())
     }
 
-    /// Tells one more thing, as an argument: it replaces what there was.
+    /// Sets a value given as an argument, which replaces earlier ones.
     ///
     /// # Panics
-    /// There is no such section, or key.
+    /// The section or key is unknown.
     pub fn set(&mut self, section: &str, key: &str, argument: &str, value: impl Into<String>) {
-        self.put(section, key, Told { value: Value::One(value.into()), place: Place::argument(argument) });
-    }
-
-    /// As [`set`](Self::set), several values.
-    pub fn set_list(&mut self, section: &str, key: &str, argument: &str, values: &[String]) {
         self.put(
             section,
             key,
-            Told { value: Value::List(values.to_vec()), place: Place::argument(argument) },
+            ConfiguredValue {
+                value: SettingValue::One(value.into()),
+                place: SettingPlace::argument(argument),
+            },
         );
     }
 
-    fn put(&mut self, section: &str, key: &str, told: Told) {
-        let known = keys::section(section).filter(|section| !section.repeated).expect("a section");
-        let (key, _) = known.key(key).expect("a key of the section");
-        self.single.entry(known.name).or_default().insert(key, told);
+    /// Sets the key of an option to the values that it was given with; one without values is true.
+    pub fn set_option(&mut self, option: &CommandOption, values: &[String]) {
+        let value = match option.values {
+            OptionValues::None => SettingValue::One("true".to_owned()),
+            OptionValues::One(_) => SettingValue::One(values.last().cloned().unwrap_or_default()),
+            OptionValues::Many(_) => SettingValue::List(values.to_vec()),
+        };
+        let place = SettingPlace::argument(format!("--{}", option.name));
+        self.put(option.section, option.key, ConfiguredValue { value, place });
     }
 
-    pub(super) fn section(&self, name: &str) -> Section {
+    fn put(&mut self, section: &str, key: &str, setting: ConfiguredValue) {
+        let known = keys::section(section).filter(|section| !section.repeated).expect("a section");
+        let (key, _) = known.key(key).expect("a key of the section");
+        self.single.entry(known.name).or_default().insert(key, setting);
+    }
+
+    pub(super) fn section(&self, name: &str) -> SettingsSection {
         self.single.get(name).cloned().unwrap_or_default()
     }
 
-    pub(super) fn sections(&self, name: &str) -> &[Section] {
+    pub(super) fn sections(&self, name: &str) -> &[SettingsSection] {
         self.repeated.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether the section is there at all.
+    /// True if the section exists.
     pub(super) fn has(&self, name: &str) -> bool {
         self.single.contains_key(name) || self.repeated.contains_key(name)
     }
 }
 
-/// A file that is read.
+/// A file that is being read.
 struct Reading<'t> {
     file: Arc<Path>,
     text: &'t str,
@@ -173,16 +182,16 @@ struct Reading<'t> {
 }
 
 impl Reading<'_> {
-    fn place(&self, offset: usize, what: impl Into<String>) -> Place {
+    fn place(&self, offset: usize, what: impl Into<String>) -> SettingPlace {
         let before = self.text.as_bytes().get(..offset).unwrap_or_default();
         let line = 1 + before.iter().filter(|octet| **octet == b'\n').count();
-        Place::of_file(&self.file, line, what)
+        SettingPlace::of_file(&self.file, line, what)
     }
 
     fn settings(&self) -> Result<Settings, ConfigError> {
         let document = DeTable::parse(self.text).map_err(|error| {
             let offset = error.span().map_or(0, |span| span.start);
-            ConfigError::at(&self.place(offset, "this is no TOML"), error.message().replace('\n', "; "))
+            ConfigError::at(&self.place(offset, "not valid TOML"), error.message().replace('\n', "; "))
         })?;
         let mut settings = Settings::default();
         for (name, value) in document.get_ref() {
@@ -201,7 +210,10 @@ impl Reading<'_> {
                     for table in tables.iter() {
                         let at = self.place(table.span().start, keys.title());
                         let DeValue::Table(table) = table.get_ref() else {
-                            return Err(ConfigError::at(&at, "is no section; write it with its keys below"));
+                            return Err(ConfigError::at(
+                                &at,
+                                "is not a section; write it as a title above its keys",
+                            ));
                         };
                         let section = self.section(keys, table, at)?;
                         settings.repeated.entry(keys.name).or_default().push(section);
@@ -218,8 +230,13 @@ impl Reading<'_> {
         Ok(settings)
     }
 
-    fn section(&self, keys: &SectionKeys, table: &DeTable<'_>, at: Place) -> Result<Section, ConfigError> {
-        let mut section = Section { place: Some(at), ..Section::default() };
+    fn section(
+        &self,
+        keys: &SectionKeys,
+        table: &DeTable<'_>,
+        at: SettingPlace,
+    ) -> Result<SettingsSection, ConfigError> {
+        let mut section = SettingsSection { place: Some(at), ..SettingsSection::default() };
         for (key, value) in table {
             let place = self.place(key.span().start, format!("{} {}", keys.title(), key.get_ref()));
             let Some((key, of)) = keys.key(key.get_ref()) else {
@@ -228,33 +245,33 @@ impl Reading<'_> {
             if self.shared && of == Of::OneEnd {
                 return Err(ConfigError::at(
                     &place,
-                    "is of one end alone, and all ends share this file; put it into the file of the end",
+                    "belongs to one end, and all ends share this file; move it to the file of that end",
                 ));
             }
             let value = match value.get_ref() {
                 DeValue::Array(list) => {
                     let texts = list.iter().map(|value| scalar(value.get_ref(), &place));
-                    Value::List(texts.collect::<Result<_, _>>()?)
+                    SettingValue::List(texts.collect::<Result<_, _>>()?)
                 }
-                one => Value::One(scalar(one, &place)?),
+                one => SettingValue::One(scalar(one, &place)?),
             };
-            section.insert(key, Told { value, place });
+            section.insert(key, ConfiguredValue { value, place });
         }
         Ok(section)
     }
 }
 
-/// A value as a text.
-fn scalar(value: &DeValue<'_>, place: &Place) -> Result<String, ConfigError> {
+/// Converts a value to text.
+fn scalar(value: &DeValue<'_>, place: &SettingPlace) -> Result<String, ConfigError> {
     match value {
         DeValue::String(text) => Ok(text.clone().into_owned()),
         DeValue::Integer(number) => i128::from_str_radix(number.as_str(), number.radix())
             .map(|number| number.to_string())
-            .map_err(|_| ConfigError::at(place, "is a number that is too large")),
+            .map_err(|_| ConfigError::at(place, "is too large")),
         DeValue::Float(number) => Ok(number.as_str().to_owned()),
         DeValue::Boolean(truth) => Ok(truth.to_string()),
         DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => {
-            Err(ConfigError::at(place, "a text, a number, true, false or a list of them goes there"))
+            Err(ConfigError::at(place, "expected a string, a number, true, false, or a list of them"))
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Configurations to begin with, with a comment at every key.
+//! Example configurations, with a comment for every key.
 
-/// What to begin with.
+/// Kind of example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Template {
     /// Two ends over UDP.
@@ -9,19 +9,19 @@ pub enum Template {
     Hub,
     /// A site of a mesh.
     Mesh,
-    /// What all sites of a mesh share.
+    /// Common settings of all sites of a mesh.
     Shared,
-    /// A receiver of a transport stream that nobody answers.
+    /// A receiver of a one-way transport stream.
     OneWay,
     /// Two ends of a serial line.
     Serial,
 }
 
 impl Template {
-    /// All of them.
+    /// All examples.
     pub const ALL: [Self; 6] = [Self::Pair, Self::Hub, Self::Mesh, Self::Shared, Self::OneWay, Self::Serial];
 
-    /// The file.
+    /// Returns the text of the file.
     pub fn text(self) -> &'static str {
         match self {
             Self::Pair => include_str!("templates/pair.toml"),

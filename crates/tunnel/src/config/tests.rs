@@ -1,20 +1,20 @@
-//! Every default, every check, every template; and that no text is too much.
+//! Every default, every check, every example; and arbitrary text.
 
 #![allow(clippy::unwrap_used)]
 
 mod carriers;
 mod documents;
 mod ends;
-mod plans;
+mod site_configs;
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use super::{ConfigError, Settings, Surroundings, plan};
-use crate::plan::Plan;
+use super::{ConfigError, Settings, Surroundings, site_config};
+use crate::site_config::SiteConfig;
 
-/// Nothing of this machine: one host has an address, and templates are not read.
+/// An environment independent of this machine: one host name can be resolved, and templates are not read.
 pub(super) fn surroundings() -> Surroundings<'static> {
     Surroundings {
         runtime: Some(PathBuf::from("/run/thinair/thinair0")),
@@ -27,29 +27,29 @@ pub(super) fn surroundings() -> Surroundings<'static> {
     }
 }
 
-pub(super) fn of_text(text: &str) -> Result<Plan, ConfigError> {
-    plan(&Settings::read(Path::new("/etc/thinair/sat.toml"), text)?, &surroundings())
+pub(super) fn of_text(text: &str) -> Result<SiteConfig, ConfigError> {
+    site_config(&Settings::read(Path::new("/etc/thinair/sat.toml"), text)?, &surroundings())
 }
 
-/// The plan of a carrier and of arguments as `[section] key = value`.
-pub(super) fn of_arguments(url: &str, arguments: &[(&str, &str, &str)]) -> Result<Plan, ConfigError> {
+/// Returns the configuration of a carrier and of arguments as `[section] key = value`.
+pub(super) fn of_arguments(url: &str, arguments: &[(&str, &str, &str)]) -> Result<SiteConfig, ConfigError> {
     let mut settings = Settings::new();
     settings.set("carrier", "url", "CARRIER", url);
     for (section, key, value) in arguments {
         settings.set(section, key, &format!("--{}", key.replace('_', "-")), *value);
     }
-    plan(&settings, &surroundings())
+    site_config(&settings, &surroundings())
 }
 
 pub(super) const KEY: (&str, &str, &str) = ("security", "key", "sat.key");
 pub(super) const OPEN: (&str, &str, &str) = ("security", "open", "true");
 pub(super) const INSECURE: (&str, &str, &str) = ("security", "insecure", "true");
 
-/// The complaint, which must say what to do: all of `words` are in it.
+/// Checks that the configuration is rejected, with an error that contains all of `words`.
 #[track_caller]
-pub(super) fn complains(result: Result<Plan, ConfigError>, words: &[&str]) {
+pub(super) fn complains(result: Result<SiteConfig, ConfigError>, words: &[&str]) {
     let complaint = match result {
-        Ok(plan) => panic!("no complaint: {plan:?}"),
+        Ok(config) => panic!("no complaint: {config:?}"),
         Err(error) => error.to_string(),
     };
     for word in words {

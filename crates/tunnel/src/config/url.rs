@@ -1,13 +1,13 @@
-//! Carriers as URLs: `ule+udp://239.1.2.3:5000?iface=eth0&ttl=4`. What is behind the `?` can stand in `[carrier]`, too.
-//! Nothing is escaped: what is written is meant.
+//! Carriers as URLs: `ule+udp://239.1.2.3:5000?iface=eth0&ttl=4`. Options after the `?` can also be set in
+//! `[carrier]`. No characters are escaped.
 
 use super::keys;
-use super::settings::Section;
-use super::told::{ConfigError, Told, Value};
+use super::setting::{ConfigError, ConfiguredValue, SettingValue};
+use super::settings::SettingsSection;
 
-/// What carries, and how units are put into it.
+/// Carrier and packaging.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scheme {
+pub(super) enum CarrierScheme {
     Udp,
     UleUdp,
     GseUdp,
@@ -16,16 +16,16 @@ pub(super) enum Scheme {
     SerialRaw,
 }
 
-const SCHEMES: [(&str, Scheme); 6] = [
-    ("udp", Scheme::Udp),
-    ("ule+udp", Scheme::UleUdp),
-    ("gse+udp", Scheme::GseUdp),
-    ("ule+file", Scheme::UleFile),
-    ("serial", Scheme::Serial),
-    ("serial+raw", Scheme::SerialRaw),
+const SCHEMES: [(&str, CarrierScheme); 6] = [
+    ("udp", CarrierScheme::Udp),
+    ("ule+udp", CarrierScheme::UleUdp),
+    ("gse+udp", CarrierScheme::GseUdp),
+    ("ule+file", CarrierScheme::UleFile),
+    ("serial", CarrierScheme::Serial),
+    ("serial+raw", CarrierScheme::SerialRaw),
 ];
 
-impl Scheme {
+impl CarrierScheme {
     pub(super) fn name(self) -> &'static str {
         SCHEMES.iter().find(|(_, scheme)| *scheme == self).map_or("", |(name, _)| *name)
     }
@@ -42,33 +42,33 @@ impl Scheme {
         matches!(self, Self::UleUdp | Self::UleFile)
     }
 
-    /// Whether what it sends without a key is a standard, which others receive.
+    /// True if datagrams without a key follow a standard that others can receive.
     pub(super) fn is_standard(self) -> bool {
         matches!(self, Self::UleUdp | Self::GseUdp | Self::UleFile)
     }
 
     /// Returns the options that a URL of this scheme can have, as they are written there.
     fn options(self) -> Vec<String> {
-        let keys = keys::section("carrier").into_iter().flat_map(|section| section.keys);
-        let own = keys.map(|(key, _)| *key).filter(|key| keys::is_option(key));
+        let keys = keys::section("carrier").into_iter().flat_map(keys::SectionKeys::names);
+        let own = keys.filter(|key| keys::is_option(key));
         own.filter(|key| Self::of_key(key).contains(&self)).map(|key| key.replace('_', "-")).collect()
     }
 
-    /// Returns the message for an option that no carrier has.
+    /// Returns the message for an unknown option.
     fn unknown_option(self, name: &str) -> String {
         let (own, options) = (self.name(), self.options());
         if let Some(close) = super::words::closest(name, options.iter().map(String::as_str)) {
-            return format!("{own}:// has no such option; did you mean `{close}`?");
+            return format!("unknown option of {own}://; did you mean `{close}`?");
         }
         match keys::section_of(&name.replace('-', "_")) {
-            Some(title) => format!("{own}:// has no such option; `{name}` goes into {title}"),
-            None => format!("{own}:// has no such option; it has {}", options.join(", ")),
+            Some(title) => format!("unknown option of {own}://; `{name}` belongs to {title}"),
+            None => format!("unknown option of {own}://; the options are {}", options.join(", ")),
         }
     }
 
-    /// Which carriers a key of `[carrier]` is for.
+    /// Returns the carriers that have a key of `[carrier]`.
     fn of_key(key: &str) -> &'static [Self] {
-        use Scheme::{GseUdp, Serial, SerialRaw, Udp, UleFile, UleUdp};
+        use CarrierScheme::{GseUdp, Serial, SerialRaw, Udp, UleFile, UleUdp};
         match key {
             "listen" | "keepalive" | "iface" | "ttl" => &[Udp, UleUdp, GseUdp],
             "mtu" => &[Udp, UleUdp, GseUdp, Serial, SerialRaw],
@@ -83,16 +83,16 @@ impl Scheme {
     }
 }
 
-/// A URL taken apart.
+/// A parsed URL.
 #[derive(Debug)]
 pub(super) struct Url<'u> {
-    pub(super) scheme: Scheme,
-    /// Between `://` and `?`.
+    pub(super) scheme: CarrierScheme,
+    /// Text between `://` and `?`.
     pub(super) rest: &'u str,
     options: Vec<(&'u str, Option<&'u str>)>,
 }
 
-/// Takes a URL apart.
+/// Parses a URL.
 pub(super) fn parse(text: &str) -> Result<Url<'_>, String> {
     let Some((scheme, rest)) = text.split_once("://") else {
         return Err("is no carrier; write it as in udp://HOST:PORT or serial:///dev/ttyUSB0".to_owned());
@@ -109,45 +109,49 @@ pub(super) fn parse(text: &str) -> Result<Url<'_>, String> {
 }
 
 impl Url<'_> {
-    /// `[carrier]` with the options of the URL. Where arguments and the file tell the same, the arguments hold.
-    pub(super) fn merge(&self, told: &Told, section: &Section) -> Result<Section, ConfigError> {
+    /// Merges `[carrier]` and the options of the URL. Arguments override files.
+    pub(super) fn merge(
+        &self,
+        setting: &ConfiguredValue,
+        section: &SettingsSection,
+    ) -> Result<SettingsSection, ConfigError> {
         let mut merged = section.clone();
         for &(name, value) in &self.options {
-            let place = told.place.with(format!("option `{name}` of {}", told.place.what));
+            let place = setting.place.with(format!("option `{name}` of {}", setting.place.what));
             let key = name.replace('-', "_");
             let known = keys::section("carrier").filter(|_| keys::is_option(&key));
             let Some((key, _)) = known.and_then(|section| section.key(&key)) else {
                 return Err(ConfigError::at(&place, self.scheme.unknown_option(name)));
             };
             let value = value.unwrap_or("true");
-            let option = Told { value: Value::One(value.to_owned()), place };
-            let Some(other) = merged.told(key) else {
+            let option = ConfiguredValue { value: SettingValue::One(value.to_owned()), place };
+            let Some(other) = merged.setting(key) else {
                 merged.insert(key, option);
                 continue;
             };
-            match (&other.place.file, &told.place.file) {
+            match (&other.place.file, &setting.place.file) {
                 (None, Some(_)) => {}
                 (Some(_), None) => merged.insert(key, option),
                 _ => {
-                    return Err(option.error(format!("is told by {} as well; take one out", other.place)));
+                    return Err(option.error(format!("is also set by {}; remove one", other.place)));
                 }
             }
         }
-        for (key, told) in merged.iter() {
-            let schemes = Scheme::of_key(key);
+        for (key, setting) in merged.iter() {
+            let schemes = CarrierScheme::of_key(key);
             if !schemes.contains(&self.scheme) {
                 let names: Vec<_> = schemes.iter().map(|scheme| format!("{}://", scheme.name())).collect();
                 let (names, own) = (names.join(", "), self.scheme.name());
-                return Err(told.error(format!("is for {names}, and the carrier is {own}://; take it out")));
+                return Err(setting.error(format!("is for {names}, and the carrier is {own}://; remove it")));
             }
         }
         Ok(merged)
     }
 }
 
-/// A host, and a port: `192.0.2.1:5000`, `[2001:db8::1]:5000`, `name:5000`, `:5000`.
+/// Splits host and port: `192.0.2.1:5000`, `[2001:db8::1]:5000`, `name:5000`, `:5000`.
 pub(super) fn host_and_port(text: &str) -> Result<(&str, u16), String> {
-    let wrong = || "write HOST:PORT, as in 192.0.2.1:5000 or [2001:db8::1]:5000".to_owned();
+    let wrong = || "expected HOST:PORT, such as 192.0.2.1:5000 or [2001:db8::1]:5000".to_owned();
     let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
     let host = match host.strip_prefix('[') {
         Some(inner) => inner.strip_suffix(']').ok_or_else(wrong)?,
@@ -163,6 +167,6 @@ pub(super) fn host_and_port(text: &str) -> Result<(&str, u16), String> {
         return Err(wrong());
     }
     let port = super::words::number(0..=u16::MAX)(port)
-        .map_err(|_| format!("\"{port}\" is no port; give a number from 1 to {}", u16::MAX))?;
+        .map_err(|_| format!("\"{port}\" is not a port; give a number from 1 to {}", u16::MAX))?;
     Ok((host, port))
 }

@@ -1,4 +1,4 @@
-//! Texts and what they stand for: numbers, times, rates, networks.
+//! Parsers for values: numbers, times, rates, networks.
 
 use std::fmt::Display;
 use std::net::IpAddr;
@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use thinair_wire::time;
 
-/// The longest time that is taken.
+/// Maximum time.
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// A number in a range, decimal or with 0x in front.
+/// Parses a number in a range, decimal, or hexadecimal after 0x.
 pub(super) fn number<T>(range: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, String>
 where
     T: TryFrom<u64> + PartialOrd + Display,
@@ -21,7 +21,7 @@ where
             Some(digits) => (digits, 16),
             None => (text, 10),
         };
-        // A number may begin with a sign for the library, here it may not.
+        // The library allows a sign; this format does not.
         let plain = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
         let number = u64::from_str_radix(digits, radix).ok().filter(|_| plain);
         let number = number.and_then(|number| T::try_from(number).ok());
@@ -31,7 +31,7 @@ where
     }
 }
 
-/// A truth value.
+/// Parses a boolean.
 pub(super) fn truth(text: &str) -> Result<bool, String> {
     match text {
         "true" | "yes" | "on" | "1" => Ok(true),
@@ -40,17 +40,17 @@ pub(super) fn truth(text: &str) -> Result<bool, String> {
     }
 }
 
-/// A time with its unit: us, ms, s, min or h.
+/// Parses a time with its unit: us, ms, s, min or h.
 pub(super) fn span(text: &str) -> Result<Duration, String> {
     if text == "0" {
         return Ok(Duration::ZERO);
     }
-    time::span(text)
-        .filter(|span| *span <= DAY)
-        .ok_or_else(|| "give a number and its unit, as in 500us, 3ms, 2s, 1min or 1h; at most 24h".to_owned())
+    time::span(text).filter(|span| *span <= DAY).ok_or_else(|| {
+        "give a number with its unit, such as 500us, 3ms, 2s, 1min or 1h; at most 24h".to_owned()
+    })
 }
 
-/// Bits a second, with k, M or G for thousands, millions, thousands of millions.
+/// Parses a rate in bit/s, with k, M or G for 10^3, 10^6, 10^9.
 pub(super) fn rate(text: &str) -> Result<u64, String> {
     let units = [("k", 1e3), ("M", 1e6), ("G", 1e9)];
     let found = units.into_iter().find_map(|(unit, times)| Some((text.strip_suffix(unit)?, times)));
@@ -58,38 +58,38 @@ pub(super) fn rate(text: &str) -> Result<u64, String> {
     let rate = decimal(digits.trim()).map(|number| (number * times).round());
     rate.filter(|rate| (1.0..=1e12).contains(rate))
         .map(|rate| rate as u64)
-        .ok_or_else(|| "give bits a second, as in 9600, 64k or 3.507M".to_owned())
+        .ok_or_else(|| "give a rate in bit/s, such as 9600, 64k or 3.507M".to_owned())
 }
 
-/// Digits, with a point if need be: nothing else that the library takes for a number.
+/// Parses digits with an optional point: no other format that the library accepts.
 fn decimal(text: &str) -> Option<f64> {
     let plain = text.bytes().all(|octet| octet.is_ascii_digit() || octet == b'.');
     text.parse().ok().filter(|_| plain)
 }
 
-/// An address of an interface, with the bits of its network: all, if they are left out.
+/// Parses the address of an interface and its prefix length; default: all bits.
 pub(super) fn address(text: &str) -> Result<(IpAddr, u8), String> {
     let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
     let address = IpAddr::from_str(address)
-        .map_err(|_| "give an address and the bits of its network, as in 10.9.0.1/30 or fd00::1/64")?;
+        .map_err(|_| "give an address and a prefix length, such as 10.9.0.1/30 or fd00::1/64")?;
     let most = if address.is_ipv4() { 32 } else { 128 };
     let bits = bits.map_or(Ok(most), number(0..=most)).map_err(|_| {
-        format!("an IPv{} network has 0 to {most} bits", if address.is_ipv4() { 4 } else { 6 })
+        format!("the prefix length of an IPv{} network is 0 to {most}", if address.is_ipv4() { 4 } else { 6 })
     })?;
     Ok((address, bits))
 }
 
-/// A network: no bits of a host in it.
+/// Parses a network, whose host bits are zero.
 pub(super) fn network(text: &str) -> Result<(IpAddr, u8), String> {
     let (given, bits) = address(text)?;
     let network = masked(given, bits);
     if network != given {
-        return Err(format!("has bits of a host; the network is {network}/{bits}"));
+        return Err(format!("has host bits; the network is {network}/{bits}"));
     }
     Ok((network, bits))
 }
 
-/// The address with nothing behind the first bits.
+/// Returns the address with all bits after the prefix cleared.
 pub(crate) fn masked(address: IpAddr, bits: u8) -> IpAddr {
     match address {
         IpAddr::V4(address) => {
@@ -103,13 +103,13 @@ pub(crate) fn masked(address: IpAddr, bits: u8) -> IpAddr {
     }
 }
 
-/// Whether two networks have an address in common.
+/// True if two networks have an address in common.
 pub(super) fn overlap(a: (IpAddr, u8), b: (IpAddr, u8)) -> bool {
     let bits = a.1.min(b.1);
     a.0.is_ipv4() == b.0.is_ipv4() && masked(a.0, bits) == masked(b.0, bits)
 }
 
-/// One of some words.
+/// Parses one of several keywords.
 pub(super) fn word<T: Copy>(words: &[(&str, T)]) -> impl Fn(&str) -> Result<T, String> {
     move |text| {
         let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
@@ -117,12 +117,12 @@ pub(super) fn word<T: Copy>(words: &[(&str, T)]) -> impl Fn(&str) -> Result<T, S
             let known: Vec<_> = words.iter().map(|(word, _)| *word).collect();
             let meant = closest(text, known.iter().copied());
             let meant = meant.map(|word| format!("; did you mean {word}?")).unwrap_or_default();
-            format!("there are {}{meant}", known.join(", "))
+            format!("expected one of {}{meant}", known.join(", "))
         })
     }
 }
 
-/// The word that someone who wrote another one may have meant.
+/// Returns the keyword that is most similar to a misspelled one.
 pub(super) fn closest<'w>(text: &str, words: impl Iterator<Item = &'w str>) -> Option<&'w str> {
     let near = words.map(|word| (strsim::damerau_levenshtein(text, word), word));
     let (distance, word) = near.min_by_key(|(distance, _)| *distance)?;
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(address("fd00::1").unwrap().1, 128);
         assert_eq!(network("0.0.0.0/0").unwrap().1, 0);
         assert_eq!(network("::/0").unwrap().1, 0);
-        assert_eq!(network("10.9.0.1/30"), Err("has bits of a host; the network is 10.9.0.0/30".to_owned()));
+        assert_eq!(network("10.9.0.1/30"), Err("has host bits; the network is 10.9.0.0/30".to_owned()));
         for bad in ["", "/", "10.9.0.1/33", "10.9.0/8", "fd00::/129", "10.0.0.0/+8", "10.0.0.0/"] {
             assert!(address(bad).is_err(), "{bad}");
         }
@@ -191,8 +191,8 @@ mod tests {
     fn a_word_that_is_not_known_is_told_with_its_neighbour() {
         let framing = word(&[("slip", 1), ("cobs", 2)]);
         assert_eq!(framing("cobs"), Ok(2));
-        assert_eq!(framing("cops"), Err("there are slip, cobs; did you mean cobs?".to_owned()));
-        assert_eq!(framing("hdlc"), Err("there are slip, cobs".to_owned()));
-        assert_eq!(word(&[("u", 1)])("x"), Err("there are u".to_owned()));
+        assert_eq!(framing("cops"), Err("expected one of slip, cobs; did you mean cobs?".to_owned()));
+        assert_eq!(framing("hdlc"), Err("expected one of slip, cobs".to_owned()));
+        assert_eq!(word(&[("u", 1)])("x"), Err("expected one of u".to_owned()));
     }
 }

@@ -1,7 +1,7 @@
-//! The socket by which a tunnel is controlled: one line with a verb, one line of JSON in answer.
+//! The control socket of a tunnel: one line with a verb, one line of JSON in answer.
 //!
-//! Its file belongs to the user who started the tunnel, and has mode 0600: nobody else may connect. A client is waited for
-//! no longer than 200 ms.
+//! Its file belongs to the user who started the tunnel, and has mode 0600, so that nobody else can connect.
+//! The tunnel waits at most 200 ms for a client.
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -13,16 +13,16 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Its name in the folder of the tunnel.
+/// Name of the socket in the folder of the tunnel.
 pub const CONTROL_SOCKET: &str = "control.sock";
 
-/// Time that a client has to send its line, and to read the answer.
+/// Time for a client to send its line, and to read the answer.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// Time that a client waits for an answer: host names are looked up.
+/// Time for the tunnel to answer; it includes lookups of host names.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(60);
 
-/// Octets of the longest line.
+/// Length of the longest line, in octets.
 const LONGEST: u64 = 64 << 10;
 
 /// Request of a client.
@@ -31,29 +31,29 @@ const LONGEST: u64 = 64 << 10;
 pub enum Verb {
     /// Read the configuration again.
     Reload,
-    /// End.
+    /// End the tunnel.
     Stop,
 }
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Answer {
-    /// Whether it was done.
+    /// Whether the request succeeded.
     pub ok: bool,
-    /// What was changed, or why nothing was: one sentence each.
+    /// Changes made, or reasons why there are none, one sentence each.
     pub messages: Vec<String>,
 }
 
-/// The daemon's end.
+/// The daemon's end of the socket.
 #[derive(Debug)]
 pub(super) struct ControlSocket {
     listener: UnixListener,
-    /// Clients that wait for the same answer.
+    /// Clients that wait for the answer.
     waiting: Vec<UnixStream>,
 }
 
 impl ControlSocket {
-    /// Listens in the folder, which is locked: a socket that is there is nobody's.
+    /// Listens in the locked folder. An existing socket there is stale.
     pub(super) fn bind(folder: &Path) -> io::Result<Self> {
         let path = folder.join(CONTROL_SOCKET);
         let _ = fs::remove_file(&path);
@@ -63,7 +63,7 @@ impl ControlSocket {
         Ok(Self { listener, waiting: Vec::new() })
     }
 
-    /// The next verb that a client asks for. The client waits for an [`answer`](Self::answer).
+    /// The next request of a client. The client waits for an [`answer`](Self::answer).
     pub(super) fn accept(&mut self) -> Option<Verb> {
         loop {
             let (stream, _) = self.listener.accept().ok()?;
@@ -74,11 +74,11 @@ impl ControlSocket {
         }
     }
 
-    /// Answers all that wait.
+    /// Answers all waiting clients.
     pub(super) fn answer(&mut self, answer: &Answer) {
         for mut client in self.waiting.drain(..) {
             let text = serde_json::to_string(answer).unwrap_or_default() + "\n";
-            // Who does not read it does not need it.
+            // Clients may leave without reading it.
             let _ = client.write_all(text.as_bytes());
         }
     }
@@ -103,11 +103,12 @@ fn line(stream: &UnixStream) -> io::Result<String> {
     Ok(line)
 }
 
-/// Asks the tunnel whose folder this is to do something, and waits for its answer. A tunnel that ends may not answer.
+/// Sends a request to the tunnel of this folder, and waits for its answer. A tunnel that ends may not answer.
 ///
 /// # Errors
-/// No tunnel runs there ([`NotFound`](io::ErrorKind::NotFound), [`ConnectionRefused`](io::ErrorKind::ConnectionRefused)), or
-/// the caller may not ask it ([`PermissionDenied`](io::ErrorKind::PermissionDenied)).
+/// No tunnel is running there ([`NotFound`](io::ErrorKind::NotFound),
+/// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused)), or the caller has no permission
+/// ([`PermissionDenied`](io::ErrorKind::PermissionDenied)).
 pub fn ask(folder: &Path, verb: Verb) -> io::Result<Answer> {
     let mut stream = UnixStream::connect(folder.join(CONTROL_SOCKET))?;
     stream.set_read_timeout(Some(ANSWERED_WITHIN))?;

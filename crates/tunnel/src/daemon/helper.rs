@@ -1,9 +1,11 @@
-//! The helper of a daemon: a process that keeps its rights, does the few things that need them, and undoes them at the end.
+//! The helper of a daemon: a process that keeps its privileges, performs the few privileged operations, and
+//! undoes them at the end.
 //!
-//! The daemon talks to the network, so it runs as a user who may nothing. What needs more is asked here: addresses, routes
-//! and the MTU of the interface, a serial line that was unplugged, the configuration and its key files to be read again.
-//! The helper takes no path, no command and no name of an interface from the daemon, and looks its addresses over again. It outlives the daemon by a moment: routing rules and name
-//! servers go also where the daemon was killed.
+//! The daemon is exposed to the network, so it runs as a user without privileges. Privileged operations are
+//! requested from the helper: addresses, routes and the MTU of the interface, opening a serial line again,
+//! reading the configuration and its key files again. The helper accepts no path, no command and no name of
+//! an interface from the daemon, and validates addresses. It outlives the daemon for a moment, so that
+//! routing rules and name servers are removed even if the daemon was killed.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,32 +16,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use thinair_os::helper::{self, Line};
+use thinair_os::helper::{self, HelperSocket};
 use thinair_os::{Error, Namespace, Serial, privileges};
 use zeroize::Zeroizing;
 
 use super::host::{Host, remove_stale_rules};
 use super::name_servers::NameServers;
 use super::run_folder;
-use crate::plan::{Carrier, Inside, Plan};
 use crate::seal::Keys;
+use crate::site_config::{Carrier, Inside, SiteConfig};
 
-/// The longest time that a change of the host takes: name servers are set by programs.
+/// The longest time of a change to the host, as name servers are set by programs.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Files of a configuration: their names and texts.
 pub type Files = Vec<(PathBuf, String)>;
 
-/// Where a plan comes from, and comes from again.
+/// Source of a configuration, which can be read repeatedly.
 pub struct Source {
     /// Reads the files of the configuration.
     pub files: Box<dyn Fn() -> Result<Files, String> + Send + Sync>,
-    /// The plan of these files, with the addresses of hosts from this function.
-    pub plan: Box<MakePlan>,
+    /// Creates the configuration from these files, with addresses of hosts from this function.
+    pub config: Box<MakeSiteConfig>,
 }
 
-/// Makes a plan of files.
-pub type MakePlan = dyn Fn(&[(PathBuf, String)], &Resolve<'_>) -> Result<Plan, String> + Send + Sync;
+/// Creates a configuration from files.
+pub type MakeSiteConfig =
+    dyn Fn(&[(PathBuf, String)], &Resolve<'_>) -> Result<SiteConfig, String> + Send + Sync;
 
 /// Looks up the addresses of a host.
 pub type Resolve<'r> = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + 'r;
@@ -63,12 +66,12 @@ enum Reply {
     Late(Late),
 }
 
-/// An answer that comes when it is there, and is not waited for.
+/// An asynchronous answer.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) enum Late {
-    /// The configuration, read again; or what is wrong with it.
+    /// The configuration, read again, or its error.
     Loaded(Result<Loaded, String>),
-    /// Addresses of a host; none if it is not known now.
+    /// Addresses of a host; empty if its name cannot be resolved now.
     Resolved(String, u16, Vec<SocketAddr>),
 }
 
@@ -84,37 +87,37 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
-    /// The keys of a file, which the helper has looked over.
+    /// Keys of a file, which the helper has validated.
     pub(super) fn keys(&self, file: &std::path::Path) -> Option<Keys> {
         let (_, text) = self.keys.iter().find(|(path, _)| path == file)?;
         Keys::parse(text).ok()
     }
 
-    /// Addresses of a host, as they were when the files were read.
+    /// Addresses of a host at the time when the files were read.
     pub(super) fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
         let found = self.hosts.get(&format!("{host}:{port}")).cloned();
         found.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 }
 
-/// The daemon's end.
+/// The daemon's end of the connection.
 #[derive(Debug)]
 pub(super) struct Helper {
     process: helper::Helper,
-    /// Answers that came while another one was waited for.
+    /// Answers received while waiting for another one.
     late: Vec<Late>,
 }
 
 impl Helper {
-    /// Starts the helper of a plan. `folder`: that of the tunnel below `/run`.
+    /// Starts the helper of a configuration. `folder`: that of the tunnel below `/run`.
     ///
     /// **Must be called while there is one thread**, with signals blocked.
     pub(super) fn start(
-        plan: &Plan,
+        config: &SiteConfig,
         folder: Option<PathBuf>,
         source: Option<Arc<Source>>,
     ) -> Result<Self, Error> {
-        let (inside, carrier) = (plan.inside.clone(), plan.carrier.clone());
+        let (inside, carrier) = (config.inside.clone(), config.carrier.clone());
         let process = helper::start(move |line| {
             serve(line, inside, carrier, folder.clone(), source);
             if let Some(folder) = folder {
@@ -124,39 +127,40 @@ impl Helper {
         Ok(Self { process, late: Vec::new() })
     }
 
-    /// Gives the interface its MTU, addresses and routes: [`Host::set_up`].
+    /// Sets MTU, addresses and routes of the interface: [`Host::set_up`].
     pub(super) fn set_up(&mut self, mtu: u16, carrier_port: Option<u16>) -> Result<(), Error> {
         self.ask(&Request::SetUp { mtu, carrier_port }).map(drop)
     }
 
-    /// Sets the octets of the longest packet of the interface.
+    /// Sets the MTU of the interface, in octets.
     pub(super) fn set_mtu(&mut self, mtu: u16) -> Result<(), Error> {
         self.ask(&Request::SetMtu(mtu)).map(drop)
     }
 
-    /// Other addresses, routes and name servers: those of `inside`.
+    /// Replaces addresses, routes and name servers by those of `inside`.
     pub(super) fn change(&mut self, inside: &Inside) -> Result<(), Error> {
         let Inside { addresses, routes, dns, .. } = inside.clone();
         self.ask(&Request::Change { addresses, routes, dns }).map(drop)
     }
 
-    /// The serial line of the plan, opened and set.
+    /// Opens and configures the serial line of the configuration.
     pub(super) fn open_line(&mut self) -> Result<OwnedFd, Error> {
         let file = self.ask(&Request::OpenLine)?;
         file.ok_or_else(|| Error::new("open the serial line", io::ErrorKind::UnexpectedEof))
     }
 
-    /// Asks for the configuration to be read again.
+    /// Requests that the configuration be read again.
     pub(super) fn load(&mut self) -> Result<(), Error> {
         self.send(&Request::Load)
     }
 
-    /// Asks for the addresses of a host.
+    /// Requests the addresses of a host.
     pub(super) fn resolve(&mut self, host: &str, port: u16) -> Result<(), Error> {
         self.send(&Request::Resolve(host.to_owned(), port))
     }
 
-    /// The next answer that was not waited for, once the helper is [readable](Self::as_fd). `None`: the helper is gone.
+    /// The next asynchronous answer, once the helper is [readable](Self::as_fd). `None`: the helper has
+    /// ended.
     pub(super) fn next_late(&mut self) -> Option<Late> {
         if !self.late.is_empty() {
             return Some(self.late.remove(0));
@@ -167,18 +171,18 @@ impl Helper {
         }
     }
 
-    /// Whether answers wait that came while another one was waited for.
+    /// Whether there are answers received while waiting for another one.
     pub(super) fn has_late(&self) -> bool {
         !self.late.is_empty()
     }
 
-    /// The socket, to be waited for.
+    /// The socket, to wait for.
     pub(super) fn as_fd(&mut self) -> Option<BorrowedFd<'_>> {
-        let line: &Line = self.process.line().ok()?;
+        let line: &HelperSocket = self.process.line().ok()?;
         Some(line.as_fd())
     }
 
-    /// Ends the helper, and waits until it has undone what it has changed.
+    /// Ends the helper, and waits until it has undone its changes.
     pub(super) fn end(&mut self) {
         self.process.end();
     }
@@ -210,7 +214,7 @@ fn gone(why: io::Error) -> Error {
     Error::new("ask the helper process, which has the rights for it", why)
 }
 
-/// An error as the helper has reported it: "cannot WHAT: REASON".
+/// An error reported by the helper: "cannot WHAT: REASON".
 fn refused(text: &str, is_permission: bool) -> Error {
     let text = text.strip_prefix("cannot ").unwrap_or(text);
     let (what, why) = text.rsplit_once(": ").unwrap_or((text, "refused"));
@@ -218,19 +222,19 @@ fn refused(text: &str, is_permission: bool) -> Error {
     Error::new(what, io::Error::new(kind, why.to_owned()))
 }
 
-/// Serves the daemon until it is gone.
+/// Serves the daemon until it ends.
 fn serve(
-    mut line: Line,
+    mut line: HelperSocket,
     inside: Inside,
     carrier: Carrier,
     folder: Option<PathBuf>,
     source: Option<Arc<Source>>,
 ) {
-    // Keys pass through here when they are read again.
+    // Keys are in this memory while they are read again.
     if let Err(error) = privileges::hide_memory() {
         tracing::debug!(%error, "the memory of the helper is not hidden");
     }
-    // What it does not undo is undone by the next start.
+    // A failed cleanup is repeated by the next start.
     let mut host = match Host::new(inside, folder) {
         Ok(host) => host,
         Err(error) => {
@@ -280,8 +284,8 @@ fn no_file() -> String {
     "the tunnel was started without a file; give it one by --config or --name".to_owned()
 }
 
-/// Does in a thread of its own what may wait for the network.
-fn answer_later(line: &Line, work: impl FnOnce() -> Late + Send + 'static) {
+/// Runs an operation that may wait for the network in a separate thread.
+fn answer_later(line: &HelperSocket, work: impl FnOnce() -> Late + Send + 'static) {
     let Ok(line) = line.try_clone() else { return };
     std::thread::spawn(move || {
         let mut message = Zeroizing::new(serde_json::to_vec(&Reply::Late(work())).unwrap_or_default());
@@ -290,7 +294,7 @@ fn answer_later(line: &Line, work: impl FnOnce() -> Late + Send + 'static) {
             let refused = Reply::Late(Late::Loaded(Err(long.to_owned())));
             message = Zeroizing::new(serde_json::to_vec(&refused).unwrap_or_default());
         }
-        // Without the daemon there is nobody to be answered.
+        // The daemon may have ended.
         let _ = line.send(&message, None);
     });
 }
@@ -303,11 +307,11 @@ fn open_line(carrier: &Carrier) -> Result<OwnedFd, Error> {
     Serial::open(path, *speed)?.into_file().map_err(|why| Error::new(what(), why))
 }
 
-/// Removes what a tunnel has left that was killed, its helper as well: routing rules in the namespace of its interface, name
-/// servers, and what is in its folder. Returns how many rules there were.
+/// Removes leftovers of a tunnel that was killed together with its helper: routing rules in the namespace of
+/// its interface, name servers, and the contents of its folder. Returns the number of rules.
 ///
 /// # Errors
-/// A tunnel runs there, the namespace is gone, or the caller may not (CAP_NET_ADMIN).
+/// A tunnel is running there, the namespace does not exist, or the caller lacks CAP_NET_ADMIN.
 pub fn clean_up(folder: &std::path::Path, namespace: Option<&str>) -> Result<usize, Error> {
     NameServers::new(Some(folder.to_owned())).restore();
     let removed = match namespace {
@@ -322,7 +326,7 @@ pub fn clean_up(folder: &std::path::Path, namespace: Option<&str>) -> Result<usi
 fn load(source: &Source) -> Result<Loaded, String> {
     let files = (source.files)()?;
     let hosts = std::cell::RefCell::new(BTreeMap::new());
-    let plan = (source.plan)(&files, &|host, port| {
+    let config = (source.config)(&files, &|host, port| {
         let found = crate::config::system_resolver(host, port)?;
         hosts.borrow_mut().insert(format!("{host}:{port}"), found.clone());
         Ok(found)
@@ -331,11 +335,11 @@ fn load(source: &Source) -> Result<Loaded, String> {
         let text = Keys::read_text(&path).map_err(|error| words(&error))?;
         Ok::<_, String>((path, text))
     };
-    let keys = plan.key_files().into_iter().map(read).collect::<Result<_, _>>()?;
+    let keys = config.key_files().into_iter().map(read).collect::<Result<_, _>>()?;
     Ok(Loaded { files, hosts: hosts.into_inner(), keys })
 }
 
-/// An error with the reasons behind it.
+/// An error with its chain of causes.
 pub(super) fn words(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {}", words(source)),

@@ -1,10 +1,11 @@
-//! Changes of a tunnel to its host: addresses, routes, routing rules and name servers, and how they are undone.
+//! Changes of a tunnel to its host: addresses, routes, routing rules and name servers, and their removal.
 //!
-//! Nothing that is there is replaced. Routes of the plan are in a table of their own, which routing rules look up; they go
-//! with the interface, and the rules are removed when the tunnel ends. Rules of a tunnel that was killed are found by their
-//! protocol, as the interface of their table is gone.
+//! Existing settings are never replaced. Routes of the configuration are in a separate table, which routing
+//! rules select; the routes are removed with the interface, and the rules when the tunnel ends. Rules of a
+//! killed tunnel are recognized by their protocol, and by the missing interface of their table.
 //!
-//! **Everything here is called by the helper process**, which has the rights for it ([`helper`](super::helper)).
+//! **Only the helper process calls these functions**, as it has the necessary rights
+//! ([`helper`](super::helper)).
 
 use std::io;
 use std::net::IpAddr;
@@ -15,30 +16,31 @@ use thinair_os::{Error, Interface, Namespace, Route};
 
 use super::name_servers::NameServers;
 use crate::config::masked;
-use crate::plan;
+use crate::site_config;
 
 /// Protocol of the rules of all tunnels (RTPROT_*, as `proto` of ip-rule(8)).
 const PROTOCOL: u8 = 116;
 
-/// Priorities of rules: one for each tunnel, behind those that people write and before that of the main table (32,766).
+/// Priorities of rules: one for each tunnel, after rules of the administrator and before that of the main
+/// table (32,766).
 const PRIORITIES: std::ops::Range<u32> = 31_000..32_000;
 
-/// The table of a tunnel is this and the number of its interface.
+/// The number of a tunnel's table is this plus the index of its interface.
 const TABLES: u32 = 74_000_000;
 
-/// An address or a network, and how many of its bits count.
+/// An address or a network, and the length of its prefix in bits.
 type Prefix = (IpAddr, u8);
 
 /// Changes of one tunnel to its host.
 #[derive(Debug)]
 pub(super) struct Host {
-    plan: plan::Inside,
+    config: site_config::Inside,
     namespace: Option<Namespace>,
     names: NameServers,
     set: Option<Set>,
 }
 
-/// An interface that is set up, and its routing rules.
+/// An interface that is configured, and its routing rules.
 #[derive(Debug)]
 struct Set {
     interface: Interface,
@@ -48,11 +50,11 @@ struct Set {
 }
 
 impl Host {
-    /// Removes what tunnels have left that are gone. `folder`: that of this tunnel below `/run`.
-    pub(super) fn new(plan: plan::Inside, folder: Option<PathBuf>) -> Result<Self, Error> {
-        let namespace = plan.namespace.as_deref().map(Namespace::open).transpose()?;
+    /// Removes leftovers of tunnels that have ended. `folder`: that of this tunnel below `/run`.
+    pub(super) fn new(config: site_config::Inside, folder: Option<PathBuf>) -> Result<Self, Error> {
+        let namespace = config.namespace.as_deref().map(Namespace::open).transpose()?;
         let names = NameServers::new(folder);
-        let host = Self { plan, namespace, names, set: None };
+        let host = Self { config, namespace, names, set: None };
         host.names.restore();
         match host.within(remove_stale_rules) {
             Ok(0) => {}
@@ -63,7 +65,7 @@ impl Host {
         Ok(host)
     }
 
-    /// Does something in the namespace of the interface.
+    /// Runs `work` in the namespace of the interface.
     fn within<T: Send>(&self, work: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
         match &self.namespace {
             Some(namespace) => namespace.within(work).and_then(|result| result),
@@ -71,48 +73,49 @@ impl Host {
         }
     }
 
-    /// Gives the interface its MTU, addresses and routes, in place of those of an interface that is gone.
-    /// `carrier_port`: port of the UDP socket whose datagrams must not go into the tunnel.
+    /// Sets MTU, addresses and routes of the interface, and forgets those of its lost predecessor.
+    /// `carrier_port`: port of the UDP socket whose datagrams must not enter the tunnel.
     ///
     /// # Errors
-    /// The system refuses something. What was changed until then is undone.
+    /// The system refuses a change. Changes made before it are undone.
     pub(super) fn set_up(&mut self, mtu: u16, carrier_port: Option<u16>) -> Result<(), Error> {
         self.restore();
-        let plan = &self.plan;
-        let interface = self.within(|| bring_up(plan, mtu))?;
+        let config = &self.config;
+        let interface = self.within(|| bring_up(config, mtu))?;
         let priority = self.within(free_priority)?;
         let carrier_port = carrier_port.filter(|_| self.namespace.is_none());
         self.set = Some(Set { interface, carrier_port, priority, rules: Vec::new() });
-        let routes = self.plan.routes.clone();
-        let done =
-            self.change_routes(&[], &routes).and_then(|()| self.names.set(&self.plan.name, &self.plan.dns));
+        let routes = self.config.routes.clone();
+        let done = self
+            .change_routes(&[], &routes)
+            .and_then(|()| self.names.set(&self.config.name, &self.config.dns));
         if done.is_err() {
             self.restore();
         }
         done
     }
 
-    /// Sets the octets of the longest packet of the interface.
+    /// Sets the MTU of the interface, in octets.
     pub(super) fn set_mtu(&self, mtu: u16) -> Result<(), Error> {
         let Some(Set { interface, .. }) = &self.set else { return Ok(()) };
         self.within(|| interface.set_mtu(mtu.into()))
     }
 
-    /// Takes other addresses, routes and name servers, in place of those of the plan.
+    /// Replaces addresses, routes and name servers of the configuration.
     pub(super) fn change(
         &mut self,
         addresses: Vec<Prefix>,
         routes: Vec<Prefix>,
         dns: Vec<String>,
     ) -> Result<(), Error> {
-        // They go to programs as arguments.
+        // They become arguments of programs.
         if !dns.iter().all(|name| crate::config::is_name_server(name)) {
             return Err(Error::new("set name servers", io::ErrorKind::InvalidInput));
         }
-        let before = self.plan.clone();
-        self.plan = plan::Inside { addresses, routes, dns, ..before.clone() };
+        let before = self.config.clone();
+        self.config = site_config::Inside { addresses, routes, dns, ..before.clone() };
         let Some(Set { interface, .. }) = &self.set else { return Ok(()) };
-        let after = &self.plan;
+        let after = &self.config;
         self.within(|| {
             for &(address, bits) in before.addresses.iter().filter(|one| !after.addresses.contains(one)) {
                 interface.remove_address(address, bits)?;
@@ -120,8 +123,8 @@ impl Host {
             let new = after.addresses.iter().filter(|one| !before.addresses.contains(one));
             new.copied().try_for_each(|address| add_address(interface, address))
         })?;
-        let (name, dns) = (interface.name().to_owned(), self.plan.dns.clone());
-        let routes = self.plan.routes.clone();
+        let (name, dns) = (interface.name().to_owned(), self.config.dns.clone());
+        let routes = self.config.routes.clone();
         self.change_routes(&before.routes, &routes)?;
         if before.dns != dns {
             self.names.restore();
@@ -130,13 +133,13 @@ impl Host {
         Ok(())
     }
 
-    /// Routes to the tunnel what `after` has, and no more what `before` has and `after` has not.
+    /// Adds the routes that only `after` contains, and removes those that only `before` contains.
     fn change_routes(&mut self, before: &[Prefix], after: &[Prefix]) -> Result<(), Error> {
         let Some(Set { interface, carrier_port, priority, rules }) = &self.set else { return Ok(()) };
         let table = TABLES + interface.index();
         let wanted = rules_for(after, *priority, table, *carrier_port);
         let keep = *rules == wanted;
-        let own = &self.plan.addresses;
+        let own = &self.config.addresses;
         let changed = self.within(|| {
             for &to in before.iter().filter(|to| !after.contains(to)) {
                 match interface.remove_route_in(table, to) {
@@ -160,7 +163,7 @@ impl Host {
         changed
     }
 
-    /// Undoes what outlives the interface.
+    /// Undoes the changes that remain without the interface.
     pub(super) fn restore(&mut self) {
         self.names.restore();
         if let Some(Set { rules, .. }) = self.set.take() {
@@ -178,9 +181,9 @@ impl Drop for Host {
     }
 }
 
-/// Rules by which `routes`, in `table`, and the routes of the main table are looked up as if they were in one table: the
-/// longest prefix is used, and of two that are as long that of the tunnel. The carrier's own datagrams, from UDP port
-/// `carrier_port`, and reverse path checks of what it receives never look the table up.
+/// Rules that make `routes`, in `table`, and the main table act as one table: the longest prefix is used, and
+/// of two equal prefixes that of the tunnel. The carrier's own datagrams, from UDP port `carrier_port`, and
+/// reverse path checks of datagrams received by it do not use the table.
 fn rules_for(routes: &[Prefix], priority: u32, table: u32, carrier_port: Option<u16>) -> Vec<Rule> {
     let mut rules = Vec::new();
     for family in [Family::Ipv4, Family::Ipv6] {
@@ -211,23 +214,23 @@ fn rules_for(routes: &[Prefix], priority: u32, table: u32, carrier_port: Option<
     rules
 }
 
-/// Gives an interface of this thread's namespace its MTU, and its addresses.
-fn bring_up(plan: &plan::Inside, mtu: u16) -> Result<Interface, Error> {
-    let interface = Interface::named(&plan.name)?;
-    // There is one neighbor, so no address has to be asked for.
+/// Sets the MTU and the addresses of an interface in this thread's namespace.
+fn bring_up(config: &site_config::Inside, mtu: u16) -> Result<Interface, Error> {
+    let interface = Interface::named(&config.name)?;
+    // There is only one neighbor, so address resolution is useless.
     interface.quiet()?;
     interface.set_mtu(mtu.into())?;
-    if let Some(queue) = plan.queue {
+    if let Some(queue) = config.queue {
         interface.set_queue(queue)?;
     }
     interface.up()?;
-    plan.addresses.iter().try_for_each(|&address| add_address(&interface, address))?;
+    config.addresses.iter().try_for_each(|&address| add_address(&interface, address))?;
     Ok(interface)
 }
 
-/// Gives an interface an address, and routes the network of the address to it, unless it has both.
+/// Adds an address to an interface, and a route to the network of the address, unless both exist.
 fn add_address(interface: &Interface, (address, bits): Prefix) -> Result<(), Error> {
-    // Without a network around it, an address may be that of another interface: a line without numbers of its own.
+    // An address without a network may also be that of another interface (an unnumbered line).
     let is_whole = bits == if address.is_ipv4() { 32 } else { 128 };
     if let Some(other) = interface.other_with(address).filter(|_| !is_whole) {
         let what = format!("give `{}` the address {address}/{bits}, which `{other}` has", interface.name());
@@ -251,23 +254,23 @@ fn remove(rules: &[Rule]) {
     }
 }
 
-/// Whether something cannot be removed because it is not there.
+/// Whether something cannot be removed because it does not exist.
 fn is_gone(error: &Error) -> bool {
-    // ESRCH, which has no kind, for routes; ENOENT for rules.
+    // ESRCH, which has no `ErrorKind`, for routes; ENOENT for rules.
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(ESRCH)
 }
 
-/// errno(3) of a route that is not there.
+/// errno(3) of a missing route.
 const ESRCH: i32 = 3;
 
-/// The first priority that no tunnel has.
+/// The first priority that no tunnel uses.
 fn free_priority() -> Result<u32, Error> {
     let used = rule::of_protocol(PROTOCOL)?;
     let free = PRIORITIES.into_iter().find(|priority| used.iter().all(|rule| rule.priority != *priority));
     free.ok_or_else(|| Error::new("add routing rules: 1,000 tunnels have some", io::ErrorKind::QuotaExceeded))
 }
 
-/// Removes the rules of tunnels whose interfaces are gone. Returns how many there were.
+/// Removes the rules of tunnels whose interfaces no longer exist. Returns their number.
 pub(super) fn remove_stale_rules() -> Result<usize, Error> {
     let rules = rule::of_protocol(PROTOCOL)?;
     let there: Vec<u32> = Interface::indices()?.iter().map(|index| TABLES + index).collect();
@@ -278,7 +281,7 @@ pub(super) fn remove_stale_rules() -> Result<usize, Error> {
         .collect();
     let stale: Vec<_> = rules.into_iter().filter(|rule| stale.contains(&rule.priority)).collect();
     let count = stale.len();
-    stale.into_iter().try_for_each(rule::Found::remove)?;
+    stale.into_iter().try_for_each(rule::InstalledRule::remove)?;
     Ok(count)
 }
 

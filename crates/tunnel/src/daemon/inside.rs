@@ -1,74 +1,73 @@
-//! The interface of the system: made or found, set up by the helper, and found again when it was taken away.
+//! The network interface: created or opened, configured by the helper, and opened again after it was removed.
 
 use std::io;
 use std::time::Duration;
 
-use thinair_os::{Error, Interface, Limits, Namespace, Tun, TunKind, clock};
+use thinair_os::{Error, HostLimits, Interface, Namespace, Tun, TunKind, clock};
 use thinair_wire::time::Instant;
 
 use super::helper::Helper;
-use crate::plan;
 use crate::segments::Segments;
+use crate::site_config;
 use crate::status::SegmentStatus;
 
-/// How often an interface that is gone is looked for.
+/// Interval of attempts to open a lost interface.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// The interface, and what is known of its health.
+/// The interface, and its state.
 #[derive(Debug)]
 pub(super) struct Inside {
     mtu: u16,
-    /// The MTU could not be changed.
+    /// Whether the MTU could not be changed.
     has_mtu_of_its_own: bool,
-    /// Port of the carrier's socket, whose datagrams must not go into the interface.
+    /// Port of the carrier's socket, whose datagrams must not enter the interface.
     carrier_port: Option<u16>,
     namespace: Option<Namespace>,
-    /// Stays when the interface is taken away: by the same descriptor it is attached to again, in the namespace where it
-    /// was.
+    /// Kept when the interface is removed: the same descriptor attaches to it again, in its former namespace.
     tun: Tun,
     retry_at: Option<Instant>,
-    /// How large segments of TCP are, if that is controlled.
+    /// Control of the size of TCP segments, if configured.
     segments: Option<Controlled>,
 }
 
-/// What controls the size of segments, and how the system is told.
+/// Control of the size of TCP segments, and the route limits that enforce it.
 #[derive(Debug)]
 struct Controlled {
     segments: Segments,
-    /// Nothing where it failed once.
-    limits: Option<Limits>,
+    /// `None` after a failure.
+    limits: Option<HostLimits>,
 }
 
-/// What came of reading.
+/// Outcome of reading.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Read {
-    /// A packet of so many octets.
+    /// A packet of this many octets.
     Packet(usize),
-    /// None waits.
+    /// No packet waits.
     Nothing,
-    /// The interface is gone.
+    /// The interface was removed.
     Gone,
 }
 
 impl Inside {
-    /// Makes the interface, or takes the persistent one of that name.
+    /// Creates the interface, or opens the persistent one of that name.
     pub(super) fn open(
-        plan: &plan::Inside,
+        config: &site_config::Inside,
         mtu: u16,
         carrier_port: Option<u16>,
         helper: &mut Helper,
     ) -> Result<Self, Error> {
-        let kind = if plan.bridged { TunKind::Tap } else { TunKind::Tun };
-        let namespace = plan.namespace.as_deref().map(Namespace::open).transpose()?;
+        let kind = if config.bridged { TunKind::Tap } else { TunKind::Tun };
+        let namespace = config.namespace.as_deref().map(Namespace::open).transpose()?;
         let tun = match &namespace {
-            Some(namespace) => Tun::open_in(namespace, &plan.name, kind),
-            None => Tun::open(&plan.name, kind),
+            Some(namespace) => Tun::open_in(namespace, &config.name, kind),
+            None => Tun::open(&config.name, kind),
         };
         let tun = tun.map_err(|error| match error.kind() {
             io::ErrorKind::InvalidInput | io::ErrorKind::ResourceBusy => Error::new(
                 format!(
                     "use `{}`: an interface of another kind, or of another program; give another --tun",
-                    plan.name
+                    config.name
                 ),
                 error.kind(),
             ),
@@ -84,8 +83,8 @@ impl Inside {
             segments: None,
         };
         inside.set_up(helper)?;
-        if let Some(sizer) = &plan.segments {
-            let own = plan.addresses.iter().map(|(address, _)| *address).collect();
+        if let Some(sizer) = &config.segments {
+            let own = config.addresses.iter().map(|(address, _)| *address).collect();
             let segments = Segments::new(sizer.clone(), own);
             let limits = inside.within(|name| Interface::named(name)?.limits())?;
             inside.segments = Some(Controlled { segments, limits: Some(limits) });
@@ -93,7 +92,7 @@ impl Inside {
         Ok(inside)
     }
 
-    /// Does something in the namespace of the interface, whose name it gets.
+    /// Runs `work` with the name of the interface, in its namespace.
     fn within<T: Send>(&self, work: impl FnOnce(&str) -> Result<T, Error> + Send) -> Result<T, Error> {
         match &self.namespace {
             Some(namespace) => namespace.within(|| work(self.tun.name())).and_then(|result| result),
@@ -101,12 +100,13 @@ impl Inside {
         }
     }
 
-    /// Gives the interface its addresses and all the rest.
+    /// Configures the interface.
     fn set_up(&self, helper: &mut Helper) -> Result<(), Error> {
         self.unless_forbidden(helper.set_up(self.mtu, self.carrier_port))
     }
 
-    /// A persistent interface of the user that the daemon runs as was set up by whoever made it.
+    /// Ignores a refusal for a persistent interface that an unprivileged daemon uses: its creator has
+    /// configured it.
     fn unless_forbidden(&self, done: Result<(), Error>) -> Result<(), Error> {
         match done {
             Err(error) if error.is_permission() => {
@@ -117,27 +117,27 @@ impl Inside {
         }
     }
 
-    /// Octets of the longest IP packet.
+    /// MTU of the interface, in octets.
     pub(super) fn mtu(&self) -> u16 {
         self.mtu
     }
 
-    /// What the interface is called.
+    /// Name of the interface.
     pub(super) fn name(&self) -> &str {
         self.tun.name()
     }
 
-    /// The device, to be waited for.
+    /// The device, to wait for.
     pub(super) fn tun(&self) -> &Tun {
         &self.tun
     }
 
-    /// Whether the interface is there.
+    /// Whether the interface exists.
     pub(super) fn is_there(&self) -> bool {
         self.retry_at.is_none()
     }
 
-    /// The next packet of the system.
+    /// The next packet from the system.
     pub(super) fn read(&mut self, now: Instant, out: &mut [u8]) -> Read {
         match self.tun.read(out) {
             Ok(len) => {
@@ -154,12 +154,12 @@ impl Inside {
                 self.retry_at = Some(now + RETRY);
                 Read::Gone
             }
-            // It is down, and may come up again; or there is no packet.
+            // The interface is down, and may come up again; or no packet waits.
             Err(_) => Read::Nothing,
         }
     }
 
-    /// Hands a packet to the system; whether it took it.
+    /// Passes a packet to the system. Returns whether it was accepted.
     pub(super) fn write(&mut self, packet: &[u8]) -> bool {
         if let Some(controlled) = &mut self.segments {
             controlled.segments.received(clock::now(), packet);
@@ -167,8 +167,7 @@ impl Inside {
         self.tun.write(packet).is_ok()
     }
 
-    /// Tells the system how long packets may be, where that has changed. What it is for the shortest ones is returned
-    /// then.
+    /// Sets changed packet limits in the system. Returns the smallest limit if one has changed.
     pub(super) fn tell_limits(&mut self) -> Option<u16> {
         let Controlled { segments, limits } = self.segments.as_mut()?;
         let mut has_changed = false;
@@ -188,12 +187,12 @@ impl Inside {
         segments.shortest_limit().filter(|_| has_changed)
     }
 
-    /// How it stands with the size of segments.
+    /// State of the control of segment sizes.
     pub(super) fn segment_status(&self) -> Vec<SegmentStatus> {
         self.segments.as_ref().map(|controlled| controlled.segments.status()).unwrap_or_default()
     }
 
-    /// Takes back what was told.
+    /// Removes all limits.
     pub(super) fn take_limits_back(&mut self) {
         let Some(Controlled { segments, limits: Some(limits) }) = &mut self.segments else { return };
         for limit in segments.told() {
@@ -203,7 +202,7 @@ impl Inside {
         }
     }
 
-    /// Gives the interface another MTU, in octets, if the caller may.
+    /// Changes the MTU of the interface, in octets, if permitted.
     pub(super) fn set_mtu(&mut self, octets: u16, helper: &mut Helper) {
         if self.mtu == octets {
             return;
@@ -213,7 +212,7 @@ impl Inside {
                 self.mtu = octets;
                 tracing::info!(octets, "the MTU of the interface follows the path");
             }
-            // Once is enough: longer packets go in segments.
+            // Logged once only; longer packets are sent in segments.
             Err(error) if std::mem::replace(&mut self.has_mtu_of_its_own, true) => {
                 tracing::debug!(octets, %error, "the MTU of the interface stays");
             }
@@ -223,12 +222,12 @@ impl Inside {
         }
     }
 
-    /// When an interface that is gone is looked for.
+    /// Time of the next attempt to open a lost interface.
     pub(super) fn retry_at(&self) -> Option<Instant> {
         self.retry_at
     }
 
-    /// Looks for an interface that is gone. Whether there is one again.
+    /// Tries to open a lost interface. Returns whether it exists again.
     pub(super) fn retry(&mut self, now: Instant, helper: &mut Helper) -> bool {
         if self.retry_at.is_none_or(|at| now < at) {
             return false;

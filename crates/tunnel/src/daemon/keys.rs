@@ -1,4 +1,4 @@
-//! The seal of a plan: keys from files, and what both ends must agree on.
+//! Seal of a configuration: keys from files, and a digest of the parameters that both ends must share.
 
 use std::os::unix::fs::lchown;
 use std::path::Path;
@@ -13,9 +13,9 @@ use super::helper::words;
 use super::remembered::Remembered;
 use super::setup::RunError;
 use crate::mtu::Budget;
-use crate::plan::{Others, Plan, Security};
-use crate::seal::{FileStore, Group, GroupPlan, Insecure, Key, Keys, Over, PeerKeys, Random, Seal, TwoWay};
+use crate::seal::{FileStore, Group, GroupConfig, Insecure, Key, Keys, Over, PeerKeys, Random, Seal, TwoWay};
 use crate::site::packaging;
+use crate::site_config::{Others, Security, SiteConfig};
 
 /// Random octets of the system.
 #[derive(Clone, Copy, Debug)]
@@ -23,19 +23,19 @@ pub(super) struct SystemRandom;
 
 impl Random for SystemRandom {
     fn fill(&mut self, octets: &mut [u8]) {
-        // The call fails only where there is no such call. Then nothing here can be kept secret.
+        // It fails only on systems without the call, where no secret can be kept.
         getrandom::fill(octets).expect("Linux has getrandom(2) since 3.17");
     }
 }
 
-/// How datagrams of the plan are sealed. `None`: in the open.
+/// Creates the seal of the configuration. `None`: datagrams are not encrypted.
 pub(super) fn seal(
     now: Instant,
-    plan: &Plan,
+    config: &SiteConfig,
     budget: &Budget,
     remembered: Option<&Remembered>,
 ) -> Result<Option<Seal>, RunError> {
-    Ok(match (&plan.security, &plan.others) {
+    Ok(match (&config.security, &config.others) {
         (Security::Open, _) => None,
         (Security::Insecure, Others::Peers(peers)) => {
             let addresses = peers.iter().map(|peer| peer.address).collect();
@@ -53,9 +53,9 @@ pub(super) fn seal(
                 addresses.push(remembered.and_then(|remembered| remembered.of(&peer.name, &ids)));
                 known.push(PeerKeys { keys, address: peer.address, keepalive: peer.keepalive });
             }
-            let digest = digest(plan, budget);
+            let digest = digest(config, budget);
             let two_way =
-                TwoWay::new(now, Over::of(&plan.carrier), known, *suite, digest, Box::new(SystemRandom));
+                TwoWay::new(now, Over::of(&config.carrier), known, *suite, digest, Box::new(SystemRandom));
             let mut two_way = two_way.map_err(|bad| RunError::Keys(bad.to_string()))?;
             for (peer, address) in addresses.into_iter().enumerate() {
                 if let Some(address) = address {
@@ -65,45 +65,48 @@ pub(super) fn seal(
             Some(Seal::TwoWay(two_way))
         }
         (Security::Key { path, suite }, Others::Mesh(mesh)) => {
-            let group = GroupPlan {
+            let group = GroupConfig {
                 own: mesh.own,
                 sites: mesh.sites.iter().map(|site| site.id).collect(),
                 keys: Keys::read(path)?,
                 suite: *suite,
-                digest: digest(plan, budget),
+                digest: digest(config, budget),
                 wall_seconds: clock::calendar(),
             };
-            std::fs::create_dir_all(&plan.state).map_err(|why| RunError::State(plan.state.clone(), why))?;
-            let store = FileStore::new(plan.state.clone());
+            std::fs::create_dir_all(&config.state)
+                .map_err(|why| RunError::State(config.state.clone(), why))?;
+            let store = FileStore::new(config.state.clone());
             let group = Group::new(now, group, Box::new(store), Box::new(SystemRandom));
             Some(Seal::Group(group.map_err(|bad| RunError::Keys(words(&bad)))?))
         }
     })
 }
 
-/// Epochs are kept by whoever the daemon goes on as.
-pub(super) fn give_to(plan: &Plan, account: &Account) -> Result<(), RunError> {
-    let (Security::Key { .. }, Others::Mesh(_)) = (&plan.security, &plan.others) else { return Ok(()) };
+/// Gives the files of epochs to the daemon's account.
+pub(super) fn give_to(config: &SiteConfig, account: &Account) -> Result<(), RunError> {
+    let (Security::Key { .. }, Others::Mesh(_)) = (&config.security, &config.others) else { return Ok(()) };
     let give = |path: &Path| {
         lchown(path, Some(account.uid()), Some(account.gid()))
             .map_err(|why| RunError::State(path.to_owned(), why))
     };
-    // The folder may be a link that the administrator has made; what is in it may be one that the tunnel's user has.
-    std::os::unix::fs::chown(&plan.state, Some(account.uid()), Some(account.gid()))
-        .map_err(|why| RunError::State(plan.state.clone(), why))?;
-    let entries = std::fs::read_dir(&plan.state).map_err(|why| RunError::State(plan.state.clone(), why))?;
+    // The administrator may have made the folder a symbolic link; links inside it may be the work of the
+    // tunnel's user.
+    std::os::unix::fs::chown(&config.state, Some(account.uid()), Some(account.gid()))
+        .map_err(|why| RunError::State(config.state.clone(), why))?;
+    let entries =
+        std::fs::read_dir(&config.state).map_err(|why| RunError::State(config.state.clone(), why))?;
     entries.flatten().try_for_each(|entry| give(&entry.path()))
 }
 
-/// Of all that both ends must have alike, so that a handshake can tell.
-fn digest(plan: &Plan, budget: &Budget) -> [u8; 8] {
-    let channel = &plan.channel;
+/// Digest of all parameters that must be equal at both ends, compared in the handshake.
+fn digest(config: &SiteConfig, budget: &Budget) -> [u8; 8] {
+    let channel = &config.channel;
     let mut hash = Sha256::new();
     // 2: counters of sealed datagrams count units.
     hash.update(b"thinair channel 2");
     hash.update([
         u8::from(channel.cids == CidSpace::Large),
-        u8::from(plan.inside.bridged),
+        u8::from(config.inside.bridged),
         u8::from(channel.by_type),
         budget.integrity as u8,
     ]);
@@ -113,11 +116,11 @@ fn digest(plan: &Plan, budget: &Budget) -> [u8; 8] {
         hash.update(profile.number().to_be_bytes());
     }
     hash.update([0xFF; 2]);
-    // PIDs and NPAs differ; what kind of packaging it is must not.
-    hash.update([match packaging(&plan.carrier) {
-        crate::plan::Packaging::Packed => 0,
-        crate::plan::Packaging::Ts { .. } => 1,
-        crate::plan::Packaging::Gse { .. } => 2,
+    // PIDs and NPAs may differ; the kind of packaging must not.
+    hash.update([match packaging(&config.carrier) {
+        crate::site_config::Packaging::Packed => 0,
+        crate::site_config::Packaging::Ts { .. } => 1,
+        crate::site_config::Packaging::Gse { .. } => 2,
     }]);
     if let Some(max_cid) = channel.large_max_cid {
         hash.update(b"auto");
@@ -129,9 +132,9 @@ fn digest(plan: &Plan, budget: &Budget) -> [u8; 8] {
     digest
 }
 
-/// What the site is called: its number in a mesh.
-pub(super) fn site_name(plan: &Plan) -> Option<String> {
-    match &plan.others {
+/// Name of the site: its number in a mesh.
+pub(super) fn site_name(config: &SiteConfig) -> Option<String> {
+    match &config.others {
         Others::Peers(_) => None,
         Others::Mesh(mesh) => mesh.own.map(|site| site.number().to_string()),
     }

@@ -1,7 +1,7 @@
 //! Name servers of a tunnel, by systemd-resolved or resolvconf(8).
 //!
-//! systemd-resolved forgets the servers of an interface that is gone. resolvconf does not: what it was given is noted in
-//! the folder of the tunnel, so that the next start takes it back where a tunnel was killed.
+//! systemd-resolved forgets the servers of an interface that is removed. resolvconf does not; a note in the
+//! folder of the tunnel lets the next start withdraw them if the tunnel was killed.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -10,16 +10,16 @@ use std::process::{Command, Stdio};
 
 use thinair_os::Error;
 
-/// Holds the name by which resolvconf knows the servers of the tunnel.
+/// File with the name under which resolvconf knows the servers of the tunnel.
 const NOTE: &str = "resolvconf";
 
-/// There if systemd-resolved runs.
+/// Exists if systemd-resolved is running.
 const RESOLVED: &str = "/run/systemd/resolve/io.systemd.Resolve";
 
 /// Debian's resolvconf orders interfaces by their names.
 const DEBIAN_ORDER: &str = "/etc/resolvconf/interface-order";
 
-/// Name servers, and search domains, of one tunnel.
+/// Name servers and search domains of a tunnel.
 #[derive(Debug)]
 pub(super) struct NameServers {
     folder: Option<PathBuf>,
@@ -30,7 +30,7 @@ impl NameServers {
         Self { folder }
     }
 
-    /// Gives the system these servers and search domains for all names.
+    /// Sets these servers and search domains for all names.
     ///
     /// # Errors
     /// There is neither systemd-resolved nor resolvconf, or it refuses them.
@@ -64,7 +64,7 @@ impl NameServers {
         done
     }
 
-    /// Takes back what resolvconf was given, also by a tunnel of this name that was killed.
+    /// Withdraws the servers from resolvconf, including those of a killed tunnel of this name.
     pub(super) fn restore(&self) {
         let Some(note) = self.folder.as_ref().map(|folder| folder.join(NOTE)) else { return };
         let Ok(name) = fs::read_to_string(&note) else { return };
@@ -88,7 +88,7 @@ fn run(program: &str, arguments: &[&str], input: &str) -> Result<(), Error> {
         _ => Error::new(what(), why),
     })?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A program that reads nothing is no failure.
+        // A program that does not read its input has not failed.
         let _ = stdin.write_all(input.as_bytes());
     }
     let status = child.wait().map_err(|why| Error::new(what(), why))?;

@@ -1,37 +1,35 @@
-//! Notices of a site as lines of the log: a reason that comes and goes is logged once a minute at most.
+//! Log lines for notices of a site. A recurring notice is logged at most once a minute.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use thinair_wire::time::Instant;
 
-use crate::site::Notice;
+use crate::site::SiteEvent;
 
-/// Least time between two lines of the same reason and the same peer.
+/// Least time between two lines with the same reason and peer.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// What was logged: when a reason of a peer was, and whether its end is to be. Peers are those of the plan, and reasons
-/// are few, so that it stays small.
+/// Notices that were logged, by peer and reason: time of the last line, and whether their end must be logged.
+/// The map stays small, as peers are those of the configuration and reasons are few.
 #[derive(Debug, Default)]
 pub(super) struct Notices(BTreeMap<(String, &'static str), (Instant, bool)>);
 
 impl Notices {
-    pub(super) fn log(&mut self, now: Instant, notice: Notice<'_>) {
-        match notice {
-            Notice::Session { name, address, restarted } => {
+    pub(super) fn log(&mut self, now: Instant, name: &str, event: SiteEvent) {
+        match event {
+            SiteEvent::Session { address, restarted } => {
                 let address = address.map(|address| address.to_string());
                 let address = address.as_deref().unwrap_or("the other end");
                 tracing::info!(name, address, restarted, "new keys");
             }
-            Notice::PathMtu { name, octets } => {
-                tracing::info!(name, octets, "the path MTU is another one");
-            }
-            Notice::Trouble { name, trouble } => {
+            SiteEvent::PathMtu(octets) => tracing::info!(name, octets, "the path MTU is another one"),
+            SiteEvent::Trouble(trouble) => {
                 if self.begins(now, name, trouble.reason()) {
                     tracing::warn!(name, reason = trouble.reason(), "{trouble}");
                 }
             }
-            Notice::Over { name, trouble } => {
+            SiteEvent::Over(trouble) => {
                 if self.ends(name, trouble.reason()) {
                     tracing::info!(name, reason = trouble.reason(), "works again");
                 }

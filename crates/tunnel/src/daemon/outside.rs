@@ -1,4 +1,4 @@
-//! What carries datagrams: a UDP socket, a serial line, or files. Nothing here waits.
+//! Carrier of datagrams: a UDP socket, a serial line, or files. Nothing here blocks.
 
 mod file;
 mod serial;
@@ -9,19 +9,19 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 use thinair_os::Error;
-use thinair_os::udp::Memory;
-use thinair_os::udp::errors::Report;
+use thinair_os::udp::SocketMemory;
+use thinair_os::udp::errors::ErrorReport;
 use thinair_wire::time::Instant;
 
 use super::helper::Helper;
-use crate::plan::Carrier;
 use crate::site::add_counters;
+use crate::site_config::Carrier;
 
 use file::Files;
 use serial::Line;
 use udp::Socket;
 
-/// Octets that are read from a line or a file at a time.
+/// Octets read from a line or a file at a time.
 const CHUNK: usize = 16_384;
 
 /// The carrier of a site.
@@ -32,44 +32,44 @@ pub(super) enum Outside {
     File(Box<Files>),
 }
 
-/// What came from the carrier.
+/// Data received from the carrier.
 pub(super) enum Arrival<'a> {
-    /// A datagram, and where it is from.
+    /// A datagram, and its sender.
     Datagram(Option<SocketAddr>, &'a mut [u8]),
-    /// Octets of a stream that has datagrams nowhere.
+    /// Octets of a stream without boundaries of datagrams.
     Stream(&'a [u8]),
-    /// A frame that is none: its CRC is wrong.
+    /// A frame with a wrong CRC.
     WrongCrc,
-    /// A frame that is none for another reason.
+    /// A frame that is invalid for another reason.
     BadFrame,
-    /// A datagram that is longer than any of ours.
+    /// A datagram that is longer than any datagram of a tunnel.
     TooLong,
 }
 
-/// What became of what waited.
+/// Outcome of a flush.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Flushed {
     /// Datagrams that the system refused.
     pub(super) refused: u64,
-    /// Datagrams that are longer than an interface of this machine takes.
+    /// Datagrams that are longer than an interface of this machine allows.
     pub(super) too_long: u64,
-    /// Whether some wait for room.
+    /// Whether datagrams wait for room.
     pub(super) waits: bool,
 }
 
-/// Whether more can come.
+/// Whether more data may follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Received {
-    /// All that was there was taken.
+    /// All available data was received.
     All,
-    /// There may be more now.
+    /// More data may be available.
     More,
-    /// Nothing will ever come again.
+    /// The stream has ended.
     End,
 }
 
 impl Outside {
-    /// Opens what the plan says, for datagrams of at most so many octets.
+    /// Opens the carrier of a configuration, for datagrams of at most `largest` octets.
     pub(super) fn open(carrier: &Carrier, largest: usize) -> Result<Self, Error> {
         Ok(match carrier {
             Carrier::Udp { listen, group, ttl, .. } => {
@@ -84,7 +84,7 @@ impl Outside {
         })
     }
 
-    /// The port of the socket; `None`: there is none.
+    /// Port of the socket. `None` if the carrier is no socket.
     pub(super) fn port(&self) -> Option<u16> {
         match self {
             Self::Udp(socket) => socket.port(),
@@ -92,7 +92,7 @@ impl Outside {
         }
     }
 
-    /// The file that is waited for, to be read. `None`: there is none now, or it is always ready.
+    /// The file to wait for before reading. `None`: there is none now, or it is always ready.
     pub(super) fn readable(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::Udp(socket) => Some(socket.as_fd()),
@@ -101,7 +101,7 @@ impl Outside {
         }
     }
 
-    /// The file that is waited for, to have room. `None`: there is none now, or it always has.
+    /// The file to wait for before writing. `None`: there is none now, or it is always ready.
     pub(super) fn writable(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::Udp(socket) => Some(socket.as_fd()),
@@ -110,12 +110,12 @@ impl Outside {
         }
     }
 
-    /// Whether there may be something to read though nothing is waited for.
+    /// Whether data may be available without waiting.
     pub(super) fn is_always_readable(&self) -> bool {
         matches!(self, Self::File(files) if files.is_always_readable())
     }
 
-    /// Takes a datagram; it goes with the next [`flush`](Self::flush).
+    /// Queues a datagram; the next [`flush`](Self::flush) sends it.
     pub(super) fn carry(&mut self, to: Option<SocketAddr>, datagram: &[u8]) {
         match self {
             Self::Udp(socket) => socket.carry(to, datagram),
@@ -124,7 +124,7 @@ impl Outside {
         }
     }
 
-    /// Whether so much waits that nothing more should be taken from the interface.
+    /// Whether so much is queued that no more packets should be read from the interface.
     pub(super) fn is_full(&self) -> bool {
         match self {
             Self::Udp(socket) => socket.is_full(),
@@ -133,7 +133,7 @@ impl Outside {
         }
     }
 
-    /// Sends what waits, as far as there is room.
+    /// Sends queued data, as far as there is room.
     pub(super) fn flush(&mut self, now: Instant) -> Flushed {
         match self {
             Self::Udp(socket) => socket.flush(),
@@ -142,16 +142,25 @@ impl Outside {
         }
     }
 
-    /// Takes what has come, but not for ever.
-    pub(super) fn receive(&mut self, now: Instant, sink: &mut dyn FnMut(Arrival<'_>)) -> Received {
+    /// Receives a limited amount of data, for [`poll_arrival`](Self::poll_arrival).
+    pub(super) fn receive(&mut self, now: Instant) -> Received {
         match self {
-            Self::Udp(socket) => socket.receive(sink),
-            Self::Serial(line) => line.receive(now, sink),
-            Self::File(files) => files.receive(sink),
+            Self::Udp(socket) => socket.receive(),
+            Self::Serial(line) => line.receive(now),
+            Self::File(files) => files.receive(),
         }
     }
 
-    /// When a line that is gone is looked for.
+    /// The next part of the received data.
+    pub(super) fn poll_arrival(&mut self) -> Option<Arrival<'_>> {
+        match self {
+            Self::Udp(socket) => socket.poll_arrival(),
+            Self::Serial(line) => line.poll_arrival(),
+            Self::File(files) => files.poll_arrival(),
+        }
+    }
+
+    /// Time of the next attempt to open a lost line.
     pub(super) fn retry_at(&self) -> Option<Instant> {
         match self {
             Self::Serial(line) => line.retry_at(),
@@ -159,7 +168,7 @@ impl Outside {
         }
     }
 
-    /// Looks for a line that is gone. Whether it is there again.
+    /// Tries to open a lost line. Returns whether it is open again.
     pub(super) fn retry(&mut self, now: Instant, helper: &mut Helper) -> bool {
         match self {
             Self::Serial(line) => line.retry(now, helper),
@@ -167,16 +176,16 @@ impl Outside {
         }
     }
 
-    /// The next error of a datagram that was sent before.
-    pub(super) fn next_report(&mut self) -> Option<Report> {
+    /// The next error report on a datagram that was sent before.
+    pub(super) fn next_report(&mut self) -> Option<ErrorReport> {
         match self {
             Self::Udp(socket) => socket.next_report(),
             Self::Serial(_) | Self::File(_) => None,
         }
     }
 
-    /// Buffers of a socket.
-    pub(super) fn memory(&self) -> Option<Memory> {
+    /// Buffer sizes of a socket.
+    pub(super) fn memory(&self) -> Option<SocketMemory> {
         match self {
             Self::Udp(socket) => socket.memory(),
             Self::Serial(_) | Self::File(_) => None,

@@ -1,4 +1,4 @@
-//! Captures of both sides: packets as they are inside, datagrams as they are on the carrier.
+//! Captures of both sides: packets at the interface, datagrams on the carrier.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -9,19 +9,20 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use thinair_capture::{LinkType, Timestamp, Writer};
 use thinair_wire::checksum;
 
-/// For octets that are none of the link types that have names (LINKTYPE_USER0).
+/// Link type for octets without an assigned type (LINKTYPE_USER0).
 const USER0: LinkType = LinkType(147);
 
-/// A file that grows by a record for each packet.
+/// A capture file, with a record for each packet.
 pub(super) struct Recorder {
     writer: Writer<BufWriter<File>>,
-    /// Our own address: where it is there, datagrams get the headers of IP and UDP back that the system has taken off.
+    /// This end's address. If present, datagrams are recorded with headers of IP and UDP, which the system
+    /// has removed.
     own: Option<SocketAddr>,
     packet: Vec<u8>,
     failed: bool,
 }
 
-/// Which way a datagram goes.
+/// Direction of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Heading {
     Out,
@@ -29,12 +30,12 @@ pub(super) enum Heading {
 }
 
 impl Recorder {
-    /// Of packets, or frames.
+    /// Opens a capture of packets, or frames.
     pub(super) fn inside(path: &Path, bridged: bool) -> io::Result<Self> {
         Self::new(path, if bridged { LinkType::ETHERNET } else { LinkType::RAW }, None)
     }
 
-    /// Of datagrams at a socket, or of frames of a line without their marks.
+    /// Opens a capture of datagrams of a socket, or of frames of a line without their delimiters.
     pub(super) fn outside(path: &Path, own: Option<SocketAddr>) -> io::Result<Self> {
         Self::new(path, if own.is_some() { LinkType::RAW } else { USER0 }, own)
     }
@@ -44,13 +45,13 @@ impl Recorder {
         Ok(Self { writer, own, packet: Vec::new(), failed: false })
     }
 
-    /// A packet at the interface.
+    /// Records a packet at the interface.
     pub(super) fn packet(&mut self, packet: &[u8]) {
         let written = self.writer.write(time(), packet);
         self.check(written);
     }
 
-    /// A datagram of the carrier.
+    /// Records a datagram of the carrier.
     pub(super) fn datagram(&mut self, heading: Heading, other: Option<SocketAddr>, datagram: &[u8]) {
         let Some(own) = self.own else { return self.packet(datagram) };
         let unknown = SocketAddr::new(unspecified(own.is_ipv4()), 0);
@@ -66,13 +67,13 @@ impl Recorder {
         self.check(written);
     }
 
-    /// Hands over what is in memory.
+    /// Writes buffered records to the file.
     pub(super) fn flush(&mut self) {
         let flushed = self.writer.flush();
         self.check(flushed);
     }
 
-    /// A capture that cannot be written is no reason to carry nothing.
+    /// Stops recording after an error; the tunnel continues.
     fn check(&mut self, result: io::Result<()>) {
         if let Err(error) = result
             && !std::mem::replace(&mut self.failed, true)
@@ -91,7 +92,7 @@ fn unspecified(is_ipv4: bool) -> IpAddr {
     if is_ipv4 { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
 }
 
-/// Headers of IP and UDP, without the checksum of UDP over IPv4, which may be left out (RFC 768). That of IPv6 is there.
+/// Appends headers of IP and UDP. The checksum of UDP is computed for IPv6, and omitted for IPv4 (RFC 768).
 fn headers(from: SocketAddr, to: SocketAddr, datagram: &[u8], out: &mut Vec<u8>) {
     let udp = 8 + datagram.len();
     let length = |octets: usize| u16::try_from(octets).unwrap_or(u16::MAX).to_be_bytes();

@@ -1,4 +1,5 @@
-//! A tunnel that runs takes another configuration: what can change does, without a packet lost; what cannot is named.
+//! A new configuration for a running tunnel: possible changes are made without loss of packets, all others
+//! are reported.
 
 use std::fmt::Debug;
 use std::net::{IpAddr, SocketAddr};
@@ -11,10 +12,10 @@ use super::control::{Answer, Verb};
 use super::helper::{Late, Loaded, words};
 use super::keys::SystemRandom;
 use super::setup::{Daemon, RunError};
-use crate::plan::{Others, Peer, Plan, Security};
+use crate::site_config::{Others, Peer, Security, SiteConfig};
 
 impl Daemon {
-    /// Does what clients of the control socket ask for. Whether the daemon is to end.
+    /// Serves clients of the control socket. Returns whether the daemon must end.
     pub(super) fn take_verbs(&mut self) -> bool {
         let Some(mut control) = self.control.take() else { return false };
         let mut ends = false;
@@ -35,7 +36,7 @@ impl Daemon {
         ends
     }
 
-    /// Takes what the helper has found out.
+    /// Processes late answers of the helper.
     pub(super) fn take_late_answers(&mut self) -> Result<(), RunError> {
         loop {
             match self.helper.next_late() {
@@ -73,9 +74,9 @@ impl Daemon {
 const LOOK_UP_AGAIN: Duration = Duration::from_secs(15);
 
 impl Daemon {
-    /// Looks the names of peers up again with whom something is wrong.
+    /// Looks up the names of peers again that have problems.
     pub(super) fn look_up_peers(&mut self, now: Instant) {
-        let Others::Peers(peers) = &self.plan.others else { return };
+        let Others::Peers(peers) = &self.config.others else { return };
         for peer in peers.iter().filter(|peer| self.site.is_troubled(&peer.name)) {
             let Some((host, port)) = &peer.host else { continue };
             let due = self.lookups.get(&peer.name).is_none_or(|at| *at + LOOK_UP_AGAIN <= now);
@@ -87,9 +88,9 @@ impl Daemon {
         }
     }
 
-    /// A name has these addresses now. One that is not known keeps the address that it had.
+    /// Applies the addresses of a name. A peer whose name is unknown keeps its address.
     fn take_addresses(&mut self, host: &str, port: u16, addresses: &[SocketAddr]) {
-        let Others::Peers(peers) = &mut self.plan.others else { return };
+        let Others::Peers(peers) = &mut self.config.others else { return };
         for peer in
             peers.iter_mut().filter(|peer| peer.host.as_ref().is_some_and(|(h, p)| h == host && *p == port))
         {
@@ -102,17 +103,18 @@ impl Daemon {
         }
     }
 
-    /// Takes a configuration that was read again: what has changed; or why nothing has.
+    /// Applies a configuration that was read again. Returns the changes made, or the reason why there are
+    /// none.
     fn reload(&mut self, loaded: &Loaded) -> Result<Vec<String>, String> {
         let source = self.source.clone().ok_or("the tunnel has no configuration to be read again")?;
-        let plan = (source.plan)(&loaded.files, &|host, port| loaded.addresses(host, port))?;
-        let fixed = needs_restart(&self.plan, &plan);
+        let config = (source.config)(&loaded.files, &|host, port| loaded.addresses(host, port))?;
+        let fixed = needs_restart(&self.config, &config);
         if !fixed.is_empty() {
             return Err(format!("nothing was changed: a restart is needed for {}", fixed.join(", ")));
         }
         let mut changes = Vec::new();
-        let before = self.plan.inside.clone();
-        let after = &plan.inside;
+        let before = self.config.inside.clone();
+        let after = &config.inside;
         if (&before.addresses, &before.routes, &before.dns) != (&after.addresses, &after.routes, &after.dns) {
             self.helper.change(after).map_err(|error| words(&error))?;
             changes.extend(difference("address", &before.addresses, &after.addresses, shown));
@@ -120,19 +122,19 @@ impl Daemon {
             changes.extend(difference("name server", &before.dns, &after.dns, String::clone));
         }
         let now = clock::now();
-        if let Others::Peers(peers) = &plan.others
-            && !matches!(plan.security, Security::Open)
+        if let Others::Peers(peers) = &config.others
+            && !matches!(config.security, Security::Open)
         {
-            let keys = |peer: &Peer| match &plan.security {
+            let keys = |peer: &Peer| match &config.security {
                 Security::Key { path, .. } => loaded.keys(peer.key.as_ref().unwrap_or(path)),
                 Security::Open | Security::Insecure => None,
             };
             let peers: Vec<_> = peers.iter().map(|peer| (peer, keys(peer))).collect();
             let mut random = SystemRandom;
-            let changed = self.site.change_peers(now, &plan, &self.budget, &peers, &mut random);
+            let changed = self.site.change_peers(now, &config, &self.budget, &peers, &mut random);
             changes.extend(changed.map_err(|error| error.to_string())?);
         }
-        self.plan = plan;
+        self.config = config;
         if changes.is_empty() {
             changes.push("nothing has changed".to_owned());
         }
@@ -140,19 +142,19 @@ impl Daemon {
     }
 }
 
-/// Parts of a configuration that differ and are fixed while a tunnel runs.
-fn needs_restart(before: &Plan, after: &Plan) -> Vec<&'static str> {
-    let insides = [before, after].map(|plan| {
-        let inside = plan.inside.clone();
-        crate::plan::Inside { addresses: Vec::new(), routes: Vec::new(), dns: Vec::new(), ..inside }
+/// Parts of a configuration that differ, and cannot change while a tunnel is running.
+fn needs_restart(before: &SiteConfig, after: &SiteConfig) -> Vec<&'static str> {
+    let insides = [before, after].map(|config| {
+        let inside = config.inside.clone();
+        crate::site_config::Inside { addresses: Vec::new(), routes: Vec::new(), dns: Vec::new(), ..inside }
     });
-    let with_keys = |plan: &Plan| matches!(plan.security, Security::Key { .. });
-    // Without keys, peers are told apart by their addresses alone.
-    let others = |plan: &Plan| match &plan.others {
-        Others::Peers(_) if with_keys(plan) => None,
+    let with_keys = |config: &SiteConfig| matches!(config.security, Security::Key { .. });
+    // Without keys, peers are distinguished by their addresses only.
+    let others = |config: &SiteConfig| match &config.others {
+        Others::Peers(_) if with_keys(config) => None,
         others => Some(others.clone()),
     };
-    // What two values look like in full is equal where they are.
+    // Values are equal if their debug texts are.
     let differs = |a: &dyn Debug, b: &dyn Debug| format!("{a:?}") != format!("{b:?}");
     let parts = [
         ("[inside] and [segments], but for `address`, `route` and `dns`", differs(&insides[0], &insides[1])),
@@ -166,7 +168,7 @@ fn needs_restart(before: &Plan, after: &Plan) -> Vec<&'static str> {
     parts.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
 }
 
-/// What was added to a list, and what was removed.
+/// Returns the elements added to a list, and those removed.
 fn difference<T: PartialEq>(
     what: &str,
     before: &[T],

@@ -1,7 +1,8 @@
-//! Addresses of peers, kept from one start to the next: a peer that comes to us is asked for keys where it was last.
+//! Addresses of peers, stored from one start to the next: after a restart, a peer without configured address
+//! is asked for keys at its last address.
 //!
-//! The file `peers` in the state folder has a line for each: id of its key, address, name. It is a help, and nothing
-//! depends on it: what cannot be read or written is logged for those who look for it, and that is all.
+//! The file `peers` in the state folder has a line for each: id of its key, address, name. The file is
+//! optional: errors of reading or writing it are logged at a low level, and otherwise ignored.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -13,15 +14,15 @@ use std::time::Duration;
 use thinair_os::privileges::Account;
 use thinair_wire::time::Instant;
 
-use crate::plan::{Carrier, Others, Plan, Security};
 use crate::seal::{KeyId, PEERS};
+use crate::site_config::{Carrier, Others, Security, SiteConfig};
 
 /// Least time between two writes.
 pub(super) const AGAIN: Duration = Duration::from_secs(1);
-/// Octets of the longest file that is read.
+/// Length of the longest file that is read, in octets.
 const LARGEST: u64 = 64 * 1_024;
 
-/// Where a peer was.
+/// Last address of a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) name: String,
@@ -34,20 +35,21 @@ pub(super) struct Entry {
 pub(super) struct Remembered {
     folder: PathBuf,
     entries: Vec<Entry>,
-    /// The count of changes that is written, and when the next one may be.
+    /// Count of changes at the last write, and the earliest time of the next one.
     written: u64,
     next_at: Instant,
 }
 
 impl Remembered {
-    /// Reads the file of a plan, and makes its folder. `None`: peers have no addresses, or are not authenticated.
-    pub(super) fn open(plan: &Plan) -> Option<Self> {
+    /// Reads the file of a configuration, and creates its folder. `None`: peers have no addresses, or are not
+    /// authenticated.
+    pub(super) fn open(config: &SiteConfig) -> Option<Self> {
         let (Security::Key { .. }, Others::Peers(_), Carrier::Udp { .. }) =
-            (&plan.security, &plan.others, &plan.carrier)
+            (&config.security, &config.others, &config.carrier)
         else {
             return None;
         };
-        let folder = plan.state.clone();
+        let folder = config.state.clone();
         if let Err(error) = fs::create_dir_all(&folder) {
             tracing::debug!(%error, folder = %folder.display(), "addresses of peers cannot be kept");
             return None;
@@ -67,25 +69,25 @@ impl Remembered {
         Ok(text)
     }
 
-    /// Where the peer of that name was, with one of these keys.
+    /// Last address of the peer with that name and one of these keys.
     pub(super) fn of(&self, name: &str, keys: &[KeyId]) -> Option<SocketAddr> {
         let is_it = |entry: &&Entry| entry.name == name && keys.contains(&entry.key);
         self.entries.iter().find(is_it).map(|entry| entry.address)
     }
 
-    /// The folder belongs to whoever the daemon goes on as, who writes the file.
+    /// Gives the folder to the daemon's account, which writes the file.
     pub(super) fn give_to(&self, account: &Account) {
         if let Err(error) = chown(&self.folder, Some(account.uid()), Some(account.gid())) {
             tracing::debug!(%error, folder = %self.folder.display(), "addresses of peers cannot be kept");
         }
     }
 
-    /// When what has changed is written. `moves`: counts changes.
+    /// Time when changes must be written. `moves`: count of changes.
     pub(super) fn due_at(&self, moves: u64) -> Option<Instant> {
         (moves != self.written).then_some(self.next_at)
     }
 
-    /// Writes where peers are now; those that were not heard since the start stay where they were.
+    /// Writes current addresses of peers. Peers that were not heard since the start keep their entries.
     pub(super) fn write(&mut self, now: Instant, moves: u64, known: impl Iterator<Item = Entry>) {
         (self.written, self.next_at) = (moves, now + AGAIN);
         for entry in known {
@@ -99,7 +101,7 @@ impl Remembered {
         }
     }
 
-    /// Another file first, then its name: there is always a whole one.
+    /// Writes a new file and renames it, so that the file is always complete.
     fn store(&self) -> io::Result<()> {
         let mut text = String::new();
         for Entry { name, key, address } in &self.entries {

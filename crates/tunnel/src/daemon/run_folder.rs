@@ -12,18 +12,18 @@ use thinair_os::privileges::Account;
 use super::control::CONTROL_SOCKET;
 use crate::config::STATUS_SOCKET;
 
-/// A folder that this process has locked. The lock goes with the last process that has it, the helper included. **The folder is
-/// removed when this is dropped**, unless somebody has made it anew.
+/// A folder that this process has locked. The lock ends with the last process that holds it, including the
+/// helper. **The folder is removed when this is dropped**, unless somebody has created it again.
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
     lock: File,
 }
 
-/// Why a folder is not this tunnel's.
+/// Error of [`RunFolder::claim`].
 #[derive(Debug, thiserror::Error)]
 pub enum RunFolderError {
-    /// A tunnel of this name runs.
+    /// A tunnel of this name is running.
     #[error(
         "{}: a tunnel of this name runs; stop it with `thinair tunnel down {}`, or give another --name or --tun",
         path.display(), name(path)
@@ -32,19 +32,19 @@ pub enum RunFolderError {
         /// The folder.
         path: PathBuf,
     },
-    /// The system does not allow it.
+    /// The system refuses it.
     #[error("{}", path.display())]
     Io {
         /// The folder.
         path: PathBuf,
-        /// What the system reports.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
 impl RunFolder {
-    /// Makes the folder if it is missing, with mode 0750 and below one with mode 0755, and locks it. `patience`: time for a
-    /// tunnel that has it to end, and to undo what it has changed.
+    /// Creates the folder if it is missing, with mode 0750 and its parents with mode 0755, and locks it.
+    /// `patience`: time for a tunnel that holds it to end, and to undo its changes.
     pub fn claim(path: &Path, patience: Duration) -> Result<Self, RunFolderError> {
         let io = |source| RunFolderError::Io { path: path.to_owned(), source };
         let until = Instant::now() + patience;
@@ -58,7 +58,7 @@ impl RunFolder {
             }
             match Self::lock(path) {
                 Ok(Some(folder)) => return Ok(folder),
-                // It was removed meanwhile, by a tunnel that ended.
+                // A tunnel that ended has removed it meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(io(error)),
                 Ok(None) if Instant::now() >= until => {
@@ -69,7 +69,7 @@ impl RunFolder {
         }
     }
 
-    /// Locks the folder, if it is there and nobody has it.
+    /// Locks the folder if it exists and nobody else holds it.
     fn lock(path: &Path) -> io::Result<Option<Self>> {
         let lock = File::open(path)?;
         if !folder::lock(&lock)? {
@@ -81,17 +81,17 @@ impl RunFolder {
         Ok(Some(Self { path: path.to_owned(), lock }))
     }
 
-    /// Whether a tunnel runs there.
+    /// Whether a tunnel is running there.
     pub fn is_in_use(path: &Path) -> bool {
         File::open(path).is_ok_and(|file| folder::lock(&file).is_ok_and(|is_locked| !is_locked))
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Lets the group of the account that the daemon goes on as ask for the status.
+    /// Lets the group of the daemon's account ask for the status.
     pub(super) fn give_to(&self, account: &Account) -> io::Result<()> {
         chown(&self.path, None, Some(account.gid()))
     }
@@ -111,12 +111,12 @@ fn is_at(folder: &File, path: &Path) -> io::Result<bool> {
     Ok((open.dev(), open.ino()) == (named.dev(), named.ino()))
 }
 
-/// Removes the sockets of a tunnel that is gone, and its folder.
+/// Removes the sockets of a tunnel that has ended, and its folder.
 pub(super) fn clear(path: &Path) {
     for socket in [STATUS_SOCKET, CONTROL_SOCKET] {
         let _ = fs::remove_file(path.join(socket));
     }
-    // systemd removes one that it has made.
+    // If systemd has created it, systemd removes it.
     let _ = fs::remove_dir(path);
 }
 
@@ -139,7 +139,8 @@ mod tests {
         assert!(RunFolder::is_in_use(&path));
         let refused = claim().unwrap_err();
         assert!(refused.to_string().contains("`thinair tunnel down sat`"), "{refused}");
-        // The helper of a tunnel removes it while the tunnel still has it open; another one may have made it anew.
+        // The helper removes it while the tunnel still has it open; another tunnel may have created it
+        // again.
         clear(&path);
         let second = claim().unwrap();
         drop(first);

@@ -1,4 +1,4 @@
-//! Everything is opened, what is not needed any more is given up, and then the loop begins.
+//! Start of the daemon: all files and sockets are opened, then privileges are dropped.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,6 +12,7 @@ use thinair_os::{Error, EventLoop, Signals, Waker, clock};
 use thinair_wire::time::Instant;
 
 use super::control::ControlSocket;
+use super::event_loop::{CONTROL, HELPER, INSIDE, OUTSIDE, SIGNALS, STATUS, WAKER};
 use super::helper::{Helper, Source};
 use super::inside::Inside;
 use super::keys;
@@ -20,23 +21,22 @@ use super::outside::Outside;
 use super::recorder::Recorder;
 use super::remembered::Remembered;
 use super::run_folder::RunFolder;
-use super::turn::{CONTROL, HELPER, INSIDE, OUTSIDE, SIGNALS, STATUS, WAKER};
 
 use crate::live::{Feed, Live, LiveError};
 use crate::mtu::{Budget, BudgetError};
-use crate::plan::{Carrier, Plan};
 use crate::seal::KeyFileError;
 use crate::site::{BuildError, Site};
+use crate::site_config::{Carrier, SiteConfig};
 use crate::status::socket::StatusSocket;
 use crate::status::{CarrierStatus, Identity, InsideStatus, Status};
 
-/// Octets of the longest packet that an interface gives, with the header of a frame.
+/// Length of the longest packet of an interface, with the header of a frame, in octets.
 const LONGEST: usize = 65_536 + 14;
 
-/// Who a daemon of root goes on as, if nobody says.
+/// Default user of a daemon that root starts.
 const NOBODY: &str = "nobody";
 
-/// Why there is no tunnel, or no more.
+/// Error that prevents or ends a tunnel.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The system refused something.
@@ -45,27 +45,27 @@ pub enum RunError {
     /// There is no room for packets.
     #[error(transparent)]
     Budget(#[from] BudgetError),
-    /// The plan contradicts itself.
+    /// The configuration contradicts itself.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// The key file.
+    /// The key file is invalid.
     #[error(transparent)]
     Key(#[from] KeyFileError),
-    /// Peers and keys.
+    /// Peers and keys do not match.
     #[error("{0}")]
     Keys(String),
-    /// Where epochs are kept.
+    /// The folder of epochs cannot be used.
     #[error("cannot use {}, where epochs are kept", .0.display())]
     State(PathBuf, #[source] io::Error),
-    /// The page.
+    /// The live page cannot be served.
     #[error(transparent)]
     Page(#[from] LiveError),
-    /// A capture.
+    /// A capture cannot be written.
     #[error("cannot write {}", .0.display())]
     Record(PathBuf, #[source] io::Error),
 }
 
-/// The live page, and who wakes the daemon for it.
+/// The live page, and the waker by which it wakes the daemon.
 pub(super) struct Page {
     pub(super) feed: Feed,
     pub(super) waker: Arc<Waker>,
@@ -78,10 +78,10 @@ pub struct Daemon {
     pub(super) inside: Inside,
     pub(super) outside: Outside,
     pub(super) helper: Helper,
-    /// The plan in force.
-    pub(super) plan: Plan,
+    /// The configuration in force.
+    pub(super) config: SiteConfig,
     pub(super) budget: Budget,
-    /// When the names of peers were looked up last.
+    /// Time of the last lookup of each peer's name.
     pub(super) lookups: BTreeMap<String, Instant>,
     pub(super) source: Option<Arc<Source>>,
     pub(super) control: Option<ControlSocket>,
@@ -92,65 +92,65 @@ pub struct Daemon {
     pub(super) page: Option<Page>,
     pub(super) record_inside: Option<Recorder>,
     pub(super) record_outside: Option<Recorder>,
-    /// Datagrams that answer others, until the carrier is free.
-    pub(super) answers: Vec<(Option<SocketAddr>, Vec<u8>)>,
     /// Notices that were logged.
     pub(super) notices: Notices,
     /// Addresses of peers, for the next start.
     pub(super) remembered: Option<Remembered>,
-    /// Room for a packet.
+    /// Buffer for a packet.
     pub(super) packet: Vec<u8>,
-    /// Whether the interface, and room in the carrier, are waited for.
+    /// Whether the loop waits for packets of the interface, and for room in the carrier.
     pub(super) inside_waits: bool,
     pub(super) outside_waits: bool,
-    /// Batches of packets in a row after which nothing was sent that was begun.
+    /// Batches of packets in a row after which unfinished datagrams were not sent.
     pub(super) batches: u32,
-    /// Whether all of a file is read.
+    /// Whether the input file has ended.
     pub(super) stream_ended: bool,
-    /// Whether nothing is left to do then: nothing is written.
+    /// Whether the tunnel ends with its input, as it has no output.
     pub(super) ends_with_stream: bool,
     identity: Identity,
     started: Instant,
 }
 
 impl Daemon {
-    /// Opens the carrier, the interface, and all the rest; and gives up the rights that it took.
+    /// Opens the carrier, the interface, and all other files, and drops privileges.
     ///
-    /// `folder`: of the tunnel, below `/run`; without it there is no socket to control it. `source`: of the plan, to be read again.
+    /// `folder`: that of the tunnel, below `/run`; without it there is no control socket. `source`: the
+    /// source of the configuration, to read it again.
     ///
-    /// **Must be called before the process has other threads**: signals and rights are those of a thread.
+    /// **Must be called before the process has other threads**, as signals and privileges are those of a
+    /// thread.
     ///
     /// # Errors
-    /// Something cannot be opened, or the plan contradicts itself.
+    /// Something cannot be opened, or the configuration is contradictory.
     pub fn open(
-        plan: &Plan,
+        config: &SiteConfig,
         folder: Option<RunFolder>,
         source: Option<Arc<Source>>,
     ) -> Result<Self, RunError> {
         let signals = Signals::take()?;
         let started = clock::now();
-        let budget = Budget::of(plan)?;
+        let budget = Budget::of(config)?;
         let place = folder.as_ref().map(|folder| folder.path().to_owned());
-        let mut helper = Helper::start(plan, place, source.clone())?;
+        let mut helper = Helper::start(config, place, source.clone())?;
         let mut random = keys::SystemRandom;
-        let remembered = Remembered::open(plan);
-        let seal = keys::seal(started, plan, &budget, remembered.as_ref())?;
-        let site = Site::new(started, plan, &budget, seal, &mut random)?;
-        let outside = Outside::open(&plan.carrier, budget.largest_datagram)?;
-        let inside = Inside::open(&plan.inside, budget.mtu, outside.port(), &mut helper)?;
-        let status_socket = plan.seeing.status.as_deref().and_then(status_socket);
+        let remembered = Remembered::open(config);
+        let seal = keys::seal(started, config, &budget, remembered.as_ref())?;
+        let site = Site::new(started, config, &budget, seal, &mut random)?;
+        let outside = Outside::open(&config.carrier, budget.largest_datagram)?;
+        let inside = Inside::open(&config.inside, budget.mtu, outside.port(), &mut helper)?;
+        let status_socket = config.seeing.status.as_deref().and_then(status_socket);
         let control = folder.as_ref().and_then(|folder| control_socket(folder.path()));
         let record = |path: &PathBuf, recorder: io::Result<Recorder>| {
             recorder.map_err(|why| RunError::Record(path.clone(), why))
         };
-        let seeing = &plan.seeing;
+        let seeing = &config.seeing;
         let record_inside = seeing.pcap_inside.as_ref();
         let record_inside = record_inside
-            .map(|path| record(path, Recorder::inside(path, plan.inside.bridged)))
+            .map(|path| record(path, Recorder::inside(path, config.inside.bridged)))
             .transpose()?;
         let record_outside = seeing.pcap_outside.as_ref();
         let record_outside = record_outside
-            .map(|path| record(path, Recorder::outside(path, own(&plan.carrier))))
+            .map(|path| record(path, Recorder::outside(path, own(&config.carrier))))
             .transpose()?;
 
         let events = EventLoop::new(Duration::ZERO)?;
@@ -173,12 +173,12 @@ impl Daemon {
         }
         tracing::info!(interface = inside.name(), "the tunnel is open");
         let identity = Identity {
-            site: keys::site_name(plan),
+            site: keys::site_name(config),
             inside: InsideStatus {
                 name: inside.name().to_owned(),
-                bridged: plan.inside.bridged,
+                bridged: config.inside.bridged,
                 mtu: u32::from(budget.mtu),
-                addresses: plan
+                addresses: config
                     .inside
                     .addresses
                     .iter()
@@ -187,19 +187,19 @@ impl Daemon {
                 up: true,
             },
             carrier: CarrierStatus {
-                url: plan.carrier.to_string(),
+                url: config.carrier.to_string(),
                 mtu: u32::from(budget.carrier_mtu),
                 overhead: u32::try_from(budget.overhead()).unwrap_or(u32::MAX),
                 ..CarrierStatus::default()
             },
-            security: plan.security.to_string(),
+            security: config.security.to_string(),
         };
         let mut daemon = Self {
             site,
             inside,
             outside,
             helper,
-            plan: plan.clone(),
+            config: config.clone(),
             budget,
             lookups: BTreeMap::new(),
             source,
@@ -211,7 +211,6 @@ impl Daemon {
             page: None,
             record_inside,
             record_outside,
-            answers: Vec::new(),
             notices: Notices::default(),
             remembered,
             packet: vec![0; LONGEST],
@@ -219,13 +218,13 @@ impl Daemon {
             outside_waits: false,
             batches: 0,
             stream_ended: false,
-            ends_with_stream: matches!(plan.carrier, Carrier::File { to: None, .. }),
+            ends_with_stream: matches!(config.carrier, Carrier::File { to: None, .. }),
             identity,
             started,
         };
-        daemon.give_up_rights(plan)?;
-        // Threads from here on.
-        if let Some(address) = plan.seeing.http {
+        daemon.give_up_rights(config)?;
+        // Threads start here.
+        if let Some(address) = config.seeing.http {
             let waker = Arc::new(Waker::new()?);
             daemon.events.add(&*waker, WAKER)?;
             let ring = Arc::clone(&waker);
@@ -237,20 +236,20 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// Goes on as the user of the plan, or, if root has started it, as one who may nothing.
-    fn give_up_rights(&self, plan: &Plan) -> Result<(), RunError> {
-        // Limits of packets are routes, which change as long as it runs.
-        let keep = if plan.inside.segments.is_some() { Keep::Network } else { Keep::Nothing };
-        let user = match &plan.user {
+    /// Becomes the user of the configuration or, if root has started it, an unprivileged user.
+    fn give_up_rights(&self, config: &SiteConfig) -> Result<(), RunError> {
+        // Packet limits are routes, which change while the tunnel is running.
+        let keep = if config.inside.segments.is_some() { Keep::Network } else { Keep::Nothing };
+        let user = match &config.user {
             Some(user) => user,
             None if privileges::is_root() => NOBODY,
-            // A service that was given some rights, and is not root.
+            // A service with some privileges that is not root.
             None => return Ok(privileges::become_account(&Account::own(), keep)?),
         };
         let account = Account::named(user)?;
         if privileges::is_root() {
-            // For those who ask for the status, for epochs that are to be kept, for whoever starts it next time without
-            // any rights.
+            // Access for clients of the status, for stored epochs, and for a later start without
+            // privileges.
             if let Some(folder) = &self.folder {
                 folder
                     .give_to(&account)
@@ -261,7 +260,7 @@ impl Daemon {
                     .give_to(account.uid(), account.gid())
                     .map_err(|why| Error::new("hand over the status socket", why))?;
             }
-            keys::give_to(plan, &account)?;
+            keys::give_to(config, &account)?;
             if let Some(remembered) = &self.remembered {
                 remembered.give_to(&account);
             }
@@ -279,7 +278,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// What the daemon tells of itself.
+    /// Returns the status of the daemon.
     pub(super) fn status(&self, now: Instant) -> Status {
         let mut identity = self.identity.clone();
         identity.inside.up = self.inside.is_there();
@@ -300,7 +299,7 @@ impl Daemon {
     }
 }
 
-/// The status socket; none where it cannot be made, as packets matter more.
+/// Opens the status socket. `None` if that fails, as carrying packets is more important.
 fn status_socket(path: &Path) -> Option<StatusSocket> {
     StatusSocket::bind(path).inspect_err(|error| tracing::warn!("no status socket: {error}")).ok()
 }

@@ -1,17 +1,18 @@
-//! Consistent Overhead Byte Stuffing: S. Cheshire and M. Baker, IEEE/ACM Transactions on Networking, April 1999.
+//! Consistent Overhead Byte Stuffing: S. Cheshire and M. Baker, IEEE/ACM Transactions on Networking, April
+//! 1999.
 //!
-//! A frame is blocks of a code and what it says: code `n` below 255 stands for `n - 1` octets that are not zero and a zero
-//! behind them, 255 for 254 octets without. The zero of the last block is not there. So a frame has no zeros, and one
-//! ends it.
+//! A frame consists of blocks, each a code and octets: code `n` below 255 means `n - 1` octets that are not
+//! zero, followed by a zero; 255 means 254 octets without a following zero. The zero of the last block is
+//! omitted. A frame thus contains no zeros, and is delimited by one.
 
-use super::State;
+use super::FramePosition;
 
-/// Ends a frame.
+/// Delimiter of frames.
 pub(super) const LIMIT: u8 = 0;
-/// Octets of the longest block, without its code.
+/// Maximum length of a block without its code, in octets.
 pub(super) const BLOCK: usize = 254;
 
-/// Appends a frame, with a limit in front of it if asked.
+/// Appends a frame, optionally with a leading delimiter.
 pub(super) fn encode(limit_first: bool, parts: [&[u8]; 2], out: &mut Vec<u8>) {
     if limit_first {
         out.push(LIMIT);
@@ -28,7 +29,7 @@ pub(super) fn encode(limit_first: bool, parts: [&[u8]; 2], out: &mut Vec<u8>) {
                 is_full = *code == u8::MAX;
             }
         }
-        // Behind a block of 254 octets that ends the frame nothing is left to say.
+        // No code follows a block of 254 octets at the end of a frame.
         if octet == 0 || is_full && i < last {
             code = out.len();
             out.push(1);
@@ -37,22 +38,22 @@ pub(super) fn encode(limit_first: bool, parts: [&[u8]; 2], out: &mut Vec<u8>) {
     out.push(LIMIT);
 }
 
-/// What an octet that is not zero does: the state behind it, and the octet that it stands for.
-pub(super) const fn step(state: State, octet: u8) -> Result<(State, Option<u8>), u8> {
+/// Decodes an octet that is not zero: returns the next state, and the decoded octet.
+pub(super) const fn step(state: FramePosition, octet: u8) -> Result<(FramePosition, Option<u8>), u8> {
     Ok(match state {
-        State::Skipping | State::Escaped => (State::Skipping, None),
-        State::Block { left: 1, zero } => (State::BlockEnd { zero }, Some(octet)),
-        State::Block { left, zero } => (State::Block { left: left - 1, zero }, Some(octet)),
-        State::Start | State::Octet => (block(octet), None),
-        State::BlockEnd { zero } => (block(octet), if zero { Some(0) } else { None }),
+        FramePosition::Skipping | FramePosition::Escaped => (FramePosition::Skipping, None),
+        FramePosition::Block { left: 1, zero } => (FramePosition::BlockEnd { zero }, Some(octet)),
+        FramePosition::Block { left, zero } => (FramePosition::Block { left: left - 1, zero }, Some(octet)),
+        FramePosition::Start | FramePosition::Octet => (block(octet), None),
+        FramePosition::BlockEnd { zero } => (block(octet), if zero { Some(0) } else { None }),
     })
 }
 
-/// The block that a code begins.
-const fn block(code: u8) -> State {
+/// Returns the block that a code begins.
+const fn block(code: u8) -> FramePosition {
     let zero = code < u8::MAX;
     match code {
-        0 | 1 => State::BlockEnd { zero },
-        code => State::Block { left: code - 1, zero },
+        0 | 1 => FramePosition::BlockEnd { zero },
+        code => FramePosition::Block { left: code - 1, zero },
     }
 }

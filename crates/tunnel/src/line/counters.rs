@@ -1,13 +1,13 @@
-//! What is told of a line.
+//! Counters of a line.
 
 use super::FrameError;
 
-/// What a [`Framer`](super::Framer) has done.
+/// Counters of a [`Framer`](super::Framer).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct FramerCounters {
     /// Frames.
     pub frames: u64,
-    /// Octets of the datagrams in them.
+    /// Octets of their datagrams.
     pub octets: u64,
     /// Octets on the line.
     pub line_octets: u64,
@@ -17,22 +17,22 @@ impl FramerCounters {
     pub(super) const ZERO: Self = Self { frames: 0, octets: 0, line_octets: 0 };
 }
 
-/// What a [`Deframer`](super::Deframer) has seen.
+/// Counters of a [`Deframer`](super::Deframer).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct DeframerCounters {
     /// Frames that were delivered.
     pub frames: u64,
-    /// Octets of the datagrams in them.
+    /// Octets of their datagrams.
     pub octets: u64,
-    /// Octets that came from the line.
+    /// Octets received from the line.
     pub line_octets: u64,
     /// Frames with a wrong CRC-32.
     pub crc_errors: u64,
-    /// Frames that are shorter than a CRC-32.
+    /// Frames shorter than a CRC-32.
     pub too_short: u64,
-    /// Frames that are longer than a frame may be.
+    /// Frames that exceed the maximum size.
     pub too_long: u64,
-    /// Frames of SLIP with an escape that is none.
+    /// SLIP frames with an invalid escape.
     pub bad_escapes: u64,
     /// Frames that end within an escape or a block.
     pub cut_short: u64,
@@ -50,7 +50,7 @@ impl DeframerCounters {
         *counter += 1;
     }
 
-    /// Frames that were dropped, for any reason.
+    /// Frames dropped for any reason.
     pub const fn dropped(&self) -> u64 {
         self.crc_errors + self.too_short + self.too_long + self.bad_escapes + self.cut_short
     }

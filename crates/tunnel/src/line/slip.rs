@@ -1,23 +1,23 @@
-//! SLIP. RFC 1055.
+//! SLIP (RFC 1055).
 
-use super::State;
+use super::FramePosition;
 
-/// Ends a frame.
+/// Delimiter of frames.
 pub(super) const END: u8 = 0xC0;
-/// Stands in front of what replaces END and ESC.
+/// Prefix of escaped END and ESC octets.
 const ESC: u8 = 0xDB;
-/// Behind ESC: END.
+/// END after ESC.
 const ESC_END: u8 = 0xDC;
-/// Behind ESC: ESC.
+/// ESC after ESC.
 const ESC_ESC: u8 = 0xDD;
 
-/// Appends a frame, with an END in front of it if asked.
+/// Appends a frame, optionally with a leading END.
 pub(super) fn encode(end_first: bool, parts: [&[u8]; 2], out: &mut Vec<u8>) {
     if end_first {
         out.push(END);
     }
     for mut part in parts {
-        // What needs no escape is copied in one piece.
+        // Octets without escapes are copied in one piece.
         while let Some(at) = part.iter().position(|octet| matches!(*octet, END | ESC)) {
             let (plain, rest) = part.split_at(at);
             out.extend_from_slice(plain);
@@ -29,15 +29,15 @@ pub(super) fn encode(end_first: bool, parts: [&[u8]; 2], out: &mut Vec<u8>) {
     out.push(END);
 }
 
-/// What an octet that is not END does: the state behind it, and the octet that it stands for; or it cannot stand there.
-/// RFC 1055 would leave such an octet in the packet.
-pub(super) const fn step(state: State, octet: u8) -> Result<(State, Option<u8>), u8> {
+/// Decodes an octet that is not END: returns the next state, and the decoded octet, or the octet as an error
+/// if it is invalid here. RFC 1055 would keep such an octet in the packet.
+pub(super) const fn step(state: FramePosition, octet: u8) -> Result<(FramePosition, Option<u8>), u8> {
     match (state, octet) {
-        (State::Skipping, _) => Ok((State::Skipping, None)),
-        (State::Escaped, ESC_END) => Ok((State::Octet, Some(END))),
-        (State::Escaped, ESC_ESC) => Ok((State::Octet, Some(ESC))),
-        (State::Escaped, octet) => Err(octet),
-        (_, ESC) => Ok((State::Escaped, None)),
-        (_, octet) => Ok((State::Octet, Some(octet))),
+        (FramePosition::Skipping, _) => Ok((FramePosition::Skipping, None)),
+        (FramePosition::Escaped, ESC_END) => Ok((FramePosition::Octet, Some(END))),
+        (FramePosition::Escaped, ESC_ESC) => Ok((FramePosition::Octet, Some(ESC))),
+        (FramePosition::Escaped, octet) => Err(octet),
+        (_, ESC) => Ok((FramePosition::Escaped, None)),
+        (_, octet) => Ok((FramePosition::Octet, Some(octet))),
     }
 }

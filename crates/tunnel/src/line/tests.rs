@@ -8,7 +8,7 @@ use super::*;
 
 const FRAMINGS: [Framing; 2] = [Framing::Slip, Framing::Cobs];
 
-/// Octets of the longest datagram.
+/// Maximum size of a datagram in octets.
 const LARGEST: usize = 2_000;
 
 fn framed(framing: Framing, crc: bool, datagrams: &[&[u8]]) -> Vec<u8> {
@@ -27,14 +27,14 @@ fn deframed(framing: Framing, crc: bool, octets: &[u8]) -> Vec<Result<Vec<u8>, F
     got
 }
 
-/// RFC 1055: END is 300 in octal, ESC 333, ESC_END 334, ESC_ESC 335; an END in front "to flush out" noise.
+/// RFC 1055: END is 300 in octal, ESC 333, ESC_END 334, ESC_ESC 335; a leading END flushes noise.
 #[test]
 fn slip_is_that_of_the_rfc() {
     let packet = [1, 0o300, 2, 0o333, 3];
     let frame = [0o300, 1, 0o333, 0o334, 2, 0o333, 0o335, 3, 0o300];
     assert_eq!(framed(Framing::Slip, false, &[&packet]), frame);
     assert_eq!(deframed(Framing::Slip, false, &frame), [Ok(packet.to_vec())]);
-    // The END in front is for noise: the second frame has none.
+    // The leading END is for noise: the second frame has none.
     assert_eq!(framed(Framing::Slip, false, &[b"a", b"b"]), b"\xc0a\xc0b\xc0");
     let mut framer = Framer::new(Framing::Slip, false, 1);
     let mut out = Vec::new();
@@ -46,7 +46,7 @@ fn slip_is_that_of_the_rfc() {
     assert_eq!(framer.counters(), FramerCounters { frames: 2, octets: 2, line_octets: 6 });
 }
 
-/// The examples that are published with descriptions of COBS, limits at the end of each.
+/// Published examples of COBS, each with a delimiter at its end.
 #[test]
 fn cobs_is_that_of_the_published_examples() {
     let counting = |from: u8, to: u8| (from..=to).collect::<Vec<_>>();
@@ -64,7 +64,7 @@ fn cobs_is_that_of_the_published_examples() {
         ([counting(3, 0xFF), vec![0, 1]].concat(), [vec![0xFE], counting(3, 0xFF), vec![2, 1, 0]].concat()),
     ];
     for (datagram, frame) in pairs {
-        // The first limit is for noise.
+        // The first delimiter is for noise.
         assert_eq!(framed(Framing::Cobs, false, &[&datagram])[1..], frame);
         assert_eq!(deframed(Framing::Cobs, false, &frame), [Ok(datagram)]);
     }
@@ -107,7 +107,7 @@ fn what_is_wrong_is_told_and_the_next_frame_comes() {
 fn a_datagram_that_is_too_long_is_refused() {
     let mut framer = Framer::new(Framing::Slip, true, 3);
     let mut out = Vec::new();
-    assert_eq!(framer.frame(b"1234", &mut out), Err(super::TooLong { octets: 4, most: 3 }));
+    assert_eq!(framer.frame(b"1234", &mut out), Err(super::DatagramTooLong { octets: 4, most: 3 }));
     assert!(out.is_empty());
     framer.frame(b"123", &mut out).unwrap();
     let mut deframer = Deframer::new(Framing::Slip, true, 3);
@@ -124,8 +124,8 @@ fn nothing_is_sent_of_nothing_unless_a_crc_tells() {
     }
 }
 
-/// Random bit errors, at a rate that damages about every third frame: of 20,000 frames not one comes that was not sent,
-/// and nearly all come that no error has touched.
+/// Random bit errors at a rate that damages about every third frame: of 20,000 frames, each delivered one was
+/// sent, and nearly all undamaged ones are delivered.
 #[test]
 fn bit_errors_deliver_nothing_that_was_not_sent() {
     for framing in FRAMINGS {
@@ -150,7 +150,7 @@ fn bit_errors_deliver_nothing_that_was_not_sent() {
             }
             deframer.receive(&line, &mut |frame| {
                 if let Ok(got) = frame {
-                    // The frame before may come now, if the damage was to its limit.
+                    // The frame before may be delivered now, if its delimiter was damaged.
                     assert!(got == datagram || got.len() >= 4 && got[..4] == (number - 1).to_be_bytes());
                     came += 1;
                 }
@@ -197,7 +197,7 @@ proptest! {
     ) {
         let framing = if slip { Framing::Slip } else { Framing::Cobs };
         let line = framed(framing, true, &[b"first", b"second"]);
-        // Noise in the midst of the first frame, and a limit behind it as the second one begins after silence.
+        // Noise within the first frame; the second frame begins with a delimiter after silence.
         let cut = cut.index(7);
         let line = [&line[..cut], &noise, &[if slip { 0xC0 } else { 0 }], &framed(framing, true, &[b"second"])].concat();
         let mut deframer = Deframer::new(framing, true, 100);

@@ -1,4 +1,5 @@
-//! What the daemon publishes, and who looks at it: one status, the newest, behind a lock that nobody holds for long.
+//! Exchange of statuses between the daemon and its readers: the newest one only, behind a lock that is held
+//! briefly.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,53 +7,55 @@ use std::time::{Duration, Instant};
 
 use crate::status::Status;
 
-/// Who has looked within this time is still there: a page asks every half second, Prometheus when it likes.
+/// Time after a request for which its reader counts as present: a page polls every half second, Prometheus
+/// less often.
 const LOOKED_WITHIN: Duration = Duration::from_secs(5);
 
-/// An older status is not shown as the newest.
+/// Maximum age of a status that is served as the newest.
 const FRESH: Duration = Duration::from_millis(1500);
 
-/// A status is made so often at most.
+/// Minimum interval between two statuses.
 const EVERY: Duration = Duration::from_millis(500);
 
-/// One end is the daemon's, that publishes, and its clones are those of who looks.
+/// The daemon publishes on one instance; readers use its clones.
 ///
-/// **The daemon asks [`is_due`](Self::is_due) in its loop, and if so calls [`publish`](Self::publish).** While nobody
-/// looks, nothing is due. Who looks first after a while [wakes](Self::waking) the daemon.
+/// **The daemon calls [`is_due`](Self::is_due) in its event loop, and [`publish`](Self::publish) if it
+/// returns true.** Without readers nothing is due. The first reader after a pause [wakes](Self::waking) the
+/// daemon.
 #[derive(Clone, Default)]
 pub struct Feed {
-    shared: Arc<Shared>,
+    shared: Arc<SharedFeed>,
 }
 
 #[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
+struct SharedFeed {
+    state: Mutex<FeedState>,
     wake: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 #[derive(Default)]
-struct State {
+struct FeedState {
     newest: Option<(Instant, Arc<Status>)>,
     looked: Option<Instant>,
 }
 
 impl Feed {
-    /// Nothing is published, and nobody looks.
+    /// Returns an empty feed without readers.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same, with something that ends the daemon's waiting. It is called in another thread.
+    /// Returns an empty feed with a function that wakes the daemon, which is called in another thread.
     pub fn waking(wake: impl Fn() + Send + Sync + 'static) -> Self {
-        Self { shared: Arc::new(Shared { state: Mutex::default(), wake: Some(Box::new(wake)) }) }
+        Self { shared: Arc::new(SharedFeed { state: Mutex::default(), wake: Some(Box::new(wake)) }) }
     }
 
-    /// Whether a status is asked for now.
+    /// True if a status is requested now.
     pub fn is_due(&self) -> bool {
         self.next_in().is_some_and(|wait| wait.is_zero())
     }
 
-    /// How long it is until a status is due. `None`: nobody looks.
+    /// Time until a status is due. `None`: there are no readers.
     pub fn next_in(&self) -> Option<Duration> {
         let now = Instant::now();
         let state = self.state();
@@ -61,14 +64,14 @@ impl Feed {
         is_watched.then(|| EVERY.saturating_sub(since))
     }
 
-    /// This is the newest.
+    /// Publishes the newest status.
     pub fn publish(&self, status: Status) {
         let newest = Some((Instant::now(), Arc::new(status)));
-        // The one before is freed when the lock is open again.
+        // The old status is dropped after the lock is released.
         let _before = std::mem::replace(&mut self.state().newest, newest);
     }
 
-    /// The newest, if it is fresh. That somebody looks is noted.
+    /// Returns the newest status if it is recent, and records the reader.
     pub(super) fn look(&self) -> Option<Arc<Status>> {
         let now = Instant::now();
         let (fresh, is_first) = {
@@ -84,8 +87,8 @@ impl Feed {
         fresh
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        // No panic leaves a half of anything behind.
+    fn state(&self) -> MutexGuard<'_, FeedState> {
+        // A panic cannot leave partial changes behind.
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

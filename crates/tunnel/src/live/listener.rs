@@ -1,4 +1,5 @@
-//! A listener that has few connections at a time, and none that says nothing for long: descriptors are the daemon's too.
+//! A listener with a limit on connections and idle time, since its file descriptors are those of the daemon,
+//! too.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,20 +14,20 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Connections at a time. Others wait until one ends.
+/// Maximum number of connections. Further ones wait until one ends.
 const MOST: usize = 32;
 
-/// A connection on which nothing comes for so long is closed.
+/// Idle time after which a connection is closed.
 const IDLE: Duration = Duration::from_secs(15);
 
-/// Few connections at a time.
+/// Listener with a maximum number of connections.
 pub(super) struct Few {
     listener: TcpListener,
     places: Arc<Semaphore>,
 }
 
-/// A connection, and the place that it takes.
-pub(super) struct Connection {
+/// A connection with its permit.
+pub(super) struct LimitedConnection {
     stream: TcpStream,
     idle: Pin<Box<Sleep>>,
     _place: OwnedSemaphorePermit,
@@ -39,15 +40,15 @@ impl Few {
 }
 
 impl Listener for Few {
-    type Io = Connection;
+    type Io = LimitedConnection;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (Connection, SocketAddr) {
+    async fn accept(&mut self) -> (LimitedConnection, SocketAddr) {
         let Ok(place) = Arc::clone(&self.places).acquire_owned().await else {
             unreachable!("the semaphore is never closed");
         };
         let (stream, address) = Listener::accept(&mut self.listener).await;
-        (Connection { stream, idle: Box::pin(sleep(IDLE)), _place: place }, address)
+        (LimitedConnection { stream, idle: Box::pin(sleep(IDLE)), _place: place }, address)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -55,7 +56,7 @@ impl Listener for Few {
     }
 }
 
-impl AsyncRead for Connection {
+impl AsyncRead for LimitedConnection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -69,7 +70,7 @@ impl AsyncRead for Connection {
     }
 }
 
-impl AsyncWrite for Connection {
+impl AsyncWrite for LimitedConnection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

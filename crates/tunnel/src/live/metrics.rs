@@ -1,4 +1,4 @@
-//! The status in the text format of OpenMetrics, as Prometheus reads it. Every name begins with `thinair_tunnel_`.
+//! The status in the text format of OpenMetrics, for Prometheus. Every name begins with `thinair_tunnel_`.
 
 use std::fmt::Error;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::status::{Latency, PeerStatus, Reason, Side, Status};
 
-/// What the text says it is.
+/// Media type of the text.
 pub(super) const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Latencies are told in buckets that end at these powers of two, in nanoseconds: 1 us, 4 us, ... 4.3 s. They are ends
-/// of bins of the [histogram](crate::status::Histogram) too, so no packet is in the wrong one.
+/// Exponents of the upper limits of latency buckets, powers of two in nanoseconds: 1 us, 4 us, ... 4.3 s.
+/// They are also limits of the bins of the [histogram](crate::status::Histogram), so buckets are exact.
 const BUCKETS: std::ops::RangeInclusive<u32> = 10..=32;
 
-/// The status as text of OpenMetrics.
+/// Returns the status as OpenMetrics text.
 pub fn metrics(status: &Arc<Status>) -> String {
     let mut registry = Registry::with_prefix("thinair_tunnel");
-    registry.register_collector(Box::new(Told(Arc::clone(status))));
+    registry.register_collector(Box::new(StatusSource(Arc::clone(status))));
     let mut text = String::new();
     match encode(&mut text, &registry) {
         Ok(()) => text,
@@ -30,11 +30,11 @@ pub fn metrics(status: &Arc<Status>) -> String {
 }
 
 #[derive(Debug)]
-struct Told(Arc<Status>);
+struct StatusSource(Arc<Status>);
 
 type Labels<'l> = &'l [(&'l str, &'l str)];
 
-impl Collector for Told {
+impl Collector for StatusSource {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {
         let status = &*self.0;
         let out = &mut encoder;
@@ -45,7 +45,7 @@ impl Collector for Told {
         family(
             out,
             "drops",
-            "Packets and datagrams that went no further",
+            "Dropped packets and datagrams, by reason",
             None,
             MetricType::Counter,
             |family| {
@@ -55,7 +55,7 @@ impl Collector for Told {
                 Ok(())
             },
         )?;
-        let help = "Time that packets were in the daemon";
+        let help = "Time that packets spent in the daemon";
         family(out, "latency", help, Some(&Unit::Seconds), MetricType::Histogram, |family| {
             histogram(family, &[("direction", "sent")], &status.latency.sent)?;
             histogram(family, &[("direction", "received")], &status.latency.received)
@@ -71,7 +71,7 @@ impl Collector for Told {
     }
 }
 
-/// One name with its help, and all values that it has.
+/// Writes one metric family: name, help, and all samples.
 fn family(
     out: &mut DescriptorEncoder<'_>,
     name: &str,
@@ -103,7 +103,7 @@ fn carrier(out: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), Error
         }
         Ok(())
     })?;
-    let help = "Datagrams that found no room in the socket";
+    let help = "Datagrams that exceeded the receive buffer of the socket";
     family(out, "buffer_errors", help, None, MetricType::Counter, |family| {
         let count = carrier.receive_buffer_errors;
         count.map_or(Ok(()), |count| count_of(family, &[("direction", "received")], count))
@@ -119,7 +119,7 @@ fn carrier(out: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), Error
 }
 
 fn about(out: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), Error> {
-    family(out, "build", "What runs, and over what", None, MetricType::Info, |family| {
+    family(out, "build", "Version and configuration of the tunnel", None, MetricType::Info, |family| {
         let labels: Labels<'_> = &[
             ("version", &status.version),
             ("site", status.site.as_deref().unwrap_or_default()),
@@ -130,24 +130,29 @@ fn about(out: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), Error> 
         family.encode_info(&labels)
     })?;
     let seconds = Some(&Unit::Seconds);
-    family(out, "uptime", "Time since the daemon began", seconds, MetricType::Gauge, |family| {
+    family(out, "uptime", "Time since the start of the daemon", seconds, MetricType::Gauge, |family| {
         family.encode_gauge(&status.uptime_seconds)
     })?;
-    let help = "Time of processors that the daemon has taken";
+    let help = "CPU time of the daemon";
     family(out, "cpu", help, seconds, MetricType::Counter, |family| {
         family.encode_counter::<NoLabelSet, _, u64>(&status.cpu_seconds, None)
     })?;
     let bytes = Some(&Unit::Bytes);
-    family(out, "mtu", "Octets of the longest IP packet inside", bytes, MetricType::Gauge, |family| {
+    family(out, "mtu", "MTU of the interface", bytes, MetricType::Gauge, |family| {
         family.encode_gauge(&i64::from(status.inside.mtu))
     })?;
-    let help = "Octets added to a packet that travels alone";
+    let help = "Overhead of a packet that is alone in its datagram";
     family(out, "overhead", help, bytes, MetricType::Gauge, |family| {
         family.encode_gauge(&i64::from(status.carrier.overhead))
     })?;
-    family(out, "interface_up", "Whether the interface is there", None, MetricType::Gauge, |family| {
-        family.encode_gauge(&i64::from(status.inside.up))
-    })
+    family(
+        out,
+        "interface_up",
+        "1 if the interface exists, 0 if it was removed",
+        None,
+        MetricType::Gauge,
+        |family| family.encode_gauge(&i64::from(status.inside.up)),
+    )
 }
 
 fn traffic(out: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), Error> {
@@ -159,18 +164,18 @@ fn traffic(out: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), Error
         ("inside", "Octets of packets at the interface", bytes, [totals.sent.octets, totals.received.octets]),
         (
             "compressed",
-            "Octets of packets with compressed headers",
+            "Octets of packets after header compression",
             bytes,
             [totals.sent.compressed_octets, totals.received.compressed_octets],
         ),
         ("datagrams", "Datagrams on the carrier", None, [totals.sent.datagrams, totals.received.datagrams]),
         (
             "carrier",
-            "Octets on the carrier with all its headers",
+            "Octets on the carrier, including all headers",
             bytes,
             [totals.sent.carrier_octets, totals.received.carrier_octets],
         ),
-        ("billing_units", "Units that are billed", None, [bill.sent.units, bill.received.units]),
+        ("billing_units", "Billed units", None, [bill.sent.units, bill.received.units]),
     ];
     for (name, help, unit, [sent, received]) in rows {
         family(out, name, help, unit, MetricType::Counter, |family| {
@@ -206,11 +211,9 @@ fn peers(out: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), Error> 
     }
     type One = fn(&PeerStatus) -> u64;
     let ones: [(&str, &str, One); 3] = [
-        ("sessions", "Sessions and epochs that began", |peer| peer.counters.sessions),
-        ("restarts", "Times that a peer has started anew", |peer| peer.counters.restarts),
-        ("feedback_limited", "Feedback that was not sent, as there was too much", |peer| {
-            peer.counters.feedback.limited
-        }),
+        ("sessions", "Sessions and epochs started", |peer| peer.counters.sessions),
+        ("restarts", "Restarts of a peer", |peer| peer.counters.restarts),
+        ("feedback_limited", "Feedback not sent because of a limit", |peer| peer.counters.feedback.limited),
     ];
     for (name, help, of) in ones {
         family(out, name, help, None, MetricType::Counter, |family| {
@@ -218,7 +221,7 @@ fn peers(out: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), Error> 
         })?;
     }
     let (seconds, gauge) = (Some(&Unit::Seconds), MetricType::Gauge);
-    family(out, "heard", "Time since the last genuine datagram of a peer", seconds, gauge, |family| {
+    family(out, "heard", "Time since the last authentic datagram of a peer", seconds, gauge, |family| {
         let heard = status.peers.iter().filter_map(|peer| Some((peer, peer.heard_seconds?)));
         heard.into_iter().try_for_each(|(peer, heard)| gauge_of(family, &[("peer", &peer.name)], heard))
     })?;
@@ -226,7 +229,7 @@ fn peers(out: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), Error> 
 }
 
 fn rohc(out: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), Error> {
-    family(out, "feedback", "Feedback elements of ROHC, by type", None, MetricType::Counter, |family| {
+    family(out, "feedback", "ROHC feedback elements, by type", None, MetricType::Counter, |family| {
         for peer in &status.peers {
             let feedback = &peer.counters.feedback;
             for (direction, types) in [("sent", feedback.sent), ("received", feedback.received)] {
@@ -248,7 +251,7 @@ fn rohc(out: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), Error> {
         }
         Ok(())
     })?;
-    family(out, "contexts", "Contexts of ROHC that are in use", None, MetricType::Gauge, |family| {
+    family(out, "contexts", "ROHC contexts in use", None, MetricType::Gauge, |family| {
         for peer in &status.peers {
             for context in &peer.contexts {
                 let side = match context.side {

@@ -209,8 +209,8 @@ function show(status) {
       now ? `for ${octets(now.inside)}/s inside` : ""],
     [now && now.p50 !== null ? time(now.p50) : idle, "in the daemon, median",
       now && now.p99 !== null ? `99 of 100 within ${time(now.p99)}` : ""],
-    [number(sum(losses(status))), "not carried",
-      lost ? `${lost.reason}, ${ago(status.uptime_seconds - lost.at)}` : "none since this page is open",
+    [number(sum(losses(status))), "dropped",
+      lost ? `${lost.reason}, ${ago(status.uptime_seconds - lost.at)}` : "none since this page was opened",
       lost && status.uptime_seconds - lost.at < 10],
   ]);
   $("sentence").textContent = sentence(status);
@@ -223,15 +223,15 @@ function sentence({ totals, carrier, inside, billing, uptime_seconds, cpu_second
   if (totals.ratio === null) return `Packets that are routed to ${inside.name} will be counted here.`;
   const billed = billing.unit_octets === 0 ? ""
     : ` Billed: ${number(billing.sent.units + billing.received.units)} units of ${billing.unit_octets} octets.`;
-  return `Compression leaves ${percent(totals.compressed_ratio)} of the octets; then the carrier adds ` +
-    `${carrier.overhead} octets to a packet that travels alone. The longest packet inside has ` +
-    `${number(inside.mtu)} octets. In ${duration(uptime_seconds)} the daemon has taken ` +
+  return `Compression leaves ${percent(totals.compressed_ratio)} of the octets; the carrier adds ` +
+    `${carrier.overhead} octets to a packet that is alone in its datagram. The MTU of the interface is ` +
+    `${number(inside.mtu)} octets. In ${duration(uptime_seconds)} the daemon has used ` +
     `${percent(cpu_seconds / Math.max(uptime_seconds, 1e-9))} of a CPU.${billed}`;
 }
 
 function rows(status) {
   const n = "n";
-  table("drops", [["reason"], ["count", n], ["that is", "words"]],
+  table("drops", [["reason"], ["count", n], ["meaning", "words"]],
     losses(status).map(([reason, count, words]) => [reason, number(count), words]), "Nothing was lost.");
   table("peers",
     [["name"], ["address"], ["session", n], ["heard", n], ["sent", n], ["received", n], ["saved", n], ["NACKs", n]],
@@ -266,8 +266,8 @@ function state() {
   const silence = (Date.now() - heard) / 1000;
   let [kind, words] = ["live", ""];
   if (!last) [kind, words] = ["waiting", "Waiting for the daemon."];
-  else if (silence > 3) [kind, words] = ["gone", `The daemon is gone: nothing was heard for ${duration(silence)}.`];
-  else if (!last.inside.up) [kind, words] = ["quiet", `The interface ${last.inside.name} is gone; the daemon waits for it.`];
+  else if (silence > 3) [kind, words] = ["gone", `No answer from the daemon for ${duration(silence)}.`];
+  else if (!last.inside.up) [kind, words] = ["quiet", `The interface ${last.inside.name} is missing; the daemon waits for it.`];
   else if (last.totals.ratio === null) [kind, words] = ["quiet", `No traffic yet. Up ${duration(last.uptime_seconds)}.`];
   else words = `Up ${duration(last.uptime_seconds)}` + (now ? `, ${number(now.packets)} packets a second.` : ".");
   document.body.className = kind;

@@ -1,4 +1,4 @@
-//! Addresses of the page, what may ask for them, and what browsers are told to hold us to.
+//! Routes of the page, access checks, and security headers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// What never changes while a daemon runs: address, type, text. No build step: files as they are.
+/// Static files: path, type, content. They are embedded without a build step.
 const FILES: [(&str, &str, &str); 7] = [
     ("/", HTML, include_str!("page.html")),
     ("/page.css", CSS, include_str!("page.css")),
@@ -33,7 +33,7 @@ const FILES: [(&str, &str, &str); 7] = [
     ("/uPlot.js", SCRIPT, include_str!("vendor/uPlot.iife.min.js")),
 ];
 
-/// Said with every answer. No inline script, nothing of other sites, no frame around it.
+/// Headers of every response: no inline scripts, no content of other sites, no framing.
 const HEADERS: [(&str, &str); 7] = [
     (
         "content-security-policy",
@@ -48,11 +48,11 @@ const HEADERS: [(&str, &str); 7] = [
     ("cache-control", "no-store"),
 ];
 
-/// How long a first look waits for the daemon to publish, and how often it looks.
+/// Maximum time that a first request waits for the daemon to publish, and its polling interval.
 const PATIENCE: Duration = Duration::from_millis(1200);
 const LOOKS_EVERY: Duration = Duration::from_millis(20);
 
-/// All addresses, with what guards them.
+/// Returns all routes with their access checks.
 pub(super) fn router(feed: Feed) -> Router {
     let mut router = Router::new()
         .route("/status.json", get(status_json))
@@ -87,13 +87,13 @@ async fn with_headers(mut response: Response) -> Response {
     response
 }
 
-/// Whether the request names this machine as only it can be named. Any port, because the page may be reached through
-/// one that is forwarded; it is a foreign *name* that tells a page of somebody else.
+/// True if the request names this machine by a loopback name. Any port is allowed, since the page may be
+/// reached through a forwarded one; a foreign *name* reveals a page of another site.
 fn is_for_loopback(request: &Request) -> bool {
     let mut hosts = request.headers().get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
     let host = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok());
-    // A request line may have a whole URL, which then counts instead (RFC 9112, section 3.2.2).
+    // A request line can contain a whole URL, which then takes precedence (RFC 9112, section 3.2.2).
     host.is_some_and(|host| is_loopback(&host)) && request.uri().authority().is_none_or(is_loopback)
 }
 
@@ -119,7 +119,7 @@ async fn metrics_text(State(feed): State<Feed>) -> Response {
     }
 }
 
-/// What reasons say to people.
+/// Serves the descriptions of reasons.
 async fn words_json() -> Response {
     fn words<R: Reason>() -> BTreeMap<&'static str, &'static str> {
         R::ALL.iter().map(|reason| (reason.name(), reason.words())).collect()

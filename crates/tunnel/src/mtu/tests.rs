@@ -2,11 +2,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::*;
-use crate::plan::{ChannelPlan, Inside, Mesh, Peer, Seeing, Suite};
+use crate::site_config::{ChannelConfig, Inside, Mesh, Peer, Seeing, Suite};
 use crate::unit::SiteId;
 
-fn plan(carrier: Carrier, security: Security) -> Plan {
-    Plan {
+fn config(carrier: Carrier, security: Security) -> SiteConfig {
+    SiteConfig {
         inside: Inside {
             name: "thinair0".into(),
             bridged: false,
@@ -20,7 +20,7 @@ fn plan(carrier: Carrier, security: Security) -> Plan {
         },
         carrier,
         security,
-        channel: ChannelPlan::new(),
+        channel: ChannelConfig::new(),
         others: Others::Peers(vec![Peer {
             name: "b".into(),
             address: Some("192.0.2.1:4000".parse().unwrap()),
@@ -65,101 +65,101 @@ fn key(suite: Suite) -> Security {
 
 #[test]
 fn a_sealed_datagram_over_ipv4() {
-    let budget = Budget::of(&plan(udp(Packaging::Packed, 1_500), key(Suite::ChaCha20Poly1305))).unwrap();
+    let budget = Budget::of(&config(udp(Packaging::Packed, 1_500), key(Suite::ChaCha20Poly1305))).unwrap();
     // 1,500 less IP, UDP, a header with the whole counter, and the tag.
     assert_eq!((budget.largest_datagram, budget.largest_body, budget.largest_unit), (1_472, 1_446, 1_445));
     assert_eq!((budget.mtu, budget.mrru, budget.is_cut), (1_429, 1_465, false));
     assert_eq!(budget.overhead(), 48);
     assert_eq!(
         budget.to_string(),
-        "TUN MTU            1429 octets, as large as fits, and at least 1280\n\
+        "TUN MTU            1429 octets, the maximum of the carrier, at least 1280\n\
          largest datagram   1472 octets\n\
          largest unit       1445 octets\n\
          MRRU               1465 octets: segments only for long chains of headers\n\
          around a packet      48 octets\n\
          \x20 outer IPv4         20\n\
          \x20 UDP                 8\n\
-         \x20 seal header         4 (and 6 where all of the counter travels)\n\
+         \x20 seal header         4 (and 6 with the whole counter)\n\
          \x20 tag                16\n\
-         \x20 packaging           0 (and 1 or 2 for each further packet of a datagram)\n"
+         \x20 packaging           0 (and 1 or 2 per further packet in a datagram)\n"
     );
 }
 
 #[test]
 fn a_way_over_ipv6_has_less_room() {
-    let mut plan = plan(udp(Packaging::Packed, 1_500), Security::Insecure);
-    assert_eq!(Budget::of(&plan).unwrap().mtu, 1_454);
-    let Others::Peers(peers) = &mut plan.others else { unreachable!() };
+    let mut config = config(udp(Packaging::Packed, 1_500), Security::Insecure);
+    assert_eq!(Budget::of(&config).unwrap().mtu, 1_454);
+    let Others::Peers(peers) = &mut config.others else { unreachable!() };
     peers[0].address = Some("[::ffff:192.0.2.1]:4000".parse().unwrap());
-    assert_eq!(Budget::of(&plan).unwrap().mtu, 1_454);
-    let Others::Peers(peers) = &mut plan.others else { unreachable!() };
+    assert_eq!(Budget::of(&config).unwrap().mtu, 1_454);
+    let Others::Peers(peers) = &mut config.others else { unreachable!() };
     peers[0].address = Some("[2001:db8::1]:4000".parse().unwrap());
-    let budget = Budget::of(&plan).unwrap();
+    let budget = Budget::of(&config).unwrap();
     assert_eq!((budget.mtu, budget.layers[0].name), (1_434, "outer IPv6"));
-    let Others::Peers(peers) = &mut plan.others else { unreachable!() };
+    let Others::Peers(peers) = &mut config.others else { unreachable!() };
     peers[0].address = None;
-    assert_eq!(Budget::of(&plan).unwrap().mtu, 1_454);
-    if let Carrier::Udp { listen, .. } = &mut plan.carrier {
+    assert_eq!(Budget::of(&config).unwrap().mtu, 1_454);
+    if let Carrier::Udp { listen, .. } = &mut config.carrier {
         *listen = "[::]:4000".parse().unwrap();
     }
-    assert_eq!(Budget::of(&plan).unwrap().mtu, 1_434);
+    assert_eq!(Budget::of(&config).unwrap().mtu, 1_434);
 }
 
 #[test]
 fn a_narrow_line_cuts_packets() {
-    let mut plan = plan(serial(256, true), key(Suite::AesCcm8));
-    let budget = Budget::of(&plan).unwrap();
+    let mut config = config(serial(256, true), key(Suite::AesCcm8));
+    let budget = Budget::of(&config).unwrap();
     assert_eq!((budget.mtu, budget.largest_body, budget.is_cut), (1_280, 239, true));
     assert_eq!(budget.mrru, 1_280 + 32 + 4);
     assert_eq!(budget.overhead(), 2 + 4 + 3 + 8);
-    plan.channel.mrru = Some(0);
-    let error = Budget::of(&plan).unwrap_err();
+    config.channel.mrru = Some(0);
+    let error = Budget::of(&config).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "packets of 1280 octets need units of 1296, and the carrier has room for 238: let them be cut into segments \
-         (MRRU, which is 0, at least 1300; or leave it out), or raise the MTU of the carrier"
+        "packets of 1280 octets need units of 1296, and the carrier has room for 238: set MRRU, which is 0, to at least \
+         1300 to segment them (or omit it), or raise the MTU of the carrier"
     );
-    plan.channel.mrru = Some(1_299);
-    assert!(matches!(Budget::of(&plan), Err(BudgetError::Mrru { least: 1_300, .. })));
-    plan.channel.mrru = Some(1_300);
-    assert_eq!(Budget::of(&plan).unwrap().mrru, 1_300);
-    plan.inside.bridged = true;
-    assert!(matches!(Budget::of(&plan), Err(BudgetError::Bridge { mtu: 1_280, need: 1_310, room: 238 })));
-    plan.inside.bridged = false;
-    plan.security = Security::Insecure;
-    plan.carrier = serial(21, true);
-    assert!(matches!(Budget::of(&plan), Err(BudgetError::Narrow { mtu: 21, overhead: 7 })));
+    config.channel.mrru = Some(1_299);
+    assert!(matches!(Budget::of(&config), Err(BudgetError::Mrru { least: 1_300, .. })));
+    config.channel.mrru = Some(1_300);
+    assert_eq!(Budget::of(&config).unwrap().mrru, 1_300);
+    config.inside.bridged = true;
+    assert!(matches!(Budget::of(&config), Err(BudgetError::Bridge { mtu: 1_280, need: 1_310, room: 238 })));
+    config.inside.bridged = false;
+    config.security = Security::Insecure;
+    config.carrier = serial(21, true);
+    assert!(matches!(Budget::of(&config), Err(BudgetError::Narrow { mtu: 21, overhead: 7 })));
 }
 
-/// A handshake is never cut: where its messages do not fit there would never be a session.
+/// A handshake cannot be segmented: if its messages do not fit, there will be no session.
 #[test]
 fn keys_are_agreed_on_in_one_datagram() {
-    let mut plan = plan(serial(90, true), key(Suite::AesCcm8));
+    let mut config = config(serial(90, true), key(Suite::AesCcm8));
     assert_eq!(
-        Budget::of(&plan).unwrap_err().to_string(),
-        "90 octets of the carrier have room for datagrams of 90, and keys are agreed on by one of 91: give it an `mtu` \
-         of at least 91; both ends must have room"
+        Budget::of(&config).unwrap_err().to_string(),
+        "a carrier MTU of 90 octets allows datagrams of 90, and the key exchange needs 91: set the carrier's `mtu` to at \
+         least 91 at both ends"
     );
-    plan.carrier = serial(91, true);
-    assert!(Budget::of(&plan).is_ok());
-    plan.carrier = serial(64, true);
-    plan.security = Security::Insecure;
-    assert!(Budget::of(&plan).is_ok());
+    config.carrier = serial(91, true);
+    assert!(Budget::of(&config).is_ok());
+    config.carrier = serial(64, true);
+    config.security = Security::Insecure;
+    assert!(Budget::of(&config).is_ok());
     // Announcements are shorter than requests.
-    plan.security = key(Suite::AesCcm8);
-    plan.others = mesh();
-    plan.carrier = udp(Packaging::Packed, 28 + 74);
-    assert!(matches!(Budget::of(&plan), Err(BudgetError::Keys { room: 74, need: 75, least: 103, .. })));
-    plan.carrier = udp(Packaging::Packed, 103);
-    assert!(Budget::of(&plan).is_ok());
+    config.security = key(Suite::AesCcm8);
+    config.others = mesh();
+    config.carrier = udp(Packaging::Packed, 28 + 74);
+    assert!(matches!(Budget::of(&config), Err(BudgetError::Keys { room: 74, need: 75, least: 103, .. })));
+    config.carrier = udp(Packaging::Packed, 103);
+    assert!(Budget::of(&config).is_ok());
 }
 
 #[test]
 fn what_is_not_sealed_says_whose_it_is_where_there_are_many() {
-    let mut plan = plan(udp(Packaging::Packed, 1_500), Security::Insecure);
-    assert_eq!(Budget::of(&plan).unwrap().largest_body, 1_471);
-    plan.others = mesh();
-    let budget = Budget::of(&plan).unwrap();
+    let mut config = config(udp(Packaging::Packed, 1_500), Security::Insecure);
+    assert_eq!(Budget::of(&config).unwrap().largest_body, 1_471);
+    config.others = mesh();
+    let budget = Budget::of(&config).unwrap();
     assert_eq!((budget.largest_body, budget.layers[2].octets), (1_470, 2));
 }
 
@@ -169,39 +169,39 @@ fn mesh() -> Others {
 
 #[test]
 fn a_given_mtu_is_honoured_and_checked() {
-    let mut plan = plan(udp(Packaging::Packed, 1_500), key(Suite::ChaCha20Poly1305));
-    plan.inside.mtu = Some(1_500);
-    let budget = Budget::of(&plan).unwrap();
+    let mut config = config(udp(Packaging::Packed, 1_500), key(Suite::ChaCha20Poly1305));
+    config.inside.mtu = Some(1_500);
+    let budget = Budget::of(&config).unwrap();
     assert_eq!((budget.mtu, budget.is_given, budget.is_cut), (1_500, true, true));
-    plan.inside.mtu = Some(1_279);
-    assert_eq!(Budget::of(&plan).unwrap_err(), BudgetError::TooSmallForIpv6(1_279));
-    plan.inside.addresses.pop();
-    assert_eq!(Budget::of(&plan).unwrap().mtu, 1_279);
-    plan.inside.routes.push(("::".parse().unwrap(), 0));
-    assert_eq!(Budget::of(&plan).unwrap_err(), BudgetError::TooSmallForIpv6(1_279));
-    plan.inside.routes.clear();
-    plan.inside.mtu = Some(67);
-    assert_eq!(Budget::of(&plan).unwrap_err(), BudgetError::TooSmall(67));
-    plan.inside.mtu = Some(65_535);
-    assert_eq!(Budget::of(&plan).unwrap_err(), BudgetError::TooLarge(65_535));
+    config.inside.mtu = Some(1_279);
+    assert_eq!(Budget::of(&config).unwrap_err(), BudgetError::TooSmallForIpv6(1_279));
+    config.inside.addresses.pop();
+    assert_eq!(Budget::of(&config).unwrap().mtu, 1_279);
+    config.inside.routes.push(("::".parse().unwrap(), 0));
+    assert_eq!(Budget::of(&config).unwrap_err(), BudgetError::TooSmallForIpv6(1_279));
+    config.inside.routes.clear();
+    config.inside.mtu = Some(67);
+    assert_eq!(Budget::of(&config).unwrap_err(), BudgetError::TooSmall(67));
+    config.inside.mtu = Some(65_535);
+    assert_eq!(Budget::of(&config).unwrap_err(), BudgetError::TooLarge(65_535));
 }
 
 #[test]
 fn transport_streams_carry_packets_of_any_length() {
-    let budget = Budget::of(&plan(udp(ts(7), 1_500), Security::Open)).unwrap();
+    let budget = Budget::of(&config(udp(ts(7), 1_500), Security::Open)).unwrap();
     assert_eq!((budget.largest_body, budget.mtu, budget.is_cut), (1_316, 1_500, false));
     assert_eq!(
-        Budget::of(&plan(udp(ts(7), 1_300), Security::Open)).unwrap_err(),
+        Budget::of(&config(udp(ts(7), 1_300), Security::Open)).unwrap_err(),
         BudgetError::TsPackets { asked: 7, fit: 6, mtu: 1_300 }
     );
-    let sealed = Budget::of(&plan(udp(ts(7), 1_370), key(Suite::ChaCha20Poly1305))).unwrap();
+    let sealed = Budget::of(&config(udp(ts(7), 1_370), key(Suite::ChaCha20Poly1305))).unwrap();
     assert_eq!(sealed.largest_body, 1_316);
-    assert!(Budget::of(&plan(udp(ts(7), 1_369), key(Suite::ChaCha20Poly1305))).is_err());
-    let budget = Budget::of(&plan(udp(GSE, 600), Security::Open)).unwrap();
+    assert!(Budget::of(&config(udp(ts(7), 1_369), key(Suite::ChaCha20Poly1305))).is_err());
+    let budget = Budget::of(&config(udp(GSE, 600), Security::Open)).unwrap();
     assert_eq!((budget.largest_body, budget.mtu, budget.is_cut), (572, 1_500, false));
-    assert!(matches!(Budget::of(&plan(udp(GSE, 60), Security::Open)), Err(BudgetError::Narrow { .. })));
+    assert!(matches!(Budget::of(&config(udp(GSE, 60), Security::Open)), Err(BudgetError::Narrow { .. })));
     let file = Carrier::File { packaging: ts(7), from: None, to: None };
-    assert_eq!(Budget::of(&plan(file, Security::Open)).unwrap().mtu, 1_500);
+    assert_eq!(Budget::of(&config(file, Security::Open)).unwrap().mtu, 1_500);
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn integrity_is_that_of_carrier_and_seal() {
         (udp(GSE, 1_500), key(Suite::ChaCha20Poly1305), Mic),
     ] {
         assert_eq!(
-            super::integrity(&plan(carrier.clone(), security.clone())),
+            super::integrity(&config(carrier.clone(), security.clone())),
             integrity,
             "{carrier:?} {security:?}"
         );

@@ -1,17 +1,17 @@
-//! Which site has which NPA.
+//! NPAs of sites.
 
 use thinair_ule::Npa;
 
 use super::{PackagingError, PushError};
-use crate::plan::Others;
+use crate::site_config::Others;
 use crate::unit::SiteId;
 
-/// The NPAs of the sites of a mesh. There are 255 sites at most.
+/// NPAs of the sites of a mesh, at most 255.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Addresses(Vec<(SiteId, Npa)>);
 
 impl Addresses {
-    /// Those that the plan has. A mesh with feedback needs all of them, and `own`.
+    /// Returns the NPAs of the configuration. A mesh with feedback needs those of all sites, and `own`.
     pub(super) fn new(own: Option<Npa>, others: &Others) -> Result<Self, PackagingError> {
         let Others::Mesh(mesh) = others else { return Ok(Self::default()) };
         if mesh.feedback && own.is_none() {
@@ -23,7 +23,7 @@ impl Addresses {
         Ok(Self(mesh.sites.iter().filter_map(|site| Some((site.id, site.npa?))).collect()))
     }
 
-    /// That of the site that a unit is for.
+    /// Returns the NPA of the destination site of a unit.
     pub(super) fn of(&self, to: Option<SiteId>) -> Result<Option<Npa>, PushError> {
         let Some(to) = to else { return Ok(None) };
         let found = self.0.iter().find(|(id, _)| *id == to);
@@ -31,7 +31,7 @@ impl Addresses {
     }
 }
 
-/// The NPA and the number of this site, if it has both.
+/// Returns NPA and number of this site, if it has both.
 pub(super) fn own(npa: Option<Npa>, others: &Others) -> Option<(Npa, SiteId)> {
     match others {
         Others::Mesh(mesh) => npa.zip(mesh.own),

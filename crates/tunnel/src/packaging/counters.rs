@@ -1,46 +1,46 @@
-//! What is told of packagings. Counters of what a packaging does not have stay 0.
+//! Counters of packagings. Those that do not apply to a packaging stay 0.
 
 use super::UnpackError;
 
-/// What a [`Packager`](super::Packager) has done.
+/// Counters of a [`Packager`](super::Packager).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct PackagerCounters {
-    /// Units that were taken.
+    /// Accepted units.
     pub units: u64,
-    /// Octets of them.
+    /// Octets of these units.
     pub octets: u64,
-    /// Units that were refused.
+    /// Rejected units.
     pub refused: u64,
     /// Bodies.
     pub bodies: u64,
-    /// Octets of them.
+    /// Octets of bodies.
     pub body_octets: u64,
-    /// Octets of padding in them, null packets not counted.
+    /// Octets of padding, without null packets.
     pub padding: u64,
     /// TS Packets, of all PIDs.
     pub ts_packets: u64,
-    /// Those with PAT and PMT.
+    /// TS Packets with PAT and PMT.
     pub psi: u64,
     /// Null packets.
     pub nulls: u64,
-    /// Units that went in several GSE Packets.
+    /// Units sent in several GSE Packets.
     pub fragmented: u64,
 }
 
-/// What an [`Unpackager`](super::Unpackager) has seen.
+/// Counters of an [`Unpackager`](super::Unpackager).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct UnpackagerCounters {
-    /// Bodies that came.
+    /// Received bodies.
     pub bodies: u64,
-    /// Octets of them, and of streams.
+    /// Octets of bodies and streams.
     pub body_octets: u64,
-    /// Bodies that were refused as a whole.
+    /// Malformed bodies, dropped as a whole.
     pub bad_bodies: u64,
-    /// Units that were delivered.
+    /// Delivered units.
     pub units: u64,
-    /// Octets of them.
+    /// Octets of delivered units.
     pub octets: u64,
-    /// Units that were dropped as they are of no known Type, or longer than units may be.
+    /// Units dropped because of an unknown Type, or of their size.
     pub unknown: u64,
     /// TS Packets and their SNDUs.
     pub ts: TsCounters,
@@ -51,7 +51,7 @@ pub struct UnpackagerCounters {
 }
 
 impl UnpackagerCounters {
-    /// Notes how a body was taken.
+    /// Counts a body and its outcome.
     pub(super) fn note(&mut self, octets: usize, result: Result<(), UnpackError>) -> Result<(), UnpackError> {
         self.bodies += 1;
         self.body_octets += octets as u64;
@@ -60,40 +60,40 @@ impl UnpackagerCounters {
     }
 }
 
-/// TS Packets and SNDUs, of all PIDs that are received together.
+/// Counters of TS Packets and SNDUs, of all PIDs received together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct TsCounters {
     /// TS Packets of any PID.
     pub packets: u64,
     /// Null packets.
     pub nulls: u64,
-    /// TS Packets of PIDs below 0x0020, where tables are.
+    /// TS Packets of PIDs below 0x0020, which are reserved for tables.
     pub psi: u64,
-    /// TS Packets of other PIDs that nobody receives.
+    /// TS Packets of other PIDs that are not received.
     pub others: u64,
-    /// TS Packets that do not begin with 0x47.
+    /// TS Packets without the sync byte 0x47.
     pub sync_errors: u64,
-    /// TS Packets that their receiver knows to be damaged.
+    /// TS Packets that the physical layer marked as damaged.
     pub transport_errors: u64,
-    /// TS Packets that came twice.
+    /// Duplicate TS Packets.
     pub duplicates: u64,
     /// Gaps in Continuity Counters.
     pub continuity_errors: u64,
-    /// Payload Pointers and SNDUs that do not agree, and other headers that cannot be.
+    /// Payload Pointers that do not match SNDUs, and other invalid headers.
     pub delimiting_errors: u64,
-    /// SNDUs with a right CRC.
+    /// SNDUs with a correct CRC.
     pub sndus: u64,
     /// SNDUs with a wrong CRC.
     pub crc_errors: u64,
-    /// SNDUs to other sites.
+    /// SNDUs for other sites.
     pub filtered: u64,
-    /// SNDUs that are longer than units may be.
+    /// SNDUs that exceed the maximum size of units.
     pub too_long: u64,
-    /// SNDUs with headers that are not known, or are cut short.
+    /// SNDUs with unknown or truncated headers.
     pub type_errors: u64,
-    /// SNDUs of which a part had arrived, and then came a loss or an error.
+    /// SNDUs that were interrupted by a loss or an error.
     pub cut_short: u64,
-    /// Octets of streams that were skipped while TS Packets were looked for.
+    /// Octets of streams skipped while searching for TS Packets.
     pub skipped: u64,
 }
 
@@ -102,33 +102,33 @@ pub struct TsCounters {
 pub struct GseCounters {
     /// GSE Packets.
     pub packets: u64,
-    /// PDUs that came whole.
+    /// Unfragmented PDUs.
     pub whole: u64,
-    /// PDUs that were put together.
+    /// Reassembled PDUs.
     pub reassembled: u64,
     /// Octets of padding.
     pub padding: u64,
-    /// PDUs to other sites.
+    /// PDUs for other sites.
     pub filtered: u64,
-    /// Headers and labels that cannot be.
+    /// Invalid headers and labels.
     pub header_errors: u64,
-    /// Fragments of which the first one did not come, and PDUs that were not complete in time.
+    /// Fragments without a first one, and PDUs that were not complete in time.
     pub incomplete: u64,
-    /// PDUs that are longer than units may be.
+    /// PDUs that exceed the maximum size of units.
     pub too_long: u64,
     /// PDUs with a wrong Total_Length or CRC-32.
     pub crc_errors: u64,
 }
 
-/// RTP headers in front of TS Packets.
+/// Counters of RTP headers before TS Packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct RtpCounters {
     /// Datagrams with an RTP header.
     pub packets: u64,
-    /// Sequence numbers that were left out: datagrams that were lost, or came late.
+    /// Skipped sequence numbers: datagrams that were lost or late.
     pub lost: u64,
-    /// Datagrams that came twice, or behind a later one; dropped.
+    /// Duplicate or reordered datagrams, which were dropped.
     pub late: u64,
-    /// Sources that began, or began anew.
+    /// Sources that started or restarted.
     pub sources: u64,
 }

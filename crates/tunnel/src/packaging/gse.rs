@@ -1,14 +1,15 @@
-//! GSE Packets, in a BBFrame for each body: a BBHEADER of 10 octets, and a data field as long as what is in it.
+//! GSE Packets, in a BBFrame per body: a BBHEADER of 10 octets, and a data field as long as its content.
 //!
-//! A unit that has room in a BBFrame of its own is not torn: the BBFrame that is open is sent before. Longer ones are in
-//! fragments with a CRC-32. In a mesh the Input Stream Identifier is the number of the site that sends.
+//! A unit that fits into a BBFrame is not fragmented: the current BBFrame is sent first if necessary. Longer
+//! units are fragmented with a CRC-32. In a mesh the Input Stream Identifier is the number of the sending
+//! site.
 
 use std::time::Duration;
 
 use thinair_ule::gse::{
-    Accept, BbHeader, DataField, Filled, Label, Put, ReUse, Receiver as Fragments, Sending, Slot,
+    Accept, BbHeader, DataField, Filled, GseReceiver as Fragments, GseSlot, Label, Put, ReUse, Sending,
 };
-use thinair_ule::{Bridged, Content, Npa, Type};
+use thinair_ule::{Bridged, Npa, SnduContent, Type};
 use thinair_wire::time::Instant;
 
 use super::addresses::{self, Addresses};
@@ -17,22 +18,23 @@ use super::{
     Body, BodySink, PackagerConfig, PackagingError, PushError, UnitSink, UnpackError, Whose, ether_type,
     protocol,
 };
-use crate::plan::Others;
+use crate::site_config::Others;
 use crate::unit::{Protocol, SiteId, Unit};
 
-/// Octets of the longest unit.
+/// Maximum size of a unit in octets.
 pub const LARGEST_UNIT: usize = Sending::MAX;
 
-/// Octets of the shortest data field: a fragment with a label and an octet, and much more than that.
+/// Minimum size of a data field in octets, with ample room for a fragment with a label.
 const LEAST_FIELD: usize = 32;
-/// Octets in front of a whole PDU, but for its label.
+/// Header of an unfragmented PDU without its label, in octets.
 const WHOLE: usize = 4;
-/// PDUs of a sender that are put together at a time: it sends one after the other, but datagrams may overtake.
+/// Number of PDUs of a sender reassembled at a time: it sends one after the other, but datagrams may be
+/// reordered.
 const SLOTS: usize = 2;
 
-/// Fills BBFrames.
+/// Fills BBFrames with units.
 #[derive(Debug)]
-pub struct Sender {
+pub struct GseSender {
     addresses: Addresses,
     flush: Duration,
     pad: usize,
@@ -40,16 +42,16 @@ pub struct Sender {
     /// Room for the BBHEADER, then the data field.
     frame: Vec<u8>,
     filled: Filled,
-    /// Whether the units belong to the channel with large CIDs.
+    /// True if the units belong to the channel with large CIDs.
     large: bool,
-    /// Units that end in the frame.
+    /// Number of units that end in the frame.
     units: u32,
     frag_id: u8,
     deadline: Option<Instant>,
     counters: PackagerCounters,
 }
 
-impl Sender {
+impl GseSender {
     pub(super) fn new(
         flush: Duration,
         own: Option<Npa>,
@@ -116,7 +118,7 @@ impl Sender {
                     self.units += 1;
                     break;
                 }
-                // An empty data field has room for a part.
+                // An empty data field has room for a fragment.
                 Put::NoRoom if self.filled.is_empty() => break,
                 Put::Partly | Put::NoRoom => self.send(sink),
             }
@@ -161,7 +163,7 @@ impl Sender {
         let unpadded = BbHeader::OCTETS + filled;
         let end = unpadded.next_multiple_of(self.pad).min(self.frame.len());
         self.frame.get_mut(unpadded..end).unwrap_or_default().fill(0);
-        // Data fields are not longer than they may be.
+        // Data fields never exceed the maximum size.
         let Some(mut header) = BbHeader::new(end - BbHeader::OCTETS) else { return };
         header.isi = self.isi;
         let header = header.write();
@@ -182,25 +184,25 @@ impl Sender {
     }
 }
 
-/// Fragments of what a site has sent, or whoever it was.
-type Stream = (Option<SiteId>, Fragments<'static, SLOTS, Vec<u8>>);
+/// Reassembly of the fragments of a site, or of an unidentified sender.
+type FragmentStream = (Option<SiteId>, Fragments<'static, SLOTS, Vec<u8>>);
 
-/// Takes BBFrames apart, and puts fragments together: those of each site by themselves.
+/// Extracts units from BBFrames, and reassembles the fragments of each site.
 #[derive(Debug)]
-pub struct Receiver {
-    streams: Vec<Stream>,
-    /// This site, whose own BBFrames may come back.
+pub struct GseReceiver {
+    streams: Vec<FragmentStream>,
+    /// This site, whose own BBFrames may be received.
     own_site: Option<SiteId>,
     own: Option<(Npa, SiteId)>,
     largest_unit: usize,
     counters: UnpackagerCounters,
 }
 
-impl Receiver {
+impl GseReceiver {
     pub(super) fn new(own: Option<Npa>, others: &Others, largest_unit: usize) -> Self {
         let accept = own.map_or(Accept::Every, |npa| Accept::One(Label::Six(npa)));
         let fragments = || {
-            let slots = [(); SLOTS].map(|()| Slot::with(vec![0; largest_unit.min(LARGEST_UNIT)]));
+            let slots = [(); SLOTS].map(|()| GseSlot::with(vec![0; largest_unit.min(LARGEST_UNIT)]));
             Fragments::with(accept, slots)
         };
         let (sites, own_site) = match others {
@@ -240,10 +242,10 @@ impl Receiver {
 
     fn frame(&mut self, frame: &[u8], sink: UnitSink<'_>) -> Result<(), UnpackError> {
         let header = BbHeader::read(frame).map_err(UnpackError::BbHeader)?;
-        let (told, left) = (header.data_field(), frame.len() - BbHeader::OCTETS);
+        let (announced, left) = (header.data_field(), frame.len() - BbHeader::OCTETS);
         let data_field = frame
-            .get(BbHeader::OCTETS..BbHeader::OCTETS + told)
-            .ok_or(UnpackError::DataField { told, left })?;
+            .get(BbHeader::OCTETS..BbHeader::OCTETS + announced)
+            .ok_or(UnpackError::DataField { announced, left })?;
         if header.isi.is_some() && header.isi == self.own_site.map(SiteId::number) {
             return Ok(());
         }
@@ -261,7 +263,7 @@ impl Receiver {
             let whose = Whose { from: *from, to, largest_unit: self.largest_unit };
             let mut deliver = |content| whose.deliver(&mut self.counters, unit(content), sink);
             match chain.content {
-                Content::PduConcat(concat) => {
+                SnduContent::PduConcat(concat) => {
                     concat.contents().for_each(|chain| deliver(chain.ok().map(|chain| chain.content)));
                 }
                 content => deliver(Some(content)),
@@ -271,8 +273,11 @@ impl Receiver {
     }
 }
 
-/// The fragments of the site that a BBFrame is of. Peers are not told apart by it.
-fn stream(streams: &mut [Stream], isi: Option<u8>) -> Result<Option<&mut Stream>, UnpackError> {
+/// Returns the reassembly for the site that sent a BBFrame. Peers are not distinguished by it.
+fn stream(
+    streams: &mut [FragmentStream],
+    isi: Option<u8>,
+) -> Result<Option<&mut FragmentStream>, UnpackError> {
     match (isi, streams) {
         (_, []) => Ok(None),
         (_, [stream @ (None, _)]) | (None, [stream]) => Ok(Some(stream)),
@@ -284,17 +289,17 @@ fn stream(streams: &mut [Stream], isi: Option<u8>) -> Result<Option<&mut Stream>
     }
 }
 
-/// What of it is a unit.
-fn unit(content: Option<Content<'_>>) -> Option<(Protocol, &[u8])> {
+/// Returns the unit in a content, if it is one.
+fn unit(content: Option<SnduContent<'_>>) -> Option<(Protocol, &[u8])> {
     match content? {
-        Content::Pdu(ether_type, pdu) => protocol(ether_type).map(|protocol| (protocol, pdu)),
-        Content::Bridged(frame) => Some((Protocol::Bridged, frame.octets())),
-        Content::TsConcat(_) | Content::PduConcat(_) | Content::Test(_) => None,
+        SnduContent::Pdu(ether_type, pdu) => protocol(ether_type).map(|protocol| (protocol, pdu)),
+        SnduContent::Bridged(frame) => Some((Protocol::Bridged, frame.octets())),
+        SnduContent::TsConcat(_) | SnduContent::PduConcat(_) | SnduContent::Test(_) => None,
     }
 }
 
 impl GseCounters {
-    /// What was lost of the carrier, as far as GSE shows it.
+    /// Number of losses on the carrier that GSE detects.
     pub const fn lost(&self) -> u64 {
         self.header_errors + self.incomplete + self.crc_errors
     }

@@ -1,6 +1,6 @@
-//! Units one behind the other.
+//! Packed bodies: concatenated units.
 //!
-//! A unit alone is the body. Of several, each but the last has its length in front, of one octet or two:
+//! A single unit is the body. Of several units, each except the last follows its length of one or two octets:
 //!
 //! ```text
 //!  0 1 2 3 4 5 6 7                     0 1 2 3 4 5 6 7   0 1 2 3 4 5 6 7
@@ -9,56 +9,56 @@
 //! +-+-+-+-+-+-+-+-+                   +-+-+-+-+-+-+-+-+ +-+-+-+-+-+-+-+-+
 //! ```
 //!
-//! M: the unit behind has a length, too; it is not the last. Whether there are several units is told beside the body.
+//! M: the next unit has a length, too; it is not the last. A flag beside the body marks several units.
 //!
-//! What a unit is, is not told: a ROHC packet, or an Ethernet frame where the tunnel bridges. There, a ROHC packet that
-//! is of no frame, which is feedback, goes as a frame with addresses of zeros and the EtherType of ROHC.
+//! The type of units is not transmitted: they are ROHC packets, or Ethernet frames in a bridging tunnel. There, a ROHC
+//! packet that belongs to no frame, such as feedback, is sent in a frame with zero addresses and the EtherType of ROHC.
 
 use super::counters::{PackagerCounters, UnpackagerCounters};
 use super::{Body, BodyIn, BodySink, PackagerConfig, PackagingError, PushError, UnitSink, UnpackError};
 use crate::unit::{Protocol, SiteId, Unit};
 
-/// M of a length: the next unit has one, too.
+/// M bit of a length: the next unit has a length, too.
 const MORE: u8 = 0x80;
-/// A length has two octets.
+/// Flag of a length of two octets.
 const LONG: u8 = 0x40;
-/// The least length of two octets.
+/// Minimum length in the format of two octets.
 const LEAST_LONG: usize = 0x40;
-/// The longest unit that is not the last of its body.
+/// Maximum size of a unit other than the last one of its body.
 const LONGEST_WITH_LENGTH: usize = 0x3FFF;
 
-/// A ROHC packet of one octet: padding. RFC 5795, section 5.2.
+/// Padding: a ROHC packet of one octet (RFC 5795, section 5.2).
 const ROHC_PADDING: u8 = 0xE0;
 
-/// Octets of an Ethernet header, which a frame has at least.
+/// Length of an Ethernet header, the minimum size of a frame.
 const ETHERNET: usize = 14;
-/// The addresses of an Ethernet frame.
+/// Length of the addresses of an Ethernet frame.
 const ADDRESSES: usize = 12;
-/// In front of a ROHC packet that is of no frame.
+/// Header for a ROHC packet that belongs to no frame.
 const ROHC_FRAME: [u8; ETHERNET] = *b"\0\0\0\0\0\0\0\0\0\0\0\0\x22\xf1";
 
-/// Puts units behind each other, as long as they come without a pause and there is room.
+/// Concatenates units as long as they arrive without a pause and fit.
 #[derive(Debug)]
 pub struct Packer {
     config: PackagerConfig,
-    /// Units, each behind its length.
+    /// Units, each after its length.
     buffer: Vec<u8>,
-    /// Where the length of the last unit begins, and where the unit does; none if there is no unit.
+    /// Offsets of the length of the last unit and of the unit; `None` if there is none.
     last: Option<(usize, usize)>,
-    /// Whether the units belong to the channel with large CIDs.
+    /// True if the units belong to the channel with large CIDs.
     large: bool,
-    /// Where the length of the unit before begins.
+    /// Offset of the length of the unit before.
     before: Option<usize>,
-    /// Octets of a body of several units, at most.
+    /// Maximum size of a body of several units, in octets.
     together: usize,
-    /// Units in the buffer.
+    /// Number of units in the buffer.
     units: u32,
     counters: PackagerCounters,
 }
 
 impl Packer {
     pub(super) fn new(config: PackagerConfig) -> Result<Self, PackagingError> {
-        // A number of a site, a frame of a ROHC packet, and an octet of that.
+        // Site number, header of a ROHC frame, and one octet of ROHC.
         let needed = 1 + ETHERNET + 1;
         if config.largest_body < needed {
             return Err(PackagingError::NoRoom { room: config.largest_body, needed });
@@ -76,7 +76,7 @@ impl Packer {
         self.config.largest_body = octets;
     }
 
-    /// One octet of the body may be the number of a site.
+    /// One octet of the body may be the site number.
     pub(super) const fn largest_unit(&self) -> usize {
         self.config.largest_body - 1
     }
@@ -112,7 +112,7 @@ impl Packer {
         let length = self.buffer.len();
         match octets {
             0..LEAST_LONG => self.buffer.push(octets as u8),
-            // Longer ones are the last of their body, and lose this.
+            // Larger units are the last of their body, where the length is omitted.
             _ => self.buffer.extend_from_slice(&[(octets >> 8) as u8 & 0x3F | LONG, octets as u8]),
         }
         self.last = Some((length, self.buffer.len()));
@@ -124,7 +124,7 @@ impl Packer {
         Ok(())
     }
 
-    /// What stands in front of a unit that can be sent.
+    /// Returns the header of a unit that can be sent.
     fn header(&self, unit: Unit<'_>) -> Result<&'static [u8], PushError> {
         let octets = unit.octets.len();
         let header: &[u8] = match (self.config.bridged, unit.protocol) {
@@ -154,7 +154,7 @@ impl Packer {
         self.last.map_or(0, |(_, unit)| self.buffer.len() - unit)
     }
 
-    /// Sends what there is.
+    /// Sends the current body.
     fn send(&mut self, to: Option<SiteId>, sink: BodySink<'_>) {
         let Some((length, unit)) = self.last else { return };
         let without = self.buffer.len() - (unit - length);
@@ -165,7 +165,7 @@ impl Packer {
         if self.config.bridged && padded > without {
             several |= self.pad_behind(without);
         } else if several || to.is_some() || padded > without {
-            // The last unit stands where its length was, with padding in front.
+            // The last unit replaces its length, after padding.
             let padding = padded - without;
             let end = self.buffer.len();
             self.buffer.resize(end.max(padded), 0);
@@ -184,7 +184,8 @@ impl Packer {
         (self.last, self.before) = (None, None);
     }
 
-    /// Pads a body of frames: a unit of zeros, which may be empty, is the last one. Whether there was room.
+    /// Pads a body of frames: the last unit consists of zeros, and may be empty. Returns false if there is no
+    /// room.
     fn pad_behind(&mut self, without: usize) -> bool {
         let Some((length, unit)) = self.last else { return false };
         let end = self.buffer.len();
@@ -203,12 +204,12 @@ impl Packer {
     }
 }
 
-/// Addresses of zeros are those of no frame.
+/// True if both addresses are zero, as in no real frame.
 fn is_without_addresses(frame: &[u8]) -> bool {
     frame.iter().take(ADDRESSES).all(|octet| *octet == 0)
 }
 
-/// Takes bodies apart.
+/// Extracts units from bodies.
 #[derive(Debug)]
 pub struct Unpacker {
     largest_unit: usize,
@@ -225,7 +226,7 @@ impl Unpacker {
         self.counters
     }
 
-    /// Of a body that is wrong anywhere, nothing is delivered.
+    /// Processes a body. A body with any error is dropped as a whole.
     pub(super) fn receive(&mut self, body: BodyIn<'_>, sink: UnitSink<'_>) -> Result<(), UnpackError> {
         let checked = self.units(body, &mut |_| {});
         self.counters.note(body.octets.len(), checked)?;
@@ -270,7 +271,7 @@ impl Unpacker {
         unit: &mut dyn FnMut(Unit<'_>),
     ) -> Result<(), UnpackError> {
         let most = self.largest_unit;
-        // Padding in front of the last unit does not count among its octets.
+        // Padding before the last unit does not count as part of it.
         let padding = match (self.bridged, is_last) {
             (false, true) => octets.iter().take_while(|octet| **octet == ROHC_PADDING).count(),
             (true, _) | (_, false) => 0,
@@ -306,7 +307,8 @@ impl Unpacker {
     }
 }
 
-/// The length at the start of `octets`, whether the unit behind the next one is the last, and what follows.
+/// Parses the length at the start of `octets`; returns it with true if the next unit is not the last, and the
+/// remaining octets.
 fn length(octets: &[u8]) -> Option<(usize, bool, &[u8])> {
     let (first, rest) = octets.split_first()?;
     let is_last = first & MORE == 0;

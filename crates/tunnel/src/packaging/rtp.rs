@@ -1,4 +1,4 @@
-//! RTP in front of TS Packets: payload type 33 (RFC 3551), with a clock of 90 kHz (RFC 2250, section 2).
+//! RTP header before TS Packets: payload type 33 (RFC 3551), with a clock of 90 kHz (RFC 2250, section 2).
 
 use core::fmt;
 
@@ -7,58 +7,60 @@ use thinair_wire::time::Instant;
 
 use super::counters::RtpCounters;
 
-/// MP2T. RFC 3551, table 5.
+/// Payload type MP2T (RFC 3551, table 5).
 pub const PAYLOAD_TYPE: u8 = 33;
-/// Octets of the header that is sent.
+/// Length of the sent header in octets.
 pub const HEADER: usize = Rtp::LEN;
 
-/// Sequence numbers behind the newest that are late, not those of a new start. RFC 3550, appendix A.1.
+/// Maximum distance of a late sequence number from the newest one; a larger one is a restart (RFC 3550,
+/// appendix A.1).
 const MAX_MISORDER: u16 = 100;
-/// Sequence numbers that can be lost at a time. RFC 3550, appendix A.1.
+/// Maximum number of sequence numbers lost at a time (RFC 3550, appendix A.1).
 const MAX_DROPOUT: u16 = 3_000;
-/// Sources that are known at a time.
+/// Maximum number of sources followed at a time.
 const SOURCES: usize = 16;
 
-/// Where a source begins: both should be random (RFC 3550, section 5.1).
+/// Initial values of a source, which should be random (RFC 3550, section 5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
     /// Synchronization source.
     pub ssrc: u32,
-    /// The first sequence number.
+    /// First sequence number.
     pub sequence_number: u16,
 }
 
-/// The headers that are sent.
+/// State of sent headers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Headers(Start);
+pub(super) struct RtpHeaders(Start);
 
-impl Headers {
+impl RtpHeaders {
     pub(super) const fn new(start: Start) -> Self {
         Self(start)
     }
 
-    /// That of a datagram that leaves `now`: RFC 2250, section 2, has the timestamp be "the target transmission time".
+    /// Returns the header of a datagram sent at `now`: the timestamp is "the target transmission time" (RFC
+    /// 2250, section 2).
     pub(super) fn next(&mut self, now: Instant) -> [u8; HEADER] {
         let Start { ssrc, sequence_number } = self.0;
         self.0.sequence_number = sequence_number.wrapping_add(1);
-        // 90,000 a second; only the low 32 bits are sent.
+        // 90,000 per second; only the low 32 bits are sent.
         let timestamp = (u128::from(now.as_nanos()) * 9 / 100_000) as u32;
         let header = Rtp { payload_type: PAYLOAD_TYPE, sequence_number, timestamp, ssrc, ..Rtp::default() };
         let mut octets = [0; HEADER];
-        // There is room.
+        // The buffer is large enough.
         let _ = header.write(&mut octets, 0);
         octets
     }
 }
 
-/// An RTP header is not one of TS Packets.
+/// Reason why an RTP header is not one of TS Packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadRtp {
-    /// It is longer than the datagram.
+    /// The header is longer than the datagram.
     CutShort,
-    /// It has this payload type.
+    /// Another payload type.
     PayloadType(u8),
-    /// Padding ends the datagram that cannot be: so many octets of it.
+    /// Invalid padding at the end of the datagram, with its length in octets.
     Padding(u8),
 }
 
@@ -74,10 +76,10 @@ impl fmt::Display for BadRtp {
     }
 }
 
-/// Reads headers, and follows the sequence numbers of each source.
+/// Parses headers, and follows the sequence numbers of each source.
 #[derive(Clone, Debug)]
 pub(super) struct Sources {
-    /// SSRC and the newest sequence number, the source heard last in front.
+    /// SSRC and newest sequence number of each source, most recent one first.
     known: Vec<(u32, u16)>,
     pub(super) counters: RtpCounters,
 }
@@ -87,8 +89,8 @@ impl Sources {
         Self { known: Vec::with_capacity(SOURCES), counters: RtpCounters::default() }
     }
 
-    /// Where in a datagram the TS Packets begin and end, if it is not late. One without an RTP header, which begins with
-    /// 0x47, is left as it is: version 2 of RTP is another first octet.
+    /// Returns offset and octets of the TS Packets in a datagram, unless it is late. A datagram without RTP
+    /// header, which begins with 0x47, is returned unchanged: version 2 of RTP has another first octet.
     pub(super) fn strip<'d>(&mut self, datagram: &'d [u8]) -> Result<Option<(usize, &'d [u8])>, BadRtp> {
         let [first, second, ..] = *datagram else { return Ok(Some((0, datagram))) };
         if first >> 6 != 2 {
@@ -101,7 +103,7 @@ impl Sources {
         let header = Rtp::read(datagram).map_err(|_| BadRtp::CutShort)?;
         let (start, mut end) = (header.len(), datagram.len());
         if header.padding {
-            // The last octet counts itself. RFC 3550, section 5.1.
+            // The last octet includes itself in the count (RFC 3550, section 5.1).
             let padding = datagram.last().copied().unwrap_or(0);
             end = end.saturating_sub(usize::from(padding));
             if padding == 0 || end < start {
@@ -110,11 +112,11 @@ impl Sources {
         }
         self.counters.packets += 1;
         let payload = datagram.get(start..end).ok_or(BadRtp::CutShort)?;
-        Ok(self.is_next(header.ssrc, header.sequence_number).then_some((start, payload)))
+        Ok(self.advance(header.ssrc, header.sequence_number).then_some((start, payload)))
     }
 
-    /// Whether the datagram is a new one.
-    fn is_next(&mut self, ssrc: u32, number: u16) -> bool {
+    /// Notes a sequence number. True if the datagram is a new one.
+    fn advance(&mut self, ssrc: u32, number: u16) -> bool {
         let Some(at) = self.known.iter().position(|(known, _)| *known == ssrc) else {
             self.counters.sources += 1;
             self.known.truncate(SOURCES - 1);

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-//! What holds of all packagings; what holds of one is in the folder.
+//! Tests of all packagings; tests of a single one are in the folder.
 
 mod gse;
 mod packed;
@@ -14,9 +14,9 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::*;
-use crate::plan::{Mesh, Site};
+use crate::site_config::{Mesh, Site};
 
-/// Octets of the longest unit that is received.
+/// Maximum size of a received unit in octets.
 const LARGEST: usize = 2_000;
 
 const PID: u16 = 0x35;
@@ -45,7 +45,7 @@ fn npa(id: u8) -> Option<Npa> {
     Npa::new([2, 0, 0, 0, 0, id])
 }
 
-/// A mesh of sites 1 to 3, as this one sees it. Site `n` sends on PID 0x30 + `n`.
+/// A mesh of sites 1 to 3, as seen by one of them. Site `n` sends on PID 0x30 + `n`.
 fn mesh(own: u8) -> Others {
     let site = |id: u8| Site {
         id: SiteId::new(id).unwrap(),
@@ -77,16 +77,16 @@ fn rohc(octets: &[u8]) -> Unit<'_> {
     Unit { protocol: Protocol::Rohc, to: None, large: false, octets }
 }
 
-/// A body that was sent.
+/// A sent body.
 #[derive(Clone, Debug, PartialEq)]
-struct Sent {
+struct SentBody {
     octets: Vec<u8>,
     several: bool,
     to: Option<SiteId>,
     units: u32,
 }
 
-impl Sent {
+impl SentBody {
     fn of(body: Body<'_>) -> Self {
         Self { octets: body.octets.to_vec(), several: body.several, to: body.to, units: body.units }
     }
@@ -100,18 +100,18 @@ fn packager(packaging: &Packaging, others: &Others, config: PackagerConfig) -> P
     Packager::new(Instant::ZERO, packaging, others, config).unwrap()
 }
 
-/// Bodies of units that come at once.
-fn packed(packager: &mut Packager, units: &[Unit<'_>]) -> Vec<Sent> {
+/// Returns the bodies of units pushed at once.
+fn packed(packager: &mut Packager, units: &[Unit<'_>]) -> Vec<SentBody> {
     let mut bodies = Vec::new();
     for unit in units {
-        packager.push(Instant::ZERO, *unit, &mut |body| bodies.push(Sent::of(body))).unwrap();
+        packager.push(Instant::ZERO, *unit, &mut |body| bodies.push(SentBody::of(body))).unwrap();
     }
-    packager.pause(Instant::ZERO, &mut |body| bodies.push(Sent::of(body)));
+    packager.pause(Instant::ZERO, &mut |body| bodies.push(SentBody::of(body)));
     bodies
 }
 
-/// Units that end in each body.
-fn ends(unpackager: &mut Unpackager, bodies: &[Sent]) -> Vec<u32> {
+/// Returns the number of units that end in each body.
+fn ends(unpackager: &mut Unpackager, bodies: &[SentBody]) -> Vec<u32> {
     let ends = bodies.iter().map(|body| {
         let mut units = 0;
         unpackager.receive(body.arrives(), &mut |_, _| units += 1).unwrap();
@@ -122,7 +122,7 @@ fn ends(unpackager: &mut Unpackager, bodies: &[Sent]) -> Vec<u32> {
 
 type Came = (Option<u8>, Protocol, Option<u8>, Vec<u8>);
 
-fn unpacked(unpackager: &mut Unpackager, bodies: &[Sent]) -> Vec<Came> {
+fn unpacked(unpackager: &mut Unpackager, bodies: &[SentBody]) -> Vec<Came> {
     let mut came = Vec::new();
     for body in bodies {
         unpackager
@@ -154,16 +154,16 @@ fn packagings() -> impl Strategy<Value = Packaging> {
     ]
 }
 
-/// Whether an Ethernet frame, its octets, whether it has an address, and whether a pause is behind it.
-type Step = (bool, Vec<u8>, bool, bool);
+/// Flag for an Ethernet frame, its octets, flag for an address, and flag for a pause after it.
+type PushStep = (bool, Vec<u8>, bool, bool);
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<PushStep>> {
     let octets = prop_oneof![vec(any::<u8>(), 15..90), vec(any::<u8>(), 15..1_900)];
     vec((any::<bool>(), octets, prop::bool::weighted(0.1), any::<bool>()), 1..60)
 }
 
-/// Sends units with a millisecond between two, and returns those that were taken, with all bodies.
-fn send(packager: &mut Packager, bridged: bool, steps: &[Step]) -> (Vec<Came>, Vec<Sent>) {
+/// Sends units at intervals of a millisecond, and returns the accepted ones, with all bodies.
+fn send(packager: &mut Packager, bridged: bool, steps: &[PushStep]) -> (Vec<Came>, Vec<SentBody>) {
     let (mut units, mut bodies) = (Vec::new(), Vec::new());
     let mut now = Instant::ZERO;
     for (is_frame, octets, addressed, pause) in steps {
@@ -174,7 +174,7 @@ fn send(packager: &mut Packager, bridged: bool, steps: &[Step]) -> (Vec<Came>, V
         }
         let to = SiteId::new(2).filter(|_| *addressed);
         let unit = Unit { protocol, to, large: false, octets: &octets };
-        let mut sink = |body: Body<'_>| bodies.push(Sent::of(body));
+        let mut sink = |body: Body<'_>| bodies.push(SentBody::of(body));
         match packager.push(now, unit, &mut sink) {
             Ok(()) => units.push((Some(1), protocol, addressed.then_some(2), octets.clone())),
             Err(error) => assert!(matches!(error, PushError::TooLong { .. } | PushError::Full), "{error}"),
@@ -187,7 +187,7 @@ fn send(packager: &mut Packager, bridged: bool, steps: &[Step]) -> (Vec<Came>, V
             packager.poll(now, &mut sink);
         }
     }
-    let mut sink = |body: Body<'_>| bodies.push(Sent::of(body));
+    let mut sink = |body: Body<'_>| bodies.push(SentBody::of(body));
     packager.pause(now, &mut sink);
     for _ in 0..5 {
         now = now + Duration::from_millis(1);
@@ -222,7 +222,7 @@ proptest! {
         let padded = packaging == Packaging::Packed && pad > 1 && !bridged;
         if packaging == Packaging::Packed {
             units.iter_mut().for_each(|unit| unit.0 = None);
-            // Padding in front of a ROHC packet is a part of it.
+            // Padding before a ROHC packet is a part of it.
             if padded {
                 for (_, _, _, octets) in units.iter_mut().chain(&mut came) {
                     octets.drain(..octets.iter().take_while(|octet| **octet == 0xE0).count());
@@ -238,7 +238,7 @@ proptest! {
         prop_assert!(sent.octets == got.octets || padded);
         prop_assert_eq!((sent.bodies, sent.body_octets), (got.bodies, got.body_octets));
         prop_assert_eq!(got.rtp.lost + got.rtp.late + got.bad_bodies, 0);
-        // To the third site, what has an address is for someone else.
+        // For the third site, addressed units are for another site.
         if packaging != Packaging::Packed {
             if let Packaging::Ts { npa: own, .. } | Packaging::Gse { npa: own, .. } = &mut received {
                 *own = npa(3);
@@ -250,7 +250,7 @@ proptest! {
         }
     }
 
-    /// Memory is that of the start, and no octets do harm.
+    /// Arbitrary octets do no harm, and memory does not grow.
     #[test]
     fn any_octets_are_taken(
         packaging in packagings(),
@@ -270,7 +270,8 @@ proptest! {
         }
     }
 
-    /// Bits of a few bodies change, others are lost: what TS delivers was sent, and what comes behind the damage comes.
+    /// With bit errors and losses of bodies, each unit delivered by TS was sent, and units after the damage
+    /// are delivered.
     #[test]
     fn damage_delivers_nothing_that_was_not_sent(
         steps in steps(),
@@ -296,7 +297,7 @@ proptest! {
         }
         let mut rest = units.iter();
         prop_assert!(came.iter().all(|came| rest.any(|unit| unit.3 == *came)));
-        // Two units end with a datagram each. In front of the first one is what is damaged.
+        // Two units each end with a datagram; octets before the first one are damaged.
         let last = [b"the last but one", &b"the last"[..]];
         let bodies = last.map(|unit| packed(&mut packager, &[rohc(unit)])).concat();
         let came = unpacked(&mut unpackager, &bodies);
@@ -310,10 +311,7 @@ fn plans_that_cannot_be_are_told() {
         Packager::new(Instant::ZERO, packaging, others, PackagerConfig::new(largest_body)).unwrap_err()
     };
     let error = refused(&ts(), &peers(), 7 * 188 - 1);
-    assert_eq!(
-        error.to_string(),
-        "datagrams have room for 1315 octets, but 1316 are the least that is needed"
-    );
+    assert_eq!(error.to_string(), "datagrams have room for 1315 octets, and need at least 1316");
     assert_eq!(refused(&Packaging::Packed, &peers(), 3), PackagingError::NoRoom { room: 3, needed: 16 });
     assert_eq!(refused(&gse(), &peers(), 41), PackagingError::NoRoom { room: 41, needed: 42 });
     assert_eq!(refused(&ts(), &mesh(1), 1_316), PackagingError::NoNpa("this site".to_owned()));

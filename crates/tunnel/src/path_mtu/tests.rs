@@ -3,23 +3,23 @@ use super::*;
 const ROUND_TRIP: Duration = Duration::from_millis(600);
 
 /// A path between two ends.
-struct Path {
+struct SimulatedPath {
     mtu: u16,
-    /// Whether routers report what they drop.
+    /// True if routers report dropped datagrams.
     reports: bool,
-    /// Probability in percent that a probe or its confirmation is lost.
+    /// Loss of probes and confirmations, in percent.
     loss: u64,
-    /// Whether the peer confirms probes.
+    /// True if the peer confirms probes.
     confirms: bool,
     random: u64,
 }
 
-impl Path {
+impl SimulatedPath {
     fn new(mtu: u16) -> Self {
         Self { mtu, reports: false, loss: 0, confirms: true, random: 1 }
     }
 
-    fn is_lucky(&mut self) -> bool {
+    fn draw(&mut self) -> bool {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
@@ -27,30 +27,30 @@ impl Path {
     }
 }
 
-/// One end, its path, and confirmations and reports that are on their way back to it.
-struct End {
+/// One end, its path, and confirmations and reports in transit to it.
+struct PathEnd {
     engine: PathMtu,
-    path: Path,
+    path: SimulatedPath,
     now: Instant,
     coming: Vec<(Instant, u16, bool)>,
-    /// Octets of probes, and datagrams that were too long for the path.
+    /// Sizes of probes, and of datagrams that exceeded the path MTU.
     probes: Vec<u16>,
     lost: u32,
 }
 
-impl End {
-    fn new(path: Path) -> Self {
+impl PathEnd {
+    fn new(path: SimulatedPath) -> Self {
         let engine = PathMtu::new(Least::IPV4, 1_500, true);
         Self { engine, path, now: Instant::from_millis(1), coming: Vec::new(), probes: Vec::new(), lost: 0 }
     }
 
-    /// A datagram goes by the path.
+    /// Sends a datagram on the path.
     fn carry(&mut self, octets: u16, asks: bool) {
         if octets > self.path.mtu {
             if self.path.reports {
                 self.coming.push((self.now + ROUND_TRIP / 2, self.path.mtu, true));
             }
-        } else if asks && self.path.confirms && self.path.is_lucky() && self.path.is_lucky() {
+        } else if asks && self.path.confirms && self.path.draw() && self.path.draw() {
             self.coming.push((self.now + ROUND_TRIP, octets, false));
         }
     }
@@ -72,7 +72,7 @@ impl End {
         }
     }
 
-    /// Sends a datagram every 50 ms, as long as may be.
+    /// Sends a datagram of maximum size every 50 ms.
     fn stream(&mut self, duration: Duration) {
         let end = self.now + duration;
         while self.now < end {
@@ -85,7 +85,7 @@ impl End {
         }
     }
 
-    /// Nothing is sent but probes.
+    /// Sends only probes.
     fn idle(&mut self, duration: Duration) {
         let end = self.now + duration;
         while self.now < end {
@@ -96,13 +96,13 @@ impl End {
 
     fn is_complete(&self, size: u16) -> bool {
         (self.engine.state(), self.engine.size(), self.engine.settled())
-            == (State::SearchComplete, size, size)
+            == (SearchState::SearchComplete, size, size)
     }
 }
 
 #[test]
 fn the_usual_path_costs_one_probe_when_it_is_first_needed() {
-    let mut end = End::new(Path::new(1_500));
+    let mut end = PathEnd::new(SimulatedPath::new(1_500));
     end.idle(Duration::from_secs(3_600));
     assert!(!end.engine.sent(end.now, 1_000));
     end.idle(Duration::from_secs(3_600));
@@ -120,7 +120,7 @@ fn the_usual_path_costs_one_probe_when_it_is_first_needed() {
 #[test]
 fn a_narrow_path_is_found_without_any_loss() {
     for mtu in [1_210, 1_280, 1_300, 1_400, 1_420, 1_480, 1_492, 1_499] {
-        let mut end = End::new(Path::new(mtu));
+        let mut end = PathEnd::new(SimulatedPath::new(mtu));
         end.stream(Duration::from_secs(60));
         let expected = CANDIDATES.into_iter().filter(|size| *size <= mtu).max().unwrap_or(1_200);
         assert!(end.is_complete(expected), "{mtu}: {:?}", end.engine);
@@ -131,7 +131,7 @@ fn a_narrow_path_is_found_without_any_loss() {
 
 #[test]
 fn a_report_ends_the_search_at_its_size() {
-    let mut end = End::new(Path { reports: true, ..Path::new(1_337) });
+    let mut end = PathEnd::new(SimulatedPath { reports: true, ..SimulatedPath::new(1_337) });
     end.stream(Duration::from_secs(10));
     assert!(end.is_complete(1_337), "{:?}", end.engine);
     assert_eq!(end.probes, [1_500, 1_337]);
@@ -139,7 +139,7 @@ fn a_report_ends_the_search_at_its_size() {
 
 #[test]
 fn a_black_hole_is_found_without_a_report() {
-    let mut end = End::new(Path::new(1_500));
+    let mut end = PathEnd::new(SimulatedPath::new(1_500));
     end.stream(Duration::from_secs(30));
     end.path.mtu = 1_300;
     let before = end.now;
@@ -156,20 +156,20 @@ fn a_black_hole_is_found_without_a_report() {
 
 #[test]
 fn a_report_of_a_path_that_has_shrunk_counts_at_once() {
-    let mut end = End::new(Path { reports: true, ..Path::new(1_500) });
+    let mut end = PathEnd::new(SimulatedPath { reports: true, ..SimulatedPath::new(1_500) });
     end.stream(Duration::from_secs(30));
     end.path.mtu = 1_300;
     end.stream(Duration::from_secs(2));
     assert!(end.engine.size() <= 1_300 && end.lost <= 7, "{} {:?}", end.lost, end.engine);
     end.stream(Duration::from_secs(10));
     assert!(end.is_complete(1_300), "{:?}", end.engine);
-    // The size of the report, and whether it is true.
+    // The reported size, and a test whether it is true.
     assert_eq!(end.probes, [1_500, 1_300, 1_500]);
 }
 
 #[test]
 fn a_path_that_grows_is_used_after_a_while() {
-    let mut end = End::new(Path::new(1_300));
+    let mut end = PathEnd::new(SimulatedPath::new(1_300));
     end.stream(Duration::from_secs(60));
     let probes = end.probes.len();
     end.path.mtu = 1_500;
@@ -182,11 +182,11 @@ fn a_path_that_grows_is_used_after_a_while() {
 
 #[test]
 fn an_outage_is_no_black_hole_and_the_size_is_back_after_it() {
-    let mut end = End::new(Path::new(1_500));
+    let mut end = PathEnd::new(SimulatedPath::new(1_500));
     end.stream(Duration::from_secs(30));
     end.path.mtu = 0;
     end.stream(Duration::from_secs(60));
-    assert_eq!((end.engine.state(), end.engine.size()), (State::Error, 576));
+    assert_eq!((end.engine.state(), end.engine.size()), (SearchState::Error, 576));
     assert_eq!((end.engine.counters().black_holes, end.engine.settled()), (0, 1_500));
     end.path.mtu = 1_500;
     end.stream(Duration::from_secs(8));
@@ -195,9 +195,9 @@ fn an_outage_is_no_black_hole_and_the_size_is_back_after_it() {
 
 #[test]
 fn a_peer_that_confirms_nothing_gets_datagrams_as_long_as_configured() {
-    let mut end = End::new(Path { confirms: false, ..Path::new(1_500) });
+    let mut end = PathEnd::new(SimulatedPath { confirms: false, ..SimulatedPath::new(1_500) });
     end.stream(Duration::from_secs(30));
-    assert_eq!((end.engine.state(), end.engine.size()), (State::Disabled, 1_500));
+    assert_eq!((end.engine.state(), end.engine.size()), (SearchState::Disabled, 1_500));
     assert_eq!(end.probes, [1_500, 1_500, 1_500, 1_200, 1_200, 1_200]);
     end.stream(Duration::from_secs(3_600));
     assert_eq!(end.probes.len(), 6);
@@ -207,7 +207,8 @@ fn a_peer_that_confirms_nothing_gets_datagrams_as_long_as_configured() {
 fn probes_that_are_lost_by_chance_do_little_harm() {
     let (mut sizes, mut probes) = (Vec::new(), 0);
     for seed in 1..=50 {
-        let mut end = End::new(Path { loss: 20, random: seed * 0x9E37_79B9, ..Path::new(1_500) });
+        let mut end =
+            PathEnd::new(SimulatedPath { loss: 20, random: seed * 0x9E37_79B9, ..SimulatedPath::new(1_500) });
         end.stream(Duration::from_secs(1_800));
         sizes.push(end.engine.size());
         probes += end.probes.len();
@@ -219,7 +220,7 @@ fn probes_that_are_lost_by_chance_do_little_harm() {
 
 #[test]
 fn forged_reports_lower_nothing_below_the_base_and_not_for_long() {
-    let mut end = End::new(Path::new(1_500));
+    let mut end = PathEnd::new(SimulatedPath::new(1_500));
     end.stream(Duration::from_secs(30));
     for mtu in [0, 68, 576, 1_199, 70_000] {
         end.engine.handle_report(end.now, mtu);
@@ -230,7 +231,7 @@ fn forged_reports_lower_nothing_below_the_base_and_not_for_long() {
     assert_eq!(end.engine.size(), 1_200);
     end.stream(Duration::from_secs(3));
     assert!(end.is_complete(1_500), "{:?}", end.engine);
-    // As fast as they come: at most one search in 10 s.
+    // Regardless of their number: at most one search in 10 s.
     let probes = end.probes.len();
     for _ in 0..1_200 {
         end.engine.handle_report(end.now, 1_210);
@@ -244,14 +245,14 @@ fn forged_reports_lower_nothing_below_the_base_and_not_for_long() {
 
 #[test]
 fn the_own_interface_is_believed_at_once() {
-    let mut end = End::new(Path::new(1_300));
+    let mut end = PathEnd::new(SimulatedPath::new(1_300));
     assert!(!end.engine.sent(end.now, 1_200));
     assert_eq!(end.engine.poll(end.now), Some(1_500));
     assert!(end.engine.handle_refusal(end.now, 1_500, Some(1_300)), "it was a probe");
     end.stream(Duration::from_secs(2));
     assert!(end.is_complete(1_300), "{:?}", end.engine);
     assert_eq!(end.probes, [1_300]);
-    // It shrinks further, below the base.
+    // The path MTU falls again, below the base.
     end.path.mtu = 1_000;
     assert!(!end.engine.handle_refusal(end.now, 1_250, Some(1_000)));
     assert!(end.is_complete(1_000), "{:?}", end.engine);
@@ -259,19 +260,22 @@ fn the_own_interface_is_believed_at_once() {
 
 #[test]
 fn a_path_below_the_base_still_carries_something() {
-    let mut end = End::new(Path::new(1_500));
+    let mut end = PathEnd::new(SimulatedPath::new(1_500));
     end.stream(Duration::from_secs(30));
     end.path.mtu = 900;
     end.stream(Duration::from_secs(60));
-    assert_eq!((end.engine.state(), end.engine.size()), (State::Error, 576));
+    assert_eq!((end.engine.state(), end.engine.size()), (SearchState::Error, 576));
 }
 
 #[test]
 fn a_peer_that_starts_anew_is_probed_anew() {
-    let mut end = End::new(Path::new(1_400));
+    let mut end = PathEnd::new(SimulatedPath::new(1_400));
     end.stream(Duration::from_secs(60));
     end.engine.restart();
-    assert_eq!((end.engine.state(), end.engine.size(), end.engine.settled()), (State::Base, 1_200, 1_400));
+    assert_eq!(
+        (end.engine.state(), end.engine.size(), end.engine.settled()),
+        (SearchState::Base, 1_200, 1_400)
+    );
     end.stream(Duration::from_secs(60));
     assert!(end.is_complete(1_400), "{:?}", end.engine);
 }
@@ -279,7 +283,7 @@ fn a_peer_that_starts_anew_is_probed_anew() {
 #[test]
 fn without_segments_datagrams_are_as_long_as_configured_until_probes_fail() {
     let engine = PathMtu::new(Least::IPV4, 1_500, false);
-    let mut end = End { engine, ..End::new(Path::new(1_400)) };
+    let mut end = PathEnd { engine, ..PathEnd::new(SimulatedPath::new(1_400)) };
     assert_eq!(end.engine.size(), 1_500);
     end.stream(Duration::from_secs(60));
     assert!(end.is_complete(1_400), "{:?}", end.engine);
@@ -288,7 +292,7 @@ fn without_segments_datagrams_are_as_long_as_configured_until_probes_fail() {
 #[test]
 fn what_is_configured_below_the_base_is_never_probed() {
     let engine = PathMtu::new(Least::IPV6, 1_100, true);
-    let mut end = End { engine, ..End::new(Path::new(1_500)) };
+    let mut end = PathEnd { engine, ..PathEnd::new(SimulatedPath::new(1_500)) };
     end.stream(Duration::from_secs(60));
     assert!(end.is_complete(1_100), "{:?}", end.engine);
     assert!(end.probes.is_empty());

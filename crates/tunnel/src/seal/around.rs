@@ -1,37 +1,39 @@
-//! How many octets are around a body, and in what is no body: said once, for those who seal and for those who plan.
+//! Overhead of encryption, and sizes of messages without a body, for encryption and planning.
 
 use super::group::ANNOUNCEMENT_LENGTH;
 use super::handshake::REQUEST_LENGTH;
 use super::header::{KIND, LOW_COUNTER, REST_OF_COUNTER, WHOSE};
 use super::two_way::Over;
-use crate::plan::{Carrier, Others, Plan, Security, Suite};
+use crate::site_config::{Carrier, Others, Security, SiteConfig, Suite};
 
-/// Octets that a seal adds to a body, and what else it has to send.
+/// Octets that encryption adds to a body, and the size of its longest message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Around {
-    /// Octets of the clear header of nearly every datagram.
+    /// Usual length of the clear header.
     pub header: usize,
-    /// How many more the header has where the whole counter travels; 0: there is no counter.
+    /// Additional length of a header with the whole counter; 0: no counter.
     pub rest_of_counter: usize,
-    /// Octets of the tag; 0: there is none.
+    /// Length of the tag; 0: no tag.
     pub tag: usize,
-    /// Octets of the longest datagram that has no body, without which bodies are not opened; 0: there is none.
+    /// Length of the longest datagram without a body that is required for decrypting bodies; 0: none.
     pub longest_message: usize,
 }
 
 impl Around {
-    /// What the seal of a plan adds. In the open it is nothing.
-    pub fn of(plan: &Plan) -> Self {
-        match (&plan.security, &plan.others) {
+    /// Returns the overhead for a configuration; zero without encryption.
+    pub fn of(config: &SiteConfig) -> Self {
+        match (&config.security, &config.others) {
             (Security::Open, _) => Self { header: 0, rest_of_counter: 0, tag: 0, longest_message: 0 },
             (Security::Insecure, Others::Peers(_)) => Self::insecure_peers(),
             (Security::Insecure, Others::Mesh(_)) => Self::insecure_group(),
-            (Security::Key { suite, .. }, Others::Peers(_)) => Self::two_way(Over::of(&plan.carrier), *suite),
+            (Security::Key { suite, .. }, Others::Peers(_)) => {
+                Self::two_way(Over::of(&config.carrier), *suite)
+            }
             (Security::Key { suite, .. }, Others::Mesh(_)) => Self::group(*suite),
         }
     }
 
-    /// One peer is at the other end of a line, and needs no octet that says whose a body is.
+    /// On a line with a single peer, no octet for its session is required.
     pub(super) const fn two_way(over: Over, suite: Suite) -> Self {
         let whose = match over {
             Over::Datagrams => WHOSE,
@@ -61,19 +63,19 @@ impl Around {
         }
     }
 
-    /// Octets of header and tag of nearly every datagram.
+    /// Usual length of header and tag.
     pub const fn usual(self) -> usize {
         self.header + self.tag
     }
 
-    /// Octets of header and tag at most: where the whole counter travels.
+    /// Maximum length of header and tag, with the whole counter.
     pub const fn most(self) -> usize {
         self.usual() + self.rest_of_counter
     }
 }
 
 impl Over {
-    /// What bodies of peers go over.
+    /// Transport of bodies of peers.
     pub const fn of(carrier: &Carrier) -> Self {
         match carrier {
             Carrier::Serial { .. } => Self::Line,

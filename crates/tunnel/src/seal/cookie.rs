@@ -1,7 +1,7 @@
-//! Cookies: who asks for a session while many do, or while another one was just asked for, first shows that it gets
-//! what is sent to its address. Nothing is kept for it meanwhile.
+//! Cookies: under load, or shortly after another request, an initiator must first prove that it receives
+//! datagrams at its address. No state is kept for it meanwhile.
 //!
-//! A cookie is sealed under the shared key, so that who only repeats old requests never learns one.
+//! A cookie is encrypted with the shared key, so that replayed requests do not reveal one.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -18,23 +18,23 @@ use super::header::COOKIE;
 use super::key_file::Key;
 use super::{Random, suite};
 
-/// How long a secret makes cookies; they are good for as long again.
+/// Time for which a secret creates cookies; they stay valid for the same time again.
 const SECRET_FOR: Duration = Duration::from_secs(120);
-/// How long a cookie is used by who got it.
+/// Time for which an initiator uses a cookie.
 pub(super) const USED_FOR: Duration = Duration::from_secs(110);
 
 const HEADER: usize = 2;
 const SALT: usize = 16;
-/// Octets of a cookie.
+/// Length of a cookie in octets.
 const LENGTH: usize = 16;
 const TAG: usize = 16;
-/// Octets of the message that brings one.
+/// Length of the message with a cookie in octets.
 pub(super) const REPLY_LENGTH: usize = HEADER + SALT + LENGTH + TAG;
 const _: () = assert!(REPLY_LENGTH <= REQUEST_LENGTH);
 
 pub(super) type Cookie = [u8; LENGTH];
 
-/// The secrets of which cookies are made.
+/// Secrets from which cookies are derived.
 pub(super) struct Jar {
     secret: Zeroizing<[u8; 32]>,
     last: Zeroizing<[u8; 32]>,
@@ -61,7 +61,8 @@ impl Jar {
         }
     }
 
-    /// Whether the end of `request` shows that it got a cookie for `from`, of this secret or the last one.
+    /// True if the end of `request` proves possession of a cookie for `from`, derived from this secret or the
+    /// last one.
     pub(super) fn paid(
         &mut self,
         now: Instant,
@@ -76,7 +77,8 @@ impl Jar {
             .any(|secret| hmac(&cookie(secret, from), &[request]).verify_truncated_left(mac).is_ok())
     }
 
-    /// Writes a message to `out` that brings a cookie to `from`. `hash`: of its request, without the last 16 octets.
+    /// Writes a message with a cookie for `from` to `out`. `hash`: of its request, without the last 16
+    /// octets.
     pub(super) fn reply(
         &mut self,
         now: Instant,
@@ -100,7 +102,7 @@ impl Jar {
     }
 }
 
-/// The cookie in a message that answers the request of `hash`.
+/// Returns the cookie in a message that answers the request with this `hash`.
 pub(super) fn open(key: &Key, hash: &[u8; 32], reply: &[u8]) -> Option<Cookie> {
     if reply.len() != REPLY_LENGTH {
         return None;
@@ -117,7 +119,7 @@ pub(super) fn open(key: &Key, hash: &[u8; 32], reply: &[u8]) -> Option<Cookie> {
     Some(cookie)
 }
 
-/// Pays for `request` with a cookie: fills its last 16 octets.
+/// Fills the last 16 octets of `request` with the proof of a cookie.
 pub(super) fn pay(cookie: &Cookie, request: &mut [u8]) {
     let end = request.len() - MAC;
     let (request, mac) = request.split_at_mut(end);
@@ -148,7 +150,7 @@ fn hmac(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
     mac
 }
 
-/// A key for this message alone: of a fresh salt, and of the request.
+/// Cipher for this message only, derived from a fresh salt and the request.
 fn cipher(key: &Key, salt: &[u8], hash: &[u8; 32]) -> ChaCha20Poly1305 {
     let mut own = Zeroizing::new([0; 32]);
     suite::derive(salt, key.octets(), &[b"thinair 1 cookie", hash], &mut own[..]);

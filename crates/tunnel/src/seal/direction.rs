@@ -1,4 +1,5 @@
-//! One direction of a session or of a group: the end that seals and the end that opens, each with its key and counter.
+//! One direction of a session or of a group: encryption at one end and decryption at the other, each with key
+//! and counter.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -6,26 +7,26 @@ use std::time::Duration;
 use thinair_wire::time::Instant;
 
 use super::Refused;
-use super::header::{Header, PathBody, Travelled, Whose};
-use super::replay::{Seen, Window};
+use super::header::{ClearHeader, PathBody, Travelled, Whose};
+use super::replay::{ReplayError, ReplayWindow};
 use super::suite::Cipher;
 use super::{BodyFlags, Missing, NotSealed};
 
-/// How often the whole counter travels.
+/// Number of datagrams after which the whole counter is sent again.
 const FULL_EVERY: u64 = 4_096;
-/// After what silence it travels, too: a long outage heals itself by the first packet behind it.
+/// Silence after which it is sent, too: the first packet after a long outage resynchronizes the counter.
 const SILENCE: Duration = Duration::from_secs(10);
-/// Counters after which new keys are wanted.
+/// Counter from which on new keys are requested.
 pub(super) const NEW_KEYS_AT: u64 = 1 << 32;
-/// How many more are sealed while new keys are on their way.
+/// Number of further datagrams that are encrypted while new keys are pending.
 const GRACE: u64 = 1 << 24;
 
-/// Seals, and never takes a counter twice.
+/// Encrypts, and never uses a counter twice.
 pub(super) struct Sealer {
     cipher: Cipher,
     /// The next counter.
     counter: u64,
-    /// The least counter that travels as a whole next.
+    /// Minimum counter that is sent as a whole next.
     full_at: u64,
     last: Option<Instant>,
 }
@@ -35,7 +36,7 @@ impl Sealer {
         Self { cipher, counter: 0, full_at: 0, last: None }
     }
 
-    /// The next counter: how many units were sealed.
+    /// Next counter, the number of units encrypted so far.
     pub(super) fn counter(&self) -> u64 {
         self.counter
     }
@@ -46,12 +47,12 @@ impl Sealer {
         self.counter = counter;
     }
 
-    /// Leaves out counters: the body that was sealed last has so many units, and has used up one counter.
+    /// Skips counters for the units of the last body, which used one counter.
     pub(super) fn note_units(&mut self, units: u32) {
         self.counter = self.counter.saturating_add(u64::from(units).saturating_sub(1));
     }
 
-    /// Appends header, sealed body and tag to `out`, which is empty.
+    /// Appends header, encrypted body and tag to the empty `out`.
     pub(super) fn seal(
         &mut self,
         now: Instant,
@@ -65,17 +66,17 @@ impl Sealer {
             return Err(NotSealed::NoSession);
         }
         let silent = self.last.is_none_or(|last| now.since(last) >= SILENCE);
-        // Padding is as long as its caller computes it: with all of the counter.
+        // The caller computes the length of padding for a header with the whole counter.
         let is_padding = matches!(whose, Whose::Path(_, PathBody::Padding));
         let full = silent || is_padding || counter >= self.full_at;
         if counter >= self.full_at {
             self.full_at = (counter / FULL_EVERY + 1) * FULL_EVERY;
         }
         let counter_sent = if full { Travelled::Full(counter) } else { Travelled::Low(counter as u16) };
-        Header { whose, flags, counter: counter_sent }.write(out);
+        ClearHeader { whose, flags, counter: counter_sent }.write(out);
         let header = out.len();
         out.extend_from_slice(body);
-        // First the counter is used up, then the cipher is asked.
+        // The counter is incremented before it is used.
         self.counter += 1;
         self.last = Some(now);
         self.cipher.seal(counter, header, out);
@@ -83,60 +84,60 @@ impl Sealer {
     }
 }
 
-/// What was opened.
+/// Result of decryption.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Plain {
-    /// Where the body is in the datagram.
+    /// Range of the body in the datagram.
     pub(super) body: Range<usize>,
-    /// Whether its counter is the highest one yet.
+    /// True if its counter is the highest one so far.
     pub(super) newest: bool,
-    /// Units between it and the newest one before.
+    /// Units missing between it and the newest one before.
     pub(super) missing: Missing,
 }
 
-/// Opens, and nothing twice.
+/// Decrypts, and accepts each counter once.
 pub(super) struct Opener {
     cipher: Cipher,
-    window: Window,
-    /// The counter that follows if nothing is missing; `None` before the first datagram.
+    window: ReplayWindow,
+    /// Next counter if nothing is missing; `None` before the first datagram.
     expected: Option<u64>,
-    /// Wrong tags so far, and how many are borne.
+    /// Number of wrong tags so far, and its limit.
     wrong: u64,
     bearable: u64,
 }
 
 impl Opener {
     pub(super) fn new(cipher: Cipher, bearable: u64, floor: u64) -> Self {
-        Self { cipher, window: Window::new(floor), expected: None, wrong: 0, bearable }
+        Self { cipher, window: ReplayWindow::new(floor), expected: None, wrong: 0, bearable }
     }
 
-    /// One more than the highest counter that was opened.
+    /// Highest counter accepted, plus one.
     pub(super) fn next(&self) -> u64 {
         self.window.next()
     }
 
-    /// The newest datagram had so many units.
+    /// Records the number of units in the newest datagram.
     pub(super) fn note_units(&mut self, units: u32) {
         if let Some(expected) = &mut self.expected {
             *expected = expected.saturating_add(u64::from(units).saturating_sub(1));
         }
     }
 
-    /// What is below `floor` is refused from now on.
+    /// Rejects counters below `floor` from now on.
     pub(super) fn raise(&mut self, floor: u64) {
         self.window.raise(floor);
     }
 
-    /// Whether half of the wrong tags that are borne were there: time for new keys.
+    /// True if half of the permitted wrong tags have occurred: new keys are needed.
     pub(super) fn worn(&self) -> bool {
         self.wrong >= self.bearable / 2
     }
 
-    /// Opens `datagram` in place, whose first `length` octets are `header`. One AEAD open at most, and the window moves
-    /// only if it succeeds.
+    /// Decrypts `datagram` in place, whose first `length` octets are `header`. It costs at most one AEAD
+    /// operation, and moves the window only on success.
     pub(super) fn open(
         &mut self,
-        header: &Header,
+        header: &ClearHeader,
         length: usize,
         datagram: &mut [u8],
     ) -> Result<Plain, Refused> {
@@ -148,8 +149,8 @@ impl Opener {
             Travelled::Full(full) => full,
         };
         self.window.check(counter).map_err(|seen| match seen {
-            Seen::Twice => Refused::Replayed,
-            Seen::TooOld => Refused::TooOld,
+            ReplayError::Twice => Refused::Replayed,
+            ReplayError::TooOld => Refused::TooOld,
         })?;
         let (clear, sealed) = datagram.split_at_mut(length);
         let Some(body) = self.cipher.open(counter, clear, sealed) else {

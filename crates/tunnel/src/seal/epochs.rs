@@ -1,5 +1,5 @@
-//! What is kept of groups while no daemon runs: the highest epoch of every site. Without it, what was recorded
-//! yesterday could be played again today.
+//! Persistent state of groups: the highest epoch of every site. It prevents replays of datagrams that were
+//! recorded before a restart.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -7,33 +7,33 @@ use std::path::PathBuf;
 
 use crate::unit::SiteId;
 
-/// The highest epoch of a site, and how far it has come.
+/// Highest epoch of a site, and its progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Epoch {
-    /// Seconds of the clock of the site at its start, or one more than the last one.
+    /// Time of the site at its start in seconds, or the previous number plus one.
     pub number: u64,
-    /// What was drawn at that start.
+    /// Salt drawn at that start.
     pub salt: [u8; 16],
-    /// No counter below this one is accepted after a restart.
+    /// Counters below this one are rejected after a restart.
     pub counter: u64,
 }
 
-/// Keeps epochs. **What was stored is there after a loss of power.**
+/// Persistent storage of epochs. **Stored epochs must survive a loss of power.**
 pub trait EpochStore: Send {
-    /// What was stored for `site` last; `None`: nothing was.
+    /// Returns the epoch stored last for `site`; `None`: none was stored.
     fn load(&mut self, site: SiteId) -> io::Result<Option<Epoch>>;
-    /// Stores it.
+    /// Stores an epoch.
     fn store(&mut self, site: SiteId, epoch: &Epoch) -> io::Result<()>;
 }
 
-/// Keeps epochs in a directory: `epoch-N` is that of site N, one line of text.
+/// Stores epochs in a directory: file `epoch-N` for site N, one line of text.
 #[derive(Clone, Debug)]
 pub struct FileStore {
     directory: PathBuf,
 }
 
 impl FileStore {
-    /// In this directory, which is there.
+    /// Returns a store in an existing directory.
     pub fn new(directory: PathBuf) -> Self {
         Self { directory }
     }
@@ -52,7 +52,7 @@ impl EpochStore for FileStore {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        // A file that cannot be read must not be taken for one that is not there: old epochs would be accepted.
+        // A file that cannot be read must not count as missing: old epochs would be accepted.
         let bad = || {
             let why = format!("{}: not an epoch; remove it to accept any", path.display());
             io::Error::new(io::ErrorKind::InvalidData, why)
@@ -60,14 +60,14 @@ impl EpochStore for FileStore {
         read(&text).map(Some).ok_or_else(bad)
     }
 
-    /// Another file first, then its name: there is always a whole one.
+    /// Writes another file first, then renames it: one version is always complete.
     fn store(&mut self, site: SiteId, epoch: &Epoch) -> io::Result<()> {
         let (path, new) = (self.path(site, ""), self.path(site, ".new"));
         let mut file = File::create(&new)?;
         file.write_all(write(epoch).as_bytes())?;
         file.sync_all()?;
         fs::rename(&new, &path)?;
-        // The name, too.
+        // The directory entry, too.
         File::open(&self.directory)?.sync_all()
     }
 }

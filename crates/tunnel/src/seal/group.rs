@@ -1,8 +1,9 @@
-//! Sites that broadcast, and nobody need answer: each draws keys of its own at its start and announces them, sealed by
-//! a key that all share.
+//! Sites that broadcast, without answers: each draws its own keys at its start and announces them, encrypted
+//! with a key that all share.
 //!
-//! A start is known by its epoch, which only ever grows: a site keeps its own, and receivers keep the highest one of
-//! each site, so that what was recorded in an epoch that is over is refused. **An epoch is stored before it is used.**
+//! A start is identified by its epoch, whose number only grows: a site stores its own, and receivers store
+//! the highest one of each site, so that datagrams recorded in a past epoch are rejected. **An epoch is
+//! stored before it is used.**
 
 use std::io;
 use std::time::Duration;
@@ -12,14 +13,14 @@ use thiserror::Error;
 
 use super::direction::{NEW_KEYS_AT, Opener, Sealer};
 use super::epochs::{Epoch, EpochStore};
-use super::header::{Header, Kind, Whose};
+use super::header::{ClearHeader, DatagramKind, Whose};
 use super::key_file::{Key, KeyId, Keys};
 use super::replay::WINDOW;
 use super::suite::Cipher;
 use super::{
     Around, BodyFlags, Destination, Missing, NewSession, NotSealed, Opened, Random, Refused, Sender,
 };
-use crate::plan::Suite;
+use crate::site_config::Suite;
 use crate::unit::SiteId;
 
 mod announcement;
@@ -27,87 +28,87 @@ mod announcement;
 pub(super) use announcement::LENGTH as ANNOUNCEMENT_LENGTH;
 use announcement::{Announcement, Clear};
 
-/// An epoch is announced at its start, 1 s later, 2 s later, and so on up to every 16 s.
+/// An epoch is announced at its start, then after 1 s, 2 s, and so on up to every 16 s.
 const FIRST: Duration = Duration::from_secs(1);
 const DOUBLED: u32 = 4;
-/// The next epoch is used after so many of its announcements: 7 s.
+/// Number of announcements of the next epoch before it is used: 7 s.
 const ANNOUNCED: u32 = 4;
-/// How many counters before their end the next epoch is announced.
+/// Number of counters before their end at which the next epoch is announced.
 const AHEAD: u64 = 1 << 20;
-/// How often the counters of the others are stored.
+/// Interval at which counters of the other sites are stored.
 const STORE: Duration = Duration::from_secs(10);
 
-/// What a site is told of its group.
+/// Parameters of a group.
 #[derive(Clone, Debug)]
-pub struct GroupPlan {
-    /// This site; `None`: it only hears.
+pub struct GroupConfig {
+    /// This site; `None`: receiver only.
     pub own: Option<SiteId>,
-    /// The others.
+    /// Other sites.
     pub sites: Vec<SiteId>,
-    /// The keys that all share.
+    /// Keys that all sites share.
     pub keys: Keys,
-    /// By which bodies are sealed.
+    /// Suite for bodies.
     pub suite: Suite,
-    /// Of the channel parameters, which must be alike at all sites.
+    /// Digest of the channel parameters, which must be equal at all sites.
     pub digest: [u8; 8],
-    /// Seconds of the clock on the wall, since 1970.
+    /// Wall-clock time in seconds since 1970.
     pub wall_seconds: u64,
 }
 
-/// Why there can be no group as told.
+/// Reason why the parameters are invalid.
 #[derive(Debug, Error)]
 pub enum BadGroup {
-    /// New keys after wrong tags need an answer.
-    #[error("tags of 4 octets are for two ends that answer, not for a group")]
+    /// A short tag requires new keys after wrong tags, and thus answers.
+    #[error("a tag of 4 octets is not possible in a group, which has no key exchange: use 8 or 16")]
     ShortTag,
     /// Two sites have the same number.
-    #[error("site {} is there twice", .0.number())]
+    #[error("site {} is listed twice", .0.number())]
     Twice(SiteId),
     /// An epoch cannot be read or stored.
-    #[error("epoch of site {}", site.number())]
+    #[error("cannot read or store the epoch of site {}", site.number())]
     Store {
-        /// Whose.
+        /// Site of the epoch.
         site: SiteId,
-        /// Why not.
+        /// Reason of the failure.
         source: io::Error,
     },
-    /// The last epoch was used.
-    #[error("site {} has no epochs left: its stored one is the last of all", .0.number())]
+    /// All epoch numbers have been used.
+    #[error("site {} has used all epoch numbers", .0.number())]
     NoEpochs(SiteId),
 }
 
-/// Sealed datagrams for all sites of a group.
+/// Encrypted datagrams for all sites of a group.
 pub struct Group {
     suite: Suite,
     digest: [u8; 8],
     instance: [u8; 8],
     keys: Keys,
-    own: Option<Own>,
-    /// By number.
+    own: Option<OwnSite>,
+    /// Other sites by number.
     others: Vec<Other>,
     store: Box<dyn EpochStore>,
     random: Box<dyn Random>,
-    /// When counters of others are stored.
+    /// Time at which counters of the other sites are stored.
     store_at: Option<Instant>,
 }
 
-/// What this site sends.
-struct Own {
+/// Sending state of this site.
+struct OwnSite {
     site: SiteId,
     current: Started,
-    /// Announced already, used soon.
+    /// Next epoch, which is being announced.
     next: Option<Started>,
     announce_at: Instant,
     doubled: u32,
 }
 
-/// An epoch of ours.
+/// An epoch of this site.
 struct Started {
     epoch: u64,
     salt: [u8; 16],
     key: KeyId,
     announcing: Cipher,
-    /// How often it was announced.
+    /// Number of announcements.
     announced: u32,
     sealer: Sealer,
 }
@@ -115,20 +116,20 @@ struct Started {
 /// Another site.
 struct Other {
     site: SiteId,
-    /// The highest epoch, as it is stored.
+    /// Highest epoch, as stored.
     highest: Option<Epoch>,
     instance: Option<[u8; 8]>,
-    current: Option<Heard>,
-    /// The epoch before, of the same instance.
-    previous: Option<Heard>,
+    current: Option<AnnouncedEpoch>,
+    /// Previous epoch of the same instance.
+    previous: Option<AnnouncedEpoch>,
 }
 
-/// An epoch that was announced to us.
-struct Heard {
+/// An announced epoch of another site.
+struct AnnouncedEpoch {
     epoch: u64,
     salt: [u8; 16],
     key: KeyId,
-    /// The number of its last announcement.
+    /// Number of its last announcement.
     announcement: u32,
     opener: Opener,
 }
@@ -137,17 +138,17 @@ impl Group {
     /// Reads the epochs of all sites, stores that of this one, and draws its keys.
     pub fn new(
         now: Instant,
-        plan: GroupPlan,
+        config: GroupConfig,
         mut store: Box<dyn EpochStore>,
         mut random: Box<dyn Random>,
     ) -> Result<Self, BadGroup> {
-        if plan.suite.forgeries() < u64::MAX {
+        if config.suite.forgeries() < u64::MAX {
             return Err(BadGroup::ShortTag);
         }
-        let mut sites = plan.sites;
+        let mut sites = config.sites;
         sites.sort_unstable();
         let twice = sites.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
-        if let Some(site) = twice.or(plan.own.filter(|own| sites.contains(own))) {
+        if let Some(site) = twice.or(config.own.filter(|own| sites.contains(own))) {
             return Err(BadGroup::Twice(site));
         }
         let mut others = Vec::with_capacity(sites.len());
@@ -155,26 +156,26 @@ impl Group {
             let highest = store.load(site).map_err(|source| BadGroup::Store { site, source })?;
             others.push(Other { site, highest, instance: None, current: None, previous: None });
         }
-        let own = match plan.own {
+        let own = match config.own {
             None => None,
             Some(site) => {
                 let kept = store.load(site).map_err(|source| BadGroup::Store { site, source })?;
                 let after = kept.map_or(Some(0), |epoch| epoch.number.checked_add(1));
-                let epoch = after.ok_or(BadGroup::NoEpochs(site))?.max(plan.wall_seconds);
+                let epoch = after.ok_or(BadGroup::NoEpochs(site))?.max(config.wall_seconds);
                 let current =
-                    Started::new(site, epoch, plan.suite, plan.keys.first(), &mut *store, &mut *random)
+                    Started::new(site, epoch, config.suite, config.keys.first(), &mut *store, &mut *random)
                         .map_err(|source| BadGroup::Store { site, source })?;
-                Some(Own { site, current, next: None, announce_at: now, doubled: 0 })
+                Some(OwnSite { site, current, next: None, announce_at: now, doubled: 0 })
             }
         };
         let mut instance = [0; 8];
         random.fill(&mut instance);
-        let (suite, digest, keys) = (plan.suite, plan.digest, plan.keys);
+        let (suite, digest, keys) = (config.suite, config.digest, config.keys);
         Ok(Self { suite, digest, instance, keys, own, others, store, random, store_at: None })
     }
 
-    /// Other keys, as the key file has them now. The first one is used within seconds, when it was announced; what is
-    /// sealed by one that is gone is refused at once.
+    /// Replaces the keys by those that the key file contains now. The first one is used within seconds, after
+    /// its announcement; datagrams encrypted with a removed key are rejected at once.
     pub fn set_keys(&mut self, now: Instant, keys: Keys) {
         let known = |key: KeyId| keys.iter().any(|known| known.id() == key);
         for other in &mut self.others {
@@ -188,8 +189,8 @@ impl Group {
         }
     }
 
-    /// Stores how far the others have come. To be called at the end; otherwise the last 10 s of what they sent could
-    /// be played again.
+    /// Stores the progress of the other sites. Call it at the end; otherwise their datagrams of the last 10 s
+    /// could be replayed.
     pub fn close(&mut self) -> io::Result<()> {
         self.store_at = None;
         let mut result = Ok(());
@@ -210,18 +211,19 @@ impl Group {
         Around::group(self.suite)
     }
 
-    /// Key that announcements of this site are made with.
+    /// Id of the key for announcements of this site.
     pub(super) fn key(&self) -> KeyId {
         self.keys.first().id()
     }
 
-    /// The next epoch: announced from now on, used when it was announced a few times.
+    /// Begins the next epoch: it is announced now, and used after a few announcements.
     fn begin_next(&mut self, now: Instant) {
         let Some(own) = &mut self.own else { return };
         let Some(epoch) = own.newest().epoch.checked_add(1) else { return };
         let key = self.keys.first();
         let next = Started::new(own.site, epoch, self.suite, key, &mut *self.store, &mut *self.random);
-        // What cannot be stored is not used. The keys that there are last a while longer, and it is tried again.
+        // An epoch that cannot be stored is not used. The current keys last a while longer, and storing is
+        // tried again.
         if let Ok(next) = next {
             own.next = Some(next);
             own.doubled = 0;
@@ -261,16 +263,16 @@ impl Group {
     }
 
     pub(super) fn open<'d>(&mut self, now: Instant, datagram: &'d mut [u8]) -> Opened<'d> {
-        match datagram.first().map(|first| Kind::of(*first)) {
-            Some(Some(Kind::Group)) => {}
-            Some(Some(Kind::Announcement)) => return self.announcement(now, datagram),
+        match datagram.first().map(|first| DatagramKind::of(*first)) {
+            Some(Some(DatagramKind::Group)) => {}
+            Some(Some(DatagramKind::Announcement)) => return self.announcement(now, datagram),
             _ => return Opened::Refused(Refused::Malformed),
         }
-        let Some((header, length)) = Header::read(datagram, true) else {
+        let Some((header, length)) = ClearHeader::read(datagram, true) else {
             return Opened::Refused(Refused::Malformed);
         };
         let Whose::Site(site, epoch) = header.whose else { return Opened::Refused(Refused::Malformed) };
-        // Nobody seals an empty body for a group.
+        // Empty bodies are not used in a group.
         if datagram.len() <= length + self.suite.tag() {
             return Opened::Refused(Refused::Malformed);
         }
@@ -344,8 +346,8 @@ impl Group {
                 }
                 if let Some(heard) = &mut other.current {
                     heard.announcement = clear.number;
-                    // What is so late that the window refuses it anyway. After a long loss the window moves to where
-                    // the sender is.
+                    // Counters that are too late for the window anyway. After a long loss the window moves to
+                    // the counter of the sender.
                     heard.opener.raise(said.counter.saturating_sub(WINDOW));
                     return Ok((site, None));
                 }
@@ -358,7 +360,7 @@ impl Group {
             }
         }
         let cipher = traffic(self.suite, key, site, &clear.salt, said.epoch);
-        let heard = Heard {
+        let heard = AnnouncedEpoch {
             epoch: said.epoch,
             salt: clear.salt,
             key: clear.key,
@@ -376,7 +378,7 @@ impl Group {
         Ok((site, Some(NewSession { restarted })))
     }
 
-    /// A site has started, and wants to know our keys soon. Not all tell it at the same time.
+    /// Announces our keys soon, since a site has started. A random delay spreads the announcements.
     fn hurry(&mut self, now: Instant) {
         if let Some(own) = &mut self.own {
             let mut share = [0];
@@ -388,7 +390,7 @@ impl Group {
 
     pub(super) fn poll(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
         if self.store_at.is_some_and(|at| at <= now) {
-            // Tried again in 10 s where it fails; nothing is lost but time.
+            // Tried again in 10 s after a failure.
             let stored = self.close();
             self.store_at = stored.is_err().then(|| now + STORE);
         }
@@ -430,7 +432,7 @@ impl Group {
     }
 }
 
-impl Own {
+impl OwnSite {
     fn newest(&self) -> &Started {
         self.next.as_ref().unwrap_or(&self.current)
     }
@@ -455,7 +457,7 @@ impl Started {
     }
 }
 
-/// The key that a site seals bodies by in an epoch.
+/// Returns the cipher for bodies of a site in an epoch.
 fn traffic(suite: Suite, key: &Key, site: SiteId, salt: &[u8; 16], epoch: u64) -> Cipher {
     let label: [&[u8]; 3] = [b"thinair 1 group traffic", &[site.number()], &epoch.to_be_bytes()];
     Cipher::derive(suite, salt, key.octets(), &label)

@@ -1,8 +1,8 @@
-//! Handshakes: `Noise_NNpsk0_25519_ChaChaPoly_SHA256` (Noise Protocol Framework, revision 34), two messages. What each
-//! end says of itself goes as their payloads.
+//! Handshakes: `Noise_NNpsk0_25519_ChaChaPoly_SHA256` (Noise Protocol Framework, revision 34), two messages.
+//! Their payloads describe each end.
 //!
-//! Message 1 is opened by the shared key alone, before any work with curves. It may be a replayed one: **only a packet
-//! that was opened by the keys of the session shows that the initiator is there.**
+//! Message 1 is decrypted with the shared key alone, before any curve operation. It may be a replay: **only a
+//! packet decrypted with the session keys proves the presence of the initiator.**
 
 use sha2::{Digest, Sha256};
 use snow::params::{CipherChoice, DHChoice, HashChoice, NoiseParams};
@@ -14,10 +14,10 @@ use super::header::{ANSWER, REQUEST};
 use super::key_file::{Key, KeyId};
 use super::suite::Cipher;
 use super::{Random, direction};
-use crate::plan::Suite;
+use crate::site_config::Suite;
 
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_SHA256";
-/// In front of the clear octets of a request, in the prologue.
+/// Prologue, followed by the clear octets of a request.
 const PROTOCOL: &[u8] = b"thinair 1 two-way";
 
 const EPHEMERAL: usize = 32;
@@ -25,28 +25,28 @@ const TAG: usize = 16;
 /// Kind, index, id of the key.
 const REQUEST_HEADER: usize = 6;
 const REQUEST_PAYLOAD: usize = 21;
-/// A cookie's answer, or zeros.
+/// Length of the proof of a cookie, or zeros.
 pub(super) const MAC: usize = 16;
-/// Octets of a request.
+/// Length of a request in octets.
 pub(super) const REQUEST_LENGTH: usize = REQUEST_HEADER + EPHEMERAL + REQUEST_PAYLOAD + TAG + MAC;
 /// Kind, index.
 const ANSWER_HEADER: usize = 2;
 const ANSWER_PAYLOAD: usize = 18;
-/// Octets of an answer: fewer than those of a request, so that nobody can make us send more than he sent.
+/// Length of an answer in octets: less than that of a request, so that it cannot amplify traffic.
 pub(super) const ANSWER_LENGTH: usize = ANSWER_HEADER + EPHEMERAL + ANSWER_PAYLOAD + TAG;
 const _: () = assert!(ANSWER_LENGTH <= REQUEST_LENGTH);
 
-/// What an end says of itself.
+/// Description of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Identity {
+pub(super) struct EndIdentity {
     pub(super) suite: u8,
-    /// Drawn at its start.
+    /// Random number drawn at its start.
     pub(super) instance: [u8; 8],
-    /// Of the parameters of its channels.
+    /// Digest of its channel parameters.
     pub(super) digest: [u8; 8],
 }
 
-impl Identity {
+impl EndIdentity {
     fn write(&self, out: &mut [u8]) {
         out[0] = self.suite;
         out[1..9].copy_from_slice(&self.instance);
@@ -62,42 +62,42 @@ impl Identity {
     }
 }
 
-/// A request that was sent, and waits for its answer.
+/// A request whose answer is pending.
 pub(super) struct Initiation {
     noise: HandshakeState,
-    /// Of the request, to which a cookie is bound.
+    /// Hash of the request, to which a cookie is bound.
     pub(super) hash: [u8; 32],
 }
 
-/// What is in clear in a request.
+/// Clear part of a request.
 pub(super) struct RequestHeader {
-    /// The index that the initiator wants to see in packets to it.
+    /// Index for packets to the initiator.
     pub(super) index: u8,
     pub(super) key: KeyId,
 }
 
-/// A request that was opened.
-pub(super) struct Request {
+/// A decrypted request.
+pub(super) struct OpenedRequest {
     noise: HandshakeState,
-    pub(super) theirs: Identity,
-    /// Counts requests of that instance.
+    pub(super) theirs: EndIdentity,
+    /// Number of the request of that instance.
     pub(super) number: u32,
 }
 
-/// What two ends share after a handshake.
-pub(super) struct Shared {
-    /// From the initiator to the responder, and back.
+/// Secrets that two ends share after a handshake.
+pub(super) struct SharedSecrets {
+    /// Keys from the initiator to the responder, and back.
     keys: Zeroizing<[[u8; 32]; 2]>,
-    /// Orders sessions in the same way at both ends.
+    /// Hash that orders sessions equally at both ends.
     pub(super) hash: [u8; 32],
 }
 
 impl Initiation {
-    /// Writes a request to `out`, all but the cookie's answer at its end, which is zero.
+    /// Writes a request to `out`, with zeros instead of the proof of a cookie at its end.
     pub(super) fn start(
         key: &Key,
         index: u8,
-        ours: &Identity,
+        ours: &EndIdentity,
         number: u32,
         random: &mut dyn Random,
         out: &mut Vec<u8>,
@@ -116,20 +116,20 @@ impl Initiation {
         Self { noise, hash }
     }
 
-    /// Opens an answer: who answered, its index, and what is shared now.
-    pub(super) fn finish(&mut self, answer: &[u8]) -> Option<(Identity, u8, Shared)> {
+    /// Decrypts an answer: returns the responder, its index, and the shared secrets.
+    pub(super) fn finish(&mut self, answer: &[u8]) -> Option<(EndIdentity, u8, SharedSecrets)> {
         if answer.len() != ANSWER_LENGTH {
             return None;
         }
         let mut payload = [0; ANSWER_PAYLOAD + TAG];
         let length = self.noise.read_message(&answer[ANSWER_HEADER..], &mut payload).ok()?;
-        let theirs = Identity::read(&payload[..length])?;
-        Some((theirs, payload[17], Shared::of(&mut self.noise)))
+        let theirs = EndIdentity::read(&payload[..length])?;
+        Some((theirs, payload[17], SharedSecrets::of(&mut self.noise)))
     }
 }
 
 impl RequestHeader {
-    /// What stands in clear in front of a datagram that is as long as a request.
+    /// Parses the clear part of a datagram with the length of a request.
     pub(super) fn read(datagram: &[u8]) -> Option<Self> {
         (datagram.len() == REQUEST_LENGTH && datagram[0] == REQUEST).then(|| Self {
             index: datagram[1],
@@ -138,8 +138,8 @@ impl RequestHeader {
     }
 }
 
-impl Request {
-    /// Opens a request by the key that its header names. No work with curves is done for it.
+impl OpenedRequest {
+    /// Decrypts a request with the key that its header identifies, without curve operations.
     pub(super) fn open(key: &Key, datagram: &[u8], random: &mut dyn Random) -> Option<Self> {
         let (header, rest) = datagram.split_at_checked(REQUEST_HEADER)?;
         let message = rest.get(..rest.len().checked_sub(MAC)?)?;
@@ -148,22 +148,29 @@ impl Request {
         let length = noise.read_message(message, &mut payload).ok()?;
         let payload = payload.get(..length)?;
         let number = u32::from_be_bytes(*payload.get(17..)?.first_chunk()?);
-        Some(Self { noise, theirs: Identity::read(payload)?, number })
+        Some(Self { noise, theirs: EndIdentity::read(payload)?, number })
     }
 
-    /// Writes the answer to `out`; `None`: the point of the request is none. `to`: the index of the request; `index`: that of ours.
-    pub(super) fn answer(mut self, ours: &Identity, to: u8, index: u8, out: &mut Vec<u8>) -> Option<Shared> {
+    /// Writes the answer to `out`; `None`: the request contains an invalid curve point. `to`: index of the
+    /// request; `index`: index of ours.
+    pub(super) fn answer(
+        mut self,
+        ours: &EndIdentity,
+        to: u8,
+        index: u8,
+        out: &mut Vec<u8>,
+    ) -> Option<SharedSecrets> {
         out.extend([ANSWER, to]);
         let mut payload = [0; ANSWER_PAYLOAD];
         ours.write(&mut payload);
         payload[17] = index;
         write(&mut self.noise, &payload, out)?;
         debug_assert_eq!(out.len(), ANSWER_LENGTH);
-        Some(Shared::of(&mut self.noise))
+        Some(SharedSecrets::of(&mut self.noise))
     }
 }
 
-impl Shared {
+impl SharedSecrets {
     fn of(noise: &mut HandshakeState) -> Self {
         let mut hash = [0; 32];
         hash.copy_from_slice(noise.get_handshake_hash());
@@ -171,7 +178,7 @@ impl Shared {
         Self { keys: Zeroizing::new([first, second]), hash }
     }
 
-    /// The two ends of this side.
+    /// Returns both directions at this end.
     pub(super) fn directions(&self, suite: Suite, initiator: bool) -> (direction::Sealer, direction::Opener) {
         let cipher = |key: &[u8; 32]| Cipher::derive(suite, &[], key, &[b"thinair 1 two-way traffic"]);
         let (send, receive) = if initiator { (0, 1) } else { (1, 0) };
@@ -202,10 +209,10 @@ fn builder(key: &Key, header: &[u8], random: &mut dyn Random, initiator: bool) -
         .expect("all that the pattern needs is there")
 }
 
-/// The primitives of snow, and the ephemeral secret that was drawn for one handshake.
+/// The primitives of snow, and the ephemeral secret of one handshake.
 struct Resolver(Zeroizing<[u8; 32]>);
 
-/// Hands the secret out, once.
+/// Returns the secret once.
 struct Once(Option<Zeroizing<[u8; 32]>>);
 
 impl snow::types::Random for Once {

@@ -1,37 +1,38 @@
-//! The clear header of sealed datagrams: one octet of kind and flags, one that says whose, and the counter.
+//! Clear header of encrypted datagrams: one octet of kind and flags, one for session or site, and the
+//! counter.
 
 use super::BodyFlags;
 use crate::unit::SiteId;
 
-/// What a datagram is: the upper three bits of its first octet.
+/// Kind of a datagram, in the upper three bits of its first octet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// A body, sealed for one peer.
+pub(super) enum DatagramKind {
+    /// A body, encrypted for one peer.
     TwoWay,
-    /// A body, sealed for all sites of a group.
+    /// A body, encrypted for all sites of a group.
     Group,
-    /// A message of a handshake; the lower bits say which.
+    /// A message of a handshake, identified by the lower bits.
     Handshake,
-    /// What a site of a group says of itself.
+    /// An announcement of a site in a group.
     Announcement,
-    /// A body that is not sealed.
+    /// A body without protection.
     Insecure,
-    /// A probe of the path MTU, or its confirmation, sealed for one peer.
+    /// A probe of the path MTU, or its confirmation, encrypted for one peer.
     Path,
 }
 
-/// Content of a datagram that is about the path MTU: the lowest two bits of its first octet.
+/// Content of a datagram on the path MTU, in the lowest two bits of its first octet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PathBody {
-    /// A body, whose length is to be confirmed.
+    /// A body; the length of the datagram must be confirmed.
     Body,
-    /// Padding, whose length is to be confirmed.
+    /// Padding; the length of the datagram must be confirmed.
     Padding,
     /// The length of a datagram that has arrived.
     Confirmation,
 }
 
-impl Kind {
+impl DatagramKind {
     pub(super) const fn bits(self) -> u8 {
         match self {
             Self::TwoWay => 0x20,
@@ -51,19 +52,19 @@ impl Kind {
 }
 
 /// Request of a handshake.
-pub(super) const REQUEST: u8 = Kind::Handshake.bits() | 1;
+pub(super) const REQUEST: u8 = DatagramKind::Handshake.bits() | 1;
 /// Answer of a handshake.
-pub(super) const ANSWER: u8 = Kind::Handshake.bits() | 2;
+pub(super) const ANSWER: u8 = DatagramKind::Handshake.bits() | 2;
 /// Cookie instead of an answer.
-pub(super) const COOKIE: u8 = Kind::Handshake.bits() | 3;
+pub(super) const COOKIE: u8 = DatagramKind::Handshake.bits() | 3;
 
-/// Octets of kind and flags.
+/// Length of kind and flags in octets.
 pub(super) const KIND: usize = 1;
-/// Octets of an index, or of the number of a site, where there is one.
+/// Length of an index or site number in octets.
 pub(super) const WHOSE: usize = 1;
-/// Octets of the counter as it usually travels.
+/// Usual length of the counter in octets.
 pub(super) const LOW_COUNTER: usize = size_of::<u16>();
-/// How many more there are where all of it does.
+/// Additional length of the whole counter in octets.
 pub(super) const REST_OF_COUNTER: usize = size_of::<u64>() - LOW_COUNTER;
 
 const FULL: u8 = 0x10;
@@ -81,44 +82,44 @@ impl BodyFlags {
     }
 }
 
-/// Whose a datagram is, which says by which key it is opened.
+/// Session or site of a datagram, which determines its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whose {
-    /// The index that the receiver has given to a session, in an octet of its own.
+    /// Index that the receiver has assigned to a session, in an octet of its own.
     Index(u8),
-    /// The same where only two ends are: 0 to 3, in the lower bits of the first octet.
+    /// Index 0 to 3 between two ends only, in the lower bits of the first octet.
     Slot(u8),
-    /// The sender, and the lowest two bits of its epoch.
+    /// Sender, and the lowest two bits of its epoch.
     Site(SiteId, u8),
-    /// As [`Index`](Self::Index), for a datagram that is about the path MTU.
+    /// As [`Index`](Self::Index), for a datagram on the path MTU.
     Path(u8, PathBody),
 }
 
-/// The counter, as far as it travels.
+/// The transmitted part of the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Travelled {
     Low(u16),
     Full(u64),
 }
 
-/// Header of a sealed body.
+/// Header of an encrypted body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct ClearHeader {
     pub(super) whose: Whose,
     pub(super) flags: BodyFlags,
     pub(super) counter: Travelled,
 }
 
-impl Header {
+impl ClearHeader {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let full = matches!(self.counter, Travelled::Full(_));
         let flags = self.flags.bits() | if full { FULL } else { 0 };
         match self.whose {
-            Whose::Index(index) => out.extend([Kind::TwoWay.bits() | flags, index]),
-            Whose::Path(index, body) => out.extend([Kind::Path.bits() | flags | body as u8, index]),
-            Whose::Slot(slot) => out.push(Kind::TwoWay.bits() | flags | slot & SLOT),
+            Whose::Index(index) => out.extend([DatagramKind::TwoWay.bits() | flags, index]),
+            Whose::Path(index, body) => out.extend([DatagramKind::Path.bits() | flags | body as u8, index]),
+            Whose::Slot(slot) => out.push(DatagramKind::TwoWay.bits() | flags | slot & SLOT),
             Whose::Site(site, epoch) => {
-                out.extend([Kind::Group.bits() | flags | epoch & SLOT, site.number()]);
+                out.extend([DatagramKind::Group.bits() | flags | epoch & SLOT, site.number()]);
             }
         }
         match self.counter {
@@ -127,20 +128,25 @@ impl Header {
         }
     }
 
-    /// The header in front of `datagram`, and its length. `indexed`: bodies for one peer have an octet for the index.
+    /// Parses the header of `datagram`; returns it with its length. `indexed`: bodies for one peer have an
+    /// octet for the index.
     pub(super) fn read(datagram: &[u8], indexed: bool) -> Option<(Self, usize)> {
         let (&first, rest) = datagram.split_first()?;
         let slot = first & SLOT;
-        let (whose, rest) = match Kind::of(first)? {
-            Kind::TwoWay if !indexed => (Whose::Slot(slot), rest),
-            // Bits that have no meaning yet are zero.
-            Kind::TwoWay if slot == 0 => (Whose::Index(*rest.first()?), &rest[1..]),
-            Kind::Path if indexed => {
+        let (whose, rest) = match DatagramKind::of(first)? {
+            DatagramKind::TwoWay if !indexed => (Whose::Slot(slot), rest),
+            // Reserved bits are zero.
+            DatagramKind::TwoWay if slot == 0 => (Whose::Index(*rest.first()?), &rest[1..]),
+            DatagramKind::Path if indexed => {
                 let body = [PathBody::Body, PathBody::Padding, PathBody::Confirmation];
                 (Whose::Path(*rest.first()?, *body.get(usize::from(slot))?), &rest[1..])
             }
-            Kind::Group => (Whose::Site(SiteId::new(*rest.first()?)?, slot), &rest[1..]),
-            Kind::TwoWay | Kind::Handshake | Kind::Announcement | Kind::Insecure | Kind::Path => return None,
+            DatagramKind::Group => (Whose::Site(SiteId::new(*rest.first()?)?, slot), &rest[1..]),
+            DatagramKind::TwoWay
+            | DatagramKind::Handshake
+            | DatagramKind::Announcement
+            | DatagramKind::Insecure
+            | DatagramKind::Path => return None,
         };
         let (counter, rest) = if first & FULL == 0 {
             let (low, rest) = rest.split_first_chunk()?;

@@ -1,17 +1,17 @@
-//! Bodies that are not sealed: an octet says what they are, and in a group a second one whose.
+//! Bodies without protection: an octet for the kind, and in a group a second one for the site.
 
 use std::net::SocketAddr;
 
-use super::header::Kind;
+use super::header::DatagramKind;
 use super::two_way::canonical;
 use super::{Around, BodyFlags, Destination, Missing, NotSealed, Opened, Refused, Sender};
 use crate::unit::SiteId;
 
-/// Puts an octet in front of bodies. Whoever can send a datagram can send a body.
+/// Adds an octet to bodies. Anybody who can send a datagram can send a body.
 pub struct Insecure(Who);
 
 enum Who {
-    /// Where each peer is; one whose address is not known may be anywhere.
+    /// Address of each peer; a peer with an unknown address may have any.
     Peers(Vec<Option<SocketAddr>>),
     Group {
         own: Option<SiteId>,
@@ -20,12 +20,13 @@ enum Who {
 }
 
 impl Insecure {
-    /// Peers at these addresses. A body is of the peer whose address it comes from; otherwise of the one that has none.
+    /// Returns the variant for peers at these addresses. A body belongs to the peer with its source address,
+    /// otherwise to the peer without an address.
     pub fn peers(addresses: Vec<Option<SocketAddr>>) -> Self {
         Self(Who::Peers(addresses.into_iter().map(|address| address.map(canonical)).collect()))
     }
 
-    /// A group of this site, if it sends, and of others.
+    /// Returns the variant for a group of this site, if it sends, and of others.
     pub fn group(own: Option<SiteId>, sites: Vec<SiteId>) -> Self {
         Self(Who::Group { own, sites })
     }
@@ -37,7 +38,7 @@ impl Insecure {
         body: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), NotSealed> {
-        out.push(Kind::Insecure.bits() | flags.bits());
+        out.push(DatagramKind::Insecure.bits() | flags.bits());
         match (&self.0, to) {
             (Who::Peers(peers), Destination::Peer(peer)) if peer < peers.len() => {}
             (Who::Group { own, .. }, Destination::Everybody) => {
@@ -54,8 +55,8 @@ impl Insecure {
         let read = |length: usize| {
             let (header, body) = datagram.split_at_checked(length)?;
             let flags = BodyFlags::of(header[0]);
-            // An empty body is nothing; bits without a meaning are zero.
-            (header[0] == Kind::Insecure.bits() | flags.bits() && !body.is_empty())
+            // An empty body is invalid; reserved bits are zero.
+            (header[0] == DatagramKind::Insecure.bits() | flags.bits() && !body.is_empty())
                 .then_some((header, flags, body))
         };
         match &self.0 {

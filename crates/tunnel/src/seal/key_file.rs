@@ -1,9 +1,10 @@
-//! Key files: the secret that all ends share. It authenticates handshakes and announcements, and never seals a packet.
+//! Key files with the secret that all ends share. It authenticates handshakes and announcements, and never
+//! encrypts a packet itself.
 //!
-//! A key is 32 octets, written as 64 hexadecimal digits or in base64. A line holds one, with a comment behind it; `#`
-//! begins a comment, too. The first key is the one that we use. A second one is accepted as well, so that keys can be
-//! replaced one site after the other: add the new one as the second everywhere, make it the first everywhere, take the
-//! old one out everywhere.
+//! A key is 32 octets, written as 64 hexadecimal digits or in base64. A line contains one, and optionally a
+//! comment after it; `#` begins a comment, too. The first key is used, a second one is accepted as well, so
+//! that keys can be replaced site by site: add the new key as the second one everywhere, make it the first
+//! one everywhere, remove the old one everywhere.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -16,14 +17,14 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::{Random, suite};
 
-/// Octets of the longest key file.
+/// Maximum size of a key file in octets.
 const LARGEST: u64 = 4_096;
 
-/// A key that ends share. Wiped when it is dropped; never shown.
+/// A shared key. Erased when it is dropped; never displayed.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct Key([u8; 32]);
 
-/// Names a key in handshakes and tells nothing of it: derived by HKDF.
+/// Id of a key in handshakes, derived by HKDF. It does not reveal the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId(pub [u8; 4]);
 
@@ -34,12 +35,12 @@ impl std::fmt::Display for KeyId {
 }
 
 impl Key {
-    /// The key of these octets.
+    /// Returns the key with these octets.
     pub fn new(octets: [u8; 32]) -> Self {
         Self(octets)
     }
 
-    /// The id that stands for it.
+    /// Id of the key.
     pub fn id(&self) -> KeyId {
         let mut id = [0; 4];
         suite::derive(&[], &self.0, &[b"thinair 1 key id"], &mut id);
@@ -77,43 +78,43 @@ fn hexadecimal(digits: &[u8], out: &mut [u8; 32]) -> Option<()> {
     Some(())
 }
 
-/// The keys of a file: one or two.
+/// The one or two keys of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keys {
     first: Key,
     second: Option<Key>,
 }
 
-/// Why a key file gives no keys. Nothing of the file is repeated.
+/// Reason why a key file cannot be used. The error contains nothing of the file.
 #[derive(Debug, Error)]
 pub enum KeyFileError {
-    /// It cannot be read or written.
+    /// The file cannot be read or written.
     #[error("key file {}: {why}{}", path.display(), hint(why, path))]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// Error of the system.
         why: io::Error,
     },
-    /// Others than its owner may read or write it.
-    #[error("key file {}: mode {mode:04o} lets others at it; run: chmod 600 {}", path.display(), path.display())]
+    /// Other users can read or write it.
+    #[error("key file {}: other users can access it (mode {mode:04o}); run: chmod 600 {}", path.display(), path.display())]
     Exposed {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its permissions.
+        /// Permissions of the file.
         mode: u32,
     },
-    /// What is in it is not keys.
+    /// The content is invalid.
     #[error("key file {}: {why}", path.display())]
     Text {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// Error in the text.
         why: KeyTextError,
     },
 }
 
-/// What to do about a file that is not there.
+/// Returns advice for a missing file.
 fn hint(why: &io::Error, path: &Path) -> String {
     match why.kind() {
         io::ErrorKind::NotFound => format!("; make one with: thinair tunnel keygen {}", path.display()),
@@ -121,64 +122,64 @@ fn hint(why: &io::Error, path: &Path) -> String {
     }
 }
 
-/// What is wrong with the text of a key file.
+/// Error in the text of a key file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum KeyTextError {
-    /// No line has a key.
-    #[error("has no key; make one with: thinair tunnel keygen")]
+    /// No line contains a key.
+    #[error("no key; create one with `thinair tunnel keygen FILE`")]
     Empty,
-    /// More than two.
-    #[error("line {0}: a third key; there may be one that is used and one more that is accepted")]
+    /// There are more than two keys.
+    #[error("line {0}: a third key; a file has at most two")]
     Third(usize),
-    /// A line begins with something else.
-    #[error("line {0}: not a key: 32 octets as 64 hexadecimal digits, or in base64")]
+    /// A line begins with other text.
+    #[error("line {0}: not a key; expected 32 octets as 64 hexadecimal digits or in base64")]
     NotAKey(usize),
-    /// A key is there twice.
-    #[error("line {0}: the same key again")]
+    /// A key occurs twice.
+    #[error("line {0}: a duplicate of the first key")]
     Again(usize),
-    /// A key of zeros.
-    #[error("line {0}: a key of which all octets are alike is no secret")]
+    /// A key consists of zeros.
+    #[error("line {0}: a key whose octets are all equal is not secret")]
     Weak(usize),
-    /// It is longer than any key file.
-    #[error("longer than 4,096 octets")]
+    /// The file exceeds the maximum size.
+    #[error("the file exceeds 4,096 octets")]
     TooLong,
-    /// It is not UTF-8.
-    #[error("not text")]
+    /// The file is not UTF-8.
+    #[error("the file is not UTF-8 text")]
     NotText,
 }
 
 impl Keys {
-    /// One key.
+    /// Returns a single key.
     pub fn one(key: Key) -> Self {
         Self { first: key, second: None }
     }
 
-    /// The key that is used, and one more that is accepted.
+    /// Returns a key to use, and a second one to accept.
     pub fn two(first: Key, second: Key) -> Self {
         Self { first, second: Some(second) }
     }
 
-    /// The key that we use.
+    /// The key to use.
     pub fn first(&self) -> &Key {
         &self.first
     }
 
-    /// All that are accepted.
+    /// All accepted keys.
     pub fn iter(&self) -> impl Iterator<Item = &Key> {
         std::iter::once(&self.first).chain(&self.second)
     }
 
-    /// Reads a file that only its owner may read.
+    /// Reads a file, which only its owner may be able to read.
     pub fn read(path: &Path) -> Result<Self, KeyFileError> {
         let bad = |why| KeyFileError::Text { path: path.into(), why };
         Self::parse(&Self::read_text(path)?).map_err(bad)
     }
 
-    /// The text of a file that only its owner may read, and that has keys.
+    /// Returns the text of a file with keys, which only its owner may be able to read.
     pub fn read_text(path: &Path) -> Result<Zeroizing<String>, KeyFileError> {
         let io = |why| KeyFileError::Io { path: path.into(), why };
         let mut file = File::open(path).map_err(io)?;
-        // Of what was opened, so that nobody can put another file in its place in between.
+        // Metadata of the open file, so that it cannot be replaced in between.
         let metadata = file.metadata().map_err(io)?;
         if !metadata.is_file() {
             return Err(io(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")));
@@ -187,7 +188,7 @@ impl Keys {
         if mode & 0o077 != 0 {
             return Err(KeyFileError::Exposed { path: path.into(), mode });
         }
-        // As large as it may get at once: a buffer that grows leaves copies behind.
+        // Allocated with the maximum size: growing would leave copies in memory.
         let mut text = Zeroizing::new(Vec::with_capacity(LARGEST as usize + 64));
         (&mut file).take(LARGEST + 1).read_to_end(&mut text).map_err(io)?;
         let bad = |why| KeyFileError::Text { path: path.into(), why };
@@ -199,7 +200,7 @@ impl Keys {
         Ok(Zeroizing::new(text.to_owned()))
     }
 
-    /// The keys of a text.
+    /// Parses the keys of a text.
     pub fn parse(text: &str) -> Result<Self, KeyTextError> {
         let mut keys: Option<Self> = None;
         for (line, number) in text.lines().zip(1..) {
@@ -222,7 +223,8 @@ impl Keys {
         keys.ok_or(KeyTextError::Empty)
     }
 
-    /// Writes a new file with a new key, for its owner alone. A file that is there is left as it is: an error.
+    /// Writes a new file with a new key, accessible to its owner only. An existing file is kept, and causes
+    /// an error.
     pub fn generate(path: &Path, comment: &str, random: &mut dyn Random) -> Result<KeyId, KeyFileError> {
         let io = |why| KeyFileError::Io { path: path.into(), why };
         let (line, id) = Self::line(comment, random);
@@ -231,7 +233,7 @@ impl Keys {
         Ok(id)
     }
 
-    /// A line of a key file with a new key, and the id of the key.
+    /// Returns a line of a key file with a new key, and the id of the key.
     pub fn line(comment: &str, random: &mut dyn Random) -> (Zeroizing<String>, KeyId) {
         let mut key = Key([0; 32]);
         random.fill(&mut key.0);
@@ -239,7 +241,7 @@ impl Keys {
         let text = Base64::encode(&key.0, &mut digits[..]).expect("44 digits");
         let mut line = Zeroizing::new(String::with_capacity(64 + comment.len()));
         line.push_str(text);
-        // A comment stays on its line.
+        // Line breaks in a comment are removed.
         for word in comment.split_whitespace() {
             line.push(' ');
             line.push_str(word);

@@ -1,44 +1,44 @@
-//! Counters that were there already: a window of 2,048 behind the highest one, as RFC 6479 slides it.
+//! Replay protection: a sliding window of 2,048 counters below the highest one (RFC 6479).
 //!
-//! **Only what was opened may be [marked](Window::mark)**: a forger must not move the window.
+//! **Only counters of authentic datagrams may be [marked](Window::mark)**: a forger must not move the window.
 
-/// Counters behind the highest one that may still come.
+/// Size of the window: counters below the highest one that are still accepted.
 pub(super) const WINDOW: u64 = 2_048;
 const BITS: u64 = u64::BITS as u64;
-/// A word more than the window, so that words are cleared as a whole when the window moves into them.
+/// One word more than the window, so that whole words are cleared when the window moves into them.
 const WORDS: usize = (WINDOW / BITS) as usize + 1;
 
-/// Why a counter is refused.
+/// Reason why a counter is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
-    /// It was there.
+pub(super) enum ReplayError {
+    /// It was accepted before.
     Twice,
-    /// It is behind the window; nobody knows whether it was there.
+    /// It is below the window, so earlier acceptance is unknown.
     TooOld,
 }
 
 /// The window.
 #[derive(Clone, Debug)]
-pub(super) struct Window {
-    /// One more than the highest counter that was there.
+pub(super) struct ReplayWindow {
+    /// Highest counter accepted, plus one.
     next: u64,
-    /// Counters below this one are refused: where the window began.
+    /// Counters below this one are rejected.
     floor: u64,
     seen: [u64; WORDS],
 }
 
-impl Window {
-    /// Nothing was there, and what is below `floor` is refused.
+impl ReplayWindow {
+    /// Returns an empty window that rejects counters below `floor`.
     pub(super) fn new(floor: u64) -> Self {
         Self { next: floor, floor, seen: [0; WORDS] }
     }
 
-    /// One more than the highest counter that was there.
+    /// Highest counter accepted, plus one.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
 
-    /// Refuses what is below `floor` from now on, and expects what is not.
+    /// Rejects counters below `floor` from now on, and continues from there.
     pub(super) fn raise(&mut self, floor: u64) {
         self.floor = self.floor.max(floor);
         if floor > self.next {
@@ -46,31 +46,31 @@ impl Window {
         }
     }
 
-    /// The counter whose lowest 16 bits are `low`: the lowest one that the window does not refuse as too old. So up to
-    /// 63,487 lost packets do no harm.
+    /// Completes a counter from its lowest 16 bits: returns the lowest one that the window does not reject as
+    /// too old. Up to 63,487 consecutive losses are thus harmless.
     pub(super) fn complete(&self, low: u16) -> u64 {
         let oldest = self.next.saturating_sub(WINDOW);
         let ahead = low.wrapping_sub(oldest as u16);
-        // Beyond the end of counters: refused when it is opened.
+        // Beyond the end of counters: rejected by decryption.
         oldest.saturating_add(u64::from(ahead))
     }
 
-    /// Whether `counter` may be opened.
-    pub(super) fn check(&self, counter: u64) -> Result<(), Seen> {
+    /// Checks if `counter` may be accepted.
+    pub(super) fn check(&self, counter: u64) -> Result<(), ReplayError> {
         if counter < self.floor || counter == u64::MAX {
-            return Err(Seen::TooOld);
+            return Err(ReplayError::TooOld);
         }
         if counter >= self.next {
             return Ok(());
         }
         if self.next - counter > WINDOW {
-            return Err(Seen::TooOld);
+            return Err(ReplayError::TooOld);
         }
         let (word, bit) = place(counter);
-        if self.seen[word] & bit == 0 { Ok(()) } else { Err(Seen::Twice) }
+        if self.seen[word] & bit == 0 { Ok(()) } else { Err(ReplayError::Twice) }
     }
 
-    /// `counter` was checked and opened. Whether it is the highest one yet.
+    /// Marks a counter that was checked and authenticated. Returns true if it is the highest one so far.
     pub(super) fn mark(&mut self, counter: u64) -> bool {
         let newest = counter >= self.next;
         if newest {
@@ -82,7 +82,7 @@ impl Window {
     }
 
     fn advance(&mut self, next: u64) {
-        // The word of `self.next - 1` is in use. Those behind it come into use.
+        // The word of `self.next - 1` is in use. The following ones become used.
         let used = self.next.div_ceil(BITS);
         let needed = next.div_ceil(BITS);
         for word in used..needed.min(used.saturating_add(WORDS as u64)) {
@@ -106,20 +106,20 @@ mod tests {
 
     #[test]
     fn what_was_there_is_refused_and_what_was_not_is_not() {
-        let mut window = Window::new(0);
+        let mut window = ReplayWindow::new(0);
         for counter in [0, 5, 2_047, 2_048] {
             assert_eq!(window.check(counter), Ok(()), "{counter}");
             window.mark(counter);
-            assert_eq!(window.check(counter), Err(Seen::Twice), "{counter}");
+            assert_eq!(window.check(counter), Err(ReplayError::Twice), "{counter}");
         }
         assert_eq!(window.check(1), Ok(()), "2,048 counters up to 2,048");
-        assert_eq!(window.check(0), Err(Seen::TooOld));
-        assert_eq!(window.check(u64::MAX), Err(Seen::TooOld));
+        assert_eq!(window.check(0), Err(ReplayError::TooOld));
+        assert_eq!(window.check(u64::MAX), Err(ReplayError::TooOld));
     }
 
     #[test]
     fn low_bits_are_completed_from_the_window_upwards() {
-        let mut window = Window::new(0);
+        let mut window = ReplayWindow::new(0);
         assert_eq!(window.complete(0xffff), 0xffff);
         window.mark(0x1_0000);
         assert_eq!(window.complete(0xf801), 0xf801, "the oldest one of the window");
@@ -129,20 +129,20 @@ mod tests {
 
     #[test]
     fn a_raised_floor_refuses_what_is_below() {
-        let mut window = Window::new(0);
+        let mut window = ReplayWindow::new(0);
         window.mark(10);
         window.raise(100);
-        assert_eq!(window.check(99), Err(Seen::TooOld));
+        assert_eq!(window.check(99), Err(ReplayError::TooOld));
         assert_eq!(window.check(100), Ok(()));
         window.raise(50);
-        assert_eq!(window.check(99), Err(Seen::TooOld));
+        assert_eq!(window.check(99), Err(ReplayError::TooOld));
     }
 
     proptest! {
-        /// Held against a set of all counters that were there.
+        /// Comparison with a set of all accepted counters.
         #[test]
         fn agrees_with_a_set(floor in 0_u64..3_000, steps in prop::collection::vec(0_u64..3_000, 1..400), scale in 1_u64..200) {
-            let mut window = Window::new(floor);
+            let mut window = ReplayWindow::new(floor);
             let (mut there, mut next) = (BTreeSet::new(), floor);
             for (i, step) in steps.iter().enumerate() {
                 let counter = floor.saturating_sub(100) + i as u64 * scale + step;

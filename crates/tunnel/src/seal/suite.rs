@@ -1,8 +1,8 @@
-//! Ciphers, and the keys that are derived for them. What a cipher is told: a counter, the clear header, the body. It
-//! knows nothing of packets.
+//! Ciphers, and the derivation of their keys. Inputs of a cipher are a counter, the clear header, and the
+//! body; packets are unknown here.
 //!
-//! Nonces are made as TLS 1.3 makes them (RFC 8446, section 5.3): the counter, in network order behind four octets of
-//! zero, XOR an IV that is derived with the key.
+//! Nonces are formed as in TLS 1.3 (RFC 8446, section 5.3): the counter in network order after four zero
+//! octets, XOR an IV that is derived with the key.
 
 use aes::Aes128;
 use aes_gcm::Aes128Gcm;
@@ -15,10 +15,10 @@ use hkdf::Hkdf;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use crate::plan::Suite;
+use crate::site_config::Suite;
 
 impl Suite {
-    /// Its number in handshakes and announcements.
+    /// Number in handshakes and announcements.
     pub(super) const fn number(self) -> u8 {
         match self {
             Self::ChaCha20Poly1305 => 1,
@@ -28,8 +28,8 @@ impl Suite {
         }
     }
 
-    /// How many wrong tags a key bears before it opens nothing more: with a tag of 4 octets, one of 65,536 forgers then
-    /// has had one packet through. With longer ones no limit is ever met.
+    /// Number of wrong tags after which a key is no longer used. With a tag of 4 octets, one forger out of
+    /// 65,536 then has had one packet accepted. Longer tags never reach a limit.
     pub(super) const fn forgeries(self) -> u64 {
         match self {
             Self::ChaCha20Poly1305 | Self::AesGcm | Self::AesCcm8 => u64::MAX,
@@ -45,31 +45,31 @@ impl Suite {
     }
 }
 
-/// HKDF-Expand of what was extracted from `secret` and `salt`, for a purpose that `label` names (RFC 5869).
+/// HKDF-Expand with the key extracted from `secret` and `salt`; `label` names the purpose (RFC 5869).
 pub(super) fn derive(salt: &[u8], secret: &[u8], label: &[&[u8]], out: &mut [u8]) {
     let hkdf = Hkdf::<Sha256>::new(Some(salt), secret);
-    // The only error is an output of more than 255 hashes.
+    // The only possible error is an output of more than 255 hashes.
     hkdf.expand_multi_info(label, out).expect("a key is shorter than 8,160 octets");
 }
 
-enum Algorithm {
+enum AeadKey {
     ChaCha20Poly1305(ChaCha20Poly1305),
     AesGcm(Box<Aes128Gcm>),
     AesCcm8(Box<Ccm<Aes128, U8, U12>>),
     AesCcm4(Box<Ccm<Aes128, U4, U12>>),
 }
 
-/// A key of one direction, with its IV.
+/// Key and IV of one direction.
 pub(super) struct Cipher {
-    algorithm: Algorithm,
+    algorithm: AeadKey,
     iv: Zeroizing<[u8; 12]>,
     #[cfg(test)]
     pub(super) name: [u8; 32],
 }
 
 impl Cipher {
-    /// Key and IV of `suite` from `secret` and `salt`. `label` says what for; the number of the suite is added, so that
-    /// no two suites ever share a key.
+    /// Derives key and IV of `suite` from `secret` and `salt`. `label` names the purpose; the number of the
+    /// suite is added, so that suites never share a key.
     pub(super) fn derive(suite: Suite, salt: &[u8], secret: &[u8], label: &[&[u8]]) -> Self {
         let mut material = Zeroizing::new([0; 44]);
         let number = [suite.number()];
@@ -81,10 +81,10 @@ impl Cipher {
         let mut iv = Zeroizing::new([0; 12]);
         iv.copy_from_slice(&rest[..12]);
         let algorithm = match suite {
-            Suite::ChaCha20Poly1305 => Algorithm::ChaCha20Poly1305(new(key)),
-            Suite::AesGcm => Algorithm::AesGcm(Box::new(new(key))),
-            Suite::AesCcm8 => Algorithm::AesCcm8(Box::new(new(key))),
-            Suite::AesCcm4 => Algorithm::AesCcm4(Box::new(new(key))),
+            Suite::ChaCha20Poly1305 => AeadKey::ChaCha20Poly1305(new(key)),
+            Suite::AesGcm => AeadKey::AesGcm(Box::new(new(key))),
+            Suite::AesCcm8 => AeadKey::AesCcm8(Box::new(new(key))),
+            Suite::AesCcm4 => AeadKey::AesCcm4(Box::new(new(key))),
         };
         Self {
             algorithm,
@@ -94,28 +94,28 @@ impl Cipher {
         }
     }
 
-    /// Seals the octets of `out` behind the first `header` ones, which are associated data, and appends the tag.
-    /// **A counter must never be given twice.**
+    /// Encrypts the octets of `out` after the first `header` ones, which are associated data, and appends the
+    /// tag. **A counter must never be used twice.**
     pub(super) fn seal(&self, counter: u64, header: usize, out: &mut Vec<u8>) {
         #[cfg(test)]
         super::tests::nonces::used(self.name, counter);
         let nonce = self.nonce(counter);
         match &self.algorithm {
-            Algorithm::ChaCha20Poly1305(cipher) => seal(cipher, nonce, header, out),
-            Algorithm::AesGcm(cipher) => seal(&**cipher, nonce, header, out),
-            Algorithm::AesCcm8(cipher) => seal(&**cipher, nonce, header, out),
-            Algorithm::AesCcm4(cipher) => seal(&**cipher, nonce, header, out),
+            AeadKey::ChaCha20Poly1305(cipher) => seal(cipher, nonce, header, out),
+            AeadKey::AesGcm(cipher) => seal(&**cipher, nonce, header, out),
+            AeadKey::AesCcm8(cipher) => seal(&**cipher, nonce, header, out),
+            AeadKey::AesCcm4(cipher) => seal(&**cipher, nonce, header, out),
         }
     }
 
-    /// Opens the body and the tag behind it in place; the length of the body, or `None` if the tag is wrong.
+    /// Decrypts body and tag in place; returns the length of the body, or `None` if the tag is wrong.
     pub(super) fn open(&self, counter: u64, header: &[u8], sealed: &mut [u8]) -> Option<usize> {
         let nonce = self.nonce(counter);
         match &self.algorithm {
-            Algorithm::ChaCha20Poly1305(cipher) => open(cipher, nonce, header, sealed),
-            Algorithm::AesGcm(cipher) => open(&**cipher, nonce, header, sealed),
-            Algorithm::AesCcm8(cipher) => open(&**cipher, nonce, header, sealed),
-            Algorithm::AesCcm4(cipher) => open(&**cipher, nonce, header, sealed),
+            AeadKey::ChaCha20Poly1305(cipher) => open(cipher, nonce, header, sealed),
+            AeadKey::AesGcm(cipher) => open(&**cipher, nonce, header, sealed),
+            AeadKey::AesCcm8(cipher) => open(&**cipher, nonce, header, sealed),
+            AeadKey::AesCcm4(cipher) => open(&**cipher, nonce, header, sealed),
         }
     }
 
@@ -164,8 +164,8 @@ fn tag_size<C: AeadInOut>() -> usize {
 mod tests {
     use super::*;
 
-    /// Test case 4 of "The Galois/Counter Mode of Operation (GCM)" (McGrew and Viega, 2005): 60 octets behind 20 that
-    /// are in clear.
+    /// Test case 4 of "The Galois/Counter Mode of Operation (GCM)" (McGrew and Viega, 2005): 60 octets after
+    /// 20 octets of associated data.
     #[test]
     fn gcm_is_that_of_its_paper() {
         let octets = |hex: &str| -> Vec<u8> {

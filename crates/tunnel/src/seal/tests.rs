@@ -1,4 +1,4 @@
-//! Two ends and what is in between, in a room without clocks.
+//! Two ends and a simulated network, in virtual time.
 
 mod around;
 mod bodies;

@@ -1,9 +1,10 @@
-//! Peers that answer: each pair agrees on keys by a handshake, again every 2 hours, and each end may start anew.
+//! Peers that answer: each pair agrees on keys in a handshake, again every 2 hours, and each end may restart.
 //!
-//! A peer has up to four sessions: the current one, by which we seal; the previous one, by which its last packets are
-//! still opened; the next one, which a request of the peer has made; and one that we have asked for. An initiator uses
-//! a session as soon as it is answered. A responder uses it when a packet of it was opened: so a request that somebody
-//! has replayed changes nothing, and no packet is sealed that the other end cannot open yet.
+//! A peer has up to four sessions: the current one, with which we encrypt; the previous one, which still
+//! decrypts its last packets; the next one, created by a request of the peer; and one that we have requested.
+//! An initiator uses a session as soon as it is answered. A responder uses it after decrypting a packet of
+//! it: a replayed request thus changes nothing, and no packet is encrypted that the other end cannot decrypt
+//! yet.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -13,11 +14,11 @@ use thinair_wire::time::Instant;
 use thiserror::Error;
 
 use super::cookie::Jar;
-use super::handshake::Identity;
-use super::header::{ANSWER, COOKIE, Header, Kind, PathBody, REQUEST, Whose};
+use super::handshake::EndIdentity;
+use super::header::{ANSWER, COOKIE, ClearHeader, DatagramKind, PathBody, REQUEST, Whose};
 use super::key_file::Keys;
 use super::{Around, BodyFlags, Destination, NotSealed, Opened, PathNews, PathSeal, Random, Refused, Sender};
-use crate::plan::Suite;
+use crate::site_config::Suite;
 
 mod membership;
 mod messages;
@@ -27,79 +28,80 @@ mod session;
 mod timers;
 
 pub use peer::Unanswered;
-use peer::{Peer, SESSIONS};
+use peer::{PeerState, SESSIONS};
 pub use restart::Whereabouts;
 pub use session::SessionState;
 
-/// Peers at most: an index is a peer and one of its four sessions, in an octet.
+/// Maximum number of peers: an index identifies a peer and one of its four sessions in an octet.
 pub const PEERS: usize = 64;
-/// Answers that wait to be polled; more are not given.
+/// Maximum number of pending answers; further ones are dropped.
 const ANSWERS: usize = 16;
-/// Requests that are answered at once without a cookie, and how often one more.
+/// Number of requests answered at once without a cookie, and the interval at which another one is allowed.
 const BURST: u64 = 16;
 const ONE_MORE: Duration = Duration::from_millis(125);
 
-/// What runs below.
+/// Transport below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
     /// Datagrams of many peers.
     Datagrams,
-    /// A line with one peer at its end: datagrams are an octet shorter, and nobody has an address.
+    /// A line with one peer: datagrams are an octet shorter, and have no addresses.
     Line,
 }
 
-/// What is to be known of a peer.
+/// Parameters of a peer.
 #[derive(Clone, Debug)]
 pub struct PeerKeys {
-    /// The keys that we share with it.
+    /// Keys shared with it.
     pub keys: Keys,
-    /// Where it is; `None`: it comes to us.
+    /// Address; `None`: the peer contacts us.
     pub address: Option<SocketAddr>,
-    /// How often it is asked for a sign of life.
+    /// Interval at which a keepalive is requested. `None`: not requested.
     pub keepalive: Option<Duration>,
 }
 
-/// Why no peers can be as told.
+/// Reason why the parameters of peers are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadPeers {
     /// There are none, more than one on a line, or more than [`PEERS`].
-    #[error("{0} peers; there may be 1 to 64 of them, and 1 at a line")]
+    #[error("{0} peers; expected 1 to 64, or 1 on a serial line")]
     Count(usize),
-    /// Nobody could tell them apart.
-    #[error("peers {0} and {1} both come to us with the same key: give them keys or addresses of their own")]
+    /// Two peers cannot be distinguished.
+    #[error("peers {0} and {1} have the same key and no address; give them different keys, or addresses")]
     Alike(usize, usize),
-    /// Two keys have the same id.
-    #[error("peers {0} and {1} have keys with the same id: make another key")]
+    /// Two keys have equal ids.
+    #[error("peers {0} and {1} have keys with equal ids; create another key")]
     KeyIds(usize, usize),
 }
 
-/// Sealed datagrams for peers that answer.
+/// Encrypted datagrams for peers that answer.
 pub struct TwoWay {
     over: Over,
     suite: Suite,
-    ours: Identity,
+    ours: EndIdentity,
     random: Box<dyn Random>,
-    peers: Vec<Peer>,
+    peers: Vec<PeerState>,
     jar: Jar,
-    load: Load,
-    answers: VecDeque<Answer>,
-    /// No timer of a peer runs out before.
+    load: RequestLoad,
+    answers: VecDeque<PendingAnswer>,
+    /// Lower bound of the next timeout of any peer.
     due: Option<Instant>,
-    /// Some peer was found not to answer.
+    /// True if a peer that does not answer is to be reported.
     has_unanswered: bool,
-    /// How often the address of a peer has changed.
+    /// Number of changes of peers' addresses.
     moves: u64,
 }
 
-struct Answer {
+struct PendingAnswer {
     peer: usize,
     to: Option<SocketAddr>,
     octets: Vec<u8>,
 }
 
 impl TwoWay {
-    /// Draws the number of this instance. `digest`: of the channel parameters, which must be alike at both ends.
-    /// Peers whose addresses are known are asked for keys as soon as [`poll`](super::Seal::poll) is called.
+    /// Creates the state of this instance, and draws its number. `digest`: of the channel parameters, which
+    /// must be equal at both ends. A key exchange with peers of known addresses starts at the next
+    /// [`poll`](super::Seal::poll).
     pub fn new(
         now: Instant,
         over: Over,
@@ -114,15 +116,15 @@ impl TwoWay {
         Ok(Self {
             over,
             suite,
-            ours: Identity { suite: suite.number(), instance, digest },
+            ours: EndIdentity { suite: suite.number(), instance, digest },
             jar: Jar::new(now, &mut *random),
             random,
             peers: peers
                 .into_iter()
                 .zip(0..)
-                .map(|(peer, number)| Peer::new(now, over, number, peer))
+                .map(|(peer, number)| PeerState::new(now, over, number, peer))
                 .collect(),
-            load: Load { free_at: Instant::ZERO },
+            load: RequestLoad { free_at: Instant::ZERO },
             answers: VecDeque::with_capacity(ANSWERS),
             due: Some(now),
             has_unanswered: false,
@@ -130,8 +132,9 @@ impl TwoWay {
         })
     }
 
-    /// Other keys for a peer, as its key file has them now. Traffic goes on: what is under way is still opened, and a
-    /// session by a key that is gone ends when there is a new one, or after a minute.
+    /// Replaces the keys of a peer by those that its key file contains now. Traffic continues: datagrams in
+    /// transit are still decrypted, and a session with a removed key ends when there is a new one, or after a
+    /// minute.
     pub fn set_keys(&mut self, now: Instant, peer: usize, keys: &Keys) -> Result<(), BadPeers> {
         let all = || self.peers.iter().enumerate().filter(|(other, _)| *other != peer);
         for (other, known) in all() {
@@ -146,26 +149,26 @@ impl TwoWay {
         Ok(())
     }
 
-    /// Where the peer is, as far as is known.
+    /// Address of a peer, if it is known.
     pub fn address(&self, peer: usize) -> Option<SocketAddr> {
         self.peers.get(peer)?.address
     }
 
-    /// What is to be seen of the session with the peer; `None`: there is none.
+    /// State of the session with a peer; `None`: there is none.
     pub fn session(&self, peer: usize) -> Option<SessionState> {
         Some(self.peers.get(peer)?.current()?.state())
     }
 
-    /// As if so many had been sealed by the current session of the only peer.
+    /// Skips counters of the current session of the only peer.
     #[cfg(test)]
     pub(super) fn skip_to(&mut self, counter: u64) {
         self.peers[0].skip_to(counter);
     }
 
-    /// The only peer is asked for keys, whenever it was asked last.
+    /// Starts a key exchange with the only peer, regardless of earlier ones.
     #[cfg(test)]
     pub(super) fn ask_again(&mut self, now: Instant) {
-        self.peers[0].timers.set(timers::Timer::Try, now);
+        self.peers[0].timers.set(timers::PeerTimer::Try, now);
         self.due = Some(now);
     }
 
@@ -204,7 +207,7 @@ impl TwoWay {
         }
     }
 
-    /// Seals what is about the path MTU towards a peer.
+    /// Encrypts a message on the path MTU to a peer.
     pub(super) fn seal_path(
         &mut self,
         now: Instant,
@@ -244,8 +247,8 @@ impl TwoWay {
         datagram: &'d mut [u8],
     ) -> Opened<'d> {
         let from = from.map(canonical);
-        match datagram.first().map(|first| (*first, Kind::of(*first))) {
-            Some((_, Some(Kind::TwoWay | Kind::Path))) => self.open_body(now, from, datagram),
+        match datagram.first().map(|first| (*first, DatagramKind::of(*first))) {
+            Some((_, Some(DatagramKind::TwoWay | DatagramKind::Path))) => self.open_body(now, from, datagram),
             Some((REQUEST, _)) => self.request(now, from, datagram),
             Some((ANSWER, _)) => self.answer(now, from, datagram),
             Some((COOKIE, _)) => self.cookie(now, datagram),
@@ -259,7 +262,7 @@ impl TwoWay {
         from: Option<SocketAddr>,
         datagram: &'d mut [u8],
     ) -> Opened<'d> {
-        let read = Header::read(datagram, self.over == Over::Datagrams);
+        let read = ClearHeader::read(datagram, self.over == Over::Datagrams);
         let Some((header, length)) = read else { return Opened::Refused(Refused::Malformed) };
         let (Whose::Index(index) | Whose::Slot(index) | Whose::Path(index, _)) = header.whose else {
             return Opened::Refused(Refused::Malformed);
@@ -332,7 +335,7 @@ impl TwoWay {
     }
 }
 
-impl Identity {
+impl EndIdentity {
     fn differs(&self, theirs: &Self, peer: usize) -> Option<Refused> {
         let peer = Sender::Peer(peer);
         (self.suite != theirs.suite)
@@ -341,13 +344,13 @@ impl Identity {
     }
 }
 
-/// How much work was done for requests of late: a bucket of [`BURST`] of them, by the time at which it is full again.
-struct Load {
+/// Recent work for requests: a bucket of [`BURST`] of them, by the time at which it is full again.
+struct RequestLoad {
     free_at: Instant,
 }
 
-impl Load {
-    /// Whether there is room for one more.
+impl RequestLoad {
+    /// Returns true and takes one, if the bucket is not empty.
     fn bear(&mut self, now: Instant) -> bool {
         let after = self.free_at.max(now) + ONE_MORE;
         let room = after.since(now) <= ONE_MORE * BURST as u32;
@@ -358,7 +361,7 @@ impl Load {
     }
 }
 
-/// The same address, whether it came by a socket of both families or not.
+/// Returns an address in a form that is independent of the socket's family.
 pub(super) fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }

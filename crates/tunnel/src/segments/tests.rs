@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use thinair_segment::{Fixed, Network, Tssa};
+use thinair_segment::{Fixed, NetworkProperties, Tssa};
 
 use super::*;
 
@@ -50,7 +50,7 @@ fn a_host_gets_the_packets_that_its_control_asks_for() {
     segments.sent(now, &packet(HERE, THERE, 1, 1, 1_000));
     assert_eq!(segments.poll(), limit(352));
     assert_eq!((segments.poll(), segments.shortest_limit()), (None, Some(352)), "it was told");
-    // What others send through this machine is theirs.
+    // Forwarded packets of other hosts are ignored.
     segments.sent(now, &packet([10, 8, 0, 1], [10, 9, 0, 3], 1, 1, 1_000));
     assert_eq!(segments.poll(), None);
     assert_eq!(segments.told().collect::<Vec<_>>(), [Limit { octets: None, ..limit(0).unwrap() }]);
@@ -61,7 +61,7 @@ fn what_is_sent_again_was_lost_and_what_is_acknowledged_has_arrived() {
     let mut segments = segments(Tssa::default());
     let mut expected = Sizer::from(Tssa::default());
     let now = Instant::ZERO;
-    // Across the end of the numbers.
+    // Sequence numbers wrap around.
     let start = u32::MAX - 100;
     for number in 0..3 {
         segments.sent(now, &packet(HERE, THERE, start.wrapping_add(number * 64), 1, 64));
@@ -73,19 +73,19 @@ fn what_is_sent_again_was_lost_and_what_is_acknowledged_has_arrived() {
         segments.received(now, &packet(THERE, HERE, 1, start.wrapping_add(64), 0));
     }
     segments.sent(now, &packet(HERE, THERE, start.wrapping_add(64), 1, 64));
-    expected.on_lost(Loss::Fast, now);
+    expected.on_lost(LossDetection::Fast, now);
     assert_eq!(segments.hosts[0].sizer, expected);
     segments.received(now, &packet(THERE, HERE, 1, start.wrapping_add(192), 0));
     expected.on_acked(64, None, now);
     expected.on_acked(64, None, now);
     assert_eq!(segments.hosts[0].sizer, expected);
-    // What was never sent is not acknowledged, and nothing is acknowledged twice.
+    // Octets that were never sent are not acknowledged, and nothing is acknowledged twice.
     segments.received(now, &packet(THERE, HERE, 1, start.wrapping_add(500), 0));
     segments.received(now, &packet(THERE, HERE, 1, start.wrapping_add(64), 0));
     assert_eq!(segments.hosts[0].sizer, expected);
 }
 
-/// A segment whose size has become too large is cut anew when it goes again: that is one loss.
+/// A segment that exceeds the new size is cut on retransmission: that is one loss.
 #[test]
 fn pieces_of_a_lost_segment_are_one_loss() {
     let mut segments = segments(Tssa::default());
@@ -97,7 +97,7 @@ fn pieces_of_a_lost_segment_are_one_loss() {
     }
     let lost = |segments: &Segments| segments.status()[0].sent_again;
     assert_eq!(lost(&segments), 2);
-    // Its second piece is lost again, and then the segment behind it.
+    // Its second piece is lost again, and then the next segment.
     segments.received(now, &packet(THERE, HERE, 1, 201, 0));
     segments.sent(now, &packet(HERE, THERE, 201, 1, 200));
     assert_eq!(lost(&segments), 2);
@@ -122,12 +122,12 @@ fn a_host_that_is_forgotten_gets_its_limit_taken_back() {
 }
 
 proptest! {
-    /// Limits stay between what the control may ask for, and nothing grows, whatever comes.
+    /// For any packets, limits stay in the range of the control, and memory does not grow.
     #[test]
     fn any_packets_leave_it_bounded(
         packets in prop::collection::vec((any::<bool>(), any::<[u8; 2]>(), any::<u32>(), any::<u32>(), 0_usize..100, 0_usize..200), 0..300),
     ) {
-        let sizer = Network::default().tell(&"adaptive".parse().unwrap());
+        let sizer = NetworkProperties::default().configure(&"adaptive".parse().unwrap());
         let mut segments = segments(sizer);
         for (number, (sends, host, sequence, acknowledgment, payload, cut)) in packets.into_iter().enumerate() {
             let now = Instant::from_millis(number as u64);

@@ -1,171 +1,170 @@
-//! A site from its plan.
+//! Construction of a site from its configuration.
 
 use std::time::Duration;
 
 use thinair_wire::time::Instant;
 
-use super::Site;
+use super::output::{A_PEER, OutputQueue};
+use super::pipeline::{Link, Pipeline};
 use super::source::Source;
-use super::way::{Link, Way};
+use super::{CommonParts, Site};
 use crate::channel::{AllowedError, AllowedIps, Channel, Role, Setup, SetupError};
 use crate::mtu::Budget;
 use crate::packaging::{Packager, PackagerConfig, PackagingError, Unpackager, rtp};
 use crate::path_mtu::{Least, PathMtu};
-use crate::plan::{Carrier, Others, Packaging, Peer, Plan, Security};
-use crate::seal::{Destination, Random, Seal};
+use crate::seal::{Destination, PEERS, Random, Seal};
+use crate::site_config::{Carrier, Others, Packaging, Peer, Security, SiteConfig};
 use crate::status::{Counters, PeerCounters};
 use crate::unit::SiteId;
 
-/// Least time between two datagrams with nothing but feedback where nobody knows who asked for it.
+/// Least time between two datagrams that contain only feedback, if requests for it are not authenticated.
 const INSECURE_FEEDBACK: Duration = Duration::from_secs(1);
 
-/// Why a plan makes no site.
+/// Error of a configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// Sources.
+    /// Allowed sources are contradictory.
     #[error(transparent)]
     Allowed(#[from] AllowedError),
-    /// Channels.
+    /// A channel cannot be set up.
     #[error(transparent)]
     Channel(#[from] SetupError),
-    /// Packaging.
+    /// The packaging is contradictory.
     #[error(transparent)]
     Packaging(#[from] PackagingError),
 }
 
 impl Site {
-    /// What the plan says, with room as in the budget, and with this seal. `None`: in the open.
+    /// Builds the site of a configuration, with the memory of a budget. `seal`: `None` without encryption.
     ///
     /// # Errors
-    /// The plan contradicts itself.
+    /// The configuration is contradictory.
     pub fn new(
         now: Instant,
-        plan: &Plan,
+        config: &SiteConfig,
         budget: &Budget,
         seal: Option<Seal>,
         random: &mut dyn Random,
     ) -> Result<Self, BuildError> {
-        let packaging = packaging(&plan.carrier);
-        let bridged = plan.inside.bridged;
-        let has_addresses = matches!(plan.carrier, Carrier::Udp { .. });
-        let is_sealed = is_sealed(plan);
-        let largest_unit = budget.largest_unit.max(LONGEST_UNIT);
-        let narrow = budget.narrow();
-        let (mut ways, mut sources) = (Vec::new(), Vec::new());
-        let (allowed, mesh) = match &plan.others {
+        let has_addresses = matches!(config.carrier, Carrier::Udp { .. });
+        let (mut pipelines, mut sources, mut unpackagers) = (Vec::new(), Vec::new(), Vec::new());
+        let (allowed, mesh) = match &config.others {
             Others::Peers(peers) => {
                 for (number, one) in peers.iter().enumerate() {
-                    let (way, source) = peer(now, plan, budget, number, one, random)?;
-                    ways.push(way);
+                    let (pipeline, source, unpackager) = peer(now, config, budget, number, one, random)?;
+                    pipelines.push(pipeline);
                     sources.push(source);
+                    unpackagers.extend(unpackager);
                 }
-                (AllowedIps::of_peers(peers.iter().enumerate(), bridged)?, false)
+                (AllowedIps::of_peers(peers.iter().enumerate(), config.inside.bridged)?, false)
             }
             Others::Mesh(mesh) => {
                 let sites: Vec<SiteId> = mesh.sites.iter().map(|site| site.id).collect();
                 let role = Role::Mesh { own: mesh.own, sites: &sites, feedback: mesh.feedback };
                 let link = Link::new(Destination::Everybody, mesh.to, has_addresses);
-                ways.push(way(now, plan, budget, ("all", role, link), random)?);
-                for site in &mesh.sites {
-                    let own = is_sealed
-                        .then(|| Unpackager::new(packaging, &plan.others, largest_unit, bridged))
-                        .transpose()?;
-                    sources.push(source(&site.name, Some(site.id), own));
-                }
-                (AllowedIps::of_sites(&mesh.sites, bridged)?, true)
+                pipelines.push(pipeline(now, config, budget, ("all", role, link), random)?);
+                sources.extend(mesh.sites.iter().map(|site| source(&site.name, Some(site.id))));
+                (AllowedIps::of_sites(&mesh.sites, config.inside.bridged)?, true)
             }
         };
-        let together = (!is_sealed)
-            .then(|| Unpackager::new(packaging, &plan.others, largest_unit, bridged))
-            .transpose()?;
-        Ok(Self {
-            ways,
-            sources,
-            together,
-            mesh,
+        let (packaging, bridged) = (packaging(&config.carrier), config.inside.bridged);
+        let largest_unit = budget.largest_unit.max(LONGEST_UNIT);
+        let count = if is_sealed(config) { sources.len() } else { 1 };
+        for _ in unpackagers.len()..count {
+            unpackagers.push(Unpackager::new(packaging, &config.others, largest_unit, bridged)?);
+        }
+        let bitrate = match packaging {
+            Packaging::Ts { bitrate, .. } => bitrate.unwrap_or(0),
+            Packaging::Packed | Packaging::Gse { .. } => 0,
+        };
+        // A stream of constant rate makes up for at most one second of missed slots.
+        let due = A_PEER * PEERS * budget.largest_datagram + bitrate as usize / 4;
+        let common = CommonParts {
             seal,
-            allowed,
-            counters: Counters::new(plan.seeing.billing_unit),
+            counters: Counters::new(config.seeing.billing_unit),
             outer: budget.outer,
-            narrow,
             datagram: Vec::with_capacity(2_048),
-            answered_at: None,
-        })
+            outputs: OutputQueue::new(due),
+        };
+        let narrow = budget.narrow();
+        Ok(Self { pipelines, sources, unpackagers, mesh, allowed, narrow, common, answered_at: None })
     }
 }
 
-/// What is sent to a peer, and what is received from it.
+/// The parts of a site for one peer; without an unpackager if all peers share one.
 pub(super) fn peer(
     now: Instant,
-    plan: &Plan,
+    config: &SiteConfig,
     budget: &Budget,
     number: usize,
     peer: &Peer,
     random: &mut dyn Random,
-) -> Result<(Way, Source), BuildError> {
-    let role = if is_one_way(&plan.carrier) { Role::OneWay } else { Role::Pair };
-    let has_addresses = matches!(plan.carrier, Carrier::Udp { .. });
+) -> Result<(Pipeline, Source, Option<Unpackager>), BuildError> {
+    let role = if is_one_way(&config.carrier) { Role::OneWay } else { Role::Pair };
+    let has_addresses = matches!(config.carrier, Carrier::Udp { .. });
     let mut link = Link::new(Destination::Peer(number), peer.address, has_addresses);
     let narrow = budget.narrow();
-    if has_addresses && matches!(plan.security, Security::Key { .. }) && narrow.is_possible() {
+    if has_addresses && matches!(config.security, Security::Key { .. }) && narrow.is_possible() {
         let least = if budget.outer > IPV4_AND_UDP { Least::IPV6 } else { Least::IPV4 };
         link.path = Some(PathMtu::new(least, budget.carrier_mtu, narrow.is_cut));
         link.settled = budget.carrier_mtu;
     }
-    let way = way(now, plan, budget, (&peer.name, role, link), random)?;
+    let pipeline = pipeline(now, config, budget, (&peer.name, role, link), random)?;
     let largest_unit = budget.largest_unit.max(LONGEST_UNIT);
-    let unpackager = is_sealed(plan)
-        .then(|| Unpackager::of_peer(packaging(&plan.carrier), peer, largest_unit, plan.inside.bridged))
+    let unpackager = is_sealed(config)
+        .then(|| Unpackager::of_peer(packaging(&config.carrier), peer, largest_unit, config.inside.bridged))
         .transpose()?;
-    Ok((way, source(&peer.name, None, unpackager)))
+    Ok((pipeline, source(&peer.name, None), unpackager))
 }
 
-fn way(
+fn pipeline(
     now: Instant,
-    plan: &Plan,
+    config: &SiteConfig,
     budget: &Budget,
     (name, role, link): (&str, Role<'_>, Link),
     random: &mut dyn Random,
-) -> Result<Way, BuildError> {
-    let channel = channel(role, plan, budget, random)?;
-    let config = PackagerConfig {
+) -> Result<Pipeline, BuildError> {
+    let channel = channel(role, config, budget, random)?;
+    let packager_config = PackagerConfig {
         largest_body: budget.largest_body,
-        bridged: plan.inside.bridged,
-        pad: plan.channel.pad,
-        rtp: rtp_start(&plan.carrier, random),
+        bridged: config.inside.bridged,
+        pad: config.channel.pad,
+        rtp: rtp_start(&config.carrier, random),
     };
-    let packager = Packager::new(now, packaging(&plan.carrier), &plan.others, config)?;
-    Ok(Way { name: name.to_owned(), channel, packager, link })
+    let packager = Packager::new(now, packaging(&config.carrier), &config.others, packager_config)?;
+    Ok(Pipeline { name: name.to_owned(), channel, packager, link })
 }
 
-/// Whether the seal tells whose a body is.
-fn is_sealed(plan: &Plan) -> bool {
-    matches!(plan.security, Security::Key { .. } | Security::Insecure)
+/// True if the seal identifies the source of a body.
+fn is_sealed(config: &SiteConfig) -> bool {
+    matches!(config.security, Security::Key { .. } | Security::Insecure)
 }
-/// Octets of headers of IPv4 and UDP.
+
+/// Length of the headers of IPv4 and UDP, in octets.
 const IPV4_AND_UDP: usize = 28;
 
-/// Octets of the longest unit that is taken, whatever we send ourselves: the other end may have more room.
+/// Length of the longest unit that is received, in octets. It does not depend on the own MTU, as that of the
+/// other end may be larger.
 const LONGEST_UNIT: usize = 2_048;
 
 fn channel(
     role: Role<'_>,
-    plan: &Plan,
+    config: &SiteConfig,
     budget: &Budget,
     random: &mut dyn Random,
 ) -> Result<Channel, SetupError> {
     let mut seed = [0; 8];
     random.fill(&mut seed);
     Channel::new(&Setup {
-        plan: &plan.channel,
+        config: &config.channel,
         role,
         integrity: budget.integrity,
-        bridged: plan.inside.bridged,
-        typed: *packaging(&plan.carrier) != Packaging::Packed,
+        bridged: config.inside.bridged,
+        typed: *packaging(&config.carrier) != Packaging::Packed,
         mtu: budget.mtu,
         largest_unit: budget.largest_unit,
         mrru: budget.mrru,
-        feedback_interval: match plan.security {
+        feedback_interval: match config.security {
             Security::Insecure => INSECURE_FEEDBACK,
             Security::Key { .. } | Security::Open => Duration::ZERO,
         },
@@ -173,11 +172,10 @@ fn channel(
     })
 }
 
-fn source(name: &str, id: Option<SiteId>, unpackager: Option<Unpackager>) -> Source {
+fn source(name: &str, id: Option<SiteId>) -> Source {
     Source {
         name: name.to_owned(),
         id,
-        unpackager,
         counters: PeerCounters::default(),
         address: None,
         was_late: false,
@@ -187,7 +185,7 @@ fn source(name: &str, id: Option<SiteId>, unpackager: Option<Unpackager>) -> Sou
     }
 }
 
-/// How units become bodies on a carrier.
+/// Packaging of units on a carrier.
 pub(crate) fn packaging(carrier: &Carrier) -> &Packaging {
     match carrier {
         Carrier::Udp { packaging, .. } | Carrier::File { packaging, .. } => packaging,
@@ -195,14 +193,14 @@ pub(crate) fn packaging(carrier: &Carrier) -> &Packaging {
     }
 }
 
-/// Whether nothing can be answered.
+/// Whether the carrier has no return direction.
 fn is_one_way(carrier: &Carrier) -> bool {
     matches!(carrier, Carrier::File { from: None, .. } | Carrier::File { to: None, .. })
 }
 
 fn rtp_start(carrier: &Carrier, random: &mut dyn Random) -> Option<rtp::Start> {
     let Carrier::Udp { rtp: true, .. } = carrier else { return None };
-    // Both are to be random: RFC 3550, section 5.1.
+    // Both must be random (RFC 3550, section 5.1).
     let mut octets = [0; 6];
     random.fill(&mut octets);
     let [a, b, c, d, e, f] = octets;

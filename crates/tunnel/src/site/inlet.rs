@@ -1,50 +1,51 @@
-//! The way in: a unit becomes a packet again, and is delivered if its source may send it.
+//! Receiving side: units become packets again, and are delivered if their source may send them.
 
 use thinair_wire::time::Instant;
 
-use super::Shell;
+use super::CommonParts;
+use super::output::QueuedOutput;
+use super::pipeline::Pipeline;
 use super::source::Source;
-use super::way::Way;
 use crate::channel::{AllowedIps, NotReceived};
-use crate::status::{Counters, Drop, Failure};
+use crate::status::{Drop, Failure};
 use crate::unit::{SiteId, Unit};
 
-/// The way in, with all that it touches.
+/// Receiving side of a source.
 pub(super) struct Inlet<'a> {
     pub(super) now: Instant,
+    /// Number of the source, if a seal identifies it.
+    pub(super) number: Option<usize>,
     pub(super) sources: &'a mut [Source],
-    pub(super) ways: &'a mut [Way],
-    /// Whether all sources share one way.
+    pub(super) pipelines: &'a mut [Pipeline],
+    /// True if all sources share one pipeline.
     pub(super) mesh: bool,
-    /// Whether units belong to the channel with large CIDs.
+    /// True if units belong to the channel with large CIDs.
     pub(super) large: bool,
     pub(super) allowed: &'a AllowedIps,
-    pub(super) counters: &'a mut Counters,
-    pub(super) shell: &'a mut dyn Shell,
+    pub(super) common: &'a mut CommonParts,
 }
 
 impl Inlet<'_> {
-    /// A unit. `sealed`: the number of its source, if a seal tells it; `site`: the number that its packaging tells.
-    pub(super) fn take(&mut self, sealed: Option<usize>, site: Option<SiteId>, unit: Unit<'_>) {
-        let number = self.whose(sealed, site);
-        let Self { sources, ways, mesh, allowed, counters, shell, .. } = self;
-        let Some((number, source)) = number.and_then(|number| Some((number, sources.get_mut(number)?)))
-        else {
+    /// Handles a unit. `site`: the number in its packaging.
+    pub(super) fn take(&mut self, site: Option<SiteId>, unit: Unit<'_>) {
+        let number = self.whose(site);
+        let Self { sources, pipelines, mesh, allowed, common, .. } = self;
+        let CommonParts { counters, outputs, .. } = common;
+        let Some((source, found)) = number.and_then(|number| Some((number, sources.get_mut(number)?))) else {
             counters.drops.count(Drop::UnknownSender);
             return;
         };
-        let way = if *mesh { 0 } else { number };
-        let Some(way) = ways.get_mut(way) else { return };
+        let Some(pipeline) = pipelines.get_mut(if *mesh { 0 } else { source }) else { return };
         let compressed = unit.octets.len();
-        let from = source.id.filter(|_| *mesh);
-        source.heard_at = Some(self.now);
+        let from = found.id.filter(|_| *mesh);
+        found.heard_at = Some(self.now);
         let unit = Unit { large: self.large, ..unit };
-        let result = way.channel.receive(self.now, from, unit, &mut |packet| {
-            if !allowed.allows(number, packet) {
+        let result = pipeline.channel.receive(self.now, from, unit, &mut |packet| {
+            if !allowed.allows(source, packet) {
                 counters.drops.count(Drop::NotAllowedSource);
-            } else if shell.deliver(packet) {
+            } else if outputs.push(QueuedOutput::Packet(Some((source, compressed))), packet) {
                 counters.received.packet(packet.len(), compressed);
-                source.counters.received.packet(packet.len(), compressed);
+                found.counters.received.packet(packet.len(), compressed);
             } else {
                 counters.drops.count(Drop::InterfaceRefused);
             }
@@ -54,7 +55,7 @@ impl Inlet<'_> {
             Err(NotReceived::Decompress(error)) => {
                 if let Some(failure) = Failure::of(&error) {
                     counters.drops.count(Drop::Decompression);
-                    source.counters.failures.count(failure);
+                    found.counters.failures.count(failure);
                 }
             }
             Err(NotReceived::NotForUs) => counters.drops.count(Drop::NotForUs),
@@ -65,12 +66,12 @@ impl Inlet<'_> {
         }
     }
 
-    /// Whose a unit is: the seal says so; else its PID, or the place where there is but one.
-    fn whose(&self, sealed: Option<usize>, site: Option<SiteId>) -> Option<usize> {
-        match (sealed, site) {
+    /// Returns the number of the source of a unit: by the seal, otherwise by its PID, or the only one.
+    fn whose(&self, site: Option<SiteId>) -> Option<usize> {
+        match (self.number, site) {
             (Some(number), _) => Some(number),
             (None, Some(site)) if self.mesh => self.sources.iter().position(|source| source.id == Some(site)),
-            // Peers are counted from 1 by those who give them numbers.
+            // Numbers of peers start at 1.
             (None, Some(site)) => Some(usize::from(site.number()) - 1),
             (None, None) => (self.sources.len() == 1).then_some(0),
         }

@@ -1,4 +1,4 @@
-//! Peers of a plan that has changed take their places, while the others stay as they are.
+//! Changes of the peers of a running site; unchanged peers keep their state.
 
 use std::net::SocketAddr;
 
@@ -8,35 +8,35 @@ use super::Site;
 use super::build::{self, BuildError};
 use crate::channel::AllowedIps;
 use crate::mtu::Budget;
-use crate::plan::{Peer, Plan};
 use crate::seal::{BadPeers, Keys, PEERS, PeerKeys, Random, Seal};
+use crate::site_config::{Peer, SiteConfig};
 
-/// Why peers stay as they are.
+/// Error that prevents a change of peers.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
-    /// Their networks, or their channels.
+    /// Their networks or channels are invalid.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// Their keys.
+    /// Their keys are invalid.
     #[error(transparent)]
     Keys(#[from] BadPeers),
 }
 
 impl Site {
-    /// Takes these peers, with their keys, in place of those that it has: the same name is the same peer. What has changed,
-    /// a sentence each. Nothing is changed where peers have no keys.
+    /// Replaces the peers and their keys. Peers are identified by name. Returns the changes, one sentence
+    /// each. Nothing changes if peers have no keys.
     ///
     /// # Errors
-    /// The peers cannot be told apart by their networks or keys. All stays as it was then.
+    /// The peers cannot be distinguished by their networks or keys. Nothing changes then.
     pub fn change_peers(
         &mut self,
         now: Instant,
-        plan: &Plan,
+        config: &SiteConfig,
         budget: &Budget,
         peers: &[(&Peer, Option<Keys>)],
         random: &mut dyn Random,
     ) -> Result<Vec<String>, ChangeError> {
-        let Some(Seal::TwoWay(seal)) = &mut self.seal else { return Ok(Vec::new()) };
+        let Some(Seal::TwoWay(seal)) = &mut self.common.seal else { return Ok(Vec::new()) };
         let peers: Vec<(&Peer, PeerKeys)> = peers
             .iter()
             .filter_map(|(peer, keys)| {
@@ -45,16 +45,19 @@ impl Site {
             })
             .collect();
         seal.check(&peers.iter().map(|(_, keys)| keys.clone()).collect::<Vec<_>>())?;
-        let places = places(&self.ways.iter().map(|way| way.name.as_str()).collect::<Vec<_>>(), &peers);
+        let places =
+            places(&self.pipelines.iter().map(|pipeline| pipeline.name.as_str()).collect::<Vec<_>>(), &peers);
         let of_places = places.iter().zip(&peers).map(|(&(place, _), (peer, _))| (place, *peer));
-        let allowed = AllowedIps::of_peers(of_places, plan.inside.bridged).map_err(BuildError::from)?;
+        let allowed = AllowedIps::of_peers(of_places, config.inside.bridged).map_err(BuildError::from)?;
 
         let mut changes = Vec::new();
-        for (number, way) in self.ways.iter_mut().enumerate().filter(|(_, way)| !way.name.is_empty()) {
+        for (number, pipeline) in
+            self.pipelines.iter_mut().enumerate().filter(|(_, pipeline)| !pipeline.name.is_empty())
+        {
             if !places.iter().any(|(place, is_new)| *place == number && !is_new) {
-                changes.push(format!("peer `{}` removed", way.name));
-                way.name.clear();
-                way.channel.reset(None);
+                changes.push(format!("peer `{}` removed", pipeline.name));
+                pipeline.name.clear();
+                pipeline.channel.reset(None);
                 seal.remove(now, number);
             }
         }
@@ -65,14 +68,12 @@ impl Site {
                 }
                 continue;
             }
-            let (way, source) = build::peer(now, plan, budget, number, peer, random)?;
+            let (pipeline, source, unpackager) = build::peer(now, config, budget, number, peer, random)?;
             seal.add(now, number, keys.clone())?;
-            match (self.ways.get_mut(number), self.sources.get_mut(number)) {
-                (Some(vacant_way), Some(vacant_source)) => (*vacant_way, *vacant_source) = (way, source),
-                _ => {
-                    self.ways.push(way);
-                    self.sources.push(source);
-                }
+            put(&mut self.pipelines, number, pipeline);
+            put(&mut self.sources, number, source);
+            if let Some(unpackager) = unpackager {
+                put(&mut self.unpackagers, number, unpackager);
             }
             changes.push(format!("peer `{}` added", peer.name));
         }
@@ -83,21 +84,29 @@ impl Site {
         Ok(changes)
     }
 
-    /// Whether something is wrong with the peer of that name, so that it may be somewhere else.
+    /// Whether the peer of that name has a trouble, so that it may have moved.
     pub fn is_troubled(&self, name: &str) -> bool {
         self.sources.iter().any(|source| source.name == name && source.trouble.is_some())
     }
 
-    /// The name of a peer has another address now.
+    /// Sets a new address of the name of a peer.
     pub fn move_peer(&mut self, now: Instant, name: &str, address: SocketAddr) {
-        let number = self.ways.iter().position(|way| way.name == name);
-        if let (Some(number), Some(Seal::TwoWay(seal))) = (number, &mut self.seal) {
+        let number = self.pipelines.iter().position(|pipeline| pipeline.name == name);
+        if let (Some(number), Some(Seal::TwoWay(seal))) = (number, &mut self.common.seal) {
             seal.move_to(now, number, Some(address));
         }
     }
 }
 
-/// The place of each peer, and whether it is new there: that of its name, or the first that is vacant.
+/// Replaces a value, or appends it.
+fn put<T>(places: &mut Vec<T>, number: usize, value: T) {
+    match places.get_mut(number) {
+        Some(vacant) => *vacant = value,
+        None => places.push(value),
+    }
+}
+
+/// The place of each peer, and whether it is new there: that of its name, or the first vacant one.
 fn places(names: &[&str], peers: &[(&Peer, PeerKeys)]) -> Vec<(usize, bool)> {
     let is_kept = |name: &str| peers.iter().any(|(peer, _)| peer.name == name);
     let mut vacant = (0..PEERS).filter(|place| names.get(*place).is_none_or(|name| !is_kept(name)));

@@ -1,28 +1,23 @@
-//! Path MTU of each peer: probes go out, confirmations and reports come in, and packaging and channel keep to what is found.
+//! Path MTU of each peer: probes, confirmations and reports, and the resulting limits of packaging and
+//! channel.
 
 use std::net::SocketAddr;
 
 use thinair_wire::time::Instant;
 
-use super::way::{Link, Way};
-use super::{Notice, Shell, Site};
-use crate::seal::{Destination, PathSeal, Seal};
-use crate::status::{Counters, Drop};
+use super::output::QueuedOutput;
+use super::pipeline::{Outlet, Pipeline};
+use super::{Site, SiteEvent};
+use crate::seal::PathSeal;
+use crate::status::Drop;
 
 impl Site {
-    /// A router, or this machine, reports that a datagram to `to` was too long for a link of that MTU. `local`: for an
-    /// interface of this machine, which is believed; a report of a router is a hint.
-    pub fn note_too_big(
-        &mut self,
-        now: Instant,
-        to: SocketAddr,
-        mtu: u32,
-        local: bool,
-        shell: &mut dyn Shell,
-    ) {
-        let outer = self.outer;
-        for way in &mut self.ways {
-            let address = way.link.address(self.seal.as_ref());
+    /// Handles a report of a router, or of this machine, that a datagram to `to` was too long for a link with
+    /// this MTU. `local`: for an interface of this machine, which is trusted; a report of a router is a hint.
+    pub fn note_too_big(&mut self, now: Instant, to: SocketAddr, mtu: u32, local: bool) {
+        let outer = self.common.outer;
+        for Pipeline { link, .. } in &mut self.pipelines {
+            let address = link.address(self.common.seal.as_ref());
             let is_to = |address: SocketAddr| {
                 address.ip().to_canonical() == to.ip().to_canonical()
                     && (local || address.port() == to.port())
@@ -30,7 +25,7 @@ impl Site {
             if !address.is_some_and(is_to) {
                 continue;
             }
-            if let Some(path) = &mut way.link.path {
+            if let Some(path) = &mut link.path {
                 if local {
                     let limit = u16::try_from(mtu).ok().filter(|mtu| usize::from(*mtu) > outer);
                     path.handle_refusal(now, path.size(), limit);
@@ -39,58 +34,56 @@ impl Site {
                 }
             }
         }
-        self.keep_to_paths(shell);
+        self.keep_to_paths();
     }
 
-    /// Datagrams were refused because an interface of this machine takes less.
+    /// Counts datagrams that were refused because an interface of this machine has a smaller MTU.
     pub fn note_refused_too_long(&mut self, times: u64) {
-        self.counters.drops.add(Drop::CarrierTooLong, times);
+        self.common.counters.drops.add(Drop::CarrierTooLong, times);
     }
 
-    /// MTU that the interface should have: the smallest that a peer has room for.
+    /// MTU that the interface should have: the smallest of all peers.
     pub fn inside_mtu(&self) -> Option<u16> {
-        self.ways
-            .iter()
-            .filter_map(|way| Some(self.narrow.on_path(way.link.path.as_ref()?.settled()).mtu))
-            .min()
+        let paths = self.pipelines.iter().filter_map(|pipeline| pipeline.link.path.as_ref());
+        paths.map(|path| self.narrow.on_path(path.settled()).mtu).min()
     }
 
-    /// A peer has confirmed a length of the payload of UDP.
-    pub(super) fn confirmed(&mut self, now: Instant, number: usize, octets: u16, shell: &mut dyn Shell) {
-        let outer = u16::try_from(self.outer).unwrap_or(u16::MAX);
-        if let Some(path) = self.ways.get_mut(number).and_then(|way| way.link.path.as_mut()) {
+    /// Handles a confirmation by a peer of a length of the UDP payload.
+    pub(super) fn confirmed(&mut self, now: Instant, number: usize, octets: u16) {
+        let outer = u16::try_from(self.common.outer).unwrap_or(u16::MAX);
+        if let Some(path) = self.pipelines.get_mut(number).and_then(|pipeline| pipeline.link.path.as_mut()) {
             path.handle_confirmation(now, octets.saturating_add(outer));
         }
-        self.keep_to_paths(shell);
+        self.keep_to_paths();
     }
 
-    /// Confirms to a peer that a datagram of that payload has arrived.
-    pub(super) fn confirm(&mut self, now: Instant, number: usize, octets: usize, shell: &mut dyn Shell) {
-        let Self { ways, seal: Some(seal), counters, datagram, outer, .. } = self else { return };
-        let Some(way) = ways.get_mut(number) else { return };
+    /// Confirms to a peer the arrival of a datagram with this payload length.
+    pub(super) fn confirm(&mut self, now: Instant, number: usize, octets: usize) {
         let octets = u16::try_from(octets).unwrap_or(u16::MAX);
-        carry(now, &mut way.link, seal, counters, datagram, *outer, PathSeal::Confirmation(octets), shell);
+        let Self { pipelines, common, .. } = self;
+        if let Some(Pipeline { link, .. }) = pipelines.get_mut(number) {
+            Outlet { now, common, link }.carry_path(PathSeal::Confirmation(octets));
+        }
     }
 
     /// Sends the probes that are due.
-    pub(super) fn poll_paths(&mut self, now: Instant, shell: &mut dyn Shell) {
-        let Self { ways, seal, counters, datagram, outer, .. } = self;
-        let Some(seal) = seal else { return };
-        for Way { link, .. } in ways {
+    pub(super) fn poll_paths(&mut self, now: Instant) {
+        let Self { pipelines, common, .. } = self;
+        for Pipeline { link, .. } in pipelines {
             while let Some(octets) = link.path.as_mut().and_then(|path| path.poll(now)) {
-                let padding = PathSeal::Padding(octets.saturating_sub(*outer as u16));
-                let is_sent = carry(now, link, seal, counters, datagram, *outer, padding, shell);
+                let padding = PathSeal::Padding(octets.saturating_sub(common.outer as u16));
+                let is_sent = Outlet { now, common, link }.carry_path(padding);
                 if !is_sent && let Some(path) = &mut link.path {
                     path.postpone(now);
                 }
             }
         }
-        self.keep_to_paths(shell);
+        self.keep_to_paths();
     }
 
-    /// Units and bodies are as long as each path allows.
-    fn keep_to_paths(&mut self, shell: &mut dyn Shell) {
-        for Way { name, channel, packager, link } in &mut self.ways {
+    /// Limits units and bodies to the MTU of each path.
+    fn keep_to_paths(&mut self) {
+        for (number, Pipeline { channel, packager, link, .. }) in self.pipelines.iter_mut().enumerate() {
             let Some(path) = &link.path else { continue };
             if link.limited_to != Some(path.size()) {
                 link.limited_to = Some(path.size());
@@ -100,32 +93,10 @@ impl Site {
             }
             if link.settled != path.settled() {
                 link.settled = path.settled();
-                shell.notice(Notice::PathMtu { name, octets: path.settled() });
+                self.common
+                    .outputs
+                    .push(QueuedOutput::Event(Some(number), SiteEvent::PathMtu(link.settled)), &[]);
             }
         }
     }
-}
-
-/// Seals and sends; whether there were keys and an address.
-#[allow(clippy::too_many_arguments, reason = "parts of a site, borrowed apart")]
-fn carry(
-    now: Instant,
-    link: &mut Link,
-    seal: &mut Seal,
-    counters: &mut Counters,
-    datagram: &mut Vec<u8>,
-    outer: usize,
-    path: PathSeal<'_>,
-    shell: &mut dyn Shell,
-) -> bool {
-    let (Destination::Peer(peer), Some(address)) = (link.destination, link.address(Some(seal))) else {
-        return false;
-    };
-    if seal.seal_path(now, peer, path, datagram).is_err() {
-        return false;
-    }
-    counters.sent_datagram(datagram.len() + outer);
-    link.sent.datagram(datagram.len() + outer);
-    shell.carry(Some(address), datagram);
-    true
 }

@@ -1,36 +1,34 @@
-//! What is received of one peer, or of one other site of a mesh.
+//! Receiving state of one peer, or of one other site of a mesh.
 
 use std::net::SocketAddr;
 
 use thinair_wire::time::Instant;
 
 use super::Trouble;
-use crate::packaging::Unpackager;
 use crate::seal::Missing;
 use crate::status::PeerCounters;
 use crate::unit::SiteId;
 
-/// One of the others, as it is heard.
+/// Receiving state of a peer or site.
 pub(super) struct Source {
     pub(super) name: String,
     /// Its number in a mesh.
     pub(super) id: Option<SiteId>,
-    /// Of its own, where a seal tells whose a body is.
-    pub(super) unpackager: Option<Unpackager>,
     pub(super) counters: PeerCounters,
-    /// Where its newest datagram came from.
+    /// Source address of its newest datagram.
     pub(super) address: Option<SocketAddr>,
-    /// A datagram of it was late. Units that it tears may be lost with it, though no counter is missing.
+    /// Whether its last datagram was late. Partially received units may be lost then, although no counter is
+    /// missing.
     pub(super) was_late: bool,
-    /// When it was heard, and when it agreed on keys.
+    /// Time when it was last heard, and when it agreed on keys.
     pub(super) heard_at: Option<Instant>,
     pub(super) session_at: Option<Instant>,
-    /// What is wrong, and since when.
+    /// Trouble, and the time of its beginning.
     pub(super) trouble: Option<(Trouble, Instant)>,
 }
 
 impl Source {
-    /// Units of a channel that may be missing before a datagram, where a unit may be torn by its packaging or not.
+    /// Units of a channel that may be missing before a datagram. `tears`: the packaging may split units.
     pub(super) fn missing(&mut self, counted: Missing, tears: bool) -> Missing {
         match counted {
             Missing::Uncounted => {
@@ -38,7 +36,7 @@ impl Source {
                 counted
             }
             _ if tears && std::mem::take(&mut self.was_late) => Missing::Unknown,
-            // The beginning of a unit that ends in this datagram is lost, too.
+            // The first part of a unit that ends in this datagram is lost, too.
             Missing::Counted(units) if tears && units > 0 => Missing::Counted(units.saturating_add(1)),
             Missing::Counted(_) | Missing::Unknown => counted,
         }
@@ -54,7 +52,6 @@ mod tests {
         let mut source = Source {
             name: String::new(),
             id: None,
-            unpackager: None,
             counters: PeerCounters::default(),
             address: None,
             was_late: false,
@@ -66,7 +63,7 @@ mod tests {
         assert_eq!(settle(Missing::Counted(3), false), Missing::Counted(3));
         assert_eq!(settle(Missing::Counted(3), true), Missing::Counted(4));
         assert_eq!(settle(Missing::Counted(0), true), Missing::Counted(0));
-        // A late datagram is out of place, so that a unit which goes on in the next one is lost.
+        // A late datagram is out of order, so that a unit that continues in the next one is lost.
         assert_eq!(settle(Missing::Uncounted, true), Missing::Uncounted);
         assert_eq!(settle(Missing::Counted(0), true), Missing::Unknown);
         assert_eq!(settle(Missing::Counted(0), true), Missing::Counted(0));

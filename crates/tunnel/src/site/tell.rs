@@ -1,4 +1,4 @@
-//! What a site tells of itself.
+//! Status of a site.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use thinair_rohc::contexts::ContextState;
 use thinair_wire::time::Instant;
 
 use super::Site;
+use super::pipeline::Pipeline;
 use super::source::Source;
-use super::way::Way;
 use crate::channel;
 use crate::status::{
     CidsOf, CidsStatus, ContextCount, Feedback, FeedbackTypes, Identity, PeerCounters, PeerKind, PeerStatus,
@@ -17,16 +17,15 @@ use crate::status::{
 };
 
 impl Site {
-    /// All that the site knows of itself. Times that the caller knows: since the daemon began, of processors.
+    /// Returns the status of the site. The caller provides `uptime` of the daemon, and `cpu` time.
     pub fn status(&self, now: Instant, identity: Identity, uptime: f64, cpu: f64) -> Status {
-        let mut status = Status::new(identity, &self.counters, uptime, cpu);
+        let mut status = Status::new(identity, &self.common.counters, uptime, cpu);
         status.peers = if self.mesh { self.mesh_status(now) } else { self.peers_status(now) };
         let mut packaging = BTreeMap::new();
-        for way in &self.ways {
-            add_counters(&mut packaging, "sent_", &way.packager.counters());
+        for pipeline in &self.pipelines {
+            add_counters(&mut packaging, "sent_", &pipeline.packager.counters());
         }
-        let unpackagers = self.sources.iter().filter_map(|source| source.unpackager.as_ref());
-        for unpackager in unpackagers.chain(&self.together) {
+        for unpackager in &self.unpackagers {
             add_counters(&mut packaging, "received_", &unpackager.counters());
         }
         status.parts.insert("packaging".to_owned(), packaging);
@@ -34,43 +33,46 @@ impl Site {
     }
 
     fn peers_status(&self, now: Instant) -> Vec<PeerStatus> {
-        let peers = self.ways.iter().zip(&self.sources);
-        // One that was removed has no name.
+        let peers = self.pipelines.iter().zip(&self.sources);
+        // Removed peers have no name.
         peers
-            .filter(|(way, _)| !way.name.is_empty())
-            .map(|(way, source)| {
+            .filter(|(pipeline, _)| !pipeline.name.is_empty())
+            .map(|(pipeline, source)| {
                 let mut counters = source.counters;
-                counters.sent = way.link.sent;
-                of_channel(&mut counters, way.channel.counters());
-                if let Some(path) = &way.link.path {
+                counters.sent = pipeline.link.sent;
+                of_channel(&mut counters, pipeline.channel.counters());
+                if let Some(path) = &pipeline.link.path {
                     counters.path = path.counters();
                 }
                 PeerStatus {
                     counters,
-                    address: way.link.address(self.seal.as_ref()).map(|address| address.to_string()),
-                    cids: Some(cids(way.channel.cids())),
-                    contexts: contexts(way),
+                    address: pipeline
+                        .link
+                        .address(self.common.seal.as_ref())
+                        .map(|address| address.to_string()),
+                    cids: Some(cids(pipeline.channel.cids())),
+                    contexts: contexts(pipeline),
                     ..heard(source, PeerKind::Peer, now)
                 }
             })
             .collect()
     }
 
-    /// The group, to which all is sent, and each of the others.
+    /// Status of a mesh: the group, which receives all packets, and each other site.
     fn mesh_status(&self, now: Instant) -> Vec<PeerStatus> {
-        let group = self.ways.first().map(|way| {
-            let mut counters = PeerCounters { sent: way.link.sent, ..PeerCounters::default() };
-            of_channel(&mut counters, way.channel.counters());
+        let group = self.pipelines.first().map(|pipeline| {
+            let mut counters = PeerCounters { sent: pipeline.link.sent, ..PeerCounters::default() };
+            of_channel(&mut counters, pipeline.channel.counters());
             PeerStatus {
-                name: way.name.clone(),
+                name: pipeline.name.clone(),
                 kind: PeerKind::Group,
-                address: way.link.configured.map(|address| address.to_string()),
+                address: pipeline.link.configured.map(|address| address.to_string()),
                 session_seconds: None,
                 heard_seconds: None,
                 trouble: None,
                 cids: None,
                 counters,
-                contexts: contexts(way),
+                contexts: contexts(pipeline),
             }
         });
         group
@@ -124,10 +126,10 @@ fn of_channel(counters: &mut PeerCounters, channel: &channel::Counters) {
     };
 }
 
-/// Contexts of both sides, counted by what they have in common.
-fn contexts(way: &Way) -> Vec<ContextCount> {
-    let ours = way.channel.compressor_contexts().map(|context| (Side::Compressor, context));
-    let theirs = way.channel.decompressor_contexts().map(|(_, context)| (Side::Decompressor, context));
+/// Numbers of contexts of both sides, by side, profile, mode and state.
+fn contexts(pipeline: &Pipeline) -> Vec<ContextCount> {
+    let ours = pipeline.channel.compressor_contexts().map(|context| (Side::Compressor, context));
+    let theirs = pipeline.channel.decompressor_contexts().map(|(_, context)| (Side::Decompressor, context));
     let mut counts = BTreeMap::new();
     for (side, ContextState { profile, mode, state, .. }) in ours.chain(theirs) {
         let key = (side as u8, profile.number(), mode.letter(), state);
@@ -143,7 +145,7 @@ fn contexts(way: &Way) -> Vec<ContextCount> {
     counts.into_values().collect()
 }
 
-/// Adds numbers of a structure to those that are there, by their names, those of structures within it too.
+/// Adds the numbers of a structure, and of its inner structures, to counters of the same names.
 pub(crate) fn add_counters(to: &mut BTreeMap<String, u64>, prefix: &str, of: &impl Serialize) {
     fn walk(to: &mut BTreeMap<String, u64>, prefix: &str, value: &serde_json::Value) {
         let Some(fields) = value.as_object() else { return };

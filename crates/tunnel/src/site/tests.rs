@@ -9,50 +9,39 @@ use thinair_wire::time::Instant;
 use super::*;
 use crate::config::{self, Settings, Surroundings};
 use crate::mtu::Budget;
-use crate::plan::{Others, Plan, Security};
 use crate::seal::{Insecure, Key, Keys, Over, PeerKeys, TwoWay};
+use crate::site_config::{Others, Security, SiteConfig};
 
-/// A site with its address, and what it has handed over.
+/// A site with its address and outputs.
 struct Host {
     site: Site,
-    plan: Plan,
+    config: SiteConfig,
     address: SocketAddr,
     out: VecDeque<(SocketAddr, Vec<u8>)>,
     delivered: Vec<Vec<u8>>,
     sessions: u32,
 }
 
-struct Hands<'a> {
-    out: &'a mut VecDeque<(SocketAddr, Vec<u8>)>,
-    delivered: &'a mut Vec<Vec<u8>>,
-    sessions: &'a mut u32,
-}
-
-impl Shell for Hands<'_> {
-    fn carry(&mut self, to: Option<SocketAddr>, datagram: &[u8]) {
-        self.out.push_back((to.unwrap(), datagram.to_vec()));
-    }
-
-    fn deliver(&mut self, packet: &[u8]) -> bool {
-        self.delivered.push(packet.to_vec());
-        true
-    }
-
-    fn notice(&mut self, notice: Notice<'_>) {
-        *self.sessions += u32::from(matches!(notice, Notice::Session { .. }));
+impl Host {
+    /// Gives the site an input, and collects all outputs.
+    fn handle(&mut self, input: impl FnOnce(&mut Site)) {
+        input(&mut self.site);
+        while let Some(output) = self.site.poll_output() {
+            match output {
+                SiteOutput::Datagram { to, octets } => self.out.push_back((to.unwrap(), octets.to_vec())),
+                SiteOutput::Packet(packet) => self.delivered.push(packet.to_vec()),
+                SiteOutput::Event { event, .. } => {
+                    self.sessions += u32::from(matches!(event, SiteEvent::Session { .. }));
+                }
+            }
+        }
     }
 }
 
-macro_rules! apart {
-    ($host:expr) => {{
-        let Host { site, out, delivered, sessions, .. } = $host;
-        (site, Hands { out, delivered, sessions })
-    }};
-}
-
+mod output;
 mod trouble;
 
-/// Random octets that are the same in every run.
+/// Reproducible random octets.
 fn random(seed: u64) -> impl FnMut(&mut [u8]) + Send {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     move |octets: &mut [u8]| {
@@ -65,7 +54,7 @@ fn random(seed: u64) -> impl FnMut(&mut [u8]) + Send {
     }
 }
 
-fn plan(text: &str) -> Plan {
+fn config(text: &str) -> SiteConfig {
     let settings = Settings::read(Path::new("test.toml"), text).unwrap();
     let surroundings = Surroundings {
         runtime: None,
@@ -73,15 +62,15 @@ fn plan(text: &str) -> Plan {
         templates: &|_| Ok(Vec::new()),
         resolve: &config::system_resolver,
     };
-    config::plan(&settings, &surroundings).unwrap()
+    config::site_config(&settings, &surroundings).unwrap()
 }
 
-/// `start`: counted up, so that a site that is started anew draws other numbers.
+/// Creates a host. `start`: number of the start, so that restarted sites draw different random numbers.
 fn host(text: &str, key: u8, start: u64) -> Host {
-    let plan = plan(text);
-    let budget = Budget::of(&plan).unwrap();
-    let Others::Peers(peers) = &plan.others else { panic!("peers") };
-    let seal = match &plan.security {
+    let config = config(text);
+    let budget = Budget::of(&config).unwrap();
+    let Others::Peers(peers) = &config.others else { panic!("peers") };
+    let seal = match &config.security {
         Security::Insecure => {
             Seal::Insecure(Insecure::peers(peers.iter().map(|peer| peer.address).collect()))
         }
@@ -96,10 +85,10 @@ fn host(text: &str, key: u8, start: u64) -> Host {
         }
         Security::Open => panic!("nothing is open here"),
     };
-    let site = Site::new(Instant::ZERO, &plan, &budget, Some(seal), &mut random(start + 1)).unwrap();
-    let crate::plan::Carrier::Udp { listen, .. } = plan.carrier else { panic!("UDP") };
+    let site = Site::new(Instant::ZERO, &config, &budget, Some(seal), &mut random(start + 1)).unwrap();
+    let crate::site_config::Carrier::Udp { listen, .. } = config.carrier else { panic!("UDP") };
     let (out, delivered) = (VecDeque::new(), Vec::new());
-    Host { site, plan, address: listen, out, delivered, sessions: 0 }
+    Host { site, config, address: listen, out, delivered, sessions: 0 }
 }
 
 fn text(port: u16, peer: u16, security: &str) -> String {
@@ -115,15 +104,14 @@ fn pair(security: &str) -> Vec<Host> {
     vec![host(&text(7_001, 7_002, security), 1, 10), host(&text(7_002, 7_001, security), 1, 20)]
 }
 
-/// What happens to datagrams on their way.
+/// Effect of the network on a datagram; returns the number of copies.
 type Fate = dyn FnMut(&mut Vec<u8>) -> usize;
 
-/// Lets datagrams go to and fro until none is left.
+/// Exchanges datagrams until none is left.
 fn settle(hosts: &mut [Host], now: Instant, fate: &mut Fate) {
     loop {
         for host in hosts.iter_mut() {
-            let (site, mut hands) = apart!(host);
-            site.poll(now, &mut hands);
+            host.handle(|site| site.handle_timeout(now));
         }
         let mut moved = Vec::new();
         for host in hosts.iter_mut() {
@@ -136,17 +124,15 @@ fn settle(hosts: &mut [Host], now: Instant, fate: &mut Fate) {
         for (from, to, mut datagram) in moved {
             for _ in 0..fate(&mut datagram) {
                 let Some(host) = hosts.iter_mut().find(|host| host.address == to) else { continue };
-                let (site, mut hands) = apart!(host);
-                site.handle_datagram(now, Some(from), &mut datagram.clone(), &mut hands);
+                host.handle(|site| site.handle_datagram(now, Some(from), &mut datagram.clone()));
             }
         }
     }
 }
 
 fn send(host: &mut Host, now: Instant, packet: &[u8]) {
-    let (site, mut hands) = apart!(host);
-    site.handle_packet(now, packet, &mut hands);
-    site.pause(now, &mut hands);
+    host.handle(|site| site.handle_packet(now, packet));
+    host.handle(|site| site.pause(now));
 }
 
 fn captured() -> Vec<Vec<u8>> {
@@ -160,7 +146,7 @@ fn captured() -> Vec<Vec<u8>> {
 }
 
 fn drops(host: &Host, reason: Drop) -> u64 {
-    host.site.counters.drops.of(reason)
+    host.site.counters().drops.of(reason)
 }
 
 #[test]
@@ -170,15 +156,15 @@ fn packets_come_back_as_they_went_in_from_the_first_one_on() {
         let packets = captured();
         for (packet, at) in packets.iter().zip(0..) {
             let now = Instant::from_millis(10 * at);
-            // Each GET goes one way, and its response the other.
+            // GETs go in one direction, and responses in the other.
             send(&mut hosts[at as usize % 2], now, packet);
             settle(&mut hosts, now, &mut |_| 1);
         }
         let of = |start: usize| packets.iter().skip(start).step_by(2).cloned().collect::<Vec<_>>();
         assert_eq!(hosts[1].delivered, of(0), "{security}");
         assert_eq!(hosts[0].delivered, of(1), "{security}");
-        // Both have learned what there is to learn: 64 octets of a GET have become 3, and what seals them.
-        let sent = hosts[0].site.counters.sent;
+        // All contexts are established: 64 octets of a GET have become 3, and those of the seal.
+        let sent = hosts[0].site.counters().sent;
         assert!(sent.compressed_octets * 5 < sent.octets, "{sent:?}");
     }
 }
@@ -209,7 +195,7 @@ fn a_carrier_that_loses_repeats_and_damages_delivers_nothing_else() {
     for (host, start) in [(1, 0), (0, 1)] {
         let sent: Vec<_> = packets.iter().skip(start).step_by(2).collect();
         let delivered = &hosts[host].delivered;
-        // In their order, none twice, none that was not sent.
+        // In order, without duplicates or foreign packets.
         let mut rest = sent.iter();
         assert!(delivered.iter().all(|packet| rest.any(|sent| *sent == packet)));
         assert!(delivered.len() * 10 > sent.len() * 8, "{} of {}", delivered.len(), sent.len());
@@ -250,7 +236,7 @@ fn another_key_gets_nothing_through() {
     assert!(hosts.iter().all(|host| host.delivered.is_empty() && host.sessions == 0));
 }
 
-/// An IPv4 datagram with nothing in it.
+/// An empty IPv4 datagram.
 fn datagram(from: [u8; 4], to: [u8; 4]) -> Vec<u8> {
     let mut packet = vec![0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, 17, 0, 0];
     packet.extend([from, to].concat());
@@ -271,16 +257,16 @@ fn a_hub_tells_its_peers_apart_and_lets_nobody_speak_for_another() {
     hosts[0].address = "127.0.0.1:7001".parse().unwrap();
     let now = Instant::from_millis(1);
     settle(&mut hosts, now, &mut |_| 1);
-    // They come to the hub, wherever they are.
+    // They reach the hub from any address.
     send(&mut hosts[1], now, &datagram([10, 0, 0, 2], [10, 0, 0, 1]));
     send(&mut hosts[2], now, &datagram([10, 0, 0, 3], [10, 0, 0, 1]));
     settle(&mut hosts, now, &mut |_| 1);
     assert_eq!(hosts[0].delivered.len(), 2);
-    // One of them with the address of the other.
+    // A packet of one peer with the address of the other.
     send(&mut hosts[1], now, &datagram([10, 0, 0, 3], [10, 0, 0, 1]));
     settle(&mut hosts, now, &mut |_| 1);
     assert_eq!((hosts[0].delivered.len(), drops(&hosts[0], Drop::NotAllowedSource)), (2, 1));
-    // To each its own, and to nobody else.
+    // Each peer receives only its own packets.
     send(&mut hosts[0], now, &datagram([10, 0, 0, 1], [10, 0, 0, 3]));
     send(&mut hosts[0], now, &datagram([10, 0, 0, 1], [10, 0, 0, 4]));
     settle(&mut hosts, now, &mut |_| 1);
@@ -294,10 +280,10 @@ fn a_site_that_waits_for_nothing_has_no_time_to_be_woken_at_soon() {
     assert_eq!(hosts[0].site.poll_at(), None);
     send(&mut hosts[0], Instant::ZERO, &captured()[0]);
     settle(&mut hosts, Instant::ZERO, &mut |_| 1);
-    // Feedback waits for a packet that takes it along.
+    // Feedback waits to be sent with a packet.
     assert!(hosts[1].site.poll_at().is_some());
     settle(&mut hosts, Instant::ZERO + Duration::from_secs(5), &mut |_| 1);
     assert_eq!(hosts[1].site.poll_at(), None);
-    let status = hosts[0].plan.carrier.to_string();
+    let status = hosts[0].config.carrier.to_string();
     assert_eq!(status, "udp://127.0.0.1:7001");
 }

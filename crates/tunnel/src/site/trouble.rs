@@ -1,53 +1,54 @@
-//! Reasons why nothing goes to a peer: when they begin, and when they are over.
+//! Troubles: reasons why no packets reach a peer, with their beginning and end.
 
 use std::fmt;
 use std::net::SocketAddr;
 
 use thinair_wire::time::Instant;
 
+use super::output::{OutputQueue, QueuedOutput};
 use super::source::Source;
-use super::{Notice, Shell, Site, number};
+use super::{Site, SiteEvent, number};
 use crate::seal::{KeyId, Refused, Seal, Sender, Unanswered};
 
-/// Reason why nothing goes to a peer, or comes from it.
+/// Reason why no packets reach a peer, or arrive from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// Requests for keys have had no answer for 4 s.
+    /// Requests for keys were not answered for 4 s.
     NoAnswer {
-        /// Where they went; `None`: to a line.
+        /// Their destination; `None`: a line.
         address: Option<SocketAddr>,
         /// The key that they name.
         ours: Option<KeyId>,
     },
-    /// Nothing was heard for 15 s though something was sent.
+    /// Nothing was received for 15 s although data was sent.
     Silent {
-        /// Where it went; `None`: to a line.
+        /// Its destination; `None`: a line.
         address: Option<SocketAddr>,
     },
-    /// A request names a key that is in no key file here. **Not authenticated.**
+    /// A request names a key that is in no key file of this end. **Not authenticated.**
     OtherKey {
-        /// Where it came from; `None`: from a line.
+        /// Its sender; `None`: a line.
         address: Option<SocketAddr>,
         /// The key that it names.
         theirs: KeyId,
         /// Our first key for the peer.
         ours: Option<KeyId>,
     },
-    /// The network reports that nothing listens there. **Not authenticated.**
+    /// The network reports that nothing listens at the address. **Not authenticated.**
     Unreachable {
-        /// Where.
+        /// The address.
         address: SocketAddr,
     },
-    /// The other end has other parameters of channels.
+    /// The channels of the other end have different parameters.
     OtherParameters,
-    /// The other end encrypts with another cipher.
+    /// The other end uses another cipher.
     OtherSuite,
     /// The other end has ended the session.
     Closed,
 }
 
 impl Trouble {
-    /// Name for machines, which does not change: a word in `snake_case`.
+    /// Stable name for machines, in `snake_case`.
     pub const fn reason(&self) -> &'static str {
         match self {
             Self::NoAnswer { .. } => "no_answer",
@@ -60,7 +61,7 @@ impl Trouble {
         }
     }
 
-    /// Address that it is about, if there is one.
+    /// The address concerned, if any.
     pub const fn address(&self) -> Option<SocketAddr> {
         match self {
             Self::NoAnswer { address, .. } | Self::Silent { address } | Self::OtherKey { address, .. } => {
@@ -71,7 +72,7 @@ impl Trouble {
         }
     }
 
-    /// What is authenticated is worth more than a hint, and a hint more than silence.
+    /// Rank of a trouble: an authenticated one above a hint, and a hint above silence.
     const fn weight(&self) -> u8 {
         match self {
             Self::NoAnswer { .. } | Self::Silent { .. } => 0,
@@ -119,51 +120,51 @@ impl fmt::Display for Trouble {
 }
 
 impl Source {
-    /// Something of it was authentic: whatever was wrong is over.
-    pub(super) fn works(&mut self, shell: &mut dyn Shell) {
+    /// Records that source `number` has sent something authentic, which ends its trouble.
+    pub(super) fn works(&mut self, number: usize, outputs: &mut OutputQueue) {
         if let Some((trouble, _)) = self.trouble.take() {
-            shell.notice(Notice::Over { name: &self.name, trouble: &trouble });
+            outputs.push(QueuedOutput::Event(Some(number), SiteEvent::Over(trouble)), &[]);
         }
     }
 
-    /// What is known already, or better, stays.
-    pub(super) fn suffers(&mut self, now: Instant, trouble: Trouble, shell: &mut dyn Shell) {
+    /// Records a trouble of source `number`. A trouble that is already known, or has a higher rank, stays.
+    pub(super) fn suffers(
+        &mut self,
+        now: Instant,
+        number: usize,
+        trouble: Trouble,
+        outputs: &mut OutputQueue,
+    ) {
         let known = self.trouble.as_ref().map(|(known, _)| known);
         if known.is_some_and(|known| known.reason() == trouble.reason() || known.weight() > trouble.weight())
         {
             return;
         }
         self.trouble = Some((trouble, now));
-        shell.notice(Notice::Trouble { name: &self.name, trouble: &trouble });
+        outputs.push(QueuedOutput::Event(Some(number), SiteEvent::Trouble(trouble)), &[]);
     }
 }
 
 impl Site {
-    /// Hint, by ICMP, that nothing listens at `address`. **It is not authenticated**: it is shown, and makes a peer there
-    /// be asked for new keys, at most every 30 s; no session ends.
-    pub fn note_unreachable(&mut self, now: Instant, address: SocketAddr, shell: &mut dyn Shell) {
-        if let Some(seal) = &mut self.seal {
+    /// Handles a hint, by ICMP, that nothing listens at `address`. **It is not authenticated**: it is shown,
+    /// and new keys are requested from a peer there, at most every 30 s; no session ends.
+    pub fn note_unreachable(&mut self, now: Instant, address: SocketAddr) {
+        if let Some(seal) = &mut self.common.seal {
             seal.note_unreachable(now, address);
         }
         let address = SocketAddr::new(address.ip().to_canonical(), address.port());
         if self.mesh {
             return;
         }
-        for (way, source) in self.ways.iter().zip(&mut self.sources) {
-            if way.link.address(self.seal.as_ref()) == Some(address) {
-                source.suffers(now, Trouble::Unreachable { address }, shell);
+        for (number, (pipeline, source)) in self.pipelines.iter().zip(&mut self.sources).enumerate() {
+            if pipeline.link.address(self.common.seal.as_ref()) == Some(address) {
+                source.suffers(now, number, Trouble::Unreachable { address }, &mut self.common.outputs);
             }
         }
     }
 
-    /// Why a datagram of a handshake was refused.
-    pub(super) fn note_refused(
-        &mut self,
-        now: Instant,
-        from: Option<SocketAddr>,
-        refused: Refused,
-        shell: &mut dyn Shell,
-    ) {
+    /// Records the refusal of a datagram of a handshake.
+    pub(super) fn note_refused(&mut self, now: Instant, from: Option<SocketAddr>, refused: Refused) {
         let (sender, trouble) = match refused {
             Refused::OtherParameters(sender) => (Some(sender), Trouble::OtherParameters),
             Refused::OtherSuite(sender) => (Some(sender), Trouble::OtherSuite),
@@ -172,32 +173,37 @@ impl Site {
                     Some(Sender::Peer(peer)) => peer,
                     Some(Sender::Site(_)) | None => 0,
                 };
-                let ours = self.seal.as_ref().and_then(|seal| seal.key(peer)).filter(|_| of.is_some());
+                let ours = self.common.seal.as_ref().and_then(|seal| seal.key(peer)).filter(|_| of.is_some());
                 (of, Trouble::OtherKey { address: from, theirs: key, ours })
             }
             _ => return,
         };
-        let source = sender.and_then(|sender| number(&self.sources, sender));
-        match source.and_then(|source| self.sources.get_mut(source)) {
-            Some(source) => source.suffers(now, trouble, shell),
-            None => shell.notice(Notice::Trouble { name: "", trouble: &trouble }),
+        let number = sender.and_then(|sender| number(&self.sources, sender));
+        let outputs = &mut self.common.outputs;
+        match number.and_then(|number| Some((number, self.sources.get_mut(number)?))) {
+            Some((number, source)) => source.suffers(now, number, trouble, outputs),
+            None => {
+                outputs.push(QueuedOutput::Event(None, SiteEvent::Trouble(trouble)), &[]);
+            }
         }
     }
 
-    /// Peers that do not answer.
-    pub(super) fn note_unanswered(&mut self, now: Instant, shell: &mut dyn Shell) {
-        while let Some((peer, unanswered)) = self.seal.as_mut().and_then(Seal::poll_unanswered) {
-            let (Some(way), Some(source)) = (self.ways.get(peer), self.sources.get_mut(peer)) else {
+    /// Records peers that do not answer.
+    pub(super) fn note_unanswered(&mut self, now: Instant) {
+        while let Some((peer, unanswered)) = self.common.seal.as_mut().and_then(Seal::poll_unanswered) {
+            let (Some(pipeline), Some(source)) = (self.pipelines.get(peer), self.sources.get_mut(peer))
+            else {
                 continue;
             };
-            let address = way.link.address(self.seal.as_ref());
+            let seal = self.common.seal.as_ref();
+            let address = pipeline.link.address(seal);
             let trouble = match unanswered {
                 Unanswered::Request => {
-                    Trouble::NoAnswer { address, ours: self.seal.as_ref().and_then(|seal| seal.key(peer)) }
+                    Trouble::NoAnswer { address, ours: seal.and_then(|seal| seal.key(peer)) }
                 }
                 Unanswered::Session => Trouble::Silent { address },
             };
-            source.suffers(now, trouble, shell);
+            source.suffers(now, peer, trouble, &mut self.common.outputs);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is counted while packets go by: plain numbers, incremented where something happens.
+//! Counters of the data path: plain numbers, incremented at each event.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,29 +9,29 @@ use super::reason::{Drop, Failure, Tally};
 #[derive(Clone, Debug)]
 pub struct Counters {
     /// From the interface to the carrier.
-    pub sent: Way,
+    pub sent: TrafficCounters,
     /// From the carrier to the interface.
-    pub received: Way,
-    /// What went no further.
+    pub received: TrafficCounters,
+    /// Dropped packets by reason.
     pub drops: Tally<Drop>,
-    /// How long packets were in the daemon on the way to the carrier.
+    /// Time in the daemon of packets sent to the carrier.
     pub latency_sent: Histogram,
-    /// The same on the way to the interface.
+    /// Time in the daemon of packets sent to the interface.
     pub latency_received: Histogram,
-    /// What a bill would say.
+    /// Billed amounts.
     pub billing: Billing,
 }
 
 /// Counters of one peer, or of one site of a mesh.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeerCounters {
-    /// To it.
-    pub sent: Way,
-    /// From it, as far as it is known to be from it.
-    pub received: Way,
-    /// Handshakes that ended in a session, or epochs that were accepted.
+    /// Packets to it.
+    pub sent: TrafficCounters,
+    /// Packets identified as coming from it.
+    pub received: TrafficCounters,
+    /// Completed handshakes, or accepted epochs.
     pub sessions: u64,
-    /// How often it has started anew, so that contexts were given up.
+    /// Number of its restarts, at which contexts were reset.
     pub restarts: u64,
     /// Feedback of ROHC.
     pub feedback: Feedback,
@@ -42,44 +42,45 @@ pub struct PeerCounters {
     pub path: PathCounters,
 }
 
-/// Search for the path MTU towards one peer: [`PathMtu`](crate::path_mtu::PathMtu).
+/// Search for the path MTU to one peer: [`PathMtu`](crate::path_mtu::PathMtu).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathCounters {
-    /// Octets of the longest IP packet that is sent to the peer now. Nothing: no search is possible with it.
+    /// Maximum size of an IP packet to the peer, in octets. Absent: no search is possible.
     pub mtu: Option<u32>,
-    /// Padded probes that were sent.
+    /// Padded probes sent.
     pub probes: u64,
-    /// Confirmations of probes, and of datagrams that asked for one.
+    /// Confirmations of probes, and of datagrams that requested one.
     pub confirmations: u64,
-    /// How often a size that had passed did not pass any more, without a report.
+    /// Number of times that a confirmed size stopped passing without a report.
     pub black_holes: u64,
 }
 
-/// What went one way.
+/// Counters of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Way {
-    /// IP packets or Ethernet frames at the interface: those that were sent on, and those that were delivered.
+pub struct TrafficCounters {
+    /// IP packets or Ethernet frames at the interface: sent and delivered ones.
     pub packets: u64,
     /// Their octets.
     pub octets: u64,
-    /// Their octets as they are handed to the packaging: with headers compressed.
+    /// Their octets after header compression.
     pub compressed_octets: u64,
-    /// Datagrams or frames on the carrier, those without a packet in them too.
+    /// Datagrams or frames on the carrier, including those without packets.
     pub datagrams: u64,
-    /// Octets of the carrier with all that it takes: IP and UDP headers, seal, TS Packets, octets of the line.
+    /// Octets on the carrier including all overhead: IP and UDP headers, encryption, TS Packets, framing of
+    /// the line.
     pub carrier_octets: u64,
 }
 
-/// Feedback of ROHC with one peer.
+/// ROHC feedback exchanged with one peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Feedback {
-    /// Of our decompressor.
+    /// Feedback of our decompressor.
     pub sent: FeedbackTypes,
-    /// For our compressor.
+    /// Feedback for our compressor.
     pub received: FeedbackTypes,
-    /// Not sent: there was too much of it.
+    /// Feedback that was not sent, because of a limit.
     pub limited: u64,
-    /// Received, and refused: no feedback, of a CID that is not known, or not from where it may come.
+    /// Feedback received and rejected: malformed, with an unknown CID, or from a wrong sender.
     pub refused: u64,
 }
 
@@ -92,36 +93,37 @@ pub struct FeedbackTypes {
     pub nacks: u64,
     /// STATIC-NACK.
     pub static_nacks: u64,
-    /// Octets of all of them.
+    /// Octets of all elements.
     pub octets: u64,
 }
 
-/// What is billed in units of so many octets for each datagram.
+/// Amounts billed in units per datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Billing {
-    /// Octets of a unit. 0: octets are billed as they are, and a unit is one.
+    /// Size of a unit in octets. 0: octets are billed.
     pub unit_octets: u32,
-    /// What was sent.
+    /// Sent datagrams.
     pub sent: Bill,
-    /// What was received.
+    /// Received datagrams.
     pub received: Bill,
 }
 
-/// What is billed one way.
+/// Billed amounts of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bill {
     /// Datagrams.
     pub datagrams: u64,
-    /// Units, those that were begun too.
+    /// Units, each started unit included.
     pub units: u64,
 }
 
 impl Counters {
-    /// All at zero. `billing_unit` as in [`Seeing::billing_unit`](crate::plan::Seeing::billing_unit).
+    /// Returns zero counters. `billing_unit` as in
+    /// [`Seeing::billing_unit`](crate::site_config::Seeing::billing_unit).
     pub fn new(billing_unit: u32) -> Self {
         Self {
-            sent: Way::default(),
-            received: Way::default(),
+            sent: TrafficCounters::default(),
+            received: TrafficCounters::default(),
             drops: Tally::new(),
             latency_sent: Histogram::new(),
             latency_received: Histogram::new(),
@@ -129,28 +131,35 @@ impl Counters {
         }
     }
 
-    /// A datagram went out: `octets` of the carrier, with its headers.
+    /// Counts a sent datagram: `octets` of the carrier, with its headers.
     pub fn sent_datagram(&mut self, octets: usize) {
         self.sent.datagram(octets);
         self.billing.sent.datagram(self.billing.unit_octets, octets);
     }
 
-    /// A datagram came, from whomever: `octets` of the carrier, with its headers.
+    /// Counts a received datagram from any sender: `octets` of the carrier, with its headers.
     pub fn received_datagram(&mut self, octets: usize) {
         self.received.datagram(octets);
         self.billing.received.datagram(self.billing.unit_octets, octets);
     }
 }
 
-impl Way {
-    /// A packet of `octets` at the interface, of `compressed` on its way.
+impl TrafficCounters {
+    /// Counts a packet of `octets` at the interface, and `compressed` octets after compression.
     pub fn packet(&mut self, octets: usize, compressed: usize) {
         self.packets += 1;
         self.octets += octets as u64;
         self.compressed_octets += compressed as u64;
     }
 
-    /// A datagram of `octets` on the carrier.
+    /// Takes back a [`packet`](Self::packet) that was counted too early.
+    pub fn take_back(&mut self, octets: usize, compressed: usize) {
+        self.packets = self.packets.saturating_sub(1);
+        self.octets = self.octets.saturating_sub(octets as u64);
+        self.compressed_octets = self.compressed_octets.saturating_sub(compressed as u64);
+    }
+
+    /// Counts a datagram of `octets` on the carrier.
     pub fn datagram(&mut self, octets: usize) {
         self.datagrams += 1;
         self.carrier_octets += octets as u64;

@@ -1,12 +1,12 @@
-//! How long something took: a histogram of fixed size whose bins grow with what they hold, four to an octave. So a
-//! quantile is off by less than a quarter, from nanoseconds to half a minute.
+//! Latency histogram of fixed size with four bins per octave. Quantiles are exact to less than a quarter,
+//! from nanoseconds to half a minute.
 
 use serde::{Deserialize, Serialize};
 
-/// Four bins an octave. The last of them ends at 2^35 ns, 34 s; what is longer is counted there too.
+/// Number of bins, four per octave. The last one ends at 2^35 ns, 34 s, and includes longer times.
 const BINS: usize = 136;
 
-/// Times, in bins. **Nothing is allocated, and [`record`](Self::record) is a few instructions.**
+/// Histogram of times. **[`record`](Self::record) takes a few instructions, and allocates no memory.**
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     bins: [u64; BINS],
@@ -14,50 +14,50 @@ pub struct Histogram {
     max: u64,
 }
 
-/// What a histogram says. Times in nanoseconds.
+/// Summary of a histogram. Times in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Latency {
-    /// What was measured: packets.
+    /// Number of packets measured.
     pub packets: u64,
-    /// Half took less; within the bin interpolated. Nothing while there was no packet.
+    /// Median, interpolated within its bin. Absent without packets.
     pub p50_nanoseconds: Option<u64>,
-    /// Nine of ten took less.
+    /// 90th percentile.
     pub p90_nanoseconds: Option<u64>,
-    /// 99 of 100 took less.
+    /// 99th percentile.
     pub p99_nanoseconds: Option<u64>,
-    /// The longest.
+    /// Maximum.
     pub max_nanoseconds: u64,
-    /// All together.
+    /// Sum.
     pub sum_nanoseconds: u64,
-    /// Bins that are not empty, from short to long.
+    /// Bins that are not empty, in ascending order.
     pub bins: Vec<Bin>,
 }
 
-/// One bin.
+/// A bin of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bin {
-    /// From here on.
+    /// Lower limit, included.
     pub from_nanoseconds: u64,
-    /// Less than this.
+    /// Upper limit, excluded.
     pub below_nanoseconds: u64,
-    /// How many that were.
+    /// Number of packets in it.
     pub packets: u64,
 }
 
 impl Histogram {
-    /// Empty.
+    /// Returns an empty histogram.
     pub const fn new() -> Self {
         Self { bins: [0; BINS], sum: 0, max: 0 }
     }
 
-    /// It took so long.
+    /// Records a time.
     pub fn record(&mut self, nanoseconds: u64) {
         self.bins[bin(nanoseconds)] += 1;
         self.sum = self.sum.saturating_add(nanoseconds);
         self.max = self.max.max(nanoseconds);
     }
 
-    /// What is told of it.
+    /// Returns the summary.
     pub fn summary(&self) -> Latency {
         let bins = self.bins.iter().enumerate().filter(|&(_, &packets)| packets > 0);
         let bins: Vec<Bin> = bins
@@ -85,7 +85,8 @@ impl Default for Histogram {
     }
 }
 
-/// The bin of a time: below 4 each number has its own, then the two bits behind the highest one tell the quarter.
+/// Returns the bin of a time: below 4 each number has its own; otherwise the two bits after the highest one
+/// select a quarter of its octave.
 fn bin(nanoseconds: u64) -> usize {
     if nanoseconds < 4 {
         return nanoseconds as usize;
@@ -95,7 +96,7 @@ fn bin(nanoseconds: u64) -> usize {
     (4 * (octave as usize - 1) + quarter as usize).min(BINS - 1)
 }
 
-/// Where a bin begins.
+/// Lower limit of a bin.
 const fn lower(bin: usize) -> u64 {
     if bin < 4 { bin as u64 } else { (4 + bin as u64 % 4) << (bin / 4 - 1) }
 }

@@ -1,4 +1,4 @@
-//! Why something went no further: a counter for each reason, all of them known beforehand.
+//! Reasons for dropping packets: a counter for each, all known at compile time.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,22 +7,22 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use thinair_rohc::DecompressError;
 
-/// Reasons that can be counted.
+/// A set of reasons with counters.
 pub trait Reason: Copy + 'static {
-    /// All of them, in the order of their [numbers](Self::index).
+    /// All reasons, in the order of their [numbers](Self::index).
     const ALL: &'static [Self];
 
-    /// Its number: from 0 on, without gaps.
+    /// Number, from 0 on, without gaps.
     fn index(self) -> usize;
 
-    /// Its name in JSON and metrics.
+    /// Name in JSON and metrics.
     fn name(self) -> &'static str;
 
-    /// What it says to people.
+    /// Description for users.
     fn words(self) -> &'static str;
 }
 
-/// Says each reason once: variant, name, words.
+/// Defines reasons with variant, name, and description.
 macro_rules! reasons {
     ($(#[$of_type:meta])* $type:ident { $($variant:ident $name:literal $words:literal,)* }) => {
         $(#[$of_type])*
@@ -48,58 +48,59 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// Why a packet, or a datagram, went no further.
+    /// Reason why a packet or datagram was dropped.
     Drop {
-        Forged "forged" "The tag is wrong: damaged, forged, or sealed with another key.",
-        Replayed "replayed" "Seen before, or too old to tell.",
-        Reflected "reflected" "Our own, sent back to us.",
-        UnknownSession "unknown_session" "Of no session that is known.",
-        StaleEpoch "stale_epoch" "Of an epoch before the newest one.",
-        Handshake "handshake" "A handshake that is refused.",
+        Forged "forged" "The tag is wrong: damaged, forged, or encrypted with another key.",
+        Replayed "replayed" "Received before, or too late for the replay window.",
+        Reflected "reflected" "Our own datagram, reflected.",
+        UnknownSession "unknown_session" "Unknown session.",
+        StaleEpoch "stale_epoch" "Older epoch than the newest one.",
+        Handshake "handshake" "Rejected handshake.",
         OtherChannel "other_channel" "The peer has other channel parameters.",
-        UnknownSender "unknown_sender" "From nobody who is known.",
-        NotForUs "not_for_us" "For another site.",
-        MalformedDatagram "malformed_datagram" "The datagram cannot be taken apart.",
-        LineFrame "line_frame" "A frame of the line that is none, or too long.",
-        LineCrc "line_crc" "The CRC of a frame of the line is wrong.",
-        Packaging "packaging" "SNDUs, GSE Packets or packed units that cannot be taken apart.",
-        Decompression "decompression" "Not decompressed; the peer says why.",
-        NotAllowedSource "not_allowed_source" "The peer may not send from this source.",
-        InterfaceRefused "interface_refused" "The interface did not take the packet.",
-        NotIp "not_ip" "The interface gave something that is no IP packet.",
-        NoRoute "no_route" "No peer has this destination.",
-        TooLong "too_long" "Longer than the carrier has room for.",
+        UnknownSender "unknown_sender" "Unknown sender.",
+        NotForUs "not_for_us" "Addressed to another site.",
+        MalformedDatagram "malformed_datagram" "Malformed datagram.",
+        LineFrame "line_frame" "Malformed or too long frame on the line.",
+        LineCrc "line_crc" "Wrong CRC of a frame on the line.",
+        Packaging "packaging" "Malformed SNDUs, GSE Packets or packed units.",
+        Decompression "decompression" "Not decompressed; see the failures of the peer.",
+        NotAllowedSource "not_allowed_source" "Source address that the peer may not use.",
+        InterfaceRefused "interface_refused" "Rejected by the interface.",
+        NotIp "not_ip" "Not an IP packet.",
+        NoRoute "no_route" "Destination of no peer.",
+        TooLong "too_long" "Too long for the carrier.",
         NoSession "no_session" "No session with the peer yet.",
-        NotCompressed "not_compressed" "No profile takes the packet.",
-        CarrierFull "carrier_full" "The carrier had no room.",
-        CarrierTooLong "carrier_too_long" "Longer than an interface of this machine takes.",
-        CarrierRefused "carrier_refused" "The system did not take the datagram.",
+        NotCompressed "not_compressed" "Not supported by any profile.",
+        CarrierFull "carrier_full" "The carrier was congested.",
+        CarrierTooLong "carrier_too_long" "Too long for an interface of this machine.",
+        CarrierRefused "carrier_refused" "Rejected by the system.",
     }
 }
 
 reasons! {
-    /// Why a packet was not decompressed: [`DecompressError`], but for the one that is no failure.
+    /// Reason why a packet was not decompressed: [`DecompressError`], except the variant that is not a
+    /// failure.
     Failure {
-        Packet "bad_packet" "The packet cannot be taken apart.",
-        Segment "bad_segment" "A unit of segments is discarded.",
-        Cid "bad_cid" "The CID is beyond MAX_CID.",
-        NoContext "no_context" "There is no context.",
+        Packet "bad_packet" "Malformed packet.",
+        Segment "bad_segment" "Discarded segments of a unit.",
+        Cid "bad_cid" "The CID exceeds MAX_CID.",
+        NoContext "no_context" "No context.",
         UnsupportedProfile "unsupported_profile" "The profile is not in PROFILES.",
-        Malformed "malformed" "The octets are no packet of the profile.",
+        Malformed "malformed" "Invalid packet of the profile.",
         NotAllowed "not_allowed_in_state" "The state of the context does not allow the format.",
         Crc "bad_crc" "The CRC does not match.",
-        UnknownItem "unknown_list_item" "A list names an item that was never received.",
-        UnknownTemplate "unknown_template" "A template was never received.",
-        UnknownRequest "unknown_request" "A message of the other direction is not known.",
-        Ambiguous "ambiguous_sn" "Late or twice, and would say something else.",
-        OnTrial "on_trial_after_repair" "Held back after a repair of the context.",
+        UnknownItem "unknown_list_item" "A list refers to an item that was not received.",
+        UnknownTemplate "unknown_template" "Reference to a template that was not received.",
+        UnknownRequest "unknown_request" "Reference to an unknown message of the other direction.",
+        Ambiguous "ambiguous_sn" "Late or duplicate, with ambiguous content.",
+        OnTrial "on_trial_after_repair" "Held back after repair of the context.",
         NoMemory "no_memory" "No memory for extension headers.",
-        OutputTooSmall "output_too_small" "Longer than the interface takes.",
+        OutputTooSmall "output_too_small" "Too long for the interface.",
     }
 }
 
 impl Failure {
-    /// The reason of this error; `None` where nothing is wrong.
+    /// Returns the reason of this error; `None` if it is not a failure.
     pub const fn of(error: &DecompressError) -> Option<Self> {
         Some(match error {
             DecompressError::NothingYet => return None,
@@ -122,10 +123,10 @@ impl Failure {
     }
 }
 
-/// More reasons than any type has.
+/// Upper limit for the number of reasons of any type.
 const MOST: usize = 24;
 
-/// A counter for each reason. In JSON an object with all names, those that were never counted too.
+/// A counter for each reason. In JSON an object with all names, including those with zero.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Tally<R> {
     counts: [u64; MOST],
@@ -133,33 +134,33 @@ pub struct Tally<R> {
 }
 
 impl<R: Reason> Tally<R> {
-    /// All at zero.
+    /// Returns zero counters.
     pub const fn new() -> Self {
         assert!(R::ALL.len() <= MOST, "every reason has its place");
         Self { counts: [0; MOST], of: PhantomData }
     }
 
-    /// Once more.
+    /// Adds one.
     pub fn count(&mut self, reason: R) {
         self.add(reason, 1);
     }
 
-    /// So many times more.
+    /// Adds a number.
     pub fn add(&mut self, reason: R, times: u64) {
         self.counts[reason.index()] += times;
     }
 
-    /// How often that was.
+    /// Returns the count of a reason.
     pub fn of(&self, reason: R) -> u64 {
         self.counts[reason.index()]
     }
 
-    /// How often it was any.
+    /// Returns the sum of all counts.
     pub fn sum(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// Every reason with its count, in their order.
+    /// Returns every reason with its count, in order.
     pub fn iter(&self) -> impl Iterator<Item = (R, u64)> + '_ {
         R::ALL.iter().map(|&reason| (reason, self.of(reason)))
     }
@@ -188,11 +189,11 @@ impl<R: Reason> Serialize for Tally<R> {
 }
 
 impl<'de, R: Reason> Deserialize<'de> for Tally<R> {
-    /// Names that are not known are those of a later version, and left out.
+    /// Unknown names are those of a later version, and are ignored.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Counts<R>(PhantomData<R>);
+        struct TallyVisitor<R>(PhantomData<R>);
 
-        impl<'de, R: Reason> Visitor<'de> for Counts<R> {
+        impl<'de, R: Reason> Visitor<'de> for TallyVisitor<R> {
             type Value = Tally<R>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -210,7 +211,7 @@ impl<'de, R: Reason> Deserialize<'de> for Tally<R> {
             }
         }
 
-        deserializer.deserialize_map(Counts(PhantomData))
+        deserializer.deserialize_map(TallyVisitor(PhantomData))
     }
 }
 

@@ -1,8 +1,9 @@
-//! The socket that tells the status: whoever connects gets one JSON object, and the end of it. Nothing is read from
-//! clients.
+//! Status socket: each client receives one JSON object, followed by the end of the stream. Nothing is read
+//! from clients.
 //!
-//! The server half never blocks, so that the loop of the daemon can serve it: wait for [`StatusSocket::as_fd`] to be
-//! readable, and call [`StatusSocket::accept_and_answer`]. Members of the group of the file may connect (mode 0660).
+//! The server never blocks, so that the event loop of the daemon can run it: wait for [`StatusSocket::as_fd`]
+//! to be readable, then call [`StatusSocket::accept_and_answer`]. Members of the file's group may connect
+//! (mode 0660).
 
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
@@ -16,94 +17,95 @@ use thinair_wire::time::Instant;
 
 use super::{SCHEMA, Status};
 
-/// Clients that may have a part of their answer before them. Who comes then is sent away.
+/// Maximum number of clients with an incomplete answer. Further ones are disconnected.
 const MOST_CLIENTS: usize = 8;
 
-/// How long a client may take to read its answer.
+/// Maximum time for a client to read its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long [`ask`] waits for an answer.
+/// Maximum time that [`ask`] waits for an answer.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
 
-/// No status is longer than this.
+/// Maximum size of a status in octets.
 const LONGEST: usize = 16 << 20;
 
-/// The server half. **The file is removed when this is dropped**, if it still is the one that was made.
+/// Server of the status. **The file is removed when this value is dropped**, if it is still the one created
+/// here.
 #[derive(Debug)]
 pub struct StatusSocket {
     listener: UnixListener,
     path: PathBuf,
-    /// Device and number of the file.
+    /// Device and inode of the file.
     file: (u64, u64),
-    clients: Vec<Client>,
+    clients: Vec<StatusClient>,
 }
 
-/// Who has not yet read all.
+/// A client that has not read all of its answer.
 #[derive(Debug)]
-struct Client {
+struct StatusClient {
     stream: UnixStream,
     answer: Vec<u8>,
     written: usize,
     until: Instant,
 }
 
-/// Why there is no socket.
+/// Reason why the socket cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// Somebody answers there.
+    /// Another daemon answers there.
     #[error("{}: another daemon is answering here; stop it, or choose another socket", .0.display())]
     InUse(PathBuf),
-    /// Something else has the name.
-    #[error("{}: this is no socket, so it is left alone; choose another path", .0.display())]
+    /// The path exists and is not a socket.
+    #[error("{}: the file exists and is not a socket; choose another path", .0.display())]
     NotASocket(PathBuf),
-    /// The system does not allow it.
+    /// A system call failed.
     #[error("{}: {error}", path.display())]
     Io {
-        /// The socket.
+        /// Path of the socket.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         error: io::Error,
     },
 }
 
-/// Why there is no status.
+/// Reason why there is no status.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// Nobody is there.
+    /// No daemon listens.
     #[error("{}: no daemon is running here (`thinair tunnel run` starts one)", .0.display())]
     NoDaemon(PathBuf),
-    /// We may not ask.
-    #[error("{}: permission denied; root, the user of the daemon and members of its group may ask", .0.display())]
+    /// Permission denied.
+    #[error("{}: permission denied; allowed are root, the user of the daemon and members of its group", .0.display())]
     NotAllowed(PathBuf),
-    /// Nothing comes.
+    /// No answer in time.
     #[error("{}: no answer within {} s", .0.display(), ANSWERED_WITHIN.as_secs())]
     Late(PathBuf),
-    /// Sent away.
-    #[error("{}: the daemon has too many to answer; ask again", .0.display())]
+    /// Disconnected without an answer.
+    #[error("{}: the daemon has too many clients; try again", .0.display())]
     Busy(PathBuf),
-    /// Something that is no status.
-    #[error("{}: the answer is no status: {words}", path.display())]
+    /// The answer is not a status.
+    #[error("{}: the answer is not a status: {words}", path.display())]
     NotAStatus {
-        /// The socket.
+        /// Path of the socket.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Error in the answer.
         words: String,
     },
-    /// The system says something else.
+    /// Another error of the system.
     #[error("{}: {error}", path.display())]
     Io {
-        /// The socket.
+        /// Path of the socket.
         path: PathBuf,
-        /// What it says.
+        /// Error of the system.
         error: io::Error,
     },
 }
 
 impl StatusSocket {
-    /// Listens at this path. A socket that nobody listens to is replaced, one that is in use is not.
+    /// Listens at this path. Replaces a socket without a listener, but not one in use.
     pub fn bind(path: &Path) -> Result<Self, BindError> {
         let io = |error| BindError::Io { path: path.to_owned(), error };
-        // The mode must be right before anybody can connect: so the file gets its name last.
+        // The mode must be set before anybody can connect: the file receives its final name last.
         let mut unfinished = path.as_os_str().to_owned();
         unfinished.push(format!(".{}", std::process::id()));
         let unfinished = PathBuf::from(unfinished);
@@ -119,7 +121,7 @@ impl StatusSocket {
         let io = |error| BindError::Io { path: path.to_owned(), error };
         listener.set_nonblocking(true).map_err(io)?;
         fs::set_permissions(unfinished, fs::Permissions::from_mode(0o660)).map_err(io)?;
-        // Unlike renaming, a link does not replace what another daemon has made meanwhile.
+        // In contrast to renaming, linking does not replace a file that another daemon has created meanwhile.
         if let Err(error) = fs::hard_link(unfinished, path) {
             if error.kind() != ErrorKind::AlreadyExists {
                 return Err(io(error));
@@ -131,17 +133,17 @@ impl StatusSocket {
         Ok((meta.dev(), meta.ino()))
     }
 
-    /// Where it is.
+    /// Path of the socket.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Makes it the file of another user and group, as who the daemon will go on.
+    /// Changes the owner of the file to the user and group to which the daemon changes.
     pub fn give_to(&self, user: u32, group: u32) -> io::Result<()> {
         std::os::unix::fs::lchown(&self.path, Some(user), Some(group))
     }
 
-    /// Answers everybody who waits, as far as they read. `status` is called once, if there is somebody new.
+    /// Answers all waiting clients, as far as they read. Calls `status` once if there is a new client.
     pub fn accept_and_answer(&mut self, now: Instant, status: impl FnOnce() -> Status) {
         self.go_on(now);
         let mut status = Some(status);
@@ -154,20 +156,21 @@ impl StatusSocket {
                 answer = serde_json::to_vec(&status()).unwrap_or_default();
                 answer.push(b'\n');
             }
-            let mut client = Client { stream, answer: answer.clone(), written: 0, until: now + PATIENCE };
+            let mut client =
+                StatusClient { stream, answer: answer.clone(), written: 0, until: now + PATIENCE };
             if client.write() {
                 self.clients.push(client);
             }
         }
     }
 
-    /// Goes on with answers that were not read at once, and gives up those that are not read at all. To be called now
-    /// and then while [`is_busy`](Self::is_busy).
+    /// Continues incomplete answers, and disconnects clients that do not read. Call it periodically while
+    /// [`is_busy`](Self::is_busy).
     pub fn go_on(&mut self, now: Instant) {
         self.clients.retain_mut(|client| now < client.until && client.write());
     }
 
-    /// Whether there are answers to [go on](Self::go_on) with.
+    /// True if there are answers to [continue](Self::go_on).
     pub fn is_busy(&self) -> bool {
         !self.clients.is_empty()
     }
@@ -188,8 +191,8 @@ impl Drop for StatusSocket {
     }
 }
 
-impl Client {
-    /// Writes what goes without waiting. Whether there is more to write.
+impl StatusClient {
+    /// Writes as much as possible without blocking. Returns true if there is more to write.
     fn write(&mut self) -> bool {
         while self.written < self.answer.len() {
             match self.stream.write(&self.answer[self.written..]) {
@@ -203,7 +206,7 @@ impl Client {
     }
 }
 
-/// Makes room for a new socket, if the one that is there belongs to nobody.
+/// Makes room for a new socket, if no daemon listens at the existing one.
 fn remove_if_stale(path: &Path) -> Result<(), BindError> {
     let io = |error| BindError::Io { path: path.to_owned(), error };
     let meta = fs::symlink_metadata(path).map_err(io)?;
@@ -212,14 +215,14 @@ fn remove_if_stale(path: &Path) -> Result<(), BindError> {
     }
     match UnixStream::connect(path) {
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path).map_err(io),
-        // One whose queue is full is alive too.
+        // A socket with a full queue is in use, too.
         Ok(_) => Err(BindError::InUse(path.to_owned())),
         Err(error) if error.kind() == ErrorKind::WouldBlock => Err(BindError::InUse(path.to_owned())),
         Err(error) => Err(io(error)),
     }
 }
 
-/// Asks the daemon at this path. Waits for 2 s.
+/// Requests the status from the daemon at this path. Waits for at most 2 s.
 pub fn ask(path: &Path) -> Result<Status, AskError> {
     ask_within(path, ANSWERED_WITHIN)
 }
@@ -287,9 +290,9 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     /// A path of its own for each test.
-    struct Place(PathBuf);
+    struct SocketPath(PathBuf);
 
-    impl Place {
+    impl SocketPath {
         fn new() -> Self {
             static NEXT: AtomicU32 = AtomicU32::new(0);
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -303,7 +306,7 @@ mod tests {
         }
     }
 
-    impl Drop for Place {
+    impl Drop for SocketPath {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
@@ -313,7 +316,7 @@ mod tests {
         Instant::from_millis(1000 * seconds)
     }
 
-    /// Asks from another thread while the socket is served.
+    /// Requests the status in another thread while the socket is served.
     fn asked_while_served(socket: &mut StatusSocket, status: &Status) -> Result<Status, AskError> {
         let path = socket.path().to_owned();
         let asking = std::thread::spawn(move || ask(&path));
@@ -326,7 +329,7 @@ mod tests {
 
     #[test]
     fn who_asks_gets_the_status() {
-        let place = Place::new();
+        let place = SocketPath::new();
         let mut socket = StatusSocket::bind(&place.path()).unwrap();
         assert_eq!(asked_while_served(&mut socket, &specimen()).unwrap(), specimen());
         assert_eq!(fs::metadata(place.path()).unwrap().permissions().mode() & 0o777, 0o660);
@@ -335,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_status_longer_than_the_buffers_arrives_whole() {
-        let place = Place::new();
+        let place = SocketPath::new();
         let mut socket = StatusSocket::bind(&place.path()).unwrap();
         let mut status = specimen();
         status.peers = vec![status.peers[0].clone(); 2000];
@@ -344,7 +347,7 @@ mod tests {
 
     #[test]
     fn the_file_goes_with_the_socket() {
-        let place = Place::new();
+        let place = SocketPath::new();
         drop(StatusSocket::bind(&place.path()).unwrap());
         assert_eq!(fs::read_dir(&place.0).unwrap().count(), 0);
         assert!(matches!(ask(&place.path()), Err(AskError::NoDaemon(_))));
@@ -352,7 +355,7 @@ mod tests {
 
     #[test]
     fn a_socket_in_use_is_not_taken_over() {
-        let place = Place::new();
+        let place = SocketPath::new();
         let _first = StatusSocket::bind(&place.path()).unwrap();
         assert!(matches!(StatusSocket::bind(&place.path()), Err(BindError::InUse(_))));
         assert_eq!(fs::read_dir(&place.0).unwrap().count(), 1);
@@ -360,7 +363,7 @@ mod tests {
 
     #[test]
     fn a_socket_that_was_left_is_replaced() {
-        let place = Place::new();
+        let place = SocketPath::new();
         drop(UnixListener::bind(place.path()).unwrap());
         assert!(matches!(ask(&place.path()), Err(AskError::NoDaemon(_))));
         let mut socket = StatusSocket::bind(&place.path()).unwrap();
@@ -369,7 +372,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_no_socket_is_left_alone() {
-        let place = Place::new();
+        let place = SocketPath::new();
         fs::write(place.path(), "mine").unwrap();
         assert!(matches!(StatusSocket::bind(&place.path()), Err(BindError::NotASocket(_))));
         assert_eq!(fs::read(place.path()).unwrap(), b"mine");
@@ -377,7 +380,7 @@ mod tests {
 
     #[test]
     fn a_socket_that_took_the_name_is_left_alone() {
-        let place = Place::new();
+        let place = SocketPath::new();
         let socket = StatusSocket::bind(&place.path()).unwrap();
         fs::remove_file(place.path()).unwrap();
         let _other = UnixListener::bind(place.path()).unwrap();
@@ -387,7 +390,7 @@ mod tests {
 
     #[test]
     fn clients_that_do_not_read_are_few_and_not_for_long() {
-        let place = Place::new();
+        let place = SocketPath::new();
         let mut socket = StatusSocket::bind(&place.path()).unwrap();
         let mut status = specimen();
         status.peers = vec![status.peers[0].clone(); 2000];
@@ -412,7 +415,7 @@ mod tests {
 
     #[test]
     fn a_daemon_that_says_nothing_is_not_waited_for() {
-        let place = Place::new();
+        let place = SocketPath::new();
         let _silent = UnixListener::bind(place.path()).unwrap();
         let asked = ask_within(&place.path(), Duration::from_millis(50));
         assert!(matches!(asked, Err(AskError::Late(_))), "{asked:?}");
@@ -421,7 +424,7 @@ mod tests {
     #[test]
     fn what_is_no_status_is_named() {
         let words = |answer: &str| understand(Path::new("s"), answer.as_bytes()).unwrap_err().to_string();
-        assert!(words("hello").contains("the answer is no status"));
+        assert!(words("hello").contains("the answer is not a status"));
         assert!(words("{}").contains("it has no schema"));
         let later = words(r#"{"schema":"thinair.tunnel.status/2"}"#);
         assert!(later.contains("thinair.tunnel.status/2"), "{later}");

@@ -1,27 +1,29 @@
-//! The status as text, for people: what is saved first, then what went wrong. Rows that say nothing are left out.
+//! The status as text: savings first, then errors. Rows without information are omitted.
 
 use thinair_report::{Cell, Column, Document, Numerals, Section, Style, Table};
 
-use super::{CidsOf, CidsStatus, FeedbackTypes, Latency, PeerStatus, Reason, Side, Status, Tally, Way};
+use super::{
+    CidsOf, CidsStatus, FeedbackTypes, Latency, PeerStatus, Reason, Side, Status, Tally, TrafficCounters,
+};
 
 const N: Numerals = Numerals::TERMINAL;
 
-/// The status as a few tables. With the one `before`, rates since then.
+/// Formats the status as a few tables, with rates since `before`, if it is given.
 pub fn render(before: Option<&Status>, now: &Status, style: &Style) -> String {
     let since = before.and_then(|before| Since::new(before, now));
     let mut traffic = Section::new("").text(headline(now));
     if before.is_some() && since.is_none() {
-        traffic = traffic.text("The daemon has started anew.");
+        traffic = traffic.text("The daemon has restarted.");
     }
     traffic = traffic.table(ways(since.as_ref(), now));
     let mut document = Document::new(title(now)).subtitle(subtitle(now)).section(traffic);
     for (heading, table) in [
         ("Peers", peers(since.as_ref(), now)),
-        ("Wrong", troubles(now)),
+        ("Problems", troubles(now)),
         ("Contexts", contexts(now)),
         ("Feedback", feedback(now)),
         ("TCP segments", segments(now)),
-        ("Not carried", drops(since.as_ref(), now)),
+        ("Dropped", drops(since.as_ref(), now)),
     ] {
         if !table.rows().is_empty() {
             document = document.section(Section::new(heading).table(table));
@@ -30,7 +32,7 @@ pub fn render(before: Option<&Status>, now: &Status, style: &Style) -> String {
     document.to_text(style)
 }
 
-/// Two statuses of the same run.
+/// Two statuses of one run.
 struct Since<'s> {
     before: &'s Status,
     seconds: f64,
@@ -49,7 +51,7 @@ impl<'s> Since<'s> {
 
 fn title(now: &Status) -> String {
     let site = now.site.as_ref().map_or(String::new(), |site| format!(" (site {site})"));
-    let down = if now.inside.up { "" } else { ", which is gone" };
+    let down = if now.inside.up { "" } else { " (missing)" };
     format!("{}{down}{site} over {}", now.inside.name, now.carrier.url)
 }
 
@@ -82,13 +84,13 @@ fn headline(now: &Status) -> String {
     ) + &dropped_by_socket(now)
 }
 
-/// Datagrams that found no room in the socket.
+/// Number of datagrams that did not fit into the receive buffer.
 fn dropped_by_socket(now: &Status) -> String {
     let octets = N.octets(now.carrier.receive_buffer_octets.unwrap_or_default());
     match now.carrier.receive_buffer_errors {
         None | Some(0) => String::new(),
         Some(count) => {
-            format!(" {} datagrams found no room in the socket ({octets}).", N.integer(count.into()))
+            format!(" {} datagrams exceeded the receive buffer ({octets}).", N.integer(count.into()))
         }
     }
 }
@@ -107,7 +109,7 @@ fn billed(now: &Status) -> String {
     )
 }
 
-/// What a ratio of octets says.
+/// Describes a ratio of octets.
 fn saved(ratio: f64) -> String {
     if ratio <= 1.0 {
         format!("{} saved", N.percent(1.0 - ratio, 1))
@@ -126,7 +128,7 @@ fn ways(since: Option<&Since<'_>>, now: &Status) -> Table {
     columns.push(Column::number("p50").unit("us"));
     columns.push(Column::number("p99").unit("us"));
     let mut table = Table::new("", columns);
-    let mut row = |name: &str, way: &Way, before: Option<&Way>, latency: &Latency| {
+    let mut row = |name: &str, way: &TrafficCounters, before: Option<&TrafficCounters>, latency: &Latency| {
         let mut cells = vec![Cell::text(name)];
         if let (Some(since), Some(before)) = (since, before) {
             cells.push(Cell::number(since.rate(before.packets, way.packets), 1));
@@ -197,7 +199,7 @@ fn peers(since: Option<&Since<'_>>, now: &Status) -> Table {
     table
 }
 
-/// CID spaces of both directions, or of both together.
+/// CID spaces of both directions; one if they are equal.
 fn spaces(cids: CidsStatus) -> String {
     let name = |of: CidsOf| match of {
         CidsOf::Small => "small",
@@ -241,7 +243,7 @@ fn contexts(now: &Status) -> Table {
 }
 
 fn feedback(now: &Status) -> Table {
-    let number = ["ACK", "NACK", "STATIC-NACK", "octets", "not sent", "refused"].map(Column::number);
+    let number = ["ACK", "NACK", "STATIC-NACK", "octets", "not sent", "rejected"].map(Column::number);
     let mut table = Table::new("", [Column::text("peer"), Column::text("")].into_iter().chain(number));
     for peer in &now.peers {
         let feedback = &peer.counters.feedback;
@@ -262,7 +264,7 @@ fn feedback(now: &Status) -> Table {
 }
 
 fn segments(now: &Status) -> Table {
-    let columns = ["size", "longest packet", "acknowledged", "sent again"].map(Column::number);
+    let columns = ["size", "longest packet", "acknowledged", "retransmitted"].map(Column::number);
     let mut table = Table::new("", [vec![Column::text("to")], columns.to_vec()].concat());
     for of in &now.segments {
         table.row([
@@ -281,7 +283,7 @@ fn drops(since: Option<&Since<'_>>, now: &Status) -> Table {
     if since.is_some() {
         columns.push(Column::number("").unit("1/s"));
     }
-    columns.push(Column::text("that is"));
+    columns.push(Column::text("meaning"));
     let mut table = Table::new("", columns);
     counts(&mut table, "", since, since.map(|since| &since.before.drops), &now.drops);
     for peer in &now.peers {
@@ -310,7 +312,7 @@ fn counts<R: Reason>(
     }
 }
 
-/// The two largest units: `3 d 4 h`.
+/// Formats the two largest units: `3 d 4 h`.
 fn duration(seconds: f64) -> String {
     let whole = seconds.max(0.0) as u64;
     let (minutes, hours, days) = (whole / 60, whole / 3600, whole / 86_400);
@@ -327,7 +329,7 @@ fn duration(seconds: f64) -> String {
 mod tests {
     use super::super::tests::specimen;
     use super::*;
-    use crate::status::{Drop, Totals};
+    use crate::status::{Drop, TrafficTotals};
 
     fn plain(before: Option<&Status>, now: &Status) -> String {
         render(before, now, &Style::plain(100))
@@ -354,7 +356,7 @@ mod tests {
             "hill  received    7     0            0       0",
             "forged             1  The tag is wrong",
             "hill: bad_crc      1  The CRC does not match.",
-            "10.0.0.2   278             330         1,200          33",
+            "10.0.0.2   278             330         1,200             33",
         ] {
             assert!(text.contains(line), "{line}\nis not in\n{text}");
         }
@@ -378,18 +380,18 @@ mod tests {
         let mut now = specimen();
         now.uptime_seconds = 1.0;
         let text = plain(Some(&specimen()), &now);
-        assert!(text.contains("has started anew") && !text.contains("/s"), "{text}");
+        assert!(text.contains("has restarted") && !text.contains("/s"), "{text}");
     }
 
     #[test]
     fn no_traffic_is_said_and_more_octets_than_inside_are_not_called_saved() {
         let mut status = specimen();
-        status.totals = Totals::default();
+        status.totals = TrafficTotals::default();
         assert!(plain(None, &status).contains("No traffic yet."));
-        let (mut sent, received) = (Way::default(), Way::default());
+        let (mut sent, received) = (TrafficCounters::default(), TrafficCounters::default());
         sent.packet(100, 40);
         sent.datagram(112);
-        status.totals = Totals::new(sent, received);
+        status.totals = TrafficTotals::new(sent, received);
         assert!(plain(None, &status).contains("12.0 % more than inside"));
     }
 

@@ -1,4 +1,4 @@
-//! Frames of a LAN that is bridged. RFC 4326, section 5.2.
+//! Bridged frames of a LAN. RFC 4326, section 5.2.
 
 use thinair_wire::coder::{Coder, Reader, Step};
 
@@ -8,39 +8,39 @@ use super::ExtensionError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bridged<'p> {
     octets: &'p [u8],
-    header: Header,
+    header: BridgedHeader,
 }
 
-/// What comes behind the addresses of a frame.
+/// Field after the addresses of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EtherTypeOrLength {
     /// An EtherType: 0x0600 or more.
     EtherType(u16),
-    /// Octets of the contents, from the LLC header on; what lies behind them is padding.
+    /// Length of the contents in octets, from the LLC header on; octets after them are padding.
     Length(u16),
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Header {
+struct BridgedHeader {
     destination: [u8; 6],
     source: [u8; 6],
     ether_type_or_length: u16,
 }
 
 /// MAC Destination Address, MAC Source Address, EtherType/LLC-Length. RFC 4326, section 5.2.
-fn header<'p, C: Coder<'p>>(c: &mut C, header: &mut Header) -> Step {
+fn header<'p, C: Coder<'p>>(c: &mut C, header: &mut BridgedHeader) -> Step {
     c.octets("MAC Destination Address", &mut header.destination)?;
     c.octets("MAC Source Address", &mut header.source)?;
     c.uint("EtherType/LLC-Length", 16, &mut header.ether_type_or_length)
 }
 
 impl<'p> Bridged<'p> {
-    /// Octets in front of the contents.
+    /// Octets before the contents.
     pub const HEADER: usize = 14;
 
-    /// A frame, without its FCS.
+    /// Reads a frame without its FCS.
     pub fn read(octets: &'p [u8]) -> Result<Self, ExtensionError> {
-        let mut fields = Header::default();
+        let mut fields = BridgedHeader::default();
         let mut reader = Reader::contiguous(octets);
         header(&mut reader, &mut fields)?;
         let frame = Self { octets, header: fields };
@@ -52,22 +52,22 @@ impl<'p> Bridged<'p> {
         }
     }
 
-    /// All of it, as it is sent.
+    /// Returns the whole frame, as sent.
     pub const fn octets(&self) -> &'p [u8] {
         self.octets
     }
 
-    /// MAC address of the destination in the LAN.
+    /// Returns the MAC address of the destination in the LAN.
     pub const fn destination(&self) -> [u8; 6] {
         self.header.destination
     }
 
-    /// MAC address of the source.
+    /// Returns the MAC address of the source.
     pub const fn source(&self) -> [u8; 6] {
         self.header.source
     }
 
-    /// What the contents are, or how long.
+    /// Returns the EtherType or the length of the contents.
     pub const fn ether_type_or_length(&self) -> EtherTypeOrLength {
         match self.header.ether_type_or_length {
             length @ 0..0x0600 => EtherTypeOrLength::Length(length),
@@ -75,7 +75,8 @@ impl<'p> Bridged<'p> {
         }
     }
 
-    /// The contents, without the padding behind an LLC length. Behind an EtherType padding cannot be told.
+    /// Returns the contents, without the padding after an LLC length. After an EtherType, padding cannot
+    /// be distinguished.
     pub fn contents(&self) -> &'p [u8] {
         let contents = self.octets.get(Self::HEADER..).unwrap_or_default();
         match self.ether_type_or_length() {

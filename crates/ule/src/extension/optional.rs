@@ -1,26 +1,26 @@
-//! Optional Extension Headers: Extension-Padding (RFC 4326, section 5.3), TimeStamp (RFC 5163, section 3.3), and those
-//! of others, which are skipped.
+//! Optional Extension Headers: Extension-Padding (RFC 4326, section 5.3), TimeStamp (RFC 5163, section 3.3), and
+//! unknown ones, which are skipped.
 
 use thinair_wire::coder::{Coder, NoRoom, Reader, Step, Writer};
 
 use super::ExtensionError;
-use crate::type_field::{HLen, Kind, Type};
+use crate::type_field::{HLen, Type, TypeKind};
 
-/// H-Types. The registry has them with 0x100 added.
+/// H-Types. In the registry, 0x100 is added to them.
 const EXTENSION_PADDING: u8 = 0x00;
 const TIME_STAMP: u8 = 0x01;
 
-/// An Optional Extension Header: what lies between the Type that names it and the Type of what follows.
+/// An Optional Extension Header: the octets between the Type that identifies it and the Type of the next header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptionalHeader {
     h_len: HLen,
     h_type: u8,
-    /// Zero behind the length.
+    /// Fields, padded with zeros.
     body: [u8; HLen::MAX.body()],
 }
 
 impl OptionalHeader {
-    /// A header with its fields, 0, 2, 4, 6 or 8 octets; `None` for another length.
+    /// Creates a header with fields of 0, 2, 4, 6 or 8 octets; `None` for another length.
     pub fn new(h_type: u8, fields: &[u8]) -> Option<Self> {
         let words = u8::try_from(fields.len() / 2).ok()?.checked_add(1)?;
         let h_len = HLen::new(words).filter(|h_len| h_len.body() == fields.len())?;
@@ -29,43 +29,43 @@ impl OptionalHeader {
         Some(Self { h_len, h_type, body })
     }
 
-    /// Extension-Padding: octets that mean nothing.
+    /// Creates an Extension-Padding header: octets without meaning.
     pub const fn padding(h_len: HLen) -> Self {
         Self { h_len, h_type: EXTENSION_PADDING, body: [0; HLen::MAX.body()] }
     }
 
-    /// TimeStamp.
+    /// Creates a TimeStamp header.
     pub const fn time_stamp_of(time_stamp: TimeStamp) -> Self {
         let [a, b, c, d] = time_stamp.0.to_be_bytes();
         Self { h_len: TimeStamp::H_LEN, h_type: TIME_STAMP, body: [a, b, c, d, 0, 0, 0, 0] }
     }
 
-    /// The Type that names it, which stands in front of it.
+    /// Returns the Type that identifies it, which precedes it.
     pub const fn type_field(&self) -> Type {
         Type::optional(self.h_len, self.h_type)
     }
 
-    /// Octets of it, 2 to 10: its fields and the Type of what follows.
+    /// Returns its length, 2 to 10 octets: its fields and the Type of the next header.
     pub const fn octets(&self) -> usize {
         self.h_len.octets()
     }
 
-    /// Its fields, 0 to 8 octets.
+    /// Returns its fields, 0 to 8 octets.
     pub fn fields(&self) -> &[u8] {
         self.body.get(..self.h_len.body()).unwrap_or_default()
     }
 
-    /// The TimeStamp, if that is what it is.
+    /// Returns the TimeStamp, if it is one.
     pub fn time_stamp(&self) -> Option<TimeStamp> {
         let [a, b, c, d, ..] = self.body;
         (self.type_field() == Type::optional(TimeStamp::H_LEN, TIME_STAMP))
             .then_some(TimeStamp(u32::from_be_bytes([a, b, c, d])))
     }
 
-    /// Writes it from octet `at` of `out` on, `next` being the Type of what follows, and returns its end.
+    /// Writes the header from octet `at` of `out` on, followed by the Type `next`, and returns its end.
     pub fn write(mut self, mut next: Type, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
         let mut writer = Writer::new(out, at);
-        // Writing refuses nothing: every value has its place.
+        // No value is rejected: every one has its place.
         let _ = self.code(&mut writer, &mut next);
         writer.finish()
     }
@@ -83,7 +83,7 @@ impl OptionalHeader {
     }
 }
 
-/// When a PDU was encapsulated.
+/// Time of encapsulation of a PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TimeStamp(u32);
 
@@ -93,18 +93,19 @@ impl TimeStamp {
         None => HLen::MAX,
     };
 
-    /// `micros` microseconds past the hour in Universal Time; a sender keeps them below 3,600,000,000.
+    /// Creates a time of `micros` microseconds past the hour in Universal Time; a sender keeps them below
+    /// 3,600,000,000.
     pub const fn new(micros: u32) -> Self {
         Self(micros)
     }
 
-    /// Microseconds past the hour in Universal Time; from a peer that is wrong, more than an hour has.
+    /// Returns the microseconds past the hour in Universal Time; a faulty peer may send more than an hour has.
     pub const fn micros(self) -> u32 {
         self.0
     }
 }
 
-/// Takes Optional Extension Headers off, one at a time.
+/// Reads Optional Extension Headers one at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionalHeaders<'p> {
     next: Type,
@@ -112,15 +113,15 @@ pub struct OptionalHeaders<'p> {
 }
 
 impl<'p> OptionalHeaders<'p> {
-    /// The headers in `octets`, the first of which `type_field` names.
+    /// Creates a reader of `octets`, the first header of which is identified by `type_field`.
     pub const fn new(type_field: Type, octets: &'p [u8]) -> Self {
         Self { next: type_field, octets }
     }
 
-    /// The next header; none if what follows is not an Optional Extension Header.
+    /// Reads the next header; `None` if an Optional Extension Header does not follow.
     #[inline]
     pub fn read(&mut self) -> Result<Option<OptionalHeader>, ExtensionError> {
-        let Kind::Optional { h_len, h_type } = self.next.kind() else { return Ok(None) };
+        let TypeKind::Optional { h_len, h_type } = self.next.kind() else { return Ok(None) };
         let mut header = OptionalHeader { h_len, h_type, body: [0; HLen::MAX.body()] };
         let mut reader = Reader::contiguous(self.octets);
         header.code(&mut reader, &mut self.next)?;
@@ -128,7 +129,7 @@ impl<'p> OptionalHeaders<'p> {
         Ok(Some(header))
     }
 
-    /// The Type of what follows the headers that were read, and its octets.
+    /// Returns the Type after the headers that were read, and the octets after it.
     pub const fn rest(&self) -> (Type, &'p [u8]) {
         (self.next, self.octets)
     }

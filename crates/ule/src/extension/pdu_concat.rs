@@ -1,32 +1,32 @@
-//! Several PDUs of one Type. RFC 5163, section 3.2.
+//! Concatenation of PDUs of one Type. RFC 5163, section 3.2.
 
 use thinair_wire::coder::{Coder, Reader, Step, Writer};
 
-use super::{Chain, Content, ExtensionError};
+use super::{ExtensionChain, ExtensionError, SnduContent};
 use crate::type_field::Type;
 
-/// PDUs whose lengths were found to add up.
+/// Concatenated PDUs with consistent lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PduConcat<'p> {
     type_field: Type,
     octets: &'p [u8],
 }
 
-/// What is in front of each PDU. RFC 5163, figure 4: "Receivers MUST ignore the value of the R bit".
+/// Length before each PDU. RFC 5163, figure 4: "Receivers MUST ignore the value of the R bit".
 fn pdu_length<'p, C: Coder<'p>>(c: &mut C, length: &mut u16) -> Step {
     c.reserved(1)?;
     c.uint("PDU-Length", 15, length)
 }
 
 impl<'p> PduConcat<'p> {
-    /// Octets in front of the first PDU: PDU-Concat-Type.
+    /// Octets before the first PDU: PDU-Concat-Type.
     pub const HEADER: usize = 2;
-    /// Octets in front of each PDU: R and PDU-Length.
+    /// Octets before each PDU: R and PDU-Length.
     pub const PDU_HEADER: usize = 2;
-    /// Octets of the longest PDU; it "MUST be less than 32758".
+    /// Length of the longest PDU, in octets; it "MUST be less than 32758".
     pub const LONGEST_PDU: usize = 32_757;
 
-    /// What is behind the Type of the header.
+    /// Reads the octets after the Type of the header.
     pub fn read(octets: &'p [u8]) -> Result<Self, ExtensionError> {
         let mut reader = Reader::contiguous(octets);
         let mut value = 0_u16;
@@ -35,7 +35,7 @@ impl<'p> PduConcat<'p> {
         if type_field == Type::PDU_CONCAT {
             return Err(ExtensionError::NestedConcat);
         }
-        // All lengths, before one PDU is told.
+        // All lengths are checked before the first PDU is delivered.
         let mut pdus = Pdus { octets };
         while pdus.next().is_some() {}
         if pdus.octets.is_empty() {
@@ -45,40 +45,41 @@ impl<'p> PduConcat<'p> {
         }
     }
 
-    /// What is in front of the first PDU: PDU-Concat-Type.
+    /// Returns the octets before the first PDU: PDU-Concat-Type.
     pub const fn header(type_field: Type) -> [u8; 2] {
         type_field.value().to_be_bytes()
     }
 
-    /// R and PDU-Length of a PDU of `length` octets, at most [`LONGEST_PDU`](Self::LONGEST_PDU).
+    /// Returns R and PDU-Length of a PDU of `length` octets, at most
+    /// [`LONGEST_PDU`](Self::LONGEST_PDU).
     pub fn pdu_header(length: u16) -> [u8; 2] {
         let mut header = [0; 2];
-        // Writing refuses nothing.
+        // No value is rejected.
         let _ = pdu_length(&mut Writer::new(&mut header, 0), &mut { length });
         header
     }
 
-    /// The Type of each PDU. An Extension Header stands at the start of each, then.
+    /// Returns the Type of each PDU. It may announce an Extension Header at the start of each.
     pub const fn type_field(&self) -> Type {
         self.type_field
     }
 
-    /// The PDUs, Extension Headers and all, in their order.
+    /// Iterates over the PDUs, Extension Headers included, in their order.
     pub const fn pdus(&self) -> Pdus<'p> {
         Pdus { octets: self.octets }
     }
 
-    /// What each of the PDUs is. There is no PDU-Concat among them.
-    pub fn contents(&self) -> impl Iterator<Item = Result<Chain<'p>, ExtensionError>> {
+    /// Iterates over the content of the PDUs. There is no PDU-Concat among them.
+    pub fn contents(&self) -> impl Iterator<Item = Result<ExtensionChain<'p>, ExtensionError>> {
         let type_field = self.type_field;
-        self.pdus().map(move |pdu| match Chain::read(type_field, pdu)? {
-            Chain { content: Content::PduConcat(_), .. } => Err(ExtensionError::NestedConcat),
+        self.pdus().map(move |pdu| match ExtensionChain::read(type_field, pdu)? {
+            ExtensionChain { content: SnduContent::PduConcat(_), .. } => Err(ExtensionError::NestedConcat),
             chain => Ok(chain),
         })
     }
 }
 
-/// PDUs one after the other.
+/// Iterator over PDUs.
 #[derive(Clone, Copy, Debug)]
 pub struct Pdus<'p> {
     octets: &'p [u8],
@@ -114,7 +115,8 @@ mod tests {
         assert!(concat.pdus().eq([&b"one"[..], b"two", b"", b"three"]));
         let contents = concat.contents().map(|chain| chain.unwrap().content);
         assert!(
-            contents.eq([&b"one"[..], b"two", b"", b"three"].map(|pdu| Content::Pdu(EtherType::ROHC, pdu)))
+            contents
+                .eq([&b"one"[..], b"two", b"", b"three"].map(|pdu| SnduContent::Pdu(EtherType::ROHC, pdu)))
         );
         for len in 0..octets.len() {
             let whole = [2, 7, 12, 14].contains(&len);
@@ -141,7 +143,10 @@ mod tests {
     fn each_pdu_may_begin_with_an_extension_header() {
         let concat = PduConcat::read(b"\x01\x00\x00\x04\x22\xf1ab\x00\x03\x08\x00c").unwrap();
         let contents: Vec<_> = concat.contents().map(|chain| chain.unwrap().content).collect();
-        assert_eq!(contents, [Content::Pdu(EtherType::ROHC, b"ab"), Content::Pdu(EtherType::IPV4, b"c")]);
+        assert_eq!(
+            contents,
+            [SnduContent::Pdu(EtherType::ROHC, b"ab"), SnduContent::Pdu(EtherType::IPV4, b"c")]
+        );
     }
 
     #[test]

@@ -1,46 +1,46 @@
-//! BBHEADER: what stands in front of the data field of a BBFrame. ETSI EN 302 307-1, section 5.1.6.
+//! BBHEADER: the header before the data field of a BBFrame. ETSI EN 302 307-1, section 5.1.6.
 
 use core::fmt;
 use thinair_wire::coder::{Coder, Reader, Step, Writer};
 
-/// TS/GS of a Generic Continuous Stream, which GSE Packets are.
+/// TS/GS of a Generic Continuous Stream, which carries GSE Packets.
 const GENERIC_CONTINUOUS: u8 = 0b01;
 
-/// The header of a BBFrame whose data field holds GSE Packets that begin at its start, one after the other.
+/// Header of a BBFrame whose data field consists of GSE Packets, the first of which begins at its start.
 ///
-/// Only what GSE needs can be said: no ISSY, no deletion of null packets, UPL, SYNC and SYNCD of 0.
+/// Only the properties of GSE can be expressed: no ISSY, no deletion of null packets, UPL, SYNC and SYNCD of 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BbHeader {
-    /// The input stream, if there are several (MIS); `None` if there is one (SIS).
+    /// Input stream, if there are several (MIS); `None` if there is one (SIS).
     pub isi: Option<u8>,
-    /// Whether coding and modulation are constant (CCM), not adaptive (ACM).
+    /// True if coding and modulation are constant (CCM), false if they are adaptive (ACM).
     pub is_constant: bool,
     /// Roll-off, two bits: 0 is 0.35, 1 is 0.25, 2 is 0.20.
     pub roll_off: u8,
-    /// Octets of the data field, 0 to [`MAX_DATA_FIELD`](Self::MAX_DATA_FIELD).
+    /// Length of the data field in octets, 0 to [`MAX_DATA_FIELD`](Self::MAX_DATA_FIELD).
     data_field: u16,
 }
 
-/// Octets are no BBHEADER of GSE.
+/// Reason why octets are not a BBHEADER of GSE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadBbHeader {
-    /// There are less than [`BbHeader::OCTETS`].
+    /// There are fewer than [`BbHeader::OCTETS`].
     Truncated,
     /// The CRC-8 is wrong.
     Crc,
-    /// TS/GS is another one than that of a Generic Continuous Stream: these two bits.
+    /// TS/GS, these two bits, is not that of a Generic Continuous Stream.
     Stream(u8),
-    /// DFL is no whole number of octets, or more than [`BbHeader::MAX_DATA_FIELD`]: so many bits.
+    /// DFL, in bits, is not a multiple of 8, or exceeds [`BbHeader::MAX_DATA_FIELD`].
     DataFieldLength(u16),
 }
 
 impl fmt::Display for BadBbHeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Truncated => write!(f, "a BBHEADER has {} octets", BbHeader::OCTETS),
+            Self::Truncated => write!(f, "a BBHEADER needs {} octets", BbHeader::OCTETS),
             Self::Crc => f.write_str("the CRC-8 of the BBHEADER is wrong"),
-            Self::Stream(bits) => write!(f, "TS/GS {bits:#04b} is no Generic Continuous Stream"),
-            Self::DataFieldLength(bits) => write!(f, "a data field of {bits} bits"),
+            Self::Stream(bits) => write!(f, "TS/GS {bits:#04b} is not a Generic Continuous Stream"),
+            Self::DataFieldLength(bits) => write!(f, "invalid data field length: {bits} bits"),
         }
     }
 }
@@ -48,7 +48,7 @@ impl fmt::Display for BadBbHeader {
 impl core::error::Error for BadBbHeader {}
 
 #[derive(Default)]
-struct Fields {
+struct BbHeaderFields {
     stream: u8,
     is_single: bool,
     is_constant: bool,
@@ -63,7 +63,7 @@ struct Fields {
     crc: u8,
 }
 
-impl Fields {
+impl BbHeaderFields {
     fn code<'p, C: Coder<'p>>(&mut self, c: &mut C) -> Step {
         c.uint("TS/GS", 2, &mut self.stream)?;
         c.flag("SIS/MIS", &mut self.is_single)?;
@@ -81,12 +81,13 @@ impl Fields {
 }
 
 impl BbHeader {
-    /// Octets of a BBHEADER.
+    /// Length of a BBHEADER, in octets.
     pub const OCTETS: usize = 10;
-    /// Octets of the longest data field: a normal FECFRAME of rate 9/10 takes 58,192 bits, 80 of them for the header.
+    /// Length of the longest data field, in octets: a normal FECFRAME of rate 9/10 takes 58,192 bits, 80 of them for
+    /// the header.
     pub const MAX_DATA_FIELD: usize = 7_264;
 
-    /// The header of a BBFrame of one stream with constant coding and a roll-off of 0.20, in front of `data_field`
+    /// Creates the header of a BBFrame of one stream with constant coding and a roll-off of 0.20, before `data_field`
     /// octets; `None` if they are more than [`MAX_DATA_FIELD`](Self::MAX_DATA_FIELD).
     pub const fn new(data_field: usize) -> Option<Self> {
         if data_field > Self::MAX_DATA_FIELD {
@@ -95,24 +96,24 @@ impl BbHeader {
         Some(Self { isi: None, is_constant: true, roll_off: 0b10, data_field: data_field as u16 })
     }
 
-    /// Octets of the data field.
+    /// Returns the length of the data field, in octets.
     pub const fn data_field(&self) -> usize {
         self.data_field as usize
     }
 
-    /// The octets as they are sent.
+    /// Returns the encoded header.
     pub fn write(&self) -> [u8; Self::OCTETS] {
-        let mut fields = Fields {
+        let mut fields = BbHeaderFields {
             stream: GENERIC_CONTINUOUS,
             is_single: self.isi.is_none(),
             is_constant: self.is_constant,
             roll_off: self.roll_off & 0b11,
             isi: self.isi.unwrap_or(0),
             dfl: self.data_field * 8,
-            ..Fields::default()
+            ..BbHeaderFields::default()
         };
         let mut out = [0; Self::OCTETS];
-        // Writing refuses nothing, and there is room. The CRC is filled in behind.
+        // No value is rejected, and there is room. The CRC is filled in afterwards.
         let _ = fields.code(&mut Writer::new(&mut out, 0));
         let [covered @ .., crc] = &mut out;
         *crc = crc8(covered);
@@ -127,7 +128,7 @@ impl BbHeader {
         if crc8(octets) != 0 {
             return Err(BadBbHeader::Crc);
         }
-        let mut fields = Fields::default();
+        let mut fields = BbHeaderFields::default();
         fields.code(&mut Reader::contiguous(octets)).map_err(|_| BadBbHeader::Truncated)?;
         if fields.stream != GENERIC_CONTINUOUS {
             return Err(BadBbHeader::Stream(fields.stream));
@@ -137,13 +138,13 @@ impl BbHeader {
             return Err(BadBbHeader::DataFieldLength(fields.dfl));
         }
         let isi = (!fields.is_single).then_some(fields.isi);
-        let Fields { is_constant, roll_off, .. } = fields;
+        let BbHeaderFields { is_constant, roll_off, .. } = fields;
         Ok(Self { isi, is_constant, roll_off, data_field })
     }
 }
 
-/// CRC-8 of DVB-S2: x^8 + x^7 + x^6 + x^4 + x^2 + 1, from 0, most significant bit first. Over what it protects and
-/// itself, it is 0.
+/// Returns the CRC-8 of DVB-S2: x^8 + x^7 + x^6 + x^4 + x^2 + 1, initial value 0, most significant bit first.
+/// Computed over data followed by its CRC, it is 0.
 fn crc8(octets: &[u8]) -> u8 {
     octets.iter().fold(0, |crc, octet| {
         (0..8).fold(crc ^ octet, |crc, _| if crc >> 7 == 1 { crc << 1 ^ 0xD5 } else { crc << 1 })
@@ -155,7 +156,7 @@ fn crc8(octets: &[u8]) -> u8 {
 mod tests {
     use super::*;
 
-    /// From the tests of the receiver dvb-gse 0.10: what modulators sent.
+    /// Headers that modulators sent, from the tests of the receiver dvb-gse 0.10.
     const MODULATORS: [([u8; 10], usize); 2] =
         [([0x72, 0, 0, 0, 0x02, 0xF0, 0, 0, 0, 0x15], 94), ([0x72, 0, 0, 0, 0x05, 0xB0, 0, 0, 0, 0x7A], 182)];
 
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_header_of_gse_is_told() {
+    fn what_is_no_header_of_gse_is_reported() {
         let octets = MODULATORS[0].0;
         for bit in 0..80 {
             let mut damaged = octets;

@@ -1,18 +1,18 @@
-//! The sender: PDUs into GSE Packets, GSE Packets into the data fields of BBFrames.
+//! Sender: PDUs into GSE Packets, GSE Packets into the data fields of BBFrames.
 
 use core::fmt;
 
-use super::header::{FIXED, Header, MAX_LENGTH, SentLabel};
+use super::header::{FIXED, GseHeader, MAX_LENGTH, SentLabel};
 use super::label::Label;
 use crate::crc::Crc32;
 use crate::type_field::Type;
 
-/// Octets of the CRC-32 behind the last fragment.
+/// Length of the CRC-32 after the last fragment, in octets.
 const CRC: usize = 4;
-/// Octets that Total_Length counts in front of those of the PDU, besides the label: Protocol_Type.
+/// Octets of Protocol_Type, which Total_Length counts besides the label and the PDU.
 const TYPE: usize = 2;
 
-/// A PDU on its way into one data field or several.
+/// A PDU that is being put into one data field or several.
 ///
 /// Fragments of PDUs with different Frag_IDs may be interleaved. **Until one is complete, no other one of the same
 /// Frag_ID may be begun**: a receiver would drop the first.
@@ -22,83 +22,88 @@ pub struct Sending<'p> {
     type_field: Type,
     octets: &'p [u8],
     frag_id: u8,
-    progress: Progress,
+    progress: SendingState,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Progress {
+enum SendingState {
     Nothing,
-    /// So many octets were sent, with the CRC-32 up to there.
+    /// Number of octets sent, with their CRC-32.
     Fragments(usize, Crc32),
     Complete,
 }
 
-/// A PDU is too long: its octets, with Extension Headers.
+/// Error: PDU too long; its octets, with Extension Headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooLong(pub usize);
+pub struct PduTooLong(pub usize);
 
-impl fmt::Display for TooLong {
+impl fmt::Display for PduTooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a PDU of {} octets, but GSE takes {}", self.0, Sending::MAX)
+        write!(f, "a PDU of {} octets exceeds the maximum of {}", self.0, Sending::MAX)
     }
 }
 
-impl core::error::Error for TooLong {}
+impl core::error::Error for PduTooLong {}
 
 impl<'p> Sending<'p> {
-    /// Octets of the longest PDU, Extension Headers included, with any label.
+    /// Length of the longest PDU, Extension Headers included, with any label, in octets.
     pub const MAX: usize = 0xFFFF - TYPE - 6;
 
-    /// A PDU that begins with the Extension Headers that `type_field` announces. `frag_id` is for fragments.
-    pub const fn new(label: Label, type_field: Type, octets: &'p [u8], frag_id: u8) -> Result<Self, TooLong> {
+    /// Creates a PDU that begins with the Extension Headers that `type_field` announces. `frag_id` is for fragments.
+    pub const fn new(
+        label: Label,
+        type_field: Type,
+        octets: &'p [u8],
+        frag_id: u8,
+    ) -> Result<Self, PduTooLong> {
         if octets.len() > Self::MAX {
-            return Err(TooLong(octets.len()));
+            return Err(PduTooLong(octets.len()));
         }
-        Ok(Self { label, type_field, octets, frag_id, progress: Progress::Nothing })
+        Ok(Self { label, type_field, octets, frag_id, progress: SendingState::Nothing })
     }
 
-    /// The Frag_ID of its fragments.
+    /// Returns the Frag_ID of its fragments.
     pub const fn frag_id(&self) -> u8 {
         self.frag_id
     }
 
-    /// Whether all of it was put into data fields.
+    /// True if it was completely put into data fields.
     pub const fn is_complete(&self) -> bool {
-        matches!(self.progress, Progress::Complete)
+        matches!(self.progress, SendingState::Complete)
     }
 }
 
-/// Whether a label that was the last one is left out.
+/// Re-use of the previous label instead of sending it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReUse {
-    /// It is, within a BBFrame: LT is 0b11.
+    /// Allowed within a BBFrame: LT is 0b11.
     Allowed,
     /// Every label is sent.
     Never,
 }
 
-/// What became of a PDU.
+/// Result of [`DataField::put`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Put {
-    /// Nothing is left of it.
+    /// The PDU is complete.
     Complete,
     /// The rest is for the next data field, in which it should come first.
     Partly,
-    /// There is no room for any of it, or of what is left of it.
+    /// There is no room for any octet of it.
     NoRoom,
 }
 
-/// The data field of a BBFrame while it is filled.
+/// Data field of a BBFrame that is being filled.
 #[derive(Debug)]
 pub struct DataField<'b> {
     out: &'b mut [u8],
     len: usize,
     re_use: ReUse,
-    /// What LT 0b11 would stand for. Receivers differ in what it is behind a broadcast, so then it is nothing.
+    /// Label that LT 0b11 would re-use. After a broadcast receivers differ, so then it is `None`.
     last_label: Option<Label>,
 }
 
-/// What has to be known of a data field that is not finished, besides its octets, to go on with it.
+/// State of an unfinished data field, besides its octets, which allows to continue it.
 #[derive(Clone, Copy, Debug)]
 pub struct Filled {
     len: usize,
@@ -107,62 +112,62 @@ pub struct Filled {
 }
 
 impl Filled {
-    /// Nothing is in it yet.
+    /// Returns the state of an empty data field.
     pub const fn nothing(re_use: ReUse) -> Self {
         Self { len: 0, re_use, last_label: None }
     }
 
-    /// Octets of GSE Packets in it.
+    /// Returns the octets of GSE Packets in it.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no GSE Packet in it.
+    /// True if there is no GSE Packet in it.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 }
 
 impl<'b> DataField<'b> {
-    /// An empty data field. `out` is as long as it may become.
+    /// Creates an empty data field. The length of `out` is its largest length.
     pub const fn new(out: &'b mut [u8], re_use: ReUse) -> Self {
         Self { out, len: 0, re_use, last_label: None }
     }
 
-    /// A data field that was left and is gone on with: `out` has to be as it was then. Behind the end of a shorter one
-    /// there is no room.
+    /// Continues an unfinished data field: `out` must be unchanged. If it is shorter than the filled part, there is no
+    /// room.
     pub fn go_on_with(out: &'b mut [u8], filled: Filled) -> Self {
         let Filled { len, re_use, last_label } = filled;
         let len = len.min(out.len());
         Self { out, len, re_use, last_label }
     }
 
-    /// Leaves it to be gone on with.
+    /// Leaves it unfinished, to continue it later.
     pub const fn leave(self) -> Filled {
         Filled { len: self.len, re_use: self.re_use, last_label: self.last_label }
     }
 
-    /// Octets of GSE Packets in it.
+    /// Returns the octets of GSE Packets in it.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no GSE Packet in it.
+    /// True if there is no GSE Packet in it.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Octets that are free.
+    /// Returns the free octets.
     pub const fn room(&self) -> usize {
         self.out.len() - self.len
     }
 
-    /// Puts as much of a PDU in as there is room for: all, or a fragment with at least one octet of it.
+    /// Puts in as much of a PDU as there is room for: all, or a fragment with at least one octet of it.
     pub fn put(&mut self, sending: &mut Sending<'_>) -> Put {
         match sending.progress {
-            Progress::Complete => Put::Complete,
-            Progress::Nothing => self.begin(sending),
-            Progress::Fragments(sent, crc) => self.go_on(sending, sent, crc),
+            SendingState::Complete => Put::Complete,
+            SendingState::Nothing => self.begin(sending),
+            SendingState::Fragments(sent, crc) => self.go_on(sending, sent, crc),
         }
     }
 
@@ -170,21 +175,21 @@ impl<'b> DataField<'b> {
         let Sending { label, type_field, octets, frag_id, .. } = *sending;
         let is_last = self.re_use == ReUse::Allowed && self.last_label == Some(label);
         let sent_label = if is_last { SentLabel::ReUsed } else { SentLabel::Full(label) };
-        let whole = Header::Whole { label: sent_label, type_field };
+        let whole = GseHeader::Whole { label: sent_label, type_field };
         if whole.octets() + octets.len() <= self.largest() {
-            sending.progress = Progress::Complete;
+            sending.progress = SendingState::Complete;
             self.write(whole, octets, &[]);
             self.note(label);
             return Put::Complete;
         }
         let total_length = TYPE + sent_label.octets() + octets.len();
         let Ok(total_length) = u16::try_from(total_length) else { return Put::NoRoom };
-        let first = Header::First { frag_id, total_length, label: sent_label, type_field };
-        // One octet at least is left for the fragment with the CRC-32: some receivers take none without.
+        let first = GseHeader::First { frag_id, total_length, label: sent_label, type_field };
+        // At least one octet remains for the fragment with the CRC-32: some receivers reject it without.
         let len = self.largest().saturating_sub(first.octets()).min(octets.len().saturating_sub(1));
         let Some((data, _)) = octets.split_at_checked(len).filter(|_| len > 0) else { return Put::NoRoom };
         let crc = Crc32::START.then(first.covered().octets()).then(data);
-        sending.progress = Progress::Fragments(len, crc);
+        sending.progress = SendingState::Fragments(len, crc);
         self.write(first, data, &[]);
         self.note(label);
         Put::Partly
@@ -193,22 +198,22 @@ impl<'b> DataField<'b> {
     fn go_on(&mut self, sending: &mut Sending<'_>, sent: usize, crc: Crc32) -> Put {
         let frag_id = sending.frag_id;
         let rest = sending.octets.get(sent..).unwrap_or_default();
-        let last = Header::Last { frag_id };
-        // The CRC-32 is in one piece.
+        let last = GseHeader::Last { frag_id };
+        // The CRC-32 is not divided.
         if last.octets() + rest.len() + CRC <= self.largest() {
-            sending.progress = Progress::Complete;
+            sending.progress = SendingState::Complete;
             self.write(last, rest, &crc.then(rest).value().to_be_bytes());
             return Put::Complete;
         }
-        let middle = Header::Middle { frag_id };
+        let middle = GseHeader::Middle { frag_id };
         let len = self.largest().saturating_sub(middle.octets()).min(rest.len().saturating_sub(1));
         let Some((data, _)) = rest.split_at_checked(len).filter(|_| len > 0) else { return Put::NoRoom };
-        sending.progress = Progress::Fragments(sent + len, crc.then(data));
+        sending.progress = SendingState::Fragments(sent + len, crc.then(data));
         self.write(middle, data, &[]);
         Put::Partly
     }
 
-    /// Octets of the largest GSE Packet that there is room for.
+    /// Returns the length of the largest GSE Packet that fits, in octets.
     fn largest(&self) -> usize {
         self.room().min(FIXED + MAX_LENGTH)
     }
@@ -218,7 +223,7 @@ impl<'b> DataField<'b> {
     }
 
     /// Writes a packet for which there is room.
-    fn write(&mut self, header: Header, data: &[u8], crc: &[u8]) {
+    fn write(&mut self, header: GseHeader, data: &[u8], crc: &[u8]) {
         let free = self.out.get_mut(self.len..).unwrap_or_default();
         let Some(mut end) = header.write(data.len() + crc.len(), free) else { return };
         for part in [data, crc] {
@@ -230,8 +235,8 @@ impl<'b> DataField<'b> {
         self.len += end;
     }
 
-    /// Fills what is free with padding, and returns how many octets are not: a BBFrame may be sent with a DFL of
-    /// that, or of the whole.
+    /// Fills the free octets with padding, and returns the number of octets before it: a BBFrame may be sent with a
+    /// DFL of that, or of the whole.
     pub fn finish(self) -> usize {
         let Self { out, len, .. } = self;
         out.get_mut(len..).unwrap_or_default().fill(0);
@@ -276,8 +281,8 @@ mod tests {
         }
     }
 
-    /// Of every size of data fields, the same PDU in full ones: nothing is left over that a fragment would have
-    /// fitted in, and the CRC-32 is never without an octet.
+    /// Equal PDUs in full data fields of every size: no space remains that a fragment would have fitted in, and the
+    /// CRC-32 is never without an octet of the PDU.
     #[test]
     fn fragments_fill_data_fields() {
         let pdu: std::vec::Vec<u8> = (0..200).collect();
@@ -290,7 +295,7 @@ mod tests {
                 let put = field.put(&mut sending);
                 let room = field.room();
                 let len = field.finish();
-                let (_, rest) = Header::read(&out[..len]).unwrap_or((Header::Last { frag_id: 0 }, &[]));
+                let (_, rest) = GseHeader::read(&out[..len]).unwrap_or((GseHeader::Last { frag_id: 0 }, &[]));
                 data += rest.len();
                 match put {
                     // A first fragment needs 14 octets, and the last one 8.
@@ -323,7 +328,7 @@ mod tests {
         while field.put(&mut sending) == Put::Partly {
             packets += 1;
         }
-        // 4,084 octets in the first, 4,094 in those behind.
+        // 4,084 octets in the first, 4,094 in each following.
         assert_eq!(packets, 1 + (Sending::MAX + CRC - 4_084).div_ceil(4_094));
         let len = field.finish();
         assert_eq!(len, Sending::MAX + CRC + 13 + 3 * (packets - 1));

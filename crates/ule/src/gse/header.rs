@@ -1,4 +1,4 @@
-//! The header of a GSE Packet: `S E LT:2 GSE_Length:12 | [Frag_ID:8] | [Total_Length:16] | [Protocol_Type:16 Label]`.
+//! Header of a GSE Packet: `S E LT:2 GSE_Length:12 | [Frag_ID:8] | [Total_Length:16] | [Protocol_Type:16 Label]`.
 
 use thinair_wire::coder::{Coder, Reader, Step, Writer};
 
@@ -6,21 +6,21 @@ use super::label::Label;
 use crate::npa::Npa;
 use crate::type_field::Type;
 
-/// Octets in front of those that GSE_Length counts.
+/// Octets before those that GSE_Length counts.
 pub(super) const FIXED: usize = 2;
-/// The largest GSE_Length.
+/// Largest GSE_Length.
 pub(super) const MAX_LENGTH: usize = 0xFFF;
-/// Octets of the longest header: of a first fragment with a label of six octets.
+/// Length of the longest header, in octets: that of a first fragment with a label of six octets.
 const LONGEST: usize = 13;
 
-/// Label Type: how the label is sent.
+/// Label as sent, by Label Type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SentLabel {
-    /// In full; the one of no octets, too.
+    /// In full, including the label of no octets.
     Full(Label),
-    /// Six octets of zero, which are no label.
+    /// Six octets of zero, which are not a label.
     Zero,
-    /// LT 0b11: the one of the packet before in the same BBFrame.
+    /// LT 0b11: the label of the previous packet in the same BBFrame.
     ReUsed,
 }
 
@@ -34,18 +34,18 @@ impl SentLabel {
     }
 }
 
-/// What a GSE Packet has of its PDU, by its S and E.
+/// Kind of GSE Packet, by S and E, with its header fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Header {
+pub(super) enum GseHeader {
     Whole { label: SentLabel, type_field: Type },
     First { frag_id: u8, total_length: u16, label: SentLabel, type_field: Type },
     Middle { frag_id: u8 },
     Last { frag_id: u8 },
 }
 
-/// The fields as they stand there. Those that are not sent mean nothing.
+/// Header fields as encoded. Those that are not sent have no meaning.
 #[derive(Clone, Copy, Default)]
-struct Fields {
+struct GseHeaderFields {
     start: bool,
     end: bool,
     label_type: u8,
@@ -62,7 +62,7 @@ const THREE: u8 = 0b01;
 const BROADCAST: u8 = 0b10;
 const RE_USE: u8 = 0b11;
 
-impl Fields {
+impl GseHeaderFields {
     fn code<'p, C: Coder<'p>>(&mut self, c: &mut C) -> Step {
         let start = c.flag("S", &mut self.start)?;
         let end = c.flag("E", &mut self.end)?;
@@ -105,8 +105,8 @@ impl Fields {
     }
 }
 
-impl Header {
-    /// Octets that it takes, the first two included.
+impl GseHeader {
+    /// Returns the length of the header in octets, the first two included.
     pub(super) const fn octets(self) -> usize {
         match self {
             Self::Whole { label, .. } => FIXED + 2 + label.octets(),
@@ -115,11 +115,11 @@ impl Header {
         }
     }
 
-    /// Writes it at the start of `out` with `data` octets behind it, so many that GSE_Length can tell them, and
-    /// returns its end; `None` if it has no room.
+    /// Writes the header of a packet with `data` octets at the start of `out`, and returns its end; `None` if there
+    /// is no room. The packet must not exceed the maximum of GSE_Length.
     pub(super) fn write(self, data: usize, out: &mut [u8]) -> Option<usize> {
         let length = u16::try_from(self.octets() - FIXED + data).ok()?;
-        let mut fields = Fields { length, ..Fields::default() };
+        let mut fields = GseHeaderFields { length, ..GseHeaderFields::default() };
         match self {
             Self::Whole { label, type_field } => {
                 (fields.start, fields.end, fields.type_field) = (true, true, type_field.value());
@@ -130,7 +130,7 @@ impl Header {
                 (fields.frag_id, fields.total_length) = (frag_id, total_length);
                 fields.set_label(label);
             }
-            // Public encapsulators send 0b11 where there is no label. With 0b00 a middle one would be padding.
+            // Public encapsulators send 0b11 where there is no label. With 0b00 a middle fragment would be padding.
             Self::Middle { frag_id } => (fields.frag_id, fields.label_type) = (frag_id, RE_USE),
             Self::Last { frag_id } => {
                 (fields.frag_id, fields.label_type, fields.end) = (frag_id, RE_USE, true);
@@ -141,9 +141,10 @@ impl Header {
         writer.finish().ok()
     }
 
-    /// Reads the header of a packet, and returns what is behind it; `None` if the packet ends within the header.
+    /// Reads the header of a packet, and returns it with the octets after it; `None` if the packet ends within the
+    /// header.
     pub(super) fn read(packet: &[u8]) -> Option<(Self, &[u8])> {
-        let mut fields = Fields::default();
+        let mut fields = GseHeaderFields::default();
         let mut reader = Reader::contiguous(packet);
         fields.code(&mut reader).ok()?;
         let (frag_id, type_field) = (fields.frag_id, Type::new(fields.type_field));
@@ -159,7 +160,7 @@ impl Header {
         Some((header, reader.remaining()))
     }
 
-    /// What the CRC-32 of a first fragment covers of its header: all behind Frag_ID.
+    /// Returns the octets of a first fragment's header that the CRC-32 covers: all after Frag_ID.
     pub(super) fn covered(self) -> Covered {
         let mut octets = [0; LONGEST];
         let end = self.write(0, &mut octets).unwrap_or(0);
@@ -167,7 +168,7 @@ impl Header {
     }
 }
 
-/// See [`Header::covered`].
+/// Octets that the CRC-32 covers: see [`GseHeader::covered`].
 pub(super) struct Covered {
     octets: [u8; LONGEST],
     end: usize,
@@ -179,7 +180,7 @@ impl Covered {
     }
 }
 
-/// Whether GSE Packets end here: S, E and LT are all zero, and the rest of the data field is padding.
+/// True if GSE Packets end here: S, E and LT are all zero, and the rest of the data field is padding.
 pub(super) const fn is_padding(first: u8) -> bool {
     first & 0xF0 == 0
 }
@@ -192,13 +193,13 @@ mod tests {
 
     const TYPE: Type = Type::new(0x22F1);
 
-    fn written(header: Header, data: usize) -> std::vec::Vec<u8> {
+    fn written(header: GseHeader, data: usize) -> std::vec::Vec<u8> {
         let mut out = [0; LONGEST];
         let end = header.write(data, &mut out).unwrap();
         assert_eq!(end, header.octets());
-        assert_eq!(Header::read(&out[..end]), Some((header, &[][..])));
+        assert_eq!(GseHeader::read(&out[..end]), Some((header, &[][..])));
         for len in 0..end {
-            assert_eq!(Header::read(&out[..len]), None);
+            assert_eq!(GseHeader::read(&out[..len]), None);
             assert_eq!(header.write(data, &mut [0; LONGEST][..len]), None);
         }
         out[..end].to_vec()
@@ -209,25 +210,25 @@ mod tests {
         let six = SentLabel::Full(Label::Six(Npa::new([0, 1, 2, 3, 4, 5]).unwrap()));
         let three = SentLabel::Full(Label::Three([9, 8, 7]));
         let broadcast = SentLabel::Full(Label::Broadcast);
-        let whole = |label| Header::Whole { label, type_field: TYPE };
+        let whole = |label| GseHeader::Whole { label, type_field: TYPE };
         assert_eq!(written(whole(six), 5), [0xC0, 13, 0x22, 0xF1, 0, 1, 2, 3, 4, 5]);
         assert_eq!(written(whole(three), 5), [0xD0, 10, 0x22, 0xF1, 9, 8, 7]);
         assert_eq!(written(whole(broadcast), 0xFFD), [0xEF, 0xFF, 0x22, 0xF1]);
         assert_eq!(written(whole(SentLabel::ReUsed), 5), [0xF0, 7, 0x22, 0xF1]);
         assert_eq!(written(whole(SentLabel::Zero), 0), [0xC0, 8, 0x22, 0xF1, 0, 0, 0, 0, 0, 0]);
-        let first = Header::First { frag_id: 0xAB, total_length: 0x1234, label: three, type_field: TYPE };
+        let first = GseHeader::First { frag_id: 0xAB, total_length: 0x1234, label: three, type_field: TYPE };
         assert_eq!(written(first, 1), [0x90, 9, 0xAB, 0x12, 0x34, 0x22, 0xF1, 9, 8, 7]);
         assert_eq!(first.covered().octets(), [0x12, 0x34, 0x22, 0xF1, 9, 8, 7]);
-        assert_eq!(written(Header::Middle { frag_id: 1 }, 256), [0x31, 1, 1]);
-        assert_eq!(written(Header::Last { frag_id: 1 }, 4), [0x70, 5, 1]);
+        assert_eq!(written(GseHeader::Middle { frag_id: 1 }, 256), [0x31, 1, 1]);
+        assert_eq!(written(GseHeader::Last { frag_id: 1 }, 4), [0x70, 5, 1]);
     }
 
-    /// The header of a packet that a modulator sent, from the tests of the receiver dvb-gse 0.10.
+    /// Header of a packet that a modulator sent, from the tests of the receiver dvb-gse 0.10.
     #[test]
     fn a_header_of_a_modulator_is_read() {
         let packet = [0xC0, 0x5C, 0x08, 0x00, 0x02, 0x00, 0x48, 0x55, 0x4C, 0x4B, 0x45];
         let label = SentLabel::Full(Label::Six(Npa::new([0x02, 0x00, 0x48, 0x55, 0x4C, 0x4B]).unwrap()));
-        let header = Header::Whole { label, type_field: EtherType::IPV4.into() };
-        assert_eq!(Header::read(&packet), Some((header, &[0x45][..])));
+        let header = GseHeader::Whole { label, type_field: EtherType::IPV4.into() };
+        assert_eq!(GseHeader::read(&packet), Some((header, &[0x45][..])));
     }
 }

@@ -1,10 +1,10 @@
-//! Whom a PDU is for.
+//! Labels: the receivers of a PDU.
 
 use core::fmt;
 
 use crate::npa::Npa;
 
-/// The label of a PDU: which receivers take it.
+/// Label of a PDU, which selects its receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Label {
     /// Six octets, as an NPA; LT is 0b00.
@@ -16,7 +16,7 @@ pub enum Label {
 }
 
 impl Label {
-    /// Octets that it takes where it is not re-used: 6, 3 or 0.
+    /// Returns its octets where it is not re-used: 6, 3 or 0.
     #[inline]
     pub const fn octets(self) -> usize {
         match self {

@@ -1,25 +1,25 @@
-//! Whatever is sent arrives, and of what is lost or damaged on the way nothing wrong does.
+//! All PDUs that are sent arrive; after losses or damage, no wrong PDU does.
 
 use proptest::prelude::*;
 use std::vec::Vec;
 
-use super::{Accept, DataField, Label, Packets, Put, ReUse, Receiver, Sending, Slot};
+use super::{Accept, DataField, GsePackets, GseReceiver, GseSlot, Label, Put, ReUse, Sending};
 use crate::npa::Npa;
 use crate::type_field::Type;
 
-type Sent = (Label, Type, Vec<u8>);
+type SentPdu = (Label, Type, Vec<u8>);
 
 fn label() -> impl Strategy<Value = Label> {
     prop_oneof![
-        // Few ones, so that they come again.
+        // Few different labels, so that they repeat.
         (1..3_u8).prop_map(|i| Npa::new([0, 0, 0, 0, 0, i]).map_or(Label::Broadcast, Label::Six)),
         (0..2_u8).prop_map(|i| Label::Three([i; 3])),
         Just(Label::Broadcast),
     ]
 }
 
-/// PDUs with sizes of data fields. Long ones have larger fields, for they have 256 of them to be complete.
-fn pdus_and_sizes() -> impl Strategy<Value = (Vec<Sent>, Vec<usize>)> {
+/// PDUs with sizes of data fields. Long PDUs have larger fields, since they must be complete within 256 of them.
+fn pdus_and_sizes() -> impl Strategy<Value = (Vec<SentPdu>, Vec<usize>)> {
     let pdu = |len| (label(), any::<u16>().prop_map(Type::new), prop::collection::vec(any::<u8>(), len));
     let pdus = |len| prop::collection::vec(pdu(len), 1..20);
     prop_oneof![
@@ -28,8 +28,8 @@ fn pdus_and_sizes() -> impl Strategy<Value = (Vec<Sent>, Vec<usize>)> {
     ]
 }
 
-/// Data fields of these sizes in turn, up to four PDUs at a time in them.
-fn encapsulate(pdus: &[Sent], sizes: &[usize], re_use: ReUse) -> Vec<Vec<u8>> {
+/// Returns data fields of these sizes in turn, with up to four PDUs at a time.
+fn encapsulate(pdus: &[SentPdu], sizes: &[usize], re_use: ReUse) -> Vec<Vec<u8>> {
     let mut waiting = pdus.iter();
     let mut under_way: Vec<Sending<'_>> = Vec::new();
     let mut fields = Vec::new();
@@ -43,7 +43,7 @@ fn encapsulate(pdus: &[Sent], sizes: &[usize], re_use: ReUse) -> Vec<Vec<u8>> {
                     break;
                 }
                 let Some((label, type_field, octets)) = waiting.next() else { break };
-                // As many Frag_IDs as PDUs under way, and never two of the same.
+                // As many Frag_IDs as PDUs under way, all different.
                 let free = (0..4).find(|id| !under_way.iter().any(|other| other.frag_id() == *id));
                 let Ok(sending) = Sending::new(*label, *type_field, octets, free.unwrap_or(0)) else { break };
                 under_way.push(sending);
@@ -64,7 +64,7 @@ fn encapsulate(pdus: &[Sent], sizes: &[usize], re_use: ReUse) -> Vec<Vec<u8>> {
     fields
 }
 
-fn collect<const N: usize>(mut packets: Packets<'_, '_, '_, N>) -> Vec<(Sent, bool)> {
+fn collect<const N: usize>(mut packets: GsePackets<'_, '_, '_, N>) -> Vec<(SentPdu, bool)> {
     let mut delivered = Vec::new();
     while let Some(pdu) = packets.next_pdu() {
         delivered.push(((pdu.label, pdu.type_field, pdu.octets.to_vec()), pdu.was_fragmented));
@@ -72,7 +72,7 @@ fn collect<const N: usize>(mut packets: Packets<'_, '_, '_, N>) -> Vec<(Sent, bo
     delivered
 }
 
-fn sorted(mut sent: Vec<Sent>) -> Vec<Sent> {
+fn sorted(mut sent: Vec<SentPdu>) -> Vec<SentPdu> {
     sent.sort();
     sent
 }
@@ -88,7 +88,7 @@ proptest! {
         let fields = encapsulate(&pdus, &sizes, re_use);
         let mut memory = std::vec![[0; 9_000]; 4];
         let [a, b, c, d] = memory.as_mut_slice() else { unreachable!() };
-        let mut receiver = Receiver::new(Accept::Every, [a, b, c, d].map(|memory| Slot::new(memory)));
+        let mut receiver = GseReceiver::new(Accept::Every, [a, b, c, d].map(|memory| GseSlot::new(memory)));
         let delivered: Vec<_> = fields.iter().flat_map(|field| collect(receiver.receive(field))).collect();
         let counters = *receiver.counters();
         let fragmented = delivered.iter().filter(|(_, was_fragmented)| *was_fragmented).count();
@@ -102,8 +102,8 @@ proptest! {
         prop_assert_eq!(errors, 0);
     }
 
-    /// BBFrames are lost, come twice and change places: what arrives in one piece was sent, and so was what is put
-    /// together of fragments, for its CRC-32 covers the label, the Type and every octet.
+    /// BBFrames are lost, duplicated and reordered: a whole PDU that arrives was sent, and so was a reassembled
+    /// one, since its CRC-32 covers the label, the Type and every octet.
     #[test]
     fn nothing_wrong_arrives_of_bbframes_that_are_lost(
         (pdus, sizes) in pdus_and_sizes(),
@@ -119,7 +119,7 @@ proptest! {
             }
         }
         let mut memory = [[0; 9_000]; 2];
-        let mut receiver = Receiver::new(Accept::Every, memory.each_mut().map(|memory| Slot::new(memory)));
+        let mut receiver = GseReceiver::new(Accept::Every, memory.each_mut().map(|memory| GseSlot::new(memory)));
         for field in &arriving {
             for (delivered, _) in collect(receiver.receive(field)) {
                 prop_assert!(pdus.contains(&delivered));
@@ -127,11 +127,11 @@ proptest! {
         }
     }
 
-    /// Any octets: no panic, and every octet is accounted for.
+    /// Random octets: no panic, and every octet is accounted for.
     #[test]
     fn any_octets_are_survived(fields in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..100), 0..20)) {
         let mut memory = [0; 100];
-        let mut receiver = Receiver::new(Accept::Every, [Slot::new(&mut memory)]);
+        let mut receiver = GseReceiver::new(Accept::Every, [GseSlot::new(&mut memory)]);
         for field in &fields {
             collect(receiver.receive(field));
         }
@@ -139,7 +139,7 @@ proptest! {
     }
 }
 
-/// Octets of padding of a data field without errors, found by lengths alone.
+/// Returns the octets of padding of a data field without errors, computed from lengths alone.
 fn padding(field: &[u8]) -> u64 {
     let mut at = 0;
     while let [first, second, ..] = field[at..]

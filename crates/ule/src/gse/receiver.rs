@@ -1,37 +1,37 @@
-//! The receiver: GSE Packets out of the data fields of BBFrames, PDUs out of GSE Packets.
+//! Receiver: GSE Packets out of the data fields of BBFrames, PDUs out of GSE Packets.
 
-use super::header::{FIXED, Header, MAX_LENGTH, SentLabel, is_padding};
+use super::header::{FIXED, GseHeader, MAX_LENGTH, SentLabel, is_padding};
 use super::label::Label;
-use super::slot::{Failure, Slot};
-use crate::extension::{Chain, ExtensionError};
+use super::slot::{Failure, GseSlot};
+use crate::extension::{ExtensionChain, ExtensionError};
 use crate::type_field::Type;
 
-/// BBFrames in which a PDU has to be complete, the one with its first fragment included.
+/// Number of BBFrames within which a PDU has to be complete, the one with its first fragment included.
 const MAX_AGE: u16 = 256;
-/// Octets that Total_Length counts in front of those of the PDU, besides the label: Protocol_Type.
+/// Octets of Protocol_Type, which Total_Length counts besides the label and the PDU.
 const TYPE: usize = 2;
 
-/// A PDU that was received.
+/// A received PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pdu<'p> {
-    /// Whom it is for. A label that was re-used is told like one that was sent.
+    /// Its label, also if it was re-used.
     pub label: Label,
-    /// What it is, or which Extension Header it begins with.
+    /// Its Type, or the Extension Header that it begins with.
     pub type_field: Type,
     /// Its octets, Extension Headers included.
     pub octets: &'p [u8],
-    /// Whether it came in fragments, so that its CRC-32 was checked.
+    /// True if it came in fragments, so that its CRC-32 was checked.
     pub was_fragmented: bool,
 }
 
 impl<'p> Pdu<'p> {
     /// Reads its Extension Headers.
-    pub fn chain(&self) -> Result<Chain<'p>, ExtensionError> {
-        Chain::read(self.type_field, self.octets)
+    pub fn chain(&self) -> Result<ExtensionChain<'p>, ExtensionError> {
+        ExtensionChain::read(self.type_field, self.octets)
     }
 }
 
-/// Which labels a receiver takes.
+/// Labels that a receiver accepts.
 #[derive(Clone, Copy, Debug)]
 pub enum Accept<'m> {
     /// All.
@@ -52,36 +52,36 @@ impl Accept<'_> {
     }
 }
 
-/// What is done with Total_Length.
+/// Treatment of Total_Length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TotalLength {
-    /// PDUs of another length are discarded.
+    /// Checked: PDUs of another length are discarded.
     #[default]
     Checked,
-    /// It is ignored, for modulators that tell a wrong one; the CRC-32, which covers the field, has to be right.
+    /// Ignored, for modulators that send a wrong one; the CRC-32, which covers the field, must be correct.
     Ignored,
 }
 
-/// What a receiver has counted since it was made. Numbers go on from 0 behind the largest.
+/// Counters of a receiver. They continue from 0 after the maximum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct GseReceiverCounters {
     /// Data fields of BBFrames.
     pub data_fields: u64,
     /// GSE Packets with a header that could be read.
     pub packets: u64,
-    /// PDUs that were delivered, each from one packet.
+    /// PDUs delivered from one packet.
     pub whole: u64,
-    /// PDUs that were delivered, each from several packets.
+    /// PDUs delivered from several packets.
     pub reassembled: u64,
     /// Octets of padding.
     pub padding: u64,
     /// PDUs with a label that is not accepted.
     pub filtered: u64,
-    /// Packets that end within their header, or end behind their data field; there the rest of the field is lost.
+    /// Packets that end within their header, or after their data field; then the rest of the field is lost.
     pub length_errors: u64,
-    /// Labels of six zeros, and labels to be re-used where there was none in the data field.
+    /// Labels of six zeros, and labels to re-use where there was none in the data field.
     pub label_errors: u64,
-    /// Fragments of a PDU of which the first one did not come, or that was dropped since.
+    /// Fragments of a PDU whose first fragment is missing, or that was dropped since.
     pub strays: u64,
     /// PDUs dropped because another one with the same Frag_ID began.
     pub restarted: u64,
@@ -89,7 +89,7 @@ pub struct Counters {
     pub displaced: u64,
     /// PDUs dropped because they were not complete within 256 BBFrames.
     pub timed_out: u64,
-    /// PDUs that no slot is large enough for.
+    /// PDUs that exceed all slots.
     pub too_long: u64,
     /// PDUs whose fragments are longer or shorter than their Total_Length.
     pub total_length_errors: u64,
@@ -97,32 +97,32 @@ pub struct Counters {
     pub crc_errors: u64,
 }
 
-/// A receiver of GSE Packets that puts up to `N` PDUs together at a time.
+/// Receiver of GSE Packets that reassembles up to `N` PDUs at a time.
 ///
-/// **It has to be told of every BBFrame of its stream, in order**; of one that was lost it need not be told: fragments
-/// behind it do not add up, or fail by their CRC-32.
+/// **Give it every BBFrame of its stream, in order.** A lost BBFrame need not be reported: later fragments have a wrong length
+/// or CRC-32.
 #[derive(Debug)]
-pub struct Receiver<'m, const N: usize, B = &'m mut [u8]> {
-    slots: [Slot<'m, B>; N],
+pub struct GseReceiver<'m, const N: usize, B = &'m mut [u8]> {
+    slots: [GseSlot<'m, B>; N],
     accept: Accept<'m>,
     total_length: TotalLength,
-    /// A bit a Frag_ID: fragments with it are of a PDU that is not wanted.
+    /// One bit for each Frag_ID: set if its fragments are of a PDU that is ignored.
     ignored: [u64; 4],
-    counters: Counters,
+    counters: GseReceiverCounters,
 }
 
-impl<'m, const N: usize> Receiver<'m, N> {
-    /// A receiver with its memory. More slots than the 256 Frag_IDs are of no use; with none, only whole PDUs are
-    /// received.
-    pub const fn new(accept: Accept<'m>, slots: [Slot<'m>; N]) -> Self {
+impl<'m, const N: usize> GseReceiver<'m, N> {
+    /// Creates a receiver with its memory. More slots than the 256 Frag_IDs are of no use; with none, only whole PDUs
+    /// are received.
+    pub const fn new(accept: Accept<'m>, slots: [GseSlot<'m>; N]) -> Self {
         Self::with(accept, slots)
     }
 }
 
-impl<'m, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'m, N, B> {
-    /// The same with memory of any kind.
-    pub const fn with(accept: Accept<'m>, slots: [Slot<'m, B>; N]) -> Self {
-        let counters = Counters {
+impl<'m, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> GseReceiver<'m, N, B> {
+    /// [`new`](GseReceiver::new) with memory of any kind.
+    pub const fn with(accept: Accept<'m>, slots: [GseSlot<'m, B>; N]) -> Self {
+        let counters = GseReceiverCounters {
             data_fields: 0,
             packets: 0,
             whole: 0,
@@ -142,19 +142,19 @@ impl<'m, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'m, N, B> {
         Self { slots, accept, total_length: TotalLength::Checked, ignored: [0; 4], counters }
     }
 
-    /// What is done with Total_Length from now on.
+    /// Sets the treatment of Total_Length from now on.
     pub const fn set_total_length(&mut self, total_length: TotalLength) {
         self.total_length = total_length;
     }
 
-    /// What was counted.
-    pub const fn counters(&self) -> &Counters {
+    /// Returns the counters.
+    pub const fn counters(&self) -> &GseReceiverCounters {
         &self.counters
     }
 
-    /// Takes the data field of a BBFrame: **what is asked for in [`Packets::next_pdu`] until there is no more**. What is
-    /// not asked for is lost.
-    pub fn receive<'r, 'f>(&'r mut self, data_field: &'f [u8]) -> Packets<'r, 'm, 'f, N, B> {
+    /// Processes the data field of a BBFrame. **Call [`GsePackets::next_pdu`](GsePackets::next_pdu) until it returns
+    /// `None`**: the remaining PDUs are lost.
+    pub fn receive<'r, 'f>(&'r mut self, data_field: &'f [u8]) -> GsePackets<'r, 'm, 'f, N, B> {
         self.counters.data_fields = self.counters.data_fields.wrapping_add(1);
         for slot in &mut self.slots {
             let Some(partial) = slot.partial_mut() else { continue };
@@ -164,7 +164,7 @@ impl<'m, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'m, N, B> {
                 count(&mut self.counters.timed_out);
             }
         }
-        Packets { receiver: self, rest: data_field, last_label: None }
+        GsePackets { receiver: self, rest: data_field, last_label: None }
     }
 
     fn is_checked(&self) -> bool {
@@ -186,34 +186,34 @@ impl<'m, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'m, N, B> {
         self.ignored.get(usize::from(frag_id / 64)).is_some_and(|word| word >> (frag_id % 64) & 1 == 1)
     }
 
-    /// A slot for a PDU of `len` octets: a free one, the smallest; else the one in use for longest.
+    /// Returns a slot for a PDU of `len` octets: the smallest free one; else the one in use for the longest time.
     fn slot_for(&mut self, len: usize) -> Option<usize> {
-        let enough = |slot: &Slot<'_, B>| slot.capacity() >= len;
+        let enough = |slot: &GseSlot<'_, B>| slot.capacity() >= len;
         let all = || self.slots.iter().enumerate().filter(|(_, slot)| enough(slot));
         let free = all().filter(|(_, slot)| slot.partial().is_none()).min_by_key(|(_, slot)| slot.capacity());
         if let Some((index, _)) = free {
             return Some(index);
         }
-        let age = |slot: &Slot<'_, B>| slot.partial().map_or(0, |partial| partial.age);
+        let age = |slot: &GseSlot<'_, B>| slot.partial().map_or(0, |partial| partial.age);
         let (index, _) = all().max_by_key(|(_, slot)| age(slot))?;
         count(&mut self.counters.displaced);
         Some(index)
     }
 
-    fn first(&mut self, header: Header, frag_id: u8, pdu: First<'_>) {
-        let First { total_length, sent_label, label, type_field, data } = pdu;
+    fn first(&mut self, header: GseHeader, frag_id: u8, pdu: FirstFragmentFields<'_>) {
+        let FirstFragmentFields { total_length, sent_label, label, type_field, data } = pdu;
         if let Some(slot) = self.slot_of(frag_id).and_then(|index| self.slots.get_mut(index)) {
             slot.free();
             count(&mut self.counters.restarted);
         }
         self.ignore(frag_id, true);
-        let told = usize::from(total_length).checked_sub(TYPE + sent_label.octets());
+        let expected = usize::from(total_length).checked_sub(TYPE + sent_label.octets());
         let expected = match self.total_length {
-            TotalLength::Checked => match told.filter(|&told| told >= data.len()) {
-                Some(told) => told,
+            TotalLength::Checked => match expected.filter(|&expected| expected >= data.len()) {
+                Some(expected) => expected,
                 None => return count(&mut self.counters.total_length_errors),
             },
-            TotalLength::Ignored => self.slots.iter().map(Slot::capacity).max().unwrap_or(0),
+            TotalLength::Ignored => self.slots.iter().map(GseSlot::capacity).max().unwrap_or(0),
         };
         if !self.accept.takes(label) {
             return count(&mut self.counters.filtered);
@@ -228,14 +228,14 @@ impl<'m, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'m, N, B> {
         }
     }
 
-    /// A fragment behind the first. Returns where a PDU is complete.
-    fn go_on(&mut self, frag_id: u8, data: &[u8], is_last: bool) -> Option<Found<'static>> {
+    /// Processes a fragment after the first. Returns the place of a PDU that is complete.
+    fn go_on(&mut self, frag_id: u8, data: &[u8], is_last: bool) -> Option<PduPlace<'static>> {
         let is_checked = self.is_checked();
         let Some(index) = self.slot_of(frag_id) else {
             if !self.is_ignored(frag_id) {
                 count(&mut self.counters.strays);
             }
-            // The next one with this Frag_ID is of another PDU.
+            // The next fragment with this Frag_ID belongs to another PDU.
             if is_last {
                 self.ignore(frag_id, false);
             }
@@ -261,7 +261,7 @@ impl<'m, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'m, N, B> {
         }
         let partial = done?;
         count(&mut self.counters.reassembled);
-        Some(Found::Reassembled {
+        Some(PduPlace::Reassembled {
             slot: index,
             len: partial.len,
             label: partial.label,
@@ -270,8 +270,8 @@ impl<'m, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Receiver<'m, N, B> {
     }
 }
 
-/// What a first fragment says.
-struct First<'f> {
+/// Fields of a first fragment.
+struct FirstFragmentFields<'f> {
     total_length: u16,
     sent_label: SentLabel,
     label: Label,
@@ -279,8 +279,8 @@ struct First<'f> {
     data: &'f [u8],
 }
 
-/// A PDU, where it lies.
-enum Found<'f> {
+/// Place of a PDU.
+enum PduPlace<'f> {
     Whole { label: Label, type_field: Type, octets: &'f [u8] },
     Reassembled { slot: usize, len: usize, label: Label, type_field: Type },
 }
@@ -289,24 +289,24 @@ fn count(counter: &mut u64) {
     *counter = counter.wrapping_add(1);
 }
 
-/// The GSE Packets of a data field, while they are read.
+/// Iterator over the PDUs of a data field.
 #[derive(Debug)]
-pub struct Packets<'r, 'm, 'f, const N: usize, B = &'m mut [u8]> {
-    receiver: &'r mut Receiver<'m, N, B>,
+pub struct GsePackets<'r, 'm, 'f, const N: usize, B = &'m mut [u8]> {
+    receiver: &'r mut GseReceiver<'m, N, B>,
     rest: &'f [u8],
-    /// What LT 0b11 stands for.
+    /// Label that LT 0b11 re-uses.
     last_label: Option<Label>,
 }
 
-impl<'f, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Packets<'_, '_, 'f, N, B> {
-    /// The next PDU of this data field.
+impl<'f, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> GsePackets<'_, '_, 'f, N, B> {
+    /// Returns the next PDU of this data field.
     pub fn next_pdu(&mut self) -> Option<Pdu<'_>> {
         while let Some(packet) = self.next_packet() {
             match self.take(packet) {
-                Some(Found::Whole { label, type_field, octets }) => {
+                Some(PduPlace::Whole { label, type_field, octets }) => {
                     return Some(Pdu { label, type_field, octets, was_fragmented: false });
                 }
-                Some(Found::Reassembled { slot, len, label, type_field }) => {
+                Some(PduPlace::Reassembled { slot, len, label, type_field }) => {
                     let octets = self.receiver.slots.get(slot).map_or(&[][..], |slot| slot.complete(len));
                     return Some(Pdu { label, type_field, octets, was_fragmented: true });
                 }
@@ -316,11 +316,11 @@ impl<'f, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Packets<'_, '_, 'f, N, B>
         None
     }
 
-    /// Cuts the next GSE Packet off.
+    /// Splits off the next GSE Packet.
     fn next_packet(&mut self) -> Option<&'f [u8]> {
         let counters = &mut self.receiver.counters;
         let length = match *self.rest {
-            // One octet is no header.
+            // One octet is not a header.
             [] | [_] => None,
             [first, ..] if is_padding(first) => None,
             [first, second, ..] => Some(usize::from(u16::from_be_bytes([first, second])) & MAX_LENGTH),
@@ -339,9 +339,9 @@ impl<'f, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Packets<'_, '_, 'f, N, B>
         Some(packet)
     }
 
-    fn take(&mut self, packet: &'f [u8]) -> Option<Found<'f>> {
+    fn take(&mut self, packet: &'f [u8]) -> Option<PduPlace<'f>> {
         let receiver = &mut *self.receiver;
-        let Some((header, data)) = Header::read(packet) else {
+        let Some((header, data)) = GseHeader::read(packet) else {
             count(&mut receiver.counters.length_errors);
             // It may have had a label.
             self.last_label = None;
@@ -349,7 +349,7 @@ impl<'f, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Packets<'_, '_, 'f, N, B>
         };
         count(&mut receiver.counters.packets);
         match header {
-            Header::Whole { label, type_field } => {
+            GseHeader::Whole { label, type_field } => {
                 let label = self.label(label)?;
                 let receiver = &mut *self.receiver;
                 if !receiver.accept.takes(label) {
@@ -357,13 +357,13 @@ impl<'f, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Packets<'_, '_, 'f, N, B>
                     return None;
                 }
                 count(&mut receiver.counters.whole);
-                Some(Found::Whole { label, type_field, octets: data })
+                Some(PduPlace::Whole { label, type_field, octets: data })
             }
-            Header::First { frag_id, total_length, label: sent_label, type_field } => {
+            GseHeader::First { frag_id, total_length, label: sent_label, type_field } => {
                 let label = self.label(sent_label);
                 let receiver = &mut *self.receiver;
                 let Some(label) = label else {
-                    // Whatever was there with this Frag_ID has ended.
+                    // Any earlier PDU with this Frag_ID has ended.
                     if let Some(index) = receiver.slot_of(frag_id) {
                         receiver.slots.get_mut(index)?.free();
                         count(&mut receiver.counters.restarted);
@@ -371,18 +371,22 @@ impl<'f, const N: usize, B: AsRef<[u8]> + AsMut<[u8]>> Packets<'_, '_, 'f, N, B>
                     receiver.ignore(frag_id, true);
                     return None;
                 };
-                receiver.first(header, frag_id, First { total_length, sent_label, label, type_field, data });
+                receiver.first(
+                    header,
+                    frag_id,
+                    FirstFragmentFields { total_length, sent_label, label, type_field, data },
+                );
                 None
             }
-            Header::Middle { frag_id } => receiver.go_on(frag_id, data, false),
-            Header::Last { frag_id } => receiver.go_on(frag_id, data, true),
+            GseHeader::Middle { frag_id } => receiver.go_on(frag_id, data, false),
+            GseHeader::Last { frag_id } => receiver.go_on(frag_id, data, true),
         }
     }
 
-    /// The label of a PDU by how it was sent.
+    /// Returns the label of a PDU from its encoding.
     fn label(&mut self, sent: SentLabel) -> Option<Label> {
         let (label, last) = match sent {
-            // Receivers differ in what a re-use behind it would be: here it is an error.
+            // Receivers differ in the meaning of a re-use after it: here it is an error.
             SentLabel::Full(Label::Broadcast) => (Some(Label::Broadcast), None),
             SentLabel::Full(label) => (Some(label), Some(label)),
             SentLabel::Zero => (None, None),

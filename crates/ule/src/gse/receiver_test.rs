@@ -13,7 +13,7 @@ fn sending(label: Label, octets: &[u8], frag_id: u8) -> Sending<'_> {
     Sending::new(label, IPV6, octets, frag_id).expect("short enough")
 }
 
-/// Data fields of so many octets with the PDUs one behind the other.
+/// Returns data fields of `size` octets with the PDUs in sequence.
 fn fields(size: usize, mut pdus: Vec<Sending<'_>>) -> Vec<Vec<u8>> {
     let mut fields = Vec::new();
     while !pdus.iter().all(Sending::is_complete) {
@@ -32,11 +32,11 @@ fn fields(size: usize, mut pdus: Vec<Sending<'_>>) -> Vec<Vec<u8>> {
 
 type Delivered = Vec<(Label, Vec<u8>, bool)>;
 
-fn receive<const N: usize>(receiver: &mut Receiver<'_, N>, field: &[u8]) -> Delivered {
+fn receive<const N: usize>(receiver: &mut GseReceiver<'_, N>, field: &[u8]) -> Delivered {
     let mut delivered = Vec::new();
     let mut packets = receiver.receive(field);
     while let Some(pdu) = packets.next_pdu() {
-        // What only damage could have made of it is for the test to judge.
+        // The test judges effects that only damage can cause.
         assert!(pdu.type_field == IPV6 || !pdu.was_fragmented);
         delivered.push((pdu.label, pdu.octets.to_vec(), pdu.was_fragmented));
     }
@@ -51,14 +51,14 @@ fn labels_that_are_re_used_are_those_before() {
     for label in sent {
         assert_eq!(field.put(&mut sending(label, b"pdu", 0)), Put::Complete);
     }
-    let mut receiver = Receiver::new(Accept::Every, []);
+    let mut receiver = GseReceiver::new(Accept::Every, []);
     let labels: Vec<_> = receive(&mut receiver, &out).into_iter().map(|(label, ..)| label).collect();
     assert_eq!(labels, sent);
-    // Without the one before, there is nothing to re-use. It begins at octet 13.
+    // Without the previous label, there is nothing to re-use. It begins at octet 13.
     assert_eq!(receive(&mut receiver, &out[13..]).len(), 3);
-    // Behind a broadcast, neither.
+    // Nor after a broadcast.
     assert_eq!(receive(&mut receiver, &[0xE0, 3, 0x86, 0xDD, 1, 0xF0, 3, 0x86, 0xDD, 1]).len(), 1);
-    // Six zeros are no label, and nothing to re-use.
+    // Six zeros are not a label, and cannot be re-used.
     let zero = [0xC0, 9, 0x86, 0xDD, 0, 0, 0, 0, 0, 0, 1, 0xF0, 3, 0x86, 0xDD, 1];
     assert_eq!(receive(&mut receiver, &zero).len(), 0);
     let counters = receiver.counters();
@@ -73,7 +73,7 @@ fn pdus_for_others_are_not_delivered() {
         std::vec![sending(SIX, &pdu, 1), sending(THREE, &pdu, 2), sending(Label::Broadcast, b"all", 3)],
     );
     let mut memory = [0; 100];
-    let mut receiver = Receiver::new(Accept::Listed(&[THREE]), [Slot::new(&mut memory)]);
+    let mut receiver = GseReceiver::new(Accept::Listed(&[THREE]), [GseSlot::new(&mut memory)]);
     let delivered: Vec<_> = sent.iter().flat_map(|field| receive(&mut receiver, field)).collect();
     let expected = [(THREE, pdu.to_vec(), true), (Label::Broadcast, b"all".to_vec(), false)];
     assert_eq!(delivered, expected);
@@ -87,7 +87,7 @@ fn fragments_of_several_pdus_may_be_mixed() {
     let pdus: Vec<Vec<u8>> = (0..3).map(|i| std::vec![i; 60 + usize::from(i)]).collect();
     let mut sendings: Vec<_> = pdus.iter().zip(0..).map(|(pdu, i)| sending(THREE, pdu, 250 + i)).collect();
     let mut memory = [[0; 64]; 3];
-    let mut receiver = Receiver::new(Accept::Every, memory.each_mut().map(|memory| Slot::new(memory)));
+    let mut receiver = GseReceiver::new(Accept::Every, memory.each_mut().map(|memory| GseSlot::new(memory)));
     let mut delivered = Vec::new();
     while !sendings.iter().all(Sending::is_complete) {
         for sending in &mut sendings {
@@ -107,14 +107,14 @@ fn fragments_of_several_pdus_may_be_mixed() {
 fn memory_is_taken_from_the_oldest_and_pdus_that_are_too_long_are_left_out() {
     let (long, short) = ([1; 65], [2; 64]);
     let mut memory = [0; 64];
-    let mut receiver = Receiver::new(Accept::Every, [Slot::new(&mut memory)]);
+    let mut receiver = GseReceiver::new(Accept::Every, [GseSlot::new(&mut memory)]);
     let of = |pdu: &'static [u8], frag_id| fields(40, std::vec![sending(SIX, pdu, frag_id)]);
     let long = of(std::vec::Vec::leak(long.to_vec()), 1);
     let [a, b] = [2, 3].map(|frag_id| of(std::vec::Vec::leak(short.to_vec()), frag_id));
     for field in &long {
         assert!(receive(&mut receiver, field).is_empty());
     }
-    // One begins, another one takes its place, and it cannot go on.
+    // One begins, another one takes its place, and it cannot continue.
     assert!(receive(&mut receiver, &a[0]).is_empty());
     let delivered: Vec<_> = b.iter().flat_map(|field| receive(&mut receiver, field)).collect();
     assert_eq!(delivered.len(), 1);
@@ -130,14 +130,14 @@ fn lost_fragments_and_wrong_octets_are_found_out() {
     let sent = fields(40, std::vec![sending(SIX, &pdu, 9)]);
     assert_eq!(sent.len(), 4);
     let mut memory = [0; 100];
-    let mut receiver = Receiver::new(Accept::Every, [Slot::new(&mut memory)]);
+    let mut receiver = GseReceiver::new(Accept::Every, [GseSlot::new(&mut memory)]);
     let mut run = |order: &[usize]| {
         let delivered: usize = order.iter().map(|&i| receive(&mut receiver, &sent[i]).len()).sum();
         (delivered, *receiver.counters())
     };
     assert_eq!(run(&[0, 1, 2, 3]).0, 1);
     assert_eq!(run(&[0, 1, 3]).1.total_length_errors, 1);
-    // Twice is too much, and what is behind it is still of that PDU.
+    // A duplicate is too much, and the fragments after it belong to the same PDU.
     let (delivered, counters) = run(&[0, 1, 1, 2, 2, 3]);
     assert_eq!((delivered, counters.total_length_errors, counters.strays), (0, 2, 0));
     assert_eq!(run(&[1, 2, 3]).1.strays, 3);
@@ -145,7 +145,7 @@ fn lost_fragments_and_wrong_octets_are_found_out() {
     let (delivered, counters) = run(&[0, 1, 0, 1, 2, 3]);
     assert_eq!((delivered, counters.restarted), (1, 1));
 
-    // Every bit of a fragment: the PDU is not delivered, or is what was sent.
+    // Any flipped bit of a fragment: the PDU is not delivered, or is unchanged.
     for bit in 0..40 * 8 {
         for i in 0..4 {
             let mut sent = sent.clone();
@@ -165,7 +165,7 @@ fn a_pdu_has_256_bbframes_to_be_complete() {
     let sent = fields(40, std::vec![sending(SIX, &pdu, 9)]);
     let mut memory = [0; 100];
     for between in [254, 255] {
-        let mut receiver = Receiver::new(Accept::Every, [Slot::new(&mut memory)]);
+        let mut receiver = GseReceiver::new(Accept::Every, [GseSlot::new(&mut memory)]);
         receive(&mut receiver, &sent[0]);
         for _ in 0..between {
             receive(&mut receiver, &[]);
@@ -178,19 +178,19 @@ fn a_pdu_has_256_bbframes_to_be_complete() {
 
 #[test]
 fn what_is_too_short_or_too_long_for_its_field_is_counted() {
-    let mut receiver = Receiver::new(Accept::Every, []);
-    // A packet of one octet of Type; then one that is right.
+    let mut receiver = GseReceiver::new(Accept::Every, []);
+    // A packet of one octet of Type; then a valid one.
     assert_eq!(receive(&mut receiver, &[0xE0, 1, 0x86, 0xE0, 3, 0x86, 0xDD, 1]).len(), 1);
     // Longer than the data field.
     assert_eq!(receive(&mut receiver, &[0xE0, 4, 0x86, 0xDD, 1]).len(), 0);
     assert_eq!(receiver.counters().length_errors, 2);
-    // One octet is padding, as are any behind a header of zeros.
+    // One octet is padding, as are all octets after a header of zeros.
     assert_eq!(receive(&mut receiver, &[0xE0, 3, 0x86, 0xDD, 1, 0xE0]).len(), 1);
     assert_eq!(receive(&mut receiver, &[0x0F, 0xFF, 0xE0, 3, 0x86, 0xDD, 1]).len(), 0);
     assert_eq!(receiver.counters().padding, 1 + 7);
 }
 
-/// A modulator is known that tells a Total_Length of two octets more than there are (dvb-gse, issue 11).
+/// There is a modulator that sends a Total_Length of two octets too many (dvb-gse, issue 11).
 #[test]
 fn a_wrong_total_length_can_be_ignored() {
     let pdu = [0x60; 30];
@@ -203,13 +203,13 @@ fn a_wrong_total_length_can_be_ignored() {
     sent[1][rest..rest + 4].copy_from_slice(&crc.to_be_bytes());
 
     let mut memory = [0; 100];
-    let mut receiver = Receiver::new(Accept::Every, [Slot::new(&mut memory)]);
+    let mut receiver = GseReceiver::new(Accept::Every, [GseSlot::new(&mut memory)]);
     assert!(sent.iter().all(|field| receive(&mut receiver, field).is_empty()));
     assert_eq!(receiver.counters().total_length_errors, 1);
     receiver.set_total_length(TotalLength::Ignored);
     let delivered: Vec<_> = sent.iter().flat_map(|field| receive(&mut receiver, field)).collect();
     assert_eq!(delivered, [(Label::Broadcast, pdu.to_vec(), true)]);
-    // Longer than the memory is still too long.
+    // A PDU longer than the memory is still too long.
     let long = [1; 101];
     for field in fields(30, std::vec![sending(Label::Broadcast, &long, 0)]) {
         assert!(receive(&mut receiver, &field).is_empty());
@@ -219,10 +219,10 @@ fn a_wrong_total_length_can_be_ignored() {
 
 #[test]
 fn extension_headers_are_those_of_ule() {
-    // Extension-Padding of one word in front of a ROHC packet.
-    let mut receiver = Receiver::new(Accept::Every, []);
+    // Extension-Padding of one word before a ROHC packet.
+    let mut receiver = GseReceiver::new(Accept::Every, []);
     let mut packets = receiver.receive(&[0xE0, 5, 0x01, 0x00, 0x22, 0xF1, 0xFD]);
     let chain = packets.next_pdu().and_then(|pdu| pdu.chain().ok());
     let content = chain.map(|chain| chain.content);
-    assert_eq!(content, Some(crate::extension::Content::Pdu(EtherType::ROHC, &[0xFD])));
+    assert_eq!(content, Some(crate::extension::SnduContent::Pdu(EtherType::ROHC, &[0xFD])));
 }

@@ -1,58 +1,59 @@
-//! Memory in which fragments of a PDU are put together.
+//! Memory for the reassembly of fragments.
 
 use core::marker::PhantomData;
 
-use super::header::Header;
+use super::header::GseHeader;
 use super::label::Label;
 use crate::crc::Crc32;
 use crate::type_field::Type;
 
-/// Memory for the fragments of one PDU at a time, of any Frag_ID. PDUs that are longer are not put together in it. The
-/// memory is borrowed, or the slot has it: a `Vec`, an array.
+/// Memory for the fragments of one PDU at a time, of any Frag_ID. Longer PDUs are not reassembled in it. The memory is
+/// borrowed or owned: a `Vec`, an array.
 #[derive(Debug)]
-pub struct Slot<'m, B = &'m mut [u8]> {
+pub struct GseSlot<'m, B = &'m mut [u8]> {
     octets: B,
     pdu: Option<Partial>,
     borrowed: PhantomData<&'m ()>,
 }
 
-/// What is known of a PDU of which fragments have come.
+/// State of a PDU of which fragments have arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Partial {
     pub(super) frag_id: u8,
     pub(super) label: Label,
     pub(super) type_field: Type,
-    /// Octets that all fragments have by Total_Length, without the CRC-32. If Total_Length is not checked: the most
-    /// that there can be.
+    /// Octets of all fragments by Total_Length, without the CRC-32. If Total_Length is not checked: the largest
+    /// possible number.
     pub(super) expected: usize,
-    /// Octets that came, up to the last fragment; then without the CRC-32.
+    /// Octets received; after the last fragment, without the CRC-32.
     pub(super) len: usize,
     crc: Crc32,
-    /// BBFrames since the one that it began in.
+    /// Number of BBFrames since the one that it began in.
     pub(super) age: u16,
 }
 
-/// Why a fragment ends the PDU that it is of.
+/// Reason why a fragment ends its PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Failure {
     /// The fragments are longer or shorter than Total_Length.
     TotalLength,
     Crc,
-    /// They are longer than the slot, Total_Length being not checked.
+    /// The fragments exceed the slot, while Total_Length is not checked.
     TooLong,
 }
 
 const CRC: usize = 4;
 
-impl<'m> Slot<'m> {
-    /// A slot for PDUs of up to as many octets as `memory` has, Extension Headers included. 65,533 are enough for any.
+impl<'m> GseSlot<'m> {
+    /// Creates a slot for PDUs of up to as many octets as `memory` has, Extension Headers included. 65,533 suffice for
+    /// all.
     pub const fn new(memory: &'m mut [u8]) -> Self {
         Self { octets: memory, pdu: None, borrowed: PhantomData }
     }
 }
 
-impl<B: AsRef<[u8]> + AsMut<[u8]>> Slot<'_, B> {
-    /// The same with memory of any kind, which it may have to itself.
+impl<B: AsRef<[u8]> + AsMut<[u8]>> GseSlot<'_, B> {
+    /// [`new`](GseSlot::new) with memory of any kind, borrowed or owned.
     pub const fn with(memory: B) -> Self {
         Self { octets: memory, pdu: None, borrowed: PhantomData }
     }
@@ -73,16 +74,15 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Slot<'_, B> {
         self.pdu = None;
     }
 
-    /// The octets of a PDU that was complete.
+    /// Returns the octets of a complete PDU.
     pub(super) fn complete(&self, len: usize) -> &[u8] {
         self.octets.as_ref().get(..len).unwrap_or_default()
     }
 
-    /// Begins with a first fragment, whose `data` are not more than is `expected`, and that is not more than the slot
-    /// has.
+    /// Begins with a first fragment. `data` must not exceed `expected`, nor that the size of the slot.
     pub(super) fn begin(
         &mut self,
-        header: Header,
+        header: GseHeader,
         frag_id: u8,
         label: Label,
         type_field: Type,
@@ -104,7 +104,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Slot<'_, B> {
         Some(())
     }
 
-    /// A fragment that is neither the first nor the last. If it fails, the slot is free.
+    /// Adds a fragment that is neither the first nor the last. If that fails, the slot is released.
     pub(super) fn middle(&mut self, data: &[u8], is_checked: bool) -> Result<(), Failure> {
         if self.append(data).is_some() {
             return Ok(());
@@ -113,7 +113,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Slot<'_, B> {
         Err(if is_checked { Failure::TotalLength } else { Failure::TooLong })
     }
 
-    /// The last fragment. The slot is free, and has the octets until it is used again.
+    /// Adds the last fragment. The slot is released, and keeps the octets until it is used again.
     pub(super) fn last(&mut self, data: &[u8], is_checked: bool) -> Result<Partial, Failure> {
         let sent = data.last_chunk::<CRC>().copied();
         let data = data.len().checked_sub(CRC).and_then(|len| data.get(..len));
@@ -122,7 +122,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Slot<'_, B> {
             return Err(Failure::TotalLength);
         };
         self.middle(data, is_checked)?;
-        // There is one, for `middle` has put data into it.
+        // There is one, since `middle` has put data into it.
         let partial = self.pdu.take().ok_or(Failure::TotalLength)?;
         if is_checked && partial.len != partial.expected {
             return Err(Failure::TotalLength);

@@ -1,19 +1,19 @@
-//! Finds the ULE streams of a multiplex.
+//! Search for the ULE streams of a multiplex.
 
-use super::section::{Section, SectionReader};
+use super::section::{PsiSection, SectionReader};
 use super::table::{Pat, Pmt};
 use crate::ts::{Pid, TsHeader, TsPacket};
 
-/// A ULE stream that was found.
+/// A ULE stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UleStream {
-    /// The program that it belongs to.
+    /// Number of its program.
     pub program: u16,
     /// Its PID.
     pub pid: Pid,
 }
 
-/// Reads PAT and PMTs, and keeps up to `STREAMS` ULE streams of up to `PROGRAMS` programs. What is beyond is not seen.
+/// Reads PAT and PMTs, and stores up to `STREAMS` ULE streams of up to `PROGRAMS` programs. Further ones are ignored.
 ///
 /// It takes about a kilobyte a program.
 #[derive(Clone, Debug)]
@@ -30,17 +30,17 @@ impl<const PROGRAMS: usize, const STREAMS: usize> Default for Finder<PROGRAMS, S
 }
 
 impl<const PROGRAMS: usize, const STREAMS: usize> Finder<PROGRAMS, STREAMS> {
-    /// One that has not found anything.
+    /// Creates a finder without streams.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The ULE streams that were found, in the order in which they were.
+    /// Iterates over the ULE streams, in the order in which they were found.
     pub fn streams(&self) -> impl Iterator<Item = UleStream> {
         self.streams.iter().flatten().copied()
     }
 
-    /// Takes a TS Packet of any PID. Whether a stream was found that was not known.
+    /// Processes a TS Packet of any PID; returns true if it completes the description of a new stream.
     pub fn receive(&mut self, packet: &TsPacket) -> bool {
         let Ok(TsHeader { pid, .. }) = TsHeader::read(packet) else { return false };
         if pid == Pid::PAT {
@@ -56,7 +56,7 @@ impl<const PROGRAMS: usize, const STREAMS: usize> Finder<PROGRAMS, STREAMS> {
     }
 }
 
-fn note_programs(known: &mut [Option<(Pid, SectionReader)>], section: Section<'_>) {
+fn note_programs(known: &mut [Option<(Pid, SectionReader)>], section: PsiSection<'_>) {
     if !section.is_current() {
         return;
     }
@@ -70,13 +70,13 @@ fn note_programs(known: &mut [Option<(Pid, SectionReader)>], section: Section<'_
     }
 }
 
-/// Whether there was a new one.
-fn note_streams(known: &mut [Option<UleStream>], section: Section<'_>) -> bool {
+/// Stores the ULE streams of a section; returns true if there was a new one.
+fn note_streams(known: &mut [Option<UleStream>], section: PsiSection<'_>) -> bool {
     let Some((program, streams)) = Pmt::streams(section).filter(|_| section.is_current()) else {
         return false;
     };
     let mut found = false;
-    for stream in streams.filter(super::Stream::is_ule) {
+    for stream in streams.filter(super::ElementaryStream::is_ule) {
         let stream = UleStream { program, pid: stream.pid };
         if known.contains(&Some(stream)) {
             continue;

@@ -1,4 +1,4 @@
-//! Sections: how tables lie in TS Packets. ISO/IEC 13818-1, section 2.4.4.
+//! Sections, which carry tables in TS Packets. ISO/IEC 13818-1, section 2.4.4.
 
 use core::fmt;
 use thinair_wire::coder::{Coder, Reader, Step};
@@ -6,20 +6,20 @@ use thinair_wire::coder::{Coder, Reader, Step};
 use crate::crc::Crc32;
 use crate::ts::{Afc, Cc, HEADER, STUFFING, TsHeader, TsPacket};
 
-/// Octets of the longest section of a PAT or PMT.
+/// Length of the longest section of a PAT or PMT, in octets.
 const LONGEST: usize = 1_024;
-/// Octets in front of the contents.
+/// Octets before the contents.
 const FIXED: usize = 8;
-/// Octets up to and with `section_length`.
+/// Octets up to and including `section_length`.
 const LENGTH_END: usize = 3;
-/// Octets of the CRC.
+/// Length of the CRC, in octets.
 const CRC: usize = 4;
 
 /// The header of a section with `section_syntax_indicator`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SectionHeader {
     pub(super) table_id: u8,
-    /// Octets behind this field, CRC included.
+    /// Octets after this field, CRC included.
     pub(super) section_length: u16,
     pub(super) table_id_extension: u16,
     pub(super) version_number: u8,
@@ -28,7 +28,7 @@ pub(super) struct SectionHeader {
     pub(super) last_section_number: u8,
 }
 
-/// ISO/IEC 13818-1, tables 2-30 and 2-33. Reserved bits are sent as ones, and not looked at.
+/// ISO/IEC 13818-1, tables 2-30 and 2-33. Reserved bits are sent as ones, and ignored on reception.
 #[inline]
 pub(super) fn section_header<'p, C: Coder<'p>>(c: &mut C, header: &mut SectionHeader) -> Step {
     c.uint("table_id", 8, &mut header.table_id)?;
@@ -45,7 +45,7 @@ pub(super) fn section_header<'p, C: Coder<'p>>(c: &mut C, header: &mut SectionHe
 }
 
 impl SectionHeader {
-    /// The header of a table of one section. `octets` are those of the contents.
+    /// Creates the header of a table of one section with contents of `octets` octets.
     pub(super) const fn new(table_id: u8, table_id_extension: u16, version: u8, octets: usize) -> Self {
         Self {
             table_id,
@@ -59,18 +59,18 @@ impl SectionHeader {
     }
 }
 
-/// A section whose CRC is right.
+/// A section with a correct CRC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Section<'p> {
+pub struct PsiSection<'p> {
     pub(super) header: SectionHeader,
-    /// What is between header and CRC.
+    /// Contents between header and CRC.
     pub(super) contents: &'p [u8],
 }
 
-/// Octets are no section.
+/// Reason why octets are not a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadSection {
-    /// Its length is not that of a section of so many octets.
+    /// Its length does not agree with the number of octets.
     Length,
     /// Its CRC is wrong.
     Crc,
@@ -79,7 +79,7 @@ pub enum BadSection {
 impl fmt::Display for BadSection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Length => f.write_str("the section is not as long as it says"),
+            Self::Length => f.write_str("the length field of the section does not match its length"),
             Self::Crc => f.write_str("the CRC of the section is wrong"),
         }
     }
@@ -87,7 +87,7 @@ impl fmt::Display for BadSection {
 
 impl core::error::Error for BadSection {}
 
-impl<'p> Section<'p> {
+impl<'p> PsiSection<'p> {
     /// Reads one whole section.
     pub fn read(octets: &'p [u8]) -> Result<Self, BadSection> {
         if section_len(octets).is_none_or(|len| len != octets.len()) || octets.len() < FIXED + CRC {
@@ -103,28 +103,28 @@ impl<'p> Section<'p> {
         Ok(Self { header, contents })
     }
 
-    /// What kind of table it belongs to: 0 for a PAT, 2 for a PMT.
+    /// Returns the kind of its table: 0 for a PAT, 2 for a PMT.
     pub const fn table_id(&self) -> u8 {
         self.header.table_id
     }
 
-    /// Whether the table holds now; else it is the next one.
+    /// True if the table is valid now, false if it will be the next one.
     pub const fn is_current(&self) -> bool {
         self.header.current_next_indicator
     }
 }
 
-/// Octets of the section that begins here, if its length is there.
+/// Returns the length of the section that begins here in octets, if its length field is complete.
 fn section_len(octets: &[u8]) -> Option<usize> {
     let [_, high, low, ..] = *octets else { return None };
     Some(LENGTH_END + usize::from(u16::from_be_bytes([high, low]) & 0x0FFF))
 }
 
-/// Puts the sections of one PID together.
+/// Reassembles the sections of one PID.
 #[derive(Clone, Debug)]
 pub struct SectionReader {
     cc: Option<Cc>,
-    /// Octets of a section that has begun; none if nothing has.
+    /// Octets received of a section; `None` if none has begun.
     len: Option<usize>,
     octets: [u8; LONGEST],
 }
@@ -136,8 +136,9 @@ impl Default for SectionReader {
 }
 
 impl SectionReader {
-    /// Takes a TS Packet of the PID, and gives the sections that end in it to `out`. Those whose CRC is wrong are dropped.
-    pub fn receive(&mut self, packet: &TsPacket, out: &mut impl FnMut(Section<'_>)) {
+    /// Processes a TS Packet of the PID, and passes the sections that end in it to `out`. Those with a wrong CRC are
+    /// dropped.
+    pub fn receive(&mut self, packet: &TsPacket, out: &mut impl FnMut(PsiSection<'_>)) {
         let Ok(header) = TsHeader::read(packet) else { return };
         let mut payload = packet.get(HEADER..).unwrap_or_default();
         match header.afc {
@@ -174,8 +175,8 @@ impl SectionReader {
         }
     }
 
-    /// Adds octets to the section that has begun, if one has, and returns those behind its end.
-    fn go_on<'p>(&mut self, octets: &'p [u8], out: &mut impl FnMut(Section<'_>)) -> &'p [u8] {
+    /// Adds octets to a begun section, if there is one, and returns those after its end.
+    fn go_on<'p>(&mut self, octets: &'p [u8], out: &mut impl FnMut(PsiSection<'_>)) -> &'p [u8] {
         let Some(have) = self.len else { return &[] };
         let room = self.octets.get_mut(have..).unwrap_or_default();
         let added = room.len().min(octets.len());
@@ -192,7 +193,7 @@ impl SectionReader {
             }
             Some(needed) if needed <= len => {
                 self.len = None;
-                if let Some(Ok(section)) = kept.get(..needed).map(Section::read) {
+                if let Some(Ok(section)) = kept.get(..needed).map(PsiSection::read) {
                     out(section);
                 }
                 octets.get(needed.saturating_sub(have)..).unwrap_or_default()

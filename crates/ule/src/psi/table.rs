@@ -2,7 +2,7 @@
 
 use thinair_wire::coder::{Coder, Reader, Step, Writer};
 
-use super::section::{Section, SectionHeader, section_header};
+use super::section::{PsiSection, SectionHeader, section_header};
 use super::{ONE_PACKET, TooMany, close, packet};
 use crate::ts::{Cc, Pid, TsPacket};
 
@@ -12,12 +12,12 @@ const PMT: u8 = 0x02;
 /// `registration_descriptor` with the `format_identifier` of ULE. RFC 4326, reference `ULE1`.
 const ULE1: [u8; 6] = *b"\x05\x04ULE1";
 
-/// A program, and where its map is.
+/// A program, with the PID of its map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// Its number; 0 is not a program but the Network Information Table.
+    /// Number; 0 is not a program but the Network Information Table.
     pub number: u16,
-    /// The PID of its PMT.
+    /// PID of its PMT.
     pub pid: Pid,
 }
 
@@ -28,24 +28,24 @@ fn program<'p, C: Coder<'p>>(c: &mut C, number: &mut u16, pid: &mut u16) -> Step
     c.uint("program_map_PID", 13, pid)
 }
 
-/// Program Association Table, to be sent.
+/// Program Association Table to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pat<'a> {
-    /// `transport_stream_id`: tells multiplexes apart.
+    /// `transport_stream_id`: identifies the multiplex.
     pub transport_stream_id: u16,
-    /// Goes up when the table changes; 0 to 31.
+    /// Version, 0 to 31; increases when the table changes.
     pub version: u8,
-    /// The programs, at most 42.
+    /// Programs, at most 42.
     pub programs: &'a [Program],
 }
 
 impl Pat<'_> {
-    /// The table in a TS Packet.
+    /// Returns the table in a TS Packet.
     pub fn packet(&self, cc: Cc) -> Result<TsPacket, TooMany> {
         packet(Pid::PAT, cc, |out| self.write(out))
     }
 
-    /// The table as a section; returns its end.
+    /// Writes the table as a section; returns its end.
     pub fn write(&self, out: &mut [u8]) -> Result<usize, TooMany> {
         let octets = self.programs.len().saturating_mul(4);
         let mut header =
@@ -59,8 +59,8 @@ impl Pat<'_> {
         close(out, end)
     }
 
-    /// The programs that a section of a PAT lists; of another table, none.
-    pub fn programs<'p>(section: Section<'p>) -> impl Iterator<Item = Program> + 'p {
+    /// Iterates over the programs of a section of a PAT; none for another table.
+    pub fn programs<'p>(section: PsiSection<'p>) -> impl Iterator<Item = Program> + 'p {
         let contents = if section.table_id() == PAT { section.contents } else { &[] };
         let mut reader = Reader::contiguous(contents);
         core::iter::from_fn(move || {
@@ -71,7 +71,7 @@ impl Pat<'_> {
     }
 }
 
-/// `stream_type`: what a stream is.
+/// `stream_type`: type of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamType(pub u8);
 
@@ -82,23 +82,23 @@ impl StreamType {
 
 /// A stream of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stream<'p> {
-    /// What it is.
+pub struct ElementaryStream<'p> {
+    /// Type.
     pub stream_type: StreamType,
-    /// The PID on which it is.
+    /// PID.
     pub pid: Pid,
-    /// Its descriptors, as they lie in the table.
+    /// Descriptors, as encoded in the table.
     pub descriptors: &'p [u8],
 }
 
-impl Stream<'_> {
-    /// Whether it is said to be a ULE stream, by its type or by a registration descriptor. Some multiplexers know only
+impl ElementaryStream<'_> {
+    /// True if it is marked as a ULE stream, by its type or by a registration descriptor. Some multiplexers send only
     /// one of them.
     pub fn is_ule(&self) -> bool {
         self.stream_type == StreamType::ULE || self.has_descriptor(&ULE1)
     }
 
-    /// Whether a descriptor is among those of the stream.
+    /// True if a descriptor is among those of the stream.
     fn has_descriptor(&self, wanted: &[u8]) -> bool {
         let mut rest = self.descriptors;
         while let [_, len, behind @ ..] = rest {
@@ -128,7 +128,7 @@ fn stream<'p, C: Coder<'p>>(
     c.slice("descriptors", usize::from(len), descriptors)
 }
 
-/// What is in front of the streams: `PCR_PID` and descriptors of the program.
+/// `PCR_PID` and descriptors of the program, before the streams.
 fn program_info<'p, C: Coder<'p>>(c: &mut C, pcr_pid: &mut u16, descriptors: &mut &'p [u8]) -> Step {
     c.uint("reserved", 3, &mut { 0b111_u8 })?;
     c.uint("PCR_PID", 13, pcr_pid)?;
@@ -138,24 +138,24 @@ fn program_info<'p, C: Coder<'p>>(c: &mut C, pcr_pid: &mut u16, descriptors: &mu
     c.slice("descriptors", usize::from(len), descriptors)
 }
 
-/// Program Map Table of a program that has ULE streams alone, to be sent. It has no clock.
+/// Program Map Table of a program with ULE streams only, to send. It has no clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pmt<'a> {
-    /// The number of the program.
+    /// Number of the program.
     pub program_number: u16,
-    /// Goes up when the table changes; 0 to 31.
+    /// Version, 0 to 31; increases when the table changes.
     pub version: u8,
-    /// The PIDs of the ULE streams, at most 15.
+    /// PIDs of the ULE streams, at most 15.
     pub streams: &'a [Pid],
 }
 
 impl Pmt<'_> {
-    /// The table in a TS Packet of the PID that the PAT tells.
+    /// Returns the table in a TS Packet of the PID that the PAT announces.
     pub fn packet(&self, pid: Pid, cc: Cc) -> Result<TsPacket, TooMany> {
         packet(pid, cc, |out| self.write(out))
     }
 
-    /// The table as a section; returns its end.
+    /// Writes the table as a section; returns its end.
     pub fn write(&self, out: &mut [u8]) -> Result<usize, TooMany> {
         let octets = self.streams.len().saturating_mul(5 + ULE1.len()).saturating_add(4);
         let mut header = SectionHeader::new(PMT, self.program_number, self.version, octets.min(ONE_PACKET));
@@ -170,29 +170,29 @@ impl Pmt<'_> {
         close(out, end)
     }
 
-    /// The program whose map a section is, and its streams of any type; of another table, none.
-    pub fn streams(section: Section<'_>) -> Option<(u16, Streams<'_>)> {
+    /// Returns the program of a PMT section, and its streams of any type; `None` for another table.
+    pub fn streams(section: PsiSection<'_>) -> Option<(u16, ElementaryStreams<'_>)> {
         if section.table_id() != PMT {
             return None;
         }
         let mut reader = Reader::contiguous(section.contents);
         program_info(&mut reader, &mut 0, &mut &[][..]).ok()?;
-        Some((section.header.table_id_extension, Streams { reader }))
+        Some((section.header.table_id_extension, ElementaryStreams { reader }))
     }
 }
 
-/// The streams of a Program Map Table.
+/// Iterator over the streams of a Program Map Table.
 #[derive(Clone, Debug)]
-pub struct Streams<'p> {
+pub struct ElementaryStreams<'p> {
     reader: Reader<'p>,
 }
 
-impl<'p> Iterator for Streams<'p> {
-    type Item = Stream<'p>;
+impl<'p> Iterator for ElementaryStreams<'p> {
+    type Item = ElementaryStream<'p>;
 
-    fn next(&mut self) -> Option<Stream<'p>> {
+    fn next(&mut self) -> Option<ElementaryStream<'p>> {
         let (mut stream_type, mut pid, mut descriptors) = (0, 0, &[][..]);
         stream(&mut self.reader, &mut stream_type, &mut pid, &mut descriptors).ok()?;
-        Some(Stream { stream_type: StreamType(stream_type), pid: Pid::new(pid)?, descriptors })
+        Some(ElementaryStream { stream_type: StreamType(stream_type), pid: Pid::new(pid)?, descriptors })
     }
 }

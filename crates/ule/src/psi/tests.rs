@@ -41,23 +41,27 @@ fn tables_are_written_as_others_read_them() {
 #[test]
 fn tables_are_read() {
     let (pat, pmt) = (octets(PAT), octets(PMT));
-    let section = Section::read(&pat).unwrap();
+    let section = PsiSection::read(&pat).unwrap();
     assert!(Pat::programs(section).eq([Program { number: 1, pid: PMT_PID }]));
     assert!(Pmt::streams(section).is_none());
-    let (program, mut streams) = Pmt::streams(Section::read(&pmt).unwrap()).unwrap();
+    let (program, mut streams) = Pmt::streams(PsiSection::read(&pmt).unwrap()).unwrap();
     let stream = streams.next().unwrap();
     assert_eq!((program, stream.stream_type, stream.pid.value()), (1, StreamType::ULE, 0x35));
     assert!(stream.is_ule() && streams.next().is_none());
-    // One of the two marks is enough; none is not.
-    assert!(Stream { stream_type: StreamType(0x06), ..stream }.is_ule());
-    assert!(Stream { descriptors: &[], ..stream }.is_ule());
-    assert!(!Stream { stream_type: StreamType(0x06), descriptors: b"\x05\x04CUEI", ..stream }.is_ule());
-    assert!(!Stream { stream_type: StreamType(0x06), descriptors: b"\x05\x08ULE1", ..stream }.is_ule());
+    // One of the two marks suffices.
+    assert!(ElementaryStream { stream_type: StreamType(0x06), ..stream }.is_ule());
+    assert!(ElementaryStream { descriptors: &[], ..stream }.is_ule());
+    assert!(
+        !ElementaryStream { stream_type: StreamType(0x06), descriptors: b"\x05\x04CUEI", ..stream }.is_ule()
+    );
+    assert!(
+        !ElementaryStream { stream_type: StreamType(0x06), descriptors: b"\x05\x08ULE1", ..stream }.is_ule()
+    );
     for i in 0..pmt.len() {
         let mut damaged = pmt.clone();
         damaged[i] ^= 4;
-        assert!(Section::read(&damaged).is_err());
-        assert_eq!(Section::read(&pmt[..i]), Err(BadSection::Length));
+        assert!(PsiSection::read(&damaged).is_err());
+        assert_eq!(PsiSection::read(&pmt[..i]), Err(BadSection::Length));
     }
 }
 
@@ -79,7 +83,7 @@ fn streams_are_found_once_their_tables_have_come() {
         Pmt { program_number: 1, version: 0, streams: &[pid(0x35), pid(0x36)] }.packet(PMT_PID, cc).unwrap()
     };
     assert!(!finder.receive(&NULL_PACKET));
-    // Without a PAT nobody knows what PID 0x100 is.
+    // Without a PAT, PID 0x100 is unknown.
     assert!(!finder.receive(&pmt(Cc::new(0))));
     assert!(!finder.receive(&pat().packet(Cc::new(0)).unwrap()));
     assert!(finder.receive(&pmt(Cc::new(1))));
@@ -88,7 +92,7 @@ fn streams_are_found_once_their_tables_have_come() {
     assert!(finder.streams().eq(found));
 }
 
-/// A PAT of others with 100 programs: 412 octets in 3 TS Packets, behind the end of another section.
+/// A PAT of another multiplexer with 100 programs: 412 octets in 3 TS Packets, after the end of another section.
 #[test]
 fn a_section_may_lie_in_several_packets() {
     let mut section = octets("00b1990001c10000");
@@ -115,7 +119,7 @@ fn a_section_may_lie_in_several_packets() {
         numbers
     };
     assert_eq!(read(&packets), (1..=100).collect::<Vec<_>>());
-    // A duplicate does no harm; a loss drops the section.
+    // A duplicate is harmless; a loss drops the section.
     assert_eq!(read(&[packets[0], packets[0], packets[1], packets[2]]).len(), 100);
     assert_eq!(read(&[packets[0], packets[2]]), []);
 }

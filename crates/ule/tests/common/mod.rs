@@ -1,4 +1,4 @@
-//! What tests of the whole crate share: octets from hexadecimal, streams, and deliveries that can be kept.
+//! Helpers of the tests: octets from hexadecimal, streams, and owned deliveries.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
@@ -8,7 +8,7 @@ use thinair_ule::{
 };
 use thinair_wire::time::Instant;
 
-/// The PID of the example of RFC 4326, appendix B, in the research of others.
+/// PID of the example of RFC 4326, appendix B, in published research.
 pub(crate) fn pid() -> Pid {
     Pid::new(0x35).expect("it has 13 bits")
 }
@@ -21,7 +21,7 @@ pub(crate) fn octets(hex: &str) -> Vec<u8> {
         .collect()
 }
 
-/// A delivery of its own: whom for, the Type (1 for frames, 2 for TS Packets), the time stamp, and the octets.
+/// An owned delivery: destination, Type (1 for frames, 2 for TS Packets), time stamp, and octets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Got {
     pub(crate) destination: Option<Npa>,
@@ -46,7 +46,7 @@ impl From<Delivery<'_>> for Got {
     }
 }
 
-/// What a Receiver gives for packets, and what it has counted.
+/// Returns the deliveries and counters of a Receiver.
 pub(crate) fn received(config: ReceiverConfig, packets: &[TsPacket]) -> (Vec<Got>, ReceiverCounters) {
     let mut buffer = vec![0; thinair_ule::sndu::LONGEST];
     let mut receiver = Receiver::new(config, &mut buffer);
@@ -57,7 +57,7 @@ pub(crate) fn received(config: ReceiverConfig, packets: &[TsPacket]) -> (Vec<Got
     (got, *receiver.counters())
 }
 
-/// The TS Packets of SNDUs that are pushed in a row, and the rest flushed.
+/// Returns the TS Packets of SNDUs that are pushed in a row, and the rest flushed.
 pub(crate) fn pushed(config: EncapsulatorConfig, sndus: &[Sndu<'_>]) -> Vec<TsPacket> {
     let mut encapsulator = Encapsulator::new(config);
     let mut packets = Vec::new();
@@ -68,7 +68,7 @@ pub(crate) fn pushed(config: EncapsulatorConfig, sndus: &[Sndu<'_>]) -> Vec<TsPa
     packets
 }
 
-/// A TS Packet of the PID in which an SNDU given as octets starts; the rest of it is padding.
+/// A TS Packet of the PID in which an SNDU given as octets starts; the rest is padding.
 pub(crate) fn packet_with(sndu: &[u8]) -> TsPacket {
     let mut packet = [0xFF; 188];
     packet[..5].copy_from_slice(&[0x47, 0x40, 0x35, 0x10, 0x00]);

@@ -1,42 +1,42 @@
-//! The [`Coder`] that lists the fields of a format without any octets.
+//! A [`Coder`] that lists the fields of a format without any octets.
 
-use super::{Coder, Refusal, Slot, Step, Word};
+use super::{Coder, LsbSlot, Refusal, Step, Word};
 
 /// A field of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Field {
+pub struct FormatField {
     /// Name in the standard; `""` for a discriminator.
     pub name: &'static str,
     /// Width in bits; 0 for a field of variable length.
     pub bits: u32,
-    /// Pattern of a discriminator, else 0.
+    /// Pattern of a discriminator; 0 for other fields.
     pub pattern: u32,
 }
 
 /// Lists the fields of one configuration of a format, at most `N` of them.
 ///
-/// A guard is taken to hold. Flags are answered from `choices`, lowest bit first, so that a caller can walk
-/// through every branch; [`flags`](Self::flags) says how many were asked.
+/// Every guard holds. Flags are answered from `choices`, lowest bit first, so that a caller can visit every
+/// branch; [`flags`](Self::flags) returns how many flags the format has read.
 #[derive(Clone, Copy, Debug)]
 pub struct Describer<const N: usize> {
-    fields: [Field; N],
+    fields: [FormatField; N],
     len: usize,
     choices: u32,
     flags: u32,
 }
 
 impl<const N: usize> Describer<N> {
-    /// A describer whose `i`-th flag is bit `i` of `choices`; from the 33rd on flags are false.
+    /// Creates a describer whose `i`-th flag is bit `i` of `choices`. Flags from the 33rd on are false.
     pub fn new(choices: u32) -> Self {
-        Self { fields: [Field { name: "", bits: 0, pattern: 0 }; N], len: 0, choices, flags: 0 }
+        Self { fields: [FormatField { name: "", bits: 0, pattern: 0 }; N], len: 0, choices, flags: 0 }
     }
 
     /// The fields, in the order of the octets.
-    pub fn fields(&self) -> &[Field] {
+    pub fn fields(&self) -> &[FormatField] {
         self.fields.get(..self.len).unwrap_or_default()
     }
 
-    /// How many flags the format asked for.
+    /// Number of flags that the format has read.
     pub fn flags(&self) -> u32 {
         self.flags
     }
@@ -48,7 +48,7 @@ impl<const N: usize> Describer<N> {
 
     fn list(&mut self, name: &'static str, bits: u32, pattern: u32) -> Step {
         let slot = self.fields.get_mut(self.len).ok_or(Refusal::Malformed)?;
-        *slot = Field { name, bits, pattern };
+        *slot = FormatField { name, bits, pattern };
         self.len += 1;
         Ok(())
     }
@@ -80,7 +80,7 @@ impl<'p, const N: usize> Coder<'p> for Describer<N> {
         self.list("reserved", width, 0)
     }
 
-    fn lsb(&mut self, slot: Slot, width: u32, _rest: u32) -> Step {
+    fn lsb(&mut self, slot: LsbSlot, width: u32, _rest: u32) -> Step {
         self.list(slot.name, width, 0)
     }
 
@@ -96,7 +96,7 @@ impl<'p, const N: usize> Coder<'p> for Describer<N> {
         self.list(name, 0, 0)
     }
 
-    /// Nothing was read, so nothing can be refused.
+    /// Accepts everything, since nothing was read.
     fn require(&mut self, _holds: bool) -> Step {
         Ok(())
     }

@@ -1,11 +1,12 @@
-//! The [`Coder`] that decompresses: octets to values.
+//! A [`Coder`] that decompresses: octets to values.
 
-use super::{Coder, Refusal, SLOTS, Slot, Step, Word};
+use super::{Coder, LsbSlot, Refusal, SLOTS, Step, Word};
 
 /// Reads a header.
 ///
-/// The first octet is given apart from the rest, because with large CIDs the CID stands between them (RFC
-/// 5795, section 5.2.1.3) and formats need not know. It is `Copy`, so another format starts from a copy.
+/// The first octet is given apart from the rest, because a large CID stands between them (RFC 5795, section
+/// 5.2.1.3) and formats do not depend on it. A reader is `Copy`, so that another format can start from a
+/// copy.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'p> {
     pub(super) rest: &'p [u8],
@@ -18,37 +19,38 @@ pub struct Reader<'p> {
 }
 
 impl<'p> Reader<'p> {
-    /// A header whose first octet is `first` and whose other octets are at the start of `rest`.
+    /// Creates a reader of a header whose first octet is `first` and whose other octets are at the start of
+    /// `rest`.
     #[inline]
     pub fn new(first: u8, rest: &'p [u8]) -> Self {
         Self { rest, at: 0, acc: u64::from(first), bits: 8, crc_width: 0, crc: 0, slots: [(0, 0); SLOTS] }
     }
 
-    /// A header that lies at the start of `octets`.
+    /// Creates a reader of a header at the start of `octets`.
     #[inline]
     pub fn contiguous(octets: &'p [u8]) -> Self {
         Self { rest: octets, at: 0, acc: 0, bits: 0, crc_width: 0, crc: 0, slots: [(0, 0); SLOTS] }
     }
 
-    /// The bits of a slot that were read, right-aligned, and how many there are.
+    /// Returns the bits of a slot that were read, right-aligned, and their number.
     #[inline]
-    pub fn collected(&self, slot: Slot) -> (u32, u32) {
+    pub fn collected(&self, slot: LsbSlot) -> (u32, u32) {
         self.slots[slot.index]
     }
 
-    /// Width and value of the CRC that was read, if the format has one.
+    /// Returns width and value of the CRC that was read, if the format has one.
     #[inline]
     pub fn crc_read(&self) -> Option<(u32, u8)> {
         (self.crc_width > 0).then_some((self.crc_width, self.crc))
     }
 
-    /// Octets taken from `rest`.
+    /// Number of octets read from `rest`.
     #[inline]
     pub fn position(&self) -> usize {
         self.at
     }
 
-    /// What follows the header: its octets in `rest` that were not read.
+    /// Octets behind the header: those of `rest` that were not read.
     #[inline]
     pub fn remaining(&self) -> &'p [u8] {
         self.rest.get(self.at..).unwrap_or_default()
@@ -110,7 +112,7 @@ impl<'p> Coder<'p> for Reader<'p> {
     }
 
     #[inline(always)]
-    fn lsb(&mut self, slot: Slot, width: u32, _rest: u32) -> Step {
+    fn lsb(&mut self, slot: LsbSlot, width: u32, _rest: u32) -> Step {
         let bits = self.take(width)?;
         let (value, count) = &mut self.slots[slot.index];
         *value = value.checked_shl(width).unwrap_or(0) | bits;

@@ -1,4 +1,4 @@
-//! The four drivers against each other, and each against what it promises.
+//! Tests of the four coders against each other, and of each by itself.
 
 use super::*;
 use crate::header::ah::Ah;
@@ -14,8 +14,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::vec::Vec;
 
-const SN: Slot = Slot::new(0, "SN");
-const TS: Slot = Slot::new(1, "TS");
+const SN: LsbSlot = LsbSlot::new(0, "SN");
+const TS: LsbSlot = LsbSlot::new(1, "TS");
 
 proptest! {
     #[test]
@@ -23,7 +23,7 @@ proptest! {
         let mut out = [0xEE; 1024];
         let mut writer = Writer::new(&mut out, start);
         writer.offer(TS, Lsb { value: last_lsb(&plan), needed: 0 });
-        let mut written: Vec<_> = plan.iter().map(Value::of).collect();
+        let mut written: Vec<_> = plan.iter().map(PieceValue::of).collect();
         let bits = format(&mut writer, &plan, &mut written).unwrap();
         writer.fill_crc(0b101);
         let end = writer.finish().unwrap();
@@ -31,7 +31,7 @@ proptest! {
         prop_assert!(out[..start].iter().chain(&out[end..]).all(|&octet| octet == 0xEE));
 
         let mut reader = Reader::contiguous(&out[start..end]);
-        let mut read = std::vec![Value::default(); plan.len()];
+        let mut read = std::vec![PieceValue::default(); plan.len()];
         prop_assert_eq!(format(&mut reader, &plan, &mut read), Ok(bits));
         prop_assert_eq!(&read, &written);
         prop_assert_eq!(reader.crc_read(), Some((3, 0b101)));
@@ -39,15 +39,15 @@ proptest! {
 
         let mut traced = 0;
         let mut tracer = Tracer::new(Reader::contiguous(&out[start..end]), |field| traced += field.bits);
-        let mut again = std::vec![Value::default(); plan.len()];
+        let mut again = std::vec![PieceValue::default(); plan.len()];
         prop_assert_eq!(format(&mut tracer, &plan, &mut again), Ok(bits));
         prop_assert_eq!(&again, &written);
         prop_assert_eq!(traced, bits);
 
-        // With the first octet apart, as behind large CIDs.
+        // / With the first octet apart, as with large CIDs.
         if plan.iter().all(|piece| !matches!(piece, Piece::Octets(_) | Piece::Slice(_))) {
             let mut reader = Reader::new(out[start], &out[start + 1..end]);
-            let mut apart = std::vec![Value::default(); plan.len()];
+            let mut apart = std::vec![PieceValue::default(); plan.len()];
             prop_assert_eq!(format(&mut reader, &plan, &mut apart), Ok(bits));
             prop_assert_eq!(&apart, &written);
         }
@@ -57,7 +57,7 @@ proptest! {
     fn every_shorter_buffer_has_no_room_and_every_truncation_is_malformed(plan in vec(piece(), 0..12)) {
         let mut out = [0; 512];
         let mut writer = Writer::new(&mut out, 0);
-        let values: Vec<_> = plan.iter().map(Value::of).collect();
+        let values: Vec<_> = plan.iter().map(PieceValue::of).collect();
         format(&mut writer, &plan, &mut values.clone()).unwrap();
         let end = writer.finish().unwrap();
         for len in 0..end {
@@ -68,7 +68,7 @@ proptest! {
             prop_assert!(buffer[len..].iter().all(|&octet| octet == 0xEE));
 
             let mut reader = Reader::contiguous(&out[..len]);
-            let mut read = std::vec![Value::default(); plan.len()];
+            let mut read = std::vec![PieceValue::default(); plan.len()];
             prop_assert_eq!(format(&mut reader, &plan, &mut read), Err(Refusal::Malformed));
         }
     }
@@ -80,20 +80,20 @@ proptest! {
         let mut fresh = [0; 512];
         let mut writer = Writer::new(&mut fresh, 2);
         writer.offer(TS, Lsb { value: ts, needed: 0 });
-        format(&mut writer, &second, &mut second.iter().map(Value::of).collect::<Vec<_>>()).unwrap();
+        format(&mut writer, &second, &mut second.iter().map(PieceValue::of).collect::<Vec<_>>()).unwrap();
         let end = writer.finish().unwrap();
 
         let mut out = [0; 512];
         let mut writer = Writer::new(&mut out, 2);
         writer.offer(TS, Lsb { value: ts, needed: 0 });
-        format(&mut writer, &first, &mut first.iter().map(Value::of).collect::<Vec<_>>()).unwrap();
+        format(&mut writer, &first, &mut first.iter().map(PieceValue::of).collect::<Vec<_>>()).unwrap();
         writer.fill_crc(0b111);
-        // And amid an octet.
+        // / In the middle of an octet.
         writer.uint("", 5, &mut 0b10101_u8).unwrap();
         writer.rewind();
         prop_assert_eq!(writer.position(), 2);
         prop_assert_eq!(writer.crc_width(), 0);
-        format(&mut writer, &second, &mut second.iter().map(Value::of).collect::<Vec<_>>()).unwrap();
+        format(&mut writer, &second, &mut second.iter().map(PieceValue::of).collect::<Vec<_>>()).unwrap();
         prop_assert_eq!(writer.finish(), Ok(end));
         prop_assert_eq!(&out[..end], &fresh[..end]);
     }
@@ -129,7 +129,7 @@ proptest! {
         let low = (u64::from(value) & ((1 << width) - 1)) as u32;
         prop_assert_eq!(reader.collected(SN), (low, width));
 
-        // One bit more than there is does not fit, already in the base header.
+        // / One bit more than the format has does not fit, already in the base header.
         let mut writer = Writer::new(&mut out, 0);
         writer.offer(SN, Lsb { value, needed: width + 1 });
         prop_assert_eq!(writer.lsb(SN, a, b + c), Err(Refusal::DoesNotFit));
@@ -190,7 +190,7 @@ fn a_self_describing_value_has_one_to_four_octets() {
     }
 }
 
-/// What the variable held before does not matter to a reader.
+/// The initial value of the variable does not matter to a reader.
 #[test]
 fn a_self_describing_value_is_read_over_a_large_one() {
     let mut value = u32::MAX;
@@ -198,7 +198,7 @@ fn a_self_describing_value_is_read_over_a_large_one() {
     assert_eq!(value, 2_097_152);
 }
 
-/// The CRC that overflowed has no hole; the octet before it is somebody else's.
+/// A CRC that did not fit leaves no gap; the octet before it belongs to another field.
 #[test]
 fn a_crc_without_room_is_not_filled_in() {
     let mut out = [0; 2];
@@ -292,14 +292,14 @@ fn sdvl_octets(mut value: u32) -> Step<Vec<u8>> {
     Ok(out[..end].to_vec())
 }
 
-/// Whether the fields that are told are those that were read: no bit is told twice or kept back.
+/// Returns true if the fields that a tracer emits are those that were read: no bit twice, and none missing.
 fn told(octets: &[u8], code: impl FnOnce(&mut Tracer<'_, &mut dyn FnMut(Traced<'_>)>) -> Step) -> bool {
     let mut bits = 0;
-    let mut tell = |field: Traced<'_>| bits += field.bits;
-    let mut tracer = Tracer::new(Reader::contiguous(octets), &mut tell as &mut dyn FnMut(Traced<'_>));
+    let mut on_field = |field: Traced<'_>| bits += field.bits;
+    let mut tracer = Tracer::new(Reader::contiguous(octets), &mut on_field as &mut dyn FnMut(Traced<'_>));
     let coded = code(&mut tracer);
     let read = tracer.reader().position() as u32 * 8;
-    // Where a header is refused an octet may have been begun.
+    // / A rejected header may end within an octet.
     if coded.is_ok() { bits == read } else { bits <= read }
 }
 
@@ -338,16 +338,16 @@ fn last_lsb(plan: &[Piece]) -> u32 {
     plan.iter().rev().find_map(lsb).unwrap_or_default()
 }
 
-/// What a piece reads into.
+/// Variables that a piece reads into.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Value<'p> {
+struct PieceValue<'p> {
     number: u32,
     flag: bool,
     octets: [u8; 3],
     slice: &'p [u8],
 }
 
-impl<'p> Value<'p> {
+impl<'p> PieceValue<'p> {
     fn of(piece: &'p Piece) -> Self {
         let mut value = Self::default();
         match piece {
@@ -361,8 +361,8 @@ impl<'p> Value<'p> {
     }
 }
 
-/// The format that `plan` makes, ended by a CRC-3. Returns its bits.
-fn format<'p, C: Coder<'p>>(c: &mut C, plan: &[Piece], values: &mut [Value<'p>]) -> Step<u32> {
+/// Format that `plan` describes, with a CRC-3 at its end. Returns its number of bits.
+fn format<'p, C: Coder<'p>>(c: &mut C, plan: &[Piece], values: &mut [PieceValue<'p>]) -> Step<u32> {
     let mut bits = 0;
     for (piece, value) in plan.iter().zip(values) {
         match piece {
@@ -404,7 +404,7 @@ fn format<'p, C: Coder<'p>>(c: &mut C, plan: &[Piece], values: &mut [Value<'p>])
     Ok(bits + 3)
 }
 
-/// Reserved bits from bit `bits` on until `to` of an octet are full. Returns how many.
+/// Adds reserved bits to the `bits` bits so far until `to` bits of an octet are used. Returns their number.
 fn align<'p, C: Coder<'p>>(c: &mut C, bits: u32, to: u32) -> Step<u32> {
     let missing = (to + 8 - bits % 8) % 8;
     for _ in 0..missing {

@@ -1,6 +1,6 @@
-//! The [`Coder`] that reads and tells each field it meets: the source of dissections.
+//! A [`Coder`] that reads, and emits each field: the source of dissections.
 
-use super::{Coder, Reader, Slot, Step, Word};
+use super::{Coder, LsbSlot, Reader, Step, Word};
 
 /// A field that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,35 +11,35 @@ pub struct Traced<'p> {
     pub bits: u32,
     /// Value of a field of at most 32 bits; for longer ones see `octets`.
     pub value: u32,
-    /// Octets of a field that is longer than 32 bits or of variable length, else empty.
+    /// Octets of a field that is longer than 32 bits or of variable length; empty for other fields.
     pub octets: &'p [u8],
 }
 
-/// A [`Reader`] that hands every field to a closure.
+/// A [`Reader`] that passes every field to a closure.
 #[derive(Debug)]
 pub struct Tracer<'p, F> {
     reader: Reader<'p>,
-    tell: F,
+    on_field: F,
 }
 
 impl<'p, F: FnMut(Traced<'p>)> Tracer<'p, F> {
-    /// Reads like `reader` and tells each field to `tell`.
-    pub fn new(reader: Reader<'p>, tell: F) -> Self {
-        Self { reader, tell }
+    /// Creates a tracer that reads like `reader` and passes each field to `on_field`.
+    pub fn new(reader: Reader<'p>, on_field: F) -> Self {
+        Self { reader, on_field }
     }
 
-    /// The reader, as far as it has come.
+    /// Returns the reader in its current position.
     pub fn reader(&self) -> &Reader<'p> {
         &self.reader
     }
 
     fn number(&mut self, name: &'static str, bits: u32, value: u32) {
-        (self.tell)(Traced { name, bits, value, octets: &[] });
+        (self.on_field)(Traced { name, bits, value, octets: &[] });
     }
 
     fn since(&mut self, name: &'static str, before: usize) {
         let octets = self.reader.rest.get(before..self.reader.at).unwrap_or_default();
-        (self.tell)(Traced { name, bits: octets.len() as u32 * 8, value: 0, octets });
+        (self.on_field)(Traced { name, bits: octets.len() as u32 * 8, value: 0, octets });
     }
 }
 
@@ -75,7 +75,7 @@ impl<'p, F: FnMut(Traced<'p>)> Coder<'p> for Tracer<'p, F> {
         Ok(())
     }
 
-    fn lsb(&mut self, slot: Slot, width: u32, rest: u32) -> Step {
+    fn lsb(&mut self, slot: LsbSlot, width: u32, rest: u32) -> Step {
         self.reader.lsb(slot, width, rest)?;
         let (collected, _) = self.reader.collected(slot);
         let value = (u64::from(collected) & ((1 << width) - 1)) as u32;

@@ -1,6 +1,6 @@
-//! The [`Coder`] that compresses: values to octets.
+//! A [`Coder`] that compresses: values to octets.
 
-use super::{Coder, Lsb, Refusal, SLOTS, Slot, Step, Word};
+use super::{Coder, Lsb, LsbSlot, Refusal, SLOTS, Step, Word};
 
 /// The caller's buffer is too short for the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub struct NoRoom;
 
 /// Writes a header into a buffer.
 ///
-/// **Offer the slots, run one format, fill the CRC, finish.** After a refusal call [`rewind`](Self::rewind)
+/// **Offer the slots, run one format, fill in the CRC, finish.** After a refusal call [`rewind`](Self::rewind)
 /// and run the next format.
 #[derive(Debug)]
 pub struct Writer<'o> {
@@ -25,7 +25,7 @@ pub struct Writer<'o> {
 }
 
 impl<'o> Writer<'o> {
-    /// Writes from octet `start` of `out` on; what lies before is left as it is.
+    /// Creates a writer that starts at octet `start` of `out`. Octets before it do not change.
     #[inline]
     pub fn new(out: &'o mut [u8], start: usize) -> Self {
         Self {
@@ -44,11 +44,11 @@ impl<'o> Writer<'o> {
 
     /// Sets the value of a slot.
     #[inline]
-    pub fn offer(&mut self, slot: Slot, lsb: Lsb) {
+    pub fn offer(&mut self, slot: LsbSlot, lsb: Lsb) {
         self.slots[slot.index] = lsb;
     }
 
-    /// Forgets what was written, so that another format can be tried. Offered slots stay.
+    /// Discards the octets written, so that another format can be tried. Offered slots stay.
     #[inline]
     pub fn rewind(&mut self) {
         self.at = self.start;
@@ -59,35 +59,35 @@ impl<'o> Writer<'o> {
         self.sent = [0; SLOTS];
     }
 
-    /// Where the next octet goes, counted from the start of the buffer.
+    /// Index of the next octet, from the start of the buffer.
     #[inline]
     pub fn position(&self) -> usize {
         self.at
     }
 
-    /// Width in bits of the CRC that the format has asked for, 0 if none.
+    /// Width in bits of the CRC that the format has; 0 if it has none.
     #[inline]
     pub fn crc_width(&self) -> u32 {
         self.crc_width
     }
 
-    /// Whether the format has sent all bits that the offered slots need. A format that has no place for a slot
-    /// at all does not refuse it; this tells.
+    /// True if the format has sent all bits that the offered slots need. A format without any place for a slot
+    /// does not refuse it, so this has to be checked.
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.slots.iter().zip(&self.sent).all(|(lsb, sent)| lsb.needed <= *sent)
     }
 
-    /// Bits of a slot that the format has sent.
+    /// Number of bits of a slot that the format has sent.
     #[inline]
-    pub fn sent(&self, slot: Slot) -> u32 {
+    pub fn sent(&self, slot: LsbSlot) -> u32 {
         self.sent[slot.index]
     }
 
-    /// Puts the CRC where the format has left a hole for it.
+    /// Writes the CRC into the gap that the format has left for it.
     #[inline]
     pub fn fill_crc(&mut self, value: u8) {
-        // Without room there is no hole, and the octet before is not ours.
+        // / Without room there is no gap, and the octet before belongs to the caller.
         if self.overflow || self.crc_width == 0 {
             return;
         }
@@ -96,7 +96,7 @@ impl<'o> Writer<'o> {
         }
     }
 
-    /// The octets written so far, from the start of the buffer.
+    /// Octets written so far, from the start of the buffer.
     #[inline]
     pub fn written(&self) -> &[u8] {
         self.out.get(..self.at).unwrap_or_default()
@@ -109,7 +109,7 @@ impl<'o> Writer<'o> {
         if self.overflow { Err(NoRoom) } else { Ok(self.at) }
     }
 
-    /// Copies octets that do not belong to the packet that is read.
+    /// Copies octets that are not part of the packet that is read.
     #[inline]
     pub fn copy(&mut self, octets: &[u8]) {
         debug_assert_eq!(self.bits, 0);
@@ -177,9 +177,9 @@ impl<'p> Coder<'p> for Writer<'_> {
     }
 
     #[inline(always)]
-    fn lsb(&mut self, slot: Slot, width: u32, rest: u32) -> Step {
+    fn lsb(&mut self, slot: LsbSlot, width: u32, rest: u32) -> Step {
         let lsb = self.slots[slot.index];
-        // What an extension sends comes below what the base header has sent.
+        // / The bits of an extension are less significant than those of the base header.
         let sent = &mut self.sent[slot.index];
         if lsb.needed > *sent + width + rest {
             return Err(Refusal::DoesNotFit);

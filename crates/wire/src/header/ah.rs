@@ -7,12 +7,12 @@ use crate::coder::{Coder, NoRoom, Reader, Step, Writer};
 /// Every field of an Authentication Header.
 ///
 /// Payload Len follows from the ICV. Over IPv6 the header has to be a multiple of 8 octets; this is not
-/// looked at.
+/// checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ah<'p> {
-    /// Protocol of what follows.
+    /// Protocol of the header that follows.
     pub next_header: u8,
-    /// Reserved, zero in sane packets.
+    /// Reserved; normally zero.
     pub reserved: u16,
     /// Security Parameters Index; 1 to 255 are reserved, 0 is never sent.
     pub spi: u32,
@@ -31,7 +31,7 @@ impl<'p> Ah<'p> {
         Self::LEN + self.icv.len()
     }
 
-    /// Reads a header at the start of `octets`.
+    /// Reads a header from the start of `octets`.
     pub fn read(octets: &'p [u8]) -> Step<Self> {
         let mut header = Self::default();
         header.code(&mut Reader::contiguous(octets))?;
@@ -41,18 +41,18 @@ impl<'p> Ah<'p> {
     /// Writes the header from octet `at` of `out` on and returns its end.
     pub fn write(mut self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
         let mut writer = Writer::new(out, at);
-        // Writing refuses nothing: every value has its place.
+        // / Every value can be written.
         let _ = self.code(&mut writer);
         writer.finish()
     }
 
-    /// The header, field by field.
+    /// Codes the header, field by field.
     #[inline]
     pub fn code<C: Coder<'p>>(&mut self, c: &mut C) -> Step {
         let mut payload_len = (self.len() / 4 - 2) as u8;
         c.uint("Next Header", 8, &mut self.next_header)?;
         c.uint("Payload Len", 8, &mut payload_len)?;
-        // Less would end before the Sequence Number does.
+        // / A smaller value would end before the Sequence Number does.
         c.require(payload_len >= 1)?;
         c.uint("RESERVED", 16, &mut self.reserved)?;
         c.uint("Security Parameters Index (SPI)", 32, &mut self.spi)?;
@@ -70,7 +70,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    /// Made by hand after RFC 4302, figure 1, with the 96-bit ICV of section 2.2: Payload Len is 4.
+    /// Made by hand from RFC 4302, figure 1, with the 96-bit ICV of section 2.2: Payload Len is 4.
     const HEADER: [u8; 24] = *b"\x11\x04\0\0\x01\x02\x03\x04\0\0\0\x05abcdefghijkl";
 
     #[test]

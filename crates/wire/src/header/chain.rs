@@ -1,5 +1,5 @@
-//! The header chain of an IP packet: IP headers, one in the other, with their extension headers, and the
-//! transport header at the end. Parsed once, in a fixed array over the packet's octets.
+//! The header chain of an IP packet: nested IP headers with their extension headers, and the transport header
+//! at the end. It is parsed once, into a fixed array of references to the octets of the packet.
 
 use super::extension::{Extensions, is_extension};
 use super::ipv4::Ipv4;
@@ -7,15 +7,15 @@ use super::ipv6::Ipv6;
 use super::protocol;
 use super::udp::Udp;
 
-/// Most IP headers that a chain keeps; a further one is payload.
+/// Largest number of IP headers in a chain. A further one is payload.
 pub const MAX_IP: usize = 4;
 
-/// Most extension headers behind one IP header; a packet with more ends its chain there.
+/// Largest number of extension headers behind one IP header. The chain of a packet with more ends there.
 pub const MAX_EXTENSIONS: usize = 8;
 
-/// What an IP header says that cannot be said again from the rest of the packet.
+/// A property of an IP header that cannot be restored from the rest of the packet.
 ///
-/// In the order in which they are looked for; a header tells the first one only.
+/// Variants are in the order in which they are checked; a header reports the first one only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Oddity {
     /// IPv4 options.
@@ -26,7 +26,7 @@ pub enum Oddity {
     ReservedBits,
     /// The header checksum is wrong.
     Checksum,
-    /// The length field disagrees with the octets that are there.
+    /// The length field does not match the octets that are present.
     Length,
 }
 
@@ -43,7 +43,7 @@ impl Oddity {
     }
 }
 
-/// The fixed part of an IP header of either version.
+/// Fixed part of an IP header of either version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IpHeader<'p> {
     /// Version 4.
@@ -52,7 +52,7 @@ pub enum IpHeader<'p> {
     V6(Ipv6),
 }
 
-/// The octets of the fixed part; in IPv4, the options apart.
+/// Octets of the fixed part. The options of IPv4 are separate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fixed<'p> {
     V4(&'p [u8; Ipv4::LEN], &'p [u8]),
@@ -63,15 +63,15 @@ enum Fixed<'p> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ip<'p> {
     fixed: Fixed<'p>,
-    /// Where it starts in the packet.
+    /// Index of its first octet in the packet.
     pub offset: usize,
     /// Its extension headers, as they stand behind it.
     pub extensions: &'p [u8],
     /// Number of its extension headers.
     pub extension_count: usize,
-    /// What follows the extension headers.
+    /// Protocol of the data behind the extension headers.
     pub next: u8,
-    /// Why it cannot be rebuilt from the other fields, if so.
+    /// Reason it cannot be rebuilt from the other fields, if there is one.
     pub oddity: Option<Oddity>,
 }
 
@@ -83,7 +83,7 @@ impl<'p> Ip<'p> {
         Self { fixed, offset: 0, extensions: &[], extension_count: 0, next: 0, oddity: None }
     }
 
-    /// The header.
+    /// Returns the fixed part.
     #[inline(always)]
     pub fn header(&self) -> IpHeader<'p> {
         match self.fixed {
@@ -98,7 +98,7 @@ impl<'p> Ip<'p> {
         self.oddity.is_none() && self.extension_count == 0
     }
 
-    /// True if an IP header follows: what says that it is IP must be.
+    /// True if another IP header follows. Its version has to match the protocol number.
     #[inline]
     fn carries_ip(&self, packet: &[u8]) -> bool {
         let version = match self.next {
@@ -109,17 +109,17 @@ impl<'p> Ip<'p> {
         !self.is_fragment() && packet.get(self.end()).is_some_and(|octet| octet >> 4 == version)
     }
 
-    /// Whether it is the header of a fragment.
+    /// True if the packet is a fragment.
     #[inline]
     pub fn is_fragment(&self) -> bool {
         match self.header() {
             IpHeader::V4(header) => header.mf || header.fragment_offset != 0,
-            // A fragment header is no extension header of the chain, so it ends the chain by itself.
+            // / A fragment header is no extension header of the chain, so it ends the chain.
             IpHeader::V6(_) => false,
         }
     }
 
-    /// The type of the first header behind the fixed part.
+    /// Protocol of the first header behind the fixed part.
     #[inline]
     pub fn first_next_header(&self) -> u8 {
         match self.header() {
@@ -128,7 +128,7 @@ impl<'p> Ip<'p> {
         }
     }
 
-    /// Walks the extension headers.
+    /// Returns an iterator over the extension headers.
     #[inline]
     pub fn walk(&self) -> Extensions<'p> {
         Extensions::new(self.first_next_header(), self.extensions)
@@ -143,14 +143,14 @@ impl<'p> Ip<'p> {
         }
     }
 
-    /// Where what the header carries starts in the packet.
+    /// Index in the packet of the octet behind the header and its extension headers.
     #[inline]
     pub fn end(&self) -> usize {
         self.offset + self.fixed_len() + self.extensions.len()
     }
 }
 
-/// Why octets are no IP packet.
+/// Reason octets are no IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotIp {
     /// The first four bits are neither 4 nor 6, or there is no octet.
@@ -159,7 +159,7 @@ pub enum NotIp {
     Short {
         /// Octets that the header needs.
         need: usize,
-        /// Octets that are there.
+        /// Octets that are present.
         have: usize,
     },
 }
@@ -186,29 +186,30 @@ pub struct HeaderChain<'p> {
     is_plain: bool,
 }
 
-/// The IP headers. Those behind the first one take no time where there are none.
+/// The IP headers. The usual single header is stored apart, without the array.
 #[derive(Clone, Copy, Debug)]
 enum Ips<'p> {
     One([Ip<'p>; 1]),
-    /// The first ones of the array, so many.
+    /// The array, and the number of headers in it.
     More([Ip<'p>; MAX_IP], usize),
 }
 
 impl<'p> HeaderChain<'p> {
-    /// Parses the headers of `packet`, as far as they can be told.
+    /// Parses the headers of `packet`, up to the first one that is unknown or incomplete.
     pub fn parse(packet: &'p [u8]) -> Result<Self, NotIp> {
         let mut chain = Self::empty();
         chain.parse_in_place(packet)?;
         Ok(chain)
     }
 
-    /// A chain of no header, to [`parse`](Self::parse_in_place) into.
+    /// Returns a chain without headers, for [`parse_in_place`](Self::parse_in_place).
     #[inline(always)]
     pub const fn empty() -> Self {
         Self { packet: &[], ips: Ips::One([Ip::none()]), ip_end: 0, udp: None, is_plain: true }
     }
 
-    /// [`parse`](Self::parse) without moving the result, which has half a kilobyte. The chain is an empty one.
+    /// [`parse`](Self::parse) without a move of the result, which has half a kilobyte. The chain has to be
+    /// [`empty`](Self::empty).
     #[inline(always)]
     pub fn parse_in_place(&mut self, packet: &'p [u8]) -> Result<(), NotIp> {
         self.packet = packet;
@@ -238,7 +239,7 @@ impl<'p> HeaderChain<'p> {
             self.is_plain &= ip.is_plain();
             len += 1;
         }
-        // What follows the header of a fragment may be the middle of anything.
+        // / The data of a fragment may be the middle of a datagram.
         if last.next == protocol::UDP && !last.is_fragment() {
             self.udp = self.packet.get(self.ip_end..).and_then(<[u8]>::first_chunk);
         }
@@ -268,25 +269,26 @@ impl<'p> HeaderChain<'p> {
         self.is_plain
     }
 
-    /// The UDP header behind the last IP header, if there is one. Its Length may disagree with the packet.
+    /// Returns the UDP header behind the last IP header, if there is one. Its Length may disagree with the
+    /// packet.
     #[inline]
     pub fn udp(&self) -> Option<Udp> {
         self.udp.map(Udp::of)
     }
 
-    /// Where what the last IP header carries starts: transport header or payload.
+    /// Index of the first octet behind the IP headers: transport header or payload.
     #[inline]
     pub fn ip_end(&self) -> usize {
         self.ip_end
     }
 
-    /// The first oddity of the chain, from outside to inside.
+    /// Returns the first oddity of the chain, from the outermost header on.
     pub fn oddity(&self) -> Option<Oddity> {
         self.ips().iter().find_map(|ip| ip.oddity)
     }
 }
 
-/// Parses the IP header at `offset` into `ip`, and returns its end; `None` if there is none.
+/// Parses the IP header at `offset` into `ip` and returns its end; `None` if there is none.
 #[inline(always)]
 fn parse_ip<'p>(packet: &'p [u8], offset: usize, ip: &mut Ip<'p>) -> Option<usize> {
     let octets = packet.get(offset..)?;
@@ -348,7 +350,7 @@ mod tests {
     use proptest::prelude::*;
     use std::vec::Vec;
 
-    /// The GET of a temperature over UDP and IPv4, 37 octets.
+    /// GET of a temperature over UDP and IPv4, 37 octets.
     fn get() -> Vec<u8> {
         let mut packet = Vec::from(*b"\x45\0\0\x25\x12\x34\0\0\x40\x11\0\0\x0a\x63\0\x01\x0a\x63\0\x02");
         let sum = Ipv4::checksum_of(&packet);
@@ -452,7 +454,8 @@ mod tests {
         }
     }
 
-    /// Every header written again is what stands at its offset, without gaps from the first octet on.
+    /// Checks that each header, written again, equals the octets at its offset, without gaps from the first
+    /// octet on.
     fn lies_in_its_packet(chain: &HeaderChain<'_>) -> Result<(), TestCaseError> {
         let packet = chain.packet();
         let mut at = 0;
@@ -484,7 +487,7 @@ mod tests {
         Ok(())
     }
 
-    /// UDP in one to four IP headers that are right, IPv6 with up to three extension headers.
+    /// UDP in one to four valid IP headers; IPv6 with up to three extension headers.
     fn packet() -> impl Strategy<Value = Vec<u8>> {
         let extension = prop::sample::select(std::vec![
             protocol::HOP_BY_HOP,
@@ -530,7 +533,7 @@ mod tests {
         let mut next_header = carried;
         let mut behind = packet;
         for &(kind, length) in extensions.iter().rev() {
-            // An AH of length 0 would be none.
+            // / An AH of length 0 is invalid.
             let length = length.max(1);
             let mut extension = std::vec![noise[0]; crate::header::extension::octets_of(kind, length)];
             extension[..2].copy_from_slice(&[next_header, length]);

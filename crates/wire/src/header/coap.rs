@@ -1,12 +1,12 @@
-//! The CoAP message header and the walk over its options, lossless. RFC 7252, section 3.
+//! The CoAP message header and an iterator over its options, without loss. RFC 7252, section 3.
 //!
-//! This module knows how a message over UDP lies in octets. It refuses to know what options mean, which codes
-//! go with which types, and retransmission. What is a message format error behind the token (an option cut
-//! off, a Payload Marker without payload, octets in an Empty message) reads and writes like everything else;
-//! [`End`] tells it.
+//! This module implements the layout of a message over UDP. It does not interpret options, check which codes
+//! go with which types, or retransmit. A message format error behind the token (a truncated option, a Payload
+//! Marker without payload, octets in an Empty message) is read and written like everything else;
+//! [`CoapOptionsEnd`] reports it.
 //!
-//! A delta or length has exactly one encoding: the extended forms count from 13 and from 269, so what is
-//! shorter cannot be said in a longer form. Only a uint *value* can be longer than needed, see
+//! A delta or length has exactly one encoding: the extended forms count from 13 and from 269, so a smaller
+//! value has no longer form. Only a uint *value* can be longer than needed, see
 //! [`CoapOption::is_minimal_uint`].
 
 use core::fmt;
@@ -14,18 +14,18 @@ use core::iter::FusedIterator;
 
 use crate::coder::{Coder, NoRoom, Reader, Refusal, Step, Word, Writer};
 
-/// What stands between the options and a payload.
+/// Octet between the options and a payload.
 pub const PAYLOAD_MARKER: u8 = 0xFF;
 
-/// Most octets of a token.
+/// Largest length of a token, in octets.
 pub const MAX_TOKEN: usize = 8;
 
-/// A CoAP message: every field of its header, and what stands behind.
+/// A CoAP message: every field of its header, and the octets behind it.
 ///
 /// TKL follows from the token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coap<'p> {
-    /// T.
+    /// Type (T).
     pub message_type: Type,
     /// Code.
     pub code: Code,
@@ -46,11 +46,12 @@ impl<'p> Coap<'p> {
         Self::LEN + self.token.len() + self.rest.len()
     }
 
-    /// Reads the message that `octets` are. Another version than 1 is [`Refusal::NotThis`], a TKL of 9 to 15
-    /// is [`Refusal::Malformed`].
+    /// Reads the message in `octets`, which ends with them. Another version than 1 is [`Refusal::NotThis`], a
+    /// TKL of 9 to 15 is [`Refusal::Malformed`].
     #[inline]
     pub fn read(octets: &'p [u8]) -> Step<Self> {
-        // All fields at once. A shortcut: what follows says the same of them, and what is wrong with others.
+        // / Fast path for valid messages: all fields at once. `read_fields` reads these alike, and classifies
+        // the errors of others.
         if let [first, code, high, low, behind @ ..] = octets
             && (0x40..0x80).contains(first)
             && usize::from(first & 0xF) <= MAX_TOKEN
@@ -63,18 +64,18 @@ impl<'p> Coap<'p> {
         Self::read_fields(octets)
     }
 
-    /// The same, field by field.
+    /// Reads the message field by field.
     fn read_fields(octets: &'p [u8]) -> Step<Self> {
         let mut message = Self::default();
         message.code(&mut Reader::contiguous(octets), octets.len())?;
         Ok(message)
     }
 
-    /// Writes the message from octet `at` of `out` on and returns its end. No room is for a token of more
-    /// than 8 octets.
+    /// Writes the message from octet `at` of `out` on and returns its end. A token of more than 8 octets is
+    /// [`NoRoom`].
     #[inline]
     pub fn write(self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
-        // All fields at once, as in `read`.
+        // / Fast path: all fields at once, as in `read`.
         let room = out.get_mut(at..).and_then(|out| out.get_mut(..self.len()));
         if let Some([first, code, high, low, behind @ ..]) = room
             && self.token.len() <= MAX_TOKEN
@@ -92,7 +93,7 @@ impl<'p> Coap<'p> {
         self.write_fields(out, at)
     }
 
-    /// The same, field by field.
+    /// Writes the message field by field.
     fn write_fields(mut self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
         let len = self.len();
         let mut writer = Writer::new(out, at);
@@ -100,10 +101,10 @@ impl<'p> Coap<'p> {
         writer.finish()
     }
 
-    /// The message, field by field; `len` octets of it, as the datagram says.
+    /// Codes the message field by field; it has `len` octets, by the length of the datagram.
     #[inline]
     pub fn code<C: Coder<'p>>(&mut self, c: &mut C, len: usize) -> Step {
-        // More than TKL can say is refused like a reserved TKL.
+        // / A longer token than TKL can encode is rejected like a reserved TKL.
         let mut tkl = self.token.len().min(15) as u8;
         c.discriminator(2, 1)?;
         c.uint("T", 2, &mut self.message_type)?;
@@ -115,10 +116,10 @@ impl<'p> Coap<'p> {
         c.slice("Options and Payload", len.saturating_sub(Self::LEN + usize::from(tkl)), &mut self.rest)
     }
 
-    /// Walks the options.
+    /// Returns an iterator over the options.
     #[inline]
-    pub fn options(&self) -> Options<'p> {
-        Options::new(self.rest)
+    pub fn options(&self) -> CoapOptions<'p> {
+        CoapOptions::new(self.rest)
     }
 }
 
@@ -128,7 +129,7 @@ pub enum Type {
     /// CON: asks for an acknowledgement.
     #[default]
     Confirmable = 0,
-    /// NON: does not.
+    /// NON: does not ask for one.
     NonConfirmable = 1,
     /// ACK.
     Acknowledgement = 2,
@@ -173,7 +174,7 @@ impl Code {
     /// 2.05.
     pub const CONTENT: Self = Self::new(2, 5);
 
-    /// The code `class.detail`: class 0 to 7, detail 0 to 31.
+    /// Creates the code `class.detail`: class 0 to 7, detail 0 to 31.
     pub const fn new(class: u8, detail: u8) -> Self {
         assert!(class < 8 && detail < 32);
         Self(class << 5 | detail)
@@ -210,7 +211,8 @@ impl Word for Code {
 
 /// An option with its value: Option Delta, Option Length and Option Value. RFC 7252, section 3.1.
 ///
-/// `delta` is to the number of the option before. The Payload Marker is not an option: look for it first.
+/// `delta` is the distance from the number of the previous option. The Payload Marker is not an option: check
+/// for it first.
 #[inline]
 pub fn option<'p, C: Coder<'p>>(c: &mut C, delta: &mut u32, value: &mut &'p [u8]) -> Step {
     let mut length = u32::try_from(value.len()).unwrap_or(u32::MAX);
@@ -220,7 +222,7 @@ pub fn option<'p, C: Coder<'p>>(c: &mut C, delta: &mut u32, value: &mut &'p [u8]
 
 /// Option Delta and Option Length with their extended forms. RFC 7252, section 3.1.
 ///
-/// Both at most 65 804; more does not fit.
+/// Largest value of both: 65 804.
 #[inline]
 pub fn option_header<'p, C: Coder<'p>>(c: &mut C, delta: &mut u32, length: &mut u32) -> Step {
     let (mut delta_nibble, mut length_nibble) = (nibble(*delta), nibble(*length));
@@ -230,7 +232,7 @@ pub fn option_header<'p, C: Coder<'p>>(c: &mut C, delta: &mut u32, length: &mut 
     extended(c, "Option Length (extended)", length_nibble, length)
 }
 
-/// What the first octet of an option says of a delta or length.
+/// Four bits of a delta or length in the first octet of an option.
 #[inline]
 const fn nibble(value: u32) -> u8 {
     match value {
@@ -254,7 +256,7 @@ fn extended<'p, C: Coder<'p>>(c: &mut C, name: &'static str, nibble: u8, value: 
     };
     let mut above = value.wrapping_sub(base);
     c.uint(name, width, &mut above)?;
-    // Only a writer can be left with more than it had room for.
+    // / Only a writer can have a value that is too large.
     if above >> width != 0 {
         return Err(Refusal::DoesNotFit);
     }
@@ -274,73 +276,72 @@ pub struct CoapOption<'p> {
 }
 
 impl CoapOption<'_> {
-    /// The value as a uint (RFC 7252, section 3.2), leading zeros or not; nothing if it is longer than 4
-    /// octets.
+    /// The value as a uint (RFC 7252, section 3.2), with or without leading zeros; `None` if it is longer
+    /// than 4 octets.
     #[inline]
     pub fn uint(&self) -> Option<u32> {
         (self.value.len() <= 4)
             .then(|| self.value.iter().fold(0, |value, &octet| value << 8 | u32::from(octet)))
     }
 
-    /// Whether the value, taken as a uint, is as short as it can be: it does not start with a zero. The uint
-    /// alone then tells the octets.
+    /// True if the value, as a uint, has no leading zero: the integer alone then determines its octets.
     #[inline]
     pub fn is_minimal_uint(&self) -> bool {
         self.value.first() != Some(&0)
     }
 }
 
-/// What ended a walk over CoAP options.
+/// Reason the options of a message end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End<'p> {
+pub enum CoapOptionsEnd<'p> {
     /// The Payload Marker and a payload of at least one octet.
     Payload(&'p [u8]),
-    /// The end of the message.
+    /// End of the message.
     NoPayload,
-    /// The Payload Marker, and nothing behind it: a message format error.
+    /// A Payload Marker without payload: a message format error.
     MarkerWithoutPayload,
-    /// A reserved delta or length, an option that is cut off, or an Option Number above 65 535: a message
-    /// format error.
+    /// A reserved delta or length, a truncated option, or an Option Number above 65 535: a message format
+    /// error.
     Malformed {
-        /// Where the option starts, in octets from the first option.
+        /// Start of the option, in octets from the first option.
         offset: usize,
     },
 }
 
-/// Walks the options of a message. RFC 7252, section 3.1.
+/// Iterator over the options of a message. RFC 7252, section 3.1.
 ///
-/// **After the last option [`end`](Self::end) says why there are no more.** The octets of the options, put
-/// together, are what was walked over.
+/// **After the last option [`end`](Self::end) returns the reason.** The octets of all options together are
+/// the octets visited.
 #[derive(Clone, Copy, Debug)]
-pub struct Options<'p> {
+pub struct CoapOptions<'p> {
     octets: &'p [u8],
     at: usize,
     number: u16,
-    end: Option<End<'p>>,
+    end: Option<CoapOptionsEnd<'p>>,
 }
 
-impl<'p> Options<'p> {
-    /// The options at the start of `octets`, which end with the message.
+impl<'p> CoapOptions<'p> {
+    /// Creates an iterator over the options at the start of `octets`, which end with the message.
     #[inline]
     pub const fn new(octets: &'p [u8]) -> Self {
         Self { octets, at: 0, number: 0, end: None }
     }
 
-    /// Octets of the options that were walked over.
+    /// Octets of the options visited so far.
     #[inline]
     pub const fn offset(&self) -> usize {
         self.at
     }
 
-    /// What ended the walk, once it has ended.
+    /// Reason the options end; `None` before the last option was visited.
     #[inline]
-    pub const fn end(&self) -> Option<End<'p>> {
+    pub const fn end(&self) -> Option<CoapOptionsEnd<'p>> {
         self.end
     }
 
-    /// Walks over the options that are left, and says what ends them.
+    /// Skips the remaining options and returns the reason they end.
     #[inline]
-    pub fn into_end(mut self) -> End<'p> {
+    pub fn into_end(mut self) -> CoapOptionsEnd<'p> {
         loop {
             match self.step() {
                 Ok(option) => self.advance(&option),
@@ -350,13 +351,13 @@ impl<'p> Options<'p> {
     }
 
     #[inline]
-    fn step(&self) -> Result<CoapOption<'p>, End<'p>> {
+    fn step(&self) -> Result<CoapOption<'p>, CoapOptionsEnd<'p>> {
         let octets = self.octets.get(self.at..).unwrap_or_default();
         match octets {
-            [] => Err(End::NoPayload),
-            [PAYLOAD_MARKER] => Err(End::MarkerWithoutPayload),
-            [PAYLOAD_MARKER, payload @ ..] => Err(End::Payload(payload)),
-            _ => read_option(self.number, octets).ok_or(End::Malformed { offset: self.at }),
+            [] => Err(CoapOptionsEnd::NoPayload),
+            [PAYLOAD_MARKER] => Err(CoapOptionsEnd::MarkerWithoutPayload),
+            [PAYLOAD_MARKER, payload @ ..] => Err(CoapOptionsEnd::Payload(payload)),
+            _ => read_option(self.number, octets).ok_or(CoapOptionsEnd::Malformed { offset: self.at }),
         }
     }
 
@@ -367,10 +368,10 @@ impl<'p> Options<'p> {
     }
 }
 
-/// The option at the start of `octets`, behind an option with number `previous`.
+/// Reads the option at the start of `octets`, behind an option with number `previous`.
 #[inline]
 fn read_option(previous: u16, octets: &[u8]) -> Option<CoapOption<'_>> {
-    // Most options have no extended form. A shortcut: what follows says the same of them.
+    // / Fast path for options without extended forms. `read_any_option` reads these alike.
     if let Some((&head, behind)) = octets.split_first() {
         let (delta, length) = (head >> 4, usize::from(head & 0xF));
         if delta < 13 && length < 13 {
@@ -381,7 +382,7 @@ fn read_option(previous: u16, octets: &[u8]) -> Option<CoapOption<'_>> {
     read_any_option(previous, octets)
 }
 
-/// The same, extended or not.
+/// Reads an option with or without extended forms.
 fn read_any_option(previous: u16, octets: &[u8]) -> Option<CoapOption<'_>> {
     let mut reader = Reader::contiguous(octets);
     let (mut delta, mut value) = (0, [].as_slice());
@@ -390,7 +391,7 @@ fn read_any_option(previous: u16, octets: &[u8]) -> Option<CoapOption<'_>> {
     Some(CoapOption { number, value, octets: octets.get(..reader.position())? })
 }
 
-impl<'p> Iterator for Options<'p> {
+impl<'p> Iterator for CoapOptions<'p> {
     type Item = CoapOption<'p>;
 
     #[inline]
@@ -408,7 +409,7 @@ impl<'p> Iterator for Options<'p> {
     }
 }
 
-impl FusedIterator for Options<'_> {}
+impl FusedIterator for CoapOptions<'_> {}
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -431,8 +432,8 @@ mod tests {
     const POST: [u8; 32] =
         *b"\x42\x02\x19\xf3\xb5\x92\xb1t\x11\x3c\x38id=dev42\xff\xa2at\xfb\0\0\0\0\0\0\0\0";
 
-    fn options(rest: &[u8]) -> (Vec<(u16, &[u8])>, End<'_>) {
-        let mut walk = Options::new(rest);
+    fn options(rest: &[u8]) -> (Vec<(u16, &[u8])>, CoapOptionsEnd<'_>) {
+        let mut walk = CoapOptions::new(rest);
         let options = walk.by_ref().map(|option| (option.number, option.value)).collect();
         (options, walk.end().unwrap())
     }
@@ -450,7 +451,10 @@ mod tests {
                 rest: &GET[4..]
             }
         );
-        assert_eq!(options(message.rest), ([(URI_PATH, &b"temperature"[..])].to_vec(), End::NoPayload));
+        assert_eq!(
+            options(message.rest),
+            ([(URI_PATH, &b"temperature"[..])].to_vec(), CoapOptionsEnd::NoPayload)
+        );
     }
 
     #[test]
@@ -458,7 +462,7 @@ mod tests {
         let message = Coap::read(&CONTENT).unwrap();
         assert_eq!((message.message_type, message.code), (Type::Acknowledgement, Code::CONTENT));
         assert_eq!(message.token, [0x20]);
-        assert_eq!(options(message.rest), (Vec::new(), End::Payload(b"22.3 C")));
+        assert_eq!(options(message.rest), (Vec::new(), CoapOptionsEnd::Payload(b"22.3 C")));
         assert_eq!(message.code.to_string(), "2.05");
     }
 
@@ -471,11 +475,11 @@ mod tests {
             options,
             [(URI_PATH, &b"t"[..]), (CONTENT_FORMAT, &[60][..]), (URI_QUERY, &b"id=dev42"[..])]
         );
-        assert_eq!(end, End::Payload(&POST[20..]));
+        assert_eq!(end, CoapOptionsEnd::Payload(&POST[20..]));
         assert_eq!(message.options().into_end(), end);
     }
 
-    /// The datagram tells where a message ends, so a message that has its token is one.
+    /// The datagram determines where a message ends, so every prefix that has its token is a message.
     #[test]
     fn every_truncation_is_refused_or_told_by_the_end() {
         for len in 0..POST.len() {
@@ -483,12 +487,12 @@ mod tests {
             let end = message.map(|message| message.options().into_end());
             let expected = match len {
                 0..6 => Err(Refusal::Malformed),
-                6 | 8 | 10 | 19 => Ok(End::NoPayload),
-                7 => Ok(End::Malformed { offset: 0 }),
-                9 => Ok(End::Malformed { offset: 2 }),
-                11..19 => Ok(End::Malformed { offset: 4 }),
-                20 => Ok(End::MarkerWithoutPayload),
-                _ => Ok(End::Payload(&POST[20..len])),
+                6 | 8 | 10 | 19 => Ok(CoapOptionsEnd::NoPayload),
+                7 => Ok(CoapOptionsEnd::Malformed { offset: 0 }),
+                9 => Ok(CoapOptionsEnd::Malformed { offset: 2 }),
+                11..19 => Ok(CoapOptionsEnd::Malformed { offset: 4 }),
+                20 => Ok(CoapOptionsEnd::MarkerWithoutPayload),
+                _ => Ok(CoapOptionsEnd::Payload(&POST[20..len])),
             };
             assert_eq!(end, expected, "{len} octets");
         }
@@ -522,36 +526,36 @@ mod tests {
 
     #[test]
     fn every_end_of_the_options_is_told() {
-        let end = |rest| Options::new(rest).into_end();
-        assert_eq!(end(b""), End::NoPayload);
-        assert_eq!(end(b"\xff"), End::MarkerWithoutPayload);
-        assert_eq!(end(b"\x60\xff"), End::MarkerWithoutPayload);
-        assert_eq!(end(b"\x60\xff\xff"), End::Payload(b"\xff"));
-        // Option Delta 15 without being the Payload Marker, and Option Length 15.
-        assert_eq!(end(b"\x60\xf1a"), End::Malformed { offset: 1 });
-        assert_eq!(end(b"\x60\x1faaaaaaaaaaaaaaaaaaaaa"), End::Malformed { offset: 1 });
-        // Cut off in the value, in the extended delta, in the extended length.
-        assert_eq!(end(b"\xb4tim"), End::Malformed { offset: 0 });
-        assert_eq!(end(b"\xe0\x01"), End::Malformed { offset: 0 });
-        assert_eq!(end(b"\x0e\x01"), End::Malformed { offset: 0 });
+        let end = |rest| CoapOptions::new(rest).into_end();
+        assert_eq!(end(b""), CoapOptionsEnd::NoPayload);
+        assert_eq!(end(b"\xff"), CoapOptionsEnd::MarkerWithoutPayload);
+        assert_eq!(end(b"\x60\xff"), CoapOptionsEnd::MarkerWithoutPayload);
+        assert_eq!(end(b"\x60\xff\xff"), CoapOptionsEnd::Payload(b"\xff"));
+        // / Option Delta 15 without being the Payload Marker, and Option Length 15.
+        assert_eq!(end(b"\x60\xf1a"), CoapOptionsEnd::Malformed { offset: 1 });
+        assert_eq!(end(b"\x60\x1faaaaaaaaaaaaaaaaaaaaa"), CoapOptionsEnd::Malformed { offset: 1 });
+        // / Truncated in the value, in the extended delta, in the extended length.
+        assert_eq!(end(b"\xb4tim"), CoapOptionsEnd::Malformed { offset: 0 });
+        assert_eq!(end(b"\xe0\x01"), CoapOptionsEnd::Malformed { offset: 0 });
+        assert_eq!(end(b"\x0e\x01"), CoapOptionsEnd::Malformed { offset: 0 });
     }
 
     #[test]
     fn a_marker_inside_a_value_is_none() {
         assert_eq!(
             options(b"\x12\xff\xff\xff\xff"),
-            ([(1, &[0xFF, 0xFF][..])].to_vec(), End::Payload(&[0xFF]))
+            ([(1, &[0xFF, 0xFF][..])].to_vec(), CoapOptionsEnd::Payload(&[0xFF]))
         );
     }
 
     #[test]
     fn an_option_number_ends_at_65_535() {
         // 269 + 0xFEF2 = 65 535.
-        assert_eq!(options(b"\xe0\xfe\xf2"), ([(65_535, &[][..])].to_vec(), End::NoPayload));
+        assert_eq!(options(b"\xe0\xfe\xf2"), ([(65_535, &[][..])].to_vec(), CoapOptionsEnd::NoPayload));
         assert_eq!(options(b"\xe0\xfe\xf2\x00").0.len(), 2);
-        assert_eq!(options(b"\xe0\xfe\xf2\x10").1, End::Malformed { offset: 3 });
-        assert_eq!(options(b"\xe0\xfe\xf3").1, End::Malformed { offset: 0 });
-        assert_eq!(options(b"\xe0\xff\xff").1, End::Malformed { offset: 0 });
+        assert_eq!(options(b"\xe0\xfe\xf2\x10").1, CoapOptionsEnd::Malformed { offset: 3 });
+        assert_eq!(options(b"\xe0\xfe\xf3").1, CoapOptionsEnd::Malformed { offset: 0 });
+        assert_eq!(options(b"\xe0\xff\xff").1, CoapOptionsEnd::Malformed { offset: 0 });
     }
 
     #[test]
@@ -655,11 +659,11 @@ mod tests {
             prop_assert_eq!(Coap::read(&out[..len]), Ok(message));
         }
 
-        /// The walk accounts for every octet, and an option written again is the option that was read: there
-        /// is no second encoding of a delta or length.
+        /// The iterator visits every octet, and an option written again equals the option that was read: a
+        /// delta or length has no second encoding.
         #[test]
         fn options_written_again_are_the_same(octets in random_options()) {
-            let mut walk = Options::new(&octets);
+            let mut walk = CoapOptions::new(&octets);
             let mut out = std::vec![0; octets.len()];
             let mut writer = Writer::new(&mut out, 0);
             let mut previous = 0;
@@ -672,14 +676,14 @@ mod tests {
             prop_assert_eq!(end, walk.offset());
             prop_assert_eq!(&out[..end], &octets[..end]);
             let behind = match walk.end().unwrap() {
-                End::Payload(payload) => 1 + payload.len(),
-                End::NoPayload => 0,
-                End::MarkerWithoutPayload => 1,
-                End::Malformed { offset } => octets.len() - offset,
+                CoapOptionsEnd::Payload(payload) => 1 + payload.len(),
+                CoapOptionsEnd::NoPayload => 0,
+                CoapOptionsEnd::MarkerWithoutPayload => 1,
+                CoapOptionsEnd::Malformed { offset } => octets.len() - offset,
             };
             prop_assert_eq!(end + behind, octets.len());
             prop_assert_eq!(walk.next(), None);
-            prop_assert_eq!(Options::new(&octets).into_end(), walk.end().unwrap());
+            prop_assert_eq!(CoapOptions::new(&octets).into_end(), walk.end().unwrap());
         }
 
         #[test]
@@ -705,12 +709,12 @@ mod tests {
                 writer.copy(payload);
             }
             let end = writer.finish().unwrap();
-            let expected_end = payload.as_deref().map_or(End::NoPayload, End::Payload);
+            let expected_end = payload.as_deref().map_or(CoapOptionsEnd::NoPayload, CoapOptionsEnd::Payload);
             prop_assert_eq!(options(&out[..end]), (expected, expected_end));
         }
     }
 
-    /// Octets of which most are options with small values, and extended forms are frequent.
+    /// Octets of which most are options with small values; extended forms are frequent.
     fn random_options() -> impl Strategy<Value = Vec<u8>> {
         let octet = prop_oneof![
             Just(0),

@@ -1,6 +1,6 @@
-//! The ESP header: what stands in clear before the payload. RFC 4303, section 2.
+//! The ESP header: the fields in clear before the payload. RFC 4303, section 2.
 //!
-//! The trailer (padding, Next Header, ICV) is behind or under the encryption and is payload here.
+//! The trailer (padding, Next Header, ICV) is encrypted or at the end of the packet, and is payload here.
 
 use crate::coder::{Coder, NoRoom, Reader, Step, Writer};
 
@@ -17,7 +17,7 @@ impl Esp {
     /// Octets of the header.
     pub const LEN: usize = 8;
 
-    /// Reads a header at the start of `octets`.
+    /// Reads a header from the start of `octets`.
     pub fn read(octets: &[u8]) -> Step<Self> {
         let mut header = Self::default();
         header.code(&mut Reader::contiguous(octets))?;
@@ -27,12 +27,12 @@ impl Esp {
     /// Writes the header from octet `at` of `out` on and returns its end.
     pub fn write(mut self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
         let mut writer = Writer::new(out, at);
-        // Writing refuses nothing: every value has its place.
+        // / Every value can be written.
         let _ = self.code(&mut writer);
         writer.finish()
     }
 
-    /// The header, field by field.
+    /// Codes the header, field by field.
     #[inline]
     pub fn code<'p, C: Coder<'p>>(&mut self, c: &mut C) -> Step {
         c.uint("Security Parameters Index (SPI)", 32, &mut self.spi)?;
@@ -47,7 +47,7 @@ mod tests {
     use crate::coder::Refusal;
     use proptest::prelude::*;
 
-    /// Made by hand after RFC 4303, figure 1.
+    /// Made by hand from RFC 4303, figure 1.
     const HEADER: [u8; 8] = *b"\x01\x02\x03\x04\0\0\x01\0";
 
     #[test]

@@ -1,15 +1,15 @@
-//! Extension headers that stand between an IP header and what it carries. RFC 8200, section 4; RFC 4302.
+//! Extension headers between an IP header and its payload. RFC 8200, section 4; RFC 4302.
 
 use super::protocol;
 
-/// Whether `kind` is an extension header with a Next Header field in front and a length behind it:
-/// hop-by-hop options, routing, destination options and authentication.
+/// True if `kind` is an extension header that begins with a Next Header field and a length: hop-by-hop
+/// options, routing, destination options and authentication.
 #[inline]
 pub const fn is_extension(kind: u8) -> bool {
     matches!(kind, protocol::HOP_BY_HOP | protocol::ROUTING | protocol::DESTINATION | protocol::AH)
 }
 
-/// Octets of an extension header of type `kind` whose second octet is `length`.
+/// Length in octets of an extension header of type `kind` whose second octet is `length`.
 ///
 /// AH counts 4-octet units less two (RFC 4302, section 2.2), the others 8-octet units less one.
 #[inline]
@@ -20,10 +20,10 @@ pub const fn octets_of(kind: u8, length: u8) -> usize {
 /// Octets of an Authentication Header before its Integrity Check Value.
 pub const AH_FIXED: usize = 12;
 
-/// Walks the extension headers at the start of some octets.
+/// Iterator over the extension headers at the start of some octets.
 ///
-/// Ends before the first header that is none, or that is cut off; [`next_header`](Self::next_header) and
-/// [`rest`](Self::rest) then say what follows.
+/// Ends before the first header that is truncated or no extension header; [`next_header`](Self::next_header)
+/// and [`rest`](Self::rest) then describe what follows.
 #[derive(Clone, Copy, Debug)]
 pub struct Extensions<'p> {
     next_header: u8,
@@ -31,19 +31,20 @@ pub struct Extensions<'p> {
 }
 
 impl<'p> Extensions<'p> {
-    /// The headers at the start of `octets`, of which the first is a `next_header`.
+    /// Creates an iterator over the headers at the start of `octets`, the first of which is of type
+    /// `next_header`.
     #[inline]
     pub const fn new(next_header: u8, octets: &'p [u8]) -> Self {
         Self { next_header, rest: octets }
     }
 
-    /// The type of the next header: after the last one, what the chain carries.
+    /// Type of the next header; after the last one, protocol of the payload.
     #[inline]
     pub const fn next_header(&self) -> u8 {
         self.next_header
     }
 
-    /// The octets that were not walked over yet.
+    /// Octets that were not visited yet.
     #[inline]
     pub const fn rest(&self) -> &'p [u8] {
         self.rest
@@ -62,7 +63,7 @@ impl<'p> Iterator for Extensions<'p> {
         }
         let &[next, length, ..] = self.rest else { return None };
         let octets = octets_of(kind, length);
-        // An AH without SPI and sequence number is none.
+        // / An AH without SPI and sequence number is invalid.
         if octets > self.rest.len() || kind == protocol::AH && octets < AH_FIXED {
             return None;
         }

@@ -8,11 +8,11 @@ use crate::coder::{Coder, NoRoom, Refusal, Step, Writer};
 pub struct Ipv4<'p> {
     /// Type of Service; today DSCP and ECN.
     pub tos: u8,
-    /// Octets of the packet from this header on, as the field says.
+    /// Total Length: octets of the packet from this header on.
     pub total_length: u16,
     /// Identification.
     pub identification: u16,
-    /// Reserved flag, zero in sane packets.
+    /// Reserved flag; normally zero.
     pub reserved: bool,
     /// Don't Fragment.
     pub df: bool,
@@ -22,9 +22,9 @@ pub struct Ipv4<'p> {
     pub fragment_offset: u16,
     /// Time to Live.
     pub ttl: u8,
-    /// Protocol of what follows.
+    /// Protocol of the header that follows.
     pub protocol: u8,
-    /// Header Checksum as it stands, right or wrong.
+    /// Header Checksum as received, correct or not.
     pub header_checksum: u16,
     /// Source Address.
     pub source: [u8; 4],
@@ -43,14 +43,14 @@ impl<'p> Ipv4<'p> {
         Self::LEN + self.options.len()
     }
 
-    /// Reads a header at the start of `octets`.
+    /// Reads a header from the start of `octets`.
     #[inline]
     pub fn read(octets: &'p [u8]) -> Step<Self> {
         let (fixed, options) = Self::split(octets)?;
         Ok(Self::of(fixed, options))
     }
 
-    /// The fixed part and the options of a header at the start of `octets`.
+    /// Splits a header at the start of `octets` into its fixed part and its options.
     #[inline(always)]
     pub(super) fn split(octets: &'p [u8]) -> Step<(&'p [u8; 20], &'p [u8])> {
         let (fixed, behind) = octets.split_first_chunk().ok_or(Refusal::Malformed)?;
@@ -62,7 +62,7 @@ impl<'p> Ipv4<'p> {
         Ok((fixed, behind.get(..usize::from(words) * 4).ok_or(Refusal::Malformed)?))
     }
 
-    /// The header of a fixed part and options.
+    /// Returns the header of a fixed part and options.
     #[inline(always)]
     pub(super) fn of(fixed: &[u8; 20], options: &'p [u8]) -> Self {
         let &[_, tos, l, m, i, j, f, g, ttl, protocol, c, d, ref addresses @ ..] = fixed;
@@ -88,7 +88,7 @@ impl<'p> Ipv4<'p> {
     #[inline]
     pub fn write(mut self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
         if self.options.is_empty() {
-            // The usual header, of a length that is known when this is compiled.
+            // / The usual header, of a constant length.
             let mut fixed = [0; 20];
             let _ = self.code(&mut Writer::new(&mut fixed, 0));
             let end = at + Self::LEN;
@@ -96,12 +96,12 @@ impl<'p> Ipv4<'p> {
             return Ok(end);
         }
         let mut writer = Writer::new(out, at);
-        // Writing refuses nothing: every value has its place.
+        // / Every value can be written.
         let _ = self.code(&mut writer);
         writer.finish()
     }
 
-    /// The header, field by field.
+    /// Codes the header, field by field.
     #[inline(always)]
     pub fn code<C: Coder<'p>>(&mut self, c: &mut C) -> Step {
         let mut ihl = (self.len() / 4) as u8;
@@ -123,18 +123,17 @@ impl<'p> Ipv4<'p> {
         c.slice("Options", usize::from(ihl.saturating_sub(5)) * 4, &mut self.options)
     }
 
-    /// The checksum that `octets`, a header as it stands, should carry.
+    /// Returns the correct checksum of the header in `octets`.
     pub fn checksum_of(octets: &[u8]) -> u16 {
         let head = octets.get(..10).unwrap_or_default();
         let tail = octets.get(12..).unwrap_or_default();
         crate::checksum::Sum::ZERO.octets(head).octets(tail).checksum()
     }
 
-    /// Whether the checksum in `octets`, a header as it stands, is the one that [`checksum_of`](Self::checksum_of)
-    /// gives.
+    /// True if the checksum of the header in `octets` equals [`checksum_of`](Self::checksum_of).
     #[inline(always)]
     pub fn checksum_is_right(octets: &[u8]) -> bool {
-        // The sum of the other fields is not zero, so the checksum is never the other zero, 0xFFFF.
+        // / The sum of the other fields is not zero, so a correct checksum is never the other zero, 0xFFFF.
         checksum(octets) == 0 && octets.get(10..12) != Some(&[0xFF, 0xFF])
     }
 }

@@ -9,9 +9,9 @@ pub struct Ipv6 {
     pub traffic_class: u8,
     /// Flow Label, 20 bits.
     pub flow_label: u32,
-    /// Octets after this header, as the field says.
+    /// Payload Length: octets after this header.
     pub payload_length: u16,
-    /// Protocol of what follows.
+    /// Protocol of the header that follows.
     pub next_header: u8,
     /// Hop Limit.
     pub hop_limit: u8,
@@ -25,14 +25,14 @@ impl Ipv6 {
     /// Octets of the header.
     pub const LEN: usize = 40;
 
-    /// Reads a header at the start of `octets`.
+    /// Reads a header from the start of `octets`.
     #[inline]
     pub fn read(octets: &[u8]) -> Step<Self> {
         let fixed = octets.first_chunk::<{ Self::LEN }>().ok_or(Refusal::Malformed)?;
         if fixed[0] >> 4 == 6 { Ok(Self::of(fixed)) } else { Err(Refusal::NotThis) }
     }
 
-    /// The header of these octets.
+    /// Returns the header in these octets.
     #[inline(always)]
     pub(super) fn of(octets: &[u8; Self::LEN]) -> Self {
         let &[a, b, c, d, l, m, next_header, hop_limit, ref addresses @ ..] = octets;
@@ -53,14 +53,14 @@ impl Ipv6 {
     #[inline]
     pub fn write(mut self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
         let mut fixed = [0; Self::LEN];
-        // Writing refuses nothing: every value has its place.
+        // / Every value can be written.
         let _ = self.code(&mut Writer::new(&mut fixed, 0));
         let end = at + Self::LEN;
         out.get_mut(at..end).ok_or(NoRoom)?.copy_from_slice(&fixed);
         Ok(end)
     }
 
-    /// The header, field by field.
+    /// Codes the header, field by field.
     #[inline(always)]
     pub fn code<'p, C: Coder<'p>>(&mut self, c: &mut C) -> Step {
         c.discriminator(4, 6)?;

@@ -7,15 +7,15 @@ pub const VERSION: u8 = 2;
 
 /// Every field of an RTP header.
 ///
-/// CC follows from the CSRC list, X from the header extension. The padding that P announces ends the packet
-/// and is payload here.
+/// CC follows from the CSRC list, X from the header extension. The padding that P announces is at the end of
+/// the packet, and is payload here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rtp<'p> {
     /// V, 2 bits.
     pub version: u8,
     /// P: padding ends the packet.
     pub padding: bool,
-    /// M, marker; its meaning is the profile's.
+    /// M, marker; the RTP profile defines its meaning.
     pub marker: bool,
     /// PT, payload type, 7 bits.
     pub payload_type: u8,
@@ -36,12 +36,12 @@ pub struct Rtp<'p> {
 pub struct HeaderExtension<'p> {
     /// The first 16 bits, "defined by profile".
     pub defined_by_profile: u16,
-    /// What stands behind the length; a multiple of 4 octets, which may be 0, at most 262 140.
+    /// Octets behind the length; a multiple of 4, 0 to 262 140.
     pub data: &'p [u8],
 }
 
 impl Default for Rtp<'_> {
-    /// All zero but for the version.
+    /// All fields zero except the version.
     fn default() -> Self {
         Self {
             version: VERSION,
@@ -66,11 +66,11 @@ impl<'p> Rtp<'p> {
         Self::LEN + self.csrc.len() + self.extension.map_or(0, |extension| 4 + extension.data.len())
     }
 
-    /// Reads a header at the start of `octets`. Another version than 2 is [`Refusal::NotThis`].
+    /// Reads a header from the start of `octets`. Another version than 2 is [`Refusal::NotThis`].
     pub fn read(octets: &'p [u8]) -> Step<Self> {
         let mut header = Self::default();
         let coded = header.code(&mut Reader::contiguous(octets));
-        // What another version cuts off is not malformed RTP.
+        // / A truncated header of another version is not malformed RTP.
         if header.version != VERSION {
             return Err(Refusal::NotThis);
         }
@@ -80,12 +80,12 @@ impl<'p> Rtp<'p> {
     /// Writes the header from octet `at` of `out` on and returns its end.
     pub fn write(mut self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
         let mut writer = Writer::new(out, at);
-        // Writing refuses nothing: every value has its place.
+        // / Every value can be written.
         let _ = self.code(&mut writer);
         writer.finish()
     }
 
-    /// The header, field by field, of whatever version.
+    /// Codes the header, field by field, of any version.
     #[inline]
     pub fn code<C: Coder<'p>>(&mut self, c: &mut C) -> Step {
         let mut x = self.extension.is_some();
@@ -109,7 +109,7 @@ impl<'p> Rtp<'p> {
 }
 
 impl<'p> HeaderExtension<'p> {
-    /// The header extension, field by field.
+    /// Codes the header extension, field by field.
     #[inline]
     pub fn code<C: Coder<'p>>(&mut self, c: &mut C) -> Step {
         let mut length = (self.data.len() / 4) as u16;
@@ -127,7 +127,7 @@ mod tests {
     use proptest::prelude::*;
     use std::vec::Vec;
 
-    /// Made by hand after the figures of RFC 3550, sections 5.1 and 5.3.1: PT 96, two CSRC, and an extension
+    /// Made by hand from the figures of RFC 3550, sections 5.1 and 5.3.1: PT 96, two CSRC, and an extension
     /// of one word.
     const HEADER: [u8; 28] =
         *b"\x92\xe0\x12\x34\0\0\x3e\x80\xca\xfe\xba\xbe\0\0\0\x01\0\0\0\x02\xbe\xde\0\x01\x10\xff\0\0";
@@ -215,7 +215,7 @@ mod tests {
         }
     }
 
-    /// Octets of which half are zero, so that lengths are often small.
+    /// Random octets of which half are zero, so that lengths are often small.
     fn half_zero(len: core::ops::Range<usize>) -> impl Strategy<Value = Vec<u8>> {
         vec(prop_oneof![Just(0), any::<u8>()], len)
     }

@@ -1,4 +1,4 @@
-//! The TCP header and the walk over its options. RFC 9293, sections 3.1 and 3.2.
+//! The TCP header and an iterator over its options. RFC 9293, sections 3.1 and 3.2.
 
 use core::iter::FusedIterator;
 
@@ -13,9 +13,9 @@ pub struct Tcp<'p> {
     pub destination_port: u16,
     /// Sequence Number of the first data octet; with SYN, the initial sequence number.
     pub sequence_number: u32,
-    /// Acknowledgment Number: the next sequence number that is expected. Means something only with ACK.
+    /// Acknowledgment Number: the next sequence number that is expected. Meaningful only with ACK.
     pub acknowledgment_number: u32,
-    /// Reserved, 4 bits, zero in sane packets.
+    /// Reserved, 4 bits; normally zero.
     pub reserved: u8,
     /// Congestion Window Reduced.
     pub cwr: bool,
@@ -35,9 +35,9 @@ pub struct Tcp<'p> {
     pub fin: bool,
     /// Window, in octets before window scaling (RFC 7323).
     pub window: u16,
-    /// Checksum as it stands, right or wrong.
+    /// Checksum as received, correct or not.
     pub checksum: u16,
-    /// Urgent Pointer, in octets from the sequence number. Means something only with URG.
+    /// Urgent Pointer, in octets from the sequence number. Meaningful only with URG.
     pub urgent_pointer: u16,
     /// Options with their padding; a multiple of 4 octets, at most 40.
     pub options: &'p [u8],
@@ -52,7 +52,7 @@ impl<'p> Tcp<'p> {
         Self::LEN + self.options.len()
     }
 
-    /// Reads a header at the start of `octets`.
+    /// Reads a header from the start of `octets`.
     pub fn read(octets: &'p [u8]) -> Step<Self> {
         let mut header = Self::default();
         header.code(&mut Reader::contiguous(octets))?;
@@ -62,12 +62,12 @@ impl<'p> Tcp<'p> {
     /// Writes the header from octet `at` of `out` on and returns its end.
     pub fn write(mut self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
         let mut writer = Writer::new(out, at);
-        // Writing refuses nothing: every value has its place.
+        // / Every value can be written.
         let _ = self.code(&mut writer);
         writer.finish()
     }
 
-    /// The header, field by field.
+    /// Codes the header, field by field.
     #[inline]
     pub fn code<C: Coder<'p>>(&mut self, c: &mut C) -> Step {
         let mut data_offset = (self.len() / 4) as u8;
@@ -92,10 +92,10 @@ impl<'p> Tcp<'p> {
         c.slice("Options", usize::from(data_offset.saturating_sub(5)) * 4, &mut self.options)
     }
 
-    /// Walks the options.
+    /// Returns an iterator over the options.
     #[inline]
-    pub fn walk(&self) -> Options<'p> {
-        Options::new(self.options)
+    pub fn walk(&self) -> TcpOptions<'p> {
+        TcpOptions::new(self.options)
     }
 }
 
@@ -117,64 +117,64 @@ pub mod kind {
     pub const TIMESTAMPS: u8 = 8;
 }
 
-/// What ended a walk over TCP options.
+/// Reason the options of a header end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End<'p> {
+pub enum TcpOptionsEnd<'p> {
     /// The options fill their place.
     Exhausted,
     /// An End of Option List.
     EndOfOptionList {
-        /// What stands behind it, zeros in sane packets.
+        /// Octets behind it; normally zero.
         padding: &'p [u8],
     },
-    /// An option whose length is missing, less than 2, or more than the octets that are there.
+    /// An option whose length is missing, less than 2, or larger than the octets that are present.
     Malformed {
-        /// Where the option starts, in octets from the first option.
+        /// Start of the option, in octets from the first option.
         offset: usize,
     },
 }
 
-/// Walks TCP options. RFC 9293, section 3.1.
+/// Iterator over TCP options. RFC 9293, section 3.1.
 ///
-/// **After the last option [`end`](Self::end) says why there are no more.** The octets of the options, put
-/// together, are what was walked over.
+/// **After the last option [`end`](Self::end) returns the reason.** The octets of all options together are
+/// the octets visited.
 #[derive(Clone, Copy, Debug)]
-pub struct Options<'p> {
+pub struct TcpOptions<'p> {
     octets: &'p [u8],
     at: usize,
-    end: Option<End<'p>>,
+    end: Option<TcpOptionsEnd<'p>>,
 }
 
-impl<'p> Options<'p> {
-    /// The options that `octets` hold.
+impl<'p> TcpOptions<'p> {
+    /// Creates an iterator over the options in `octets`.
     #[inline]
     pub const fn new(octets: &'p [u8]) -> Self {
         Self { octets, at: 0, end: None }
     }
 
-    /// What ended the walk, once it has ended.
+    /// Reason the options end; `None` before the last option was visited.
     #[inline]
-    pub const fn end(&self) -> Option<End<'p>> {
+    pub const fn end(&self) -> Option<TcpOptionsEnd<'p>> {
         self.end
     }
 
     #[inline]
-    fn step(&self) -> Result<(u8, &'p [u8]), End<'p>> {
+    fn step(&self) -> Result<(u8, &'p [u8]), TcpOptionsEnd<'p>> {
         let rest = self.octets.get(self.at..).unwrap_or_default();
         let len = match *rest {
-            [] => return Err(End::Exhausted),
-            [kind::EOL, ref padding @ ..] => return Err(End::EndOfOptionList { padding }),
+            [] => return Err(TcpOptionsEnd::Exhausted),
+            [kind::EOL, ref padding @ ..] => return Err(TcpOptionsEnd::EndOfOptionList { padding }),
             [kind::NOP, ..] => 1,
-            // Not even the Kind and the Length themselves.
-            [_] | [_, 0 | 1, ..] => return Err(End::Malformed { offset: self.at }),
+            // / The length does not cover Kind and Length.
+            [_] | [_, 0 | 1, ..] => return Err(TcpOptionsEnd::Malformed { offset: self.at }),
             [_, len, ..] => usize::from(len),
         };
-        let option = rest.get(..len).ok_or(End::Malformed { offset: self.at })?;
+        let option = rest.get(..len).ok_or(TcpOptionsEnd::Malformed { offset: self.at })?;
         Ok((rest[0], option))
     }
 }
 
-impl<'p> Iterator for Options<'p> {
+impl<'p> Iterator for TcpOptions<'p> {
     /// Kind, and octets of the whole option with Kind and Length.
     type Item = (u8, &'p [u8]);
 
@@ -196,7 +196,7 @@ impl<'p> Iterator for Options<'p> {
     }
 }
 
-impl FusedIterator for Options<'_> {}
+impl FusedIterator for TcpOptions<'_> {}
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -238,7 +238,7 @@ mod tests {
                 (kind::WINDOW_SCALE, 3)
             ]
         );
-        assert_eq!(walk.end(), Some(End::Exhausted));
+        assert_eq!(walk.end(), Some(TcpOptionsEnd::Exhausted));
     }
 
     #[test]
@@ -275,16 +275,16 @@ mod tests {
     #[test]
     fn every_end_of_the_options_is_told() {
         let end = |octets| {
-            let mut walk = Options::new(octets);
+            let mut walk = TcpOptions::new(octets);
             (walk.by_ref().count(), walk.end().unwrap())
         };
-        assert_eq!(end(b""), (0, End::Exhausted));
-        assert_eq!(end(b"\x01\x01"), (2, End::Exhausted));
-        assert_eq!(end(b"\x01\0\x07\0"), (1, End::EndOfOptionList { padding: b"\x07\0" }));
-        assert_eq!(end(b"\x01\x02"), (1, End::Malformed { offset: 1 }));
-        assert_eq!(end(b"\x02\0\x05\xb4"), (0, End::Malformed { offset: 0 }));
-        assert_eq!(end(b"\x02\x01\x05\xb4"), (0, End::Malformed { offset: 0 }));
-        assert_eq!(end(b"\x01\x02\x04\x05"), (1, End::Malformed { offset: 1 }));
+        assert_eq!(end(b""), (0, TcpOptionsEnd::Exhausted));
+        assert_eq!(end(b"\x01\x01"), (2, TcpOptionsEnd::Exhausted));
+        assert_eq!(end(b"\x01\0\x07\0"), (1, TcpOptionsEnd::EndOfOptionList { padding: b"\x07\0" }));
+        assert_eq!(end(b"\x01\x02"), (1, TcpOptionsEnd::Malformed { offset: 1 }));
+        assert_eq!(end(b"\x02\0\x05\xb4"), (0, TcpOptionsEnd::Malformed { offset: 0 }));
+        assert_eq!(end(b"\x02\x01\x05\xb4"), (0, TcpOptionsEnd::Malformed { offset: 0 }));
+        assert_eq!(end(b"\x01\x02\x04\x05"), (1, TcpOptionsEnd::Malformed { offset: 1 }));
     }
 
     proptest! {
@@ -319,12 +319,12 @@ mod tests {
 
         #[test]
         fn the_walk_accounts_for_every_octet(octets in vec(0..12_u8, 0..=40)) {
-            let mut walk = Options::new(&octets);
+            let mut walk = TcpOptions::new(&octets);
             let walked: Vec<_> = walk.by_ref().flat_map(|(_, option)| option).copied().collect();
             let behind = match walk.end().unwrap() {
-                End::Exhausted => 0,
-                End::EndOfOptionList { padding } => 1 + padding.len(),
-                End::Malformed { offset } => octets.len() - offset,
+                TcpOptionsEnd::Exhausted => 0,
+                TcpOptionsEnd::EndOfOptionList { padding } => 1 + padding.len(),
+                TcpOptionsEnd::Malformed { offset } => octets.len() - offset,
             };
             prop_assert_eq!(walked.len() + behind, octets.len());
             prop_assert_eq!(&walked, &octets[..walked.len()]);

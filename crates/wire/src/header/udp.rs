@@ -9,9 +9,9 @@ pub struct Udp {
     pub source_port: u16,
     /// Destination Port.
     pub destination_port: u16,
-    /// Octets of header and payload, as the field says.
+    /// Length: octets of header and payload.
     pub length: u16,
-    /// Checksum as it stands; 0 where none was computed.
+    /// Checksum as received; 0 if none was computed.
     pub checksum: u16,
 }
 
@@ -19,13 +19,13 @@ impl Udp {
     /// Octets of the header.
     pub const LEN: usize = 8;
 
-    /// Reads a header at the start of `octets`.
+    /// Reads a header from the start of `octets`.
     #[inline]
     pub fn read(octets: &[u8]) -> Step<Self> {
         octets.first_chunk().map(Self::of).ok_or(Refusal::Malformed)
     }
 
-    /// The header of these octets.
+    /// Returns the header in these octets.
     #[inline(always)]
     pub(super) fn of(&[s, t, d, e, l, m, b, c]: &[u8; Self::LEN]) -> Self {
         let [source_port, destination_port, length, checksum] =
@@ -37,14 +37,14 @@ impl Udp {
     #[inline]
     pub fn write(mut self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
         let mut fixed = [0; Self::LEN];
-        // Writing refuses nothing: every value has its place.
+        // / Every value can be written.
         let _ = self.code(&mut Writer::new(&mut fixed, 0));
         let end = at + Self::LEN;
         out.get_mut(at..end).ok_or(NoRoom)?.copy_from_slice(&fixed);
         Ok(end)
     }
 
-    /// The header, field by field.
+    /// Codes the header, field by field.
     #[inline(always)]
     pub fn code<'p, C: Coder<'p>>(&mut self, c: &mut C) -> Step {
         c.uint("Source Port", 16, &mut self.source_port)?;

@@ -9,10 +9,10 @@ pub struct UdpLite {
     pub source_port: u16,
     /// Destination Port.
     pub destination_port: u16,
-    /// Octets that the checksum covers, from this header on, as the field says. 0 for the whole packet; a
-    /// receiver discards 1 to 7.
+    /// Checksum Coverage: octets from this header on that the checksum covers. 0 for the whole packet; a
+    /// receiver drops packets with 1 to 7.
     pub checksum_coverage: u16,
-    /// Checksum as it stands; a receiver discards 0.
+    /// Checksum as received; a receiver drops packets with 0.
     pub checksum: u16,
 }
 
@@ -20,7 +20,7 @@ impl UdpLite {
     /// Octets of the header.
     pub const LEN: usize = 8;
 
-    /// Reads a header at the start of `octets`.
+    /// Reads a header from the start of `octets`.
     pub fn read(octets: &[u8]) -> Step<Self> {
         let mut header = Self::default();
         header.code(&mut Reader::contiguous(octets))?;
@@ -30,12 +30,12 @@ impl UdpLite {
     /// Writes the header from octet `at` of `out` on and returns its end.
     pub fn write(mut self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
         let mut writer = Writer::new(out, at);
-        // Writing refuses nothing: every value has its place.
+        // / Every value can be written.
         let _ = self.code(&mut writer);
         writer.finish()
     }
 
-    /// The header, field by field.
+    /// Codes the header, field by field.
     #[inline]
     pub fn code<'p, C: Coder<'p>>(&mut self, c: &mut C) -> Step {
         c.uint("Source Port", 16, &mut self.source_port)?;
@@ -52,7 +52,7 @@ mod tests {
     use crate::coder::Refusal;
     use proptest::prelude::*;
 
-    /// Made by hand after RFC 3828, figure 1.
+    /// Made by hand from RFC 3828, figure 1.
     const HEADER: [u8; 8] = *b"\xe0\x01\x16\x33\0\x08\x12\x34";
 
     #[test]

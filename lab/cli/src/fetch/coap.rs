@@ -1,23 +1,23 @@
-//! By CoAP, with Tokens of one octet.
+//! CoAP, with Tokens of one octet.
 
 use std::process::ExitCode;
 
 use thinair_coap::uri::Scheme;
 use thinair_coap::{Config, Limits, Policy, Request, Tokens, Uri};
 use thinair_os::Signals;
-use thinair_services::coap::client::{Ending, Flow, Report, Task, ask};
+use thinair_services::coap::client::{ClientTask, Continuation, Ending, TaskReport, ask};
 
-use super::Arguments;
+use super::FetchArguments;
 use super::output::{Facts, Fetched, seconds, show};
-use crate::service::Service;
+use crate::service::ServiceName;
 use thinair_cli::usage::Usage;
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &FetchArguments) -> anyhow::Result<ExitCode> {
     let text = &arguments.url;
     let mut uri: Uri = text.parse().map_err(|why| Usage::error(format!("`{text}`: {why}")))?;
     match (arguments.service, uri.scheme) {
-        // It is the service that says what it goes over.
-        (Service::CoapTcp, _) => uri.scheme = Scheme::CoapTcp,
+        // The service determines the transport.
+        (ServiceName::CoapTcp, _) => uri.scheme = Scheme::CoapTcp,
         (_, Scheme::Coap) => {}
         (_, Scheme::CoapTcp) => {
             return Err(Usage::error(format!("`{text}` is for --service coap-tcp; coap fetches coap://")));
@@ -26,7 +26,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let signals = Signals::take()?;
     let mut request = Request::get("");
     request.options = uri.options();
-    let task = Task {
+    let task = ClientTask {
         config: Config {
             limits: Limits { max_body: arguments.max_body as usize, ..Limits::default() },
             policy: Policy { tokens: Tokens::Counting, ..Policy::default() },
@@ -34,9 +34,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         },
         limit: Some(arguments.timeout),
         signals: Some(&signals),
-        ..Task::new(&uri, &request)
+        ..ClientTask::new(&uri, &request)
     };
-    let outcome = ask(&task, &mut |_| Flow::Go);
+    let outcome = ask(&task, &mut |_| Continuation::Go);
     let facts = facts(&outcome.report, uri.scheme);
     let without = |error: String| Fetched {
         status: None,
@@ -63,7 +63,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     show(arguments, &fetched)
 }
 
-fn facts(report: &Report, scheme: Scheme) -> Facts {
+fn facts(report: &TaskReport, scheme: Scheme) -> Facts {
     let since = |time| seconds(std::time::Duration::saturating_sub(time, report.resolved));
     Facts {
         address: report.address.map(|address| address.to_string()),

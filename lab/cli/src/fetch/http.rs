@@ -1,37 +1,37 @@
-//! By HTTP in one of its forms.
+//! HTTP/1 and SPDY.
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use thinair_http::{Limits, Response, status};
-use thinair_http_services::http::{self, FetchError, Protocol, Report, Task, Url, UrlError};
+use thinair_http::{HttpLimits, HttpResponse, status};
+use thinair_http_services::http::{self, FetchError, FetchReport, FetchTask, HttpProtocol, Url, UrlError};
 use thinair_os::Signals;
 
 use super::output::{Facts, Fetched, seconds, show};
-use super::{Arguments, Close};
+use super::{CloseArgument, FetchArguments};
 use thinair_cli::usage::Usage;
 
-/// How long an address has for the handshake: five SYNs, on most systems.
+/// Time limit of the handshake with one address: five SYNs, on most systems.
 const CONNECT: Duration = Duration::from_secs(30);
 
-pub(super) fn run(arguments: &Arguments, protocol: Protocol) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &FetchArguments, protocol: HttpProtocol) -> anyhow::Result<ExitCode> {
     let refused = |why: UrlError| Usage::error(format!("`{}`: {why}", arguments.url));
     let url: Url = arguments.url.parse().map_err(refused)?;
     let signals = Signals::take()?;
     let close = match arguments.close {
-        Close::Response => http::Close::Response,
-        Close::Request => http::Close::Request,
-        Close::Reset => http::Close::Reset,
+        CloseArgument::Response => http::Close::Response,
+        CloseArgument::Request => http::Close::Request,
+        CloseArgument::Reset => http::Close::Reset,
     };
     let acknowledgment =
         if arguments.quick_ack { http::Acknowledgment::AtOnce } else { http::Acknowledgment::Held };
-    let task = Task {
+    let task = FetchTask {
         url: &url,
         protocol,
         close,
         acknowledgment,
-        limits: Limits { body: arguments.max_body as usize, ..Limits::default() },
+        limits: HttpLimits { body: arguments.max_body as usize, ..HttpLimits::default() },
         connect_timeout: CONNECT,
         limit: arguments.timeout,
         signals: Some(&signals),
@@ -42,14 +42,14 @@ pub(super) fn run(arguments: &Arguments, protocol: Protocol) -> anyhow::Result<E
     show_response(arguments, &result, facts)
 }
 
-/// Shows a response of any HTTP, or why there is none.
+/// Shows a response of any HTTP version, or the reason that there is none.
 pub(super) fn show_response(
-    arguments: &Arguments,
-    result: &Result<Response, String>,
+    arguments: &FetchArguments,
+    result: &Result<HttpResponse, String>,
     facts: Facts,
 ) -> anyhow::Result<ExitCode> {
     let fetched = match result {
-        Ok(Response { status, body }) => Fetched {
+        Ok(HttpResponse { status, body }) => Fetched {
             status: Some((*status, format!("{status} {}", status::phrase(*status)))),
             is_success: (200..300).contains(status),
             body,
@@ -63,7 +63,7 @@ pub(super) fn show_response(
     show(arguments, &fetched)
 }
 
-fn facts(report: &Report) -> Facts {
+fn facts(report: &FetchReport) -> Facts {
     Facts {
         address: report.address.map(|address| address.to_string()),
         seconds: seconds(report.total),
@@ -76,15 +76,15 @@ fn facts(report: &Report) -> Facts {
     }
 }
 
-/// What to try.
+/// Advice on an error.
 fn advice(error: &FetchError) -> &'static str {
     match error {
         FetchError::Connect(_, why) if why.kind() == ErrorKind::ConnectionRefused => {
             ". Is the server up, and is this its port?"
         }
         FetchError::Connect(..) => ". Is there a route to it, and does the path let TCP through?",
-        FetchError::Protocol(thinair_http::Error::Head) => ". Does the server speak this service?",
-        FetchError::Protocol(thinair_http::Error::BodyTooLarge(_)) => ". Raise it with --max-body",
+        FetchError::Protocol(thinair_http::HttpError::Head) => ". Does the server speak this service?",
+        FetchError::Protocol(thinair_http::HttpError::BodyTooLarge(_)) => ". Raise it with --max-body",
         FetchError::TimeLimit(_) => ". Give it more time with --timeout",
         _ => "",
     }

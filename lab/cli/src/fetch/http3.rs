@@ -1,19 +1,19 @@
-//! By HTTP/3.
+//! HTTP/3.
 
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use thinair_http::Limits;
+use thinair_http::HttpLimits;
 use thinair_http_services::http::{self, Url, UrlError};
-use thinair_http_services::http3::{self, FetchError, Report, Task, Trust};
+use thinair_http_services::http3::{self, FetchError, Http3Report, Http3Task, Trust};
 use thinair_os::Signals;
 
-use super::Arguments;
+use super::FetchArguments;
 use super::http::show_response;
 use super::output::{Facts, seconds};
 use thinair_cli::usage::Usage;
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &FetchArguments) -> anyhow::Result<ExitCode> {
     let refused = |why: UrlError| Usage::error(format!("`{}`: {why}", arguments.url));
     let url = Url::secure(&arguments.url).map_err(refused)?;
     let trusted = arguments.trust_certificate.as_deref().ok_or_else(|| {
@@ -23,11 +23,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })?;
     let trust = Trust::read(trusted).context("--trust-certificate")?;
     let signals = Signals::take()?;
-    let outcome = http3::fetch(&Task {
+    let outcome = http3::fetch(&Http3Task {
         url: &url,
         trust: &trust,
         resumes: arguments.resume,
-        limits: Limits { body: arguments.max_body as usize, ..Limits::default() },
+        limits: HttpLimits { body: arguments.max_body as usize, ..HttpLimits::default() },
         limit: arguments.timeout,
         signals: Some(&signals),
     });
@@ -36,7 +36,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     show_response(arguments, &result, facts)
 }
 
-fn facts(report: &Report) -> Facts {
+fn facts(report: &Http3Report) -> Facts {
     Facts {
         address: report.address.map(|address| address.to_string()),
         seconds: seconds(report.total),
@@ -49,7 +49,7 @@ fn facts(report: &Report) -> Facts {
     }
 }
 
-/// What to try.
+/// Advice on an error.
 fn advice(error: &FetchError) -> &'static str {
     match error {
         FetchError::Connection(_) => {

@@ -1,4 +1,4 @@
-//! What is shown of an object, and of how it came.
+//! Output of `fetch`: the object, and the costs of its transfer.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -7,38 +7,38 @@ use std::time::Duration;
 use anyhow::Context as _;
 use serde::Serialize;
 
-use super::Arguments;
+use super::FetchArguments;
 use thinair_cli::base64::base64;
 
-/// What came, and how. Whatever protocol it was has the same.
+/// Result of a transfer, for every protocol.
 pub(super) struct Fetched<'o> {
-    /// Status, and what it means.
+    /// Status code, and its phrase.
     pub(super) status: Option<(u16, String)>,
-    /// The object is in the response.
+    /// The response has the object.
     pub(super) is_success: bool,
     pub(super) body: &'o [u8],
-    /// There is no response.
+    /// Reason that there is no response.
     pub(super) error: Option<String>,
     pub(super) facts: Facts,
 }
 
-/// How it came: times in seconds, since the address was known.
+/// Costs of a transfer: times in seconds, since the address was resolved.
 #[derive(Default, Serialize)]
 pub(super) struct Facts {
     pub(super) address: Option<String>,
-    /// Until the last octet of the object.
+    /// Time until the last octet of the object.
     pub(super) seconds: f64,
-    /// Until the handshake was over; nothing without one.
+    /// Time until the end of the handshake; `None` without one.
     pub(super) connected_seconds: Option<f64>,
-    /// Until the first octet of the server.
+    /// Time until the first octet of the server.
     pub(super) first_seconds: Option<f64>,
-    /// Octets that were given to UDP or TCP.
+    /// Octets passed to UDP or TCP.
     pub(super) sent_octets: u64,
-    /// Of them with the SYN.
+    /// Octets sent in the SYN, which `sent_octets` includes.
     pub(super) sent_with_syn_octets: u64,
-    /// Octets that came from UDP or TCP.
+    /// Octets received from UDP or TCP.
     pub(super) received_octets: u64,
-    /// Messages that were sent again, by CoAP itself.
+    /// Messages retransmitted by CoAP itself.
     pub(super) retransmissions: u64,
 }
 
@@ -60,12 +60,12 @@ struct Json<'o> {
 }
 
 pub(super) fn seconds(time: Duration) -> f64 {
-    // To the microsecond.
+    // Rounded to microseconds.
     (time.as_secs_f64() * 1e6).round() / 1e6
 }
 
-/// Shows it, and says how the command ends.
-pub(super) fn show(arguments: &Arguments, fetched: &Fetched<'_>) -> anyhow::Result<ExitCode> {
+/// Shows the result. Returns the exit code.
+pub(super) fn show(arguments: &FetchArguments, fetched: &Fetched<'_>) -> anyhow::Result<ExitCode> {
     let body = fetched.body;
     if let (Some(path), true) = (&arguments.output, fetched.is_success) {
         std::fs::write(path, body).with_context(|| format!("cannot write {}", path.display()))?;
@@ -94,14 +94,14 @@ pub(super) fn show(arguments: &Arguments, fetched: &Fetched<'_>) -> anyhow::Resu
     match (&fetched.error, &fetched.status) {
         (Some(error), _) => Err(anyhow::anyhow!("{}: {error}", arguments.url)),
         (None, Some((_, phrase))) if !fetched.is_success => {
-            eprintln!("thinair-lab: {}: the server says {phrase}", arguments.url);
+            eprintln!("thinair-lab: {}: the server responded {phrase}", arguments.url);
             Ok(ExitCode::FAILURE)
         }
         _ => Ok(ExitCode::SUCCESS),
     }
 }
 
-/// Whoever reads may stop reading: that is no failure.
+/// A reader that stops early is no error.
 fn print(parts: &[&[u8]]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     match parts.iter().try_for_each(|part| out.write_all(part)).and_then(|()| out.flush()) {

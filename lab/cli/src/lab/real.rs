@@ -1,23 +1,24 @@
-//! `thinair-lab lab run --real`: the runs of a plan one after the other, as they take their time.
+//! `thinair-lab lab run --real`: the runs of a plan in sequence, in real time.
 
 use std::time::Duration;
 
 use indicatif::ProgressBar;
 use thinair_simulation::network::{RealTimeError, RealTimeLink};
-use thinair_simulation::plan::{Job, Plan, Record};
+use thinair_simulation::plan::{ExperimentJob, ExperimentPlan, RunRecord};
 
-/// Does all of `jobs`, and gives what they come to. False if a signal has asked to end; the link is gone then.
+/// Performs all of `jobs`, and writes their results. Returns false if a signal interrupted it; the link is removed
+/// then.
 pub(super) fn run(
-    plan: &Plan,
-    jobs: &[Job],
+    plan: &ExperimentPlan,
+    jobs: &[ExperimentJob],
     bar: &ProgressBar,
-    keep: &mut dyn FnMut(Record) -> anyhow::Result<()>,
+    keep: &mut dyn FnMut(RunRecord) -> anyhow::Result<()>,
 ) -> anyhow::Result<bool> {
     let mut link = RealTimeLink::open().map_err(thinair_cli::advise)?;
     for refused in link.refused() {
         eprintln!("thinair-lab: times are less exact: {refused}");
     }
-    let ends = |job: &Job| plan.cells.get(job.cell).map_or(0, |cell| cell.scenario.end.as_nanos());
+    let ends = |job: &ExperimentJob| plan.cells.get(job.cell).map_or(0, |cell| cell.scenario.end.as_nanos());
     let most = jobs.iter().map(ends).fold(0, u64::saturating_add);
     eprintln!(
         "thinair-lab: {} runs in real time, each until it is over or runs.end is there: {} at most",

@@ -8,13 +8,13 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 use thinair_cli::progress;
-use thinair_simulation::plan::{Job, Plan, Record, Results};
-use thinair_simulation::{Step, work};
+use thinair_simulation::plan::{ExperimentJob, ExperimentPlan, Results, RunRecord};
+use thinair_simulation::{WorkProgress, work};
 
 use super::{file, show};
 
 #[derive(Args, Debug)]
-pub(crate) struct Arguments {
+pub(crate) struct RunArguments {
     /// The plan, in TOML; `thinair-lab lab plan` prints one to begin with
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
@@ -39,13 +39,13 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "out", help_heading = "Output")]
     resume: bool,
     #[command(flatten)]
-    output: show::Output,
+    output: show::ResultFormat,
 }
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let path = arguments.plan.display();
     let text = std::fs::read_to_string(&arguments.plan).with_context(|| format!("cannot read {path}"))?;
-    let mut plan = match Plan::read(&text) {
+    let mut plan = match ExperimentPlan::read(&text) {
         Ok(plan) => plan,
         Err(error) => {
             eprintln!("thinair-lab: {path}: {error}");
@@ -60,10 +60,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         None => None,
     };
     if !results.are_of(&plan.cells) {
-        anyhow::bail!("the file of --out has runs of another plan; give another name");
+        anyhow::bail!("the file of --out has runs of another plan: use another file");
     }
     let (part, of) = arguments.shard.unwrap_or((1, 1));
-    let jobs: Vec<Job> = plan
+    let jobs: Vec<ExperimentJob> = plan
         .jobs()
         .skip(part - 1)
         .step_by(of)
@@ -89,7 +89,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         threads,
         |job| plan.run(job, plan.seed),
         |step| {
-            if let Step::Done(record) = step {
+            if let WorkProgress::Done(record) = step {
                 failed = keep(record, &mut out, &mut results).err();
                 bar.inc(1);
             }
@@ -109,22 +109,28 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Writes a result, and adds it to the others.
-fn keep(record: Record, out: &mut Option<File>, results: &mut Results) -> anyhow::Result<()> {
+fn keep(record: RunRecord, out: &mut Option<File>, results: &mut Results) -> anyhow::Result<()> {
     let line = record.to_line() + "\n";
-    out.as_mut().map_or(Ok(()), |out| out.write_all(line.as_bytes())).context("cannot keep a result")?;
-    results.add(record).context("cannot keep a result")
+    out.as_mut().map_or(Ok(()), |out| out.write_all(line.as_bytes())).context("cannot store a result")?;
+    results.add(record).context("cannot store a result")
 }
 
 #[cfg(not(target_os = "linux"))]
-fn in_real_time(_: &Arguments, _: &Plan, _: &[Job], _: Option<File>, _: Results) -> anyhow::Result<ExitCode> {
+fn in_real_time(
+    _: &RunArguments,
+    _: &ExperimentPlan,
+    _: &[ExperimentJob],
+    _: Option<File>,
+    _: Results,
+) -> anyhow::Result<ExitCode> {
     anyhow::bail!("--real needs network namespaces of Linux, which this system does not have")
 }
 
 #[cfg(target_os = "linux")]
 fn in_real_time(
-    arguments: &Arguments,
-    plan: &Plan,
-    jobs: &[Job],
+    arguments: &RunArguments,
+    plan: &ExperimentPlan,
+    jobs: &[ExperimentJob],
     mut out: Option<File>,
     mut results: Results,
 ) -> anyhow::Result<ExitCode> {
@@ -142,8 +148,8 @@ fn in_real_time(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Ends at once: a run that is under way may last for long, and what is done has been written.
-fn interrupted(arguments: &Arguments, done: u64, of: usize) -> ! {
+/// Exits at once: a run in progress may take long, and completed ones are already written.
+fn interrupted(arguments: &RunArguments, done: u64, of: usize) -> ! {
     match &arguments.out {
         Some(path) => eprintln!(
             "thinair-lab: interrupted; {done} of {of} runs are in {}, --resume goes on with it",

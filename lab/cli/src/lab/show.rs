@@ -16,7 +16,7 @@ const SCHEMA: &str = "thinair.lab/1";
 const PLAIN_WIDTH: usize = 160;
 
 #[derive(Args, Debug)]
-pub(super) struct Output {
+pub(super) struct ResultFormat {
     /// Print every figure as JSON (thinair.lab/1)
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -25,7 +25,7 @@ pub(super) struct Output {
     html: Option<PathBuf>,
 }
 
-pub(super) fn show(output: &Output, title: &str, results: &Results) -> anyhow::Result<()> {
+pub(super) fn show(output: &ResultFormat, title: &str, results: &Results) -> anyhow::Result<()> {
     if output.json {
         print(&(serde_json::to_string_pretty(&to_json(title, results))? + "\n"))?;
     } else {
@@ -46,7 +46,7 @@ fn keys(results: &Results) -> Vec<String> {
         .map_or_else(Vec::new, |cell| cell.sweep.iter().map(|(key, _)| key.clone()).collect())
 }
 
-/// Those of which there is something in a cell at least.
+/// Metrics that have a value in at least one cell.
 fn metrics(results: &Results) -> Vec<Metric> {
     let is_there = |metric: &Metric| results.cells().any(|cell| cell.summary(metric).is_some());
     Metric::ALL.into_iter().filter(is_there).collect()
@@ -104,21 +104,21 @@ fn to_json(title: &str, results: &Results) -> Value {
     };
     let cells: Vec<_> = results.cells().map(cell).collect();
     let time = if results.real_time().is_some() { "real" } else { "virtual" };
-    let mut told =
+    let mut value =
         json!({ "schema": SCHEMA, "title": title, "time": time, "keys": keys(results), "cells": cells });
     if let Some(late) = results.real_time() {
-        told["lateness"] = json!(late);
+        value["lateness"] = json!(late);
     }
-    told
+    value
 }
 
-/// A name, and places, means and halves of intervals.
+/// Name, and points: position, mean and half of the interval.
 type Curve = (String, Vec<(f64, f64, f64)>);
 
 fn page(title: &str, results: &Results) -> Document {
     let title = if title.is_empty() { "thinair-lab lab" } else { title };
     let mut document = Document::new(title).section(Section::new("Figures").table(table("", results)));
-    // Over the first key of numbers; a curve for each value of the others.
+    // Plots over the first numeric key, with a curve for each value of the others.
     let numeric = |at: &usize| {
         results.cells().all(|cell| cell.sweep.get(*at).is_some_and(|(_, value)| value.is_number()))
     };

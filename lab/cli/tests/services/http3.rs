@@ -1,11 +1,11 @@
-//! HTTP/3, with certificates that the server makes or is given.
+//! HTTP/3, with generated and given certificates.
 
 use super::*;
 
-/// A server that makes its certificate, and where that is.
-fn start(folder: &TempDir, name: &str) -> (Server, String) {
+/// Starts a server with a generated certificate. Returns the certificate's path, too.
+fn start(folder: &TempDir, name: &str) -> (TestServer, String) {
     let certificate = folder.path().join(name).display().to_string();
-    (Server::start("http3", folder, &["--save-certificate", &certificate]), certificate)
+    (TestServer::start("http3", folder, &["--save-certificate", &certificate]), certificate)
 }
 
 #[test]
@@ -16,17 +16,17 @@ fn objects_come_by_http3_from_a_server_that_is_trusted() {
     let trusting = ["--trust-certificate", &certificate];
     for (path, object) in [("10", b"0123456789".to_vec()), ("empty", Vec::new()), ("large", large())] {
         let output = fetch("http3", &url(path), &trusting);
-        assert!(output.status.success(), "{}", told(&output));
+        assert!(output.status.success(), "{}", report(&output));
         assert!(output.stdout == object, "{path}: {} octets", output.stdout.len());
     }
     for path in ["missing", ".hidden", "%2e%2e%2fsecret"] {
         let output = fetch("http3", &url(path), &trusting);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{path}");
-        assert!(told(&output).contains("404 Not Found"), "{}", told(&output));
+        assert!(report(&output).contains("404 Not Found"), "{}", report(&output));
     }
     let output = fetch("http3", &url("large"), &[&trusting[..], &["--max-body", "1000"]].concat());
     assert_eq!(output.status.code(), Some(1));
-    assert!(told(&output).contains("--max-body"), "{}", told(&output));
+    assert!(report(&output).contains("--max-body"), "{}", report(&output));
     let done = server.end();
     assert_eq!(
         (&done["service"], &done["requests"], &done["errors"]),
@@ -41,11 +41,11 @@ fn a_session_is_resumed_with_the_request_in_its_first_datagram() {
     let url = format!("https://{}/10", server.address);
     let [cold, warm] = [&[][..], &["--resume"]].map(|more| {
         let output = fetch("http3", &url, &[&["--json", "--trust-certificate", &certificate], more].concat());
-        assert!(output.status.success(), "{}", told(&output));
+        assert!(output.status.success(), "{}", report(&output));
         serde_json::from_slice::<Value>(&output.stdout).unwrap()
     });
     assert_eq!((&cold["status"], &warm["body"]), (&200.into(), &"0123456789".into()));
-    // Nobody has waited for the handshake.
+    // 0-RTT: the request did not wait for the handshake.
     assert!(cold["connected_seconds"].is_number() && warm["connected_seconds"].is_null(), "{warm}");
     let done = server.end();
     assert_eq!((&done["connections"], &done["requests"]), (&3.into(), &3.into()));
@@ -59,7 +59,7 @@ fn nobody_is_trusted_who_was_not_named() {
     let url = format!("https://{}/10", server.address);
     let output = fetch("http3", &url, &["--trust-certificate", &others]);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
-    assert!(told(&output).contains("certificate"), "{}", told(&output));
+    assert!(report(&output).contains("certificate"), "{}", report(&output));
     for (options, words) in [
         (&[][..], "--trust-certificate"),
         (&["--trust-certificate", "/nowhere"], "/nowhere"),
@@ -67,11 +67,11 @@ fn nobody_is_trusted_who_was_not_named() {
     ] {
         let output = fetch("http3", &url, options);
         assert_ne!(output.status.code(), Some(0));
-        assert!(told(&output).contains(words), "{}", told(&output));
+        assert!(report(&output).contains(words), "{}", report(&output));
     }
     let plain = fetch("http3", &format!("http://{}/10", server.address), &[]);
     assert_eq!(plain.status.code(), Some(2));
-    assert!(told(&plain).contains("https://HOST"), "{}", told(&plain));
+    assert!(report(&plain).contains("https://HOST"), "{}", report(&plain));
     let plain = fetch("http", &format!("http://{}/10", server.address), &["--trust-certificate", &others]);
     assert_eq!(plain.status.code(), Some(2));
     for wrong in [&["http3"][..], &["http", "--save-certificate", &others], &["http3", "--key", &others]] {
@@ -81,7 +81,7 @@ fn nobody_is_trusted_who_was_not_named() {
     }
 }
 
-/// Nobody answers, as where the MTU is too small.
+/// The server does not respond, as on a path with too small an MTU.
 #[test]
 fn a_fetch_by_http3_ends_when_its_time_is_over() {
     let folder = folder();
@@ -90,7 +90,7 @@ fn a_fetch_by_http3_ends_when_its_time_is_over() {
     let url = format!("https://{}/", silent.local_addr().unwrap());
     let output = fetch("http3", &url, &["--timeout", "300ms", "--json", "--trust-certificate", &certificate]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(told(&output).contains("--timeout"), "{}", told(&output));
+    assert!(report(&output).contains("--timeout"), "{}", report(&output));
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(json["status"].is_null() && json["error"].as_str().unwrap().contains("300ms"), "{json}");
 }
@@ -104,18 +104,18 @@ fn a_certificate_that_the_server_is_given_must_have_its_address_in_it() {
         let made = Command::new("openssl")
             .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"])
             .args(["-subj", "/CN=thing", "-addext", &format!("subjectAltName=IP:{address}")])
-            // One that vouches for others may not be a server's own.
+            // A certificate authority may not be a server's own certificate.
             .args(["-addext", "basicConstraints=critical,CA:FALSE", "-keyout", &key, "-out", &certificate])
             .output();
         let Ok(made) = made else {
             println!("skipped: there is no openssl to make certificates with");
             return;
         };
-        assert!(made.status.success(), "{}", told(&made));
-        let server = Server::start("http3", &folder, &["--certificate", &certificate, "--key", &key]);
+        assert!(made.status.success(), "{}", report(&made));
+        let server = TestServer::start("http3", &folder, &["--certificate", &certificate, "--key", &key]);
         let url = format!("https://{}/10", server.address);
         let output = fetch("http3", &url, &["--trust-certificate", &certificate]);
-        assert_eq!(output.status.success(), is_right, "{}", told(&output));
-        assert!(is_right || told(&output).contains("certificate"), "{}", told(&output));
+        assert_eq!(output.status.success(), is_right, "{}", report(&output));
+        assert!(is_right || report(&output).contains("certificate"), "{}", report(&output));
     }
 }

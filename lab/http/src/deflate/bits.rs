@@ -1,8 +1,8 @@
-//! Bits into octets, the least significant one first. RFC 1951, section 3.1.1.
+//! Packs bits into octets, least significant bit first. RFC 1951, section 3.1.1.
 
 use alloc::vec::Vec;
 
-/// Octets, and the bits of the one that is not full.
+/// Complete octets, and the bits of the last, incomplete one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bits {
     octets: Vec<u8>,
@@ -11,7 +11,7 @@ pub(super) struct Bits {
 }
 
 impl Bits {
-    /// The lowest `count` bits of a number, the lowest one first. At most 16.
+    /// Appends the lowest `count` bits of a number, lowest bit first. At most 16.
     pub(super) fn push(&mut self, value: u16, count: u8) {
         for bit in 0..count {
             self.open |= ((value >> bit & 1) as u8) << self.count;
@@ -23,25 +23,25 @@ impl Bits {
         }
     }
 
-    /// The lowest `count` bits of a code, the highest one first: so are Huffman codes.
+    /// Appends the lowest `count` bits of a code, highest bit first, as Huffman codes are written.
     pub(super) fn push_code(&mut self, code: u16, count: u8) {
         for bit in (0..count).rev() {
             self.push(code >> bit & 1, 1);
         }
     }
 
-    /// Octets as they are. **Nothing may be open.**
+    /// Appends whole octets. **The last octet must be complete.**
     pub(super) fn push_octets(&mut self, octets: &[u8]) {
         debug_assert_eq!(self.count, 0);
         self.octets.extend_from_slice(octets);
     }
 
-    /// Bits that are missing until an octet is full.
+    /// Number of bits until the last octet is complete, 0 to 7.
     pub(super) fn missing(&self) -> u8 {
         (8 - self.count) % 8
     }
 
-    /// All octets that are full.
+    /// Returns all complete octets.
     pub(super) fn into_octets(self) -> Vec<u8> {
         debug_assert_eq!(self.count, 0);
         self.octets

@@ -1,19 +1,19 @@
-//! Huffman codes, fixed and made to measure, and what their symbols stand for. RFC 1951, sections 3.2.2 to 3.2.6.
+//! Huffman codes, fixed and dynamic, and the meaning of their symbols. RFC 1951, sections 3.2.2 to 3.2.6.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Symbols of literals, the end of a block, and lengths.
+/// Number of symbols for literals, the end of a block, and lengths.
 pub(super) const LITERALS: usize = 286;
-/// Symbols of distances.
+/// Number of symbols for distances.
 pub(super) const DISTANCES: usize = 30;
-/// The symbol that ends a block.
+/// Symbol that ends a block.
 pub(super) const END: usize = 256;
-/// Octets of a match, at least and at most.
+/// Minimum and maximum length of a match, in octets.
 pub(super) const LEAST: usize = 3;
 pub(super) const MOST: usize = 258;
 
-/// A symbol, and the bits behind its code.
+/// Symbol, and the extra bits after its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Symbol {
     pub(super) number: usize,
@@ -21,7 +21,7 @@ pub(super) struct Symbol {
     pub(super) extra_bits: u8,
 }
 
-/// The symbol of a length, 3 to 258.
+/// Returns the symbol of a length, 3 to 258.
 pub(super) fn length_symbol(length: usize) -> Symbol {
     if length == MOST {
         return Symbol { number: 285, extra: 0, extra_bits: 0 };
@@ -34,7 +34,7 @@ pub(super) fn length_symbol(length: usize) -> Symbol {
     Symbol { number, extra, extra_bits: extra_bits as u8 }
 }
 
-/// The symbol of a distance, 1 to 32,768.
+/// Returns the symbol of a distance, 1 to 32,768.
 pub(super) fn distance_symbol(distance: usize) -> Symbol {
     let above = distance - 1;
     let extra_bits = above.checked_ilog2().map_or(0, |log| log.saturating_sub(1));
@@ -43,15 +43,15 @@ pub(super) fn distance_symbol(distance: usize) -> Symbol {
     Symbol { number, extra, extra_bits: extra_bits as u8 }
 }
 
-/// A code: the bits of each symbol, and how many they are. 0: the symbol has none.
+/// Huffman code: bits and length of each symbol's code. Length 0: the symbol has no code.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Code {
+pub(super) struct HuffmanCode {
     pub(super) lengths: Vec<u8>,
     pub(super) codes: Vec<u16>,
 }
 
-impl Code {
-    /// The code of these lengths, 15 at most. RFC 1951, section 3.2.2.
+impl HuffmanCode {
+    /// Builds the code with these lengths, 15 bits at most. RFC 1951, section 3.2.2.
     pub(super) fn of_lengths(lengths: Vec<u8>) -> Self {
         let mut count = [0_u16; 16];
         lengths.iter().for_each(|length| count[usize::from(*length & 15)] += 1);
@@ -68,13 +68,13 @@ impl Code {
         Self { codes: codes.collect(), lengths }
     }
 
-    /// The code in which these numbers of symbols take the fewest bits, `most` for one. RFC 1951, section 3.2.7, wants two
-    /// symbols at least; what is not used gets a code then.
+    /// Builds the code in which symbols with these counts take the fewest bits, `most` per symbol at most. RFC 1951,
+    /// section 3.2.7, requires at least two symbols; unused ones get a code then.
     pub(super) fn of_counts(counts: &[u32], most: u8) -> Self {
         Self::of_lengths(package_merge(counts, most))
     }
 
-    /// Literals, the end and lengths in a block with fixed codes. RFC 1951, section 3.2.6.
+    /// Fixed code for literals, the end of a block and lengths. RFC 1951, section 3.2.6.
     pub(super) fn fixed_literals() -> Self {
         let length = |symbol| match symbol {
             0..144 => 8,
@@ -85,12 +85,13 @@ impl Code {
         Self::of_lengths((0..288).map(length).collect())
     }
 
-    /// Distances in a block with fixed codes.
+    /// Fixed code for distances.
     pub(super) fn fixed_distances() -> Self {
         Self::of_lengths(vec![5; DISTANCES])
     }
 
-    /// Bits of a symbol, those behind its code included. One that has no code is dear, and not impossible: it may get one.
+    /// Bits of a symbol, including its extra bits. A symbol without a code is expensive but not impossible: it may get
+    /// one.
     pub(super) fn cost(&self, symbol: Symbol) -> u32 {
         let bits = match self.lengths.get(symbol.number) {
             Some(0) | None => 15,
@@ -100,16 +101,17 @@ impl Code {
     }
 }
 
-/// Lengths of codes by the package-merge algorithm (Larmore and Hirschberg, 1990): with each bit that may be used once more,
-/// the cheapest pairs of what there is are packed, and offered beside the symbols. Of what is offered last, the cheapest are
-/// taken, and with a package both of what is in it, down to the symbols: as often as one is taken, so long is its code.
+/// Code lengths by the package-merge algorithm (Larmore and Hirschberg, 1990): for each permitted bit, the cheapest
+/// pairs of items are packaged and merged with the symbols. From the last list, the cheapest items are taken, and with
+/// a package both of its items, down to the symbols. The number of times that a symbol is taken is the length of its
+/// code.
 fn package_merge(counts: &[u32], most: u8) -> Vec<u8> {
     let used = counts.iter().enumerate().filter(|(_, count)| **count > 0);
     let mut symbols: Vec<(u64, usize)> = used.map(|(symbol, count)| (u64::from(*count), symbol)).collect();
     let unused = (0..counts.len()).filter(|symbol| counts[*symbol] == 0);
     symbols.extend(unused.take(2_usize.saturating_sub(symbols.len())).map(|symbol| (1, symbol)));
     symbols.sort_unstable();
-    // Of each round what is offered, the cheapest first: how often it is used, and whether it is a package.
+    // Items of each round, cheapest first: their count, and whether each is a package.
     let first: Vec<(u64, bool)> = symbols.iter().map(|(count, _)| (*count, false)).collect();
     let mut rounds = vec![first.clone()];
     for _ in 1..most {
@@ -136,7 +138,7 @@ mod tests {
     /// RFC 1951, sections 3.2.2 and 3.2.5.
     #[test]
     fn the_examples_of_the_rfc() {
-        let code = Code::of_lengths(vec![3, 3, 3, 3, 3, 2, 4, 4]);
+        let code = HuffmanCode::of_lengths(vec![3, 3, 3, 3, 3, 2, 4, 4]);
         assert_eq!(code.codes, [0b010, 0b011, 0b100, 0b101, 0b110, 0b00, 0b1110, 0b1111]);
         for (length, number, extra, extra_bits) in [
             (3, 257, 0, 0),
@@ -163,11 +165,11 @@ mod tests {
     #[test]
     fn codes_are_complete_and_no_longer_than_they_may_be() {
         let fibonacci = [1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89];
-        assert_eq!(Code::of_counts(&fibonacci, 15).lengths, [10, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);
+        assert_eq!(HuffmanCode::of_counts(&fibonacci, 15).lengths, [10, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);
         for (counts, most) in
             [(&fibonacci[..], 4), (&fibonacci, 7), (&[0, 7, 0], 15), (&[0, 0], 7), (&[9; 16], 4)]
         {
-            let lengths = Code::of_counts(counts, most).lengths;
+            let lengths = HuffmanCode::of_counts(counts, most).lengths;
             let room: u32 =
                 lengths.iter().filter(|length| **length > 0).map(|length| 1 << (15 - length)).sum();
             assert_eq!(room, 1 << 15, "{counts:?}: {lengths:?}");

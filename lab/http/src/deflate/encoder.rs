@@ -1,17 +1,19 @@
-//! The stream: blocks, what is open between pieces, and what both ends know already.
+//! Encoder of a zlib stream: blocks, and the state between pieces.
 
 use alloc::vec::Vec;
 
 use super::adler_32;
 use super::bits::Bits;
-use super::code::{Code, END, Symbol};
+use super::code::{END, HuffmanCode, Symbol};
 use super::dynamic::Dynamic;
-use super::parse::{Codes, Matches, Step};
+use super::parse::{Codes, Matches, ParseStep};
 
-/// Octets that a match can reach back, as the head of the stream says: CINFO 3. The receiver needs as much memory.
+/// Maximum distance of a match, in octets, as the stream's header announces it (CINFO 3). The receiver needs this much
+/// memory.
 const WINDOW: usize = 2_048;
 
-/// CMF and FLG: deflate, window, a dictionary, and a number that makes both of them a multiple of 31. RFC 1950, section 2.2.
+/// CMF and FLG: deflate, window size, preset dictionary, and check bits that make both a multiple of 31. RFC 1950,
+/// section 2.2.
 const HEAD: [u8; 2] = {
     let first = 0x38_u16;
     let second = 0b0010_0000;
@@ -19,62 +21,63 @@ const HEAD: [u8; 2] = {
     [first as u8, (second + check) as u8]
 };
 
-/// Octets of a stored block, at most. RFC 1951, section 3.2.4.
+/// Maximum size of a stored block, in octets. RFC 1951, section 3.2.4.
 const STORED: usize = 65_535;
 
-/// How a piece ends.
+/// End of a piece.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Flush {
-    /// With its last bit. Readers that work bit by bit have all of it: zlib, miniz, and those made of them.
+    /// Ends with the last bit of the piece. Bit-oriented readers (zlib, miniz and their derivatives) then have all of
+    /// it.
     #[default]
     Least,
-    /// With an empty stored block, as `Z_SYNC_FLUSH` does: for readers that hand out what they have at the end of a block
-    /// alone.
+    /// Ends with an empty stored block, as `Z_SYNC_FLUSH` does, for readers that deliver data only at the end of a
+    /// block.
     Sync,
 }
 
-/// What the octets so far have begun.
+/// Block or header that the octets so far have begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Open {
-    /// No block, but so many bits of the header of one with fixed codes: `010`.
+    /// No block, but this many bits of the header of a block with fixed codes: `010`.
     Header(u8),
-    /// A block with fixed codes, and so many zero bits of the next code.
+    /// Block with fixed codes, and this many zero bits of the next code.
     Fixed(u8),
 }
 
-/// Bits of the header of a block, those in which it is the last one not set: number and kind. RFC 1951, section 3.2.3.
+/// Bits of a block's header with BFINAL 0: BFINAL and BTYPE. RFC 1951, section 3.2.3.
 const STORED_HEADER: u16 = 0b000;
 const FIXED_HEADER: u16 = 0b010;
 const DYNAMIC_HEADER: u16 = 0b100;
 const HEADER_BITS: u8 = 3;
 
-/// Bits of the end of a block with fixed codes: all zero.
+/// Length of the code that ends a block with fixed codes, in bits; all of them are zero.
 const FIXED_END: u8 = 7;
 
 /// One direction of a connection.
 #[derive(Clone, Debug)]
 pub struct Encoder {
     flush: Flush,
-    /// The head of the stream, until it is written.
+    /// Header of the stream, until it is written.
     head: Option<[u8; 6]>,
-    /// What both ends have, the dictionary first, as far as a match can reach.
+    /// Octets that both ends have, dictionary first, as far as a match can reach.
     window: Vec<u8>,
     open: Open,
 }
 
-/// How a piece is said.
-enum Plan {
-    /// In the block that is open, or is begun: the steps.
-    Fixed(Vec<Step>),
-    /// In another block of that sort: no step begins with the bits that stand already, or none that is cheap.
-    Again(Vec<Step>),
-    /// In a block of its own, after what is open.
+/// Encoding of a piece.
+enum PieceEncoding {
+    /// Steps in the open block with fixed codes, or in a new one.
+    Fixed(Vec<ParseStep>),
+    /// Steps in another block with fixed codes, for pieces of which no cheap step begins with the pending zero bits.
+    Again(Vec<ParseStep>),
+    /// Block with dynamic codes, after the open block is closed.
     Dynamic(Dynamic),
     Stored,
 }
 
 impl Encoder {
-    /// A stream that begins with the name of a dictionary, which both ends have.
+    /// Begins a stream with a preset dictionary, which both ends have.
     pub fn new(dictionary: &[u8], flush: Flush) -> Self {
         let [first, second] = HEAD;
         let [a, b, c, d] = adler_32(dictionary).to_be_bytes();
@@ -88,7 +91,7 @@ impl Encoder {
         encoder
     }
 
-    /// The next octets of the stream: with them, the other end has all of this piece.
+    /// Returns the next octets of the stream, from which the other end can decode all of this piece.
     pub fn encode(&mut self, piece: &[u8]) -> Vec<u8> {
         let mut out = Bits::default();
         if let Some(head) = self.head.take() {
@@ -113,7 +116,7 @@ impl Encoder {
         let octets = [self.window.as_slice(), piece].concat();
         let matches = Matches::find(&octets, known, WINDOW);
         match self.plan(&matches, piece.len()) {
-            Plan::Fixed(steps) => {
+            PieceEncoding::Fixed(steps) => {
                 let zeros = match self.open {
                     Open::Fixed(zeros) => zeros,
                     Open::Header(bits) => {
@@ -124,13 +127,13 @@ impl Encoder {
                 write_steps(&Codes::fixed(), &steps, zeros, out);
                 self.open = Open::Fixed(0);
             }
-            Plan::Again(steps) => {
+            PieceEncoding::Again(steps) => {
                 let begun = self.close(out);
                 out.push(FIXED_HEADER >> begun, HEADER_BITS - begun);
                 write_steps(&Codes::fixed(), &steps, 0, out);
                 self.open = Open::Fixed(0);
             }
-            Plan::Dynamic(block) => {
+            PieceEncoding::Dynamic(block) => {
                 let begun = self.close(out);
                 out.push(DYNAMIC_HEADER >> begun, HEADER_BITS - begun);
                 block.write_codes(out);
@@ -139,7 +142,7 @@ impl Encoder {
                 write_symbol(&block.codes.literals, end, 0, out);
                 self.open = Open::Header(0);
             }
-            Plan::Stored => {
+            PieceEncoding::Stored => {
                 for part in piece.chunks(STORED) {
                     self.write_stored(part, out);
                 }
@@ -147,10 +150,10 @@ impl Encoder {
         }
     }
 
-    /// The plan with the fewest bits. One that goes on with what is open comes first: others must take less.
-    fn plan(&self, matches: &Matches<'_>, len: usize) -> Plan {
+    /// Returns the encoding with the fewest bits. Of equal ones, the one that continues the open block comes first.
+    fn plan(&self, matches: &Matches<'_>, len: usize) -> PieceEncoding {
         let fixed = Codes::fixed();
-        // What it takes to get to the header of another block, and to say it.
+        // Bits up to and including the header of another block.
         let header = u32::from(HEADER_BITS) + self.closing_bits();
         let zeros = if let Open::Fixed(zeros) = self.open { zeros } else { 0 };
         let begins = match self.open {
@@ -158,29 +161,29 @@ impl Encoder {
             Open::Header(bits) => u32::from(HEADER_BITS - bits),
         };
         let mut best = None;
-        let mut offer = |bits: u32, plan: Plan| {
+        let mut offer = |bits: u32, plan: PieceEncoding| {
             if best.as_ref().is_none_or(|(other, _)| bits < *other) {
                 best = Some((bits, plan));
             }
         };
         if let Some((steps, bits)) = matches.cheapest(&fixed, zeros) {
-            offer(begins + bits, Plan::Fixed(steps));
+            offer(begins + bits, PieceEncoding::Fixed(steps));
         }
         if zeros > 0
             && let Some((steps, bits)) = matches.cheapest(&fixed, 0)
         {
-            offer(header + bits, Plan::Again(steps));
+            offer(header + bits, PieceEncoding::Again(steps));
         }
         if let Some(block) = Dynamic::of(matches) {
-            offer(header + block.bits, Plan::Dynamic(block));
+            offer(header + block.bits, PieceEncoding::Dynamic(block));
         }
-        // Its octets begin at an octet, and so did this piece.
+        // The first stored block begins at an octet boundary, and so did this piece.
         let others = 5 * (len.div_ceil(STORED) as u32 - 1);
-        offer(header.next_multiple_of(8) + 8 * (4 + len as u32 + others), Plan::Stored);
-        best.map_or(Plan::Stored, |(_, plan)| plan)
+        offer(header.next_multiple_of(8) + 8 * (4 + len as u32 + others), PieceEncoding::Stored);
+        best.map_or(PieceEncoding::Stored, |(_, plan)| plan)
     }
 
-    /// Bits until the header of a block of any kind can stand, less those of it that stand already.
+    /// Bits until the header of another block can begin, less the header's bits that are already written.
     fn closing_bits(&self) -> u32 {
         match self.open {
             Open::Fixed(zeros) => u32::from(FIXED_END - zeros),
@@ -189,12 +192,12 @@ impl Encoder {
         }
     }
 
-    /// Ends what is open: how many bits, all zero, of the header of the next block stand then.
+    /// Closes the open block. Returns the number of zero bits of the next block's header that are already written.
     fn close(&mut self, out: &mut Bits) -> u8 {
         let open = core::mem::replace(&mut self.open, Open::Header(0));
         match open {
             Open::Fixed(zeros) => out.push(0, FIXED_END - zeros),
-            // One zero bit says only that it is not the last block.
+            // One zero bit is only BFINAL 0.
             Open::Header(bits @ (0 | 1)) => return bits,
             Open::Header(bits) => {
                 out.push(FIXED_HEADER >> bits, HEADER_BITS - bits);
@@ -236,8 +239,8 @@ impl Encoder {
     }
 }
 
-/// Writes steps; of the first code so many bits stand already.
-fn write_steps(codes: &Codes, steps: &[Step], zeros: u8, out: &mut Bits) {
+/// Writes steps. `zeros` bits of the first code are already written.
+fn write_steps(codes: &Codes, steps: &[ParseStep], zeros: u8, out: &mut Bits) {
     for (index, step) in steps.iter().enumerate() {
         let (symbol, distance) = step.symbols();
         write_symbol(&codes.literals, symbol, if index == 0 { zeros } else { 0 }, out);
@@ -247,8 +250,8 @@ fn write_steps(codes: &Codes, steps: &[Step], zeros: u8, out: &mut Bits) {
     }
 }
 
-fn write_symbol(code: &Code, symbol: Symbol, standing: u8, out: &mut Bits) {
-    // The bits that stand are the highest ones, and zero.
+fn write_symbol(code: &HuffmanCode, symbol: Symbol, standing: u8, out: &mut Bits) {
+    // The bits that are already written are the highest ones, and zero.
     out.push_code(code.codes[symbol.number], code.lengths[symbol.number] - standing);
     out.push(symbol.extra, symbol.extra_bits);
 }

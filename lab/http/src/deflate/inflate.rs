@@ -1,4 +1,4 @@
-//! The other end: any zlib stream with this dictionary, whoever has written it.
+//! Decoder of any zlib stream with this dictionary, from any encoder.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -11,44 +11,45 @@ use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 
 use super::adler_32;
 
-/// Octets in front of the blocks: CMF, FLG, DICTID. RFC 1950, section 2.2.
+/// Octets before the first block: CMF, FLG, DICTID. RFC 1950, section 2.2.
 const HEAD: usize = 6;
 
-/// What is wrong with a stream.
+/// Error in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InflateError {
-    /// It does not begin as a zlib stream does.
+    /// The stream has no zlib header.
     Head,
-    /// It names another dictionary, or none.
+    /// The stream names another dictionary, or none.
     Dictionary,
-    /// A block says what no block can.
+    /// A block is invalid.
     Block,
-    /// More octets come out of it than are taken.
+    /// The output exceeds the limit.
     TooLarge,
-    /// It has ended, and more came.
+    /// More octets follow the end of the stream.
     Ended,
 }
 
 impl fmt::Display for InflateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Head => "no zlib stream",
-            Self::Dictionary => "another dictionary is needed",
-            Self::Block => "a block of deflate is malformed",
-            Self::TooLarge => "more octets than are taken come out of it",
-            Self::Ended => "the zlib stream has ended before",
+            Self::Head => "not a zlib stream",
+            Self::Dictionary => "the zlib stream needs another dictionary",
+            Self::Block => "malformed deflate block",
+            Self::TooLarge => "the decompressed headers exceed the limit",
+            Self::Ended => "octets follow the end of the zlib stream",
         })
     }
 }
 
 impl core::error::Error for InflateError {}
 
-/// One direction of a connection. **After an error it is of no use any more.**
+/// One direction of a connection. **After an error it is unusable.**
 pub struct Decoder {
     dictionary: &'static [u8],
     head: Vec<u8>,
     inflater: Box<DecompressorOxide>,
-    /// A ring of what came out last, as long as the head of the stream says; at first the end of the dictionary.
+    /// Ring of the last octets of output, as large as the stream's header announces; at first the end of the
+    /// dictionary.
     window: Vec<u8>,
     at: usize,
     ended: bool,
@@ -61,16 +62,16 @@ impl fmt::Debug for Decoder {
 }
 
 impl Decoder {
-    /// For a stream that needs this dictionary. It takes up to 32 KiB, and some 11 KiB for codes.
+    /// Creates a decoder for streams with this dictionary. It takes up to 32 KiB, and about 11 KiB for codes.
     pub fn new(dictionary: &'static [u8]) -> Self {
         let inflater = Box::<DecompressorOxide>::default();
         Self { dictionary, head: Vec::new(), inflater, window: Vec::new(), at: 0, ended: false }
     }
 
-    /// What the next octets of the stream stand for, `most` octets at most.
+    /// Decodes the next octets of the stream, to `most` octets at most.
     ///
     /// # Errors
-    /// They make no sense.
+    /// The stream is invalid, names another dictionary, or decodes to more octets.
     pub fn decode(&mut self, octets: &[u8], most: usize) -> Result<Vec<u8>, InflateError> {
         let missing = HEAD - self.head.len();
         let (head, mut rest) = octets.split_at(missing.min(octets.len()));
@@ -104,7 +105,7 @@ impl Decoder {
         }
     }
 
-    /// Reads the head, and lays the dictionary into the window.
+    /// Reads the stream's header, and places the dictionary in the window.
     fn begin(&mut self) -> Result<(), InflateError> {
         let [first, second, name @ ..] = self.head.as_slice() else { return Err(InflateError::Head) };
         let is_deflate = first & 0x0F == 8 && first >> 4 <= 7;

@@ -1,19 +1,19 @@
-//! The cheapest way to say octets as literals and matches, for given codes: a shortest path over all matches there are.
+//! Shortest encoding of octets as literals and matches with given codes: a shortest path over all matches.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::code::{Code, END, LEAST, MOST, Symbol, distance_symbol, length_symbol};
+use super::code::{END, HuffmanCode, LEAST, MOST, Symbol, distance_symbol, length_symbol};
 
 /// A literal, or a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ParseStep {
     Literal(u8),
     Match { length: usize, distance: usize },
 }
 
-impl Step {
-    /// The symbol of a literal or a length, and that of a distance.
+impl ParseStep {
+    /// Symbol of a literal or a length, and of a distance.
     pub(super) fn symbols(self) -> (Symbol, Option<Symbol>) {
         match self {
             Self::Literal(octet) => (Symbol { number: octet.into(), extra: 0, extra_bits: 0 }, None),
@@ -29,26 +29,26 @@ impl Step {
     }
 }
 
-/// The codes that steps are written in.
+/// Codes in which steps are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Codes {
-    pub(super) literals: Code,
-    pub(super) distances: Code,
+    pub(super) literals: HuffmanCode,
+    pub(super) distances: HuffmanCode,
 }
 
 impl Codes {
     pub(super) fn fixed() -> Self {
-        Self { literals: Code::fixed_literals(), distances: Code::fixed_distances() }
+        Self { literals: HuffmanCode::fixed_literals(), distances: HuffmanCode::fixed_distances() }
     }
 
-    /// Bits of a step.
-    pub(super) fn cost(&self, step: Step) -> u32 {
+    /// Bits that a step takes.
+    pub(super) fn cost(&self, step: ParseStep) -> u32 {
         let (symbol, distance) = step.symbols();
         self.literals.cost(symbol) + distance.map_or(0, |distance| self.distances.cost(distance))
     }
 
-    /// Whether the code of a step begins with so many zero bits.
-    fn begins_with_zeros(&self, step: Step, zeros: u8) -> bool {
+    /// True if the code of a step begins with this many zero bits.
+    fn begins_with_zeros(&self, step: ParseStep, zeros: u8) -> bool {
         let number = step.symbols().0.number;
         let bits = self.literals.lengths.get(number).copied().unwrap_or(0);
         bits >= zeros && self.literals.codes.get(number).is_some_and(|code| code >> (bits - zeros) == 0)
@@ -60,19 +60,19 @@ impl Codes {
     }
 }
 
-/// For each octet behind `start` the matches that begin there: for each length the nearest, which is the cheapest.
+/// Matches at each octet after `start`: the nearest, and so the cheapest, of each length.
 #[derive(Debug)]
 pub(super) struct Matches<'o> {
     octets: &'o [u8],
     start: usize,
-    /// Of each octet: length and distance of matches, each longer and farther than the one before it.
+    /// Length and distance of the matches at each octet, each longer and farther than the previous one.
     found: Vec<Vec<(usize, usize)>>,
 }
 
 impl<'o> Matches<'o> {
-    /// In `octets`, of which those up to `start` are known to both ends; no farther back than `window`.
+    /// Finds the matches in `octets`, of which both ends have those before `start`; at most `window` octets back.
     pub(super) fn find(octets: &'o [u8], start: usize, window: usize) -> Self {
-        // Where three octets like those at a place stood before it.
+        // Latest positions, by a hash of their three octets.
         const PLACES: usize = 1 << 12;
         const NONE: usize = usize::MAX;
         let place = |at: usize| {
@@ -104,18 +104,18 @@ impl<'o> Matches<'o> {
         Self { octets, start, found }
     }
 
-    /// The steps that take the fewest bits, and how many. The code of the first one begins with `zeros` zero bits, which are
-    /// not counted; nothing if there is none.
-    pub(super) fn cheapest(&self, codes: &Codes, zeros: u8) -> Option<(Vec<Step>, u32)> {
+    /// Returns the steps that take the fewest bits, and that number. The code of the first one begins with `zeros` zero
+    /// bits, which are not counted; `None` if there is no such encoding.
+    pub(super) fn cheapest(&self, codes: &Codes, zeros: u8) -> Option<(Vec<ParseStep>, u32)> {
         let len = self.octets.len() - self.start;
-        let mut best: Vec<Option<(u32, Step)>> = vec![None; len + 1];
+        let mut best: Vec<Option<(u32, ParseStep)>> = vec![None; len + 1];
         for at in 0..len {
             let so_far = match (at, &best[at]) {
                 (0, _) => 0,
                 (_, Some((bits, _))) => *bits,
                 (_, None) => continue,
             };
-            let mut offer = |step: Step| {
+            let mut offer = |step: ParseStep| {
                 if at == 0 && zeros > 0 && !codes.begins_with_zeros(step, zeros) {
                     return;
                 }
@@ -125,10 +125,10 @@ impl<'o> Matches<'o> {
                     *there = Some((bits, step));
                 }
             };
-            offer(Step::Literal(self.octets[self.start + at]));
+            offer(ParseStep::Literal(self.octets[self.start + at]));
             let mut shortest = LEAST;
             for &(longest, distance) in &self.found[at] {
-                (shortest..=longest).for_each(|length| offer(Step::Match { length, distance }));
+                (shortest..=longest).for_each(|length| offer(ParseStep::Match { length, distance }));
                 shortest = longest + 1;
             }
         }
@@ -145,7 +145,7 @@ impl<'o> Matches<'o> {
     }
 }
 
-/// Octets that are the same at both places, 258 at most.
+/// Number of equal octets at both positions, 258 at most.
 fn common(octets: &[u8], one: usize, other: usize) -> usize {
     let (one, other) = (octets[one..].iter(), octets[other..].iter());
     one.zip(other).take(MOST).take_while(|(one, other)| one == other).count()
@@ -158,15 +158,15 @@ mod tests {
 
     use super::*;
 
-    /// The fewest bits for what is behind `at`, over every literal and every match at every distance.
+    /// Reference: fewest bits for the octets from `at` on, over every literal and every match at every distance.
     fn fewest(octets: &[u8], at: usize, codes: &Codes, zeros: u8) -> Option<u32> {
         let Some(octet) = octets.get(at) else { return Some(0) };
         let matches = (1..=at).flat_map(|distance| {
             let longest = common(octets, at - distance, at);
-            (LEAST..=longest).map(move |length| Step::Match { length, distance })
+            (LEAST..=longest).map(move |length| ParseStep::Match { length, distance })
         });
-        let steps = core::iter::once(Step::Literal(*octet)).chain(matches);
-        let may_begin = |step: &Step| zeros == 0 || codes.begins_with_zeros(*step, zeros);
+        let steps = core::iter::once(ParseStep::Literal(*octet)).chain(matches);
+        let may_begin = |step: &ParseStep| zeros == 0 || codes.begins_with_zeros(*step, zeros);
         let bits = steps.filter(may_begin).filter_map(|step| {
             Some(codes.cost(step) - u32::from(zeros) + fewest(octets, at + step.octets(), codes, 0)?)
         });
@@ -188,7 +188,7 @@ mod tests {
             prop_assert_eq!(found, fewest(&octets, known.len(), &codes, zeros));
         }
 
-        /// Long runs, where matches are as long as they can be.
+        /// Long runs use the longest matches.
         #[test]
         fn long_matches_are_found(len in 3..600_usize) {
             let octets = vec![7; 1 + len];

@@ -9,12 +9,12 @@ use proptest::prelude::*;
 use super::*;
 use crate::spdy::DICTIONARY;
 
-/// What a decoder that begins anew makes of the octets so far.
+/// Octets that a fresh decoder makes of the stream so far.
 fn decoded(stream: &[u8]) -> Vec<u8> {
     Decoder::new(DICTIONARY).decode(stream, usize::MAX).unwrap()
 }
 
-/// Pieces through one stream, each of which is readable as soon as its octets are there. The octets of each.
+/// Encodes pieces in one stream, and checks that each is readable as soon as its octets are there. Returns their sizes.
 fn through(pieces: &[Vec<u8>], flush: Flush) -> Vec<usize> {
     let mut encoder = Encoder::new(DICTIONARY, flush);
     let mut decoder = Decoder::new(DICTIONARY);
@@ -33,10 +33,10 @@ fn through(pieces: &[Vec<u8>], flush: Flush) -> Vec<usize> {
 #[test]
 fn a_piece_takes_no_more_than_its_bits() {
     let four = [200, 201, 202, 203].to_vec();
-    // Behind the head of 6 octets: 3 bits of header and 4 literals of 9 bits are 39 bits. The bit that is missing is the
-    // first one of the next literal, whose other 7 are an octet. Then there is nothing to say.
+    // After the header of 6 octets: 3 bits of block header and 4 literals of 9 bits are 39 bits. The missing bit is the
+    // first one of the next literal, whose other 7 bits are an octet. The last piece is empty.
     assert_eq!(through(&[four.clone(), b"@".to_vec(), Vec::new()], Flush::Least), [6 + 5, 1, 0]);
-    // An end and an empty stored block: 10 bits more and 4 octets, each time.
+    // The end of the block and an empty stored block: 10 bits and 4 octets more, each time.
     assert_eq!(through(&[four, b"@".to_vec()], Flush::Sync), [6 + 7 + 4, 3 + 4]);
 }
 
@@ -59,7 +59,8 @@ fn what_cannot_be_compressed_is_stored() {
     };
     let octets: Vec<u8> = (0..70_000).map(|_| random()).collect();
     let sizes = through(&[octets[..200].to_vec(), octets.clone()], Flush::Least);
-    // 6 of the head, and 5 of a block: a fixed code would take 9 bits for an octet. High bits are the same: a made code pays.
+    // 6 octets of header, and 5 of a block. Fixed codes would take 9 bits per octet; all high bits are equal, so that a
+    // dynamic code is shorter.
     assert!(sizes[0] <= 6 + 5 + 200, "{sizes:?}");
     assert!(sizes[1] < 70_000 * 7 / 8 + 500, "{sizes:?}");
     let all: Vec<u8> = (0..=255).cycle().step_by(7).take(300).collect();
@@ -129,7 +130,7 @@ proptest! {
     }
 }
 
-/// Octets of any sort: parts of the dictionary, of few kinds, of all kinds.
+/// Octets of three kinds: parts of the dictionary, few values, all values.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     let part = (0..DICTIONARY.len(), 0..60_usize)
         .prop_map(|(at, len)| DICTIONARY[at..].iter().copied().take(len).collect());

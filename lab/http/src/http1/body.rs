@@ -1,89 +1,89 @@
-//! The body of a response, as it comes: counted, chunked (RFC 9112, section 7.1) or until the stream ends.
+//! Body of a response: counted, chunked (RFC 9112, section 7.1) or until the stream ends.
 
 use alloc::vec::Vec;
 
 use httparse::Status;
 
 use super::head::Length;
-use crate::Error;
+use crate::HttpError;
 
-/// Octets of a line with the size of a chunk, or of a trailer, at most: 16 digits and what few send behind them.
+/// Maximum length of a line with a chunk size or a trailer, in octets: 16 digits, and extensions, which are rare.
 const LINE: usize = 256;
 
-/// Octets of all trailers together, at most.
+/// Maximum size of all trailers together, in octets.
 const TRAILERS: usize = 8_192;
 
-/// A body.
+/// Body of a response, as far as it has arrived.
 #[derive(Clone, Debug)]
-pub(super) struct Body {
+pub(super) struct BodyReader {
     octets: Vec<u8>,
     limit: usize,
-    state: State,
-    /// A line that is not complete.
+    state: BodyState,
+    /// Incomplete line.
     line: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// So many octets are missing.
+enum BodyState {
+    /// This many octets are missing.
     Counted(u64),
-    /// The size of a chunk comes.
+    /// The line with a chunk's size follows.
     Size,
-    /// So many octets of a chunk are missing.
+    /// This many octets of a chunk are missing.
     Chunk(u64),
-    /// The end of the line behind a chunk comes.
+    /// The line end after a chunk follows.
     ChunkEnd,
-    /// Lines come, up to an empty one; octets of them so far.
+    /// Trailers follow, up to an empty line; octets of them so far.
     Trailers(usize),
-    /// Everything is part of it.
+    /// All further octets belong to the body.
     UntilEnd,
     Complete,
 }
 
-impl Body {
-    pub(super) fn new(length: Length, limit: usize) -> Result<Self, Error> {
+impl BodyReader {
+    pub(super) fn new(length: Length, limit: usize) -> Result<Self, HttpError> {
         let state = match length {
-            Length::Octets(0) => State::Complete,
-            Length::Octets(octets) if octets > limit as u64 => return Err(Error::BodyTooLarge(limit)),
-            Length::Octets(octets) => State::Counted(octets),
-            Length::Chunked => State::Size,
-            Length::UntilEnd => State::UntilEnd,
+            Length::Octets(0) => BodyState::Complete,
+            Length::Octets(octets) if octets > limit as u64 => return Err(HttpError::BodyTooLarge(limit)),
+            Length::Octets(octets) => BodyState::Counted(octets),
+            Length::Chunked => BodyState::Size,
+            Length::UntilEnd => BodyState::UntilEnd,
         };
         Ok(Self { octets: Vec::new(), limit, state, line: Vec::new() })
     }
 
     pub(super) fn is_complete(&self) -> bool {
-        self.state == State::Complete
+        self.state == BodyState::Complete
     }
 
     pub(super) fn into_octets(self) -> Vec<u8> {
         self.octets
     }
 
-    /// More of it.
-    pub(super) fn take(&mut self, mut octets: &[u8]) -> Result<(), Error> {
+    /// Adds octets to the body.
+    pub(super) fn take(&mut self, mut octets: &[u8]) -> Result<(), HttpError> {
         while !octets.is_empty() {
             octets = match self.state {
-                State::Complete => return Err(Error::Unexpected),
-                State::UntilEnd => {
+                BodyState::Complete => return Err(HttpError::Unexpected),
+                BodyState::UntilEnd => {
                     self.keep(octets)?;
                     &[]
                 }
-                State::Counted(missing) => {
+                BodyState::Counted(missing) => {
                     let (missing, rest) = self.count(missing, octets)?;
-                    self.state = if missing == 0 { State::Complete } else { State::Counted(missing) };
+                    self.state = if missing == 0 { BodyState::Complete } else { BodyState::Counted(missing) };
                     rest
                 }
-                State::Chunk(missing) => {
+                BodyState::Chunk(missing) => {
                     let (missing, rest) = self.count(missing, octets)?;
-                    self.state = if missing == 0 { State::ChunkEnd } else { State::Chunk(missing) };
+                    self.state = if missing == 0 { BodyState::ChunkEnd } else { BodyState::Chunk(missing) };
                     rest
                 }
-                State::Size | State::ChunkEnd | State::Trailers(_) => {
-                    let (octet, rest) = octets.split_first().ok_or(Error::BodyLength)?;
+                BodyState::Size | BodyState::ChunkEnd | BodyState::Trailers(_) => {
+                    let (octet, rest) = octets.split_first().ok_or(HttpError::BodyLength)?;
                     self.line.push(*octet);
                     if self.line.len() > LINE {
-                        return Err(Error::BodyLength);
+                        return Err(HttpError::BodyLength);
                     }
                     if *octet == b'\n' {
                         self.state = self.line_end()?;
@@ -96,48 +96,48 @@ impl Body {
         Ok(())
     }
 
-    /// Keeps what is counted: what is still missing, and what is behind it.
-    fn count<'o>(&mut self, missing: u64, octets: &'o [u8]) -> Result<(u64, &'o [u8]), Error> {
+    /// Stores counted octets. Returns the number still missing, and the octets after them.
+    fn count<'o>(&mut self, missing: u64, octets: &'o [u8]) -> Result<(u64, &'o [u8]), HttpError> {
         let len = usize::try_from(missing).unwrap_or(usize::MAX).min(octets.len());
         let (part, rest) = octets.split_at(len);
         self.keep(part)?;
         Ok((missing - len as u64, rest))
     }
 
-    fn keep(&mut self, octets: &[u8]) -> Result<(), Error> {
+    fn keep(&mut self, octets: &[u8]) -> Result<(), HttpError> {
         if octets.len() > self.limit - self.octets.len() {
-            return Err(Error::BodyTooLarge(self.limit));
+            return Err(HttpError::BodyTooLarge(self.limit));
         }
         self.octets.extend_from_slice(octets);
         Ok(())
     }
 
-    /// What a line says.
-    fn line_end(&self) -> Result<State, Error> {
+    /// Parses a complete line. Returns the next state.
+    fn line_end(&self) -> Result<BodyState, HttpError> {
         let line = self.line.as_slice();
         match self.state {
-            State::Size => match httparse::parse_chunk_size(line) {
-                Ok(Status::Complete((_, 0))) => Ok(State::Trailers(0)),
-                Ok(Status::Complete((_, octets))) => Ok(State::Chunk(octets)),
-                _ => Err(Error::BodyLength),
+            BodyState::Size => match httparse::parse_chunk_size(line) {
+                Ok(Status::Complete((_, 0))) => Ok(BodyState::Trailers(0)),
+                Ok(Status::Complete((_, octets))) => Ok(BodyState::Chunk(octets)),
+                _ => Err(HttpError::BodyLength),
             },
-            State::ChunkEnd if line == b"\r\n" => Ok(State::Size),
-            State::Trailers(_) if line == b"\r\n" => Ok(State::Complete),
-            State::Trailers(octets) if octets + line.len() <= TRAILERS => {
-                Ok(State::Trailers(octets + line.len()))
+            BodyState::ChunkEnd if line == b"\r\n" => Ok(BodyState::Size),
+            BodyState::Trailers(_) if line == b"\r\n" => Ok(BodyState::Complete),
+            BodyState::Trailers(octets) if octets + line.len() <= TRAILERS => {
+                Ok(BodyState::Trailers(octets + line.len()))
             }
-            _ => Err(Error::BodyLength),
+            _ => Err(HttpError::BodyLength),
         }
     }
 
-    /// The stream has ended.
-    pub(super) fn end(&mut self) -> Result<(), Error> {
+    /// Handles the end of the stream.
+    pub(super) fn end(&mut self) -> Result<(), HttpError> {
         match self.state {
-            State::UntilEnd | State::Complete => {
-                self.state = State::Complete;
+            BodyState::UntilEnd | BodyState::Complete => {
+                self.state = BodyState::Complete;
                 Ok(())
             }
-            _ => Err(Error::Truncated(self.octets.len())),
+            _ => Err(HttpError::Truncated(self.octets.len())),
         }
     }
 }

@@ -1,106 +1,107 @@
-//! One GET, or several, one after the other.
+//! HTTP/1 client.
 
 use alloc::format;
 use alloc::vec::Vec;
 
-use super::Form;
-use super::body::Body;
+use super::HeadForm;
+use super::body::BodyReader;
 use super::head;
-use crate::outbox::Outbox;
-use crate::{ClientEngine, Error, Limits, Response, Target};
+use crate::outbox::SendBuffer;
+use crate::{ClientEngine, HttpError, HttpLimits, HttpResponse, Target};
 
-/// A GET and the response: on a connection of its own, or on one that others may follow on.
+/// Client for one GET per connection, or for several in sequence.
 #[derive(Clone, Debug)]
-pub struct Client {
-    out: Outbox,
-    state: State,
-    limits: Limits,
-    /// Nobody has said that the connection ends with this response.
+pub struct Http1Client {
+    out: SendBuffer,
+    state: ClientState,
+    limits: HttpLimits,
+    /// True while neither side has announced the end of the connection.
     lasts: bool,
 }
 
 #[derive(Clone, Debug)]
-enum State {
-    /// A head, as far as it has come.
+enum ClientState {
+    /// Head, as far as it has arrived.
     Head(Vec<u8>),
-    Body(u16, Body),
-    Complete(Response),
+    Body(u16, BodyReader),
+    Complete(HttpResponse),
 }
 
-impl Client {
-    /// Asks for it.
+impl Http1Client {
+    /// Sends a GET.
     ///
     /// # Errors
-    /// [`Error::Target`].
-    pub fn new(form: Form, target: Target<'_>, limits: Limits) -> Result<Self, Error> {
+    /// [`HttpError::Target`].
+    pub fn new(form: HeadForm, target: Target<'_>, limits: HttpLimits) -> Result<Self, HttpError> {
         let mut client = Self::silent(limits);
         client.push(form, target)?;
         Ok(client)
     }
 
-    /// Asks for it in [`Form::Minimal`], on a connection that stays if the server does not mind.
+    /// Sends a GET in [`HeadForm::Minimal`], on a connection that stays open if the server agrees.
     ///
     /// # Errors
-    /// [`Error::Target`].
-    pub fn lasting(target: Target<'_>, limits: Limits) -> Result<Self, Error> {
+    /// [`HttpError::Target`].
+    pub fn lasting(target: Target<'_>, limits: HttpLimits) -> Result<Self, HttpError> {
         let mut client = Self { lasts: true, ..Self::silent(limits) };
-        client.push(Form::Minimal, target)?;
+        client.push(HeadForm::Minimal, target)?;
         Ok(client)
     }
 
-    fn silent(limits: Limits) -> Self {
-        Self { out: Outbox::default(), state: State::Head(Vec::new()), limits, lasts: false }
+    fn silent(limits: HttpLimits) -> Self {
+        Self { out: SendBuffer::default(), state: ClientState::Head(Vec::new()), limits, lasts: false }
     }
 
-    fn push(&mut self, form: Form, target: Target<'_>) -> Result<(), Error> {
+    fn push(&mut self, form: HeadForm, target: Target<'_>) -> Result<(), HttpError> {
         if !target.is_valid() {
-            return Err(Error::Target);
+            return Err(HttpError::Target);
         }
         let Target { host, path } = target;
         let close = if self.lasts { "" } else { "Connection: close\r\n" };
         let head = match form {
-            Form::Minimal => format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{close}\r\n"),
-            Form::Reduced => format!("GET {path} HTTP/1.0\r\n\r\n"),
+            HeadForm::Minimal => format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{close}\r\n"),
+            HeadForm::Reduced => format!("GET {path} HTTP/1.0\r\n\r\n"),
         };
         self.out.push(head.as_bytes());
         Ok(())
     }
 
-    /// Takes a head that is complete, and what is behind it.
-    fn take_heads(&mut self) -> Result<(), Error> {
-        while let State::Head(octets) = &mut self.state {
+    /// Parses complete heads, and passes on the octets after them.
+    fn take_heads(&mut self) -> Result<(), HttpError> {
+        while let ClientState::Head(octets) = &mut self.state {
             let Some(head) = head::response(octets)? else {
                 let is_too_large = octets.len() > self.limits.head;
-                return if is_too_large { Err(Error::HeadTooLarge(self.limits.head)) } else { Ok(()) };
+                return if is_too_large { Err(HttpError::HeadTooLarge(self.limits.head)) } else { Ok(()) };
             };
             if head.len > self.limits.head {
-                return Err(Error::HeadTooLarge(self.limits.head));
+                return Err(HttpError::HeadTooLarge(self.limits.head));
             }
             let behind = octets.split_off(head.len);
-            // RFC 9110, section 15.2: what is only said on the way. Nobody has asked for 101.
+            // Interim responses. RFC 9110, section 15.2. A 101 is not expected, as nothing requested it.
             if (100..200).contains(&head.status) {
                 *octets = behind;
                 continue;
             }
             self.lasts &= head.persists;
-            let mut body = Body::new(head.length, self.limits.body)?;
+            let mut body = BodyReader::new(head.length, self.limits.body)?;
             body.take(&behind)?;
-            self.state = State::Body(head.status, body);
+            self.state = ClientState::Body(head.status, body);
             self.complete();
         }
         Ok(())
     }
 
     fn complete(&mut self) {
-        if let State::Body(status, body) = &self.state
+        if let ClientState::Body(status, body) = &self.state
             && body.is_complete()
         {
-            self.state = State::Complete(Response { status: *status, body: body.clone().into_octets() });
+            self.state =
+                ClientState::Complete(HttpResponse { status: *status, body: body.clone().into_octets() });
         }
     }
 }
 
-impl ClientEngine for Client {
+impl ClientEngine for Http1Client {
     fn output(&self) -> &[u8] {
         self.out.waiting()
     }
@@ -109,47 +110,47 @@ impl ClientEngine for Client {
         self.out.sent(octets);
     }
 
-    fn handle_input(&mut self, octets: &[u8]) -> Result<(), Error> {
+    fn handle_input(&mut self, octets: &[u8]) -> Result<(), HttpError> {
         match &mut self.state {
-            State::Head(head) => {
+            ClientState::Head(head) => {
                 head.extend_from_slice(octets);
                 self.take_heads()
             }
-            State::Body(_, body) => {
+            ClientState::Body(_, body) => {
                 body.take(octets)?;
                 self.complete();
                 Ok(())
             }
-            State::Complete(_) if octets.is_empty() => Ok(()),
-            State::Complete(_) => Err(Error::Unexpected),
+            ClientState::Complete(_) if octets.is_empty() => Ok(()),
+            ClientState::Complete(_) => Err(HttpError::Unexpected),
         }
     }
 
-    fn handle_end(&mut self) -> Result<(), Error> {
+    fn handle_end(&mut self) -> Result<(), HttpError> {
         match &mut self.state {
-            State::Head(_) => Err(Error::Truncated(0)),
-            State::Body(_, body) => {
+            ClientState::Head(_) => Err(HttpError::Truncated(0)),
+            ClientState::Body(_, body) => {
                 body.end()?;
                 self.complete();
                 Ok(())
             }
-            State::Complete(_) => Ok(()),
+            ClientState::Complete(_) => Ok(()),
         }
     }
 
-    fn response(&self) -> Option<&Response> {
+    fn response(&self) -> Option<&HttpResponse> {
         match &self.state {
-            State::Complete(response) => Some(response),
-            State::Head(_) | State::Body(..) => None,
+            ClientState::Complete(response) => Some(response),
+            ClientState::Head(_) | ClientState::Body(..) => None,
         }
     }
 
-    fn ask(&mut self, target: Target<'_>) -> Result<(), Error> {
+    fn ask(&mut self, target: Target<'_>) -> Result<(), HttpError> {
         if !self.lasts || self.response().is_none() {
-            return Err(Error::NoOther);
+            return Err(HttpError::NoOther);
         }
-        self.push(Form::Minimal, target)?;
-        self.state = State::Head(Vec::new());
+        self.push(HeadForm::Minimal, target)?;
+        self.state = ClientState::Head(Vec::new());
         Ok(())
     }
 }

@@ -1,16 +1,16 @@
-//! Heads of messages, and what of them matters here.
+//! Parser of the heads of messages.
 
 use httparse::{EMPTY_HEADER, Header, Status};
 
 use crate::status;
-use crate::{Error, Method};
+use crate::{HttpError, Method};
 
-/// Fields of a head, at most.
+/// Maximum number of fields in a head.
 const FIELDS: usize = 64;
 
-/// What the fields say of the body, and of the connection.
+/// Fields that describe the body and the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Fields {
+struct FramingFields {
     content_length: Option<u64>,
     chunked: bool,
     close: bool,
@@ -18,18 +18,18 @@ struct Fields {
     hosts: usize,
 }
 
-/// The head of a response.
+/// Head of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ResponseHead {
-    /// Octets of the head.
+    /// Size of the head, in octets.
     pub(super) len: usize,
     pub(super) status: u16,
     pub(super) length: Length,
-    /// Whether the connection can have another response.
+    /// True if the connection can have another response.
     pub(super) persists: bool,
 }
 
-/// How long a body is. RFC 9112, section 6.3.
+/// Length of a body. RFC 9112, section 6.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Length {
     Octets(u64),
@@ -37,40 +37,40 @@ pub(super) enum Length {
     UntilEnd,
 }
 
-/// The head of a request that can be answered by more than an error.
+/// Head of a valid request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RequestHead<'h> {
-    /// Octets of the head.
+    /// Size of the head, in octets.
     pub(super) len: usize,
     pub(super) method: Method,
     pub(super) target: &'h str,
-    /// Whether the connection can have another request.
+    /// True if the connection can have another request.
     pub(super) persists: bool,
 }
 
-/// Reads the head of a response; nothing if it is not complete.
-pub(super) fn response(octets: &[u8]) -> Result<Option<ResponseHead>, Error> {
+/// Parses the head of a response; `None` if it is incomplete.
+pub(super) fn response(octets: &[u8]) -> Result<Option<ResponseHead>, HttpError> {
     let mut room = [EMPTY_HEADER; FIELDS];
     let mut response = httparse::Response::new(&mut room);
-    let Status::Complete(len) = response.parse(octets).map_err(|_| Error::Head)? else { return Ok(None) };
-    let status = response.code.ok_or(Error::Head)?;
-    let fields = fields(response.headers).ok_or(Error::BodyLength)?;
+    let Status::Complete(len) = response.parse(octets).map_err(|_| HttpError::Head)? else { return Ok(None) };
+    let status = response.code.ok_or(HttpError::Head)?;
+    let fields = fields(response.headers).ok_or(HttpError::BodyLength)?;
     let length = match fields {
-        // RFC 9110, section 6.4.1: these have none.
+        // No body. RFC 9110, section 6.4.1.
         _ if matches!(status, 100..=199 | 204 | 304) => Length::Octets(0),
-        // It overrides, but both is what somebody does who wants two readers to disagree. RFC 9112, section 6.1.
-        Fields { chunked: true, content_length: Some(_), .. } => return Err(Error::BodyLength),
-        Fields { chunked: true, .. } => Length::Chunked,
-        Fields { content_length: Some(octets), .. } => Length::Octets(octets),
+        // Chunked overrides, but a message with both may be an attempt at request smuggling. RFC 9112, section 6.1.
+        FramingFields { chunked: true, content_length: Some(_), .. } => return Err(HttpError::BodyLength),
+        FramingFields { chunked: true, .. } => Length::Chunked,
+        FramingFields { content_length: Some(octets), .. } => Length::Octets(octets),
         _ => Length::UntilEnd,
     };
-    // RFC 9112, section 9.3. Without a length the end of the stream is the end of the object.
+    // RFC 9112, section 9.3. Without a length, the end of the stream is the end of the object.
     let is_asked = if response.version == Some(0) { fields.keep_alive } else { true };
     let persists = is_asked && !fields.close && length != Length::UntilEnd;
     Ok(Some(ResponseHead { len, status, length, persists }))
 }
 
-/// Reads the head of a request; nothing if it is not complete. The error is the status that it is answered with.
+/// Parses the head of a request; `None` if it is incomplete. The error is the status code of the response.
 pub(super) fn request(octets: &[u8]) -> Result<Option<RequestHead<'_>>, u16> {
     let mut room = [EMPTY_HEADER; FIELDS];
     let mut request = httparse::Request::new(&mut room);
@@ -97,7 +97,7 @@ pub(super) fn request(octets: &[u8]) -> Result<Option<RequestHead<'_>>, u16> {
         }
         _ => return Err(status::NOT_IMPLEMENTED),
     };
-    // After the method: a body of POST is not what is wrong with it.
+    // Checked after the method: for a POST the method is the error, not the body.
     if fields.chunked || fields.content_length.is_some_and(|octets| octets > 0) {
         return Err(status::CONTENT_TOO_LARGE);
     }
@@ -107,7 +107,7 @@ pub(super) fn request(octets: &[u8]) -> Result<Option<RequestHead<'_>>, u16> {
     Ok(Some(RequestHead { len, method, target, persists }))
 }
 
-/// Path and query of what stands in a request line, also of what is asked of a proxy. RFC 9112, section 3.2.
+/// Path and query of a request target, also in absolute form, as sent to a proxy. RFC 9112, section 3.2.
 fn origin_form(target: &str) -> Option<&str> {
     if target.starts_with('/') {
         return Some(target);
@@ -116,9 +116,9 @@ fn origin_form(target: &str) -> Option<&str> {
     Some(authority.find('/').and_then(|at| authority.get(at..)).unwrap_or("/"))
 }
 
-/// Nothing if they contradict each other.
-fn fields(headers: &[Header<'_>]) -> Option<Fields> {
-    let mut fields = Fields::default();
+/// Extracts the fields; `None` if they contradict each other.
+fn fields(headers: &[Header<'_>]) -> Option<FramingFields> {
+    let mut fields = FramingFields::default();
     for header in headers {
         let name_is = |name: &str| header.name.eq_ignore_ascii_case(name);
         if name_is("host") {
@@ -130,7 +130,7 @@ fn fields(headers: &[Header<'_>]) -> Option<Fields> {
             }
             fields.content_length = Some(length);
         } else if name_is("transfer-encoding") {
-            // Anything else than chunked alone cannot be undone here.
+            // No transfer coding but a single chunked is supported.
             if fields.chunked || !header.value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
                 return None;
             }
@@ -145,7 +145,7 @@ fn fields(headers: &[Header<'_>]) -> Option<Fields> {
     Some(fields)
 }
 
-/// Digits and nothing else: no sign, no list. RFC 9110, section 8.6.
+/// Parses digits only: no sign, no list. RFC 9110, section 8.6.
 fn length(value: &[u8]) -> Option<u64> {
     let digits = value.trim_ascii();
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {

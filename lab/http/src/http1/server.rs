@@ -1,69 +1,69 @@
-//! A connection with requests, one after the other.
+//! HTTP/1 server.
 
 use alloc::borrow::ToOwned as _;
 use alloc::format;
 use alloc::vec::Vec;
 
-use super::{Form, head};
-use crate::outbox::Outbox;
+use super::{HeadForm, head};
+use crate::outbox::SendBuffer;
 use crate::status;
-use crate::{Limits, Method, Request, Response, ServerEngine};
+use crate::{HttpLimits, HttpRequest, HttpResponse, Method, ServerEngine};
 
-/// Answers requests in their order.
+/// Server side of one connection; responses follow the order of the requests.
 #[derive(Clone, Debug)]
-pub struct Server {
-    form: Form,
+pub struct Http1Server {
+    form: HeadForm,
     keeps: bool,
-    limits: Limits,
-    /// What has come and was not looked at.
+    limits: HttpLimits,
+    /// Octets received but not yet parsed.
     input: Vec<u8>,
-    asked: Option<Asked>,
-    out: Outbox,
+    asked: Option<PendingRequest>,
+    out: SendBuffer,
     closing: bool,
-    /// The client has said that it closes after this request, or it cannot have another one.
+    /// The client closes after this request, or the connection cannot have another one.
     last: bool,
-    /// The client has said that it sends no more.
+    /// The client has ended its side of the stream.
     ended: bool,
 }
 
-/// A request that waits for its response.
+/// Request that waits for its response.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct PendingRequest {
     method: Method,
     persists: bool,
 }
 
-impl Server {
-    /// `keeps`: a connection may have more than one request, if the client does not mind.
-    pub fn new(form: Form, keeps: bool, limits: Limits) -> Self {
+impl Http1Server {
+    /// Creates a server. `keeps`: a connection may have more than one request, if the client agrees.
+    pub fn new(form: HeadForm, keeps: bool, limits: HttpLimits) -> Self {
         Self {
             form,
             keeps,
             limits,
             input: Vec::new(),
             asked: None,
-            out: Outbox::default(),
+            out: SendBuffer::default(),
             closing: false,
             last: false,
             ended: false,
         }
     }
 
-    /// Says what is wrong, and no more.
+    /// Responds with an error, and closes.
     fn refuse(&mut self, status: u16) {
-        // There may be more of it.
-        self.answer(&Response::empty(status), Asked { method: Method::Get, persists: false });
+        // The rest of an invalid request may follow.
+        self.answer(&HttpResponse::empty(status), PendingRequest { method: Method::Get, persists: false });
         self.last = false;
     }
 
-    fn answer(&mut self, response: &Response, asked: Asked) {
-        let Response { status, body } = response;
+    fn answer(&mut self, response: &HttpResponse, asked: PendingRequest) {
+        let HttpResponse { status, body } = response;
         let phrase = status::phrase(*status);
-        // Without a length the end of the stream is the end of the object.
-        let persists = asked.persists && self.keeps && self.form == Form::Minimal && !self.ended;
+        // Without a length, the end of the stream is the end of the object.
+        let persists = asked.persists && self.keeps && self.form == HeadForm::Minimal && !self.ended;
         let head = match self.form {
-            Form::Reduced => format!("HTTP/1.0 {status} {phrase}\r\n\r\n"),
-            Form::Minimal => {
+            HeadForm::Reduced => format!("HTTP/1.0 {status} {phrase}\r\n\r\n"),
+            HeadForm::Minimal => {
                 let allow = if *status == status::METHOD_NOT_ALLOWED { "Allow: GET, HEAD\r\n" } else { "" };
                 let close = if persists { "" } else { "Connection: close\r\n" };
                 let length = body.len();
@@ -81,7 +81,7 @@ impl Server {
     }
 }
 
-impl ServerEngine for Server {
+impl ServerEngine for Http1Server {
     fn handle_input(&mut self, octets: &[u8]) {
         self.last = false;
         if !self.closing {
@@ -91,20 +91,20 @@ impl ServerEngine for Server {
 
     fn handle_end(&mut self) {
         self.ended = true;
-        // What is not complete will not become so; what is will be answered.
+        // An incomplete request stays incomplete; complete ones are still answered.
         if self.asked.is_none() && !matches!(head::request(&self.input), Ok(Some(_))) {
             self.closing = true;
         }
     }
 
-    fn poll_request(&mut self) -> Option<Request> {
+    fn poll_request(&mut self) -> Option<HttpRequest> {
         if self.closing || self.asked.is_some() {
             return None;
         }
         match head::request(&self.input) {
             Ok(Some(head)) if head.len <= self.limits.head => {
-                let request = Request { stream: 0, method: head.method, target: head.target.to_owned() };
-                self.asked = Some(Asked { method: head.method, persists: head.persists });
+                let request = HttpRequest { stream: 0, method: head.method, target: head.target.to_owned() };
+                self.asked = Some(PendingRequest { method: head.method, persists: head.persists });
                 let len = head.len;
                 self.input.drain(..len);
                 Some(request)
@@ -122,7 +122,7 @@ impl ServerEngine for Server {
         }
     }
 
-    fn respond(&mut self, _stream: u32, response: Response) {
+    fn respond(&mut self, _stream: u32, response: HttpResponse) {
         if let Some(asked) = self.asked.take() {
             self.answer(&response, asked);
         }

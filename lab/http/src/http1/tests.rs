@@ -4,29 +4,31 @@ use alloc::vec::Vec;
 
 use proptest::prelude::*;
 
-use super::{Client, Form, Server};
-use crate::{ClientEngine as _, Error, Limits, Method, Response, ServerEngine as _, Target, status};
+use super::{HeadForm, Http1Client, Http1Server};
+use crate::{
+    ClientEngine as _, HttpError, HttpLimits, HttpResponse, Method, ServerEngine as _, Target, status,
+};
 
 const TARGET: Target<'_> = Target { host: "10.9.0.2:8080", path: "/10" };
 
-fn client(form: Form) -> Client {
-    Client::new(form, TARGET, Limits::default()).unwrap()
+fn client(form: HeadForm) -> Http1Client {
+    Http1Client::new(form, TARGET, HttpLimits::default()).unwrap()
 }
 
-/// What a client makes of these octets, and of the end behind them.
-fn read(octets: &[u8]) -> Result<Response, Error> {
-    let mut client = client(Form::Minimal);
+/// Result of a client that reads these octets and then the end of the stream.
+fn read(octets: &[u8]) -> Result<HttpResponse, HttpError> {
+    let mut client = client(HeadForm::Minimal);
     client.handle_input(octets)?;
     client.handle_end()?;
     Ok(client.response().unwrap().clone())
 }
 
-fn ok(body: &[u8]) -> Response {
-    Response { status: 200, body: body.to_vec() }
+fn ok(body: &[u8]) -> HttpResponse {
+    HttpResponse { status: 200, body: body.to_vec() }
 }
 
-/// A server that gives `ok(b"ten octets")` to everything.
-fn serve(server: &mut Server, octets: &[u8]) -> (Vec<String>, String) {
+/// Lets a server respond `ok(b"ten octets")` to every request.
+fn serve(server: &mut Http1Server, octets: &[u8]) -> (Vec<String>, String) {
     let mut targets = Vec::new();
     server.handle_input(octets);
     let mut out = Vec::new();
@@ -39,12 +41,12 @@ fn serve(server: &mut Server, octets: &[u8]) -> (Vec<String>, String) {
     (targets, String::from_utf8(out).unwrap())
 }
 
-/// The octets that the evaluation of these services counts: 20 + 19, beside the object.
+/// Octets that the evaluation of these services counts: 20 + 19, without the object.
 #[test]
 fn reduced_heads_have_39_octets() {
-    let client = client(Form::Reduced);
+    let client = client(HeadForm::Reduced);
     assert_eq!(client.output(), b"GET /10 HTTP/1.0\r\n\r\n");
-    let mut server = Server::new(Form::Reduced, true, Limits::default());
+    let mut server = Http1Server::new(HeadForm::Reduced, true, HttpLimits::default());
     let (_, out) = serve(&mut server, client.output());
     assert_eq!(out, "HTTP/1.0 200 OK\r\n\r\nten octets");
     assert_eq!(client.output().len() + out.len() - 10, 39);
@@ -53,10 +55,10 @@ fn reduced_heads_have_39_octets() {
 
 #[test]
 fn minimal_heads_say_what_rfc_9112_demands() {
-    let client = client(Form::Minimal);
+    let client = client(HeadForm::Minimal);
     let request = "GET /10 HTTP/1.1\r\nHost: 10.9.0.2:8080\r\nConnection: close\r\n\r\n";
     assert_eq!(client.output(), request.as_bytes());
-    let mut server = Server::new(Form::Minimal, true, Limits::default());
+    let mut server = Http1Server::new(HeadForm::Minimal, true, HttpLimits::default());
     let (_, out) = serve(&mut server, client.output());
     assert_eq!(out, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\nConnection: close\r\n\r\nten octets");
     assert!(server.is_closing());
@@ -64,7 +66,7 @@ fn minimal_heads_say_what_rfc_9112_demands() {
 
 #[test]
 fn a_connection_can_have_several_requests() {
-    let mut server = Server::new(Form::Minimal, true, Limits::default());
+    let mut server = Http1Server::new(HeadForm::Minimal, true, HttpLimits::default());
     let two = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\nHEAD /b?x=1 HTTP/1.1\r\nhost: h\r\n\r\nGET /c";
     let (targets, out) = serve(&mut server, two);
     assert_eq!(targets, ["/a", "/b?x=1"]);
@@ -80,10 +82,10 @@ fn a_connection_can_have_several_requests() {
 
 #[test]
 fn a_client_asks_for_others_on_a_connection_that_stays() {
-    let mut server = Server::new(Form::Minimal, true, Limits::default());
-    let mut client = Client::lasting(TARGET, Limits::default()).unwrap();
+    let mut server = Http1Server::new(HeadForm::Minimal, true, HttpLimits::default());
+    let mut client = Http1Client::lasting(TARGET, HttpLimits::default()).unwrap();
     for body in [&b"first"[..], b"second"] {
-        assert_eq!(client.ask(TARGET), Err(Error::NoOther), "nothing has come yet");
+        assert_eq!(client.ask(TARGET), Err(HttpError::NoOther), "nothing has come yet");
         let request = client.output().to_vec();
         assert!(!request.windows(5).any(|at| at == b"close"));
         client.sent(request.len());
@@ -96,16 +98,16 @@ fn a_client_asks_for_others_on_a_connection_that_stays() {
         assert_eq!(client.response().unwrap().body, body);
         client.ask(TARGET).unwrap();
     }
-    // As the server says that it closes, or does not say where the object ends.
+    // The server announces the end of the connection, or gives no length.
     for response in [
         "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx",
         "HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx",
         "HTTP/1.1 200 OK\r\n\r\nx",
     ] {
-        let mut client = Client::lasting(TARGET, Limits::default()).unwrap();
+        let mut client = Http1Client::lasting(TARGET, HttpLimits::default()).unwrap();
         client.handle_input(response.as_bytes()).unwrap();
         client.handle_end().unwrap();
-        assert_eq!(client.ask(TARGET), Err(Error::NoOther), "{response}");
+        assert_eq!(client.ask(TARGET), Err(HttpError::NoOther), "{response}");
     }
 }
 
@@ -130,7 +132,7 @@ fn what_is_no_request_is_answered_once_and_closed() {
         (&long, 431),
         (&many, 431),
     ] {
-        let mut server = Server::new(Form::Minimal, true, Limits::default());
+        let mut server = Http1Server::new(HeadForm::Minimal, true, HttpLimits::default());
         let (targets, out) = serve(&mut server, request.as_bytes());
         assert!(targets.is_empty(), "{request}");
         assert!(out.starts_with(&format!("HTTP/1.1 {expected} {}\r\n", status::phrase(expected))), "{out}");
@@ -143,7 +145,8 @@ fn what_is_no_request_is_answered_once_and_closed() {
 
 #[test]
 fn a_head_that_never_ends_is_not_kept() {
-    let mut server = Server::new(Form::Reduced, false, Limits { head: 100, ..Limits::default() });
+    let mut server =
+        Http1Server::new(HeadForm::Reduced, false, HttpLimits { head: 100, ..HttpLimits::default() });
     server.handle_input(b"GET / HTTP/1.0\r\n");
     while server.wants_input() && !server.is_closing() {
         server.handle_input(b"A: b\r\n");
@@ -154,7 +157,7 @@ fn a_head_that_never_ends_is_not_kept() {
 
 #[test]
 fn head_has_no_body_and_absolute_forms_are_understood() {
-    let mut server = Server::new(Form::Reduced, false, Limits::default());
+    let mut server = Http1Server::new(HeadForm::Reduced, false, HttpLimits::default());
     server.handle_input(b"HEAD http://example.net/a/b HTTP/1.0\r\n\r\n");
     let request = server.poll_request().unwrap();
     assert_eq!((request.method, &*request.target), (Method::Head, "/a/b"));
@@ -175,8 +178,8 @@ fn bodies_are_counted_chunked_or_until_the_end() {
         ),
     ] {
         assert_eq!(read(octets.as_bytes()), Ok(ok(body.as_bytes())), "{octets}");
-        // Whatever pieces it comes in.
-        let mut client = client(Form::Reduced);
+        // Any segmentation gives this result.
+        let mut client = client(HeadForm::Reduced);
         octets.bytes().for_each(|octet| client.handle_input(&[octet]).unwrap());
         client.handle_end().unwrap();
         assert_eq!(client.response().unwrap().body, body.as_bytes());
@@ -186,25 +189,25 @@ fn bodies_are_counted_chunked_or_until_the_end() {
 
 #[test]
 fn what_is_no_response_is_told() {
-    let limits = Limits { body: 3, head: 60, streams: 1 };
-    let big = Error::BodyTooLarge(3);
+    let limits = HttpLimits { body: 3, head: 60, streams: 1 };
+    let big = HttpError::BodyTooLarge(3);
     for (octets, error) in [
-        ("", Error::Truncated(0)),
-        ("HTTP/1.1 200", Error::Truncated(0)),
-        ("SSH-2.0-x\r\n", Error::Head),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab", Error::Truncated(2)),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcd", Error::Unexpected),
+        ("", HttpError::Truncated(0)),
+        ("HTTP/1.1 200", HttpError::Truncated(0)),
+        ("SSH-2.0-x\r\n", HttpError::Head),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab", HttpError::Truncated(2)),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcd", HttpError::Unexpected),
         ("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", big),
         ("HTTP/1.1 200 OK\r\n\r\nabcd", big),
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n", Error::Truncated(2)),
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabc\r\n", Error::BodyLength),
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", Error::BodyLength),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n", HttpError::Truncated(2)),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabc\r\n", HttpError::BodyLength),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", HttpError::BodyLength),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nabcd", big),
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", Error::BodyLength),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 1,1\r\n\r\n", Error::BodyLength),
-        ("HTTP/1.1 200 OK\r\nA: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", Error::HeadTooLarge(60)),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", HttpError::BodyLength),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 1,1\r\n\r\n", HttpError::BodyLength),
+        ("HTTP/1.1 200 OK\r\nA: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", HttpError::HeadTooLarge(60)),
     ] {
-        let mut client = Client::new(Form::Minimal, TARGET, limits).unwrap();
+        let mut client = Http1Client::new(HeadForm::Minimal, TARGET, limits).unwrap();
         let result = client.handle_input(octets.as_bytes()).and_then(|()| client.handle_end());
         assert_eq!(result, Err(error), "{octets}");
     }
@@ -216,15 +219,18 @@ fn a_target_cannot_break_a_line() {
         [("h", "/a b"), ("h", "/\r\nA: b"), ("h\n", "/"), ("", "/"), ("h", "a"), ("h", "/\u{fc}")]
     {
         let target = Target { host, path };
-        assert_eq!(Client::new(Form::Reduced, target, Limits::default()).unwrap_err(), Error::Target);
+        assert_eq!(
+            Http1Client::new(HeadForm::Reduced, target, HttpLimits::default()).unwrap_err(),
+            HttpError::Target
+        );
     }
 }
 
 proptest! {
     #[test]
     fn any_octets_are_read(pieces: Vec<Vec<u8>>) {
-        let mut client = client(Form::Minimal);
-        let mut server = Server::new(Form::Minimal, true, Limits::default());
+        let mut client = client(HeadForm::Minimal);
+        let mut server = Http1Server::new(HeadForm::Minimal, true, HttpLimits::default());
         for piece in &pieces {
             if client.handle_input(piece).is_err() {
                 break;
@@ -239,9 +245,9 @@ proptest! {
 
     #[test]
     fn objects_come_as_they_are(body: Vec<u8>, piece in 1..50_usize, reduced: bool) {
-        let form = if reduced { Form::Reduced } else { Form::Minimal };
+        let form = if reduced { HeadForm::Reduced } else { HeadForm::Minimal };
         let mut client = client(form);
-        let mut server = Server::new(form, false, Limits::default());
+        let mut server = Http1Server::new(form, false, HttpLimits::default());
         for octets in client.output().to_vec().chunks(piece) {
             server.handle_input(octets);
         }

@@ -1,45 +1,45 @@
-//! One GET on one stream, or several, one after the other.
+//! SPDY client.
 
 use alloc::vec::Vec;
 
 use super::WINDOW;
 use super::frame::{Control, Reset};
-use super::header_block::{HeaderBlocks, Headers};
-use super::reader::{Incoming, Reader};
+use super::header_block::{HeaderBlocks, HeaderList};
+use super::reader::{FrameReader, ReceivedFrame};
 use crate::deflate::Flush;
-use crate::outbox::Outbox;
-use crate::{ClientEngine, Error, Limits, Response, Target};
+use crate::outbox::SendBuffer;
+use crate::{ClientEngine, HttpError, HttpLimits, HttpResponse, Target};
 
-/// The first stream; those of a client are odd. Section 2.3.2.
+/// Identifier of the first stream; those of a client are odd. Section 2.3.2.
 const FIRST: u32 = 1;
 
-/// A GET and the response: on a connection of its own, or on one that others follow on.
+/// Client for one GET per connection, or for several in sequence.
 #[derive(Debug)]
-pub struct Client {
+pub struct SpdyClient {
     blocks: HeaderBlocks,
-    reader: Reader,
-    out: Outbox,
-    limits: Limits,
+    reader: FrameReader,
+    out: SendBuffer,
+    limits: HttpLimits,
     stream: u32,
-    /// The status, once it is there.
+    /// Status code, once it is received.
     status: Option<u16>,
     body: Vec<u8>,
-    /// Octets of DATA that the server has not been told to be read: of the stream, and of those before it.
+    /// Octets of DATA received but not yet acknowledged by a WINDOW_UPDATE: of this stream and of earlier ones.
     unsaid: i64,
     before: i64,
-    response: Option<Response>,
+    response: Option<HttpResponse>,
 }
 
-impl Client {
-    /// Asks for it.
+impl SpdyClient {
+    /// Sends a GET.
     ///
     /// # Errors
-    /// [`Error::Target`].
-    pub fn new(target: Target<'_>, flush: Flush, limits: Limits) -> Result<Self, Error> {
+    /// [`HttpError::Target`].
+    pub fn new(target: Target<'_>, flush: Flush, limits: HttpLimits) -> Result<Self, HttpError> {
         let mut client = Self {
             blocks: HeaderBlocks::new(flush, limits.head),
-            reader: Reader::new(limits.head),
-            out: Outbox::default(),
+            reader: FrameReader::new(limits.head),
+            out: SendBuffer::default(),
             limits,
             stream: FIRST,
             status: None,
@@ -52,11 +52,11 @@ impl Client {
         Ok(client)
     }
 
-    fn push(&mut self, target: Target<'_>) -> Result<(), Error> {
+    fn push(&mut self, target: Target<'_>) -> Result<(), HttpError> {
         if !target.is_valid() {
-            return Err(Error::Target);
+            return Err(HttpError::Target);
         }
-        // What section 3.2.1 demands, in the order that takes the fewest octets.
+        // Headers that section 3.2.1 requires, in the order that takes the fewest octets.
         let block = self.blocks.write(&[
             (":path", target.path),
             (":host", target.host),
@@ -79,19 +79,19 @@ impl Client {
         self.out.push_with(|out| control.write(out));
     }
 
-    fn take(&mut self, incoming: Incoming) -> Result<(), Error> {
+    fn take(&mut self, incoming: ReceivedFrame) -> Result<(), HttpError> {
         match incoming {
-            Incoming::Data { stream, octets, fin } => self.take_data(stream, &octets, fin),
-            Incoming::Control(whole) => self.take_control(&whole.control()?),
+            ReceivedFrame::Data { stream, octets, fin } => self.take_data(stream, &octets, fin),
+            ReceivedFrame::Control(whole) => self.take_control(&whole.control()?),
         }
     }
 
-    fn take_control(&mut self, control: &Control<'_>) -> Result<(), Error> {
+    fn take_control(&mut self, control: &Control<'_>) -> Result<(), HttpError> {
         match *control {
             Control::SynReply { stream, fin, block } => {
                 let headers = self.blocks.read(block)?;
                 if stream != self.stream || self.status.is_some() {
-                    return Err(Error::Head);
+                    return Err(HttpError::Head);
                 }
                 self.status = Some(status(&headers)?);
                 self.complete(fin)
@@ -101,16 +101,16 @@ impl Client {
                 self.complete(fin && stream == self.stream)
             }
             Control::SynStream { stream, block, .. } => {
-                // Something is pushed. It is not wanted; but what follows refers to its headers.
+                // Pushed stream. It is not wanted, but later header blocks refer to its headers.
                 self.blocks.read(block)?;
                 self.send(&Control::RstStream { stream, reset: Reset::REFUSED_STREAM });
                 Ok(())
             }
-            Control::RstStream { stream, reset } if stream == self.stream => Err(Error::Reset(reset.0)),
+            Control::RstStream { stream, reset } if stream == self.stream => Err(HttpError::Reset(reset.0)),
             Control::GoAway { last_good, .. } if last_good < self.stream => {
-                Err(Error::Reset(Reset::REFUSED_STREAM.0))
+                Err(HttpError::Reset(Reset::REFUSED_STREAM.0))
             }
-            // Those of the server are even. Section 2.6.5.
+            // The server's identifiers are even. Section 2.6.5.
             Control::Ping(number) if number % 2 == 0 => {
                 self.send(&Control::Ping(number));
                 Ok(())
@@ -124,16 +124,16 @@ impl Client {
         }
     }
 
-    fn take_data(&mut self, stream: u32, octets: &[u8], fin: bool) -> Result<(), Error> {
+    fn take_data(&mut self, stream: u32, octets: &[u8], fin: bool) -> Result<(), HttpError> {
         if stream != self.stream || self.status.is_none() {
-            return Err(Error::Head);
+            return Err(HttpError::Head);
         }
         if octets.len() > self.limits.body - self.body.len() {
-            return Err(Error::BodyTooLarge(self.limits.body));
+            return Err(HttpError::BodyTooLarge(self.limits.body));
         }
         self.body.extend_from_slice(octets);
         self.unsaid += octets.len() as i64;
-        // Most objects are over before that.
+        // Most objects are complete before this.
         if self.unsaid >= WINDOW / 2 && !fin {
             let (of_all, of_it) = ((self.before + self.unsaid) as u32, self.unsaid as u32);
             (self.unsaid, self.before) = (0, 0);
@@ -143,22 +143,22 @@ impl Client {
         self.complete(fin)
     }
 
-    fn complete(&mut self, fin: bool) -> Result<(), Error> {
+    fn complete(&mut self, fin: bool) -> Result<(), HttpError> {
         if fin {
-            let status = self.status.ok_or(Error::Head)?;
-            self.response = Some(Response { status, body: core::mem::take(&mut self.body) });
+            let status = self.status.ok_or(HttpError::Head)?;
+            self.response = Some(HttpResponse { status, body: core::mem::take(&mut self.body) });
         }
         Ok(())
     }
 }
 
-/// The number of a status such as `200` or `200 OK`.
-fn status(headers: &Headers) -> Result<u16, Error> {
-    let status = headers.value(":status").and_then(|status| status.get(..3)).ok_or(Error::Head)?;
-    status.parse().ok().filter(|status| (100..600).contains(status)).ok_or(Error::Head)
+/// Number of a status such as `200` or `200 OK`.
+fn status(headers: &HeaderList) -> Result<u16, HttpError> {
+    let status = headers.value(":status").and_then(|status| status.get(..3)).ok_or(HttpError::Head)?;
+    status.parse().ok().filter(|status| (100..600).contains(status)).ok_or(HttpError::Head)
 }
 
-impl ClientEngine for Client {
+impl ClientEngine for SpdyClient {
     fn output(&self) -> &[u8] {
         self.out.waiting()
     }
@@ -167,7 +167,7 @@ impl ClientEngine for Client {
         self.out.sent(octets);
     }
 
-    fn handle_input(&mut self, octets: &[u8]) -> Result<(), Error> {
+    fn handle_input(&mut self, octets: &[u8]) -> Result<(), HttpError> {
         self.reader.push(octets);
         while self.response.is_none()
             && let Some(incoming) = self.reader.next()?
@@ -177,18 +177,18 @@ impl ClientEngine for Client {
         Ok(())
     }
 
-    fn handle_end(&mut self) -> Result<(), Error> {
-        if self.response.is_some() { Ok(()) } else { Err(Error::Truncated(self.body.len())) }
+    fn handle_end(&mut self) -> Result<(), HttpError> {
+        if self.response.is_some() { Ok(()) } else { Err(HttpError::Truncated(self.body.len())) }
     }
 
-    fn response(&self) -> Option<&Response> {
+    fn response(&self) -> Option<&HttpResponse> {
         self.response.as_ref()
     }
 
-    fn ask(&mut self, target: Target<'_>) -> Result<(), Error> {
-        // Numbers of streams have 31 bits.
+    fn ask(&mut self, target: Target<'_>) -> Result<(), HttpError> {
+        // Stream identifiers have 31 bits.
         let next = self.stream.checked_add(2).filter(|next| *next <= i32::MAX as u32);
-        let (Some(next), Some(_)) = (next, &self.response) else { return Err(Error::NoOther) };
+        let (Some(next), Some(_)) = (next, &self.response) else { return Err(HttpError::NoOther) };
         let before = core::mem::replace(&mut self.stream, next);
         if let Err(why) = self.push(target) {
             self.stream = before;

@@ -1,6 +1,6 @@
-//! The dictionary of header blocks. SPDY/3.1, section 2.6.10.1.
+//! Dictionary of header blocks. SPDY/3.1, section 2.6.10.1.
 
-/// Names and values, each behind its length in 4 octets.
+/// Names and values, each after its length in 4 octets.
 const WORDS: &[&str] = &[
     "options",
     "head",
@@ -69,7 +69,7 @@ const WORDS: &[&str] = &[
     "origin",
 ];
 
-/// What follows: parts of values, without lengths.
+/// Parts of values, without lengths, which follow the words.
 const TEXT: &str = "100101201202205206300302303304305306307402405406407408409410411412413414415416417502504505203 Non-Au\
     thoritative Information204 No Content301 Moved Permanently400 Bad Request401 Unauthorized403 Forbidd\
     en404 Not Found500 Internal Server Error501 Not Implemented503 Service UnavailableJan Feb Mar Apr Ma\
@@ -87,7 +87,7 @@ const LEN: usize = {
     len
 };
 
-/// The dictionary that both ends begin with.
+/// Dictionary of both ends.
 pub const DICTIONARY: &[u8; LEN] = &{
     let mut octets = [0; LEN];
     let (mut at, mut word) = (0, 0);
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use crate::deflate::adler_32;
 
-    /// By this number zlib streams of every SPDY/3 end name it.
+    /// Every SPDY/3 implementation's zlib streams have this dictionary identifier.
     #[test]
     fn it_is_the_one_that_streams_name() {
         assert_eq!((DICTIONARY.len(), adler_32(DICTIONARY)), (1_423, 0xE3C6_A7C2));

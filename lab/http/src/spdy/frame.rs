@@ -1,151 +1,151 @@
-//! Frames: what stands in front of DATA, and control frames as a whole. Section 2.2.
+//! Frames: headers of DATA frames, and whole control frames. Section 2.2.
 
 use alloc::vec::Vec;
 use core::fmt;
 
-/// The version that stands in control frames of SPDY/3 and SPDY/3.1.
+/// Version in control frames of SPDY/3 and SPDY/3.1.
 const VERSION: u16 = 3;
 
-/// Octets in front of every frame.
+/// Size of a frame's header, in octets.
 pub(super) const HEAD: usize = 8;
 
-/// Octets of a frame behind its head, at most: what 24 bits can say.
+/// Maximum size of a frame's data, in octets: 24 bits.
 pub(super) const LONGEST: usize = (1 << 24) - 1;
 
 /// Flags. FLAG_FIN: the sender's last frame of a stream; FLAG_UNIDIRECTIONAL: the receiver sends none.
 const FIN: u8 = 0x01;
 const UNIDIRECTIONAL: u8 = 0x02;
 
-/// Why a stream is reset. Section 2.6.3.
+/// Status code of RST_STREAM. Section 2.6.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reset(pub u32);
 
 impl Reset {
-    /// What came breaks the protocol.
+    /// The peer violated the protocol.
     pub const PROTOCOL_ERROR: Self = Self(1);
-    /// The stream was not looked at.
+    /// The stream was not processed.
     pub const REFUSED_STREAM: Self = Self(3);
-    /// The sender does not want it any more.
+    /// The sender no longer wants the stream.
     pub const CANCEL: Self = Self(5);
-    /// More DATA came than was allowed.
+    /// The peer sent more DATA than the window allowed.
     pub const FLOW_CONTROL_ERROR: Self = Self(7);
 }
 
-/// A control frame. Header blocks are compressed.
+/// Control frame. Header blocks are compressed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Control<'f> {
-    /// Section 2.6.1.
+    /// SYN_STREAM. Section 2.6.1.
     SynStream {
-        /// Odd if the client opens it.
+        /// Stream identifier; odd if the client opens the stream.
         stream: u32,
-        /// The stream that it belongs to; 0: none.
+        /// Associated stream; 0: none.
         associated: u32,
-        /// 0 is the highest, 7 the lowest.
+        /// Priority; 0 is the highest, 7 the lowest.
         priority: u8,
-        /// Nothing follows of the sender's.
+        /// FLAG_FIN: the sender's last frame of the stream.
         fin: bool,
-        /// Nothing is answered.
+        /// FLAG_UNIDIRECTIONAL: no reply follows.
         unidirectional: bool,
-        /// Headers.
+        /// Header block.
         block: &'f [u8],
     },
-    /// Section 2.6.2.
+    /// SYN_REPLY. Section 2.6.2.
     SynReply {
-        /// Which one is answered.
+        /// Stream that is answered.
         stream: u32,
-        /// Nothing follows.
+        /// FLAG_FIN: the sender's last frame of the stream.
         fin: bool,
-        /// Headers.
+        /// Header block.
         block: &'f [u8],
     },
-    /// Section 2.6.3.
+    /// RST_STREAM. Section 2.6.3.
     RstStream {
-        /// Which one is over.
+        /// Stream that ends.
         stream: u32,
-        /// Why.
+        /// Status code.
         reset: Reset,
     },
-    /// Section 2.6.4: pairs of an identifier and a value.
+    /// SETTINGS: pairs of an identifier and a value. Section 2.6.4.
     Settings(Vec<(u32, u32)>),
-    /// Section 2.6.5.
+    /// PING. Section 2.6.5.
     Ping(u32),
-    /// Section 2.6.6.
+    /// GOAWAY. Section 2.6.6.
     GoAway {
-        /// The last stream of the receiver's that was looked at.
+        /// Last stream of the receiver's that was processed.
         last_good: u32,
-        /// Why: 0 if nothing is wrong, 1 if the protocol was broken.
+        /// Status code: 0 for OK, 1 for a protocol error.
         status: u32,
     },
-    /// Section 2.6.7.
+    /// HEADERS. Section 2.6.7.
     Headers {
-        /// Which one they belong to.
+        /// Stream of the headers.
         stream: u32,
-        /// Nothing follows.
+        /// FLAG_FIN: the sender's last frame of the stream.
         fin: bool,
-        /// Headers.
+        /// Header block.
         block: &'f [u8],
     },
-    /// Section 2.6.8.
+    /// WINDOW_UPDATE. Section 2.6.8.
     WindowUpdate {
-        /// Which one; 0: all together.
+        /// Stream; 0: the connection.
         stream: u32,
-        /// Octets more that may be sent.
+        /// Additional octets that may be sent.
         delta: u32,
     },
-    /// A type that is not known, which is left alone.
+    /// Unknown type, which is ignored.
     Other(u16),
 }
 
 /// SETTINGS_INITIAL_WINDOW_SIZE. Section 2.6.4.
 pub(super) const INITIAL_WINDOW_SIZE: u32 = 7;
 
-/// The head of a frame.
+/// Header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Head {
+pub(super) enum FrameHead {
     Data { stream: u32, fin: bool, len: usize },
     Control { kind: u16, flags: u8, len: usize },
 }
 
-/// What is no frame of this protocol.
+/// Error in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameError {
+pub enum SpdyFrameError {
     /// Another version, or another protocol.
     Version,
-    /// Shorter than what it has to say, or longer.
+    /// The length does not fit the type.
     Length,
-    /// A stream that cannot be.
+    /// Invalid stream identifier.
     Stream,
-    /// A control frame that is longer than is taken.
+    /// Control frame that exceeds the limit.
     TooLarge,
 }
 
-impl fmt::Display for FrameError {
+impl fmt::Display for SpdyFrameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Version => "no SPDY/3",
-            Self::Length => "a frame with a wrong length",
-            Self::Stream => "a frame of a stream that cannot be",
-            Self::TooLarge => "a control frame that is longer than is taken",
+            Self::Version => "not a frame of SPDY/3",
+            Self::Length => "frame with a wrong length",
+            Self::Stream => "frame with an invalid stream identifier",
+            Self::TooLarge => "control frame that exceeds the limit",
         })
     }
 }
 
-impl core::error::Error for FrameError {}
+impl core::error::Error for SpdyFrameError {}
 
-impl Head {
-    pub(super) fn read(octets: [u8; HEAD]) -> Result<Self, FrameError> {
+impl FrameHead {
+    pub(super) fn read(octets: [u8; HEAD]) -> Result<Self, SpdyFrameError> {
         let [a, b, c, d, flags, rest @ ..] = octets;
         let len = rest.iter().fold(0, |len, octet| len << 8 | usize::from(*octet));
         if a & 0x80 == 0 {
             let stream = u32::from_be_bytes([a, b, c, d]);
             return if stream == 0 {
-                Err(FrameError::Stream)
+                Err(SpdyFrameError::Stream)
             } else {
                 Ok(Self::Data { stream, fin: flags & FIN != 0, len })
             };
         }
         if u16::from_be_bytes([a & 0x7F, b]) != VERSION {
-            return Err(FrameError::Version);
+            return Err(SpdyFrameError::Version);
         }
         Ok(Self::Control { kind: u16::from_be_bytes([c, d]), flags, len })
     }
@@ -162,35 +162,35 @@ impl Head {
     }
 }
 
-/// Writes DATA of a stream. Section 2.2.2. **No more than [`LONGEST`] octets.**
+/// Writes a DATA frame. Section 2.2.2. **At most [`LONGEST`] octets.**
 pub(super) fn write_data(stream: u32, fin: bool, octets: &[u8], out: &mut Vec<u8>) {
-    Head::Data { stream, fin, len: octets.len() }.write(out);
+    FrameHead::Data { stream, fin, len: octets.len() }.write(out);
     out.extend_from_slice(octets);
 }
 
-/// The next number, without the bit in front that is reserved.
-fn number<'f>(octets: &mut &'f [u8]) -> Result<u32, FrameError> {
-    let (number, rest): (&'f [u8; 4], &'f [u8]) = octets.split_first_chunk().ok_or(FrameError::Length)?;
+/// Reads the next 32-bit number, without its reserved first bit.
+fn number<'f>(octets: &mut &'f [u8]) -> Result<u32, SpdyFrameError> {
+    let (number, rest): (&'f [u8; 4], &'f [u8]) = octets.split_first_chunk().ok_or(SpdyFrameError::Length)?;
     *octets = rest;
     Ok(u32::from_be_bytes(*number))
 }
 
-fn stream(octets: &mut &[u8]) -> Result<u32, FrameError> {
+fn stream(octets: &mut &[u8]) -> Result<u32, SpdyFrameError> {
     match number(octets)? & 0x7FFF_FFFF {
-        0 => Err(FrameError::Stream),
+        0 => Err(SpdyFrameError::Stream),
         stream => Ok(stream),
     }
 }
 
 impl<'f> Control<'f> {
-    /// Reads what is behind the head of a control frame.
-    pub(super) fn read(kind: u16, flags: u8, mut octets: &'f [u8]) -> Result<Self, FrameError> {
+    /// Parses a control frame's data.
+    pub(super) fn read(kind: u16, flags: u8, mut octets: &'f [u8]) -> Result<Self, SpdyFrameError> {
         let rest = &mut octets;
         let fin = flags & FIN != 0;
         let control = match kind {
             1 => {
                 let (stream, associated) = (stream(rest)?, number(rest)? & 0x7FFF_FFFF);
-                let ([priority, _slot], block) = rest.split_first_chunk().ok_or(FrameError::Length)?;
+                let ([priority, _slot], block) = rest.split_first_chunk().ok_or(SpdyFrameError::Length)?;
                 let (priority, unidirectional) = (priority >> 5, flags & UNIDIRECTIONAL != 0);
                 return Ok(Self::SynStream { stream, associated, priority, fin, unidirectional, block });
             }
@@ -200,7 +200,7 @@ impl<'f> Control<'f> {
                 let count = number(rest)?;
                 let (pairs, behind) = rest.as_chunks::<8>();
                 if pairs.len() as u64 != u64::from(count) || !behind.is_empty() {
-                    return Err(FrameError::Length);
+                    return Err(SpdyFrameError::Length);
                 }
                 let pair = |[_, a, b, c, value @ ..]: &[u8; 8]| {
                     (u32::from_be_bytes([0, *a, *b, *c]), u32::from_be_bytes(*value))
@@ -215,10 +215,10 @@ impl<'f> Control<'f> {
             }
             other => return Ok(Self::Other(other)),
         };
-        if octets.is_empty() { Ok(control) } else { Err(FrameError::Length) }
+        if octets.is_empty() { Ok(control) } else { Err(SpdyFrameError::Length) }
     }
 
-    /// Writes it.
+    /// Writes the frame.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let start = out.len();
         let (kind, flags) = match self {
@@ -234,7 +234,7 @@ impl<'f> Control<'f> {
             Self::WindowUpdate { .. } => (9, 0),
             Self::Other(kind) => (*kind, 0),
         };
-        Head::Control { kind, flags, len: 0 }.write(out);
+        FrameHead::Control { kind, flags, len: 0 }.write(out);
         let mut numbers = |numbers: &[u32]| {
             numbers.iter().for_each(|number| out.extend_from_slice(&number.to_be_bytes()));
         };

@@ -1,4 +1,4 @@
-//! Names and values, compressed: each direction of a connection is one zlib stream. Section 2.6.10.
+//! Compressed names and values; each direction of a connection is one zlib stream. Section 2.6.10.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -6,12 +6,12 @@ use core::fmt;
 use super::dictionary::DICTIONARY;
 use crate::deflate::{Decoder, Encoder, Flush, InflateError};
 
-/// What is wrong with a header block. The connection is of no use any more: what follows refers to it.
+/// Error in a header block. The connection is then unusable, as later blocks refer to this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderBlockError {
     /// It cannot be inflated.
     Inflate(InflateError),
-    /// Lengths in it make no sense.
+    /// Invalid length in the block.
     Length,
 }
 
@@ -19,7 +19,7 @@ impl fmt::Display for HeaderBlockError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Inflate(why) => write!(f, "{why}"),
-            Self::Length => f.write_str("names and values with wrong lengths"),
+            Self::Length => f.write_str("invalid lengths of names and values"),
         }
     }
 }
@@ -34,9 +34,9 @@ impl From<InflateError> for HeaderBlockError {
 
 /// Names and values of one block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Headers(Vec<(Vec<u8>, Vec<u8>)>);
+pub struct HeaderList(Vec<(Vec<u8>, Vec<u8>)>);
 
-impl Headers {
+impl HeaderList {
     fn read(octets: &[u8]) -> Option<Self> {
         let (count, mut rest) = octets.split_first_chunk::<4>()?;
         let mut pairs = Vec::new();
@@ -47,7 +47,7 @@ impl Headers {
         rest.is_empty().then_some(Self(pairs))
     }
 
-    /// The value of a name; nothing if it is not there, or more than once.
+    /// Value of a name; `None` if the name is missing or occurs more than once.
     pub fn value(&self, name: &str) -> Option<&str> {
         let mut values = self.0.iter().filter(|(other, _)| other == name.as_bytes());
         match (values.next(), values.next()) {
@@ -57,7 +57,7 @@ impl Headers {
     }
 }
 
-/// What stands behind its length.
+/// Reads a length and the text after it.
 fn text(rest: &mut &[u8]) -> Option<Vec<u8>> {
     let (len, behind) = rest.split_first_chunk::<4>()?;
     let (text, behind) = behind.split_at_checked(u32::from_be_bytes(*len) as usize)?;
@@ -65,7 +65,7 @@ fn text(rest: &mut &[u8]) -> Option<Vec<u8>> {
     Some(text.to_vec())
 }
 
-/// What a block says, before it is compressed: each text behind its length. Section 2.6.10.
+/// Block before compression: each text after its length. Section 2.6.10.
 pub fn uncompressed(pairs: &[(&str, &str)]) -> Vec<u8> {
     let mut octets = (pairs.len() as u32).to_be_bytes().to_vec();
     for text in pairs.iter().flat_map(|(name, value)| [name, value]) {
@@ -75,7 +75,7 @@ pub fn uncompressed(pairs: &[(&str, &str)]) -> Vec<u8> {
     octets
 }
 
-/// Both directions of a connection, as one of its ends has them.
+/// Both directions of a connection, at one of its ends.
 #[derive(Debug)]
 pub struct HeaderBlocks {
     encoder: Encoder,
@@ -84,22 +84,22 @@ pub struct HeaderBlocks {
 }
 
 impl HeaderBlocks {
-    /// Blocks of at most so many octets, uncompressed.
+    /// Creates the state for blocks of at most `most` octets, uncompressed.
     pub fn new(flush: Flush, most: usize) -> Self {
         Self { encoder: Encoder::new(DICTIONARY, flush), decoder: Decoder::new(DICTIONARY), most }
     }
 
-    /// The block of these names and values, in this order.
+    /// Compresses a block of these names and values, in this order.
     pub fn write(&mut self, pairs: &[(&str, &str)]) -> Vec<u8> {
         self.encoder.encode(&uncompressed(pairs))
     }
 
-    /// What a block says. **Blocks are read in the order in which they come, and none is left out.**
+    /// Decompresses a block. **Read all blocks in the order in which they arrive.**
     ///
     /// # Errors
-    /// It makes no sense, or is too long.
-    pub fn read(&mut self, block: &[u8]) -> Result<Headers, HeaderBlockError> {
+    /// The block is invalid or too long.
+    pub fn read(&mut self, block: &[u8]) -> Result<HeaderList, HeaderBlockError> {
         let octets = self.decoder.decode(block, self.most)?;
-        Headers::read(&octets).ok_or(HeaderBlockError::Length)
+        HeaderList::read(&octets).ok_or(HeaderBlockError::Length)
     }
 }

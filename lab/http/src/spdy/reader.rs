@@ -1,19 +1,19 @@
-//! Frames out of octets that come in pieces.
+//! Splits a stream of octets into frames.
 
 use alloc::vec::Vec;
 
-use super::frame::{Control, FrameError, HEAD, Head};
+use super::frame::{Control, FrameHead, HEAD, SpdyFrameError};
 
-/// What has come.
+/// Received frame.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Incoming {
-    /// A control frame, to be read by [`Reader::control`].
+pub(super) enum ReceivedFrame {
+    /// Control frame, for [`FrameReader::control`].
     Control(Whole),
     /// Octets of DATA; `fin`: the last ones of the stream.
     Data { stream: u32, octets: Vec<u8>, fin: bool },
 }
 
-/// A control frame as it came.
+/// Control frame as received.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Whole {
     kind: u16,
@@ -22,22 +22,22 @@ pub(super) struct Whole {
 }
 
 impl Whole {
-    pub(super) fn control(&self) -> Result<Control<'_>, FrameError> {
+    pub(super) fn control(&self) -> Result<Control<'_>, SpdyFrameError> {
         Control::read(self.kind, self.flags, &self.octets)
     }
 }
 
-/// Octets that are no whole frame yet. DATA is handed out as it comes, so that only control frames are kept.
+/// Octets of an incomplete frame. DATA is passed on as it arrives, so that only control frames are stored.
 #[derive(Clone, Debug)]
-pub(super) struct Reader {
+pub(super) struct FrameReader {
     octets: Vec<u8>,
-    /// DATA that is not complete: stream, whether it is the last, and octets that are missing.
+    /// Incomplete DATA frame: stream, FLAG_FIN, and number of missing octets.
     data: Option<(u32, bool, usize)>,
-    /// Octets of a control frame, at most.
+    /// Maximum size of a control frame, in octets.
     most: usize,
 }
 
-impl Reader {
+impl FrameReader {
     pub(super) fn new(most: usize) -> Self {
         Self { octets: Vec::new(), data: None, most }
     }
@@ -46,18 +46,18 @@ impl Reader {
         self.octets.extend_from_slice(octets);
     }
 
-    /// Whether nothing has come of a frame that is not complete.
+    /// True if no frame is incomplete.
     pub(super) fn is_empty(&self) -> bool {
         self.octets.is_empty() && self.data.is_none()
     }
 
-    /// Whether there is room for more.
+    /// True if there is room for more octets.
     pub(super) fn has_room(&self) -> bool {
         self.octets.len() < self.most + HEAD
     }
 
-    /// The next one, if there is one.
-    pub(super) fn next(&mut self) -> Result<Option<Incoming>, FrameError> {
+    /// Returns the next frame, or the next part of a DATA frame.
+    pub(super) fn next(&mut self) -> Result<Option<ReceivedFrame>, SpdyFrameError> {
         loop {
             if let Some((stream, fin, missing)) = self.data {
                 if self.octets.is_empty() && missing > 0 {
@@ -66,21 +66,21 @@ impl Reader {
                 let len = missing.min(self.octets.len());
                 let octets = self.octets.drain(..len).collect();
                 self.data = (len < missing).then_some((stream, fin, missing - len));
-                return Ok(Some(Incoming::Data { stream, octets, fin: fin && len == missing }));
+                return Ok(Some(ReceivedFrame::Data { stream, octets, fin: fin && len == missing }));
             }
             let Some(head) = self.octets.first_chunk::<HEAD>() else { return Ok(None) };
-            match Head::read(*head)? {
-                Head::Data { stream, fin, len } => {
+            match FrameHead::read(*head)? {
+                FrameHead::Data { stream, fin, len } => {
                     self.octets.drain(..HEAD);
                     self.data = Some((stream, fin, len));
                 }
-                Head::Control { len, .. } if len > self.most => return Err(FrameError::TooLarge),
-                Head::Control { kind, flags, len } => {
+                FrameHead::Control { len, .. } if len > self.most => return Err(SpdyFrameError::TooLarge),
+                FrameHead::Control { kind, flags, len } => {
                     if self.octets.len() < HEAD + len {
                         return Ok(None);
                     }
                     let octets = self.octets.drain(..HEAD + len).skip(HEAD).collect();
-                    return Ok(Some(Incoming::Control(Whole { kind, flags, octets })));
+                    return Ok(Some(ReceivedFrame::Control(Whole { kind, flags, octets })));
                 }
             }
         }

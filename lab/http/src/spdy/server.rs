@@ -1,4 +1,4 @@
-//! A connection with streams, which are answered in the order in which they came.
+//! SPDY server: a connection with streams, which are answered in the order of their requests.
 
 use alloc::borrow::ToOwned as _;
 use alloc::collections::VecDeque;
@@ -7,73 +7,73 @@ use alloc::vec::Vec;
 
 use super::WINDOW;
 use super::frame::{Control, INITIAL_WINDOW_SIZE, LONGEST, Reset, write_data};
-use super::header_block::{HeaderBlocks, Headers};
-use super::reader::{Incoming, Reader};
+use super::header_block::{HeaderBlocks, HeaderList};
+use super::reader::{FrameReader, ReceivedFrame};
 use crate::deflate::Flush;
-use crate::outbox::Outbox;
+use crate::outbox::SendBuffer;
 use crate::status;
-use crate::{Error, Limits, Method, Request, Response, ServerEngine};
+use crate::{HttpError, HttpLimits, HttpRequest, HttpResponse, Method, ServerEngine};
 
-/// Octets of responses that wait, from which on no other request is handed out.
+/// Size of the unsent responses, in octets, above which no further request is returned.
 const ENOUGH: usize = 65_536;
 
-/// Answers streams.
+/// Server side of one connection.
 #[derive(Debug)]
-pub struct Server {
+pub struct SpdyServer {
     blocks: HeaderBlocks,
-    reader: Reader,
-    out: Outbox,
-    limits: Limits,
+    reader: FrameReader,
+    out: SendBuffer,
+    limits: HttpLimits,
     keeps: bool,
-    /// The client has said more than requests: it is one that means to use the connection again.
+    /// The client has sent more than requests, as clients do that reuse the connection.
     settles: bool,
-    /// Requests that were not handed out yet; and all that were not answered yet.
-    requests: VecDeque<Request>,
-    asked: Vec<Asked>,
-    /// Bodies for which the client has not allowed enough yet.
-    bodies: VecDeque<Body>,
-    /// Octets of DATA that may be sent, of all streams together and of a new one.
+    /// Requests not yet returned; `asked` has all unanswered ones.
+    requests: VecDeque<HttpRequest>,
+    asked: Vec<OpenStream>,
+    /// Bodies that wait for the client's window.
+    bodies: VecDeque<UnsentBody>,
+    /// Send window in octets, of the connection and of a new stream.
     window: i64,
     initial_window: i64,
-    /// The highest stream so far.
+    /// Highest stream identifier so far.
     last: u32,
     closing: bool,
-    /// The client has said that it sends no more.
+    /// The client has ended its side of the stream.
     ended: bool,
 }
 
-/// A stream that waits for its response.
+/// Stream that waits for its response.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct OpenStream {
     stream: u32,
     method: Method,
     window: i64,
 }
 
-/// The rest of a response.
+/// Unsent rest of a response.
 #[derive(Debug)]
-struct Body {
+struct UnsentBody {
     stream: u32,
     octets: Vec<u8>,
     sent: usize,
     window: i64,
 }
 
-impl Body {
+impl UnsentBody {
     fn waiting(&self) -> usize {
         self.octets.len() - self.sent
     }
 }
 
-impl Server {
-    /// `keeps`: the connection stays when there is nothing to answer. Otherwise it closes as soon as all that was asked is
-    /// answered, and does not say so by a GOAWAY, which would be 16 octets; unless the client has sent SETTINGS, as those do
-    /// that take a connection for one that stays.
-    pub fn new(keeps: bool, flush: Flush, limits: Limits) -> Self {
+impl SpdyServer {
+    /// Creates a server. `keeps`: the connection stays open when no request is left. Otherwise it closes as soon as all
+    /// requests are answered, without a GOAWAY, which would be 16 octets; unless the client has sent SETTINGS, as
+    /// clients do that expect a lasting connection.
+    pub fn new(keeps: bool, flush: Flush, limits: HttpLimits) -> Self {
         Self {
             blocks: HeaderBlocks::new(flush, limits.head),
-            reader: Reader::new(limits.head),
-            out: Outbox::default(),
+            reader: FrameReader::new(limits.head),
+            out: SendBuffer::default(),
             limits,
             keeps,
             settles: false,
@@ -92,23 +92,23 @@ impl Server {
         self.out.push_with(|out| control.write(out));
     }
 
-    /// Reads what has come. An error is one of the connection.
-    fn read(&mut self) -> Result<(), Error> {
+    /// Processes received octets. An error is one of the connection.
+    fn read(&mut self) -> Result<(), HttpError> {
         while !self.closing
             && let Some(incoming) = self.reader.next()?
         {
             match incoming {
-                Incoming::Control(whole) => self.take(&whole.control()?)?,
-                // Another protocol, mostly.
-                Incoming::Data { stream, .. } if stream > self.last => return Err(Error::Head),
-                // Requests have no bodies: it is left, and nothing more is allowed.
-                Incoming::Data { .. } => {}
+                ReceivedFrame::Control(whole) => self.take(&whole.control()?)?,
+                // Usually another protocol.
+                ReceivedFrame::Data { stream, .. } if stream > self.last => return Err(HttpError::Head),
+                // Requests have no bodies: it is ignored, and the window stays as it is.
+                ReceivedFrame::Data { .. } => {}
             }
         }
         Ok(())
     }
 
-    fn take(&mut self, control: &Control<'_>) -> Result<(), Error> {
+    fn take(&mut self, control: &Control<'_>) -> Result<(), HttpError> {
         match *control {
             Control::SynStream { stream, block, unidirectional, .. } => {
                 let headers = self.blocks.read(block)?;
@@ -134,7 +134,7 @@ impl Server {
                 }
                 Ok(())
             }
-            // Those of the client are odd. Section 2.6.5.
+            // The client's identifiers are odd. Section 2.6.5.
             Control::Ping(number) if number % 2 == 1 => {
                 self.send(&Control::Ping(number));
                 Ok(())
@@ -144,8 +144,8 @@ impl Server {
         }
     }
 
-    /// More may be sent. Section 2.6.8.
-    fn allow(&mut self, stream: u32, delta: i64) -> Result<(), Error> {
+    /// Enlarges a window. Section 2.6.8.
+    fn allow(&mut self, stream: u32, delta: i64) -> Result<(), HttpError> {
         let mut windows: Vec<&mut i64> = match stream {
             0 => Vec::from([&mut self.window]),
             _ => {
@@ -157,16 +157,16 @@ impl Server {
         for window in &mut windows {
             **window += delta;
             if **window > i64::from(i32::MAX) {
-                return Err(Error::Head);
+                return Err(HttpError::Head);
             }
         }
         Ok(())
     }
 
-    fn open(&mut self, stream: u32, unidirectional: bool, headers: &Headers) -> Result<(), Error> {
+    fn open(&mut self, stream: u32, unidirectional: bool, headers: &HeaderList) -> Result<(), HttpError> {
         // Section 2.3.2.
         if stream.is_multiple_of(2) || stream <= self.last {
-            return Err(Error::Head);
+            return Err(HttpError::Head);
         }
         self.last = stream;
         if unidirectional || self.asked.len() >= self.limits.streams as usize {
@@ -175,18 +175,19 @@ impl Server {
         }
         match request(stream, headers) {
             Ok(request) => {
-                self.asked.push(Asked { stream, method: request.method, window: self.initial_window });
+                self.asked.push(OpenStream { stream, method: request.method, window: self.initial_window });
                 self.requests.push_back(request);
             }
             Err(status) => {
-                self.asked.push(Asked { stream, method: Method::Get, window: self.initial_window });
-                self.respond(stream, Response::empty(status));
+                self.asked.push(OpenStream { stream, method: Method::Get, window: self.initial_window });
+                self.respond(stream, HttpResponse::empty(status));
             }
         }
         Ok(())
     }
 
-    /// Sends of bodies what is allowed. A client that sends no more cannot allow more: it takes what comes, as TCP lets it.
+    /// Sends as much of the bodies as the windows allow. After the client has ended its stream, it cannot send
+    /// WINDOW_UPDATE: then all is sent, subject to TCP's window.
     fn pump(&mut self) {
         let (window, out, ended) = (&mut self.window, &mut self.out, self.ended);
         for body in &mut self.bodies {
@@ -206,7 +207,7 @@ impl Server {
         self.bodies.retain(|body| body.waiting() > 0);
     }
 
-    /// Looks whether all is done.
+    /// Closes the connection if everything is done.
     fn settle(&mut self) {
         self.pump();
         let is_done = self.requests.is_empty() && self.asked.is_empty() && self.bodies.is_empty();
@@ -214,8 +215,8 @@ impl Server {
     }
 }
 
-/// What a stream asks for; or the status that it is answered with. Section 3.2.1.
-fn request(stream: u32, headers: &Headers) -> Result<Request, u16> {
+/// Parses a stream's request; the error is the status code of the response. Section 3.2.1.
+fn request(stream: u32, headers: &HeaderList) -> Result<HttpRequest, u16> {
     let value = |name: &str| headers.value(name).ok_or(status::BAD_REQUEST);
     let (method, target) = (value(":method")?, value(":path")?);
     for name in [":version", ":host", ":scheme"] {
@@ -229,17 +230,17 @@ fn request(stream: u32, headers: &Headers) -> Result<Request, u16> {
     if !target.starts_with('/') {
         return Err(status::BAD_REQUEST);
     }
-    Ok(Request { stream, method, target: target.to_owned() })
+    Ok(HttpRequest { stream, method, target: target.to_owned() })
 }
 
-impl ServerEngine for Server {
+impl ServerEngine for SpdyServer {
     fn handle_input(&mut self, octets: &[u8]) {
         if self.closing {
             return;
         }
         self.reader.push(octets);
         if self.read().is_err() {
-            // Nothing that follows can be understood. Section 2.4.1.
+            // No later frame can be parsed. Section 2.4.1.
             (self.closing, self.bodies) = (true, VecDeque::new());
             self.requests.clear();
             self.asked.clear();
@@ -254,21 +255,21 @@ impl ServerEngine for Server {
         self.settle();
     }
 
-    fn poll_request(&mut self) -> Option<Request> {
-        let waiting: usize = self.bodies.iter().map(Body::waiting).sum();
+    fn poll_request(&mut self) -> Option<HttpRequest> {
+        let waiting: usize = self.bodies.iter().map(UnsentBody::waiting).sum();
         if waiting >= ENOUGH { None } else { self.requests.pop_front() }
     }
 
-    fn respond(&mut self, stream: u32, response: Response) {
+    fn respond(&mut self, stream: u32, response: HttpResponse) {
         let Some(at) = self.asked.iter().position(|asked| asked.stream == stream) else { return };
         let asked = self.asked.swap_remove(at);
-        let Response { status, body } = response;
+        let HttpResponse { status, body } = response;
         let line = format!("{status} {}", status::phrase(status));
         let block = self.blocks.write(&[(":status", &line), (":version", "HTTP/1.1")]);
         let fin = body.is_empty() || asked.method == Method::Head;
         self.send(&Control::SynReply { stream, fin, block: &block });
         if !fin {
-            self.bodies.push_back(Body { stream, octets: body, sent: 0, window: asked.window });
+            self.bodies.push_back(UnsentBody { stream, octets: body, sent: 0, window: asked.window });
         }
         self.settle();
     }

@@ -6,25 +6,27 @@ use proptest::prelude::*;
 
 use super::frame::{Control, Reset, write_data};
 use super::header_block::HeaderBlocks;
-use super::reader::{Incoming, Reader};
-use super::{Client, Server};
+use super::reader::{FrameReader, ReceivedFrame};
+use super::{SpdyClient, SpdyServer};
 use crate::deflate::Flush;
-use crate::{ClientEngine as _, Error, Limits, Method, Request, Response, ServerEngine as _, Target};
+use crate::{
+    ClientEngine as _, HttpError, HttpLimits, HttpRequest, HttpResponse, Method, ServerEngine as _, Target,
+};
 
-fn client(host: &str, path: &str) -> Client {
-    Client::new(Target { host, path }, Flush::Least, Limits::default()).unwrap()
+fn client(host: &str, path: &str) -> SpdyClient {
+    SpdyClient::new(Target { host, path }, Flush::Least, HttpLimits::default()).unwrap()
 }
 
-fn server(keeps: bool) -> Server {
-    Server::new(keeps, Flush::Least, Limits::default())
+fn server(keeps: bool) -> SpdyServer {
+    SpdyServer::new(keeps, Flush::Least, HttpLimits::default())
 }
 
-fn ok(body: &[u8]) -> Response {
-    Response { status: 200, body: body.to_vec() }
+fn ok(body: &[u8]) -> HttpResponse {
+    HttpResponse { status: 200, body: body.to_vec() }
 }
 
-/// All that a server has to say.
-fn out(server: &mut Server) -> Vec<u8> {
+/// Takes all output of a server.
+fn out(server: &mut SpdyServer) -> Vec<u8> {
     let out = server.output().to_vec();
     server.sent(out.len());
     out
@@ -36,17 +38,17 @@ fn written(control: &Control<'_>) -> Vec<u8> {
     out
 }
 
-/// The control frames in these octets, as their text, and DATA as its length.
+/// Control frames as their text, DATA as its length.
 fn frames(octets: &[u8]) -> Vec<String> {
-    let mut reader = Reader::new(1 << 20);
+    let mut reader = FrameReader::new(1 << 20);
     reader.push(octets);
     let mut frames = Vec::new();
     while let Some(incoming) = reader.next().unwrap() {
         frames.push(match incoming {
-            Incoming::Data { stream, octets, fin } => {
+            ReceivedFrame::Data { stream, octets, fin } => {
                 alloc::format!("Data {stream} {}{}", octets.len(), if fin { " fin" } else { "" })
             }
-            Incoming::Control(whole) => match whole.control().unwrap() {
+            ReceivedFrame::Control(whole) => match whole.control().unwrap() {
                 Control::SynReply { stream, fin, .. } => alloc::format!("SynReply {stream} {fin}"),
                 other => alloc::format!("{other:?}"),
             },
@@ -56,14 +58,18 @@ fn frames(octets: &[u8]) -> Vec<String> {
     frames
 }
 
-/// What follows is short, as header blocks refer to those before; and windows never close.
+/// Later requests are short, as header blocks refer to earlier ones; and windows never close.
 #[test]
 fn a_client_asks_for_others_on_the_same_connection() {
     let mut server = server(true);
     let mut client = client("192.0.2.1", "/10");
     let mut lengths = Vec::new();
     for number in 0..20_u8 {
-        assert_eq!(client.ask(Target { host: "a", path: "/" }), Err(Error::NoOther), "nothing has come yet");
+        assert_eq!(
+            client.ask(Target { host: "a", path: "/" }),
+            Err(HttpError::NoOther),
+            "nothing has come yet"
+        );
         let request = client.output().to_vec();
         lengths.push(request.len());
         client.sent(request.len());
@@ -72,7 +78,7 @@ fn a_client_asks_for_others_on_the_same_connection() {
         assert_eq!(request.stream, 1 + 2 * u32::from(number));
         let body = vec![number; 30_000];
         server.respond(request.stream, ok(&body));
-        // Updates of a window let the rest go.
+        // WINDOW_UPDATE frames let the rest go.
         while client.response().is_none() {
             let response = out(&mut server);
             assert!(!response.is_empty(), "{number}");
@@ -92,7 +98,8 @@ fn a_client_asks_for_others_on_the_same_connection() {
 fn five_headers_and_their_frame_are_71_octets() {
     assert_eq!(client("a", "/10").output().len(), 71);
     assert_eq!(client("10.9.0.2:8080", "/10").output().len(), 83);
-    let sync = Client::new(Target { host: "a", path: "/10" }, Flush::Sync, Limits::default()).unwrap();
+    let sync =
+        SpdyClient::new(Target { host: "a", path: "/10" }, Flush::Sync, HttpLimits::default()).unwrap();
     assert_eq!(sync.output().len(), 77);
 }
 
@@ -100,13 +107,13 @@ fn five_headers_and_their_frame_are_71_octets() {
 fn an_object_is_asked_for_and_comes() {
     let mut client = client("10.9.0.2:8080", "/10");
     let mut server = server(false);
-    // In whatever pieces: those that ride in the SYN, and the rest.
+    // In two pieces: the octets in the SYN, and the rest.
     for octets in [&client.output()[..48], &client.output()[48..]] {
         assert_eq!(server.poll_request(), None);
         assert!(!server.is_closing());
         server.handle_input(octets);
     }
-    let asked = Request { stream: 1, method: Method::Get, target: "/10".to_string() };
+    let asked = HttpRequest { stream: 1, method: Method::Get, target: "/10".to_string() };
     assert_eq!(server.poll_request(), Some(asked));
     assert!(!server.is_closing());
     server.respond(1, ok(b"0123456789"));
@@ -131,12 +138,12 @@ fn a_connection_has_many_streams() {
         sizes.push(block.len());
         server.handle_input(&syn(stream, &block));
     }
-    // What was said before is not said again.
+    // Repeated headers take few octets.
     assert!(sizes[1] < sizes[0] / 2 && sizes[2] < sizes[0] / 2, "{sizes:?}");
     let requests: Vec<_> = core::iter::from_fn(|| server.poll_request()).collect();
     assert_eq!(requests.iter().map(|request| &*request.target).collect::<Vec<_>>(), ["/a", "/b", "/c?d"]);
     server.respond(5, ok(b"five"));
-    server.respond(1, Response::empty(404));
+    server.respond(1, HttpResponse::empty(404));
     assert!(!server.is_idle());
     server.respond(3, ok(b"three"));
     server.respond(3, ok(b"again"));
@@ -206,7 +213,7 @@ fn settings_change_what_may_be_sent() {
     server.handle_input(&written(&Control::WindowUpdate { stream: 1, delta: 4 }));
     assert_eq!(frames(&out(&mut server)), ["Data 1 1"]);
     server.handle_input(&written(&Control::RstStream { stream: 1, reset: Reset::CANCEL }));
-    // Whoever says SETTINGS may have more to ask.
+    // A client that sends SETTINGS may have more requests.
     assert!(server.is_idle() && !server.is_closing() && server.output().is_empty());
     server.handle_end();
     assert!(server.is_closing());
@@ -248,8 +255,8 @@ fn what_makes_no_sense_ends_the_connection() {
         server.handle_input(&octets);
         assert_eq!(server.poll_request(), None, "{octets:x?}");
         assert!(server.is_closing());
-        let told = frames(&out(&mut server));
-        assert!(matches!(&*told, [only] if only.starts_with("GoAway")), "{told:?}");
+        let sent = frames(&out(&mut server));
+        assert!(matches!(&*sent, [only] if only.starts_with("GoAway")), "{sent:?}");
         server.handle_input(&good);
         assert!(server.output().is_empty());
     }
@@ -257,7 +264,7 @@ fn what_makes_no_sense_ends_the_connection() {
 
 #[test]
 fn streams_that_ask_for_nothing_are_answered_or_reset() {
-    let mut server = Server::new(true, Flush::Least, Limits { streams: 2, ..Limits::default() });
+    let mut server = SpdyServer::new(true, Flush::Least, HttpLimits { streams: 2, ..HttpLimits::default() });
     let mut blocks = HeaderBlocks::new(Flush::Least, 8_192);
     let all = pairs("GET", "/");
     for (stream, headers) in [
@@ -304,21 +311,21 @@ fn a_client_answers_what_it_must_and_tells_what_is_wrong() {
     write_data(1, false, b"no", &mut data);
     write_data(1, true, b"", &mut data);
     client.handle_input(&data).unwrap();
-    assert_eq!(client.response(), Some(&Response { status: 404, body: b"no".to_vec() }));
+    assert_eq!(client.response(), Some(&HttpResponse { status: 404, body: b"no".to_vec() }));
 
     for (octets, error) in [
-        (written(&Control::RstStream { stream: 1, reset: Reset::CANCEL }), Error::Reset(5)),
-        (written(&Control::GoAway { last_good: 0, status: 0 }), Error::Reset(3)),
-        (data, Error::Head),
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), Error::BodyTooLarge(3)),
-        (Vec::new(), Error::Truncated(0)),
+        (written(&Control::RstStream { stream: 1, reset: Reset::CANCEL }), HttpError::Reset(5)),
+        (written(&Control::GoAway { last_good: 0, status: 0 }), HttpError::Reset(3)),
+        (data, HttpError::Head),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), HttpError::BodyTooLarge(3)),
+        (Vec::new(), HttpError::Truncated(0)),
     ] {
-        let limits = Limits { body: 3, ..Limits::default() };
+        let limits = HttpLimits { body: 3, ..HttpLimits::default() };
         let target = Target { host: "a", path: "/" };
-        let mut client = Client::new(target, Flush::Least, limits).unwrap();
+        let mut client = SpdyClient::new(target, Flush::Least, limits).unwrap();
         let result = client.handle_input(&octets).and_then(|()| client.handle_end());
-        // What is no SPDY looks like DATA of a stream that nobody has asked for.
-        let error = if error == Error::BodyTooLarge(3) { Error::Head } else { error };
+        // Octets of another protocol look like DATA of a stream that does not exist.
+        let error = if error == HttpError::BodyTooLarge(3) { HttpError::Head } else { error };
         assert_eq!(result, Err(error), "{octets:x?}");
     }
 }
@@ -379,9 +386,9 @@ proptest! {
             7 => Control::WindowUpdate { stream: other, delta: stream },
             _ => Control::Other(100 + u16::from(priority)),
         };
-        let mut reader = Reader::new(1 << 16);
+        let mut reader = FrameReader::new(1 << 16);
         reader.push(&written(&control));
-        let Some(Incoming::Control(whole)) = reader.next().unwrap() else { panic!() };
+        let Some(ReceivedFrame::Control(whole)) = reader.next().unwrap() else { panic!() };
         prop_assert_eq!(whole.control().unwrap(), control);
         prop_assert!(reader.is_empty());
     }

@@ -1,29 +1,29 @@
-//! One call by the clock. What it finds is of this machine and this moment.
+//! One call by the clock. The figures depend on this machine and its load.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use thinair_rohc::{Compressor, Decompressor};
 
-use super::exchange::{ROOM, Ready};
+use super::exchange::{PreparedCall, ROOM};
 
-/// Sides of a round: enough that reading the clock weighs little, few enough for the caches of a processor.
+/// Sides per round: enough that reading the clock weighs little, few enough for a processor's caches.
 const SIDES: u32 = 8;
 
-/// Nanoseconds of a call.
+/// Time of a call, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Time {
-    /// Of all rounds.
+    /// Median of all rounds.
     pub(super) median: f64,
-    /// Of the fastest round.
+    /// Time of the fastest round.
     pub(super) least: f64,
 }
 
-/// Time to compress and to decompress a packet, on sides that `before` brings right before it. None without
+/// Time to compress and to decompress a packet, on sides that `before` sets up directly before it. `None` without
 /// rounds.
 pub(super) fn times(
     rounds: usize,
-    ready: &Ready,
+    ready: &PreparedCall,
     before: impl Fn() -> (Compressor<'static>, Decompressor<'static>),
 ) -> Option<[Time; 2]> {
     let (mut compress, mut decompress) = (Vec::new(), Vec::new());

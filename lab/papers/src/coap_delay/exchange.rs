@@ -1,8 +1,8 @@
-//! The paper's exchange and its packet types, for whoever measures one call: `thinair-lab paper run coap-delay` by the
-//! clock, the bench `delay` and the program `firmware/delay` by instructions. They share this file,
-//! so that they measure the same calls. It therefore allocates nothing.
+//! The paper's exchange and its packet types, for every measurement of one call: `thinair-lab paper run coap-delay` by
+//! the clock, the bench `delay` and the program `firmware/delay` by instructions. They share this file, so that they
+//! measure the same calls. It therefore allocates nothing.
 //!
-//! Knows which packet of a flow provokes which packet type. It refuses to know clocks and counters.
+//! It determines which packet of a flow provokes which packet type, and has no clocks or counters.
 
 use thinair_rohc::{
     Channel, ChannelError, CidSpace, Compressor, CompressorConfig, Decompressor, Format, Instant, ProfileId,
@@ -10,23 +10,23 @@ use thinair_rohc::{
 };
 use thinair_wire::checksum::Sum;
 
-/// Octets for a packet, compressed or not.
+/// Maximum size of a packet, compressed or not, in octets.
 pub(crate) const ROOM: usize = 96;
-/// Contexts of a channel.
+/// Number of contexts of a channel.
 pub(crate) const CONTEXTS: usize = 4;
-/// Blocks for extension headers and options.
+/// Number of blocks for extension headers and options.
 pub(crate) const BLOCKS: usize = 4;
 
-/// Packets in which every type must have come.
+/// Number of packets within which every type must occur.
 const MOST: u16 = 64;
 /// Milliseconds between two packets of a flow.
 const PACE: u64 = 1_000;
-/// Packets between two IR packets; an IR-DYN packet comes half way.
+/// Packets between two IR packets, with an IR-DYN packet halfway.
 const REFRESH: u32 = 32;
-/// The first packet with a TTL that is one less, as behind a longer route. These two are a pair of which CRC-3 does not
-/// tell a change, so that packets behind it must carry CRC-7 (RFC 3095, section 5.9.2): UOR-2 without extension.
+/// Number of the first packet with a lower TTL, as after a longer route. CRC-3 does not detect this change, so that the
+/// packets after it must carry CRC-7 (RFC 3095, section 5.9.2): UOR-2 without extension.
 const REROUTED: u16 = 20;
-/// UO-0 packets before the one that is measured: windows are full by then.
+/// UO-0 packets before the measured one, so that windows are full.
 const SETTLED: u8 = 8;
 
 const IPV4: usize = 20;
@@ -36,20 +36,20 @@ const CLIENT: [u8; 4] = [192, 0, 2, 1];
 const SERVER: [u8; 4] = [192, 0, 2, 2];
 const CLIENT_PORT: u16 = 49_152;
 const COAP_PORT: u16 = 5_683;
-/// Section V.B of the paper.
+/// Message ID of section V.B of the paper.
 const MESSAGE_ID: u16 = 58_468;
 
-/// The request or its response.
+/// Request or response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Half {
     Get,
     Response,
 }
 
-/// A row of tables I and II of the paper, by the same name.
+/// Packet type: a row of tables I and II of the paper, with its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Type {
-    /// The first IR packet of a flow, which makes the context.
+pub(crate) enum PacketType {
+    /// First IR packet of a flow, which creates the context.
     Ir1,
     Ir2,
     Ir3,
@@ -59,7 +59,7 @@ pub(crate) enum Type {
 }
 
 impl Half {
-    /// As in row ids.
+    /// Name in row ids.
     #[allow(dead_code)] // A bench has names of its own.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -69,8 +69,8 @@ impl Half {
     }
 }
 
-impl Type {
-    /// As in row ids.
+impl PacketType {
+    /// Name in row ids.
     #[allow(dead_code)] // A bench has names of its own.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -84,57 +84,57 @@ impl Type {
     }
 }
 
-/// The rows in their order.
-pub(crate) const ROWS: [(Type, Half); 12] = [
-    (Type::Ir1, Half::Get),
-    (Type::Ir1, Half::Response),
-    (Type::Ir2, Half::Get),
-    (Type::Ir2, Half::Response),
-    (Type::Ir3, Half::Get),
-    (Type::Ir3, Half::Response),
-    (Type::IrDyn, Half::Get),
-    (Type::IrDyn, Half::Response),
-    (Type::Uor2, Half::Get),
-    (Type::Uor2, Half::Response),
-    (Type::Uo0, Half::Get),
-    (Type::Uo0, Half::Response),
+/// Rows in the paper's order.
+pub(crate) const ROWS: [(PacketType, Half); 12] = [
+    (PacketType::Ir1, Half::Get),
+    (PacketType::Ir1, Half::Response),
+    (PacketType::Ir2, Half::Get),
+    (PacketType::Ir2, Half::Response),
+    (PacketType::Ir3, Half::Get),
+    (PacketType::Ir3, Half::Response),
+    (PacketType::IrDyn, Half::Get),
+    (PacketType::IrDyn, Half::Response),
+    (PacketType::Uor2, Half::Get),
+    (PacketType::Uor2, Half::Response),
+    (PacketType::Uo0, Half::Get),
+    (PacketType::Uo0, Half::Response),
 ];
 
-/// The profiles that are measured; the paper's is the first.
+/// Measured profiles, the paper's first.
 pub(crate) const PROFILES: [ProfileId; 3] = [ProfileId::Coap2015, ProfileId::Udp, ProfileId::Coap];
 
 /// One call: a packet type, sent by a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Case {
-    pub(crate) kind: Type,
+pub(crate) struct CallCase {
+    pub(crate) kind: PacketType,
     pub(crate) half: Half,
     pub(crate) profile: ProfileId,
 }
 
-/// The packet of a [`Case`], and what the compressor makes of it.
+/// Packet of a [`CallCase`], and its compressed form.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ready {
+pub(crate) struct PreparedCall {
     packet: [u8; ROOM],
     packet_len: usize,
     rohc: [u8; ROOM],
     rohc_len: usize,
-    /// When the call happens.
+    /// Time of the call.
     pub(crate) now: Instant,
 }
 
-impl Ready {
-    /// What the compressor is given.
+impl PreparedCall {
+    /// Input of the compressor.
     pub(crate) fn packet(&self) -> &[u8] {
         self.packet.get(..self.packet_len).unwrap_or_default()
     }
 
-    /// What the decompressor is given.
+    /// Input of the decompressor.
     pub(crate) fn rohc(&self) -> &[u8] {
         self.rohc.get(..self.rohc_len).unwrap_or_default()
     }
 }
 
-impl Case {
+impl CallCase {
     /// Every case: the rows of the first profile, then those of the next.
     #[allow(dead_code)] // A bench names them one by one.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
@@ -143,20 +143,20 @@ impl Case {
             .flat_map(|profile| ROWS.into_iter().map(move |(kind, half)| Self { kind, half, profile }))
     }
 
-    /// The format that is measured, and how many packets of that format come before.
+    /// Measured format, and the number of packets of that format before it.
     pub(crate) fn wanted(&self) -> (Format, u8) {
         let is_ours = self.profile == ProfileId::Coap;
         match self.kind {
-            Type::Ir1 => (Format::Ir, 0),
-            Type::Ir2 => (Format::Ir, 1),
-            Type::Ir3 => (Format::Ir, 2),
-            Type::IrDyn => (if is_ours { Format::CoRepair } else { Format::IrDyn }, 0),
-            Type::Uor2 => (if is_ours { Format::CoCommon } else { Format::Uor2 }, 0),
-            Type::Uo0 => (if is_ours { Format::Pt0c } else { Format::Uo0 }, SETTLED),
+            PacketType::Ir1 => (Format::Ir, 0),
+            PacketType::Ir2 => (Format::Ir, 1),
+            PacketType::Ir3 => (Format::Ir, 2),
+            PacketType::IrDyn => (if is_ours { Format::CoRepair } else { Format::IrDyn }, 0),
+            PacketType::Uor2 => (if is_ours { Format::CoCommon } else { Format::Uor2 }, 0),
+            PacketType::Uo0 => (if is_ours { Format::Pt0c } else { Format::Uo0 }, SETTLED),
         }
     }
 
-    /// What both sides of the channel are told.
+    /// Configuration of both sides of the channel.
     pub(crate) fn config(&self) -> Result<CompressorConfig, ChannelError> {
         let v1 = ProfileSet::v1();
         let profiles = if self.profile == ProfileId::Udp { v1 } else { v1.with(self.profile)? };
@@ -166,9 +166,9 @@ impl Case {
         Ok(config)
     }
 
-    /// The packet of this case: `scout`, which must be new, compresses the flow until it comes. `None` if it
-    /// never does, or if a packet is refused.
-    pub(crate) fn scout(&self, scout: &mut Compressor<'_>) -> Option<(Ready, u16)> {
+    /// Finds the packet of this case: `scout`, which must be new, compresses the flow until it occurs. `None` if it
+    /// never does, or if a packet is rejected.
+    pub(crate) fn scout(&self, scout: &mut Compressor<'_>) -> Option<(PreparedCall, u16)> {
         let (format, mut before) = self.wanted();
         for number in 0..MOST {
             let (packet, packet_len) = self.packet(number);
@@ -176,7 +176,10 @@ impl Case {
             let done = scout.compress(now, packet.get(..packet_len)?, &mut rohc).ok()?;
             if (done.profile, done.format) == (self.profile, format) {
                 if before == 0 {
-                    return Some((Ready { packet, packet_len, rohc, rohc_len: done.len, now }, number));
+                    return Some((
+                        PreparedCall { packet, packet_len, rohc, rohc_len: done.len, now },
+                        number,
+                    ));
                 }
                 before -= 1;
             }
@@ -184,8 +187,8 @@ impl Case {
         None
     }
 
-    /// Brings a new compressor and a new decompressor right before the packet of that number. Whether every packet
-    /// came back as it was.
+    /// Brings a new compressor and a new decompressor directly before the packet of that number. Returns true if every
+    /// packet was restored exactly.
     pub(crate) fn replay(
         &self,
         number: u16,
@@ -202,8 +205,8 @@ impl Case {
         })
     }
 
-    /// A packet of the flow, the first has number 0, and its length: IPv4, UDP and CoAP as section V.B of the paper
-    /// says them. IP-ID and Message ID count.
+    /// Packet number `number` of the flow, from 0, and its length: IPv4, UDP and CoAP as in section V.B of the paper.
+    /// IP-ID and Message ID count.
     pub(crate) fn packet(&self, number: u16) -> ([u8; ROOM], usize) {
         let (fixed, message, ends): (_, &[u8], _) = match self.half {
             Half::Get => ([0x40, 0x01], b"\xB4time", [(CLIENT, CLIENT_PORT), (SERVER, COAP_PORT)]),
@@ -238,7 +241,7 @@ impl Case {
         let header = Sum::ZERO.octets(&packet[..IPV4]).checksum();
         packet[10..12].copy_from_slice(&header.to_be_bytes());
         let pseudo = Sum::ZERO.octets(&packet[12..IPV4]).word(u16::from(PROTOCOL_UDP)).word(udp_len);
-        // Zero would say that there is none. RFC 768.
+        // Zero would mean no checksum. RFC 768.
         let checksum = match pseudo.octets(&packet[IPV4..]).checksum() {
             0 => u16::MAX,
             checksum => checksum,
@@ -248,7 +251,7 @@ impl Case {
     }
 }
 
-/// When a packet is sent.
+/// Time at which a packet is sent.
 fn at(number: u16) -> Instant {
     Instant::from_millis(PACE * u64::from(number))
 }

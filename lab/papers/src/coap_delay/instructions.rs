@@ -1,21 +1,21 @@
-//! Instructions of one call, as `make bench` has counted them: a program cannot count its own.
+//! Instructions of one call, as counted by `make bench`: a program cannot count its own.
 
-use super::exchange::Case;
+use super::exchange::CallCase;
 
 /// Lines of `profile,type,half,side` and a count for each build; `#` begins a comment.
 const COUNTED: &str = include_str!("instructions.csv");
 
-/// Who is called.
+/// Function that is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum CallSide {
     Compress,
     Decompress,
 }
 
-pub(super) const SIDES: [Side; 2] = [Side::Compress, Side::Decompress];
+pub(super) const SIDES: [CallSide; 2] = [CallSide::Compress, CallSide::Decompress];
 
-impl Side {
-    /// As in row ids.
+impl CallSide {
+    /// Name in row ids.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Compress => "compress",
@@ -24,9 +24,9 @@ impl Side {
     }
 }
 
-/// Instructions by build; none where nobody has counted.
+/// Instructions by build; `None` where they have not been counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Count {
+pub(super) struct CallInstructions {
     pub(super) x86_64: Option<u32>,
     /// Built for speed.
     pub(super) thumbv7em_o3: Option<u32>,
@@ -34,24 +34,24 @@ pub(super) struct Count {
     pub(super) thumbv7em_oz: Option<u32>,
 }
 
-impl Count {
-    /// With the names of the builds, as in row ids.
+impl CallInstructions {
+    /// Counts with the names of the builds in row ids.
     pub(super) fn by_build(&self) -> [(&'static str, Option<u32>); 3] {
         [("x86-64", self.x86_64), ("thumbv7em-o3", self.thumbv7em_o3), ("thumbv7em-oz", self.thumbv7em_oz)]
     }
 }
 
-/// What was counted of a call.
-pub(super) fn of(case: Case, side: Side) -> Count {
+/// Counts of a call.
+pub(super) fn of(case: CallCase, side: CallSide) -> CallInstructions {
     let key = [case.profile.name(), case.kind.name(), case.half.name(), side.name()];
     COUNTED.lines().find_map(|line| count(line, &key)).unwrap_or_default()
 }
 
-fn count(line: &str, key: &[&str; 4]) -> Option<Count> {
+fn count(line: &str, key: &[&str; 4]) -> Option<CallInstructions> {
     let mut fields = line.split(',');
     let is_it = key.iter().all(|key| fields.next() == Some(key));
     let mut next = || fields.next()?.parse().ok();
-    is_it.then(|| Count { x86_64: next(), thumbv7em_o3: next(), thumbv7em_oz: next() })
+    is_it.then(|| CallInstructions { x86_64: next(), thumbv7em_o3: next(), thumbv7em_oz: next() })
 }
 
 #[cfg(test)]
@@ -63,7 +63,7 @@ mod tests {
     fn every_call_has_one_line_and_every_line_has_three_counts() {
         let mut lines = COUNTED.lines().filter(|line| !line.starts_with('#'));
         assert_eq!(lines.next(), Some("profile,type,half,side,x86_64,thumbv7em_o3,thumbv7em_oz"));
-        let calls = Case::all().flat_map(|case| SIDES.map(|side| (case, side)));
+        let calls = CallCase::all().flat_map(|case| SIDES.map(|side| (case, side)));
         for (case, side) in calls {
             let line = lines.next().unwrap();
             let key = [case.profile.name(), case.kind.name(), case.half.name(), side.name()].join(",");

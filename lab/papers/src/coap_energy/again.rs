@@ -1,4 +1,4 @@
-//! Section V.E of the paper, again: what it measured and what it computed from that.
+//! Section V.E of the paper, recomputed: its measurements and its conclusions from them.
 
 use thinair_link::energy::{Energy, Power, RASPBERRY_PI};
 use thinair_link::{Airtime, Ofdm, Rate, preset};
@@ -7,18 +7,18 @@ use thinair_rohc::ProfileId;
 use crate::coap_delay::instructions_of_exchange;
 use crate::form::Figures;
 
-/// The client while it compresses and sends.
+/// Power of the client while it compresses and sends.
 const POWER: Power = RASPBERRY_PI.power;
-/// Nanoseconds by which the peak of the current is longer with compression.
+/// Additional duration of the current's peak with compression, in nanoseconds.
 const LONGER: u64 = 2_300_000;
-/// The whole exchange as measured: uncompressed, and by the paper's profile. Nanojoules.
+/// Measured energy of the whole exchange: uncompressed, and by the paper's profile.
 const MEASURED: [Energy; 2] = [Energy::from_nanojoules(153_000_000), Energy::from_nanojoules(156_400_000)];
-/// Octets of the GET: uncompressed, and by the paper's profile.
+/// Size of the GET in octets: uncompressed, and by the paper's profile.
 const SIZES: [usize; 2] = [38, 5];
-/// The increase that the paper reckons with, in thousandths.
+/// Increase that the paper assumes, in thousandths.
 const INCREASE: u64 = 25;
 
-/// Takes what is derived from the figures of the paper by the model.
+/// Puts the figures that the model derives from the paper's.
 pub(super) fn put(figures: &mut Figures) {
     let extra = POWER.over(LONGER);
     let [plain, compressed] = MEASURED;
@@ -38,7 +38,7 @@ pub(super) fn put(figures: &mut Figures) {
         figures.put(format!("published/airtime/{name}"), bare.of(octets as u64, &mut 0) as f64 / 1e3);
         figures.put(format!("published/airtime-802.11g/{name}"), framed as f64 / 1e3);
     }
-    // Both ends, as the 2.3 ms are.
+    // Both ends, as for the 2.3 ms.
     let by_instructions = instructions_of_exchange(ProfileId::Coap2015, false)
         .map(|[client, server]| RASPBERRY_PI.spends(u64::from(client) + u64::from(server)));
     figures.put("published/by-instructions", by_instructions.map(|energy| 1e3 * energy.as_joules()));

@@ -1,37 +1,37 @@
-//! What an exchange puts on the link: octets of its packets, and instructions of the client.
+//! Load of an exchange: octets of its packets on the link, and instructions of the client.
 
 use thinair_rohc::{Endpoint, Instant, ProfileId};
 
 use crate::coap_delay::instructions_of_exchange;
-use crate::pair::Settings;
-use crate::paper::Error;
-use crate::traffic::{Flow, Kind, Packet, Version};
+use crate::pair::PairSettings;
+use crate::paper::PaperError;
+use crate::traffic::{CoapFlow, TrafficKind, TrafficPacket, TrafficVersion};
 
-/// Exchanges of a course; the last of them are taken for the steady state.
+/// Exchanges of a course; the last ones are the steady state.
 pub(super) const EXCHANGES: usize = 200;
-/// Exchanges that are not taken for it.
+/// Exchanges before the steady state.
 const START: usize = 100;
-/// Octets for a packet, compressed or not.
+/// Maximum size of a packet, compressed or not, in octets.
 const ROOM: usize = 512;
 /// Milliseconds between two exchanges.
 const PACE: u64 = 1_000;
 
-/// The way of the packets.
+/// Compression of the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scheme {
+pub(super) enum EnergyScheme {
     Plain,
     Udp,
     Coap2015,
-    /// Ours, UDP checksums carried.
+    /// Our profile, UDP checksums carried.
     Coap,
-    /// Ours, over a link that vouches for its frames.
+    /// Our profile, over a carrier with a link layer CRC.
     CoapElided,
 }
 
-impl Scheme {
+impl EnergyScheme {
     pub(super) const ALL: [Self; 5] = [Self::Plain, Self::Udp, Self::Coap2015, Self::Coap, Self::CoapElided];
 
-    /// As in row ids.
+    /// Name in row ids.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -42,12 +42,12 @@ impl Scheme {
         }
     }
 
-    /// How packets are compressed, and whose instructions were counted.
-    fn channel(self, seed: u64) -> Result<Option<(Settings, ProfileId)>, Error> {
-        let of = |profile: ProfileId| Settings::new(Some(profile), seed).map(Settings::optimistic);
+    /// Settings of the channel, and the profile whose instructions were counted.
+    fn channel(self, seed: u64) -> Result<Option<(PairSettings, ProfileId)>, PaperError> {
+        let of = |profile: ProfileId| PairSettings::new(Some(profile), seed).map(PairSettings::optimistic);
         Ok(match self {
             Self::Plain => None,
-            Self::Udp => Some((Settings::new(None, seed)?.optimistic(), ProfileId::Udp)),
+            Self::Udp => Some((PairSettings::new(None, seed)?.optimistic(), ProfileId::Udp)),
             Self::Coap2015 => Some((of(ProfileId::Coap2015)?, ProfileId::Coap2015)),
             Self::Coap => Some((of(ProfileId::Coap)?, ProfileId::Coap)),
             Self::CoapElided => Some((of(ProfileId::Coap)?.elided(), ProfileId::Coap)),
@@ -55,10 +55,10 @@ impl Scheme {
     }
 }
 
-/// A request and its response, as the client has them. Feedback travels in front of the next packet that goes its way,
-/// and is part of that.
+/// Request and response, from the client's view. Feedback precedes the next packet in its direction, and counts as part
+/// of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Exchange {
+pub(super) struct ExchangeLoad {
     /// Octets of the request.
     pub(super) request: usize,
     /// Octets of the response.
@@ -67,34 +67,39 @@ pub(super) struct Exchange {
     pub(super) instructions: u64,
 }
 
-impl Exchange {
-    /// All octets.
+impl ExchangeLoad {
+    /// Octets of request and response.
     pub(super) const fn octets(&self) -> usize {
         self.request + self.response
     }
 }
 
-/// The exchanges of one conversation, from the first.
+/// All exchanges of one conversation.
 #[derive(Clone, Debug)]
 pub(super) struct Course {
-    pub(super) version: Version,
-    pub(super) scheme: Scheme,
-    pub(super) exchanges: Vec<Exchange>,
-    /// Packets that did not come back as they were.
+    pub(super) version: TrafficVersion,
+    pub(super) scheme: EnergyScheme,
+    pub(super) exchanges: Vec<ExchangeLoad>,
+    /// Packets that were not restored exactly.
     pub(super) not_exact: u64,
 }
 
 impl Course {
     /// Carries the conversation through two endpoints, and compares every packet.
-    pub(super) fn measure(version: Version, scheme: Scheme, seed: u64) -> Result<Self, Error> {
+    pub(super) fn measure(
+        version: TrafficVersion,
+        scheme: EnergyScheme,
+        seed: u64,
+    ) -> Result<Self, PaperError> {
         let channel = scheme.channel(seed)?;
         let mut ends = match channel {
             Some((settings, _)) => Some([settings.endpoint()?, settings.endpoint()?]),
             None => None,
         };
-        // Of one seed they are those of one conversation: the same hosts, ports and Message IDs.
-        let [mut requests, mut responses] = [Kind::A, Kind::B].map(|kind| Flow::new(kind, version, seed));
-        let (mut request, mut response) = (Packet::default(), Packet::default());
+        // Flows with one seed belong to one conversation: they share hosts, ports and Message IDs.
+        let [mut requests, mut responses] =
+            [TrafficKind::A, TrafficKind::B].map(|kind| CoapFlow::new(kind, version, seed));
+        let (mut request, mut response) = (TrafficPacket::default(), TrafficPacket::default());
         let mut course = Self { version, scheme, exchanges: Vec::new(), not_exact: 0 };
         for number in 0..EXCHANGES {
             let now = Instant::from_millis(number as u64 * PACE);
@@ -103,7 +108,7 @@ impl Course {
             let (request, response) = (&request.octets[..], &response.octets[..]);
             let (Some([client, server]), Some((_, profile))) = (&mut ends, channel) else {
                 let (request, response) = (request.len(), response.len());
-                course.exchanges.push(Exchange { request, response, instructions: 0 });
+                course.exchanges.push(ExchangeLoad { request, response, instructions: 0 });
                 continue;
             };
             let up = carry(now, client, server, request)?;
@@ -111,24 +116,24 @@ impl Course {
             course.not_exact += [up, down].iter().filter(|(_, is_exact)| !is_exact).count() as u64;
             let counted = instructions_of_exchange(profile, number == 0);
             let instructions = counted.map_or(0, |[client, _]| client.into());
-            course.exchanges.push(Exchange { request: up.0, response: down.0, instructions });
+            course.exchanges.push(ExchangeLoad { request: up.0, response: down.0, instructions });
         }
         Ok(course)
     }
 
-    /// The exchanges of the steady state.
-    pub(super) fn settled(&self) -> &[Exchange] {
+    /// Exchanges of the steady state.
+    pub(super) fn settled(&self) -> &[ExchangeLoad] {
         self.exchanges.get(START..).unwrap_or_default()
     }
 }
 
-/// Octets that a packet took, the feedback that waited for it included, and whether it came back as it was.
+/// Returns the octets of a packet, including the feedback that precedes it, and whether it was restored exactly.
 fn carry(
     now: Instant,
     near: &mut Endpoint<'_>,
     far: &mut Endpoint<'_>,
     packet: &[u8],
-) -> Result<(usize, bool), Error> {
+) -> Result<(usize, bool), PaperError> {
     let (mut sent, mut back) = ([0; ROOM], [0; ROOM]);
     let len = near.send(now, packet, &mut sent)?.len;
     let received = far.receive(now, &sent[..len], &mut back);

@@ -1,30 +1,30 @@
-//! What exchanges cost on a radio: energy, and what would have to happen for compression not to pay.
+//! Energy of exchanges on a radio, and break-even points of compression.
 
 use thinair_link::Direction;
 use thinair_link::energy::{self, CORTEX_M3, Cpu, Energy, Radio, Spent, Usage};
 
-use super::exchange::{Course, Exchange, Scheme};
+use super::exchange::{Course, EnergyScheme, ExchangeLoad};
 
-/// The processor that compresses.
+/// Processor that compresses.
 pub(super) const CPU: Cpu = CORTEX_M3;
-/// Between two exchanges of a device.
+/// Seconds between two exchanges of a device.
 pub(super) const PERIOD_SECONDS: u64 = 60;
-/// The share of the time in which a waiting radio listens, in thousandths.
+/// Share of the time in which a waiting radio listens, in thousandths.
 pub(super) const AWAKE: u16 = 10;
-/// Other devices on a shared medium that do the same, within hearing.
+/// Number of other devices with the same traffic on a shared medium, within range.
 const NEIGHBOURS: usize = 4;
 
-/// The radios that are compared.
+/// Radios that are compared.
 pub(super) const RADIOS: [Radio; 5] =
     [energy::WIFI, energy::CC2538, energy::NB_IOT, energy::LORA, energy::LORA_SF12];
 
-/// How many neighbours a device hears: none where it listens to a base station only.
+/// Number of neighbors that a device hears: 0 where it listens to a base station only.
 fn neighbours(radio: &Radio) -> usize {
     if [energy::WIFI, energy::CC2538].contains(radio) { NEIGHBOURS } else { 0 }
 }
 
-/// What the client does in an exchange, and in the time until the next one.
-fn usage(radio: &Radio, exchange: &Exchange) -> Usage {
+/// Activity of the client in an exchange, and until the next one.
+fn usage(radio: &Radio, exchange: &ExchangeLoad) -> Usage {
     let elapsed = PERIOD_SECONDS * 1_000_000_000;
     let mut usage = Usage { elapsed, instructions: exchange.instructions, ..Usage::default() };
     radio.sends(&mut usage, exchange.request);
@@ -36,18 +36,18 @@ fn usage(radio: &Radio, exchange: &Exchange) -> Usage {
     usage
 }
 
-/// What an exchange costs the client.
-pub(super) fn spent(radio: &Radio, exchange: &Exchange) -> Spent {
+/// Energy of an exchange at the client.
+pub(super) fn spent(radio: &Radio, exchange: &ExchangeLoad) -> Spent {
     radio.spends(&usage(radio, exchange), &CPU, AWAKE)
 }
 
 /// Joules of an exchange by its airtime and the CPU, mean of several.
-pub(super) fn mean(radio: &Radio, exchanges: &[Exchange], total: impl Fn(&Spent) -> Energy) -> f64 {
+pub(super) fn mean(radio: &Radio, exchanges: &[ExchangeLoad], total: impl Fn(&Spent) -> Energy) -> f64 {
     let sum: Energy = exchanges.iter().map(|exchange| total(&spent(radio, exchange))).sum();
     sum.as_joules() / exchanges.len() as f64
 }
 
-/// A course of packets beside the same packets uncompressed, on a radio.
+/// Course of compressed packets beside the uncompressed ones, on a radio.
 #[derive(Clone, Copy)]
 pub(super) struct Versus<'c> {
     pub(super) radio: Radio,
@@ -61,29 +61,29 @@ impl Versus<'_> {
         [self.plain, self.compressed].map(|course| mean(&self.radio, course.settled(), Spent::airtime))
     }
 
-    /// Octets that compression saves in an exchange, on top of IP.
+    /// Octets that compression saves per exchange, at the IP layer.
     pub(super) fn octets_saved(&self) -> f64 {
         let [plain, compressed] = [self.plain, self.compressed].map(|course| {
             let settled = course.settled();
-            settled.iter().map(Exchange::octets).sum::<usize>() as f64 / settled.len() as f64
+            settled.iter().map(ExchangeLoad::octets).sum::<usize>() as f64 / settled.len() as f64
         });
         plain - compressed
     }
 
-    /// The share of the energy that compression saves; below 0 if it costs more.
+    /// Share of the energy that compression saves; negative if it costs more.
     pub(super) fn saving(&self) -> f64 {
         let [plain, compressed] = self.settled();
         1.0 - compressed / plain
     }
 
-    /// The share of exchanges that must be spared a repetition, of all, so that compression pays: the paper's one in
-    /// 40. Below 0, the share that may be repeated on top before its saving is gone.
+    /// Share of exchanges that must be spared a repetition so that compression pays: the paper's one in 40. Negative:
+    /// the share that may be repeated in addition before the saving is gone.
     pub(super) fn break_even_loss(&self) -> f64 {
         let [plain, compressed] = self.settled();
         compressed / plain - 1.0
     }
 
-    /// Nanojoules an instruction at which the CPU costs what the radio saves; none if the radio saves nothing.
+    /// Nanojoules per instruction at which the CPU uses what the radio saves; `None` if the radio saves nothing.
     pub(super) fn break_even_cpu(&self) -> Option<f64> {
         let of =
             |course: &Course| mean(&self.radio, course.settled(), |spent| spent.transmit + spent.receive);
@@ -92,7 +92,7 @@ impl Versus<'_> {
         (saved > 0.0 && instructions > 0.0).then(|| 1e9 * saved / instructions)
     }
 
-    /// Exchanges after which all of them together, the first included, have cost less than uncompressed.
+    /// Number of exchanges after which the total, from the first on, is below that of uncompressed ones.
     pub(super) fn pays_after(&self) -> Option<usize> {
         let mut sums = [Energy::ZERO; 2];
         let both = self.plain.exchanges.iter().zip(&self.compressed.exchanges);
@@ -110,7 +110,7 @@ impl Versus<'_> {
         [self.plain, self.compressed].map(|course| completed(&self.radio, course, rate))
     }
 
-    /// The bit error rate from which compression pays; none if it pays without, or never.
+    /// Bit error rate from which compression pays; `None` if it pays without errors, or never.
     pub(super) fn break_even_rate(&self) -> Option<f64> {
         let pays = |exponent: f64| {
             let [plain, compressed] = self.with_errors(10_f64.powf(exponent));
@@ -128,13 +128,13 @@ impl Versus<'_> {
     }
 }
 
-/// Joules until an exchange is complete, if the client asks again until a response comes and no frame is repeated by
-/// the link layer. A frame with any damage is lost, its link-layer octets included; acknowledgements never are.
+/// Joules until an exchange is complete, if the client repeats the request until a response arrives and the link layer
+/// repeats no frame. A frame with any damage is lost, also in its link layer octets; acknowledgements are never lost.
 ///
-/// With p and q for the chances of request and response, (E_request + p E_response) / (p q).
+/// With p and q for the success probabilities of request and response, (E_request + p E_response) / (p q).
 fn completed(radio: &Radio, course: &Course, rate: f64) -> f64 {
     let settled = course.settled();
-    let of_one = |exchange: &Exchange| {
+    let of_one = |exchange: &ExchangeLoad| {
         let arrives = |direction: &Direction<'_>, octets: usize| {
             (1.0 - rate).powf(8.0 * direction.framing.octets(octets) as f64)
         };
@@ -150,7 +150,7 @@ fn completed(radio: &Radio, course: &Course, rate: f64) -> f64 {
     settled.iter().map(of_one).sum::<f64>() / settled.len() as f64
 }
 
-/// The course of that scheme.
-pub(super) fn of(courses: &[Course], scheme: Scheme) -> Option<&Course> {
+/// Course of a scheme.
+pub(super) fn of(courses: &[Course], scheme: EnergyScheme) -> Option<&Course> {
     courses.iter().find(|course| course.scheme == scheme)
 }

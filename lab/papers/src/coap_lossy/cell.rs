@@ -1,4 +1,4 @@
-//! What is run: one client on a link that damages bits, many times.
+//! Runs: one client on a link with bit errors, many times.
 
 use core::time::Duration;
 
@@ -10,25 +10,25 @@ use thinair_link::{
     Probability,
 };
 use thinair_rohc::{Format, Mode, ProfileId, ProfileSet, Refresh};
-use thinair_simulation::emulator::Totals;
-use thinair_simulation::network::{Outcome, Pace, Requests, Scenario, Transport};
+use thinair_simulation::emulator::DirectionTotals;
+use thinair_simulation::network::{MessageTransport, RequestPace, Requests, Scenario, ScenarioOutcome};
 use thinair_wire::time::Instant;
 
 use crate::compressed::channel;
 use crate::form::Vars;
-use crate::paper::Error;
+use crate::paper::PaperError;
 
-/// One way: the least that tables V and VI have is 7 and 8 ms for both.
+/// One-way delay: the minimum in tables V and VI is 7 and 8 ms for both directions.
 const DELAY: Duration = Duration::from_millis(4);
 
 /// Octets of the content: a response of 52 octets, as the paper's with its Max-Age.
 const CONTENT: usize = 17;
 
-/// Bits of a burst, on average.
+/// Mean length of a burst, in bits.
 const BURST: u32 = 10;
 
-/// The profiles of a channel.
-fn profiles(name: &str) -> Result<ProfileSet, Error> {
+/// Profiles of a channel.
+fn profiles(name: &str) -> Result<ProfileSet, PaperError> {
     Ok(match name {
         "coap" => ProfileSet::v1().with(ProfileId::Coap)?,
         "coap-2015" => ProfileSet::v1().with(ProfileId::Coap2015)?,
@@ -38,7 +38,7 @@ fn profiles(name: &str) -> Result<ProfileSet, Error> {
     })
 }
 
-/// O-mode, or U-mode with refreshes: those of rohc-lib, but for a clock, which runs on while a client backs off.
+/// O-mode, or U-mode with the refreshes of rohc-lib, but by a clock, which continues while a client backs off.
 fn mode(way: &str) -> (Mode, Refresh) {
     let refresh = match way {
         "bi" => return (Mode::Optimistic, Refresh::Off),
@@ -48,7 +48,7 @@ fn mode(way: &str) -> (Mode, Refresh) {
     (Mode::Unidirectional, refresh)
 }
 
-/// A link whose check misses nothing, as the paper's tunnel does not send what it has damaged.
+/// Link with an integrity check that detects all damage, as the paper's tunnel drops damaged packets.
 fn model(errors: &str, ppm: u32) -> LinkModel<'static> {
     let probability = Probability::from_ppm(ppm).unwrap_or_default();
     let mut direction = Direction { delay: DELAY, loss_unit: LossUnit::Packet, ..Direction::IDEAL };
@@ -66,15 +66,15 @@ fn model(errors: &str, ppm: u32) -> LinkModel<'static> {
     LinkModel::symmetric(direction, Duplex::Full)
 }
 
-/// A run of a cell, from contexts that are not set up.
-pub(super) fn run(cell: &Vars, exchanges: usize, seed: u64, run: u32) -> Result<Sample, Error> {
+/// Runs a cell, starting without contexts.
+pub(super) fn run(cell: &Vars, exchanges: usize, seed: u64, run: u32) -> Result<LossySample, PaperError> {
     let (mode, refresh) = mode(cell.text("way")?);
     let profiles = profiles(cell.text("profile")?)?;
     let scenario = Scenario {
         model: model(cell.text("errors")?, cell.parse("rate.ppm")?),
         rohc: Some(channel(profiles, 1, mode, refresh, seed.wrapping_add(u64::from(run)))?),
         clients: 1,
-        transport: Transport::Udp { protection: 0 },
+        transport: MessageTransport::Udp { protection: 0 },
         // ACK_TIMEOUT 2 s, ACK_RANDOM_FACTOR 1.5, MAX_RETRANSMIT 4, NSTART 1.
         config: Config {
             timing: Timing { congestion: Algorithm::Rfc7252, ..Timing::default() },
@@ -84,7 +84,7 @@ pub(super) fn run(cell: &Vars, exchanges: usize, seed: u64, run: u32) -> Result<
             request: Request::get("/time"),
             count: exchanges,
             start: Instant::ZERO,
-            pace: Pace::Closed { think: Duration::ZERO },
+            pace: RequestPace::Closed { think: Duration::ZERO },
         },
         spread: Duration::ZERO,
         content: CONTENT,
@@ -93,36 +93,36 @@ pub(super) fn run(cell: &Vars, exchanges: usize, seed: u64, run: u32) -> Result<
         warm_up: 0,
         end: Instant::from_millis(1_000_000_000),
     };
-    Ok(Sample::new(&scenario.run(seed, run)))
+    Ok(LossySample::new(&scenario.run(seed, run)))
 }
 
-/// What runs have come to: sums.
+/// Sums over runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Sample {
+pub(super) struct LossySample {
     pub(super) exchanges: f64,
     pub(super) answered: f64,
     pub(super) given_up: f64,
-    /// Of those that were answered, seconds.
+    /// Total time of answered exchanges, in seconds.
     took: f64,
-    /// The shortest and the longest, seconds.
+    /// Shortest and longest time, in seconds.
     pub(super) extremes: Option<(f64, f64)>,
     retransmissions: f64,
-    /// Of IP packets, both ways.
+    /// Number of IP packets, both directions.
     packets: f64,
-    /// Octets of what was carried, both ways.
+    /// Octets carried, both directions.
     octets: f64,
-    /// Of those, of feedback.
+    /// Octets of feedback, which `octets` includes.
     feedback: f64,
-    /// IR and IR-DYN packets.
+    /// Number of IR and IR-DYN packets.
     refreshes: f64,
     /// Packets that arrived and could not be decompressed.
     not_decompressed: f64,
-    /// Joules of the client's radio.
+    /// Energy of the client's radio, in joules.
     energy: f64,
 }
 
-impl Sample {
-    fn new(outcome: &Outcome) -> Self {
+impl LossySample {
+    fn new(outcome: &ScenarioOutcome) -> Self {
         let mut sample = Self::default();
         for client in &outcome.clients {
             sample.exchanges += client.exchanges.len() as f64;
@@ -168,47 +168,47 @@ impl Sample {
         }
     }
 
-    /// Whether there are enough exchanges to hold their figures to a bar.
-    pub(super) fn tells(&self) -> bool {
+    /// True if there are enough exchanges to hold their figures to a bar.
+    pub(super) fn is_significant(&self) -> bool {
         self.exchanges >= 50_000.0
     }
 
-    /// Mean time of an exchange that was answered, seconds.
+    /// Mean time of an answered exchange, in seconds.
     pub(super) fn rtt(&self) -> Option<f64> {
         self.an_answer(self.took)
     }
 
-    /// The share that was given up, in percent.
+    /// Share of exchanges that were given up, in percent.
     pub(super) fn give_ups(&self) -> Option<f64> {
         (self.exchanges > 0.0).then(|| 100.0 * self.given_up / self.exchanges)
     }
 
-    /// Octets for each exchange that was answered, with all that was lost.
+    /// Octets per answered exchange, including all lost packets.
     pub(super) fn octets(&self) -> Option<f64> {
         self.an_answer(self.octets)
     }
 
-    /// Of those, octets of feedback.
+    /// Octets of feedback per answered exchange.
     pub(super) fn feedback(&self) -> Option<f64> {
         self.an_answer(self.feedback)
     }
 
-    /// Millijoules of the client's radio for each exchange that was answered.
+    /// Millijoules of the client's radio per answered exchange.
     pub(super) fn energy(&self) -> Option<f64> {
         self.an_answer(1e3 * self.energy)
     }
 
-    /// Retransmissions for each request.
+    /// Retransmissions per request.
     pub(super) fn retransmissions(&self) -> Option<f64> {
         (self.exchanges > 0.0).then(|| self.retransmissions / self.exchanges)
     }
 
-    /// The share of IR and IR-DYN packets, in percent.
+    /// Share of IR and IR-DYN packets, in percent.
     pub(super) fn refreshes(&self) -> Option<f64> {
         (self.packets > 0.0).then(|| 100.0 * self.refreshes / self.packets)
     }
 
-    /// The share of packets that arrived in vain, in percent.
+    /// Share of packets that arrived and could not be decompressed, in percent.
     pub(super) fn not_decompressed(&self) -> Option<f64> {
         (self.packets > 0.0).then(|| 100.0 * self.not_decompressed / self.packets)
     }
@@ -218,16 +218,16 @@ impl Sample {
     }
 }
 
-/// What the client's CC2538 spends on the air, in joules. Damaged frames are received, too. As no packet is fragmented,
+/// Energy of the client's CC2538 for airtime, in joules. Damaged frames are received, too. As no packet is fragmented,
 /// airtime is linear in octets.
-fn energy([up, down]: &[Totals; 2]) -> f64 {
+fn energy([up, down]: &[DirectionTotals; 2]) -> f64 {
     let one = |count: fn(&mut Usage, usize), len| {
         let mut usage = Usage::default();
         count(&mut usage, len);
         CC2538.spends(&usage, &CORTEX_M3, 0).airtime().as_joules()
     };
-    let sum = |totals: &Totals, count: fn(&mut Usage, usize)| {
-        /// Octets over which the line is drawn, so that rounding does not matter.
+    let sum = |totals: &DirectionTotals, count: fn(&mut Usage, usize)| {
+        /// Octets between the two points that define the line, many so that rounding does not matter.
         const SPAN: usize = 50;
         let [least, more] = [1, 1 + SPAN].map(|len| one(count, len));
         let slope = (more - least) / SPAN as f64;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::form::Vars;
 
-fn run(errors: &str, ppm: i64, exchanges: usize, number: u32) -> Sample {
+fn run(errors: &str, ppm: i64, exchanges: usize, number: u32) -> LossySample {
     let cell = [("profile", "uncompressed"), ("way", "bi"), ("errors", errors)];
     let cell = cell.into_iter().fold(Vars::default(), |cell, (name, text)| cell.with(name, &text.into()));
     cell::run(&cell.with("rate.ppm", &ppm.into()), exchanges, 1, number).expect("it runs")
@@ -10,7 +10,8 @@ fn run(errors: &str, ppm: i64, exchanges: usize, number: u32) -> Sample {
 /// Each of five attempts takes a request of 38 octets and a response of 52.
 #[test]
 fn give_ups_without_compression_are_what_the_formula_has() {
-    let sum = (0..10).map(|number| run("iid", 1_000, 500, number)).fold(Sample::default(), Sample::and);
+    let sum =
+        (0..10).map(|number| run("iid", 1_000, 500, number)).fold(LossySample::default(), LossySample::and);
     let fails: f64 = 1.0 - 0.999_f64.powi(8 * (38 + 52));
     let expected = 100.0 * fails.powi(5);
     let found = sum.give_ups().expect("there were exchanges");

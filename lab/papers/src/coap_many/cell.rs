@@ -1,4 +1,4 @@
-//! What is run: a star of senders around a sink, whose readings contend for one channel.
+//! Runs: a star of senders around a sink, whose readings contend for one channel.
 
 use core::cmp::Reverse;
 use core::time::Duration;
@@ -7,92 +7,92 @@ use std::collections::{BinaryHeap, VecDeque};
 use thinair_link::energy::{CC2538, CORTEX_M3, Energy, Spent};
 use thinair_rohc::{Mode, ProfileId, ProfileSet, Refresh};
 use thinair_simulation::csma::{
-    AccessFailure, BitErrorRate, Compression, Config, Counters, Forwarding, Framing, MacConfig, Network,
-    Topology, address,
+    AccessFailure, BitErrorRate, CsmaConfig, CsmaFraming, CsmaNetwork, Forwarding, FrameCompression,
+    MacConfig, NodeCounters, Topology, address,
 };
-use thinair_simulation::{Purpose, Stream, Streams};
+use thinair_simulation::{Purpose, RandomStream, RandomStreams};
 use thinair_wire::time::Instant;
 
 use crate::compressed::channel;
-use crate::paper::Error;
-use crate::traffic::{Flow, Packet};
+use crate::paper::PaperError;
+use crate::traffic::{CoapFlow, TrafficPacket};
 
-/// From one reading of a sender to the next, on average; each gap is from half of it to one and a half.
+/// Mean time between two readings of a sender; each gap is from half to one and a half times this.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long readings are sent, and how long they may take after that.
+/// Time in which readings are sent, and time that they may take afterwards.
 const SPAN: Duration = Duration::from_secs(120);
 const SPAN_QUICK: Duration = Duration::from_secs(10);
 const AFTERWARDS: Duration = Duration::from_secs(10);
 
-/// Frames that wait in a sender.
+/// Queue of a sender, in frames.
 const QUEUE: u16 = 8;
 
-/// The node in the middle.
+/// Node in the middle.
 const SINK: u16 = 0;
 
-/// A run of so many senders. `way` stands for the headers of a reading.
+/// Runs this many senders. `way` names the compression of a reading's headers.
 pub(super) fn run(
     is_hidden: bool,
     senders: u16,
     way: &str,
     is_quick: bool,
     (seed, run): (u64, u32),
-) -> Result<Sample, Error> {
-    let config = Config {
+) -> Result<ManySample, PaperError> {
+    let config = CsmaConfig {
         topology: Topology::Star { leaves: senders },
         mac: MacConfig {
             access_failure: AccessFailure::Drop,
             queue: QUEUE,
-            // A sender that hears no other one senses the sink alone.
+            // A sender that cannot hear the others senses only the sink.
             sense_range: if is_hidden { 1 } else { 2 },
             ..MacConfig::default()
         },
-        framing: Framing::Rfc4944(compression(way)?),
+        framing: CsmaFraming::Rfc4944(compression(way)?),
         forwarding: Forwarding::Single,
         errors: BitErrorRate::constant(0.0),
     };
-    let mut star = Star::new(&config, senders, Streams::new(seed), run);
+    let mut star = Star::new(&config, senders, RandomStreams::new(seed), run);
     star.run(Instant::ZERO + if is_quick { SPAN_QUICK } else { SPAN });
     Ok(star.sample(senders))
 }
 
-fn compression(way: &str) -> Result<Compression, Error> {
-    // O-mode, feedback after 10 ms in a frame of its own; each sender has a channel of its own.
+fn compression(way: &str) -> Result<FrameCompression, PaperError> {
+    // O-mode, feedback after 10 ms in a separate frame; each sender has its own channel.
     let rohc = || {
         let profiles = ProfileSet::of(&[ProfileId::Coap])?;
-        Ok::<_, Error>(Box::new(channel(profiles, 1, Mode::Optimistic, Refresh::default(), 1)?))
+        Ok::<_, PaperError>(Box::new(channel(profiles, 1, Mode::Optimistic, Refresh::default(), 1)?))
     };
     Ok(match way {
-        "6lowpan" => Compression::Iphc,
-        "rohc" => Compression::Rohc(rohc()?),
-        // In UDP datagrams, whose own headers go by LOWPAN_IPHC and LOWPAN_NHC.
-        "both" => Compression::RohcInUdp(rohc()?),
-        _ => Compression::None,
+        "6lowpan" => FrameCompression::Iphc,
+        "rohc" => FrameCompression::Rohc(rohc()?),
+        // In UDP datagrams, whose outer headers are compressed by LOWPAN_IPHC and LOWPAN_NHC.
+        "both" => FrameCompression::RohcInUdp(rohc()?),
+        _ => FrameCompression::None,
     })
 }
 
-/// A run under way.
+/// Run in progress.
 struct Star {
-    network: Network<Vec<u8>>,
-    senders: Vec<Sender>,
-    /// When which sender has its next reading.
+    network: CsmaNetwork<Vec<u8>>,
+    senders: Vec<ReadingSender>,
+    /// Time and sender of the next readings.
     next: BinaryHeap<Reverse<(Instant, u16)>>,
     sent: u64,
-    /// Of readings that have arrived, seconds.
+    /// Delays of delivered readings, in seconds.
     delays: Vec<f64>,
     altered: u64,
 }
 
-struct Sender {
-    flow: Flow,
-    gaps: Stream,
-    /// What has not arrived yet, the earliest first.
+struct ReadingSender {
+    flow: CoapFlow,
+    gaps: RandomStream,
+    /// Readings in flight, earliest first.
     under_way: VecDeque<(Instant, Vec<u8>)>,
 }
 
 impl Star {
-    fn new(config: &Config, senders: u16, streams: Streams, run: u32) -> Self {
+    fn new(config: &CsmaConfig, senders: u16, streams: RandomStreams, run: u32) -> Self {
         let mut next = BinaryHeap::new();
         let senders = (1..=senders)
             .map(|node| {
@@ -100,16 +100,16 @@ impl Star {
                 let first = gaps.below(INTERVAL.as_nanos() as u64);
                 next.push(Reverse((Instant::from_nanos(first), node)));
                 let content = streams.stream(run, node.into(), Purpose::Content).next_u64();
-                let flow = Flow::notifications(address(node), address(SINK), content);
-                Sender { flow, gaps, under_way: VecDeque::new() }
+                let flow = CoapFlow::notifications(address(node), address(SINK), content);
+                ReadingSender { flow, gaps, under_way: VecDeque::new() }
             })
             .collect();
-        let network = Network::new(config, streams, run);
+        let network = CsmaNetwork::new(config, streams, run);
         Self { network, senders, next, sent: 0, delays: Vec::new(), altered: 0 }
     }
 
     fn run(&mut self, end: Instant) {
-        let mut packet = Packet::default();
+        let mut packet = TrafficPacket::default();
         while let Some(Reverse((at, node))) = self.next.pop().filter(|Reverse((at, _))| *at < end) {
             self.go_on(at);
             let Some(sender) = self.senders.get_mut(usize::from(node) - 1) else { return };
@@ -130,7 +130,7 @@ impl Star {
             let Some(sender) = sender.filter(|_| arrival.to == SINK) else { continue };
             match sender.under_way.iter().position(|(_, octets)| *octets == arrival.packet) {
                 Some(place) => {
-                    // What was sent before it, and is not there, is lost: frames do not overtake each other.
+                    // Earlier readings that are missing are lost: frames do not overtake each other.
                     if let Some((since, _)) = sender.under_way.drain(..=place).next_back() {
                         self.delays.push(arrival.at.since(since).as_secs_f64());
                     }
@@ -140,8 +140,8 @@ impl Star {
         }
     }
 
-    fn sample(mut self, senders: u16) -> Sample {
-        let mut all = Counters::default();
+    fn sample(mut self, senders: u16) -> ManySample {
+        let mut all = NodeCounters::default();
         (1..=senders).for_each(|node| all += &self.network.counters(node));
         let sink = self.network.counters(SINK);
         let spent = CC2538.spends(&all.usage, &CORTEX_M3, 0);
@@ -149,7 +149,7 @@ impl Star {
         let (sent, arrived) = (self.sent as f64, self.delays.len() as f64);
         let p95 = self.delays.get((0.95 * arrived) as usize).or(self.delays.last()).copied();
         let energy = |of: fn(&Spent) -> Energy| of(&spent).as_joules();
-        Sample {
+        ManySample {
             sent,
             arrived,
             altered: self.altered as f64,
@@ -169,38 +169,38 @@ impl Star {
     }
 }
 
-/// A run in figures; where nothing else is said, for each reading that was sent.
+/// Figures of a run, per sent reading unless stated otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Sample {
+pub(super) struct ManySample {
     pub(super) sent: f64,
     pub(super) arrived: f64,
-    /// That arrived and were not what was sent.
+    /// Readings that arrived altered.
     pub(super) altered: f64,
-    /// Frames that were destroyed, acknowledgments included.
+    /// Collided frames, including acknowledgments.
     pub(super) collisions: f64,
     pub(super) access_failures: f64,
-    /// Frames that were given up by senders.
+    /// Frames that senders gave up.
     pub(super) dropped: f64,
-    /// That arrived at the sink and were of no use.
+    /// Frames that the sink received and rejected.
     pub(super) refused: f64,
     /// Frames of the sink, which are feedback.
     pub(super) feedback: f64,
-    /// On the air, of senders, acknowledgments of feedback included.
+    /// Octets on the air from senders, including their acknowledgments of feedback.
     pub(super) octets: f64,
-    /// How often a frame that was sent at all was sent.
+    /// Transmissions per frame that was transmitted at all.
     pub(super) tries: f64,
-    /// Seconds from the queue to the air, of frames that got there.
+    /// Seconds from the queue to the air, for transmitted frames.
     pub(super) waited: f64,
-    /// Seconds from the sender to the sink, of readings that arrived: mean, and what 95 % are below.
+    /// Seconds from the sender to the sink, for delivered readings: mean, and 95th percentile.
     pub(super) delay: Option<f64>,
     pub(super) p95: Option<f64>,
-    /// Joules of all senders for each reading that arrived.
+    /// Joules of all senders per delivered reading.
     pub(super) airtime: Option<f64>,
     pub(super) overhearing: Option<f64>,
 }
 
-impl Sample {
-    /// The share of readings that arrived.
+impl ManySample {
+    /// Share of readings that arrived.
     pub(super) fn delivered(&self) -> f64 {
         self.arrived / self.sent
     }

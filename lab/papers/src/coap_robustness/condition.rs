@@ -1,4 +1,4 @@
-//! What the link does.
+//! Impairments of the link.
 
 use thinair_link::{
     BitErrorModel, Duplicate, GilbertElliott, Impairments, Integrity, LossModel, MeanBurst, Probability,
@@ -6,14 +6,14 @@ use thinair_link::{
 };
 
 use crate::form::Vars;
-use crate::paper::Error;
+use crate::paper::PaperError;
 
-/// In percent: packets that are late, or arrive twice.
+/// Share of packets that are late, or that arrive twice, in percent.
 const OFTEN: u32 = 10;
 
-/// Impairments of a cell's link: percent lost in bursts (`rate`, `burst`), places that packets are late by (`late`) or that
-/// their copies are (`twice`), bit errors in a million (`ppm`), and whether it checks frames (`crc`).
-pub(super) fn impairments(cell: &Vars) -> Result<Impairments<'static>, Error> {
+/// Impairments of a cell's link: loss in percent and in bursts (`rate`, `burst`), displacement in packets of late
+/// packets (`late`) or of copies (`twice`), bit errors in a million (`ppm`), and a link layer CRC (`crc`).
+pub(super) fn impairments(cell: &Vars) -> Result<Impairments<'static>, PaperError> {
     let mut impairments = Impairments::default();
     let prefix = if cell.has("rate") { "" } else { "link." };
     let name = |field: &str| format!("{prefix}{field}");
@@ -64,7 +64,7 @@ mod tests {
                 link.offer(&mut [0]);
             }
             let lost = link.counters().lost as f64 / 1_000.0;
-            // A hundred thousand packets are as good as 5,000 independent ones if bursts are of 10.
+            // With bursts of 10, a hundred thousand packets are as significant as 5,000 independent ones.
             assert!((lost - f64::from(rate)).abs() < 3.0, "{rate} {burst}: {lost} %");
         }
     }

@@ -1,32 +1,32 @@
-//! One flow through one link: a compressor, what the link does, a decompressor, and a look at what comes out.
+//! One flow over one link: compressor, impairments, decompressor, and comparison of the output.
 
 use std::iter::Sum;
 
-use thinair_link::{Fate, Impairments, Line, Link, Random};
+use thinair_link::{Impairments, Link, LinkOutcome, Random, ReorderBuffer};
 use thinair_rohc::FormatPolicy;
 use thinair_rohc::{Endpoint, Instant, Mode, ProfileId};
 
-use super::expected::{self, Format};
-use crate::pair::Settings;
-use crate::paper::Error;
-use crate::traffic::{Flow, Kind, Packet, Version};
+use super::expected::{self, FormatProperties};
+use crate::pair::PairSettings;
+use crate::paper::PaperError;
+use crate::traffic::{CoapFlow, TrafficKind, TrafficPacket, TrafficVersion};
 
 /// Milliseconds between two packets.
 const PACE: u64 = 10;
-/// Room for any packet, compressed or not.
+/// Maximum size of a packet, compressed or not, in octets.
 const ROOM: usize = 512;
 
-/// Which formats a compressor may use, and whether the checksum is carried.
-pub(super) struct Policy {
+/// Formats that a compressor may use, and the handling of the checksum.
+pub(super) struct CompressorPolicy {
     format: FormatPolicy,
     is_carried: bool,
-    /// The format of its steady state in U-mode; none for pt_0, which repairs nothing, so that one error makes many.
-    pub(super) steady: Option<Format>,
-    /// Bits of the check in its steady state in U-mode.
+    /// Format in steady state in U-mode; `None` for pt_0, which has no repair, so that one error causes many.
+    pub(super) steady: Option<FormatProperties>,
+    /// Number of bits of the check in steady state in U-mode.
     pub(super) check_bits: u32,
 }
 
-impl Policy {
+impl CompressorPolicy {
     pub(super) fn of(name: &str) -> Self {
         let (format, is_carried) = match name {
             "auto-carried" => (FormatPolicy::Auto, true),
@@ -43,61 +43,62 @@ impl Policy {
         Self { format, is_carried, steady, check_bits }
     }
 
-    fn settings(&self, mode: Mode, seed: u64) -> Result<Settings, Error> {
-        let settings = Settings { mode, ..Settings::new(Some(ProfileId::Coap), seed)? }.format(self.format);
+    fn settings(&self, mode: Mode, seed: u64) -> Result<PairSettings, PaperError> {
+        let settings =
+            PairSettings { mode, ..PairSettings::new(Some(ProfileId::Coap), seed)? }.format(self.format);
         Ok(if self.is_carried { settings } else { settings.elided() })
     }
 }
 
-/// A flow through a link with one seed.
-pub(super) struct Job<'j> {
-    pub(super) kind: Kind,
-    pub(super) version: Version,
+/// Flow through a link with one seed.
+pub(super) struct FlowJob<'j> {
+    pub(super) kind: TrafficKind,
+    pub(super) version: TrafficVersion,
     pub(super) policy: &'j str,
     pub(super) mode: Mode,
     pub(super) impairments: Impairments<'static>,
     pub(super) packets: u64,
-    /// Packets at the start that nothing happens to.
+    /// Number of packets at the start that are not impaired.
     pub(super) spared: u64,
     pub(super) seed: u64,
 }
 
-/// What became of the packets.
+/// Outcomes of the packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Count {
+pub(super) struct PacketOutcomes {
     pub(super) sent: u64,
-    /// Octets that were sent.
+    /// Octets sent.
     pub(super) octets: u64,
     /// Octets of feedback.
     pub(super) feedback: u64,
-    /// Reached the decompressor, copies included.
+    /// Packets that reached the decompressor, including copies.
     pub(super) arrived: u64,
-    /// Of these, not as they were sent.
+    /// Packets that arrived altered, which `arrived` includes.
     pub(super) damaged: u64,
-    /// Delivered as they were.
+    /// Packets delivered unaltered.
     pub(super) exact: u64,
-    /// Delivered with another header.
+    /// Packets delivered with another header.
     pub(super) wrong: u64,
-    /// Delivered with the right header and another payload.
+    /// Packets delivered with the right header and another payload.
     pub(super) payload: u64,
-    /// Arrived as they were sent, and not delivered.
+    /// Packets that arrived unaltered and were not delivered.
     pub(super) dropped: u64,
-    /// Arrived damaged, and not delivered.
+    /// Packets that arrived damaged and were not delivered.
     pub(super) refused: u64,
 }
 
-impl Count {
-    /// Percent of what arrived that was dropped for reasons of compression.
+impl PacketOutcomes {
+    /// Share of arrived packets that compression dropped, in percent.
     pub(super) fn dropped_percent(&self) -> f64 {
         100.0 * ratio(self.dropped, self.arrived)
     }
 
-    /// Mean octets of a packet that was sent.
+    /// Mean size of a sent packet, in octets.
     pub(super) fn mean_octets(&self) -> f64 {
         ratio(self.octets, self.sent)
     }
 
-    /// Wrong deliveries per million packets sent.
+    /// Wrong deliveries per million sent packets.
     pub(super) fn wrong_per_million(&self) -> f64 {
         1e6 * ratio(self.wrong, self.sent)
     }
@@ -107,7 +108,7 @@ fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-impl Sum for Count {
+impl Sum for PacketOutcomes {
     fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
         counts.fold(Self::default(), |sum, count| Self {
             sent: sum.sent + count.sent,
@@ -124,33 +125,34 @@ impl Sum for Count {
     }
 }
 
-/// A packet under way, and what it was.
+/// Packet in flight, and its original.
 #[derive(Clone, Debug)]
-struct UnderWay {
-    original: Packet,
+struct PacketInFlight {
+    original: TrafficPacket,
     sent: [u8; ROOM],
     len: usize,
     is_damaged: bool,
 }
 
-pub(super) fn simulate(job: &Job<'_>) -> Result<Count, Error> {
-    // The flow and the links each have a sequence of their own: all policies meet the same losses.
+pub(super) fn simulate(job: &FlowJob<'_>) -> Result<PacketOutcomes, PaperError> {
+    // Flow and links have separate random sequences, so that all policies have the same losses.
     let mut random = Random::new(job.seed);
-    let mut flow = Flow::new(job.kind, job.version, random.next_u64());
+    let mut flow = CoapFlow::new(job.kind, job.version, random.next_u64());
     let impairments = job.impairments;
     let mut link = Link::new(impairments, random.next_u64());
     let back = Impairments { loss: impairments.loss, ..Impairments::default() };
     let mut back = Link::new(back, random.next_u64());
-    let settings = Policy::of(job.policy).settings(job.mode, random.next_u64())?;
+    let settings = CompressorPolicy::of(job.policy).settings(job.mode, random.next_u64())?;
     let (mut near, mut far) = (settings.endpoint()?, settings.endpoint()?);
 
     let slots = impairments.slots();
-    let mut line = Line::new(vec![None; slots]);
-    // A packet is under way for fewer places than there are slots, so its place here is its own until it arrives.
-    let empty = UnderWay { original: Packet::default(), sent: [0; ROOM], len: 0, is_damaged: false };
+    let mut line = ReorderBuffer::new(vec![None; slots]);
+    // A packet is in flight for fewer places than there are slots, so its slot is free again in time.
+    let empty =
+        PacketInFlight { original: TrafficPacket::default(), sent: [0; ROOM], len: 0, is_damaged: false };
     let mut under_way = vec![empty; slots + 1];
     let mut place = 0;
-    let mut count = Count::default();
+    let mut count = PacketOutcomes::default();
     for number in 0..job.packets {
         let now = Instant::from_millis(number * PACE);
         let packet = &mut under_way[place];
@@ -161,9 +163,9 @@ pub(super) fn simulate(job: &Job<'_>) -> Result<Count, Error> {
         if number < job.spared {
             packet.is_damaged = false;
             arrive(now, &mut far, packet, &mut count);
-        } else if let Fate::At(arrival) = link.offer(&mut packet.sent[..packet.len]) {
+        } else if let LinkOutcome::At(arrival) = link.offer(&mut packet.sent[..packet.len]) {
             packet.is_damaged = arrival.flipped > 0;
-            // There is room for as many as can be under way.
+            // The line has room for all packets that can be in flight.
             let _ = line.put(arrival, place);
             place = (place + 1) % under_way.len();
         }
@@ -179,7 +181,7 @@ pub(super) fn simulate(job: &Job<'_>) -> Result<Count, Error> {
     Ok(count)
 }
 
-fn arrive(now: Instant, far: &mut Endpoint<'_>, packet: &UnderWay, count: &mut Count) {
+fn arrive(now: Instant, far: &mut Endpoint<'_>, packet: &PacketInFlight, count: &mut PacketOutcomes) {
     let mut out = [0; ROOM];
     count.arrived += 1;
     count.damaged += u64::from(packet.is_damaged);
@@ -195,8 +197,8 @@ fn arrive(now: Instant, far: &mut Endpoint<'_>, packet: &UnderWay, count: &mut C
     *counter += 1;
 }
 
-/// Whether only the payload differs.
-fn has_header_of(octets: &[u8], original: &Packet) -> bool {
+/// True if only the payload differs.
+fn has_header_of(octets: &[u8], original: &TrafficPacket) -> bool {
     octets.len() == original.octets.len()
         && octets.get(..original.headers) == original.octets.get(..original.headers)
 }
@@ -206,13 +208,13 @@ fn feed_back(
     far: &mut Endpoint<'_>,
     near: &mut Endpoint<'_>,
     back: &mut Link<'_>,
-    count: &mut Count,
+    count: &mut PacketOutcomes,
 ) {
     let (mut feedback, mut nothing) = ([0; ROOM], [0; ROOM]);
     while let Some(len) = far.poll_feedback(&mut feedback) {
         count.feedback += len as u64;
-        if let Fate::At(_) = back.offer(&mut feedback[..len]) {
-            // There is no packet behind the feedback, so nothing is delivered.
+        if let LinkOutcome::At(_) = back.offer(&mut feedback[..len]) {
+            // No packet follows the feedback, so nothing is delivered.
             let _ = near.receive(now, &feedback[..len], &mut nothing);
         }
     }
@@ -225,11 +227,11 @@ mod tests {
     use crate::coap_robustness::condition::impairments;
     use crate::form::Vars;
 
-    fn count(link: &str, mode: Mode, packets: u64) -> Count {
+    fn count(link: &str, mode: Mode, packets: u64) -> PacketOutcomes {
         let link = toml::from_str(link).unwrap();
         let impairments = impairments(&Vars::default().with("link", &toml::Value::Table(link))).unwrap();
-        let (kind, version, policy) = (Kind::D, Version::V6, "auto-carried");
-        simulate(&Job { kind, version, policy, mode, impairments, packets, spared: 0, seed: 2 }).unwrap()
+        let (kind, version, policy) = (TrafficKind::D, TrafficVersion::V6, "auto-carried");
+        simulate(&FlowJob { kind, version, policy, mode, impairments, packets, spared: 0, seed: 2 }).unwrap()
     }
 
     const LINKS: [&str; 6] = [
@@ -267,7 +269,7 @@ mod tests {
 
     #[test]
     fn another_header_is_wrong_and_another_payload_is_not() {
-        let original = Packet { octets: b"headpay".to_vec(), headers: 4 };
+        let original = TrafficPacket { octets: b"headpay".to_vec(), headers: 4 };
         assert!(has_header_of(b"headPAY", &original));
         assert!(!has_header_of(b"hEadpay", &original));
         assert!(!has_header_of(b"head", &original));

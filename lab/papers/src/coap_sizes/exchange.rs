@@ -1,26 +1,26 @@
-//! The paper's exchange, and every size and percentage that it states of it.
+//! The paper's exchange, and every size and percentage that it states for it.
 
 use std::collections::BTreeMap;
 
 use thinair_rohc::{Format, Instant, ProfileId, ProfileSet, Refresh};
 
-use crate::form::{Figures, Run};
-use crate::pair::{End, Pair, Settings};
-use crate::paper::Error;
-use crate::traffic::{Flow, Kind, Packet, Version};
+use crate::form::{Figures, PaperRun};
+use crate::pair::{EndPair, PairEnd, PairSettings};
+use crate::paper::PaperError;
+use crate::traffic::{CoapFlow, TrafficKind, TrafficPacket, TrafficVersion};
 
 /// Exchanges of a run.
 const EXCHANGES: u64 = 200;
-/// A loss that no window bridges, so that the decompressor asks for a refresh.
+/// Loss that exceeds every window, so that the decompressor requests a refresh.
 const LOST: std::ops::Range<u64> = 100..140;
 /// Packets between two refreshes in U-mode.
 const REFRESH: u32 = 32;
 /// Milliseconds between two packets.
 const PACE: u64 = 1_000;
-/// The smallest CoAP message: no token, no options.
+/// Size of the smallest CoAP message: no token, no options.
 const LEAST_COAP: f64 = 4.0;
 
-/// Which half of the exchange.
+/// Half of the exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Half {
     Get,
@@ -28,24 +28,24 @@ enum Half {
 }
 
 impl Half {
-    const fn kind(self) -> Kind {
+    const fn kind(self) -> TrafficKind {
         match self {
-            Self::Get => Kind::A,
-            Self::Response => Kind::B,
+            Self::Get => TrafficKind::A,
+            Self::Response => TrafficKind::B,
         }
     }
 
-    const fn end(self) -> End {
+    const fn end(self) -> PairEnd {
         match self {
-            Self::Get => End::Client,
-            Self::Response => End::Server,
+            Self::Get => PairEnd::Client,
+            Self::Response => PairEnd::Server,
         }
     }
 }
 
-pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+pub(super) fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     for profile in [ProfileId::Coap2015, ProfileId::Udp, ProfileId::Ip] {
-        for version in Version::ALL {
+        for version in TrafficVersion::ALL {
             let seen = both_halves(profile, version, run.plan.seed)?;
             for (half, seen) in ["get", "rsp"].into_iter().zip(&seen) {
                 let of = format!("paper/{}/{half}/{}/", version.name(), profile.name());
@@ -61,10 +61,11 @@ pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error>
             }
         }
     }
-    // Octets that the CoAP profile leaves of the CoAP header of a GET: its packets beside those of the UDP profile, which leaves all of
-    // it.
+    // Octets that the CoAP profile leaves of a GET's CoAP header: its packets beside those of the UDP profile, which
+    // leaves all of it.
     let [coap, udp] = [ProfileId::Coap2015, ProfileId::Udp].map(|profile| {
-        both_halves(profile, Version::V4, run.plan.seed).map(|[get, _]| (get.plain, get.octets("uo-0")))
+        both_halves(profile, TrafficVersion::V4, run.plan.seed)
+            .map(|[get, _]| (get.plain, get.octets("uo-0")))
     });
     let ((plain, coap), (_, udp)) = (coap?, udp?);
     let whole = (plain - 28) as f64;
@@ -76,25 +77,25 @@ pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error>
     Ok(())
 }
 
-/// What was seen of one half.
+/// Sizes of one half's packets.
 #[derive(Clone, Debug, Default)]
-struct Seen {
+struct HalfSizes {
     plain: usize,
     first: Option<usize>,
     feedback: usize,
-    /// The smallest packet of each format.
+    /// Smallest packet of each format.
     smallest: BTreeMap<Format, usize>,
-    /// The smallest packet right behind an IR-DYN.
+    /// Smallest packet directly after an IR-DYN.
     behind_ir_dyn: Option<usize>,
 }
 
-impl Seen {
-    /// Octets of a packet of that kind. UOR-2 may be what follows IR-DYN in its place.
+impl HalfSizes {
+    /// Octets of a packet of that kind. The packet after an IR-DYN may stand in for UOR-2.
     fn octets(&self, packets: &str) -> Option<f64> {
         let smallest = |format| self.smallest.get(&format).copied();
         let octets = match packets {
             "ir" => self.first,
-            // With the largest feedback of the run in front.
+            // Preceded by the largest feedback of the run.
             "ir-feedback" => self.first.map(|first| first + self.feedback),
             "ir-dyn" => smallest(Format::IrDyn),
             "uor-2" => smallest(Format::Uor2).or(self.behind_ir_dyn),
@@ -105,27 +106,32 @@ impl Seen {
 }
 
 /// Both halves of the exchange by one profile, in O-mode and in U-mode.
-fn both_halves(profile: ProfileId, version: Version, seed: u64) -> Result<[Seen; 2], Error> {
-    let mut seen = [Seen::default(), Seen::default()];
+fn both_halves(profile: ProfileId, version: TrafficVersion, seed: u64) -> Result<[HalfSizes; 2], PaperError> {
+    let mut seen = [HalfSizes::default(), HalfSizes::default()];
     let mut settings = match profile {
-        ProfileId::Coap2015 => Settings::new(Some(profile), seed)?,
-        _ => Settings::new(None, seed)?,
+        ProfileId::Coap2015 => PairSettings::new(Some(profile), seed)?,
+        _ => PairSettings::new(None, seed)?,
     };
     if profile == ProfileId::Ip {
         settings.profiles = ProfileSet::of(&[profile])?;
     }
     let refresh = Refresh::Periodic { packets: Some(REFRESH), time: None, backoff: false };
     exchange(&settings.optimistic(), version, seed, &mut seen)?;
-    exchange(&Settings { refresh: Some(refresh), ..settings }, version, seed, &mut seen)?;
+    exchange(&PairSettings { refresh: Some(refresh), ..settings }, version, seed, &mut seen)?;
     Ok(seen)
 }
 
-fn exchange(settings: &Settings, version: Version, seed: u64, seen: &mut [Seen; 2]) -> Result<(), Error> {
-    let mut pair = Pair::new(settings)?;
-    // The same seed, so that the hosts and the Message IDs are the same.
-    let mut flows = [Half::Get, Half::Response].map(|half| (half, Flow::new(half.kind(), version, seed)));
+fn exchange(
+    settings: &PairSettings,
+    version: TrafficVersion,
+    seed: u64,
+    seen: &mut [HalfSizes; 2],
+) -> Result<(), PaperError> {
+    let mut pair = EndPair::new(settings)?;
+    // Equal seeds give equal hosts and Message IDs.
+    let mut flows = [Half::Get, Half::Response].map(|half| (half, CoapFlow::new(half.kind(), version, seed)));
     let mut is_behind_ir_dyn = [false; 2];
-    let mut packet = Packet::default();
+    let mut packet = TrafficPacket::default();
     for number in 0..EXCHANGES {
         let now = Instant::from_millis(number * PACE);
         for (half, flow) in &mut flows {
@@ -157,13 +163,13 @@ mod tests {
     use super::*;
     use crate::form::Published;
 
-    /// Figures of the paper: version, half, profile, packets, octets, and what they save in percent.
-    fn stated() -> Vec<(Version, usize, String, String, f64, Option<f64>)> {
+    /// Figures of the paper: version, half, profile, packets, octets, and saving in percent.
+    fn stated() -> Vec<(TrafficVersion, usize, String, String, f64, Option<f64>)> {
         let published = Published::read(include_str!("published.csv")).unwrap();
         let of = published.iter().filter_map(|(id, figure)| {
             let fields: Vec<&str> = id.split('/').collect();
             let ["paper", version, half, profile, packets] = fields[..] else { return None };
-            let (version, half) = (Version::by_name(version).ok()?, usize::from(half == "rsp"));
+            let (version, half) = (TrafficVersion::by_name(version).ok()?, usize::from(half == "rsp"));
             let saved = published.theirs(&format!("{id}/saved"));
             Some((version, half, profile.to_owned(), packets.to_owned(), figure.theirs?, saved))
         });
@@ -179,8 +185,8 @@ mod tests {
                 _ => continue,
             };
             let ours = both_halves(id, version, 1).unwrap()[half].octets(&packets).unwrap();
-            // The Add-CID octet of their second flow.
-            let add_cid = if (half, version) == (1, Version::V4) { 1.0 } else { 0.0 };
+            // Add-CID octet of their second flow.
+            let add_cid = if (half, version) == (1, TrafficVersion::V4) { 1.0 } else { 0.0 };
             assert_eq!(ours + add_cid, theirs, "{profile} {version:?} {half}");
         }
     }
@@ -190,7 +196,7 @@ mod tests {
         for (version, half, _, _, octets, saved) in stated() {
             let Some(saved) = saved else { continue };
             let plain = [[37.0, 57.0], [51.0, 71.0]][half][version as usize];
-            // To the decimal that it states; it cuts some.
+            // To the one decimal of the paper, which truncates some values.
             assert!((100.0 * (1.0 - octets / plain) - saved).abs() < 0.1, "{octets} of {plain}: {saved} %");
         }
     }

@@ -1,4 +1,4 @@
-//! The first packet of a flow that a provisioned base tells all of.
+//! First packet of a flow that a provisioned base describes completely.
 
 use thinair_rohc::profile::coap::{
     Base, BaseEnd, BasePath, BaseTemplate, ChecksumMode, IpIdMode, MessageIdMode, TokenMode,
@@ -7,17 +7,17 @@ use thinair_rohc::storage::Slots;
 use thinair_rohc::{Format, Instant, ProfileId};
 use thinair_wire::header::coap::{Code, Type};
 
-use crate::form::{Figures, Run};
-use crate::pair::Settings;
-use crate::paper::Error;
-use crate::traffic::{Kind, Version, packets};
+use crate::form::{Figures, PaperRun};
+use crate::pair::PairSettings;
+use crate::paper::PaperError;
+use crate::traffic::{TrafficKind, TrafficVersion, packets};
 
 /// Octets of IPv6 and UDP.
 const HEADERS: usize = 48;
 /// Octets of a CoAP header without token.
 const COAP: usize = 4;
 
-pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+pub(super) fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     for (way, checksum) in [("elided", ChecksumMode::Elided), ("carried", ChecksumMode::Carried)] {
         let (octets, format) = first(run.plan.seed, checksum)?;
         figures.put(format!("first/v6/{way}"), octets as f64);
@@ -26,11 +26,11 @@ pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error>
     Ok(())
 }
 
-/// Octets and format of the first packet of flow `a`, which must come back.
-fn first(seed: u64, checksum: ChecksumMode) -> Result<(usize, Format), Error> {
-    let packet = packets(Kind::A, Version::V6, seed, 1).swap_remove(0).octets;
+/// Size and format of the first packet of flow `a`, which must be restored.
+fn first(seed: u64, checksum: ChecksumMode) -> Result<(usize, Format), PaperError> {
+    let packet = packets(TrafficKind::A, TrafficVersion::V6, seed, 1).swap_remove(0).octets;
     let base = base(&packet, checksum);
-    let settings = Settings::new(Some(ProfileId::Coap), seed)?.optimistic();
+    let settings = PairSettings::new(Some(ProfileId::Coap), seed)?.optimistic();
     let settings = if checksum == ChecksumMode::Elided { settings.elided() } else { settings };
     let (mut near, mut far) = (settings.endpoint()?, settings.endpoint()?);
     near.compressor = near.compressor.with_bases(Slots::owned(base.into_iter().collect()));
@@ -40,11 +40,11 @@ fn first(seed: u64, checksum: ChecksumMode) -> Result<(usize, Format), Error> {
     let len = compressed.len;
     let done = far.receive(Instant::ZERO, &sent[..len], &mut back);
     let is_exact = done.is_ok_and(|done| back[..done.len] == packet);
-    // A packet that does not come back has no size.
+    // A packet that is not restored has no meaningful size.
     Ok((if is_exact { len } else { usize::from(u16::MAX) }, compressed.format))
 }
 
-/// A base that says all of a GET over IPv6 without token but its Message ID.
+/// Base with all fields of a GET over IPv6 without token, except its Message ID.
 fn base(packet: &[u8], checksum: ChecksumMode) -> Option<Base> {
     let address = |at: usize| packet.get(at..)?.first_chunk().copied();
     let word = |at: usize| Some(u16::from_be_bytes(*packet.get(at..)?.first_chunk()?));

@@ -7,16 +7,16 @@ use std::path::Path;
 use thinair_capture::Reader;
 use thinair_rohc::{Format, Instant, ProfileId};
 
-use crate::form::{Figures, Run};
-use crate::pair::{End, Pair, Settings};
-use crate::paper::Error;
+use crate::form::{Figures, PaperRun};
+use crate::pair::{EndPair, PairEnd, PairSettings};
+use crate::paper::PaperError;
 
-/// Where the capture is in the folder of shared ones.
+/// Path of the capture in the folder of shared captures.
 const CAPTURE: &str = "captures/open/leshan-thermostat-readings.pcapng";
-/// The packets of the capture, with the end that each comes from.
-struct Capture(Vec<(Instant, End, Vec<u8>)>);
+/// Packets of the capture, with the end that sent each.
+struct LeshanCapture(Vec<(Instant, PairEnd, Vec<u8>)>);
 
-/// Where the octets went.
+/// Octets by purpose.
 #[derive(Default)]
 struct Spent {
     packets: u64,
@@ -24,11 +24,11 @@ struct Spent {
     payload: u64,
     feedback: u64,
     not_exact: u64,
-    /// Packets and octets of ROHC headers, by format.
+    /// Number and octets of ROHC headers, by format.
     headers: BTreeMap<Format, (u64, u64)>,
 }
 
-pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+pub(super) fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let plan = run.plan;
     let path = plan.shared.as_ref().map(|shared| shared.join(CAPTURE)).filter(|path| path.is_file());
     let Some(path) = path else {
@@ -39,7 +39,7 @@ pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error>
     let plain = capture.0.iter().map(|(_, _, packet)| packet.len()).sum::<usize>() as f64;
     figures.put("leshan/packets", capture.0.len() as f64);
     figures.put("leshan/plain", plain);
-    let carried = Settings::new(Some(ProfileId::Coap), plan.seed)?;
+    let carried = PairSettings::new(Some(ProfileId::Coap), plan.seed)?;
     let ways = [
         ("o-carried", carried.optimistic()),
         ("o-elided", carried.optimistic().elided()),
@@ -71,8 +71,8 @@ pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error>
     Ok(())
 }
 
-fn carry(settings: &Settings, capture: &Capture) -> Result<Spent, Error> {
-    let mut pair = Pair::new(settings)?;
+fn carry(settings: &PairSettings, capture: &LeshanCapture) -> Result<Spent, PaperError> {
+    let mut pair = EndPair::new(settings)?;
     let mut spent = Spent::default();
     for (now, from, packet) in &capture.0 {
         let trip = pair.carry(*now, *from, packet)?;
@@ -89,24 +89,27 @@ fn carry(settings: &Settings, capture: &Capture) -> Result<Spent, Error> {
     Ok(spent)
 }
 
-fn read(path: &Path) -> Result<Capture, Error> {
-    let file = File::open(path).map_err(|source| Error::Open { path: path.to_owned(), source })?;
-    let failed = |source| Error::Read { path: path.to_owned(), source };
+fn read(path: &Path) -> Result<LeshanCapture, PaperError> {
+    let file = File::open(path).map_err(|source| PaperError::Open { path: path.to_owned(), source })?;
+    let failed = |source| PaperError::Read { path: path.to_owned(), source };
     let mut reader = Reader::new(file).map_err(failed)?;
     let mut packets = Vec::new();
     let (mut first, mut begins) = (None, None);
     while let Some(record) = reader.next_record() {
         let record = record.map_err(failed)?;
         let Ok(network) = record.network_packet() else { continue };
-        // The sender of the first packet is one end, everybody else the other.
+        // The sender of the first packet is one end, all others the other end.
         let source = source_of(network.packet);
-        let from =
-            if source == *first.get_or_insert_with(|| source.clone()) { End::Client } else { End::Server };
+        let from = if source == *first.get_or_insert_with(|| source.clone()) {
+            PairEnd::Client
+        } else {
+            PairEnd::Server
+        };
         let time = record.time.as_nanos();
         let now = Instant::from_nanos(time.saturating_sub(*begins.get_or_insert(time)));
         packets.push((now, from, network.packet.to_vec()));
     }
-    Ok(Capture(packets))
+    Ok(LeshanCapture(packets))
 }
 
 fn source_of(packet: &[u8]) -> Vec<u8> {

@@ -1,33 +1,41 @@
-//! The flows of the size table by schemes that keep no state per flow: SCHC (RFC 8724) and 6LoWPAN (RFC 6282).
+//! Flows of the size table by schemes without state per flow: SCHC (RFC 8724) and 6LoWPAN (RFC 6282).
 
 use thinair_analyze::schc::{Direction, Learner};
-use thinair_lowpan::{Context, Contexts, LinkAddress, Links, Settings, UdpChecksum, compress, decompress};
+use thinair_lowpan::{
+    Contexts, LinkAddress, Links, LowpanContext, LowpanSettings, UdpChecksum, compress, decompress,
+};
 
-use crate::traffic::{Kind, Packet, Version, packets};
+use crate::traffic::{TrafficKind, TrafficPacket, TrafficVersion, packets};
 
-/// Room for any packet.
+/// Maximum size of a packet, in octets.
 const ROOM: usize = 512;
 
-/// Mean octets of a packet.
+/// Mean size of a packet, in octets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Peers {
-    /// With the best rules for these very packets, checksums elided.
+    /// SCHC with the best rules for these packets, checksums elided.
     pub(super) schc: f64,
-    /// 6LoWPAN with checksums carried; none over IPv4.
+    /// 6LoWPAN with checksums carried; `None` over IPv4.
     pub(super) lowpan_carried: Option<f64>,
-    /// 6LoWPAN with checksums elided; none over IPv4.
+    /// 6LoWPAN with checksums elided; `None` over IPv4.
     pub(super) lowpan_elided: Option<f64>,
-    /// Packets that did not come back as they were.
+    /// Packets that were not restored exactly.
     pub(super) not_exact: u64,
 }
 
-/// The same packets as those of the other schemes, counted from packet `start` on.
-pub(super) fn measure(kind: Kind, version: Version, seed: u64, count: usize, start: usize) -> Peers {
+/// Measures the packets of the other schemes' flows, from packet `start` on.
+pub(super) fn measure(
+    kind: TrafficKind,
+    version: TrafficVersion,
+    seed: u64,
+    count: usize,
+    start: usize,
+) -> Peers {
     let packets = packets(kind, version, seed, count);
     let mut peers = Peers::default();
     let mean = |octets: usize| octets as f64 / (count - start) as f64;
     peers.schc = mean(schc(&packets, start, &mut peers.not_exact));
-    if version == Version::V6 {
+    if version == TrafficVersion::V6 {
         let mut of = |checksum| mean(lowpan(&packets[start..], checksum, &mut peers.not_exact));
         peers.lowpan_carried = Some(of(UdpChecksum::InLine));
         peers.lowpan_elided = Some(of(UdpChecksum::Elided));
@@ -36,7 +44,7 @@ pub(super) fn measure(kind: Kind, version: Version, seed: u64, count: usize, sta
 }
 
 /// Octets from packet `start` on.
-fn schc(packets: &[Packet], start: usize, not_exact: &mut u64) -> usize {
+fn schc(packets: &[TrafficPacket], start: usize, not_exact: &mut u64) -> usize {
     let mut learner = Learner::default();
     for packet in packets {
         learner.observe(Direction::Up, &packet.octets);
@@ -53,14 +61,13 @@ fn schc(packets: &[Packet], start: usize, not_exact: &mut u64) -> usize {
     octets
 }
 
-/// The best case: one context for the prefix of both hosts, whose interface identifiers are made of their link
-/// addresses.
-fn lowpan(packets: &[Packet], udp_checksum: UdpChecksum, not_exact: &mut u64) -> usize {
+/// Best case: one context for the prefix of both hosts, whose interface identifiers derive from their link addresses.
+fn lowpan(packets: &[TrafficPacket], udp_checksum: UdpChecksum, not_exact: &mut u64) -> usize {
     let mut octets = 0;
     for packet in packets {
         let [source, destination] = [8, 24].map(|at| address(&packet.octets, at));
-        let contexts = Context::new(source, 64).and_then(|prefix| Contexts::default().with(0, prefix));
-        let settings = Settings { contexts: contexts.unwrap_or_default(), udp_checksum };
+        let contexts = LowpanContext::new(source, 64).and_then(|prefix| Contexts::default().with(0, prefix));
+        let settings = LowpanSettings { contexts: contexts.unwrap_or_default(), udp_checksum };
         let links = Links { source: link_address(source), destination: link_address(destination) };
         let (mut sent, mut back) = ([0; ROOM], [0; ROOM]);
         let len = compress(&settings, links, &packet.octets, &mut sent).map_or(0, |done| done.len);
@@ -75,7 +82,7 @@ fn address(packet: &[u8], at: usize) -> [u8; 16] {
     packet.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default()
 }
 
-/// The one that the interface identifier is made of. RFC 4291, appendix A.
+/// Link address of an interface identifier. RFC 4291, appendix A.
 fn link_address(address: [u8; 16]) -> LinkAddress {
     let [.., first, b, c, d, e, f, g, h] = address;
     LinkAddress::Extended([first ^ 0x02, b, c, d, e, f, g, h])
@@ -85,27 +92,27 @@ fn link_address(address: [u8; 16]) -> LinkAddress {
 mod tests {
     use super::*;
 
-    /// Figures of microschc with rules for any Message ID, over IPv6, and two octets more over IPv4. Of flow f-req
-    /// those of RFC 8824's fields; of c-count those of a random token.
+    /// Figures of microschc with rules for any Message ID, over IPv6, and two octets more over IPv4. Flow f-req has the
+    /// fields of RFC 8824, c-count a random token.
     const PUBLISHED: [f64; 13] = [3.0, 18.0, 5.0, 7.0, 5.0, 29.0, 7.0, 75.0, 20.0, 30.0, 7.0, 3.0, 22.0];
 
     #[test]
     fn peers_restore_every_packet_and_need_no_more_than_is_published() {
-        for (kind, schc) in Kind::ALL.into_iter().zip(PUBLISHED) {
-            for (version, ip_id) in Version::ALL.into_iter().zip([2.0, 0.0]) {
+        for (kind, schc) in TrafficKind::ALL.into_iter().zip(PUBLISHED) {
+            for (version, ip_id) in TrafficVersion::ALL.into_iter().zip([2.0, 0.0]) {
                 let peers = measure(kind, version, 3, 500, 200);
                 assert_eq!(peers.not_exact, 0, "{kind:?} {version:?}");
                 assert!(peers.schc <= schc + ip_id, "{kind:?} {version:?}: {}", peers.schc);
             }
         }
-        assert_eq!(measure(Kind::A, Version::V6, 3, 500, 200).schc, 3.0);
+        assert_eq!(measure(TrafficKind::A, TrafficVersion::V6, 3, 500, 200).schc, 3.0);
     }
 
     #[test]
     fn lowpan_leaves_the_ports_and_the_checksum() {
         // IPHC 2, NHC 1, ports 4, checksum 2, and the CoAP message of 9.
-        let peers = measure(Kind::A, Version::V6, 3, 20, 10);
+        let peers = measure(TrafficKind::A, TrafficVersion::V6, 3, 20, 10);
         assert_eq!((peers.lowpan_carried, peers.lowpan_elided), (Some(18.0), Some(16.0)));
-        assert_eq!(measure(Kind::A, Version::V4, 3, 20, 10).lowpan_carried, None);
+        assert_eq!(measure(TrafficKind::A, TrafficVersion::V4, 3, 20, 10).lowpan_carried, None);
     }
 }

@@ -1,25 +1,25 @@
-//! The size table: each flow, over IPv4 and IPv6, in three ways of ours and beside its peers.
+//! Size table: each flow, over IPv4 and IPv6, in three modes, beside its peers.
 
 use thinair_rohc::FormatPolicy;
 use thinair_rohc::{Instant, ProfileId};
 
 use super::peers;
-use crate::form::{Figures, Run};
-use crate::pair::{End, Pair, Settings};
-use crate::paper::Error;
+use crate::form::{Figures, PaperRun};
+use crate::pair::{EndPair, PairEnd, PairSettings};
+use crate::paper::PaperError;
 use crate::sweep::sweep;
-use crate::traffic::{Flow, Kind, Packet, Version};
+use crate::traffic::{CoapFlow, TrafficKind, TrafficPacket, TrafficVersion};
 
-/// Packets that are not counted: the start of a flow.
+/// Packets at the start of a flow that are not counted.
 const START: u64 = 200;
 /// Packets of a flow.
 const PACKETS: u64 = 500;
 /// Milliseconds between two packets.
 const PACE: u64 = 100;
 
-/// The way of a packet through one channel.
+/// Channel of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum SizeMode {
     ElidedPt0,
     ElidedPt1,
     Carried,
@@ -27,10 +27,10 @@ enum Way {
     Coap2015,
 }
 
-impl Way {
+impl SizeMode {
     const ALL: [Self; 5] = [Self::ElidedPt0, Self::ElidedPt1, Self::Carried, Self::Udp, Self::Coap2015];
 
-    /// As in row ids.
+    /// Name in row ids.
     const fn name(self) -> &'static str {
         match self {
             Self::ElidedPt0 => "elided-pt0",
@@ -41,56 +41,56 @@ impl Way {
         }
     }
 
-    fn settings(self, seed: u64) -> Result<Settings, Error> {
-        let ours = Settings::new(Some(ProfileId::Coap), seed)?.optimistic();
+    fn settings(self, seed: u64) -> Result<PairSettings, PaperError> {
+        let ours = PairSettings::new(Some(ProfileId::Coap), seed)?.optimistic();
         Ok(match self {
             Self::ElidedPt0 => ours.elided().format(FormatPolicy::Pt0),
             Self::ElidedPt1 => ours.elided().format(FormatPolicy::Pt1),
             Self::Carried => ours,
-            Self::Udp => Settings::new(None, seed)?.optimistic(),
-            Self::Coap2015 => Settings::new(Some(ProfileId::Coap2015), seed)?.optimistic(),
+            Self::Udp => PairSettings::new(None, seed)?.optimistic(),
+            Self::Coap2015 => PairSettings::new(Some(ProfileId::Coap2015), seed)?.optimistic(),
         })
     }
 }
 
-/// One flow in one way.
+/// One flow over one channel.
 #[derive(Clone, Copy, Debug)]
-struct Job {
-    kind: Kind,
-    version: Version,
-    way: Way,
+struct SizeJob {
+    kind: TrafficKind,
+    version: TrafficVersion,
+    way: SizeMode,
     seed: u64,
 }
 
-/// What a flow took.
+/// Sizes in steady state.
 #[derive(Clone, Copy, Debug, Default)]
 struct Steady {
-    /// Mean octets of a packet.
+    /// Mean size of a packet, in octets.
     octets: f64,
-    /// Octets of a packet before compression.
+    /// Size of an uncompressed packet, in octets.
     plain: usize,
     /// Octets of feedback in all packets.
     feedback: usize,
-    /// Packets that did not come back as they were.
+    /// Packets that were not restored exactly.
     not_exact: u64,
-    /// A packet went by profile 0x0080.
+    /// True if a packet used profile 0x0080.
     is_coap_2015: bool,
 }
 
-fn steady(job: &Job) -> Result<Steady, Error> {
-    let mut pair = Pair::new(&job.way.settings(job.seed)?)?;
+fn steady(job: &SizeJob) -> Result<Steady, PaperError> {
+    let mut pair = EndPair::new(&job.way.settings(job.seed)?)?;
     let (mut request, mut flow) = match job.kind {
-        Kind::HRsp => Flow::exchange(job.version, job.seed),
-        kind => (Flow::new(kind, job.version, job.seed), Flow::new(kind, job.version, job.seed)),
+        TrafficKind::HRsp => CoapFlow::exchange(job.version, job.seed),
+        kind => (CoapFlow::new(kind, job.version, job.seed), CoapFlow::new(kind, job.version, job.seed)),
     };
-    let from = if job.kind.is_from_server() { End::Server } else { End::Client };
-    let mut packet = Packet::default();
+    let from = if job.kind.is_from_server() { PairEnd::Server } else { PairEnd::Client };
+    let mut packet = TrafficPacket::default();
     let (mut octets, mut steady) = (0, Steady::default());
     for number in 0..PACKETS {
         let now = Instant::from_millis(number * PACE);
-        if job.kind == Kind::HRsp {
+        if job.kind == TrafficKind::HRsp {
             request.ask(&mut packet);
-            let trip = pair.carry(now, End::Client, &packet.octets)?;
+            let trip = pair.carry(now, PairEnd::Client, &packet.octets)?;
             steady.not_exact += u64::from(!trip.is_exact);
             flow.answer(&request, &mut packet);
         } else {
@@ -109,13 +109,15 @@ fn steady(job: &Job) -> Result<Steady, Error> {
     Ok(steady)
 }
 
-pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+pub(super) fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let (plan, progress) = (run.plan, run.progress);
-    let flows: Vec<_> =
-        Version::ALL.into_iter().flat_map(|version| Kind::ALL.map(|kind| (kind, version))).collect();
+    let flows: Vec<_> = TrafficVersion::ALL
+        .into_iter()
+        .flat_map(|version| TrafficKind::ALL.map(|kind| (kind, version)))
+        .collect();
     let jobs: Vec<_> = flows
         .iter()
-        .flat_map(|&(kind, version)| Way::ALL.map(|way| Job { kind, version, way, seed: plan.seed }))
+        .flat_map(|&(kind, version)| SizeMode::ALL.map(|way| SizeJob { kind, version, way, seed: plan.seed }))
         .collect();
     let measured = sweep(&jobs, plan.threads, progress, |_| PACKETS, steady)?;
     let of_peers = sweep(
@@ -127,16 +129,16 @@ pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error>
     )?;
     let (mut not_exact, mut feedback, mut packets) = (0, 0, 0);
     for ((&(kind, version), ways), peers) in
-        flows.iter().zip(measured.chunks_exact(Way::ALL.len())).zip(of_peers)
+        flows.iter().zip(measured.chunks_exact(SizeMode::ALL.len())).zip(of_peers)
     {
-        let of = |way: Way| &ways[way as usize];
+        let of = |way: SizeMode| &ways[way as usize];
         let flow = format!("{}/{}", kind.name(), version.name());
-        let coap_2015 = Some(of(Way::Coap2015)).filter(|of| of.is_coap_2015).map(|of| of.octets);
-        for way in [Way::ElidedPt0, Way::ElidedPt1, Way::Carried] {
-            let lowpan = if way == Way::Carried { peers.lowpan_carried } else { peers.lowpan_elided };
+        let coap_2015 = Some(of(SizeMode::Coap2015)).filter(|of| of.is_coap_2015).map(|of| of.octets);
+        for way in [SizeMode::ElidedPt0, SizeMode::ElidedPt1, SizeMode::Carried] {
+            let lowpan = if way == SizeMode::Carried { peers.lowpan_carried } else { peers.lowpan_elided };
             figures
                 .put(format!("{flow}/{}", way.name()), of(way).octets)
-                .peer("udp", of(Way::Udp).octets)
+                .peer("udp", of(SizeMode::Udp).octets)
                 .peer("coap-2015", coap_2015)
                 .peer("schc", peers.schc)
                 .peer("6lowpan", lowpan);
@@ -144,8 +146,9 @@ pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error>
             packets += PACKETS;
         }
         not_exact += ways.iter().map(|way| way.not_exact).sum::<u64>() + peers.not_exact;
-        figures.put(format!("plain/{flow}"), of(Way::Udp).plain as f64);
-        let left = [Way::ElidedPt1, Way::Carried, Way::Udp].map(|way| (way.name(), Some(of(way).octets)));
+        figures.put(format!("plain/{flow}"), of(SizeMode::Udp).plain as f64);
+        let left = [SizeMode::ElidedPt1, SizeMode::Carried, SizeMode::Udp]
+            .map(|way| (way.name(), Some(of(way).octets)));
         for (name, octets) in left.into_iter().chain([("schc", Some(peers.schc)), ("coap-2015", coap_2015)]) {
             let left = octets.map(|octets| octets - kind.payload() as f64);
             figures.put(format!("left/{flow}/{name}"), left);
@@ -165,8 +168,8 @@ mod tests {
     fn the_udp_profile_leaves_what_it_is_known_to_leave() {
         // Measured with rohc-lib over IPv6: 3 octets and the CoAP message.
         let sizes = [12.0, 26.0, 14.0, 16.0, 14.0, 37.0, 15.0, 84.0, 28.0, 36.0, 19.0, 12.0, 30.0];
-        for (kind, size) in Kind::ALL.into_iter().zip(sizes) {
-            let job = Job { kind, version: Version::V6, way: Way::Udp, seed: 5 };
+        for (kind, size) in TrafficKind::ALL.into_iter().zip(sizes) {
+            let job = SizeJob { kind, version: TrafficVersion::V6, way: SizeMode::Udp, seed: 5 };
             let steady = steady(&job).unwrap();
             assert_eq!((steady.octets, steady.not_exact), (size, 0), "{kind:?}");
         }

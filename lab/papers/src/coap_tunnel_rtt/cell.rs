@@ -1,54 +1,54 @@
-//! What is measured: how requests go, by which version of IP, over what.
+//! Cells: path of the packets, version of IP, and place.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use thinair_rohc::ProfileId;
 
-/// How packets get from one host to the other.
+/// Path of packets from one host to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// As they are.
+pub(super) enum TunnelPath {
+    /// Directly.
     Plain,
-    /// By one thread that reads and writes: what two tunnels are measured by.
+    /// By one thread that reads and writes: the reference for two tunnels.
     Forwarder,
-    /// Through two tunnels, sealed as they are by default.
+    /// Through two tunnels, encrypted, which is the default.
     Tunnel(ProfileId),
-    /// Through two tunnels that compress nothing and seal nothing.
+    /// Through two tunnels without compression and encryption.
     Insecure,
 }
 
-/// The version of IP of the packets inside. Tunnels go over IPv4 in any case.
+/// Version of IP of the inner packets. The carrier is always IPv4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Version {
+pub(super) enum InnerIpVersion {
     V4,
     V6,
 }
 
-/// What is between the hosts.
+/// Link between the hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// A cable between two network namespaces, which takes no time.
+pub(super) enum LinkPlace {
+    /// Cable between two network namespaces, without delay.
     Veth,
-    /// A link that takes as long as the network of the paper: 10.6 ms there and back.
+    /// Link with the delay of the paper's network: a round trip of 10.6 ms.
     Link,
 }
 
 /// One figure of the tables: many round trips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cell {
-    pub(super) way: Way,
-    pub(super) version: Version,
+pub(super) struct RttCell {
+    pub(super) way: TunnelPath,
+    pub(super) version: InnerIpVersion,
 }
 
-impl Way {
-    /// The profiles of the tunnels, in the order of the paper's tables.
+impl TunnelPath {
+    /// Profiles of the tunnels, in the order of the paper's tables.
     pub(super) const PROFILES: [ProfileId; 5] =
         [ProfileId::Coap2015, ProfileId::Coap, ProfileId::Udp, ProfileId::Ip, ProfileId::Uncompressed];
 
-    pub(super) fn all(place: Place) -> Vec<Self> {
+    pub(super) fn all(place: LinkPlace) -> Vec<Self> {
         let mut ways: Vec<_> = Self::PROFILES.map(Self::Tunnel).to_vec();
         ways.extend([Self::Insecure, Self::Plain]);
-        if place == Place::Veth {
+        if place == LinkPlace::Veth {
             ways.push(Self::Forwarder);
         }
         ways
@@ -63,7 +63,7 @@ impl Way {
         }
     }
 
-    /// The profile that packets of this way must go by; `None` without a tunnel.
+    /// Profile that packets on this path must use; `None` without a tunnel.
     pub(super) fn profile(self) -> Option<ProfileId> {
         match self {
             Self::Tunnel(profile) => Some(profile),
@@ -72,7 +72,7 @@ impl Way {
         }
     }
 
-    /// The profiles of the channel, so that [`profile`](Self::profile) is the one that CoAP packets take.
+    /// Profiles of the channel, chosen so that CoAP packets use [`profile`](Self::profile).
     pub(super) fn offered(self) -> Option<&'static str> {
         Some(match self.profile()? {
             ProfileId::Coap2015 => "v1,coap-2015",
@@ -84,7 +84,7 @@ impl Way {
     }
 }
 
-impl Version {
+impl InnerIpVersion {
     pub(super) const ALL: [Self; 2] = [Self::V4, Self::V6];
 
     pub(super) fn name(self) -> &'static str {
@@ -94,7 +94,7 @@ impl Version {
         }
     }
 
-    /// Addresses of both hosts in the network of that number, and how many of their bits are the network's.
+    /// Addresses of both hosts in the network of that number, and their prefix length.
     pub(super) fn hosts(self, network: u8) -> ([IpAddr; 2], u8) {
         let host = |host: u8| match self {
             Self::V4 => IpAddr::V4(Ipv4Addr::new(10, 77, network, host)),
@@ -104,7 +104,7 @@ impl Version {
     }
 }
 
-impl Place {
+impl LinkPlace {
     pub(super) const ALL: [Self; 2] = [Self::Veth, Self::Link];
 
     pub(super) fn name(self) -> &'static str {
@@ -114,9 +114,12 @@ impl Place {
         }
     }
 
-    /// The cells that are measured there, side by side.
-    pub(super) fn cells(self) -> Vec<Cell> {
-        let ways = Way::all(self);
-        Version::ALL.iter().flat_map(|&version| ways.iter().map(move |&way| Cell { way, version })).collect()
+    /// Cells that are measured at this place, side by side.
+    pub(super) fn cells(self) -> Vec<RttCell> {
+        let ways = TunnelPath::all(self);
+        InnerIpVersion::ALL
+            .iter()
+            .flat_map(|&version| ways.iter().map(move |&way| RttCell { way, version }))
+            .collect()
     }
 }

@@ -5,31 +5,31 @@ use std::path::Path;
 
 use thinair_capture::Reader;
 
-use crate::paper::Error;
+use crate::paper::PaperError;
 
-/// The port of CoAP. RFC 7252, section 6.1.
+/// Port of CoAP. RFC 7252, section 6.1.
 pub(super) const PORT: u16 = 5_683;
 
 /// GET, and 2.05 Content. RFC 7252, section 12.1.
 const GET: u8 = 0x01;
 const CONTENT: u8 = 0x45;
 
-/// A request and what came of it.
+/// Request, and its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Exchange {
-    /// Whom it asked.
+pub(super) struct CoapExchange {
+    /// Server.
     pub(super) server: IpAddr,
     message_id: u16,
-    /// Nanoseconds: when the first request left.
+    /// Time of the first request, in nanoseconds.
     asked: u64,
-    /// When the response came.
+    /// Time of the response.
     answered: Option<u64>,
-    /// How often it was asked.
+    /// Number of times that the request was sent.
     requests: u32,
 }
 
-impl Exchange {
-    /// Milliseconds from the request to the response; `None` if it was sent more than once, or not answered.
+impl CoapExchange {
+    /// Milliseconds from the request to the response; `None` if it was repeated or not answered.
     pub(super) fn round_trip(&self) -> Option<f64> {
         let answered = self.answered.filter(|_| self.requests == 1)?;
         Some(answered.saturating_sub(self.asked) as f64 / 1e6)
@@ -37,15 +37,16 @@ impl Exchange {
 }
 
 /// All exchanges of a capture, in the order of their requests.
-pub(super) fn read(path: &Path) -> Result<Vec<Exchange>, Error> {
-    let file = std::fs::File::open(path).map_err(|source| Error::Open { path: path.to_owned(), source })?;
-    let failed = |source| Error::Read { path: path.to_owned(), source };
+pub(super) fn read(path: &Path) -> Result<Vec<CoapExchange>, PaperError> {
+    let file =
+        std::fs::File::open(path).map_err(|source| PaperError::Open { path: path.to_owned(), source })?;
+    let failed = |source| PaperError::Read { path: path.to_owned(), source };
     let mut reader = Reader::new(file).map_err(failed)?;
     let mut exchanges = Vec::new();
     while let Some(record) = reader.next_record() {
         let record = record.map_err(failed)?;
         if let Ok(network) = record.network_packet()
-            && let Some(message) = Message::of(network.packet)
+            && let Some(message) = CoapMessage::of(network.packet)
         {
             message.note(record.time.as_nanos(), &mut exchanges);
         }
@@ -53,15 +54,15 @@ pub(super) fn read(path: &Path) -> Result<Vec<Exchange>, Error> {
     Ok(exchanges)
 }
 
-/// What is needed of a message.
-struct Message {
+/// Fields of a message that matter here.
+struct CoapMessage {
     server: IpAddr,
     message_id: u16,
     is_request: bool,
 }
 
-impl Message {
-    /// `None` if the packet is none of an exchange.
+impl CoapMessage {
+    /// `None` if the packet belongs to no exchange.
     fn of(packet: &[u8]) -> Option<Self> {
         let (addresses, udp) = match packet.first()? >> 4 {
             4 => {
@@ -85,21 +86,21 @@ impl Message {
         }
     }
 
-    fn note(&self, time: u64, exchanges: &mut Vec<Exchange>) {
-        // The latest one of that server: requests are sent one after the other.
+    fn note(&self, time: u64, exchanges: &mut Vec<CoapExchange>) {
+        // Latest exchange with that server: requests are sent in sequence.
         let latest = exchanges.iter_mut().rev().find(|exchange| exchange.server == self.server);
         let open = latest.filter(|exchange| exchange.message_id == self.message_id);
         match open.filter(|exchange| exchange.answered.is_none()) {
             Some(exchange) if self.is_request => exchange.requests += 1,
             Some(exchange) => exchange.answered = Some(time),
-            None if self.is_request => exchanges.push(Exchange {
+            None if self.is_request => exchanges.push(CoapExchange {
                 server: self.server,
                 message_id: self.message_id,
                 asked: time,
                 answered: None,
                 requests: 1,
             }),
-            // A response that came twice.
+            // Duplicate response.
             None => {}
         }
     }
@@ -114,7 +115,7 @@ fn octets<const N: usize>(packet: &[u8], at: usize) -> Option<&[u8; N]> {
 mod tests {
     use super::*;
 
-    /// An IPv4 packet between host 1 and server 2.
+    /// IPv4 packet between host 1 and server 2.
     fn packet(is_request: bool, code: u8, message_id: u16) -> Vec<u8> {
         let mut packet = vec![0x45, 0, 0, 32, 0, 0, 0, 0, 64, 17, 0, 0];
         let (from, to) = if is_request { (1, 2) } else { (2, 1) };
@@ -126,10 +127,10 @@ mod tests {
         packet
     }
 
-    fn exchanges(packets: &[(u64, Vec<u8>)]) -> Vec<Exchange> {
+    fn exchanges(packets: &[(u64, Vec<u8>)]) -> Vec<CoapExchange> {
         let mut exchanges = Vec::new();
         for (time, packet) in packets {
-            if let Some(message) = Message::of(packet) {
+            if let Some(message) = CoapMessage::of(packet) {
                 message.note(*time, &mut exchanges);
             }
         }
@@ -145,7 +146,7 @@ mod tests {
             (2_000_000, packet(false, CONTENT, 7)),
             (9_000_000, packet(true, GET, 8)),
         ]);
-        assert_eq!(found.iter().map(Exchange::round_trip).collect::<Vec<_>>(), [Some(0.75), None]);
+        assert_eq!(found.iter().map(CoapExchange::round_trip).collect::<Vec<_>>(), [Some(0.75), None]);
         assert_eq!(found[0].server, "10.77.1.2".parse::<IpAddr>().unwrap());
     }
 
@@ -155,11 +156,11 @@ mod tests {
             (0, packet(true, GET, 7)),
             (2_000_000_000, packet(true, GET, 7)),
             (2_001_000_000, packet(false, CONTENT, 7)),
-            // The same Message ID again, later: another exchange.
+            // A reused Message ID, later: another exchange.
             (3_000_000_000, packet(true, GET, 7)),
             (3_002_000_000, packet(false, CONTENT, 7)),
         ]);
-        assert_eq!(found.iter().map(Exchange::round_trip).collect::<Vec<_>>(), [None, Some(2.0)]);
+        assert_eq!(found.iter().map(CoapExchange::round_trip).collect::<Vec<_>>(), [None, Some(2.0)]);
     }
 
     #[test]

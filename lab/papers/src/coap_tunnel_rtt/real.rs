@@ -1,5 +1,4 @@
-//! The measurement itself: two hosts, all ways between them side by side, and libcoap's client, which asks by one after
-//! the other.
+//! Measurement: two hosts, all paths between them side by side, and libcoap's client, which uses them in turn.
 
 use std::fs;
 use std::net::IpAddr;
@@ -9,44 +8,44 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use thinair_os::{Interface, Namespace, Route, Waker, clock};
-use thinair_simulation::load::{Hosts, INTERFACE, LoadError, forward};
-use thinair_simulation::{Purpose, Streams};
+use thinair_simulation::load::{INTERFACE, LoadError, LoadHosts, forward};
+use thinair_simulation::{Purpose, RandomStreams};
 use thinair_tunnel::status::socket::ask;
-use thinair_tunnel::status::{Side, Status, Way as Counted};
+use thinair_tunnel::status::{Side, Status, TrafficCounters as Counted};
 
-use super::cell::{Cell, Place, Version, Way};
-use super::exchange::{self, Exchange, PORT};
-use super::summary::Summary;
-use super::{Carried, Measured, Scale, Told};
-use crate::children::{Children, Interrupt, said};
-use crate::paper::{Error, Plan};
+use super::cell::{InnerIpVersion, LinkPlace, RttCell, TunnelPath};
+use super::exchange::{self, CoapExchange, PORT};
+use super::summary::RttSummary;
+use super::{CarriedOctets, CellMeasurements, PlaceMeasurements, RttScale};
+use crate::children::{Children, Interrupt, with_causes};
+use crate::paper::{PaperError, RunPlan};
 
-/// libcoap's programs, and who counts the time.
+/// Programs of libcoap, and tcpdump, whose times are used.
 const CLIENT: &str = "coap-client-notls";
 const SERVER: &str = "coap-server-notls";
 const CAPTURE: &str = "tcpdump";
 
-/// Requests of each cell that are not counted: contexts are made meanwhile.
+/// Requests of each cell that are not counted, during which contexts are established.
 const WARM_UP: usize = 10;
 
-/// The client's port: all its requests are of one flow.
+/// Port of the client: all its requests belong to one flow.
 const CLIENT_PORT: &str = "40000";
 
-/// Half a round trip of the link, in the words of `thinair link run`.
+/// One-way delay of the link, as an argument of `thinair link run`.
 const DELAY: &str = "5.3ms";
 
-/// The cable, and the network of its addresses.
+/// Name of the cable's interface, and network of its addresses.
 const CABLE: &str = "carrier0";
 
-/// How long anything may take to begin, and a client to end.
+/// Time limit for anything to start, and for a client to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Networks by their numbers: that of the cable or link, of the forwarder, and of the first tunnel.
+/// Numbers of networks: the cable's or link's, the forwarder's, and the first tunnel's.
 const OUTSIDE: u8 = 0;
 const FORWARDED: u8 = 1;
 const FIRST_TUNNEL: u8 = 2;
 
-/// What is missing to measure at all, in words; `None` if nothing is.
+/// Reason that nothing can be measured; `None` if it can.
 pub(super) fn missing() -> Option<String> {
     let programs = [(CLIENT, "libcoap3-bin"), (SERVER, "libcoap3-bin"), (CAPTURE, "tcpdump")];
     for (program, package) in programs {
@@ -55,28 +54,28 @@ pub(super) fn missing() -> Option<String> {
             return Some(format!("there is no {program} (Debian: {package})"));
         }
     }
-    match Hosts::create() {
+    match LoadHosts::create() {
         Ok(_) => None,
         Err(LoadError::Os(why)) if why.is_permission() => Some(format!("{why}: this needs root")),
         Err(why) => Some(why.to_string()),
     }
 }
 
-/// Requests of a place, those included that are not counted.
-pub(super) fn requests(place: Place, scale: Scale) -> u64 {
+/// Requests at a place, including those that are not counted.
+pub(super) fn requests(place: LinkPlace, scale: RttScale) -> u64 {
     (place.cells().len() * (WARM_UP + scale.rounds)) as u64
 }
 
 /// Measures all cells of a place.
 pub(super) fn measure(
-    place: Place,
-    plan: &Plan,
+    place: LinkPlace,
+    plan: &RunPlan,
     program: &Path,
-    scale: Scale,
+    scale: RttScale,
     interrupt: &Interrupt,
     progress: &dyn Fn(),
-) -> Result<Measured, Error> {
-    let site = Site::open(place)?;
+) -> Result<PlaceMeasurements, PaperError> {
+    let site = TunnelSite::open(place)?;
     let stop = Waker::new()?;
     std::thread::scope(|scope| {
         let forwarding = site.tuns.as_ref().map(|[a, b]| scope.spawn(|| forward([a, b], &stop)));
@@ -85,47 +84,47 @@ pub(super) fn measure(
         let forwarded = forwarding.map(|forwarding| forwarding.join());
         let forwarded = forwarded.map(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         let measured = measured?;
-        forwarded.transpose().map_err(said)?;
+        forwarded.transpose().map_err(with_causes)?;
         Ok(measured)
     })
 }
 
-/// Two hosts and what is between them.
-struct Site {
-    place: Place,
-    hosts: Hosts,
+/// Two hosts and the link between them.
+struct TunnelSite {
+    place: LinkPlace,
+    hosts: LoadHosts,
     tuns: Option<[thinair_os::Tun; 2]>,
-    /// What the programs say.
+    /// Folder of the programs' output.
     folder: TempDir,
 }
 
-/// A cell that can be measured.
-struct Ready {
-    cell: Cell,
-    /// Whom the client asks.
+/// Cell that can be measured.
+struct PreparedCell {
+    cell: RttCell,
+    /// Server of the client's requests.
     server: IpAddr,
     client: Command,
-    /// Where both ends of a tunnel tell their status.
+    /// Status sockets of both ends of a tunnel.
     sockets: Option<[PathBuf; 2]>,
-    /// What the client's end told before the first request that counts.
+    /// Status of the client's end before the first counted request.
     before: Option<Status>,
 }
 
-impl Site {
-    fn open(place: Place) -> Result<Self, Error> {
-        let hosts = Hosts::create().map_err(said)?;
+impl TunnelSite {
+    fn open(place: LinkPlace) -> Result<Self, PaperError> {
+        let hosts = LoadHosts::create().map_err(with_causes)?;
         for namespace in [hosts.here(), hosts.there()] {
-            // Linux gives each socket a flow label of its own since 4.2, so that every request of a client that is started
-            // anew would be of another flow. The paper's did not.
+            // Since 4.2, Linux gives each socket its own flow label, so that every request of a restarted client would
+            // be another flow. The paper's system did not.
             namespace.within(|| fs::write("/proc/sys/net/ipv6/auto_flowlabels", "0"))??;
         }
         let folder = tempfile::Builder::new().prefix("thinair-paper").tempdir()?;
         let mut site = Self { place, hosts, tuns: None, folder };
-        if place == Place::Veth {
+        if place == LinkPlace::Veth {
             let namespaces = site.namespaces();
             Interface::veth((namespaces[0], CABLE), (namespaces[1], CABLE))?;
             site.give_addresses(CABLE, OUTSIDE)?;
-            site.tuns = Some(site.hosts.tuns().map_err(said)?);
+            site.tuns = Some(site.hosts.tuns().map_err(with_causes)?);
             site.give_addresses(INTERFACE, FORWARDED)?;
         }
         Ok(site)
@@ -136,16 +135,16 @@ impl Site {
     }
 
     /// Gives an interface of both hosts its addresses in a network.
-    fn give_addresses(&self, interface: &str, network: u8) -> Result<(), Error> {
+    fn give_addresses(&self, interface: &str, network: u8) -> Result<(), PaperError> {
         for (namespace, own) in self.namespaces().into_iter().zip([0, 1]) {
             namespace.within(|| {
                 let interface = Interface::named(interface)?;
                 interface.quiet()?;
                 interface.up()?;
-                for version in Version::ALL {
+                for version in InnerIpVersion::ALL {
                     let (hosts, bits) = version.hosts(network);
                     interface.add_address(hosts[own], bits)?;
-                    let whole = if version == Version::V4 { 32 } else { 128 };
+                    let whole = if version == InnerIpVersion::V4 { 32 } else { 128 };
                     let to = (hosts[1 - own], whole);
                     interface.add_route(&Route { to, from: Some(hosts[own]), mtu: 0, congestion: None })?;
                 }
@@ -157,16 +156,16 @@ impl Site {
 
     fn measure(
         &self,
-        plan: &Plan,
+        plan: &RunPlan,
         program: &Path,
-        scale: Scale,
+        scale: RttScale,
         interrupt: &Interrupt,
         progress: &dyn Fn(),
-    ) -> Result<Measured, Error> {
+    ) -> Result<PlaceMeasurements, PaperError> {
         let mut children = Children::new(interrupt)?;
         let [here, there] = self.namespaces();
         let folder = self.folder.path();
-        if self.place == Place::Link {
+        if self.place == LinkPlace::Link {
             children.start_link(self.namespaces(), self.folder.path(), program, &["--delay", DELAY])?;
         }
         children.start(there, folder, "server", &mut Command::new(SERVER))?;
@@ -177,7 +176,7 @@ impl Site {
             PATIENCE,
         )?;
         if !made.success() {
-            return Err(Error::RealTime("no key could be made".to_owned()));
+            return Err(PaperError::RealTime("no key could be made".to_owned()));
         }
         let mut cells = Vec::new();
         for (number, cell) in (FIRST_TUNNEL..).zip(self.place.cells()) {
@@ -199,10 +198,10 @@ impl Site {
         )?;
         let capture_says = folder.join("capture.err");
         children.until("tcpdump listens", PATIENCE, || {
-            fs::read_to_string(&capture_says).is_ok_and(|said| said.contains("listening on"))
+            fs::read_to_string(&capture_says).is_ok_and(|log| log.contains("listening on"))
         })?;
 
-        let mut orders = Streams::new(plan.seed).random(self.place as u32, 0, Purpose::Choice);
+        let mut orders = RandomStreams::new(plan.seed).random(self.place as u32, 0, Purpose::Choice);
         let begin = clock::ProcessorTime::until_now();
         for round in 0..WARM_UP + scale.rounds {
             if round == WARM_UP {
@@ -210,14 +209,14 @@ impl Site {
                     ready.before = ready.status()?;
                 }
             }
-            // In an order of its own, so that no cell always follows the same other one.
+            // In random order, so that no cell always follows the same other one.
             let mut order: Vec<_> = (0..cells.len()).collect();
             for last in (1..order.len()).rev() {
                 order.swap(last, orders.below(last as u64 + 1) as usize);
             }
             children.look()?;
             for at in order {
-                // Whether it was answered is told by the capture.
+                // The capture shows if it was answered.
                 children.run(here, &mut cells[at].client, PATIENCE)?;
                 progress();
             }
@@ -226,76 +225,77 @@ impl Site {
             (Some(begin), Some(end)) => end.stolen_since(begin),
             _ => 0.0,
         };
-        let carried: Vec<_> = cells.iter().map(Ready::carried).collect::<Result<_, _>>()?;
+        let carried: Vec<_> = cells.iter().map(PreparedCell::carried).collect::<Result<_, _>>()?;
         children.finish("capture", PATIENCE)?;
         children.end();
         if let Some(dropped) = dropped(&fs::read_to_string(&capture_says)?) {
-            return Err(Error::RealTime(format!("tcpdump lost packets: {dropped}")));
+            return Err(PaperError::RealTime(format!("tcpdump lost packets: {dropped}")));
         }
         let exchanges = exchange::read(&folder.join("capture.out"))?;
-        let mut measured = Measured { place: self.place, cells: Vec::new(), stolen, late: self.late()? };
+        let mut measured =
+            PlaceMeasurements { place: self.place, cells: Vec::new(), stolen, late: self.late()? };
         for (ready, carried) in cells.iter().zip(carried) {
-            measured.cells.push(ready.told(&exchanges, scale, carried));
+            measured.cells.push(ready.measurements(&exchanges, scale, carried));
         }
         Ok(measured)
     }
 
-    /// Microseconds that the link was late for 99 % of its packets; `None` if there was none.
-    fn late(&self) -> Result<Option<f64>, Error> {
-        if self.place != Place::Link {
+    /// 99th percentile of the link's lateness, in microseconds; `None` without a link.
+    fn late(&self) -> Result<Option<f64>, PaperError> {
+        if self.place != LinkPlace::Link {
             return Ok(None);
         }
-        let said = fs::read(self.folder.path().join("link.out"))?;
-        let said: serde_json::Value =
-            serde_json::from_slice(&said).map_err(|error| Error::RealTime(format!("the link: {error}")))?;
-        Ok(said["lateness_us"]["p99"].as_f64())
+        let output = fs::read(self.folder.path().join("link.out"))?;
+        let output: serde_json::Value = serde_json::from_slice(&output)
+            .map_err(|error| PaperError::RealTime(format!("invalid output of the link: {error}")))?;
+        Ok(output["lateness_us"]["p99"].as_f64())
     }
 
-    /// The address of a host outside of the tunnels.
-    fn outside(&self, version: Version, host: usize) -> IpAddr {
+    /// Address of a host outside of the tunnels.
+    fn outside(&self, version: InnerIpVersion, host: usize) -> IpAddr {
         match self.place {
-            Place::Veth => version.hosts(OUTSIDE).0[host],
-            Place::Link => {
+            LinkPlace::Veth => version.hosts(OUTSIDE).0[host],
+            LinkPlace::Link => {
                 let side = thinair_link::Side::ALL[host];
                 let [four, six] = thinair_simulation::emulator::addresses(side).map(|(address, _)| address);
-                if version == Version::V4 { four } else { six }
+                if version == InnerIpVersion::V4 { four } else { six }
             }
         }
     }
 
-    /// Starts what the cell needs.
+    /// Starts the programs of a cell.
     fn prepare(
         &self,
-        cell: Cell,
+        cell: RttCell,
         number: u8,
         program: &Path,
         key: &Path,
         children: &mut Children<'_>,
-    ) -> Result<Ready, Error> {
+    ) -> Result<PreparedCell, PaperError> {
         let (hosts, bits) = cell.version.hosts(number);
         let server = match cell.way {
-            Way::Plain => self.outside(cell.version, 1),
-            Way::Forwarder => cell.version.hosts(FORWARDED).0[1],
-            Way::Tunnel(_) | Way::Insecure => hosts[1],
+            TunnelPath::Plain => self.outside(cell.version, 1),
+            TunnelPath::Forwarder => cell.version.hosts(FORWARDED).0[1],
+            TunnelPath::Tunnel(_) | TunnelPath::Insecure => hosts[1],
         };
         let mut client = Command::new(CLIENT);
         client.args(["-B", "5", "-p", CLIENT_PORT]);
         client.arg(match cell.version {
-            Version::V4 => format!("coap://{server}/time"),
-            Version::V6 => format!("coap://[{server}]/time"),
+            InnerIpVersion::V4 => format!("coap://{server}/time"),
+            InnerIpVersion::V6 => format!("coap://[{server}]/time"),
         });
         client.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let socket = |end: usize| self.folder.path().join(format!("{number}-{end}.sock"));
-        let mut ready = Ready { cell, server, client, sockets: None, before: None };
+        let mut ready = PreparedCell { cell, server, client, sockets: None, before: None };
         let Some(profiles) = cell.way.offered() else { return Ok(ready) };
         for (end, namespace) in self.namespaces().into_iter().enumerate() {
             let carrier =
-                format!("udp://{}:{}", self.outside(Version::V4, 1 - end), 7_000 + u16::from(number));
+                format!("udp://{}:{}", self.outside(InnerIpVersion::V4, 1 - end), 7_000 + u16::from(number));
             let mut tunnel = Command::new(program);
             tunnel.args(["tunnel", "run", &carrier, "--tun", &format!("inside{number}")]);
             tunnel.args(["--address", &format!("{}/{bits}", hosts[end]), "--profiles", profiles]);
             tunnel.arg("--status").arg(socket(end)).arg("--state").arg(self.folder.path());
-            if cell.way == Way::Insecure {
+            if cell.way == TunnelPath::Insecure {
                 tunnel.arg("--insecure");
             } else {
                 tunnel.arg("--key").arg(key);
@@ -307,24 +307,24 @@ impl Site {
     }
 }
 
-impl Ready {
-    /// What the client's end of the tunnel tells.
-    fn status(&self) -> Result<Option<Status>, Error> {
-        self.sockets.as_ref().map(|[here, _]| ask(here).map_err(said)).transpose()
+impl PreparedCell {
+    /// Status of the client's end of the tunnel.
+    fn status(&self) -> Result<Option<Status>, PaperError> {
+        self.sockets.as_ref().map(|[here, _]| ask(here).map_err(with_causes)).transpose()
     }
 
-    /// Whether packets get through.
+    /// True if packets get through.
     fn is_joined(&self) -> bool {
         let has_session = |socket: &PathBuf| {
             let status = ask(socket).ok()?;
-            let needs_none = self.cell.way == Way::Insecure;
+            let needs_none = self.cell.way == TunnelPath::Insecure;
             (needs_none || status.peers.first()?.session_seconds.is_some()).then_some(())
         };
         self.sockets.iter().flatten().all(|socket| has_session(socket).is_some())
     }
 
-    /// What the tunnel has carried for a request and for a response.
-    fn carried(&self) -> Result<Option<Carried>, Error> {
+    /// Mean octets that the tunnel carried for a request and for a response.
+    fn carried(&self) -> Result<Option<CarriedOctets>, PaperError> {
         let (Some(before), Some(after)) = (&self.before, self.status()?) else { return Ok(None) };
         let profile = self.cell.way.profile().map(thinair_rohc::ProfileId::name);
         let has = |side: Side| {
@@ -338,7 +338,7 @@ impl Ready {
                 (octets(&after) - octets(&before)) as f64 / packets.max(1) as f64
             })
         };
-        Ok(Some(Carried {
+        Ok(Some(CarriedOctets {
             inside: mean(|way| way.octets),
             compressed: mean(|way| way.compressed_octets),
             carrier: mean(|way| way.carrier_octets),
@@ -346,22 +346,27 @@ impl Ready {
         }))
     }
 
-    /// All that is known of the cell.
-    fn told(&self, exchanges: &[Exchange], scale: Scale, carried: Option<Carried>) -> Told {
+    /// Measurements of the cell.
+    fn measurements(
+        &self,
+        exchanges: &[CoapExchange],
+        scale: RttScale,
+        carried: Option<CarriedOctets>,
+    ) -> CellMeasurements {
         let own = exchanges.iter().filter(|exchange| exchange.server == self.server).skip(WARM_UP);
-        let times: Vec<_> = own.filter_map(Exchange::round_trip).collect();
+        let times: Vec<_> = own.filter_map(CoapExchange::round_trip).collect();
         let lost = scale.rounds.saturating_sub(times.len());
-        Told { cell: self.cell, times: Summary::of(times), lost, carried }
+        CellMeasurements { cell: self.cell, times: RttSummary::of(times), lost, carried }
     }
 }
 
-/// What tcpdump says of packets that it did not see, if there were any.
-fn dropped(said: &str) -> Option<&str> {
-    let lines = said.lines().filter(|line| line.contains(" dropped by "));
+/// Line of tcpdump's output about packets that it missed, if any.
+fn dropped(output: &str) -> Option<&str> {
+    let lines = output.lines().filter(|line| line.contains(" dropped by "));
     lines.map(str::trim).find(|line| !line.starts_with("0 "))
 }
 
-/// Whether a server of CoAP is there.
+/// True if a CoAP server is listening.
 fn listens(namespace: &Namespace) -> bool {
     // proc_pid_net(5): local addresses and ports are in hexadecimal digits.
     let port = format!(":{PORT:04X} ");

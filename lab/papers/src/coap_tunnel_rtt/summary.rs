@@ -1,12 +1,12 @@
-//! What many round trips come to.
+//! Statistics of many round trips.
 
-/// Of round trips, in milliseconds.
+/// Statistics of round trips, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Summary {
+pub(super) struct RttSummary {
     pub(super) count: usize,
     pub(super) mean: f64,
     pub(super) median: f64,
-    /// Half the 95 % interval of the median, whatever the distribution.
+    /// Half the 95 % interval of the median, for any distribution.
     pub(super) median_margin: f64,
     pub(super) min: f64,
     pub(super) max: f64,
@@ -14,8 +14,8 @@ pub(super) struct Summary {
     pub(super) margin: f64,
 }
 
-impl Summary {
-    /// `None` of nothing.
+impl RttSummary {
+    /// `None` without values.
     pub(super) fn of(mut values: Vec<f64>) -> Option<Self> {
         values.sort_by(f64::total_cmp);
         let (&min, &max) = (values.first()?, values.last()?);
@@ -28,25 +28,25 @@ impl Summary {
         Some(Self { count, mean, median: median(&values), median_margin, min, max, margin })
     }
 
-    /// By how much the mean is larger than another one, and half the 95 % interval of that.
+    /// Difference of the mean to another one, and half its 95 % interval.
     pub(super) fn minus(&self, other: &Self) -> (f64, f64) {
         (self.mean - other.mean, self.margin.hypot(other.margin))
     }
 
-    /// The same of the medians.
+    /// Difference of the median to another one, and half its 95 % interval.
     pub(super) fn median_minus(&self, other: &Self) -> (f64, f64) {
         (self.median - other.median, self.median_margin.hypot(other.median_margin))
     }
 }
 
-/// Of sorted values, of which there is at least one.
+/// Median of sorted values, of which there is at least one.
 fn median(values: &[f64]) -> f64 {
     let half = values.len() / 2;
     if values.len() % 2 == 1 { values[half] } else { (values[half - 1] + values[half]) / 2.0 }
 }
 
-/// Half the distance of the order statistics between which the median lies with 95 %: the number of values below it is
-/// binomial, and so about normal.
+/// Half the distance between the order statistics that enclose the median with 95 %: the number of values below it is
+/// binomial, and so approximately normal.
 fn median_margin(values: &[f64]) -> f64 {
     let (count, half) = (values.len() as f64, Z * (values.len() as f64).sqrt() / 2.0);
     let low = (count / 2.0 - half).floor().max(0.0) as usize;
@@ -54,10 +54,10 @@ fn median_margin(values: &[f64]) -> f64 {
     (values[high] - values[low]) / 2.0
 }
 
-/// Two-sided 95 % of the normal distribution.
+/// Two-sided 95 % quantile of the normal distribution.
 const Z: f64 = 1.959_964;
 
-/// Student's t for 95 %, with so many values: an expansion about the normal quantile, within 0.2 % from 11 values on
+/// Student's t for 95 % with this many values: an expansion about the normal quantile, within 0.2 % from 11 values on
 /// (Abramowitz and Stegun, 26.7.5).
 fn quantile(count: usize) -> f64 {
     let freedom = count.saturating_sub(1).max(1) as f64;
@@ -73,15 +73,15 @@ mod tests {
 
     #[test]
     fn a_summary_is_that_of_the_values() {
-        let summary = Summary::of((1..=20).rev().map(f64::from).collect()).unwrap();
+        let summary = RttSummary::of((1..=20).rev().map(f64::from).collect()).unwrap();
         assert_eq!((summary.count, summary.mean, summary.median), (20, 10.5, 10.5));
         assert_eq!((summary.min, summary.max), (1.0, 20.0));
         // 2.0930 * 5.9161 / sqrt(20)
         assert!((summary.margin - 2.7688).abs() < 1e-3, "{}", summary.margin);
-        // The values 6 and 16 of 20, from 1 on.
+        // Values 6 and 16 of 20, counted from 1.
         assert_eq!(summary.median_margin, 5.0);
-        assert_eq!(Summary::of(vec![3.0, 1.0, 2.5]).unwrap().median, 2.5);
-        assert_eq!(Summary::of(Vec::new()), None);
+        assert_eq!(RttSummary::of(vec![3.0, 1.0, 2.5]).unwrap().median, 2.5);
+        assert_eq!(RttSummary::of(Vec::new()), None);
     }
 
     #[test]
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_difference_is_less_certain_than_either() {
-        let of = |values: &[f64]| Summary::of(values.to_vec()).unwrap();
+        let of = |values: &[f64]| RttSummary::of(values.to_vec()).unwrap();
         let (a, b) = (of(&[1.0, 2.0, 3.0]), of(&[2.0, 4.0, 6.0]));
         let (difference, margin) = b.minus(&a);
         assert_eq!(difference, 2.0);

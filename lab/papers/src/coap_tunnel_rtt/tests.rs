@@ -8,41 +8,41 @@ use thinair_rohc::ProfileId;
 use super::*;
 use crate::paper::Findings;
 
-/// Round trips about `time` ms in every cell, longer by `of` of the way.
-fn measured(place: Place, time: f64, of: impl Fn(Way) -> f64) -> Measured {
-    let told = |cell: Cell| {
+/// Round trips about `time` ms in every cell, plus `of` the path.
+fn measured(place: LinkPlace, time: f64, of: impl Fn(TunnelPath) -> f64) -> PlaceMeasurements {
+    let measurements = |cell: RttCell| {
         let times = (0..20).map(|number| time + of(cell.way) + f64::from(number % 3) * 0.01);
-        let carried = Carried {
+        let carried = CarriedOctets {
             inside: [38.0, 52.0],
             compressed: [6.0, 21.0],
             carrier: [54.0, 69.0],
             is_by_profile: true,
         };
         let carried = cell.way.profile().map(|_| carried);
-        Told { cell, times: Summary::of(times.collect()), lost: 0, carried }
+        CellMeasurements { cell, times: RttSummary::of(times.collect()), lost: 0, carried }
     };
-    let cells = place.cells().into_iter().map(told).collect();
-    Measured { place, cells, stolen: 0.01, late: (place == Place::Link).then_some(80.0) }
+    let cells = place.cells().into_iter().map(measurements).collect();
+    PlaceMeasurements { place, cells, stolen: 0.01, late: (place == LinkPlace::Link).then_some(80.0) }
 }
 
-fn longer(way: Way) -> f64 {
+fn longer(way: TunnelPath) -> f64 {
     match way {
-        Way::Plain => -0.3,
-        Way::Forwarder => -0.2,
-        Way::Insecure => -0.05,
-        Way::Tunnel(ProfileId::Ip) => 0.09,
-        Way::Tunnel(_) => 0.0,
+        TunnelPath::Plain => -0.3,
+        TunnelPath::Forwarder => -0.2,
+        TunnelPath::Insecure => -0.05,
+        TunnelPath::Tunnel(ProfileId::Ip) => 0.09,
+        TunnelPath::Tunnel(_) => 0.0,
     }
 }
 
-fn found(of: impl Fn(Way) -> f64 + Copy) -> Findings {
-    findings(&[measured(Place::Veth, 0.4, of), measured(Place::Link, 11.0, of)])
+fn found(of: impl Fn(TunnelPath) -> f64 + Copy) -> Findings {
+    findings(&[measured(LinkPlace::Veth, 0.4, of), measured(LinkPlace::Link, 11.0, of)])
 }
 
-fn findings(measured: &[Measured]) -> Findings {
+fn findings(measured: &[PlaceMeasurements]) -> Findings {
     let (form, published) = PAPER.read().unwrap();
-    let (plan, mut figures) = (Plan::default(), Figures::default());
-    let run = Run { plan: &plan, form: &form, published: &published, progress: &|_, _| () };
+    let (plan, mut figures) = (RunPlan::default(), Figures::default());
+    let run = PaperRun { plan: &plan, form: &form, published: &published, progress: &|_, _| () };
     put(measured, &run, &mut figures).unwrap();
     form.findings(figures, &published).unwrap()
 }
@@ -50,10 +50,10 @@ fn findings(measured: &[Measured]) -> Findings {
 #[test]
 fn every_cell_has_its_figures_and_ids_are_unique() {
     let found = found(longer);
-    let ids: BTreeSet<_> = found.rows.iter().map(crate::Row::id).collect();
+    let ids: BTreeSet<_> = found.rows.iter().map(crate::FigureRow::id).collect();
     assert_eq!(ids.len(), found.rows.len());
-    for place in Place::ALL {
-        for Cell { way, version } in place.cells() {
+    for place in LinkPlace::ALL {
+        for RttCell { way, version } in place.cells() {
             for figure in ["mean", "ci95", "median", "min", "max"] {
                 let id = format!("{}/{}/{}/{figure}", way.name(), version.name(), place.name());
                 assert!(ids.contains(id.as_str()), "{id}");
@@ -83,8 +83,8 @@ fn bars_are_on_medians_of_ways_side_by_side() {
     assert!((of("udp/ipv4/veth/added") - 0.1).abs() < 1e-9);
     assert!((of("ip/ipv6/link/apart") - 0.09).abs() < 1e-9);
 
-    let slow = found(|way| if way == Way::Tunnel(ProfileId::Coap) { 0.5 } else { longer(way) });
-    let missed: BTreeSet<_> = slow.missed().map(crate::Row::id).collect();
+    let slow = found(|way| if way == TunnelPath::Tunnel(ProfileId::Coap) { 0.5 } else { longer(way) });
+    let missed: BTreeSet<_> = slow.missed().map(crate::FigureRow::id).collect();
     let expected =
         ["coap/ipv4/veth/added", "coap/ipv4/veth/apart", "coap/ipv6/veth/added", "coap/ipv6/veth/apart"];
     let expected = [&expected[..], &["coap/ipv4/link/apart", "coap/ipv6/link/apart"]].concat();
@@ -93,7 +93,7 @@ fn bars_are_on_medians_of_ways_side_by_side() {
 
 #[test]
 fn a_tunnel_that_takes_another_profile_is_told() {
-    let mut at = measured(Place::Veth, 0.4, longer);
+    let mut at = measured(LinkPlace::Veth, 0.4, longer);
     at.cells[0].carried.as_mut().unwrap().is_by_profile = false;
     at.cells[1].lost = 3;
     let found = findings(&[at]);
@@ -104,9 +104,9 @@ fn a_tunnel_that_takes_another_profile_is_told() {
 
 #[test]
 fn cells_without_round_trips_have_no_figures_and_miss_their_bars() {
-    let mut at = measured(Place::Veth, 0.4, longer);
-    for told in &mut at.cells {
-        told.times = None;
+    let mut at = measured(LinkPlace::Veth, 0.4, longer);
+    for measurements in &mut at.cells {
+        measurements.times = None;
     }
     let found = findings(&[at]);
     assert!(found.rows.iter().filter(|row| row.unit() == "ms").all(|row| row.ours().is_none()));
@@ -120,7 +120,7 @@ fn tables_and_plots_fit_into_a_hundred_columns() {
     let text = document.to_text(&Style::plain(100));
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     assert!(text.contains("20.085") && text.contains("  open") && text.contains('✓'), "{text}");
-    // Numbers do not break from their units.
+    // The page has no-break spaces between numbers and units.
     let page = document.to_html().replace('\u{a0}', " ");
     for title in ["Round trips over", "Median round trips over"] {
         for place in [" veth", " 10.6 ms"] {
@@ -132,10 +132,10 @@ fn tables_and_plots_fit_into_a_hundred_columns() {
 
 #[test]
 fn what_is_missing_is_told() {
-    let run = |plan: &Plan| PAPER.run(plan, &|_, _| ()).unwrap();
-    let found = run(&Plan::default());
+    let run = |plan: &RunPlan| PAPER.run(plan, &|_, _| ()).unwrap();
+    let found = run(&RunPlan::default());
     assert!(found.rows.is_empty() && found.left_out.len() == 1, "{found:?}");
-    let found = run(&Plan { real_time: true, ..Plan::default() });
+    let found = run(&RunPlan { real_time: true, ..RunPlan::default() });
     assert!(found.rows.is_empty(), "{found:?}");
     assert!(found.left_out[0].starts_with("Left out: all rows, as "), "{found:?}");
 }
@@ -153,7 +153,7 @@ fn the_differences_are_those_of_the_text() {
     for (version, about) in [("ipv4", 8.0), ("ipv6", 3.0)] {
         let (difference, margin) = minus(of("uncompressed", version), of("none", version));
         assert_eq!(difference.round(), about);
-        // No difference is beyond chance but that of a tunnel over IPv4.
+        // Only the difference of the tunnel over IPv4 is significant.
         assert_eq!(difference > margin, version == "ipv4", "{difference} of {margin}");
         for other in ["udp", "ip", "uncompressed"] {
             let (difference, margin) = minus(of("coap-2015", version), of(other, version));

@@ -1,29 +1,29 @@
-//! Figures by their ids: those that are measured, and those that others have published.
+//! Figures by their ids: measured and published ones.
 
 use std::collections::BTreeMap;
 
-use crate::paper::Error;
+use crate::paper::PaperError;
 use crate::row::Bar;
 
-/// A figure that was measured.
+/// Measured figure.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Figure {
+pub(crate) struct MeasuredFigure {
     pub(crate) value: Option<f64>,
-    /// Half of its interval of 95 %.
+    /// Half of its 95 % interval.
     pub(crate) half: Option<f64>,
-    /// Its bar, where that follows from what was measured.
+    /// Bar, where it depends on measurements.
     pub(crate) bar: Option<Bar>,
     /// Figures of others that were measured beside it.
     pub(crate) peers: BTreeMap<String, f64>,
-    /// Theirs, where that follows from what was measured.
+    /// Published figure, where it depends on measurements.
     pub(crate) theirs: Option<f64>,
-    /// Words that a plan has as `{note}`.
+    /// Text for `{note}` in a plan.
     pub(crate) note: String,
-    /// How it is shown, where that is not its value.
+    /// Text to show instead of the value.
     pub(crate) text: Option<String>,
 }
 
-impl Figure {
+impl MeasuredFigure {
     pub(crate) fn peer(&mut self, name: &str, value: impl Into<Option<f64>>) -> &mut Self {
         if let Some(value) = value.into() {
             self.peers.insert(name.to_owned(), value);
@@ -32,34 +32,38 @@ impl Figure {
     }
 }
 
-/// All that was measured. Those that no row of the plan is about are shown at most.
+/// All measured figures. Figures without a row in the plan can only appear in texts and plots.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Figures {
-    by_id: BTreeMap<String, Figure>,
+    by_id: BTreeMap<String, MeasuredFigure>,
     curves: BTreeMap<String, Vec<(f64, f64)>>,
-    /// What was not measured, and why.
+    /// Measurements that were left out, and the reasons.
     pub(crate) left_out: Vec<String>,
 }
 
 impl Figures {
-    /// Takes a figure, `None` if it could not be measured.
-    pub(crate) fn put(&mut self, id: impl Into<String>, value: impl Into<Option<f64>>) -> &mut Figure {
+    /// Puts a figure, `None` if it could not be measured.
+    pub(crate) fn put(
+        &mut self,
+        id: impl Into<String>,
+        value: impl Into<Option<f64>>,
+    ) -> &mut MeasuredFigure {
         let figure = self.by_id.entry(id.into()).or_default();
         figure.value = value.into();
         figure
     }
 
-    /// Takes what is no number.
+    /// Puts a text instead of a number.
     pub(crate) fn put_text(&mut self, id: impl Into<String>, text: impl Into<String>) {
         self.put(id, None).text = Some(text.into());
     }
 
-    /// Takes points of a curve that follow no axis of the plan.
+    /// Puts points of a curve that follow no axis of the plan.
     pub(crate) fn put_curve(&mut self, id: impl Into<String>, points: Vec<(f64, f64)>) {
         self.curves.insert(id.into(), points);
     }
 
-    pub(crate) fn get(&self, id: &str) -> Option<&Figure> {
+    pub(crate) fn get(&self, id: &str) -> Option<&MeasuredFigure> {
         self.by_id.get(id)
     }
 
@@ -72,28 +76,28 @@ impl Figures {
     }
 }
 
-/// A line of `published.csv`: `id,theirs,min,max,PEER…,where`. A field may be empty.
+/// Line of `published.csv`: `id,theirs,min,max,PEER…,where`. A field may be empty.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PublishedFigure {
     pub(crate) theirs: Option<f64>,
-    /// The bar that we hold ourselves to.
+    /// Bar for our figure.
     pub(crate) bar: Option<Bar>,
     pub(crate) peers: BTreeMap<String, f64>,
-    /// It is shown with an asterisk, which ends the words of `where`.
+    /// True if it is shown with an asterisk, which ends the text of `where`.
     pub(crate) is_marked: bool,
 }
 
-/// Figures of others by the ids of ours.
+/// Published figures by the ids of ours.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Published(BTreeMap<String, PublishedFigure>);
 
 impl Published {
-    pub(crate) fn read(text: &str) -> Result<Self, Error> {
+    pub(crate) fn read(text: &str) -> Result<Self, PaperError> {
         let mut lines = text.lines();
         let names: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
         let mut published = Self::default();
         for line in lines {
-            // The last column is words, and may have commas.
+            // The last column is text, and may have commas.
             let mut fields = line.splitn(names.len(), ',');
             let id = fields.next().unwrap_or_default();
             let (mut figure, mut bar) = (PublishedFigure::default(), Bar::default());
@@ -102,7 +106,8 @@ impl Published {
                     figure.is_marked = field.ends_with('*');
                     continue;
                 }
-                let value = field.parse().map_err(|_| Error::Form(format!("{id} cannot be {field}")))?;
+                let value =
+                    field.parse().map_err(|_| PaperError::Form(format!("invalid value of {id}: {field}")))?;
                 match *name {
                     "theirs" => figure.theirs = Some(value),
                     "min" => bar.min = Some(value),
@@ -126,7 +131,7 @@ impl Published {
         self.get(id)?.theirs
     }
 
-    /// All of them, by id.
+    /// All published figures, by id.
     #[cfg(test)]
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &PublishedFigure)> {
         self.0.iter().map(|(id, figure)| (id.as_str(), figure))

@@ -1,9 +1,11 @@
-//! Tables and plots out of rows and figures, as the plan has them.
+//! Tables and plots of rows and figures, as the plan defines them.
 //!
-//! A cell is a text with variables, and with figures: `$(ID)`, `$(ID:FORMAT)` or `$(OF ID:FORMAT)`. OF is `theirs`, `half` (of the
-//! interval), `min` or `max` (of the bar) or a peer; ours if it is left out. `ID|ID` is the first that is known. FORMAT is the number of
-//! decimals, or `s` for two where there are any, and then `%` for a share, `µ` for millionths, `e` for an estimate with its interval, `±` for the interval behind it, `✓` for whether it meets its bar, `≤` for the bar, `*` for the mark of `where`. A
-//! cell with a figure that is not known is empty, and so is not there a row that has no other figures.
+//! A cell is a text with variables, and with figures: `$(ID)`, `$(ID:FORMAT)` or `$(OF ID:FORMAT)`. OF is `theirs`,
+//! `half` (of the interval), `min` or `max` (of the bar) or a peer; without it, the figure is ours. `ID|ID` is the
+//! first that has a value. FORMAT is the number of decimals, or `s` for two unless they are zero, and then `%` for a
+//! share, `µ` for millionths, `e` for an estimate with its interval, `±` for the interval after it, `✓` for the result
+//! of its bar, `≤` for the bar, `*` for the mark of `where`. A cell with a figure without a value is empty, and a row
+//! without other figures is left out.
 
 use std::collections::BTreeMap;
 
@@ -11,48 +13,48 @@ use serde::Deserialize;
 use thinair_report as report;
 use thinair_report::{Axis, Bars, Column, Lines, Point, Section, Series, Shape, StackedBars, Table};
 
-use super::{Figures, Form, Published, Vars};
-use crate::paper::Error;
-use crate::row::Row;
+use super::{Figures, PlanFile, Published, Vars};
+use crate::paper::PaperError;
+use crate::row::FigureRow;
 
-/// A heading and what stands below it, once for each of some values. It is not there if it has tables or plots, and none of them has anything.
+/// Heading and its blocks, once for each of some values. It is left out if it has tables or plots that are all empty.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct SectionForm {
     each: Vec<String>,
-    /// It is there only if there is this figure.
+    /// Id of a figure without which the section is left out.
     when: Option<String>,
     heading: String,
     block: Vec<BlockForm>,
 }
 
-/// A paragraph, a table or a plot, once for each of some values.
+/// Paragraph, table or plot, once for each of some values.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct BlockForm {
     each: Vec<String>,
     text: Option<String>,
-    /// The title of a table.
+    /// Title of a table.
     table: Option<String>,
-    /// Axes of its lines.
+    /// Axes of the table's lines.
     over: Vec<String>,
     column: Vec<ColumnForm>,
-    /// Lines that are not one for each combination, instead of the cells of columns.
+    /// Explicit lines, instead of one for each combination with the columns' cells.
     line: Vec<LineForm>,
-    /// Lines are there even without figures.
+    /// True if lines without figures are shown.
     all_lines: bool,
-    /// The title of a plot.
+    /// Title of a plot.
     plot: Option<String>,
     /// Axes: `label; unit; log|octets|percent`, of which all but the first may be left out.
     x: String,
     y: String,
     series: Vec<SeriesForm>,
-    /// The axis of the groups, where the plot is one of bars, or of the parts where they are stacked.
+    /// Axis of the groups of a bar chart, or of the parts of stacked bars.
     bars: Option<Vec<String>>,
     stacked: Option<Vec<String>>,
-    /// How a group or part is named.
+    /// Name of a group or part.
     group: String,
-    /// Below a table or plot.
+    /// Text below a table or plot.
     note: String,
 }
 
@@ -61,15 +63,15 @@ struct BlockForm {
 struct ColumnForm {
     head: String,
     unit: String,
-    /// A cell, in a column of numbers.
+    /// Cell in a column of numbers.
     cell: String,
-    /// A cell, in a column of text.
+    /// Cell in a column of text.
     text: Option<String>,
-    /// The column is there for each combination of these.
+    /// Axes for whose combinations the column is repeated.
     across: Vec<String>,
-    /// Columns that are there together for each.
+    /// Columns that are repeated together.
     column: Vec<Self>,
-    /// It is there only if a cell of it is not empty.
+    /// True if the column is left out when all its cells are empty.
     optional: bool,
 }
 
@@ -88,30 +90,30 @@ struct SeriesForm {
     over: Vec<String>,
     x: String,
     y: String,
-    /// Its points have their intervals.
+    /// True if its points have their intervals.
     interval: bool,
-    /// A curve that was measured as such, instead of x and y; a value holds until the next point.
+    /// Id of a measured curve, instead of x and y; a value holds until the next point.
     curve: Option<String>,
     step: bool,
 }
 
-/// All that can be shown.
-struct Shown<'a> {
-    form: &'a Form,
-    rows: BTreeMap<&'a str, &'a Row>,
+/// Everything that can be shown.
+struct PageData<'a> {
+    form: &'a PlanFile,
+    rows: BTreeMap<&'a str, &'a FigureRow>,
     figures: &'a Figures,
     published: &'a Published,
 }
 
-impl Form {
+impl PlanFile {
     pub(super) fn sections(
         &self,
-        rows: &[Row],
+        rows: &[FigureRow],
         figures: &Figures,
         published: &Published,
-    ) -> Result<Vec<Section>, Error> {
+    ) -> Result<Vec<Section>, PaperError> {
         let rows = rows.iter().map(|row| (row.id(), row)).collect();
-        let shown = Shown { form: self, rows, figures, published };
+        let shown = PageData { form: self, rows, figures, published };
         let mut sections = Vec::new();
         let is_there = |form: &&SectionForm| form.when.as_ref().is_none_or(|id| figures.get(id).is_some());
         for form in self.section.iter().filter(is_there) {
@@ -123,8 +125,8 @@ impl Form {
     }
 }
 
-impl Shown<'_> {
-    fn section(&self, form: &SectionForm, vars: &Vars) -> Result<Option<Section>, Error> {
+impl PageData<'_> {
+    fn section(&self, form: &SectionForm, vars: &Vars) -> Result<Option<Section>, PaperError> {
         let (mut section, mut wanted, mut found) = (Section::new(vars.expand(&form.heading)?), 0, 0);
         for block in &form.block {
             for vars in self.form.each(vars, &block.each)? {
@@ -149,7 +151,7 @@ impl Shown<'_> {
         Ok((wanted == 0 || found > 0).then_some(section))
     }
 
-    fn table(&self, form: &BlockForm, title: String, vars: &Vars) -> Result<Option<Table>, Error> {
+    fn table(&self, form: &BlockForm, title: String, vars: &Vars) -> Result<Option<Table>, PaperError> {
         let mut columns = Vec::new();
         self.columns(&form.column, vars, &mut columns)?;
         let mut lines: Vec<(Vars, Vec<&str>)> = Vec::new();
@@ -158,7 +160,7 @@ impl Shown<'_> {
             lines.extend(self.form.each(vars, &form.over)?.into_iter().map(|vars| (vars, cells.clone())));
         }
         for line in &form.line {
-            // The last cell is that of all columns behind it.
+            // The last cell spans all columns after it.
             let last = line.cells.len().saturating_sub(1);
             let cells: Vec<&str> = (0..columns.len())
                 .filter_map(|at| line.cells.get(at.min(last)).map(String::as_str))
@@ -204,7 +206,7 @@ impl Shown<'_> {
         forms: &'f [ColumnForm],
         vars: &Vars,
         all: &mut Vec<(&'f ColumnForm, Vars)>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), PaperError> {
         for form in forms {
             for vars in self.form.each(vars, &form.across)? {
                 match form.column.as_slice() {
@@ -216,9 +218,9 @@ impl Shown<'_> {
         Ok(())
     }
 
-    fn plot(&self, form: &BlockForm, vars: &Vars) -> Result<Option<report::Plot>, Error> {
+    fn plot(&self, form: &BlockForm, vars: &Vars) -> Result<Option<report::Plot>, PaperError> {
         let [x, y] = [axis(&vars.expand(&form.x)?), axis(&vars.expand(&form.y)?)];
-        let names = |axes: &[String]| -> Result<Vec<String>, Error> {
+        let names = |axes: &[String]| -> Result<Vec<String>, PaperError> {
             self.form.each(vars, axes)?.iter().map(|vars| vars.expand(&form.group)).collect()
         };
         let mut is_empty = true;
@@ -254,7 +256,7 @@ impl Shown<'_> {
                     stacked = Some(plot.bar(name, values));
                 } else {
                     let points = points.iter().filter_map(|&(x, y, half)| {
-                        // A count of none has no place on a logarithmic axis.
+                        // A count of zero has no place on a logarithmic axis.
                         let (x, y) = x.zip(y.filter(|y| *y > 0.0 || !form.y.ends_with("; log")))?;
                         Some(Point { x, y, interval: half.map(|half| (y - half, y + half)) })
                     });
@@ -271,7 +273,7 @@ impl Shown<'_> {
         Ok((!is_empty).then_some(plot))
     }
 
-    /// A figure: of a row, measured without being one, or published.
+    /// Value of a figure: of a row, measured without a row, or published.
     fn figure(&self, of: &str, ids: &str) -> Option<f64> {
         let value = |id: &str| {
             let (row, figure) = (self.rows.get(id), self.figures.get(id));
@@ -290,11 +292,11 @@ impl Shown<'_> {
         ids.split('|').find_map(value).filter(|value| value.is_finite())
     }
 
-    fn row(&self, ids: &str) -> Option<&Row> {
+    fn row(&self, ids: &str) -> Option<&FigureRow> {
         ids.split('|').find_map(|id| self.rows.get(id)).copied()
     }
 
-    /// The number of `OF ID` or `ID`.
+    /// Number of `OF ID` or `ID`.
     fn number(&self, text: &str) -> Option<f64> {
         let (of, ids) = text.split_once(' ').unwrap_or(("ours", text));
         self.figure(of, ids)
@@ -328,7 +330,7 @@ impl Shown<'_> {
         }
     }
 
-    /// The text with its figures; nothing if one of them is not known.
+    /// Text with its figures; `None` if one of them has no value.
     fn text(&self, text: &str) -> Option<String> {
         let (mut shown, mut rest) = (String::new(), text);
         while let Some((before, behind)) = rest.split_once("$(") {

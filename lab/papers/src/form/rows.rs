@@ -1,15 +1,15 @@
-//! Rows out of figures, as the plan has them.
+//! Rows of figures, as the plan defines them.
 
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
 use super::vars::text;
-use super::{Figures, Form, Published, Vars};
-use crate::paper::Error;
-use crate::row::{Bar, Row};
+use super::{Figures, PlanFile, Published, Vars};
+use crate::paper::PaperError;
+use crate::row::{Bar, FigureRow};
 
-/// Rows of the same kind. One is there if its figure was measured, or could not be.
+/// Rows of one kind. A row exists if its figure was measured, or was attempted.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RowForm {
@@ -17,15 +17,15 @@ pub(crate) struct RowForm {
     id: String,
     what: String,
     unit: String,
-    /// The ids of a figure and of one that it is divided by, where the row is their quotient.
+    /// Ids of a figure and of its divisor, where the row is their quotient.
     quotient: Option<[String; 2]>,
-    /// Their figure, if it is not in `published.csv`: see [`amount`].
+    /// Published figure, if it is not in `published.csv`: see [`amount`].
     theirs: Option<toml::Value>,
     min: Option<toml::Value>,
     max: Option<toml::Value>,
 }
 
-/// A bar for some of the rows: see [`amount`].
+/// Bar for some of the rows: see [`amount`].
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct BarForm {
@@ -35,9 +35,13 @@ pub(crate) struct BarForm {
     max: Option<toml::Value>,
 }
 
-impl Form {
-    pub(super) fn rows(&self, figures: &Figures, published: &Published) -> Result<Vec<Row>, Error> {
-        let mut rows: Vec<Row> = Vec::new();
+impl PlanFile {
+    pub(super) fn rows(
+        &self,
+        figures: &Figures,
+        published: &Published,
+    ) -> Result<Vec<FigureRow>, PaperError> {
+        let mut rows: Vec<FigureRow> = Vec::new();
         let mut ids = BTreeSet::new();
         for form in &self.row {
             for vars in self.each(&Vars::default(), &form.each)? {
@@ -62,7 +66,7 @@ impl Form {
                     .or(figure.and_then(|figure| figure.theirs));
                 let note = figure.map_or("", |figure| &figure.note);
                 let vars = vars.with("note", &note.into());
-                let row = Row::new(id, vars.expand(&form.what)?, vars.expand(&form.unit)?, value);
+                let row = FigureRow::new(id, vars.expand(&form.what)?, vars.expand(&form.unit)?, value);
                 let mut row = row.theirs(theirs);
                 let peers = known.iter().flat_map(|known| &known.peers);
                 for (name, value) in peers.chain(figure.iter().flat_map(|figure| &figure.peers)) {
@@ -96,20 +100,22 @@ fn some(bar: Bar) -> Option<Bar> {
     Some(bar).filter(|bar| *bar != Bar::default())
 }
 
-/// A number, or a text: a number or quotient `A/B`, `FACTOR theirs`, or `FACTOR ID` of another figure. Nothing if that is not known.
+/// Number, or text: a number or quotient `A/B`, `FACTOR theirs`, or `FACTOR ID` of another figure. `None` if that has
+/// no value.
 fn amount(
     value: Option<&toml::Value>,
     vars: &Vars,
     theirs: Option<f64>,
     figures: &Figures,
-) -> Result<Option<f64>, Error> {
+) -> Result<Option<f64>, PaperError> {
     let Some(value) = value else { return Ok(None) };
     let text = vars.expand(&text(value))?;
     let (number, of) = text.split_once(' ').map_or((text.as_str(), None), |(number, of)| (number, Some(of)));
     if number.is_empty() {
         return Ok(None);
     }
-    let parse = |number: &str| number.parse().map_err(|_| Error::Form(format!("{text} is no amount")));
+    let parse =
+        |number: &str| number.parse().map_err(|_| PaperError::Form(format!("invalid amount: {text}")));
     let number: f64 = match number.split_once('/') {
         Some((number, by)) => parse(number)? / parse(by)?,
         None => parse(number)?,

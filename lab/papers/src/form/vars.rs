@@ -1,16 +1,16 @@
-//! Names and what they stand for.
+//! Variables of a plan.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use crate::paper::Error;
+use crate::paper::PaperError;
 
 /// Values of variables, by their names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Vars(BTreeMap<String, String>);
 
 impl Vars {
-    /// These with a value more; of a table its `key`, and its fields as `name.field`.
+    /// Adds a variable: a value, or a table's `key`, and its fields as `name.field`.
     pub(crate) fn with(&self, name: &str, value: &toml::Value) -> Self {
         let mut vars = self.clone();
         match value {
@@ -27,39 +27,39 @@ impl Vars {
         vars
     }
 
-    /// These and `others`, which come first.
+    /// Adds `others`, which take precedence.
     pub(crate) fn and(&self, others: &Self) -> Self {
         let mut vars = self.clone();
         vars.0.extend(others.0.clone());
         vars
     }
 
-    /// The value of a variable.
+    /// Value of a variable.
     ///
     /// # Errors
-    /// There is no such variable.
-    pub(crate) fn text(&self, name: &str) -> Result<&str, Error> {
-        self.opt(name).ok_or_else(|| Error::Form(format!("there is no variable {name}")))
+    /// The variable does not exist.
+    pub(crate) fn text(&self, name: &str) -> Result<&str, PaperError> {
+        self.opt(name).ok_or_else(|| PaperError::Form(format!("unknown variable {name}")))
     }
 
-    /// The value of a variable, if there is one of that name.
+    /// Value of a variable, if it exists.
     pub(crate) fn opt(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// True if there is a variable of that name.
+    /// True if the variable exists.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
-    /// The value of a variable, as a number or anything else that has such a text.
-    pub(crate) fn parse<T: FromStr>(&self, name: &str) -> Result<T, Error> {
+    /// Value of a variable, parsed.
+    pub(crate) fn parse<T: FromStr>(&self, name: &str) -> Result<T, PaperError> {
         let text = self.text(name)?;
-        text.parse().map_err(|_| Error::Form(format!("{name} cannot be {text}")))
+        text.parse().map_err(|_| PaperError::Form(format!("invalid value of {name}: {text}")))
     }
 
-    /// The text with what its variables stand for.
-    pub(crate) fn expand(&self, text: &str) -> Result<String, Error> {
+    /// Replaces the variables of a text.
+    pub(crate) fn expand(&self, text: &str) -> Result<String, PaperError> {
         let (mut expanded, mut rest) = (String::new(), text);
         while let Some((before, behind)) = rest.split_once('{') {
             let (name, behind) = behind.split_once('}').unwrap_or((behind, ""));
@@ -71,7 +71,7 @@ impl Vars {
     }
 }
 
-/// A value as a text; of what is no text, number or boolean there is none.
+/// Text of a string, number or boolean; `None` for other values.
 pub(super) fn text(value: &toml::Value) -> String {
     match value {
         toml::Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! Cells: a carrier, what the link does, what is offered, and the mode of operation.
+//! Cells: carrier, condition of the link, offered load, and mode of operation.
 
 use core::time::Duration;
 
@@ -9,16 +9,16 @@ use thinair_link::{
 use thinair_rohc::Mode;
 use thinair_wire::time::Instant;
 
-use super::flow::{Flow, Meter, Sample, ticks};
+use super::flow::{GoodputSample, IperfFlow, Meter, ticks};
 use super::{direct, tunnel};
 use crate::form::Vars;
-use crate::paper::Error;
+use crate::paper::PaperError;
 
-/// Rate of the link, in bits a second.
+/// Rate of the link, in bit/s.
 pub(super) const RATE: u64 = 2_000_000;
-/// Packets that wait, unless a cell has its own queue.
+/// Queue of the link in packets, unless a cell has another one.
 const QUEUE: u32 = 100;
-/// Octets of the longest packet, for CoDel.
+/// Size of the longest packet for CoDel, in octets.
 const MTU: u32 = 1_500;
 
 /// Time from the first packet to the beginning of the window that is measured.
@@ -29,7 +29,7 @@ const SPAN_QUICK: Duration = Duration::from_secs(4);
 
 /// Carrier of the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Carrier {
+pub(super) enum LinkCarrier {
     /// ROHC on the link: `link run --rohc`.
     Link,
     /// A sealed tunnel over UDP.
@@ -41,13 +41,13 @@ pub(super) enum Carrier {
 /// Impairments of the link, drops of the queue apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Condition {
-    /// Packets that wait, if there are not [`QUEUE`].
+    /// Queue of the link in packets; `None`: [`QUEUE`].
     pub(super) queue: Option<u32>,
     /// CoDel (RFC 8289), drop-tail otherwise.
     pub(super) codel: bool,
-    /// Percent of datagrams that are lost.
+    /// Datagrams that are lost, in percent.
     pub(super) loss: u32,
-    /// Mean length of the bursts that they are lost in; at random if there is none.
+    /// Mean length of loss bursts; `None`: independent losses.
     pub(super) burst: Option<u32>,
 }
 
@@ -67,21 +67,21 @@ impl Condition {
             }
         };
         let airtime = Rate::from_bps(RATE).map_or(Airtime::None, Airtime::Rate);
-        // Feedback goes over a direction of its own, which nothing else fills, and is lost as the packets are.
+        // Feedback has its own direction without other traffic, with the losses of the packets.
         LinkModel::symmetric(Direction { airtime, queue, loss, ..Direction::IDEAL }, Duplex::Full)
     }
 }
 
-/// Treatment of headers.
+/// Compression of headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum HeaderTreatment {
     /// Profile uncompressed, or no ROHC.
     Plain,
     /// Compressed, in this mode.
     Rohc(Mode),
 }
 
-impl Way {
+impl HeaderTreatment {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -92,24 +92,24 @@ impl Way {
     }
 }
 
-/// A scenario, but for the treatment of headers.
+/// Scenario without the compression of headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Scenario {
-    pub(super) carrier: Carrier,
+pub(super) struct LinkScenario {
+    pub(super) carrier: LinkCarrier,
     pub(super) condition: Condition,
-    /// Offered UDP payload in tenths of the rate of the link.
+    /// Offered UDP payload, in tenths of the rate of the link.
     pub(super) load: u32,
-    /// Octets of UDP payload.
+    /// UDP payload of a packet, in octets.
     pub(super) payload: usize,
 }
 
-impl Scenario {
-    /// The scenario of a cell, and its treatment of headers.
-    pub(super) fn read(cell: &Vars) -> Result<(Self, Way), Error> {
+impl LinkScenario {
+    /// Scenario of a cell, and its compression of headers.
+    pub(super) fn read(cell: &Vars) -> Result<(Self, HeaderTreatment), PaperError> {
         let carrier = match cell.text("carrier")? {
-            "udp" => Carrier::Udp,
-            "ule" => Carrier::Ule,
-            _ => Carrier::Link,
+            "udp" => LinkCarrier::Udp,
+            "ule" => LinkCarrier::Ule,
+            _ => LinkCarrier::Link,
         };
         let number = |name: &str| cell.has(name).then(|| cell.parse(name)).transpose();
         let condition = Condition {
@@ -119,10 +119,10 @@ impl Scenario {
             burst: number("condition.burst")?,
         };
         let way = match cell.text("way")? {
-            "u" => Way::Rohc(Mode::Unidirectional),
-            "o" => Way::Rohc(Mode::Optimistic),
-            "r" => Way::Rohc(Mode::Reliable),
-            _ => Way::Plain,
+            "u" => HeaderTreatment::Rohc(Mode::Unidirectional),
+            "o" => HeaderTreatment::Rohc(Mode::Optimistic),
+            "r" => HeaderTreatment::Rohc(Mode::Reliable),
+            _ => HeaderTreatment::Plain,
         };
         let (load, payload) = (cell.parse("load.tenths")?, cell.parse("payload")?);
         Ok((Self { carrier, condition, load, payload }, way))
@@ -138,33 +138,33 @@ impl Scenario {
         1e-7 * f64::from(self.load) * RATE as f64
     }
 
-    /// Packets that are due so long after the begin.
+    /// Number of packets due by this time after the start.
     fn due(&self, after: Duration) -> u32 {
         let bits = u128::from(RATE) * u128::from(self.load) / 10 * after.as_nanos();
         (bits / (8 * self.payload as u128 * 1_000_000_000)) as u32
     }
 }
 
-/// One run of a cell, as the engines need it.
-pub(super) struct Run {
-    pub(super) scenario: Scenario,
-    pub(super) way: Way,
+/// One run of a cell, as input of the engines.
+pub(super) struct LinkRun {
+    pub(super) scenario: LinkScenario,
+    pub(super) way: HeaderTreatment,
     pub(super) model: LinkModel<'static>,
     pub(super) seed: u64,
-    pub(super) flow: Flow,
-    /// Times after the begin at which the sender sends.
+    pub(super) flow: IperfFlow,
+    /// Times at which the sender sends, after the start.
     pub(super) ticks: Vec<Duration>,
     /// Length of the whole run.
     pub(super) span: Duration,
 }
 
-impl Run {
-    /// Measures what is delivered in a run that begins at `begin`, from the end of the warm-up on.
+impl LinkRun {
+    /// Meter for a run that starts at `begin`, which measures from the end of the warm-up.
     pub(super) fn meter(&self, begin: Instant) -> Meter {
         Meter::new(&self.flow, begin + WARM_UP..begin + self.span)
     }
 
-    /// Times at which packets are sent in a run that begins at `begin`, with the packets.
+    /// Times at which packets are sent in a run that starts at `begin`, with the packets.
     pub(super) fn groups(&self, begin: Instant) -> impl Iterator<Item = (Instant, Vec<Vec<u8>>)> {
         let mut sent = 0;
         self.ticks.iter().map(move |after| {
@@ -177,25 +177,25 @@ impl Run {
 
 /// Runs a scenario once.
 pub(super) fn run(
-    scenario: Scenario,
-    way: Way,
+    scenario: LinkScenario,
+    way: HeaderTreatment,
     is_quick: bool,
     (seed, run): (u64, u32),
-) -> Result<Sample, Error> {
-    // Alike for every treatment of headers.
+) -> Result<GoodputSample, PaperError> {
+    // Equal for every compression.
     let seed = seed.wrapping_mul(1_000).wrapping_add(run.into());
     let span = WARM_UP + if is_quick { SPAN_QUICK } else { SPAN };
-    let run = Run {
+    let run = LinkRun {
         scenario,
         way,
         model: scenario.condition.model(),
         seed,
-        flow: Flow::new(scenario.payload, seed),
+        flow: IperfFlow::new(scenario.payload, seed),
         ticks: ticks(seed, span),
         span,
     };
     match scenario.carrier {
-        Carrier::Link => direct::run(&run),
-        Carrier::Udp | Carrier::Ule => tunnel::run(&run),
+        LinkCarrier::Link => direct::run(&run),
+        LinkCarrier::Udp | LinkCarrier::Ule => tunnel::run(&run),
     }
 }

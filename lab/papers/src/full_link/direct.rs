@@ -5,18 +5,18 @@ use thinair_rohc::{ProfileSet, Refresh};
 use thinair_simulation::emulator::Engine;
 use thinair_wire::time::Instant;
 
-use super::cell::{Run, Way};
-use super::flow::{Meter, Sample};
+use super::cell::{HeaderTreatment, LinkRun};
+use super::flow::{GoodputSample, Meter};
 use crate::compressed::channel;
-use crate::paper::Error;
+use crate::paper::PaperError;
 
-/// Flows of the channel: small CIDs.
+/// Number of flows of the channel: small CIDs.
 const FLOWS: u16 = 16;
 
-pub(super) fn run(run: &Run) -> Result<Sample, Error> {
+pub(super) fn run(run: &LinkRun) -> Result<GoodputSample, PaperError> {
     let rohc = match run.way {
-        Way::Plain => None,
-        Way::Rohc(mode) => {
+        HeaderTreatment::Plain => None,
+        HeaderTreatment::Rohc(mode) => {
             let mut rohc = channel(ProfileSet::default(), FLOWS, mode, Refresh::default(), run.seed)?;
             rohc.compressor.counted = true;
             Some(rohc)
@@ -35,7 +35,7 @@ pub(super) fn run(run: &Run) -> Result<Sample, Error> {
     Ok(meter.sample(totals.not_decompressed(), totals.link.delivered_octets))
 }
 
-/// Takes what comes out until `now`.
+/// Meters all output until `now`.
 fn go_on(engine: &mut Engine, now: Instant, meter: &mut Meter) {
     while let Some(at) = engine.poll_at().filter(|at| *at <= now) {
         while let Some(passage) = engine.poll(at) {

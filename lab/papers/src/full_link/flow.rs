@@ -4,34 +4,39 @@ use core::ops::Range;
 use core::time::Duration;
 
 use thinair_link::Random;
-use thinair_wire::checksum::{Sum, checksum};
 use thinair_wire::time::Instant;
 
-/// Period of the sender's timer. `iperf3` sends what is due whenever its pacing timer of 1 ms expires.
+use crate::traffic::{TrafficVersion, write_headers};
+
+/// Period of the sender's timer. `iperf3` sends due packets whenever its pacing timer of 1 ms expires.
 const TICK: Duration = Duration::from_millis(1);
-/// One tick in so many is followed by a pause, because the machine has something else to do.
+/// One of this many ticks is followed by a pause, as on a machine with other load.
 const PAUSES: u64 = 20;
 /// Longest pause.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Octets of IPv4 and UDP headers.
 pub(super) const HEADERS: usize = 28;
-/// Place of the packet's number in its payload, behind the time that it was sent.
+/// Offset of the packet's number, after its send time in the payload.
 const NUMBER: usize = HEADERS + 8;
-const PROTOCOL_UDP: u8 = 17;
+/// Port of the receiver.
+const IPERF_PORT: u16 = 5_201;
+/// IPv4 addresses of sender and receiver, in the last four octets.
+const SENDER: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 9, 0, 1];
+const RECEIVER: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 9, 0, 2];
 
-/// One flow: IPv4 with an IP-ID that counts, UDP with a checksum.
+/// Flow of IPv4 with a counting IP-ID, and UDP with a checksum.
 #[derive(Clone, Debug)]
-pub(super) struct Flow {
+pub(super) struct IperfFlow {
     ip_id: u16,
     source_port: u16,
     /// Octets of UDP payload, at least 12.
     payload: usize,
-    /// Payload behind time and number: alike in all packets.
+    /// Payload after time and number, equal in all packets.
     filling: Vec<u8>,
 }
 
-impl Flow {
+impl IperfFlow {
     pub(super) fn new(payload: usize, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let filling = core::iter::repeat_with(|| random.next_u64() as u8).take(payload.saturating_sub(12));
@@ -44,29 +49,14 @@ impl Flow {
         }
     }
 
-    /// The packet of that number, from 0, sent at that time.
+    /// Packet of that number, from 0, sent at that time.
     pub(super) fn packet(&self, number: u32, now: Instant) -> Vec<u8> {
-        let length = (HEADERS + self.payload) as u16;
-        let mut packet = vec![0x45, 0];
-        packet.extend(length.to_be_bytes());
-        packet.extend(self.ip_id.wrapping_add(number as u16).to_be_bytes());
-        packet.extend([0x40, 0, 64, PROTOCOL_UDP, 0, 0, 10, 9, 0, 1, 10, 9, 0, 2]);
-        let sum = checksum(&packet).to_be_bytes();
-        packet[10..12].copy_from_slice(&sum);
-        packet.extend(self.source_port.to_be_bytes());
-        packet.extend(5_201_u16.to_be_bytes());
-        packet.extend((length - 20).to_be_bytes());
-        packet.extend([0, 0]);
+        let mut packet = vec![0; HEADERS];
         packet.extend(now.as_nanos().to_be_bytes());
         packet.extend(number.to_be_bytes());
         packet.extend(&self.filling);
-        let pseudo = Sum::ZERO.word(u16::from(PROTOCOL_UDP)).word(length - 20);
-        // A sum of zero is sent as all ones. RFC 768.
-        let sum = match pseudo.octets(&packet[12..]).checksum() {
-            0 => u16::MAX,
-            sum => sum,
-        };
-        packet[26..28].copy_from_slice(&sum.to_be_bytes());
+        let ends = [(&SENDER, self.source_port), (&RECEIVER, IPERF_PORT)];
+        write_headers(&mut packet, TrafficVersion::V4, self.ip_id.wrapping_add(number as u16), ends);
         packet
     }
 
@@ -80,7 +70,7 @@ impl Flow {
     }
 }
 
-/// Times after the begin at which the sender sends what is due, until `span` is over.
+/// Times after the start at which the sender sends due packets, until `span` is over.
 pub(super) fn ticks(seed: u64, span: Duration) -> Vec<Duration> {
     let mut random = Random::new(seed);
     let pause = |random: &mut Random| match random.below(PAUSES) {
@@ -94,16 +84,16 @@ pub(super) fn ticks(seed: u64, span: Duration) -> Vec<Duration> {
     ticks.take_while(|at| *at < span).collect()
 }
 
-/// Counts what comes out at the other end.
+/// Counts the output of the other end.
 #[derive(Debug)]
 pub(super) struct Meter {
-    flow: Flow,
+    flow: IperfFlow,
     window: Range<Instant>,
     /// Octets of UDP payload delivered within the window.
     octets: u64,
-    /// Right packets delivered, in all.
+    /// Packets delivered correctly in the whole run.
     delivered: u64,
-    /// Packets delivered that were not sent so.
+    /// Packets delivered incorrectly.
     wrong: u64,
     /// Time of the last delivery within the window.
     last: Instant,
@@ -111,7 +101,7 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    pub(super) fn new(flow: &Flow, window: Range<Instant>) -> Self {
+    pub(super) fn new(flow: &IperfFlow, window: Range<Instant>) -> Self {
         let last = window.start;
         Self { flow: flow.clone(), window, octets: 0, delivered: 0, wrong: 0, last, outage: 0 }
     }
@@ -137,10 +127,11 @@ impl Meter {
         }
     }
 
-    /// `undelivered`: packets that arrived and were not decompressed. `carried`: octets that the link delivered.
-    pub(super) fn sample(self, undelivered: u64, carried: u64) -> Sample {
+    /// Figures of the run. `undelivered`: packets that arrived and were not decompressed. `carried`: octets that the
+    /// link delivered.
+    pub(super) fn sample(self, undelivered: u64, carried: u64) -> GoodputSample {
         let seconds = self.window.end.since(self.window.start).as_secs_f64();
-        Sample {
+        GoodputSample {
             goodput: 8e-6 * self.octets as f64 / seconds,
             delivered: self.delivered as f64,
             wrong: self.wrong as f64,
@@ -151,19 +142,19 @@ impl Meter {
     }
 }
 
-/// A run in figures.
+/// Figures of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Sample {
-    /// Mbit/s of UDP payload in packets that are as they were sent.
+pub(super) struct GoodputSample {
+    /// Mbit/s of UDP payload in correct packets.
     pub(super) goodput: f64,
-    /// Right packets.
+    /// Packets delivered correctly.
     pub(super) delivered: f64,
-    /// Delivered, but not as they were sent.
+    /// Packets delivered incorrectly.
     pub(super) wrong: f64,
-    /// Arrived, and not decompressed.
+    /// Packets that arrived and were not decompressed.
     pub(super) undelivered: f64,
-    /// Longest time without a right packet, in milliseconds.
+    /// Longest time without a correct packet, in milliseconds.
     pub(super) outage: f64,
-    /// Octets of the link for each right packet.
+    /// Octets of the link per correct packet.
     pub(super) octets: f64,
 }

@@ -1,5 +1,5 @@
-//! Cells in real time: the command `thinair` makes the link, and the tunnel in it, between two network namespaces, and iperf3
-//! sends through them. Captures at both ends have every packet.
+//! Cells in real time: the command `thinair` creates the link, and the tunnel through it, between two network
+//! namespaces, and iperf3 sends through them. Captures at both ends have every packet.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -10,22 +10,22 @@ use std::time::Duration;
 use thinair_capture::Reader;
 use thinair_os::Namespace;
 use thinair_rohc::Mode;
-use thinair_simulation::load::Hosts;
+use thinair_simulation::load::LoadHosts;
 use thinair_wire::time::Instant;
 
-use super::cell::{Carrier, RATE, Scenario, Way};
-use super::flow::{HEADERS, Sample};
-use crate::children::{Children, Interrupt, said};
-use crate::paper::{Error, Plan};
+use super::cell::{HeaderTreatment, LinkCarrier, LinkScenario, RATE};
+use super::flow::{GoodputSample, HEADERS};
+use crate::children::{Children, Interrupt, with_causes};
+use crate::paper::{PaperError, RunPlan};
 
-/// Programs that it takes, and packages of Debian that have them.
+/// Required programs, and the Debian packages that have them.
 const SENDER: &str = "iperf3";
 const CAPTURE: &str = "tcpdump";
 const PROGRAMS: [(&str, &str); 2] = [(SENDER, "iperf3"), (CAPTURE, "tcpdump")];
 
-/// Longest time that anything takes to begin or to end.
+/// Time limit for anything to start or to end.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Time from the first packet to the beginning of the window that is measured.
+/// Time from the first packet to the start of the measured window.
 const WARM_UP: Duration = Duration::from_millis(500);
 /// Port of the receiver of iperf3.
 const PORT: u16 = 5_201;
@@ -34,7 +34,7 @@ const TUNNEL_PORT: u16 = 7_000;
 const TUNNEL: &str = "inside";
 const TUNNEL_ADDRESSES: [&str; 2] = ["10.77.0.1", "10.77.0.2"];
 
-/// The reason why nothing can be measured, if there is one.
+/// Reason that nothing can be measured, if there is one.
 pub(super) fn missing() -> Option<String> {
     for (program, package) in PROGRAMS {
         let tried =
@@ -43,19 +43,19 @@ pub(super) fn missing() -> Option<String> {
             return Some(format!("there is no {program} (Debian: {package})"));
         }
     }
-    Hosts::create().err().map(|why| format!("{}: this needs root", said(why)))
+    LoadHosts::create().err().map(|why| format!("{}: this needs root", with_causes(why)))
 }
 
-/// Measures one cell for so many seconds.
+/// Measures one cell for `seconds` seconds.
 pub(super) fn measure(
-    scenario: Scenario,
-    way: Way,
-    plan: &Plan,
+    scenario: LinkScenario,
+    way: HeaderTreatment,
+    plan: &RunPlan,
     program: &Path,
     seconds: u64,
     interrupt: &Interrupt,
-) -> Result<Sample, Error> {
-    let hosts = Hosts::create().map_err(said)?;
+) -> Result<GoodputSample, PaperError> {
+    let hosts = LoadHosts::create().map_err(with_causes)?;
     let hosts = [hosts.here(), hosts.there()];
     let folder = tempfile::Builder::new().prefix("thinair-paper").tempdir()?;
     let folder = folder.path();
@@ -64,19 +64,19 @@ pub(super) fn measure(
     let seed = plan.seed.to_string();
     let mut link = vec!["--rate", "2M", "--queue", "100", "--seed", &seed];
     let mode = match way {
-        Way::Plain => None,
-        Way::Rohc(Mode::Unidirectional) => Some("u"),
-        Way::Rohc(Mode::Optimistic) => Some("o"),
-        Way::Rohc(Mode::Reliable) => Some("r"),
+        HeaderTreatment::Plain => None,
+        HeaderTreatment::Rohc(Mode::Unidirectional) => Some("u"),
+        HeaderTreatment::Rohc(Mode::Optimistic) => Some("o"),
+        HeaderTreatment::Rohc(Mode::Reliable) => Some("r"),
     };
-    if let (Carrier::Link, Some(mode)) = (scenario.carrier, mode) {
+    if let (LinkCarrier::Link, Some(mode)) = (scenario.carrier, mode) {
         link.extend(["--rohc", "--mode", mode]);
     }
     children.start_link(hosts, folder, program, &link)?;
 
     let (receiver, interface) = match scenario.carrier {
-        Carrier::Link => (outside()[1].to_string(), thinair_simulation::load::INTERFACE),
-        Carrier::Udp | Carrier::Ule => {
+        LinkCarrier::Link => (outside()[1].to_string(), thinair_simulation::load::INTERFACE),
+        LinkCarrier::Udp | LinkCarrier::Ule => {
             start_tunnel(&mut children, hosts, folder, program, scenario.carrier, mode)?;
             (TUNNEL_ADDRESSES[1].to_owned(), TUNNEL)
         }
@@ -86,7 +86,7 @@ pub(super) fn measure(
     let begun = std::time::Instant::now();
     while !children.run(hosts[0], &mut ping, PATIENCE)?.success() {
         if begun.elapsed() > PATIENCE {
-            return Err(Error::RealTime(format!("{receiver} does not answer")));
+            return Err(PaperError::RealTime(format!("{receiver} did not start")));
         }
     }
 
@@ -100,9 +100,9 @@ pub(super) fn measure(
         capture.args(["-i", interface, "--immediate-mode", "-B", "16384", "--time-stamp-precision", "nano"]);
         capture.args(["-n", "-w", "-", &format!("udp dst port {port}")]);
         children.start(host, folder, &name, &mut capture)?;
-        let says = folder.join(format!("{name}.err"));
+        let log = folder.join(format!("{name}.err"));
         children.until("tcpdump listens", PATIENCE, || {
-            std::fs::read_to_string(&says).is_ok_and(|said| said.contains("listening on"))
+            std::fs::read_to_string(&log).is_ok_and(|log| log.contains("listening on"))
         })?;
     }
     let mut sender = Command::new(SENDER);
@@ -114,7 +114,7 @@ pub(super) fn measure(
         &scenario.payload.to_string(),
     ]);
     sender.stdout(Stdio::null()).stderr(Stdio::null());
-    // Its connection for control has to get through the full link, and may never end.
+    // Its control connection shares the saturated link, and may never end.
     children.run_for(hosts[0], &mut sender, Duration::from_secs(seconds + 1) + PATIENCE)?;
     for end in 0..2 {
         children.finish(&format!("capture-{end}"), PATIENCE)?;
@@ -134,16 +134,16 @@ fn start_tunnel(
     hosts: [&Namespace; 2],
     folder: &Path,
     program: &Path,
-    carrier: Carrier,
+    carrier: LinkCarrier,
     mode: Option<&str>,
-) -> Result<(), Error> {
+) -> Result<(), PaperError> {
     let key = folder.join("tunnel.key");
     let mut keygen = Command::new(program);
     keygen.args(["tunnel", "keygen"]).arg(&key).stderr(Stdio::null());
     if !children.run(hosts[0], &mut keygen, PATIENCE)?.success() {
-        return Err(Error::RealTime("no key could be made".to_owned()));
+        return Err(PaperError::RealTime("no key could be made".to_owned()));
     }
-    let (scheme, options) = if carrier == Carrier::Ule { ("ule+udp", "?flush=3ms") } else { ("udp", "") };
+    let (scheme, options) = if carrier == LinkCarrier::Ule { ("ule+udp", "?flush=3ms") } else { ("udp", "") };
     for (end, host) in hosts.into_iter().enumerate() {
         let other = outside()[1 - end];
         let mut tunnel = Command::new(program);
@@ -166,14 +166,14 @@ fn start_tunnel(
 }
 
 /// Compares both captures.
-fn compare(folder: &Path, scenario: Scenario, span: Duration) -> Result<Sample, Error> {
+fn compare(folder: &Path, scenario: LinkScenario, span: Duration) -> Result<GoodputSample, PaperError> {
     let len = HEADERS + scenario.payload;
     let sent: HashSet<Vec<u8>> = packets(folder, 0, len)?.into_iter().map(|(_, packet)| packet).collect();
     let received = packets(folder, 1, len)?;
-    let Some(&(first, _)) = received.first() else { return Ok(Sample::default()) };
+    let Some(&(first, _)) = received.first() else { return Ok(GoodputSample::default()) };
     let from = first + WARM_UP;
     let within = received.iter().filter(|(time, _)| (from..from + span).contains(time));
-    let (mut last, mut sample) = (from, Sample::default());
+    let (mut last, mut sample) = (from, GoodputSample::default());
     for (time, packet) in within {
         if sent.contains(packet) {
             sample.delivered += 1.0;
@@ -184,17 +184,18 @@ fn compare(folder: &Path, scenario: Scenario, span: Duration) -> Result<Sample, 
         }
     }
     sample.outage = sample.outage.max(1e-6 * (from + span).nanos_since(last) as f64);
-    // Where the link is full. The bar asks for it only there.
+    // Capacity of a saturated link. The bar uses it only there.
     sample.octets = RATE as f64 / 8.0 * span.as_secs_f64() / sample.delivered.max(1.0);
     sample.goodput = 8e-6 * sample.delivered * scenario.payload as f64 / span.as_secs_f64();
     Ok(sample)
 }
 
-/// IP packets of so many octets in the capture of one end, with their times.
-fn packets(folder: &Path, end: usize, len: usize) -> Result<Vec<(Instant, Vec<u8>)>, Error> {
+/// IP packets of `len` octets in the capture of one end, with their times.
+fn packets(folder: &Path, end: usize, len: usize) -> Result<Vec<(Instant, Vec<u8>)>, PaperError> {
     let path = folder.join(format!("capture-{end}.out"));
-    let file = std::fs::File::open(&path).map_err(|source| Error::Open { path: path.clone(), source })?;
-    let failed = |source| Error::Read { path: path.clone(), source };
+    let file =
+        std::fs::File::open(&path).map_err(|source| PaperError::Open { path: path.clone(), source })?;
+    let failed = |source| PaperError::Read { path: path.clone(), source };
     let mut reader = Reader::new(file).map_err(failed)?;
     let mut packets = Vec::new();
     while let Some(record) = reader.next_record() {

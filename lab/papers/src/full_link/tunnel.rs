@@ -1,31 +1,31 @@
-//! Two ends of a sealed tunnel with the link between them, in virtual time.
+//! Two ends of an encrypted tunnel with the link between them, in virtual time.
 
 use core::time::Duration;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
-use thinair_link::{ConstrainedLink, Event, Random, Side};
+use thinair_link::{ConstrainedLink, LinkEvent, Random, Side};
 use thinair_tunnel::config::{self, Settings, Surroundings};
 use thinair_tunnel::mtu::Budget;
-use thinair_tunnel::plan::{Others, Plan, Security};
 use thinair_tunnel::seal::{Key, Keys, Over, PeerKeys, Seal, TwoWay};
-use thinair_tunnel::site::{Notice, Shell, Site};
+use thinair_tunnel::site::{Site, SiteOutput};
+use thinair_tunnel::site_config::{Others, Security, SiteConfig};
 use thinair_tunnel::status::Drop;
 use thinair_wire::time::Instant;
 
-use super::cell::{Carrier, Run, Way};
-use super::flow::{Meter, Sample};
-use crate::paper::Error;
+use super::cell::{HeaderTreatment, LinkCarrier, LinkRun};
+use super::flow::{GoodputSample, Meter};
+use crate::paper::PaperError;
 
-/// Octets of IPv4 and UDP headers in front of a datagram.
+/// Size of the IPv4 and UDP headers of a datagram, in octets.
 const OUTER: usize = 28;
-/// Time of the first packet: keys have been agreed on.
+/// Time of the first packet, after the key exchange.
 const BEGIN: Duration = Duration::from_secs(1);
 
-pub(super) fn run(run: &Run) -> Result<Sample, Error> {
+pub(super) fn run(run: &LinkRun) -> Result<GoodputSample, PaperError> {
     let begin = Instant::ZERO + BEGIN;
-    let mut tunnel = Tunnel {
-        ends: [End::new(run, Side::A)?, End::new(run, Side::B)?],
+    let mut tunnel = TunnelOverLink {
+        ends: [TunnelEnd::new(run, Side::A)?, TunnelEnd::new(run, Side::B)?],
         link: ConstrainedLink::new(&run.model, run.seed),
         meter: run.meter(begin),
         now: Instant::ZERO,
@@ -40,15 +40,15 @@ pub(super) fn run(run: &Run) -> Result<Sample, Error> {
     Ok(tunnel.meter.sample(undelivered, tunnel.link.traffic(Side::A).delivered_octets))
 }
 
-struct Tunnel {
-    ends: [End; 2],
+struct TunnelOverLink {
+    ends: [TunnelEnd; 2],
     link: ConstrainedLink<'static, Vec<u8>>,
     meter: Meter,
     now: Instant,
 }
 
-impl Tunnel {
-    /// Lets the ends agree on keys, at a time when the link loses nothing.
+impl TunnelOverLink {
+    /// Performs the key exchange while the link loses nothing.
     fn agree(&mut self) {
         loop {
             for side in Side::ALL {
@@ -64,26 +64,28 @@ impl Tunnel {
         }
     }
 
-    /// Packets that the system sends in a row.
+    /// Sends consecutive packets of the system.
     fn send(&mut self, now: Instant, packets: &[Vec<u8>]) {
         self.now = now;
-        let (site, mut hands) = self.ends[Side::A as usize].apart(None);
-        packets.iter().for_each(|packet| site.handle_packet(now, packet, &mut hands));
-        site.pause(now, &mut hands);
+        for packet in packets {
+            self.ends[Side::A as usize].site.handle_packet(now, packet);
+            self.drain(Side::A);
+        }
+        self.ends[Side::A as usize].site.pause(now);
         self.poll(Side::A);
         self.carry(Side::A);
     }
 
-    /// Lets all happen that happens by `until`.
+    /// Processes all events until `until`.
     fn go_on(&mut self, until: Instant) {
         loop {
             let sites = self.ends.iter().filter_map(|end| end.site.poll_at());
-            // A site that was polled at a time and names that time again is polled a little later.
+            // A site that was polled at a time and returns that time again is polled a little later.
             let sites = sites.map(|at| at.max(self.now + Duration::from_micros(1)));
             let Some(at) = sites.chain(self.link.poll_at()).min().filter(|at| *at <= until) else { return };
             self.now = self.now.max(at);
             while let Some(event) = self.link.poll(self.now) {
-                if let Event::Delivered { to, packet, .. } = event {
+                if let LinkEvent::Delivered { to, packet, .. } = event {
                     self.arrive(to, packet);
                 }
             }
@@ -95,20 +97,30 @@ impl Tunnel {
     }
 
     fn arrive(&mut self, to: Side, mut datagram: Vec<u8>) {
-        let now = self.now;
-        let meter = (to == Side::B).then_some(&mut self.meter);
-        let (site, mut hands) = self.ends[to as usize].apart(meter.map(|meter| (now, meter)));
         let payload = datagram.get_mut(OUTER..).unwrap_or_default();
-        site.handle_datagram(now, Some(address(to.other())), payload, &mut hands);
+        self.ends[to as usize].site.handle_datagram(self.now, Some(address(to.other())), payload);
+        self.drain(to);
         self.poll(to);
     }
 
     fn poll(&mut self, side: Side) {
-        let (site, mut hands) = self.ends[side as usize].apart(None);
-        site.poll(self.now, &mut hands);
+        self.ends[side as usize].site.handle_timeout(self.now);
+        self.drain(side);
     }
 
-    /// Gives the link what a site has handed over; what its queue has no room for is lost.
+    /// Takes outputs of a site.
+    fn drain(&mut self, side: Side) {
+        let TunnelEnd { site, out } = &mut self.ends[side as usize];
+        while let Some(output) = site.poll_output() {
+            match output {
+                SiteOutput::Datagram { octets, .. } => out.push([&[0; OUTER], octets].concat()),
+                SiteOutput::Packet(packet) if side == Side::B => self.meter.deliver(self.now, packet),
+                SiteOutput::Packet(_) | SiteOutput::Event { .. } => {}
+            }
+        }
+    }
+
+    /// Passes a site's datagrams to the link, which drops those that its queue has no room for.
     fn carry(&mut self, from: Side) {
         for datagram in core::mem::take(&mut self.ends[from as usize].out) {
             let _ = self.link.offer(self.now, from, datagram);
@@ -116,17 +128,17 @@ impl Tunnel {
     }
 }
 
-/// One end.
-struct End {
+/// One end of the tunnel.
+struct TunnelEnd {
     site: Site,
-    /// Datagrams behind room for their outer headers.
+    /// Datagrams after room for their outer headers.
     out: Vec<Vec<u8>>,
 }
 
-impl End {
-    fn new(run: &Run, side: Side) -> Result<Self, Error> {
+impl TunnelEnd {
+    fn new(run: &LinkRun, side: Side) -> Result<Self, PaperError> {
         let plan = plan(run, side)?;
-        let failed = |error: &dyn core::fmt::Display| Error::Tunnel(error.to_string());
+        let failed = |error: &dyn core::fmt::Display| PaperError::Tunnel(error.to_string());
         let budget = Budget::of(&plan).map_err(|error| failed(&error))?;
         let Others::Peers(peers) = &plan.others else { return Err(failed(&"a mesh")) };
         let Security::Key { suite, .. } = &plan.security else { return Err(failed(&"no key")) };
@@ -144,47 +156,22 @@ impl End {
             .map_err(|error| failed(&error))?;
         Ok(Self { site, out: Vec::new() })
     }
-
-    fn apart<'e>(&'e mut self, meter: Option<(Instant, &'e mut Meter)>) -> (&'e mut Site, Hands<'e>) {
-        let Self { site, out } = self;
-        (site, Hands { out, meter })
-    }
-}
-
-struct Hands<'e> {
-    out: &'e mut Vec<Vec<u8>>,
-    meter: Option<(Instant, &'e mut Meter)>,
-}
-
-impl Shell for Hands<'_> {
-    fn carry(&mut self, _: Option<SocketAddr>, datagram: &[u8]) {
-        self.out.push([&[0; OUTER], datagram].concat());
-    }
-
-    fn deliver(&mut self, packet: &[u8]) -> bool {
-        if let Some((now, meter)) = &mut self.meter {
-            meter.deliver(*now, packet);
-        }
-        true
-    }
-
-    fn notice(&mut self, _: Notice<'_>) {}
 }
 
 fn address(side: Side) -> SocketAddr {
     (Ipv4Addr::new(192, 0, 2, 1 + side as u8), 5_000).into()
 }
 
-/// The plan of one end: defaults, but for carrier and mode.
-fn plan(run: &Run, side: Side) -> Result<Plan, Error> {
+/// SiteConfig of one end: defaults, except carrier and mode.
+fn plan(run: &LinkRun, side: Side) -> Result<SiteConfig, PaperError> {
     let (scheme, options) = match run.scenario.carrier {
-        Carrier::Link | Carrier::Udp => ("udp", ""),
+        LinkCarrier::Link | LinkCarrier::Udp => ("udp", ""),
         // TS Packets are filled, as in the examples of docs/tunnel.md.
-        Carrier::Ule => ("ule+udp", "?flush=3ms"),
+        LinkCarrier::Ule => ("ule+udp", "?flush=3ms"),
     };
     let channel = match run.way {
-        Way::Plain => "profiles = \"uncompressed\"".to_owned(),
-        Way::Rohc(_) => format!("mode = \"{}\"", run.way.name()),
+        HeaderTreatment::Plain => "profiles = \"uncompressed\"".to_owned(),
+        HeaderTreatment::Rohc(_) => format!("mode = \"{}\"", run.way.name()),
     };
     let text = format!(
         "[inside]\naddress = [\"10.9.0.{}/24\"]\n[carrier]\nurl = \"{scheme}://{}{options}\"\nlisten = \"{}\"\n\
@@ -193,7 +180,7 @@ fn plan(run: &Run, side: Side) -> Result<Plan, Error> {
         address(side.other()),
         address(side),
     );
-    let failed = |error: &dyn core::fmt::Display| Error::Tunnel(error.to_string());
+    let failed = |error: &dyn core::fmt::Display| PaperError::Tunnel(error.to_string());
     let settings = Settings::read(Path::new("tunnel.toml"), &text).map_err(|error| failed(&error))?;
     let surroundings = Surroundings {
         runtime: None,
@@ -201,7 +188,7 @@ fn plan(run: &Run, side: Side) -> Result<Plan, Error> {
         templates: &|_| Ok(Vec::new()),
         resolve: &config::system_resolver,
     };
-    config::plan(&settings, &surroundings).map_err(|error| failed(&error))
+    config::site_config(&settings, &surroundings).map_err(|error| failed(&error))
 }
 
 fn random(seed: u64) -> impl FnMut(&mut [u8]) + Send {

@@ -1,4 +1,4 @@
-//! One burst of losses in a voice call over a link with a long delay.
+//! One loss burst in a voice call over a link with a long delay.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -13,45 +13,45 @@ use thinair_wire::checksum::Sum;
 use thinair_wire::header::ipv4::Ipv4;
 
 use crate::form::Vars;
-use crate::paper::Error;
+use crate::paper::PaperError;
 
-/// Delay in one direction: half of the round trip of a GEO link.
+/// One-way delay: half of the round trip of a GEO link.
 pub(super) const DELAY: Duration = Duration::from_millis(280);
 
-/// Packets before a burst, without those that differ from run to run.
+/// Packets before a burst, without the number that varies between runs.
 const BEFORE: u64 = 160;
 
-/// Different places of a burst: all phases of 6 bits.
+/// Number of different positions of a burst: all phases of 6 bits.
 pub(super) const PHASES: u64 = 64;
 
-/// Packets behind a burst.
+/// Packets after a burst.
 const BEHIND: u64 = 64;
 
-/// Octets of a voice frame: the size does not matter to the headers.
+/// Size of a voice frame, in octets; it does not affect the headers.
 const PAYLOAD: usize = 24;
 
 /// Port of the stream.
 const PORT: u16 = 5_004;
 
-/// Jitter in microseconds: at most so much where packets are sent, and twice as much on the link.
+/// Maximum jitter of the sender, in microseconds. Jitter of the link is up to twice as much.
 const JITTER: u64 = 1_000;
 
-/// A call, and how its headers are compressed.
+/// Call, and the compression of its headers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
     profiles: ProfileSet,
     six: bool,
     pub(super) mode: Mode,
-    /// Time between packets in milliseconds.
+    /// Time between packets, in milliseconds.
     interval: u64,
     /// Pauses between talkspurts, in which nothing is sent.
     pub(super) pauses: bool,
-    /// The carrier numbers its frames, as PDCP does, and the decompressor gets the number of those that are missing.
+    /// The carrier numbers its frames, as PDCP does, and the decompressor receives the number of missing frames.
     counts: bool,
 }
 
 impl Call {
-    pub(super) fn read(cell: &Vars) -> Result<Self, Error> {
+    pub(super) fn read(cell: &Vars) -> Result<Self, PaperError> {
         let profiles = match cell.text("kind")? {
             "udp" => ProfileSet::of(&[ProfileId::Udp])?,
             "ip" => ProfileSet::of(&[ProfileId::Ip])?,
@@ -76,26 +76,26 @@ impl Call {
 
 /// Figures of one burst, or of many.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Tally {
+pub(super) struct BurstTally {
     pub(super) bursts: u64,
-    /// Packets behind bursts that arrived.
+    /// Packets after bursts that arrived.
     pub(super) behind: u64,
     pub(super) wrong: u64,
-    /// Packets behind bursts that arrived and were not delivered as they were sent.
+    /// Packets after bursts that arrived and were not delivered exactly.
     pub(super) undelivered: u64,
-    /// The most of them in a row.
+    /// Largest number of consecutive ones.
     pub(super) outage: u64,
-    /// Bursts behind which a packet was not delivered.
+    /// Bursts after which a packet was not delivered.
     pub(super) felt: u64,
-    /// Bursts behind which the compressor sent IR-DYN, or IR, packets.
+    /// Bursts after which the compressor sent IR or IR-DYN packets.
     pub(super) dynamic: u64,
     pub(super) initial: u64,
-    /// Octets of headers, compressed or not: of the last packets before a burst, of the first second behind it.
+    /// Octets of headers and number of packets: last packets before a burst, and first second after it.
     steady: (u64, u64),
     after: (u64, u64),
 }
 
-impl Tally {
+impl BurstTally {
     pub(super) fn add(&mut self, other: &Self) {
         self.bursts += other.bursts;
         self.behind += other.behind;
@@ -115,23 +115,23 @@ impl Tally {
         octets as f64 / packets.max(1) as f64
     }
 
-    /// Mean octets of a compressed header where nothing is lost.
+    /// Mean size of a compressed header without losses, in octets.
     pub(super) fn steady(&self) -> f64 {
         Self::mean(self.steady)
     }
 
-    /// The mean in the first second behind a burst.
+    /// Mean size of a compressed header in the first second after a burst, in octets.
     pub(super) fn after(&self) -> f64 {
         Self::mean(self.after)
     }
 
-    /// Mean packets that arrived behind a burst and were not delivered.
+    /// Mean number of packets that arrived after a burst and were not delivered.
     pub(super) fn undelivered(&self) -> f64 {
         self.undelivered as f64 / self.bursts.max(1) as f64
     }
 }
 
-/// The packets of a call.
+/// Packets of a call.
 struct Voice {
     call: Call,
     random: Random,
@@ -147,11 +147,11 @@ impl Voice {
         Self { call, random, sequence, timestamp, id }
     }
 
-    /// The next packet, and intervals since the one before.
+    /// Next packet, and number of intervals since the previous one.
     fn next(&mut self) -> (u64, Vec<u8>) {
         let is_first = self.call.pauses && self.random.below(50) == 0;
         let intervals = if is_first { 2 + self.random.below(100) } else { 1 };
-        // A clock of 8 kHz.
+        // Clock of 8 kHz.
         self.timestamp = self.timestamp.wrapping_add((8 * self.call.interval * intervals) as u32);
         self.sequence = self.sequence.wrapping_add(1);
         self.id = self.id.wrapping_add(1);
@@ -190,15 +190,16 @@ impl Voice {
     }
 }
 
-/// Packets and feedback on their way.
-enum Event {
+/// Packets and feedback in flight.
+enum CallEvent {
     Packet { number: u64, rohc: Vec<u8>, packet: Vec<u8> },
     Feedback(Vec<u8>),
 }
 
-/// Calls with a burst of `burst` lost packets each, one call for each of the first `phases` places of the burst.
-pub(super) fn calls(call: Call, burst: u64, phases: u64, seed: u64) -> Result<Tally, Error> {
-    let mut tally = Tally::default();
+/// Runs calls with a burst of `burst` lost packets each, one call for each of the first `phases` positions of the
+/// burst.
+pub(super) fn calls(call: Call, burst: u64, phases: u64, seed: u64) -> Result<BurstTally, PaperError> {
+    let mut tally = BurstTally::default();
     for phase in 0..phases {
         let seed = seed.wrapping_mul(PHASES).wrapping_add(phase);
         tally.add(&one(call, burst, BEFORE + phase * PHASES / phases, seed)?);
@@ -206,7 +207,7 @@ pub(super) fn calls(call: Call, burst: u64, phases: u64, seed: u64) -> Result<Ta
     Ok(tally)
 }
 
-fn one(call: Call, burst: u64, before: u64, seed: u64) -> Result<Tally, Error> {
+fn one(call: Call, burst: u64, before: u64, seed: u64) -> Result<BurstTally, PaperError> {
     let channel = Channel::new(CidSpace::Small, 15, call.profiles)?;
     let end = || {
         let rtp = RtpDetection::of_ports(&[PORT]).unwrap_or_default();
@@ -219,7 +220,7 @@ fn one(call: Call, burst: u64, before: u64, seed: u64) -> Result<Tally, Error> {
     let mut random = Random::new(seed);
     let mut voice = Voice::new(call, random.split());
     let mut events = BTreeMap::new();
-    let mut tally = Tally { bursts: 1, ..Tally::default() };
+    let mut tally = BurstTally { bursts: 1, ..BurstTally::default() };
     let (mut rohc, mut back, mut element) = ([0; 512], [0; 512], [0; 64]);
     let (mut outage, mut noted) = (0, 0_u64);
     let (mut has_ir_dyn, mut has_ir) = (false, false);
@@ -227,7 +228,7 @@ fn one(call: Call, burst: u64, before: u64, seed: u64) -> Result<Tally, Error> {
     let (mut resumed, mut newest) = (None, 0);
     let total = before + burst + BEHIND;
     for number in 0..=total {
-        // Behind the last packet comes all that is still on its way.
+        // After the last packet, everything in flight still arrives.
         let next = (number < total).then(|| voice.next());
         let interval = Duration::from_millis(call.interval);
         time += interval * next.as_ref().map_or(1, |(intervals, _)| *intervals as u32);
@@ -240,10 +241,10 @@ fn one(call: Call, burst: u64, before: u64, seed: u64) -> Result<Tally, Error> {
             }
             let now = Instant::ZERO + at;
             match entry.remove() {
-                Event::Feedback(element) => {
+                CallEvent::Feedback(element) => {
                     let _ = near.receive(now, &element, &mut back);
                 }
-                Event::Packet { number, rohc, packet } => {
+                CallEvent::Packet { number, rohc, packet } => {
                     let lost = call.counts.then_some((number - newest).saturating_sub(1) as u32);
                     newest = number;
                     let received = far.receive(Arrival { now, lost }, &rohc, &mut back);
@@ -257,7 +258,7 @@ fn one(call: Call, burst: u64, before: u64, seed: u64) -> Result<Tally, Error> {
                     }
                     while let Some(len) = far.poll_feedback(&mut element) {
                         noted += 1;
-                        events.insert((at + DELAY, noted), Event::Feedback(element[..len].to_vec()));
+                        events.insert((at + DELAY, noted), CallEvent::Feedback(element[..len].to_vec()));
                     }
                 }
             }
@@ -280,7 +281,7 @@ fn one(call: Call, burst: u64, before: u64, seed: u64) -> Result<Tally, Error> {
         if !(before..before + burst).contains(&number) {
             noted += 1;
             let arrival = at + DELAY + Duration::from_micros(random.below(2 * JITTER));
-            events.insert((arrival, noted), Event::Packet { number, rohc: rohc[..len].to_vec(), packet });
+            events.insert((arrival, noted), CallEvent::Packet { number, rohc: rohc[..len].to_vec(), packet });
         }
     }
     tally.felt = u64::from(tally.undelivered > 0);

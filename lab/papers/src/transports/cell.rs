@@ -1,15 +1,15 @@
-//! What is measured: services, links, options of the kernel, sizes.
+//! Cells: services, links, options of the kernel, sizes.
 
-/// Octets of the objects. The first and the last are those of every service.
+/// Sizes of the objects, in octets. The first and the last are measured with every service.
 pub(super) const SIZES: [usize; 6] = [10, 50, 100, 200, 500, 1_000];
 
-/// Who asks whom, and how.
+/// Client and server, and their protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Service {
+pub(super) enum TransportService {
     /// libcoap, both ends.
     Coap,
-    /// Ours: Fast Open, few headers, the response and the FIN in one write. The SYN-ACK is acknowledged at once, as by the paper's
-    /// client.
+    /// Ours: Fast Open, few headers, the response and the FIN in one write. The SYN-ACK is acknowledged at once, as by
+    /// the paper's client.
     IotHttp,
     /// curl with the headers of a browser, and Apache.
     Http,
@@ -17,7 +17,7 @@ pub(super) enum Service {
     IotSpdy,
     /// The package `spdy` of npm on Node, both ends.
     Spdy,
-    /// IoT-HTTP with the SYN-ACK acknowledged by what is sent next.
+    /// IoT-HTTP that acknowledges the SYN-ACK with the next data.
     IotHttpHeld,
     /// Our CoAP, both ends.
     CoapOurs,
@@ -25,22 +25,22 @@ pub(super) enum Service {
     CoapTcp,
     /// Our HTTP/1.1 without Fast Open, both ends.
     HttpOurs,
-    /// curl as it is, and nginx.
+    /// curl without options, and nginx.
     Nginx,
     /// nghttp and nghttpd, without TLS.
     Http2,
     /// mosquitto: PUBLISH with QoS 1. The object goes to the server.
     Mqtt,
-    /// Our client and server of HTTP/3, which are those of quinn and h3.
+    /// Our client and server of HTTP/3, based on quinn and h3.
     Http3,
 }
 
-impl Service {
-    /// Those of the paper, in the order of its tables.
+impl TransportService {
+    /// Services of the paper, in the order of its tables.
     pub(super) const PUBLISHED: [Self; 5] =
         [Self::Coap, Self::IotHttp, Self::IotSpdy, Self::Spdy, Self::Http];
 
-    /// The others.
+    /// Further services.
     pub(super) const OTHERS: [Self; 7] = [
         Self::IotHttpHeld,
         Self::CoapOurs,
@@ -51,12 +51,13 @@ impl Service {
         Self::Mqtt,
     ];
 
-    /// All of them. HTTP/3 is neither of the paper nor for all links: its datagrams have 1,200 octets at least.
+    /// All services but HTTP/3, which is not in the paper and not possible on all links: its datagrams have at least
+    /// 1,200 octets.
     pub(super) fn all() -> impl Iterator<Item = Self> {
         Self::PUBLISHED.into_iter().chain(Self::OTHERS).chain([Self::Http3])
     }
 
-    /// As ids have it.
+    /// Name in ids.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Coap => "coap",
@@ -75,42 +76,42 @@ impl Service {
         }
     }
 
-    /// Whether packets and octets must be the same in every run at 20 kbit/s.
+    /// True if packets and octets must be equal in every run at 20 kbit/s.
     pub(super) const fn is_steady(self) -> bool {
         matches!(self, Self::Coap | Self::IotHttp | Self::IotHttpHeld | Self::IotSpdy)
     }
 
-    /// Whether its first contact with a host differs from later ones, as it gets a cookie (RFC 7413, section 4.1.2).
+    /// True if its first contact with a host differs from later ones, as it obtains a cookie (RFC 7413, section 4.1.2).
     pub(super) const fn has_cookie(self) -> bool {
         matches!(self, Self::IotHttp | Self::IotHttpHeld | Self::IotSpdy)
     }
 
-    /// Whether an object is fetched.
+    /// True if an object is fetched.
     pub(super) const fn is_download(self) -> bool {
         !matches!(self, Self::Mqtt)
     }
 }
 
-/// A link of the paper. All have 20 ms each way, full duplex, and a queue of 50 packets.
+/// Link of the paper. All have 20 ms one-way delay, full duplex, and a queue of 50 packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Link {
+pub(super) enum TransportLink {
     /// 20 kbit/s, MTU 128.
     Slow,
     /// 250 kbit/s, MTU 128.
     Fast,
     /// 250 kbit/s, MTU 1,280.
     Wide,
-    /// 20 kbit/s with IPv6, whose packets go in frames of 128 octets: RFC 4944, section 5.3. Not of the paper.
+    /// 20 kbit/s with IPv6, whose packets are carried in frames of 128 octets: RFC 4944, section 5.3. Not in the paper.
     Frames,
-    /// The same with headers by LOWPAN_IPHC: RFC 6282.
+    /// 20 kbit/s with IPv6 in frames of 128 octets, with LOWPAN_IPHC: RFC 6282. Not in the paper.
     Iphc,
 }
 
-impl Link {
-    /// Those of the paper.
+impl TransportLink {
+    /// Links of the paper.
     pub(super) const PUBLISHED: [Self; 3] = [Self::Slow, Self::Fast, Self::Wide];
 
-    /// Rate and octets of a packet in a frame, as options of `thinair link run` have them.
+    /// Rate and MTU, as arguments of `thinair link run`.
     pub(super) const fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Slow | Self::Frames | Self::Iphc => ("20k", "128"),
@@ -119,7 +120,7 @@ impl Link {
         }
     }
 
-    /// As ids have it.
+    /// Name in ids.
     pub(super) const fn id(self) -> &'static str {
         match self {
             Self::Slow => "20k/128",
@@ -130,7 +131,7 @@ impl Link {
         }
     }
 
-    /// What else it is told.
+    /// Further arguments of `thinair link run`.
     pub(super) const fn more(self) -> &'static [&'static str] {
         if matches!(self, Self::Iphc) { &["--iphc"] } else { &[] }
     }
@@ -140,21 +141,21 @@ impl Link {
     }
 }
 
-/// Options of the kernel's TCP, at both hosts.
+/// TCP options of the kernel, at both hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Options {
-    /// Without timestamps and SACK: what the paper's octets of TCP headers say of its hosts.
+pub(super) enum KernelOptions {
+    /// Without timestamps and SACK, as the TCP header sizes in the paper imply.
     Lean,
-    /// As Linux has them.
+    /// Defaults of Linux.
     Default,
     /// Lean, without window scaling, and Fast Open without cookies.
     Cookieless,
 }
 
-impl Options {
+impl KernelOptions {
     pub(super) const ALL: [Self; 3] = [Self::Lean, Self::Default, Self::Cookieless];
 
-    /// What stands at the end of ids. Rows of the paper's configuration have nothing there.
+    /// Suffix of ids. Rows of the paper's configuration have none.
     pub(super) const fn suffix(self) -> &'static str {
         match self {
             Self::Lean => "",
@@ -171,13 +172,13 @@ impl Options {
         }
     }
 
-    /// What is written below /proc/sys/net/ipv4, in both namespaces, before anything runs. What is not here follows from the
-    /// kernel alone, and has changed no count.
+    /// Values below /proc/sys/net/ipv4, set in both namespaces before anything runs. All other values follow from the
+    /// kernel, and did not change any count.
     pub(super) const fn sysctls(self) -> [(&'static str, &'static str); 11] {
         let (fast_open, timestamps, sack, scaling) = match self {
             Self::Lean => ("3", "0", "0", "1"),
             Self::Default => ("3", "1", "1", "1"),
-            // Client, server, data without cookie both ways: ip-sysctl of Linux.
+            // Client, server, data without cookie in both directions: ip-sysctl of Linux.
             Self::Cookieless => ("519", "0", "0", "0"),
         };
         [
@@ -189,7 +190,7 @@ impl Options {
             ("tcp_mtu_probing", "0"),
             ("tcp_slow_start_after_idle", "1"),
             ("tcp_autocorking", "1"),
-            // What one exchange has learned of the path is not to change the next one. Cookies are kept nonetheless.
+            // The path metrics of one exchange must not affect the next one. Cookies are kept nevertheless.
             ("tcp_no_metrics_save", "1"),
             ("tcp_fastopen_blackhole_timeout_sec", "0"),
             ("tcp_min_snd_mss", "48"),
@@ -197,27 +198,27 @@ impl Options {
     }
 }
 
-/// What is known of the server before.
+/// Previous contact with the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Temper {
     /// There was contact before: a client of Fast Open has its cookie.
     Warm,
-    /// There was none.
+    /// There was no contact.
     Cold,
 }
 
 /// One figure of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Cell {
-    pub(super) service: Service,
-    pub(super) link: Link,
-    pub(super) options: Options,
+pub(super) struct TransportCell {
+    pub(super) service: TransportService,
+    pub(super) link: TransportLink,
+    pub(super) options: KernelOptions,
     pub(super) size: usize,
     pub(super) temper: Temper,
 }
 
-impl Cell {
-    /// The id of one of its figures.
+impl TransportCell {
+    /// Id of one of its figures.
     pub(super) fn id(&self, figure: &str) -> String {
         let temper = if self.temper == Temper::Cold { "/cold" } else { "" };
         let (service, link, size) = (self.service.name(), self.link.id(), self.size);
@@ -225,62 +226,72 @@ impl Cell {
     }
 }
 
-/// How much is measured.
+/// Amount of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Scale {
-    /// Runs of each cell.
+pub(super) struct TransportScale {
+    /// Number of runs of each cell.
     pub(super) runs: usize,
-    links: &'static [Link],
+    links: &'static [TransportLink],
     sizes: &'static [usize],
-    /// Sizes of services that the paper does not have.
+    /// Sizes for services that are not in the paper.
     others: &'static [usize],
 }
 
-/// A look at what is most worth looking at.
-pub(super) const QUICK: Scale = Scale { runs: 1, links: &[Link::Slow], sizes: &[10, 1_000], others: &[10] };
-/// Within minutes.
-pub(super) const USUAL: Scale =
-    Scale { runs: 3, links: &Link::PUBLISHED, sizes: &SIZES, others: &[10, 1_000] };
-/// All there is.
-pub(super) const FULL: Scale = Scale { runs: 5, links: &Link::PUBLISHED, sizes: &SIZES, others: &SIZES };
+/// Most significant cells only.
+pub(super) const QUICK: TransportScale =
+    TransportScale { runs: 1, links: &[TransportLink::Slow], sizes: &[10, 1_000], others: &[10] };
+/// Default: takes minutes.
+pub(super) const USUAL: TransportScale =
+    TransportScale { runs: 3, links: &TransportLink::PUBLISHED, sizes: &SIZES, others: &[10, 1_000] };
+/// All cells.
+pub(super) const FULL: TransportScale =
+    TransportScale { runs: 5, links: &TransportLink::PUBLISHED, sizes: &SIZES, others: &SIZES };
 
-/// Cells by the hosts and the link that they have in common, those that take longest first.
-pub(super) fn sites(scale: Scale) -> Vec<Vec<Cell>> {
-    let places = scale.links.iter().flat_map(|&link| Options::ALL.map(|options| (link, options)));
+/// Cells by their hosts and link, the slowest first.
+pub(super) fn sites(scale: TransportScale) -> Vec<Vec<TransportCell>> {
+    let places = scale.links.iter().flat_map(|&link| KernelOptions::ALL.map(|options| (link, options)));
     let mut sites: Vec<_> = places.map(|(link, options)| site(scale, link, options)).collect();
-    sites.extend([Link::Frames, Link::Iphc].map(|link| {
-        let each = Service::PUBLISHED
+    sites.extend([TransportLink::Frames, TransportLink::Iphc].map(|link| {
+        let each = TransportService::PUBLISHED
             .into_iter()
             .flat_map(|service| scale.others.iter().map(move |&size| (service, size)));
-        each.map(|(service, size)| Cell { service, link, options: Options::Lean, size, temper: Temper::Warm })
-            .collect()
+        each.map(|(service, size)| TransportCell {
+            service,
+            link,
+            options: KernelOptions::Lean,
+            size,
+            temper: Temper::Warm,
+        })
+        .collect()
     }));
     sites
 }
 
-fn site(scale: Scale, link: Link, options: Options) -> Vec<Cell> {
-    let cell = |service, size, temper| Cell { service, link, options, size, temper };
-    let of = |services: &[Service], sizes: &[usize]| -> Vec<Cell> {
+fn site(scale: TransportScale, link: TransportLink, options: KernelOptions) -> Vec<TransportCell> {
+    let cell = |service, size, temper| TransportCell { service, link, options, size, temper };
+    let of = |services: &[TransportService], sizes: &[usize]| -> Vec<TransportCell> {
         let each = services.iter().flat_map(|&service| sizes.iter().map(move |&size| (service, size)));
         each.map(|(service, size)| cell(service, size, Temper::Warm)).collect()
     };
-    if options == Options::Cookieless {
-        // Where there are no cookies, only those differ that would have had one.
-        return of(&[Service::IotHttp, Service::IotHttpHeld, Service::IotSpdy], scale.others);
+    if options == KernelOptions::Cookieless {
+        // Without cookies, only services that use them differ.
+        return of(
+            &[TransportService::IotHttp, TransportService::IotHttpHeld, TransportService::IotSpdy],
+            scale.others,
+        );
     }
-    let mut cells = of(&Service::PUBLISHED, scale.sizes);
-    cells.extend(of(&Service::OTHERS, scale.others));
-    let with_cookie = Service::PUBLISHED.into_iter().filter(|service| service.has_cookie());
+    let mut cells = of(&TransportService::PUBLISHED, scale.sizes);
+    cells.extend(of(&TransportService::OTHERS, scale.others));
+    let with_cookie = TransportService::PUBLISHED.into_iter().filter(|service| service.has_cookie());
     cells.extend(
         with_cookie
             .flat_map(|service| scale.others.iter().map(move |&size| cell(service, size, Temper::Cold))),
     );
-    if link == Link::Wide && options == Options::Lean {
+    if link == TransportLink::Wide && options == KernelOptions::Lean {
         let tempers = [Temper::Cold, Temper::Warm].into_iter();
-        cells.extend(
-            tempers
-                .flat_map(|temper| scale.others.iter().map(move |&size| cell(Service::Http3, size, temper))),
-        );
+        cells.extend(tempers.flat_map(|temper| {
+            scale.others.iter().map(move |&size| cell(TransportService::Http3, size, temper))
+        }));
     }
     cells
 }
@@ -293,7 +304,7 @@ mod tests {
 
     #[test]
     fn ids_are_those_of_the_issue_and_tell_cells_apart() {
-        let cells: Vec<Cell> = sites(FULL).into_iter().flatten().collect();
+        let cells: Vec<TransportCell> = sites(FULL).into_iter().flatten().collect();
         let ids: BTreeSet<String> = cells.iter().map(|cell| cell.id("packets")).collect();
         assert_eq!(ids.len(), cells.len());
         for id in [
@@ -307,11 +318,13 @@ mod tests {
 
     #[test]
     fn the_usual_run_has_the_matrix_of_the_paper_with_both_options() {
-        let cells: BTreeSet<Cell> = sites(USUAL).into_iter().flatten().collect();
-        for service in Service::PUBLISHED {
-            for (link, size) in Link::PUBLISHED.into_iter().flat_map(|link| SIZES.map(|size| (link, size))) {
-                for options in [Options::Lean, Options::Default] {
-                    let cell = Cell { service, link, options, size, temper: Temper::Warm };
+        let cells: BTreeSet<TransportCell> = sites(USUAL).into_iter().flatten().collect();
+        for service in TransportService::PUBLISHED {
+            for (link, size) in
+                TransportLink::PUBLISHED.into_iter().flat_map(|link| SIZES.map(|size| (link, size)))
+            {
+                for options in [KernelOptions::Lean, KernelOptions::Default] {
+                    let cell = TransportCell { service, link, options, size, temper: Temper::Warm };
                     assert!(cells.contains(&cell), "{}", cell.id("packets"));
                 }
             }

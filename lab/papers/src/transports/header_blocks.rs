@@ -1,5 +1,5 @@
-//! The paper's future work: what compression of headers is worth. Octets of the header blocks of the same requests and responses,
-//! one after another on a connection: as text, as SPDY/3.1 makes them, and as its successors do. No link, no clock.
+//! The paper's future work: value of header compression. Sizes of the header blocks of equal requests and responses in
+//! sequence on a connection: as text, by SPDY/3.1, and by its successors. No link, no clock.
 
 mod codec;
 mod message;
@@ -8,14 +8,14 @@ mod message;
 mod tests;
 
 use codec::Codec;
-use message::{Message, Side, Talk, Turn};
+use message::{HeaderSet, HttpMessage, MessageSide, Turn};
 
 pub(super) use message::BROWSER;
 
 use crate::form::Figures;
 
-const TALKS: [Talk; 2] = [Talk::Least, Talk::Browser];
-const SIDES: [Side; 2] = [Side::Request, Side::Response];
+const TALKS: [HeaderSet; 2] = [HeaderSet::Least, HeaderSet::Browser];
+const SIDES: [MessageSide; 2] = [MessageSide::Request, MessageSide::Response];
 const TURNS: [Turn; 3] = [Turn::First, Turn::Second, Turn::Other];
 
 pub(super) fn measure(figures: &mut Figures) {
@@ -23,11 +23,11 @@ pub(super) fn measure(figures: &mut Figures) {
         for (side, frame) in SIDES.into_iter().zip(codec.frame()) {
             let mut encoder = codec.encoder();
             let (name, side_name) =
-                (codec.name(), if side == Side::Request { "request" } else { "response" });
+                (codec.name(), if side == MessageSide::Request { "request" } else { "response" });
             figures.put(format!("frame/{name}/{side_name}"), frame as f64);
             for (turn, turn_name) in TURNS.into_iter().zip(["first", "second", "other"]) {
-                let octets = encoder.encode(&Message::new(talk, side, turn)).map(|block| block.len());
-                let talk = if talk == Talk::Least { "" } else { "/browser" };
+                let octets = encoder.encode(&HttpMessage::new(talk, side, turn)).map(|block| block.len());
+                let talk = if talk == HeaderSet::Least { "" } else { "/browser" };
                 let id = format!("headers/{name}/{turn_name}/{side_name}{talk}");
                 if octets.is_none() {
                     figures.put_text(id.clone(), "refused");

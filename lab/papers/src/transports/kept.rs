@@ -1,36 +1,37 @@
-//! Connections that stay: what the first object takes, and one that follows on the same connection.
+//! Persistent connections: costs of the first object, and of a later one on that connection.
 
 use std::time::Duration;
 
-use thinair_simulation::network::fetch::{Close, Fetch, Round, Rounds, Service};
+use thinair_simulation::network::fetch::{ConnectionEnd, Fetch, FetchService, Round, Rounds};
 
 use super::Range;
-use super::cell::{self, Link};
+use super::cell::{self, TransportLink};
 use super::over_rohc::{Below, PAUSE};
 use super::virtual_time::{fetch, name};
 use crate::form::{Figures, Named};
-use crate::paper::{Error, Plan};
+use crate::paper::{PaperError, RunPlan};
 
-/// Those whose connections can stay. CoAP, which needs none, stands beside them.
-pub(super) const SERVICES: [Service; 4] = [Service::Coap, Service::CoapTcp, Service::Http, Service::IotSpdy];
+/// Services with persistent connections, and CoAP, which needs none, for comparison.
+pub(super) const SERVICES: [FetchService; 4] =
+    [FetchService::Coap, FetchService::CoapTcp, FetchService::Http, FetchService::IotSpdy];
 
-/// Octets of the objects.
+/// Sizes of the objects, in octets.
 pub(super) const SIZES: [usize; 2] = [10, 1_000];
 
-/// The exchange that follows, from 0: when ROHC has made its contexts.
+/// Number of the later exchange, from 0, by which ROHC has established its contexts.
 const FOLLOWS: usize = 19;
 
-/// What an object took.
+/// Costs of an object.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Took {
     pub(super) packets: f64,
     /// Octets on the link.
     pub(super) octets: f64,
-    /// Milliseconds.
+    /// Time in milliseconds.
     pub(super) time: f64,
 }
 
-/// Figures of an object, by the names that they have in ids, and their decimals.
+/// Figures of an object, by their names in ids, and their decimals.
 const FIGURES: [(Named<Took, f64>, usize); 3] = [
     (("packets", |took| took.packets), 0),
     (("octets", |took| took.octets), 0),
@@ -45,15 +46,15 @@ impl Took {
     }
 }
 
-/// The first object and the second one; nothing for what did not come.
-pub(super) type Sample = [Option<Took>; 2];
+/// First and second object; `None` for one that was not delivered.
+pub(super) type FirstAndSecond = [Option<Took>; 2];
 
 /// Objects over one connection in real time.
 #[derive(Clone, Debug)]
 pub(super) struct KeptReal {
-    pub(super) service: cell::Service,
+    pub(super) service: cell::TransportService,
     pub(super) size: usize,
-    pub(super) samples: Vec<Sample>,
+    pub(super) samples: Vec<FirstAndSecond>,
 }
 
 impl KeptReal {
@@ -69,23 +70,23 @@ impl KeptReal {
         }
     }
 
-    /// A figure of the first object, or of the one that follows.
+    /// Figure of the first object, or of the later one.
     fn range(&self, which: usize, of: impl Fn(&Took) -> f64) -> Option<Range> {
         let took = self.samples.iter().filter_map(|sample| sample.get(which)?.as_ref());
         Range::of(took.map(of).collect())
     }
 }
 
-/// Measures all of it, in virtual time.
-pub(super) fn measure(plan: &Plan, figures: &mut Figures) -> Result<(), Error> {
+/// Measures everything, in virtual time.
+pub(super) fn measure(plan: &RunPlan, figures: &mut Figures) -> Result<(), PaperError> {
     let rounds = Rounds { clients: 1, rounds: FOLLOWS + 1, spread: Duration::ZERO, pause: PAUSE };
     let each = SERVICES.into_iter().flat_map(|service| SIZES.map(|size| (service, size)));
     for (service, size, below) in
         each.flat_map(|(service, size)| Below::ALL.map(|below| (service, size, below)))
     {
-        let plain = fetch(service, Link::Slow, size);
+        let plain = fetch(service, TransportLink::Slow, size);
         let rohc = below.channel(1, plan.seed)?;
-        let rounds = Fetch { close: Close::Never, rohc, ..plain }.rounds(&rounds, plan.seed);
+        let rounds = Fetch { close: ConnectionEnd::Never, rohc, ..plain }.rounds(&rounds, plan.seed);
         for (which, round) in [("first", rounds.first()), ("next", rounds.last())] {
             let took = round.and_then(Took::of);
             for ((figure, of), _) in FIGURES {

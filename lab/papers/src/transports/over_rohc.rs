@@ -1,40 +1,40 @@
-//! ROHC under every service, in virtual time: exchanges one after the other over a link whose ends remember what they have
-//! compressed; without harm, with bit errors, bursts and fewer acknowledgments, and crowds that come again and again.
+//! ROHC below every service, in virtual time: consecutive exchanges over a link whose contexts persist; without
+//! impairments, with bit errors, bursts and fewer acknowledgments, and crowds with repeated exchanges.
 
 use std::time::Duration;
 
 use thinair_link::Queue;
 use thinair_rohc::{Mode, ProfileId, ProfileSet, Refresh};
 use thinair_simulation::emulator::{RohcChannel, with_mtu};
-use thinair_simulation::network::fetch::{Carried, Fetch, Rounds, Service, Stack, TcpOptions};
+use thinair_simulation::network::fetch::{Fetch, FetchService, LinkLoad, Rounds, TcpInteraction, TcpOptions};
 
-use super::cell::Link;
+use super::cell::TransportLink;
 use super::virtual_time::{CROWDS, Harm, QUEUES, SERVICES, SPREAD, both, fetch, name, put_times};
 use crate::compressed::channel;
-use crate::form::{Figures, Run};
-use crate::paper::Error;
+use crate::form::{Figures, PaperRun};
+use crate::paper::PaperError;
 use crate::sweep::sweep;
 
-/// Exchanges that are not counted, as contexts are made meanwhile: as in real time.
+/// Exchanges that are not counted, during which contexts are established, as in real time.
 const BEFORE: usize = 19;
 
 /// Rounds of crowds that are not counted.
 const ROUNDS_BEFORE: usize = 4;
 
-/// From the end of an exchange to the next one.
+/// Time from the end of an exchange to the next one.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
-/// Octets of the objects.
+/// Sizes of the objects, in octets.
 const SIZES: [usize; 2] = [10, 1_000];
 
 const HARMS: [Harm; 5] =
     [Harm::Bits(1e-5), Harm::Bits(1e-4), Harm::Bits(3e-4), Harm::Bits(1e-3), Harm::Bursts(0.1)];
 
-/// What is below IP.
+/// Compression below IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Below {
     Plain,
-    /// ROHC in U-mode, as it is set without saying anything.
+    /// ROHC in U-mode with default settings.
     Unidirectional,
     /// ROHC in O-mode.
     Optimistic,
@@ -51,9 +51,9 @@ impl Below {
         }
     }
 
-    /// For so many clients: each has a flow, another one while a new connection takes the place of an old one, and the pattern
-    /// of its connections.
-    pub(super) fn channel(self, clients: u16, seed: u64) -> Result<Option<RohcChannel>, Error> {
+    /// Channel for this many clients: each has a flow, another one while a new connection replaces an old one, and the
+    /// pattern of its connections.
+    pub(super) fn channel(self, clients: u16, seed: u64) -> Result<Option<RohcChannel>, PaperError> {
         let mode = match self {
             Self::Plain => return Ok(None),
             Self::Unidirectional => Mode::Unidirectional,
@@ -64,14 +64,14 @@ impl Below {
     }
 }
 
-/// What happens to exchanges.
+/// Conditions of exchanges.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Case {
-    /// Nothing is lost, and TCP is as in kernels.
+enum ExchangeCase {
+    /// No losses, and TCP as in kernels.
     Clean,
-    /// The same, with fewer acknowledgments.
+    /// No losses, with fewer acknowledgments.
     Thinned,
-    /// The same, as RFC 7413 allows at best.
+    /// No losses, with the fewest packets that RFC 7413 allows.
     Best,
     Harmed(Harm),
     Crowd {
@@ -80,13 +80,13 @@ enum Case {
     },
 }
 
-impl Case {
-    /// Those of one client.
+impl ExchangeCase {
+    /// Cases with one client.
     fn alone() -> impl Iterator<Item = Self> {
         [Self::Clean, Self::Thinned, Self::Best].into_iter().chain(HARMS.map(Self::Harmed))
     }
 
-    /// Those of many.
+    /// Cases with many clients.
     fn crowds() -> impl Iterator<Item = Self> {
         QUEUES.into_iter().flat_map(|queue| CROWDS.map(|clients| Self::Crowd { queue, clients }))
     }
@@ -101,20 +101,22 @@ impl Case {
         }
     }
 
-    /// Whether it is another one for this service than [`Case::Clean`]: CoAP has no acknowledgments to thin, and no SYN.
-    fn is_of(self, service: Service) -> bool {
-        !matches!((self, service), (Self::Thinned | Self::Best, Service::Coap))
+    /// True if it differs from [`ExchangeCase::Clean`] for this service: CoAP has no acknowledgments to thin, and no SYN.
+    fn is_of(self, service: FetchService) -> bool {
+        !matches!((self, service), (Self::Thinned | Self::Best, FetchService::Coap))
     }
 
-    /// The exchange, and how many clients make it.
-    fn fetch(self, service: Service, size: usize) -> (Fetch, u16) {
-        let plain = fetch(service, Link::Slow, size);
-        // What compression makes longer goes in two frames, as over `thinair link run --mtu 128`.
+    /// Exchange, and number of clients that perform it.
+    fn fetch(self, service: FetchService, size: usize) -> (Fetch, u16) {
+        let plain = fetch(service, TransportLink::Slow, size);
+        // Packets that compression makes longer than the MTU take two frames, as over `thinair link run --mtu 128`.
         let plain = Fetch { model: with_mtu(&plain.model, plain.mtu), ..plain };
         match self {
             Self::Clean => (plain, 1),
             Self::Thinned => (Fetch { thins: true, ..plain }, 1),
-            Self::Best => (Fetch { options: TcpOptions::LEAN, holds: true, stack: Stack::Best, ..plain }, 1),
+            Self::Best => {
+                (Fetch { options: TcpOptions::LEAN, holds: true, stack: TcpInteraction::Best, ..plain }, 1)
+            }
             Self::Harmed(harm) => (Fetch { model: harm.on(&plain.model), ..plain }, 1),
             Self::Crowd { queue, clients } => {
                 let model = both(&plain.model, |direction| direction.queue = Queue::packets(queue));
@@ -124,43 +126,43 @@ impl Case {
     }
 }
 
-/// How much is measured.
+/// Amount of measurement.
 #[derive(Clone, Copy, Debug)]
-struct Scale {
-    /// Links with an exchange after the other, and exchanges of each that count.
+struct RohcScale {
+    /// Number of links with consecutive exchanges, and exchanges of each that count.
     links: u64,
     exchanges: usize,
     /// Rounds of a crowd that count.
     rounds: usize,
 }
 
-const QUICK: Scale = Scale { links: 1, exchanges: 20, rounds: 1 };
-const USUAL: Scale = Scale { links: 20, exchanges: 40, rounds: 8 };
+const QUICK: RohcScale = RohcScale { links: 1, exchanges: 20, rounds: 1 };
+const USUAL: RohcScale = RohcScale { links: 20, exchanges: 40, rounds: 8 };
 
-/// What exchanges came to, when contexts are there.
+/// Results of exchanges with established contexts.
 #[derive(Default)]
 struct Came {
     /// Octets on the link of the first exchange, or round.
     first: Option<u64>,
-    /// Objects that were asked for.
+    /// Number of requested objects.
     asked: usize,
-    /// Milliseconds that each took of those that came.
+    /// Milliseconds of each delivered object.
     times: Vec<f64>,
-    carried: Carried,
+    carried: LinkLoad,
 }
 
-/// Measures all of it. The same seed gives the same figures, on any machine.
-pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+/// Measures everything. Equal seeds give equal figures, on any machine.
+pub(super) fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let plan = run.plan;
     let scale = if plan.quick { QUICK } else { USUAL };
     let mut jobs = Vec::new();
     for (service, size) in SERVICES.into_iter().flat_map(|service| SIZES.map(|size| (service, size))) {
-        let cases = Case::alone().chain(Case::crowds()).filter(|case| case.is_of(service));
+        let cases = ExchangeCase::alone().chain(ExchangeCase::crowds()).filter(|case| case.is_of(service));
         jobs.extend(cases.flat_map(|case| Below::ALL.map(|below| (service, size, below, case))));
     }
-    let cost = |&(_, size, _, case): &(Service, usize, Below, Case)| {
+    let cost = |&(_, size, _, case): &(FetchService, usize, Below, ExchangeCase)| {
         let exchanges = match case {
-            Case::Crowd { clients, .. } => usize::from(clients) * (ROUNDS_BEFORE + scale.rounds),
+            ExchangeCase::Crowd { clients, .. } => usize::from(clients) * (ROUNDS_BEFORE + scale.rounds),
             _ => scale.links as usize * (BEFORE + scale.exchanges),
         };
         (exchanges * (5 + size / 50)) as u64
@@ -168,7 +170,7 @@ pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error>
     let came = sweep(&jobs, plan.threads, run.progress, cost, |&(service, size, below, case)| {
         let (fetch, clients) = case.fetch(service, size);
         let (links, before, counted, spread) = match case {
-            Case::Crowd { .. } => (1, ROUNDS_BEFORE, scale.rounds, SPREAD),
+            ExchangeCase::Crowd { .. } => (1, ROUNDS_BEFORE, scale.rounds, SPREAD),
             _ => (scale.links, BEFORE, scale.exchanges, Duration::ZERO),
         };
         let rounds = Rounds { clients, rounds: before + counted, spread, pause: PAUSE };
@@ -186,17 +188,17 @@ pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error>
         }
         Ok(came)
     })?;
-    let mut sums = [(Below::Unidirectional, Carried::default()), (Below::Optimistic, Carried::default())];
+    let mut sums = [(Below::Unidirectional, LinkLoad::default()), (Below::Optimistic, LinkLoad::default())];
     for ((service, size, below, case), came) in jobs.into_iter().zip(&came) {
         let id = format!("virtual/{}/20k/128/{size}/rohc/{}/{}", name(service), below.name(), case.name());
         put_times(figures, &id, &came.times, came.asked);
-        // On the link for an object that came, with all that was lost.
+        // Octets on the link per delivered object, including all losses.
         let octets = (!came.times.is_empty()).then(|| came.carried.octets as f64 / came.times.len() as f64);
         figures.put(format!("{id}/octets"), octets);
         if below != Below::Plain {
             let lost = came.carried.not_decompressed as f64 / came.carried.packets.max(1) as f64 * 100.0;
             figures.put(format!("{id}/not-decompressed"), lost);
-            if let Some(first) = came.first.filter(|_| case == Case::Clean) {
+            if let Some(first) = came.first.filter(|_| case == ExchangeCase::Clean) {
                 figures.put(format!("{id}/first"), first as f64);
             }
         }
@@ -204,7 +206,7 @@ pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error>
             *sum = *sum + came.carried;
         }
     }
-    // Each packet that came out was compared, bit for bit, with the one that went in.
+    // Each delivered packet was compared, bit for bit, with the sent one.
     for (below, sum) in sums {
         figures.put(format!("virtual/rohc/{}/compared", below.name()), sum.delivered as f64);
         figures.put(format!("virtual/rohc/{}/altered", below.name()), sum.altered as f64);

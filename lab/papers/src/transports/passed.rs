@@ -1,5 +1,5 @@
-//! What a link has written of its packets: the log of `thinair link run`, a line per packet, joined with its capture of IP
-//! packets, which has the octets of those that hosts got, in the same order.
+//! Packets of a link: the log of `thinair link run`, a line per packet, joined with its capture of the delivered IP
+//! packets, which has their octets in the order of delivery.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -7,40 +7,41 @@ use std::path::Path;
 
 use thinair_capture::Reader;
 
-use crate::paper::Error;
+use crate::paper::PaperError;
 
-/// The way of a packet. Times are nanoseconds since 1970.
+/// Transit of a packet. Times are nanoseconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Passed {
+pub(super) struct LinkPacket {
     pub(super) entered: u64,
-    /// `None` if it was not delivered.
+    /// Time of delivery; `None` if it was not delivered.
     pub(super) delivered: Option<u64>,
-    /// How long it should have been delivered before it was, in nanoseconds.
+    /// Delay beyond the planned time of delivery, in nanoseconds.
     pub(super) late: u64,
-    /// Octets of the IP packet; 0 for feedback of ROHC alone.
+    /// Size of the IP packet in octets; 0 for separate feedback of ROHC.
     pub(super) ip_octets: u64,
-    /// Octets that the link was given for it: fewer where it is compressed.
+    /// Octets on the link: fewer if it is compressed.
     pub(super) link_octets: u64,
-    /// Frames that these were, and their octets with all that the link adds.
+    /// Number of frames, and their octets with all overhead of the link.
     pub(super) frames: u64,
     pub(super) frame_octets: u64,
-    /// The IP packet that came out at the end. Empty if none did.
+    /// Delivered IP packet. Empty if none was.
     pub(super) octets: Vec<u8>,
 }
 
 /// All packets of a link, in the order in which they entered.
-pub(super) fn read(log: &Path, capture: &Path) -> Result<Vec<Passed>, Error> {
-    let text = std::fs::read_to_string(log).map_err(|source| Error::Open { path: log.to_owned(), source })?;
+pub(super) fn read(log: &Path, capture: &Path) -> Result<Vec<LinkPacket>, PaperError> {
+    let text =
+        std::fs::read_to_string(log).map_err(|source| PaperError::Open { path: log.to_owned(), source })?;
     join(&text, records(capture)?)
-        .ok_or_else(|| Error::RealTime(format!("{} is not the log of its capture", log.display())))
+        .ok_or_else(|| PaperError::RealTime(format!("the log {} does not match its capture", log.display())))
 }
 
 /// Times and octets of a capture.
 type Records = VecDeque<(u64, Vec<u8>)>;
 
-fn records(path: &Path) -> Result<Records, Error> {
-    let file = File::open(path).map_err(|source| Error::Open { path: path.to_owned(), source })?;
-    let failed = |source| Error::Read { path: path.to_owned(), source };
+fn records(path: &Path) -> Result<Records, PaperError> {
+    let file = File::open(path).map_err(|source| PaperError::Open { path: path.to_owned(), source })?;
+    let failed = |source| PaperError::Read { path: path.to_owned(), source };
     let mut reader = Reader::new(file).map_err(failed)?;
     let mut records = Records::new();
     while let Some(record) = reader.next_record() {
@@ -51,7 +52,7 @@ fn records(path: &Path) -> Result<Records, Error> {
 }
 
 /// `None` if they do not fit together.
-fn join(log: &str, mut records: Records) -> Option<Vec<Passed>> {
+fn join(log: &str, mut records: Records) -> Option<Vec<LinkPacket>> {
     let mut lines = log.lines();
     let names: Vec<&str> = lines.next()?.split(',').collect();
     let column = |name: &str| names.iter().position(|other| *other == name);
@@ -67,12 +68,12 @@ fn join(log: &str, mut records: Records) -> Option<Vec<Passed>> {
         let fate = *fields.get(fate?)?;
         if let Some(out) = number(out).filter(|_| matches!(fate, "delivered" | "altered")) {
             let (time, came) = records.pop_front()?;
-            // The log counts from when the link began, captures from 1970.
+            // The log counts from the start of the link, captures from 1970.
             let origin = *origin.get_or_insert(time.checked_sub(out)?);
             delivered = (fate == "delivered").then_some(origin + out);
             octets = came;
         }
-        passed.push(Passed {
+        passed.push(LinkPacket {
             entered: number(entered)?,
             delivered,
             late: number(late).unwrap_or(0),
@@ -86,7 +87,7 @@ fn join(log: &str, mut records: Records) -> Option<Vec<Passed>> {
     if !records.is_empty() {
         return None;
     }
-    // What never arrived still has a time, from the same origin. Without any arrival there is none to compare with.
+    // Undelivered packets have a time, from the same origin. Without any delivery there is none.
     for packet in &mut passed {
         packet.entered += origin.unwrap_or(0);
     }
@@ -116,7 +117,7 @@ mod tests {
         assert_eq!((passed[0].ip_octets, passed[0].link_octets), (30, 20));
     }
 
-    /// Feedback, and what cannot be decompressed, arrives and is no packet.
+    /// Feedback, and packets that cannot be decompressed, arrive but are no packets.
     #[test]
     fn what_arrives_without_a_packet_has_no_record() {
         let log = format!(

@@ -1,33 +1,33 @@
-//! The same services over a link that carries ROHC: what exchanges take when contexts are there.
+//! Services over a link with ROHC: costs of exchanges with established contexts.
 
-use super::cell::{Cell, Link, Options, Service, Temper};
-use super::{Range, Sample};
+use super::cell::{KernelOptions, Temper, TransportCell, TransportLink, TransportService};
+use super::{ExchangeSample, Range};
 use crate::form::Figures;
 
-/// Exchanges that are not counted, as contexts are made meanwhile.
+/// Exchanges that are not counted, during which contexts are established.
 const BEFORE: usize = 19;
 
 /// Exchanges that are counted.
 const COUNTED: usize = 4;
 
-/// How the service is used.
+/// Use of the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// A new client each time, checksums of UDP carried.
+pub(super) enum ServiceUse {
+    /// New client each time, UDP checksums carried.
     Anew,
-    /// One client of CoAP that goes on, over IPv4.
+    /// One CoAP client for all exchanges, over IPv4.
     GoesOn,
-    /// The same over IPv6.
+    /// One CoAP client for all exchanges, over IPv6.
     GoesOnV6,
-    /// The same over IPv6, checksums elided: computed anew where they were right.
+    /// One CoAP client for all exchanges, over IPv6, UDP checksums elided and recomputed where they were right.
     Elided,
 }
 
-impl Way {
-    const fn link(self) -> Link {
+impl ServiceUse {
+    const fn link(self) -> TransportLink {
         match self {
-            Self::Anew | Self::GoesOn => Link::Slow,
-            Self::GoesOnV6 | Self::Elided => Link::Frames,
+            Self::Anew | Self::GoesOn => TransportLink::Slow,
+            Self::GoesOnV6 | Self::Elided => TransportLink::Frames,
         }
     }
 
@@ -41,17 +41,17 @@ impl Way {
     }
 }
 
-/// Exchanges of a service, one after the other, of 10 octets over 20 kbit/s with an MTU of 128 and lean options.
+/// Consecutive exchanges of a service, with 10 octets over 20 kbit/s, an MTU of 128 and lean options.
 #[derive(Clone, Debug)]
-pub(super) struct Compressed {
-    pub(super) service: Service,
-    pub(super) way: Way,
-    samples: Vec<Sample>,
+pub(super) struct CompressedService {
+    pub(super) service: TransportService,
+    pub(super) way: ServiceUse,
+    samples: Vec<ExchangeSample>,
 }
 
-impl Compressed {
-    /// Of exchanges with contexts.
-    fn range(&self, of: fn(&Sample) -> f64) -> Option<Range> {
+impl CompressedService {
+    /// Range over the exchanges with established contexts.
+    fn range(&self, of: fn(&ExchangeSample) -> f64) -> Option<Range> {
         Range::of(self.samples.iter().skip(BEFORE).map(of).collect())
     }
 
@@ -60,7 +60,7 @@ impl Compressed {
         self.range(|sample| sample.link_octets as f64)
     }
 
-    /// Milliseconds until the object was there.
+    /// Milliseconds until the object was complete.
     fn time(&self) -> Option<Range> {
         let times = self.samples.iter().skip(BEFORE).filter_map(|sample| sample.exchange.download_ns);
         Range::of(times.map(|nanos| nanos as f64 / 1e6).collect())
@@ -80,7 +80,7 @@ impl Compressed {
         let id =
             |figure: &str| format!("{}/20k/128/10/rohc/{}/{figure}", self.service.name(), self.way.name());
         let figure = |range: Option<Range>, of: fn(Range) -> f64| range.map(of);
-        // The most, so that every exchange meets the bar.
+        // The maximum, so that every exchange meets the bar.
         figures.put(id("octets"), figure(self.octets(), |range| range.max));
         figures.put(id("share"), self.share());
         figures.put(id("odt"), figure(self.time(), |range| range.median));
@@ -89,22 +89,24 @@ impl Compressed {
         figures.put(id("plain"), figure(self.plain(), |range| range.median));
     }
 
-    /// What is left of the octets, from 0 to 1 and more.
+    /// Share of the octets that remains: 1 without saving, above 1 if compression adds octets.
     fn share(&self) -> Option<f64> {
         Some(self.octets()?.median / self.plain()?.median)
     }
 }
 
-/// Measures each service of the paper that is there.
+/// Measures each service of the paper that is installed.
 #[cfg(target_os = "linux")]
 pub(super) fn measure(
-    plan: &crate::paper::Plan,
-    missing: &std::collections::BTreeMap<Service, String>,
+    plan: &crate::paper::RunPlan,
+    missing: &std::collections::BTreeMap<TransportService, String>,
     program: &std::path::Path,
     interrupt: &crate::children::Interrupt,
-) -> Result<Vec<Compressed>, crate::paper::Error> {
-    let of_coap = [Way::GoesOn, Way::GoesOnV6, Way::Elided].map(|way| (Service::Coap, way));
-    let all = of_coap.into_iter().chain(Service::PUBLISHED.map(|service| (service, Way::Anew)));
+) -> Result<Vec<CompressedService>, crate::paper::PaperError> {
+    let of_coap = [ServiceUse::GoesOn, ServiceUse::GoesOnV6, ServiceUse::Elided]
+        .map(|way| (TransportService::Coap, way));
+    let all =
+        of_coap.into_iter().chain(TransportService::PUBLISHED.map(|service| (service, ServiceUse::Anew)));
     let jobs: Vec<_> = all.filter(|(service, _)| !missing.contains_key(service)).collect();
     crate::sweep::sweep(
         &jobs,
@@ -113,19 +115,22 @@ pub(super) fn measure(
         |_| 1,
         |&(service, way)| {
             let mut options = vec!["--rohc", "--mode", "o", "--profiles", "v1,tcp,coap"];
-            if way == Way::Elided {
+            if way == ServiceUse::Elided {
                 options.extend(["--coap-checksum", "elide"]);
             }
             let link = way.link();
-            let site = super::site::Site::open(link, Options::Lean, program, &options)?;
-            let cell = Cell { service, link, options: Options::Lean, size: 10, temper: Temper::Warm };
+            let site = super::site::LinkSite::open(link, KernelOptions::Lean, program, &options)?;
+            let cell =
+                TransportCell { service, link, options: KernelOptions::Lean, size: 10, temper: Temper::Warm };
             let mut children = crate::children::Children::new(interrupt)?;
             let client = match way {
-                Way::Anew => super::site::Client::Processes,
-                Way::GoesOn | Way::GoesOnV6 | Way::Elided => super::site::Client::OneOfCoap,
+                ServiceUse::Anew => super::site::ClientMode::Processes,
+                ServiceUse::GoesOn | ServiceUse::GoesOnV6 | ServiceUse::Elided => {
+                    super::site::ClientMode::OneOfCoap
+                }
             };
             let samples = site.round(&vec![cell; BEFORE + COUNTED], client, &mut children)?;
-            Ok(Compressed { service, way, samples })
+            Ok(CompressedService { service, way, samples })
         },
     )
 }

@@ -1,37 +1,36 @@
-//! How each service is started and asked, with programs of this machine: a server in the foreground with a configuration of its
-//! own, and a client for one object.
+//! Programs of each service: a server in the foreground with its own configuration, and a client for one object.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::cell::{SIZES, Service};
+use super::cell::{SIZES, TransportService};
 use super::header_blocks::BROWSER;
 use super::http3;
-use crate::paper::Error;
+use crate::paper::PaperError;
 
-/// The scripts around the package of npm.
+/// Scripts around the npm package.
 const SPDY_SERVER: &str = include_str!("spdy_server.js");
 const SPDY_CLIENT: &str = include_str!("spdy_client.js");
 
-/// What everything needs to know.
+/// Environment of the programs.
 #[derive(Debug)]
-pub(super) struct Place {
-    /// The command `thinair`.
+pub(super) struct ServicePlace {
+    /// Path of the command `thinair`.
     pub(super) program: PathBuf,
-    /// Objects, named by their octets, in `objects`; and what servers need.
+    /// Folder of the servers' files, with the objects, named by their octets, in `objects`.
     pub(super) folder: PathBuf,
-    /// The server's address.
+    /// Address of the server.
     pub(super) server: IpAddr,
 }
 
-/// An object of so many octets: text, so that no client stumbles over it, that is in no header.
+/// Object of this many octets: text, which every client accepts, and which occurs in no header.
 pub(super) fn object(size: usize) -> Vec<u8> {
     object_named(size, size)
 }
 
-/// The same with another name, and so with other text.
+/// Object of this many octets with another name, and so with other text.
 pub(super) fn object_named(name: usize, size: usize) -> Vec<u8> {
     (0..size).map(|at| b'!' + ((at * 7 + at / 90 + name) % 90) as u8).collect()
 }
@@ -41,9 +40,9 @@ pub(super) const fn several(size: usize) -> [usize; 3] {
     [size, size + 1, size + 2]
 }
 
-impl Place {
+impl ServicePlace {
     /// Writes objects, configurations and scripts.
-    pub(super) fn prepare(&self) -> Result<(), Error> {
+    pub(super) fn prepare(&self) -> Result<(), PaperError> {
         let objects = self.objects();
         fs::create_dir_all(&objects)?;
         for size in SIZES {
@@ -73,7 +72,7 @@ impl Place {
                     ServerLimit 1\n\
                     ThreadsPerChild 25\n\
                     MaxRequestWorkers 25\n",
-                    self.address(Service::Http)
+                    self.address(TransportService::Http)
                 ),
             ),
             (
@@ -85,10 +84,13 @@ impl Place {
                     client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};\n\
                     uwsgi_temp_path {folder}; scgi_temp_path {folder};\n\
                     server {{ listen {}; root {objects}; }} }}\n",
-                    self.address(Service::Nginx)
+                    self.address(TransportService::Nginx)
                 ),
             ),
-            ("mosquitto.conf", format!("listener {} {server}\nallow_anonymous true\n", Service::Mqtt.port())),
+            (
+                "mosquitto.conf",
+                format!("listener {} {server}\nallow_anonymous true\n", TransportService::Mqtt.port()),
+            ),
         ];
         for (name, text) in configurations {
             fs::write(self.folder.join(name), text)?;
@@ -100,8 +102,8 @@ impl Place {
         self.folder.join("objects")
     }
 
-    /// Where a service listens.
-    pub(super) fn address(&self, service: Service) -> SocketAddr {
+    /// Address at which a service listens.
+    pub(super) fn address(&self, service: TransportService) -> SocketAddr {
         SocketAddr::new(self.server, service.port())
     }
 
@@ -109,13 +111,13 @@ impl Place {
         self.objects().join(size.to_string())
     }
 
-    fn url(&self, scheme: &str, service: Service, size: usize) -> String {
+    fn url(&self, scheme: &str, service: TransportService, size: usize) -> String {
         format!("{scheme}://{}/{size}", self.address(service))
     }
 }
 
-impl Service {
-    /// Where its server listens.
+impl TransportService {
+    /// Port of its server.
     pub(super) const fn port(self) -> u16 {
         match self {
             Self::Coap => 5_683,
@@ -134,7 +136,7 @@ impl Service {
         }
     }
 
-    /// Its name for `thinair-lab fetch` and `thinair-lab serve`; `None` if it is of others.
+    /// Name for `thinair-lab fetch` and `thinair-lab serve`; `None` for services of others.
     const fn ours(self) -> Option<&'static str> {
         match self {
             Self::IotHttp | Self::IotHttpHeld => Some("iot-http"),
@@ -147,7 +149,7 @@ impl Service {
         }
     }
 
-    /// What is missing to run it, in words; `None` if nothing is.
+    /// Reason that it cannot run; `None` if it can.
     pub(super) fn missing(self, program: &Path) -> Option<String> {
         let has = |command: &mut Command| {
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
@@ -181,7 +183,7 @@ impl Service {
     }
 
     /// Its server, in the foreground.
-    pub(super) fn server(self, place: &Place) -> Command {
+    pub(super) fn server(self, place: &ServicePlace) -> Command {
         let (folder, server, port) = (&place.folder, place.server.to_string(), self.port().to_string());
         if let Some(name) = self.ours() {
             let mut ours = Command::new(&place.program);
@@ -196,7 +198,7 @@ impl Service {
         match self {
             Self::Coap => {
                 command = Command::new("coap-server-notls");
-                // As many objects may be put there.
+                // Maximum number of objects that may be put there.
                 command.args(["-A", &server, "-p", &port, "-d", &SIZES.len().to_string()]);
             }
             Self::Http => {
@@ -224,8 +226,8 @@ impl Service {
         command
     }
 
-    /// A client that fetches the object of that size, once, or sends it.
-    pub(super) fn client(self, place: &Place, size: usize) -> Command {
+    /// Client that fetches the object of that size once, or sends it.
+    pub(super) fn client(self, place: &ServicePlace, size: usize) -> Command {
         let (server, port) = (place.server.to_string(), self.port().to_string());
         let url = |scheme| place.url(scheme, self, size);
         let mut command;
@@ -248,7 +250,7 @@ impl Service {
             match self {
                 Self::Coap => {
                     command = Command::new("coap-client-notls");
-                    // From one port, so that all exchanges are of one flow.
+                    // From one port, so that all exchanges belong to one flow.
                     command.args(["-B", "10", "-p", "40000", &url("coap")]);
                 }
                 Self::Http => {
@@ -295,8 +297,8 @@ impl Service {
         command
     }
 
-    /// A client that fetches [several] objects over one connection, one after the other; `None` if there is no program for it.
-    pub(super) fn keeping_client(self, place: &Place, size: usize) -> Option<Command> {
+    /// Client that fetches [several] objects over one connection, in sequence; `None` if there is no program for it.
+    pub(super) fn keeping_client(self, place: &ServicePlace, size: usize) -> Option<Command> {
         let mut command = self.client(place, size);
         let [_, more @ ..] = several(size);
         match self {
@@ -307,8 +309,9 @@ impl Service {
         Some(command)
     }
 
-    /// What must run once before the first exchange, so that the object is there: libcoap's server has none of its own.
-    pub(super) fn provision(self, place: &Place, size: usize) -> Option<Command> {
+    /// Command that must run once before the first exchange, to create the object: libcoap's server has none of its
+    /// own.
+    pub(super) fn provision(self, place: &ServicePlace, size: usize) -> Option<Command> {
         (self == Self::Coap).then(|| {
             let mut put = Command::new("coap-client-notls");
             put.args(["-B", "10", "-m", "put", "-f"])

@@ -1,5 +1,5 @@
-//! Two hosts, an emulated link between them, a server of each service at one, and a client at the other that fetches one
-//! object after the other. What the link has written tells what each took.
+//! Two hosts, an emulated link between them, a server of each service at one, and a client at the other that fetches
+//! objects in sequence. The link's log gives the costs of each.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,38 +13,38 @@ use thinair_analyze::exchange::{Passage, measure};
 use thinair_link::Side;
 use thinair_os::{Namespace, clock};
 use thinair_rohc::Ports;
-use thinair_simulation::load::{Hosts, LoadError};
+use thinair_simulation::load::{LoadError, LoadHosts};
 
-use super::cell::{Cell, Link, Options, Service, Temper};
-use super::http3::{self, Told};
-use super::passed::{self, Passed};
-use super::service::{Place, object};
-use super::{Sample, Served};
-use crate::children::{Children, Interrupt, said};
-use crate::paper::Error;
+use super::cell::{KernelOptions, Temper, TransportCell, TransportLink, TransportService};
+use super::http3::{self, ClientReport};
+use super::passed::{self, LinkPacket};
+use super::service::{ServicePlace, object};
+use super::{ExchangeSample, Served};
+use crate::children::{Children, Interrupt, with_causes};
+use crate::paper::PaperError;
 
-/// How long anything may take to begin or to end.
+/// Time limit for anything to start or to end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long an exchange may take. What does not end within it did not finish.
+/// Time limit of an exchange. A longer one counts as unfinished.
 const LONGEST: Duration = Duration::from_secs(25);
 
-/// The link is at rest when nothing was under way for so long: longer than an acknowledgment is delayed, at these
+/// Time without packets in flight after which the link is idle: longer than an acknowledgment is delayed in these
 /// exchanges.
 const REST: Duration = Duration::from_millis(80);
 
-/// Between two looks whether it is.
+/// Interval between two polls of the link.
 const A_MOMENT: Duration = Duration::from_millis(10);
 
-/// Beyond so many nanoseconds an exchange was delivered too late to be counted, if it can be repeated.
+/// Lateness of the link, in nanoseconds, above which an exchange is repeated if possible.
 const MOST_LATE: u64 = 1_000_000;
 
-/// Rounds in which exchanges of late links are repeated.
+/// Number of rounds in which late exchanges are repeated.
 const REPEATS: usize = 2;
 
-/// What is missing to have hosts at all, in words; `None` if nothing is.
+/// Reason that there can be no hosts; `None` if there can.
 pub(super) fn missing() -> Option<String> {
-    match Hosts::create() {
+    match LoadHosts::create() {
         Ok(_) => None,
         Err(LoadError::Os(why)) if why.is_permission() => {
             Some(format!("it takes network namespaces, and so root (with sudo it is measured): {why}"))
@@ -53,27 +53,27 @@ pub(super) fn missing() -> Option<String> {
     }
 }
 
-/// Measures cells that are all of one link and of the same options: at least `runs` samples of each.
+/// Measures cells with a common link and options: at least `runs` samples of each.
 pub(super) fn run(
-    cells: &[Cell],
+    cells: &[TransportCell],
     runs: usize,
     program: &Path,
     interrupt: &Interrupt,
-) -> Result<Vec<Served>, Error> {
+) -> Result<Vec<Served>, PaperError> {
     let Some(first) = cells.first() else { return Ok(Vec::new()) };
-    let site = Site::open(first.link, first.options, program, &[])?;
+    let site = LinkSite::open(first.link, first.options, program, &[])?;
     let mut children = Children::new(interrupt)?;
-    let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); cells.len()];
+    let mut samples: Vec<Vec<ExchangeSample>> = vec![Vec::new(); cells.len()];
     for round in 0..runs + REPEATS {
-        let lacks = |samples: &Vec<Sample>| {
+        let lacks = |samples: &Vec<ExchangeSample>| {
             samples.iter().filter(|sample| !sample.is_late()).count() < runs.min(round + 1)
         };
         let due: Vec<usize> = (0..cells.len()).filter(|&at| lacks(&samples[at])).collect();
         if due.is_empty() {
             continue;
         }
-        let asked: Vec<Cell> = due.iter().map(|&at| cells[at]).collect();
-        for (at, sample) in due.into_iter().zip(site.round(&asked, Client::Processes, &mut children)?) {
+        let asked: Vec<TransportCell> = due.iter().map(|&at| cells[at]).collect();
+        for (at, sample) in due.into_iter().zip(site.round(&asked, ClientMode::Processes, &mut children)?) {
             samples[at].push(sample);
         }
     }
@@ -81,32 +81,32 @@ pub(super) fn run(
     Ok(cells.iter().zip(samples).map(|(cell, samples)| Served::of(*cell, samples, runs)).collect())
 }
 
-impl Sample {
+impl ExchangeSample {
     fn is_late(&self) -> bool {
         self.late_ns > MOST_LATE
     }
 }
 
 impl Served {
-    /// Of all samples those that count: on time if there are enough of them.
-    fn of(cell: Cell, mut samples: Vec<Sample>, runs: usize) -> Self {
-        samples.sort_by_key(Sample::is_late);
+    /// Selects the samples that count: those on time if there are enough of them.
+    fn of(cell: TransportCell, mut samples: Vec<ExchangeSample>, runs: usize) -> Self {
+        samples.sort_by_key(ExchangeSample::is_late);
         let repeated = samples.len().saturating_sub(runs);
         samples.truncate(runs);
         Self { cell, samples, repeated }
     }
 }
 
-/// Who asks.
+/// Client of the exchanges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Client {
-    /// A new process for each exchange.
+pub(super) enum ClientMode {
+    /// New process for each exchange.
     Processes,
-    /// One client of CoAP that goes on: its Message IDs and Tokens rise by one.
+    /// One CoAP client whose Message IDs and Tokens rise by one.
     OneOfCoap,
 }
 
-/// A confirmable GET with a Token of one octet, as libcoap sends it. RFC 7252, section 3.
+/// Confirmable GET with a Token of one octet, as libcoap sends it. RFC 7252, section 3.
 fn coap_get(number: u16, size: usize) -> Vec<u8> {
     let path = size.to_string();
     let message_id = 0x4000_u16.wrapping_add(number).to_be_bytes();
@@ -117,30 +117,35 @@ fn coap_get(number: u16, size: usize) -> Vec<u8> {
     message
 }
 
-/// The hosts.
-pub(super) struct Site {
-    hosts: Hosts,
-    place: Place,
+/// Hosts and link.
+pub(super) struct LinkSite {
+    hosts: LoadHosts,
+    place: ServicePlace,
     link: Vec<String>,
     is_ipv6: bool,
     _folder: TempDir,
 }
 
-impl Site {
-    /// Two hosts with these options of the kernel, and a link with more options of `thinair link run`.
-    pub(super) fn open(link: Link, options: Options, program: &Path, more: &[&str]) -> Result<Self, Error> {
-        let hosts = Hosts::create().map_err(said)?;
+impl LinkSite {
+    /// Creates two hosts with these kernel options, and a link with further arguments of `thinair link run`.
+    pub(super) fn open(
+        link: TransportLink,
+        options: KernelOptions,
+        program: &Path,
+        more: &[&str],
+    ) -> Result<Self, PaperError> {
+        let hosts = LoadHosts::create().map_err(with_causes)?;
         for namespace in [hosts.here(), hosts.there()] {
             namespace.quiet()?;
             for (name, value) in options.sysctls() {
                 let path = format!("/proc/sys/net/ipv4/{name}");
                 namespace
                     .within(|| fs::write(&path, value))?
-                    .map_err(|why| Error::RealTime(format!("{path} cannot be {value}: {why}")))?;
+                    .map_err(|why| PaperError::RealTime(format!("cannot set {path} to {value}: {why}")))?;
             }
         }
         let folder = tempfile::Builder::new().prefix("thinair-paper").tempdir()?;
-        let place = Place {
+        let place = ServicePlace {
             program: program.to_owned(),
             folder: folder.path().to_owned(),
             server: address(Side::B, link.is_ipv6()),
@@ -156,21 +161,21 @@ impl Site {
         self.place.folder.join(name)
     }
 
-    /// Runs the link and fetches each of them once.
+    /// Runs the link and fetches each object once.
     pub(super) fn round(
         &self,
-        cells: &[Cell],
-        client: Client,
+        cells: &[TransportCell],
+        client: ClientMode,
         children: &mut Children<'_>,
-    ) -> Result<Vec<Sample>, Error> {
+    ) -> Result<Vec<ExchangeSample>, PaperError> {
         self.open_up(cells, children)?;
         let here = self.hosts.here();
         let socket = match client {
-            Client::Processes => None,
-            Client::OneOfCoap => Some(self.socket()?),
+            ClientMode::Processes => None,
+            ClientMode::OneOfCoap => Some(self.socket()?),
         };
         let mut spans = Vec::new();
-        let said = self.file("client.json");
+        let client_output = self.file("client.json");
         for (number, cell) in (0..).zip(cells) {
             children.look()?;
             if cell.temper == Temper::Cold {
@@ -182,27 +187,32 @@ impl Site {
             match &socket {
                 None => {
                     let mut client = cell.service.client(&self.place, cell.size);
-                    if cell.service == Service::Http3 {
-                        http3::prepare(&mut client, cell.temper, &said)?;
+                    if cell.service == TransportService::Http3 {
+                        http3::prepare(&mut client, cell.temper, &client_output)?;
                     }
                     children.run_for(here, &mut client, LONGEST)?;
                 }
-                // Without a response the exchange has none, which tells.
+                // A missing response shows in the capture.
                 Some(socket) => {
                     socket.send(&coap_get(number, cell.size))?;
                     let _ = socket.recv(&mut [0; 1_500]);
                 }
             }
             self.rest(children)?;
-            let told = (cell.service == Service::Http3).then(|| Told::read(&said, cell.size));
-            spans.push((begin, clock::epoch() + clock::now().as_nanos(), told));
+            let report = (cell.service == TransportService::Http3)
+                .then(|| ClientReport::read(&client_output, cell.size));
+            spans.push((begin, clock::epoch() + clock::now().as_nanos(), report));
         }
         let packets = self.close_down(children)?;
         Ok(cells.iter().zip(spans).map(|(cell, span)| sample(cell, &packets, span)).collect())
     }
 
-    /// Runs the link, has one client fetch the objects over one connection, and tells every packet.
-    pub(super) fn kept(&self, cell: Cell, children: &mut Children<'_>) -> Result<Vec<Passed>, Error> {
+    /// Runs the link and lets one client fetch the objects over one connection. Returns every packet.
+    pub(super) fn kept(
+        &self,
+        cell: TransportCell,
+        children: &mut Children<'_>,
+    ) -> Result<Vec<LinkPacket>, PaperError> {
         self.open_up(&[cell], children)?;
         let here = self.hosts.here();
         match cell.service.keeping_client(&self.place, cell.size) {
@@ -217,15 +227,15 @@ impl Site {
         self.close_down(children)
     }
 
-    /// The link, and servers of all services, ready to be asked.
-    fn open_up(&self, cells: &[Cell], children: &mut Children<'_>) -> Result<(), Error> {
+    /// Starts the link, and servers of all services.
+    fn open_up(&self, cells: &[TransportCell], children: &mut Children<'_>) -> Result<(), PaperError> {
         let (here, there) = (self.hosts.here(), self.hosts.there());
         let mut options: Vec<&str> = self.link.iter().map(String::as_str).collect();
         let files = self.files().map(|file| file.display().to_string());
         options.extend(["--log", &files[0], "--ip-pcap", &files[1]]);
         children.start_link([here, there], &self.place.folder, &self.place.program, &options)?;
 
-        let mut services: Vec<Service> = cells.iter().map(|cell| cell.service).collect();
+        let mut services: Vec<TransportService> = cells.iter().map(|cell| cell.service).collect();
         services.sort_unstable();
         services.dedup();
         for service in services {
@@ -237,12 +247,12 @@ impl Site {
             children.until(&what, PATIENCE, || listens(there, service.port()))?;
             for cell in cells.iter().filter(|cell| cell.service == service) {
                 if let Some(mut put) = service.provision(&self.place, cell.size) {
-                    // From its own host, so that the link hears nothing of it.
+                    // From the server's own host, so that the link carries nothing of it.
                     children.run(there, &mut put, PATIENCE)?;
                 }
             }
         }
-        // The cookie, which is the same for all services of a host.
+        // Obtains the cookie, which all services of a host share.
         if let Some(cell) = cells.iter().find(|cell| cell.service.has_cookie()) {
             children.run_for(here, &mut cell.service.client(&self.place, cell.size), LONGEST)?;
         }
@@ -250,22 +260,22 @@ impl Site {
         Ok(())
     }
 
-    /// Ends the link: all that it has carried.
-    fn close_down(&self, children: &mut Children<'_>) -> Result<Vec<Passed>, Error> {
+    /// Stops the link. Returns all its packets.
+    fn close_down(&self, children: &mut Children<'_>) -> Result<Vec<LinkPacket>, PaperError> {
         children.finish("link", PATIENCE)?;
         let [log, capture] = self.files();
         passed::read(&log, &capture)
     }
 
-    /// The log of the link, and the capture of its IP packets.
+    /// Log of the link, and capture of its IP packets.
     fn files(&self) -> [PathBuf; 2] {
         ["link.csv", "link.pcap"].map(|name| self.file(name))
     }
 
-    /// What a client that goes on asks libcoap's server from.
-    fn socket(&self) -> Result<UdpSocket, Error> {
+    /// Socket of a lasting client for libcoap's server.
+    fn socket(&self) -> Result<UdpSocket, PaperError> {
         let own = address(Side::A, self.is_ipv6);
-        let server = (self.place.server, Service::Coap.port());
+        let server = (self.place.server, TransportService::Coap.port());
         let socket = self.hosts.here().within(|| -> std::io::Result<UdpSocket> {
             let socket = UdpSocket::bind((own, 40_001))?;
             socket.connect(server)?;
@@ -275,8 +285,8 @@ impl Site {
         Ok(socket)
     }
 
-    /// Waits until nothing is under way any more.
-    fn rest(&self, children: &mut Children<'_>) -> Result<(), Error> {
+    /// Waits until no packet is in flight.
+    fn rest(&self, children: &mut Children<'_>) -> Result<(), PaperError> {
         let until = clock::now() + LONGEST;
         let mut seen = (self.counters(), clock::now());
         while clock::now() < until {
@@ -285,13 +295,13 @@ impl Site {
             if counters != seen.0 {
                 seen = (counters, clock::now());
             }
-            // What one host has sent, the other one has got.
+            // One host has received all packets of the other.
             let [here, there] = counters;
             let is_under_way = here.1 != there.0 || there.1 != here.0;
             if !is_under_way && clock::now() >= seen.1 + REST {
                 break;
             }
-            // What was dropped never comes.
+            // A dropped packet never arrives.
             if clock::now() >= seen.1 + REST * 20 {
                 break;
             }
@@ -299,12 +309,12 @@ impl Site {
         Ok(())
     }
 
-    /// Packets that each host has got from its end of the link, and given to it.
+    /// Packets that each host has received from its end of the link, and sent to it.
     fn counters(&self) -> [(u64, u64); 2] {
         [self.hosts.here(), self.hosts.there()].map(|namespace| {
             let read = || fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
             let table = namespace.within(read).unwrap_or_default();
-            // proc_pid_net(5): 8 columns of what came, and then of what went.
+            // proc_pid_net(5): 8 columns for received packets, and then for sent ones.
             let line = table.lines().find_map(|line| line.trim_start().strip_prefix("thinair"));
             let fields: Vec<&str> =
                 line.unwrap_or_default().split([' ', ':']).filter(|field| !field.is_empty()).collect();
@@ -314,11 +324,15 @@ impl Site {
     }
 }
 
-/// What an exchange took, out of all packets of the link, and of what a client told whose packets say nothing.
-fn sample(cell: &Cell, packets: &[Passed], (begin, end, told): (u64, u64, Option<Option<Told>>)) -> Sample {
-    let mut own: Vec<&Passed> =
+/// Costs of an exchange, from all packets of the link, and from the client's report if it is encrypted.
+fn sample(
+    cell: &TransportCell,
+    packets: &[LinkPacket],
+    (begin, end, report): (u64, u64, Option<Option<ClientReport>>),
+) -> ExchangeSample {
+    let mut own: Vec<&LinkPacket> =
         packets.iter().filter(|packet| (begin..end).contains(&packet.entered)).collect();
-    if told.is_some() {
+    if report.is_some() {
         http3::keep_last_connection(&mut own);
     }
     let passages = own.iter().map(|packet| Passage {
@@ -326,13 +340,14 @@ fn sample(cell: &Cell, packets: &[Passed], (begin, end, told): (u64, u64, Option
         delivered: packet.delivered,
         octets: &packet.octets,
     });
-    let ports = Ports::of(&[Service::Coap.port(), Service::CoapOurs.port()]).unwrap_or(Ports::COAP);
+    let ports =
+        Ports::of(&[TransportService::Coap.port(), TransportService::CoapOurs.port()]).unwrap_or(Ports::COAP);
     let mut exchange = measure(passages, &object(cell.size), ports);
-    if let Some(told) = told.flatten() {
-        told.complete(&mut exchange, cell.size);
+    if let Some(report) = report.flatten() {
+        report.complete(&mut exchange, cell.size);
     }
-    let sum = |of: fn(&Passed) -> u64| own.iter().map(|packet| of(packet)).sum();
-    Sample {
+    let sum = |of: fn(&LinkPacket) -> u64| own.iter().map(|packet| of(packet)).sum();
+    ExchangeSample {
         exchange,
         late_ns: own.iter().map(|packet| packet.late).max().unwrap_or(0),
         ip_octets: sum(|packet| packet.ip_octets),
@@ -342,24 +357,24 @@ fn sample(cell: &Cell, packets: &[Passed], (begin, end, told): (u64, u64, Option
     }
 }
 
-/// The address of a host.
+/// Address of a host.
 fn address(side: Side, is_ipv6: bool) -> IpAddr {
     let [four, six] = thinair_simulation::emulator::addresses(side).map(|(address, _)| address);
     if is_ipv6 { six } else { four }
 }
 
-/// Whether somebody listens on a port of a host, by UDP or TCP.
+/// True if a socket listens on a port of a host, by UDP or TCP.
 fn listens(namespace: &Namespace, port: u16) -> bool {
-    // proc_pid_net(5): local addresses and ports are in hexadecimal digits; the other end of who listens is 0.
+    // proc_pid_net(5): local addresses and ports are in hexadecimal digits; the remote end of a listening socket is 0.
     let entry = format!(":{port:04X} 00000000");
     let has = |table: &str| fs::read_to_string(table).is_ok_and(|table| table.contains(&entry));
     let tables = ["udp", "udp6", "tcp", "tcp6"].map(|table| format!("/proc/thread-self/net/{table}"));
     namespace.within(|| tables.iter().any(|table| has(table))).unwrap_or_default()
 }
 
-/// What all of the services were missing, by their names.
-pub(super) fn services_missing(program: &Path) -> BTreeMap<Service, String> {
-    Service::all().filter_map(|service| Some((service, service.missing(program)?))).collect()
+/// Reasons that services cannot run, by service.
+pub(super) fn services_missing(program: &Path) -> BTreeMap<TransportService, String> {
+    TransportService::all().filter_map(|service| Some((service, service.missing(program)?))).collect()
 }
 
 #[cfg(test)]

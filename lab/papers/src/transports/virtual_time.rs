@@ -1,5 +1,6 @@
-//! What needs no kernel and no root: the same services over our TCP in virtual time. The exact exchange, also as RFC 7413 allows
-//! at best; links with bit errors and bursts; clients that share a queue; and fewer acknowledgments.
+//! Measurements without kernel and root: the services over our TCP in virtual time. Exact exchanges, also with the
+//! fewest packets that RFC 7413 allows; links with bit errors and bursts; clients that share a queue; and fewer
+//! acknowledgments.
 
 use std::time::Duration;
 
@@ -7,64 +8,69 @@ use thinair_link::preset::{ZIGBEE_20K, ZIGBEE_250K};
 use thinair_link::{
     BitErrorModel, GilbertElliott, Integrity, LinkModel, LossModel, MeanBurst, Probability, Queue,
 };
-use thinair_simulation::network::fetch::{Fetch, Service, Stack, TcpOptions};
+use thinair_simulation::network::fetch::{Fetch, FetchService, TcpInteraction, TcpOptions};
 
 use super::Range;
-use super::cell::{Link, SIZES};
-use crate::form::{Figures, Run};
-use crate::paper::Error;
+use super::cell::{SIZES, TransportLink};
+use crate::form::{Figures, PaperRun};
+use crate::paper::PaperError;
 use crate::sweep::sweep;
 
-/// What happens to exchanges.
+/// Condition of exchanges.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum What {
+enum ExchangeCondition {
     Harmed(Harm),
     Crowd { queue: u32, clients: u16 },
 }
 
-/// Those that there are.
-pub(super) const SERVICES: [Service; 4] = [Service::Coap, Service::Http, Service::IotHttp, Service::IotSpdy];
+/// Services that are implemented.
+pub(super) const SERVICES: [FetchService; 4] =
+    [FetchService::Coap, FetchService::Http, FetchService::IotHttp, FetchService::IotSpdy];
 
-/// The paper's hosts, as far as octets tell: no timestamps, no SACK, and a cookie.
+/// Options of the paper's hosts, as its octets imply: no timestamps, no SACK, and a cookie.
 const OPTIONS: TcpOptions = TcpOptions { window_scaling: true, cookie: Some(8), ..TcpOptions::LEAN };
 
-/// Clients of a crowd begin within it.
+/// Time within which the clients of a crowd begin.
 pub(super) const SPREAD: Duration = Duration::from_secs(1);
 
-/// What happens to packets.
+/// Impairment of packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Harm {
-    /// Each bit is wrong with this probability, and whoever receives the frame finds out.
+    /// Bit error rate; a check detects all damage.
     Bits(f64),
-    /// This share of the frames is lost, in bursts of three.
+    /// Share of lost frames, in bursts of three.
     Bursts(f64),
 }
 
 const HARMS: [Harm; 5] =
     [Harm::Bits(1e-5), Harm::Bits(1e-4), Harm::Bits(3e-4), Harm::Bursts(0.02), Harm::Bursts(0.1)];
 
-/// Packets that may wait, and clients.
+/// Queue in packets, and number of clients.
 pub(super) const QUEUES: [u32; 3] = [5, 20, 50];
 pub(super) const CROWDS: [u16; 3] = [5, 20, 50];
 
-pub(super) const fn name(service: Service) -> &'static str {
+pub(super) const fn name(service: FetchService) -> &'static str {
     match service {
-        Service::Coap => "coap",
-        Service::CoapTcp => "coap-tcp",
-        Service::Http => "http",
-        Service::IotHttp => "iot-http",
-        Service::IotSpdy => "iot-spdy",
+        FetchService::Coap => "coap",
+        FetchService::CoapTcp => "coap-tcp",
+        FetchService::Http => "http",
+        FetchService::IotHttp => "iot-http",
+        FetchService::IotSpdy => "iot-spdy",
     }
 }
 
-pub(super) fn fetch(service: Service, link: Link, size: usize) -> Fetch {
+pub(super) fn fetch(service: FetchService, link: TransportLink, size: usize) -> Fetch {
     let (model, mtu) = match link {
-        Link::Slow | Link::Frames | Link::Iphc => (ZIGBEE_20K.model, 128),
-        Link::Fast => (ZIGBEE_250K.model, 128),
-        Link::Wide => (thinair_simulation::emulator::with_mtu(&ZIGBEE_250K.model, 1_280), 1_280),
+        TransportLink::Slow | TransportLink::Frames | TransportLink::Iphc => (ZIGBEE_20K.model, 128),
+        TransportLink::Fast => (ZIGBEE_250K.model, 128),
+        TransportLink::Wide => (thinair_simulation::emulator::with_mtu(&ZIGBEE_250K.model, 1_280), 1_280),
     };
     // As in real time: IoT-HTTP is that of the paper, whose client acknowledges the SYN-ACK at once.
-    Fetch { options: OPTIONS, holds: service != Service::IotHttp, ..Fetch::new(service, size, model, mtu) }
+    Fetch {
+        options: OPTIONS,
+        holds: service != FetchService::IotHttp,
+        ..Fetch::new(service, size, model, mtu)
+    }
 }
 
 pub(super) fn both(
@@ -83,7 +89,7 @@ impl Harm {
             Self::Bits(rate) => {
                 direction.bit_errors =
                     BitErrorModel::Random(Probability::from_f64(rate).unwrap_or(Probability::NEVER));
-                // A width of 64 finds all damage.
+                // A width of 64 detects all damage.
                 direction.integrity = Integrity::Modelled { width: 64 };
             }
             Self::Bursts(share) => {
@@ -102,24 +108,26 @@ impl Harm {
     }
 }
 
-/// Measures all of it. The same seed gives the same figures, on any machine.
-pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error> {
+/// Measures everything. Equal seeds give equal figures, on any machine.
+pub(super) fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let plan = run.plan;
     for (link, service) in
-        Link::PUBLISHED.into_iter().flat_map(|link| SERVICES.map(|service| (link, service)))
+        TransportLink::PUBLISHED.into_iter().flat_map(|link| SERVICES.map(|service| (link, service)))
     {
         for size in SIZES {
-            for (stack, thins, suffix) in
-                [(Stack::Kernel, false, ""), (Stack::Best, false, "/best"), (Stack::Kernel, true, "/thin")]
-            {
+            for (stack, thins, suffix) in [
+                (TcpInteraction::Kernel, false, ""),
+                (TcpInteraction::Best, false, "/best"),
+                (TcpInteraction::Kernel, true, "/thin"),
+            ] {
                 // CoAP has neither.
-                if service == Service::Coap && !suffix.is_empty() {
+                if service == FetchService::Coap && !suffix.is_empty() {
                     continue;
                 }
                 let plain = Fetch { stack, thins, ..fetch(service, link, size) };
-                // Without a cookie, so that as much as can be is in the SYN.
+                // Without a cookie, so that the SYN has room for as much as possible.
                 let best = Fetch { options: TcpOptions::LEAN, holds: true, ..plain.clone() };
-                let fetched = if stack == Stack::Best { best } else { plain }.run(plan.seed);
+                let fetched = if stack == TcpInteraction::Best { best } else { plain }.run(plan.seed);
                 let id = |figure| format!("virtual/{}/{}/{size}/{figure}{suffix}", name(service), link.id());
                 figures.put(id("packets"), fetched.packets.len() as f64);
                 figures.put(id("octets"), fetched.total() as f64);
@@ -130,10 +138,10 @@ pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error>
     let mut jobs = Vec::new();
     for service in SERVICES {
         for size in [10, 1_000] {
-            jobs.extend(HARMS.map(|harm| (service, size, What::Harmed(harm))));
+            jobs.extend(HARMS.map(|harm| (service, size, ExchangeCondition::Harmed(harm))));
         }
         for (queue, clients) in QUEUES.into_iter().flat_map(|queue| CROWDS.map(|clients| (queue, clients))) {
-            jobs.push((service, 10, What::Crowd { queue, clients }));
+            jobs.push((service, 10, ExchangeCondition::Crowd { queue, clients }));
         }
     }
     let (runs, crowds) = if plan.quick { (40, 2) } else { (400, 20) };
@@ -144,13 +152,13 @@ pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error>
         run.progress,
         |_| 1,
         |&(service, size, what)| {
-            let plain = fetch(service, Link::Slow, size);
+            let plain = fetch(service, TransportLink::Slow, size);
             let took: Vec<Option<Duration>> = match what {
-                What::Harmed(harm) => {
+                ExchangeCondition::Harmed(harm) => {
                     let harmed = Fetch { model: harm.on(&plain.model), ..plain };
                     (0..runs).map(|run| harmed.run(seed(run)).took).collect()
                 }
-                What::Crowd { queue, clients } => {
+                ExchangeCondition::Crowd { queue, clients } => {
                     let model = both(&plain.model, |direction| direction.queue = Queue::packets(queue));
                     let crowd = Fetch { model, ..plain };
                     (0..crowds).flat_map(|run| crowd.crowd(clients, SPREAD, seed(run))).collect()
@@ -161,8 +169,8 @@ pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error>
     )?;
     for ((service, size, what), took) in jobs.into_iter().zip(many) {
         let what = match what {
-            What::Harmed(harm) => harm.name(),
-            What::Crowd { queue, clients } => format!("crowd-{clients}-{queue}"),
+            ExchangeCondition::Harmed(harm) => harm.name(),
+            ExchangeCondition::Crowd { queue, clients } => format!("crowd-{clients}-{queue}"),
         };
         let times: Vec<f64> = took.iter().flatten().map(|took| took.as_secs_f64() * 1e3).collect();
         put_times(figures, &format!("virtual/{}/20k/128/{size}/{what}", name(service)), &times, took.len());
@@ -170,7 +178,7 @@ pub(super) fn measure(run: &Run<'_>, figures: &mut Figures) -> Result<(), Error>
     Ok(())
 }
 
-/// Takes the share of the objects that came, and the median and the mean of the milliseconds that those took.
+/// Puts the share of delivered objects, and the median and the mean of their times in milliseconds.
 pub(super) fn put_times(figures: &mut Figures, id: &str, times: &[f64], asked: usize) {
     let mean = (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64);
     figures.put(format!("{id}/came"), times.len() as f64 / asked.max(1) as f64 * 100.0);

@@ -1,4 +1,4 @@
-//! One scenario of the paper, and what its runs give.
+//! One scenario of the paper, and the figures of its runs.
 
 use core::time::Duration;
 
@@ -6,33 +6,33 @@ use thinair_rohc::{Mode, ProfileId, ProfileSet, Refresh};
 use thinair_segment::{
     Adaptive, AfterFirstLoss, Dmss, DmssConfig, FastStart, Fixed, Measure, Sizer, Tssa, TssaConfig,
 };
-use thinair_simulation::Streams;
+use thinair_simulation::RandomStreams;
 use thinair_simulation::csma::{
-    AccessFailure, BitErrorRate, Compression, Config, Forwarding, Framing, MacConfig, Outcome, Point,
-    Topology, Transfer,
+    AccessFailure, BitErrorRate, CsmaConfig, CsmaFraming, Forwarding, FrameCompression, MacConfig, Point,
+    Topology, Transfer, TransferOutcome,
 };
 use thinair_wire::time::Instant;
 
 use crate::compressed::channel;
 use crate::form::Vars;
-use crate::paper::Error;
+use crate::paper::PaperError;
 
-/// The MSS that is negotiated.
+/// MSS that is negotiated.
 const MSS: u16 = 1_024;
 
-/// When a transfer is given up.
+/// Time after which a transfer is given up.
 const LIMIT: Duration = Duration::from_secs(6_000);
 
-/// Runs of which sizes are kept.
+/// Number of runs with a trace of sizes.
 const TRACED: u32 = 5;
 
-/// When the stepped rate steps up, and down.
+/// Times at which the stepped rate rises and falls.
 const STEPS: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(240)];
 
-/// KiB of a file in a quick run.
+/// Size of a file in a quick run, in KiB.
 const QUICK_KIB: u64 = 32;
 
-/// The chain and the file of a cell.
+/// Chain and file of a cell.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
     pub(super) hops: u16,
@@ -40,33 +40,33 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    /// The setting of figures 5 to 7, if the cell has no other one: selected, see “Why different”.
-    pub(super) fn read(cell: &Vars) -> Result<Self, Error> {
+    /// Setting of figures 5 to 7, unless the cell has another one: selected, see "Why different".
+    pub(super) fn read(cell: &Vars) -> Result<Self, PaperError> {
         Ok(Self { hops: number(cell, "setting.hops", 5)?, kib: number(cell, "setting.kib", 512)? })
     }
 }
 
-fn number<T: std::str::FromStr>(cell: &Vars, name: &str, otherwise: T) -> Result<T, Error> {
+fn number<T: std::str::FromStr>(cell: &Vars, name: &str, otherwise: T) -> Result<T, PaperError> {
     if cell.has(name) { cell.parse(name) } else { Ok(otherwise) }
 }
 
-/// Frames of numbers as table I has them, or of octets as all others.
-fn framing(headers: Option<&str>) -> Result<Framing, Error> {
+/// Framing with the numbers of table I, or with our octets.
+fn framing(headers: Option<&str>) -> Result<CsmaFraming, PaperError> {
     Ok(match headers {
-        None => Framing::PAPER,
-        Some("ipv6") => Framing::Rfc4944(Compression::None),
-        Some("6lowpan") => Framing::Rfc4944(Compression::Iphc),
+        None => CsmaFraming::PAPER,
+        Some("ipv6") => CsmaFraming::Rfc4944(FrameCompression::None),
+        Some("6lowpan") => CsmaFraming::Rfc4944(FrameCompression::Iphc),
         // Profile 0x0006, with feedback.
         Some(_) => {
             let profiles = ProfileSet::of(&[ProfileId::Tcp])?;
             let channel = channel(profiles, 1, Mode::Optimistic, Refresh::default(), 1)?;
-            Framing::Rfc4944(Compression::Rohc(Box::new(channel)))
+            CsmaFraming::Rfc4944(FrameCompression::Rohc(Box::new(channel)))
         }
     })
 }
 
-/// A control of sizes, and the MSS that it is negotiated with.
-fn control(name: &str, rate: f64) -> Result<(Sizer, u16), Error> {
+/// Control of sizes, and the MSS that is negotiated with it.
+fn control(name: &str, rate: f64) -> Result<(Sizer, u16), PaperError> {
     if let Ok(size) = name.parse() {
         return Ok((Fixed::new(size).into(), size));
     }
@@ -83,10 +83,10 @@ fn control(name: &str, rate: f64) -> Result<(Sizer, u16), Error> {
         "dmss" => dmss(Measure::Frames, 100),
         "dmss-frames-20" => dmss(Measure::Frames, 20),
         "dmss-frames-500" => dmss(Measure::Frames, 500),
-        "dmss-told" => dmss(Measure::Told, 0),
+        "dmss-told" => dmss(Measure::Given, 0),
         "dmss-segments" => dmss(Measure::Segments, 50),
         "tssa" => tssa(base),
-        // Parameters of TSSA that the paper leaves open, each turned once.
+        // Parameters of TSSA that the paper does not define, varied one by one.
         "s-max-3" => tssa(TssaConfig { s_max: 3, ..base }),
         "s-max-5" => tssa(TssaConfig { s_max: 5, ..base }),
         "s-max-20" => tssa(TssaConfig { s_max: 20, ..base }),
@@ -100,19 +100,19 @@ fn control(name: &str, rate: f64) -> Result<(Sizer, u16), Error> {
         "consecutive-losses" => tssa(TssaConfig { consecutive: true, ..base }),
         "one-loss" => tssa(TssaConfig { l_max: 1, ..base }),
         "timer-counts-twice" => tssa(TssaConfig { timer_counts_twice: true, ..base }),
-        other => return Err(Error::Form(format!("there is no control {other}"))),
+        other => return Err(PaperError::Form(format!("unknown control {other}"))),
     };
     Ok((sizer, MSS))
 }
 
-/// A run of a cell.
-pub(super) fn run(cell: &Vars, is_quick: bool, seed: u64, run: u32) -> Result<Sample, Error> {
+/// Runs a cell.
+pub(super) fn run(cell: &Vars, is_quick: bool, seed: u64, run: u32) -> Result<TransferSample, PaperError> {
     let Setting { hops, kib } = Setting::read(cell)?;
     let rate = cell.parse("rate")?;
     let (mut sizer, mss) = control(cell.text("control")?, rate)?;
     let kib = if is_quick && !cell.has("whole") { QUICK_KIB } else { kib };
     let mut errors = BitErrorRate::constant(rate);
-    // As long as it takes to see what comes after.
+    // Two files, so that the time after the steps is covered.
     let files = if cell.has("steps") { 2 } else { 1 };
     if cell.has("steps") {
         let [up, down] = STEPS.map(|time| Instant::ZERO + time);
@@ -120,7 +120,7 @@ pub(super) fn run(cell: &Vars, is_quick: bool, seed: u64, run: u32) -> Result<Sa
     }
     let drops = cell.has("setting.drops");
     let transfer = Transfer {
-        network: Config {
+        network: CsmaConfig {
             topology: Topology::Chain { hops },
             mac: MacConfig {
                 sense_range: number(cell, "setting.sense", 2)?,
@@ -141,35 +141,35 @@ pub(super) fn run(cell: &Vars, is_quick: bool, seed: u64, run: u32) -> Result<Sa
         limit: LIMIT,
         trace: true,
     };
-    let mut sample = Sample::of(transfer.run(&mut sizer, Streams::new(seed), run));
-    // Sizes are looked at in a few runs only.
+    let mut sample = TransferSample::of(transfer.run(&mut sizer, RandomStreams::new(seed), run));
+    // Only a few runs keep their trace of sizes.
     if run >= TRACED {
         sample.sizes = Vec::new();
     }
     Ok(sample)
 }
 
-/// A run in figures.
+/// Figures of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Sample {
+pub(super) struct TransferSample {
     pub(super) is_complete: bool,
-    /// Joules: of the airtime, with overhearing, with waiting.
+    /// Joules: airtime, with overhearing, with waiting.
     pub(super) energy: f64,
     pub(super) overhearing: f64,
     pub(super) idle: f64,
-    /// Seconds.
+    /// Duration in seconds.
     pub(super) duration: f64,
     pub(super) mean_size: f64,
     /// Frames with their acknowledgments, and bits, of all nodes.
     pub(super) frames: f64,
     pub(super) bits: f64,
-    /// By node.
+    /// Collisions by node.
     pub(super) collisions: Vec<f64>,
     pub(super) sizes: Vec<Point>,
 }
 
-impl Sample {
-    fn of(outcome: Outcome) -> Self {
+impl TransferSample {
+    fn of(outcome: TransferOutcome) -> Self {
         let all = outcome.all();
         Self {
             is_complete: outcome.is_complete,

@@ -1,25 +1,25 @@
-//! Figures that need no run: the paper's equations, exact packing, padding.
+//! Figures without runs: the paper's equations, exact packing, padding.
 
-use thinair_simulation::Stack;
-use thinair_ule::capacity::{Encapsulation, Filling, Flow, Headers, cost};
+use thinair_simulation::ProtocolStack;
+use thinair_ule::capacity::{Encapsulation, Filling, HeaderRun, PacketFlow, cost};
 
 /// Bit/s of whole TS packets: the link from USM to SFC.
 pub(super) const BITRATE: u64 = 3_507_000;
 
-/// Octets of payload that the paper has measured, in section 4.4.
+/// Payloads that the paper measured in section 4.4, in octets.
 pub(super) const PAYLOADS: [u32; 8] = [40, 80, 120, 160, 200, 300, 512, 1_024];
 
-/// Plain or compressed.
+/// Plain or compressed headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum HeaderForm {
     Unc,
     Cmp,
 }
 
-impl Way {
+impl HeaderForm {
     pub(super) const BOTH: [Self; 2] = [Self::Unc, Self::Cmp];
 
-    /// As in row ids.
+    /// Name in row ids.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Unc => "unc",
@@ -28,51 +28,62 @@ impl Way {
     }
 }
 
-/// Headers of a stack, plain and as our compressor makes them.
+/// Sizes of a stack's headers, plain and compressed by our compressor.
 #[derive(Clone, Debug)]
 pub(super) struct HeaderSizes {
-    unc: [Headers; 1],
-    cmp: Vec<Headers>,
+    unc: [HeaderRun; 1],
+    cmp: Vec<HeaderRun>,
 }
 
 impl HeaderSizes {
-    pub(super) fn new(stack: Stack, cmp: Vec<Headers>) -> Self {
-        Self { unc: [Headers { packets: 1, octets: stack.headers() as u32 }], cmp }
+    pub(super) fn new(stack: ProtocolStack, cmp: Vec<HeaderRun>) -> Self {
+        Self { unc: [HeaderRun { packets: 1, octets: stack.headers() as u32 }], cmp }
     }
 
-    pub(super) fn of(&self, way: Way) -> &[Headers] {
+    pub(super) fn of(&self, way: HeaderForm) -> &[HeaderRun] {
         match way {
-            Way::Unc => &self.unc,
-            Way::Cmp => &self.cmp,
+            HeaderForm::Unc => &self.unc,
+            HeaderForm::Cmp => &self.cmp,
         }
     }
 
-    /// kbit/s of payload.
-    pub(super) fn kbps(&self, encapsulation: Encapsulation, filling: Filling, payload: u32, way: Way) -> f64 {
+    /// Throughput of payload, in kbit/s.
+    pub(super) fn kbps(
+        &self,
+        encapsulation: Encapsulation,
+        filling: Filling,
+        payload: u32,
+        way: HeaderForm,
+    ) -> f64 {
         kbps(encapsulation, filling, payload, self.of(way))
     }
 
-    /// The same with ULE, without PDU-Concat.
-    pub(super) fn ule(&self, filling: Filling, payload: u32, way: Way) -> f64 {
+    /// Throughput with ULE, without PDU-Concat.
+    pub(super) fn ule(&self, filling: Filling, payload: u32, way: HeaderForm) -> f64 {
         self.kbps(Encapsulation::ULE, filling, payload, way)
     }
 }
 
-pub(super) fn kbps(encapsulation: Encapsulation, filling: Filling, payload: u32, headers: &[Headers]) -> f64 {
-    cost(encapsulation, filling, Flow { payload, headers }).throughput(BITRATE) / 1e3
+pub(super) fn kbps(
+    encapsulation: Encapsulation,
+    filling: Filling,
+    payload: u32,
+    headers: &[HeaderRun],
+) -> f64 {
+    cost(encapsulation, filling, PacketFlow { payload, headers }).throughput(BITRATE) / 1e3
 }
 
-/// Percent by which the second is more than the first.
+/// Percent by which the second exceeds the first.
 pub(super) fn gain(unc: f64, cmp: f64) -> f64 {
     (cmp / unc - 1.0) * 100.0
 }
 
-/// TS packets a second: equation 1.
+/// TS packets per second: equation 1.
 pub(super) fn ts_per_second() -> f64 {
     BITRATE as f64 / 1_504.0
 }
 
-/// SNDUs of a TS packet at a throughput in kbit/s.
+/// SNDUs per TS packet at a throughput in kbit/s.
 pub(super) fn sndus_per_ts(kbps: f64, payload: u32) -> f64 {
     kbps * 1e3 / f64::from(payload * 8) / ts_per_second()
 }

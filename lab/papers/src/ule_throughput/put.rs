@@ -1,33 +1,33 @@
-//! The figures one by one, with their bars.
+//! Figures of the paper, with their bars.
 
-use thinair_simulation::Stack;
+use thinair_simulation::ProtocolStack;
 use thinair_simulation::broadcast::mesh::Topology;
-use thinair_ule::capacity::{Encapsulation, Filling, Headers};
+use thinair_ule::capacity::{Encapsulation, Filling, HeaderRun};
 
 use super::Results;
-use super::model::{HeaderSizes, PAYLOADS, Way, gain, kbps, sndus_per_ts, ts_per_second};
+use super::model::{HeaderForm, HeaderSizes, PAYLOADS, gain, kbps, sndus_per_ts, ts_per_second};
 use super::simulate::{
-    CONCAT, DELAY, Found, Job, MOST, PACED_PAYLOAD, PACES, PAPER_THRESHOLD, SHORT_QUEUE, SITES,
-    STACK_PAYLOADS, STEP, Scheme, paced, rates,
+    CONCAT, DELAY, MOST, PACED_PAYLOAD, PACES, PAPER_THRESHOLD, PackingScheme, RunFigures, SHORT_QUEUE,
+    SITES, STACK_PAYLOADS, STEP, SimulationJob, paced, rates,
 };
 use crate::form::{Figures, Published};
 use crate::row::Bar;
 
-const PAPER: Scheme = Scheme::Threshold(PAPER_THRESHOLD);
-/// Plain, compressed, and what compression gains: as in ids.
+const PAPER: PackingScheme = PackingScheme::Threshold(PAPER_THRESHOLD);
+/// Plain, compressed, and gain, as in ids.
 const PARTS: [&str; 3] = ["unc", "cmp", "gain"];
-/// Payloads of the curves that are computed.
+/// Payloads of the computed curves.
 const DENSE: std::ops::RangeInclusive<u32> = 20..=1_100;
 const EVERY: usize = 4;
 
-/// Results, and the figures that they are put into.
+/// Results, and the figures that are put from them.
 pub(super) struct Put<'p> {
     pub(super) results: &'p Results,
     pub(super) published: &'p Published,
     pub(super) figures: &'p mut Figures,
 }
 
-/// From so many percent below to as many above.
+/// Range around a figure, `percent` percent on either side.
 fn around(figure: f64, percent: f64) -> Bar {
     let part = figure * percent / 100.0;
     plus_minus(figure, part)
@@ -46,17 +46,18 @@ impl Put<'_> {
         self.sweeps();
         self.meshes();
         self.dense();
-        let sum =
-            |of: fn(&Found) -> u64| self.results.runs.iter().map(|(_, found)| of(found)).sum::<u64>() as f64;
+        let sum = |of: fn(&RunFigures) -> u64| {
+            self.results.runs.iter().map(|(_, found)| of(found)).sum::<u64>() as f64
+        };
         let (compared, wrong) = (sum(|found| found.delivered), sum(|found| found.wrong));
         self.figures.put("compared", compared);
         self.figures.put("wrong", wrong);
     }
 
-    /// What the model takes for given, found by compressing.
+    /// Puts the header sizes that the model assumes, measured by compression.
     fn headers(&mut self) {
-        let cycle = self.results.headers.of(Way::Cmp);
-        let run = |at: usize| cycle.get(at).copied().unwrap_or(Headers { packets: 0, octets: 0 });
+        let cycle = self.results.headers.of(HeaderForm::Cmp);
+        let run = |at: usize| cycle.get(at).copied().unwrap_or(HeaderRun { packets: 0, octets: 0 });
         let [ir, so] = [run(0), run(1)];
         let ours =
             [("ir", ir.octets), ("ir-packets", ir.packets), ("so", so.octets), ("so-packets", so.packets)];
@@ -75,7 +76,7 @@ impl Put<'_> {
         (average.theirs, average.bar) = (Some(of_theirs), Some(plus_minus(of_theirs, 0.001)));
     }
 
-    /// Takes two throughputs and the gain, held to what `held` says of each: to so many percent, the gain to points.
+    /// Puts two throughputs and the gain, with bars around `held`: throughputs in percent, the gain in points.
     fn three(&mut self, id: &str, [unc, cmp]: [f64; 2], held: [Option<f64>; 3], percent: f64, points: f64) {
         let figures = PARTS.into_iter().zip([unc, cmp, gain(unc, cmp)]).zip(held);
         for (((name, ours), held), at) in figures.zip(0..) {
@@ -84,12 +85,12 @@ impl Put<'_> {
         }
     }
 
-    /// Figures of others for a payload.
+    /// Published figures for a payload.
     fn known(&self, whose: &str, payload: u32) -> [Option<f64>; 3] {
         PARTS.map(|name| self.published.theirs(&format!("{whose}/{payload}/{name}")))
     }
 
-    /// The paper's measurement of a payload, and its gain.
+    /// Measurement of the paper for a payload, and its gain.
     fn measured(&self, payload: u32) -> [Option<f64>; 3] {
         let [unc, cmp, _] = self.known("measured", payload);
         [unc, cmp, unc.zip(cmp).map(|(unc, cmp)| gain(unc, cmp))]
@@ -104,9 +105,9 @@ impl Put<'_> {
         }
     }
 
-    fn saturated(&self, stack: Stack, payload: u32, scheme: Scheme) -> Option<[f64; 2]> {
-        let [unc, cmp] = Way::BOTH.map(|way| {
-            self.results.of(Job::Saturated { stack, payload, way, scheme }).map(|found| found.kbps)
+    fn saturated(&self, stack: ProtocolStack, payload: u32, scheme: PackingScheme) -> Option<[f64; 2]> {
+        let [unc, cmp] = HeaderForm::BOTH.map(|way| {
+            self.results.of(SimulationJob::Saturated { stack, payload, way, scheme }).map(|found| found.kbps)
         });
         Some([unc?, cmp?])
     }
@@ -114,34 +115,34 @@ impl Put<'_> {
     fn of_payload(&mut self, payload: u32) {
         let results = self.results;
         let id = |scheme: &str| format!("{scheme}/{payload}");
-        let of = |filling| Way::BOTH.map(|way| results.headers.ule(filling, payload, way));
+        let of = |filling| HeaderForm::BOTH.map(|way| results.headers.ule(filling, payload, way));
         let [equations, filled, padded] =
             ["equations", "filled", "padded"].map(|whose| self.known(whose, payload));
         self.three(&id("model"), of(Filling::Ideal), equations, 0.1, 0.01);
-        let mpe = results.headers.kbps(Encapsulation::MPE, Filling::Ideal, payload, Way::Unc);
+        let mpe = results.headers.kbps(Encapsulation::MPE, Filling::Ideal, payload, HeaderForm::Unc);
         let unc = of(Filling::Ideal)[0];
         self.figures.put(format!("model/{payload}/unc"), unc).peer("mpe", mpe);
         self.three(&id("packing"), of(Filling::Packing), filled, 0.1, 0.02);
-        // The table has one digit behind the point.
+        // The table has one decimal.
         self.three(&id("padding"), of(Filling::Padding), padded, 0.01, 0.05);
         self.one_sndu(payload);
         let simulated = [
             ("simulated", PAPER, filled, 0.5),
-            ("pull", Scheme::Pull, filled, 0.5),
-            ("padding-simulated", Scheme::Padding, padded, 1.0),
+            ("pull", PackingScheme::Pull, filled, 0.5),
+            ("padding-simulated", PackingScheme::Padding, padded, 1.0),
         ];
         for (name, scheme, held, points) in simulated {
-            if let Some(kbps) = self.saturated(Stack::IPV6_UDP, payload, scheme) {
+            if let Some(kbps) = self.saturated(ProtocolStack::IPV6_UDP, payload, scheme) {
                 self.three(&id(name), kbps, held, 0.5, points);
             }
         }
         self.state_measured(&id("simulated"), payload);
         self.further(payload);
         let real = |way| results.real.iter().find(|real| (real.payload, real.way) == (payload, way));
-        if let (Some(unc), Some(cmp)) = (real(Way::Unc), real(Way::Cmp)) {
+        if let (Some(unc), Some(cmp)) = (real(HeaderForm::Unc), real(HeaderForm::Cmp)) {
             self.three(&id("real"), [unc.kbps, cmp.kbps], [None; 3], 0.0, 0.0);
             self.state_measured(&id("real"), payload);
-            for (way, kbps) in [(Way::Unc, unc.kbps), (Way::Cmp, cmp.kbps)] {
+            for (way, kbps) in [(HeaderForm::Unc, unc.kbps), (HeaderForm::Cmp, cmp.kbps)] {
                 let least = 0.97 * results.headers.ule(Filling::Packing, payload, way);
                 let bar = Some(Bar { min: Some(least), max: None });
                 self.figures.put(format!("real/{payload}/{}", way.name()), kbps).bar = bar;
@@ -149,40 +150,46 @@ impl Put<'_> {
         }
     }
 
-    /// One SNDU a TS packet, which is what was measured.
+    /// Puts figures for one SNDU per TS packet, which the paper's measurements match.
     fn one_sndu(&mut self, payload: u32) {
-        for (way, theirs) in Way::BOTH.into_iter().zip(self.measured(payload)) {
+        for (way, theirs) in HeaderForm::BOTH.into_iter().zip(self.measured(payload)) {
             let Some(theirs) = theirs else { continue };
             let ours = ts_per_second() * f64::from(payload * 8) / 1e3;
             let figure = self.figures.put(format!("one-sndu/{payload}/{}", way.name()), ours);
             figure.theirs = Some(theirs);
-            // Where they are the same, that is the explanation.
-            figure.bar = (way == Way::Unc && payload != 80).then(|| around(theirs, 0.1));
-            let job = Job::Saturated { stack: Stack::IPV6_UDP, payload, way, scheme: PAPER };
+            // Equal figures confirm the explanation.
+            figure.bar = (way == HeaderForm::Unc && payload != 80).then(|| around(theirs, 0.1));
+            let job =
+                SimulationJob::Saturated { stack: ProtocolStack::IPV6_UDP, payload, way, scheme: PAPER };
             let ours = self.results.of(job).and_then(|found| found.ts_packets).map(|each| 1.0 / each);
             let figure = self.figures.put(format!("sndus-per-ts/{payload}/{}", way.name()), ours);
             figure.theirs = Some(sndus_per_ts(theirs, payload));
         }
     }
 
-    /// O-mode and PDU-Concat.
+    /// Puts figures of O-mode and PDU-Concat.
     fn further(&mut self, payload: u32) {
         let (results, concat) = (self.results, Encapsulation::ULE.concat(CONCAT));
         for (name, scheme, sizes, encapsulation) in [
-            ("o-mode", Scheme::Optimistic, &results.settled, Encapsulation::ULE),
-            ("concat", Scheme::Concat, &results.headers, concat),
-            ("o-mode-concat", Scheme::OptimisticConcat, &results.settled, concat),
+            ("o-mode", PackingScheme::Optimistic, &results.settled, Encapsulation::ULE),
+            ("concat", PackingScheme::Concat, &results.headers, concat),
+            ("o-mode-concat", PackingScheme::OptimisticConcat, &results.settled, concat),
         ] {
-            let job = Job::Saturated { stack: Stack::IPV6_UDP, payload, way: Way::Cmp, scheme };
+            let job = SimulationJob::Saturated {
+                stack: ProtocolStack::IPV6_UDP,
+                payload,
+                way: HeaderForm::Cmp,
+                scheme,
+            };
             let Some(found) = results.of(job) else { continue };
-            let exact = sizes.kbps(encapsulation, Filling::Packing, payload, Way::Cmp);
+            let exact = sizes.kbps(encapsulation, Filling::Packing, payload, HeaderForm::Cmp);
             let published = self.published.theirs(&format!("concat/{payload}"));
-            let bar = match published.filter(|_| scheme == Scheme::OptimisticConcat) {
+            let bar = match published.filter(|_| scheme == PackingScheme::OptimisticConcat) {
                 Some(published) => around(published, 1.0),
                 None => around(exact, 0.5),
             };
             self.figures.put(format!("{name}/{payload}/cmp"), found.kbps).bar = Some(bar);
-            if let Some([unc, _]) = self.saturated(Stack::IPV6_UDP, payload, PAPER) {
+            if let Some([unc, _]) = self.saturated(ProtocolStack::IPV6_UDP, payload, PAPER) {
                 self.figures.put(format!("{name}/{payload}/gain"), gain(unc, found.kbps));
             }
         }
@@ -193,7 +200,7 @@ impl Put<'_> {
         for (stack, sizes) in &results.others {
             for payload in STACK_PAYLOADS {
                 let Some(found) = self.saturated(*stack, payload, PAPER) else { continue };
-                let [unc, cmp] = Way::BOTH.map(|way| sizes.ule(Filling::Packing, payload, way));
+                let [unc, cmp] = HeaderForm::BOTH.map(|way| sizes.ule(Filling::Packing, payload, way));
                 let id = format!("stack/{}/{payload}", stack.name().replace('/', "-"));
                 let exact = [unc, cmp, gain(unc, cmp)].map(Some);
                 self.three(&id, found, exact, 0.5, 0.7);
@@ -203,33 +210,33 @@ impl Put<'_> {
         }
     }
 
-    /// The same with the IR headers of rohc-lib.
-    fn rohc_lib(&self, stack: Stack, sizes: &HeaderSizes, payload: u32) -> Option<f64> {
+    /// Throughput with the IR headers of rohc-lib.
+    fn rohc_lib(&self, stack: ProtocolStack, sizes: &HeaderSizes, payload: u32) -> Option<f64> {
         let ir = *self.published.get(&format!("ir/{}", stack.name()))?.peers.get("rohc-lib")?;
-        let [first, rest @ ..] = sizes.of(Way::Cmp) else { return None };
-        let headers = [&[Headers { octets: ir as u32, ..*first }], rest].concat();
+        let [first, rest @ ..] = sizes.of(HeaderForm::Cmp) else { return None };
+        let headers = [&[HeaderRun { octets: ir as u32, ..*first }], rest].concat();
         Some(kbps(Encapsulation::ULE, Filling::Packing, payload, &headers))
     }
 
     fn thresholds(&mut self) {
         let ts_ms = 1e3 / ts_per_second();
-        // Milliseconds that the sender adds.
+        // Delay of the sender, in milliseconds.
         let added = |delay: Option<f64>| delay.map(|delay| delay - DELAY.as_secs_f64() * 1e3);
         for scheme in paced() {
             let id = match scheme {
-                Scheme::Threshold(threshold) => format!("threshold/{threshold}"),
-                Scheme::Bounded(threshold) => format!("threshold/{threshold}-first"),
-                Scheme::Pull => "threshold/pull".to_owned(),
-                // A threshold of nothing.
+                PackingScheme::Threshold(threshold) => format!("threshold/{threshold}"),
+                PackingScheme::Bounded(threshold) => format!("threshold/{threshold}-first"),
+                PackingScheme::Pull => "threshold/pull".to_owned(),
+                // Threshold of zero.
                 _ => "threshold/0".to_owned(),
             };
             for packets in PACES {
-                let Some(found) = self.results.of(Job::Pace { scheme, packets }) else { continue };
-                // A packet waits for the slot to begin, and then for its end. Before that for the threshold, and before that for
-                // the slot of a TS packet that is full.
+                let Some(found) = self.results.of(SimulationJob::Pace { scheme, packets }) else { continue };
+                // A packet waits for the slot to begin, and then for its end. Before that it waits for the threshold,
+                // and before that for the slot of a full TS packet.
                 let most = match scheme {
-                    Scheme::Pull | Scheme::Padding => Some(2.0 * ts_ms),
-                    Scheme::Bounded(threshold) => Some(threshold as f64 + 3.0 * ts_ms),
+                    PackingScheme::Pull | PackingScheme::Padding => Some(2.0 * ts_ms),
+                    PackingScheme::Bounded(threshold) => Some(threshold as f64 + 3.0 * ts_ms),
                     _ => None,
                 };
                 let bar = most.map(|most| Bar { max: Some(most), min: None });
@@ -239,11 +246,15 @@ impl Put<'_> {
                 self.figures.put(format!("{id}/delay"), added(found.mean_delay)).bar = bar;
                 self.figures.put(format!("{id}/delay-p99"), added(found.p99_delay)).bar = bar;
             }
-            let (payload, way) = (PACED_PAYLOAD, Way::Cmp);
-            if let Some(found) =
-                self.results.of(Job::Saturated { stack: Stack::IPV6_UDP, payload, way, scheme })
-            {
-                let exact = if scheme == Scheme::Padding { Filling::Padding } else { Filling::Packing };
+            let (payload, way) = (PACED_PAYLOAD, HeaderForm::Cmp);
+            if let Some(found) = self.results.of(SimulationJob::Saturated {
+                stack: ProtocolStack::IPV6_UDP,
+                payload,
+                way,
+                scheme,
+            }) {
+                let exact =
+                    if scheme == PackingScheme::Padding { Filling::Padding } else { Filling::Packing };
                 let exact = self.results.headers.ule(exact, payload, way);
                 let figure = self.figures.put(format!("{id}/saturated/throughput"), found.kbps);
                 figure.bar = Some(around(exact, 0.5));
@@ -253,10 +264,12 @@ impl Put<'_> {
 
     fn sweeps(&mut self) {
         let results = self.results;
-        for (payload, way) in PAYLOADS.into_iter().flat_map(|payload| Way::BOTH.map(|way| (payload, way))) {
+        for (payload, way) in
+            PAYLOADS.into_iter().flat_map(|payload| HeaderForm::BOTH.map(|way| (payload, way)))
+        {
             let id = format!("sweep/{payload}/{}", way.name());
             let runs: Vec<_> = rates()
-                .filter_map(|kbps| Some((kbps, results.of(Job::Sweep { payload, way, kbps })?)))
+                .filter_map(|kbps| Some((kbps, results.of(SimulationJob::Sweep { payload, way, kbps })?)))
                 .collect();
             if runs.is_empty() {
                 continue;
@@ -268,7 +281,7 @@ impl Put<'_> {
             let capacity = results.headers.ule(Filling::Packing, payload, way);
             let bar = first_loss(capacity, payload, results.scale.sweep.as_secs_f64());
             let first = runs.iter().find(|(_, found)| found.loss > 0.0).map(|(kbps, _)| *kbps as f64);
-            // If it lies beyond what was offered, nothing is lost.
+            // Beyond the offered load, nothing is lost.
             let reached = bar.max.is_some_and(|max| max <= MOST as f64);
             let figure = self.figures.put(format!("{id}/first-loss"), first);
             figure.bar = (reached || first.is_some()).then_some(bar);
@@ -287,32 +300,32 @@ impl Put<'_> {
                 if topology == Topology::Mesh { ("mesh", 1.0, 100.0) } else { ("star", 2.0, 0.0) };
             let id = |figure: &str| format!("mesh/{sites}/{name}/{figure}");
             let way_ms = DELAY.as_secs_f64() * 1e3;
-            if let Some(found) = self.results.of(Job::Mesh { sites, topology, fails: false }) {
+            if let Some(found) = self.results.of(SimulationJob::Mesh { sites, topology, fails: false }) {
                 // A sender of compressed packets that come every 2.5 ms fills a TS packet in 10 ms.
                 let bar = Bar { min: Some(hops * way_ms), max: Some(hops * (way_ms + 15.0)) };
                 self.figures.put(id("delay"), found.mean_delay).bar = Some(bar);
                 self.figures.put(id("delay-p99"), found.p99_delay);
                 self.figures.put(id("ts-packets"), found.ts_packets);
             }
-            if let Some(found) = self.results.of(Job::Mesh { sites, topology, fails: true }) {
+            if let Some(found) = self.results.of(SimulationJob::Mesh { sites, topology, fails: true }) {
                 let delivered = found.after_failure.map(|part| part * 100.0);
                 self.figures.put(id("after-failure"), delivered).bar = Some(plus_minus(expected, 0.0));
             }
         }
     }
 
-    /// Curves that are computed.
+    /// Puts computed curves.
     fn dense(&mut self) {
         let ule = |filling, payload, way| self.results.headers.ule(filling, payload, way);
         for payload in DENSE.step_by(EVERY) {
-            let [unc, cmp] = Way::BOTH.map(|way| ule(Filling::Ideal, payload, way));
+            let [unc, cmp] = HeaderForm::BOTH.map(|way| ule(Filling::Ideal, payload, way));
             for (name, figure) in [("unc", unc), ("cmp", cmp), ("gain", gain(unc, cmp))] {
                 self.figures.put(format!("dense/{payload}/model/{name}"), figure);
             }
             for (name, filling, way) in [
-                ("padding/cmp", Filling::Padding, Way::Cmp),
-                ("padding/unc", Filling::Padding, Way::Unc),
-                ("packing/unc", Filling::Packing, Way::Unc),
+                ("padding/cmp", Filling::Padding, HeaderForm::Cmp),
+                ("padding/unc", Filling::Padding, HeaderForm::Unc),
+                ("packing/unc", Filling::Packing, HeaderForm::Unc),
             ] {
                 self.figures.put(format!("dense/{payload}/{name}"), ule(filling, payload, way));
             }
@@ -320,8 +333,8 @@ impl Put<'_> {
     }
 }
 
-/// The loads at which packets may begin to be lost, in kbit/s: at the lowest the link is full, and from the highest on a queue
-/// overflows in the time of a run.
+/// Range of loads at which packets may begin to be lost, in kbit/s: from the load that fills the link, to the load at
+/// which a queue overflows within a run.
 fn first_loss(capacity: f64, payload: u32, seconds: f64) -> Bar {
     let step = STEP as f64;
     let overflow = 2.5 * SHORT_QUEUE as f64 * f64::from(payload * 8) / 1e3 / seconds;

@@ -4,22 +4,22 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::*;
-use crate::paper::{Findings, Plan};
-use crate::row::Row;
+use crate::paper::{Findings, RunPlan};
+use crate::row::FigureRow;
 
-/// Short enough for a test, long enough for the bars of what is saturated.
-const TINY: Scale = Scale {
+/// Short enough for a test, long enough for the bars of saturated runs.
+const TINY: RunDurations = RunDurations {
     saturated: Duration::from_secs(2),
     sweep: Duration::from_millis(200),
     pace: Duration::from_secs(1),
     mesh: Duration::from_millis(800),
 };
 
-/// Of every job that `chosen` takes.
-fn found(plan: &Plan, chosen: impl Fn(&Job) -> bool) -> Findings {
+/// Results of every job that `chosen` selects.
+fn found(plan: &RunPlan, chosen: impl Fn(&SimulationJob) -> bool) -> Findings {
     let (form, published) = PAPER.read().unwrap();
     let mut figures = Figures::default();
-    let run = Run { plan, form: &form, published: &published, progress: &|_, _| () };
+    let run = PaperRun { plan, form: &form, published: &published, progress: &|_, _| () };
     let jobs = simulate::jobs().into_iter().filter(chosen).collect();
     measure_jobs(&run, TINY, jobs, &mut figures).unwrap();
     form.findings(figures, &published).unwrap()
@@ -31,7 +31,7 @@ fn missed(found: &Findings) -> Vec<(&str, Option<f64>)> {
 
 #[test]
 fn what_needs_no_run_meets_its_bars() {
-    let found = found(&Plan::default(), |_| false);
+    let found = found(&RunPlan::default(), |_| false);
     let figure = |id: &str| found.rows.iter().find(|row| row.id() == id).unwrap().ours().unwrap();
     assert_eq!(missed(&found), []);
     assert_eq!((figure("headers/ir"), figure("headers/so")), (50.0, 3.0));
@@ -43,8 +43,8 @@ fn what_needs_no_run_meets_its_bars() {
 
 #[test]
 fn saturated_links_meet_their_bars() {
-    let found = found(&Plan { threads: 2, ..Plan::default() }, |job| {
-        matches!(job, Job::Saturated { payload: 40 | 160 | 1_024, .. })
+    let found = found(&RunPlan { threads: 2, ..RunPlan::default() }, |job| {
+        matches!(job, SimulationJob::Saturated { payload: 40 | 160 | 1_024, .. })
     });
     assert_eq!(missed(&found), []);
     assert!(found.rows.iter().any(|row| row.id() == "o-mode-concat/160/cmp"));
@@ -53,11 +53,11 @@ fn saturated_links_meet_their_bars() {
 
 #[test]
 fn loads_paces_and_meshes_meet_their_bars() {
-    let found = found(&Plan { threads: 2, ..Plan::default() }, |job| match job {
-        Job::Sweep { payload, .. } => *payload == 120,
-        Job::Pace { packets, .. } => *packets == 200,
-        Job::Mesh { sites, .. } => *sites == 4,
-        Job::Saturated { .. } => false,
+    let found = found(&RunPlan { threads: 2, ..RunPlan::default() }, |job| match job {
+        SimulationJob::Sweep { payload, .. } => *payload == 120,
+        SimulationJob::Pace { packets, .. } => *packets == 200,
+        SimulationJob::Mesh { sites, .. } => *sites == 4,
+        SimulationJob::Saturated { .. } => false,
     });
     assert_eq!(missed(&found), []);
     let figure = |id: &str| found.rows.iter().find(|row| row.id() == id).unwrap().ours().unwrap();
@@ -69,12 +69,16 @@ fn loads_paces_and_meshes_meet_their_bars() {
 
 #[test]
 fn a_seed_determines_every_figure_whatever_the_threads() {
-    let chosen =
-        |job: &Job| matches!(job, Job::Pace { packets: 800, .. } | Job::Mesh { sites: 4, fails: false, .. });
-    let one = found(&Plan { seed: 7, threads: 1, ..Plan::default() }, chosen);
-    let again = found(&Plan { seed: 7, threads: 3, ..Plan::default() }, chosen);
+    let chosen = |job: &SimulationJob| {
+        matches!(
+            job,
+            SimulationJob::Pace { packets: 800, .. } | SimulationJob::Mesh { sites: 4, fails: false, .. }
+        )
+    };
+    let one = found(&RunPlan { seed: 7, threads: 1, ..RunPlan::default() }, chosen);
+    let again = found(&RunPlan { seed: 7, threads: 3, ..RunPlan::default() }, chosen);
     assert_eq!(one.rows, again.rows);
-    let other = found(&Plan { seed: 8, threads: 2, ..Plan::default() }, chosen);
+    let other = found(&RunPlan { seed: 8, threads: 2, ..RunPlan::default() }, chosen);
     assert_ne!(one.rows, other.rows);
 }
 
@@ -83,14 +87,20 @@ fn every_figure_has_a_row() {
     let jobs = simulate::jobs();
     let real = model::PAYLOADS
         .into_iter()
-        .flat_map(|payload| model::Way::BOTH.map(|way| Measured { payload, way, kbps: 1e4 }));
+        .flat_map(|payload| model::HeaderForm::BOTH.map(|way| RealMeasurement { payload, way, kbps: 1e4 }));
     let results = Results {
-        headers: HeaderSizes::new(Stack::IPV6_UDP, header_cycle(Stack::IPV6_UDP, SCHEDULE).unwrap()),
+        headers: HeaderSizes::new(
+            ProtocolStack::IPV6_UDP,
+            header_cycle(ProtocolStack::IPV6_UDP, SCHEDULE).unwrap(),
+        ),
         others: simulate::other_stacks()
             .map(|stack| (stack, HeaderSizes::new(stack, header_cycle(stack, SCHEDULE).unwrap())))
             .collect(),
-        settled: HeaderSizes::new(Stack::IPV6_UDP, header_cycle(Stack::IPV6_UDP, Refresh::Off).unwrap()),
-        runs: jobs.into_iter().map(|job| (job, Found::default())).collect(),
+        settled: HeaderSizes::new(
+            ProtocolStack::IPV6_UDP,
+            header_cycle(ProtocolStack::IPV6_UDP, Refresh::Off).unwrap(),
+        ),
+        runs: jobs.into_iter().map(|job| (job, RunFigures::default())).collect(),
         scale: TINY,
         real: real.collect(),
     };
@@ -98,7 +108,7 @@ fn every_figure_has_a_row() {
     let mut figures = Figures::default();
     Put { results: &results, published: &published, figures: &mut figures }.all();
     let rows = form.findings(figures, &published).unwrap().rows;
-    let ids: BTreeSet<_> = rows.iter().map(Row::id).collect();
+    let ids: BTreeSet<_> = rows.iter().map(FigureRow::id).collect();
     for id in ["real/1024/gain", "sweep/40/cmp/3500/loss", "mesh/16/star/delay", "threshold/20/1600/delay"] {
         assert!(ids.contains(id), "{id}");
     }

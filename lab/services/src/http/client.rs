@@ -1,81 +1,81 @@
-//! One object, from a URL to its octets.
+//! HTTP client: from a URL to an object.
 
 use std::io::{self, ErrorKind, Read as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
-use thinair_http::{ClientEngine, Error, Limits, Response};
+use thinair_http::{ClientEngine, HttpError, HttpLimits, HttpResponse};
 use thinair_os::clock::now;
 pub use thinair_os::tcp::fast_open::Acknowledgment;
 use thinair_os::tcp::{self, fast_open};
 use thinair_os::{Interest, Signals};
 use thinair_wire::time::Instant;
 
-use super::{Protocol, Url};
+use super::{HttpProtocol, Url};
 use thinair_services::resolve::{ResolveError, resolve};
-use thinair_services::wait::{Waiting, Woken};
+use thinair_services::wait::{Wait, Woken};
 
-/// Octets that are read at a time.
+/// Size of a read, in octets.
 const READ: usize = 16_384;
 
-/// What to fetch, and how.
+/// Object to fetch, and the options of the transfer.
 #[derive(Debug)]
-pub struct Task<'t> {
-    /// What.
+pub struct FetchTask<'t> {
+    /// Object.
     pub url: &'t Url,
-    /// In which words.
-    pub protocol: Protocol,
-    /// How the stream ends.
+    /// Protocol.
+    pub protocol: HttpProtocol,
+    /// End of the stream.
     pub close: Close,
-    /// When the SYN-ACK is acknowledged, with Fast Open.
+    /// Time at which the SYN-ACK is acknowledged, with Fast Open.
     pub acknowledgment: Acknowledgment,
-    /// What the server can make us hold.
-    pub limits: Limits,
-    /// How long an address has for the handshake.
+    /// Limits on the memory that the server can claim.
+    pub limits: HttpLimits,
+    /// Time limit of the handshake with one address.
     pub connect_timeout: Duration,
-    /// How long there is for all of it.
+    /// Time limit of the whole transfer.
     pub limit: Duration,
-    /// Signals that end it.
+    /// Signals that interrupt it.
     pub signals: Option<&'t Signals>,
 }
 
-/// How a client ends a stream.
+/// End of a client's stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Close {
-    /// By FIN, when the response is there.
+    /// By FIN, when the response is complete.
     #[default]
     Response,
-    /// By FIN, as soon as all of the request is sent: the server then knows that nothing follows.
+    /// By FIN, as soon as the request is sent: the server then has the end of the client's stream.
     Request,
-    /// By RST, when the response is there: a segment less, and no TIME-WAIT. What the server says then has been read.
+    /// By RST, when the response is complete: a segment less, and no TIME-WAIT. Later octets of the server are lost.
     Reset,
 }
 
-/// Why there is no object.
+/// Reason that there is no object.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchError {
-    /// The name is not known, or cannot be asked for.
+    /// The name does not resolve, or cannot be looked up.
     #[error("cannot find the host `{host}`: {why}")]
     Resolve {
-        /// As in the URL.
+        /// Host, as in the URL.
         host: String,
-        /// In the words of the system.
+        /// Message of the system.
         why: String,
     },
-    /// No address of the host takes the stream.
+    /// No address of the host accepts the connection; the last one, and its error.
     #[error("{0}: {1}")]
     Connect(SocketAddr, io::Error),
-    /// The stream has failed.
-    #[error("{0}: the connection has failed: {1}")]
+    /// The connection failed.
+    #[error("{0}: the connection failed: {1}")]
     Stream(SocketAddr, io::Error),
-    /// The server says something else.
+    /// The server violated the protocol.
     #[error("{0}")]
-    Protocol(#[from] Error),
-    /// The time for all of it is over.
+    Protocol(#[from] HttpError),
+    /// The time limit is over.
     #[error("no complete response within {0:?}")]
     TimeLimit(Duration),
-    /// A signal has ended it.
+    /// A signal interrupted it.
     #[error("interrupted")]
     Interrupted,
     /// The system has no room for files or threads.
@@ -93,56 +93,57 @@ impl From<ResolveError> for FetchError {
     }
 }
 
-/// What it took. Times are since the address was known: since the SYN was sent, to the address that took the stream.
+/// Costs of a transfer. Times begin with the SYN to the address that accepted the connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
-    /// The address of the latest attempt.
+pub struct FetchReport {
+    /// Address of the latest attempt.
     pub address: Option<SocketAddr>,
-    /// Until the addresses of the host were known, since the beginning.
+    /// Time until the addresses of the host were resolved, since the start.
     pub resolved: Duration,
-    /// Until the SYN-ACK was there.
+    /// Time until the SYN-ACK.
     pub connected: Option<Duration>,
-    /// Until the first octets of the server were there.
+    /// Time until the first octets of the server.
     pub first: Option<Duration>,
-    /// Until the last octet of the object was there; until it failed, if it did.
+    /// Time until the last octet of the object, or until the failure.
     pub total: Duration,
-    /// Octets that were given to TCP.
+    /// Octets passed to TCP.
     pub sent: u64,
-    /// Octets of them that went with the SYN.
+    /// Octets sent in the SYN, which `sent` includes.
     pub sent_with_syn: u64,
-    /// Octets that came.
+    /// Octets received.
     pub received: u64,
 }
 
-/// What became of it, and what it took.
+/// Result of a transfer, and its costs.
 #[derive(Debug)]
-pub struct Outcome {
-    /// The response, whatever its status.
-    pub result: Result<Response, FetchError>,
-    /// What it took.
-    pub report: Report,
+pub struct FetchOutcome {
+    /// Response, with any status.
+    pub result: Result<HttpResponse, FetchError>,
+    /// Costs.
+    pub report: FetchReport,
 }
 
-/// Fetches it. The addresses of a host are tried in their order, the next one if nobody takes the stream.
-pub fn fetch(task: &Task<'_>) -> Outcome {
-    let mut report = Report::default();
+/// Fetches an object. Tries the addresses of the host in their order, the next one if one does not accept the
+/// connection.
+pub fn fetch(task: &FetchTask<'_>) -> FetchOutcome {
+    let mut report = FetchReport::default();
     let result = try_all(task, &mut report);
-    Outcome { result, report }
+    FetchOutcome { result, report }
 }
 
-fn try_all(task: &Task<'_>, report: &mut Report) -> Result<Response, FetchError> {
+fn try_all(task: &FetchTask<'_>, report: &mut FetchReport) -> Result<HttpResponse, FetchError> {
     let start = now();
-    // What cannot be asked for is not asked for.
+    // Rejects an invalid target before any connection.
     task.protocol.client(task.url.target(), task.limits)?;
-    let mut waiting = Waiting::new(task.signals, Some(start + task.limit))?;
+    let mut waiting = Wait::new(task.signals, Some(start + task.limit))?;
     let addresses = resolve(&task.url.host, task.url.port, &mut waiting)?;
     report.resolved = now().since(start);
     let last = addresses.len().saturating_sub(1);
     for (index, address) in addresses.into_iter().enumerate() {
         let start = now();
-        *report = Report { address: Some(address), resolved: report.resolved, ..Report::default() };
+        *report = FetchReport { address: Some(address), resolved: report.resolved, ..FetchReport::default() };
         let engine = task.protocol.client(task.url.target(), task.limits)?;
-        let result = Exchange::open(task, engine, address, start, &mut waiting, report)
+        let result = HttpExchange::open(task, engine, address, start, &mut waiting, report)
             .and_then(|exchange| exchange.run(&mut waiting, report));
         if result.is_err() {
             report.total = now().since(start);
@@ -155,26 +156,26 @@ fn try_all(task: &Task<'_>, report: &mut Report) -> Result<Response, FetchError>
     Err(FetchError::TimeLimit(task.limit))
 }
 
-/// A stream, and what is said on it.
-struct Exchange<'t> {
-    task: &'t Task<'t>,
+/// Connection, and the exchange on it.
+struct HttpExchange<'t> {
+    task: &'t FetchTask<'t>,
     engine: Box<dyn ClientEngine>,
     address: SocketAddr,
     stream: TcpStream,
     start: Instant,
-    /// Nothing more is sent.
+    /// Our side of the stream has ended.
     shut: bool,
 }
 
-impl<'t> Exchange<'t> {
-    /// Opens it, and waits until it is open.
+impl<'t> HttpExchange<'t> {
+    /// Opens a connection, and waits for the handshake.
     fn open(
-        task: &'t Task<'t>,
+        task: &'t FetchTask<'t>,
         mut engine: Box<dyn ClientEngine>,
         address: SocketAddr,
         start: Instant,
-        waiting: &mut Waiting<'_>,
-        report: &mut Report,
+        waiting: &mut Wait<'_>,
+        report: &mut FetchReport,
     ) -> Result<Self, FetchError> {
         let refused = |why: &thinair_os::Error| FetchError::Connect(address, why.kind().into());
         let stream = if task.protocol.is_fast() {
@@ -204,7 +205,7 @@ impl<'t> Exchange<'t> {
         Ok(Self { task, engine, address, stream, start, shut: false })
     }
 
-    fn run(mut self, waiting: &mut Waiting<'_>, report: &mut Report) -> Result<Response, FetchError> {
+    fn run(mut self, waiting: &mut Wait<'_>, report: &mut FetchReport) -> Result<HttpResponse, FetchError> {
         let mut room = vec![0; READ];
         let response = loop {
             self.send(report)?;
@@ -212,7 +213,7 @@ impl<'t> Exchange<'t> {
                 Ok(0) => {
                     report.total = now().since(self.start);
                     self.engine.handle_end()?;
-                    break self.engine.response().cloned().ok_or(Error::Truncated(0))?;
+                    break self.engine.response().cloned().ok_or(HttpError::Truncated(0))?;
                 }
                 Ok(len) => {
                     let at = now().since(self.start);
@@ -223,7 +224,7 @@ impl<'t> Exchange<'t> {
                     if let Some(response) = self.engine.response() {
                         break response.clone();
                     }
-                    // A server that always has something to say does not keep signals and time away.
+                    // A server that sends without pause does not hold off signals and the time limit.
                     look(waiting, Some(now()), self.task.limit)?;
                     continue;
                 }
@@ -240,9 +241,9 @@ impl<'t> Exchange<'t> {
         Ok(response)
     }
 
-    fn send(&mut self, report: &mut Report) -> Result<(), FetchError> {
+    fn send(&mut self, report: &mut FetchReport) -> Result<(), FetchError> {
         if self.shut {
-            // The server takes no more, or knows that it will be told no more, as of windows.
+            // The server accepts no more, or needs no more WINDOW_UPDATE.
             let octets = self.engine.output().len();
             self.engine.sent(octets);
             return Ok(());
@@ -256,7 +257,7 @@ impl<'t> Exchange<'t> {
                 }
                 Err(why) if why.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(why) if why.kind() == ErrorKind::Interrupted => {}
-                // Whoever wants no more of the request may have answered: that is read.
+                // A server that stops reading the request may have answered it: read the response.
                 Err(why) if matches!(why.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
                     self.shut = true;
                     return Ok(());
@@ -272,8 +273,8 @@ impl<'t> Exchange<'t> {
     }
 }
 
-/// Waits until there is something to look at, or until then.
-fn look(waiting: &mut Waiting<'_>, until: Option<Instant>, limit: Duration) -> Result<(), FetchError> {
+/// Waits until the socket is ready, or until the deadline.
+fn look(waiting: &mut Wait<'_>, until: Option<Instant>, limit: Duration) -> Result<(), FetchError> {
     match waiting.wait(until)? {
         Woken::Look => Ok(()),
         Woken::Interrupted => Err(FetchError::Interrupted),

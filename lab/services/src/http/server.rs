@@ -1,7 +1,7 @@
-//! Files of a folder on connections, in one loop.
+//! HTTP server for the files of a folder: all connections in one loop.
 //!
-//! One thread. What others can make it hold is bounded: [`Settings::max_connections`], and what a connection holds by
-//! [`Limits`]; whoever takes too long over a request, or over reading its response, is closed.
+//! One thread. Memory that clients can claim is bounded by [`HttpServerSettings::max_connections`], and per connection by
+//! [`Limits`]; clients that take too long over a request, or over reading its response, are disconnected.
 
 mod connection;
 mod site;
@@ -12,91 +12,91 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use thinair_http::Limits;
+use thinair_http::HttpLimits;
 use thinair_os::tcp::fast_open;
 use thinair_os::{EventLoop, Signal, Signals, clock, tcp};
 use thinair_wire::time::Instant;
 
-use super::Protocol;
-use connection::{Connection, Standing};
-pub(crate) use site::Site;
+use super::HttpProtocol;
+use connection::{ConnectionProgress, ServerConnection};
+pub(crate) use site::ServedFolder;
 
-/// What signals and the listener are called; connections have numbers from 0 on.
+/// Event tokens of signals and the listener; those of connections count from 0.
 const SIGNALS: u64 = u64::MAX - 1;
 const LISTENER: u64 = u64::MAX - 2;
 
-/// Octets that are read at a time.
+/// Size of a read, in octets.
 const READ: usize = 16_384;
 
-/// Connections that are accepted in a row.
+/// Maximum number of connections that are accepted in sequence.
 const ACCEPTED: usize = 16;
 
-/// How soon it is tried again to accept somebody when the system had no room for another file.
+/// Pause before the next accept when the system had no room for another file.
 const NO_ROOM: Duration = Duration::from_millis(200);
 
-/// What a server does.
+/// Configuration of a server.
 #[derive(Clone, Debug)]
-pub struct Settings {
-    /// Where it listens. Port 0: one that is free.
+pub struct HttpServerSettings {
+    /// Address to listen at. Port 0: any free port.
     pub listen: SocketAddr,
-    /// In which words.
-    pub protocol: Protocol,
-    /// The folder whose files are served.
+    /// Protocol.
+    pub protocol: HttpProtocol,
+    /// Folder whose files are served.
     pub folder: PathBuf,
-    /// What clients can make a connection hold; `body`: octets of a file.
-    pub limits: Limits,
-    /// Connections at the same time: one more closes that which has had no request for longest. 0 is taken for 1.
+    /// Limits on the memory that clients can claim per connection; `body`: maximum size of a file, in octets.
+    pub limits: HttpLimits,
+    /// Maximum number of connections; one more closes the connection that has been idle longest. 0 means 1.
     pub max_connections: usize,
-    /// How long a connection without a request is kept for the next one, 10 s at least. Zero: it is closed with the response,
-    /// unless the client means to use it again.
+    /// Time that an idle connection is kept for another request, 10 s at least. Zero: it is closed with the response,
+    /// unless the client asks to reuse it.
     pub keep: Duration,
 }
 
-/// What a server has done.
+/// Counters of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Statistics {
-    /// Requests that were complete.
+pub struct HttpServerStatistics {
+    /// Complete requests.
     pub requests: u64,
     /// Responses of class 2.
     pub successes: u64,
-    /// Connections that were accepted.
+    /// Accepted connections.
     pub connections: u64,
-    /// Connections that were closed for new ones.
+    /// Connections closed in favor of new ones.
     pub displaced: u64,
-    /// Connections that were closed because nothing came of them, or because they did not read.
+    /// Connections closed because the client did not finish its request or did not read.
     pub too_slow: u64,
-    /// Octets that came.
+    /// Octets received.
     pub received: u64,
-    /// Octets that were given to TCP.
+    /// Octets passed to TCP.
     pub sent: u64,
 }
 
-/// A server. [`run`](Self::run) serves until the process is asked to end.
+/// Server. [`run`](Self::run) serves until the process receives a signal.
 #[derive(Debug)]
-pub struct Server {
-    settings: Settings,
-    site: Site,
+pub struct HttpServer {
+    settings: HttpServerSettings,
+    site: ServedFolder,
     address: SocketAddr,
     listener: TcpListener,
     is_listening: bool,
-    /// When to listen again.
+    /// Time at which it accepts connections again.
     listens_at: Option<Instant>,
     events: EventLoop,
     signals: Signals,
-    connections: BTreeMap<u64, Connection>,
+    connections: BTreeMap<u64, ServerConnection>,
     next: u64,
-    statistics: Statistics,
+    statistics: HttpServerStatistics,
 }
 
-impl Server {
-    /// Listens. **Before any other thread is started:** signals are taken.
+impl HttpServer {
+    /// Listens. **Call it before any other thread starts:** it blocks signals.
     ///
     /// # Errors
-    /// There is no such address here, somebody else has it, or the folder cannot be read.
-    pub fn open(settings: Settings) -> Result<Self, thinair_os::Error> {
+    /// The address does not exist here or is in use, or the folder cannot be read.
+    pub fn open(settings: HttpServerSettings) -> Result<Self, thinair_os::Error> {
         let signals = Signals::take()?;
-        let site = Site::open(&settings.folder, settings.limits.body)?;
+        let site = ServedFolder::open(&settings.folder, settings.limits.body)?;
         let events = EventLoop::new(Duration::ZERO)?;
         events.add(&signals, SIGNALS)?;
         let listener = tcp::listen(settings.listen)?;
@@ -116,21 +116,21 @@ impl Server {
             signals,
             connections: BTreeMap::new(),
             next: 0,
-            statistics: Statistics::default(),
+            statistics: HttpServerStatistics::default(),
         })
     }
 
-    /// Where it listens, with the port that it has got.
+    /// Address, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What it has done so far.
-    pub fn statistics(&self) -> Statistics {
+    /// Counters so far.
+    pub fn statistics(&self) -> HttpServerStatistics {
         self.statistics
     }
 
-    /// Serves until a signal asks it to end; connections that are open then are closed.
+    /// Serves until a signal, then closes all open connections.
     ///
     /// # Errors
     /// The system cannot wait any more.
@@ -155,11 +155,12 @@ impl Server {
                     number => self.turn(now, number, &mut room)?,
                 }
             }
-            let is_due =
-                |(number, connection): (&u64, &Connection)| (connection.due() <= now).then_some(*number);
+            let is_due = |(number, connection): (&u64, &ServerConnection)| {
+                (connection.due() <= now).then_some(*number)
+            };
             for number in self.connections.iter().filter_map(is_due).collect::<Vec<_>>() {
                 self.statistics.too_slow +=
-                    u64::from(!self.connections.get(&number).is_some_and(Connection::is_idle));
+                    u64::from(!self.connections.get(&number).is_some_and(ServerConnection::is_idle));
                 self.connections.remove(&number);
             }
             if self.listens_at.is_some_and(|at| at <= now) && !self.is_listening {
@@ -169,7 +170,7 @@ impl Server {
         }
     }
 
-    /// Accepts who waits. With Fast Open their requests are there already.
+    /// Accepts waiting connections. With Fast Open their requests have already arrived.
     fn accept(&mut self, now: Instant, room: &mut [u8]) -> Result<(), thinair_os::Error> {
         for _ in 0..ACCEPTED {
             let stream = match self.listener.accept() {
@@ -184,7 +185,7 @@ impl Server {
             };
             let fast = self.settings.protocol.is_fast();
             let prepared = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
-            // The response acknowledges the rest of its request.
+            // The response acknowledges the rest of the request.
             if prepared.and_then(|()| if fast { fast_open::hold(&stream) } else { Ok(()) }).is_err() {
                 continue;
             }
@@ -194,11 +195,11 @@ impl Server {
                 self.connections.remove(&number);
                 self.statistics.displaced += 1;
             }
-            let Settings { protocol, keep, limits, .. } = self.settings;
+            let HttpServerSettings { protocol, keep, limits, .. } = self.settings;
             let engine = protocol.server(!keep.is_zero(), limits);
             let number = self.next;
             self.next += 1;
-            let connection = Connection::open(stream, engine, number, keep, now);
+            let connection = ServerConnection::open(stream, engine, number, keep, now);
             self.connections.insert(number, connection);
             self.statistics.connections += 1;
             self.turn(now, number, room)?;
@@ -209,7 +210,7 @@ impl Server {
     fn turn(&mut self, now: Instant, number: u64, room: &mut [u8]) -> Result<(), thinair_os::Error> {
         let Some(connection) = self.connections.get_mut(&number) else { return Ok(()) };
         let standing = connection.turn(now, &self.site, room, &mut self.statistics);
-        if standing == Standing::Over {
+        if standing == ConnectionProgress::Over {
             self.connections.remove(&number);
             return Ok(());
         }

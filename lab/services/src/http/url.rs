@@ -6,14 +6,14 @@ use std::str::FromStr;
 use thinair_coap::uri::{self, Host};
 use thinair_http::Target;
 
-/// What URLs begin with, and the port if they name none.
+/// Scheme of a URL, which determines its default port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scheme {
+enum UrlScheme {
     Http,
     Https,
 }
 
-impl Scheme {
+impl UrlScheme {
     const fn begin(self) -> &'static str {
         match self {
             Self::Http => "http://",
@@ -29,42 +29,40 @@ impl Scheme {
     }
 }
 
-/// What a URL says.
+/// Parsed URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
-    /// Who has it.
+    /// Host.
     pub host: Host,
-    /// TCP port; that of UDP in HTTP/3.
+    /// TCP port; UDP port in HTTP/3.
     pub port: u16,
-    scheme: Scheme,
-    /// Host and port as they stand in it.
+    scheme: UrlScheme,
+    /// Host and port, as written.
     authority: String,
     /// Path and query, from the slash on.
     path: String,
 }
 
-/// Why a text is not a URL of something that can be fetched.
+/// Error in a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     /// Another scheme, or none.
     #[error("expected http://HOST[:PORT]/PATH")]
     Scheme,
-    /// Another scheme, or none, where TLS is spoken.
+    /// Another scheme, or none, where TLS is required.
     #[error("expected https://HOST[:PORT]/PATH")]
     NotSecure,
-    /// TLS is not spoken.
-    #[error("https needs TLS, which http3 alone speaks here; there is http")]
+    /// The scheme requires TLS, which is not supported.
+    #[error("https needs TLS, which only http3 supports here: use http")]
     NeedsTls,
-    /// Not a host.
-    #[error(
-        "there is no host in it that makes sense: expected a name, an IPv4 address, or an IPv6 address in brackets"
-    )]
+    /// Invalid host.
+    #[error("invalid host: expected a name, an IPv4 address, or an IPv6 address in brackets")]
     Host,
-    /// Not a port.
+    /// Invalid port.
     #[error("a port is a number from 1 to 65535")]
     Port,
     /// Spaces, control characters or letters beyond ASCII.
-    #[error("a character that has to be percent-encoded, as in %20")]
+    #[error("invalid character: percent-encode it, as in %20")]
     Character,
 }
 
@@ -72,30 +70,30 @@ impl FromStr for Url {
     type Err = UrlError;
 
     fn from_str(text: &str) -> Result<Self, UrlError> {
-        if behind(text, Scheme::Https).is_some() {
+        if behind(text, UrlScheme::Https).is_some() {
             return Err(UrlError::NeedsTls);
         }
-        Self::behind(behind(text, Scheme::Http).ok_or(UrlError::Scheme)?, Scheme::Http)
+        Self::behind(behind(text, UrlScheme::Http).ok_or(UrlError::Scheme)?, UrlScheme::Http)
     }
 }
 
-/// What follows the scheme, if it is that one.
-fn behind(text: &str, scheme: Scheme) -> Option<&str> {
+/// Text after the scheme, if the URL has it.
+fn behind(text: &str, scheme: UrlScheme) -> Option<&str> {
     let (start, rest) = text.split_at_checked(scheme.begin().len())?;
     start.eq_ignore_ascii_case(scheme.begin()).then_some(rest)
 }
 
 impl Url {
-    /// Of what TLS protects: `https://`.
+    /// Parses an `https://` URL.
     ///
     /// # Errors
-    /// It is none.
+    /// The text is not one.
     pub fn secure(text: &str) -> Result<Self, UrlError> {
-        Self::behind(behind(text, Scheme::Https).ok_or(UrlError::NotSecure)?, Scheme::Https)
+        Self::behind(behind(text, UrlScheme::Https).ok_or(UrlError::NotSecure)?, UrlScheme::Https)
     }
 
-    fn behind(rest: &str, scheme: Scheme) -> Result<Self, UrlError> {
-        // What is behind # is for whoever looks at the object.
+    fn behind(rest: &str, scheme: UrlScheme) -> Result<Self, UrlError> {
+        // The fragment is for the client's use only.
         let rest = rest.split('#').next().unwrap_or_default();
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
@@ -108,7 +106,7 @@ impl Url {
             }
             _ => (authority, scheme.port()),
         };
-        // Hosts are the same in all schemes. RFC 3986, section 3.2.2.
+        // Hosts have one syntax in all schemes. RFC 3986, section 3.2.2.
         let host = format!("coap://{name}").parse::<uri::Uri>().map_err(|_| UrlError::Host)?.host;
         if !path.bytes().all(|octet| octet.is_ascii_graphic()) {
             return Err(UrlError::Character);
@@ -116,7 +114,7 @@ impl Url {
         Ok(Self { host, port, scheme, authority: authority.to_owned(), path })
     }
 
-    /// As it is asked for. A zone is nothing that the server knows. RFC 6874, section 4.
+    /// Target of the request, without a zone, which has no meaning to the server. RFC 6874, section 4.
     pub fn target(&self) -> Target<'_> {
         Target { host: &self.authority, path: &self.path }
     }

@@ -1,4 +1,5 @@
-//! Who a server is, and whom a client takes for it. Nothing is trusted that was not named, and no key is ever shown.
+//! Identity of a server, and certificates that a client trusts. Only named certificates are trusted, and keys are never
+//! shown.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -10,53 +11,53 @@ use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// A certificate with those that vouch for it, and its key.
+/// Certificate chain, and its private key.
 #[derive(Debug)]
-pub struct Identity {
+pub struct ServerIdentity {
     pub(super) chain: Vec<CertificateDer<'static>>,
     pub(super) key: PrivateKeyDer<'static>,
 }
 
-/// Certificates that a client takes for a server's, or for those of who vouches for it.
+/// Certificates that a client trusts, as a server's own or as authorities.
 #[derive(Clone, Debug)]
 pub struct Trust(pub(super) Arc<RootCertStore>);
 
-/// Why there is no identity, or nobody to trust.
+/// Error in an identity or in trusted certificates.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IdentityError {
-    /// A file cannot be read, or is no PEM.
+    /// A file cannot be read, or is not PEM.
     #[error("{}: {why}", path.display())]
     File {
-        /// Which one.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Error of the parser.
         why: pem::Error,
     },
-    /// There is no certificate in a file.
-    #[error("{}: there is no certificate in it", .0.display())]
+    /// The file has no certificate.
+    #[error("{} has no certificate", .0.display())]
     Empty(PathBuf),
-    /// A certificate is none.
+    /// Invalid certificate.
     #[error("{}: {why}", path.display())]
     Certificate {
-        /// In which file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Error of the TLS library.
         why: rustls::Error,
     },
-    /// A certificate cannot be made.
-    #[error("a certificate cannot be made: {0}")]
+    /// No certificate can be made.
+    #[error("cannot make a certificate: {0}")]
     Make(#[from] rcgen::Error),
-    /// Certificate and key are not of each other, or are of no kind that is known.
-    #[error("certificate and key: {0}")]
+    /// Certificate and key do not match, or have an unsupported type.
+    #[error("invalid certificate or key: {0}")]
     Mismatch(#[from] rustls::Error),
 }
 
-impl Identity {
-    /// From files in PEM: the server's certificate first, then those that vouch for it.
+impl ServerIdentity {
+    /// Reads files in PEM: the server's certificate first, then its issuers.
     ///
     /// # Errors
-    /// A file cannot be read, or has nothing of that kind in it.
+    /// A file cannot be read, or has no certificate or key in it.
     pub fn read(certificate: &Path, key: &Path) -> Result<Self, IdentityError> {
         let chain = certificates(certificate)?;
         let key = PrivateKeyDer::from_pem_file(key)
@@ -64,8 +65,8 @@ impl Identity {
         Ok(Self { chain, key })
     }
 
-    /// A key that nobody else will ever see, and a certificate for these addresses and `localhost` that it vouches for itself. With
-    /// the certificate in PEM, for those who are to trust it.
+    /// Makes a key, and a self-signed certificate for these addresses and `localhost`. Returns the certificate in PEM,
+    /// too, for clients that should trust it. The key is never stored.
     ///
     /// # Errors
     /// The system has no random octets.
@@ -82,7 +83,7 @@ impl Identity {
 }
 
 impl Trust {
-    /// All certificates of a file in PEM.
+    /// Reads all certificates of a file in PEM.
     ///
     /// # Errors
     /// It cannot be read, or has none in it that can be trusted.
@@ -104,7 +105,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, IdentityErr
     if all.is_empty() { Err(IdentityError::Empty(path.to_owned())) } else { Ok(all) }
 }
 
-/// The algorithms of both ends.
+/// Algorithms of both ends.
 pub(super) fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }

@@ -1,4 +1,4 @@
-//! One object.
+//! HTTP/3 client.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use http::{Request, Uri};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{Connection, Endpoint};
 use rustls::version::TLS13;
-use thinair_http::{Limits, Response};
+use thinair_http::{HttpLimits, HttpResponse};
 use thinair_os::Signals;
 use thinair_os::clock::now;
 
@@ -18,108 +18,108 @@ use super::certificate::provider;
 use super::{ALPN, NO_ERROR, Trust, runtime, transport};
 use crate::http::{FetchError as Common, Url};
 use thinair_services::resolve::resolve;
-use thinair_services::wait::{Waiting, Woken};
+use thinair_services::wait::{Wait, Woken};
 
-/// How long a connection stays for the ticket of its session, which comes after the handshake: nobody tells when.
+/// Time that a connection stays open for the session's ticket, which follows the handshake at an unknown time.
 const TICKET: Duration = Duration::from_millis(500);
 
-/// How long at most a connection that is closed waits for what is under way to it (RFC 9000, section 10.2). To a port that is gone the
-/// system would answer by ICMP.
+/// Maximum time that a closed connection waits for datagrams in flight (RFC 9000, section 10.2). At a closed port the
+/// system would answer them by ICMP.
 const END: Duration = Duration::from_secs(1);
 
-/// What to fetch, and how.
+/// Object to fetch, and the options of the transfer.
 #[derive(Debug)]
-pub struct Task<'t> {
-    /// What: [`Url::secure`].
+pub struct Http3Task<'t> {
+    /// Object: [`Url::secure`].
     pub url: &'t Url,
-    /// Whose certificates are taken.
+    /// Trusted certificates.
     pub trust: &'t Trust,
-    /// Fetch it once before, so that this is a new connection that resumes the session of that one, with the request in its first
+    /// Fetches the object twice: the second connection resumes the session of the first, with the request in its first
     /// datagrams (0-RTT; RFC 9001, section 4.6).
     pub resumes: bool,
-    /// What the server can make us hold: octets of headers and of the body.
-    pub limits: Limits,
-    /// How long there is for all of it.
+    /// Limits on the memory that the server can claim: octets of headers and of the body.
+    pub limits: HttpLimits,
+    /// Time limit of the whole transfer.
     pub limit: Duration,
-    /// Signals that end it.
+    /// Signals that interrupt it.
     pub signals: Option<&'t Signals>,
 }
 
-/// Why there is no object.
+/// Reason that there is no object.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchError {
-    /// What every way to fetch can end with: no address, no time, a signal, no room in the system.
+    /// Errors of every protocol: no address, time limit, signal, no room in the system.
     #[error(transparent)]
     Common(#[from] Common),
-    /// The URL cannot be asked for.
+    /// Invalid target in the URL.
     #[error("{0}")]
     Target(#[from] http::Error),
-    /// There can be no connection.
+    /// The connection cannot be opened.
     #[error("cannot connect: {0}")]
     Connect(#[from] quinn::ConnectError),
-    /// The connection has failed, or was never there.
-    #[error("the connection has failed: {0}")]
+    /// The connection failed.
+    #[error("the connection failed: {0}")]
     Connection(#[from] quinn::ConnectionError),
-    /// HTTP/3 was not spoken.
-    #[error("the connection has failed: {0}")]
+    /// The server violated HTTP/3.
+    #[error("the connection failed: {0}")]
     Protocol(#[from] ConnectionError),
     /// The request was not answered.
-    #[error("the request has failed: {0}")]
+    #[error("the request failed: {0}")]
     Stream(#[from] StreamError),
-    /// The body is longer than the limit.
-    #[error("the body has more than {0} octets")]
+    /// The body exceeds this limit, in octets.
+    #[error("the body exceeds the limit of {0} octets")]
     BodyTooLarge(usize),
-    /// There can be no TLS.
+    /// TLS cannot be configured.
     #[error("TLS: {0}")]
     Tls(#[from] rustls::Error),
     /// The system has no socket.
-    #[error("a socket: {0}")]
+    #[error("cannot use a socket: {0}")]
     Socket(#[from] std::io::Error),
 }
 
-/// What it took. Times are since the connection was asked for.
+/// Costs of a transfer. Times begin with the attempt to connect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
-    /// The address of the latest attempt.
+pub struct Http3Report {
+    /// Address of the latest attempt.
     pub address: Option<SocketAddr>,
-    /// Until the handshake was over; nothing if the request went before.
+    /// Time until the handshake was complete; `None` if the request was sent before.
     pub connected: Option<Duration>,
-    /// Until the headers of the response were there.
+    /// Time until the headers of the response.
     pub first: Option<Duration>,
-    /// Until the last octet of the object was there.
+    /// Time until the last octet of the object.
     pub total: Duration,
-    /// Octets of the datagrams that were sent.
+    /// Octets of the datagrams sent.
     pub sent: u64,
-    /// Octets of those that came.
+    /// Octets of the datagrams received.
     pub received: u64,
-    /// QUIC packets that were taken for lost.
+    /// QUIC packets declared lost.
     pub lost: u64,
 }
 
-/// What became of it, and what it took.
+/// Result of a transfer, and its costs.
 #[derive(Debug)]
-pub struct Outcome {
-    /// The response, whatever its status.
-    pub result: Result<Response, FetchError>,
-    /// What it took.
-    pub report: Report,
+pub struct Http3Outcome {
+    /// Response, with any status.
+    pub result: Result<HttpResponse, FetchError>,
+    /// Costs.
+    pub report: Http3Report,
 }
 
-/// Fetches it. The addresses of a host are tried in their order, the next one if there is no connection.
-pub fn fetch(task: &Task<'_>) -> Outcome {
-    let mut report = Report::default();
+/// Fetches an object. Tries the addresses of the host in their order, the next one if there is no connection.
+pub fn fetch(task: &Http3Task<'_>) -> Http3Outcome {
+    let mut report = Http3Report::default();
     let result = try_all(task, &mut report);
-    Outcome { result, report }
+    Http3Outcome { result, report }
 }
 
-fn try_all(task: &Task<'_>, report: &mut Report) -> Result<Response, FetchError> {
-    let mut waiting = Waiting::new(task.signals, Some(now() + task.limit)).map_err(Common::from)?;
+fn try_all(task: &Http3Task<'_>, report: &mut Http3Report) -> Result<HttpResponse, FetchError> {
+    let mut waiting = Wait::new(task.signals, Some(now() + task.limit)).map_err(Common::from)?;
     let addresses = resolve(&task.url.host, task.url.port, &mut waiting).map_err(Common::from)?;
     let config = config(task.trust)?;
     let last = addresses.len().saturating_sub(1);
     for (index, address) in addresses.into_iter().enumerate() {
-        let client = Client {
+        let client = ClientThread {
             config: config.clone(),
             address,
             name: task.url.host.to_string().trim_matches(['[', ']']).to_owned(),
@@ -127,8 +127,8 @@ fn try_all(task: &Task<'_>, report: &mut Report) -> Result<Response, FetchError>
             limits: task.limits,
         };
         let resumes = task.resumes;
-        *report = Report { address: Some(address), ..Report::default() };
-        // It ends by the limit in any case.
+        *report = Http3Report { address: Some(address), ..Http3Report::default() };
+        // The time limit ends it in any case.
         let done = waiting.elsewhere(move || client.run(resumes)).map_err(Common::from)?;
         match done {
             Ok((Err(FetchError::Connection(_)), _)) if index < last => {}
@@ -143,7 +143,7 @@ fn try_all(task: &Task<'_>, report: &mut Report) -> Result<Response, FetchError>
     Err(Common::TimeLimit(task.limit).into())
 }
 
-/// TLS 1.3 with these certificates, and what is remembered of sessions.
+/// TLS 1.3 with these trusted certificates, and a store of sessions.
 fn config(trust: &Trust) -> Result<quinn::ClientConfig, FetchError> {
     let mut tls = rustls::ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])?
@@ -158,22 +158,22 @@ fn config(trust: &Trust) -> Result<quinn::ClientConfig, FetchError> {
     Ok(config)
 }
 
-/// What a thread of its own does.
-struct Client {
+/// Client, on a thread of its own.
+struct ClientThread {
     config: quinn::ClientConfig,
     address: SocketAddr,
     name: String,
     uri: Uri,
-    limits: Limits,
+    limits: HttpLimits,
 }
 
-impl Client {
-    fn run(self, resumes: bool) -> (Result<Response, FetchError>, Report) {
-        let mut report = Report { address: Some(self.address), ..Report::default() };
+impl ClientThread {
+    fn run(self, resumes: bool) -> (Result<HttpResponse, FetchError>, Http3Report) {
+        let mut report = Http3Report { address: Some(self.address), ..Http3Report::default() };
         let result = match runtime() {
             Ok(runtime) => runtime.block_on(async {
                 if resumes {
-                    self.exchange(TICKET, &mut Report::default()).await?;
+                    self.exchange(TICKET, &mut Http3Report::default()).await?;
                 }
                 self.exchange(Duration::ZERO, &mut report).await
             }),
@@ -182,8 +182,8 @@ impl Client {
         (result, report)
     }
 
-    /// A connection from a port of its own, and an exchange on it. It stays for so long when the exchange is over.
-    async fn exchange(&self, stays: Duration, report: &mut Report) -> Result<Response, FetchError> {
+    /// Opens a connection from a new port, and performs an exchange. The connection stays open for `stays` afterwards.
+    async fn exchange(&self, stays: Duration, report: &mut Http3Report) -> Result<HttpResponse, FetchError> {
         let any = match self.address {
             SocketAddr::V4(_) => SocketAddr::from(([0; 4], 0)),
             SocketAddr::V6(_) => SocketAddr::from(([0; 16], 0)),
@@ -200,7 +200,7 @@ impl Client {
         }
         let mut result = self.ask(&connection, start, report).await;
         if let (Err(_), Some(accepted)) = (&result, early) {
-            // The server may not want to know of the session: then nothing of it was read. RFC 9001, section 4.6.2.
+            // If the server rejects the session, it has read none of the early data. RFC 9001, section 4.6.2.
             if connection.close_reason().is_none() && !accepted.await {
                 report.connected = Some(start.elapsed());
                 result = self.ask(&connection, start, report).await;
@@ -219,14 +219,14 @@ impl Client {
         &self,
         connection: &Connection,
         start: Instant,
-        report: &mut Report,
-    ) -> Result<Response, FetchError> {
+        report: &mut Http3Report,
+    ) -> Result<HttpResponse, FetchError> {
         let (mut driver, mut requests) = h3::client::builder()
             .send_grease(false)
             .max_field_section_size(self.limits.head as u64)
             .build::<_, _, bytes::Bytes>(h3_quinn::Connection::new(connection.clone()))
             .await?;
-        // It reads what the server says of the connection as a whole.
+        // Handles frames of the connection as a whole.
         let driver = tokio::spawn(async move { driver.wait_idle().await });
         let exchange = async {
             let mut stream = requests.send_request(Request::get(self.uri.clone()).body(())?).await?;
@@ -246,7 +246,7 @@ impl Client {
                     piece.advance(len);
                 }
             }
-            Ok(Response { status: head.status().as_u16(), body })
+            Ok(HttpResponse { status: head.status().as_u16(), body })
         };
         let result = exchange.await;
         report.total = start.elapsed();

@@ -1,7 +1,8 @@
-//! Files of a folder.
+//! HTTP/3 server for the files of a folder.
 //!
-//! One thread. What others can make it hold is bounded: [`Settings::max_connections`], and the streams and windows of each; whoever
-//! says nothing, takes too long over a request, or does not read its response, is closed.
+//! One thread. Memory that clients can claim is bounded by [`Http3ServerSettings::max_connections`], and by the streams and
+//! windows of each; clients that are silent, take too long over a request, or do not read its response, are
+//! disconnected.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
@@ -15,49 +16,50 @@ use http::Method;
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{Endpoint, EndpointConfig, Incoming, TokioRuntime, VarInt};
 use rustls::version::TLS13;
-use thinair_http::{self as lean, Limits, Response, status};
+use thinair_http::{self as lean, HttpLimits, HttpResponse, status};
 use thinair_os::Signals;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use super::certificate::{IdentityError, provider};
-use super::{ALPN, Identity, NO_ERROR, runtime, transport};
-use crate::http::Site;
-use thinair_services::wait::{Waiting, Woken};
+use super::{ALPN, NO_ERROR, ServerIdentity, runtime, transport};
+use crate::http::ServedFolder;
+use thinair_services::wait::{Wait, Woken};
 
-/// How long connections have to hear that the server ends.
+/// Time that clients have to receive the close at the server's end.
 const END: Duration = Duration::from_millis(200);
 
-/// How long a connection has for its next request, and a request for its headers.
+/// Time limit of the wait for a connection's next request, and for a request's headers.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long a client has to read a piece of a response, and its octets.
+/// Time limit for a client to accept one piece of a response, and for its acknowledgment.
 const READING: Duration = Duration::from_secs(60);
 const PIECE: usize = 16_384;
 
-/// What a server does.
+/// Configuration of a server.
 #[derive(Debug)]
-pub struct Settings {
-    /// Where it listens. Port 0: one that is free.
+pub struct Http3ServerSettings {
+    /// Address to listen at. Port 0: any free port.
     pub listen: SocketAddr,
-    /// Who it is.
-    pub identity: Identity,
-    /// The folder whose files are served.
+    /// Certificate and key.
+    pub identity: ServerIdentity,
+    /// Folder whose files are served.
     pub folder: PathBuf,
-    /// What clients can make a connection hold: octets of headers, streams; `body`: octets of a file.
-    pub limits: Limits,
-    /// Connections at the same time; one more is refused.
+    /// Limits on the memory that clients can claim per connection: octets of headers, streams; `body`: maximum size of
+    /// a file, in octets.
+    pub limits: HttpLimits,
+    /// Maximum number of connections; one more is refused.
     pub max_connections: usize,
 }
 
-/// Why there is no server.
+/// Reason that a server cannot start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {
-    /// It cannot be who it should be.
+    /// Invalid identity.
     #[error(transparent)]
     Identity(#[from] IdentityError),
-    /// The system refuses something.
+    /// The system rejects an operation.
     #[error(transparent)]
     System(#[from] thinair_os::Error),
 }
@@ -68,51 +70,51 @@ impl From<rustls::Error> for ServerError {
     }
 }
 
-/// What a server has done.
+/// Counters of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Statistics {
-    /// Requests that were complete.
+pub struct Http3ServerStatistics {
+    /// Complete requests.
     pub requests: u64,
     /// Responses of class 2.
     pub successes: u64,
-    /// Connections that were asked for.
+    /// Attempted connections.
     pub connections: u64,
-    /// Of them, those that were refused as there were too many.
+    /// Connections refused because there were too many, which `connections` includes.
     pub refused: u64,
 }
 
-/// What all connections share.
+/// State that all connections share.
 #[derive(Debug)]
-struct Shared {
-    site: Site,
-    limits: Limits,
+struct Http3ServerState {
+    site: ServedFolder,
+    limits: HttpLimits,
     requests: AtomicU64,
     successes: AtomicU64,
     connections: AtomicU64,
     refused: AtomicU64,
 }
 
-/// A server. [`run`](Self::run) serves until the process is asked to end.
+/// Server. [`run`](Self::run) serves until the process receives a signal.
 #[derive(Debug)]
-pub struct Server {
+pub struct Http3Server {
     signals: Signals,
     runtime: Runtime,
     endpoint: Endpoint,
     address: SocketAddr,
     max_connections: usize,
-    shared: Arc<Shared>,
+    shared: Arc<Http3ServerState>,
 }
 
-impl Server {
-    /// Listens. **Before any other thread is started:** signals are taken.
+impl Http3Server {
+    /// Listens. **Call it before any other thread starts:** it blocks signals.
     ///
     /// # Errors
-    /// There is no such address here, somebody else has it, the folder cannot be read, or certificate and key do not fit.
-    pub fn open(settings: Settings) -> Result<Self, ServerError> {
-        let Settings { listen, identity, folder, limits, max_connections } = settings;
+    /// The address does not exist here or is in use, the folder cannot be read, or certificate and key do not match.
+    pub fn open(settings: Http3ServerSettings) -> Result<Self, ServerError> {
+        let Http3ServerSettings { listen, identity, folder, limits, max_connections } = settings;
         let signals = Signals::take()?;
-        let site = Site::open(&folder, limits.body)?;
+        let site = ServedFolder::open(&folder, limits.body)?;
         let failed = |why| thinair_os::Error::new("listen to UDP", why);
         let config = config(identity, limits)?;
         let socket = UdpSocket::bind(listen).map_err(failed)?;
@@ -122,7 +124,7 @@ impl Server {
         let endpoint = Endpoint::new(EndpointConfig::default(), Some(config), socket, Arc::new(TokioRuntime));
         drop(entered);
         let none = AtomicU64::default;
-        let shared = Shared {
+        let shared = Http3ServerState {
             site,
             limits,
             requests: none(),
@@ -140,18 +142,18 @@ impl Server {
         })
     }
 
-    /// Where it listens, with the port that it has got.
+    /// Address, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves until a signal asks it to end; connections that are open then are closed. What it has done.
+    /// Serves until a signal, then closes all open connections. Returns its counters.
     ///
     /// # Errors
     /// The system cannot wait any more.
-    pub fn run(self) -> Result<Statistics, thinair_os::Error> {
+    pub fn run(self) -> Result<Http3ServerStatistics, thinair_os::Error> {
         let Self { signals, runtime, endpoint, max_connections, shared, .. } = self;
-        let mut waiting = Waiting::new(Some(&signals), None)?;
+        let mut waiting = Wait::new(Some(&signals), None)?;
         let (ended, has_ended) = mpsc::channel();
         let (serving, done) = (endpoint.clone(), shared.clone());
         let woken = waiting.elsewhere(move || {
@@ -167,7 +169,7 @@ impl Server {
                 }
                 let _ = timeout(END, serving.wait_idle()).await;
             });
-            // Whoever does not listen any more has ended.
+            // An error means that the receiver has already ended.
             let _ = ended.send(());
         })?;
         if woken == Err(Woken::Interrupted) {
@@ -175,7 +177,7 @@ impl Server {
             let _ = has_ended.recv_timeout(END * 2);
         }
         let read = |of: &AtomicU64| of.load(Ordering::Relaxed);
-        Ok(Statistics {
+        Ok(Http3ServerStatistics {
             requests: read(&shared.requests),
             successes: read(&shared.successes),
             connections: read(&shared.connections),
@@ -184,15 +186,15 @@ impl Server {
     }
 }
 
-/// TLS 1.3, with one ticket for each session, and early data: a request that is sent again by somebody else (RFC 8470) gets a file
-/// that he can ask for as well.
-fn config(identity: Identity, limits: Limits) -> Result<quinn::ServerConfig, ServerError> {
+/// TLS 1.3, with one ticket per session, and early data: a replayed request (RFC 8470) gets a file that the attacker
+/// could request anyway.
+fn config(identity: ServerIdentity, limits: HttpLimits) -> Result<quinn::ServerConfig, ServerError> {
     let mut tls = rustls::ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])?
         .with_no_client_auth()
         .with_single_cert(identity.chain, identity.key)?;
     tls.alpn_protocols = vec![ALPN.to_vec()];
-    // All or nothing in QUIC. RFC 9001, section 4.6.1.
+    // QUIC allows this value or zero. RFC 9001, section 4.6.1.
     tls.max_early_data_size = u32::MAX;
     tls.send_tls13_tickets = 1;
     let quic = QuicServerConfig::try_from(tls)
@@ -203,14 +205,14 @@ fn config(identity: Identity, limits: Limits) -> Result<quinn::ServerConfig, Ser
         transport.max_concurrent_bidi_streams(VarInt::from_u32(limits.streams));
     }
     config.transport_config(transport);
-    // Whose address changes has lost its way on these links.
+    // A change of address is an error on these links.
     config.migration(false);
     Ok(config)
 }
 
-async fn serve(incoming: Incoming, shared: Arc<Shared>) {
+async fn serve(incoming: Incoming, shared: Arc<Http3ServerState>) {
     let Ok(connecting) = incoming.accept() else { return };
-    // Responses go as soon as there are requests, before the client has shown that it has the keys: it is not asked who it is.
+    // Responds as soon as there are requests, before the handshake is confirmed: clients are not authenticated.
     let connection = match connecting.into_0rtt() {
         Ok((connection, _)) => connection,
         Err(connecting) => match connecting.await {
@@ -224,7 +226,7 @@ async fn serve(incoming: Incoming, shared: Arc<Shared>) {
         .build(h3_quinn::Connection::new(connection))
         .await;
     let Ok(mut connection) = built else { return };
-    // As many as hold it are being answered, and one more.
+    // One reference per request in progress, and one more.
     let answers = Arc::new(());
     loop {
         match timeout(PATIENCE, connection.accept()).await {
@@ -241,16 +243,19 @@ async fn serve(incoming: Incoming, shared: Arc<Shared>) {
     }
 }
 
-/// Answers one request; nothing if the client is gone meanwhile, or too slow.
-async fn answer(request: RequestResolver<h3_quinn::Connection, Bytes>, shared: &Shared) -> Option<()> {
+/// Answers one request; `None` if the client is gone or too slow.
+async fn answer(
+    request: RequestResolver<h3_quinn::Connection, Bytes>,
+    shared: &Http3ServerState,
+) -> Option<()> {
     let (request, mut stream) = timeout(PATIENCE, request.resolve_request()).await.ok()?.ok()?;
     shared.requests.fetch_add(1, Ordering::Relaxed);
     let target = request.uri().path_and_query().map_or("", |target| target.as_str()).to_owned();
-    let respond = |method| shared.site.respond(&lean::Request { stream: 0, method, target });
-    let Response { status, body } = match *request.method() {
+    let respond = |method| shared.site.respond(&lean::HttpRequest { stream: 0, method, target });
+    let HttpResponse { status, body } = match *request.method() {
         Method::GET => respond(lean::Method::Get),
-        Method::HEAD => Response { body: Vec::new(), ..respond(lean::Method::Head) },
-        _ => Response::empty(status::METHOD_NOT_ALLOWED),
+        Method::HEAD => HttpResponse { body: Vec::new(), ..respond(lean::Method::Head) },
+        _ => HttpResponse::empty(status::METHOD_NOT_ALLOWED),
     };
     shared.successes.fetch_add(u64::from((200..300).contains(&status)), Ordering::Relaxed);
     let head = http::Response::builder().status(status).body(()).ok()?;

@@ -1,27 +1,28 @@
-//! What is compared: the same applications over the same link, by our TCP and by that of the kernel.
+//! Comparison of our TCP with the kernel's: equal applications over equal links.
 
 use std::time::Duration;
 
 use thinair_coap::congestion::Transmission;
 use thinair_coap::{Config, Request, Timing};
-use thinair_emulator::RunError;
+use thinair_emulator::EmulatorError;
 use thinair_link::preset::{GPRS, WIFI};
 use thinair_link::{Airtime, Direction, LinkModel, LossModel, LossUnit, Probability, Queue, Rate};
 use thinair_simulation::kernel::{self, Exchanges};
-use thinair_simulation::network::{Pace, Requests, Scenario, Transport};
+use thinair_simulation::network::{MessageTransport, RequestPace, Requests, Scenario};
 use thinair_simulation::tcp;
 use thinair_wire::time::Instant;
 
-/// From one request to the next.
+/// Time between two requests.
 const INTERVAL: Duration = Duration::from_micros(100_700);
 
-/// Octets of a download.
+/// Size of a download in octets.
 pub(crate) const OCTETS: usize = 1_000_000;
 
 /// Loss of downloads in percent.
 pub(crate) const LOSSES: [u32; 3] = [0, 1, 3];
 
-/// CoAP over TCP (RFC 8323) with 23 octets of content: GET of "/tmp" with a token of an octet, and its response.
+/// Sizes of CoAP over TCP (RFC 8323) with 23 octets of content: GET of "/tmp" with a Token of one octet, and its
+/// response.
 const REQUEST: usize = 7;
 const RESPONSE: usize = 29;
 
@@ -31,13 +32,13 @@ fn base(model: LinkModel<'static>, count: usize) -> Scenario {
         model,
         rohc: None,
         clients: 1,
-        transport: Transport::Tcp(tcp::Config::default()),
+        transport: MessageTransport::Tcp(tcp::TcpConfig::default()),
         config: Config { timing: Timing { transmission, ..Timing::default() }, ..Config::default() },
         requests: Requests {
             request: Request::get("/tmp"),
             count,
             start: Instant::from_millis(2_000),
-            pace: Pace::Open { interval: INTERVAL },
+            pace: RequestPace::Open { interval: INTERVAL },
         },
         spread: Duration::ZERO,
         content: 23,
@@ -48,7 +49,7 @@ fn base(model: LinkModel<'static>, count: usize) -> Scenario {
     }
 }
 
-/// Links that exchanges go over, and by how many percent of the responses' packets are lost in addition.
+/// Links of exchanges, and their additional loss of responses in percent.
 pub(crate) const ACCESSES: [(&str, LinkModel<'static>, u32); 4] =
     [("GPRS", GPRS.model, 0), ("WiFi", WIFI.model, 0), ("WiFi", WIFI.model, 2), ("WiFi", WIFI.model, 5)];
 
@@ -59,19 +60,19 @@ fn with_loss(mut model: LinkModel<'static>, percent: u32) -> LinkModel<'static> 
     model
 }
 
-/// Mean of exchanges in ms.
+/// Mean duration of our exchanges in ms.
 pub(crate) fn ours_exchanges(model: LinkModel<'static>, loss: u32, count: u32, run: u32) -> f64 {
     let outcome = base(with_loss(model, loss), count as usize).run(1, run);
     outcome.clients[0].mean().map_or(f64::NAN, |mean| mean.as_secs_f64() * 1e3)
 }
 
-/// The same of the kernel; packets of A and B, and how late they were in us (99 of 100).
+/// Mean duration of the kernel's exchanges in ms; packets of A and B, and 99th percentile of their lateness in us.
 pub(crate) fn theirs_exchanges(
     model: LinkModel<'static>,
     loss: u32,
     count: u32,
     seed: u64,
-) -> Result<(f64, [u64; 2], u64), RunError> {
+) -> Result<(f64, [u64; 2], u64), EmulatorError> {
     let plan = Exchanges { request: REQUEST, response: RESPONSE, count, interval: INTERVAL };
     let seen = kernel::exchanges(&with_loss(model, loss), seed, plan)?;
     let sum: Duration = seen.what.iter().sum();
@@ -79,7 +80,7 @@ pub(crate) fn theirs_exchanges(
     Ok((sum.as_secs_f64() * 1e3 / f64::from(count), seen.totals.map(|totals| totals.packets), late))
 }
 
-/// 4 Mbit/s, 30 ms each way, and room for 60 packets.
+/// Link of 4 Mbit/s with 30 ms one-way delay and a queue of 60 packets.
 fn lossy(percent: u32) -> LinkModel<'static> {
     let airtime = Rate::from_bps(4_000_000).map_or(Airtime::None, Airtime::Rate);
     let delay = Duration::from_millis(30);
@@ -90,11 +91,11 @@ fn lossy(percent: u32) -> LinkModel<'static> {
     LinkModel { a_to_b: one, b_to_a: down, ..LinkModel::default() }
 }
 
-/// Goodput in kbit/s.
+/// Goodput of our download in kbit/s.
 pub(crate) fn ours_download(percent: u32, run: u32) -> f64 {
-    let config = tcp::Config { receive_buffer: 1 << 20, ..tcp::Config::default() };
+    let config = tcp::TcpConfig { receive_buffer: 1 << 20, ..tcp::TcpConfig::default() };
     let outcome = Scenario {
-        transport: Transport::Udp { protection: 0 },
+        transport: MessageTransport::Udp { protection: 0 },
         download: Some(config),
         download_octets: Some(OCTETS as u64),
         ..base(lossy(percent), 1)
@@ -103,8 +104,8 @@ pub(crate) fn ours_download(percent: u32, run: u32) -> f64 {
     goodput(outcome.download_took.unwrap_or(Duration::MAX))
 }
 
-/// The same of the kernel, and how late packets were in us (99 of 100).
-pub(crate) fn theirs_download(percent: u32, seed: u64) -> Result<(f64, u64), RunError> {
+/// Goodput of the kernel's download in kbit/s, and 99th percentile of the packets' lateness in us.
+pub(crate) fn theirs_download(percent: u32, seed: u64) -> Result<(f64, u64), EmulatorError> {
     let seen = kernel::download(&lossy(percent), seed, OCTETS)?;
     Ok((goodput(seen.what), seen.lateness.percentile(99).unwrap_or(0) / 1_000))
 }

@@ -1,4 +1,4 @@
-//! The receiving side of a carrier: TS packets to packets, decompressed.
+//! Receiving side of a carrier: from TS packets to decompressed packets.
 
 use thinair_rohc::{CompressorConfig, Endpoint, Mode};
 use thinair_ule::{Payload, Pid, Receiver, ReceiverConfig, TsPacket};
@@ -6,7 +6,7 @@ use thinair_wire::time::Instant;
 
 use super::sender::endpoint;
 
-/// One end that listens.
+/// Receiver of one stream.
 #[derive(Debug)]
 pub(super) struct Listener<'b> {
     receiver: Receiver<'b>,
@@ -15,7 +15,8 @@ pub(super) struct Listener<'b> {
 }
 
 impl<'b> Listener<'b> {
-    /// With the channel of the sender. `buffer` has room for the longest SNDU, and so have packets.
+    /// Creates a receiver, with the channel of the sender. `buffer` must have room for the longest SNDU, and so for
+    /// packets.
     pub(super) fn new(pid: Pid, buffer: &'b mut [u8], rohc: Option<(CompressorConfig, Mode)>) -> Self {
         let back = vec![0; buffer.len()];
         Self {
@@ -25,8 +26,8 @@ impl<'b> Listener<'b> {
         }
     }
 
-    /// Takes a TS packet that is there at `now`. `deliver` is given each packet that has come whole; nothing for one that
-    /// could not be decompressed.
+    /// Handles a TS packet that arrives at `now`. Calls `deliver` with each complete packet; `None` for one that could
+    /// not be decompressed.
     pub(super) fn receive(
         &mut self,
         now: Instant,
@@ -46,7 +47,7 @@ impl<'b> Listener<'b> {
         });
     }
 
-    /// Feedback that waits, if the mode has any.
+    /// Pending feedback, if the mode has any.
     pub(super) fn poll_feedback(&mut self) -> Option<Vec<u8>> {
         let mut octets = [0; 64];
         let len = self.rohc.as_mut()?.poll_feedback(&mut octets)?;

@@ -1,4 +1,4 @@
-//! One site sends a flow of packets to another one. Every packet that arrives is held against what was sent.
+//! One site sends a flow of packets to another one. Every packet that arrives is compared with the sent one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -8,105 +8,105 @@ use thinair_ule::Pid;
 use thinair_wire::time::Instant;
 
 use super::listener::Listener;
-use super::sender::Sender;
-use super::{Carrier, Delays, Error, SECOND};
+use super::sender::StreamSender;
+use super::{BroadcastError, Delays, SECOND, StreamCarrier};
 use crate::queue::EventQueue;
-use thinair_emulator::{Flow, Stack};
+use thinair_emulator::{ProtocolStack, StackFlow};
 
-/// The PID of the stream.
+/// PID of the stream.
 const PID: u16 = 0x35;
 
-/// What a run is.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct OneWayPlan {
     /// The carrier.
-    pub carrier: Carrier,
+    pub carrier: StreamCarrier,
     /// Headers of the packets.
-    pub stack: Stack,
-    /// Octets of payload of a packet.
+    pub stack: ProtocolStack,
+    /// Payload of a packet, in octets.
     pub payload: usize,
-    /// How headers are compressed; if they are.
-    pub compression: Option<Compression>,
-    /// Packets that come to be sent.
+    /// Compression of headers; `None`: not compressed.
+    pub compression: Option<HeaderCompression>,
+    /// Offered load.
     pub offered: Offered,
-    /// Packets that wait in front of the compressor, at most. One that finds no place is lost.
+    /// Queue before the compressor in packets. It drops packets that exceed it.
     pub queue: usize,
-    /// Time before anything is counted.
+    /// Time before the window.
     pub warm_up: Duration,
-    /// Time in which it is.
+    /// Time in which events are counted.
     pub window: Duration,
-    /// The flow follows from it.
+    /// Seed of the flow.
     pub seed: u64,
 }
 
-/// How headers are compressed.
+/// Compression of headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Compression {
+pub struct HeaderCompression {
     /// Refreshes in U-mode.
     pub refresh: Refresh,
-    /// What the decompressor asks for. Feedback goes back by a path of its own, with the delay of the carrier.
+    /// Mode of the decompressor. Feedback returns on a separate path, with the delay of the carrier.
     pub mode: Mode,
 }
 
-/// When packets come.
+/// Times of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offered {
-    /// There is always another one.
+    /// There is always another packet.
     Saturating,
-    /// So many bits of payload a second, evenly spaced.
+    /// This many bits of payload per second, evenly spaced.
     Rate(u64),
 }
 
-/// What a run has found, of its window.
+/// Results of a run, in its window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
-    /// The window, in nanoseconds.
+pub struct OneWayOutcome {
+    /// Length of the window, in nanoseconds.
     window: u64,
-    /// Bits of payload of a packet.
+    /// Payload of a packet, in bits.
     bits: u64,
-    /// Packets that came to be sent.
+    /// Packets offered.
     pub offered: u64,
-    /// Those of them that found no place in the queue.
+    /// Packets dropped by the queue, which `offered` includes.
     pub dropped: u64,
     /// Packets delivered.
     pub delivered: u64,
-    /// Packets that were not delivered as they were sent, or not at all although their TS packets arrived. From the
-    /// start of the run, not only in the window.
+    /// Packets that were not restored exactly, or not delivered although their TS packets arrived. Counted from the
+    /// start of the run.
     pub wrong: u64,
-    /// Delays of the packets that were delivered.
+    /// Delays of the delivered packets.
     pub delays: Delays,
     /// TS packets that were not null.
     pub ts_packets: u64,
     /// All TS packets.
     pub slots: u64,
-    /// ROHC packets of the whole run, by whether they were IR and the octets of their headers.
+    /// Number of ROHC packets of the whole run, by whether they were IR and the octets of their headers.
     pub headers: BTreeMap<(bool, usize), u64>,
 }
 
-impl Outcome {
-    /// Bits of payload delivered a second.
+impl OneWayOutcome {
+    /// Delivered payload, in bit/s.
     pub fn throughput(&self) -> f64 {
         (self.delivered * self.bits) as f64 * SECOND as f64 / self.window as f64
     }
 
-    /// Part of the packets offered that found no place in the queue; 0 if none was offered.
+    /// Share of the offered packets that the queue dropped; 0 if none was offered.
     pub fn loss(&self) -> f64 {
         if self.offered == 0 { 0.0 } else { self.dropped as f64 / self.offered as f64 }
     }
 
-    /// TS packets of a packet; none if none was delivered.
+    /// TS packets per packet; `None` if none was delivered.
     pub fn ts_packets_each(&self) -> Option<f64> {
         (self.delivered > 0).then(|| self.ts_packets as f64 / self.delivered as f64)
     }
 }
 
 #[derive(Clone, Debug)]
-enum Event {
-    /// The next packet comes to be sent.
+enum OneWayEvent {
+    /// Arrival of the next packet.
     Arrival,
-    /// The next TS packet begins.
+    /// Begin of the next TS packet.
     Slot,
-    /// A Packing Threshold may be over.
+    /// Possible end of the Packing Threshold.
     Poll,
     Feedback(Vec<u8>),
 }
@@ -115,64 +115,66 @@ enum Event {
 ///
 /// # Errors
 ///
-/// The payload does not fit into a packet, or a packet is refused.
-pub fn run(plan: &Plan) -> Result<Outcome, Error> {
-    let flow = Flow::new(plan.stack, plan.payload, 1, plan.seed)
-        .ok_or(Error::Unfit("the payload does not fit into a packet"))?;
-    let pid = Pid::new(PID).ok_or(Error::Unfit("no PID"))?;
+/// The payload does not fit into a packet, or a packet is rejected.
+pub fn run(plan: &OneWayPlan) -> Result<OneWayOutcome, BroadcastError> {
+    let flow = StackFlow::new(plan.stack, plan.payload, 1, plan.seed)
+        .ok_or(BroadcastError::Unfit("the payload does not fit into a packet"))?;
+    let pid = Pid::new(PID).ok_or(BroadcastError::Unfit("no PID"))?;
     let rohc: Option<(CompressorConfig, Mode)> = plan
         .compression
-        .map(|Compression { refresh, mode }| plan.stack.compressor(1, refresh).map(|config| (config, mode)))
+        .map(|HeaderCompression { refresh, mode }| {
+            plan.stack.compressor(1, refresh).map(|config| (config, mode))
+        })
         .transpose()?;
     let mut buffer = vec![0; thinair_ule::sndu::LONGEST];
     let begin = Instant::ZERO + plan.warm_up;
     let end = begin + plan.window;
-    let mut run = Run {
+    let mut run = OneWayRun {
         plan,
         flow,
-        sender: Sender::new(pid, &plan.carrier, rohc),
+        sender: StreamSender::new(pid, &plan.carrier, rohc),
         waiting: VecDeque::new(),
         next: 0,
         under_way: VecDeque::new(),
         polled_at: None,
         begin,
-        outcome: Outcome {
+        outcome: OneWayOutcome {
             window: end.nanos_since(begin),
             bits: plan.payload as u64 * 8,
-            ..Outcome::default()
+            ..OneWayOutcome::default()
         },
         packet: Vec::new(),
     };
     let mut listener = Listener::new(pid, &mut buffer, rohc);
     let mut queue = EventQueue::new();
     if let Offered::Rate(_) = plan.offered {
-        queue.schedule(Instant::ZERO, Event::Arrival);
+        queue.schedule(Instant::ZERO, OneWayEvent::Arrival);
     }
-    queue.schedule(Instant::ZERO, Event::Slot);
+    queue.schedule(Instant::ZERO, OneWayEvent::Slot);
     let mut slot = 0;
     while let Some((now, event)) = queue.next_before(end) {
         match event {
-            Event::Arrival => {
+            OneWayEvent::Arrival => {
                 run.arrive(now);
                 if let Some(next) = run.arrival(run.next) {
-                    queue.schedule(next, Event::Arrival);
+                    queue.schedule(next, OneWayEvent::Arrival);
                 }
                 run.feed(now)?;
             }
-            Event::Slot => {
+            OneWayEvent::Slot => {
                 run.feed(now)?;
                 run.slot(now, slot, &mut listener);
                 while let Some(feedback) = listener.poll_feedback() {
-                    // It leaves when the TS packet is there, and takes as long.
+                    // Feedback leaves when the TS packet arrives, and takes as long.
                     let back = plan.carrier.arrival(slot) + plan.carrier.delay;
-                    queue.schedule(back, Event::Feedback(feedback));
+                    queue.schedule(back, OneWayEvent::Feedback(feedback));
                 }
                 slot += 1;
-                queue.schedule(plan.carrier.slot(slot), Event::Slot);
+                queue.schedule(plan.carrier.slot(slot), OneWayEvent::Slot);
                 run.feed(now)?;
             }
-            Event::Poll => run.sender.poll(now, run.another_waits()),
-            Event::Feedback(octets) => run.sender.feedback(now, &octets),
+            OneWayEvent::Poll => run.sender.poll(now, run.another_waits()),
+            OneWayEvent::Feedback(octets) => run.sender.feedback(now, &octets),
         }
         run.schedule_poll(&mut queue);
     }
@@ -182,25 +184,25 @@ pub fn run(plan: &Plan) -> Result<Outcome, Error> {
     Ok(outcome)
 }
 
-struct Run<'p> {
-    plan: &'p Plan,
-    flow: Flow,
-    sender: Sender,
-    /// Numbers of packets in front of the compressor, and when they came.
+struct OneWayRun<'p> {
+    plan: &'p OneWayPlan,
+    flow: StackFlow,
+    sender: StreamSender,
+    /// Numbers and arrival times of packets before the compressor.
     waiting: VecDeque<(u32, Instant)>,
     /// Number of the next packet.
     next: u32,
     /// Packets that were compressed and not delivered.
     under_way: VecDeque<(u32, Instant)>,
-    /// The last time for which a poll was scheduled.
+    /// Latest time for which a poll was scheduled.
     polled_at: Option<Instant>,
     begin: Instant,
-    outcome: Outcome,
+    outcome: OneWayOutcome,
     packet: Vec<u8>,
 }
 
-impl Run<'_> {
-    /// When packet `number` comes; none if there is always one.
+impl OneWayRun<'_> {
+    /// Arrival time of packet `number`; `None` if there is always one.
     fn arrival(&self, number: u32) -> Option<Instant> {
         let Offered::Rate(rate) = self.plan.offered else { return None };
         let nanos = u128::from(number) * u128::from(self.outcome.bits) * SECOND / u128::from(rate.max(1));
@@ -219,8 +221,8 @@ impl Run<'_> {
         }
     }
 
-    /// Gives the sender as many packets as it sends on at once.
-    fn feed(&mut self, now: Instant) -> Result<(), Error> {
+    /// Passes packets to the sender as long as it sends them at once.
+    fn feed(&mut self, now: Instant) -> Result<(), BroadcastError> {
         while self.sender.is_ready() {
             let mut taken = 0;
             while taken < self.sender.batch() {
@@ -275,12 +277,12 @@ impl Run<'_> {
         });
     }
 
-    fn schedule_poll(&mut self, queue: &mut EventQueue<Event>) {
+    fn schedule_poll(&mut self, queue: &mut EventQueue<OneWayEvent>) {
         let at = self.sender.poll_at();
         if at != self.polled_at
             && let Some(at) = at
         {
-            queue.schedule(at, Event::Poll);
+            queue.schedule(at, OneWayEvent::Poll);
         }
         self.polled_at = at;
     }
@@ -290,22 +292,24 @@ impl Run<'_> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use thinair_ule::Since;
-    use thinair_ule::capacity::{self, Encapsulation, Headers};
+    use thinair_ule::capacity::{self, Encapsulation, HeaderRun};
 
     use super::*;
     use crate::broadcast::Filling;
 
-    const PAPER: Compression =
-        Compression { refresh: Refresh::Cycle { ir: 3, so: 50, direct: true }, mode: Mode::Unidirectional };
-    const CARRIER: Carrier = Carrier {
+    const PAPER: HeaderCompression = HeaderCompression {
+        refresh: Refresh::Cycle { ir: 3, so: 50, direct: true },
+        mode: Mode::Unidirectional,
+    };
+    const CARRIER: StreamCarrier = StreamCarrier {
         bitrate: 3_507_000,
         delay: Duration::from_millis(250),
         filling: Filling::Push { wait: Duration::from_millis(3), since: Since::Last },
         concat: 1,
     };
-    const PLAN: Plan = Plan {
+    const PLAN: OneWayPlan = OneWayPlan {
         carrier: CARRIER,
-        stack: Stack::IPV6_UDP,
+        stack: ProtocolStack::IPV6_UDP,
         payload: 40,
         compression: Some(PAPER),
         offered: Offered::Saturating,
@@ -315,8 +319,8 @@ mod tests {
         seed: 1,
     };
 
-    fn exact(encapsulation: Encapsulation, filling: capacity::Filling, headers: &[Headers]) -> f64 {
-        let flow = capacity::Flow { payload: 40, headers };
+    fn exact(encapsulation: Encapsulation, filling: capacity::Filling, headers: &[HeaderRun]) -> f64 {
+        let flow = capacity::PacketFlow { payload: 40, headers };
         capacity::cost(encapsulation, filling, flow).throughput(CARRIER.bitrate)
     }
 
@@ -327,27 +331,27 @@ mod tests {
 
     #[test]
     fn what_is_sent_is_what_the_model_counts() {
-        let headers = [Headers { packets: 3, octets: 50 }, Headers { packets: 50, octets: 3 }];
+        let headers = [HeaderRun { packets: 3, octets: 50 }, HeaderRun { packets: 50, octets: 3 }];
         let expected = exact(Encapsulation::ULE, capacity::Filling::Packing, &headers);
         for filling in [CARRIER.filling, Filling::Pull] {
-            let outcome = run(&Plan { carrier: Carrier { filling, ..CARRIER }, ..PLAN }).unwrap();
+            let outcome = run(&OneWayPlan { carrier: StreamCarrier { filling, ..CARRIER }, ..PLAN }).unwrap();
             assert_eq!((outcome.wrong, outcome.dropped), (0, 0));
             close(outcome.throughput(), expected, 0.003);
             assert!(outcome.headers.keys().eq(&[(false, 3), (true, 50)]), "{:?}", outcome.headers);
         }
         let padding =
-            Carrier { filling: Filling::Push { wait: Duration::ZERO, since: Since::Last }, ..CARRIER };
-        let outcome = run(&Plan { carrier: padding, ..PLAN }).unwrap();
+            StreamCarrier { filling: Filling::Push { wait: Duration::ZERO, since: Since::Last }, ..CARRIER };
+        let outcome = run(&OneWayPlan { carrier: padding, ..PLAN }).unwrap();
         close(outcome.throughput(), 746_170.0, 0.001);
     }
 
     #[test]
     fn o_mode_and_pdu_concat_take_what_compression_leaves() {
-        let settled = [Headers { packets: 1, octets: 3 }];
-        let optimistic = Compression { refresh: Refresh::default(), mode: Mode::Optimistic };
+        let settled = [HeaderRun { packets: 1, octets: 3 }];
+        let optimistic = HeaderCompression { refresh: Refresh::default(), mode: Mode::Optimistic };
         for filling in [CARRIER.filling, Filling::Pull] {
-            let plan = Plan {
-                carrier: Carrier { filling, concat: 8, ..CARRIER },
+            let plan = OneWayPlan {
+                carrier: StreamCarrier { filling, concat: 8, ..CARRIER },
                 compression: Some(optimistic),
                 warm_up: Duration::from_secs(2),
                 ..PLAN
@@ -361,7 +365,7 @@ mod tests {
 
     #[test]
     fn below_capacity_nothing_is_lost_and_above_it_the_rest() {
-        let at = |rate| run(&Plan { offered: Offered::Rate(rate), compression: None, ..PLAN }).unwrap();
+        let at = |rate| run(&OneWayPlan { offered: Offered::Rate(rate), compression: None, ..PLAN }).unwrap();
         let below = at(1_400_000);
         assert_eq!((below.dropped, below.wrong), (0, 0));
         close(below.throughput(), 1_400_000.0, 0.002);
@@ -374,8 +378,8 @@ mod tests {
     fn a_threshold_packs_what_comes_fast_enough_and_delays_it() {
         let at = |since, ms, packets: u64| {
             let filling = Filling::Push { wait: Duration::from_millis(ms), since };
-            run(&Plan {
-                carrier: Carrier { filling, ..CARRIER },
+            run(&OneWayPlan {
+                carrier: StreamCarrier { filling, ..CARRIER },
                 offered: Offered::Rate(packets * 320),
                 window: Duration::from_secs(4),
                 ..PLAN
@@ -384,15 +388,15 @@ mod tests {
         };
         let (padded, packed) = (at(Since::Last, 3, 200), at(Since::Last, 10, 200));
         close(padded.ts_packets_each().unwrap(), 1.0, 0.01);
-        // An SNDU of 53.7 octets on average, Payload Pointers included.
+        // An SNDU of 53.7 octets on average, including Payload Pointers.
         close(packed.ts_packets_each().unwrap(), 0.2932, 0.005);
         let [padded, packed] = [padded, packed].map(|outcome| outcome.delays.mean_ms().unwrap() - 250.0);
-        // At least the threshold and the TS packet itself; then as long as it takes to fill one.
+        // At least the threshold and the TS packet itself; then the time to fill a TS packet.
         assert!((3.4..4.0).contains(&padded), "{padded}");
         assert!((8.0..14.0).contains(&packed), "{packed}");
 
-        // Counted from the first, it bounds the delay: a packet waits for one other, which comes 5 ms later. Of two IR
-        // packets the second one goes on in the next TS packet.
+        // Counted from the first packet, the threshold bounds the delay: a packet waits for one other, which arrives 5
+        // ms later. Of two IR packets the second one continues in the next TS packet.
         let bounded = at(Since::First, 6, 200);
         close(bounded.ts_packets_each().unwrap(), 0.5, 0.03);
         assert!(bounded.delays.percentile_ms(100).unwrap() < 250.0 + 6.0 + 2.0 * 0.4289);
@@ -400,8 +404,8 @@ mod tests {
 
     #[test]
     fn a_pulled_packet_waits_for_its_slot_alone() {
-        let plan = Plan {
-            carrier: Carrier { filling: Filling::Pull, ..CARRIER },
+        let plan = OneWayPlan {
+            carrier: StreamCarrier { filling: Filling::Pull, ..CARRIER },
             offered: Offered::Rate(200 * 320),
             ..PLAN
         };
@@ -412,6 +416,6 @@ mod tests {
     #[test]
     fn a_plan_determines_its_outcome() {
         assert_eq!(run(&PLAN).unwrap(), run(&PLAN).unwrap());
-        assert!(run(&Plan { payload: 70_000, ..PLAN }).is_err());
+        assert!(run(&OneWayPlan { payload: 70_000, ..PLAN }).is_err());
     }
 }

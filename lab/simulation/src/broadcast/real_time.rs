@@ -1,8 +1,8 @@
-//! One site that sends to another, in real time: packets of a kernel, our compressor and encapsulator under a TS clock,
+//! One site that sends to another, in real time: packets of a kernel, our compressor and encapsulator with a TS clock,
 //! datagrams between two network namespaces, receiver and decompressor, packets to a kernel.
 //!
-//! What is sent and what arrives is told by iperf3, at both its ends. Its TCP connection, and all that goes back, goes
-//! beside the stream: the stream carries the packets that are measured and nothing else.
+//! iperf3 counts sent and received packets, at both ends. Its TCP connection, and everything in the return direction,
+//! bypasses the stream, which carries only the measured packets.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
@@ -12,121 +12,121 @@ use std::time::Duration;
 
 use serde_json::Value;
 use thinair_link::Side;
-use thinair_os::udp::{self, Received};
+use thinair_os::udp::{self, ReceiveBatch};
 use thinair_os::{EventLoop, Interface, RealTime, Route, Tun, clock};
 use thinair_rohc::{CompressorConfig, Mode, Refresh};
 use thinair_ule::ts::packets;
-use thinair_ule::{Pace, Pid, TsPacket};
+use thinair_ule::{Pid, SlotClock, TsPacket};
 
 use super::listener::Listener;
-use super::sender::Sender;
-use super::{Carrier, Error, Filling};
-use thinair_emulator::Stack;
-use thinair_emulator::{Ends, Lateness, Where};
+use super::sender::StreamSender;
+use super::{BroadcastError, Filling, StreamCarrier};
+use thinair_emulator::ProtocolStack;
+use thinair_emulator::{Lateness, LinkEnds, Where};
 
 const PID: u16 = 0x40;
 
-/// TS packets of a datagram: as many as Ethernet has room for.
+/// TS packets per datagram: as many as fit into an Ethernet frame.
 const TS_PER_DATAGRAM: usize = 7;
 
-/// Octets of the longest packet, and of the longest SNDU.
+/// Maximum size of a packet, and of an SNDU, in octets.
 const LONGEST: usize = 4_096;
 
-/// Packets that wait in the interface for the TS clock: some tenths of a second, so that the stream is never without.
+/// Queue of the interface in packets: some tenths of a second, so that the TS clock always finds one.
 const QUEUE: u32 = 2_000;
 
-/// Octets of datagrams that wait for the receiver.
+/// Receive buffer in octets.
 const ROOM: usize = 4 << 20;
 
-/// The carrier's cable, and its addresses: not those of the packets that it carries.
+/// Name of the carrier's cable, and its addresses, which differ from those of the carried packets.
 const CABLE: &str = "carrier0";
 const HERE: Ipv4Addr = Ipv4Addr::new(10, 10, 0, 1);
 const THERE: Ipv4Addr = Ipv4Addr::new(10, 10, 0, 2);
 const STREAM_PORT: u16 = 7_001;
 const BESIDE_PORT: u16 = 7_002;
 
-/// How long iperf3 may take beyond what it measures.
+/// Time that iperf3 may take in addition to the measurement.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The Next Header of TCP.
+/// Next Header value of TCP.
 const TCP: u8 = 6;
 
-/// What a run is.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
-    /// Bits a second of whole TS packets, null packets included.
+pub struct RealTimePlan {
+    /// Rate of whole TS packets including null packets, in bit/s.
     pub bitrate: u64,
-    /// Refreshes of the context; packets are not compressed if there are none.
+    /// Refreshes of the context; `None`: packets are not compressed.
     pub refresh: Option<Refresh>,
-    /// Octets of payload of a datagram over UDP and IPv6: 16 to 1,400.
+    /// Payload of a datagram over UDP and IPv6, in octets: 16 to 1,400.
     pub payload: u16,
-    /// Bits of payload a second that are offered; more than the stream can carry, to fill it.
+    /// Offered payload in bit/s; more than the stream can carry, to fill it.
     pub offered: u64,
-    /// Seconds that are measured, after one that is not.
+    /// Duration of the measurement in seconds, after one second that is not counted.
     pub seconds: u16,
 }
 
-/// What a run has found.
+/// Results of a run.
 #[derive(Clone, Debug)]
-pub struct Outcome {
-    /// Bits of payload a second that iperf3 received behind the decompressor.
+pub struct RealTimeOutcome {
+    /// Payload that iperf3 received after the decompressor, in bit/s.
     pub throughput: f64,
     /// Packets that iperf3 received.
     pub packets: u64,
     /// TS packets of the whole run.
     pub slots: u64,
-    /// Of those, null packets, before iperf3 had begun and after its end.
+    /// Null packets, which `slots` includes: before iperf3 began and after its end.
     pub null_packets: u64,
-    /// Packets that came out of the stream and could not be decompressed.
+    /// Packets that left the stream and could not be decompressed.
     pub not_delivered: u64,
     /// TS packets that were sent and did not reach the receiver.
     pub lost_ts: u64,
-    /// How late the TS clock was.
+    /// Lateness of the TS clock.
     pub lateness: Lateness,
-    /// What the system did not grant of real time, in words.
+    /// Real-time properties that the system did not grant, as text.
     pub refused: Vec<String>,
 }
 
-/// Why a run has no outcome.
+/// Reason that a run has no outcome.
 #[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The system refused something.
+pub enum RealTimeRunError {
+    /// The system rejected an operation.
     #[error(transparent)]
     Os(#[from] thinair_os::Error),
-    /// Compressor or encapsulator.
+    /// Compressor or encapsulator failed.
     #[error(transparent)]
-    Broadcast(#[from] Error),
+    Broadcast(#[from] BroadcastError),
     /// A socket or device failed.
     #[error("cannot carry the stream")]
     Io(#[from] io::Error),
-    /// iperf3 said something else than a result.
+    /// The output of iperf3 is no result.
     #[error("iperf3: {0}")]
     Iperf(String),
     /// The payload is too short for iperf3, or too long for a frame.
-    #[error("a payload of {0} octets cannot be measured; 16 to 1,400 can")]
+    #[error("invalid payload of {0} octets: expected 16 to 1,400")]
     Payload(u16),
 }
 
-/// Runs a plan. It takes what it measures, and two seconds more.
+/// Runs a plan. It takes two seconds more than the measurement.
 ///
 /// # Errors
 ///
-/// The caller may not make namespaces, or there is no iperf3; a packet is refused; the payload cannot be.
-pub fn run(plan: &Plan) -> Result<Outcome, RunError> {
+/// The caller may not create namespaces, or iperf3 is missing; a packet is rejected; the payload is out of range.
+pub fn run(plan: &RealTimePlan) -> Result<RealTimeOutcome, RealTimeRunError> {
     if !(16..=1_400).contains(&plan.payload) {
-        return Err(RunError::Payload(plan.payload));
+        return Err(RealTimeRunError::Payload(plan.payload));
     }
-    let ends = Ends::open(&Where::Create, (1_500, 1_500), "cubic")?;
+    let ends = LinkEnds::open(&Where::Create, (1_500, 1_500), "cubic")?;
     let sockets = lay_cable(&ends)?;
-    let config = plan.refresh.map(|refresh| Stack::IPV6_UDP.compressor(1, refresh)).transpose();
-    let rohc = config.map_err(Error::from)?.map(|config| (config, Mode::Unidirectional));
-    // The sender first, so that the receiver hears all of it.
+    let config = plan.refresh.map(|refresh| ProtocolStack::IPV6_UDP.compressor(1, refresh)).transpose();
+    let rohc = config.map_err(BroadcastError::from)?.map(|config| (config, Mode::Unidirectional));
+    // The receiver ends after the sender, so that it receives everything.
     let (no_more_to_send, to_hear) = (AtomicBool::new(false), AtomicU64::new(u64::MAX));
     let (a, b) = sockets;
     std::thread::scope(|scope| {
         let sending = scope.spawn(|| send(plan, rohc, ends.tun(Side::A), &a, &no_more_to_send));
         let receiving = scope.spawn(|| receive(rohc, ends.tun(Side::B), &b, &to_hear));
-        let told = iperf(plan, &ends);
+        let measured = iperf(plan, &ends);
         no_more_to_send.store(true, Ordering::Relaxed);
         let sent = sending.join();
         let slots = sent.as_ref().map_or(0, |sent| sent.as_ref().map_or(0, |sent| sent.slots));
@@ -134,14 +134,14 @@ pub fn run(plan: &Plan) -> Result<Outcome, RunError> {
         let received = receiving.join();
         let sent = sent.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         let received = received.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        let received_by_iperf = told?;
+        let received_by_iperf = measured?;
         let number = |name: &str| received_by_iperf["end"]["sum_received"][name].as_f64();
         let (Some(throughput), Some(packets), Some(lost)) =
             (number("bits_per_second"), number("packets"), number("lost_packets"))
         else {
-            return Err(RunError::Iperf(format!("no result: {}", received_by_iperf["error"])));
+            return Err(RealTimeRunError::Iperf(format!("no result: {}", received_by_iperf["error"])));
         };
-        Ok(Outcome {
+        Ok(RealTimeOutcome {
             throughput,
             packets: (packets - lost).max(0.0) as u64,
             slots: sent.slots,
@@ -154,14 +154,14 @@ pub fn run(plan: &Plan) -> Result<Outcome, RunError> {
     })
 }
 
-/// The sockets of one end: for the stream, and for what goes beside it.
+/// Sockets of one end: for the stream, and for the traffic beside it.
 struct Sockets {
     stream: UdpSocket,
     beside: UdpSocket,
 }
 
-/// Joins both namespaces by a cable, with a socket at each of its ends.
-fn lay_cable(ends: &Ends) -> Result<(Sockets, Sockets), RunError> {
+/// Connects both namespaces by a cable, with a socket at each of its ends.
+fn lay_cable(ends: &LinkEnds) -> Result<(Sockets, Sockets), RealTimeRunError> {
     let (a, b) = (ends.namespace(Side::A), ends.namespace(Side::B));
     Interface::veth((a, CABLE), (b, CABLE))?;
     for (side, own) in [(Side::A, HERE), (Side::B, THERE)] {
@@ -176,7 +176,7 @@ fn lay_cable(ends: &Ends) -> Result<(Sockets, Sockets), RunError> {
             Interface::named(tun)?.set_queue(QUEUE)
         })??;
     }
-    let open = |side: Side, own: Ipv4Addr, other: Ipv4Addr| -> Result<Sockets, RunError> {
+    let open = |side: Side, own: Ipv4Addr, other: Ipv4Addr| -> Result<Sockets, RealTimeRunError> {
         let bind = |port: u16| -> io::Result<UdpSocket> {
             let socket = UdpSocket::bind((own, port))?;
             socket.connect((other, port))?;
@@ -190,30 +190,32 @@ fn lay_cable(ends: &Ends) -> Result<(Sockets, Sockets), RunError> {
     Ok((open(Side::A, HERE, THERE)?, open(Side::B, THERE, HERE)?))
 }
 
-/// What the sending end has done.
-struct Sent {
+/// Counters of the sending end.
+struct ClockCounters {
     slots: u64,
     null_packets: u64,
     lateness: Lateness,
     refused: Vec<String>,
 }
 
-/// The TS clock: for each slot a TS packet, of the packets that the kernel has by then.
+/// TS clock: sends a TS packet in each slot, with the packets that the kernel has queued by then.
 fn send(
-    plan: &Plan,
+    plan: &RealTimePlan,
     rohc: Option<(CompressorConfig, Mode)>,
     tun: &Tun,
     sockets: &Sockets,
     stop: &AtomicBool,
-) -> Result<Sent, RunError> {
-    let pid = Pid::new(PID).ok_or(Error::Unfit("no PID"))?;
-    let carrier = Carrier { bitrate: plan.bitrate, delay: Duration::ZERO, filling: Filling::Pull, concat: 1 };
-    let mut sender = Sender::new(pid, &carrier, rohc);
+) -> Result<ClockCounters, RealTimeRunError> {
+    let pid = Pid::new(PID).ok_or(BroadcastError::Unfit("no PID"))?;
+    let carrier =
+        StreamCarrier { bitrate: plan.bitrate, delay: Duration::ZERO, filling: Filling::Pull, concat: 1 };
+    let mut sender = StreamSender::new(pid, &carrier, rohc);
     let realtime = RealTime::request();
-    // No spin: a slot that is late is made up for, as slots are counted from the start.
+    // Without busy waiting: late slots are made up for, as slots are counted from the start.
     let mut events = EventLoop::new(Duration::ZERO)?;
-    let mut pace = Pace::new(clock::now(), plan.bitrate);
-    let mut sent = Sent { slots: 0, null_packets: 0, lateness: Lateness::new(), refused: realtime.refused() };
+    let mut pace = SlotClock::new(clock::now(), plan.bitrate);
+    let mut sent =
+        ClockCounters { slots: 0, null_packets: 0, lateness: Lateness::new(), refused: realtime.refused() };
     let (mut ready, mut packet) = (Vec::new(), vec![0; LONGEST]);
     let mut datagram = Vec::with_capacity(TS_PER_DATAGRAM * size_of::<TsPacket>());
     while !stop.load(Ordering::Relaxed) {
@@ -234,7 +236,7 @@ fn send(
             }
         }
         while let Some(len) = there(sockets.beside.recv(&mut packet))? {
-            // What the kernel does not want is not ours to say.
+            // Packets that the kernel rejects are not counted here.
             let _ = tun.write(packet.get(..len).unwrap_or_default());
         }
         sent.slots += 1;
@@ -252,31 +254,31 @@ fn send(
     Ok(sent)
 }
 
-/// What the receiving end has done.
+/// Counters of the receiving end.
 #[derive(Default)]
-struct Heard {
+struct ReceiverCounters {
     ts_packets: u64,
     not_delivered: u64,
 }
 
-/// `to_hear`: the TS packets that were sent, once that is known.
+/// Receives the stream. `to_hear`: number of TS packets sent, once it is known.
 fn receive(
     rohc: Option<(CompressorConfig, Mode)>,
     tun: &Tun,
     sockets: &Sockets,
     to_hear: &AtomicU64,
-) -> Result<Heard, RunError> {
-    /// How long the last ones may be under way: on a busy machine the kernel does not pass them on at once.
+) -> Result<ReceiverCounters, RealTimeRunError> {
+    /// Time that the last packets may be in flight: on a busy machine the kernel does not forward them at once.
     const PATIENCE: Duration = Duration::from_secs(2);
-    let pid = Pid::new(PID).ok_or(Error::Unfit("no PID"))?;
+    let pid = Pid::new(PID).ok_or(BroadcastError::Unfit("no PID"))?;
     let mut memory = vec![0; LONGEST];
     let mut listener = Listener::new(pid, &mut memory, rohc);
     let mut events = EventLoop::new(Duration::ZERO)?;
     events.add(tun, 0)?;
     events.add(&sockets.stream, 1)?;
     events.add(&sockets.beside, 2)?;
-    let mut received = Received::new(32, TS_PER_DATAGRAM * size_of::<TsPacket>());
-    let mut heard = Heard::default();
+    let mut received = ReceiveBatch::new(32, TS_PER_DATAGRAM * size_of::<TsPacket>());
+    let mut heard = ReceiverCounters::default();
     let (mut ready, mut packet) = (Vec::new(), vec![0; LONGEST]);
     let mut until = None;
     loop {
@@ -309,7 +311,7 @@ fn receive(
     }
 }
 
-/// `None` if there is nothing to read now.
+/// `None` if nothing can be read now.
 fn there(read: io::Result<usize>) -> io::Result<Option<usize>> {
     match read {
         Ok(len) => Ok(Some(len)),
@@ -318,21 +320,21 @@ fn there(read: io::Result<usize>) -> io::Result<Option<usize>> {
     }
 }
 
-/// What iperf3 says at its sending end, in which is what the receiving one has said.
-fn iperf(plan: &Plan, ends: &Ends) -> Result<Value, RunError> {
+/// Result of iperf3 at its sending end, which includes that of the receiving one.
+fn iperf(plan: &RealTimePlan, ends: &LinkEnds) -> Result<Value, RealTimeRunError> {
     let mut server = Command::new("iperf3");
     server.args(["--server", "--one-off", "--bind", "fd09::2"]).stdout(Stdio::null()).stderr(Stdio::null());
     let mut server = ends.namespace(Side::B).spawn(&mut server)?;
-    // Nothing tells when it listens.
+    // There is no event for the start of its listening.
     std::thread::sleep(Duration::from_millis(500));
     let client = client(plan, ends);
-    // If the client has failed, the server waits for another one.
+    // If the client failed, the server waits for another one.
     let _ = server.kill();
     let _ = server.wait();
-    serde_json::from_slice(&client?).map_err(|error| RunError::Iperf(error.to_string()))
+    serde_json::from_slice(&client?).map_err(|error| RealTimeRunError::Iperf(error.to_string()))
 }
 
-fn client(plan: &Plan, ends: &Ends) -> Result<Vec<u8>, RunError> {
+fn client(plan: &RealTimePlan, ends: &LinkEnds) -> Result<Vec<u8>, RealTimeRunError> {
     let mut client = Command::new("iperf3");
     client
         .args(["-6", "--client", "fd09::2", "--udp", "--json", "--connect-timeout", "3000"])
@@ -350,7 +352,7 @@ fn client(plan: &Plan, ends: &Ends) -> Result<Vec<u8>, RunError> {
             let _ = client.kill();
             let _ = client.wait();
             let why = if is_interrupted { "interrupted" } else { "it does not end" };
-            return Err(RunError::Iperf(why.to_owned()));
+            return Err(RealTimeRunError::Iperf(why.to_owned()));
         }
         std::thread::sleep(Duration::from_millis(20));
     }

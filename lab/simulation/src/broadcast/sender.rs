@@ -1,4 +1,4 @@
-//! The sending side of a carrier: packets that wait, their compressor, the encapsulator, TS packets that wait for their
+//! Sending side of a carrier: waiting packets, their compressor, the encapsulator, and TS packets that wait for their
 //! slots.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -9,22 +9,23 @@ use thinair_rohc::{
     Endpoint, Mode,
 };
 use thinair_ule::{
-    Concat, Encapsulator, EncapsulatorConfig, EtherType, Packing, Pid, Sndu, Source, TsPacket,
+    Concat, Encapsulator, EncapsulatorConfig, EtherType, Packing, Pid, Sndu, SnduSource, TsPacket,
 };
 use thinair_wire::time::Instant;
 
-use super::{Carrier, Error, Filling};
+use super::{BroadcastError, Filling, StreamCarrier};
 
-/// Octets by which a compressed packet may be longer than the packet.
+/// Maximum number of octets by which compression may lengthen a packet.
 const MARGIN: usize = 128;
 
-/// Compressed packets from which a TS packet is filled. More than SNDUs of 9 octets fit into one, and a PDU-Concat more.
+/// Number of compressed packets from which a TS packet is filled: more than SNDUs of 9 octets that fit into one, and a
+/// PDU-Concat more.
 const AHEAD: usize = 40;
 
-/// The longest SNDU of a PDU-Concat.
+/// Maximum size of an SNDU with PDU-Concat, in octets.
 const LONGEST_CONCAT: usize = 4_096;
 
-/// An end of a channel: a compressor, and a decompressor of which only the feedback is of use.
+/// End of a channel: a compressor, and a decompressor that only handles feedback.
 pub(super) fn endpoint(config: CompressorConfig, mode: Mode) -> Endpoint<'static> {
     let decompressor = DecompressorConfig { mode, ..DecompressorConfig::new(config.channel) };
     Endpoint::new(
@@ -36,13 +37,13 @@ pub(super) fn endpoint(config: CompressorConfig, mode: Mode) -> Endpoint<'static
 
 /// PDUs that are ready to be sent.
 #[derive(Debug, Default)]
-struct Outbox {
+struct PduOutbox {
     pdus: VecDeque<Vec<u8>>,
     is_rohc: bool,
     spare: Vec<Vec<u8>>,
 }
 
-impl Source for Outbox {
+impl SnduSource for PduOutbox {
     fn peek(&self, ahead: usize) -> Option<Sndu<'_>> {
         let pdu = self.pdus.get(ahead)?;
         let kind = match pdu.first().map(|octet| octet >> 4) {
@@ -58,31 +59,31 @@ impl Source for Outbox {
     }
 }
 
-/// What a sender has done.
+/// Counters of a sender.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sent {
+pub(super) struct SenderCounters {
     /// TS packets that were not null.
     pub(super) ts_packets: u64,
-    /// Packets by the octets of their ROHC headers, and whether they were IR.
+    /// Number of packets by whether they were IR, and the octets of their ROHC headers.
     pub(super) headers: BTreeMap<(bool, usize), u64>,
 }
 
-/// One end that sends.
+/// Sending end.
 #[derive(Debug)]
-pub(super) struct Sender {
+pub(super) struct StreamSender {
     rohc: Option<Endpoint<'static>>,
-    outbox: Outbox,
+    outbox: PduOutbox,
     encapsulator: Encapsulator,
     filling: Filling,
     concat: usize,
     /// TS packets that wait for their slots.
     ts: VecDeque<TsPacket>,
-    pub(super) sent: Sent,
+    pub(super) sent: SenderCounters,
 }
 
-impl Sender {
-    /// Without a channel packets go as they are.
-    pub(super) fn new(pid: Pid, carrier: &Carrier, rohc: Option<(CompressorConfig, Mode)>) -> Self {
+impl StreamSender {
+    /// Creates a sender. Without a channel packets are not compressed.
+    pub(super) fn new(pid: Pid, carrier: &StreamCarrier, rohc: Option<(CompressorConfig, Mode)>) -> Self {
         let mut config = EncapsulatorConfig::new(pid);
         config.packing = match carrier.filling {
             Filling::Push { wait, since } => Packing::Threshold { wait, since },
@@ -91,25 +92,25 @@ impl Sender {
         config.concat =
             (carrier.concat > 1).then_some(Concat { pdus: carrier.concat, octets: LONGEST_CONCAT });
         Self {
-            outbox: Outbox { is_rohc: rohc.is_some(), ..Outbox::default() },
+            outbox: PduOutbox { is_rohc: rohc.is_some(), ..PduOutbox::default() },
             rohc: rohc.map(|(config, mode)| endpoint(config, mode)),
             encapsulator: Encapsulator::new(config),
             filling: carrier.filling,
             concat: carrier.concat.max(1),
             ts: VecDeque::new(),
-            sent: Sent::default(),
+            sent: SenderCounters::default(),
         }
     }
 
-    /// Takes feedback of the other end.
+    /// Handles feedback of the other end.
     pub(super) fn feedback(&mut self, now: Instant, octets: &[u8]) {
         if let Some(rohc) = &mut self.rohc {
-            // Nothing stands behind the feedback, so nothing is delivered.
+            // No packet follows the feedback, so nothing is delivered.
             let _ = rohc.receive(now, octets, &mut []);
         }
     }
 
-    /// Whether another packet would be sent on now, and need not wait.
+    /// True if another packet would be sent at once.
     pub(super) fn is_ready(&self) -> bool {
         match self.filling {
             Filling::Push { .. } => self.ts.is_empty(),
@@ -117,8 +118,8 @@ impl Sender {
         }
     }
 
-    /// Compresses a packet. It lies in the outbox until [`go`](Self::go) or a slot.
-    pub(super) fn take(&mut self, now: Instant, packet: &[u8]) -> Result<(), Error> {
+    /// Compresses a packet. It stays in the outbox until [`go`](Self::go) or a slot.
+    pub(super) fn take(&mut self, now: Instant, packet: &[u8]) -> Result<(), BroadcastError> {
         let mut pdu = self.outbox.spare.pop().unwrap_or_default();
         match &mut self.rohc {
             None => packet.clone_into(&mut pdu),
@@ -135,14 +136,14 @@ impl Sender {
         Ok(())
     }
 
-    /// Packets that go on together, so that they are best given together.
+    /// Number of packets that are sent together, and are best passed together.
     pub(super) fn batch(&self) -> usize {
         self.concat
     }
 
-    /// Puts what was taken into TS packets, if PDUs set the pace. Then it is to be polled at
+    /// Packs the packets of the outbox into TS packets, if PDUs set the pace. Afterwards poll it at
     /// [`poll_at`](Self::poll_at).
-    pub(super) fn go(&mut self, now: Instant) -> Result<(), Error> {
+    pub(super) fn go(&mut self, now: Instant) -> Result<(), BroadcastError> {
         if let Filling::Push { .. } = self.filling {
             self.encapsulator.drain(now, &mut self.outbox, &mut |packet| self.ts.push_back(*packet))?;
         }
@@ -153,8 +154,8 @@ impl Sender {
         self.encapsulator.poll_at()
     }
 
-    /// A Packing Threshold may be over. It ends the waiting for another packet, so it does not count if one waits already, and
-    /// only for the TS packets before it.
+    /// Handles a possible end of the Packing Threshold. It ends the wait for another packet, so it has no effect if one
+    /// already waits, and applies only to the TS packets before it.
     pub(super) fn poll(&mut self, now: Instant, another_waits: bool) {
         if another_waits {
             return;
@@ -162,7 +163,7 @@ impl Sender {
         self.encapsulator.poll(now, &mut |packet| self.ts.push_back(*packet));
     }
 
-    /// The TS packet of a slot; none is a null packet.
+    /// TS packet of a slot; `None` is a null packet.
     pub(super) fn slot(&mut self) -> Option<TsPacket> {
         let packet = match self.filling {
             Filling::Push { .. } => self.ts.pop_front(),

@@ -1,36 +1,36 @@
-//! The radios of all nodes, and what is on the air: unslotted CSMA-CA, IEEE 802.15.4-2006, section 7.5.1.4.
+//! Radios of all nodes and their channel: unslotted CSMA-CA, IEEE 802.15.4-2006, section 7.5.1.4.
 //!
-//! What is in a frame is the business of others ([`Load`]): here it has a length, a sender and an addressee.
+//! Contents of frames are handled elsewhere ([`FrameContents`]): here a frame has a length, a sender and an addressee.
 
 use core::time::Duration;
 
 use thinair_wire::time::Instant;
 
 use super::bit_errors::Survival;
-use super::counters::{Counters, Tally};
+use super::counters::{CompactCounters, NodeCounters};
 use super::framing::ACK;
-use super::node::{Frame, Near, Node, Phase, Reception};
-use super::{AccessFailure, Config, MacConfig};
+use super::node::{FramePhase, Near, Node, QueuedFrame, Reception};
+use super::{AccessFailure, CsmaConfig, MacConfig};
 use crate::queue::EventQueue;
-use crate::streams::{Purpose, Streams};
+use crate::streams::{Purpose, RandomStreams};
 
-/// What frames are of.
-pub(super) trait Load {
-    /// Octets of a frame on the air.
-    fn on_air(&self, frame: &Frame) -> u16;
+/// Contents of frames.
+pub(super) trait FrameContents {
+    /// Size of a frame on the air, in octets.
+    fn on_air(&self, frame: &QueuedFrame) -> u16;
 
-    /// A node sends a frame, for the first time or again.
-    fn begins(&mut self, now: Instant, frame: &Frame);
+    /// Called when a node sends a frame, for the first time or again.
+    fn begins(&mut self, now: Instant, frame: &QueuedFrame);
 }
 
-/// What those who know what is in frames have to know.
+/// Event that the contents of frames depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Happened {
-    /// A frame has come to its addressee, for the first time.
-    Received(Frame),
-    /// A node is done with a frame, one way or the other.
-    Done(Frame),
-    /// It is the time that somebody has asked for.
+    /// A frame has arrived at its addressee, for the first time.
+    Received(QueuedFrame),
+    /// A node has finished with a frame, successfully or not.
+    Done(QueuedFrame),
+    /// A requested timer has expired.
     Timer(u16),
 }
 
@@ -40,23 +40,23 @@ pub(super) struct Air {
     mac: Mac,
     survival: Survival,
     nodes: Vec<Node>,
-    events: EventQueue<Event>,
-    /// Since when nodes count.
+    events: EventQueue<AirEvent>,
+    /// Time since which nodes count.
     since: Instant,
     handled: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Event {
-    /// Back-off and assessment are over.
+enum AirEvent {
+    /// End of back-off and assessment.
     Assessed(u16),
-    /// The radio has turned around, and sends.
+    /// End of the radio's turnaround: transmission begins.
     Send(u16),
     Sent(u16),
-    /// The same for an acknowledgment.
+    /// End of the turnaround before an acknowledgment.
     Acknowledge(u16),
     Acknowledged(u16),
-    /// macAckWaitDuration is over.
+    /// End of macAckWaitDuration.
     Silence(u16),
     Timer(u16),
 }
@@ -78,8 +78,9 @@ struct Mac {
 }
 
 impl Air {
-    /// All queues empty, at time zero. Random numbers follow from `streams` and `run`, those of each node by itself.
-    pub(super) fn new(config: &Config, streams: Streams, run: u32) -> Self {
+    /// Creates the nodes with empty queues, at time zero. Random numbers depend on `streams` and `run`, separately for
+    /// each node.
+    pub(super) fn new(config: &CsmaConfig, streams: RandomStreams, run: u32) -> Self {
         let topology = config.topology;
         let (sense, disturb) = (config.mac.sense_range.max(1), config.mac.interference_range.max(1));
         let reach = u16::from(sense.max(disturb));
@@ -105,50 +106,50 @@ impl Air {
         }
     }
 
-    /// The time of what happened last.
+    /// Time of the latest event.
     pub(super) fn now(&self) -> Instant {
         self.events.now()
     }
 
-    /// Events that were handled.
+    /// Number of handled events.
     pub(super) const fn events(&self) -> u64 {
         self.handled
     }
 
-    /// All nodes count from zero, and from now.
+    /// Resets the counters of all nodes.
     pub(super) fn clear_counters(&mut self) {
         self.since = self.now();
         for node in &mut self.nodes {
-            node.tally = Tally::default();
+            node.tally = CompactCounters::default();
         }
     }
 
-    /// What a node has done since it counts, up to now.
-    pub(super) fn counters(&self, node: u16) -> Counters {
+    /// Counters of a node up to now, since their reset.
+    pub(super) fn counters(&self, node: u16) -> NodeCounters {
         let elapsed = self.now().nanos_since(self.since);
-        self.nodes.get(usize::from(node)).map_or_else(Counters::default, |node| node.tally.told(elapsed))
+        self.nodes.get(usize::from(node)).map_or_else(NodeCounters::default, |node| node.tally.after(elapsed))
     }
 
-    /// Frames that wait at a node.
+    /// Number of frames in a node's queue.
     pub(super) fn waiting(&self, node: u16) -> usize {
         self.nodes.get(usize::from(node)).map_or(0, |node| node.queue.len())
     }
 
-    /// The macDSN of the frame at the front of a node, once its turn has come.
+    /// macDSN of the first frame in a node's queue, once its transmission has begun.
     pub(super) fn dsn(&self, node: u16) -> u8 {
         self.nodes.get(usize::from(node)).map_or(0, |node| node.dsn)
     }
 
-    /// The macDSN that the next frame will have that a node is given.
+    /// macDSN of the next frame that a node is given.
     pub(super) fn next_dsn(&self, node: u16) -> u8 {
         let Some(node) = self.nodes.get(usize::from(node)) else { return 0 };
-        // The frame at the front has its own as soon as its turn has come.
-        let ahead = node.queue.len() + usize::from(node.phase == Phase::Idle);
+        // The first frame has its macDSN once its transmission has begun.
+        let ahead = node.queue.len() + usize::from(node.phase == FramePhase::Idle);
         node.dsn.wrapping_add(ahead as u8)
     }
 
-    /// Puts a frame behind the others of a node, if there is room; whether there was.
-    pub(super) fn enqueue(&mut self, node: u16, frame: Frame) -> bool {
+    /// Appends a frame to a node's queue. Returns false if the queue is full.
+    pub(super) fn enqueue(&mut self, node: u16, frame: QueuedFrame) -> bool {
         let most = usize::from(self.mac.queue);
         let holder = self.node(node);
         if holder.queue.len() >= most {
@@ -156,20 +157,24 @@ impl Air {
             return false;
         }
         holder.queue.push_back(frame);
-        if holder.phase == Phase::Idle && holder.acknowledges.is_none() {
+        if holder.phase == FramePhase::Idle && holder.acknowledges.is_none() {
             self.access(node, true);
         }
         true
     }
 
-    /// [`Happened::Timer`] will happen.
+    /// Schedules [`Happened::Timer`].
     pub(super) fn wake(&mut self, node: u16, at: Instant) {
-        self.events.schedule(at, Event::Timer(node));
+        self.events.schedule(at, AirEvent::Timer(node));
     }
 
-    /// Lets happen what is next and before `end`, if there is an end; none if nothing is. What it was is told, if others have
-    /// to know.
-    pub(super) fn next(&mut self, end: Option<Instant>, load: &mut impl Load) -> Option<Option<Happened>> {
+    /// Processes the next event before `end`, if there is an end; returns `None` if there is none. The inner value is
+    /// the event, if the contents of frames depend on it.
+    pub(super) fn next(
+        &mut self,
+        end: Option<Instant>,
+        load: &mut impl FrameContents,
+    ) -> Option<Option<Happened>> {
         let (_, event) = match end {
             Some(end) => self.events.next_before(end)?,
             None => self.events.next()?,
@@ -177,21 +182,21 @@ impl Air {
         Some(self.handle(event, load))
     }
 
-    fn handle(&mut self, event: Event, load: &mut impl Load) -> Option<Happened> {
+    fn handle(&mut self, event: AirEvent, load: &mut impl FrameContents) -> Option<Happened> {
         self.handled += 1;
         match event {
-            Event::Assessed(node) => return self.on_assessed(node),
-            Event::Send(node) => self.on_send(node, load),
-            Event::Sent(node) => return self.on_sent(node, load),
-            Event::Acknowledge(node) => self.on_acknowledge(node),
-            Event::Acknowledged(node) => return self.on_acknowledged(node),
-            Event::Silence(node) => return self.on_silence(node),
-            Event::Timer(node) => return Some(Happened::Timer(node)),
+            AirEvent::Assessed(node) => return self.on_assessed(node),
+            AirEvent::Send(node) => self.on_send(node, load),
+            AirEvent::Sent(node) => return self.on_sent(node, load),
+            AirEvent::Acknowledge(node) => self.on_acknowledge(node),
+            AirEvent::Acknowledged(node) => return self.on_acknowledged(node),
+            AirEvent::Silence(node) => return self.on_silence(node),
+            AirEvent::Timer(node) => return Some(Happened::Timer(node)),
         }
         None
     }
 
-    /// Whether nothing happens any more by itself.
+    /// True if no event is scheduled.
     pub(super) fn is_quiet(&self) -> bool {
         self.events.is_empty()
     }
@@ -200,12 +205,12 @@ impl Air {
         &mut self.nodes[usize::from(node)]
     }
 
-    fn after(&mut self, nanos: u64, event: Event) {
+    fn after(&mut self, nanos: u64, event: AirEvent) {
         let time = Instant::from_nanos(self.now().as_nanos() + nanos);
         self.events.schedule(time, event);
     }
 
-    /// Begins an access to the channel for the frame at the front. `is_first`: it was not sent yet.
+    /// Starts channel access for the first frame of the queue. `is_first`: it was not sent yet.
     fn access(&mut self, node: u16, is_first: bool) {
         let min_be = self.mac.min_be;
         let this = self.node(node);
@@ -219,9 +224,9 @@ impl Air {
 
     fn back_off(&mut self, node: u16) {
         let this = self.node(node);
-        this.phase = Phase::Access;
+        this.phase = FramePhase::Access;
         let periods = this.random.below(1 << this.be);
-        self.after(periods * self.mac.unit + self.mac.cca, Event::Assessed(node));
+        self.after(periods * self.mac.unit + self.mac.cca, AirEvent::Assessed(node));
     }
 
     fn on_assessed(&mut self, node: u16) -> Option<Happened> {
@@ -232,8 +237,8 @@ impl Air {
             && this.acknowledges.is_none()
             && now.nanos_since(this.clear_since) >= mac.cca;
         if clear {
-            this.phase = Phase::Turnaround;
-            self.after(mac.turnaround, Event::Send(node));
+            this.phase = FramePhase::Turnaround;
+            self.after(mac.turnaround, AirEvent::Send(node));
             return None;
         }
         this.tally.busy += 1;
@@ -249,7 +254,7 @@ impl Air {
         }
     }
 
-    /// The frame at the front goes again, if it may.
+    /// Retransmits the first frame, if it may be.
     fn retry(&mut self, node: u16) -> Option<Happened> {
         let most = self.mac.max_frame_retries;
         let this = self.node(node);
@@ -266,10 +271,10 @@ impl Air {
         self.finish(node)
     }
 
-    /// The frame at the front is done with, one way or the other.
+    /// Finishes the first frame, successfully or not.
     fn finish(&mut self, node: u16) -> Option<Happened> {
         let this = self.node(node);
-        this.phase = Phase::Idle;
+        this.phase = FramePhase::Idle;
         let done = this.queue.pop_front();
         if !this.queue.is_empty() {
             self.access(node, true);
@@ -277,26 +282,26 @@ impl Air {
         done.map(Happened::Done)
     }
 
-    fn on_send(&mut self, node: u16, load: &mut impl Load) {
+    fn on_send(&mut self, node: u16, load: &mut impl FrameContents) {
         let now = self.now();
         let this = self.node(node);
         let Some(frame) = this.queue.front().copied() else { return };
-        this.phase = Phase::Sending;
+        this.phase = FramePhase::Sending;
         this.tally.sent += 1;
         this.tally.retries += u32::from(this.retries > 0);
         load.begins(now, &frame);
         let air = self.put_on_air(node, frame.to, load.on_air(&frame));
-        self.after(air, Event::Sent(node));
+        self.after(air, AirEvent::Sent(node));
     }
 
-    /// A frame of so many octets begins; how long it lasts.
+    /// Starts a transmission of `octets` octets. Returns its duration.
     fn put_on_air(&mut self, node: u16, to: u16, octets: u16) -> u64 {
         let now = self.now();
         let air = u64::from(octets) * self.mac.octet;
         let end = Instant::from_nanos(now.as_nanos() + air);
         let this = self.node(node);
         this.is_transmitting = true;
-        // Whoever sends does not hear.
+        // A sending radio does not receive.
         if let Reception::Whole(from) = this.reception {
             this.reception = Reception::Destroyed(from);
         }
@@ -327,7 +332,7 @@ impl Air {
         air
     }
 
-    /// A frame ends; whether it has arrived at `to`.
+    /// Ends a transmission. Returns true if it has arrived at `to`.
     fn take_off_air(&mut self, node: u16, to: u16, octets: u16) -> bool {
         let now = self.now();
         let this = self.node(node);
@@ -359,22 +364,22 @@ impl Air {
         arrived
     }
 
-    fn on_sent(&mut self, node: u16, load: &impl Load) -> Option<Happened> {
+    fn on_sent(&mut self, node: u16, load: &impl FrameContents) -> Option<Happened> {
         let this = self.node(node);
         let (dsn, front) = (this.dsn, this.queue.front().copied());
         let frame = front?;
-        this.phase = Phase::Waiting;
+        this.phase = FramePhase::Waiting;
         let arrived = self.take_off_air(node, frame.to, load.on_air(&frame));
         let receiver = self.node(frame.to);
         if !arrived || receiver.is_transmitting || receiver.acknowledges.is_some() {
-            self.after(self.mac.ack_wait, Event::Silence(node));
+            self.after(self.mac.ack_wait, AirEvent::Silence(node));
             return None;
         }
         receiver.acknowledges = Some(node);
-        let is_new = receiver.is_new(node, dsn);
-        receiver.tally.duplicates += u32::from(!is_new);
-        self.after(self.mac.turnaround, Event::Acknowledge(frame.to));
-        is_new.then_some(Happened::Received(frame))
+        let store_dsn = receiver.store_dsn(node, dsn);
+        receiver.tally.duplicates += u32::from(!store_dsn);
+        self.after(self.mac.turnaround, AirEvent::Acknowledge(frame.to));
+        store_dsn.then_some(Happened::Received(frame))
     }
 
     fn on_acknowledge(&mut self, node: u16) {
@@ -382,7 +387,7 @@ impl Air {
         let Some(to) = this.acknowledges else { return };
         this.tally.acks += 1;
         let air = self.put_on_air(node, to, ACK);
-        self.after(air, Event::Acknowledged(node));
+        self.after(air, AirEvent::Acknowledged(node));
     }
 
     fn on_acknowledged(&mut self, node: u16) -> Option<Happened> {
@@ -392,11 +397,11 @@ impl Air {
             done = self.finish(to);
         } else {
             let elapsed = self.mac.turnaround + u64::from(ACK) * self.mac.octet;
-            self.after(self.mac.ack_wait.saturating_sub(elapsed), Event::Silence(to));
+            self.after(self.mac.ack_wait.saturating_sub(elapsed), AirEvent::Silence(to));
         }
-        // What has come in the meantime goes on.
+        // Receptions in progress continue.
         let this = self.node(node);
-        if this.phase == Phase::Idle && !this.queue.is_empty() {
+        if this.phase == FramePhase::Idle && !this.queue.is_empty() {
             self.access(node, true);
         }
         done

@@ -1,44 +1,44 @@
-//! A bit error rate that may change with time, and how many frames of each length survive it.
+//! Bit error rate that may change with time, and survival of frames by length.
 
 use std::sync::Arc;
 
 use thinair_link::{Probability, Random};
 use thinair_wire::time::Instant;
 
-/// The longest frame with a probability of its own, in octets.
+/// Maximum size of a frame with its own probability, in octets.
 const LONGEST: usize = 136;
 
-/// Bits are damaged independently of each other, each with a probability that holds from a time on.
+/// Independent bit errors, with a probability for each period of time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BitErrorRate {
-    /// The earliest first. Copies share it.
-    steps: Arc<[Step]>,
+    /// Steps in the order of time. Clones share them.
+    steps: Arc<[RateStep]>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Step {
+struct RateStep {
     from: Instant,
-    /// How likely a frame of so many octets is damaged.
+    /// Probability that a frame is damaged, by its octets.
     damaged: Vec<Probability>,
 }
 
 impl BitErrorRate {
-    /// The same rate all the time. What is not from 0 to 1 is taken for the nearer end.
+    /// Constant rate. Values outside 0 to 1 are clamped.
     pub fn constant(rate: f64) -> Self {
-        Self { steps: [Step::new(Instant::ZERO, rate)].into() }
+        Self { steps: [RateStep::new(Instant::ZERO, rate)].into() }
     }
 
-    /// Another rate from `time` on, which is later than those before.
+    /// Changes the rate from `time` on, which must be later than previous changes.
     #[must_use]
     pub fn then(self, time: Instant, rate: f64) -> Self {
-        Self { steps: self.steps.iter().cloned().chain([Step::new(time, rate)]).collect() }
+        Self { steps: self.steps.iter().cloned().chain([RateStep::new(time, rate)]).collect() }
     }
 }
 
-impl Step {
+impl RateStep {
     fn new(from: Instant, rate: f64) -> Self {
         let rate = if rate.is_nan() { 0.0 } else { rate.clamp(0.0, 1.0) };
-        // Without errors nobody asks.
+        // Without errors the table is not used.
         let longest = if rate > 0.0 { LONGEST } else { 0 };
         let damaged = (0..longest).map(|octets| -libm::expm1(8.0 * octets as f64 * libm::log1p(-rate)));
         let damaged = damaged.map(|share| Probability::from_f64(share).unwrap_or(Probability::ALWAYS));
@@ -46,11 +46,11 @@ impl Step {
     }
 }
 
-/// A [`BitErrorRate`] at work.
+/// State of a [`BitErrorRate`] in a run.
 #[derive(Clone, Debug)]
 pub(super) struct Survival {
     rate: BitErrorRate,
-    /// The step that holds, and until when.
+    /// Index of the current step, and its end.
     at: usize,
     until: Instant,
 }
@@ -70,7 +70,7 @@ impl Survival {
         self.until = steps.get(self.at + 1).map_or(Instant::from_nanos(u64::MAX), |next| next.from);
     }
 
-    /// Whether a frame of so many octets on the air arrives as it was sent.
+    /// True if a frame of `octets` octets on the air arrives undamaged.
     pub(super) fn arrives(&mut self, now: Instant, octets: u16, random: &mut Random) -> bool {
         if now >= self.until {
             self.go_on(now);

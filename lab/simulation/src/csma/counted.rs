@@ -1,30 +1,30 @@
-//! Packets whose frames are a handful of numbers: which packet, which part of it, how long.
+//! Packets whose frames are represented by numbers: packet, part, length.
 
 use thinair_wire::time::Instant;
 
-use super::air::{Air, Load};
+use super::air::{Air, FrameContents};
 use super::framing::Plain;
-use super::network::Arrival;
-use super::node::Frame;
-use super::{Forwarding, Packet, Topology};
+use super::network::PacketArrival;
+use super::node::QueuedFrame;
+use super::{CsmaPacket, Forwarding, Topology};
 
-/// Packets that a node puts together at a time if nobody on the way does.
+/// Maximum number of packets that a node reassembles at a time if nodes on the way do not.
 pub(super) const ASSEMBLIES: usize = 64;
 
-/// All packets that are under way.
+/// All packets in flight.
 #[derive(Clone, Debug)]
 pub(super) struct Counted<P> {
     framing: Plain,
     forwarding: Forwarding,
     topology: Topology,
     packets: Vec<UnderWay<P>>,
-    /// Places of packets that are empty.
+    /// Free slots for packets.
     free: Vec<u32>,
-    /// Of all nodes, as few have any; those of a node with the oldest first.
+    /// Reassemblies of all nodes, as few have any; those of a node in their order.
     assemblies: Vec<Assembly>,
 }
 
-/// A packet.
+/// Packet in flight.
 #[derive(Clone, Debug)]
 struct UnderWay<P> {
     content: Option<P>,
@@ -32,7 +32,7 @@ struct UnderWay<P> {
     to: u16,
     octets: u16,
     frames: u16,
-    /// Frames and assemblies that are of it.
+    /// Number of its frames and reassemblies.
     live: u32,
 }
 
@@ -44,16 +44,16 @@ struct Assembly {
     frames: u16,
 }
 
-impl<P> Load for Counted<P> {
-    fn on_air(&self, frame: &Frame) -> u16 {
+impl<P> FrameContents for Counted<P> {
+    fn on_air(&self, frame: &QueuedFrame) -> u16 {
         let octets = self.packets.get(frame.load as usize).map_or(0, |packet| packet.octets);
         self.framing.on_air(octets, frame.part)
     }
 
-    fn begins(&mut self, _now: Instant, _frame: &Frame) {}
+    fn begins(&mut self, _now: Instant, _frame: &QueuedFrame) {}
 }
 
-impl<P: Packet> Counted<P> {
+impl<P: CsmaPacket> Counted<P> {
     pub(super) fn new(framing: Plain, forwarding: Forwarding, topology: Topology) -> Self {
         let (packets, free, assemblies) = Default::default();
         Self { framing, forwarding, topology, packets, free, assemblies }
@@ -69,7 +69,7 @@ impl<P: Packet> Counted<P> {
                 place
             }
             None => {
-                // Few packets are under way at a time, in many networks.
+                // Few packets are in flight at a time, in many networks.
                 if self.packets.len() == self.packets.capacity() {
                     self.packets.reserve_exact(1 + self.packets.len() / 2);
                 }
@@ -81,16 +81,16 @@ impl<P: Packet> Counted<P> {
         self.release(place);
     }
 
-    /// Puts parts of a packet behind the others of a node, if there is room.
+    /// Appends parts of a packet to a node's queue, as far as there is room.
     fn enqueue(&mut self, air: &mut Air, node: u16, place: u32, parts: core::ops::Range<u16>) {
         let packet = &mut self.packets[place as usize];
         let to = self.topology.next_hop(node, packet.to);
         for part in parts {
-            packet.live += u32::from(air.enqueue(node, Frame { load: place, part, to }));
+            packet.live += u32::from(air.enqueue(node, QueuedFrame { load: place, part, to }));
         }
     }
 
-    /// Something that was of a packet is not any more.
+    /// Drops one reference to a packet.
     fn release(&mut self, place: u32) {
         let packet = &mut self.packets[place as usize];
         packet.live -= 1;
@@ -100,14 +100,14 @@ impl<P: Packet> Counted<P> {
         }
     }
 
-    /// A node is done with a frame.
-    pub(super) fn done(&mut self, frame: Frame) {
+    /// Releases a frame that a node has finished with.
+    pub(super) fn done(&mut self, frame: QueuedFrame) {
         self.release(frame.load);
     }
 
-    /// A frame has come to its addressee.
-    pub(super) fn receive(&mut self, air: &mut Air, frame: Frame) -> Option<Arrival<P>> {
-        let Frame { load: place, to: node, part } = frame;
+    /// Handles a frame that has arrived at its addressee.
+    pub(super) fn receive(&mut self, air: &mut Air, frame: QueuedFrame) -> Option<PacketArrival<P>> {
+        let QueuedFrame { load: place, to: node, part } = frame;
         let packet = &self.packets[place as usize];
         let (is_end, frames) = (packet.to == node, packet.frames);
         let most = match self.forwarding {
@@ -127,10 +127,10 @@ impl<P: Packet> Counted<P> {
         }
         let packet = &mut self.packets[place as usize];
         let content = packet.content.take()?;
-        Some(Arrival { at: air.now(), from: packet.from, to: node, packet: content })
+        Some(PacketArrival { at: air.now(), from: packet.from, to: node, packet: content })
     }
 
-    /// Counts a frame of a packet; whether all are there.
+    /// Counts a frame of a packet. Returns true if all have arrived.
     fn assemble(&mut self, node: u16, place: u32, frames: u16, most: usize) -> bool {
         let found =
             self.assemblies.iter().position(|assembly| assembly.packet == place && assembly.node == node);
@@ -150,7 +150,7 @@ impl<P: Packet> Counted<P> {
             return false;
         }
         self.assemblies.remove(at);
-        // The frame that was last still counts.
+        // The last frame's reference remains.
         self.release(place);
         true
     }

@@ -1,10 +1,11 @@
-//! What a node has done.
+//! Counters of a node.
 
 use core::ops::AddAssign;
 
 use thinair_link::energy::{CC2420, CORTEX_M3, Energy, Power, Radio, Usage};
 
-/// The radio of Ayadi and Awang (2010), table I: 50.2 mW to send, 59.1 mW to receive, and, as they say nothing of it, to wait.
+/// Radio of Ayadi and Awang (2010), table I: 50.2 mW to send, 59.1 mW to receive, and also to wait, for which they give
+/// no value.
 pub(super) const RADIO: Radio = Radio {
     transmit: Power::from_microwatts(50_200),
     receive: Power::from_microwatts(59_100),
@@ -12,47 +13,47 @@ pub(super) const RADIO: Radio = Radio {
     ..CC2420
 };
 
-/// What happened at a node.
+/// Events at a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Data frames that were sent, retransmissions included.
+pub struct NodeCounters {
+    /// Data frames sent, including retransmissions.
     pub sent: u64,
-    /// Acknowledgments that were sent.
+    /// Acknowledgments sent.
     pub acks: u64,
-    /// Data frames that were sent and not acknowledged in time.
+    /// Data frames sent and not acknowledged in time.
     pub unacknowledged: u64,
-    /// Data frames that were sent again.
+    /// Data frames retransmitted.
     pub retries: u64,
     /// Assessments that found the channel busy.
     pub busy: u64,
-    /// Accesses that were given up: CHANNEL_ACCESS_FAILURE.
+    /// Channel accesses that failed: CHANNEL_ACCESS_FAILURE.
     pub access_failures: u64,
-    /// Frames to this node that were destroyed by others, or that came while it was sending: collisions.
+    /// Frames to this node that collided, or that arrived while it was sending.
     pub collisions: u64,
-    /// Frames to this node that bit errors have damaged.
+    /// Frames to this node damaged by bit errors.
     pub damaged: u64,
-    /// Data frames that came twice.
+    /// Duplicate data frames.
     pub duplicates: u64,
-    /// Frames that were given up after all retransmissions, or because the channel stayed busy.
+    /// Frames dropped after all retransmissions, or because the channel stayed busy.
     pub dropped: u64,
-    /// Frames for which the queue had no room.
+    /// Frames dropped because the queue was full.
     pub overflowed: u64,
-    /// Octets that were sent, on the air.
+    /// Octets sent, on the air.
     pub octets: u64,
-    /// Frames that were sent for the first time; 0 where frames are only counted.
+    /// Frames sent for the first time; 0 where frames are only counted.
     pub begun: u64,
-    /// Nanoseconds that these have waited for that: behind others, and for the channel.
+    /// Nanoseconds that these have waited: in the queue, and for the channel.
     pub waited: u64,
-    /// Packets and fragments that could not be used: headers that cannot be read or compressed, contexts that are not
-    /// there, packets that were given up for others. 0 where frames are only counted.
+    /// Packets and fragments that were rejected: headers that cannot be parsed or compressed, missing contexts,
+    /// reassemblies that were replaced. 0 where frames are only counted.
     pub refused: u64,
-    /// Nanoseconds of the radio.
+    /// Activity of the radio, in nanoseconds.
     pub usage: Usage,
 }
 
-/// [`Counters`] in half the room: networks of many nodes are mostly that.
+/// [`NodeCounters`] in half the memory: networks of many nodes consist mostly of it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct CompactCounters {
     pub(super) sent: u32,
     pub(super) acks: u32,
     pub(super) unacknowledged: u32,
@@ -70,11 +71,11 @@ pub(super) struct Tally {
     pub(super) overhear: u64,
 }
 
-impl Tally {
-    /// After so many nanoseconds.
-    pub(super) fn told(&self, elapsed: u64) -> Counters {
+impl CompactCounters {
+    /// Counters after `elapsed` nanoseconds.
+    pub(super) fn after(&self, elapsed: u64) -> NodeCounters {
         let Self { transmit, receive, overhear, .. } = *self;
-        Counters {
+        NodeCounters {
             sent: self.sent.into(),
             acks: self.acks.into(),
             unacknowledged: self.unacknowledged.into(),
@@ -95,7 +96,7 @@ impl Tally {
     }
 }
 
-impl AddAssign<&Self> for Counters {
+impl AddAssign<&Self> for NodeCounters {
     fn add_assign(&mut self, other: &Self) {
         self.sent += other.sent;
         self.acks += other.acks;
@@ -119,20 +120,20 @@ impl AddAssign<&Self> for Counters {
     }
 }
 
-/// What all nodes together have spent, three ways. **They may not be mixed.**
+/// Energy of all nodes together, by three methods. **Do not mix them.**
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Total {
-    /// Sending, and receiving what was for them.
+    /// Sending, and receiving frames for the node itself.
     pub airtime: Energy,
-    /// With what they overheard.
+    /// With overhearing.
     pub with_overhearing: Energy,
-    /// With waiting, by a receiver that never sleeps.
+    /// With idle listening, by a receiver that never sleeps.
     pub with_idle: Energy,
 }
 
 impl Total {
-    /// Of these nodes, each of which has existed for as long as its usage says.
-    pub fn of<'c>(nodes: impl IntoIterator<Item = &'c Counters>) -> Self {
+    /// Sums over nodes, each of which has existed for as long as its usage states.
+    pub fn of<'c>(nodes: impl IntoIterator<Item = &'c NodeCounters>) -> Self {
         let mut all = Usage::default();
         let mut idle = 0;
         for node in nodes {

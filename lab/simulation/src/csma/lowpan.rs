@@ -1,12 +1,12 @@
-//! Packets whose frames are there octet by octet: IPv6 over IEEE 802.15.4, as RFC 4944 has it.
+//! Packets whose frames are represented by their octets: IPv6 over IEEE 802.15.4, by RFC 4944.
 //!
-//! Every packet is written, compressed, cut, framed, and read again at each node that has to look at it, by
-//! [`thinair_lowpan`] and [`thinair_rohc`]: what arrives was made of nothing but the octets that have arrived. Whether a
-//! frame is damaged is not asked of its octets: a damaged frame is lost, as if no FCS missed any.
+//! Every packet is encoded, compressed, fragmented and framed, and parsed at each node that needs its contents, by
+//! [`thinair_lowpan`] and [`thinair_rohc`]: received packets depend on the received octets alone. Damage is determined
+//! without the octets: a damaged frame is lost, as if the FCS detected every error.
 //!
-//! Where packets are put together at each hop, nodes route (route-over). Where frames go on singly, LOWPAN_IPHC goes by
-//! fragment forwarding (RFC 8930); what has no IPv6 header in its first fragment, or must not be compressed on the way,
-//! by mesh headers (mesh-under, RFC 4944, section 5.2).
+//! Where packets are reassembled at each hop, nodes route (route-over). Where frames are forwarded singly, LOWPAN_IPHC
+//! uses fragment forwarding (RFC 8930); packets that have no IPv6 header in their first fragment, or must not be
+//! compressed on the way, use mesh headers (mesh-under, RFC 4944, section 5.2).
 
 mod station;
 #[cfg(test)]
@@ -17,22 +17,22 @@ use thinair_link::Side;
 use thinair_lowpan::dispatch;
 use thinair_lowpan::forward::{FirstFragment, Forward, Route};
 use thinair_lowpan::fragment::{Fragment, FragmentHeader, Fragments};
-use thinair_lowpan::frame::{Frame as MacFrame, MAX_LEN};
-use thinair_lowpan::reassembly::Kind;
-use thinair_lowpan::stack::{Content, Mesh, Stack};
+use thinair_lowpan::frame::{MAX_LEN, WpanFrame as MacFrame};
+use thinair_lowpan::reassembly::DatagramKind;
+use thinair_lowpan::stack::{HeaderStack, MeshHeader, StackContent};
 use thinair_lowpan::{
-    Compressed, Context, Contexts, LinkAddress, Links, Settings, compress, decompress, fcs,
+    CompressedPacket, Contexts, LinkAddress, Links, LowpanContext, LowpanSettings, compress, decompress, fcs,
 };
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::time::Instant;
 
-use super::air::{Air, Load};
+use super::air::{Air, FrameContents};
 use super::counted::ASSEMBLIES;
-use super::counters::Counters;
-use super::framing::{Compression, PHYH};
-use super::network::Arrival;
-use super::node::Frame;
-use super::packet::{self, Packet, address};
+use super::counters::NodeCounters;
+use super::framing::{FrameCompression, PHYH};
+use super::network::PacketArrival;
+use super::node::QueuedFrame;
+use super::packet::{self, CsmaPacket, address};
 use super::tunnel;
 use super::{Forwarding, Topology};
 use station::Station;
@@ -41,55 +41,55 @@ use thinair_emulator::{FeedbackTotals, RohcChannel, Terminal};
 /// Destination PAN ID of all frames.
 const PAN: u16 = 0xBEEF;
 
-/// Octets of a MAC header with short addresses of one PAN.
+/// Size of a MAC header with short addresses of one PAN, in octets.
 const MAC_HEADER: usize = 9;
 
-/// Where Sequence Number lies in it.
+/// Offset of the Sequence Number in it.
 const SEQUENCE_NUMBER: usize = 2;
 
-/// Octets of payload of a frame.
+/// Maximum payload of a frame, in octets.
 const FRAME_ROOM: usize = MAX_LEN - MAC_HEADER - fcs::LEN;
 
-/// Octets of a mesh header with short addresses, and less than 15 hops.
+/// Size of a mesh header with short addresses and less than 15 hops, in octets.
 const MESH_HEADER: usize = 5;
 
-/// Octets that any packet has room in, one dispatch included: fragments can say 2,047.
+/// Maximum size of a packet with one dispatch, in octets: datagram_size of a fragment is at most 2,047.
 const PACKET_ROOM: usize = 2_048;
 
-/// Octets that any such packet has room in, compressed or not.
+/// Maximum size of such a packet, compressed or not, in octets.
 const ROHC_ROOM: usize = PACKET_ROOM + 256;
 
-/// Blocks for extension headers of each compressor and decompressor: there are none.
+/// Number of blocks for extension headers of each compressor and decompressor: there are none.
 const BLOCKS: usize = 0;
 
-/// All frames that are under way, and what the nodes remember.
+/// All frames in flight, and the state of the nodes.
 #[derive(Debug)]
 pub(super) struct Lowpan {
-    compression: Compression,
+    compression: FrameCompression,
     forwarding: Forwarding,
     topology: Topology,
-    settings: Settings,
+    settings: LowpanSettings,
     frames: Vec<OnTheWay>,
-    /// Places of frames that are empty.
+    /// Free slots for frames.
     free: Vec<u32>,
     stations: Box<[Station]>,
 }
 
-/// A frame.
+/// Frame in flight.
 #[derive(Debug)]
 struct OnTheWay {
     octets: Vec<u8>,
     from: u16,
-    /// When it was enqueued, until it is sent.
+    /// Time at which it was enqueued, until it is sent.
     since: Option<Instant>,
 }
 
-impl Load for Lowpan {
-    fn on_air(&self, frame: &Frame) -> u16 {
+impl FrameContents for Lowpan {
+    fn on_air(&self, frame: &QueuedFrame) -> u16 {
         self.frames.get(frame.load as usize).map_or(0, |frame| frame.octets.len() as u16 + PHYH)
     }
 
-    fn begins(&mut self, now: Instant, frame: &Frame) {
+    fn begins(&mut self, now: Instant, frame: &QueuedFrame) {
         let Some(frame) = self.frames.get_mut(frame.load as usize) else { return };
         if let Some(since) = frame.since.take()
             && let Some(station) = self.stations.get_mut(usize::from(frame.from))
@@ -101,25 +101,25 @@ impl Load for Lowpan {
 }
 
 impl Lowpan {
-    pub(super) fn new(compression: Compression, forwarding: Forwarding, topology: Topology) -> Self {
-        let prefix = Context::new(address(0), packet::PREFIX_BITS);
+    pub(super) fn new(compression: FrameCompression, forwarding: Forwarding, topology: Topology) -> Self {
+        let prefix = LowpanContext::new(address(0), packet::PREFIX_BITS);
         let contexts = prefix.and_then(|prefix| Contexts::NONE.with(0, prefix)).unwrap_or(Contexts::NONE);
         Self {
             compression,
             forwarding,
             topology,
-            settings: Settings { contexts, ..Settings::default() },
+            settings: LowpanSettings { contexts, ..LowpanSettings::default() },
             frames: Vec::new(),
             free: Vec::new(),
             stations: (0..topology.nodes()).map(|_| Station::default()).collect(),
         }
     }
 
-    /// What is counted here of a node, beside what its radio has counted.
-    pub(super) fn counters(&self, node: u16, counters: Counters) -> Counters {
+    /// Adds the counters of this module to those of a node's radio.
+    pub(super) fn counters(&self, node: u16, counters: NodeCounters) -> NodeCounters {
         let Some(station) = self.stations.get(usize::from(node)) else { return counters };
         let Station { begun, waited, refused, .. } = *station;
-        Counters { begun, waited, refused, ..counters }
+        NodeCounters { begun, waited, refused, ..counters }
     }
 
     pub(super) fn clear_counters(&mut self) {
@@ -128,36 +128,40 @@ impl Lowpan {
         }
     }
 
-    /// A node sends a packet that begins there.
-    pub(super) fn send(&mut self, air: &mut Air, from: u16, to: u16, packet: &impl Packet) {
+    /// Sends a packet of a node.
+    pub(super) fn send(&mut self, air: &mut Air, from: u16, to: u16, packet: &impl CsmaPacket) {
         let mut octets = Vec::with_capacity(Ipv6::LEN + usize::from(packet.octets()));
         packet.write(from, to, &mut octets);
         self.submit(air, from, to, &octets);
     }
 
-    /// A node is done with a frame.
-    pub(super) fn done(&mut self, frame: Frame) {
+    /// Releases a frame that a node has finished with.
+    pub(super) fn done(&mut self, frame: QueuedFrame) {
         if let Some(place) = self.frames.get_mut(frame.load as usize) {
             place.octets.clear();
             self.free.push(frame.load);
         }
     }
 
-    /// A frame has come to its addressee.
-    pub(super) fn receive<P: Packet>(&mut self, air: &mut Air, frame: Frame) -> Option<Arrival<P>> {
+    /// Handles a frame that has arrived at its addressee.
+    pub(super) fn receive<P: CsmaPacket>(
+        &mut self,
+        air: &mut Air,
+        frame: QueuedFrame,
+    ) -> Option<PacketArrival<P>> {
         let place = frame.load as usize;
         let OnTheWay { octets, from, .. } = self.frames.get_mut(place)?;
-        // Sequence numbers are given when frames are enqueued, and counted by the radio when their turn comes.
+        // Sequence numbers are assigned when frames are enqueued; the radio counts them when their transmission begins.
         debug_assert_eq!(octets.get(SEQUENCE_NUMBER), Some(&air.dsn(*from)));
         let octets = core::mem::take(octets);
         let ipv6 = self.on_frame(air, frame.to, &octets);
         self.frames.get_mut(place)?.octets = octets;
         let ipv6 = ipv6?;
         let from = packet::node(&Ipv6::read(&ipv6).ok()?.source)?;
-        Some(Arrival { at: air.now(), from, to: frame.to, packet: P::read(&ipv6)? })
+        Some(PacketArrival { at: air.now(), from, to: frame.to, packet: P::read(&ipv6)? })
     }
 
-    /// Feedback that has found no packet to go in front of goes alone.
+    /// Sends feedback separately if no packet has carried it in time.
     pub(super) fn on_timer(&mut self, air: &mut Air, node: u16) {
         let now = air.now();
         let mut totals = FeedbackTotals::default();
@@ -175,24 +179,24 @@ impl Lowpan {
         &mut self.stations[usize::from(node)]
     }
 
-    /// Whether frames find their way by mesh headers.
+    /// True if frames are forwarded by mesh headers.
     const fn is_mesh(&self) -> bool {
         match (self.forwarding, &self.compression) {
-            (Forwarding::Single, Compression::None | Compression::Rohc(_)) => true,
-            (Forwarding::Single, Compression::Iphc | Compression::RohcInUdp(_))
+            (Forwarding::Single, FrameCompression::None | FrameCompression::Rohc(_)) => true,
+            (Forwarding::Single, FrameCompression::Iphc | FrameCompression::RohcInUdp(_))
             | (Forwarding::Reassembled(_), _) => false,
         }
     }
 
-    /// The other end of the ROHC channel of a node by which packets to `to` go.
+    /// Other end of the ROHC channel of a node for packets to `to`.
     const fn peer(&self, node: u16, to: u16) -> u16 {
         match (self.forwarding, &self.compression) {
-            (Forwarding::Reassembled(_), Compression::Rohc(_)) => self.topology.next_hop(node, to),
+            (Forwarding::Reassembled(_), FrameCompression::Rohc(_)) => self.topology.next_hop(node, to),
             _ => to,
         }
     }
 
-    /// A packet leaves a node towards another one, compressed as all are.
+    /// Sends a packet from a node towards another one, with the network's compression.
     fn submit(&mut self, air: &mut Air, node: u16, to: u16, ipv6: &[u8]) {
         let peer = self.peer(node, to);
         let Some(terminal) = self.terminal(node, peer) else { return self.route(air, node, to, ipv6) };
@@ -203,33 +207,33 @@ impl Lowpan {
         }
     }
 
-    /// The ROHC of a node towards a peer, if there is ROHC.
+    /// ROHC state of a node towards a peer, if there is ROHC.
     fn terminal(&mut self, node: u16, peer: u16) -> Option<&mut Terminal> {
         let channel: &RohcChannel = match &self.compression {
-            Compression::None | Compression::Iphc => return None,
-            Compression::Rohc(channel) | Compression::RohcInUdp(channel) => channel,
+            FrameCompression::None | FrameCompression::Iphc => return None,
+            FrameCompression::Rohc(channel) | FrameCompression::RohcInUdp(channel) => channel,
         };
         let side = if node < peer { Side::A } else { Side::B };
         let terminals = &mut self.stations[usize::from(node)].terminals;
         Some(terminals.entry(peer).or_insert_with(|| Terminal::new(channel, side, BLOCKS)))
     }
 
-    /// A ROHC packet, or feedback alone, goes to the other end of its channel.
+    /// Sends a ROHC packet, or separate feedback, to the other end of its channel.
     fn send_rohc(&mut self, air: &mut Air, node: u16, peer: u16, rohc: &[u8]) {
-        if matches!(self.compression, Compression::RohcInUdp(_)) {
+        if matches!(self.compression, FrameCompression::RohcInUdp(_)) {
             return self.route(air, node, peer, &tunnel::wrap(node, peer, rohc));
         }
         let octets = [&dispatch::ROHC, rohc].concat();
-        let compressed = Compressed::rohc(octets.len());
+        let compressed = CompressedPacket::rohc(octets.len());
         self.cut(air, node, peer, &compressed, &octets);
     }
 
-    /// An IPv6 packet goes to the next hop, or by mesh headers to its end.
+    /// Sends an IPv6 packet to the next hop, or by mesh headers to its end.
     fn route(&mut self, air: &mut Air, node: u16, to: u16, ipv6: &[u8]) {
         let hop = if self.is_mesh() { to } else { self.topology.next_hop(node, to) };
-        if matches!(self.compression, Compression::None) {
+        if matches!(self.compression, FrameCompression::None) {
             let octets = [&[dispatch::IPV6], ipv6].concat();
-            let compressed = Compressed { header_in: 0, header_out: 1, len: octets.len() };
+            let compressed = CompressedPacket { header_in: 0, header_out: 1, len: octets.len() };
             return self.cut(air, node, hop, &compressed, &octets);
         }
         let mut out = [0; PACKET_ROOM];
@@ -242,11 +246,11 @@ impl Lowpan {
         }
     }
 
-    /// What goes to `to`, a neighbour or, by mesh headers, anybody, becomes frames.
-    fn cut(&mut self, air: &mut Air, node: u16, to: u16, compressed: &Compressed, octets: &[u8]) {
+    /// Fragments a packet to `to`, which is a neighbor or, with mesh headers, any node.
+    fn cut(&mut self, air: &mut Air, node: u16, to: u16, compressed: &CompressedPacket, octets: &[u8]) {
         let hop = self.topology.next_hop(node, to);
         let hops = self.topology.distance(node, to) as u8;
-        let mesh = (hop != to).then(|| Mesh { hops_left: hops, links: links(node, to) });
+        let mesh = (hop != to).then(|| MeshHeader { hops_left: hops, links: links(node, to) });
         let room = FRAME_ROOM - if mesh.is_some() { MESH_HEADER } else { 0 };
         let station = self.station(node);
         match Fragments::new(compressed, octets, station.tag.wrapping_add(1), room) {
@@ -258,8 +262,8 @@ impl Lowpan {
         }
     }
 
-    /// A frame to a neighbour.
-    fn put(&mut self, air: &mut Air, node: u16, hop: u16, mesh: Option<Mesh>, fragment: &Fragment<'_>) {
+    /// Enqueues a frame to a neighbor.
+    fn put(&mut self, air: &mut Air, node: u16, hop: u16, mesh: Option<MeshHeader>, fragment: &Fragment<'_>) {
         let mut payload = [0; MAX_LEN];
         let start = mesh.map_or(Some(0), |mesh| mesh.write(&mut payload));
         let end = start.and_then(|start| Some(start + fragment.write(payload.get_mut(start..)?).ok()?));
@@ -286,37 +290,37 @@ impl Lowpan {
             frame.octets.extend_from_slice(octets);
             frame.octets.extend_from_slice(&fcs::fcs(octets));
         }
-        let frame = Frame { load: place, part: 0, to: hop };
+        let frame = QueuedFrame { load: place, part: 0, to: hop };
         if !air.enqueue(node, frame) {
             self.done(frame);
         }
     }
 
-    /// A frame has come to a node. What is returned is a packet for this node.
+    /// Handles a frame at a node. Returns a packet for this node.
     fn on_frame(&mut self, air: &mut Air, node: u16, octets: &[u8]) -> Option<Vec<u8>> {
         let frame = MacFrame::read(fcs::check(octets).ok()?).ok()?;
-        let Ok(stack) = Stack::read(frame.links(), frame.payload) else {
+        let Ok(stack) = HeaderStack::read(frame.links(), frame.payload) else {
             self.station(node).refused += 1;
             return None;
         };
         if let (Some(hops_left), LinkAddress::Short(to)) = (stack.hops_left, stack.links.destination)
             && to != node
         {
-            self.on_mesh(air, node, to, Mesh { hops_left, links: stack.links }, frame.payload);
+            self.on_mesh(air, node, to, MeshHeader { hops_left, links: stack.links }, frame.payload);
             return None;
         }
         match (stack.fragment, stack.content) {
-            (None, Content::Ipv6(octets)) => {
+            (None, StackContent::Ipv6(octets)) => {
                 let mut out = [0; PACKET_ROOM];
                 match decompress(&self.settings, stack.links, octets, &mut out) {
                     Ok(done) => self.on_ipv6(air, node, out.get(..done.len)?.to_vec()),
                     Err(_) => self.refuse(node),
                 }
             }
-            (None, Content::Rohc(octets)) => {
+            (None, StackContent::Rohc(octets)) => {
                 self.on_rohc(air, node, stack.links.source, octets.get(dispatch::ROHC.len()..)?)
             }
-            (None, Content::Part(_)) => self.refuse(node),
+            (None, StackContent::Part(_)) => self.refuse(node),
             (Some(header), content) => self.on_fragment(air, node, stack.links, header, content.octets()),
         }
     }
@@ -326,10 +330,10 @@ impl Lowpan {
         None
     }
 
-    /// A frame for somebody else goes on as it is, but for Hops Left. RFC 4944, section 5.2.
-    fn on_mesh(&mut self, air: &mut Air, node: u16, to: u16, mesh: Mesh, payload: &[u8]) {
+    /// Forwards a frame for another node, unchanged except for Hops Left. RFC 4944, section 5.2.
+    fn on_mesh(&mut self, air: &mut Air, node: u16, to: u16, mesh: MeshHeader, payload: &[u8]) {
         let mut payload = payload.to_vec();
-        let mesh = Mesh { hops_left: mesh.hops_left.saturating_sub(1), ..mesh };
+        let mesh = MeshHeader { hops_left: mesh.hops_left.saturating_sub(1), ..mesh };
         if mesh.hops_left == 0 || mesh.write(&mut payload).is_none() {
             self.station(node).refused += 1;
             return;
@@ -357,12 +361,12 @@ impl Lowpan {
         let (kind, octets) =
             self.station(node).assemble(air.now(), &settings, links, header, content, most)?;
         match kind {
-            Kind::Ipv6 => self.on_ipv6(air, node, octets),
-            Kind::Rohc => self.on_rohc(air, node, links.source, &octets),
+            DatagramKind::Ipv6 => self.on_ipv6(air, node, octets),
+            DatagramKind::Rohc => self.on_rohc(air, node, links.source, &octets),
         }
     }
 
-    /// Fragment forwarding; whether the fragment is not for this node.
+    /// Forwards a fragment. Returns false if it is for this node.
     fn forward(
         &mut self,
         air: &mut Air,
@@ -406,7 +410,7 @@ impl Lowpan {
         }
     }
 
-    /// A whole IPv6 packet is at a node.
+    /// Handles a whole IPv6 packet at a node.
     fn on_ipv6(&mut self, air: &mut Air, node: u16, mut ipv6: Vec<u8>) -> Option<Vec<u8>> {
         let header = Ipv6::read(&ipv6).ok()?;
         let (Some(from), Some(to)) = (packet::node(&header.source), packet::node(&header.destination)) else {
@@ -418,22 +422,22 @@ impl Lowpan {
             }
             let _ = Ipv6 { hop_limit: header.hop_limit - 1, ..header }.write(&mut ipv6, 0);
             match self.compression {
-                Compression::Rohc(_) => self.submit(air, node, to, &ipv6),
-                Compression::None | Compression::Iphc | Compression::RohcInUdp(_) => {
+                FrameCompression::Rohc(_) => self.submit(air, node, to, &ipv6),
+                FrameCompression::None | FrameCompression::Iphc | FrameCompression::RohcInUdp(_) => {
                     self.route(air, node, to, &ipv6);
                 }
             }
             return None;
         }
         match tunnel::unwrap(&ipv6) {
-            Some(rohc) if matches!(self.compression, Compression::RohcInUdp(_)) => {
+            Some(rohc) if matches!(self.compression, FrameCompression::RohcInUdp(_)) => {
                 self.on_rohc(air, node, LinkAddress::Short(from), rohc)
             }
             _ => Some(ipv6),
         }
     }
 
-    /// A ROHC packet is at the end of its channel.
+    /// Handles a ROHC packet at the end of its channel.
     fn on_rohc(&mut self, air: &mut Air, node: u16, peer: LinkAddress, rohc: &[u8]) -> Option<Vec<u8>> {
         let now = air.now();
         let terminal = self.terminal(node, short(peer))?;
@@ -445,9 +449,9 @@ impl Lowpan {
         }
         match result {
             Ok((done, _)) if done.len == 0 => None,
-            Ok((_, ipv6)) if matches!(self.compression, Compression::RohcInUdp(_)) => Some(ipv6),
+            Ok((_, ipv6)) if matches!(self.compression, FrameCompression::RohcInUdp(_)) => Some(ipv6),
             Ok((_, ipv6)) => self.on_ipv6(air, node, ipv6),
-            // Feedback that was alone.
+            // Separate feedback.
             Err(thinair_rohc::DecompressError::NothingYet) => None,
             Err(_) => self.refuse(node),
         }

@@ -1,56 +1,56 @@
-//! A network as those see it who send packets over it.
+//! Network, from the view of the senders and receivers of packets.
 
 use thinair_wire::time::Instant;
 
-use super::air::{Air, Happened, Load};
+use super::air::{Air, FrameContents, Happened};
 use super::counted::Counted;
-use super::counters::Counters;
-use super::framing::Framing;
+use super::counters::NodeCounters;
+use super::framing::CsmaFraming;
 use super::lowpan::Lowpan;
-use super::node::Frame;
-use super::{Config, Packet};
-use crate::streams::Streams;
+use super::node::QueuedFrame;
+use super::{CsmaConfig, CsmaPacket};
+use crate::streams::RandomStreams;
 
-/// A packet at its end.
+/// Packet that has arrived at its destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Arrival<P> {
-    /// When.
+pub struct PacketArrival<P> {
+    /// Time of arrival.
     pub at: Instant,
-    /// Who sent it.
+    /// Sending node.
     pub from: u16,
-    /// Where it is.
+    /// Receiving node.
     pub to: u16,
-    /// It.
+    /// Packet.
     pub packet: P,
 }
 
 /// Nodes that carry packets of a kind `P`.
 ///
-/// **[`send`](Self::send) at the time that [`now`](Self::now) tells; take what arrives with
-/// [`next_before`](Self::next_before), up to the time at which the next packet is to be sent.**
+/// **Call [`send`](Self::send) when [`now`](Self::now) is the time to send; receive packets with
+/// [`next_before`](Self::next_before), up to the time of the next packet to send.**
 #[derive(Debug)]
-pub struct Network<P> {
+pub struct CsmaNetwork<P> {
     air: Air,
     nodes: u16,
     load: Loads<P>,
 }
 
-/// What frames are of: numbers, or octets.
+/// Contents of frames: numbers, or octets.
 #[derive(Debug)]
 pub(super) enum Loads<P> {
     Counted(Counted<P>),
     Octets(Box<Lowpan>),
 }
 
-impl<P> Load for Loads<P> {
-    fn on_air(&self, frame: &Frame) -> u16 {
+impl<P> FrameContents for Loads<P> {
+    fn on_air(&self, frame: &QueuedFrame) -> u16 {
         match self {
             Self::Counted(load) => load.on_air(frame),
             Self::Octets(load) => load.on_air(frame),
         }
     }
 
-    fn begins(&mut self, now: Instant, frame: &Frame) {
+    fn begins(&mut self, now: Instant, frame: &QueuedFrame) {
         match self {
             Self::Counted(load) => load.begins(now, frame),
             Self::Octets(load) => load.begins(now, frame),
@@ -58,30 +58,31 @@ impl<P> Load for Loads<P> {
     }
 }
 
-impl<P: Packet> Network<P> {
-    /// All queues empty, at time zero. Random numbers follow from `streams` and `run`, those of each node by itself.
-    pub fn new(config: &Config, streams: Streams, run: u32) -> Self {
+impl<P: CsmaPacket> CsmaNetwork<P> {
+    /// Creates a network with empty queues, at time zero. Random numbers depend on `streams` and `run`, separately for
+    /// each node.
+    pub fn new(config: &CsmaConfig, streams: RandomStreams, run: u32) -> Self {
         let (forwarding, topology) = (config.forwarding, config.topology);
         let load = match &config.framing {
-            Framing::Plain(plain) => Loads::Counted(Counted::new(*plain, forwarding, topology)),
-            Framing::Rfc4944(compression) => {
+            CsmaFraming::Plain(plain) => Loads::Counted(Counted::new(*plain, forwarding, topology)),
+            CsmaFraming::Rfc4944(compression) => {
                 Loads::Octets(Box::new(Lowpan::new(compression.clone(), forwarding, topology)))
             }
         };
         Self { air: Air::new(config, streams, run), nodes: topology.nodes(), load }
     }
 
-    /// The time of what happened last.
+    /// Time of the latest event.
     pub fn now(&self) -> Instant {
         self.air.now()
     }
 
-    /// Events that were handled.
+    /// Number of handled events.
     pub const fn events(&self) -> u64 {
         self.air.events()
     }
 
-    /// All nodes count from zero, and from now.
+    /// Resets the counters of all nodes.
     pub fn clear_counters(&mut self) {
         self.air.clear_counters();
         if let Loads::Octets(load) = &mut self.load {
@@ -89,8 +90,8 @@ impl<P: Packet> Network<P> {
         }
     }
 
-    /// What a node has done since it counts, up to now. Frames count when they begin.
-    pub fn counters(&self, node: u16) -> Counters {
+    /// Counters of a node up to now, since their reset. A frame counts when its transmission begins.
+    pub fn counters(&self, node: u16) -> NodeCounters {
         let counters = self.air.counters(node);
         match &self.load {
             Loads::Counted(_) => counters,
@@ -98,12 +99,12 @@ impl<P: Packet> Network<P> {
         }
     }
 
-    /// Frames that wait at a node.
+    /// Number of frames in a node's queue.
     pub fn waiting(&self, node: u16) -> usize {
         self.air.waiting(node)
     }
 
-    /// A node sends a packet to another one, now. Nothing happens if one of them does not exist, or both are the same.
+    /// Sends a packet from one node to another, now. No effect if one of them does not exist, or both are equal.
     pub fn send(&mut self, from: u16, to: u16, packet: P) {
         if from.max(to) >= self.nodes || from == to {
             return;
@@ -114,17 +115,17 @@ impl<P: Packet> Network<P> {
         }
     }
 
-    /// The next packet that arrives before `end`; if none does, it is `end` now.
-    pub fn next_before(&mut self, end: Instant) -> Option<Arrival<P>> {
+    /// Next packet that arrives before `end`; if there is none, time advances to `end`.
+    pub fn next_before(&mut self, end: Instant) -> Option<PacketArrival<P>> {
         self.next(Some(end))
     }
 
-    /// The next packet that arrives; if none does, it is the time of what happened last.
-    pub fn next_arrival(&mut self) -> Option<Arrival<P>> {
+    /// Next packet that arrives; if there is none, time is that of the latest event.
+    pub fn next_arrival(&mut self) -> Option<PacketArrival<P>> {
         self.next(None)
     }
 
-    fn next(&mut self, end: Option<Instant>) -> Option<Arrival<P>> {
+    fn next(&mut self, end: Option<Instant>) -> Option<PacketArrival<P>> {
         loop {
             let Some(happened) = self.air.next(end, &mut self.load)? else { continue };
             let arrival = match (happened, &mut self.load) {
@@ -150,13 +151,13 @@ impl<P: Packet> Network<P> {
         }
     }
 
-    /// What frames are of.
+    /// Contents of frames.
     #[cfg(test)]
     pub(super) const fn load(&self) -> &Loads<P> {
         &self.load
     }
 
-    /// Whether nothing happens any more by itself.
+    /// True if no event is scheduled.
     pub fn is_quiet(&self) -> bool {
         self.air.is_quiet()
     }

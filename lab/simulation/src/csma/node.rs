@@ -1,26 +1,26 @@
-//! What one node knows: its queue, how far it is with the frame at the front, and what it hears.
+//! State of one node: queue, progress of the first frame, and reception.
 
 use std::collections::VecDeque;
 
 use thinair_link::Random;
 use thinair_wire::time::Instant;
 
-use super::counters::Tally;
+use super::counters::CompactCounters;
 
-/// A frame that waits, or is on the air.
+/// Frame in a queue, or on the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Frame {
-    /// What it is of, and which part of it: whoever has enqueued it knows.
+pub(super) struct QueuedFrame {
+    /// Identifier of its contents, chosen by the caller that has enqueued it.
     pub(super) load: u32,
     pub(super) part: u16,
-    /// The addressee.
+    /// Addressee.
     pub(super) to: u16,
 }
 
-/// How far a node is with the frame at the front of its queue.
+/// Progress of a node with the first frame of its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
-    /// There is none.
+pub(super) enum FramePhase {
+    /// No frame.
     Idle,
     /// Back-off and assessment.
     Access,
@@ -28,27 +28,27 @@ pub(super) enum Phase {
     Turnaround,
     /// The frame is on the air.
     Sending,
-    /// Its acknowledgment is waited for.
+    /// The node waits for the acknowledgment.
     Waiting,
 }
 
-/// What the radio hears.
+/// Reception of the radio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reception {
-    /// Nothing that could be understood.
+    /// No decodable transmission.
     Nothing,
-    /// A frame of that node, whole so far.
+    /// Transmission of this node, undisturbed so far.
     Whole(u16),
-    /// A frame of that node, over which another one has come.
+    /// Transmission of this node, destroyed by another one.
     Destroyed(u16),
 }
 
-/// Another node, what of this one's transmissions gets there, and what has come from there.
+/// Another node: reach of this node's transmissions, and its latest frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Near {
     pub(super) node: u16,
     reach: u8,
-    /// The DSN of the frame that was received last, if there was one.
+    /// DSN of the latest received frame, if there was one.
     dsn: u8,
 }
 
@@ -78,38 +78,38 @@ impl Near {
     }
 }
 
-/// A node and its radio.
+/// Node and its radio.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
-    pub(super) queue: VecDeque<Frame>,
-    pub(super) phase: Phase,
+    pub(super) queue: VecDeque<QueuedFrame>,
+    pub(super) phase: FramePhase,
     /// NB and BE. IEEE 802.15.4-2006, section 7.5.1.4.
     pub(super) nb: u8,
     pub(super) be: u8,
     pub(super) retries: u8,
     /// macDSN.
     pub(super) dsn: u8,
-    /// Who gets an acknowledgment next, or now.
+    /// Node to which an acknowledgment is sent next, or now.
     pub(super) acknowledges: Option<u16>,
     pub(super) is_transmitting: bool,
     pub(super) reception: Reception,
-    /// Transmissions that it senses, and that disturb it.
+    /// Number of transmissions that it senses, and that disturb it.
     pub(super) sensed: u16,
     pub(super) disturbing: u16,
-    /// Since when it senses none.
+    /// Time since which it senses none.
     pub(super) clear_since: Instant,
-    /// Until when the radio has been counted as receiving.
+    /// Time until which the radio has been counted as receiving.
     pub(super) counted_until: Instant,
     pub(super) near: Box<[Near]>,
     pub(super) random: Random,
-    pub(super) tally: Tally,
+    pub(super) tally: CompactCounters,
 }
 
 impl Node {
     pub(super) fn new(near: Box<[Near]>, random: Random) -> Self {
         Self {
             queue: VecDeque::new(),
-            phase: Phase::Idle,
+            phase: FramePhase::Idle,
             nb: 0,
             be: 0,
             retries: 0,
@@ -124,15 +124,15 @@ impl Node {
             counted_until: Instant::ZERO,
             near,
             random,
-            tally: Tally::default(),
+            tally: CompactCounters::default(),
         }
     }
 
-    /// Notes the DSN of a frame; whether it is another one than that of the frame before.
-    pub(super) fn is_new(&mut self, from: u16, dsn: u8) -> bool {
+    /// Stores the DSN of a frame. Returns true if it differs from that of the previous frame.
+    pub(super) fn store_dsn(&mut self, from: u16, dsn: u8) -> bool {
         let Some(near) = self.near.iter_mut().find(|near| near.node == from) else { return false };
-        let is_new = near.reach & Near::HAS_SENT == 0 || near.dsn != dsn;
+        let store_dsn = near.reach & Near::HAS_SENT == 0 || near.dsn != dsn;
         (near.reach, near.dsn) = (near.reach | Near::HAS_SENT, dsn);
-        is_new
+        store_dsn
     }
 }

@@ -1,27 +1,27 @@
-//! What goes over a network: packets that can be counted, written as IPv6, and read again.
+//! Packets of a network: with a size, written as IPv6, and parsed again.
 
 use thinair_wire::checksum::Sum;
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::header::protocol;
 
-use crate::tcp::Segment;
+use crate::tcp::TcpSegment;
 
-/// Octets of the prefix that all nodes know: fd00::/64.
+/// Prefix that all nodes share: fd00::/64.
 const PREFIX: [u8; 8] = [0xFD, 0, 0, 0, 0, 0, 0, 0];
 
-/// Bits of it.
+/// Length of the prefix in bits.
 pub(super) const PREFIX_BITS: u8 = 64;
 
 /// IPH of Ayadi and Awang (2010), table I: 160 bits.
 const IP_HEADER: usize = 20;
 
-/// Hops that a packet may take at first.
+/// Initial Hop Limit.
 const HOP_LIMIT: u8 = 64;
 
-/// Ports of a [`Segment`]: of node 0, say, and of the last one.
+/// Ports of a [`TcpSegment`]: of the lower-numbered node, and of the other.
 const PORTS: [u16; 2] = [49_200, 5_000];
 
-/// The IPv6 address of a node: its interface identifier is that of its short address. RFC 4944, section 6.
+/// IPv6 address of a node: its interface identifier derives from its short address. RFC 4944, section 6.
 pub fn address(node: u16) -> [u8; 16] {
     let mut address = [0; 16];
     address[..8].copy_from_slice(&PREFIX);
@@ -30,27 +30,27 @@ pub fn address(node: u16) -> [u8; 16] {
     address
 }
 
-/// The node with that address.
+/// Node with that address.
 pub(super) fn node(of: &[u8; 16]) -> Option<u16> {
     let [.., high, low] = *of;
     let node = u16::from_be_bytes([high, low]);
     (address(node) == *of).then_some(node)
 }
 
-/// Something that goes from node to node.
-pub trait Packet: Sized {
-    /// Octets of the packet where framings only count.
+/// Packet of a network.
+pub trait CsmaPacket: Sized {
+    /// Size of the packet in octets, for framings that only count.
     fn octets(&self) -> u16;
 
-    /// Puts the IPv6 packet from `from` to `to` behind what `out` holds.
+    /// Appends the IPv6 packet from `from` to `to` to `out`.
     fn write(&self, from: u16, to: u16, out: &mut Vec<u8>);
 
-    /// What an IPv6 packet is; nothing if it is damaged.
+    /// Parses an IPv6 packet; `None` if it is damaged.
     fn read(ipv6: &[u8]) -> Option<Self>;
 }
 
-/// An IPv6 packet as it is. Where framings only count, all of its octets do.
-impl Packet for Vec<u8> {
+/// IPv6 packet. For framings that only count, its size is that of all its octets.
+impl CsmaPacket for Vec<u8> {
     fn octets(&self) -> u16 {
         u16::try_from(self.len()).unwrap_or(u16::MAX)
     }
@@ -64,8 +64,8 @@ impl Packet for Vec<u8> {
     }
 }
 
-/// With the IP header of Ayadi and Awang where framings only count.
-impl Packet for Segment {
+/// TCP segment. For framings that only count, it has the IP header of Ayadi and Awang.
+impl CsmaPacket for TcpSegment {
     fn octets(&self) -> u16 {
         let octets = IP_HEADER + self.header_len() + self.payload.len();
         u16::try_from(octets).unwrap_or(u16::MAX)
@@ -95,7 +95,7 @@ fn pseudo(source: &[u8; 16], destination: &[u8; 16]) -> Sum {
     Sum::ZERO.octets(source).octets(destination).word(u16::from(protocol::TCP))
 }
 
-/// Puts an IPv6 header in front of so many octets.
+/// Writes an IPv6 header for a payload of `len` octets.
 pub(super) fn header(
     source: &[u8; 16],
     destination: &[u8; 16],
@@ -113,7 +113,7 @@ pub(super) fn header(
         destination: *destination,
         ..Ipv6::default()
     };
-    // The room is there.
+    // The buffer has the room.
     let _ = header.write(out, at);
 }
 
@@ -123,15 +123,15 @@ mod tests {
 
     #[test]
     fn a_segment_is_read_again_unless_it_is_damaged() {
-        let segment = Segment { sequence_number: 7, payload: vec![1, 2, 3], ..Segment::default() };
+        let segment = TcpSegment { sequence_number: 7, payload: vec![1, 2, 3], ..TcpSegment::default() };
         let mut octets = Vec::new();
-        Packet::write(&segment, 0, 5, &mut octets);
-        assert_eq!(<Segment as Packet>::read(&octets), Some(segment));
+        CsmaPacket::write(&segment, 0, 5, &mut octets);
+        assert_eq!(<TcpSegment as CsmaPacket>::read(&octets), Some(segment));
         assert_eq!(octets.len(), 40 + 20 + 3);
         for at in [6, 24, 44, 62] {
             let mut damaged = octets.clone();
             damaged[at] ^= 1;
-            assert_eq!(<Segment as Packet>::read(&damaged), None, "{at}");
+            assert_eq!(<TcpSegment as CsmaPacket>::read(&damaged), None, "{at}");
         }
     }
 

@@ -1,29 +1,29 @@
-//! Who is how far from whom, and over whom a packet goes.
+//! Positions of nodes, their distances, and routes.
 
-/// Where nodes are. Distances are whole hops, and only nodes that are one hop apart understand each other.
+/// Positions of the nodes. Distances are whole hops, and only nodes one hop apart can communicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topology {
-    /// So many hops from node 0 to the last one.
+    /// Line of nodes, from node 0 to the last one.
     Chain {
-        /// Hops: one less than nodes.
+        /// Number of hops: one less than nodes.
         hops: u16,
     },
     /// Rows of nodes, numbered row by row. Packets go along the row first.
     Grid {
-        /// Nodes in a row, 1 and more.
+        /// Nodes per row, at least 1.
         width: u16,
-        /// Rows.
+        /// Number of rows.
         height: u16,
     },
     /// Node 0 in the middle; all others are one hop from it and two from each other.
     Star {
-        /// Nodes around the middle.
+        /// Number of nodes around the middle.
         leaves: u16,
     },
 }
 
 impl Topology {
-    /// How many nodes there are.
+    /// Number of nodes.
     pub const fn nodes(self) -> u16 {
         match self {
             Self::Chain { hops } => hops.saturating_add(1),
@@ -32,7 +32,7 @@ impl Topology {
         }
     }
 
-    /// Hops between two nodes.
+    /// Number of hops between two nodes.
     pub const fn distance(self, one: u16, other: u16) -> u16 {
         match self {
             Self::Chain { .. } => one.abs_diff(other),
@@ -46,7 +46,7 @@ impl Topology {
         }
     }
 
-    /// The node that a packet goes to next on its way to another one.
+    /// Next node on the route to another one.
     pub const fn next_hop(self, from: u16, to: u16) -> u16 {
         match self {
             Self::Chain { .. } => toward(from, to, 1),

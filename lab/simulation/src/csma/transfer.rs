@@ -1,80 +1,80 @@
-//! A file that goes by TCP over some hops, cut into segments as a control of sizes says.
+//! Transfer of a file by TCP over some hops, with segment sizes of a control.
 
 use core::time::Duration;
 
-use thinair_segment::{Loss, SegmentSizer};
+use thinair_segment::{LossDetection, SegmentSizer};
 use thinair_wire::time::Instant;
 
-use super::Config;
-use super::counters::{Counters, Total};
-use super::network::Network;
-use crate::streams::Streams;
-use crate::tcp::{self, Algorithm, Connection, Event, Floor, Nagle, Segment};
+use super::CsmaConfig;
+use super::counters::{NodeCounters, Total};
+use super::network::CsmaNetwork;
+use crate::streams::RandomStreams;
+use crate::tcp::{self, CongestionAlgorithm, Floor, Nagle, TcpConnection, TcpEvent, TcpSegment};
 
-/// Octets that the file is made of.
+/// Content of the file.
 static ZEROS: [u8; 4_096] = [0; 4_096];
 
-/// A file from one node to another.
+/// File from one node to another.
 #[derive(Clone, Debug)]
 pub struct Transfer {
-    /// Over what.
-    pub network: Config,
-    /// Who sends.
+    /// Network.
+    pub network: CsmaConfig,
+    /// Sending node.
     pub from: u16,
-    /// Who receives.
+    /// Receiving node.
     pub to: u16,
-    /// Octets of the file.
+    /// Size of the file, in octets.
     pub octets: u64,
-    /// How TCP behaves. Its MSS bounds what a control of sizes says.
-    pub tcp: tcp::Config,
-    /// When a transfer is given up.
+    /// TCP of both ends. Its MSS bounds the sizes of the control.
+    pub tcp: tcp::TcpConfig,
+    /// Time after which a transfer is given up.
     pub limit: Duration,
-    /// Whether sizes are noted as they change.
+    /// True if changes of the size are recorded.
     pub trace: bool,
 }
 
-/// A size, from a time on.
+/// Change of the segment size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// When, since the connection was there.
+    /// Time since the connection was established.
     pub at: Duration,
     /// Octets of the file that were acknowledged by then.
     pub acknowledged: u64,
-    /// The size in octets.
+    /// Size in octets.
     pub size: u16,
 }
 
-/// What a transfer has cost. All of it without the handshake.
+/// Costs of a transfer, without the handshake.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
-    /// Whether all octets were acknowledged in time.
+pub struct TransferOutcome {
+    /// True if all octets were acknowledged in time.
     pub is_complete: bool,
-    /// From the moment at which the connection was there.
+    /// Time since the connection was established.
     pub duration: Duration,
-    /// Octets that were acknowledged.
+    /// Acknowledged octets.
     pub acknowledged: u64,
-    /// Segments with data, those that were sent again included.
+    /// Segments with data, including retransmissions.
     pub segments: u64,
-    /// Of them, those that were sent again.
+    /// Retransmissions, which `segments` includes.
     pub retransmissions: u64,
-    /// Losses as TCP has seen them: by the timer, and by acknowledgments.
+    /// Losses detected by TCP: by the timer, and by acknowledgments.
     pub losses: (u64, u64),
-    /// Octets of data in a segment, on average.
+    /// Mean data of a segment, in octets.
     pub mean_size: f64,
-    /// By node.
-    pub nodes: Vec<Counters>,
-    /// All nodes together.
+    /// Counters by node.
+    pub nodes: Vec<NodeCounters>,
+    /// Energy of all nodes together.
     pub energy: Total,
-    /// Events that the network has handled, the handshake included.
+    /// Events that the network has handled, including those of the handshake.
     pub events: u64,
-    /// Sizes as they changed, if they were noted.
+    /// Changes of the size, if they were recorded.
     pub sizes: Vec<Point>,
 }
 
-impl Outcome {
-    /// All counters added up.
-    pub fn all(&self) -> Counters {
-        self.nodes.iter().fold(Counters::default(), |mut all, node| {
+impl TransferOutcome {
+    /// Sum of all counters.
+    pub fn all(&self) -> NodeCounters {
+        self.nodes.iter().fold(NodeCounters::default(), |mut all, node| {
             all += node;
             all
         })
@@ -82,12 +82,12 @@ impl Outcome {
 }
 
 impl Transfer {
-    /// TCP as simulators have it: no options, each segment acknowledged at once, NewReno, at least 1 s of timeout, so many
-    /// segments under way at most.
-    pub fn tcp(mss: u16, window: u32) -> tcp::Config {
-        tcp::Config {
+    /// TCP as in simulators: no options, immediate acknowledgments, NewReno, a minimum timeout of 1 s, and at most
+    /// `window` segments in flight.
+    pub fn tcp(mss: u16, window: u32) -> tcp::TcpConfig {
+        tcp::TcpConfig {
             mss,
-            algorithm: Algorithm::Reno,
+            algorithm: CongestionAlgorithm::Reno,
             window: Some(window),
             sack: false,
             timestamps: false,
@@ -98,12 +98,12 @@ impl Transfer {
             longest_timeout: Duration::from_secs(60),
             retries: u8::MAX,
             syn_retries: u8::MAX,
-            ..tcp::Config::default()
+            ..tcp::TcpConfig::default()
         }
     }
 
-    /// Sends the file. The same `streams`, `run` and control give the same outcome.
-    pub fn run(&self, sizer: &mut impl SegmentSizer, streams: Streams, run: u32) -> Outcome {
+    /// Sends the file. Equal `streams`, `run` and control give equal outcomes.
+    pub fn run(&self, sizer: &mut impl SegmentSizer, streams: RandomStreams, run: u32) -> TransferOutcome {
         let mut state = Running::new(self, streams, run);
         let end = Instant::ZERO + self.limit;
         while state.step(self, sizer, end) {}
@@ -111,20 +111,20 @@ impl Transfer {
     }
 }
 
-/// A transfer under way: it can be left and taken up again.
+/// Transfer in progress, which can be suspended and resumed.
 #[derive(Debug)]
 pub struct Running {
-    network: Network<Segment>,
-    client: Connection,
-    server: Connection,
+    network: CsmaNetwork<TcpSegment>,
+    client: TcpConnection,
+    server: TcpConnection,
     /// Octets that the client was given, and that were acknowledged.
     written: u64,
     acknowledged: u64,
-    /// When the connection was there.
+    /// Time at which the connection was established.
     began: Option<Instant>,
     ended: Option<Instant>,
-    /// What the control was told of frames.
-    told: (u64, u64, u64),
+    /// Counters of frames that the control has last seen.
+    reported: (u64, u64, u64),
     segments: u64,
     payload: u64,
     losses: (u64, u64),
@@ -132,17 +132,17 @@ pub struct Running {
 }
 
 impl Running {
-    /// At time zero, the SYN about to be sent.
-    pub fn new(plan: &Transfer, streams: Streams, run: u32) -> Self {
+    /// Starts at time zero, before the SYN.
+    pub fn new(plan: &Transfer, streams: RandomStreams, run: u32) -> Self {
         Self {
-            network: Network::new(&plan.network, streams, run),
-            client: Connection::connect(plan.tcp, Instant::ZERO, 0),
-            server: Connection::listen(plan.tcp, 0),
+            network: CsmaNetwork::new(&plan.network, streams, run),
+            client: TcpConnection::connect(plan.tcp, Instant::ZERO, 0),
+            server: TcpConnection::listen(plan.tcp, 0),
             written: 0,
             acknowledged: 0,
             began: None,
             ended: None,
-            told: (0, 0, 0),
+            reported: (0, 0, 0),
             segments: 0,
             payload: 0,
             losses: (0, 0),
@@ -150,8 +150,8 @@ impl Running {
         }
     }
 
-    /// Goes on until a packet has arrived or a timer has run out, but not beyond `end`; whether there is more to do before
-    /// that.
+    /// Continues until a packet has arrived or a timer has expired, but not beyond `end`. Returns true if there is more
+    /// to do before that.
     pub fn step(&mut self, plan: &Transfer, sizer: &mut impl SegmentSizer, end: Instant) -> bool {
         if self.ended.is_some() || self.client.is_closed() {
             return false;
@@ -186,11 +186,11 @@ impl Running {
             }
             None => return false,
         }
-        self.tell(plan, sizer);
+        self.report_events(plan, sizer);
         true
     }
 
-    /// Gives the client enough of the file that no segment is short, and no more.
+    /// Gives the client just enough of the file that no segment is short.
     fn feed(&mut self, plan: &Transfer, now: Instant) {
         let wanted = u64::from(plan.tcp.window.unwrap_or(64)) * u64::from(plan.tcp.mss);
         while self.written < plan.octets {
@@ -204,17 +204,17 @@ impl Running {
         }
     }
 
-    /// What the client has noticed goes to the control of sizes.
-    fn tell(&mut self, plan: &Transfer, sizer: &mut impl SegmentSizer) {
+    /// Passes the client's events to the control of sizes.
+    fn report_events(&mut self, plan: &Transfer, sizer: &mut impl SegmentSizer) {
         let now = self.network.now();
         while let Some(event) = self.client.poll_event() {
             match event {
-                Event::Connected => {
+                TcpEvent::Connected => {
                     self.began = Some(now);
                     self.network.clear_counters();
                     self.note(plan, sizer.size(), now);
                 }
-                Event::Acked { octets, rtt } => {
+                TcpEvent::Acked { octets, rtt } => {
                     self.tell_frames(plan, sizer, now);
                     self.acknowledged += octets;
                     sizer.on_acked(octets.min(u32::MAX.into()) as u32, rtt, now);
@@ -223,15 +223,15 @@ impl Running {
                         self.ended = Some(now);
                     }
                 }
-                Event::Lost(loss) if self.began.is_some() => {
+                TcpEvent::Lost(loss) if self.began.is_some() => {
                     self.tell_frames(plan, sizer, now);
                     let loss = match loss {
-                        tcp::Loss::Fast => Loss::Fast,
-                        tcp::Loss::Timeout => Loss::Rto,
+                        tcp::LossDetection::Fast => LossDetection::Fast,
+                        tcp::LossDetection::Timeout => LossDetection::Rto,
                     };
                     match loss {
-                        Loss::Rto => self.losses.0 += 1,
-                        Loss::Fast => self.losses.1 += 1,
+                        LossDetection::Rto => self.losses.0 += 1,
+                        LossDetection::Fast => self.losses.1 += 1,
                     }
                     sizer.on_lost(loss, now);
                     self.note(plan, sizer.size(), now);
@@ -242,9 +242,9 @@ impl Running {
     }
 
     fn tell_frames(&mut self, plan: &Transfer, sizer: &mut impl SegmentSizer, now: Instant) {
-        let Counters { sent, unacknowledged, access_failures, .. } = self.network.counters(plan.from);
-        let told = std::mem::replace(&mut self.told, (sent, unacknowledged, access_failures));
-        let new = (sent - told.0, unacknowledged - told.1, access_failures - told.2);
+        let NodeCounters { sent, unacknowledged, access_failures, .. } = self.network.counters(plan.from);
+        let reported = std::mem::replace(&mut self.reported, (sent, unacknowledged, access_failures));
+        let new = (sent - reported.0, unacknowledged - reported.1, access_failures - reported.2);
         sizer.on_frames(new.0 as u32, new.1 as u32, new.2 as u32, now);
     }
 
@@ -255,19 +255,19 @@ impl Running {
         }
     }
 
-    /// What frames are of.
+    /// Contents of frames.
     #[cfg(test)]
-    pub(super) const fn load(&self) -> &super::network::Loads<Segment> {
+    pub(super) const fn load(&self) -> &super::network::Loads<TcpSegment> {
         self.network.load()
     }
 
-    /// What it has cost so far.
-    pub fn outcome(&self, plan: &Transfer) -> Outcome {
+    /// Costs so far.
+    pub fn outcome(&self, plan: &Transfer) -> TransferOutcome {
         let now = self.ended.unwrap_or(self.network.now());
         let began = self.began.unwrap_or(now);
         let nodes: Vec<_> =
             (0..plan.network.topology.nodes()).map(|node| self.network.counters(node)).collect();
-        Outcome {
+        TransferOutcome {
             is_complete: self.ended.is_some(),
             duration: now.since(began),
             acknowledged: self.acknowledged,

@@ -1,4 +1,4 @@
-//! ROHC packets in UDP datagrams: what goes over a network that knows nothing of ROHC.
+//! ROHC packets in UDP datagrams, for networks without ROHC.
 
 use thinair_wire::checksum::Sum;
 use thinair_wire::header::ipv6::Ipv6;
@@ -7,10 +7,10 @@ use thinair_wire::header::udp::Udp;
 
 use super::packet::{address, header};
 
-/// One of the 16 ports that LOWPAN_NHC says in 4 bits. RFC 6282, section 4.3.1.
+/// One of the 16 ports that LOWPAN_NHC compresses to 4 bits. RFC 6282, section 4.3.1.
 const PORT: u16 = 0xF0B1;
 
-/// A datagram between two nodes.
+/// Datagram between two nodes.
 pub(super) fn wrap(from: u16, to: u16, rohc: &[u8]) -> Vec<u8> {
     let (source, destination) = (address(from), address(to));
     let len = Udp::LEN + rohc.len();
@@ -21,7 +21,7 @@ pub(super) fn wrap(from: u16, to: u16, rohc: &[u8]) -> Vec<u8> {
     let [high, low] = length.to_be_bytes();
     let [port_high, port_low] = PORT.to_be_bytes();
     let ports_and_length = [port_high, port_low, port_high, port_low, high, low];
-    // Zero would say that there is none. RFC 768.
+    // Zero would mean no checksum. RFC 768.
     let checksum = match sum.octets(&ports_and_length).octets(rohc).checksum() {
         0 => 0xFFFF,
         checksum => checksum,
@@ -32,7 +32,7 @@ pub(super) fn wrap(from: u16, to: u16, rohc: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// What is in such a datagram; nothing if the packet is none.
+/// Payload of such a datagram; `None` if the packet is another one.
 pub(super) fn unwrap(ipv6: &[u8]) -> Option<&[u8]> {
     let header = Ipv6::read(ipv6).ok().filter(|header| header.next_header == protocol::UDP)?;
     let datagram = ipv6.get(Ipv6::LEN..)?;

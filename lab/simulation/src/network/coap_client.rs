@@ -1,4 +1,4 @@
-//! A CoAP client that asks for the same thing again and again, and notes how long each exchange took.
+//! CoAP client that repeats a request, and records the duration of each exchange.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -6,104 +6,104 @@ use std::collections::BTreeMap;
 use thinair_coap::{CallError, CallId, Config, Endpoint, Event, Request};
 use thinair_wire::time::Instant;
 
-use super::Host;
-use super::ip::{self, Payload, Sender, Socket};
+use super::NetworkHost;
+use super::ip::{self, HostSocket, PacketSender, Payload};
 use super::stream::TcpStream;
-use crate::streams::Stream;
+use crate::streams::RandomStream;
 use crate::tcp;
 
-/// When requests are made.
+/// Times of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
-    /// One every so often, whether the one before was answered or not.
+pub enum RequestPace {
+    /// Fixed interval, independent of responses.
     Open {
-        /// From one to the next.
+        /// Time between two requests.
         interval: Duration,
     },
-    /// The next one this long after the one before was answered, or given up.
+    /// Fixed time after the previous exchange was answered or given up.
     Closed {
         /// Zero: at once.
         think: Duration,
     },
 }
 
-/// What a client asks for, and when.
+/// Requests of a client.
 #[derive(Clone, Debug)]
 pub struct Requests {
-    /// The request.
+    /// Request.
     pub request: Request<'static>,
-    /// How often, at most.
+    /// Maximum number of requests.
     pub count: usize,
-    /// When the first one is made.
+    /// Time of the first request.
     pub start: Instant,
-    /// When the others are.
-    pub pace: Pace,
+    /// Times of the other requests.
+    pub pace: RequestPace,
 }
 
-/// What carries messages.
+/// Transport of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transport {
-    /// A datagram each, and so many octets that a protection of messages adds to each.
+pub enum MessageTransport {
+    /// One datagram per message, with additional octets for a protection of messages.
     Udp {
-        /// Octets.
+        /// Additional octets.
         protection: usize,
     },
-    /// A stream (RFC 8323), which is opened at the start of time.
-    Tcp(tcp::Config),
+    /// Stream (RFC 8323), which is opened at the start of time.
+    Tcp(tcp::TcpConfig),
 }
 
-/// One request and what became of it.
+/// Request and its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exchange {
-    /// When it was made.
+pub struct ClientExchange {
+    /// Time of the request.
     pub made: Instant,
-    /// When it was answered, or given up; nothing while it is under way.
+    /// Time at which it was answered or given up; `None` while it is in progress.
     pub ended: Option<Instant>,
-    /// Why it was not answered.
+    /// Reason that it was not answered.
     pub error: Option<CallError>,
 }
 
-impl Exchange {
-    /// From the request to its response; nothing if there was none.
+impl ClientExchange {
+    /// Time from the request to its response; `None` without a response.
     pub fn took(&self) -> Option<Duration> {
         self.ended.filter(|_| self.error.is_none()).map(|ended| ended.since(self.made))
     }
 }
 
-/// The client.
+/// CoAP client.
 #[derive(Debug)]
 pub struct CoapClient {
-    endpoint: Endpoint<Socket>,
-    socket: Socket,
-    server: Socket,
-    sender: Sender,
+    endpoint: Endpoint<HostSocket>,
+    socket: HostSocket,
+    server: HostSocket,
+    sender: PacketSender,
     stream: Option<TcpStream>,
-    /// Octets behind each message.
+    /// Additional octets after each message.
     protection: usize,
     requests: Requests,
     next: Option<Instant>,
     under_way: BTreeMap<CallId, usize>,
-    exchanges: Vec<Exchange>,
-    /// Messages that were sent again before these requests.
+    exchanges: Vec<ClientExchange>,
+    /// Number of retransmissions before these requests.
     before: u64,
     buffer: Vec<u8>,
 }
 
 impl CoapClient {
-    /// A client at `socket` that asks `server`. `choices` is where its Message IDs, Tokens and dither come from.
+    /// Creates a client at `socket` for `server`. `choices` is the source of its Message IDs, Tokens and dither.
     pub fn new(
-        socket: Socket,
-        server: Socket,
-        transport: Transport,
+        socket: HostSocket,
+        server: HostSocket,
+        transport: MessageTransport,
         config: Config,
         requests: Requests,
-        mut choices: Stream,
+        mut choices: RandomStream,
     ) -> Self {
         let identification = choices.next_u64() as u16;
         let (mut stream, mut protection) = (None, 0);
         match transport {
-            Transport::Udp { protection: octets } => protection = octets,
-            Transport::Tcp(tcp) => {
+            MessageTransport::Udp { protection: octets } => protection = octets,
+            MessageTransport::Tcp(tcp) => {
                 stream = Some(TcpStream::connect(tcp, Instant::ZERO, choices.next_u64() as u32));
             }
         }
@@ -112,7 +112,7 @@ impl CoapClient {
             endpoint: Endpoint::new(config, move || choices.next_u64()),
             socket,
             server,
-            sender: Sender::connected(identification),
+            sender: PacketSender::connected(identification),
             stream,
             protection,
             next: (requests.count > 0).then_some(requests.start),
@@ -123,32 +123,32 @@ impl CoapClient {
         }
     }
 
-    /// Every request that was made, in that order.
-    pub fn exchanges(&self) -> &[Exchange] {
+    /// Exchanges in the order of their requests.
+    pub fn exchanges(&self) -> &[ClientExchange] {
         &self.exchanges
     }
 
-    /// When the first request was to be made: with a stream that is opened first, before it was.
+    /// Planned time of the first request; a stream is opened before.
     pub(super) const fn start(&self) -> Instant {
         self.requests.start
     }
 
-    /// Whether every request was made and has ended.
+    /// True if every request has ended.
     pub fn is_done(&self) -> bool {
         self.exchanges.len() == self.requests.count && self.under_way.is_empty()
     }
 
-    /// Messages that were sent again since these requests were begun.
+    /// Number of retransmissions during these requests.
     pub fn retransmissions(&self) -> u64 {
         self.endpoint.counters().retransmissions - self.before
     }
 
-    /// The message layer.
-    pub const fn endpoint(&self) -> &Endpoint<Socket> {
+    /// Message layer.
+    pub const fn endpoint(&self) -> &Endpoint<HostSocket> {
         &self.endpoint
     }
 
-    /// Begins anew with other requests, and with all that was learned of the path.
+    /// Starts other requests, and keeps the measurements of the path.
     pub fn begin(&mut self, requests: Requests) {
         self.before = self.endpoint.counters().retransmissions;
         self.exchanges.clear();
@@ -157,12 +157,12 @@ impl CoapClient {
         self.requests = requests;
     }
 
-    /// How the stream is, if it goes by one.
+    /// Status of the stream, if there is one.
     pub fn stream_status(&self) -> Option<tcp::Status> {
         self.stream.as_ref().map(|stream| stream.connection.status())
     }
 
-    /// Whether requests can be made: a stream has to be open.
+    /// True if requests can be sent: a stream must be open.
     fn is_ready(&self) -> bool {
         self.stream.as_ref().is_none_or(|stream| stream.connection.is_open())
     }
@@ -174,19 +174,19 @@ impl CoapClient {
         while self.next.is_some_and(|next| next <= now) && self.exchanges.len() < self.requests.count {
             let made = self.next.map_or(now, |next| next.max(self.requests.start));
             self.next = match self.requests.pace {
-                Pace::Open { interval } => Some(made + interval),
-                Pace::Closed { .. } => None,
+                RequestPace::Open { interval } => Some(made + interval),
+                RequestPace::Closed { .. } => None,
             };
             if self.exchanges.len() + 1 == self.requests.count {
                 self.next = None;
             }
             let number = self.exchanges.len();
-            self.exchanges.push(Exchange { made, ended: None, error: None });
+            self.exchanges.push(ClientExchange { made, ended: None, error: None });
             match self.endpoint.request(now, self.server, &self.requests.request) {
                 Ok(call) => {
                     self.under_way.insert(call, number);
                 }
-                // There is no room for it: it fails at once.
+                // No room for it: the exchange fails at once.
                 Err(_) => self.end(now, number, Some(CallError::NoResponse)),
             }
         }
@@ -195,14 +195,14 @@ impl CoapClient {
     fn end(&mut self, now: Instant, number: usize, error: Option<CallError>) {
         let Some(exchange) = self.exchanges.get_mut(number) else { return };
         (exchange.ended, exchange.error) = (Some(now), error);
-        if let (Pace::Closed { think }, true) =
+        if let (RequestPace::Closed { think }, true) =
             (self.requests.pace, self.exchanges.len() < self.requests.count)
         {
             self.next = Some(now + think);
         }
     }
 
-    fn take(&mut self, now: Instant, event: &Event<'_, Socket>) {
+    fn take(&mut self, now: Instant, event: &Event<'_, HostSocket>) {
         let (call, error) = match event {
             Event::Response { call, .. } => (call, None),
             Event::Failed { call, error } => (call, Some(*error)),
@@ -221,7 +221,7 @@ impl CoapClient {
     }
 }
 
-impl Host for CoapClient {
+impl NetworkHost for CoapClient {
     fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
         let Some((from, port, payload)) = ip::read(packet) else { return };
         if from != self.server || port != self.socket.port {
@@ -237,9 +237,9 @@ impl Host for CoapClient {
             }
             (Payload::Tcp(segment), Some(stream)) => {
                 let octets = stream.handle_segment(now, &segment);
-                if stream.has_just_opened() {
+                if stream.take_opened() {
                     self.endpoint.connected(now, from);
-                    // Whoever opens late begins late.
+                    // A stream that opens late delays the first request.
                     self.next = self.next.map(|next| next.max(now));
                 }
                 let mut rest = &octets[..];

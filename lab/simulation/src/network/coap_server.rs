@@ -1,45 +1,45 @@
-//! A CoAP server that answers every request with the same content, at once.
+//! CoAP server that answers every request at once, with equal content.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use thinair_coap::{Config, Counters, Endpoint, Event, Response};
 use thinair_wire::time::Instant;
 
-use super::Host;
-use super::ip::{self, Payload, Sender, Socket};
+use super::NetworkHost;
+use super::ip::{self, HostSocket, PacketSender, Payload};
 use super::stream::TcpStream;
-use crate::streams::Stream;
-use crate::tcp::{self, Segment};
+use crate::streams::RandomStream;
+use crate::tcp::{self, TcpSegment};
 
-/// The server.
+/// CoAP server.
 #[derive(Debug)]
 pub struct CoapServer {
-    endpoint: Endpoint<Socket>,
-    socket: Socket,
-    sender: Sender,
-    streams: BTreeMap<Socket, TcpStream>,
-    /// Segments that went out between two writes.
-    segments: VecDeque<(Socket, Segment)>,
-    tcp: tcp::Config,
+    endpoint: Endpoint<HostSocket>,
+    socket: HostSocket,
+    sender: PacketSender,
+    streams: BTreeMap<HostSocket, TcpStream>,
+    /// Segments that were sent between two writes.
+    segments: VecDeque<(HostSocket, TcpSegment)>,
+    tcp: tcp::TcpConfig,
     isn: u32,
-    /// Octets behind each message.
+    /// Additional octets after each message.
     protection: usize,
     response: Response<'static>,
     buffer: Vec<u8>,
 }
 
 impl CoapServer {
-    /// A server at `socket`, for datagrams with so many octets of protection, and for streams.
+    /// Creates a server at `socket`, for datagrams with additional octets of protection, and for streams.
     pub fn new(
-        socket: Socket,
+        socket: HostSocket,
         protection: usize,
-        tcp: tcp::Config,
+        tcp: tcp::TcpConfig,
         config: Config,
         response: Response<'static>,
-        mut choices: Stream,
+        mut choices: RandomStream,
     ) -> Self {
         Self {
-            sender: Sender::unconnected(choices.next_u64() as u16),
+            sender: PacketSender::unconnected(choices.next_u64() as u16),
             isn: choices.next_u64() as u32,
             buffer: vec![0; config.limits.max_message + protection],
             endpoint: Endpoint::new(config, move || choices.next_u64()),
@@ -52,18 +52,18 @@ impl CoapServer {
         }
     }
 
-    /// The same, whose datagrams are counted in random steps: [`Sender::stepping`].
-    pub(super) fn stepping(self, mut steps: Stream) -> Self {
-        Self { sender: Sender::stepping(steps.next_u64() as u16, steps), ..self }
+    /// Counts its datagrams in random steps: [`PacketSender::stepping`].
+    pub(super) fn stepping(self, mut steps: RandomStream) -> Self {
+        Self { sender: PacketSender::stepping(steps.next_u64() as u16, steps), ..self }
     }
 
-    /// What the message layer has counted.
+    /// Counters of the message layer.
     pub fn counters(&self) -> &Counters {
         self.endpoint.counters()
     }
 
-    /// Every response is a write of its own, as servers do it that answer one request after the other: Nagle's algorithm
-    /// sees the first before the second is there.
+    /// Writes every response separately, as servers do that answer one request after the other: Nagle's algorithm
+    /// handles the first before the second exists.
     fn write(&mut self, now: Instant) {
         while let Some(transmit) = self.endpoint.poll_transmit(now, &mut self.buffer) {
             let Some(stream) = self.streams.get_mut(&transmit.peer) else { continue };
@@ -75,19 +75,19 @@ impl CoapServer {
     }
 
     fn answer(
-        endpoint: &mut Endpoint<Socket>,
+        endpoint: &mut Endpoint<HostSocket>,
         response: &Response<'_>,
         now: Instant,
-        event: &Event<'_, Socket>,
+        event: &Event<'_, HostSocket>,
     ) {
         if let Event::Request { id, .. } = event {
-            // A response that there is no room for is dropped: the client asks again.
+            // A response without room is dropped: the client repeats its request.
             let _ = endpoint.respond(now, *id, response);
         }
     }
 }
 
-impl Host for CoapServer {
+impl NetworkHost for CoapServer {
     fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
         let Some((from, port, payload)) = ip::read(packet) else { return };
         if port != self.socket.port {
@@ -108,7 +108,7 @@ impl Host for CoapServer {
                     TcpStream::listen(tcp, *isn)
                 });
                 let octets = stream.handle_segment(now, &segment);
-                if stream.has_just_opened() {
+                if stream.take_opened() {
                     self.endpoint.connected(now, from);
                 }
                 let mut rest = &octets[..];

@@ -1,39 +1,39 @@
-//! A TCP connection that carries as much as it can: cross traffic, as FTP was.
+//! TCP connection with unlimited data: cross traffic, as by FTP.
 
 use thinair_wire::time::Instant;
 
-use super::Host;
-use super::ip::{self, Payload, Sender, Socket};
+use super::NetworkHost;
+use super::ip::{self, HostSocket, PacketSender, Payload};
 use super::stream::TcpStream;
 use crate::tcp::{self, Status};
 
-/// One end of it.
+/// End of a download.
 #[derive(Debug)]
 pub struct Download {
-    socket: Socket,
-    other: Socket,
-    sender: Sender,
+    socket: HostSocket,
+    other: HostSocket,
+    sender: PacketSender,
     stream: TcpStream,
-    /// When the connection is opened, at the end that asks.
+    /// Time at which the receiver opens the connection.
     start: Option<Instant>,
-    /// Octets that are still to be sent.
+    /// Octets still to be sent.
     left: u64,
     received: u64,
-    /// When the latest of them have arrived.
+    /// Arrival time of the latest octets.
     latest: Option<Instant>,
 }
 
-/// Octets that are written at a time.
+/// Size of a write, in octets.
 const CHUNK: usize = 1 << 16;
 
 impl Download {
-    /// The end that receives: it opens the connection at `start`.
-    pub fn receiver(socket: Socket, other: Socket, config: tcp::Config, start: Instant) -> Self {
+    /// Receiving end, which opens the connection at `start`.
+    pub fn receiver(socket: HostSocket, other: HostSocket, config: tcp::TcpConfig, start: Instant) -> Self {
         let stream = TcpStream::connect(config, start, 0x1000_0000);
         Self {
             socket,
             other,
-            sender: Sender::connected(0),
+            sender: PacketSender::connected(0),
             stream,
             start: Some(start),
             left: 0,
@@ -42,13 +42,13 @@ impl Download {
         }
     }
 
-    /// The end that sends `octets`, as soon as it is asked.
-    pub fn sender(socket: Socket, other: Socket, config: tcp::Config, octets: u64) -> Self {
+    /// Sending end, which sends `octets` octets once connected.
+    pub fn sender(socket: HostSocket, other: HostSocket, config: tcp::TcpConfig, octets: u64) -> Self {
         let stream = TcpStream::listen(config, 0x2000_0000);
         Self {
             socket,
             other,
-            sender: Sender::connected(0),
+            sender: PacketSender::connected(0),
             stream,
             start: None,
             left: octets,
@@ -57,17 +57,17 @@ impl Download {
         }
     }
 
-    /// Octets that have arrived here.
+    /// Octets received here.
     pub const fn received(&self) -> u64 {
         self.received
     }
 
-    /// When the latest octets have arrived here.
+    /// Arrival time of the latest octets.
     pub const fn latest(&self) -> Option<Instant> {
         self.latest
     }
 
-    /// How its connection is.
+    /// Status of its connection.
     pub fn status(&self) -> Status {
         self.stream.connection.status()
     }
@@ -82,7 +82,7 @@ impl Download {
     }
 }
 
-impl Host for Download {
+impl NetworkHost for Download {
     fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
         let Some((from, port, Payload::Tcp(segment))) = ip::read(packet) else { return };
         if from == self.other && port == self.socket.port {

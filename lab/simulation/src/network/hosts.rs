@@ -1,16 +1,16 @@
-//! Hosts by their addresses, and what moves time on around them.
+//! Hosts by their addresses, and the networks that run them.
 
 use std::collections::BTreeMap;
 
 use thinair_link::Side;
 use thinair_wire::time::Instant;
 
-use super::{Address, Host};
-use thinair_emulator::Totals;
+use super::{Address, NetworkHost};
+use thinair_emulator::DirectionTotals;
 
 /// Hosts in the order in which they were added.
 #[derive(Debug)]
-pub(super) struct Hosts<H> {
+pub(super) struct HostTable<H> {
     placed: Vec<Placed<H>>,
     by_address: BTreeMap<Address, usize>,
 }
@@ -19,16 +19,16 @@ pub(super) struct Hosts<H> {
 pub(super) struct Placed<H> {
     pub(super) host: H,
     pub(super) address: Address,
-    /// When it was to be called next.
+    /// Time of its next scheduled call.
     pub(super) at: Option<Instant>,
 }
 
-impl<H: Host> Hosts<H> {
+impl<H: NetworkHost> HostTable<H> {
     pub(super) const fn new() -> Self {
         Self { placed: Vec::new(), by_address: BTreeMap::new() }
     }
 
-    /// The number of the new one.
+    /// Adds a host. Returns its number.
     pub(super) fn add(&mut self, address: Address, host: H) -> usize {
         let number = self.placed.len();
         self.by_address.insert(address, number);
@@ -48,7 +48,7 @@ impl<H: Host> Hosts<H> {
         self.placed.get_mut(number)
     }
 
-    /// Whom a packet is for that has come from `from`: hosts of one side do not hear each other.
+    /// Host for a packet from side `from`: hosts of one side do not receive each other.
     pub(super) fn destination(&self, from: Side, packet: &[u8]) -> Option<usize> {
         let to = Address::destination(packet).filter(|to| to.side() != from)?;
         self.by_address.get(&to).copied()
@@ -63,34 +63,34 @@ impl<H: Host> Hosts<H> {
     }
 }
 
-/// Hosts with a link between them and a time, virtual or real.
-pub(super) trait World<H: Host> {
-    /// Why time cannot go on.
+/// Hosts with a link between them and a clock, virtual or real.
+pub(super) trait HostWorld<H: NetworkHost> {
+    /// Reason that time cannot continue.
     type Error;
 
-    /// One more host, which is called first when it wants to be.
+    /// Adds a host, which is first called at its own timeout.
     fn add(&mut self, address: Address, host: H) -> Result<(), Self::Error>;
 
-    /// Lets happen what happens before `end`, or until `done` says so, which is asked of the host, and its number, after
-    /// every packet that arrives and every timer.
+    /// Processes events before `end`, or until `done` returns true. It is called with a host and its number after every
+    /// packet that arrives and every timer.
     fn run_until(&mut self, end: Instant, done: &mut dyn FnMut(usize, &H) -> bool)
     -> Result<(), Self::Error>;
 
-    /// Asks every host again what it wants.
+    /// Schedules every host again.
     fn wake(&mut self) -> Result<(), Self::Error>;
 
-    /// The hosts, in the order in which they were added.
-    fn hosts(&self) -> &Hosts<H>;
+    /// Hosts, in the order in which they were added.
+    fn hosts(&self) -> &HostTable<H>;
 
-    /// The hosts, to be changed between two runs; [`Self::wake`] is called then.
-    fn hosts_mut(&mut self) -> &mut Hosts<H>;
+    /// Mutable hosts, between two runs; [`Self::wake`] is called afterwards.
+    fn hosts_mut(&mut self) -> &mut HostTable<H>;
 
-    /// What the link has carried from that side.
-    fn totals(&self, from: Side) -> Totals;
+    /// Totals that the link has carried from that side.
+    fn totals(&self, from: Side) -> DirectionTotals;
 
-    /// Things that have happened.
+    /// Number of events.
     fn events(&self) -> u64;
 
-    /// The time.
+    /// Current time.
     fn now(&self) -> Instant;
 }

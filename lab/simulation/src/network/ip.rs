@@ -1,17 +1,17 @@
-//! IP packets of hosts: what they are written with, and what is read from them.
+//! IP packets of hosts: encoder and parser.
 
 use thinair_link::Side;
 use thinair_wire::checksum::Sum;
 use thinair_wire::header::ipv4::Ipv4;
 use thinair_wire::header::udp::Udp;
 
-use crate::streams::Stream;
-use crate::tcp::Segment;
+use crate::streams::RandomStream;
+use crate::tcp::TcpSegment;
 
 const UDP: u8 = 17;
 const TCP: u8 = 6;
 
-/// Where a host is: an IPv4 address of one of the sides.
+/// Address of a host: an IPv4 address of one of the sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address([u8; 4]);
 
@@ -22,80 +22,80 @@ impl Address {
         Self([10, 1 + side as u8, high, low])
     }
 
-    /// All hosts of a side: an address, and how many of its bits count.
+    /// Network of all hosts of a side: address and prefix length.
     #[cfg(target_os = "linux")]
     pub(super) const fn all(side: Side) -> (std::net::IpAddr, u8) {
         (std::net::IpAddr::V4(std::net::Ipv4Addr::new(10, 1 + side as u8, 0, 0)), 16)
     }
 
-    /// Its side.
+    /// Side of the host.
     pub const fn side(self) -> Side {
         if self.0[1] == 1 { Side::A } else { Side::B }
     }
 
-    /// Whom a packet is for.
+    /// Destination of a packet.
     pub(super) fn destination(packet: &[u8]) -> Option<Self> {
         packet.get(16..20)?.try_into().ok().map(Self)
     }
 }
 
-/// An address and a port.
+/// Address and port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Socket {
+pub struct HostSocket {
     /// Address.
     pub address: Address,
     /// Port.
     pub port: u16,
 }
 
-/// What is in a packet that is sound.
+/// Payload of a valid packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Payload<'p> {
     /// The payload of UDP.
     Udp(&'p [u8]),
     /// A segment of TCP.
-    Tcp(Segment),
+    Tcp(TcpSegment),
 }
 
-/// Writes packets of a host, which counts them in their Identification as Linux does.
+/// Writes the packets of a host, with Identifications as in Linux.
 #[derive(Clone, Debug)]
-pub(super) struct Sender {
+pub(super) struct PacketSender {
     identification: u16,
     datagrams: Datagrams,
 }
 
-/// What Identifications of datagrams do.
+/// Identifications of datagrams.
 #[derive(Clone, Debug)]
 enum Datagrams {
-    /// The socket is connected, and counts.
+    /// Connected socket: the Identification counts.
     Count,
-    /// They are 0.
+    /// Always 0.
     Zero,
-    /// The host counts for all sockets that are not connected, in random steps.
-    Step(Stream),
+    /// Unconnected sockets share the host's counter, which rises in random steps.
+    Step(RandomStream),
 }
 
-/// Steps of [`Datagrams::Step`] are below it: up to as many as the clock has ticked since the datagram before, 250 a second.
+/// Bound of the steps of [`Datagrams::Step`]: the clock ticks since the previous datagram, 250 per second.
 const STEPS: u64 = 250;
 
-impl Sender {
+impl PacketSender {
     pub(super) const fn connected(identification: u16) -> Self {
         Self { identification, datagrams: Datagrams::Count }
     }
 
-    /// Of a socket that is not connected, where DF is set: until Linux 5.16.
+    /// Sender of an unconnected socket with DF set, until Linux 5.16.
     pub(super) const fn unconnected(identification: u16) -> Self {
         Self { identification, datagrams: Datagrams::Zero }
     }
 
-    /// Of a socket that is not connected, since then; and wherever packets are longer than the MTU, which are told apart by it
-    /// when they are put together. RFC 6864, section 4.
-    pub(super) const fn stepping(identification: u16, steps: Stream) -> Self {
+    /// Sender of an unconnected socket since Linux 5.17; and of any socket whose packets exceed the MTU, as reassembly
+    /// distinguishes packets by it. RFC 6864, section 4.
+    pub(super) const fn stepping(identification: u16, steps: RandomStream) -> Self {
         Self { identification, datagrams: Datagrams::Step(steps) }
     }
 
-    /// A UDP datagram in the place of what `packet` holds.
-    pub(super) fn udp(&mut self, from: Socket, to: Socket, payload: &[u8], packet: &mut Vec<u8>) {
+    /// Replaces the contents of `packet` by a UDP datagram.
+    pub(super) fn udp(&mut self, from: HostSocket, to: HostSocket, payload: &[u8], packet: &mut Vec<u8>) {
         let length = (Udp::LEN + payload.len()) as u16;
         let identification = match &mut self.datagrams {
             Datagrams::Zero => 0,
@@ -107,7 +107,7 @@ impl Sender {
         };
         header(from, to, UDP, length, identification, packet);
         let header = Udp { source_port: from.port, destination_port: to.port, length, checksum: 0 };
-        // The room is there.
+        // The buffer has the room.
         let _ = header.write(packet, Ipv4::LEN);
         packet.truncate(Ipv4::LEN + Udp::LEN);
         packet.extend_from_slice(payload);
@@ -119,8 +119,14 @@ impl Sender {
         packet[26..28].copy_from_slice(&checksum.to_be_bytes());
     }
 
-    /// A TCP segment in the place of what `packet` holds.
-    pub(super) fn tcp(&mut self, from: Socket, to: Socket, segment: &Segment, packet: &mut Vec<u8>) {
+    /// Replaces the contents of `packet` by a TCP segment.
+    pub(super) fn tcp(
+        &mut self,
+        from: HostSocket,
+        to: HostSocket,
+        segment: &TcpSegment,
+        packet: &mut Vec<u8>,
+    ) {
         let octets = segment.write(from.port, to.port, pseudo(from, to, TCP));
         // A SYN is answered before there is a socket that could count.
         let identification = if segment.syn && segment.acknowledgment.is_some() { 0 } else { self.next(1) };
@@ -129,7 +135,7 @@ impl Sender {
         packet.extend_from_slice(&octets);
     }
 
-    /// The Identification of this packet; that of the next one is so much higher.
+    /// Identification of this packet; the next one's is higher by `step`.
     const fn next(&mut self, step: u16) -> u16 {
         let identification = self.identification;
         self.identification = identification.wrapping_add(step);
@@ -137,7 +143,14 @@ impl Sender {
     }
 }
 
-fn header(from: Socket, to: Socket, protocol: u8, len: u16, identification: u16, packet: &mut Vec<u8>) {
+fn header(
+    from: HostSocket,
+    to: HostSocket,
+    protocol: u8,
+    len: u16,
+    identification: u16,
+    packet: &mut Vec<u8>,
+) {
     packet.clear();
     packet.resize(Ipv4::LEN + Udp::LEN, 0);
     let header = Ipv4 {
@@ -150,25 +163,26 @@ fn header(from: Socket, to: Socket, protocol: u8, len: u16, identification: u16,
         destination: to.address.0,
         ..Ipv4::default()
     };
-    // The room is there.
+    // The buffer has the room.
     let _ = header.write(packet, 0);
     let checksum = Ipv4::checksum_of(packet.get(..Ipv4::LEN).unwrap_or_default());
     packet[10..12].copy_from_slice(&checksum.to_be_bytes());
 }
 
-fn pseudo(from: Socket, to: Socket, protocol: u8) -> Sum {
+fn pseudo(from: HostSocket, to: HostSocket, protocol: u8) -> Sum {
     Sum::ZERO.octets(&from.address.0).octets(&to.address.0).word(u16::from(protocol))
 }
 
-/// Who sends what to which port, if every checksum is right.
-pub(super) fn read(packet: &[u8]) -> Option<(Socket, u16, Payload<'_>)> {
+/// Sender, destination port and payload, if every checksum is right.
+pub(super) fn read(packet: &[u8]) -> Option<(HostSocket, u16, Payload<'_>)> {
     let ip = Ipv4::read(packet).ok()?;
     if ip.len() != Ipv4::LEN || !Ipv4::checksum_is_right(packet.get(..Ipv4::LEN)?) {
         return None;
     }
     let rest = packet.get(Ipv4::LEN..usize::from(ip.total_length))?;
     let (from, to) = (Address(ip.source), Address(ip.destination));
-    let pseudo = pseudo(Socket { address: from, port: 0 }, Socket { address: to, port: 0 }, ip.protocol);
+    let pseudo =
+        pseudo(HostSocket { address: from, port: 0 }, HostSocket { address: to, port: 0 }, ip.protocol);
     match ip.protocol {
         UDP => {
             let udp = Udp::read(rest).ok()?;
@@ -176,14 +190,14 @@ pub(super) fn read(packet: &[u8]) -> Option<(Socket, u16, Payload<'_>)> {
             let sound = udp.checksum == 0 || pseudo.word(udp.length).octets(datagram).checksum() == 0;
             let payload = datagram.get(Udp::LEN..).filter(|_| sound)?;
             Some((
-                Socket { address: from, port: udp.source_port },
+                HostSocket { address: from, port: udp.source_port },
                 udp.destination_port,
                 Payload::Udp(payload),
             ))
         }
         TCP => {
-            let (source, destination, segment) = Segment::read(rest, pseudo).ok()?;
-            Some((Socket { address: from, port: source }, destination, Payload::Tcp(segment)))
+            let (source, destination, segment) = TcpSegment::read(rest, pseudo).ok()?;
+            Some((HostSocket { address: from, port: source }, destination, Payload::Tcp(segment)))
         }
         _ => None,
     }
@@ -196,17 +210,17 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    fn sockets() -> [Socket; 2] {
-        Side::ALL.map(|side| Socket { address: Address::new(side, 299), port: 5_683 + side as u16 })
+    fn sockets() -> [HostSocket; 2] {
+        Side::ALL.map(|side| HostSocket { address: Address::new(side, 299), port: 5_683 + side as u16 })
     }
 
     proptest! {
         #[test]
         fn what_is_written_is_read_and_no_flipped_bit_passes(payload in vec(any::<u8>(), 0..60), bit: usize) {
             let [from, to] = sockets();
-            let segment = Segment { sequence_number: 7, payload: payload.clone(), ..Segment::default() };
+            let segment = TcpSegment { sequence_number: 7, payload: payload.clone(), ..TcpSegment::default() };
             let mut packet = vec![];
-            let mut sender = Sender::connected(0xFFFF);
+            let mut sender = PacketSender::connected(0xFFFF);
             for tcp in [false, true] {
                 match tcp {
                     true => sender.tcp(from, to, &segment, &mut packet),
@@ -218,7 +232,7 @@ mod tests {
                 let mut damaged = packet.clone();
                 let bit = bit % (8 * packet.len());
                 damaged[bit / 8] ^= 1 << (bit % 8);
-                // A UDP checksum of zero says that there is none.
+                // A UDP checksum of zero means no checksum.
                 if tcp || !(26..28).contains(&(bit / 8)) {
                     prop_assert_eq!(read(&damaged), None);
                 }

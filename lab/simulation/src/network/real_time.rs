@@ -1,8 +1,8 @@
-//! The same hosts in real time: their packets go through the kernels of two network namespaces.
+//! Hosts in real time: their packets pass through the kernels of two network namespaces.
 //!
-//! In each namespace there are two TUN devices: that of the link, and one behind which the hosts of its side are. The
-//! kernel forwards between them, and has no other way: what hosts send enters the link as it does from any machine. The
-//! kernel takes 1 off the TTL twice, and so compressors meet 63.
+//! Each namespace has two TUN devices: that of the link, and one for the hosts of its side. The kernel forwards between
+//! them, and has no other route, so that packets of hosts enter the link as from any machine. The kernels decrement the
+//! TTL twice, so that compressors receive 63.
 
 use core::fmt;
 use std::io;
@@ -12,55 +12,55 @@ use thinair_os::clock::{self, ProcessorTime};
 use thinair_os::{Error, EventLoop, Interface, RealTime, Route, Tun, TunKind};
 use thinair_wire::time::Instant;
 
-use super::hosts::{Hosts, World};
-use super::{Address, Host};
-use thinair_emulator::{Ends, Engine, Lateness, RohcChannel, Totals, Where};
+use super::hosts::{HostTable, HostWorld};
+use super::{Address, NetworkHost};
+use thinair_emulator::{DirectionTotals, Engine, Lateness, LinkEnds, RohcChannel, Where};
 
-/// Octets of the longest packet: nothing is fragmented but by the link.
+/// Maximum size of a packet in octets: only the link fragments.
 const LONGEST: u32 = 65_535;
 
-/// Packets that may wait in each TUN device.
+/// Queue of each TUN device, in packets.
 const QUEUE: u32 = 10_000;
 
-/// Packets that are read in a row from one device.
+/// Maximum number of packets read consecutively from one device.
 const BATCH: usize = 64;
 
-/// What the interface of the hosts is called.
+/// Name of the hosts' interface.
 const INTERFACE: &str = "hosts%d";
 
-/// What the loop waits for, beside the devices: 0 and 1 are of the link, 2 and 3 of the hosts.
+/// Event token of signals; tokens 0 and 1 belong to the link, 2 and 3 to the hosts.
 const SIGNALS: u64 = 4;
 
-/// Why a run in real time has ended before its time.
+/// Reason that a run in real time has ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum RealTimeError {
-    /// The system refused something.
+    /// The system rejected an operation.
     #[error(transparent)]
     Os(#[from] Error),
-    /// A signal asked for it.
+    /// A signal interrupted it.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// Two namespaces with hosts behind them and a link between them. Everything that was made goes on drop.
+/// Two namespaces with hosts and a link between them. Everything is removed on drop.
 ///
 /// From [`open`](Self::open) on, signals that would end the process end a run instead: [`RealTimeError::Interrupted`].
 pub struct RealTimeLink {
-    /// Behind them are the hosts of each side.
+    /// Devices of the hosts of each side.
     hosts: [Tun; 2],
     realtime: RealTime,
     events: EventLoop,
-    // The last one to go.
-    ends: Ends,
+    // Must be dropped last.
+    ends: LinkEnds,
 }
 
 impl RealTimeLink {
-    /// Makes the namespaces and devices, and asks for real-time scheduling and locked memory.
+    /// Creates the namespaces and devices, and requests real-time scheduling and locked memory.
     ///
     /// # Errors
-    /// The caller may not (CAP_SYS_ADMIN, CAP_NET_ADMIN), or the system lacks TUN.
+    /// The caller lacks privileges (CAP_SYS_ADMIN, CAP_NET_ADMIN), or the system lacks TUN.
     pub fn open() -> Result<Self, Error> {
-        let ends = Ends::open(&Where::Create, (LONGEST, LONGEST), "cubic")?;
+        let ends = LinkEnds::open(&Where::Create, (LONGEST, LONGEST), "cubic")?;
         let hosts = [hosts_of(&ends, Side::A)?, hosts_of(&ends, Side::B)?];
         let realtime = RealTime::request();
         let events = EventLoop::new(realtime.spin())?;
@@ -72,17 +72,17 @@ impl RealTimeLink {
         Ok(Self { hosts, realtime, events, ends })
     }
 
-    /// What the system did not grant, in words; empty if there is real-time scheduling and locked memory.
+    /// Real-time properties that the system did not grant, as text; empty with real-time scheduling and locked memory.
     pub fn refused(&self) -> Vec<String> {
         self.realtime.refused()
     }
 
-    /// Whether a signal has come that asks to end, since this was asked last.
+    /// True if a signal to end has arrived since the last call.
     pub fn is_interrupted(&self) -> bool {
         self.ends.is_interrupted()
     }
 
-    /// Throws away what a run before has left under way.
+    /// Discards packets that a previous run has left.
     fn empty(&self) {
         let mut octets = [0; 64];
         let tuns = Side::ALL.map(|side| self.ends.tun(side));
@@ -98,8 +98,8 @@ impl fmt::Debug for RealTimeLink {
     }
 }
 
-/// A device behind which the hosts of a side are, and routes: to them by it, and to the other side by the link.
-fn hosts_of(ends: &Ends, side: Side) -> Result<Tun, Error> {
+/// Creates the device for the hosts of a side, and routes: to them through it, and to the other side through the link.
+fn hosts_of(ends: &LinkEnds, side: Side) -> Result<Tun, Error> {
     let namespace = ends.namespace(side);
     let tun = Tun::open_in(namespace, INTERFACE, TunKind::Tun)?;
     let (link, here) = (ends.tun(side).name(), tun.name());
@@ -120,22 +120,22 @@ fn hosts_of(ends: &Ends, side: Side) -> Result<Tun, Error> {
     Ok(tun)
 }
 
-/// How far the times of a run can be trusted.
+/// Reliability of a run's times.
 #[derive(Clone, Debug, Default)]
 pub struct Punctuality {
-    /// How late packets came out of the link.
+    /// Lateness of packets from the link.
     pub lateness: Lateness,
-    /// Packets that a kernel did not take, as they were damaged.
+    /// Packets that a kernel rejected because they were damaged.
     pub not_taken: u64,
-    /// The share of the machine's time that its host gave to others; 0 if it is not a virtual one.
+    /// Steal time: share of the machine's time that its host gave to others; 0 on a physical machine.
     pub stolen: f64,
 }
 
-/// A [`Network`](super::Network) in real time. Its time begins with its first run.
+/// [`HostNetwork`](super::HostNetwork) in real time. Its time begins with its first run.
 pub(super) struct RealTimeNetwork<'l, H> {
     link: &'l mut RealTimeLink,
     engine: Engine,
-    hosts: Hosts<H>,
+    hosts: HostTable<H>,
     origin: Option<Instant>,
     processors: Option<ProcessorTime>,
     now: Instant,
@@ -147,7 +147,7 @@ pub(super) struct RealTimeNetwork<'l, H> {
     not_taken: u64,
 }
 
-impl<'l, H: Host> RealTimeNetwork<'l, H> {
+impl<'l, H: NetworkHost> RealTimeNetwork<'l, H> {
     pub(super) fn new(
         link: &'l mut RealTimeLink,
         model: &LinkModel<'static>,
@@ -158,7 +158,7 @@ impl<'l, H: Host> RealTimeNetwork<'l, H> {
         Self {
             link,
             engine: Engine::new(model, seed, channel),
-            hosts: Hosts::new(),
+            hosts: HostTable::new(),
             origin: None,
             processors: ProcessorTime::until_now(),
             now: Instant::ZERO,
@@ -182,13 +182,13 @@ impl<'l, H: Host> RealTimeNetwork<'l, H> {
         }
     }
 
-    /// Looks at the clock. Time stands still before the first run.
+    /// Reads the clock. Time stands still before the first run.
     fn look(&mut self) -> Instant {
         self.now = self.origin.map_or(Instant::ZERO, |origin| Instant::ZERO + clock::now().since(origin));
         self.now
     }
 
-    /// Hands over what has come out of the link. The kernel forwards it before this returns.
+    /// Delivers packets from the link. The kernel forwards them before this returns.
     fn deliver(&mut self) -> Result<(), RealTimeError> {
         loop {
             let now = self.look();
@@ -200,21 +200,21 @@ impl<'l, H: Host> RealTimeNetwork<'l, H> {
             self.lateness.add(now.nanos_since(passage.ended));
             let to = passage.from.other();
             match self.link.ends.tun(to).write(&passage.delivered) {
-                // No packet of IP.
+                // Not an IP packet.
                 Err(why) if why.kind() == io::ErrorKind::InvalidInput => self.not_taken += 1,
                 taken => taken.map_err(|why| Error::new("hand a packet over to a namespace", why))?,
             }
         }
     }
 
-    /// What kernels have forwarded to the link goes into it.
+    /// Passes packets that kernels have forwarded to the link.
     fn enter(&mut self) -> Result<(), RealTimeError> {
         for side in Side::ALL {
             for _ in 0..BATCH {
                 let Some(len) = read(self.link.ends.tun(side), &mut self.octets)? else { break };
                 let now = self.look();
                 let packet = self.octets.get(..len).unwrap_or_default();
-                // Packets of the kernels themselves, if there are any, are not of this network.
+                // Packets of the kernels themselves, if any, do not belong to this network.
                 if self.hosts.destination(side, packet).is_some() {
                     self.engine.handle_packet(now, side, packet);
                 }
@@ -223,7 +223,7 @@ impl<'l, H: Host> RealTimeNetwork<'l, H> {
         Ok(())
     }
 
-    /// What kernels have forwarded to hosts arrives there. True if `done` says that it is enough.
+    /// Passes packets that kernels have forwarded to hosts. Returns true if `done` did.
     fn arrive(&mut self, done: &mut dyn FnMut(usize, &H) -> bool) -> Result<bool, RealTimeError> {
         for side in Side::ALL {
             for _ in 0..BATCH {
@@ -243,7 +243,7 @@ impl<'l, H: Host> RealTimeNetwork<'l, H> {
         Ok(false)
     }
 
-    /// Timers that are due. True if `done` says that it is enough.
+    /// Handles due timers. Returns true if `done` did.
     fn fire(&mut self, end: Instant, done: &mut dyn FnMut(usize, &H) -> bool) -> Result<bool, RealTimeError> {
         for number in 0..self.hosts.len() {
             let now = self.look().min(end);
@@ -262,7 +262,7 @@ impl<'l, H: Host> RealTimeNetwork<'l, H> {
         Ok(false)
     }
 
-    /// Takes what a host has to send, and its next timer.
+    /// Sends a host's packets, and schedules its next timer.
     fn serve(&mut self, number: usize) -> Result<(), RealTimeError> {
         loop {
             let now = self.look();
@@ -274,13 +274,13 @@ impl<'l, H: Host> RealTimeNetwork<'l, H> {
             let side = placed.address.side();
             let sent = self.link.hosts[side as usize].write(&self.packet);
             sent.map_err(|why| Error::new("send the packet of a host", why))?;
-            // At once, so that it enters the link when it was sent.
+            // At once, so that packets enter the link when they are sent.
             self.enter()?;
         }
     }
 }
 
-/// The next packet of a device; none if none waits.
+/// Next packet of a device; `None` if none waits.
 fn read(tun: &Tun, octets: &mut [u8]) -> Result<Option<usize>, Error> {
     match tun.read(octets) {
         Ok(len) => Ok(Some(len)),
@@ -289,7 +289,7 @@ fn read(tun: &Tun, octets: &mut [u8]) -> Result<Option<usize>, Error> {
     }
 }
 
-impl<H: Host> World<H> for RealTimeNetwork<'_, H> {
+impl<H: NetworkHost> HostWorld<H> for RealTimeNetwork<'_, H> {
     type Error = RealTimeError;
 
     fn add(&mut self, address: Address, host: H) -> Result<(), RealTimeError> {
@@ -330,15 +330,15 @@ impl<H: Host> World<H> for RealTimeNetwork<'_, H> {
         (0..self.hosts.len()).try_for_each(|number| self.serve(number))
     }
 
-    fn hosts(&self) -> &Hosts<H> {
+    fn hosts(&self) -> &HostTable<H> {
         &self.hosts
     }
 
-    fn hosts_mut(&mut self) -> &mut Hosts<H> {
+    fn hosts_mut(&mut self) -> &mut HostTable<H> {
         &mut self.hosts
     }
 
-    fn totals(&self, from: Side) -> Totals {
+    fn totals(&self, from: Side) -> DirectionTotals {
         self.engine.totals(from)
     }
 

@@ -1,4 +1,4 @@
-//! CoAP clients that share a link on their way to a server, with or without a download beside them.
+//! CoAP clients that share a link to a server, with or without a concurrent download.
 
 use core::time::Duration;
 
@@ -6,93 +6,94 @@ use thinair_coap::{Config, Response};
 use thinair_link::{LinkModel, Side};
 use thinair_wire::time::Instant;
 
-use super::coap_client::{CoapClient, Exchange, Requests, Transport};
+use super::HostNetwork;
+use super::any_host::AnyHost;
+use super::coap_client::{ClientExchange, CoapClient, MessageTransport, Requests};
 use super::coap_server::CoapServer;
 use super::download::Download;
-use super::hosts::World;
-use super::ip::{Address, Socket};
+use super::hosts::HostWorld;
+use super::ip::{Address, HostSocket};
 #[cfg(target_os = "linux")]
 use super::real_time::{Punctuality, RealTimeError, RealTimeLink, RealTimeNetwork};
-use super::{Host, Network};
-use crate::streams::{Purpose, Streams};
+use crate::streams::{Purpose, RandomStreams};
 use crate::tcp;
-use thinair_emulator::{RohcChannel, Totals};
+use thinair_emulator::{DirectionTotals, RohcChannel};
 
 const COAP: u16 = 5_683;
 const FTP_DATA: u16 = 20;
 
-/// The number of the download's ends, on either side.
+/// Host number of the download's ends, on either side.
 const DOWNLOAD: u16 = 9_999;
 
-/// An experiment, but for its seed.
+/// Experiment without its seed.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The link; clients are at A.
+    /// Link; clients are at A.
     pub model: LinkModel<'static>,
     /// ROHC on the link.
     pub rohc: Option<RohcChannel>,
-    /// How many clients there are.
+    /// Number of clients.
     pub clients: u16,
-    /// What carries their messages.
-    pub transport: Transport,
-    /// How clients and server are set.
+    /// Transport of their messages.
+    pub transport: MessageTransport,
+    /// Configuration of clients and server.
     pub config: Config,
-    /// What each client asks, and when.
+    /// Requests of each client.
     pub requests: Requests,
-    /// Clients begin at a random time within so long.
+    /// Time within which clients begin, at random.
     pub spread: Duration,
-    /// Octets of the content of each response.
+    /// Content of each response, in octets.
     pub content: usize,
-    /// A download of B's towards A, from the start of time.
-    pub download: Option<tcp::Config>,
-    /// How many octets it brings; if nothing is said, it goes on as long as there is something else.
+    /// TCP of a download from B to A, from the start of time.
+    pub download: Option<tcp::TcpConfig>,
+    /// Size of the download in octets; `None`: as long as there are other events.
     pub download_octets: Option<u64>,
-    /// How often all clients run through their requests before what is measured, with a pause of a second.
+    /// Number of rounds of requests before the measured one, with pauses of a second.
     pub warm_up: usize,
-    /// When it is over, at the latest.
+    /// Time limit.
     pub end: Instant,
 }
 
-/// What an experiment has come to.
+/// Results of an experiment.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
-    /// Client by client.
+pub struct ScenarioOutcome {
+    /// Results by client.
     pub clients: Vec<ClientOutcome>,
-    /// What the link has carried from A and from B.
-    pub totals: [Totals; 2],
-    /// Octets that the download has brought.
+    /// Totals of the link from A and from B.
+    pub totals: [DirectionTotals; 2],
+    /// Octets that the download has delivered.
     pub downloaded: u64,
-    /// From the start of time until it had brought all of its octets, if it has an end.
+    /// Time from the start until the download was complete, if it has an end.
     pub download_took: Option<Duration>,
-    /// When the last event was.
+    /// Time of the latest event.
     pub ended: Instant,
-    /// Events that were taken from the queue.
+    /// Number of events taken from the queue.
     pub events: u64,
 }
 
-/// What one client has seen.
+/// Results of one client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientOutcome {
-    /// Its exchanges, in the order in which they were begun.
-    pub exchanges: Vec<Exchange>,
-    /// Messages that were sent again, by the client.
+    /// Its exchanges, in the order of their requests.
+    pub exchanges: Vec<ClientExchange>,
+    /// Number of retransmissions by the client.
     pub retransmissions: u64,
 }
 
 impl ClientOutcome {
-    /// From the first request to the last response; nothing if none came.
+    /// Time from the first request to the last response; `None` without a response.
     pub fn completed_after(&self) -> Option<Duration> {
         let first = self.exchanges.first()?.made;
         let answered = self.exchanges.iter().filter(|exchange| exchange.took().is_some());
         Some(answered.filter_map(|exchange| exchange.ended).max()?.since(first))
     }
 
-    /// How long exchanges took that were answered.
+    /// Durations of answered exchanges.
     pub fn took(&self) -> impl Iterator<Item = Duration> {
-        self.exchanges.iter().filter_map(Exchange::took)
+        self.exchanges.iter().filter_map(ClientExchange::took)
     }
 
-    /// Their mean; nothing if none was answered.
+    /// Mean duration of answered exchanges; `None` without any.
     pub fn mean(&self) -> Option<Duration> {
         let count = u32::try_from(self.took().count()).ok().filter(|count| *count > 0)?;
         Some(self.took().sum::<Duration>() / count)
@@ -104,91 +105,54 @@ impl ClientOutcome {
     }
 }
 
-#[derive(Debug)]
-enum Party {
-    Client(Box<CoapClient>),
-    Server(Box<CoapServer>),
-    Download(Box<Download>),
-}
-
-impl Party {
-    fn host(&self) -> &dyn Host {
-        match self {
-            Self::Client(host) => &**host,
-            Self::Server(host) => &**host,
-            Self::Download(host) => &**host,
-        }
-    }
-
-    fn host_mut(&mut self) -> &mut dyn Host {
-        match self {
-            Self::Client(host) => &mut **host,
-            Self::Server(host) => &mut **host,
-            Self::Download(host) => &mut **host,
-        }
-    }
-}
-
-impl Host for Party {
-    fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
-        self.host_mut().handle_packet(now, packet);
-    }
-
-    fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
-        self.host_mut().poll_packet(now, packet)
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.host().poll_timeout()
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        self.host_mut().handle_timeout(now);
-    }
-}
-
 impl Scenario {
-    /// Runs it. `seed` and `run` determine every octet.
-    pub fn run(&self, seed: u64, run: u32) -> Outcome {
+    /// Runs the experiment. `seed` and `run` determine every octet.
+    pub fn run(&self, seed: u64, run: u32) -> ScenarioOutcome {
         let link_seed = link_seed(seed, run);
-        let mut network = Network::new(&self.model, link_seed, self.rohc.as_ref());
+        let mut network = HostNetwork::new(&self.model, link_seed, self.rohc.as_ref());
         let Ok(outcome) = self.run_in(&mut network, seed, run);
         outcome
     }
 
-    /// Clients that hosts in real time may be at most.
+    /// Maximum number of clients in real time.
     #[cfg(target_os = "linux")]
     pub const MOST_IN_REAL_TIME: u16 = 100;
 
-    /// Runs it in real time, with all that is random as in virtual time; and how far its times can be trusted.
+    /// Runs the experiment in real time, with random numbers as in virtual time. Returns the reliability of its times,
+    /// too.
     ///
     /// # Errors
-    /// A signal asks to end, or the system takes a device away.
+    /// A signal asks to end, or the system removes a device.
     #[cfg(target_os = "linux")]
     pub fn run_in_real_time(
         &self,
         link: &mut RealTimeLink,
         seed: u64,
         run: u32,
-    ) -> Result<(Outcome, Punctuality), RealTimeError> {
+    ) -> Result<(ScenarioOutcome, Punctuality), RealTimeError> {
         let mut network = RealTimeNetwork::new(link, &self.model, link_seed(seed, run), self.rohc.as_ref());
         let outcome = self.run_in(&mut network, seed, run)?;
         Ok((outcome, network.punctuality()))
     }
 
-    fn run_in<W: World<Party>>(&self, world: &mut W, seed: u64, run: u32) -> Result<Outcome, W::Error> {
-        self.populate(world, Streams::new(seed), run)?;
+    fn run_in<W: HostWorld<AnyHost>>(
+        &self,
+        world: &mut W,
+        seed: u64,
+        run: u32,
+    ) -> Result<ScenarioOutcome, W::Error> {
+        self.populate(world, RandomStreams::new(seed), run)?;
         for round in 0..=self.warm_up {
             let mut left = usize::from(self.clients);
-            // A client is done once: it is asked after each of its events.
+            // A client is done once: `done` is called after each of its events.
             let mut done = vec![false; left];
             let mut downloads = self.download.is_some() && self.download_octets.is_some();
-            if let Some(Party::Download(download)) = world.hosts().get(left + 1) {
+            if let Some(AnyHost::Download(download)) = world.hosts().get(left + 1) {
                 downloads &= !self.has_brought_all(download);
             }
-            world.run_until(self.end, &mut |number, party| {
-                match party {
-                    Party::Client(client) => {
+            world.run_until(self.end, &mut |number, host| {
+                match host {
+                    AnyHost::CoapClient(client) => {
                         if let Some(done) =
                             done.get_mut(number - 1).filter(|done| !**done && client.is_done())
                         {
@@ -196,22 +160,22 @@ impl Scenario {
                             left -= 1;
                         }
                     }
-                    Party::Download(download) => downloads &= !self.has_brought_all(download),
-                    Party::Server(_) => return false,
+                    AnyHost::Download(download) => downloads &= !self.has_brought_all(download),
+                    _ => return false,
                 }
                 left == 0 && !downloads
             })?;
             if round < self.warm_up {
                 let start = world.now() + Duration::from_secs(1);
-                for party in world.hosts_mut().iter_mut() {
-                    if let Party::Client(client) = party {
+                for host in world.hosts_mut().iter_mut() {
+                    if let AnyHost::CoapClient(client) = host {
                         client.begin(Requests { start, ..self.requests.clone() });
                     }
                 }
                 world.wake()?;
             }
         }
-        let mut outcome = Outcome {
+        let mut outcome = ScenarioOutcome {
             clients: Vec::new(),
             totals: Side::ALL.map(|side| world.totals(side)),
             downloaded: 0,
@@ -219,64 +183,69 @@ impl Scenario {
             ended: world.now(),
             events: world.events(),
         };
-        for party in world.hosts().iter() {
-            match party {
-                Party::Client(client) => outcome.clients.push(ClientOutcome {
+        for host in world.hosts().iter() {
+            match host {
+                AnyHost::CoapClient(client) => outcome.clients.push(ClientOutcome {
                     exchanges: client.exchanges().to_vec(),
                     retransmissions: client.retransmissions(),
                 }),
-                Party::Download(download) => {
+                AnyHost::Download(download) => {
                     outcome.downloaded += download.received();
                     if self.has_brought_all(download) {
                         outcome.download_took = download.latest().map(|latest| latest.since(Instant::ZERO));
                     }
                 }
-                Party::Server(_) => {}
+                _ => {}
             }
         }
         Ok(outcome)
     }
 
-    /// Whether a download with an end has come to it.
+    /// True if a download with an end is complete.
     fn has_brought_all(&self, download: &Download) -> bool {
         self.download_octets.is_some_and(|octets| download.received() >= octets)
     }
 
-    fn populate<W: World<Party>>(&self, world: &mut W, streams: Streams, run: u32) -> Result<(), W::Error> {
-        let server = Socket { address: Address::new(Side::B, 0), port: COAP };
+    fn populate<W: HostWorld<AnyHost>>(
+        &self,
+        world: &mut W,
+        streams: RandomStreams,
+        run: u32,
+    ) -> Result<(), W::Error> {
+        let server = HostSocket { address: Address::new(Side::B, 0), port: COAP };
         let choices = |node| streams.stream(run, node, Purpose::Choice);
         let (tcp, protection) = match self.transport {
-            Transport::Tcp(tcp) => (tcp, 0),
-            Transport::Udp { protection } => (tcp::Config::default(), protection),
+            MessageTransport::Tcp(tcp) => (tcp, 0),
+            MessageTransport::Udp { protection } => (tcp::TcpConfig::default(), protection),
         };
         let response = Response::content(vec![b'x'; self.content]).format(0);
-        let party = CoapServer::new(server, protection, tcp, self.config, response, choices(0));
-        world.add(server.address, Party::Server(Box::new(party)))?;
+        let host = CoapServer::new(server, protection, tcp, self.config, response, choices(0));
+        world.add(server.address, AnyHost::CoapServer(Box::new(host)))?;
         for number in 0..self.clients {
             let node = u32::from(number) + 1;
-            let socket = Socket { address: Address::new(Side::A, number), port: 40_000 };
+            let socket = HostSocket { address: Address::new(Side::A, number), port: 40_000 };
             let within = u64::try_from(self.spread.as_nanos()).unwrap_or(u64::MAX);
             let late =
                 if within == 0 { 0 } else { streams.stream(run, node, Purpose::Arrivals).below(within) };
             let start = self.requests.start + Duration::from_nanos(late);
             let requests = Requests { start, ..self.requests.clone() };
-            let party = CoapClient::new(socket, server, self.transport, self.config, requests, choices(node));
-            world.add(socket.address, Party::Client(Box::new(party)))?;
+            let host = CoapClient::new(socket, server, self.transport, self.config, requests, choices(node));
+            world.add(socket.address, AnyHost::CoapClient(Box::new(host)))?;
         }
         if let Some(config) = self.download {
             let [to, from] =
-                Side::ALL.map(|side| Socket { address: Address::new(side, DOWNLOAD), port: FTP_DATA });
+                Side::ALL.map(|side| HostSocket { address: Address::new(side, DOWNLOAD), port: FTP_DATA });
             let receiver = Download::receiver(to, from, config, Instant::ZERO);
-            world.add(to.address, Party::Download(Box::new(receiver)))?;
+            world.add(to.address, AnyHost::Download(Box::new(receiver)))?;
             let octets = self.download_octets.unwrap_or(u64::MAX);
             let sender = Download::sender(from, to, config, octets);
-            world.add(from.address, Party::Download(Box::new(sender)))?;
+            world.add(from.address, AnyHost::Download(Box::new(sender)))?;
         }
         Ok(())
     }
 }
 
-/// The seed of the link: every run has its own.
+/// Seed of the link, which differs between runs.
 fn link_seed(seed: u64, run: u32) -> u64 {
-    Streams::new(seed).stream(run, 0, Purpose::Link).next_u64()
+    RandomStreams::new(seed).stream(run, 0, Purpose::Link).next_u64()
 }

@@ -1,52 +1,52 @@
-//! A TCP connection under an endpoint that wants octets in and out.
+//! TCP connection for an endpoint that reads and writes octets.
 
 use std::collections::VecDeque;
 
 use thinair_wire::time::Instant;
 
-use crate::tcp::{Config, Connection, Event, Segment};
+use crate::tcp::{TcpConfig, TcpConnection, TcpEvent, TcpSegment};
 
-/// A connection, and what did not fit into its buffer.
+/// Connection, and octets that exceeded its buffer.
 #[derive(Debug)]
 pub(super) struct TcpStream {
-    pub(super) connection: Connection,
+    pub(super) connection: TcpConnection,
     waiting: VecDeque<u8>,
     opened: bool,
-    /// Segments that went out before the application was told anything.
-    segments: VecDeque<Segment>,
+    /// Segments that were sent before the application was notified.
+    segments: VecDeque<TcpSegment>,
 }
 
 impl TcpStream {
-    pub(super) fn connect(config: Config, now: Instant, isn: u32) -> Self {
-        Self::new(Connection::connect(config, now, isn))
+    pub(super) fn connect(config: TcpConfig, now: Instant, isn: u32) -> Self {
+        Self::new(TcpConnection::connect(config, now, isn))
     }
 
-    pub(super) fn listen(config: Config, isn: u32) -> Self {
-        Self::new(Connection::listen(config, isn))
+    pub(super) fn listen(config: TcpConfig, isn: u32) -> Self {
+        Self::new(TcpConnection::listen(config, isn))
     }
 
-    fn new(connection: Connection) -> Self {
+    fn new(connection: TcpConnection) -> Self {
         Self { connection, waiting: VecDeque::new(), opened: false, segments: VecDeque::new() }
     }
 
-    /// Octets that can be read once a segment has arrived.
-    pub(super) fn handle_segment(&mut self, now: Instant, segment: &Segment) -> Vec<u8> {
+    /// Handles a segment. Returns the octets that can be read.
+    pub(super) fn handle_segment(&mut self, now: Instant, segment: &TcpSegment) -> Vec<u8> {
         self.connection.handle_segment(now, segment);
         while let Some(event) = self.connection.poll_event() {
-            self.opened |= event == Event::Connected;
+            self.opened |= event == TcpEvent::Connected;
         }
         self.push(now);
         let octets = self.connection.read(usize::MAX);
-        // What is acknowledged at once does not wait for what the application has to say: systems acknowledge before they
-        // wake it.
+        // An immediate acknowledgment does not wait for the application's data: systems acknowledge before they wake
+        // it.
         if self.connection.is_open() {
             self.segments.extend(core::iter::from_fn(|| self.connection.poll_transmit(now)));
         }
         octets
     }
 
-    /// Whether it has opened since this was asked last.
-    pub(super) fn has_just_opened(&mut self) -> bool {
+    /// True if it has opened since the last call.
+    pub(super) fn take_opened(&mut self) -> bool {
         core::mem::take(&mut self.opened)
     }
 
@@ -62,7 +62,7 @@ impl TcpStream {
         }
     }
 
-    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<TcpSegment> {
         self.segments.pop_front().or_else(|| self.connection.poll_transmit(now))
     }
 

@@ -8,7 +8,7 @@ use thinair_link::{Airtime, Direction, LinkModel, LossModel, Probability, Rate};
 use super::*;
 use crate::tcp;
 
-fn scenario(model: &LinkModel<'static>, transport: Transport, nstart: u16) -> Scenario {
+fn scenario(model: &LinkModel<'static>, transport: MessageTransport, nstart: u16) -> Scenario {
     let transmission = Transmission { nstart, ..Transmission::default() };
     Scenario {
         model: *model,
@@ -23,7 +23,7 @@ fn scenario(model: &LinkModel<'static>, transport: Transport, nstart: u16) -> Sc
             request: Request::get("/tmp"),
             count: 100,
             start: Instant::from_millis(2_000),
-            pace: Pace::Open { interval: Duration::from_micros(100_700) },
+            pace: RequestPace::Open { interval: Duration::from_micros(100_700) },
         },
         spread: Duration::ZERO,
         content: 23,
@@ -34,7 +34,7 @@ fn scenario(model: &LinkModel<'static>, transport: Transport, nstart: u16) -> Sc
     }
 }
 
-const UDP: Transport = Transport::Udp { protection: 0 };
+const UDP: MessageTransport = MessageTransport::Udp { protection: 0 };
 
 fn link(bps: u64, delay: Duration) -> LinkModel<'static> {
     let airtime = Airtime::Rate(Rate::from_bps(bps).unwrap());
@@ -42,7 +42,7 @@ fn link(bps: u64, delay: Duration) -> LinkModel<'static> {
     LinkModel { a_to_b: direction, b_to_a: direction, ..LinkModel::default() }
 }
 
-/// 37 and 58 octets, each way 50 ms: the times of a calculation by hand.
+/// 37 and 58 octets, 50 ms one-way delay: times computed by hand.
 #[test]
 fn an_exchange_takes_what_the_link_says() {
     let outcome = scenario(&link(8_000, Duration::from_millis(50)), UDP, 50).run(1, 0);
@@ -67,8 +67,9 @@ fn lost_messages_are_sent_again_and_every_exchange_ends() {
 #[test]
 fn coap_over_tcp_waits_for_acknowledgments_unless_it_is_told_not_to() {
     let mean = |nagle| {
-        let tcp = tcp::Config { nagle, ..tcp::Config::default() };
-        let outcome = scenario(&link(20_000, Duration::from_millis(72)), Transport::Tcp(tcp), 50).run(1, 0);
+        let tcp = tcp::TcpConfig { nagle, ..tcp::TcpConfig::default() };
+        let outcome =
+            scenario(&link(20_000, Duration::from_millis(72)), MessageTransport::Tcp(tcp), 50).run(1, 0);
         assert_eq!(outcome.clients[0].took().count(), 100);
         outcome.clients[0].mean().unwrap()
     };
@@ -80,7 +81,7 @@ fn coap_over_tcp_waits_for_acknowledgments_unless_it_is_told_not_to() {
 #[test]
 fn a_download_fills_the_link_and_delays_everybody() {
     let preset = by_name("gprs").unwrap();
-    let config = tcp::Config { window: Some(4), ..tcp::Config::default() };
+    let config = tcp::TcpConfig { window: Some(4), ..tcp::TcpConfig::default() };
     let outcome = Scenario { download: Some(config), ..scenario(&preset.model, UDP, 100) }.run(3, 0);
     let mean = outcome.clients[0].mean().unwrap();
     assert!(mean > Duration::from_millis(900) && mean < Duration::from_millis(1_500), "{mean:?}");
@@ -92,7 +93,7 @@ fn a_download_fills_the_link_and_delays_everybody() {
 fn clients_share_the_link_and_what_they_learned_is_kept() {
     let base = scenario(&by_name("gprs").unwrap().model, UDP, 1);
     let requests =
-        Requests { count: 10, pace: Pace::Closed { think: Duration::ZERO }, ..base.requests.clone() };
+        Requests { count: 10, pace: RequestPace::Closed { think: Duration::ZERO }, ..base.requests.clone() };
     let shared = Scenario { clients: 20, requests, spread: Duration::from_secs(1), ..base };
     let outcome = shared.run(1, 0);
     assert_eq!(outcome.clients.iter().map(|client| client.took().count()).sum::<usize>(), 200);

@@ -1,4 +1,4 @@
-//! From what is written to what is run: defaults, ranges, and what contradicts itself.
+//! Scenario of a parsed plan: defaults, ranges, and contradictions.
 
 use core::ops::RangeInclusive;
 use core::time::Duration;
@@ -13,13 +13,13 @@ use thinair_link::{
 use thinair_rohc::{Channel, CidSpace, CompressorConfig, DecompressorConfig, Mode, ProfileId, ProfileSet};
 use thinair_wire::time::Instant;
 
-use super::document::{self, Carrier, Document, LossUnit, RohcMode};
-use super::words::Span;
-use crate::network::{Pace, Requests, Scenario, Transport};
+use super::document::{self, CarrierSetting, Document, LossUnit, RohcMode};
+use super::words::PlanTime;
+use crate::network::{MessageTransport, RequestPace, Requests, Scenario};
 use crate::tcp;
 use thinair_emulator::{RohcChannel, fragmenting, with_mtu};
 
-/// What is wrong with a key.
+/// Error in the value of a key.
 #[derive(Debug)]
 pub(super) struct Wrong {
     pub(super) key: &'static str,
@@ -30,23 +30,23 @@ fn wrong(key: &'static str, message: impl Into<String>) -> Wrong {
     Wrong { key, message: message.into() }
 }
 
-/// Octets of a packet where there is no limit: those of Ethernet.
+/// Packet size without a limit, in octets: that of Ethernet.
 const USUAL_MTU: u32 = 1_500;
 
-/// Clients that have an address.
+/// Maximum number of clients: each has an address.
 const MOST_CLIENTS: u64 = 9_000;
 
-/// Congestion control with another setting than that of its name in RFCs and drafts.
+/// Congestion controls with other settings than those of their RFCs and drafts.
 const VARIANTS: &str = "cocoa-fine (no clock granularity)";
 
-/// A number in its range, or the default.
+/// Number in its range, or the default.
 fn number(
     key: &'static str,
-    told: Option<u64>,
+    given: Option<u64>,
     default: u64,
     range: RangeInclusive<u64>,
 ) -> Result<u64, Wrong> {
-    let value = told.unwrap_or(default);
+    let value = given.unwrap_or(default);
     if range.contains(&value) {
         return Ok(value);
     }
@@ -64,9 +64,11 @@ pub(super) fn scenario(document: &Document) -> Result<Scenario, Wrong> {
                 "is for clients that wait for responses, requests.interval for those that do not; take one out",
             ));
         }
-        (Some(Span(Duration::ZERO)), None) => return Err(wrong("requests.interval", "is zero; give a time")),
-        (Some(interval), None) => Pace::Open { interval: interval.0 },
-        (None, think) => Pace::Closed { think: think.map_or(Duration::ZERO, |think| think.0) },
+        (Some(PlanTime(Duration::ZERO)), None) => {
+            return Err(wrong("requests.interval", "is zero; give a time"));
+        }
+        (Some(interval), None) => RequestPace::Open { interval: interval.0 },
+        (None, think) => RequestPace::Closed { think: think.map_or(Duration::ZERO, |think| think.0) },
     };
     let start = requests.start.map_or(Duration::from_secs(5), |start| start.0);
     let end = runs.end.map_or(Duration::from_secs(3_600), |end| end.0);
@@ -90,7 +92,7 @@ pub(super) fn scenario(document: &Document) -> Result<Scenario, Wrong> {
             pace,
         },
         spread: clients.spread.map_or(Duration::ZERO, |spread| spread.0),
-        // What goes in one message, without blocks.
+        // Content of one message, without blocks.
         content: number("requests.content", requests.content, 23, 0..=1_024)? as usize,
         download: document.download.as_ref().map(download).transpose()?.flatten(),
         download_octets: document.download.as_ref().map(download_octets).transpose()?.flatten(),
@@ -125,7 +127,7 @@ fn config(clients: &document::Clients) -> Result<Config, Wrong> {
         nstart,
         ..usual
     };
-    // A server knows every client.
+    // A server must hold state for every client.
     let max_peers = 2_048.max(clients.count.unwrap_or(1).min(MOST_CLIENTS) as usize);
     Ok(Config {
         timing: Timing { transmission, congestion, ..Timing::default() },
@@ -134,45 +136,45 @@ fn config(clients: &document::Clients) -> Result<Config, Wrong> {
     })
 }
 
-fn transport(clients: &document::Clients) -> Result<Transport, Wrong> {
+fn transport(clients: &document::Clients) -> Result<MessageTransport, Wrong> {
     match clients.transport.unwrap_or_default() {
-        Carrier::Udp => Ok(Transport::Udp {
+        CarrierSetting::Udp => Ok(MessageTransport::Udp {
             protection: number("clients.protection", clients.protection, 0, 0..=1_024)? as usize,
         }),
-        Carrier::Tcp if clients.protection.is_some_and(|octets| octets > 0) => Err(wrong(
+        CarrierSetting::Tcp if clients.protection.is_some_and(|octets| octets > 0) => Err(wrong(
             "clients.protection",
             "is of datagrams; take it out, or set clients.transport to \"udp\"",
         )),
-        Carrier::Tcp => {
+        CarrierSetting::Tcp => {
             let nagle = match clients.nagle {
                 Some(document::Nagle::Off) => tcp::Nagle::Off,
                 Some(document::Nagle::On) => tcp::Nagle::On,
                 Some(document::Nagle::Minshall) | None => tcp::Nagle::Minshall,
             };
-            Ok(Transport::Tcp(tcp::Config { nagle, ..tcp::Config::default() }))
+            Ok(MessageTransport::Tcp(tcp::TcpConfig { nagle, ..tcp::TcpConfig::default() }))
         }
     }
 }
 
-fn download(download: &document::Download) -> Result<Option<tcp::Config>, Wrong> {
-    let usual = tcp::Config::default();
+fn download(download: &document::DownloadSection) -> Result<Option<tcp::TcpConfig>, Wrong> {
+    let usual = tcp::TcpConfig::default();
     let buffer =
         number("download.receive_buffer", download.receive_buffer, usual.receive_buffer.into(), 1..=1 << 30)?;
     let window = match download.window {
         None => None,
-        told => Some(number("download.window", told, 1, 1..=100_000)? as u32),
+        given => Some(number("download.window", given, 1, 1..=100_000)? as u32),
     };
-    let config = tcp::Config { window, receive_buffer: buffer as u32, ..usual };
+    let config = tcp::TcpConfig { window, receive_buffer: buffer as u32, ..usual };
     Ok(download.active.unwrap_or(true).then_some(config))
 }
 
-fn download_octets(download: &document::Download) -> Result<Option<u64>, Wrong> {
+fn download_octets(download: &document::DownloadSection) -> Result<Option<u64>, Wrong> {
     download.octets.map(|octets| number("download.octets", Some(octets), 0, 1..=1 << 40)).transpose()
 }
 
-fn rohc(rohc: &document::Rohc) -> Result<Option<RohcChannel>, Wrong> {
+fn rohc(rohc: &document::RohcSection) -> Result<Option<RohcChannel>, Wrong> {
     let mode = match rohc.mode {
-        None => return Err(wrong("rohc.mode", "is not told; give \"off\", \"u\", \"o\" or \"r\"")),
+        None => return Err(wrong("rohc.mode", "is missing: give \"off\", \"u\", \"o\" or \"r\"")),
         Some(RohcMode::Off) => return Ok(None),
         Some(RohcMode::U) => Mode::Unidirectional,
         Some(RohcMode::O) => Mode::Optimistic,
@@ -206,7 +208,7 @@ fn rohc(rohc: &document::Rohc) -> Result<Option<RohcChannel>, Wrong> {
     }))
 }
 
-fn model(link: &document::Link) -> Result<LinkModel<'static>, Wrong> {
+fn model(link: &document::LinkSection) -> Result<LinkModel<'static>, Wrong> {
     let preset = match link.preset.as_deref() {
         None => None,
         Some(name) => Some(preset::by_name(name).ok_or_else(|| {
@@ -228,7 +230,7 @@ fn model(link: &document::Link) -> Result<LinkModel<'static>, Wrong> {
     })
 }
 
-/// The names of what can be wrong in a direction.
+/// Names of keys of a direction, for errors.
 struct Names {
     spikes: &'static str,
     queue: &'static str,
@@ -261,16 +263,16 @@ const UP: Names = names!("up");
 const DOWN: Names = names!("down");
 const BOTH: Names = names!("both");
 
-/// Changes what a preset says. What is told of a direction goes before what is told of both.
+/// Overrides a preset. Keys of one direction take precedence over those of both.
 fn change(
     direction: &mut thinair_link::Direction<'static>,
-    told: [&document::Direction; 2],
+    given: [&document::DirectionSection; 2],
     own: &Names,
     mtu: u32,
 ) -> Result<(), Wrong> {
-    let [one, both] = told;
-    // The name of a key is that of where it was told.
-    macro_rules! told {
+    let [one, both] = given;
+    // Name of the key where the value was given.
+    macro_rules! given {
         ($($key:ident).+, $name:ident) => {
             match &one.$($key).+ {
                 Some(value) => (Some(*value), own.$name),
@@ -281,27 +283,27 @@ fn change(
             one.$($key).+.or(both.$($key).+)
         };
     }
-    if let Some(rate) = told!(rate) {
-        // A BitRate is 1 at least.
+    if let Some(rate) = given!(rate) {
+        // A BitRate is at least 1.
         direction.airtime = Rate::from_bps(rate.0).map_or(Airtime::None, Airtime::Rate);
     }
-    direction.delay = told!(delay).map_or(direction.delay, |delay| delay.0);
-    if let Some(deviation) = told!(jitter) {
+    direction.delay = given!(delay).map_or(direction.delay, |delay| delay.0);
+    if let Some(deviation) = given!(jitter) {
         direction.jitter = Jitter { deviation: deviation.0, ..Jitter::default() };
     }
-    if let (Some(share), name) = told!(spikes, spikes) {
+    if let (Some(share), name) = given!(spikes, spikes) {
         direction.jitter.spikes = percent(name, share)?;
     }
-    direction.jitter.spike = told!(spike).map_or(direction.jitter.spike, |spike| spike.0);
-    direction.keeps_order = told!(keeps_order).unwrap_or(direction.keeps_order);
+    direction.jitter.spike = given!(spike).map_or(direction.jitter.spike, |spike| spike.0);
+    direction.keeps_order = given!(keeps_order).unwrap_or(direction.keeps_order);
     queue(&mut direction.queue, [&one.queue, &both.queue], own, mtu)?;
-    direction.idle_wake = told!(idle_wake)
-        .map(|told| IdleWake { after: told.after.0, wake: told.wake.0 })
+    direction.idle_wake = given!(idle_wake)
+        .map(|given| IdleWake { after: given.after.0, wake: given.wake.0 })
         .or(direction.idle_wake);
-    if let (Some(octets), name) = told!(overhead, overhead) {
+    if let (Some(octets), name) = given!(overhead, overhead) {
         direction.framing.overhead = number(name, Some(octets), 0, 0..=65_535)? as u16;
     }
-    let ((loss, loss_name), (burst, burst_name)) = (told!(loss, loss), told!(burst, burst));
+    let ((loss, loss_name), (burst, burst_name)) = (given!(loss, loss), given!(burst, burst));
     match (loss, burst) {
         (Some(loss), None) => direction.loss = random(percent(loss_name, loss)?),
         (Some(loss), Some(burst)) => {
@@ -321,30 +323,30 @@ fn change(
             };
         }
         (None, Some(_)) => {
-            return Err(wrong(burst_name, "says how frames are lost; give loss, too, which says how many"));
+            return Err(wrong(burst_name, "has no effect without loss: give loss, too"));
         }
         (None, None) => {}
     }
-    match told!(loss_unit) {
+    match given!(loss_unit) {
         None => {}
         Some(LossUnit::Frame) => direction.loss_unit = thinair_link::LossUnit::Frame,
         Some(LossUnit::Packet) => direction.loss_unit = thinair_link::LossUnit::Packet,
     }
-    let (damaged, damaged_name) = told!(deliver_damaged, deliver_damaged);
-    match told!(ber, ber) {
+    let (damaged, damaged_name) = given!(deliver_damaged, deliver_damaged);
+    match given!(ber, ber) {
         (Some(rate), name) => {
             let rate = Probability::from_f64(rate)
                 .ok_or_else(|| wrong(name, format!("is {rate}; give 0 to 1, as 1e-4")))?;
             direction.bit_errors =
                 if rate == Probability::NEVER { BitErrorModel::None } else { BitErrorModel::Random(rate) };
-            // A width of 64 finds all damage.
+            // A width of 64 detects all damage.
             direction.integrity = match damaged.unwrap_or(false) {
                 true => Integrity::None,
                 false => Integrity::Modelled { width: 64 },
             };
         }
         (None, _) if damaged.is_some() => {
-            return Err(wrong(damaged_name, "says what becomes of bit errors; give ber, too"));
+            return Err(wrong(damaged_name, "has no effect without ber: give ber, too"));
         }
         (None, _) => {}
     }
@@ -353,7 +355,7 @@ fn change(
 
 fn queue(
     queue: &mut thinair_link::Queue,
-    [one, both]: [&document::Queue; 2],
+    [one, both]: [&document::QueueSection; 2],
     own: &Names,
     mtu: u32,
 ) -> Result<(), Wrong> {
@@ -383,7 +385,7 @@ fn queue(
         Some(false) => queue.discipline = Discipline::DropTail,
         None if target.or(interval).is_some() => {
             let name = if one.target.or(one.interval).is_some() { own.codel } else { BOTH.codel };
-            return Err(wrong(name, "is not told, but its target or interval; give codel = true"));
+            return Err(wrong(name, "is missing, but its target or interval is given: give codel = true"));
         }
         None => {}
     }

@@ -1,45 +1,45 @@
-//! The sections and keys of a plan, as they are written. What is not told is left to `build`.
+//! Sections and keys of a plan, as written. `build` adds the defaults.
 
 use serde::Deserialize;
 use toml::Table;
 
-use super::words::{BitRate, Span};
+use super::words::{BitRate, PlanTime};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Document {
     pub(super) title: String,
-    pub(super) link: Link,
-    pub(super) rohc: Option<Rohc>,
+    pub(super) link: LinkSection,
+    pub(super) rohc: Option<RohcSection>,
     pub(super) clients: Clients,
     pub(super) requests: Requests,
-    pub(super) download: Option<Download>,
+    pub(super) download: Option<DownloadSection>,
     pub(super) runs: Runs,
     pub(super) sweep: Table,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Link {
+pub(super) struct LinkSection {
     pub(super) preset: Option<String>,
     pub(super) mtu: Option<u64>,
-    pub(super) half_duplex: Option<Span>,
-    pub(super) both: Direction,
-    pub(super) up: Direction,
-    pub(super) down: Direction,
+    pub(super) half_duplex: Option<PlanTime>,
+    pub(super) both: DirectionSection,
+    pub(super) up: DirectionSection,
+    pub(super) down: DirectionSection,
 }
 
-/// One way, or both.
+/// Settings of one direction, or of both.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Direction {
+pub(super) struct DirectionSection {
     pub(super) rate: Option<BitRate>,
-    pub(super) delay: Option<Span>,
-    pub(super) jitter: Option<Span>,
+    pub(super) delay: Option<PlanTime>,
+    pub(super) jitter: Option<PlanTime>,
     pub(super) spikes: Option<f64>,
-    pub(super) spike: Option<Span>,
+    pub(super) spike: Option<PlanTime>,
     pub(super) keeps_order: Option<bool>,
-    pub(super) queue: Queue,
+    pub(super) queue: QueueSection,
     pub(super) idle_wake: Option<IdleWake>,
     pub(super) overhead: Option<u64>,
     pub(super) loss: Option<f64>,
@@ -51,19 +51,19 @@ pub(super) struct Direction {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Queue {
+pub(super) struct QueueSection {
     pub(super) packets: Option<u64>,
     pub(super) octets: Option<u64>,
     pub(super) codel: Option<bool>,
-    pub(super) target: Option<Span>,
-    pub(super) interval: Option<Span>,
+    pub(super) target: Option<PlanTime>,
+    pub(super) interval: Option<PlanTime>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct IdleWake {
-    pub(super) after: Span,
-    pub(super) wake: Span,
+    pub(super) after: PlanTime,
+    pub(super) wake: PlanTime,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -75,10 +75,10 @@ pub(super) enum LossUnit {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Rohc {
+pub(super) struct RohcSection {
     pub(super) mode: Option<RohcMode>,
     pub(super) profiles: Option<Vec<String>>,
-    pub(super) feedback_wait: Option<Span>,
+    pub(super) feedback_wait: Option<PlanTime>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -94,13 +94,13 @@ pub(super) enum RohcMode {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Clients {
     pub(super) count: Option<u64>,
-    pub(super) spread: Option<Span>,
-    pub(super) transport: Option<Carrier>,
+    pub(super) spread: Option<PlanTime>,
+    pub(super) transport: Option<CarrierSetting>,
     pub(super) nagle: Option<Nagle>,
     pub(super) protection: Option<u64>,
     pub(super) congestion: Option<String>,
     pub(super) nstart: Option<u64>,
-    pub(super) ack_timeout: Option<Span>,
+    pub(super) ack_timeout: Option<PlanTime>,
     pub(super) ack_random_factor: Option<f64>,
     pub(super) max_retransmit: Option<u64>,
     pub(super) warm_up: Option<u64>,
@@ -108,7 +108,7 @@ pub(super) struct Clients {
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Carrier {
+pub(super) enum CarrierSetting {
     #[default]
     Udp,
     Tcp,
@@ -128,14 +128,14 @@ pub(super) struct Requests {
     pub(super) path: Option<String>,
     pub(super) content: Option<u64>,
     pub(super) count: Option<u64>,
-    pub(super) start: Option<Span>,
-    pub(super) interval: Option<Span>,
-    pub(super) think: Option<Span>,
+    pub(super) start: Option<PlanTime>,
+    pub(super) interval: Option<PlanTime>,
+    pub(super) think: Option<PlanTime>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Download {
+pub(super) struct DownloadSection {
     pub(super) active: Option<bool>,
     pub(super) octets: Option<u64>,
     pub(super) window: Option<u64>,
@@ -147,5 +147,5 @@ pub(super) struct Download {
 pub(super) struct Runs {
     pub(super) count: Option<u32>,
     pub(super) seed: Option<u64>,
-    pub(super) end: Option<Span>,
+    pub(super) end: Option<PlanTime>,
 }

@@ -1,4 +1,4 @@
-//! Runs that are done, as lines of a file; and what they come to together.
+//! Completed runs, as lines of a file, and their statistics.
 
 use std::collections::BTreeMap;
 
@@ -7,39 +7,39 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::sample::{Lateness, Metric, Sample};
-use super::{Cell, Job};
+use super::{ExperimentCell, ExperimentJob};
 use crate::summary::Summary;
 
-/// What lines begin with.
+/// Value of `schema` in every line.
 const SCHEMA: &str = "thinair.lab.run/1";
 
-/// A run that is done: a line of a file of results.
+/// Completed run: a line of a file of results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Record {
+pub struct RunRecord {
     schema: String,
-    /// The place of the cell in its plan.
+    /// Index of the cell in its plan.
     cell: usize,
-    /// Keys that take several values, and their value in this cell.
+    /// Keys with several values, and their values in this cell.
     pub sweep: Vec<(String, Value)>,
-    /// [`Cell::settings`], in hexadecimal: numbers of JSON have 53 bits.
+    /// [`ExperimentCell::settings`], in hexadecimal: numbers of JSON have 53 bits.
     settings: String,
-    /// What everything random follows from, with the number of the run.
+    /// Seed of everything random, with the number of the run.
     pub seed: u64,
-    /// From 0.
+    /// Number of the run, from 0.
     pub run: u32,
-    /// What was measured.
+    /// Measurements.
     pub sample: Sample,
-    /// How late it was, if it was run in real time.
+    /// Lateness of the run, if it was in real time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub real_time: Option<Lateness>,
 }
 
-impl Record {
+impl RunRecord {
     pub(super) fn new(
-        job: &Job,
+        job: &ExperimentJob,
         seed: u64,
-        cell: &Cell,
+        cell: &ExperimentCell,
         sample: Sample,
         real_time: Option<Lateness>,
     ) -> Self {
@@ -55,16 +55,16 @@ impl Record {
         }
     }
 
-    /// A line, without its end.
+    /// Text of the line, without its end.
     pub fn to_line(&self) -> String {
-        // Numbers and texts: nothing that JSON has no words for.
+        // Numbers and texts can always be serialized.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// What a line says.
+    /// Parses a line.
     ///
     /// # Errors
-    /// It is no such line.
+    /// It is not a line of results.
     pub fn of_line(line: &str) -> Result<Self, String> {
         let record: Self =
             serde_json::from_str(line).map_err(|error| format!("is no result of a run: {error}"))?;
@@ -75,66 +75,66 @@ impl Record {
     }
 }
 
-fn hex(cell: &Cell) -> String {
+fn hex(cell: &ExperimentCell) -> String {
     format!("{:016x}", cell.settings)
 }
 
-/// Why a run cannot stand beside the others.
+/// Reason that a run cannot be combined with others.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Merge {
     /// Other settings under the same name.
-    #[error("is of another plan: its settings of {0} are not the same")]
+    #[error("belongs to another plan: its settings of {0} differ")]
     OtherPlan(String),
-    /// Not the same keys.
-    #[error("is of another plan: it sweeps {0}")]
+    /// Other keys.
+    #[error("belongs to another plan: it sweeps {0}")]
     OtherKeys(String),
-    /// Virtual and real time are not compared by their means.
-    #[error("is of virtual time, and others of real time, or the other way round; give another name")]
+    /// Means of virtual and real time are not comparable.
+    #[error("mixes virtual and real time with the other runs; use another file")]
     OtherTime,
-    /// The same run, and not the same figures.
+    /// Other figures for an existing run.
     #[error(
         "has other figures for run {run} of {cell} with seed {seed} than another line: they are of two versions, or in real \
          time"
     )]
     Differs {
-        /// The cell's name.
+        /// Name of the cell.
         cell: String,
         /// Seed.
         seed: u64,
-        /// Run.
+        /// Number of the run.
         run: u32,
     },
 }
 
-/// All runs that are done, whoever did them.
+/// Completed runs, which may come from several machines.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
     cells: Vec<CellResults>,
-    /// Where the cell of these settings is.
+    /// Index of the cell by its settings.
     by_settings: BTreeMap<String, usize>,
-    /// Those of that name.
+    /// Index of the cell by its name.
     by_name: BTreeMap<String, usize>,
-    /// How late the worst run was, if they are of real time.
+    /// Worst lateness of the runs, if they are in real time.
     real_time: Option<Lateness>,
 }
 
-/// The runs of one cell.
+/// Runs of one cell.
 #[derive(Clone, Debug)]
 pub struct CellResults {
     place: usize,
     settings: String,
-    /// Keys that take several values, and their value in this cell.
+    /// Keys with several values, and their values in this cell.
     pub sweep: Vec<(String, Value)>,
-    /// By seed and number.
+    /// Samples by seed and number.
     runs: BTreeMap<(u64, u32), Sample>,
 }
 
 impl Results {
-    /// Adds a run. One that is there is not counted twice.
+    /// Adds a run. An existing one is not counted twice.
     ///
     /// # Errors
-    /// It does not go with the others; then nothing was added.
-    pub fn add(&mut self, record: Record) -> Result<(), Merge> {
+    /// It does not belong to the others, and was not added.
+    pub fn add(&mut self, record: RunRecord) -> Result<(), Merge> {
         if !self.is_empty() && self.real_time.is_some() != record.real_time.is_some() {
             return Err(Merge::OtherTime);
         }
@@ -180,34 +180,34 @@ impl Results {
         Ok(())
     }
 
-    /// Whether a run is there.
-    pub fn has(&self, cell: &Cell, seed: u64, run: u32) -> bool {
+    /// True if it has this run.
+    pub fn has(&self, cell: &ExperimentCell, seed: u64, run: u32) -> bool {
         let found = self.by_settings.get(&hex(cell)).and_then(|at| self.cells.get(*at));
         found.is_some_and(|found| found.runs.contains_key(&(seed, run)))
     }
 
-    /// Whether all cells are among those.
-    pub fn are_of(&self, cells: &[Cell]) -> bool {
+    /// True if all its cells are among `cells`.
+    pub fn are_of(&self, cells: &[ExperimentCell]) -> bool {
         let known: std::collections::BTreeSet<_> = cells.iter().map(hex).collect();
         self.cells.iter().all(|cell| known.contains(&cell.settings))
     }
 
-    /// How late the worst of them was; nothing if they are of virtual time.
+    /// Worst lateness of the runs; `None` in virtual time.
     pub fn real_time(&self) -> Option<Lateness> {
         self.real_time
     }
 
-    /// Runs that are there.
+    /// Number of runs.
     pub fn len(&self) -> usize {
         self.cells.iter().map(|cell| cell.runs.len()).sum()
     }
 
-    /// Whether there is none.
+    /// True if it has no runs.
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
 
-    /// Cells in the order of their plan, with a run at least.
+    /// Cells with at least one run, in the order of their plan.
     pub fn cells(&self) -> impl Iterator<Item = &CellResults> {
         let mut cells: Vec<_> = self.cells.iter().collect();
         cells.sort_by_key(|cell| (cell.place, name(&cell.sweep)));
@@ -216,17 +216,17 @@ impl Results {
 }
 
 impl CellResults {
-    /// Keys and values; empty if no key takes several.
+    /// Keys and values; empty if no key has several values.
     pub fn name(&self) -> String {
         name(&self.sweep)
     }
 
-    /// Runs.
+    /// Number of runs.
     pub fn count(&self) -> usize {
         self.runs.len()
     }
 
-    /// What they come to, of those in which there was something to measure.
+    /// Statistics of a metric, over the runs that have it.
     pub fn summary(&self, metric: &Metric) -> Option<Summary> {
         Summary::of(&self.runs.values().filter_map(metric.of).collect::<Vec<_>>())
     }

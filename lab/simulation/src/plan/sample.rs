@@ -1,42 +1,42 @@
-//! What is measured of a run.
+//! Metrics of a run.
 
 use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::network::Outcome;
 #[cfg(target_os = "linux")]
 use crate::network::Punctuality;
+use crate::network::ScenarioOutcome;
 
-/// What one run has come to. What cannot be said, as nothing was answered, is nothing.
+/// Measurements of one run. A figure without measurements, as no exchange was answered, is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sample {
-    /// Flow completing time: from a client's first request to its last response, of the client that took longest; ms.
+    /// Flow completion time: from a client's first request to its last response, maximum over the clients; ms.
     pub fct_ms: Option<f64>,
-    /// Mean time of an exchange that was answered; ms.
+    /// Mean duration of an answered exchange; ms.
     pub crtt_ms: Option<f64>,
-    /// The longest exchange that was answered; ms.
+    /// Maximum duration of an answered exchange; ms.
     pub worst_ms: Option<f64>,
     /// Retransmissions of clients per 100 requests.
     pub rtr_percent: Option<f64>,
-    /// Exchanges answered per second, from the first request to the end of the run.
+    /// Answered exchanges per second, from the first request to the end of the run.
     pub goodput_per_s: Option<f64>,
-    /// Transmissions of requests per exchange that was answered.
+    /// Transmissions of requests per answered exchange.
     pub transmissions: Option<f64>,
     /// Requests that were given up.
     pub given_up: Option<f64>,
-    /// Octets that the link was given, both ways, per exchange that was answered: IP or ROHC packets, and all that
-    /// is beside the exchanges.
+    /// Octets on the link, in both directions, per answered exchange: IP or ROHC packets, including traffic other than
+    /// the exchanges.
     pub octets: Option<f64>,
-    /// From the start of time until a download has brought all of its octets; ms.
+    /// Time from the start until a download is complete; ms.
     #[serde(default)]
     pub download_ms: Option<f64>,
 }
 
 impl Sample {
-    /// What is measured of it.
-    pub fn of(outcome: &Outcome) -> Self {
+    /// Measurements of an outcome.
+    pub fn of(outcome: &ScenarioOutcome) -> Self {
         let ms = |duration: Duration| duration.as_secs_f64() * 1e3;
         let all = || outcome.clients.iter().flat_map(|client| &client.exchanges);
         let took = || all().filter_map(|exchange| exchange.took());
@@ -60,15 +60,15 @@ impl Sample {
     }
 }
 
-/// How late packets came out of the link of a run in real time: how far its figures can be trusted.
+/// Lateness of packets from the link in a run in real time, which limits the accuracy of its figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lateness {
-    /// 99 of 100 packets were not later; us.
+    /// 99th percentile; us.
     pub p99_us: f64,
-    /// The latest one; us.
+    /// Maximum; us.
     pub max_us: f64,
-    /// What the host of a virtual machine gave to others of the machine's time; percent.
+    /// Steal time: share of the machine's time that its host gave to others; percent.
     pub stolen_percent: f64,
 }
 
@@ -84,7 +84,7 @@ impl Lateness {
         }
     }
 
-    /// Of two the worse.
+    /// Maximum of both.
     fn worse(self, other: Self) -> Self {
         Self {
             p99_us: self.p99_us.max(other.p99_us),
@@ -100,29 +100,29 @@ impl Lateness {
         }
     }
 
-    /// Whether times can be trusted to 1 ms.
+    /// True if times are accurate to 1 ms.
     pub fn is_good(&self) -> bool {
         self.p99_us <= 1_000.0
     }
 }
 
-/// A figure of a [`Sample`].
+/// Metric of a [`Sample`].
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
-    /// Its key in JSON.
+    /// Key in JSON.
     pub key: &'static str,
-    /// In words.
+    /// Title.
     pub title: &'static str,
-    /// Unit; empty for a number of things.
+    /// Unit; empty for a count.
     pub unit: &'static str,
-    /// Places worth showing.
+    /// Significant decimals.
     pub decimals: u8,
-    /// Takes it from a sample.
+    /// Gets the value from a sample.
     pub of: fn(&Sample) -> Option<f64>,
 }
 
 impl Metric {
-    /// All, in the order in which they are shown.
+    /// All metrics, in the order of presentation.
     pub const ALL: [Self; 9] = [
         Self { key: "fct_ms", title: "FCT", unit: "ms", decimals: 1, of: |sample| sample.fct_ms },
         Self { key: "crtt_ms", title: "C-RTT", unit: "ms", decimals: 1, of: |sample| sample.crtt_ms },

@@ -1,25 +1,25 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::{Step, work};
+use crate::{WorkProgress, work};
 
 fn wrong(text: &str) -> String {
-    Plan::read(text).unwrap_err().to_string()
+    ExperimentPlan::read(text).unwrap_err().to_string()
 }
 
 const SMALL: &str = "[link]\npreset = 'gprs'\n[requests]\ncount = 4\n[runs]\ncount = 3\nseed = 9\n\
     [sweep]\n'link.down.loss' = [0, 20]\n'clients.congestion' = ['rfc7252', 'fasor']\n";
 
 /// All runs of a plan, in the order in which they end.
-fn records(plan: &Plan, threads: usize) -> Vec<Record> {
-    let jobs: Vec<Job> = plan.jobs().collect();
+fn records(plan: &ExperimentPlan, threads: usize) -> Vec<RunRecord> {
+    let jobs: Vec<ExperimentJob> = plan.jobs().collect();
     let mut records = Vec::new();
     work(
         &jobs,
         threads,
         |job| plan.run(job, plan.seed),
         |step| {
-            if let Step::Done(record) = step {
+            if let WorkProgress::Done(record) = step {
                 records.push(record);
             }
             true
@@ -63,8 +63,8 @@ fn errors_have_the_line_the_key_and_what_to_do() {
         ("[sweep]\n\n'link.down.loss' = [5, 101]\n", &["line 3: link.down.loss", "101"]),
         ("[link]\npreset='gprs'\n[sweep]\n'link.preset.x' = [5]\n", &["line 4", "no section"]),
     ] {
-        let told = wrong(text);
-        assert!(parts.iter().all(|part| told.contains(part)), "{text}: {told}");
+        let message = wrong(text);
+        assert!(parts.iter().all(|part| message.contains(part)), "{text}: {message}");
     }
     let many = (0..20).map(|number| format!("'link.k{number}' = [1, 2]\n")).collect::<String>();
     assert!(wrong(&format!("[sweep]\n{many}")).contains("100000 cells"));
@@ -72,10 +72,10 @@ fn errors_have_the_line_the_key_and_what_to_do() {
 
 #[test]
 fn cells_are_the_cross_product_in_the_order_of_the_file() {
-    let plan = Plan::read(SMALL).unwrap();
+    let plan = ExperimentPlan::read(SMALL).unwrap();
     assert_eq!(plan.keys, ["link.down.loss", "clients.congestion"]);
     assert_eq!(
-        plan.cells.iter().map(Cell::name).collect::<Vec<_>>(),
+        plan.cells.iter().map(ExperimentCell::name).collect::<Vec<_>>(),
         [
             "link.down.loss=0,clients.congestion=rfc7252",
             "link.down.loss=0,clients.congestion=fasor",
@@ -86,12 +86,12 @@ fn cells_are_the_cross_product_in_the_order_of_the_file() {
     let settings: std::collections::BTreeSet<_> = plan.cells.iter().map(|cell| cell.settings).collect();
     assert_eq!(settings.len(), 4);
     assert_eq!(plan.jobs().count(), 12);
-    assert_eq!(Plan::read("").unwrap().cells.len(), 1);
+    assert_eq!(ExperimentPlan::read("").unwrap().cells.len(), 1);
 }
 
 #[test]
 fn settings_of_a_cell_do_not_hang_on_others_nor_on_how_it_is_written() {
-    let of = |text: &str| Plan::read(text).unwrap().cells[0].settings;
+    let of = |text: &str| ExperimentPlan::read(text).unwrap().cells[0].settings;
     let one = of("[link.down]\nloss = 5\n[clients]\nnstart = 2\n");
     assert_eq!(
         one,
@@ -104,7 +104,7 @@ fn settings_of_a_cell_do_not_hang_on_others_nor_on_how_it_is_written() {
 
 #[test]
 fn one_way_goes_before_both_and_both_before_the_preset() {
-    let plan = Plan::read(
+    let plan = ExperimentPlan::read(
         "[link]\npreset = 'gprs'\nup.delay = '1ms'\nboth = { delay = '2ms', jitter = '0ms', queue = { octets = 99 } }\n\
          down.queue = { packets = 3 }\n",
     );
@@ -118,9 +118,9 @@ fn one_way_goes_before_both_and_both_before_the_preset() {
 
 #[test]
 fn threads_and_shards_make_no_difference() {
-    let plan = Plan::read(SMALL).unwrap();
-    let sorted = |records: &[Record]| {
-        let mut lines: Vec<_> = records.iter().map(Record::to_line).collect();
+    let plan = ExperimentPlan::read(SMALL).unwrap();
+    let sorted = |records: &[RunRecord]| {
+        let mut lines: Vec<_> = records.iter().map(RunRecord::to_line).collect();
         lines.sort();
         lines
     };
@@ -129,7 +129,7 @@ fn threads_and_shards_make_no_difference() {
     let mut results = Results::default();
     for shard in [1, 0] {
         for record in one.iter().skip(shard).step_by(2) {
-            results.add(Record::of_line(&record.to_line()).unwrap()).unwrap();
+            results.add(RunRecord::of_line(&record.to_line()).unwrap()).unwrap();
         }
     }
     let mut whole = Results::default();
@@ -142,7 +142,7 @@ fn threads_and_shards_make_no_difference() {
     assert_eq!(figures(&results), figures(&whole));
     assert_eq!(
         results.cells().map(CellResults::name).collect::<Vec<_>>(),
-        plan.cells.iter().map(Cell::name).collect::<Vec<_>>()
+        plan.cells.iter().map(ExperimentCell::name).collect::<Vec<_>>()
     );
     assert!(plan.jobs().all(|job| whole.has(&plan.cells[job.cell], 9, job.run)));
     assert!(!whole.has(&plan.cells[0], 9, 3) && !whole.has(&plan.cells[0], 8, 0));
@@ -150,9 +150,9 @@ fn threads_and_shards_make_no_difference() {
 
 #[test]
 fn runs_that_do_not_go_together_are_refused() {
-    let plan = Plan::read(SMALL).unwrap();
-    let record = plan.run(&Job { cell: 0, run: 0 }, 9);
-    let other = |text: &str| Plan::read(text).unwrap().run(&Job { cell: 0, run: 0 }, 9);
+    let plan = ExperimentPlan::read(SMALL).unwrap();
+    let record = plan.run(&ExperimentJob { cell: 0, run: 0 }, 9);
+    let other = |text: &str| ExperimentPlan::read(text).unwrap().run(&ExperimentJob { cell: 0, run: 0 }, 9);
     let mut results = Results::default();
     results.add(record.clone()).unwrap();
     results.add(record.clone()).unwrap();
@@ -164,13 +164,13 @@ fn runs_that_do_not_go_together_are_refused() {
     assert!(matches!(results.add(other("[requests]\ncount = 1\n")), Err(Merge::OtherKeys(_))));
     assert_eq!(results.len(), 1);
     assert!(results.are_of(&plan.cells) && !results.are_of(&plan.cells[1..]));
-    assert!(Record::of_line("{\"schema\":\"thinair.lab.run/1\",\"cel").is_err());
+    assert!(RunRecord::of_line("{\"schema\":\"thinair.lab.run/1\",\"cel").is_err());
 }
 
 #[test]
 fn a_run_without_a_response_has_no_times() {
-    let plan = Plan::read("[link.down]\nloss = 100\n[requests]\ncount = 1\n").unwrap();
-    let sample = plan.run(&Job { cell: 0, run: 0 }, 1).sample;
+    let plan = ExperimentPlan::read("[link.down]\nloss = 100\n[requests]\ncount = 1\n").unwrap();
+    let sample = plan.run(&ExperimentJob { cell: 0, run: 0 }, 1).sample;
     assert_eq!((sample.fct_ms, sample.crtt_ms, sample.worst_ms, sample.octets), (None, None, None, None));
     assert_eq!(
         (sample.rtr_percent, sample.given_up, sample.goodput_per_s),
@@ -180,9 +180,9 @@ fn a_run_without_a_response_has_no_times() {
 
 #[test]
 fn the_template_is_a_plan() {
-    let plan = Plan::read(TEMPLATE).unwrap();
+    let plan = ExperimentPlan::read(TEMPLATE).unwrap();
     assert_eq!((plan.cells.len(), plan.count), (9, 30));
-    // What is commented out holds, too.
+    // Commented-out keys are valid, too.
     let all: String = TEMPLATE
         .lines()
         .map(|line| match line.strip_prefix("# ") {
@@ -192,17 +192,19 @@ fn the_template_is_a_plan() {
             None => format!("{line}\n"),
         })
         .collect();
-    Plan::read(&all).unwrap();
+    ExperimentPlan::read(&all).unwrap();
 }
 
-/// Plans of the manual are plans, and every key of the format has its row in it.
+/// Plans of the manual are valid, and every key of the format has its row in it.
 #[test]
 fn the_manual_is_right() {
     let manual = include_str!("../../../../docs/lab.md");
     let plans: Vec<_> =
         manual.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
     assert!(!plans.is_empty());
-    plans.iter().for_each(|plan| drop(Plan::read(plan).unwrap_or_else(|error| panic!("{plan}\n{error}"))));
+    plans
+        .iter()
+        .for_each(|plan| drop(ExperimentPlan::read(plan).unwrap_or_else(|error| panic!("{plan}\n{error}"))));
     let rows: BTreeMap<_, _> =
         manual.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`')).collect();
     let source = include_str!("document.rs");

@@ -1,4 +1,4 @@
-//! Values of a plan: times, rates; and a number that stands for all of them.
+//! Values of a plan: times, rates; and a fingerprint of all values.
 
 use core::time::Duration;
 
@@ -6,15 +6,15 @@ use serde::Deserialize;
 use thinair_wire::time;
 use toml::Value;
 
-/// A time: a text of a number and its unit.
+/// Time: a text of a number and its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Value")]
-pub(super) struct Span(pub(super) Duration);
+pub(super) struct PlanTime(pub(super) Duration);
 
-/// What a time is at most: a thousand hours.
+/// Maximum of a time: a thousand hours.
 const LONGEST: Duration = Duration::from_secs(3_600_000);
 
-impl TryFrom<Value> for Span {
+impl TryFrom<Value> for PlanTime {
     type Error = String;
 
     fn try_from(value: Value) -> Result<Self, String> {
@@ -29,7 +29,7 @@ impl TryFrom<Value> for Span {
     }
 }
 
-/// Bits a second.
+/// Rate in bit/s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Value")]
 pub(super) struct BitRate(pub(super) u64);
@@ -54,7 +54,7 @@ impl TryFrom<Value> for BitRate {
     }
 }
 
-/// The same value in JSON.
+/// Converts a value to JSON.
 pub(super) fn to_json(value: &Value) -> serde_json::Value {
     match value {
         Value::String(text) => text.clone().into(),
@@ -66,7 +66,7 @@ pub(super) fn to_json(value: &Value) -> serde_json::Value {
     }
 }
 
-/// FNV-1a of the value with all keys in their order.
+/// FNV-1a of the value with all keys in sorted order.
 pub(super) fn fingerprint(value: &Value) -> u64 {
     let mut text = String::new();
     canonical(value, &mut text);
@@ -86,7 +86,7 @@ fn canonical(value: &Value, text: &mut String) {
                 text.push('}');
             }
         }
-        // A number is what it is, whether it is written as 5 or as 5.0.
+        // 5 and 5.0 are equal.
         Value::Integer(number) => *text += &format!("{:?};", *number as f64),
         Value::Float(number) => *text += &format!("{number:?};"),
         Value::Array(values) => {

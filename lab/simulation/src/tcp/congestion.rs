@@ -1,4 +1,4 @@
-//! The congestion window, in segments: slow start and what follows a loss (RFC 5681), and which algorithm avoids congestion.
+//! Congestion window in segments: slow start, loss (RFC 5681), and algorithm of congestion avoidance.
 
 use core::fmt;
 use core::str::FromStr;
@@ -8,17 +8,17 @@ use thinair_wire::time::Instant;
 
 use super::cubic::Cubic;
 
-/// What a window grows by once it has met congestion.
+/// Algorithm of congestion avoidance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Algorithm {
-    /// A segment a round trip; half is left after a loss. RFC 5681, section 3.1.
+pub enum CongestionAlgorithm {
+    /// A segment per round trip; a loss halves the window. RFC 5681, section 3.1.
     Reno,
-    /// The cube of the time since the loss; 0.7 is left. RFC 9438.
+    /// Cubic in the time since the loss, which leaves 0.7 of the window. RFC 9438.
     Cubic,
 }
 
-impl Algorithm {
-    /// Its name.
+impl CongestionAlgorithm {
+    /// Name of the algorithm.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Reno => "reno",
@@ -27,7 +27,7 @@ impl Algorithm {
     }
 }
 
-/// No algorithm has that name.
+/// Unknown name of an algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownAlgorithm;
 
@@ -39,7 +39,7 @@ impl fmt::Display for UnknownAlgorithm {
 
 impl std::error::Error for UnknownAlgorithm {}
 
-impl FromStr for Algorithm {
+impl FromStr for CongestionAlgorithm {
     type Err = UnknownAlgorithm;
 
     fn from_str(name: &str) -> Result<Self, UnknownAlgorithm> {
@@ -50,23 +50,23 @@ impl FromStr for Algorithm {
     }
 }
 
-/// The window of one connection.
+/// Congestion window of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Congestion {
     window: u32,
     threshold: u32,
-    /// Segments that were acknowledged since the window grew.
+    /// Segments acknowledged since the window grew.
     counted: u32,
     cubic: Option<Cubic>,
 }
 
 impl Congestion {
-    pub(super) fn new(algorithm: Algorithm, initial: u32) -> Self {
+    pub(super) fn new(algorithm: CongestionAlgorithm, initial: u32) -> Self {
         Self {
             window: initial.max(1),
             threshold: u32::MAX,
             counted: 0,
-            cubic: matches!(algorithm, Algorithm::Cubic).then(Cubic::default),
+            cubic: matches!(algorithm, CongestionAlgorithm::Cubic).then(Cubic::default),
         }
     }
 
@@ -80,7 +80,7 @@ impl Congestion {
         self.threshold
     }
 
-    /// `segments` were acknowledged while the window was what held others back.
+    /// Handles an acknowledgment of `segments` segments, sent while the window was the limit.
     pub(super) fn on_acked(&mut self, now: Instant, segments: u32, rtt: Option<Duration>) {
         let mut segments = segments;
         if self.window < self.threshold {
@@ -103,13 +103,14 @@ impl Congestion {
         }
     }
 
-    /// A loss was noticed by acknowledgments, with `in_flight` segments under way: the window of the recovery.
+    /// Handles a loss detected by acknowledgments, with `in_flight` segments in flight: sets the window of the
+    /// recovery.
     pub(super) fn on_loss(&mut self, in_flight: u32) {
         self.threshold = self.reduced(in_flight);
         self.window = self.threshold;
     }
 
-    /// The retransmission timer has run out: one segment. RFC 5681, section 3.1. `first`: it is the first time for this one.
+    /// Handles the retransmission timeout: one segment. RFC 5681, section 3.1. `first`: the first one of this segment.
     pub(super) fn on_timeout(&mut self, in_flight: u32, first: bool) {
         if first {
             self.threshold = self.reduced(in_flight);
@@ -133,7 +134,7 @@ mod tests {
 
     #[test]
     fn reno_doubles_then_adds_one_a_round_trip_and_halves() {
-        let mut reno = Congestion::new(Algorithm::Reno, 2);
+        let mut reno = Congestion::new(CongestionAlgorithm::Reno, 2);
         let now = Instant::ZERO;
         reno.on_acked(now, 2, None);
         reno.on_acked(now, 4, None);
@@ -150,10 +151,10 @@ mod tests {
     /// RFC 9438, section 4.2: after a loss at 100 segments the window is back there after K = cbrt(100 * 0.3 / 0.4) s.
     #[test]
     fn cubic_is_back_after_k_seconds() {
-        let mut cubic = Congestion::new(Algorithm::Cubic, 100);
+        let mut cubic = Congestion::new(CongestionAlgorithm::Cubic, 100);
         cubic.on_loss(100);
         assert_eq!(cubic.window(), 70);
-        // A round trip of 1 s, in which the window's friend of Reno stays behind.
+        // A round trip of 1 s, in which the Reno-friendly window stays smaller.
         let rtt = Duration::from_secs(1);
         let mut reached = None;
         for second in 0..10 {

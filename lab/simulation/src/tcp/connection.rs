@@ -1,6 +1,6 @@
-//! One connection: its states, and what segments do to it. RFC 9293, section 3.10.
+//! One connection: its states, and their handling of segments. RFC 9293, section 3.10.
 //!
-//! Left out: simultaneous opening, urgent data, PAWS.
+//! Not implemented: simultaneous open, urgent data, PAWS.
 
 mod opening;
 
@@ -9,51 +9,51 @@ use std::collections::VecDeque;
 
 use thinair_wire::time::Instant;
 
-use super::Config;
+use super::TcpConfig;
 use super::fast_open::Cookie;
 use super::inbox::Inbox;
-use super::outbox::{Acknowledgment, Outbox, Piece, Told};
-use super::segment::{Options, SackBlocks, Segment};
+use super::outbox::{Acknowledgment, Piece, SendEffect, SendSide};
+use super::segment::{SackBlocks, SegmentOptions, TcpSegment};
 
-/// Something that an application, or a control of segment sizes, wants to know.
+/// Event for the application, or for a control of segment sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Event {
-    /// Both sides have agreed: octets can be sent.
+pub enum TcpEvent {
+    /// The handshake is complete: octets can be sent.
     Connected,
-    /// Octets can be [read](Connection::read).
+    /// Octets can be [read](TcpConnection::read).
     Readable,
-    /// The other side will send nothing more.
+    /// The other side sends no more data.
     PeerClosed,
-    /// The server has handed out a cookie for the next connection.
+    /// The server has granted a cookie for the next connection.
     Cookie(Cookie),
     /// Octets were acknowledged.
     Acked {
-        /// How many, in the order in which they were sent.
+        /// Number of octets, in the order in which they were sent.
         octets: u64,
-        /// A round trip, if this one tells.
+        /// Round trip, if the acknowledgment measures one.
         rtt: Option<Duration>,
     },
-    /// A segment is taken for lost.
-    Lost(Loss),
-    /// Both sides have closed, and both know.
+    /// A segment is considered lost.
+    Lost(LossDetection),
+    /// Both sides have closed, and their FINs are acknowledged.
     Finished,
-    /// The other side has reset the connection, or nobody listens.
+    /// The other side has reset or rejected the connection.
     Reset,
-    /// The other side is silent: given up.
+    /// The other side does not respond.
     TimedOut,
 }
 
-/// How a loss was noticed.
+/// Detection of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loss {
-    /// By acknowledgments of what was sent later.
+pub enum LossDetection {
+    /// By acknowledgments of later segments.
     Fast,
     /// By the retransmission timer.
     Timeout,
 }
 
-/// What a connection measures at the moment.
+/// Current measurements of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
     /// SRTT.
@@ -62,18 +62,18 @@ pub struct Status {
     pub timeout: Duration,
     /// cwnd in segments.
     pub window: u32,
-    /// Segments under way.
+    /// Segments in flight.
     pub in_flight: u32,
-    /// Segments that were sent again.
+    /// Number of retransmitted segments.
     pub retransmissions: u64,
-    /// Octets of a segment, with its options.
+    /// Size of a segment with its options, in octets.
     pub segment_size: u16,
-    /// Octets that the application has written and the other side has not acknowledged.
+    /// Octets written by the application and not acknowledged.
     pub unacknowledged: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum TcpState {
     Listen,
     SynSent,
     SynReceived,
@@ -82,54 +82,54 @@ enum State {
     Closed,
 }
 
-/// A connection. **Take segments with [`poll_transmit`](Self::poll_transmit) until there are no more, after everything that
-/// was done to it.**
+/// Connection. **After every call, take segments with [`poll_transmit`](Self::poll_transmit) until there are no more.**
 #[derive(Clone, Debug)]
-pub struct Connection {
-    config: Config,
-    state: State,
+pub struct TcpConnection {
+    config: TcpConfig,
+    state: TcpState,
     isn: u32,
     peer_isn: u32,
-    outbox: Outbox,
+    outbox: SendSide,
     inbox: Inbox,
     /// The SYN, or SYN-ACK, was not sent yet.
     syn_due: bool,
     reset_due: bool,
-    /// Data of the SYN were taken: more may be sent before the handshake is over.
+    /// Data of the SYN was accepted: more may be sent before the handshake is complete.
     fast: bool,
-    /// What a server answers to Fast Open.
+    /// Cookie that a server grants by Fast Open.
     cookie: Option<Cookie>,
     sack: bool,
-    /// TSval of the other side, if both say timestamps.
+    /// Latest TSval of the other side, if both sides use timestamps.
     timestamps: Option<u32>,
-    /// Shifts of the other side's window and of ours.
+    /// Window shifts of the other side and of this one.
     scales: (u8, u8),
-    /// The other side has said Window Scale, and so do we.
+    /// Both sides have sent Window Scale.
     scaled: bool,
-    /// This side has closed before the other one.
+    /// This side has closed first.
     active: bool,
     peer_closed: bool,
-    events: VecDeque<Event>,
+    events: VecDeque<TcpEvent>,
 }
 
-impl Connection {
-    /// A client: its SYN is the next segment. With Fast Open, octets that are written before it is polled go with the SYN.
-    pub fn connect(config: Config, _now: Instant, isn: u32) -> Self {
-        Self { state: State::SynSent, syn_due: true, ..Self::new(config, isn) }
+impl TcpConnection {
+    /// Creates a client: its SYN is the next segment. With Fast Open, octets that are written before the first poll are
+    /// sent in the SYN.
+    pub fn connect(config: TcpConfig, _now: Instant, isn: u32) -> Self {
+        Self { state: TcpState::SynSent, syn_due: true, ..Self::new(config, isn) }
     }
 
-    /// A server that waits for a SYN.
-    pub fn listen(config: Config, isn: u32) -> Self {
+    /// Creates a server that waits for a SYN.
+    pub fn listen(config: TcpConfig, isn: u32) -> Self {
         Self::new(config, isn)
     }
 
-    fn new(config: Config, isn: u32) -> Self {
+    fn new(config: TcpConfig, isn: u32) -> Self {
         let shift = (u32::BITS - (config.receive_buffer.max(1) >> 16).leading_zeros()) as u8;
         Self {
-            state: State::Listen,
+            state: TcpState::Listen,
             isn,
             peer_isn: 0,
-            outbox: Outbox::new(&config),
+            outbox: SendSide::new(&config),
             inbox: Inbox::new(&config),
             syn_due: false,
             reset_due: false,
@@ -146,13 +146,12 @@ impl Connection {
         }
     }
 
-    /// Puts octets behind those that wait to be sent, and returns how many there was room for; none after
-    /// [`close`](Self::close).
+    /// Appends octets to the send buffer, and returns the number that it had room for; 0 after [`close`](Self::close).
     pub fn write(&mut self, _now: Instant, octets: &[u8]) -> usize {
         self.outbox.write(octets)
     }
 
-    /// Up to `most` octets that were received, in their order.
+    /// Reads up to `most` received octets, in their order.
     pub fn read(&mut self, most: usize) -> Vec<u8> {
         let closed = self.inbox.window() < u32::from(self.config.mss);
         let octets = self.inbox.read(most);
@@ -163,12 +162,12 @@ impl Connection {
         octets
     }
 
-    /// Octets that can be read.
+    /// Number of octets that can be read.
     pub fn readable(&self) -> usize {
         self.inbox.readable()
     }
 
-    /// Nothing more is to be sent.
+    /// Ends the data of this side.
     pub fn close(&mut self, _now: Instant) {
         self.active |= !self.peer_closed;
         self.outbox.close();
@@ -176,36 +175,37 @@ impl Connection {
 
     /// Ends the connection at once with a reset.
     pub fn abort(&mut self) {
-        self.reset_due = self.is_open() || self.state == State::SynReceived;
-        self.state = State::Closed;
+        self.reset_due = self.is_open() || self.state == TcpState::SynReceived;
+        self.state = TcpState::Closed;
     }
 
-    /// Octets of a segment from now on, with its options; at most the MSS of the other side. What is sent again is cut anew.
+    /// Sets the size of later segments with their options, in octets; at most the MSS of the other side.
+    /// Retransmissions are cut anew.
     pub fn set_segment_size(&mut self, octets: u16) {
         self.outbox.set_segment_size(octets.min(self.config.mss));
     }
 
-    /// The next event.
-    pub fn poll_event(&mut self) -> Option<Event> {
+    /// Returns the next event.
+    pub fn poll_event(&mut self) -> Option<TcpEvent> {
         self.events.pop_front()
     }
 
-    /// Whether segments of data are taken and sent.
+    /// True if segments of data are accepted and sent.
     pub fn is_open(&self) -> bool {
-        matches!(self.state, State::Open)
+        matches!(self.state, TcpState::Open)
     }
 
-    /// Whether the other side will send nothing more, and all of it has arrived.
+    /// True if the other side has closed, and all its data has arrived.
     pub fn is_finished(&self) -> bool {
         self.inbox.is_finished()
     }
 
-    /// Whether nothing is left to be done. TIME-WAIT counts as done.
+    /// True if nothing is left to do. TIME-WAIT counts as closed.
     pub fn is_closed(&self) -> bool {
-        matches!(self.state, State::Closed | State::TimeWait(_)) && !self.reset_due
+        matches!(self.state, TcpState::Closed | TcpState::TimeWait(_)) && !self.reset_due
     }
 
-    /// What it measures at the moment.
+    /// Current measurements.
     pub fn status(&self) -> Status {
         Status {
             smoothed_rtt: self.outbox.timeout().smoothed(),
@@ -218,11 +218,11 @@ impl Connection {
         }
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called at the latest.
+    /// Latest time at which [`handle_timeout`](Self::handle_timeout) must be called.
     pub fn poll_timeout(&self) -> Option<Instant> {
         match self.state {
-            State::Closed | State::Listen => None,
-            State::TimeWait(until) => Some(self.inbox.timer().map_or(until, |at| at.min(until))),
+            TcpState::Closed | TcpState::Listen => None,
+            TcpState::TimeWait(until) => Some(self.inbox.timer().map_or(until, |at| at.min(until))),
             _ => match (self.outbox.timer(), self.inbox.timer()) {
                 (Some(one), Some(other)) => Some(one.min(other)),
                 (one, other) => one.or(other),
@@ -230,61 +230,61 @@ impl Connection {
         }
     }
 
-    /// Does what is due.
+    /// Handles expired timers.
     pub fn handle_timeout(&mut self, now: Instant) {
         match self.state {
-            State::Closed | State::Listen => return,
-            State::TimeWait(until) if until <= now => self.state = State::Closed,
+            TcpState::Closed | TcpState::Listen => return,
+            TcpState::TimeWait(until) if until <= now => self.state = TcpState::Closed,
             _ => {}
         }
         self.inbox.on_timer(now);
         match self.outbox.on_timer(now) {
-            Some(told) => self.tell(&told),
+            Some(effect) => self.emit_events(&effect),
             None => {
-                self.state = State::Closed;
-                self.events.push_back(Event::TimedOut);
+                self.state = TcpState::Closed;
+                self.events.push_back(TcpEvent::TimedOut);
             }
         }
     }
 
-    fn tell(&mut self, told: &Told) {
-        if told.octets > 0 {
-            self.events.push_back(Event::Acked { octets: told.octets, rtt: told.rtt });
+    fn emit_events(&mut self, effect: &SendEffect) {
+        if effect.octets > 0 {
+            self.events.push_back(TcpEvent::Acked { octets: effect.octets, rtt: effect.rtt });
         }
-        if let Some(loss) = told.loss {
-            self.events.push_back(Event::Lost(loss));
+        if let Some(loss) = effect.loss {
+            self.events.push_back(TcpEvent::Lost(loss));
         }
     }
 
-    /// A segment of the other side has arrived.
-    pub fn handle_segment(&mut self, now: Instant, segment: &Segment) {
+    /// Handles a segment of the other side.
+    pub fn handle_segment(&mut self, now: Instant, segment: &TcpSegment) {
         match self.state {
-            State::Listen => self.on_listen(now, segment),
-            State::SynSent => self.on_syn_sent(now, segment),
-            State::SynReceived | State::Open | State::TimeWait(_) => self.on_open(now, segment),
-            // Whoever lost the last acknowledgment would wait for ever. RFC 9293, section 3.10.7.1.
-            State::Closed => self.reset_due |= !segment.rst,
+            TcpState::Listen => self.on_listen(now, segment),
+            TcpState::SynSent => self.on_syn_sent(now, segment),
+            TcpState::SynReceived | TcpState::Open | TcpState::TimeWait(_) => self.on_open(now, segment),
+            // Without a reset, a peer that lost the last acknowledgment would wait forever. RFC 9293, section 3.10.7.1.
+            TcpState::Closed => self.reset_due |= !segment.rst,
         }
     }
 
-    fn on_open(&mut self, now: Instant, segment: &Segment) {
+    fn on_open(&mut self, now: Instant, segment: &TcpSegment) {
         let Some(start) = unwrap(segment.sequence_number, self.peer_isn, self.inbox.next()) else { return };
         let edge = self.inbox.next() + u64::from(self.inbox.window());
         if segment.rst {
             if start >= self.inbox.next() && start <= edge {
-                self.end(Event::Reset);
+                self.end(TcpEvent::Reset);
             }
             return;
         }
         if segment.syn {
             // The SYN-ACK was lost, or our ACK of it: both are sent again.
-            if self.state != State::SynReceived {
+            if self.state != TcpState::SynReceived {
                 self.inbox.acknowledge_at_once();
             }
             return;
         }
         if let (Some(recent), Some((value, _))) = (self.timestamps, segment.options.timestamps) {
-            // What was sent before is not taken for newer. RFC 7323, section 4.3.
+            // Older segments do not update TS.Recent. RFC 7323, section 4.3.
             let newer = value.wrapping_sub(recent) < 1 << 31 && start <= self.inbox.next();
             self.timestamps = Some(if newer { value } else { recent });
         }
@@ -314,66 +314,66 @@ impl Connection {
             alone: segment.payload.is_empty() && !segment.fin,
             echoed,
         };
-        let told = self.outbox.on_acknowledgment(now, &ack);
-        if self.state == State::SynReceived && self.outbox.acknowledged() > 0 {
-            self.state = State::Open;
-            self.events.push_back(Event::Connected);
+        let effect = self.outbox.on_acknowledgment(now, &ack);
+        if self.state == TcpState::SynReceived && self.outbox.acknowledged() > 0 {
+            self.state = TcpState::Open;
+            self.events.push_back(TcpEvent::Connected);
         }
-        self.tell(&told);
+        self.emit_events(&effect);
         self.take(now, start, segment);
         self.finish(now);
     }
 
-    fn take(&mut self, now: Instant, start: u64, segment: &Segment) {
+    fn take(&mut self, now: Instant, start: u64, segment: &TcpSegment) {
         if self.inbox.take(now, start, &segment.payload, segment.fin) {
             if self.inbox.readable() > 0 {
-                self.events.push_back(Event::Readable);
+                self.events.push_back(TcpEvent::Readable);
             }
             if self.inbox.is_finished() && !self.peer_closed {
                 self.peer_closed = true;
-                self.events.push_back(Event::PeerClosed);
+                self.events.push_back(TcpEvent::PeerClosed);
             }
         }
     }
 
-    /// Both FINs have arrived: the side that closed first waits for what is still under way.
+    /// Handles the arrival of both FINs: the side that closed first enters TIME-WAIT.
     fn finish(&mut self, now: Instant) {
-        if self.state == State::Open && self.outbox.is_done() && self.inbox.is_finished() {
+        if self.state == TcpState::Open && self.outbox.is_done() && self.inbox.is_finished() {
             self.state =
-                if self.active { State::TimeWait(now + self.config.time_wait) } else { State::Closed };
-            self.events.push_back(Event::Finished);
+                if self.active { TcpState::TimeWait(now + self.config.time_wait) } else { TcpState::Closed };
+            self.events.push_back(TcpEvent::Finished);
         }
     }
 
-    fn end(&mut self, event: Event) {
-        self.state = State::Closed;
+    fn end(&mut self, event: TcpEvent) {
+        self.state = TcpState::Closed;
         self.events.push_back(event);
     }
 
-    /// The next segment to send.
-    pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+    /// Returns the next segment to send.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<TcpSegment> {
         if self.reset_due {
             self.reset_due = false;
             let sequence_number = self.isn.wrapping_add(self.outbox.sent() as u32);
-            return Some(Segment {
+            return Some(TcpSegment {
                 rst: true,
                 sequence_number,
                 acknowledgment: self.number_expected(),
-                ..Segment::default()
+                ..TcpSegment::default()
             });
         }
         match self.state {
-            State::Listen | State::Closed => return None,
-            State::SynSent | State::SynReceived if self.syn_due => return Some(self.synchronize(now)),
+            TcpState::Listen | TcpState::Closed => return None,
+            TcpState::SynSent | TcpState::SynReceived if self.syn_due => return Some(self.synchronize(now)),
             _ => {}
         }
         let handshake = match self.state {
-            State::SynSent => true,
-            State::SynReceived => !self.fast,
+            TcpState::SynSent => true,
+            TcpState::SynReceived => !self.fast,
             _ => false,
         };
-        let mut options = if handshake { Options::default() } else { self.options(now) };
-        let len = Segment { options, ..Segment::default() }.header_len() - 20;
+        let mut options = if handshake { SegmentOptions::default() } else { self.options(now) };
+        let len = TcpSegment { options, ..TcpSegment::default() }.header_len() - 20;
         if let Some(piece) = self.outbox.poll(now, len, handshake) {
             if piece.start == 0 {
                 options = self.syn_options(now);
@@ -392,10 +392,10 @@ impl Connection {
         None
     }
 
-    fn options(&self, now: Instant) -> Options {
-        let mut options = Options {
+    fn options(&self, now: Instant) -> SegmentOptions {
+        let mut options = SegmentOptions {
             timestamps: self.timestamps.map(|recent| (milliseconds(now), recent)),
-            ..Options::default()
+            ..SegmentOptions::default()
         };
         if self.sack {
             let mut sack = SackBlocks::default();
@@ -410,10 +410,10 @@ impl Connection {
         (self.inbox.next() > 0).then(|| self.peer_isn.wrapping_add(self.inbox.next() as u32))
     }
 
-    fn segment(&mut self, piece: Piece, options: Options) -> Segment {
+    fn segment(&mut self, piece: Piece, options: SegmentOptions) -> TcpSegment {
         let syn = piece.start == 0;
         let shift = if syn { 0 } else { self.scales.1 };
-        let segment = Segment {
+        let segment = TcpSegment {
             sequence_number: self.isn.wrapping_add(piece.start as u32),
             acknowledgment: self.number_expected(),
             syn,
@@ -433,7 +433,7 @@ fn milliseconds(now: Instant) -> u32 {
     (now.as_nanos() / 1_000_000) as u32
 }
 
-/// The number near `near` that is `wire` in a header.
+/// Number near `near` that is encoded as `wire` in a header.
 fn unwrap(wire: u32, isn: u32, near: u64) -> Option<u64> {
     let ahead = wire.wrapping_sub(isn.wrapping_add(near as u32)) as i32;
     near.checked_add_signed(i64::from(ahead))

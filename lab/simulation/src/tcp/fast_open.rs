@@ -1,8 +1,8 @@
-//! The cookie of Fast Open. RFC 7413, section 4.1.
+//! Cookie of Fast Open. RFC 7413, section 4.1.
 
 use std::fmt;
 
-/// 4 to 16 octets, an even number, by which a server knows an address again.
+/// Cookie of 4 to 16 octets, an even number, by which a server recognizes an address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Cookie {
     octets: [u8; 16],
@@ -10,7 +10,7 @@ pub struct Cookie {
 }
 
 impl Cookie {
-    /// The cookie with these octets; nothing if there are fewer than 4, more than 16, or an odd number.
+    /// Cookie with these octets; `None` for fewer than 4, more than 16, or an odd number.
     pub fn new(octets: &[u8]) -> Option<Self> {
         if octets.len() < 4 || octets.len() % 2 == 1 {
             return None;
@@ -20,7 +20,7 @@ impl Cookie {
         Some(cookie)
     }
 
-    /// Its octets.
+    /// Octets of the cookie.
     pub fn octets(&self) -> &[u8] {
         self.octets.get(..usize::from(self.len)).unwrap_or_default()
     }

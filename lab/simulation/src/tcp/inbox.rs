@@ -1,20 +1,20 @@
-//! What was received: octets in order and those that came early, and when they are acknowledged.
+//! Receive side: octets in order, out-of-order octets, and times of acknowledgments.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 
 use thinair_wire::time::Instant;
 
-use super::Config;
+use super::TcpConfig;
 
-/// Numbers count from the SYN of the other side, which is 0.
+/// Receive side of a connection. Numbers count from the SYN of the other side, which is 0.
 #[derive(Clone, Debug)]
 pub(super) struct Inbox {
     /// Octets that the application has not read.
     ready: VecDeque<u8>,
     /// RCV.NXT.
     next: u64,
-    /// Octets that came early, by their first number; they do not overlap.
+    /// Out-of-order octets, by their first number; they do not overlap.
     early: BTreeMap<u64, Vec<u8>>,
     /// SACK blocks, the latest first. RFC 2018, section 4.
     blocks: VecDeque<u64>,
@@ -22,18 +22,18 @@ pub(super) struct Inbox {
     room: u32,
     delay: Option<Duration>,
     quick: u32,
-    /// When octets came last.
+    /// Time of the latest octets.
     latest: Option<Instant>,
-    /// Octets go both ways: what is sent soon takes acknowledgments along, and none goes at once. Linux calls it pingpong.
+    /// Both sides send data: acknowledgments wait for it, and none is sent at once. Called pingpong in Linux.
     interactive: bool,
-    /// Segments that are not acknowledged.
+    /// Unacknowledged segments.
     owed: u32,
     due: Option<Instant>,
     at_once: bool,
 }
 
 impl Inbox {
-    pub(super) fn new(config: &Config) -> Self {
+    pub(super) fn new(config: &TcpConfig) -> Self {
         Self {
             ready: VecDeque::new(),
             next: 0,
@@ -55,7 +55,7 @@ impl Inbox {
         self.next
     }
 
-    /// The SYN of the other side.
+    /// Handles the SYN of the other side.
     pub(super) fn synchronize(&mut self) {
         self.next = self.next.max(1);
     }
@@ -69,12 +69,12 @@ impl Inbox {
         self.ready.len()
     }
 
-    /// Whether the other side has closed, and all was received.
+    /// True if the other side has closed, and all its data was received.
     pub(super) fn is_finished(&self) -> bool {
         self.fin.is_some_and(|fin| self.next > fin)
     }
 
-    /// Octets that are taken from RCV.NXT on.
+    /// Receive window: octets accepted from RCV.NXT on.
     pub(super) fn window(&self) -> u32 {
         self.room.saturating_sub(self.ready.len() as u32)
     }
@@ -84,7 +84,7 @@ impl Inbox {
         self.blocks.iter().filter_map(|start| self.block(*start))
     }
 
-    /// All early octets that hang together from `start` on.
+    /// Contiguous out-of-order octets from `start` on.
     fn block(&self, start: u64) -> Option<(u64, u64)> {
         let mut end = start;
         for (at, octets) in self.early.range(start..) {
@@ -96,7 +96,7 @@ impl Inbox {
         (end > start).then_some((start, end))
     }
 
-    /// Takes octets. True if there is something new to read, or the other side has closed.
+    /// Handles octets. Returns true if there are new ones to read, or the other side has closed.
     pub(super) fn take(&mut self, now: Instant, start: u64, payload: &[u8], fin: bool) -> bool {
         let end = start + payload.len() as u64;
         let edge = self.next + u64::from(self.window());
@@ -109,7 +109,7 @@ impl Inbox {
         self.latest = Some(now);
         let before = self.next;
         if end + u64::from(fin) <= self.next || start > self.next || start >= edge && !payload.is_empty() {
-            // Old, early, or not wanted: said at once. RFC 5681, section 4.2.
+            // Old, out of order, or outside of the window: acknowledged at once. RFC 5681, section 4.2.
             self.at_once = true;
         }
         let skipped = (self.next.saturating_sub(start) as usize).min(payload.len());
@@ -134,7 +134,7 @@ impl Inbox {
         if self.fin == Some(self.next) {
             self.next += 1;
         }
-        // A hole that is filled is said at once too. RFC 5681, section 4.2.
+        // A segment that fills a gap is acknowledged at once too. RFC 5681, section 4.2.
         self.at_once |= had_early
             && self.next > before
             && (!self.early.is_empty() || skipped == 0 && start == before && next > end);
@@ -155,7 +155,7 @@ impl Inbox {
         self.next > before
     }
 
-    /// Keeps what is new of octets that came, in its place.
+    /// Stores the new part of out-of-order octets.
     fn keep(&mut self, start: u64, octets: &[u8]) {
         let mut at = start;
         let end = start + octets.len() as u64;
@@ -171,7 +171,7 @@ impl Inbox {
             at = until;
         }
         if start > self.next {
-            // The block in which it lies goes to the front.
+            // The block with the latest octets moves to the front.
             let mut first = start;
             while let Some((from, held)) = self.early.range(..first).next_back() {
                 if from + held.len() as u64 != first {
@@ -186,7 +186,7 @@ impl Inbox {
         }
     }
 
-    /// When an acknowledgment is sent at the latest.
+    /// Latest time at which an acknowledgment must be sent.
     pub(super) fn timer(&self) -> Option<Instant> {
         self.due
     }
@@ -198,7 +198,7 @@ impl Inbox {
         }
     }
 
-    /// Octets go out.
+    /// Handles the sending of data.
     pub(super) fn on_data_sent(&mut self, now: Instant) {
         let soon = |latest: Instant| self.delay.is_some_and(|delay| now.since(latest) < delay);
         self.interactive |= self.latest.is_some_and(soon);
@@ -216,7 +216,7 @@ impl Inbox {
         self.at_once = true;
     }
 
-    /// An acknowledgment goes out, with whatever segment.
+    /// Handles the sending of an acknowledgment, in any segment.
     pub(super) fn acknowledged(&mut self) {
         (self.owed, self.due, self.at_once) = (0, None, false);
     }

@@ -1,4 +1,4 @@
-//! What is to be sent: octets in their order, which of them go next, and when they go again.
+//! Send side: octets in order, choice of the next segment, and retransmissions.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -6,14 +6,15 @@ use std::collections::VecDeque;
 use thinair_wire::time::Instant;
 
 use super::congestion::Congestion;
-use super::connection::Loss;
+use super::connection::LossDetection;
 use super::retransmission::Timeout;
 use super::scoreboard::{Scoreboard, THRESHOLD};
-use super::{Config, Nagle};
+use super::{Nagle, TcpConfig};
 
-/// Numbers count from the SYN, which is 0; the first octet is 1, and the FIN is behind the last.
+/// Send side of a connection. Numbers count from the SYN, which is 0; the first octet is 1, and the FIN follows the
+/// last one.
 #[derive(Clone, Debug)]
-pub(super) struct Outbox {
+pub(super) struct SendSide {
     config: Rules,
     /// Octets from `kept` on.
     octets: VecDeque<u8>,
@@ -22,27 +23,27 @@ pub(super) struct Outbox {
     acknowledged: u64,
     next: u64,
     closed: bool,
-    /// The end of what the other side takes.
+    /// End of the other side's window.
     edge: u64,
-    /// Octets of a segment, with its options.
+    /// Size of a segment with its options, in octets.
     segment_size: u16,
     board: Scoreboard,
     congestion: Congestion,
     timeout: Timeout,
     duplicates: u32,
-    /// Fast recovery lasts until this is acknowledged.
+    /// Number whose acknowledgment ends fast recovery.
     recovery: Option<u64>,
-    /// No fast recovery before this is acknowledged. RFC 6582, section 3.2, "recover".
+    /// Number before whose acknowledgment no fast recovery begins. RFC 6582, section 3.2, "recover".
     recover: u64,
-    /// The next segment that is lost is sent whatever the window says.
+    /// The next lost segment is sent regardless of the window.
     forced: bool,
-    timer: Option<(Instant, Timer)>,
-    /// A probe is to be sent, or was sent in this flight.
+    timer: Option<(Instant, SendTimer)>,
+    /// Probe of this flight.
     probe: Probe,
     pub(super) retransmissions: u64,
 }
 
-/// What of a [`Config`] is asked for again and again: a simulation may hold many thousands.
+/// Often used fields of a [`TcpConfig`]: a simulation may hold many thousands.
 #[derive(Clone, Copy, Debug)]
 struct Rules {
     window: Option<u32>,
@@ -56,15 +57,15 @@ struct Rules {
 }
 
 impl Rules {
-    const fn of(config: &Config) -> Self {
-        let Config { window, send_buffer, sack, limited_transmit, tail_loss_probe, .. } = *config;
-        let Config { nagle, retries, syn_retries, .. } = *config;
+    const fn of(config: &TcpConfig) -> Self {
+        let TcpConfig { window, send_buffer, sack, limited_transmit, tail_loss_probe, .. } = *config;
+        let TcpConfig { nagle, retries, syn_retries, .. } = *config;
         Self { window, send_buffer, sack, limited_transmit, tail_loss_probe, nagle, retries, syn_retries }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Timer {
+enum SendTimer {
     Retransmission,
     Probe,
     /// The window of the other side is closed. RFC 9293, section 3.8.6.1.
@@ -78,7 +79,7 @@ enum Probe {
     Sent,
 }
 
-/// A segment to send: `start` is 0 if it has the SYN.
+/// Segment to send: `start` is 0 if it has the SYN.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) start: u64,
@@ -87,29 +88,29 @@ pub(super) struct Piece {
     pub(super) payload: Vec<u8>,
 }
 
-/// What an acknowledgment says.
+/// Content of an acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Acknowledgment<'a> {
     pub(super) number: u64,
-    /// In octets, scaled.
+    /// Window in octets, scaled.
     pub(super) window: u64,
     pub(super) blocks: &'a [(u64, u64)],
-    /// It carries nothing else.
+    /// The segment has no data.
     pub(super) alone: bool,
-    /// The round trip by timestamps.
+    /// Round trip by timestamps.
     pub(super) echoed: Option<Duration>,
 }
 
-/// What an acknowledgment has told.
+/// Consequences of an acknowledgment.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Told {
+pub(super) struct SendEffect {
     pub(super) octets: u64,
     pub(super) rtt: Option<Duration>,
-    pub(super) loss: Option<Loss>,
+    pub(super) loss: Option<LossDetection>,
 }
 
-impl Outbox {
-    pub(super) fn new(config: &Config) -> Self {
+impl SendSide {
+    pub(super) fn new(config: &TcpConfig) -> Self {
         Self {
             config: Rules::of(config),
             octets: VecDeque::new(),
@@ -143,7 +144,7 @@ impl Outbox {
         self.closed = true;
     }
 
-    /// Behind the last octet: where the FIN is.
+    /// Number after the last octet: that of the FIN.
     fn end(&self) -> u64 {
         self.kept + self.octets.len() as u64
     }
@@ -156,12 +157,12 @@ impl Outbox {
         self.next
     }
 
-    /// Whether everything, with a FIN, was acknowledged.
+    /// True if everything, with a FIN, was acknowledged.
     pub(super) fn is_done(&self) -> bool {
         self.closed && self.acknowledged > self.end()
     }
 
-    /// Octets of the application that are not acknowledged.
+    /// Unacknowledged octets of the application.
     pub(super) fn waiting(&self) -> usize {
         self.octets.len()
     }
@@ -182,15 +183,15 @@ impl Outbox {
         &self.timeout
     }
 
-    /// Segments that take room in the window.
+    /// Segments that count against the window.
     pub(super) fn in_flight(&self) -> u32 {
         if self.recovery.is_none() && self.acknowledged >= self.recover {
-            // Of those that have left the network out of order two make room. RFC 3042, section 2.
+            // Of the segments that have left the network out of order, two make room. RFC 3042, section 2.
             let most = if self.config.limited_transmit { 2 } else { 0 };
             return self.board.len()
                 - self.board.sacked().max(self.duplicates).min(most).min(self.board.len());
         }
-        // Without SACK every duplicate says that one has left. RFC 6582, section 3.2, step 3.
+        // Without SACK every duplicate acknowledgment shows that a segment has left. RFC 6582, section 3.2, step 3.
         let left = if self.board.sacked() == 0 { self.duplicates } else { 0 };
         self.board.pipe().saturating_sub(left)
     }
@@ -199,12 +200,12 @@ impl Outbox {
         self.timer.map(|(at, _)| at)
     }
 
-    /// The window of the other side from a segment without an acknowledgment of anything new: a SYN.
+    /// Sets the window of the other side from a segment that acknowledges nothing new: a SYN.
     pub(super) fn set_window(&mut self, window: u64) {
         self.edge = self.edge.max(self.acknowledged + window);
     }
 
-    /// Data that went with the SYN were not taken: they go again. RFC 7413, section 4.2.2.
+    /// Retransmits data of the SYN that was not accepted. RFC 7413, section 4.2.2.
     pub(super) fn resend_behind_syn(&mut self) {
         if !self.board.is_empty() {
             self.board.mark_all_lost();
@@ -212,10 +213,10 @@ impl Outbox {
         }
     }
 
-    pub(super) fn on_acknowledgment(&mut self, now: Instant, ack: &Acknowledgment<'_>) -> Told {
-        let mut told = Told::default();
+    pub(super) fn on_acknowledgment(&mut self, now: Instant, ack: &Acknowledgment<'_>) -> SendEffect {
+        let mut effect = SendEffect::default();
         if ack.number > self.next {
-            return told;
+            return effect;
         }
         let edge = ack.number + ack.window;
         let opened = edge != self.edge;
@@ -230,16 +231,16 @@ impl Outbox {
             let gone = (ack.number - self.kept.min(ack.number)).min(self.octets.len() as u64);
             self.octets.drain(..gone as usize);
             self.kept += gone;
-            told.octets = gone;
-            self.on_progress(now, ack, progress.segments, progress.rtt.or(ack.echoed), before, &mut told);
+            effect.octets = gone;
+            self.on_progress(now, ack, progress.segments, progress.rtt.or(ack.echoed), before, &mut effect);
         } else if ack.number == self.acknowledged && !self.board.is_empty() {
             let duplicate = ack.alone && !opened && (self.board.sacked() == 0 || progress.sacked);
             self.duplicates += u32::from(duplicate);
             if progress.sacked {
-                told.rtt = progress.rtt;
+                effect.rtt = progress.rtt;
             }
         }
-        self.look_for_losses(&mut told);
+        self.look_for_losses(&mut effect);
         if advanced || self.timer.is_none() {
             self.set_timer(now);
         }
@@ -247,7 +248,7 @@ impl Outbox {
             self.timer = None;
             self.set_timer(now);
         }
-        told
+        effect
     }
 
     fn on_progress(
@@ -257,17 +258,17 @@ impl Outbox {
         segments: u32,
         rtt: Option<Duration>,
         before: u32,
-        told: &mut Told,
+        effect: &mut SendEffect,
     ) {
         match rtt {
             Some(rtt) => self.timeout.sample(rtt),
             None => self.timeout.progress(),
         }
-        told.rtt = rtt;
+        effect.rtt = rtt;
         self.probe = Probe::None;
         match self.recovery {
             Some(point) if ack.number < point => {
-                // A partial acknowledgment: without SACK the next one is lost too. RFC 6582, section 3.2, step 3.
+                // A partial acknowledgment: without SACK the next segment is lost too. RFC 6582, section 3.2, step 3.
                 if self.board.sacked() == 0 {
                     self.duplicates = self.duplicates.saturating_sub(segments);
                     self.forced |= self.board.mark_first_lost();
@@ -281,7 +282,7 @@ impl Outbox {
                 self.duplicates = 0;
                 let window = self.window();
                 let slow_start = self.congestion.window() < self.congestion.threshold();
-                // A window that was not used does not grow. RFC 9293 has no word on it; RFC 7661, section 4.
+                // An unused window does not grow. RFC 9293 does not define this; RFC 7661, section 4.
                 if before >= window || slow_start && 2 * before >= window {
                     self.congestion.on_acked(now, segments, rtt);
                 }
@@ -289,7 +290,7 @@ impl Outbox {
         }
     }
 
-    fn look_for_losses(&mut self, told: &mut Told) {
+    fn look_for_losses(&mut self, effect: &mut SendEffect) {
         let more = self.next < self.end();
         let lost = match self.board.sacked() {
             0 => self.recovery.is_none() && self.duplicates >= THRESHOLD,
@@ -304,17 +305,17 @@ impl Outbox {
             self.recovery = Some(self.next);
             self.recover = self.next;
             self.forced = true;
-            told.loss = Some(Loss::Fast);
+            effect.loss = Some(LossDetection::Fast);
         }
     }
 
-    /// cwnd, and what the plan says.
+    /// cwnd, within the limit of the configuration.
     fn window(&self) -> u32 {
         self.congestion.window().min(self.config.window.unwrap_or(u32::MAX)).max(1)
     }
 
-    /// The next segment that may go. `options` octets of options go with each segment; `handshake`: only the SYN may be sent
-    /// again.
+    /// Returns the next segment that may be sent. `options`: octets of options in each segment; `handshake`: only the
+    /// SYN may be retransmitted.
     pub(super) fn poll(&mut self, now: Instant, options: usize, handshake: bool) -> Option<Piece> {
         let most = u64::from(self.segment_size).saturating_sub(options as u64).max(1);
         let room = self.in_flight() < self.window();
@@ -323,7 +324,7 @@ impl Outbox {
             if !handshake || syn {
                 let first = core::mem::take(&mut self.forced);
                 self.retransmissions += 1;
-                // A SYN goes again without data, as Linux sends it. RFC 7413, section 4.2.1.
+                // A SYN is retransmitted without data, as by Linux. RFC 7413, section 4.2.1.
                 let sent = self.board.send_again(if syn { 1 } else { most })?;
                 if first {
                     self.timer = None;
@@ -361,7 +362,7 @@ impl Outbox {
         if small && held {
             return None;
         }
-        // A window that is almost closed is not filled with a small segment. RFC 9293, section 3.8.6.2.1.
+        // An almost closed window is not filled with a small segment. RFC 9293, section 3.8.6.2.1.
         if small && self.next + len < self.end() && !self.board.is_empty() {
             return None;
         }
@@ -370,7 +371,7 @@ impl Outbox {
         Some(self.piece(start, end))
     }
 
-    /// The SYN, with as many octets as may go with it; and with the FIN, if it may and nothing is left.
+    /// Returns the SYN, with up to `most` octets; and with the FIN, if allowed and no data is left.
     pub(super) fn first(&mut self, now: Instant, most: u64, fin: bool) -> Piece {
         let octets = (self.octets.len() as u64).min(most);
         let fin = fin && self.closed && 1 + octets == self.end();
@@ -379,7 +380,7 @@ impl Outbox {
         self.piece(0, end)
     }
 
-    /// Octets that may be sent for the first time, and fit into a segment.
+    /// Unsent octets that fit into a segment.
     fn unsent(&self, most: u64) -> u64 {
         self.end().min(self.edge).saturating_sub(self.next).min(most)
     }
@@ -399,7 +400,7 @@ impl Outbox {
     }
 
     fn set_timer_if_none(&mut self, now: Instant) {
-        if self.timer.is_none_or(|(_, timer)| timer != Timer::Retransmission) {
+        if self.timer.is_none_or(|(_, timer)| timer != SendTimer::Retransmission) {
             self.timer = None;
             self.set_timer(now);
         }
@@ -411,15 +412,15 @@ impl Outbox {
             if !stuck {
                 self.timer = None;
             } else if self.timer.is_none() {
-                self.timer = Some((now + self.timeout.now(), Timer::Persist));
+                self.timer = Some((now + self.timeout.now(), SendTimer::Persist));
             }
             return;
         }
         let retransmission = now + self.timeout.now();
         self.timer = Some(match self.probe_after() {
-            // A probe takes the place of a timeout that would come first. RFC 8985, section 7.2.
-            Some(after) => ((now + after).min(retransmission), Timer::Probe),
-            None => (retransmission, Timer::Retransmission),
+            // A probe replaces a later timeout. RFC 8985, section 7.2.
+            Some(after) => ((now + after).min(retransmission), SendTimer::Probe),
+            None => (retransmission, SendTimer::Retransmission),
         });
     }
 
@@ -438,21 +439,21 @@ impl Outbox {
         Some(smoothed * 2 + late)
     }
 
-    /// Does what is due. Nothing if the other side is given up.
-    pub(super) fn on_timer(&mut self, now: Instant) -> Option<Told> {
-        let mut told = Told::default();
-        let Some((_, timer)) = self.timer.take_if(|(at, _)| *at <= now) else { return Some(told) };
+    /// Handles an expired timer. Returns `None` if the connection is given up.
+    pub(super) fn on_timer(&mut self, now: Instant) -> Option<SendEffect> {
+        let mut effect = SendEffect::default();
+        let Some((_, timer)) = self.timer.take_if(|(at, _)| *at <= now) else { return Some(effect) };
         match timer {
-            Timer::Probe => {
+            SendTimer::Probe => {
                 self.probe = Probe::Due;
-                self.timer = Some((now + self.timeout.now(), Timer::Retransmission));
+                self.timer = Some((now + self.timeout.now(), SendTimer::Retransmission));
             }
-            Timer::Persist => {
+            SendTimer::Persist => {
                 self.timeout.back_off();
-                // One octet behind the window, which is acknowledged or not.
+                // One octet beyond the window, which is acknowledged or not.
                 self.edge = self.edge.max(self.next + 1);
             }
-            Timer::Retransmission => {
+            SendTimer::Retransmission => {
                 let times = self.board.transmissions_of_first();
                 let allowed =
                     if self.acknowledged == 0 { self.config.syn_retries } else { self.config.retries };
@@ -465,10 +466,10 @@ impl Outbox {
                 self.timeout.back_off();
                 (self.recovery, self.duplicates, self.probe) = (None, 0, Probe::Sent);
                 (self.recover, self.forced) = (self.next, true);
-                self.timer = Some((now + self.timeout.now(), Timer::Retransmission));
-                told.loss = Some(Loss::Timeout);
+                self.timer = Some((now + self.timeout.now(), SendTimer::Retransmission));
+                effect.loss = Some(LossDetection::Timeout);
             }
         }
-        Some(told)
+        Some(effect)
     }
 }

@@ -1,17 +1,17 @@
-//! The retransmission timeout. RFC 6298.
+//! Retransmission timeout. RFC 6298.
 
 use core::time::Duration;
 
-/// What keeps a timeout from being too short.
+/// Lower bound of the timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Floor {
-    /// The timeout is at least so long: 1 s in RFC 6298, section 2.4.
+    /// Minimum timeout: 1 s in RFC 6298, section 2.4.
     Timeout(Duration),
-    /// Four times RTTVAR is at least so long: 200 ms in Linux.
+    /// Minimum of four times RTTVAR: 200 ms in Linux.
     Variation(Duration),
 }
 
-/// SRTT, RTTVAR, and what follows from them.
+/// SRTT, RTTVAR, and RTO.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timeout {
     floor: Floor,
@@ -26,12 +26,12 @@ impl Timeout {
         Self { floor, initial, longest, measured: None, backoff: 0 }
     }
 
-    /// SRTT, if anything was measured.
+    /// SRTT, if there was a measurement.
     pub(super) fn smoothed(&self) -> Option<Duration> {
         self.measured.map(|(smoothed, _)| smoothed)
     }
 
-    /// A round trip of a segment of which it is certain which transmission was acknowledged (Karn). Sections 2.2, 2.3.
+    /// Adds the round trip of a segment that was sent once (Karn). Sections 2.2, 2.3.
     pub(super) fn sample(&mut self, rtt: Duration) {
         self.measured = Some(match self.measured {
             None => (rtt, rtt / 2),
@@ -43,12 +43,12 @@ impl Timeout {
         self.backoff = 0;
     }
 
-    /// The timer has run out. Section 5.5.
+    /// Doubles the timeout after the timer has expired. Section 5.5.
     pub(super) fn back_off(&mut self) {
         self.backoff += 1;
     }
 
-    /// New data were acknowledged: whatever is sent now is timed without back-off, as Linux does.
+    /// Ends the back-off when new data was acknowledged, as Linux does.
     pub(super) fn progress(&mut self) {
         self.backoff = 0;
     }
@@ -73,7 +73,7 @@ mod tests {
         Timeout::new(floor, Duration::from_secs(1), Duration::from_secs(60))
     }
 
-    /// RFC 6298, section 2, by hand: 100 ms, then 180 ms.
+    /// RFC 6298, section 2, computed by hand: 100 ms, then 180 ms.
     #[test]
     fn a_timeout_follows_the_samples() {
         let mut rto = timeout(Floor::Timeout(Duration::ZERO));

@@ -1,4 +1,4 @@
-//! Segments that were sent and not acknowledged, and what is known of each. RFC 6675.
+//! Unacknowledged segments, and the state of each. RFC 6675.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -8,47 +8,47 @@ use thinair_wire::time::Instant;
 /// DupThresh. RFC 6675, section 2.
 pub(super) const THRESHOLD: u32 = 3;
 
-/// A segment that was sent. Numbers count from the SYN, which is 0, and do not wrap.
+/// Sent segment. Numbers count from the SYN, which is 0, and do not wrap.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sent {
+pub(super) struct SentSegment {
     pub(super) start: u64,
     pub(super) end: u64,
     first: Instant,
     pub(super) transmissions: u8,
-    fate: Fate,
-    /// It was not full: what Minshall's variant of Nagle's algorithm waits for.
+    fate: SegmentState,
+    /// Not full: Minshall's variant of Nagle's algorithm waits for its acknowledgment.
     small: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    /// Under way.
+enum SegmentState {
+    /// In flight.
     Sent,
-    /// The other side has said that it has it.
+    /// SACKed by the other side.
     Sacked,
-    /// Taken for lost.
+    /// Considered lost.
     Lost,
-    /// Taken for lost, and sent again.
+    /// Considered lost, and retransmitted.
     SentAgain,
 }
 
-/// What an acknowledgment has done.
+/// Effect of an acknowledgment.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Progress {
-    /// Segments that are gone, or SACKed, now.
+pub(super) struct AcknowledgmentEffect {
+    /// Number of segments newly acknowledged or SACKed.
     pub(super) segments: u32,
-    /// The round trip of the first one that was sent once.
+    /// Round trip of the first one that was sent once.
     pub(super) rtt: Option<Duration>,
-    /// Whether SACK blocks told anything new.
+    /// True if SACK blocks had news.
     pub(super) sacked: bool,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
-    sent: VecDeque<Sent>,
-    /// Segments under way: neither SACKed nor taken for lost, or sent again since. RFC 6675, "Pipe".
+    sent: VecDeque<SentSegment>,
+    /// Segments in flight: neither SACKed nor considered lost, or retransmitted since. RFC 6675, "Pipe".
     pipe: u32,
-    /// Those that are SACKed.
+    /// Number of SACKed segments.
     sacked: u32,
 }
 
@@ -73,26 +73,36 @@ impl Scoreboard {
         self.sent.iter().any(|sent| sent.small)
     }
 
-    /// A new segment goes out.
+    /// Adds a new segment.
     pub(super) fn push(&mut self, now: Instant, start: u64, end: u64, small: bool) {
-        self.sent.push_back(Sent { start, end, first: now, transmissions: 1, fate: Fate::Sent, small });
+        self.sent.push_back(SentSegment {
+            start,
+            end,
+            first: now,
+            transmissions: 1,
+            fate: SegmentState::Sent,
+            small,
+        });
         self.pipe += 1;
     }
 
-    /// The first that is to be sent again, without its octets behind `most`, which become a segment of their own.
-    pub(super) fn send_again(&mut self, most: u64) -> Option<Sent> {
-        let at = self.sent.iter().position(|sent| sent.fate == Fate::Lost)?;
+    /// Returns the first segment to retransmit, up to `most` octets of it; the rest becomes a separate segment.
+    pub(super) fn send_again(&mut self, most: u64) -> Option<SentSegment> {
+        let at = self.sent.iter().position(|sent| sent.fate == SegmentState::Lost)?;
         self.cut(at, most);
         let sent = self.sent.get_mut(at)?;
-        sent.fate = Fate::SentAgain;
+        sent.fate = SegmentState::SentAgain;
         sent.transmissions = sent.transmissions.saturating_add(1);
         self.pipe += 1;
         Some(*sent)
     }
 
-    /// The last one, sent again as a probe. RFC 8985, section 7.3.
-    pub(super) fn probe(&mut self, most: u64) -> Option<Sent> {
-        let at = self.sent.iter().rposition(|sent| matches!(sent.fate, Fate::Sent | Fate::SentAgain))?;
+    /// Returns the last segment, to be retransmitted as a probe. RFC 8985, section 7.3.
+    pub(super) fn probe(&mut self, most: u64) -> Option<SentSegment> {
+        let at = self
+            .sent
+            .iter()
+            .rposition(|sent| matches!(sent.fate, SegmentState::Sent | SegmentState::SentAgain))?;
         let sent = *self.sent.get(at)?;
         if sent.end - sent.start > most {
             self.cut(at, sent.end - sent.start - most);
@@ -108,21 +118,26 @@ impl Scoreboard {
         if sent.end - sent.start <= most {
             return;
         }
-        let rest = Sent { start: sent.start + most, ..*sent };
+        let rest = SentSegment { start: sent.start + most, ..*sent };
         sent.end = rest.start;
-        if matches!(rest.fate, Fate::Sent | Fate::SentAgain) {
+        if matches!(rest.fate, SegmentState::Sent | SegmentState::SentAgain) {
             self.pipe += 1;
         }
         self.sent.insert(at + 1, rest);
     }
 
-    /// Everything in front of `acknowledged` has arrived, and what is in `blocks`.
-    pub(super) fn acknowledge(&mut self, now: Instant, acknowledged: u64, blocks: &[(u64, u64)]) -> Progress {
-        let mut progress = Progress::default();
+    /// Handles an acknowledgment up to `acknowledged`, and SACK `blocks`.
+    pub(super) fn acknowledge(
+        &mut self,
+        now: Instant,
+        acknowledged: u64,
+        blocks: &[(u64, u64)],
+    ) -> AcknowledgmentEffect {
+        let mut progress = AcknowledgmentEffect::default();
         let mut again = false;
         while let Some(sent) = self.sent.front_mut().filter(|sent| sent.start < acknowledged) {
-            again |= sent.transmissions > 1 && sent.fate != Fate::Sacked;
-            if sent.transmissions == 1 && sent.fate != Fate::Sacked && progress.rtt.is_none() {
+            again |= sent.transmissions > 1 && sent.fate != SegmentState::Sacked;
+            if sent.transmissions == 1 && sent.fate != SegmentState::Sacked && progress.rtt.is_none() {
                 progress.rtt = Some(now.since(sent.first));
             }
             if acknowledged < sent.end {
@@ -130,27 +145,27 @@ impl Scoreboard {
                 break;
             }
             match sent.fate {
-                Fate::Sent | Fate::SentAgain => self.pipe -= 1,
-                Fate::Sacked => self.sacked -= 1,
-                Fate::Lost => {}
+                SegmentState::Sent | SegmentState::SentAgain => self.pipe -= 1,
+                SegmentState::Sacked => self.sacked -= 1,
+                SegmentState::Lost => {}
             }
-            progress.segments += u32::from(sent.fate != Fate::Sacked);
+            progress.segments += u32::from(sent.fate != SegmentState::Sacked);
             self.sent.pop_front();
         }
-        // What came behind a hole has waited for it, so its time tells nothing of the path. RFC 6298, section 3: timing is
-        // given up with a retransmission, as Linux does for all that one acknowledgment covers.
+        // A segment after a gap has waited for it, so its time does not measure the path. RFC 6298, section 3: timing
+        // stops with a retransmission, as in Linux for all segments of one acknowledgment.
         progress.rtt = progress.rtt.filter(|_| !again);
         for (start, end) in blocks {
             for sent in self.sent.iter_mut().filter(|sent| sent.start >= *start && sent.end <= *end) {
-                if sent.fate == Fate::Sacked {
+                if sent.fate == SegmentState::Sacked {
                     continue;
                 }
                 if sent.transmissions == 1 && progress.rtt.is_none() {
                     progress.rtt = Some(now.since(sent.first));
                 }
-                self.pipe -= u32::from(sent.fate != Fate::Lost);
+                self.pipe -= u32::from(sent.fate != SegmentState::Lost);
                 self.sacked += 1;
-                sent.fate = Fate::Sacked;
+                sent.fate = SegmentState::Sacked;
                 progress.segments += 1;
                 progress.sacked = true;
             }
@@ -158,17 +173,17 @@ impl Scoreboard {
         progress
     }
 
-    /// Takes for lost what has three segments behind it that are SACKed; fewer if the flight is shorter and no `more` is to
-    /// come (RFC 5827, section 3.2). True if there is any that was not known.
+    /// Marks segments as lost that precede three SACKed segments; fewer if the flight is shorter and no `more` will
+    /// follow (RFC 5827, section 3.2). Returns true if any is new.
     pub(super) fn mark_lost(&mut self, more: bool) -> bool {
         let short = if more { THRESHOLD } else { self.len().saturating_sub(1).clamp(1, THRESHOLD) };
         let mut behind = self.sacked;
         let mut any = false;
         for sent in &mut self.sent {
             match sent.fate {
-                Fate::Sacked => behind -= 1,
-                Fate::Sent if behind >= short => {
-                    sent.fate = Fate::Lost;
+                SegmentState::Sacked => behind -= 1,
+                SegmentState::Sent if behind >= short => {
+                    sent.fate = SegmentState::Lost;
                     self.pipe -= 1;
                     any = true;
                 }
@@ -181,11 +196,11 @@ impl Scoreboard {
         any
     }
 
-    /// Takes the first one for lost: the third duplicate acknowledgment, or a partial one. RFC 6582, section 3.2.
+    /// Marks the first segment as lost: the third duplicate acknowledgment, or a partial one. RFC 6582, section 3.2.
     pub(super) fn mark_first_lost(&mut self) -> bool {
         match self.sent.front_mut() {
-            Some(sent) if sent.fate == Fate::Sent => {
-                sent.fate = Fate::Lost;
+            Some(sent) if sent.fate == SegmentState::Sent => {
+                sent.fate = SegmentState::Lost;
                 self.pipe -= 1;
                 true
             }
@@ -193,21 +208,21 @@ impl Scoreboard {
         }
     }
 
-    /// The retransmission timer has run out: whatever is not SACKed is lost.
+    /// Marks all segments as lost that are not SACKed, after the retransmission timeout.
     pub(super) fn mark_all_lost(&mut self) {
-        for sent in self.sent.iter_mut().filter(|sent| sent.fate != Fate::Sacked) {
-            sent.fate = Fate::Lost;
+        for sent in self.sent.iter_mut().filter(|sent| sent.fate != SegmentState::Sacked) {
+            sent.fate = SegmentState::Lost;
         }
         self.pipe = 0;
     }
 
-    /// How often the first one was sent.
+    /// Number of transmissions of the first segment.
     pub(super) fn transmissions_of_first(&self) -> u8 {
         self.sent.front().map_or(0, |sent| sent.transmissions)
     }
 
     pub(super) fn any_lost(&self) -> bool {
-        self.sent.iter().any(|sent| sent.fate == Fate::Lost)
+        self.sent.iter().any(|sent| sent.fate == SegmentState::Lost)
     }
 }
 

@@ -1,4 +1,4 @@
-//! A segment as a value, and its octets. RFC 9293, section 3.1.
+//! Segment, and its encoding. RFC 9293, section 3.1.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use thinair_wire::header::tcp::{Tcp, kind};
 
 use super::fast_open::Cookie;
 
-/// Fast Open. RFC 7413, section 4.1.1.
+/// Option kind of Fast Open. RFC 7413, section 4.1.1.
 const FAST_OPEN: u8 = 34;
 
-/// One segment, without ports.
+/// Segment without ports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Segment {
+pub struct TcpSegment {
     /// Sequence number of the SYN, or of the first octet.
     pub sequence_number: u32,
     /// Acknowledgment number, if there is one.
@@ -25,17 +25,17 @@ pub struct Segment {
     pub rst: bool,
     /// PSH.
     pub psh: bool,
-    /// Window as it stands in the header, before scaling.
+    /// Window in the header, before scaling.
     pub window: u16,
     /// Options.
-    pub options: Options,
+    pub options: SegmentOptions,
     /// Octets of the application.
     pub payload: Vec<u8>,
 }
 
-/// Options that are known.
+/// Known options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct SegmentOptions {
     /// Maximum Segment Size.
     pub mss: Option<u16>,
     /// Window Scale: a shift of 0 to 14.
@@ -50,7 +50,7 @@ pub struct Options {
     pub fast_open: Option<Option<Cookie>>,
 }
 
-/// Up to 4 blocks: first sequence number, and the one behind the last. RFC 2018, section 3.
+/// Up to 4 blocks: first sequence number, and the one after the last. RFC 2018, section 3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     blocks: [(u32, u32); 4],
@@ -58,7 +58,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// One more, if there is room.
+    /// Adds a block, if there is room.
     pub fn push(&mut self, start: u32, end: u32) {
         if let Some(place) = self.blocks.get_mut(usize::from(self.len)) {
             *place = (start, end);
@@ -66,16 +66,16 @@ impl SackBlocks {
         }
     }
 
-    /// Those that are there.
+    /// Blocks in use.
     pub fn as_slice(&self) -> &[(u32, u32)] {
         self.blocks.get(..usize::from(self.len)).unwrap_or_default()
     }
 }
 
-/// Octets are not a segment.
+/// Reason that octets are no segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentError {
-    /// The header is cut off, or its Data Offset is wrong.
+    /// The header is truncated, or its Data Offset is wrong.
     Malformed,
     /// The checksum is wrong.
     Checksum,
@@ -84,7 +84,7 @@ pub enum SegmentError {
 impl fmt::Display for SegmentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Malformed => write!(f, "the TCP header is cut off, or its Data Offset is wrong"),
+            Self::Malformed => write!(f, "the TCP header is truncated, or its Data Offset is wrong"),
             Self::Checksum => write!(f, "the TCP checksum is wrong"),
         }
     }
@@ -92,18 +92,18 @@ impl fmt::Display for SegmentError {
 
 impl std::error::Error for SegmentError {}
 
-impl Segment {
-    /// Sequence numbers that it takes: octets, SYN and FIN.
+impl TcpSegment {
+    /// Number of sequence numbers: octets, SYN and FIN.
     pub fn sequence_length(&self) -> u32 {
         self.payload.len() as u32 + u32::from(self.syn) + u32::from(self.fin)
     }
 
-    /// Octets of its header.
+    /// Size of the header, in octets.
     pub fn header_len(&self) -> usize {
         Tcp::LEN + self.options.write().1
     }
 
-    /// Its octets, header and payload. `pseudo` is the sum over the pseudo header without the length, which is added here.
+    /// Encodes header and payload. `pseudo` is the sum over the pseudo header without the length, which is added here.
     pub fn write(&self, source_port: u16, destination_port: u16, pseudo: Sum) -> Vec<u8> {
         let (options, len) = self.options.write();
         let header = Tcp {
@@ -121,7 +121,7 @@ impl Segment {
             ..Tcp::default()
         };
         let mut octets = vec![0; header.len()];
-        // There is room for the whole header.
+        // The buffer has the room.
         let _ = header.write(&mut octets, 0);
         octets.extend_from_slice(&self.payload);
         let checksum = pseudo.word(octets.len() as u16).octets(&octets).checksum();
@@ -129,10 +129,10 @@ impl Segment {
         octets
     }
 
-    /// Ports and segment that `octets` are; `pseudo` as in [`write`](Self::write).
+    /// Parses ports and segment; `pseudo` as in [`write`](Self::write).
     ///
     /// # Errors
-    /// It is cut off or damaged: it is to be dropped.
+    /// The segment is truncated or damaged, and must be dropped.
     pub fn read(octets: &[u8], pseudo: Sum) -> Result<(u16, u16, Self), SegmentError> {
         let header = Tcp::read(octets).map_err(|_| SegmentError::Malformed)?;
         if pseudo.word(octets.len() as u16).octets(octets).checksum() != 0 {
@@ -146,15 +146,15 @@ impl Segment {
             rst: header.rst,
             psh: header.psh,
             window: header.window,
-            options: Options::read(&header),
+            options: SegmentOptions::read(&header),
             payload: octets.get(header.len()..).unwrap_or_default().to_vec(),
         };
         Ok((header.source_port, header.destination_port, segment))
     }
 }
 
-impl Options {
-    /// In the order in which Linux writes them; NOPs in front of what is to lie on a multiple of 4 octets.
+impl SegmentOptions {
+    /// Encodes the options in the order of Linux, with NOPs before fields that are aligned to 4 octets.
     fn write(&self) -> ([u8; 40], usize) {
         let mut out = Appended { octets: [kind::NOP; 40], len: 0 };
         if let Some(mss) = self.mss {
@@ -193,7 +193,7 @@ impl Options {
         (out.octets, out.len.next_multiple_of(4).min(40))
     }
 
-    /// What is not known, or has a wrong length, is left out.
+    /// Parses the options. Unknown ones, or those with a wrong length, are left out.
     fn read(header: &Tcp<'_>) -> Self {
         let mut options = Self::default();
         for (option, octets) in header.walk() {
@@ -244,22 +244,22 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    /// The SYN of a Linux client with Fast Open, and its length.
+    /// SYN of a Linux client with Fast Open, and its length.
     #[test]
     fn a_syn_with_every_option_fits() {
-        let options = Options {
+        let options = SegmentOptions {
             mss: Some(1_460),
             window_scale: Some(7),
             sack_permitted: true,
             timestamps: Some((1, 0)),
             fast_open: Some(Cookie::new(&[7; 8])),
-            ..Options::default()
+            ..SegmentOptions::default()
         };
-        let segment = Segment { syn: true, options, payload: b"x".to_vec(), ..Segment::default() };
+        let segment = TcpSegment { syn: true, options, payload: b"x".to_vec(), ..TcpSegment::default() };
         assert_eq!(segment.header_len(), 52);
         let octets = segment.write(1, 2, Sum::default());
         assert_eq!(octets[20..40], *b"\x02\x04\x05\xb4\x04\x02\x08\x0a\0\0\0\x01\0\0\0\0\x01\x03\x03\x07");
-        assert_eq!(Segment::read(&octets, Sum::default()), Ok((1, 2, segment)));
+        assert_eq!(TcpSegment::read(&octets, Sum::default()), Ok((1, 2, segment)));
     }
 
     proptest! {
@@ -274,25 +274,25 @@ mod tests {
             payload in vec(any::<u8>(), 0..40),
         ) {
             let [syn, fin, rst, psh] = flags;
-            let mut options = Options { timestamps, ..Options::default() };
+            let mut options = SegmentOptions { timestamps, ..SegmentOptions::default() };
             match syn {
                 true => (options.mss, options.window_scale, options.sack_permitted) = (mss, scale, true),
                 false => blocks.iter().for_each(|(start, end)| options.sack.push(*start, *end)),
             }
-            let segment = Segment {
+            let segment = TcpSegment {
                 sequence_number: numbers.0, acknowledgment: numbers.1, window: numbers.2, syn, fin, rst, psh, options, payload,
             };
             let octets = segment.write(5_683, 40_000, Sum::default().word(6));
             prop_assert_eq!(octets.len(), segment.header_len() + segment.payload.len());
-            prop_assert_eq!(Segment::read(&octets, Sum::default().word(6)), Ok((5_683, 40_000, segment)));
+            prop_assert_eq!(TcpSegment::read(&octets, Sum::default().word(6)), Ok((5_683, 40_000, segment)));
             let mut damaged = octets;
             damaged[7] ^= 1;
-            prop_assert_eq!(Segment::read(&damaged, Sum::default().word(6)), Err(SegmentError::Checksum));
+            prop_assert_eq!(TcpSegment::read(&damaged, Sum::default().word(6)), Err(SegmentError::Checksum));
         }
 
         #[test]
         fn any_octets_are_read_or_refused(octets in vec(any::<u8>(), 0..80)) {
-            let _ = Segment::read(&octets, Sum::default());
+            let _ = TcpSegment::read(&octets, Sum::default());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Captures on an interface. Root is needed, for a network of the test's own; without, the tests are skipped.
+//! Captures on an interface. They need root, for separate network namespaces; without it, the tests are skipped.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::UdpSocket;
@@ -13,12 +13,12 @@ use super::common::world::in_a_world;
 use super::*;
 
 /// Two hosts with a cable between them; the command runs on the first.
-struct Hosts {
+struct CableHosts {
     one: Namespace,
     other: Namespace,
 }
 
-impl Hosts {
+impl CableHosts {
     fn new() -> Self {
         let (one, other) = (Namespace::create("one").unwrap(), Namespace::create("other").unwrap());
         Interface::veth((&one, "eth0"), (&other, "eth0")).unwrap();
@@ -36,7 +36,7 @@ impl Hosts {
         Self { one, other }
     }
 
-    /// Starts to capture, and returns when the command does. What it writes to standard error after that goes on.
+    /// Starts a capture, and returns when the command has announced it, with the rest of its standard error.
     fn capture(&self, arguments: &[&str]) -> (Child, BufReader<std::process::ChildStderr>) {
         let mut command = Command::new(command());
         command.args(["analyze", "--interface", "eth0"]).args(arguments);
@@ -49,7 +49,7 @@ impl Hosts {
         (child, stderr)
     }
 
-    /// Sends datagrams of a call from the one host to the other.
+    /// Sends datagrams of a call from one host to the other.
     fn send(&self, count: u32) {
         let to = self.other.within(|| UdpSocket::bind("192.0.2.2:5004").unwrap()).unwrap();
         let from = self.one.within(|| UdpSocket::bind("192.0.2.1:5004").unwrap()).unwrap();
@@ -60,14 +60,14 @@ impl Hosts {
     }
 }
 
-/// Output and status of the command. The time is that of its end.
+/// Output and exit status of the command, and the time of its end.
 fn ended(mut child: Child, mut stderr: BufReader<std::process::ChildStderr>) -> (Output, String) {
-    let mut told = String::new();
-    stderr.read_to_string(&mut told).unwrap();
+    let mut report = String::new();
+    stderr.read_to_string(&mut report).unwrap();
     let mut stdout = Vec::new();
     child.stdout.take().unwrap().read_to_end(&mut stdout).unwrap();
     let status = child.wait().unwrap();
-    (Output { status, stdout, stderr: Vec::new() }, told)
+    (Output { status, stdout, stderr: Vec::new() }, report)
 }
 
 /// Packets of UDP in a document.
@@ -79,24 +79,27 @@ fn udp_packets(found: &Value) -> u64 {
 #[test]
 fn what_an_interface_carries_is_analyzed_until_it_is_interrupted() {
     in_a_world("live::what_an_interface_carries_is_analyzed_until_it_is_interrupted", || {
-        let hosts = Hosts::new();
+        let hosts = CableHosts::new();
         let kept = folder().path("kept.pcap");
         let (mut child, stderr) = hosts.capture(&["--json", "--write", kept.to_str().unwrap()]);
         hosts.send(500);
         ask(&mut child, Ask::Interrupt);
-        let (output, told) = ended(child, stderr);
-        assert_eq!(output.status.code(), Some(0), "{told}");
+        let (output, report) = ended(child, stderr);
+        assert_eq!(output.status.code(), Some(0), "{report}");
         let found = json(&output);
         assert_eq!(udp_packets(&found), 500);
         assert_eq!(
             (&found["inputs"][0]["path"], &found["inputs"][0]["dropped"]),
             (&"eth0".into(), &0.into())
         );
-        assert!(told.contains(" captured in ") && told.contains(" 0 frames dropped by the kernel"), "{told}");
+        assert!(
+            report.contains(" captured in ") && report.contains(" 0 frames dropped by the kernel"),
+            "{report}"
+        );
         for scheme in found["totals"]["schemes"].as_array().unwrap() {
             assert_eq!(scheme["roundtrip_mismatches"], 0);
         }
-        // Schemes that are given the packets beforehand are there, and what was kept gives them again.
+        // Schemes that need the packets beforehand are included, and the kept file gives equal packets.
         let again = json(&thinair(&["analyze", "--json"], &[&kept]));
         assert_eq!(again["totals"], found["totals"]);
         assert!(again["totals"]["schemes"].to_string().contains("schc"));
@@ -106,20 +109,20 @@ fn what_an_interface_carries_is_analyzed_until_it_is_interrupted() {
 #[test]
 fn a_capture_ends_after_its_time() {
     in_a_world("live::a_capture_ends_after_its_time", || {
-        let hosts = Hosts::new();
+        let hosts = CableHosts::new();
         let start = Instant::now();
         let (child, stderr) = hosts.capture(&["--for", "700ms", "--schemes", "rohc-v1"]);
         hosts.send(20);
-        let (output, told) = ended(child, stderr);
+        let (output, report) = ended(child, stderr);
         assert!(start.elapsed() >= Duration::from_millis(700));
-        assert_eq!(output.status.code(), Some(0), "{told}");
+        assert_eq!(output.status.code(), Some(0), "{report}");
         assert!(stdout(&output).starts_with("eth0: "), "{}", stdout(&output));
 
         // A quiet interface, and one that is down.
         let silence = hosts.capture(&["--for", "100ms", "--schemes", "rohc-v1"]);
-        let (output, told) = ended(silence.0, silence.1);
+        let (output, report) = ended(silence.0, silence.1);
         if output.status.code() == Some(1) {
-            assert!(told.contains("eth0: no "), "{told}");
+            assert!(report.contains("eth0: no "), "{report}");
             assert_eq!(stdout(&output), "");
         }
         hosts.one.within(|| Interface::named("eth0").unwrap().down().unwrap()).unwrap();
@@ -141,12 +144,12 @@ fn errors_of_interfaces_say_what_is_missing() {
         let unknown = thinair(&["analyze", "--interface", "eth7"], &[]);
         assert_eq!(unknown.status.code(), Some(1));
         assert!(
-            stderr(&unknown).contains("there is no interface `eth7`; there are lo"),
+            stderr(&unknown).contains("no interface `eth7`; the interfaces are lo"),
             "{}",
             stderr(&unknown)
         );
 
-        // Where nobody may read the command, a copy.
+        // A copy, if the file of the command is not readable for others.
         let copy = Path::new("/run/thinair");
         fs::copy(command(), copy).unwrap();
         let nobody = Command::new(copy).args(["analyze", "--interface", "lo"]).uid(65_534).output().unwrap();

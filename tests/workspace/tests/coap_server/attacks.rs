@@ -1,4 +1,4 @@
-//! What must not make a server grow, or keep it from answering others.
+//! Attacks that must not exhaust a server's memory, or keep it from answering others.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream, UdpSocket};
@@ -8,16 +8,16 @@ use thinair_os::udp::send;
 
 use super::served::Served;
 
-/// Datagrams of a flood; fewer where the server is not optimised.
+/// Datagrams of a flood; fewer for an unoptimized server.
 const FLOOD: usize = if cfg!(debug_assertions) { 200_000 } else { 1_000_000 };
 
-/// KiB by which a server may have grown: pages that are counted late, and the allocator's own.
+/// Permitted growth of a server's memory in KiB: pages that are counted late, and the allocator's overhead.
 const SLACK: u64 = 3_072;
 
-/// Numbers that look random.
-struct Random(u64);
+/// Pseudorandom numbers.
+struct FloodRandom(u64);
 
-impl Random {
+impl FloodRandom {
     fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -26,10 +26,10 @@ impl Random {
     }
 }
 
-/// Sends datagrams of which half begin as messages do, from several sockets.
+/// Sends datagrams from several sockets, half of which begin as messages do.
 fn flood(served: &Served, count: usize, seed: u64) {
     let sockets: Vec<_> = (0..50).map(|_| UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
-    let mut random = Random(seed);
+    let mut random = FloodRandom(seed);
     let mut datagrams = vec![[0; 64]; 64];
     for round in 0..count / 64 {
         for datagram in &mut datagrams {
@@ -37,7 +37,7 @@ fn flood(served: &Served, count: usize, seed: u64) {
                 octets.copy_from_slice(&random.next().to_ne_bytes());
             }
             if random.next().is_multiple_of(2) {
-                // Version 1, a Token that is not too long, and a method.
+                // Version 1, a valid Token length, and a method.
                 datagram[0] = 0x40 | datagram[0] & 0x37;
                 datagram[1] %= 6;
             }
@@ -48,7 +48,7 @@ fn flood(served: &Served, count: usize, seed: u64) {
     }
 }
 
-/// Begins uploads and never goes on, from several sockets: PUT /NUMBER, Block1 0/1/1024.
+/// Starts uploads without continuing them, from several sockets: PUT /NUMBER, Block1 0/1/1024.
 fn uploads(served: &Served, count: u16) {
     let sockets: Vec<_> = (0..40).map(|_| UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
     for number in 0..count {
@@ -64,16 +64,16 @@ fn uploads(served: &Served, count: u16) {
     }
 }
 
-/// Opens streams that say nothing, or half a message.
+/// Opens streams that send nothing, or half a message.
 fn half_open(served: &Served, count: usize) {
     let mut open = Vec::new();
     for number in 0..count {
         let mut stream = served.connect();
         match number % 3 {
             0 => {}
-            // The half of a CSM.
+            // First half of a CSM.
             1 => stream.write_all(b"\x10").unwrap(),
-            // A CSM, and the beginning of a message of 60,000 octets.
+            // A CSM, and the start of a message of 60,000 octets.
             _ => stream.write_all(b"\x00\xE1\xE0\xE9\x53\x01half").unwrap(),
         }
         open.push(stream);
@@ -94,12 +94,12 @@ fn garbage_and_what_is_never_finished_take_no_memory() {
         assert!(served.answers(), "after streams");
         served.resident()
     };
-    // Whatever it needs once: tables that are full, and buffers of their full length.
+    // Fills tables and buffers once, before the memory is measured.
     let before = all(FLOOD / 4, 300, 300, 7);
     let after = all(FLOOD, 2_000, 2_000, 11);
     println!("{before} KiB resident, then {after} KiB");
     assert!(after < before + SLACK, "{before} KiB resident, then {after} KiB");
-    // Some of the garbage is a POST, and makes a file; no upload was whole.
+    // Some of the garbage is a POST, which creates a file; no upload was complete.
     assert!((0..2_000).all(|number| !served.root().join(format!("{number:05}")).exists()));
     let statistics = served.end();
     println!("{statistics:#}");
@@ -107,7 +107,7 @@ fn garbage_and_what_is_never_finished_take_no_memory() {
     assert!(statistics["connections"]["displaced"].as_u64() > Some(1_000));
 }
 
-/// Reads the message at the start of a stream: its code. All that are read here have less than 269 octets.
+/// Reads the message at the start of a stream. Returns its code. All messages here have less than 269 octets.
 fn read_code(stream: &mut TcpStream) -> Option<u8> {
     let mut first = [0];
     stream.read_exact(&mut first).ok()?;
@@ -151,7 +151,7 @@ fn a_stream_that_is_none_is_aborted() {
         stream.write_all(nonsense).unwrap();
         assert_eq!([(); 3].map(|()| read_code(&mut stream)), [Some(CSM), Some(ABORT), None], "{nonsense:?}");
     }
-    // What is longer than any message is not waited for.
+    // A message above the maximum size is rejected at once.
     let mut stream = served.connect();
     stream.write_all(b"\x00\xE1\xF0\x7F\xFF\xFF\xFF\x01").unwrap();
     assert_eq!([(); 3].map(|()| read_code(&mut stream)), [Some(CSM), Some(ABORT), None]);
@@ -173,7 +173,7 @@ fn what_is_asked_in_a_row_is_answered_no_faster_than_it_is_read() {
     let grown = served.resident().saturating_sub(before);
     assert!(grown < 16 << 10, "{grown} KiB");
     assert!(served.answers());
-    // Nothing is lost meanwhile: every octet of every answer comes.
+    // Nothing is lost meanwhile: every octet of every response arrives.
     let mut octets = 0;
     let mut buffer = vec![0; 1 << 20];
     while let Some(len) = stream.read(&mut buffer).ok().filter(|len| *len > 0) {
@@ -183,10 +183,10 @@ fn what_is_asked_in_a_row_is_answered_no_faster_than_it_is_read() {
     assert!((REQUESTS << 20..(REQUESTS << 20) + 100 * REQUESTS).contains(&octets), "{octets}");
 }
 
-/// Requests in a row.
+/// Number of consecutive requests.
 const REQUESTS: usize = 50;
 
-/// RFC 9175, section 2.3; and the answer is of the address that was asked.
+/// RFC 9175, section 2.3; and the response comes from the address of the request.
 #[test]
 fn strangers_are_asked_to_echo_and_the_asked_address_answers() {
     let served = Served::at("0.0.0.0:0", &["--test-resources"]);
@@ -209,6 +209,6 @@ fn strangers_are_asked_to_echo_and_the_asked_address_answers() {
     let answer = ask(&[b"\x40\x01\x00\x02\xB5large\xD6\xE4", echo].concat());
     assert_eq!(answer[1], CONTENT);
     assert!(answer.len() > 1_000);
-    // From now on it is known.
+    // From now on the address is verified.
     assert_eq!(ask(b"\x40\x01\x00\x03\xB5large")[1], CONTENT);
 }

@@ -1,4 +1,4 @@
-//! A server of the test's own, with a folder of its own.
+//! Server of a test, with its own folder.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -13,23 +13,23 @@ use thinair_os::signals::{Ask, ask};
 
 use super::common;
 
-/// The command. The environment may name one that is built already.
+/// Path of the command. The environment may name an existing build.
 pub(crate) fn thinair() -> String {
     static COMMAND: OnceLock<String> = OnceLock::new();
     COMMAND.get_or_init(common::command).clone()
 }
 
-/// 1 MiB in which every part is different.
+/// 1 MiB without repetition.
 pub(crate) fn body() -> Vec<u8> {
     (0..1_u32 << 18).flat_map(|number| number.wrapping_mul(0x9E37_79B1).to_be_bytes()).collect()
 }
 
-/// What a process has said.
+/// Output of a process.
 pub(crate) fn output(done: &Output) -> String {
     String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr)
 }
 
-/// A server that runs.
+/// Running server.
 pub(crate) struct Served {
     child: Child,
     folder: PathBuf,
@@ -37,12 +37,12 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// On 127.0.0.1.
+    /// Starts a server on 127.0.0.1.
     pub(crate) fn start(arguments: &[&str]) -> Self {
         Self::at("127.0.0.1:0", arguments)
     }
 
-    /// With a folder that is served, and in front of it one that is not, with a secret.
+    /// Starts a server with a folder that is served, and a parent folder that is not, with a secret.
     pub(crate) fn at(listen: &str, arguments: &[&str]) -> Self {
         static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -59,13 +59,13 @@ impl Served {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let mut text = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
-        said.read_line(&mut line).unwrap();
+        text.read_line(&mut line).unwrap();
         let uri = line.trim().strip_prefix("serving ").and_then(|uris| uris.split(", ").next());
         let port = uri.and_then(|uri| uri.rsplit(':').next()?.parse().ok());
-        // Whatever else it says is said to nobody, but must not be in its way.
-        std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+        // Drains the output, so that the server never blocks.
+        std::thread::spawn(move || std::io::copy(&mut text, &mut std::io::sink()));
         Self { child, folder, port: port.unwrap_or_else(|| panic!("it does not start: {line}")) }
     }
 
@@ -85,17 +85,17 @@ impl Served {
         format!("coap+tcp://{}", self.address())
     }
 
-    /// The folder that is served.
+    /// Folder that is served.
     pub(crate) fn root(&self) -> PathBuf {
         self.folder.join("root")
     }
 
-    /// A file that is not served.
+    /// Path of a file that is not served.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// KiB that are in RAM.
+    /// Resident memory in KiB.
     pub(crate) fn resident(&self) -> u64 {
         let status = fs::read_to_string(Path::new("/proc").join(self.child.id().to_string()).join("status"));
         let status = status.unwrap();
@@ -103,7 +103,7 @@ impl Served {
         line.trim_end_matches("kB").trim().parse().unwrap()
     }
 
-    /// Whether it still answers, within a while.
+    /// True if the server still answers, within a while.
     pub(crate) fn answers(&self) -> bool {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
@@ -115,7 +115,7 @@ impl Served {
             let request = [&[0x40, 1, high, low, 0xB4][..], b"time"].concat();
             socket.send_to(&request, self.address()).unwrap();
             let mut answer = [0; 100];
-            // It may be that to an earlier one, which came late.
+            // This may be a late response to an earlier request.
             if socket.recv(&mut answer).is_ok_and(|len| len > 4 && answer[..2] == [0x60, 0x45]) {
                 return true;
             }
@@ -123,30 +123,30 @@ impl Served {
         false
     }
 
-    /// A stream to it.
+    /// Connects to the server.
     pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         stream
     }
 
-    /// Asks it to end.
+    /// Asks the server to end.
     pub(crate) fn ask_to_end(&mut self) {
         ask(&mut self.child, Ask::Terminate);
     }
 
-    /// Asks it to end, and says what it has done.
+    /// Asks the server to end. Returns its counters.
     pub(crate) fn end(mut self) -> Value {
         self.ask_to_end();
         self.ended()
     }
 
-    /// Says what it has done once it was asked to end. Asked twice, it might end without a word.
+    /// Returns its counters after it was asked to end. A second signal might end it without output.
     pub(crate) fn ended(mut self) -> Value {
-        let mut said = String::new();
-        self.child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+        let mut text = String::new();
+        self.child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
         assert!(self.child.wait().unwrap().success());
-        serde_json::from_str(&said).unwrap()
+        serde_json::from_str(&text).unwrap()
     }
 }
 

@@ -1,4 +1,4 @@
-//! What cargo and the file system say of the workspace.
+//! Files and metadata of the workspace.
 
 #![allow(dead_code, reason = "not every test needs everything")]
 
@@ -11,12 +11,12 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// The folder of the workspace.
+/// Folder of the workspace.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// `cargo metadata` of the workspace.
+/// Output of `cargo metadata` for the workspace.
 pub(crate) fn metadata() -> Value {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--format-version", "1"])
@@ -27,7 +27,7 @@ pub(crate) fn metadata() -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// A member of an object that is a string.
+/// String member of an object.
 pub(crate) fn text(object: &Value, name: &str) -> String {
     object[name].as_str().unwrap().to_owned()
 }
@@ -47,12 +47,12 @@ pub(crate) fn files(folder: &Path, end: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Where the command is: `THINAIR` says so, or else it is built.
+/// Path of the command: the value of `THINAIR`, or a new build.
 pub(crate) fn command() -> String {
     program("thinair", "THINAIR")
 }
 
-/// Where the command of the laboratory is: `THINAIR_LAB` says so, or else it is built.
+/// Path of the command of the laboratory: the value of `THINAIR_LAB`, or a new build.
 pub(crate) fn laboratory() -> String {
     program("thinair-lab", "THINAIR_LAB")
 }

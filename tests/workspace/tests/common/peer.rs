@@ -1,4 +1,4 @@
-//! Another implementation of ROHC in a program of its own, and the captures that it is given.
+//! Another implementation of ROHC in a separate program, and the captures for it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -12,10 +12,10 @@ use thinair_rohc::{Channel, CidSpace, Instant, ProfileId, ProfileSet};
 
 use super::{files, root};
 
-/// Profiles of RFC 3095, RFC 3843 and RFC 6846 that rohc-lib has, and we too.
+/// Profiles of RFC 3095, RFC 3843 and RFC 6846 that both rohc-lib and this implementation have.
 pub(crate) const PROFILES: [&str; 6] = ["uncompressed", "rtp", "udp", "esp", "ip", "tcp"];
 
-/// Kinds of CIDs with a MAX_CID. Large ones reach into those of two octets, from 128 on.
+/// CID spaces with a MAX_CID. Large CIDs include two-octet ones, from 128 on.
 pub(crate) const CIDS: [(&str, CidSpace, u16); 2] =
     [("small", CidSpace::Small, 15), ("large", CidSpace::Large, 1_023)];
 
@@ -24,18 +24,18 @@ pub(crate) const MODES: [&str; 2] = ["u", "o"];
 /// Destination ports of RTP in the captures of rohc-lib.
 pub(crate) const RTP_PORTS: [u16; 6] = [1_234, 36_780, 33_238, 5_020, 5_002, 5_006];
 
-/// Blocks for extension headers.
+/// Number of blocks for extension headers.
 pub(crate) const BLOCKS: usize = 64;
 
-/// The program, which answers each request on its standard input before it reads the next one, and ends with its input.
-/// Numbers have 32 bits unless noted, the least significant octet first.
-pub(crate) struct Peer {
+/// Program that answers each request on its standard input before it reads the next one, and ends with its input.
+/// Numbers have 32 bits unless noted, least significant octet first.
+pub(crate) struct PeerProgram {
     child: Child,
     requests: BufWriter<ChildStdin>,
     answers: BufReader<ChildStdout>,
 }
 
-impl Peer {
+impl PeerProgram {
     fn start(program: &OsStr, arguments: &[&str]) -> Self {
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -46,12 +46,12 @@ impl Peer {
         Self { child, requests, answers }
     }
 
-    /// Appends octets to the request as they are.
+    /// Appends octets to the request.
     pub(crate) fn write(&mut self, octets: &[u8]) {
         self.requests.write_all(octets).unwrap();
     }
 
-    /// Appends octets to the request, their length in front.
+    /// Appends a length and its octets to the request.
     pub(crate) fn put(&mut self, octets: &[u8]) {
         self.write(&(octets.len() as u32).to_le_bytes());
         self.write(octets);
@@ -62,7 +62,7 @@ impl Peer {
         self.requests.flush().unwrap();
     }
 
-    /// Reads a length and so many octets.
+    /// Reads a length and its octets.
     pub(crate) fn octets(&mut self) -> Vec<u8> {
         let mut length = [0; 4];
         self.answers.read_exact(&mut length).unwrap();
@@ -87,20 +87,20 @@ impl Peer {
 }
 
 /// Packets with the time since the start of the capture, and its name.
-pub(crate) struct Stream {
+pub(crate) struct CaptureStream {
     pub(crate) name: String,
     pub(crate) packets: Vec<(Instant, Vec<u8>)>,
 }
 
 /// One stream through one channel.
-pub(crate) struct Run<'r> {
+pub(crate) struct StreamRun<'r> {
     pub(crate) program: &'r OsStr,
     pub(crate) mode: &'r str,
     pub(crate) cids: (&'r str, CidSpace, u16),
-    pub(crate) stream: &'r Stream,
+    pub(crate) stream: &'r CaptureStream,
 }
 
-impl Run<'_> {
+impl StreamRun<'_> {
     pub(crate) fn channel(&self) -> Channel {
         let (_, space, max_cid) = self.cids;
         let profiles: Vec<ProfileId> = PROFILES.into_iter().filter_map(ProfileId::by_name).collect();
@@ -108,14 +108,14 @@ impl Run<'_> {
     }
 
     /// Starts the program: kind of CIDs and highest CID come before its other `arguments`.
-    pub(crate) fn start(&self, arguments: &[&str]) -> Peer {
+    pub(crate) fn start(&self, arguments: &[&str]) -> PeerProgram {
         let (kind, _, max_cid) = self.cids;
-        Peer::start(self.program, &[&[kind, &max_cid.to_string()], arguments].concat())
+        PeerProgram::start(self.program, &[&[kind, &max_cid.to_string()], arguments].concat())
     }
 }
 
-/// The captures at hand, by folder.
-pub(crate) fn groups() -> Vec<(String, Vec<Stream>)> {
+/// Available captures, by folder.
+pub(crate) fn groups() -> Vec<(String, Vec<CaptureStream>)> {
     let mut folders = vec![("captures".to_owned(), root().join("captures"))];
     match std::env::var_os("THINAIR_SHARED").map(PathBuf::from) {
         Some(shared) => {
@@ -125,27 +125,27 @@ pub(crate) fn groups() -> Vec<(String, Vec<Stream>)> {
         }
         None => println!("THINAIR_SHARED is not set: captures of others are skipped"),
     }
-    let mut groups = BTreeMap::<String, Vec<Stream>>::new();
+    let mut groups = BTreeMap::<String, Vec<CaptureStream>>::new();
     for (name, folder) in folders {
         let (pcap, pcapng) = (files(&folder, ".pcap"), files(&folder, ".pcapng"));
         for path in pcap.into_iter().chain(pcapng) {
             let file = path.strip_prefix(&folder).unwrap().to_string_lossy().into_owned();
             let parts: Vec<&str> = file.split('/').collect();
-            // Output of another compressor is no source.
+            // Output of another compressor is not an input.
             if parts.last().is_some_and(|name| name.starts_with("rohc")) {
                 continue;
             }
             let packets = packets(&path);
             if !packets.is_empty() {
                 let group = [&[name.as_str()], &parts[..parts.len().min(3) - 1]].concat().join("/");
-                groups.entry(group).or_default().push(Stream { name: file, packets });
+                groups.entry(group).or_default().push(CaptureStream { name: file, packets });
             }
         }
     }
     groups.into_iter().collect()
 }
 
-/// The IP packets of a capture that are whole.
+/// Complete IP packets of a capture.
 fn packets(path: &Path) -> Vec<(Instant, Vec<u8>)> {
     let mut reader = Reader::new(File::open(path).unwrap()).unwrap();
     let (mut packets, mut start, mut now) = (Vec::new(), None, 0);

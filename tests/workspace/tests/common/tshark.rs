@@ -1,4 +1,4 @@
-//! Wireshark's tshark as a second reader of what is written here.
+//! Wireshark's tshark as a second parser of our output.
 
 #![allow(dead_code, reason = "not every test needs everything")]
 
@@ -10,12 +10,12 @@ use thinair_capture::{LinkType, Timestamp, Writer};
 
 use super::{metadata, text};
 
-/// Whether there is a tshark; if not, that is said.
+/// True if tshark is installed; otherwise prints a message.
 pub(crate) fn is_there() -> bool {
     version().is_some()
 }
 
-/// Whether there is a tshark that runs Lua; if not, that is said.
+/// True if tshark is installed and runs Lua; otherwise prints a message.
 pub(crate) fn runs_lua() -> bool {
     let Some(version) = version() else { return false };
     let runs_lua = version.contains("with Lua");
@@ -25,7 +25,7 @@ pub(crate) fn runs_lua() -> bool {
     runs_lua
 }
 
-/// Whether it has a field; if not, that is said.
+/// True if tshark has a field; otherwise prints a message.
 pub(crate) fn knows(field: &str) -> bool {
     let fields = ok(Command::new("tshark").args(["-G", "fields"]).output().unwrap()).stdout;
     let fields = String::from_utf8_lossy(&fields);
@@ -44,7 +44,7 @@ fn version() -> Option<String> {
     Some(String::from_utf8_lossy(&version.stdout).replace('\n', " "))
 }
 
-/// Fields of every packet. Errors of scripts stand among the messages of experts, so these are to be among them.
+/// Fields of every packet, and expert messages, which include the errors of scripts.
 pub(crate) fn fields_of(
     scripts: &[PathBuf],
     file: &Path,
@@ -60,14 +60,14 @@ pub(crate) fn fields_of(
     let complaints = String::from_utf8_lossy(&done.stderr);
     assert!(!complaints.contains("Lua"), "{complaints}");
     let lines = String::from_utf8(done.stdout).unwrap();
-    let told = lines.lines().map(|line| {
+    let report = lines.lines().map(|line| {
         assert!(!line.contains("Lua Error"), "{line}");
         line.split('|').map(str::to_owned).collect()
     });
-    told.collect()
+    report.collect()
 }
 
-/// What it tells of a packet, one value behind the other.
+/// Values of a field of a packet, in sequence.
 pub(crate) fn values(field: &str) -> Vec<String> {
     field.split(',').filter(|value| !value.is_empty()).map(str::to_owned).collect()
 }
@@ -81,7 +81,7 @@ pub(crate) fn write(link_type: LinkType, path: &Path, packets: &[Vec<u8>]) {
     fs::write(path, writer.into_inner()).unwrap();
 }
 
-/// A UDP datagram over IPv4, without UDP checksum.
+/// UDP datagram over IPv4, without UDP checksum.
 pub(crate) fn datagram(port: u16, payload: &[u8]) -> Vec<u8> {
     let udp = u16::try_from(8 + payload.len()).unwrap();
     let mut packet = vec![0x45, 0];
@@ -106,10 +106,10 @@ pub(crate) fn ok(output: Output) -> Output {
     output
 }
 
-/// A folder of the test's own in the target folder.
-pub(crate) struct Folder(PathBuf);
+/// Folder of the test in the target folder.
+pub(crate) struct OutputFolder(PathBuf);
 
-impl Folder {
+impl OutputFolder {
     pub(crate) fn new(name: &str) -> Self {
         let folder = PathBuf::from(text(&metadata(), "target_directory")).join("wireshark").join(name);
         fs::create_dir_all(&folder).unwrap();

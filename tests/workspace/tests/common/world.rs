@@ -1,12 +1,11 @@
-//! A test in a mount namespace of its own: with an empty `/run`, and whatever it writes to `/etc` and `/var/lib` gone behind
-//! it.
+//! Test in its own mount namespace, with an empty `/run` and temporary `/etc` and `/var/lib`.
 
 use std::process::Command;
 
 /// Set in the process that runs in the namespace.
 const INSIDE: &str = "THINAIR_TEST_WORLD";
 
-/// What the shell does in the new namespace before the test.
+/// Shell commands in the new namespace before the test.
 const PREPARE: &str = "set -eu
 mount --make-rprivate /
 mount -t tmpfs none /run
@@ -19,8 +18,8 @@ done
 ip link set lo up
 exec \"$@\"";
 
-/// Runs the test of that name again in a world of its own, and `body` there. Where the caller may not have one, the test is
-/// skipped, and this says so.
+/// Runs the test of that name again in a new mount namespace, and `body` there. Without the privilege, prints that the
+/// test is skipped.
 pub(crate) fn in_a_world(test: &str, body: impl FnOnce()) {
     if std::env::var_os(INSIDE).is_some() {
         return body();

@@ -1,14 +1,14 @@
-//! A host for commands of the documentation: namespaces of its own for mounts and networks, with nothing of thinair in it.
+//! Host for commands of the documentation: separate mount and network namespaces, without anything of thinair.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// No command takes longer, in seconds.
+/// Time limit of a command, in seconds.
 const LIMIT: &str = "60";
 
-/// Whether something comes true before long.
+/// True if a condition becomes true within a short time.
 pub(crate) fn soon(mut is_true: impl FnMut() -> bool) -> bool {
     let until = Instant::now() + Duration::from_secs(20);
     while Instant::now() < until {
@@ -20,15 +20,15 @@ pub(crate) fn soon(mut is_true: impl FnMut() -> bool) -> bool {
     false
 }
 
-pub(crate) struct Host {
+pub(crate) struct CommandHost {
     shell: Child,
-    /// Where commands are typed in: the same folder at all hosts of a section.
+    /// Working folder of the commands, shared by all hosts of a section.
     folder: PathBuf,
     path: String,
 }
 
-impl Host {
-    /// A host whose own files are below `base`; `line`: its serial line.
+impl CommandHost {
+    /// Creates a host with its files below `base`; `line`: its serial line.
     pub(crate) fn new(base: &Path, name: &str, folder: &Path, line: Option<&Path>) -> Self {
         let script = super::common::root().join("tests/workspace/tests/documented_commands/host.sh");
         let own = base.join(name);
@@ -42,13 +42,13 @@ impl Host {
             .map(|command| fs::canonicalize(command).unwrap().parent().unwrap().display().to_string());
         let path = format!("{}:{}", folders.join(":"), std::env::var("PATH").unwrap());
         let host = Self { shell, folder: folder.to_owned(), path };
-        // The folder is on a file system of the host's own.
+        // The folder is on a file system of this host.
         let is_ready = || host.run(&format!("test -e {}/ready", own.display())).status.success();
         assert!(soon(is_ready), "{name}: {}", fs::read_to_string(base.join(format!("{name}.log"))).unwrap());
         host
     }
 
-    /// The number of its first process, which stands for its namespaces.
+    /// Number of its first process, which identifies its namespaces.
     pub(crate) fn pid(&self) -> u32 {
         self.shell.id()
     }
@@ -61,28 +61,28 @@ impl Host {
         command
     }
 
-    /// Types a command in, and waits for its end.
+    /// Runs a command, and waits for its end.
     pub(crate) fn run(&self, line: &str) -> Output {
         self.command(line).output().unwrap()
     }
 
-    /// Starts what runs until it is interrupted; both outputs go to `log`.
+    /// Starts a program that runs until it is interrupted; both outputs go to `log`.
     pub(crate) fn start(&self, line: &str, log: &Path) -> Child {
         let out = File::create(log).unwrap();
         let err = out.try_clone().unwrap();
-        // A command that is started in the background would not hear SIGINT, this one does.
+        // A shell's background process would ignore SIGINT, this one does not.
         self.command(line).stdout(out).stderr(err).spawn().unwrap()
     }
 }
 
-impl Drop for Host {
+impl Drop for CommandHost {
     fn drop(&mut self) {
         let _ = self.shell.kill();
         let _ = self.shell.wait();
     }
 }
 
-/// A text as one word of a shell.
+/// Quotes a text as one word of a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

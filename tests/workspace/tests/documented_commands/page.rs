@@ -1,17 +1,21 @@
-//! Commands, configurations and outputs of a page in Markdown, with the markers for tests that stand before their blocks.
+//! Commands, configurations and outputs of a Markdown page, with the markers for tests before their blocks.
 //!
-//! Blocks of commands are fenced as `console`, or indented by four spaces; configurations are fenced as `toml`, outputs as
-//! `text`. In a command, ` # ` begins a comment; one that begins with `prints ` quotes a part of the output. In outputs, a
-//! number behind `~` may be another one. Markers are HTML comments, which stand on lines of their own before a block:
+//! Blocks of commands are fenced as `console`, or indented by four spaces; configurations of tunnels are fenced as `toml`,
+//! outputs as `text` or `json`. A block without a language is a drawing. In a command, ` # ` begins a comment; one that begins
+//! with `prints ` quotes a part of the output. In outputs, a number after `~` may vary. Markers are HTML comments
+//! on separate lines before a block:
 //!
-//! - `<!-- not run in tests: REASON -->` excludes the commands of the block, or the output,
+//! - `<!-- not run in tests: REASON -->` excludes the commands of the block, the configuration, or the output,
 //! - ``<!-- not run in tests: `COMMAND`: REASON -->`` one of them;
 //! - ``<!-- run in tests as `OTHER` for `COMMAND`: REASON -->`` replaces one;
-//! - ``<!-- printed by `COMMAND` -->`` stands before an output: each of its lines is one that the command prints.
+//! - ``<!-- printed by `COMMAND` -->`` stands before an output: each of its lines is one that the command prints;
+//! - ``<!-- made by `COMMAND` -->`` stands before an output or a table that `make docs` writes: `pages.rs` compares it.
+//!
+//! Blocks `text format` and `text example` of `docs/coap-profile.md` are compared by `formats_test.rs` of `thinair-rohc`.
 
 /// A command that a page shows.
 #[derive(Clone, Debug)]
-pub(crate) struct Command {
+pub(crate) struct PageCommand {
     /// Line of the page, from 1.
     pub(crate) line: usize,
     /// Text without its comment.
@@ -26,18 +30,18 @@ pub(crate) struct Command {
 
 /// A block of a page.
 #[derive(Debug)]
-pub(crate) enum Block {
-    Commands(Vec<Command>),
-    /// A configuration: line of the page, and text.
+pub(crate) enum PageBlock {
+    Commands(Vec<PageCommand>),
+    /// Configuration: line of the page, and text.
     Toml(usize, String),
 }
 
 /// Blocks below one heading, which belong together.
 #[derive(Debug)]
-pub(crate) struct Section {
-    pub(crate) page: &'static str,
+pub(crate) struct PageSection {
+    pub(crate) page: String,
     pub(crate) heading: String,
-    pub(crate) blocks: Vec<Block>,
+    pub(crate) blocks: Vec<PageBlock>,
 }
 
 /// A marker that has not found its command yet.
@@ -57,10 +61,15 @@ enum Action {
     Output,
 }
 
-/// Sections of a page that have commands or configurations; `Err` names the line of a marker or block that is wrong.
-pub(crate) fn sections(page: &'static str, text: &str) -> Result<Vec<Section>, String> {
+/// Sections of a page that have commands or configurations; `Err` names the line of an invalid marker or block.
+pub(crate) fn sections(page: &str, text: &str) -> Result<Vec<PageSection>, String> {
     let lines: Vec<&str> = text.lines().collect();
-    let mut sections = vec![Section { page, heading: String::new(), blocks: Vec::new() }];
+    let section_of = |heading: &str| PageSection {
+        page: page.to_owned(),
+        heading: heading.to_owned(),
+        blocks: Vec::new(),
+    };
+    let mut sections = vec![section_of("")];
     let mut markers: Vec<Marker> = Vec::new();
     let mut at = 0;
     while at < lines.len() {
@@ -74,12 +83,14 @@ pub(crate) fn sections(page: &'static str, text: &str) -> Result<Vec<Section>, S
             let inside = &lines[at + 1..at + 1 + end];
             at += end + 2;
             match kind {
-                "console" | "sh" => section.blocks.push(commands(page, number + 1, inside, &mut markers)?),
-                "toml" => section.blocks.push(Block::Toml(number, inside.join("\n") + "\n")),
-                "text" => output(page, number, inside, section, &mut markers)?,
-                // A doc test of its own.
-                "rust" => {}
-                _ => return Err(wrong("a block is console, toml, text or rust")),
+                "console" => section.blocks.push(commands(page, number + 1, inside, &mut markers)?),
+                "toml" if is_excluded(&markers) => markers.clear(),
+                "toml" => section.blocks.push(PageBlock::Toml(number, inside.join("\n") + "\n")),
+                "text" | "json" => output(page, number, inside, section, &mut markers)?,
+                // A drawing; a separate doc test.
+                "" | "rust" => {}
+                _ if kind.starts_with("text format ") || kind.starts_with("text example ") => {}
+                _ => return Err(wrong("a block is console, toml, text, json, rust, or a drawing")),
             }
         } else if is_indented {
             let end =
@@ -90,8 +101,17 @@ pub(crate) fn sections(page: &'static str, text: &str) -> Result<Vec<Section>, S
         } else {
             at += 1;
             if line.starts_with('#') {
-                let heading = line.trim_start_matches('#').trim().to_owned();
-                sections.push(Section { page, heading, blocks: Vec::new() });
+                sections.push(section_of(line.trim_start_matches('#').trim()));
+            }
+            if line.starts_with("<!-- made by `") {
+                let next = lines.get(at).copied().unwrap_or_default();
+                if next.starts_with("```text") {
+                    let end = lines[at + 1..].iter().position(|line| *line == "```");
+                    at += end.ok_or_else(|| wrong("no end"))? + 2;
+                } else if !next.starts_with('|') {
+                    return Err(wrong("no output and no table behind the marker"));
+                }
+                continue;
             }
             if line.starts_with("<!--") {
                 markers.push(marker(number, line).ok_or_else(|| wrong("no marker for tests, or no reason"))?);
@@ -110,6 +130,11 @@ pub(crate) fn sections(page: &'static str, text: &str) -> Result<Vec<Section>, S
     }
     sections.retain(|section| !section.blocks.is_empty());
     Ok(sections)
+}
+
+/// Whether the one marker excludes the whole block.
+fn is_excluded(markers: &[Marker]) -> bool {
+    matches!(markers, [Marker { command: None, action: Action::Exclude(_), .. }])
 }
 
 /// A marker for tests.
@@ -146,9 +171,14 @@ fn marker(line: usize, text: &str) -> Option<Marker> {
     behind.is_empty().then_some(Marker { line, command: Some(command), action: Action::Output })
 }
 
-/// The commands of a block that begins in a line.
-fn commands(page: &str, first: usize, lines: &[&str], markers: &mut Vec<Marker>) -> Result<Block, String> {
-    let mut found: Vec<Command> = Vec::new();
+/// Commands of a block that begins at a line.
+fn commands(
+    page: &str,
+    first: usize,
+    lines: &[&str],
+    markers: &mut Vec<Marker>,
+) -> Result<PageBlock, String> {
+    let mut found: Vec<PageCommand> = Vec::new();
     let mut begun = String::new();
     for (line, number) in lines.iter().zip(first..) {
         begun += line;
@@ -164,7 +194,7 @@ fn commands(page: &str, first: usize, lines: &[&str], markers: &mut Vec<Marker>)
         if !shown.is_empty() {
             let prints = comment.strip_prefix("prints ").map(str::to_owned).into_iter().collect();
             let (shown, run) = (shown.to_owned(), Ok(shown.to_owned()));
-            found.push(Command { line: number, shown, run, reason: None, prints });
+            found.push(PageCommand { line: number, shown, run, reason: None, prints });
         }
         begun.clear();
     }
@@ -173,7 +203,8 @@ fn commands(page: &str, first: usize, lines: &[&str], markers: &mut Vec<Marker>)
     }
     markers.retain(|marker| {
         let mut used = false;
-        let is_meant = |command: &&mut Command| marker.command.as_ref().is_none_or(|m| *m == command.shown);
+        let is_meant =
+            |command: &&mut PageCommand| marker.command.as_ref().is_none_or(|m| *m == command.shown);
         for command in found.iter_mut().filter(is_meant) {
             let (run, reason) = match &marker.action {
                 Action::Exclude(reason) => (Err(()), reason),
@@ -184,7 +215,7 @@ fn commands(page: &str, first: usize, lines: &[&str], markers: &mut Vec<Marker>)
         }
         !used
     });
-    Ok(Block::Commands(found))
+    Ok(PageBlock::Commands(found))
 }
 
 /// Takes a block for the output of a command that stands before it in the section.
@@ -192,19 +223,19 @@ fn output(
     page: &str,
     line: usize,
     lines: &[&str],
-    section: &mut Section,
+    section: &mut PageSection,
     markers: &mut Vec<Marker>,
 ) -> Result<(), String> {
-    let marker = markers.pop();
-    if matches!(marker, Some(Marker { command: None, action: Action::Exclude(_), .. })) {
+    if is_excluded(markers) {
+        markers.clear();
         return Ok(());
     }
-    let Some(Marker { command: Some(command), action: Action::Output, .. }) = marker else {
+    let Some(Marker { command: Some(command), action: Action::Output, .. }) = markers.pop() else {
         return Err(format!("{page}:{line}: an output needs a marker `printed by` before it"));
     };
     let commands = section.blocks.iter_mut().rev().filter_map(|block| match block {
-        Block::Commands(commands) => Some(commands),
-        Block::Toml(..) => None,
+        PageBlock::Commands(commands) => Some(commands),
+        PageBlock::Toml(..) => None,
     });
     let found = commands.flatten().find(|found| found.shown == command);
     let found =

@@ -1,4 +1,4 @@
-//! A call: RTP both ways, a packet of 20 octets every 20 ms, as G.729 sends them (RFC 3551, section 4.5.6).
+//! Call: RTP in both directions, a packet of 20 octets every 20 ms, as in G.729 (RFC 3551, section 4.5.6).
 
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, UdpSocket};
@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use thinair_os::Namespace;
 
-use super::Figure;
-use super::place::{HOST, Place};
+use super::OfficeFigure;
+use super::place::{HOST, OfficePlace};
 
 const EVERY: Duration = Duration::from_millis(20);
 
-/// How long packets are waited for that were sent last.
+/// Time limit for the last packets to arrive.
 const LAST: Duration = Duration::from_secs(3);
 
 /// RTP header and payload of packet `number` of one direction.
@@ -28,11 +28,11 @@ fn packet(direction: u8, number: u16) -> [u8; 32] {
     packet
 }
 
-/// What one end has heard.
+/// Packets received by one end.
 #[derive(Default)]
-struct Heard {
+struct ReceivedCall {
     numbers: BTreeSet<u16>,
-    /// Packets that are not as they were sent.
+    /// Altered packets.
     differ: usize,
 }
 
@@ -44,10 +44,10 @@ fn send(socket: &UdpSocket, to: SocketAddr, direction: u8, packets: u16) {
     }
 }
 
-/// Hears packets until `until`; `from` gets the address of the first one.
-fn hear(socket: &UdpSocket, direction: u8, until: Instant, from: &OnceLock<SocketAddr>) -> Heard {
+/// Receives packets until `until`; `from` gets the address of the first one.
+fn hear(socket: &UdpSocket, direction: u8, until: Instant, from: &OnceLock<SocketAddr>) -> ReceivedCall {
     socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
-    let (mut heard, mut buffer) = (Heard::default(), [0; 2_048]);
+    let (mut heard, mut buffer) = (ReceivedCall::default(), [0; 2_048]);
     while Instant::now() < until {
         let Ok((length, source)) = socket.recv_from(&mut buffer) else { continue };
         from.get_or_init(|| source);
@@ -61,13 +61,13 @@ fn hear(socket: &UdpSocket, direction: u8, until: Instant, from: &OnceLock<Socke
     heard
 }
 
-pub(crate) fn run(place: &Place, packets: u16) -> Vec<Figure> {
+pub(crate) fn run(place: &OfficePlace, packets: u16) -> Vec<OfficeFigure> {
     let bound = |netns: &str, address: SocketAddr| {
         Namespace::open(netns).unwrap().within(|| UdpSocket::bind(address).unwrap()).unwrap()
     };
     let host = SocketAddr::new(HOST.parse().unwrap(), 40_002);
     let (field, internet) = (bound(&place.field, ([0; 4], 40_000).into()), bound(&place.internet, host));
-    // The host answers to where the call comes from.
+    // The host sends to the address from which the call arrives.
     let (caller, unused) = (OnceLock::new(), OnceLock::new());
     let until = Instant::now() + EVERY * u32::from(packets) + LAST;
     let [up, down] = std::thread::scope(|scope| {
@@ -77,7 +77,7 @@ pub(crate) fn run(place: &Place, packets: u16) -> Vec<Figure> {
         send(&internet, *caller.wait(), 1, packets);
         [at_host, at_field].map(|heard| heard.join().unwrap())
     });
-    let both = |of: &dyn Fn(&Heard) -> usize| vec![of(&up) as f64, of(&down) as f64];
+    let both = |of: &dyn Fn(&ReceivedCall) -> usize| vec![of(&up) as f64, of(&down) as f64];
     let sent = usize::from(packets);
     vec![
         ("packets that arrive", both(&|heard| heard.numbers.len())),

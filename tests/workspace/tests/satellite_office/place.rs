@@ -1,4 +1,4 @@
-//! A field site, a gateway and a host of the Internet behind it; a satellite link between the first two.
+//! Field site, gateway, and a host of the Internet beyond it; a satellite link between the first two.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -6,34 +6,34 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Figure;
-use super::services::Service;
+use super::OfficeFigure;
+use super::services::OfficeService;
 use super::site::{folder, run, sh, thinair, within};
 
-/// The host of the Internet, which the gateway alone reaches.
+/// Host of the Internet, which only the gateway reaches.
 pub(crate) const HOST: &str = "203.0.113.9";
 
-/// Of GEO: 600 ms both ways together; side A, the field site, sends 512 kbit/s and gets 2 Mbit/s.
+/// GEO link: 600 ms round trip; side A, the field site, sends 512 kbit/s and receives 2 Mbit/s.
 const LINK: &str = "--rate-ab 512k --rate-ba 2M --delay 300ms --loss 3 --queue 100 --mtu 1500 --no-realtime";
 
-/// No process lives longer, in seconds, even if the test is killed.
+/// Time limit of a process in seconds, even if the test is killed.
 const LIMIT: &str = "200";
 
-/// The link is quiet if nothing enters or leaves it for so long: more than a round trip.
+/// Time without packets after which the link is idle: more than a round trip.
 const QUIET: Duration = Duration::from_millis(1_000);
 
-/// How packets of the field site get to the gateway.
+/// Path of packets from the field site to the gateway.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Way {
+pub(crate) enum OfficePath {
     /// Routed over the link.
     Plain,
     Tunnel,
-    /// The tunnel without profile `tcp`.
+    /// Tunnel without profile `tcp`.
     TunnelWithoutTcp,
     OpenVpn,
 }
 
-impl Way {
+impl OfficePath {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -55,7 +55,7 @@ impl Way {
     }
 }
 
-/// Whether there is a program; one that is missing is named.
+/// True if a program is installed; otherwise prints its name.
 pub(crate) fn has(program: &str) -> bool {
     let there = run(&format!("command -v {program}")).status.success();
     if !there {
@@ -64,13 +64,13 @@ pub(crate) fn has(program: &str) -> bool {
     there
 }
 
-/// Makes what all places have in common: keys, certificates and the web page.
-pub(crate) fn prepare(services: &[Service]) {
+/// Creates the files that all sites share: keys, certificates and the web page.
+pub(crate) fn prepare(services: &[OfficeService]) {
     let folder = folder();
     let folder = folder.to_str().unwrap();
     sh(&format!("{} tunnel keygen {folder}/sat.key", thinair()));
-    if services.contains(&Service::Login) {
-        // sshd refuses accounts whose password begins with `!`.
+    if services.contains(&OfficeService::Login) {
+        // sshd rejects accounts whose password begins with `!`.
         sh(&format!(
             "ssh-keygen -q -t ed25519 -N '' -f {folder}/host; ssh-keygen -q -t ed25519 -N '' -f {folder}/user
             mkdir -p /run/sshd; sed -i 's/^root:!/root:*/' /etc/shadow"
@@ -99,18 +99,18 @@ pub(crate) fn prepare(services: &[Service]) {
     }
 }
 
-/// Three namespaces with the link, a way through it, and the services.
-pub(crate) struct Place {
+/// Three namespaces with the link, a path through it, and the services.
+pub(crate) struct OfficePlace {
     pub(crate) field: String,
     pub(crate) internet: String,
     gateway: String,
-    /// Names of the interfaces of the link, at the field site and at the gateway.
+    /// Names of the link's interfaces, at the field site and at the gateway.
     link: [String; 2],
     processes: Vec<Process>,
 }
 
-impl Place {
-    pub(crate) fn new(number: usize, way: Way, seed: u64, services: &[Service]) -> Self {
+impl OfficePlace {
+    pub(crate) fn new(number: usize, way: OfficePath, seed: u64, services: &[OfficeService]) -> Self {
         let [field, gateway, internet] =
             ["field", "gateway", "internet"].map(|name| format!("{name}{number}"));
         sh(&format!(
@@ -147,18 +147,18 @@ impl Place {
         let folder = folder();
         let folder = folder.to_str().unwrap();
         match way {
-            Way::Plain => {
+            OfficePath::Plain => {
                 sh(&format!("ip -n {field} route add default via 10.9.0.2"));
             }
-            Way::Tunnel | Way::TunnelWithoutTcp => {
-                let profiles = if way == Way::Tunnel { "" } else { "--profiles v1,coap " };
+            OfficePath::Tunnel | OfficePath::TunnelWithoutTcp => {
+                let profiles = if way == OfficePath::Tunnel { "" } else { "--profiles v1,coap " };
                 let common = format!("--key {folder}/sat.key {profiles}--tun air{number}");
                 let run = format!("{} tunnel run", thinair());
                 start(&gateway, &format!("{run} udp://:7000 {common}g --address 10.7.0.1/30"));
                 let to = format!("udp://10.9.0.2:7000 {common}f --address 10.7.0.2/30 --route 0.0.0.0/0");
                 start(&field, &format!("{run} {to}"));
             }
-            Way::OpenVpn => {
+            OfficePath::OpenVpn => {
                 for (netns, end, peer, tls, more) in [
                     (
                         &gateway,
@@ -193,18 +193,18 @@ impl Place {
         place
     }
 
-    /// The end of the logs of all processes.
+    /// Last lines of the logs of all processes.
     pub(crate) fn logs(&self) -> String {
         self.processes.iter().map(Process::log).collect()
     }
 
-    /// Runs a service; in front of its figures, those of the link.
-    pub(crate) fn measure(&self, service: impl FnOnce() -> Vec<Figure>) -> Vec<Figure> {
+    /// Runs a service. Returns the figures of the link, then its own.
+    pub(crate) fn measure(&self, service: impl FnOnce() -> Vec<OfficeFigure>) -> Vec<OfficeFigure> {
         let before = self.quiet();
         let figures = service();
         let after = self.quiet();
         let [up, down] = [0, 1].map(|end| after[end].since(&before[end]));
-        let both = |of: fn(&Counters) -> f64| vec![of(&up), of(&down)];
+        let both = |of: fn(&InterfaceCounters) -> f64| vec![of(&up), of(&down)];
         let mut all = vec![
             ("octets, up / down", both(|counters| counters.sent_octets)),
             ("datagrams, up / down", both(|counters| counters.sent)),
@@ -214,8 +214,8 @@ impl Place {
         all
     }
 
-    /// Counters of both ends once nothing is under way, or after 10 s.
-    fn quiet(&self) -> [Counters; 2] {
+    /// Counters of both ends once no packet is in flight, or after 10 s.
+    fn quiet(&self) -> [InterfaceCounters; 2] {
         let mut seen = self.counters();
         for _ in 0..10 {
             std::thread::sleep(QUIET);
@@ -228,13 +228,13 @@ impl Place {
         seen
     }
 
-    fn counters(&self) -> [Counters; 2] {
+    fn counters(&self) -> [InterfaceCounters; 2] {
         [(&self.field, &self.link[0]), (&self.gateway, &self.link[1])].map(|(netns, interface)| {
             let json = sh(&format!("ip -n {netns} -s -j link show dev {interface}"));
             let json: Value = serde_json::from_str(&json).unwrap();
             let of = |way: &str, what: &str| json[0]["stats64"][way][what].as_f64().unwrap();
-            // Sent by the interface, as the host sees it: before the link loses anything.
-            Counters {
+            // Packets sent by the host's interface, before losses of the link.
+            InterfaceCounters {
                 sent: of("tx", "packets"),
                 sent_octets: of("tx", "bytes"),
                 received: of("rx", "packets"),
@@ -245,13 +245,13 @@ impl Place {
 
 /// Packets of the link's interface at one end.
 #[derive(PartialEq)]
-struct Counters {
+struct InterfaceCounters {
     sent: f64,
     sent_octets: f64,
     received: f64,
 }
 
-impl Counters {
+impl InterfaceCounters {
     fn since(&self, before: &Self) -> Self {
         Self {
             sent: self.sent - before.sent,
@@ -261,7 +261,7 @@ impl Counters {
     }
 }
 
-/// A process that ends with this.
+/// Process, ended on drop.
 struct Process {
     timeout: Child,
     log: String,
@@ -288,7 +288,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It passes the signal on.
+        // `timeout` passes the signal on.
         let _ = run(&format!("kill -TERM {}", self.timeout.id()));
         let _ = self.timeout.wait();
     }

@@ -1,16 +1,16 @@
-//! What an office does: DNS, a web page, ssh, a call, MQTT.
+//! Traffic of an office: DNS, a web page, ssh, a call, MQTT.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::place::{HOST, Place, Way};
+use super::place::{HOST, OfficePath, OfficePlace};
 use super::site::{folder, run};
-use super::{Figure, call, median};
+use super::{OfficeFigure, call, median};
 
-/// In the order in which they run.
+/// Services in the order in which they run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Service {
+pub(crate) enum OfficeService {
     Dns,
     Web,
     Login,
@@ -19,22 +19,22 @@ pub(crate) enum Service {
     Mqtt,
 }
 
-/// How much of each.
+/// Amount of traffic of each.
 pub(crate) struct Amount {
     pub(crate) lookups: usize,
     pub(crate) keys: usize,
-    /// RTP packets each way, one every 20 ms.
+    /// RTP packets per direction, one every 20 ms.
     pub(crate) packets: u16,
     pub(crate) messages: usize,
 }
 
-/// Objects of the page, and their octets.
+/// Objects of the page, and their sizes in octets.
 pub(crate) fn page() -> Vec<(String, usize)> {
     let objects = (1..=8).map(|number| (format!("{number}.jpg"), number * 3_000));
     [("index.html".to_owned(), 12_000)].into_iter().chain(objects).collect()
 }
 
-impl Service {
+impl OfficeService {
     pub(crate) const ALL: [Self; 6] = [Self::Dns, Self::Web, Self::Login, Self::Keys, Self::Call, Self::Mqtt];
 
     pub(crate) fn programs(self) -> &'static [&'static str] {
@@ -58,7 +58,7 @@ impl Service {
         }
     }
 
-    /// The server at the host of the Internet.
+    /// Command of the server at the host of the Internet.
     pub(crate) fn server(self) -> Option<String> {
         let folder = folder();
         let folder = folder.to_str().unwrap();
@@ -74,7 +74,7 @@ impl Service {
         }
     }
 
-    pub(crate) fn run(self, place: &Place, amount: &Amount) -> Vec<Figure> {
+    pub(crate) fn run(self, place: &OfficePlace, amount: &Amount) -> Vec<OfficeFigure> {
         match self {
             Self::Dns => dns(place, amount.lookups),
             Self::Web => web(place),
@@ -86,13 +86,13 @@ impl Service {
     }
 }
 
-/// What holds whatever the link loses.
-pub(crate) fn check(service: Service, way: Way, figures: &[Figure]) {
+/// Checks that hold for any losses of the link.
+pub(crate) fn check(service: OfficeService, way: OfficePath, figures: &[OfficeFigure]) {
     let of =
         |name: &str| &figures.iter().find(|figure| figure.0 == name).unwrap_or_else(|| panic!("{name}")).1;
     match service {
-        Service::Dns => assert_eq!(of("lookups without an answer"), &[0.0]),
-        Service::Call => {
+        OfficeService::Dns => assert_eq!(of("lookups without an answer"), &[0.0]),
+        OfficeService::Call => {
             assert_eq!(of("packets that differ"), &[0.0, 0.0]);
             for direction in 0..2 {
                 let [octets, datagrams, lost, arrived, missing] = [
@@ -104,13 +104,13 @@ pub(crate) fn check(service: Service, way: Way, figures: &[Figure]) {
                 ]
                 .map(|name| of(name)[direction]);
                 let packets = arrived + missing;
-                // Packets that waited at the same time have gone in one datagram, and may be lost with it.
+                // Packets that wait at the same time share a datagram, and may be lost with it.
                 let together = (packets - datagrams).max(0.0);
                 assert!(
                     missing <= lost + together,
                     "{way:?}: {missing} packets are missing; the link lost {lost}"
                 );
-                // Of 60 octets 40 are headers; IP, UDP and what encrypts add 48, and compression saves at least 30.
+                // 40 of 60 octets are headers; IP, UDP and encryption add 48, and compression saves at least 30.
                 let most = if way.is_ours() { 60 + 48 - 30 } else { 60 + 54 };
                 assert!(
                     octets <= packets * f64::from(most),
@@ -118,12 +118,12 @@ pub(crate) fn check(service: Service, way: Way, figures: &[Figure]) {
                 );
             }
         }
-        Service::Mqtt => assert_eq!(of("messages that do not arrive"), &[0.0]),
-        Service::Web | Service::Login | Service::Keys => {}
+        OfficeService::Mqtt => assert_eq!(of("messages that do not arrive"), &[0.0]),
+        OfficeService::Web | OfficeService::Login | OfficeService::Keys => {}
     }
 }
 
-fn at_field(place: &Place, line: &str) -> Command {
+fn at_field(place: &OfficePlace, line: &str) -> Command {
     let mut command = Command::new("timeout");
     command.args(["90", "ip", "netns", "exec", &place.field]).args(line.split_whitespace());
     command
@@ -133,13 +133,13 @@ fn millis(since: Instant) -> f64 {
     (since.elapsed().as_secs_f64() * 1e3).round()
 }
 
-fn dns(place: &Place, lookups: usize) -> Vec<Figure> {
+fn dns(place: &OfficePlace, lookups: usize) -> Vec<OfficeFigure> {
     let mut times = Vec::new();
     for number in 0..lookups {
         let started = Instant::now();
         let line = format!("dig +short +timeout=3 +tries=6 @{HOST} host{number}.example");
         let output = at_field(place, &line).output().unwrap();
-        // In front of the answer are the timeouts.
+        // Timeouts precede the answer.
         if String::from_utf8_lossy(&output.stdout).lines().last() == Some(HOST) {
             times.push(millis(started));
         }
@@ -151,8 +151,8 @@ fn dns(place: &Place, lookups: usize) -> Vec<Figure> {
     ]
 }
 
-/// A browser's way: the page, then its objects on six connections.
-fn web(place: &Place) -> Vec<Figure> {
+/// Fetches like a browser: the page, then its objects on six connections.
+fn web(place: &OfficePlace) -> Vec<OfficeFigure> {
     let loaded = folder().join(&place.field);
     std::fs::create_dir_all(&loaded).unwrap();
     let objects: Vec<String> = page().into_iter().map(|(object, _)| object).collect();
@@ -172,14 +172,14 @@ fn web(place: &Place) -> Vec<Figure> {
     vec![("page load, ms", vec![took])]
 }
 
-fn ssh(place: &Place, arguments: &str) -> Command {
+fn ssh(place: &OfficePlace, arguments: &str) -> Command {
     let key = folder().join("user");
     let options =
         "-o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR";
     at_field(place, &format!("ssh -F none -i {} {options} {arguments}", key.display()))
 }
 
-fn login(place: &Place) -> Vec<Figure> {
+fn login(place: &OfficePlace) -> Vec<OfficeFigure> {
     let started = Instant::now();
     let output = ssh(place, &format!("root@{HOST} echo done")).output().unwrap();
     assert!(output.stdout == b"done\n", "{}{}", String::from_utf8_lossy(&output.stderr), place.logs());
@@ -187,7 +187,7 @@ fn login(place: &Place) -> Vec<Figure> {
 }
 
 /// The terminal of the other end echoes each key.
-fn keys(place: &Place, keys: usize) -> Vec<Figure> {
+fn keys(place: &OfficePlace, keys: usize) -> Vec<OfficeFigure> {
     let mut ssh = ssh(place, &format!("-tt root@{HOST} echo ready; cat >/dev/null"));
     let mut ssh = ssh.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let (mut typed, mut shown) = (ssh.stdin.take().unwrap(), ssh.stdout.take().unwrap());
@@ -214,8 +214,8 @@ fn end(timeout: &mut Child) {
     let _ = timeout.wait();
 }
 
-/// The field site publishes on one connection with QoS 1; who subscribes is beside the broker.
-fn mqtt(place: &Place, messages: usize) -> Vec<Figure> {
+/// The field site publishes on one connection with QoS 1; the subscriber is beside the broker.
+fn mqtt(place: &OfficePlace, messages: usize) -> Vec<OfficeFigure> {
     let line = format!("mosquitto_sub -h {HOST} -t field -q 1 -C {messages} -W 60 -F %U:%p");
     let subscriber = Command::new("ip")
         .args(["netns", "exec", &place.internet])

@@ -1,4 +1,4 @@
-//! Documents that the command prints, as many kinds as a machine without other servers has.
+//! Documents that the command prints, as far as a machine without other servers can produce them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,13 +38,13 @@ pub(crate) struct Outputs {
 }
 
 /// Results of a link that a tunnel has used.
-pub(crate) struct Link {
+pub(crate) struct LinkResults {
     json: Value,
     pub(crate) log: String,
     status: Value,
 }
 
-/// Runs the command; what it prints. Any status is right: failures have documents, too.
+/// Runs the command. Returns its output. Any exit status is accepted: failures have documents, too.
 pub(crate) fn run(thinair: &str, folder: &Path, arguments: &[&str]) -> String {
     let output = Command::new(thinair).args(arguments).current_dir(folder).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -52,8 +52,8 @@ pub(crate) fn run(thinair: &str, folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Runs a link with a tunnel through it; `None`, and a word on why, where namespaces cannot be made.
-pub(crate) fn link(thinair: &str, lab: &str) -> Option<Link> {
+/// Runs a link with a tunnel through it; `None`, and a message with the reason, where namespaces cannot be created.
+pub(crate) fn link(thinair: &str, lab: &str) -> Option<LinkResults> {
     let folder = TempDir::new().unwrap();
     let path = folder.path();
     let keygen = Command::new(thinair).args(["tunnel", "keygen", "key"]).current_dir(path).status().unwrap();
@@ -76,7 +76,7 @@ pub(crate) fn link(thinair: &str, lab: &str) -> Option<Link> {
     }
     assert!(output.status.success(), "{stderr}");
     let status = fs::read_to_string(path.join("status.json")).unwrap();
-    Some(Link {
+    Some(LinkResults {
         json: serde_json::from_slice(&output.stdout).unwrap(),
         log: fs::read_to_string(path.join("log.csv")).unwrap(),
         status: serde_json::from_str(&status).unwrap(),
@@ -186,7 +186,7 @@ impl Outputs {
         fs::write(folder.join("served/10"), "0123456789").unwrap();
         for (service, scheme) in [("http", "http"), ("coap", "coap")] {
             let options = ["serve", "--service", service, "--bind", "127.0.0.1:0", "--json", "served"];
-            let server = Server::start(lab, folder, &options);
+            let server = SpawnedServer::start(lab, folder, &options);
             let url = |path: &str| format!("{scheme}://{}/{path}", server.address);
             for path in ["10", "missing"] {
                 self.add(&run(lab, folder, &["fetch", "--service", service, "--json", &url(path)]));
@@ -203,7 +203,7 @@ impl Outputs {
                     "--to",
                     &server.address,
                 ];
-                let proxy = Server::start(thinair, folder, &proxy);
+                let proxy = SpawnedServer::start(thinair, folder, &proxy);
                 let url = format!("http://{}/10", proxy.address);
                 self.add(&run(lab, folder, &["fetch", "--service", service, "--json", &url]));
                 self.add(&proxy.end());
@@ -213,7 +213,7 @@ impl Outputs {
         let refused = ["fetch", "--service", "http", "--json", "http://127.0.0.1:1/"];
         self.add(&run(lab, folder, &refused));
 
-        let server = Server::start(
+        let server = SpawnedServer::start(
             thinair,
             folder,
             &["coap", "serve", "--listen", "127.0.0.1:0", "--no-tcp", "--json"],
@@ -230,16 +230,16 @@ impl Outputs {
     }
 }
 
-/// A server, ended with the test.
-struct Server {
+/// Server, ended with the test.
+struct SpawnedServer {
     child: Child,
-    /// Kept open: the server writes there until it ends.
+    /// Kept open: the server writes to it until it ends.
     _stderr: BufReader<ChildStderr>,
     address: String,
 }
 
-impl Server {
-    /// Starts one, and waits for the line with its address.
+impl SpawnedServer {
+    /// Starts a server, and waits for the line with its address.
     fn start(thinair: &str, folder: &Path, arguments: &[&str]) -> Self {
         let mut child = Command::new(thinair)
             .args(arguments)
@@ -257,7 +257,7 @@ impl Server {
         Self { child, _stderr: stderr, address }
     }
 
-    /// Asks it to end; what it prints then.
+    /// Asks the server to end. Returns its further output.
     fn end(mut self) -> String {
         let asked = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().unwrap();
         assert!(asked.success());
@@ -268,7 +268,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for SpawnedServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -1,4 +1,4 @@
-//! Many flows at a time through a tunnel with its defaults.
+//! Many concurrent flows through a tunnel with its defaults.
 
 use std::net::UdpSocket;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use thinair_os::Namespace;
 use super::common::world::in_a_world;
 use super::site::{INTERNET, Sites, run, thinair};
 
-/// Flows, and packets of each.
+/// Number of flows, and packets of each.
 const FLOWS: u16 = 1_000;
 const PACKETS: u8 = 20;
 
@@ -30,7 +30,7 @@ fn a_thousand_flows_are_compressed() {
                 let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
                 for number in 0..PACKETS {
                     for flow in 0..FLOWS {
-                        // Behind the gateway, where nobody answers.
+                        // Beyond the gateway, to an address without a host.
                         socket.send_to(&[number; 60], ("203.0.113.10", 20_000 + flow)).unwrap();
                         if flow % 20 == 0 {
                             std::thread::sleep(Duration::from_millis(4));

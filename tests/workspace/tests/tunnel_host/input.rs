@@ -1,4 +1,4 @@
-//! Input that is wrong: what the command reports, its exit status, and that nothing of the host has changed.
+//! Invalid input: errors of the command, its exit status, and an unchanged host.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -24,13 +24,13 @@ fn wrong_input_is_named_and_changes_nothing() {
         let missing = folder().join("missing.key").to_str().unwrap().to_owned();
         let own = sites.key.clone();
         let url = "udp://198.51.100.7:7000";
-        // The port that the second tunnel asks for is another program's.
+        // Another program has the port of the second tunnel.
         let _socket = thinair_os::Namespace::open(&sites.field)
             .unwrap()
             .within(|| std::net::UdpSocket::bind("0.0.0.0:7999").unwrap())
             .unwrap();
 
-        // Arguments; exit status; what the error names.
+        // Arguments; exit status; parts of the error.
         let cases: Vec<(String, i32, Vec<&str>)> = vec![
             (format!("{url} --key {missing}"), 2, vec!["missing.key", "No such file", "keygen"]),
             (format!("{url} --key {empty}"), 2, vec!["empty.key", "no key", "keygen"]),

@@ -1,22 +1,22 @@
-//! A serial line that is unplugged, and a tunnel inside of an emulated link.
+//! A serial line that is unplugged, and a tunnel within an emulated link.
 
 use std::os::unix::fs::symlink;
 
 use thinair_os::serial::Pty;
 
 use super::common::world::in_a_world;
-use super::site::{Daemon, Sites, folder, run, thinair, within};
+use super::site::{SiteDaemon, Sites, folder, run, thinair, within};
 
 #[test]
 fn an_unplugged_line_is_found_again() {
     in_a_world("line::an_unplugged_line_is_found_again", || {
         let sites = Sites::new(0);
-        // What udev does for a USB adapter: the same name, whatever device it is.
+        // As udev does for a USB adapter: one name for changing devices.
         let name = folder().join("ttyUSB0");
         let mut pty = Pty::open().unwrap();
         symlink(pty.path(), &name).unwrap();
         let url = format!("serial://{}?speed=115200", name.display());
-        let daemon = Daemon::start(&sites.field, &format!("{url} --key {} --tun line0", sites.key));
+        let daemon = SiteDaemon::start(&sites.field, &format!("{url} --key {} --tun line0", sites.key));
         for count in 1..=2 {
             drop(pty);
             assert!(
@@ -34,7 +34,7 @@ fn an_unplugged_line_is_found_again() {
                 daemon.log()
             );
         }
-        // Requests for keys go by the new line.
+        // Requests for keys use the new line.
         let mut room = [0; 256];
         assert!(within(5.0, || pty.read(&mut room).is_ok_and(|octets| octets > 0)), "{}", daemon.log());
         assert_eq!(daemon.end("TERM"), Some(0));

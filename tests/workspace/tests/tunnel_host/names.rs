@@ -43,7 +43,7 @@ fn a_hub_takes_peers_keys_and_routes_while_it_runs() {
                  10.9.{number}.2/32 --address 10.9.0.{number}/32 --route 10.9.0.1/32",
                 7_000 + u16::from(number)
             );
-            super::site::Daemon::start(&sites.field, &arguments)
+            super::site::SiteDaemon::start(&sites.field, &arguments)
         };
         let north = start("north", 2);
         let ping = |from: u8| {
@@ -53,7 +53,7 @@ fn a_hub_takes_peers_keys_and_routes_while_it_runs() {
         assert!(ping(2), "{}", north.log());
         assert_eq!(north.end("TERM"), Some(0));
 
-        // South comes in place of another one, with the same key; a route comes with it.
+        // South replaces another peer, with the same key, and has an additional route.
         hub(&(peer("north", 2) + &peer("south", 3)), "\"10.30.0.0/16\"");
         let changes = ok(&sites.gateway, "reload hub");
         println!("{changes}");
@@ -64,7 +64,7 @@ fn a_hub_takes_peers_keys_and_routes_while_it_runs() {
         let south = start("south", 3);
         assert!(ping(3), "{}\n{}", south.log(), sh("cat /run/thinair/hub.log"));
 
-        // A key that is replaced step by step costs no packet.
+        // Replacing a key step by step loses no packet.
         let session = || -> serde_json::Value {
             serde_json::from_slice(&command(&sites.gateway, "status --name hub --json").stdout).unwrap()
         };
@@ -75,7 +75,7 @@ fn a_hub_takes_peers_keys_and_routes_while_it_runs() {
         assert!(ping(3));
         assert_eq!(session()["peers"][1]["sessions"], sessions, "the session goes on");
 
-        // What needs a restart is named, and nothing changes.
+        // Settings that need a restart are named, and nothing changes.
         let text = fs::read_to_string("/etc/thinair/hub.toml").unwrap();
         fs::write("/etc/thinair/hub.toml", text + "[channel]\nmode = \"u\"\n").unwrap();
         let refused = command(&sites.gateway, "reload hub");
@@ -102,7 +102,7 @@ fn a_hub_takes_peers_keys_and_routes_while_it_runs() {
 fn name_servers_are_given_and_taken_back() {
     in_a_world("names::name_servers_are_given_and_taken_back", || {
         let sites = Sites::new(0);
-        // In place of openresolv: notes how it is called, and what it is given.
+        // Replacement for openresolv, which records its arguments and input.
         let script = "#!/bin/sh\necho \"$*\" >> /run/resolvconf.log\n[ \"$1\" = -a ] && cat >> /run/resolvconf.log\nexit 0\n";
         fs::create_dir_all("/run/bin").unwrap();
         fs::write("/run/bin/resolvconf", script).unwrap();

@@ -1,23 +1,23 @@
-//! A carrier that takes less than the usual 1,500 octets: from the start, or from one moment to the next, with reports of its
-//! router and without.
+//! Carrier with less than the usual MTU of 1,500 octets: from the start, or suddenly, with ICMP errors of its router
+//! and without.
 
 use std::time::Instant;
 
 use super::common::world::in_a_world;
-use super::site::{Daemon, Sites, run, sh, thinair, within};
+use super::site::{SiteDaemon, Sites, run, sh, thinair, within};
 
-/// A ping of 1,400 octets, which fits into no datagram of 1,300.
+/// A ping of 1,400 octets, which exceeds a datagram of 1,300.
 const LONG: &str = "ping -c 1 -W 1 -s 1372 10.9.0.1";
 
 fn narrow(sites: &Sites, octets: u32) {
-    // The link between router and gateway, at both of its ends.
+    // Link between router and gateway, at both of its ends.
     let (router, gateway) = (sites.router(), &sites.gateway);
     sh(&format!(
         "ip -n {router} link set {gateway} mtu {octets}; ip -n {gateway} link set eth0 mtu {octets}"
     ));
 }
 
-fn status(sites: &Sites, field: &Daemon) -> serde_json::Value {
+fn status(sites: &Sites, field: &SiteDaemon) -> serde_json::Value {
     let line = format!("ip netns exec {} {} tunnel status --name air0 --json", sites.field, thinair());
     serde_json::from_slice(&run(&line).stdout).unwrap_or_else(|_| panic!("{}", field.log()))
 }

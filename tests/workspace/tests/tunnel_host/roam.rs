@@ -1,9 +1,9 @@
-//! Either end gets another address while the field site's default route leads through the tunnel.
+//! Either end changes its address while the field site's default route leads through the tunnel.
 
 use std::time::Instant;
 
 use super::common::world::in_a_world;
-use super::site::{Daemon, INSIDE, INTERNET, Sites, run, sh, within};
+use super::site::{INSIDE, INTERNET, SiteDaemon, Sites, run, sh, within};
 
 #[test]
 fn either_end_roams_with_a_default_route() {
@@ -38,7 +38,7 @@ fn either_end_roams_with_a_default_route() {
         assert!(sites.reaches(INTERNET[0]), "{}", field.log());
         println!("the gateway roams: packets flow after {:.1} s", started.elapsed().as_secs_f64());
 
-        // Nothing of the tunnel's own had to follow.
+        // The tunnel's own rules and routes need no change.
         let rules = |seen: &str| seen.lines().filter(|line| line.contains("74000")).count();
         assert_eq!(rules(&sites.look()), rules(&before));
         assert_eq!((field.end("TERM"), gateway.end("TERM")), (Some(0), Some(0)));
@@ -54,9 +54,9 @@ fn the_name_of_a_peer_is_looked_up_again() {
         known_as("198.51.100.7");
         let gateway = sites.start_gateway(0);
         let arguments = sites.field_arguments(0, "").replace("198.51.100.7", "gateway.example");
-        let field = Daemon::start(&sites.field, &arguments);
+        let field = SiteDaemon::start(&sites.field, &arguments);
         assert!(sites.reaches(INSIDE[0][0]), "{}", field.log());
-        // The gateway starts anew at another address, and knows nothing of its peers.
+        // The gateway restarts at another address, without state of its peers.
         assert_ne!(gateway.end("KILL"), Some(0));
         sh("rm -rf /var/lib/thinair/gate0");
         sh(&format!(

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 use super::common::world::in_a_world;
 use super::site::{FIELD, GATEWAY, INSIDE, INTERNET, Sites, run, sh, thinair};
 
-/// A kind of route: what it is called, the arguments, and whether it leads to hosts of the Internet by IPv4 and by IPv6.
+/// Kind of route: its name, the arguments, and whether it leads to hosts of the Internet by IPv4 and by IPv6.
 const KINDS: [(&str, &str, [bool; 2]); 8] = [
     ("0.0.0.0/0", "--route 0.0.0.0/0", [true, false]),
     ("::/0", "--route ::/0", [false, true]),
@@ -68,7 +68,7 @@ fn cell(number: usize, version: usize, kind: usize) -> String {
         }
         stays_outside(&sites, version, name);
         let seen = sites.look();
-        // Everything that was there is there.
+        // Everything that existed before exists.
         for line in before.lines() {
             assert!(
                 seen.lines().any(|other| other == line),
@@ -102,7 +102,7 @@ fn cell(number: usize, version: usize, kind: usize) -> String {
     format!("{name:<26} {:<8} {during:<34} {}", ["IPv4", "IPv6"][version], after.join(" "))
 }
 
-/// Datagrams of the carrier do not go into the tunnel, whatever its routes are.
+/// Datagrams of the carrier do not enter the tunnel, with any routes.
 fn stays_outside(sites: &Sites, version: usize, name: &str) {
     let to = format!("{} from {} ipproto udp sport 7000 dport 7000", GATEWAY[version], FIELD[version]);
     let way = sh(&format!("ip -n {} route get {to}", sites.field));

@@ -1,4 +1,4 @@
-//! A field site, a router and a gateway, and tunnels between the two ends.
+//! Field site, router and gateway, and tunnels between the two ends.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,11 +14,11 @@ const FIELD_ROUTER: [&str; 2] = ["192.0.2.1", "2001:db8:1::1"];
 pub(crate) const GATEWAY: [&str; 2] = ["198.51.100.7", "2001:db8:2::7"];
 const GATEWAY_ROUTER: [&str; 2] = ["198.51.100.1", "2001:db8:2::1"];
 
-/// Addresses of the tunnel, and a host of the Internet: behind the gateway, and nowhere else.
+/// Addresses of the tunnel, and a host of the Internet, beyond the gateway only.
 pub(crate) const INSIDE: [[&str; 2]; 2] = [["10.9.0.1", "fd09::1"], ["10.9.0.2", "fd09::2"]];
 pub(crate) const INTERNET: [&str; 2] = ["203.0.113.9", "2001:db8:9::9"];
 
-/// No daemon lives longer, even if the test is killed.
+/// Time limit of a daemon in seconds, even if the test is killed.
 const LIMIT: &str = "120";
 
 pub(crate) fn thinair() -> &'static str {
@@ -26,7 +26,7 @@ pub(crate) fn thinair() -> &'static str {
     COMMAND.get_or_init(common::command)
 }
 
-/// A folder for keys and logs. All of `/run` goes with the test.
+/// Folder for keys and logs. All of `/run` is removed with the test.
 pub(crate) fn folder() -> PathBuf {
     let folder = PathBuf::from("/run/test");
     fs::create_dir_all(&folder).unwrap();
@@ -40,7 +40,7 @@ pub(crate) fn sh(line: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Whether something comes true within so many seconds.
+/// True if a condition becomes true within this many seconds.
 pub(crate) fn within(seconds: f64, mut is_true: impl FnMut() -> bool) -> bool {
     let until = Instant::now() + Duration::from_secs_f64(seconds);
     loop {
@@ -54,7 +54,7 @@ pub(crate) fn within(seconds: f64, mut is_true: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// Three namespaces, whose names end in a number of their own.
+/// Three namespaces, whose names end in a unique number.
 pub(crate) struct Sites {
     pub(crate) field: String,
     pub(crate) gateway: String,
@@ -68,7 +68,7 @@ impl Sites {
         let mut lines = String::new();
         for name in [&field, &router, &gateway] {
             lines += &format!("ip netns add {name}\n");
-            // No address is asked for, so that every look at a host is the same.
+            // Addresses are static, so that repeated snapshots of a host are equal.
             lines += &format!(
                 "ip netns exec {name} sh -c 'for of in all default; do
                     echo 0 > /proc/sys/net/ipv6/conf/$of/accept_dad
@@ -86,7 +86,7 @@ impl Sites {
             lines += &format!("ip -n {site} route add default via {}\n", routers[0]);
             lines += &format!("ip -n {site} -6 route add default via {}\n", routers[1]);
         }
-        // A wider route of the field site's own, which a tunnel may be more specific than.
+        // A wider route of the field site, than which a tunnel's route may be more specific.
         lines += &format!("ip -n {field} route add 10.0.0.0/8 via {}\n", FIELD_ROUTER[0]);
         lines += &format!(
             "ip netns exec {router} sh -c 'echo 1 > /proc/sys/net/ipv4/ip_forward
@@ -101,7 +101,7 @@ impl Sites {
         Self { field, gateway, key, number }
     }
 
-    /// All that a tunnel may change at the field site.
+    /// Snapshot of everything that a tunnel may change at the field site.
     pub(crate) fn look(&self) -> String {
         let netns = &self.field;
         let mut seen = String::new();
@@ -119,21 +119,21 @@ impl Sites {
         format!("router{}", self.number)
     }
 
-    /// The gateway's end, over this version of IP.
-    pub(crate) fn start_gateway(&self, version: usize) -> Daemon {
+    /// Starts the gateway's end, over this version of IP.
+    pub(crate) fn start_gateway(&self, version: usize) -> SiteDaemon {
         self.start_gateway_with(version, "")
     }
 
-    /// The gateway's end, with more arguments.
-    pub(crate) fn start_gateway_with(&self, version: usize, more: &str) -> Daemon {
+    /// Starts the gateway's end, with further arguments.
+    pub(crate) fn start_gateway_with(&self, version: usize, more: &str) -> SiteDaemon {
         let url = ["udp://:7000", "udp://[::]:7000"][version];
         let name = format!("--tun gate{}", self.number);
-        Daemon::start(&self.gateway, &format!("{url} --key {} {} {name} {more}", self.key, addresses(0)))
+        SiteDaemon::start(&self.gateway, &format!("{url} --key {} {} {name} {more}", self.key, addresses(0)))
     }
 
-    /// The field site's end, with more arguments.
-    pub(crate) fn start_field(&self, version: usize, more: &str) -> Daemon {
-        Daemon::start(&self.field, &self.field_arguments(version, more))
+    /// Starts the field site's end, with further arguments.
+    pub(crate) fn start_field(&self, version: usize, more: &str) -> SiteDaemon {
+        SiteDaemon::start(&self.field, &self.field_arguments(version, more))
     }
 
     pub(crate) fn field_arguments(&self, version: usize, more: &str) -> String {
@@ -141,7 +141,7 @@ impl Sites {
         format!("{url} --key {} {} --tun air{} {more}", self.key, addresses(1), self.number)
     }
 
-    /// Whether the field site reaches an address.
+    /// True if the field site reaches an address.
     pub(crate) fn reaches(&self, address: &str) -> bool {
         within(6.0, || {
             run(&format!("ip netns exec {} ping -c 1 -W 1 {address}", self.field)).status.success()
@@ -167,15 +167,15 @@ pub(crate) fn run(line: &str) -> Output {
     Command::new("sh").args(["-c", line]).output().unwrap()
 }
 
-/// A daemon, which ends with this.
-pub(crate) struct Daemon {
+/// Daemon, ended on drop.
+pub(crate) struct SiteDaemon {
     timeout: Child,
     pub(crate) pid: u32,
     log: PathBuf,
 }
 
-impl Daemon {
-    /// Starts one, and waits until it is open.
+impl SiteDaemon {
+    /// Starts a daemon, and waits until it is open.
     pub(crate) fn start(netns: &str, arguments: &str) -> Self {
         static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -209,23 +209,23 @@ impl Daemon {
         fs::read_to_string(&self.log).unwrap()
     }
 
-    /// The helper, which is its only child.
+    /// Process of the helper, which is its only child.
     fn helper(&self) -> u32 {
         let children = format!("/proc/{0}/task/{0}/children", self.pid);
         fs::read_to_string(children).unwrap().trim().parse().unwrap()
     }
 
-    /// Sends a signal, and waits for the end: the exit status, if there is one.
+    /// Sends a signal, and waits for the end. Returns the exit status, if there is one.
     pub(crate) fn end(mut self, signal: &str) -> Option<i32> {
         let helper = self.helper();
         sh(&format!("kill -{signal} {}", self.pid));
         let code = self.timeout.wait().unwrap().code();
-        // A daemon that was killed does not wait for its helper.
+        // A killed daemon does not wait for its helper.
         assert!(within(5.0, || !fs::exists(format!("/proc/{helper}")).unwrap()), "the helper lives");
         code
     }
 
-    /// Kills the daemon and its helper at once, so that nobody is left to undo anything.
+    /// Kills the daemon and its helper at once, so that no process is left to undo changes.
     pub(crate) fn kill_both(mut self) {
         let helper = self.helper();
         sh(&format!("kill -STOP {helper}; kill -KILL {}; kill -KILL {helper}", self.pid));
@@ -234,7 +234,7 @@ impl Daemon {
     }
 }
 
-impl Drop for Daemon {
+impl Drop for SiteDaemon {
     fn drop(&mut self) {
         if self.timeout.try_wait().unwrap().is_none() {
             let _ = run(&format!("kill -KILL {}", self.pid));

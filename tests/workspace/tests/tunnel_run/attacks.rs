@@ -1,4 +1,4 @@
-//! Who is not the other end: other keys, datagrams a second time, or back to their sender, and garbage.
+//! Attackers: other keys, replayed and reflected datagrams, and garbage.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -7,14 +7,16 @@ use std::time::{Duration, Instant};
 
 use thinair_os::udp;
 
-use super::bench::{ADDRESSES, Bench, Between, End, Kind, SetOnDrop, key, run, thinair};
-use super::relay::{Harm, Random};
+use super::bench::{
+    ADDRESSES, Between, CarrierKind, SetOnDrop, TunnelBench, TunnelDaemon, key, run, thinair,
+};
+use super::relay::{Harm, RelayRandom};
 use super::traffic::{FLOWS, numbered, ping};
 
-/// Datagrams of garbage.
+/// Number of garbage datagrams.
 const GARBAGE: usize = 1_000_000;
 
-/// Octets that may wait at a socket, as the system counts them. Far below its room: none is to be lost.
+/// Octets that may wait at a socket, as the system counts them. Far below its buffer, so that none are lost.
 const WAITING: u64 = 1 << 20;
 
 #[test]
@@ -22,9 +24,9 @@ fn nothing_gets_through_with_another_key() {
     if thinair().is_none() {
         return;
     }
-    let ule = Kind { name: "ule", scheme: "ule+udp", ..Kind::UDP };
-    for kind in [Kind::UDP, ule] {
-        let mut bench = Bench::new(&format!("key-{}", kind.name), kind, Between::Relay, &[]);
+    let ule = CarrierKind { name: "ule", scheme: "ule+udp", ..CarrierKind::UDP };
+    for kind in [CarrierKind::UDP, ule] {
+        let mut bench = TunnelBench::new(&format!("key-{}", kind.name), kind, Between::Relay, &[]);
         let (own, other) = (bench.folder.path("key"), key(&bench.folder, "other"));
         bench.replace(1, &own, &other);
         bench.start(0);
@@ -40,19 +42,19 @@ fn nothing_gets_through_with_another_key() {
         });
         for side in 0..2 {
             let status = bench.end(side).status();
-            assert_eq!(status["totals"]["received"]["packets"], 0, "{}", bench.told());
+            assert_eq!(status["totals"]["received"]["packets"], 0, "{}", bench.reported());
             assert_eq!(status["peers"][0]["sessions"], 0, "{}", status["peers"][0]);
-            let told = ["forged", "handshake"].map(|reason| bench.end(side).drops(reason));
-            assert!(told.iter().sum::<u64>() > 0, "{}", bench.told());
-            assert!(bench.end(side).drops("no_session") > 0, "{}", bench.told());
+            let reported = ["forged", "handshake"].map(|reason| bench.end(side).drops(reason));
+            assert!(reported.iter().sum::<u64>() > 0, "{}", bench.reported());
+            assert!(bench.end(side).drops("no_session") > 0, "{}", bench.reported());
         }
-        println!("{}: {}", kind.name, bench.told());
+        println!("{}: {}", kind.name, bench.reported());
     }
 }
 
 #[test]
 fn what_is_sent_again_is_not_delivered_again() {
-    // What is of a session that has been replaced meanwhile is of none that is known, or of none by its key.
+    // Datagrams of a replaced session belong to an unknown session, or fail its key.
     let reasons = ["replayed", "unknown_session", "forged"];
     between_ends("again", Harm { again: Some(Duration::from_secs(1)), ..Harm::NONE }, &reasons);
 }
@@ -63,17 +65,18 @@ fn what_comes_back_is_not_delivered() {
     between_ends("reflected", harm, &["reflected", "forged", "unknown_session", "replayed"]);
 }
 
-/// Numbered datagrams each way, while somebody in between does this; which is counted as one of these reasons.
+/// Sends numbered datagrams in both directions through a relay with this harm, which must be counted by one of these
+/// reasons.
 fn between_ends(name: &str, harm: Harm, reasons: &[&str]) {
     if thinair().is_none() {
         return;
     }
-    let mut bench = Bench::new(name, Kind::UDP, Between::Relay, &[]);
+    let mut bench = TunnelBench::new(name, CarrierKind::UDP, Between::Relay, &[]);
     // Handshakes, too.
     bench.relay().set(harm);
     bench.start(0);
     bench.start(1);
-    assert!(bench.is_through(20), "{}", bench.told());
+    assert!(bench.is_through(20), "{}", bench.reported());
     std::thread::scope(|scope| {
         for flow in FLOWS {
             let bench = &bench;
@@ -83,24 +86,24 @@ fn between_ends(name: &str, harm: Harm, reasons: &[&str]) {
                 assert!(
                     delivered.once * 10 >= delivered.sent * 9,
                     "{flow:?} {delivered:?}\n{}",
-                    bench.told()
+                    bench.reported()
                 );
             });
         }
     });
-    println!("{name}: {}", bench.told());
+    println!("{name}: {}", bench.reported());
     let statuses = [0, 1].map(|side| bench.end(side).status());
     for side in 0..2 {
         let counted: u64 =
             reasons.iter().map(|&reason| statuses[side]["drops"][reason].as_u64().unwrap()).sum();
-        assert!(counted > 1_000, "{name}: {counted}\n{}", bench.told());
+        assert!(counted > 1_000, "{name}: {counted}\n{}", bench.reported());
         let ways = ["received", "sent"].map(|way| statuses[side]["totals"][way]["packets"].as_u64().unwrap());
         let other = statuses[1 - side]["totals"]["sent"]["packets"].as_u64().unwrap();
-        assert!(ways[0] <= other, "{name}: {} of {other} came\n{}", ways[0], bench.told());
+        assert!(ways[0] <= other, "{name}: {} of {other} came\n{}", ways[0], bench.reported());
         assert_eq!(statuses[side]["peers"][0]["restarts"], 0, "{name}");
     }
     bench.relay().set(Harm::NONE);
-    assert!(bench.is_through(10), "{}", bench.told());
+    assert!(bench.is_through(10), "{}", bench.reported());
 }
 
 #[test]
@@ -108,15 +111,15 @@ fn garbage_leaves_no_trace() {
     if thinair().is_none() {
         return;
     }
-    let bench = Bench::started("garbage", Kind::UDP, Between::Relay, &[]);
+    let bench = TunnelBench::started("garbage", CarrierKind::UDP, Between::Relay, &[]);
     assert!(ping(&bench, 0, 50, 100).is_some() && ping(&bench, 1, 50, 1_000).is_some());
     let kept = bench.relay().kept();
-    let mut garbage = Garbage { random: Random(0x6a7b), pool: Random(9).octets(1 << 20), kept };
+    let mut garbage = Garbage { random: RelayRandom(0x6a7b), pool: RelayRandom(9).octets(1 << 20), kept };
     let (end, socket) = (bench.end(1), bench.relay().socket(1));
     let to = SocketAddr::from(([127, 0, 0, 1], 7_002));
-    // What is needed once is there then.
+    // Allocates everything once.
     garbage.send(socket, to, end, GARBAGE / 20);
-    assert!(bench.is_through(10), "{}", bench.told());
+    assert!(bench.is_through(10), "{}", bench.reported());
     let (before, received) = (end.memory(), datagrams(end));
     let done = AtomicBool::new(false);
     let (answered, asked) = std::thread::scope(|scope| {
@@ -137,30 +140,30 @@ fn garbage_leaves_no_trace() {
         drop(ended);
         pings.join().unwrap()
     });
-    assert!(bench.is_through(10), "{}", bench.told());
+    assert!(bench.is_through(10), "{}", bench.reported());
     let (after, taken) = (end.memory(), datagrams(end) - received);
     println!("garbage: {before} octets of memory before, {after} after; {answered} of {asked} pings");
-    println!("garbage: {}", bench.told());
+    println!("garbage: {}", bench.reported());
     assert!(taken >= GARBAGE as u64, "{taken} were taken");
     assert!(after.abs_diff(before) <= 1 << 20, "{before} octets before, {after} after");
     assert!(answered * 10 >= asked * 8, "{answered} of {asked} pings");
 }
 
-fn datagrams(end: &End) -> u64 {
+fn datagrams(end: &TunnelDaemon) -> u64 {
     end.status()["totals"]["received"]["datagrams"].as_u64().unwrap()
 }
 
-/// Where garbage comes from.
+/// Source of garbage.
 struct Garbage {
-    random: Random,
+    random: RelayRandom,
     pool: Vec<u8>,
-    /// Datagrams that were once good.
+    /// Previously valid datagrams.
     kept: Vec<Vec<u8>>,
 }
 
 impl Garbage {
-    /// Sends so many datagrams, not faster than they are taken.
-    fn send(&mut self, socket: &std::net::UdpSocket, to: SocketAddr, end: &End, count: usize) {
+    /// Sends this many datagrams, not faster than they are received.
+    fn send(&mut self, socket: &std::net::UdpSocket, to: SocketAddr, end: &TunnelDaemon, count: usize) {
         let mut batch = vec![Vec::new(); udp::MOST];
         let mut sent = 0;
         while sent < count {
@@ -188,7 +191,7 @@ impl Garbage {
         datagram.clear();
         match random.below(4) {
             0 => datagram.extend_from_slice(&self.pool[start..start + len]),
-            // A kind that there is (docs/carriers.md), and flags.
+            // A valid kind (docs/carriers.md), and flags.
             1 => {
                 datagram.extend_from_slice(&self.pool[start..start + len]);
                 if let Some((kind, rest)) = datagram.split_first_mut() {
@@ -215,7 +218,7 @@ impl Garbage {
 }
 
 /// Octets that wait at the socket with that port, in the namespace of an end.
-fn waiting(end: &End, port: u16) -> u64 {
+fn waiting(end: &TunnelDaemon, port: u16) -> u64 {
     let table = fs::read_to_string(format!("/proc/{}/net/udp", end.pid)).unwrap();
     let local = format!(":{port:04X}");
     let mut lines = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! Two ends of a tunnel: each inside in a namespace of its own, the carrier in a third one with nothing but loopback.
+//! Two ends of a tunnel: each inside in its own namespace, the carrier in a third one with only loopback.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -15,13 +15,14 @@ use thinair_os::{Interface, Namespace, Tun, TunKind};
 use super::common;
 use super::relay::Relay;
 
-/// No daemon here lives longer, even if the test is killed.
+/// Time limit of a daemon in seconds, even if the test is killed.
 const LIMIT: &str = "170";
 
-/// The interface of each end.
+/// Interface of each end.
 pub(crate) const TUN: &str = "air0";
 
-/// The command, or `None` and a word on why nothing can be tried. The environment may name one that is built already.
+/// Path of the command, or `None` and a message with the reason that nothing can be tested. The environment may name an
+/// existing build.
 pub(crate) fn thinair() -> Option<&'static str> {
     static COMMAND: OnceLock<Result<String, String>> = OnceLock::new();
     let found = COMMAND.get_or_init(|| {
@@ -40,7 +41,7 @@ pub(crate) fn thinair() -> Option<&'static str> {
     }
 }
 
-/// Whether this machine has a program of a package.
+/// True if a program of a package is installed.
 pub(crate) fn has(program: &str, package: &str) -> bool {
     let there = Command::new(program).arg("-h").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
     if !there {
@@ -49,12 +50,12 @@ pub(crate) fn has(program: &str, package: &str) -> bool {
     there
 }
 
-/// Runs a command in a namespace, for at most so many seconds.
+/// Runs a command in a namespace, for at most this many seconds.
 pub(crate) fn run(namespace: &Namespace, seconds: u32, command: &[&str]) -> Output {
     start(namespace, seconds, command).wait_with_output().unwrap()
 }
 
-/// Starts a command in a namespace, for at most so many seconds.
+/// Starts a command in a namespace, for at most this many seconds.
 pub(crate) fn start(namespace: &Namespace, seconds: u32, command: &[&str]) -> Child {
     let mut timeout = Command::new("timeout");
     timeout.args(["--signal", "KILL", &seconds.to_string()]).args(command);
@@ -62,7 +63,7 @@ pub(crate) fn start(namespace: &Namespace, seconds: u32, command: &[&str]) -> Ch
     namespace.spawn(&mut timeout).unwrap()
 }
 
-/// Waits until something is so.
+/// Waits until a condition is true. Returns false after the time limit.
 pub(crate) fn wait_for(seconds: u64, mut is_so: impl FnMut() -> bool) -> bool {
     let until = Instant::now() + Duration::from_secs(seconds);
     loop {
@@ -76,7 +77,7 @@ pub(crate) fn wait_for(seconds: u64, mut is_so: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// The process that a `timeout` has started, which is its only child; none if it has ended already.
+/// Process that a `timeout` has started, which is its only child; 0 if it has already ended.
 fn only_child(timeout: &mut Child) -> u32 {
     let path = format!("/proc/{0}/task/{0}/children", timeout.id());
     let mut child = None;
@@ -87,7 +88,7 @@ fn only_child(timeout: &mut Child) -> u32 {
     child.unwrap_or(0)
 }
 
-/// Tells a thread to end, also if this one panics.
+/// Sets a flag on drop, so that a thread ends also after a panic.
 pub(crate) struct SetOnDrop<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for SetOnDrop<'_> {
@@ -96,11 +97,11 @@ impl Drop for SetOnDrop<'_> {
     }
 }
 
-/// A folder that goes with this.
+/// Folder, removed on drop.
 #[derive(Debug)]
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct BenchFolder(PathBuf);
 
-impl Folder {
+impl BenchFolder {
     pub(crate) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("thinair-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
@@ -113,28 +114,28 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for BenchFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// A daemon. It ends with this.
+/// Daemon, ended on drop.
 #[derive(Debug)]
-pub(crate) struct End {
+pub(crate) struct TunnelDaemon {
     timeout: Child,
     pub(crate) pid: u32,
     status: String,
     log: String,
 }
 
-impl End {
-    /// Starts one whose socket is in `outside`, and waits until it is open.
-    pub(crate) fn start(outside: &Namespace, folder: &Folder, name: &str, arguments: &[String]) -> Self {
+impl TunnelDaemon {
+    /// Starts a daemon whose socket is in `outside`, and waits until it is open.
+    pub(crate) fn start(outside: &Namespace, folder: &BenchFolder, name: &str, arguments: &[String]) -> Self {
         let (status, log) = (folder.path(&format!("{name}.sock")), folder.path(&format!("{name}.log")));
         let mut command = Command::new("timeout");
         command.args(["--signal", "KILL", LIMIT, thinair().unwrap(), "tunnel", "run"]).args(arguments);
-        // A busy machine lets many packets wait; none is to be lost by the system.
+        // Long queue: a busy machine delays packets, of which the system must lose none.
         command.args(["--tun", TUN, "--queue", "20000", "--status", &status]);
         command.env("STATE_DIRECTORY", folder.path(&format!("{name}.state")));
         command.stdin(Stdio::null()).stdout(Stdio::null());
@@ -143,39 +144,39 @@ impl End {
         let mut timeout = outside.spawn(&mut command).unwrap();
         let pid = only_child(&mut timeout);
         let mut end = Self { timeout, pid, status, log };
-        let open = wait_for(30, || end.log()[before..].contains("tunnel is open") || end.is_gone());
-        assert!(open && !end.is_gone(), "{name} {arguments:?}\n{}", end.log());
+        let open = wait_for(30, || end.log()[before..].contains("tunnel is open") || end.check_gone());
+        assert!(open && !end.check_gone(), "{name} {arguments:?}\n{}", end.log());
         end
     }
 
-    /// What it has logged.
+    /// Log of the daemon.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    fn is_gone(&mut self) -> bool {
+    fn check_gone(&mut self) -> bool {
         self.timeout.try_wait().unwrap().is_some()
     }
 
-    pub(crate) fn is_alive(&mut self) -> bool {
-        !self.is_gone()
+    pub(crate) fn check_alive(&mut self) -> bool {
+        !self.check_gone()
     }
 
-    /// Sends it a signal.
+    /// Sends a signal to the daemon.
     pub(crate) fn signal(&self, signal: &str) {
         let _ = Command::new("kill").args([signal, &self.pid.to_string()]).stderr(Stdio::null()).status();
     }
 
-    /// Its exit status, when it has ended after a signal.
+    /// Ends the daemon by a signal. Returns its exit status.
     pub(crate) fn end(mut self, signal: &str) -> Option<i32> {
         self.signal(signal);
-        assert!(wait_for(10, || self.is_gone()), "{signal} does not end it\n{}", self.log());
+        assert!(wait_for(10, || self.check_gone()), "{signal} does not end it\n{}", self.log());
         self.timeout.wait().unwrap().code()
     }
 
-    /// What it tells of itself. A busy machine may let it be silent for a while.
+    /// Status of the daemon, repeatedly requested, as a busy machine may respond late.
     pub(crate) fn status(&self) -> Value {
-        let mut told = None;
+        let mut reported = None;
         for _ in 0..5 {
             let mut ask = Command::new("timeout");
             ask.args(["10", thinair().unwrap(), "tunnel", "status", &self.status, "--json"]);
@@ -183,32 +184,32 @@ impl End {
             if output.status.success() {
                 return serde_json::from_slice(&output.stdout).unwrap();
             }
-            told = Some(output.stderr);
+            reported = Some(output.stderr);
         }
-        panic!("{}\n{}", String::from_utf8_lossy(&told.unwrap()), self.log());
+        panic!("{}\n{}", String::from_utf8_lossy(&reported.unwrap()), self.log());
     }
 
-    /// How often something was dropped for that reason.
+    /// Number of drops for a reason.
     pub(crate) fn drops(&self, reason: &str) -> u64 {
         let status = self.status();
         status["drops"][reason].as_u64().unwrap_or_else(|| panic!("{reason}: {}", status["drops"]))
     }
 
-    /// Where it tells.
+    /// Path of the status socket.
     pub(crate) fn socket(&self) -> &str {
         &self.status
     }
 
-    /// Octets of memory that it has.
+    /// Resident memory in octets.
     pub(crate) fn memory(&self) -> u64 {
         let statm = fs::read_to_string(format!("/proc/{}/statm", self.pid)).unwrap();
         statm.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4_096
     }
 }
 
-impl Drop for End {
+impl Drop for TunnelDaemon {
     fn drop(&mut self) {
-        if !self.is_gone() {
+        if !self.check_gone() {
             self.signal("-KILL");
             let _ = self.timeout.wait();
         }
@@ -220,33 +221,33 @@ impl Drop for End {
     }
 }
 
-/// How datagrams are protected.
+/// Protection of datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Security {
+pub(crate) enum DatagramSecurity {
     Sealed,
     Open,
     Insecure,
 }
 
-/// A carrier, as it is told to a tunnel.
+/// Carrier, as arguments of a tunnel.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Kind {
+pub(crate) struct CarrierKind {
     pub(crate) name: &'static str,
     pub(crate) scheme: &'static str,
-    /// Where both ends are.
+    /// Address of both ends.
     pub(crate) host: IpAddr,
-    /// Behind the `?` of each end.
+    /// Options after the `?` of each end.
     pub(crate) options: [&'static str; 2],
-    pub(crate) security: Security,
+    pub(crate) security: DatagramSecurity,
 }
 
-impl Kind {
+impl CarrierKind {
     pub(crate) const UDP: Self = Self {
         name: "udp",
         scheme: "udp",
         host: IpAddr::V4(Ipv4Addr::LOCALHOST),
         options: ["", ""],
-        security: Security::Sealed,
+        security: DatagramSecurity::Sealed,
     };
 
     pub(crate) fn is_line(&self) -> bool {
@@ -254,7 +255,7 @@ impl Kind {
     }
 }
 
-/// What lies between the ends.
+/// Connection between the ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Between {
     Nothing,
@@ -268,25 +269,25 @@ pub(crate) fn address(side: usize, version: usize) -> IpAddr {
     ADDRESSES[side][version].parse().unwrap()
 }
 
-/// Sockets of the ends, and those of the relay that face them.
+/// Ports of the ends, and of the relay's sockets that face them.
 const PORTS: [u16; 2] = [7001, 7002];
 const RELAY_PORTS: [u16; 2] = [7011, 7012];
 
-/// Two ends of a tunnel and all around them.
+/// Two ends of a tunnel and their surroundings.
 #[derive(Debug)]
-pub(crate) struct Bench {
-    pub(crate) ends: [Option<End>; 2],
+pub(crate) struct TunnelBench {
+    pub(crate) ends: [Option<TunnelDaemon>; 2],
     arguments: [Vec<String>; 2],
     pub(crate) inside: [Namespace; 2],
     pub(crate) outside: Namespace,
     relay: Option<Relay>,
-    pub(crate) folder: Folder,
+    pub(crate) folder: BenchFolder,
 }
 
-impl Bench {
-    /// Two ends that do not run yet, with these arguments besides those that they need.
-    pub(crate) fn new(name: &str, kind: Kind, between: Between, more: &[&str]) -> Self {
-        let folder = Folder::new(name);
+impl TunnelBench {
+    /// Creates two ends that do not run yet, with these arguments in addition to the required ones.
+    pub(crate) fn new(name: &str, kind: CarrierKind, between: Between, more: &[&str]) -> Self {
+        let folder = BenchFolder::new(name);
         // The command takes names.
         let namespace = |side: &str| {
             let namespace =
@@ -296,9 +297,9 @@ impl Bench {
         };
         let (inside, outside) = (["a", "b"].map(namespace), namespace("out"));
         let mut security = match kind.security {
-            Security::Open => vec!["--open".to_owned()],
-            Security::Insecure => vec!["--insecure".to_owned()],
-            Security::Sealed => vec!["--key".to_owned(), key(&folder, "key")],
+            DatagramSecurity::Open => vec!["--open".to_owned()],
+            DatagramSecurity::Insecure => vec!["--insecure".to_owned()],
+            DatagramSecurity::Sealed => vec!["--key".to_owned(), key(&folder, "key")],
         };
         security.extend(more.iter().map(|&argument| argument.to_owned()));
         let (relay, urls) = if kind.is_line() {
@@ -332,39 +333,39 @@ impl Bench {
         Self { ends: [None, None], arguments, inside, outside, relay, folder }
     }
 
-    /// The same, and both run, and can talk to each other.
-    pub(crate) fn started(name: &str, kind: Kind, between: Between, more: &[&str]) -> Self {
+    /// Creates two ends, starts both, and waits until they are connected.
+    pub(crate) fn started(name: &str, kind: CarrierKind, between: Between, more: &[&str]) -> Self {
         let mut bench = Self::new(name, kind, between, more);
         bench.start(0);
         bench.start(1);
-        assert!(bench.is_through(20), "{name}: nothing gets through\n{}", bench.told());
+        assert!(bench.is_through(20), "{name}: nothing gets through\n{}", bench.reported());
         bench
     }
 
     /// Starts an end.
     pub(crate) fn start(&mut self, side: usize) {
         let name = ["a", "b"][side];
-        self.ends[side] = Some(End::start(&self.outside, &self.folder, name, &self.arguments[side]));
+        self.ends[side] = Some(TunnelDaemon::start(&self.outside, &self.folder, name, &self.arguments[side]));
     }
 
-    /// Other arguments for the next start of an end, in place of one that is there.
+    /// Replaces an argument for the next start of an end.
     pub(crate) fn replace(&mut self, side: usize, argument: &str, by: &str) {
         let found = self.arguments[side].iter_mut().find(|found| *found == argument);
         *found.unwrap() = by.to_owned();
     }
 
-    /// From its next start on, an end waits for the other one, whose address it does not know.
+    /// From its next start on, an end waits for the other one, without its address.
     pub(crate) fn listen(&mut self, side: usize) {
         let url = format!("udp://:{}", PORTS[side]);
         self.arguments[side].splice(..3, [url]);
     }
 
-    /// More arguments for the next start of an end.
+    /// Adds arguments for the next start of an end.
     pub(crate) fn add(&mut self, side: usize, arguments: &[&str]) {
         self.arguments[side].extend(arguments.iter().map(|&argument| argument.to_owned()));
     }
 
-    pub(crate) fn end(&self, side: usize) -> &End {
+    pub(crate) fn end(&self, side: usize) -> &TunnelDaemon {
         self.ends[side].as_ref().unwrap()
     }
 
@@ -372,7 +373,7 @@ impl Bench {
         self.relay.as_ref().unwrap()
     }
 
-    /// Whether a ping gets through, each way and by each version of IP, within so many seconds.
+    /// True if a ping gets through, in each direction and by each version of IP, within this many seconds.
     pub(crate) fn is_through(&self, seconds: u64) -> bool {
         let all = [(0, 0), (0, 1), (1, 0), (1, 1)];
         all.iter().all(|&(side, version)| {
@@ -383,9 +384,9 @@ impl Bench {
         })
     }
 
-    /// What both ends have counted, to be read by people.
-    pub(crate) fn told(&self) -> String {
-        let told = self.ends.iter().flatten().zip(&self.inside).map(|(end, inside)| {
+    /// Counters of both ends, as text.
+    pub(crate) fn reported(&self) -> String {
+        let reported = self.ends.iter().flatten().zip(&self.inside).map(|(end, inside)| {
             let table = inside.within(|| fs::read_to_string("/proc/thread-self/net/dev")).unwrap().unwrap();
             let interface = table.lines().find_map(|line| line.trim().strip_prefix(&format!("{TUN}:")));
             let refused = interface.and_then(|numbers| numbers.split_whitespace().nth(11)).map(str::to_owned);
@@ -402,17 +403,17 @@ impl Bench {
             let refused = refused.unwrap_or_default();
             format!("interface {refused}, drops {drops:?}, failures {failures:?}, {}", status["totals"])
         });
-        told.collect::<Vec<_>>().join("\n")
+        reported.collect::<Vec<_>>().join("\n")
     }
 
-    /// Whether the interface of an end is there.
+    /// True if the interface of an end exists.
     pub(crate) fn has_interface(&self, side: usize) -> bool {
         self.inside[side].within(|| Interface::exists(TUN)).unwrap()
     }
 }
 
-/// A new key file.
-pub(crate) fn key(folder: &Folder, name: &str) -> String {
+/// Creates a key file.
+pub(crate) fn key(folder: &BenchFolder, name: &str) -> String {
     let path = folder.path(name);
     let made = Command::new(thinair().unwrap()).args(["tunnel", "keygen", &path]).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));

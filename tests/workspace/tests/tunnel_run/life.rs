@@ -1,4 +1,4 @@
-//! What a tunnel outlives, how it ends, and what it tells meanwhile.
+//! Incidents that a tunnel survives, its ends, and its reports.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -8,13 +8,15 @@ use std::time::{Duration, Instant};
 
 use thinair_os::Interface;
 
-use super::bench::{ADDRESSES, Bench, Between, Kind, Security, TUN, has, run, thinair, wait_for};
+use super::bench::{
+    ADDRESSES, Between, CarrierKind, DatagramSecurity, TUN, TunnelBench, has, run, thinair, wait_for,
+};
 
-/// Seconds that a busy machine gets for what takes five at most.
+/// Seconds for an event that takes five at most, on a busy machine.
 const SOON: u64 = 10;
 
-/// Whether a ping gets through before long.
-fn answers(bench: &Bench) -> bool {
+/// True if a ping gets through within a short time.
+fn answers(bench: &TunnelBench) -> bool {
     let ping = ["ping", "-c", "1", "-W", "1", ADDRESSES[1][0]];
     wait_for(SOON, || run(&bench.inside[0], 5, &ping).status.success())
 }
@@ -24,19 +26,24 @@ fn an_end_that_is_killed_comes_back() {
     if thinair().is_none() {
         return;
     }
-    let serial = Kind { name: "serial", scheme: "serial", ..Kind::UDP };
-    let open = Kind { name: "gse-open", scheme: "gse+udp", security: Security::Open, ..Kind::UDP };
-    for kind in [Kind::UDP, serial, open] {
-        let mut bench = Bench::started(&format!("killed-{}", kind.name), kind, Between::Nothing, &[]);
+    let serial = CarrierKind { name: "serial", scheme: "serial", ..CarrierKind::UDP };
+    let open = CarrierKind {
+        name: "gse-open",
+        scheme: "gse+udp",
+        security: DatagramSecurity::Open,
+        ..CarrierKind::UDP
+    };
+    for kind in [CarrierKind::UDP, serial, open] {
+        let mut bench = TunnelBench::started(&format!("killed-{}", kind.name), kind, Between::Nothing, &[]);
         for side in [0, 1, 0] {
             bench.ends[side].take().unwrap().end("-KILL");
             assert!(wait_for(SOON, || !bench.has_interface(side)));
             bench.start(side);
             let begun = Instant::now();
-            assert!(answers(&bench), "{}: no traffic\n{}", kind.name, bench.told());
+            assert!(answers(&bench), "{}: no traffic\n{}", kind.name, bench.reported());
             println!("{}: traffic {:?} after the start of end {side}", kind.name, begun.elapsed());
         }
-        assert!(bench.is_through(SOON), "{}\n{}", kind.name, bench.told());
+        assert!(bench.is_through(SOON), "{}\n{}", kind.name, bench.reported());
     }
 }
 
@@ -45,13 +52,13 @@ fn an_interrupted_tunnel_is_gone_within_a_second() {
     if thinair().is_none() {
         return;
     }
-    let mut bench = Bench::started("interrupted", Kind::UDP, Between::Nothing, &[]);
+    let mut bench = TunnelBench::started("interrupted", CarrierKind::UDP, Between::Nothing, &[]);
     for (side, signal) in [(0, "-INT"), (1, "-TERM")] {
         let end = bench.ends[side].take().unwrap();
         let begun = Instant::now();
         assert_eq!(end.end(signal), Some(0), "{signal}");
         println!("{signal}: ended after {:?}", begun.elapsed());
-        // A second is promised; a busy machine gets some more.
+        // The limit is one second; a busy machine gets some more.
         assert!(begun.elapsed() < Duration::from_secs(5));
         assert!(!bench.has_interface(side), "{signal}");
     }
@@ -62,7 +69,7 @@ fn the_carriers_interface_may_go_down() {
     if thinair().is_none() {
         return;
     }
-    let bench = Bench::started("down", Kind::UDP, Between::Nothing, &[]);
+    let bench = TunnelBench::started("down", CarrierKind::UDP, Between::Nothing, &[]);
     let set = |up: bool| {
         let work = || {
             let loopback = Interface::named("lo")?;
@@ -75,9 +82,9 @@ fn the_carriers_interface_may_go_down() {
     assert!(!run(&bench.inside[0], 10, &ping).status.success(), "it is down");
     set(true);
     let begun = Instant::now();
-    assert!(answers(&bench), "{}", bench.told());
+    assert!(answers(&bench), "{}", bench.reported());
     println!("traffic {:?} after the interface is up", begun.elapsed());
-    assert!(bench.is_through(SOON), "{}", bench.told());
+    assert!(bench.is_through(SOON), "{}", bench.reported());
 }
 
 #[test]
@@ -85,10 +92,10 @@ fn an_interface_that_is_taken_away_is_found_again() {
     if thinair().is_none() || !has("ip", "iproute2") {
         return;
     }
-    let bench = Bench::started("taken", Kind::UDP, Between::Nothing, &[]);
+    let bench = TunnelBench::started("taken", CarrierKind::UDP, Between::Nothing, &[]);
     bench.inside[0].within(|| Interface::named(TUN)?.delete()).unwrap().unwrap();
     assert!(wait_for(SOON, || !bench.end(0).status()["inside"]["up"].as_bool().unwrap()));
-    // Who takes it away makes it anew, for the user that the daemon runs as.
+    // The test removes the interface and creates it anew, for the user of the daemon.
     let [four, six] = ADDRESSES[0];
     let commands = [
         format!("ip tuntap add dev {TUN} mode tun user nobody"),
@@ -101,9 +108,9 @@ fn an_interface_that_is_taken_away_is_found_again() {
         assert!(done.status.success(), "{command}: {}", String::from_utf8_lossy(&done.stderr));
     }
     let begun = Instant::now();
-    assert!(answers(&bench), "{}\n{}", bench.end(0).log(), bench.told());
+    assert!(answers(&bench), "{}\n{}", bench.end(0).log(), bench.reported());
     println!("traffic {:?} after there is an interface again", begun.elapsed());
-    assert!(bench.is_through(SOON), "{}", bench.told());
+    assert!(bench.is_through(SOON), "{}", bench.reported());
 }
 
 #[test]
@@ -111,10 +118,10 @@ fn a_tunnel_without_traffic_takes_no_time() {
     if thinair().is_none() {
         return;
     }
-    let serial = Kind { name: "serial", scheme: "serial", ..Kind::UDP };
-    let ule = Kind { name: "ule", scheme: "ule+udp", ..Kind::UDP };
-    for kind in [Kind::UDP, serial, ule] {
-        let bench = Bench::started(&format!("idle-{}", kind.name), kind, Between::Nothing, &[]);
+    let serial = CarrierKind { name: "serial", scheme: "serial", ..CarrierKind::UDP };
+    let ule = CarrierKind { name: "ule", scheme: "ule+udp", ..CarrierKind::UDP };
+    for kind in [CarrierKind::UDP, serial, ule] {
+        let bench = TunnelBench::started(&format!("idle-{}", kind.name), kind, Between::Nothing, &[]);
         std::thread::sleep(Duration::from_secs(1));
         let took = |side: usize| {
             let status = bench.end(side).status();
@@ -136,11 +143,11 @@ fn what_it_tells_and_whom() {
     if thinair().is_none() {
         return;
     }
-    let mut bench = Bench::new("told", Kind::UDP, Between::Nothing, &[]);
+    let mut bench = TunnelBench::new("told", CarrierKind::UDP, Between::Nothing, &[]);
     bench.add(0, &["--http", "127.0.0.1:9464", "--billing-unit", "64"]);
     bench.start(0);
     bench.start(1);
-    assert!(bench.is_through(20), "{}", bench.told());
+    assert!(bench.is_through(20), "{}", bench.reported());
     let status = bench.end(0).status();
     assert_eq!(status["schema"], "thinair.tunnel.status/1");
     assert_eq!(status["peers"][0]["sessions"], 1, "{}", status["peers"]);
@@ -154,7 +161,7 @@ fn what_it_tells_and_whom() {
     let foreign = get(&bench, "/metrics", "example.org");
     assert!(foreign.starts_with("HTTP/1.1 4"), "{foreign}");
 
-    // The daemon of root went on as nobody, whose group may ask; others may not.
+    // The daemon, started by root, runs as nobody, whose group may use the socket; others may not.
     let users = fs::read_to_string("/etc/passwd").unwrap();
     let nobody = users.lines().find(|line| line.starts_with("nobody:")).unwrap();
     let group = nobody.split(':').nth(3).unwrap();
@@ -175,8 +182,8 @@ fn what_it_tells_and_whom() {
     }
 }
 
-/// What a server in the carrier's namespace answers.
-fn get(bench: &Bench, path: &str, host: &str) -> String {
+/// Response of a server in the carrier's namespace.
+fn get(bench: &TunnelBench, path: &str, host: &str) -> String {
     let mut stream = bench.outside.within(|| TcpStream::connect("127.0.0.1:9464")).unwrap().unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();

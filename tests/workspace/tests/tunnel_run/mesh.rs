@@ -1,4 +1,4 @@
-//! Three sites that broadcast to a group, and hear each other.
+//! Three sites that broadcast to a group, and receive each other.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use thinair_os::udp::options::{ToGroups, bind_shared, join, send_to_groups};
 use thinair_os::{Interface, Namespace};
 
-use super::bench::{End, Folder, SetOnDrop, key, run, thinair, wait_for};
+use super::bench::{BenchFolder, SetOnDrop, TunnelDaemon, key, run, thinair, wait_for};
 use super::traffic::numbered_between;
 
 const GROUP: [u8; 4] = [239, 9, 0, 1];
@@ -20,16 +20,16 @@ const KEY: &str = "key = \"mesh.key\"";
 const OPEN: &str = "open = true";
 
 /// Sites of a mesh, whose group is on the loopback interface of a namespace.
-struct Mesh {
-    ends: [Option<End>; 3],
+struct MeshBench {
+    ends: [Option<TunnelDaemon>; 3],
     inside: [Namespace; 3],
     outside: Namespace,
-    folder: Folder,
+    folder: BenchFolder,
 }
 
-impl Mesh {
+impl MeshBench {
     fn started(name: &str, scheme: &str, security: [&str; 3]) -> Self {
-        let folder = Folder::new(name);
+        let folder = BenchFolder::new(name);
         key(&folder, "mesh.key");
         key(&folder, "other.key");
         let mut shared = format!("[carrier]\nurl = \"{scheme}://239.9.0.1:{PORT}\"\nttl = 1\n");
@@ -69,10 +69,10 @@ impl Mesh {
         if has_epochs {
             arguments.extend(["--state".to_owned(), state]);
         }
-        self.ends[site] = Some(End::start(&self.outside, &self.folder, &name, &arguments));
+        self.ends[site] = Some(TunnelDaemon::start(&self.outside, &self.folder, &name, &arguments));
     }
 
-    /// Whether a ping from a site is answered by another one within so many seconds, by each version of IP.
+    /// True if a ping from one site is answered by another within this many seconds, by each version of IP.
     fn is_through(&self, from: usize, to: usize, seconds: u64) -> bool {
         [format!("10.9.0.{}", to + 1), format!("fd09::{}", to + 1)].iter().all(|address| {
             let ping = ["ping", "-c", "1", "-W", "1", address];
@@ -83,7 +83,7 @@ impl Mesh {
     fn all_are_through(&self) {
         let begun = Instant::now();
         for (from, to) in [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)] {
-            assert!(self.is_through(from, to, 20), "{from} to {to}\n{}", self.told());
+            assert!(self.is_through(from, to, 20), "{from} to {to}\n{}", self.reported());
         }
         println!("all pairs after {:?}", begun.elapsed());
     }
@@ -92,7 +92,7 @@ impl Mesh {
         self.ends[site].as_ref().unwrap().status()
     }
 
-    fn told(&self) -> String {
+    fn reported(&self) -> String {
         (0..3).map(|site| self.status(site)["drops"].to_string() + "\n").collect()
     }
 
@@ -124,14 +124,14 @@ fn all_hear_each_other(name: &str, scheme: &str, security: &str) {
     if thinair().is_none() {
         return;
     }
-    let mut mesh = Mesh::started(name, scheme, [security; 3]);
+    let mut mesh = MeshBench::started(name, scheme, [security; 3]);
     mesh.all_are_through();
     for site in 0..3 {
         let heard = mesh.heard(site);
         println!("{name}: site {site} has heard {heard:?}");
         assert!(heard.len() == 2 && heard.iter().all(|&packets| packets > 0), "{heard:?}");
     }
-    // One that was killed, and comes with a new epoch.
+    // A site that was killed restarts with a new epoch.
     mesh.ends[1].take().unwrap().end("-KILL");
     mesh.start(1, security != OPEN);
     mesh.all_are_through();
@@ -142,8 +142,8 @@ fn a_site_with_another_key_hears_nobody() {
     if thinair().is_none() {
         return;
     }
-    let mesh = Mesh::started("mesh-key", "udp", [KEY, KEY, "key = \"other.key\""]);
-    assert!(mesh.is_through(0, 1, 20) && mesh.is_through(1, 0, 20), "{}", mesh.told());
+    let mesh = MeshBench::started("mesh-key", "udp", [KEY, KEY, "key = \"other.key\""]);
+    assert!(mesh.is_through(0, 1, 20) && mesh.is_through(1, 0, 20), "{}", mesh.reported());
     for (from, to) in [(0, 2), (2, 0)] {
         assert!(!mesh.is_through(from, to, 1), "{from} to {to}");
     }
@@ -159,7 +159,7 @@ fn what_a_group_hears_again_is_not_delivered_again() {
     if thinair().is_none() {
         return;
     }
-    let mesh = Mesh::started("mesh-again", "udp", [KEY; 3]);
+    let mesh = MeshBench::started("mesh-again", "udp", [KEY; 3]);
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let repeater = scope.spawn(|| repeat(&mesh.outside, &stop));
@@ -174,11 +174,11 @@ fn what_a_group_hears_again_is_not_delivered_again() {
         for flow in flows {
             let delivered = flow.join().unwrap();
             assert_eq!((delivered.again, delivered.other), (0, 0), "{delivered:?}");
-            assert!(delivered.once * 10 >= delivered.sent * 9, "{delivered:?}\n{}", mesh.told());
+            assert!(delivered.once * 10 >= delivered.sent * 9, "{delivered:?}\n{}", mesh.reported());
         }
         drop(ended);
         let repeated = repeater.join().unwrap();
-        println!("{repeated} datagrams were repeated\n{}", mesh.told());
+        println!("{repeated} datagrams were repeated\n{}", mesh.reported());
         assert!(repeated > 1_000, "{repeated}");
     });
     for site in 0..3 {
@@ -187,7 +187,7 @@ fn what_a_group_hears_again_is_not_delivered_again() {
     }
 }
 
-/// Sends what it hears of the group to the group, a second later. How many datagrams that were.
+/// Repeats received datagrams to the group, a second later. Returns their number.
 fn repeat(namespace: &Namespace, stop: &AtomicBool) -> usize {
     let group = IpAddr::from(GROUP);
     let (ears, mouth) = namespace

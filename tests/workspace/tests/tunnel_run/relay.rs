@@ -1,4 +1,4 @@
-//! What is between two ends: a relay of datagrams or of octets of a line, which does harm from a seed.
+//! Relay between two ends, for datagrams or octets of a line, with impairments from a seed.
 
 use std::collections::VecDeque;
 use std::net::{SocketAddr, UdpSocket};
@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use thinair_os::serial::Pty;
 use thinair_os::{EventLoop, Namespace, clock};
 
-/// Datagrams that are kept for those who want to make others of them.
+/// Number of datagrams that are kept, for attacks derived from them.
 const KEPT: usize = 512;
 
-/// Numbers from a seed (`SplitMix64`).
+/// Random numbers from a seed (`SplitMix64`).
 #[derive(Clone, Debug)]
-pub(crate) struct Random(pub(crate) u64);
+pub(crate) struct RelayRandom(pub(crate) u64);
 
-impl Random {
+impl RelayRandom {
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -26,12 +26,12 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`.
+    /// Number below `bound`.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.next() % bound as u64).unwrap()
     }
 
-    /// Whether something happens that happens so many times in a million.
+    /// True with a probability in a million.
     fn happens(&mut self, in_a_million: u32) -> bool {
         self.next() % 1_000_000 < u64::from(in_a_million)
     }
@@ -49,29 +49,29 @@ impl Random {
     }
 }
 
-/// What a relay does, by chance: each is so many times in a million datagrams, or octets of a line.
+/// Impairments: each rate is per million datagrams, or octets of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Harm {
     pub(crate) lost: u32,
-    /// One bit is another one.
+    /// One bit is flipped.
     pub(crate) damaged: u32,
-    /// Every datagram goes a second time, so much later.
+    /// Every datagram is sent a second time after this delay.
     pub(crate) again: Option<Duration>,
-    /// Every datagram also goes back to its sender.
+    /// Every datagram is also sent back to its sender.
     pub(crate) reflected: bool,
 }
 
 impl Harm {
     pub(crate) const NONE: Self = Self { lost: 0, damaged: 0, again: None, reflected: false };
-    /// Of datagrams.
+    /// For datagrams.
     pub(crate) const BAD: Self = Self { lost: 20_000, damaged: 10_000, ..Self::NONE };
-    /// Of octets of a line: an event in 20,000 of them.
+    /// For octets of a line: an event in 20,000 of them.
     pub(crate) const BAD_LINE: Self = Self { lost: 25, damaged: 25, ..Self::NONE };
 }
 
-/// What a relay has done, and is to do.
+/// Counters and configuration of a relay.
 #[derive(Debug, Default)]
-struct Shared {
+struct RelayState {
     harm: Mutex<Harm>,
     stop: AtomicBool,
     lost: AtomicU64,
@@ -79,23 +79,23 @@ struct Shared {
     kept: Mutex<VecDeque<Vec<u8>>>,
 }
 
-/// A relay. It ends with this.
+/// Relay, ended on drop.
 #[derive(Debug)]
 pub(crate) struct Relay {
-    shared: Arc<Shared>,
+    shared: Arc<RelayState>,
     threads: Vec<JoinHandle<()>>,
-    /// Those that face the ends.
+    /// Sockets that face the ends.
     sockets: Vec<Arc<UdpSocket>>,
 }
 
 impl Relay {
-    /// Between two ends: each has a socket of the relay for the other one.
+    /// Creates a relay between two ends: each has a socket of the relay for the other one.
     pub(crate) fn of_datagrams(
         namespace: &Namespace,
         sockets: [SocketAddr; 2],
         ends: [SocketAddr; 2],
     ) -> Self {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(RelayState::default());
         let bound = sockets.map(|address| {
             let socket = namespace.within(|| UdpSocket::bind(address)).unwrap().unwrap();
             socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
@@ -105,17 +105,20 @@ impl Relay {
         let threads = (0..2).map(|side| {
             let (shared, bound) = (Arc::clone(&shared), bound.clone());
             std::thread::spawn(move || {
-                let way = Way { near: (&bound[side], ends[side]), far: (&bound[1 - side], ends[1 - side]) };
-                carry_datagrams(&shared, &way, Random(0x5eed + side as u64));
+                let way = RelayDirection {
+                    near: (&bound[side], ends[side]),
+                    far: (&bound[1 - side], ends[1 - side]),
+                };
+                carry_datagrams(&shared, &way, RelayRandom(0x5eed + side as u64));
             })
         });
         let threads = threads.collect();
         Self { shared, threads, sockets: bound.to_vec() }
     }
 
-    /// Between two lines.
+    /// Creates a relay between two lines.
     pub(crate) fn of_lines(lines: [Pty; 2]) -> Self {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(RelayState::default());
         let thread = std::thread::spawn({
             let shared = Arc::clone(&shared);
             move || carry_octets(&shared, &lines)
@@ -123,22 +126,22 @@ impl Relay {
         Self { shared, threads: vec![thread], sockets: Vec::new() }
     }
 
-    /// From now on.
+    /// Sets the impairments from now on.
     pub(crate) fn set(&self, harm: Harm) {
         *self.shared.harm.lock().unwrap() = harm;
     }
 
-    /// How many datagrams, or octets, it has lost and damaged.
+    /// Number of datagrams, or octets, that were lost and damaged.
     pub(crate) fn done(&self) -> (u64, u64) {
         (self.shared.lost.load(Ordering::Relaxed), self.shared.damaged.load(Ordering::Relaxed))
     }
 
-    /// The socket that faces an end: what it sends comes from where the other end seems to be.
+    /// Socket that faces an end: its datagrams come from the apparent address of the other end.
     pub(crate) fn socket(&self, side: usize) -> &UdpSocket {
         &self.sockets[side]
     }
 
-    /// The last datagrams that passed.
+    /// Latest datagrams that passed.
     pub(crate) fn kept(&self) -> Vec<Vec<u8>> {
         self.shared.kept.lock().unwrap().iter().cloned().collect()
     }
@@ -153,13 +156,13 @@ impl Drop for Relay {
     }
 }
 
-/// One way of datagrams: the relay's socket on either side, and the end that is there.
-struct Way<'a> {
+/// One direction of datagrams: the relay's socket on either side, and the end there.
+struct RelayDirection<'a> {
     near: (&'a UdpSocket, SocketAddr),
     far: (&'a UdpSocket, SocketAddr),
 }
 
-fn carry_datagrams(shared: &Shared, way: &Way<'_>, mut random: Random) {
+fn carry_datagrams(shared: &RelayState, way: &RelayDirection<'_>, mut random: RelayRandom) {
     let mut later: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
     let mut room = vec![0; 65_536];
     while !shared.stop.load(Ordering::Relaxed) {
@@ -198,22 +201,22 @@ fn carry_datagrams(shared: &Shared, way: &Way<'_>, mut random: Random) {
     }
 }
 
-/// Octets that may wait for a line that takes no more.
+/// Octets that may wait for a line that accepts no more.
 const WAITING: usize = 8_192;
 
-fn carry_octets(shared: &Shared, lines: &[Pty; 2]) {
+fn carry_octets(shared: &RelayState, lines: &[Pty; 2]) {
     let mut events = EventLoop::new(Duration::ZERO).unwrap();
     for (line, token) in lines.iter().zip(0..) {
         events.add(line, token).unwrap();
     }
-    let mut random = Random(0x11e5);
-    // What waits for each line.
+    let mut random = RelayRandom(0x11e5);
+    // Octets that wait for each line.
     let mut waiting = [Vec::new(), Vec::new()];
     let (mut ready, mut room) = (Vec::new(), [0; 4_096]);
     while !shared.stop.load(Ordering::Relaxed) {
         let stuck = waiting.iter().any(|waiting: &Vec<u8>| !waiting.is_empty());
         if stuck {
-            // The line is soon read; something to read may wait as well, so epoll would not.
+            // The line is read soon; epoll would not wait if the other direction has input.
             std::thread::sleep(Duration::from_micros(200));
         } else {
             events.wait(Some(clock::now() + Duration::from_millis(20)), &mut ready).unwrap();

@@ -1,4 +1,4 @@
-//! How long an end that starts again is missed, and what both ends report meanwhile.
+//! Outage of an end that restarts, and the reports of both ends meanwhile.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Mutex;
@@ -7,32 +7,32 @@ use std::time::{Duration, Instant};
 
 use thinair_os::Namespace;
 
-use super::bench::{Bench, Between, Kind, SetOnDrop, address, key, thinair, wait_for};
+use super::bench::{Between, CarrierKind, SetOnDrop, TunnelBench, address, key, thinair, wait_for};
 
-/// Packets flow again so long after an end has started at the latest. Three round trips are nothing on loopback.
+/// Maximum time from the start of an end until packets flow. Three round trips are negligible on loopback.
 const BAR: Duration = Duration::from_secs(2);
 
-/// A reason is known so long after it is there.
+/// Maximum time in seconds until a reason is reported.
 const KNOWN: u64 = 5;
 
 const PORT: u16 = 9_100;
 
-/// The end that listens, and knows no address; and the one that connects to it.
+/// The end that listens, without the other's address; and the end that connects to it.
 const NAMES: [&str; 2] = ["listening", "connecting"];
 const LISTENING: usize = 0;
 const CONNECTING: usize = 1;
 
-/// A bench of which one end has no address of the other.
-fn bench(name: &str) -> Bench {
-    let mut bench = Bench::new(name, Kind::UDP, Between::Nothing, &[]);
+/// Bench of which one end does not have the address of the other.
+fn bench(name: &str) -> TunnelBench {
+    let mut bench = TunnelBench::new(name, CarrierKind::UDP, Between::Nothing, &[]);
     bench.listen(LISTENING);
     bench
 }
 
-/// One end inside sends a datagram every 10 ms, the other one sends each back.
+/// One end inside sends a datagram every 10 ms, the other one returns each.
 struct Echo {
     begun: Instant,
-    /// When the restart began, the first datagram that was sent after it arrived, and came back.
+    /// Times at which the restart began, and at which the first later datagram arrived and returned.
     times: Mutex<[Option<Duration>; 3]>,
 }
 
@@ -70,9 +70,9 @@ impl Echo {
     }
 }
 
-/// Seconds from the start of an end until packets get through to it, and back, after it has ended by a signal; and until
-/// it is open.
-fn restart(bench: &mut Bench, signal: &str, side: usize) -> [Duration; 3] {
+/// Seconds from the start of an end until packets get through to it, and back, after it has ended by a signal; and
+/// until it is open.
+fn restart(bench: &mut TunnelBench, signal: &str, side: usize) -> [Duration; 3] {
     let echo = Echo { begun: Instant::now(), times: Mutex::default() };
     let stop = AtomicBool::new(false);
     let (from, to) = (bench.inside[1 - side].called(), bench.inside[side].called());
@@ -90,7 +90,7 @@ fn restart(bench: &mut Bench, signal: &str, side: usize) -> [Duration; 3] {
         assert!(
             wait_for(30, || echo.times.lock().unwrap()[2].is_some()),
             "{signal} {side}\n{}",
-            bench.told()
+            bench.reported()
         );
         let [start, there, back] = echo.times.lock().unwrap().map(Option::unwrap);
         [open - start, there - start, back - start]
@@ -106,7 +106,7 @@ fn packets_flow_soon_after_an_end_starts_again() {
     let mut bench = bench("restart");
     bench.start(LISTENING);
     bench.start(CONNECTING);
-    assert!(bench.is_through(20), "{}", bench.told());
+    assert!(bench.is_through(20), "{}", bench.reported());
     println!("| signal | end that starts again | it is open | packets to it | and back |");
     println!("|---|---|---|---|---|");
     let mut worst = Duration::ZERO;
@@ -121,8 +121,8 @@ fn packets_flow_soon_after_an_end_starts_again() {
     assert!(worst <= BAR, "{worst:?}");
 }
 
-/// Whether an end logs a warning of that reason soon, and has it in its status.
-fn reports(bench: &Bench, side: usize, reason: &str) -> bool {
+/// True if an end soon logs a warning with that reason, and has it in its status.
+fn reports(bench: &TunnelBench, side: usize, reason: &str) -> bool {
     let has = || {
         let end = bench.end(side);
         let log = end.log();
@@ -146,7 +146,7 @@ fn both_ends_report_that_their_keys_differ() {
     bench.start(CONNECTING);
     assert!(reports(&bench, LISTENING, "other_key"), "{}", bench.end(LISTENING).log());
     assert!(reports(&bench, CONNECTING, "no_answer"), "{}", bench.end(CONNECTING).log());
-    // The key that the one names is the one that the other does not know.
+    // The key that one end names is unknown to the other.
     let text = |side: usize| bench.end(side).status()["peers"][0]["trouble"]["text"].to_string();
     let ours = text(CONNECTING).rsplit(' ').next().unwrap().trim_matches('"').to_owned();
     assert_eq!(ours.len(), 8);
@@ -179,8 +179,8 @@ fn an_end_reports_that_nobody_is_there_and_that_the_other_one_has_ended() {
     }
     let mut bench = bench("nobody");
     bench.start(CONNECTING);
-    let trouble = |bench: &Bench| bench.end(CONNECTING).status()["peers"][0]["trouble"].clone();
-    // Where the network says so, it is known that nothing listens there.
+    let trouble = |bench: &TunnelBench| bench.end(CONNECTING).status()["peers"][0]["trouble"].clone();
+    // Where the network reports it, the status has that no process listens there.
     let is_known = wait_for(KNOWN, || {
         let trouble = trouble(&bench);
         trouble["reason"] == "no_answer" || trouble["reason"] == "unreachable"
@@ -188,7 +188,7 @@ fn an_end_reports_that_nobody_is_there_and_that_the_other_one_has_ended() {
     println!("nobody there: {}", trouble(&bench));
     assert!(is_known, "{}", bench.end(CONNECTING).log());
     bench.start(LISTENING);
-    assert!(bench.is_through(20), "{}", bench.told());
+    assert!(bench.is_through(20), "{}", bench.reported());
     assert!(trouble(&bench).is_null(), "{}", trouble(&bench));
     assert!(bench.end(CONNECTING).log().contains("works again"));
     bench.ends[LISTENING].take().unwrap().end("-TERM");

@@ -1,4 +1,4 @@
-//! What goes through a tunnel, and how it is seen that it came as it went.
+//! Traffic through a tunnel, and checks that it arrives unaltered.
 
 use std::collections::HashSet;
 use std::fs;
@@ -10,53 +10,53 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use thinair_os::Namespace;
 
-use super::bench::{ADDRESSES, Bench, address, run, start, wait_for};
-use super::relay::Random;
+use super::bench::{ADDRESSES, TunnelBench, address, run, start, wait_for};
+use super::relay::RelayRandom;
 
-/// Octets of what is fetched and sent by HTTP.
+/// Size of files that are fetched and sent by HTTP, in octets.
 const FILE: usize = 300_000;
 
-/// No single program takes longer than so many seconds.
+/// Time limit of a program in seconds.
 const LONGEST: u32 = 60;
 
-/// What became of numbered datagrams.
+/// Outcomes of numbered datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Delivered {
     pub(crate) sent: usize,
     pub(crate) once: usize,
-    /// The same one again.
+    /// Duplicates.
     pub(crate) again: usize,
     /// Equal to none that was sent.
     pub(crate) other: usize,
 }
 
-/// Where numbered datagrams go: from which side, by which version of IP (0: IPv4), and to which port.
+/// Flow of numbered datagrams: side of the sender, version of IP (0: IPv4), and destination port.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Flow {
+pub(crate) struct DatagramFlow {
     pub(crate) from: usize,
     pub(crate) version: usize,
     pub(crate) port: u16,
 }
 
-pub(crate) const FLOWS: [Flow; 4] = [
-    Flow { from: 0, version: 0, port: 9000 },
-    Flow { from: 1, version: 0, port: 9001 },
-    Flow { from: 0, version: 1, port: 9002 },
-    Flow { from: 1, version: 1, port: 9003 },
+pub(crate) const FLOWS: [DatagramFlow; 4] = [
+    DatagramFlow { from: 0, version: 0, port: 9000 },
+    DatagramFlow { from: 1, version: 0, port: 9001 },
+    DatagramFlow { from: 0, version: 1, port: 9002 },
+    DatagramFlow { from: 1, version: 1, port: 9003 },
 ];
 
-/// What stands in a datagram: its number, and octets that belong to the number. From a few to more than fit into some
-/// carriers at once.
+/// Content of a datagram: its number, and octets that depend on the number. From a few octets to more than fit into
+/// some carriers at once.
 fn content(port: u16, number: u64) -> Vec<u8> {
-    let mut random = Random(number << 16 | u64::from(port));
+    let mut random = RelayRandom(number << 16 | u64::from(port));
     let len = random.below(1_200);
     let mut octets = number.to_be_bytes().to_vec();
     octets.extend(random.octets(len));
     octets
 }
 
-/// Numbered datagrams from one side of a bench to the other.
-pub(crate) fn numbered(bench: &Bench, flow: Flow, count: u64, after: Duration) -> Delivered {
+/// Sends numbered datagrams from one side of a bench to the other.
+pub(crate) fn numbered(bench: &TunnelBench, flow: DatagramFlow, count: u64, after: Duration) -> Delivered {
     let end = |side: usize| {
         let address = SocketAddr::new(address(side, flow.version), flow.port);
         (&bench.inside[side], address)
@@ -64,7 +64,7 @@ pub(crate) fn numbered(bench: &Bench, flow: Flow, count: u64, after: Duration) -
     numbered_between(end(flow.from), end(1 - flow.from), count, after)
 }
 
-/// Sends numbered datagrams, some two thousand a second, and takes those that come out, until none has come for `after`.
+/// Sends numbered datagrams, about two thousand per second, and receives them, until none has arrived for `after`.
 pub(crate) fn numbered_between(
     from: (&Namespace, SocketAddr),
     to: (&Namespace, SocketAddr),
@@ -114,8 +114,8 @@ pub(crate) fn numbered_between(
     })
 }
 
-/// Pings from side A until so many were answered. How many it took, if that was not too many.
-pub(crate) fn ping(bench: &Bench, version: usize, count: u32, size: u32) -> Option<u32> {
+/// Pings from side A until `count` were answered. Returns the number of requests; `None` if it was too high.
+pub(crate) fn ping(bench: &TunnelBench, version: usize, count: u32, size: u32) -> Option<u32> {
     let (enough, size) = (count.to_string(), size.to_string());
     let to = ADDRESSES[1][version];
     let command = ["ping", "-q", "-i", "0.02", "-w", "20", "-c", &enough, "-s", &size, to];
@@ -127,12 +127,12 @@ pub(crate) fn ping(bench: &Bench, version: usize, count: u32, size: u32) -> Opti
     (received >= count).then_some(sent)
 }
 
-/// iperf3 from A to B for a second, by TCP or UDP; what the client told.
-pub(crate) fn iperf(bench: &Bench, udp: bool) -> Value {
+/// Runs iperf3 from A to B for a second, by TCP or UDP. Returns the client's report.
+pub(crate) fn iperf(bench: &TunnelBench, udp: bool) -> Value {
     let port = if udp { "5202" } else { "5201" };
     let how: &[&str] = if udp { &["-u", "-b", "3M", "-l", "600", "-t", "1"] } else { &["-t", "1"] };
-    let mut said = String::new();
-    // A UDP test whose very first datagram is lost is given up by iperf3.
+    let mut output_text = String::new();
+    // iperf3 gives up a UDP test whose first datagram is lost.
     for _ in 0..4 {
         let mut server = start(&bench.inside[1], 40, &["iperf3", "-s", "-1", "-p", port]);
         assert!(wait_for(20, || listens(&bench.inside[1], port)), "iperf3 does not listen");
@@ -143,12 +143,12 @@ pub(crate) fn iperf(bench: &Bench, udp: bool) -> Value {
         if output.status.success() {
             return serde_json::from_slice(&output.stdout).unwrap();
         }
-        said = String::from_utf8_lossy(&output.stdout).into_owned();
+        output_text = String::from_utf8_lossy(&output.stdout).into_owned();
     }
-    panic!("iperf3 {how:?}: {said}\n{}", bench.told());
+    panic!("iperf3 {how:?}: {output_text}\n{}", bench.reported());
 }
 
-/// Whether somebody listens on a TCP port.
+/// True if a process listens on a TCP port.
 fn listens(namespace: &Namespace, port: &str) -> bool {
     let wanted = format!(":{:04X} ", port.parse::<u16>().unwrap());
     let read = || ["tcp", "tcp6"].map(|file| fs::read_to_string(format!("/proc/thread-self/net/{file}")));
@@ -157,9 +157,9 @@ fn listens(namespace: &Namespace, port: &str) -> bool {
     lines.any(|line| line.contains(&wanted) && line.contains(" 0A "))
 }
 
-/// libcoap's client at A and server at B: notifications of a resource, and a transfer in blocks each way. How many
-/// notifications there were.
-pub(crate) fn coap(bench: &Bench, version: usize) -> usize {
+/// libcoap's client at A and server at B: notifications of a resource, and a block-wise transfer in each direction.
+/// Returns the number of notifications.
+pub(crate) fn coap(bench: &TunnelBench, version: usize) -> usize {
     let host = ADDRESSES[1][version];
     let uri = |path: &str| {
         if version == 0 { format!("coap://{host}{path}") } else { format!("coap://[{host}]{path}") }
@@ -171,16 +171,16 @@ pub(crate) fn coap(bench: &Bench, version: usize) -> usize {
         run(&bench.inside[0], LONGEST, &command)
     };
     let ready = wait_for(20, || !client(&["-B", "3"], "/").stdout.is_empty());
-    assert!(ready, "no answer of libcoap\n{}", bench.told());
+    assert!(ready, "no answer of libcoap\n{}", bench.reported());
     let sent = bench.folder.path(&format!("blocks{version}"));
-    let octets = Random(version as u64).octets(3_000);
+    let octets = RelayRandom(version as u64).octets(3_000);
     fs::write(&sent, &octets).unwrap();
     let (seen, received) = std::thread::scope(|scope| {
-        // Each of them is a time of day, with two colons.
+        // Each notification is a time of day, with two colons.
         let observer = scope.spawn(|| client(&["-s", "3", "-B", "10"], "/time").stdout);
         let path = bench.folder.path(&format!("received{version}"));
         let mut received = Vec::new();
-        // A client that loses several messages in a row gives up. What it got until then is right, too.
+        // A client that loses several consecutive messages gives up. Its output until then is right, too.
         for _ in 0..4 {
             let _ = fs::remove_file(&path);
             client(&["-m", "put", "-t", "42", "-b", "512", "-B", "15", "-f", &sent], "/blocks");
@@ -188,9 +188,9 @@ pub(crate) fn coap(bench: &Bench, version: usize) -> usize {
             received = fs::read(&path).unwrap_or_default();
             if !octets.starts_with(&received) {
                 let at = received.iter().zip(&octets).position(|(one, other)| one != other);
-                let told = String::from_utf8_lossy(&received[..received.len().min(60)]).into_owned();
-                println!("{} octets, other ones from {at:?} on: {told:?}", received.len());
-                // A client that begins anew writes a block a second time. Each block is one that was sent.
+                let reported = String::from_utf8_lossy(&received[..received.len().min(60)]).into_owned();
+                println!("{} octets, other ones from {at:?} on: {reported:?}", received.len());
+                // A client that restarts writes a block a second time. Each block was sent.
                 let mut blocks = received.chunks(512);
                 let all = blocks.all(|block| octets.chunks(512).any(|sent| sent.starts_with(block)));
                 assert!(all, "blocks that were never sent");
@@ -208,12 +208,12 @@ pub(crate) fn coap(bench: &Bench, version: usize) -> usize {
 }
 
 /// curl at A fetches a file from B, and sends one there; both must arrive octet by octet.
-pub(crate) fn curl(bench: &Bench, version: usize) {
+pub(crate) fn curl(bench: &TunnelBench, version: usize) {
     let at = SocketAddr::new(address(1, version), 8_080);
     let listener = bench.inside[1].within(|| TcpListener::bind(at)).unwrap().unwrap();
     listener.set_nonblocking(true).unwrap();
-    let served = Random(1).octets(FILE);
-    let sent = Random(2).octets(FILE);
+    let served = RelayRandom(1).octets(FILE);
+    let sent = RelayRandom(2).octets(FILE);
     let path = bench.folder.path(&format!("upload{version}"));
     fs::write(&path, &sent).unwrap();
     let url = format!("http://{at}/file");
@@ -222,18 +222,18 @@ pub(crate) fn curl(bench: &Bench, version: usize) {
         let server = scope.spawn(|| [serve(&listener, &served), serve(&listener, &served)]);
         let curl = ["curl", "-sS", "-g", "--noproxy", "*", "--max-time", &most, "-H", "Expect:"];
         let fetched = run(&bench.inside[0], LONGEST + 5, &[&curl[..], &[&url]].concat());
-        let said = String::from_utf8_lossy(&fetched.stderr);
-        assert!(fetched.status.success(), "{url}: {said}\n{}", bench.told());
+        let output_text = String::from_utf8_lossy(&fetched.stderr);
+        assert!(fetched.status.success(), "{url}: {output_text}\n{}", bench.reported());
         assert!(fetched.stdout == served, "{} octets came as {}", served.len(), fetched.stdout.len());
         let done = run(&bench.inside[0], LONGEST + 5, &[&curl[..], &["-T", &path, &url]].concat());
-        let said = String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.success(), "upload to {url}: {said}\n{}", bench.told());
+        let output_text = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "upload to {url}: {output_text}\n{}", bench.reported());
         let [_, taken] = server.join().unwrap();
         assert!(taken == sent, "{} octets arrived as {}", sent.len(), taken.len());
     });
 }
 
-/// Answers one request with a file. What came with it.
+/// Answers one request with a file. Returns the body of the request.
 fn serve(listener: &TcpListener, file: &[u8]) -> Vec<u8> {
     let mut connection = None;
     wait_for(u64::from(LONGEST), || {

@@ -1,4 +1,4 @@
-//! Packets to test with: captured, made by hand, and generated.
+//! Test packets: captured, built by hand, and generated.
 
 use std::fs;
 use std::path::Path;
@@ -13,11 +13,11 @@ use thinair_wire::header::ipv4::Ipv4;
 use crate::schc::Direction;
 use crate::schc::checksum::udp_checksum;
 
-/// A packet and its way.
-pub(in crate::schc) type Packet = (Direction, Vec<u8>);
+/// A packet and its direction.
+pub(in crate::schc) type DirectedPacket = (Direction, Vec<u8>);
 
-/// All captures of the workspace. The side of the first packet is the device.
-pub(in crate::schc) fn captured() -> Vec<(String, Vec<Packet>)> {
+/// Reads all captures of the workspace. The sender of the first packet is the device.
+pub(in crate::schc) fn captured() -> Vec<(String, Vec<DirectedPacket>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures");
     let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "pcap"));
@@ -29,7 +29,7 @@ pub(in crate::schc) fn captured() -> Vec<(String, Vec<Packet>)> {
         .collect()
 }
 
-fn packets_of(path: &Path) -> Vec<Packet> {
+fn packets_of(path: &Path) -> Vec<DirectedPacket> {
     let mut reader = Reader::new(fs::File::open(path).unwrap()).unwrap();
     let mut packets = Vec::new();
     let mut device = None;
@@ -47,9 +47,9 @@ fn packets_of(path: &Path) -> Vec<Packet> {
     packets
 }
 
-/// How a packet is addressed.
+/// Addressing of a packet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Way {
+pub(super) struct Addressing {
     pub(super) direction: Direction,
     pub(super) v4: bool,
     pub(super) dev_port: u16,
@@ -58,12 +58,13 @@ pub(super) struct Way {
     pub(super) id: u16,
 }
 
-pub(super) const UP6: Way = Way { direction: Direction::Up, v4: false, dev_port: 57_345, host: 1, id: 0 };
-pub(super) const DW6: Way = Way { direction: Direction::Dw, ..UP6 };
+pub(super) const UP6: Addressing =
+    Addressing { direction: Direction::Up, v4: false, dev_port: 57_345, host: 1, id: 0 };
+pub(super) const DW6: Addressing = Addressing { direction: Direction::Dw, ..UP6 };
 
-impl Way {
-    /// The datagram, right in every bit.
-    pub(super) fn packet(self, message: &[u8]) -> Packet {
+impl Addressing {
+    /// Returns a valid datagram.
+    pub(super) fn packet(self, message: &[u8]) -> DirectedPacket {
         let mut packet = if self.v4 {
             let mut header = *b"\x45\0\0\0\0\0\x40\0\x40\x11\0\0\x0a\x63\0\0\x0a\x63\0\x02";
             header[15] = self.host;
@@ -99,7 +100,7 @@ impl Way {
     }
 }
 
-/// A message; options by number and value.
+/// Returns a message; options by number and value.
 pub(super) fn coap(
     t: Type,
     code: Code,
@@ -133,8 +134,8 @@ fn octets(len: impl Into<prop::collection::SizeRange>) -> impl Strategy<Value = 
     vec(prop_oneof![4 => Just(0x61), 1 => any::<u8>()], len)
 }
 
-/// Packets of few devices, which have much in common and differ anywhere.
-pub(super) fn packet() -> impl Strategy<Value = Packet> {
+/// Packets of few devices, which have much in common and may differ anywhere.
+pub(super) fn packet() -> impl Strategy<Value = DirectedPacket> {
     let t = prop::sample::select(vec![
         Type::Confirmable,
         Type::NonConfirmable,
@@ -158,7 +159,7 @@ pub(super) fn packet() -> impl Strategy<Value = Packet> {
             options.sort_by_key(|(number, _)| *number);
             let options: Vec<_> = options.iter().map(|(number, value)| (*number, &value[..])).collect();
             let direction = if up { Direction::Up } else { Direction::Dw };
-            let path = Way { direction, v4, dev_port: 5683 + 0x4000 * port, host, id };
+            let path = Addressing { direction, v4, dev_port: 5683 + 0x4000 * port, host, id };
             let (direction, mut packet) = path.packet(&coap(t, code, mid, &token, &options, &payload));
             if let Some((at, mask)) = damage {
                 *at.get_mut(&mut packet) ^= mask;

@@ -1,10 +1,10 @@
-//! Frames by hand after IEEE 802.11-2020, section 9.3.2, and the pages of the headers in front of them.
+//! Frames built by hand from IEEE 802.11-2020, section 9.3.2, and the descriptions of the prepended headers.
 
 use super::super::network_packet;
 use super::*;
 use crate::LinkType;
 
-/// An IPv4 header and nothing behind it.
+/// An IPv4 header without payload.
 const IPV4: [u8; 20] = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0xf6, 0xd5, 192, 0, 2, 1, 192, 0, 2, 2];
 const SNAP: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
 const FCS: [u8; 4] = [1, 2, 3, 4];
@@ -15,7 +15,7 @@ const TO_DS: u8 = 1;
 const FROM_DS: u8 = 2;
 const ORDER: u8 = 0x80;
 
-/// A MAC header with what is between Sequence Control and payload.
+/// A MAC header with the fields between Sequence Control and payload.
 fn mac(kind: u8, flags: u8, more: &[u8]) -> Vec<u8> {
     [&[kind, flags, 0, 0][..], &[2; 18], &[0x10, 0], more].concat()
 }
@@ -39,7 +39,7 @@ fn data_frames_have_a_packet_behind_llc() {
         mac(QOS_DATA, TO_DS | FROM_DS, &[2, 2, 2, 2, 2, 2, 0, 0]),
         // HT Control.
         mac(QOS_DATA, TO_DS | ORDER, &[0, 0, 9, 9, 9, 9]),
-        // The order bit of a frame without QoS says something else.
+        // In a frame without QoS the order bit has another meaning.
         mac(DATA, TO_DS | ORDER, &[]),
     ] {
         let frame = join(&[&header, &SNAP, &IPV4]);
@@ -50,7 +50,7 @@ fn data_frames_have_a_packet_behind_llc() {
         assert_eq!(packet(LinkType::IEEE802_11, &frame[..header.len() + 8]), Err(Skip::Empty));
         let with_fcs = join(&[&frame, &FCS]);
         assert_eq!(packet(LinkType::IEEE802_11, &with_fcs), Ok(&IPV4[..]));
-        // Less than a check sequence is missing; the packet is whole.
+        // Part of the check sequence is missing; the packet is complete.
         let cut = network_packet(LinkType::IEEE802_11, &frame, frame.len() as u32 + 1).unwrap();
         assert_eq!((cut.packet, cut.missing_len), (&IPV4[..], 0));
     }

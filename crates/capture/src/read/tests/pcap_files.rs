@@ -1,6 +1,6 @@
 use super::*;
 
-/// Two records by hand after draft-ietf-opsawg-pcap: 5 octets, and 3 octets captured of 1,000.
+/// Two records built by hand from draft-ietf-opsawg-pcap: 5 octets, and 3 octets captured of 1,000.
 const LITTLE_ENDIAN: [u8; 64] = [
     0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 101, 0, 0, 0, // file header
     0x00, 0xf1, 0x53, 0x65, 0x40, 0xe2, 0x01, 0x00, 5, 0, 0, 0, 5, 0, 0,
@@ -84,7 +84,7 @@ fn versions_that_do_not_exist_are_refused() {
     }
 }
 
-/// Before 2.3 the original length of a record is in front of the captured one, and in 2.3 it may be.
+/// Before version 2.3 the original length of a record precedes the captured one, and in 2.3 it may.
 #[test]
 fn lengths_in_the_order_of_old_tools() {
     let with = |minor: u8, swapped: bool| {
@@ -114,8 +114,7 @@ fn a_record_that_is_too_long_ends_reading() {
     assert_eq!(contents.len(), 1);
     assert_eq!(
         errors[0].to_string(),
-        "malformed file at offset 45, record 2: 16777232 octets in one record are more than this reader takes \
-         (16777216)"
+        "malformed file at offset 45, record 2: a record of 16777232 octets exceeds the limit of 16777216"
     );
     assert_eq!(errors.len(), 1);
 }

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Writes blocks by hand after draft-ietf-opsawg-pcapng, in either byte order.
+/// Builds blocks by hand from draft-ietf-opsawg-pcapng, in either byte order.
 struct Blocks {
     big_endian: bool,
     file: Vec<u8>,
@@ -32,7 +32,7 @@ impl Blocks {
         self
     }
 
-    /// Version 1.0, length not given.
+    /// Version 1.0, without section length.
     fn section(self) -> Self {
         let magic = self.u32s(&[0x1a2b_3c4d]);
         let version = [self.u16(1), self.u16(0)].concat();
@@ -54,7 +54,7 @@ impl Blocks {
     fn enhanced(self, interface: u32, time: u64, data: &[u8], original_len: u32) -> Self {
         let (high, low) = ((time >> 32) as u32, time as u32);
         let fields = self.u32s(&[interface, high, low, data.len() as u32, original_len]);
-        // A comment, as an option behind the packet.
+        // A comment, as an option after the packet.
         let comment = [&self.u16(1)[..], &self.u16(3), b"abc\0", &[0; 4]].concat();
         let padding = vec![0; data.len().next_multiple_of(4) - data.len()];
         self.block(6, &[&fields, data, &padding, &comment])
@@ -73,8 +73,8 @@ impl Blocks {
     }
 }
 
-/// Interface Description and Enhanced Packet by editcap 4.0.17 from a file of raw IP in nanoseconds; its section
-/// header without the option that names the tool.
+/// Interface Description and Enhanced Packet by editcap 4.0.17 from a file of raw IP in nanoseconds; its
+/// section header without the option that names the tool.
 const EDITCAP: [u8; 120] = [
     0x0a, 0x0d, 0x0d, 0x0a, 0x1c, 0x00, 0x00, 0x00, 0x4d, 0x3c, 0x2b, 0x1a, 0x01, 0x00, 0x00, 0x00, 0xff,
     0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x1c, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x20, 0x00,
@@ -101,14 +101,14 @@ fn sections_interfaces_and_packet_blocks_in_both_byte_orders() {
             .interface(1, 0, &[])
             .interface(101, 4, &[(2, b"eth0"), (9, &[9])])
             .enhanced(1, nanos, &[1, 2, 3, 4], 9)
-            // Name resolution, statistics, and one of a number that nobody has taken.
+            // Name resolution, statistics, and an unassigned type.
             .block(4, &[&[0; 4]])
             .block(5, &[&[0; 12]])
             .block(0x0bad_cafe, &[&[0xff; 4 * 40_000]])
             .enhanced(0, TIME, &[5, 6, 7], 3)
             .simple(&[8, 9, 10, 11, 12], 5)
             .obsolete(1, nanos, &[13], 1);
-        // A section in the other byte order, whose only interface is another one.
+        // A section in the other byte order with a different interface.
         blocks.big_endian = !big_endian;
         let blocks = blocks.section().interface(228, 2, &[]).simple(&[14, 15], 7).enhanced(0, TIME, &[], 0);
         let expected = vec![
@@ -142,10 +142,10 @@ fn time_resolution_and_offset() {
         assert_eq!(time(&[(9, &[0x8a])], 1_536), 1_500_000_000);
         assert_eq!(time(&[(9, &[0xff])], u64::MAX), 0);
         assert_eq!(time(&[(14, &offset)], 12_000_000), 2_000_000_000);
-        // Before the epoch, and after the last time that can be held.
+        // Before the epoch, and after the maximum time.
         assert_eq!(time(&[(14, &offset)], 9_000_000), 0);
         assert_eq!(time(&[(9, &[0])], u64::MAX), u64::MAX);
-        // Behind the end of the options, and of a length that cannot be.
+        // After the end of the options, and with an invalid length.
         assert_eq!(time(&[(0, &[]), (9, &[0])], 7), 7_000);
         assert_eq!(time(&[(9, &[0, 0]), (14, &[1])], 7), 7_000);
     }
@@ -158,7 +158,7 @@ fn truncation_at_every_offset_gives_all_records_before() {
         let first_packet_at = blocks.file.len();
         let blocks = blocks.enhanced(0, 1, &[1, 2, 3], 3).simple(&[4, 5], 2).obsolete(0, 3, &[6, 7], 2);
         assert_eq!(blocks.ends[1], first_packet_at);
-        // Behind the packets a block that is skipped; a file which ends within it is truncated too.
+        // A skipped block after the packets; a file that ends within it is truncated, too.
         let blocks = blocks.block(5, &[&[0; 12]]);
         assert_truncation(&blocks.file, &blocks.ends, blocks.ends[0]);
     }
@@ -179,9 +179,9 @@ fn a_packet_of_an_unknown_interface_costs_one_record() {
     assert_eq!(
         messages,
         [
-            "malformed file at offset 28, record 1: interface 0 is not among the 0 described so far",
-            "malformed file at offset 68, record 2: interface 7 is not among the 1 described so far",
-            "malformed file at offset 116, record 3: interface 1 is not among the 1 described so far",
+            "malformed file at offset 28, record 1: interface 0 is undefined; the section has defined 0 so far",
+            "malformed file at offset 68, record 2: interface 7 is undefined; the section has defined 1 so far",
+            "malformed file at offset 116, record 3: interface 1 is undefined; the section has defined 1 so far",
         ]
     );
 }

@@ -1,15 +1,15 @@
-//! The schemes that the page shows.
+//! Selection of the schemes that the page shows.
 
 use thinair_analyze::outcome::{Outcome, Scheme};
 
-/// The best mode of each scheme, the one that needs fewest octets first.
-pub(super) struct Shown<'o> {
+/// The best mode of each scheme, fewest octets first.
+pub(super) struct ShownSchemes<'o> {
     outcome: &'o Outcome,
-    /// Places in the outcome, and the schemes.
+    /// Index of each scheme in the outcome, and the scheme.
     schemes: Vec<(usize, &'o Scheme)>,
 }
 
-impl<'o> Shown<'o> {
+impl<'o> ShownSchemes<'o> {
     pub(super) fn of(outcome: &'o Outcome) -> Self {
         let mut best: Vec<(usize, &Scheme)> = Vec::new();
         let is_empty = outcome.totals.packets == 0;
@@ -29,7 +29,7 @@ impl<'o> Shown<'o> {
         self.schemes.iter().copied()
     }
 
-    /// The scheme that is recommended, or else the one that needs fewest octets; none if there is no packet.
+    /// Returns the recommended scheme, or else the one with fewest octets; `None` if there is no packet.
     pub(super) fn best(&self) -> Option<&'o Scheme> {
         let recommended = self.iter().find(|(_, scheme)| is_recommended(self.outcome, scheme));
         recommended.or_else(|| self.iter().next()).map(|(_, scheme)| scheme)

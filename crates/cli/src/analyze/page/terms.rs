@@ -1,11 +1,11 @@
-//! Words of the page and what they mean: those that stand on it, each explained where it stands first.
+//! Explanations of the terms on the page, each at its first use.
 
 use thinair_analyze::outcome::Scheme;
 
-/// A word and its meaning.
+/// A term and its meaning.
 pub(super) type Meaning = (String, &'static str);
 
-/// The schemes, each once, and the modes of operation that their labels end with.
+/// Explains the schemes, and the modes of operation at the end of their labels, each once.
 pub(super) fn schemes<'s>(shown: impl IntoIterator<Item = &'s Scheme>) -> Vec<Meaning> {
     let mut terms = Vec::new();
     let mut modes = Vec::new();
@@ -54,7 +54,7 @@ pub(super) fn of_scheme(name: &str) -> &'static str {
     }
 }
 
-/// Letter of a mode of operation behind the name of a scheme, and its meaning.
+/// Letter of a mode of operation after the name of a scheme, and its meaning.
 pub(super) fn of_mode(mode: &str) -> Option<(&'static str, &'static str)> {
     match mode {
         "u" => Some((
@@ -75,7 +75,7 @@ pub(super) fn of_mode(mode: &str) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// The parts of a bar of octets by layer.
+/// Segments of the bar of octets by layer.
 pub(super) const LAYERS: [(&str, &str); 5] = [
     ("IP, transport", "Headers of IP, and of UDP, UDP-Lite, TCP or ESP, that are sent as they are."),
     (
@@ -87,7 +87,7 @@ pub(super) const LAYERS: [(&str, &str); 5] = [
     ("feedback", "Messages of the receiver to the sender, the other way."),
 ];
 
-/// The formats of compressed packets among these.
+/// Explains those names that are formats of compressed packets.
 pub(super) fn packet_types<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<Meaning> {
     let families: Vec<_> = names.into_iter().filter_map(family).collect();
     FAMILIES
@@ -141,7 +141,7 @@ fn family(name: &str) -> Option<&'static str> {
     }
 }
 
-/// A flow, and the ROHC profiles among these.
+/// Explains the term "flow", and those names that are ROHC profiles.
 pub(super) fn profiles<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<Meaning> {
     let mut terms = vec![
         (

@@ -22,7 +22,7 @@ fn bars_and_tables_show_the_same_octets() {
             assert_eq!(row["scheme"], bar["column"], "{name}");
             assert_eq!(row["octets"].as_f64(), bar["all"].as_f64(), "{name}: {row} {bar}");
         }
-        let best = Shown::of(&outcome).best().unwrap();
+        let best = ShownSchemes::of(&outcome).best().unwrap();
         let all = &block(&json, "All schemes and modes", "table")["table"]["rows"];
         let of = |rows: &Value| {
             let found = rows.as_array().unwrap().iter().find(|row| row["scheme"] == words::label(best));
@@ -38,7 +38,7 @@ fn bars_and_tables_show_the_same_octets() {
 fn the_first_scheme_is_the_one_of_the_title_and_needs_fewest_octets() {
     let (document, outcome) = page(&["coap_udp6_get_con.pcap"]);
     assert_eq!(document.title, "ROHC with CoAP in O-mode saves 90.6\u{202f}%");
-    let shown = Shown::of(&outcome);
+    let shown = ShownSchemes::of(&outcome);
     let octets: Vec<_> = shown.iter().map(|(_, scheme)| scheme.sent_bytes()).collect();
     assert!(octets.is_sorted(), "{octets:?}");
     let least = outcome.totals.schemes.iter().map(Scheme::sent_bytes).min();
@@ -93,7 +93,7 @@ fn modes_schemes_and_profiles_of_a_page_are_explained_on_it() {
         .flat_map(|block| block["terms"].as_array().unwrap())
         .map(|term| term["word"].as_str().unwrap().to_owned())
         .collect();
-    for (_, scheme) in Shown::of(&outcome).iter() {
+    for (_, scheme) in ShownSchemes::of(&outcome).iter() {
         assert!(words.iter().any(|word| word == scheme.scheme), "{}", scheme.scheme);
         assert!(scheme.mode.is_none_or(|mode| words.contains(&mode.to_uppercase())), "{:?}", scheme.mode);
     }
@@ -112,7 +112,7 @@ fn a_capture_without_packets_has_a_page() {
     assert!(document.to_html().contains("Nothing was compressed."));
 }
 
-/// The values of `one` under keys that both have, as `other` has them, and the rest of `one`.
+/// Returns a copy of `one` with the values of `other` under all keys that both have.
 fn in_common(one: &Value, other: &Value) -> Value {
     let mut merged = one.clone();
     for (key, value) in merged.as_object_mut().unwrap() {
@@ -123,7 +123,7 @@ fn in_common(one: &Value, other: &Value) -> Value {
     merged
 }
 
-/// First block of that kind in the section.
+/// Returns the first block of a kind in the section.
 fn block<'j>(json: &'j Value, heading: &str, kind: &str) -> &'j Value {
     let mut sections = json["sections"].as_array().unwrap().iter();
     let section = sections.find(|section| section["heading"] == heading).unwrap();
@@ -140,7 +140,7 @@ fn captures() -> Vec<String> {
     names
 }
 
-/// The page of these captures in all usual schemes, and what it shows.
+/// Returns the page of these captures in all usual schemes, and their outcome.
 fn page(names: &[&str]) -> (Document, Outcome) {
     let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
     let mut settings = Settings::new(channel, &[]);

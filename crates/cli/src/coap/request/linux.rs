@@ -1,4 +1,4 @@
-//! A request on its way, and what is shown of it.
+//! Transmission of a request on Linux, and output of its response.
 
 use std::process::ExitCode;
 
@@ -6,22 +6,22 @@ use thinair_coap::uri::PORT;
 use thinair_coap::{CallError, Code, Received, Request};
 use thinair_os::Signals;
 use thinair_services::coap::client::{
-    AddressError, ClientError, Ending, Flow, Outcome, Report, Task, Told, ask,
+    AddressError, ClientError, ClientTask, Continuation, Ending, TaskOutcome, TaskProgress, TaskReport, ask,
 };
 
-use super::super::output::{self, Output};
+use super::super::output::{self, ResponseOutput};
 use super::super::{discover, names};
-use super::{Arguments, Ask};
+use super::{Ask, RequestArguments};
 use crate::progress::{self, ProgressBar};
 use crate::usage::Usage;
 
 pub(super) fn run_one(asked: &Ask<'_>) -> anyhow::Result<ExitCode> {
-    let mut output = Output::new(asked);
+    let mut output = ResponseOutput::new(asked);
     let mut failure = None;
     let outcome = exchange(asked, &mut |message, report| {
         output.show(message, report).unwrap_or_else(|error| {
             failure = Some(error);
-            Flow::Stop
+            Continuation::Stop
         })
     })?;
     if let Some(error) = failure {
@@ -58,11 +58,11 @@ pub(super) fn run_one(asked: &Ask<'_>) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Asks, with a progress bar where somebody may be waiting.
+/// Sends the request and waits for the response, with a progress bar on terminals.
 fn exchange(
     asked: &Ask<'_>,
-    show: &mut dyn FnMut(&Received<'_>, &Report) -> Flow,
-) -> anyhow::Result<Outcome> {
+    show: &mut dyn FnMut(&Received<'_>, &TaskReport) -> Continuation,
+) -> anyhow::Result<TaskOutcome> {
     let (arguments, options) = (asked.arguments, &asked.arguments.options);
     let request = Request {
         method: asked.method,
@@ -72,35 +72,37 @@ fn exchange(
         observe: asked.observe.is_some(),
     };
     if request.options.is_incomplete() {
-        return Err(Usage::error("an option has more octets than can be said"));
+        return Err(Usage::error(
+            "invalid options: an option is longer than 65,804 octets, or there are too many",
+        ));
     }
     let (count, observe_for) = asked.observe.unwrap_or_default();
-    // From now on an interruption is waited for like everything else.
+    // From here on, waiting includes interruption signals.
     let signals = Signals::take()?;
-    let task = Task {
+    let task = ClientTask {
         config: options.config(),
         connect_timeout: options.connect_timeout,
         limit: options.timeout,
         observe_for,
         signals: Some(&signals),
-        ..Task::new(&arguments.uri, &request)
+        ..ClientTask::new(&arguments.uri, &request)
     };
     let mut bar = None;
     let mut notifications = 0;
-    let outcome = ask(&task, &mut |told| match told {
-        Told::Progress { sent, received, total } => {
+    let outcome = ask(&task, &mut |event| match event {
+        TaskProgress::Progress { sent, received, total } => {
             show_progress(&mut bar, asked.payload.len(), sent, received, total);
-            Flow::Go
+            Continuation::Go
         }
-        Told::Notification(message, report) => {
+        TaskProgress::Notification(message, report) => {
             if let Some(bar) = bar.take() {
                 bar.finish_and_clear();
             }
             notifications += 1;
             let ends = count.is_some_and(|count| notifications >= count);
             match show(message, report) {
-                Flow::Go if !ends => Flow::Go,
-                _ => Flow::Stop,
+                Continuation::Go if !ends => Continuation::Go,
+                _ => Continuation::Stop,
             }
         }
     });
@@ -126,8 +128,8 @@ fn show_progress(
     bar.set_position(position as u64);
 }
 
-/// Prints the code of a response that is no success, and its diagnostic payload (RFC 7252, section 5.5.2). The code is left
-/// out where `--include` has printed it.
+/// Prints the code of an error response and its diagnostic payload (RFC 7252, section 5.5.2). Omits the code
+/// if `--include` has printed it.
 fn print_refusal(response: &Received<'_>, asked: &Ask<'_>) {
     let options = &asked.arguments.options;
     let diagnostic = names::printable(&String::from_utf8_lossy(&response.payload));
@@ -142,41 +144,41 @@ fn print_refusal(response: &Received<'_>, asked: &Ask<'_>) {
     }
 }
 
-/// What to try.
+/// Returns a suggestion for an error; may be empty.
 fn advice(error: &ClientError, asked: &Ask<'_>) -> String {
     let attempts = match error {
         ClientError::Failed(attempts) => attempts,
-        ClientError::TimeLimit { .. } => return ". Give it more time with --timeout".to_owned(),
+        ClientError::TimeLimit { .. } => return ". Raise the limit with --timeout".to_owned(),
         _ => return String::new(),
     };
     let Some(last) = attempts.last() else { return String::new() };
     let advice = match &last.why {
         AddressError::NoAnswer { .. } => {
-            ". Is the server up, and does the path let UDP through? If a round trip takes longer than ACK_TIMEOUT, \
-             give a longer one, as in --ack-timeout 10s"
+            ". Is the server up, and does the path let UDP through? If the round-trip time exceeds ACK_TIMEOUT, \
+             raise it, for example with --ack-timeout 10s"
         }
         AddressError::Refused { .. } if asked.arguments.uri.port == PORT => {
-            ". Is the server up, and is it CoAP over this transport, on this port?"
+            ". Is the server up, and does it accept CoAP over this transport on this port?"
         }
         AddressError::Refused { .. } => ". Is the server up, and is this its port?",
         AddressError::DatagramTooLarge { .. } | AddressError::Call(CallError::MessageTooLarge { .. }) => {
             ". Smaller blocks may go through: --block-size 256"
         }
         AddressError::Call(CallError::NoResponse) if asked.arguments.options.is_confirmable() => {
-            ": the server has the request, and did not answer it"
+            ": the server acknowledged the request and did not answer it"
         }
         AddressError::Call(CallError::NoResponse) => {
-            ". Non-confirmable messages are not sent again: leave out --non"
+            ". Non-confirmable messages are not retransmitted: omit --non"
         }
         AddressError::Call(CallError::TooLarge { .. }) => ". Raise it with --max-body",
-        AddressError::Call(CallError::Reset) => ". Does CoAP listen on this port?",
+        AddressError::Call(CallError::Reset) => ". Does a CoAP server listen on this port?",
         _ => "",
     };
     advice.to_owned()
 }
 
-/// `thinair coap discover`.
-pub(in super::super) fn discover(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+/// Runs `thinair coap discover`.
+pub(in super::super) fn discover(arguments: &RequestArguments) -> anyhow::Result<ExitCode> {
     let mut arguments = arguments.clone();
     let uri = &mut arguments.uri;
     if uri.path.is_empty() {
@@ -193,15 +195,15 @@ pub(in super::super) fn discover(arguments: &Arguments) -> anyhow::Result<ExitCo
     if options.json || options.output.is_some() {
         return run_one(&asked);
     }
-    let outcome = exchange(&asked, &mut |_, _| Flow::Go)?;
+    let outcome = exchange(&asked, &mut |_, _| Continuation::Go)?;
     match &outcome.result {
         Ok(Ending::Response(response)) if response.is_success() => {
-            output::tell(options, response, &outcome.report);
+            output::print_details(options, response, &outcome.report);
             discover::show(response)?;
             Ok(ExitCode::SUCCESS)
         }
         Ok(Ending::Response(response)) => {
-            output::tell(options, response, &outcome.report);
+            output::print_details(options, response, &outcome.report);
             print_refusal(response, &asked);
             Ok(ExitCode::FAILURE)
         }

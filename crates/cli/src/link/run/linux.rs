@@ -1,22 +1,24 @@
-//! The run itself: the settings, the two hosts, the command, and what is said afterwards.
+//! The run on Linux: settings, hosts, command and report.
 
 use std::os::fd::AsFd as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use anyhow::Context as _;
-use thinair_emulator::{Ended, Ends, Engine, Passage, Report, RohcChannel, Where, addresses, route_mtus};
+use thinair_emulator::{
+    Ended, Engine, LinkEnds, Passage, RohcChannel, RunReport, Where, addresses, route_mtus,
+};
 use thinair_link::Side;
 use thinair_os::clock;
 use thinair_rohc::{CompressorConfig, DecompressorConfig, Mode};
 
-use super::super::model::Asked;
-use super::super::record::Record;
-use super::super::told;
-use super::Arguments;
+use super::super::model::LinkSpec;
+use super::super::record::RunRecord;
+use super::super::report;
+use super::RunArguments;
 use crate::options::ModeOption;
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let (asked, channel) = match settings(arguments)? {
         Ok(settings) => settings,
         Err(wrong) => {
@@ -28,14 +30,14 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some((a, b)) => Where::Open { a: a.clone(), b: b.clone() },
         None => Where::Create,
     };
-    let ends = Ends::open(&place, route_mtus(asked.mtu), &arguments.congestion).map_err(advise)?;
+    let ends = LinkEnds::open(&place, route_mtus(asked.mtu), &arguments.congestion).map_err(advise)?;
     let engine = Engine::new(&asked.model, arguments.link.seed, channel.as_ref());
     let mut engine = match (arguments.iphc, arguments.unnumbered) {
         (true, _) => engine.with_iphc(),
         (false, false) => engine.with_numbered_frames(),
         (false, true) => engine,
     };
-    let mut record = Record::create(arguments, clock::now(), clock::epoch())?;
+    let mut record = RunRecord::create(arguments, clock::now(), clock::epoch())?;
     let mut command = command(arguments, &ends)?;
     if command.is_none() {
         welcome(&ends);
@@ -46,12 +48,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         thinair_emulator::run(&mut engine, &ends, command.as_mut(), !arguments.no_realtime, &mut watch)?;
     record.finish()?;
 
-    told::print(arguments, &asked, channel.as_ref(), &ends, &engine, &report)?;
+    report::print(arguments, &asked, channel.as_ref(), &ends, &engine, &report)?;
     Ok(status(arguments, &ends, &report))
 }
 
-/// What is asked for; `Err` in words if it contradicts itself.
-fn settings(arguments: &Arguments) -> anyhow::Result<Result<(Asked, Option<RohcChannel>), String>> {
+/// Returns the settings. The inner error describes contradicting options.
+fn settings(arguments: &RunArguments) -> anyhow::Result<Result<(LinkSpec, Option<RohcChannel>), String>> {
     let asked = match arguments.link.asked()? {
         Ok(asked) => asked,
         Err(wrong) => return Ok(Err(wrong)),
@@ -59,9 +61,7 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Result<(Asked, Option<RohcC
     if !arguments.rohc {
         let is_asked = arguments.channel.profiles.is_some() || arguments.channel.refresh.is_some();
         if is_asked || arguments.channel.template().is_some() {
-            return Ok(
-                Err("there is a channel option, and no ROHC on the link; give --rohc, too".to_owned()),
-            );
+            return Ok(Err("channel options need ROHC on the link; add --rohc".to_owned()));
         }
         return Ok(Ok((asked, None)));
     }
@@ -83,7 +83,7 @@ fn settings(arguments: &Arguments) -> anyhow::Result<Result<(Asked, Option<RohcC
     Ok(Ok((asked, Some(channel))))
 }
 
-/// Says what is missing, where it is a privilege or a driver.
+/// Adds advice to an error about a missing privilege or driver.
 pub fn advise(error: thinair_os::Error) -> anyhow::Error {
     let advice = match error.kind() {
         std::io::ErrorKind::PermissionDenied => {
@@ -99,8 +99,8 @@ pub fn advise(error: thinair_os::Error) -> anyhow::Error {
     if advice.is_empty() { whole } else { anyhow::anyhow!("{whole:#}{advice}") }
 }
 
-/// The command, which knows where it is.
-fn command(arguments: &Arguments, ends: &Ends) -> anyhow::Result<Option<Command>> {
+/// Returns the command, with variables that describe its environment.
+fn command(arguments: &RunArguments, ends: &LinkEnds) -> anyhow::Result<Option<Command>> {
     let Some((program, rest)) = arguments.command.split_first() else { return Ok(None) };
     let mut command = Command::new(program);
     command.args(rest);
@@ -114,7 +114,7 @@ fn command(arguments: &Arguments, ends: &Ends) -> anyhow::Result<Option<Command>
     Ok(Some(command))
 }
 
-fn welcome(ends: &Ends) {
+fn welcome(ends: &LinkEnds) {
     for side in Side::ALL {
         let [(four, _), (six, _)] = addresses(side);
         let namespace = ends.namespace(side);
@@ -124,7 +124,7 @@ fn welcome(ends: &Ends) {
     eprintln!("thinair: try `{a} ping 10.9.0.2`; the link is there until it is interrupted");
 }
 
-fn status(arguments: &Arguments, ends: &Ends, report: &Report) -> ExitCode {
+fn status(arguments: &RunArguments, ends: &LinkEnds, report: &RunReport) -> ExitCode {
     let Ended::Command(status) = report.ended else { return ExitCode::SUCCESS };
     if !status.success() {
         let program = arguments.command.first().map(|program| program.to_string_lossy()).unwrap_or_default();
@@ -134,14 +134,14 @@ fn status(arguments: &Arguments, ends: &Ends, report: &Report) -> ExitCode {
     ExitCode::from(code(status))
 }
 
-/// The status of a command as shells tell it.
+/// Exit status of a command, as shells report it.
 fn code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-/// Also for those who write it down.
-pub(in crate::link) fn ended(report: &Report) -> (&'static str, Option<u8>) {
+/// Reason for the end, and exit status of the command, for reports.
+pub(in crate::link) fn ended(report: &RunReport) -> (&'static str, Option<u8>) {
     match report.ended {
         Ended::Command(status) => ("command", Some(code(status))),
         Ended::Signal => ("signal", None),

@@ -19,7 +19,7 @@ fn body(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i * 7 + i / 256) as u8).collect()
 }
 
-/// Responds with a body to whatever is asked for.
+/// A server that responds to each request with `body`.
 fn serves(body: Vec<u8>) -> impl FnMut(&mut Endpoint<u8>, Instant, Event<'static, u8>) {
     move |server, now, event| {
         let Event::Request { id, .. } = event else { panic!("{event:?}") };
@@ -37,7 +37,7 @@ fn last(events: &[Event<'static, u8>]) -> Received<'static> {
 /// Section 3.1, figure 2.
 #[test]
 fn figure_2_simple_block_wise_get() {
-    let mut pair = Pair::new(Config::default(), blocks_of(128));
+    let mut pair = EndpointPair::new(Config::default(), blocks_of(128));
     pair.request(&Request::get("/status"));
     let events = pair.run(&mut serves(body(300)));
     assert_eq!(
@@ -59,7 +59,7 @@ fn figure_2_simple_block_wise_get() {
 /// Figure 3: early negotiation. The client wants 64 octets from the start.
 #[test]
 fn figure_3_early_negotiation() {
-    let mut pair = Pair::new(blocks_of(64), blocks_of(128));
+    let mut pair = EndpointPair::new(blocks_of(64), blocks_of(128));
     pair.request(&Request::get("/status"));
     let events = pair.run(&mut serves(body(300)));
     assert_eq!(
@@ -73,7 +73,7 @@ fn figure_3_early_negotiation() {
 /// Figure 7: simple atomic block-wise PUT.
 #[test]
 fn figure_7_atomic_put() {
-    let mut pair = Pair::new(blocks_of(128), Config::default());
+    let mut pair = EndpointPair::new(blocks_of(128), Config::default());
     pair.request(&Request::put("/options", body(300)));
     let mut bodies = Vec::new();
     let events = pair.run(&mut |server, now, event| {
@@ -100,7 +100,7 @@ fn figure_7_atomic_put() {
 /// Figures 8 and 9: the server wants smaller blocks: 32 instead of 128 octets.
 #[test]
 fn figure_9_a_server_asks_for_smaller_blocks() {
-    let mut pair = Pair::new(Config::default(), blocks_of(32));
+    let mut pair = EndpointPair::new(Config::default(), blocks_of(32));
     pair.request(&Request::put("/options", body(1_100)));
     let mut bodies = Vec::new();
     pair.run(&mut |server, now, event| {
@@ -124,7 +124,7 @@ fn figure_9_a_server_asks_for_smaller_blocks() {
 /// Figure 11: block-wise POST with a block-wise response: it is done once.
 #[test]
 fn figure_11_post_both_ways() {
-    let mut pair = Pair::new(Config::default(), blocks_of(64));
+    let mut pair = EndpointPair::new(Config::default(), blocks_of(64));
     pair.request(&Request::post("/soap", body(1_500)));
     let mut count = 0;
     let events = pair.run(&mut |server, now, event| {
@@ -140,7 +140,7 @@ fn figure_11_post_both_ways() {
 
 #[test]
 fn a_mebibyte_goes_both_ways() {
-    let mut pair = Pair::new(Config::default(), Config::default());
+    let mut pair = EndpointPair::new(Config::default(), Config::default());
     pair.request(&Request::post("/", body(1 << 20)));
     let mut count = 0;
     let events = pair.run(&mut |server, now, event| {
@@ -153,10 +153,10 @@ fn a_mebibyte_goes_both_ways() {
     assert_eq!(pair.server.held_octets(), 0);
 }
 
-/// Section 2.9.3: 4.13, with the size that is taken.
+/// Section 2.9.3: 4.13, with the largest size accepted.
 #[test]
 fn bodies_that_are_too_large_are_refused() {
-    let mut pair = Pair::new(
+    let mut pair = EndpointPair::new(
         Config::default(),
         Config { limits: Limits { max_body: 3_000, ..Limits::default() }, ..Config::default() },
     );
@@ -171,7 +171,7 @@ fn bodies_that_are_too_large_are_refused() {
         assert_eq!(pair.log.len(), 2);
         pair.log.clear();
     }
-    let mut pair = Pair::new(
+    let mut pair = EndpointPair::new(
         Config { limits: Limits { max_body: 3_000, ..Limits::default() }, ..Config::default() },
         Config::default(),
     );
@@ -199,7 +199,7 @@ fn blocks_that_do_not_follow_each_other_are_refused() {
     assert_eq!(reply(&block1(2, &[0x28], 16)), "ACK 4.08");
     // The first one is missing.
     assert_eq!(reply(&block1(3, &[0x18], 16)), "ACK 4.08");
-    // Another size than it says; SZX 7.
+    // A size that differs from the option; SZX 7.
     assert_eq!(reply(&block1(4, &[0x08], 15)), "ACK 4.00");
     assert_eq!(reply(&block1(5, &[0x0F], 16)), "ACK 4.00");
     assert_eq!(server.held_octets(), 0);
@@ -208,7 +208,7 @@ fn blocks_that_do_not_follow_each_other_are_refused() {
 #[test]
 fn a_representation_that_changes_is_fetched_again() {
     for (changes, fails) in [(1, false), (100, true)] {
-        let mut pair = Pair::new(
+        let mut pair = EndpointPair::new(
             Config::default(),
             Config {
                 limits: Limits { max_transfers: 0, max_bodies: 0, ..blocks_of(64).limits },
@@ -233,7 +233,7 @@ fn a_representation_that_changes_is_fetched_again() {
     }
 }
 
-/// Uploads and downloads that rest give their room up.
+/// Uploads and downloads with too long a pause release their memory.
 #[test]
 fn transfers_that_rest_leave_nothing_behind() {
     let config = Config {
@@ -254,7 +254,7 @@ fn transfers_that_rest_leave_nothing_behind() {
     assert_eq!(server.held_octets(), 0);
 }
 
-/// Over half an hour of blocks that come one at a time, memory is bounded by what the configuration says.
+/// Over half an hour of blocks that come one at a time, memory stays within the configured bound.
 #[test]
 fn large_uploads_of_many_peers_share_their_room() {
     let config = Config { limits: Limits { max_bodies: 50_000, ..Limits::default() }, ..Config::default() };
@@ -275,12 +275,13 @@ fn large_uploads_of_many_peers_share_their_room() {
     }
 }
 
-/// RFC 9175, section 3.3: without a Request-Tag, blocks of one body would be taken for those of the other.
+/// RFC 9175, section 3.3: without a Request-Tag, blocks of one body would be mixed with those of the
+/// other.
 #[test]
-fn bodies_to_the_same_resource_at_the_same_time_are_told_apart() {
+fn bodies_to_the_same_resource_at_the_same_time_are_distinguished() {
     let mut config = Config::default();
     config.timing.transmission.nstart = 4;
-    let mut pair = Pair::new(config, Config::default());
+    let mut pair = EndpointPair::new(config, Config::default());
     let all = [body(3_000), [body(1_000), body(3_000)].concat(), body(2_999)];
     let calls: Vec<_> = all.iter().map(|body| pair.request(&Request::post("/a", &body[..]))).collect();
     let events = pair.run(&mut |server, now, event| {
@@ -296,11 +297,11 @@ fn bodies_to_the_same_resource_at_the_same_time_are_told_apart() {
     }
 }
 
-/// A server whose blocks are out of order, of another size, or without an end of the one before.
+/// A server whose blocks are out of order, of another size, or incomplete.
 #[test]
 fn blocks_that_make_no_sense_fail_a_request() {
     for second in [
-        // NUM 2 and 3 in the place of 1, 15 octets with M, SZX 7.
+        // NUM 2 and 3 instead of 1, 15 octets with M, SZX 7.
         (0x28_u8, 16),
         (0x18, 15),
         (0x1F, 16),

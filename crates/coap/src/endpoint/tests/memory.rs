@@ -1,4 +1,4 @@
-//! What an endpoint takes, as its documentation says.
+//! Memory of an endpoint, compared with its documentation.
 
 use crate::config::Limits;
 use core::mem::size_of;
@@ -11,22 +11,22 @@ use thinair_link::Random;
 use super::support::*;
 use crate::endpoint::flight::Flight;
 use crate::endpoint::observers::Observer;
-use crate::endpoint::peer::Peer;
-use crate::endpoint::remembered::Seen;
-use crate::endpoint::server::Pending;
+use crate::endpoint::peer::PeerState;
+use crate::endpoint::remembered::StoredMessage;
+use crate::endpoint::server::PendingRequest;
 use crate::*;
 
 /// Octets of an entry of the index by hash: two buckets at most, and a link.
 const INDEX: usize = 2 * 4 + 8;
-/// Octets of what makes a slot out of a value, and of its place in an order.
+/// Octets that a slot adds to its value, with its place in an order.
 const SLOT: usize = 8;
 const ORDER: usize = 8;
 
 #[test]
 fn octets_of_each_are_those_of_the_documentation() {
-    let peer = size_of::<Peer<SocketAddr>>() + SLOT + INDEX + ORDER;
-    let remembered = size_of::<Seen>() + INDEX;
-    let request = size_of::<Pending>() + SLOT + ORDER;
+    let peer = size_of::<PeerState<SocketAddr>>() + SLOT + INDEX + ORDER;
+    let remembered = size_of::<StoredMessage>() + INDEX;
+    let request = size_of::<PendingRequest>() + SLOT + ORDER;
     std::println!(
         "peer {peer}, remembered {remembered}, request {request}, flight {}, observer {}",
         size_of::<Flight>(),
@@ -38,12 +38,12 @@ fn octets_of_each_are_those_of_the_documentation() {
 }
 
 impl<P: Copy + Eq + core::hash::Hash> Endpoint<P> {
-    /// Octets of memory, and entries of what lies in trees.
+    /// Octets of memory, and number of entries in trees.
     fn memory(&self) -> (usize, usize) {
         let octets = self.peers.capacity()
             + self.remembered.capacity()
             + self.octets.capacity()
-            + self.outgoing.capacity() * size_of::<crate::endpoint::Outgoing>()
+            + self.outgoing.capacity() * size_of::<crate::endpoint::QueuedSend>()
             + self.flights.capacity()
             + self.requests.capacity()
             + self.unacknowledged.capacity()
@@ -57,7 +57,7 @@ impl<P: Copy + Eq + core::hash::Hash> Endpoint<P> {
     }
 }
 
-/// What anybody may send: octets of all kinds, often with a header that is right, from ever other addresses.
+/// Random datagrams of all kinds, often with a valid header, from ever new addresses.
 fn garbage(random: &mut Random) -> (u32, Vec<u8>) {
     let word = random.next_u64();
     let mut octets: Vec<u8> = (0..word % 40).map(|_| random.next_u64() as u8).collect();
@@ -72,7 +72,7 @@ fn garbage(random: &mut Random) -> (u32, Vec<u8>) {
     ((word >> 32) as u32 % 100_000, octets)
 }
 
-/// A million datagrams: memory is that of the first hundred thousand, and below what the configuration says.
+/// A million datagrams: memory is that of the first hundred thousand, and below the configured bound.
 #[test]
 fn memory_is_flat_under_a_flood_of_garbage() {
     let mut random = Random::new(5);
@@ -107,7 +107,8 @@ fn memory_is_flat_under_a_flood_of_garbage() {
     assert!(server.counters().malformed > 100_000 && server.counters().received == 1_000_000);
 }
 
-/// Uploads that are never completed, a block now and then, from many peers: nothing grows, and it ends.
+/// Uploads that are never completed, a block now and then, from many peers: memory stays constant, and they
+/// end.
 #[test]
 fn memory_is_flat_under_uploads_that_never_end() {
     let config = Config { limits: Limits { max_bodies: 200_000, ..Limits::default() }, ..Config::default() };

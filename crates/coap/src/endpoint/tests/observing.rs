@@ -9,7 +9,7 @@ use thinair_wire::time::Instant;
 use super::support::*;
 use crate::*;
 
-/// A server that accepts every observer, and remembers them.
+/// A server that accepts and stores every observer.
 struct Thermometer {
     observers: Vec<ObserverId>,
     gone: Vec<Gone>,
@@ -49,7 +49,7 @@ fn states(events: &[Event<'static, u8>]) -> Vec<std::string::String> {
 /// RFC 7641, figure 2: registration and two notifications.
 #[test]
 fn figure_2_observing_a_resource() {
-    let mut pair = Pair::new(Config::default(), Config::default());
+    let mut pair = EndpointPair::new(Config::default(), Config::default());
     let mut app = Thermometer::new();
     pair.request(&Request::get("/temperature").observe());
     let mut events = pair.run(&mut |server, now, event| app.handle(server, now, event));
@@ -71,19 +71,19 @@ fn figure_2_observing_a_resource() {
     );
 }
 
-/// RFC 7641, section 3.4: a notification that was overtaken is not told.
+/// RFC 7641, section 3.4: a notification that was overtaken is dropped.
 #[test]
 fn notifications_that_were_overtaken_are_dropped() {
     let mut client = plain(Config::default());
     client.request(at(0), PEER, &Request::get("/").observe()).unwrap();
     sent(&mut client, at(0));
-    let mut told = Vec::new();
+    let mut delivered = Vec::new();
     let mut notify = |millis: u64, id: u8, observe: u32| {
         let message_type = if id == 0 { 0x61 } else { 0x51 };
         let observe = observe.to_be_bytes();
         let datagram = [&[message_type, 0x45, 0, id, 0, 0x63], &observe[1..], &[0xFF, id]].concat();
         let events = received(&mut client, at(millis), &datagram);
-        told.extend(events.iter().map(|event| match event {
+        delivered.extend(events.iter().map(|event| match event {
             Event::Notification { message, .. } => message.payload[0],
             other => panic!("{other:?}"),
         }));
@@ -93,21 +93,21 @@ fn notifications_that_were_overtaken_are_dropped() {
     notify(20, 2, 11);
     notify(30, 3, 12);
     notify(40, 4, 1 << 22);
-    // More than half of the range ahead is behind.
+    // More than half of the range ahead counts as older.
     notify(50, 5, (1 << 22) + (1 << 23) + 1);
     // 24 bits wrap.
     notify(60, 6, 0xC0_0000 - 1);
     notify(70, 7, 5);
-    // After 128 s everything is new.
+    // After 128 s every value is new.
     notify(128_070, 8, 4);
     notify(128_071, 9, 4);
-    assert_eq!(told, [0, 1, 4, 6, 7, 9]);
+    assert_eq!(delivered, [0, 1, 4, 6, 7, 9]);
 }
 
 /// Section 3.3.1: without a notification within Max-Age and some seconds, the client registers again.
 #[test]
 fn a_client_registers_again_when_the_representation_is_too_old() {
-    let mut pair = Pair::new(rfc7252(), rfc7252());
+    let mut pair = EndpointPair::new(rfc7252(), rfc7252());
     let mut app = Thermometer::new();
     let call = pair.request(&Request::get("/temperature").observe());
     pair.run(&mut |server, now, event| app.handle(server, now, event));
@@ -118,9 +118,9 @@ fn a_client_registers_again_when_the_representation_is_too_old() {
     pair.client.handle_timeout(now);
     let events = pair.run(&mut |server, now, event| app.handle(server, now, event));
     assert!(matches!(events[..], [Event::Notification { call: other, .. }] if other == call), "{events:?}");
-    // The entry is the same.
+    // The entry is unchanged.
     assert_eq!((app.observers[0], app.observers.len(), pair.server.observers()), (app.observers[1], 2, 1));
-    // Nobody answers any longer.
+    // The server no longer answers.
     while let Some(now) = pair.client.poll_timeout() {
         pair.client.handle_timeout(now);
         sent(&mut pair.client, now);
@@ -131,11 +131,11 @@ fn a_client_registers_again_when_the_representation_is_too_old() {
     );
 }
 
-/// Section 3.6: by Observe 1, and by forgetting: a Reset to the next notification, whether it is confirmable or not.
+/// Section 3.6: by Observe 1, and by a Reset of the next notification, Confirmable or not.
 #[test]
 fn observations_end() {
     for confirmable in [None, Some(false), Some(true)] {
-        let mut pair = Pair::new(Config::default(), Config::default());
+        let mut pair = EndpointPair::new(Config::default(), Config::default());
         let mut app = Thermometer::new();
         let call = pair.request(&Request::get("/temperature").observe());
         pair.run(&mut |server, now, event| app.handle(server, now, event));
@@ -166,7 +166,7 @@ fn observations_end() {
 /// Section 4.2: an error ends the observation; section 4.5: a client that does not acknowledge is removed.
 #[test]
 fn errors_and_silence_end_observations() {
-    let mut pair = Pair::new(rfc7252(), rfc7252());
+    let mut pair = EndpointPair::new(rfc7252(), rfc7252());
     let mut app = Thermometer::new();
     let call = pair.request(&Request::get("/temperature").observe());
     pair.run(&mut |server, now, event| app.handle(server, now, event));
@@ -183,7 +183,7 @@ fn errors_and_silence_end_observations() {
     let mut newest = Vec::new();
     while let Some(now) = pair.server.poll_timeout() {
         newest.extend(sent(&mut pair.server, now));
-        // Section 4.5.2: what is sent again is the newest state.
+        // Section 4.5.2: a retransmission has the newest state.
         let state = std::format!("{}", now.as_nanos() / 1_000_000_000);
         pair.server.notify(now, app.observers[1], &Response::content(state.as_bytes()), false).unwrap();
         pair.server.handle_timeout(now);
@@ -192,14 +192,17 @@ fn errors_and_silence_end_observations() {
         newest.iter().map(|datagram| Message::read(datagram).unwrap().payload.to_vec()).collect();
     assert_eq!(payloads, [&b"1"[..], b"2", b"6", b"14", b"30"]);
     let expected = Gone::Timeout { transmissions: 5 };
-    let told: Vec<_> = core::iter::from_fn(|| pair.server.poll_event()).collect();
-    assert!(matches!(told[..], [.., Event::ObserverGone { reason, .. }] if reason == expected), "{told:?}");
+    let events: Vec<_> = core::iter::from_fn(|| pair.server.poll_event()).collect();
+    assert!(
+        matches!(events[..], [.., Event::ObserverGone { reason, .. }] if reason == expected),
+        "{events:?}"
+    );
 }
 
 /// Section 4.5: "at least every 24 hours".
 #[test]
 fn at_least_once_a_day_a_notification_is_confirmable() {
-    let mut pair = Pair::new(Config::default(), Config::default());
+    let mut pair = EndpointPair::new(Config::default(), Config::default());
     let mut app = Thermometer::new();
     pair.request(&Request::get("/temperature").observe());
     pair.run(&mut |server, now, event| app.handle(server, now, event));
@@ -222,7 +225,7 @@ fn a_notification_in_blocks() {
         policy: Policy { block_size: BlockSize::at_most(64), ..Policy::default() },
         ..Config::default()
     };
-    let mut pair = Pair::new(Config::default(), config);
+    let mut pair = EndpointPair::new(Config::default(), config);
     let mut app = Thermometer::new();
     app.celsius = "0123456789012345678901234567890123456789012345678901234567890123456789";
     pair.request(&Request::get("/status").observe());
@@ -230,9 +233,9 @@ fn a_notification_in_blocks() {
     let next = "9".repeat(130);
     pair.server.notify(at(pair.millis), app.observers[0], &Response::content(next.as_bytes()), true).unwrap();
     events.extend(pair.run(&mut |server, now, event| app.handle(server, now, event)));
-    let told: Vec<_> =
+    let events: Vec<_> =
         events.iter().filter(|event| !matches!(event, Event::Progress { .. })).cloned().collect();
-    assert_eq!(states(&told), [app.celsius, &next]);
+    assert_eq!(states(&events), [app.celsius, &next]);
     assert_eq!(
         pair.log,
         [
@@ -252,7 +255,7 @@ fn a_notification_in_blocks() {
 
 #[test]
 fn the_list_of_observers_is_bounded() {
-    let mut pair = Pair::new(
+    let mut pair = EndpointPair::new(
         Config::default(),
         Config { limits: Limits { max_observers: 1, ..Limits::default() }, ..Config::default() },
     );
@@ -268,7 +271,7 @@ fn the_list_of_observers_is_bounded() {
 /// Section 4.2: "The Content-Format specified in a 2.xx notification MUST be the same"; otherwise 4.06, and the end.
 #[test]
 fn another_content_format_ends_an_observation() {
-    let mut pair = Pair::new(Config::default(), Config::default());
+    let mut pair = EndpointPair::new(Config::default(), Config::default());
     let mut app = Thermometer::new();
     let call = pair.request(&Request::get("/temperature").observe());
     pair.run(&mut |server, now, event| app.handle(server, now, event));
@@ -285,10 +288,10 @@ fn another_content_format_ends_an_observation() {
     assert_eq!((pair.server.observers(), pair.log[2].as_str()), (0, "< CON 2.03 Observe:2"));
 }
 
-/// A server that has forgotten everything counts from its beginning: the client is told the state all the same.
+/// A server that was restarted begins a new sequence: its state is delivered all the same.
 #[test]
 fn a_client_registers_with_a_server_that_was_started_again() {
-    let mut pair = Pair::new(rfc7252(), rfc7252());
+    let mut pair = EndpointPair::new(rfc7252(), rfc7252());
     let mut app = Thermometer::new();
     let call = pair.request(&Request::get("/temperature").observe());
     pair.run(&mut |server, now, event| app.handle(server, now, event));
@@ -306,7 +309,7 @@ fn a_client_registers_with_a_server_that_was_started_again() {
     assert!(matches!(events[..], [Event::Notification { call: other, .. }] if other == call), "{events:?}");
 }
 
-/// An answer that is too old leaves the call with a deadline, not without an end.
+/// A stale answer leaves the call with a deadline.
 #[test]
 fn an_answer_that_does_not_count_leaves_a_deadline() {
     let mut client = plain(Config::default());
@@ -315,7 +318,7 @@ fn an_answer_that_does_not_count_leaves_a_deadline() {
     received(&mut client, at(1), b"\x61\x45\x00\x00\x00\x61\x05\xffA");
     assert!(client.deregister(at(2), call));
     sent(&mut client, at(2));
-    // The server goes on as if nothing were.
+    // The server continues unaware.
     assert!(received(&mut client, at(3), b"\x61\x45\x00\x01\x00\x61\x06\xffA").is_empty());
     let end = client.poll_timeout().unwrap();
     client.handle_timeout(end);

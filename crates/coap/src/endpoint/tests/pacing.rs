@@ -23,12 +23,12 @@ fn observed(config: Config, count: u8) -> (Endpoint<u8>, Vec<ObserverId>) {
     (server, observers)
 }
 
-/// What is sent until `end`: when, type, payload. Every Confirmable message is acknowledged after `rtt` ms.
+/// Returns the messages sent until `end`: time, type, payload. Every Confirmable message is acknowledged after `rtt` ms.
 fn run(server: &mut Endpoint<u8>, now: u64, end: u64, rtt: u64) -> Vec<(u64, Type, Vec<u8>)> {
     run_on(server, now, end, rtt, &mut Vec::new())
 }
 
-/// The same, with acknowledgements that are under way.
+/// [`run`] with acknowledgements that are already under way.
 fn run_on(
     server: &mut Endpoint<u8>,
     mut now: u64,
@@ -62,7 +62,7 @@ fn notify(server: &mut Endpoint<u8>, now: u64, observer: ObserverId, state: &str
     server.notify(at(now), observer, &Response::content(state.as_bytes()), false).unwrap();
 }
 
-/// RFC 7641, section 4.5.1: no more than one in 3 s if nothing is known of the path; the newest state is sent.
+/// RFC 7641, section 4.5.1: no more than one in 3 s if the path was not measured; the newest state is sent.
 #[test]
 fn notifications_that_come_too_fast_are_replaced_by_the_newest() {
     let (mut server, observers) = observed(Config::default(), 1);
@@ -79,7 +79,7 @@ fn notifications_that_come_too_fast_are_replaced_by_the_newest() {
     assert_eq!(server.poll_timeout(), None);
 }
 
-/// A Confirmable one does not wait, and what waits is older.
+/// A Confirmable one does not wait, and replaces a waiting state.
 #[test]
 fn a_confirmable_notification_goes_at_once() {
     let (mut server, observers) = observed(Config::default(), 1);
@@ -102,7 +102,7 @@ fn probing_rate_is_always_allowed() {
     assert_eq!(log.iter().map(|(at, ..)| *at).collect::<Vec<_>>(), [101, 109]);
 }
 
-/// Observations of one client share the path to it; who waits for longest is first.
+/// Observations of one client share the path to it; the one that has waited longest is first.
 #[test]
 fn observers_at_one_client_take_turns() {
     let (mut server, observers) = observed(Config::default(), 3);
@@ -115,7 +115,7 @@ fn observers_at_one_client_take_turns() {
     assert_eq!(log, [(4, "00".into()), (3_000, "23".into()), (6_000, "12".into()), (9_000, "04".into())]);
 }
 
-/// CoCoA: at least 2 of 16 messages in a row are Confirmable, the others go one an RTO.
+/// CoCoA: at least 2 of 16 messages in a row are Confirmable; the others are sent once per RTO.
 #[test]
 fn cocoa_confirms_one_in_eight_and_sends_one_an_rto() {
     let congestion = Algorithm::Cocoa(CocoaConfig::default());
@@ -137,12 +137,12 @@ fn cocoa_confirms_one_in_eight_and_sends_one_an_rto() {
             && status.samples > 10
             && status.srtt == Some(core::time::Duration::from_millis(100))
     );
-    // One an RTO: 110 ms in the end, while the resource changes every 10 ms.
+    // One per RTO: 110 ms in the end, while the resource changes every 10 ms.
     let last: Vec<_> = log.iter().rev().take(7).map(|(at, ..)| *at).collect();
     assert!(last.windows(2).all(|pair| pair[0] - pair[1] >= 100), "{last:?}");
 }
 
-/// RFC 7641, section 7: whatever the algorithm, and whatever the application asks for, some are Confirmable; without an
+/// RFC 7641, section 7: with any algorithm, and whatever the application requests, some are Confirmable; without an
 /// answer the observation ends.
 #[test]
 fn a_client_that_never_acknowledges_is_not_notified_for_ever() {
@@ -160,7 +160,8 @@ fn a_client_that_never_acknowledges_is_not_notified_for_ever() {
     assert_eq!((types.len(), server.observers()), (36, 0));
 }
 
-/// RFC 7252, section 4.7: 1 B/s towards a peer that does not answer; one an RTO towards one that does, as long as it does.
+/// RFC 7252, section 4.7: 1 B/s towards a peer that does not answer; one per RTO towards one that does, as long as it
+/// does.
 #[test]
 fn requests_that_nobody_answers_go_slower() {
     let congestion = Algorithm::Cocoa(CocoaConfig::default());
@@ -176,7 +177,7 @@ fn requests_that_nobody_answers_go_slower() {
         client.request(at(100), PEER, &Request::get("/a").non_confirmable()).unwrap();
     }
     let times: Vec<_> = run(&mut client, 100, 60_000, 10).iter().map(|(at, ..)| *at).collect();
-    // RTO 1.155 s by one strong sample of 100 ms (dithered by nothing), seven times; then 7 octets, 7 s.
+    // RTO 1.155 s after one strong sample of 100 ms (without dither), seven times; then 7 octets, 7 s.
     let steps: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert_eq!(steps[..6], [1_150; 6], "{steps:?}");
     assert_eq!(steps[7..], [7_000; 2], "{steps:?}");

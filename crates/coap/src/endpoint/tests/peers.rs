@@ -1,4 +1,4 @@
-//! What is kept of peers, and for how long.
+//! State of peers, and its lifetime.
 
 use crate::config::{Limits, Timing};
 use core::time::Duration;
@@ -14,7 +14,7 @@ fn exchange(client: &mut Endpoint<u8>, millis: u64, peer: u8) {
     assert!(client.handle_datagram(at(millis + 100), peer, &response).is_some());
 }
 
-/// What was measured outlives a flood of peers of which nothing is known; after 255 s it makes room.
+/// Measurements survive a flood of peers without measurements; after 255 s they make room.
 #[test]
 fn what_was_measured_is_kept_for_255_s() {
     let congestion = Algorithm::Fasor(FasorConfig::default());
@@ -37,7 +37,7 @@ fn what_was_measured_is_kept_for_255_s() {
     assert_eq!((known(&client, 255_099, 1), known(&client, 255_099, 2)), (Some(1), Some(1)));
     flood(&mut client, 255_100);
     assert_eq!((known(&client, 255_100, 1), known(&client, 255_100, 2)), (None, Some(1)));
-    // If all of them are measured, the one that was used longest ago goes.
+    // If all of them are measured, the least recently active one is dropped.
     for (i, peer) in [3, 4, 5].into_iter().enumerate() {
         exchange(&mut client, 255_200 + i as u64 * 200, peer);
     }
@@ -75,7 +75,7 @@ fn the_state_of_a_path_can_be_seen_and_set() {
 
 /// draft-ietf-core-fasor-02, section 4.5: the last octet of the Token counts.
 #[test]
-fn a_count_in_the_token_tells_which_transmission_was_answered() {
+fn a_count_in_the_token_identifies_which_transmission_was_answered() {
     let fasor = FasorConfig { count_in_token: true, ..FasorConfig::default() };
     let mut client = plain(Config {
         timing: Timing { congestion: Algorithm::Fasor(fasor), ..Timing::default() },
@@ -91,7 +91,7 @@ fn a_count_in_the_token_tells_which_transmission_was_answered() {
         }
     }
     assert_eq!(tokens, [[0, 0], [0, 1], [0, 2]]);
-    // Another Message ID, another call, a request that was not sent so often: nothing.
+    // Another Message ID, another call, a transmission that did not happen: no sample.
     for wrong in [b"\x62\x45\x00\x01\x00\x01\xffA", b"\x62\x45\x00\x00\x01\x01\xffA"] {
         assert!(received(&mut client, at(6_581), wrong).is_empty());
     }
@@ -100,7 +100,7 @@ fn a_count_in_the_token_tells_which_transmission_was_answered() {
         matches!(&events[..], [Event::Response { call: answered, .. }] if *answered == call),
         "{events:?}"
     );
-    // It was sent when its timer was looked at: 6,501 ms.
+    // The retransmission was sent when the timer was processed: 6,501 ms.
     let status = client.peer(at(6_601), &PEER).unwrap();
     assert_eq!(status.srtt, Some(Duration::from_millis(100)));
     // An observation keeps its Token.

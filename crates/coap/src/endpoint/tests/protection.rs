@@ -1,4 +1,4 @@
-//! What others may not make an endpoint do: answer more than it is asked, hold more than it is set to.
+//! Protection against peers: no amplification, no memory above the limits.
 
 use crate::config::{Limits, Policy};
 use std::vec::Vec;
@@ -11,7 +11,7 @@ use crate::*;
 fn amplification_is_limited_until_the_client_has_echoed() {
     let config =
         Config { policy: Policy { amplification: Some(3), ..Policy::default() }, ..Config::default() };
-    let mut pair = Pair::new(Config::default(), config);
+    let mut pair = EndpointPair::new(Config::default(), config);
     let mut asked = 0;
     let mut app = |server: &mut Endpoint<u8>, now, event| {
         let Event::Request { id, .. } = event else { panic!("{event:?}") };
@@ -24,14 +24,14 @@ fn amplification_is_limited_until_the_client_has_echoed() {
     assert!(
         matches!(&events[..], [Event::Progress { .. }, Event::Response { message, .. }] if message.payload.len() == 500)
     );
-    // From now on it is known.
+    // The address is verified from now on.
     pair.request(&Request::get("/big"));
     pair.run(&mut app);
     assert_eq!(pair.log[4..], ["> CON GET /big", "< ACK 2.05"]);
     assert_eq!(asked, 3);
 }
 
-/// Whatever is asked for, confirmable or not, observed or not, now or late: three times as many octets at most.
+/// For any request, Confirmable or not, observed or not, answered now or later: three times as many octets at most.
 #[test]
 fn no_reply_to_an_unknown_peer_is_larger_than_three_times_its_request() {
     for datagram in [
@@ -76,7 +76,7 @@ fn responses_that_nobody_wants_are_not_sent() {
         (0, Code::CONTENT, true),
     ] {
         for confirmable in [false, true] {
-            let mut pair = Pair::new(Config::default(), Config::default());
+            let mut pair = EndpointPair::new(Config::default(), Config::default());
             let request = Request::put("/", &b"x"[..]).uint(number::NO_RESPONSE, no_response);
             pair.request(&Request { confirmable, ..request });
             let events = pair.run(&mut |server, now, event| {

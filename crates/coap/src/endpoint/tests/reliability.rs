@@ -23,8 +23,8 @@ fn figure_16_a_piggybacked_response() {
     assert_eq!(server.respond(at(2), *id, &Response::content(b"")), Err(RespondError::Gone));
 }
 
-/// Figures 18 and 19: request or response is lost; the duplicate gets the same response, and the application hears of it
-/// once.
+/// Figures 18 and 19: request or response is lost; the duplicate gets the stored response, and the application sees the
+/// request once.
 #[test]
 fn figures_18_and_19_a_lost_message_is_sent_again() {
     let (mut client, mut server) = (plain(rfc7252()), endpoint(1));
@@ -49,7 +49,7 @@ fn figures_18_and_19_a_lost_message_is_sent_again() {
     assert_eq!(client.poll_timeout(), None);
 }
 
-/// Figures 20 and 21: the response takes its time, and is a message of its own; the acknowledgement may be lost.
+/// Figures 20 and 21: the response takes its time, and is a separate message; the acknowledgement may be lost.
 #[test]
 fn figures_20_and_21_a_separate_response() {
     for lost in [false, true] {
@@ -77,7 +77,7 @@ fn figures_20_and_21_a_separate_response() {
         assert_eq!(*answered, call);
         let last = sent(&mut client, at(1_000));
         assert_eq!(last[0][..2], *b"\x60\x00");
-        // Lost, and once more: the client acknowledges again, and says nothing.
+        // Lost, and retransmitted: the client acknowledges again, without an event.
         assert!(received(&mut client, at(1_100), &response[0]).is_empty());
         assert_eq!(sent(&mut client, at(1_100)), last);
         assert!(received(&mut server, at(1_200), &last[0]).is_empty());
@@ -145,7 +145,7 @@ fn messages_wait_for_nstart() {
         assert_eq!(datagrams.len(), usize::from(nstart));
         let status = client.peer(at(0), &PEER).unwrap();
         assert_eq!((status.in_flight, status.waiting), (usize::from(nstart), 3 - usize::from(nstart)));
-        // Message ID and Token count.
+        // Message ID and Token are consecutive.
         assert_eq!(datagrams[0], b"\x41\x01\x00\x00\x00\xb1a");
         assert_eq!(received(&mut client, at(5), b"\x61\x45\x00\x00\x00\xffA").len(), 1);
         let next = sent(&mut client, at(5));
@@ -153,7 +153,7 @@ fn messages_wait_for_nstart() {
     }
 }
 
-/// Section 4.5: the same Message ID of another peer, or after EXCHANGE_LIFETIME, is another message.
+/// Section 4.5: a Message ID of another peer, or after EXCHANGE_LIFETIME, identifies another message.
 #[test]
 fn a_message_id_means_a_message_of_one_peer_for_exchange_lifetime() {
     let mut server = plain(Config::default());
@@ -189,7 +189,7 @@ fn a_response_that_goes_with_nothing_is_rejected_or_ignored() {
     assert_eq!(received(&mut client, at(2), b"\x61\x45\x00\x00\x00\xffA").len(), 1);
 }
 
-/// Section 5.4.1: critical options that are not known; section 4.2: messages that cannot be read.
+/// Section 5.4.1: unknown critical options; section 4.2: malformed messages.
 #[test]
 fn what_is_not_understood_is_refused() {
     let mut server = plain(Config::default());
@@ -202,7 +202,7 @@ fn what_is_not_understood_is_refused() {
         (b"\x40\x01\x00\x04\x73abc", b"\x60\x82\x00\x04"),
         // Proxy-Uri.
         (b"\x40\x01\x00\x05\xd1\x16a", b"\x60\xa5\x00\x05"),
-        // Not readable: Confirmable, Non-confirmable. A reserved class.
+        // Malformed: Confirmable, Non-confirmable. A reserved class.
         (b"\x40\x01\x00\x06\xff", b"\x70\x00\x00\x06"),
         (b"\x50\x01\x00\x07\xff", b""),
         (b"\x40\x21\x00\x08", b"\x70\x00\x00\x08"),
@@ -212,11 +212,11 @@ fn what_is_not_understood_is_refused() {
         let expected: Vec<_> = [reply.to_vec()].into_iter().filter(|reply| !reply.is_empty()).collect();
         assert_eq!(sent(&mut server, at(0)), expected, "{datagram:?}");
     }
-    // An elective option with a wrong length (Content-Format of 3 octets) is as if it were not there.
+    // An elective option with a wrong length (Content-Format of 3 octets) is ignored.
     assert_eq!(received(&mut server, at(0), b"\x40\x01\x00\x09\xc3abc").len(), 1);
 }
 
-/// A request that will not be answered leaves its room to others.
+/// A request that is dismissed releases its room.
 #[test]
 fn a_request_that_is_dismissed_needs_no_room() {
     let mut server =
@@ -231,7 +231,7 @@ fn a_request_that_is_dismissed_needs_no_room() {
     }
 }
 
-/// Section 5.4.1: a response with a critical option that is not known is rejected, whatever type it has.
+/// Section 5.4.1: a response with an unknown critical option is rejected, whatever its type.
 #[test]
 fn a_response_with_an_unknown_critical_option_is_rejected() {
     for (response, reply) in [
@@ -253,15 +253,15 @@ fn a_response_with_an_unknown_critical_option_is_rejected() {
     }
 }
 
-/// RFC 8132: the same resource, different bodies: each has its own response, block by block.
+/// RFC 8132: requests for one resource with different bodies: each has its own response, block by block.
 #[test]
-fn fetches_of_different_parts_at_the_same_time_are_told_apart() {
+fn fetches_of_different_parts_at_the_same_time_are_distinguished() {
     let mut config = Config {
         policy: Policy { block_size: BlockSize::at_most(64), ..Policy::default() },
         ..Config::default()
     };
     config.timing.transmission.nstart = 4;
-    let mut pair = Pair::new(config, config);
+    let mut pair = EndpointPair::new(config, config);
     let calls =
         [b'a', b'b', b'c'].map(|part| (part, pair.request(&Request::fetch("/parts", [part; 100].to_vec()))));
     let events = pair.run(&mut |server, now, event| {

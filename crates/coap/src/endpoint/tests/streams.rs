@@ -8,16 +8,16 @@ use std::vec::Vec;
 use thinair_wire::time::Instant;
 
 use super::support::*;
-use crate::stream::Frame;
+use crate::stream::StreamMessage;
 use crate::*;
 
-/// Two endpoints and a stream between them that hands over `step` octets at a time.
-struct Streams {
+/// Two endpoints and a stream between them that delivers `step` octets at a time.
+struct StreamPair {
     client: Endpoint<u8>,
     server: Endpoint<u8>,
     step: usize,
     log: Vec<String>,
-    told: Vec<Event<'static, u8>>,
+    seen: Vec<Event<'static, u8>>,
 }
 
 fn events(endpoint: &mut Endpoint<u8>, now: Instant, mut octets: &[u8]) -> Vec<Event<'static, u8>> {
@@ -35,7 +35,7 @@ fn octets(endpoint: &mut Endpoint<u8>, now: Instant) -> Vec<u8> {
 
 fn frames(mut octets: &[u8]) -> Vec<String> {
     let mut frames = Vec::new();
-    while let Some((frame, len)) = Frame::read(octets).unwrap() {
+    while let Some((frame, len)) = StreamMessage::read(octets).unwrap() {
         let words = if frame.code.class() == 7 {
             std::vec![std::format!("{}", frame.code)]
         } else {
@@ -47,11 +47,11 @@ fn frames(mut octets: &[u8]) -> Vec<String> {
     frames
 }
 
-impl Streams {
+impl StreamPair {
     fn new(client: Config, server: Config, step: usize) -> Self {
         let (mut client, mut server) = (plain(client), plain(server));
         assert!(client.connected(at(0), PEER) && server.connected(at(0), PEER));
-        Self { client, server, step, log: Vec::new(), told: Vec::new() }
+        Self { client, server, step, log: Vec::new(), seen: Vec::new() }
     }
 
     fn run(&mut self, app: &mut dyn FnMut(&mut Endpoint<u8>, Event<'static, u8>)) {
@@ -66,8 +66,8 @@ impl Streams {
             let down = octets(&mut self.server, at(1));
             self.log.extend(frames(&down).into_iter().map(|frame| std::format!("< {frame}")));
             for chunk in down.chunks(self.step) {
-                let told = events(&mut self.client, at(1), chunk);
-                self.told.extend(told);
+                let seen = events(&mut self.client, at(1), chunk);
+                self.seen.extend(seen);
             }
             if up.is_empty() && down.is_empty() {
                 return;
@@ -86,59 +86,59 @@ fn echo(server: &mut Endpoint<u8>, event: Event<'static, u8>) {
 #[test]
 fn a_request_goes_over_a_stream_in_pieces_of_any_size() {
     for step in [1, 2, 5, 1_000] {
-        let mut streams = Streams::new(Config::default(), Config::default(), step);
+        let mut streams = StreamPair::new(Config::default(), Config::default(), step);
         let call = streams.client.request(at(0), PEER, &Request::post("/a", &b"hello"[..])).unwrap();
         streams.run(&mut echo);
         assert_eq!(streams.log, ["> 7.01", "> POST /a", "< 7.01", "< 2.05"]);
         let [Event::StreamReady { block_wise: true, .. }, Event::Response { call: answered, message }] =
-            &streams.told[..]
+            &streams.seen[..]
         else {
-            panic!("{:?}", streams.told)
+            panic!("{:?}", streams.seen)
         };
         assert_eq!((*answered, &*message.payload), (call, &b"hello"[..]));
         assert_eq!(streams.client.poll_timeout(), None);
     }
 }
 
-/// Sections 5.3.1 and 6: what is larger than Max-Message-Size goes by BERT.
+/// Sections 5.3.1 and 6: bodies above Max-Message-Size use BERT.
 #[test]
 fn large_bodies_go_by_bert() {
     let body: Vec<u8> = (0..1 << 20).map(|i: u32| (i * 7 + i / 256) as u8).collect();
-    let mut streams = Streams::new(Config::default(), Config::default(), 1_400);
+    let mut streams = StreamPair::new(Config::default(), Config::default(), 1_400);
     streams.client.request(at(0), PEER, &Request::post("/a", &body[..])).unwrap();
     streams.run(&mut echo);
-    assert!(matches!(streams.told.last(), Some(Event::Response { message, .. }) if *message.payload == body));
+    assert!(matches!(streams.seen.last(), Some(Event::Response { message, .. }) if *message.payload == body));
     // 64 blocks a message, and one more message.
     assert_eq!(streams.log.iter().filter(|line| line.starts_with("> POST")).count(), 2 * 16 - 1);
 
-    // With a small Max-Message-Size on one side, that side is sent blocks of 1,024.
+    // With a small Max-Message-Size on one side, that side receives blocks of 1,024.
     let small =
         Config { limits: Limits { max_stream_message: 1_152, ..Limits::default() }, ..Config::default() };
-    let mut streams = Streams::new(Config::default(), small, 1_400);
+    let mut streams = StreamPair::new(Config::default(), small, 1_400);
     streams.client.request(at(0), PEER, &Request::post("/a", &body[..5_000])).unwrap();
     streams.run(&mut echo);
     assert!(
-        matches!(streams.told.last(), Some(Event::Response { message, .. }) if *message.payload == body[..5_000])
+        matches!(streams.seen.last(), Some(Event::Response { message, .. }) if *message.payload == body[..5_000])
     );
     assert_eq!(streams.log[2..5], ["> POST /a 1:0/1/1024", "< 2.31 1:0/1/1024", "> POST /a 1:1/1/1024"]);
 }
 
 /// Sections 5.4 to 5.6: Ping, Pong, Release, Abort.
 #[test]
-fn signals_are_answered_and_told() {
-    let mut streams = Streams::new(Config::default(), Config::default(), 100);
+fn signals_are_answered_and_reported() {
+    let mut streams = StreamPair::new(Config::default(), Config::default(), 100);
     streams.run(&mut echo);
     assert!(streams.client.ping(at(1), PEER));
     streams.run(&mut echo);
-    assert_eq!(streams.told[1..], [Event::Pong { peer: PEER, after: Duration::ZERO }]);
+    assert_eq!(streams.seen[1..], [Event::Pong { peer: PEER, after: Duration::ZERO }]);
     assert!(streams.client.ping(at(1), PEER));
     let deadline = streams.client.poll_timeout().unwrap();
     streams.client.handle_timeout(deadline);
     assert_eq!(streams.client.poll_event(), Some(Event::PingFailed { peer: PEER }));
     assert!(streams.server.release(at(1), PEER));
-    streams.told.clear();
+    streams.seen.clear();
     streams.run(&mut echo);
-    assert_eq!(streams.told, [Event::Released { peer: PEER }]);
+    assert_eq!(streams.seen, [Event::Released { peer: PEER }]);
     let refused = streams.client.request(at(1), PEER, &Request::get("/"));
     assert_eq!(refused, Err(RequestError::Closed));
     assert_eq!(
@@ -162,14 +162,14 @@ fn broken_streams_are_aborted() {
         let mut server = plain(Config::default());
         server.connected(at(0), PEER);
         octets(&mut server, at(0));
-        let told = events(&mut server, at(0), broken);
+        let seen = events(&mut server, at(0), broken);
         assert_eq!(
-            told.last(),
+            seen.last(),
             Some(&Event::Closed { peer: PEER, reason: Closing::Broken(error) }),
             "{broken:?}"
         );
         assert_eq!(frames(&octets(&mut server, at(0))), ["7.05"]);
-        // Nothing is left of it.
+        // The stream is dropped.
         assert!(events(&mut server, at(0), csm).is_empty());
         assert!(octets(&mut server, at(0)).is_empty());
     }
@@ -177,7 +177,7 @@ fn broken_streams_are_aborted() {
 
 #[test]
 fn requests_fail_and_observers_go_with_their_stream() {
-    let mut streams = Streams::new(Config::default(), Config::default(), 100);
+    let mut streams = StreamPair::new(Config::default(), Config::default(), 100);
     let call = streams.client.request(at(1), PEER, &Request::get("/t").observe()).unwrap();
     let mut observer = None;
     let mut app = |server: &mut Endpoint<u8>, event: Event<'static, u8>| {
@@ -189,57 +189,57 @@ fn requests_fail_and_observers_go_with_their_stream() {
     streams.run(&mut app);
     let observer = observer.unwrap();
     streams.server.notify(at(2), observer, &Response::content(b"2"), true).unwrap();
-    streams.told.clear();
+    streams.seen.clear();
     streams.run(&mut echo);
-    assert!(matches!(&streams.told[..], [Event::Notification { message, .. }] if *message.payload == *b"2"));
+    assert!(matches!(&streams.seen[..], [Event::Notification { message, .. }] if *message.payload == *b"2"));
     streams.client.disconnected(at(3), PEER);
     streams.server.disconnected(at(3), PEER);
     let closed = Event::Closed { peer: PEER, reason: Closing::Disconnected };
-    let told: Vec<_> = core::iter::from_fn(|| streams.client.poll_event()).collect();
-    assert_eq!(told, [Event::Failed { call, error: CallError::Closed }, closed.clone()]);
-    let told: Vec<_> = core::iter::from_fn(|| streams.server.poll_event()).collect();
-    assert_eq!(told, [Event::ObserverGone { observer, reason: Gone::Closed }, closed]);
+    let seen: Vec<_> = core::iter::from_fn(|| streams.client.poll_event()).collect();
+    assert_eq!(seen, [Event::Failed { call, error: CallError::Closed }, closed.clone()]);
+    let seen: Vec<_> = core::iter::from_fn(|| streams.server.poll_event()).collect();
+    assert_eq!(seen, [Event::ObserverGone { observer, reason: Gone::Closed }, closed]);
     assert_eq!((streams.client.poll_timeout(), streams.server.poll_timeout()), (None, None));
 }
 
-/// The other side asks and does not read: what is owed to it is bounded.
+/// The other side sends requests and does not read: waiting octets are bounded.
 #[test]
 fn a_peer_that_does_not_read_is_cut_off() {
     let mut server = plain(Config::default());
     server.connected(at(0), PEER);
     // Max-Message-Size is 66,560.
-    let mut told = events(&mut server, at(0), b"\x40\xe1\x23\x01\x04\x00");
+    let mut seen = events(&mut server, at(0), b"\x40\xe1\x23\x01\x04\x00");
     for _ in 0..20 {
         for event in events(&mut server, at(0), b"\x00\x01") {
             if let Event::Request { id, .. } = event {
                 let _ = server.respond(at(0), id, &Response::content(&[0; 60_000][..]));
             }
-            told.extend(core::iter::from_fn(|| server.poll_event()));
+            seen.extend(core::iter::from_fn(|| server.poll_event()));
         }
     }
     let closed = Closing::Broken(StreamError::Backlog);
-    assert_eq!(told.last(), Some(&Event::Closed { peer: PEER, reason: closed }));
+    assert_eq!(seen.last(), Some(&Event::Closed { peer: PEER, reason: closed }));
     server.disconnected(at(0), PEER);
     assert!(octets(&mut server, at(0)).is_empty());
 }
 
-/// RFC 8323, section 7.1: the value of Observe says nothing over a stream.
+/// RFC 8323, section 7.1: the value of Observe is ignored over a stream.
 #[test]
-fn notifications_over_a_stream_are_in_order_whatever_they_say() {
+fn notifications_over_a_stream_are_in_order_whatever_their_sequence() {
     let mut client = plain(Config::default());
     client.connected(at(0), PEER);
     client.request(at(0), PEER, &Request::get("/t").observe()).unwrap();
     octets(&mut client, at(0));
-    let told = events(&mut client, at(1), b"\x00\xe1\x31\x45\x00\x60\xffa\x31\x45\x00\x60\xffb");
+    let seen = events(&mut client, at(1), b"\x00\xe1\x31\x45\x00\x60\xffa\x31\x45\x00\x60\xffb");
     let [Event::StreamReady { .. }, Event::Notification { .. }, Event::Notification { message, .. }] =
-        &told[..]
+        &seen[..]
     else {
-        panic!("{told:?}")
+        panic!("{seen:?}")
     };
     assert_eq!(*message.payload, *b"b");
 }
 
-/// What is too large before the CSM of the other side waits for it, but not for ever.
+/// A message that is too large before the CSM of the other side waits for it, but not forever.
 #[test]
 fn a_csm_that_does_not_come_fails_what_waits_for_it() {
     let mut client = plain(Config::default());
@@ -249,14 +249,14 @@ fn a_csm_that_does_not_come_fails_what_waits_for_it() {
     let deadline = client.poll_timeout().unwrap();
     client.handle_timeout(deadline);
     assert_eq!(client.poll_event(), Some(Event::Failed { call, error: CallError::NoResponse }));
-    // Without a stream, octets are nobody's.
+    // Without a stream, octets are dropped.
     assert!(events(&mut plain(Config::default()), at(0), b"\x00\xe1").is_empty());
 }
 
 /// Section 7.4: over a stream a client "MUST explicitly deregister".
 #[test]
 fn a_cancelled_observation_is_deregistered() {
-    let mut streams = Streams::new(Config::default(), Config::default(), 100);
+    let mut streams = StreamPair::new(Config::default(), Config::default(), 100);
     let call = streams.client.request(at(0), PEER, &Request::get("/a").observe()).unwrap();
     streams.run(&mut |server, event| {
         if let Event::Request { id, .. } = event {

@@ -1,4 +1,4 @@
-//! Endpoints that talk to each other in virtual time.
+//! Endpoints that exchange datagrams in virtual time.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -11,7 +11,7 @@ use thinair_wire::time::Instant;
 
 use crate::*;
 
-/// The one peer of an endpoint.
+/// The only peer of an endpoint.
 pub(crate) const PEER: u8 = 1;
 
 pub(crate) fn at(millis: u64) -> Instant {
@@ -32,7 +32,7 @@ pub(crate) fn plain(config: Config) -> Endpoint<u8> {
     Endpoint::new(config, || 0)
 }
 
-/// With timeouts that can be read off the RFC.
+/// Settings with timeouts that follow from the RFC directly.
 pub(crate) fn rfc7252() -> Config {
     Config {
         timing: Timing { congestion: congestion::Algorithm::Rfc7252, ..Timing::default() },
@@ -40,7 +40,7 @@ pub(crate) fn rfc7252() -> Config {
     }
 }
 
-/// Everything that is to be sent.
+/// Returns all messages to send.
 pub(crate) fn sent(endpoint: &mut Endpoint<u8>, now: Instant) -> Vec<Vec<u8>> {
     let mut buffer = [0; 2_000];
     let mut datagrams = Vec::new();
@@ -50,7 +50,7 @@ pub(crate) fn sent(endpoint: &mut Endpoint<u8>, now: Instant) -> Vec<Vec<u8>> {
     datagrams
 }
 
-/// Everything that happens with a datagram.
+/// Returns all events of a datagram.
 pub(crate) fn received(
     endpoint: &mut Endpoint<u8>,
     now: Instant,
@@ -65,23 +65,23 @@ pub(crate) fn owned(event: Event<'_, u8>) -> Event<'static, u8> {
     event.into_owned()
 }
 
-/// What a server does with what it is told.
+/// Application of a server, called for each event.
 pub(crate) type App<'a> = dyn FnMut(&mut Endpoint<u8>, Instant, Event<'static, u8>) + 'a;
 
-/// A client and a server with nothing lost between them. What is sent is written down as the figures of RFC 7959 do.
-pub(crate) struct Pair {
+/// A client and a server with nothing lost between them. Messages are logged in the notation of RFC 7959.
+pub(crate) struct EndpointPair {
     pub(crate) client: Endpoint<u8>,
     pub(crate) server: Endpoint<u8>,
     pub(crate) log: Vec<String>,
     pub(crate) millis: u64,
 }
 
-impl Pair {
+impl EndpointPair {
     pub(crate) fn new(client: Config, server: Config) -> Self {
         Self { client: plain(client), server: plain(server), log: Vec::new(), millis: 0 }
     }
 
-    /// Carries datagrams until there are none; `app` is the server's. What the client is told.
+    /// Carries datagrams until there are none; `app` is the server's application. Returns the client's events.
     pub(crate) fn run(&mut self, app: &mut App<'_>) -> Vec<Event<'static, u8>> {
         let mut events = Vec::new();
         loop {
@@ -111,7 +111,7 @@ impl Pair {
     }
 }
 
-/// A message in the words of the RFCs: type, code, path, blocks, Observe.
+/// Describes a message as the RFCs do: type, code, path, blocks, Observe.
 pub(crate) fn described(datagram: &[u8]) -> String {
     let message = Message::read(datagram).unwrap();
     let mut words = std::vec![std::format!("{:?}", message.message_type)];

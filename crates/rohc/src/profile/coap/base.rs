@@ -1,23 +1,23 @@
-//! Provisioned bases: what a new flow will look like, known to both ends before its first packet. Section 10 of
+//! Provisioned bases: contexts of expected flows that both ends have before the first packet. Section 10 of
 //! `docs/coap-profile.md`.
 
 use thinair_wire::header::coap::{Code, Type};
 
 use super::outline::is_outline;
 use super::state::{
-    ChecksumMode, IpIdMode, MessageIdMode, Path, State, Template, Templates, Token, TokenMode,
+    ChecksumMode, CoapPath, CoapState, CoapToken, IpIdMode, MessageIdMode, Template, Templates, TokenMode,
 };
 
-/// Most templates of a base.
+/// Largest number of templates of a base.
 const MOST: usize = 6;
 
-/// Octets for their outlines.
+/// Octets for the outlines of a base.
 const OCTETS: usize = 144;
 
 /// One end of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BaseEnd {
-    /// The address; of IPv4 in the first four octets, the others zero.
+    /// Address. IPv4 uses the first four octets, the others are zero.
     pub address: [u8; 16],
     /// The UDP port.
     pub port: u16,
@@ -26,47 +26,47 @@ pub struct BaseEnd {
 /// The IP and UDP fields of a base.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BasePath {
-    /// IPv6, or IPv4.
+    /// True for IPv6, false for IPv4.
     pub v6: bool,
-    /// Who sends.
+    /// Sender.
     pub source: BaseEnd,
-    /// Who receives.
+    /// Receiver.
     pub destination: BaseEnd,
     /// Type of Service, or Traffic Class.
     pub tos: u8,
     /// Time to Live, or Hop Limit.
     pub ttl: u8,
-    /// Don't Fragment, of IPv4.
+    /// Don't Fragment; false in IPv6.
     pub df: bool,
     /// Flow Label of IPv6, 20 bits.
     pub flow_label: u32,
-    /// What becomes of the UDP checksum.
+    /// Treatment of the UDP checksum.
     pub checksum: ChecksumMode,
-    /// How the IP-ID changes.
+    /// Behavior of the IP-ID.
     pub ip_id: IpIdMode,
 }
 
-/// The messages of one kind.
+/// Messages of one kind in a base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BaseTemplate<'b> {
-    /// T.
+    /// Type (T).
     pub message_type: Type,
     /// Code.
     pub code: Code,
-    /// How the Message ID changes.
+    /// Behavior of the Message ID.
     pub message_id: MessageIdMode,
-    /// How the token changes.
+    /// Behavior of the token.
     pub token_mode: TokenMode,
-    /// The token if it is static; else octets of its length.
+    /// The token if it is static; otherwise any octets of its length.
     pub token: &'b [u8],
-    /// The options, with holes for what changes: see [`outline`](super::outline).
+    /// The options, with holes for dynamic ones: see [`outline`](super::outline).
     pub outline: &'b [u8],
 }
 
 /// A provisioned base.
 #[derive(Clone, Copy, Debug)]
 pub struct Base {
-    path: Path,
+    path: CoapPath,
     templates: [Template; MOST],
     count: u8,
     octets: [u8; OCTETS],
@@ -74,7 +74,7 @@ pub struct Base {
 }
 
 impl PartialEq for Base {
-    /// Whether both say the same.
+    /// Compares the content, not its place in memory.
     fn eq(&self, other: &Self) -> bool {
         self.path == other.path && self.templates().eq(other.templates())
     }
@@ -83,9 +83,10 @@ impl PartialEq for Base {
 impl Eq for Base {}
 
 impl Base {
-    /// A base without templates: [`push`](Self::push) them, the one of the first packet of a flow first.
+    /// Creates a base without templates. [`push`](Self::push) them, beginning with that of the first packet of
+    /// a flow.
     pub fn new(path: &BasePath) -> Self {
-        let path = Path {
+        let path = CoapPath {
             source: path.source.address,
             destination: path.destination.address,
             source_port: path.source.port,
@@ -97,12 +98,12 @@ impl Base {
             flow_label: path.flow_label & 0xF_FFFF,
             checksum: path.checksum,
             ip_id_mode: path.ip_id,
-            ..Path::default()
+            ..CoapPath::default()
         };
         Self { path, templates: [Template::EMPTY; MOST], count: 0, octets: [0; OCTETS], len: 0 }
     }
 
-    /// Adds a template; false if there is no room for it, or its outline is none.
+    /// Adds a template. False if there is no room for it, or its outline is invalid.
     pub fn push(&mut self, template: &BaseTemplate<'_>) -> bool {
         let (at, len) = (usize::from(self.len), template.outline.len());
         let count = usize::from(self.count);
@@ -115,13 +116,13 @@ impl Base {
             return false;
         }
         room.copy_from_slice(template.outline);
-        let token = Token::of(template.token);
+        let token = CoapToken::of(template.token);
         *slot = Template {
-            // Of a token that is not static only the length is known.
+            // / Only the length of a token that is not static is used.
             token: if template.token_mode == TokenMode::Static {
                 token
             } else {
-                Token::of_uint(0, token.len)
+                CoapToken::of_uint(0, token.len)
             },
             message_type: template.message_type,
             code: template.code,
@@ -152,7 +153,7 @@ impl Base {
         }
     }
 
-    /// The templates, in their order.
+    /// Iterates over the templates, in their order.
     pub fn templates(&self) -> impl Iterator<Item = BaseTemplate<'_>> {
         (0..self.count).filter_map(|number| {
             let template = self.templates.get(usize::from(number))?;
@@ -172,7 +173,7 @@ impl Base {
         self.octets.get(at..at + usize::from(template.len)).unwrap_or_default()
     }
 
-    pub(super) fn path(&self) -> Path {
+    pub(super) fn path(&self) -> CoapPath {
         self.path
     }
 
@@ -182,17 +183,17 @@ impl Base {
     }
 
     /// Defines every template of the base in a context.
-    pub(super) fn define_all(&self, state: &mut State, pool: &mut Templates<'_>) -> bool {
+    pub(super) fn define_all(&self, state: &mut CoapState, pool: &mut Templates<'_>) -> bool {
         (0..self.count).all(|number| {
             self.template(number)
                 .is_some_and(|(template, outline)| state.define(number, &template, outline, pool))
         })
     }
 
-    /// What a context has learned, as a base: the templates that were used most, as far as there is room.
-    pub(super) fn of(state: &State, pool: &Templates<'_>) -> Self {
+    /// Returns the templates of a context as a base: the most used ones that fit.
+    pub(super) fn of(state: &CoapState, pool: &Templates<'_>) -> Self {
         let mut base = Self {
-            path: Path { switching: false, pt_0: false, ..state.path },
+            path: CoapPath { switching: false, pt_0: false, ..state.path },
             templates: [Template::EMPTY; MOST],
             count: 0,
             octets: [0; OCTETS],

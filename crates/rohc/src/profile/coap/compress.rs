@@ -1,4 +1,4 @@
-//! Compressing the packets of one context. Section 9 of `docs/coap-profile.md`.
+//! Compression of the packets of one context. Section 9 of `docs/coap-profile.md`.
 
 use thinair_wire::coder::{Lsb, Step, Writer};
 use thinair_wire::crc::Check;
@@ -9,37 +9,38 @@ use super::confirm::DISTRUST;
 use super::formats::{self, MSN, chain, control_crc, format_for, has_check, is_long, long, msn_bits, short};
 use super::header;
 use super::learn::IpIdWatcher;
-use super::message::Message;
+use super::message::CoapMessage;
 use super::replicate::differences;
 use super::state::{
-    ChecksumMode, IpIdMode, MessageIdMode, Path, State, Template, Templates, Token, TokenMode,
+    ChecksumMode, CoapPath, CoapState, CoapToken, IpIdMode, MessageIdMode, Template, Templates, TokenMode,
 };
-use super::{Base, Carries, Differences, Fields, Least, Whole, msn_interval, steps};
+use super::{Base, Carries, Differences, HeaderFields, Least, Whole, msn_interval, steps};
 use crate::caution::Caution;
 use crate::channel::Integrity;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, FormatPolicy, Refused};
-use crate::exchange::{Exchange, Exchanges};
-use crate::framing::Frame;
+use crate::exchange::{CoapExchange, Exchanges};
+use crate::framing::CidFrame;
 use crate::profile::{Format, ProfileId};
 use crate::proof::TRIALS;
-use crate::refresh::{Due, Refresh, Timer};
+use crate::refresh::{Due, Refresh, RefreshTimer};
 
-/// An MSN may jump so far ahead to stay with the Message ID; what jumps farther is anchored anew.
+/// Largest step of the MSN to follow the Message ID. After a larger step the Message ID gets a new anchor.
 const REACH: i16 = 200;
 
-/// The same, to name a message of the other direction, where own Message IDs count too and would be left behind.
+/// Largest step of the MSN to follow a message of the other direction. Own Message IDs count as well, and would be left behind by
+/// a larger one.
 const NEAR: i16 = 8;
 
-/// Reordering up to so many places does not anchor anew.
+/// Largest reordering, in packets, that does not set a new anchor.
 const LATE: i16 = -8;
 
-/// Of the last 32 packets, so many with another template than the one before make every short format name its
-/// template, and so few end it.
+/// Numbers of template changes in the last 32 packets from which on every short format carries its template, and up to which that
+/// ends.
 const SWITCHING: (u32, u32) = (6, 1);
 
-/// What a context needs of its channel.
-pub(crate) struct Memory<'a, 'm> {
+/// Memory of the channel that a context uses.
+pub(crate) struct CoapSenderMemory<'a, 'm> {
     pub(crate) templates: &'a mut Templates<'m>,
     /// Messages that this end has sent.
     pub(crate) sent: Option<&'a mut Exchanges<'m>>,
@@ -48,12 +49,12 @@ pub(crate) struct Memory<'a, 'm> {
     pub(crate) bases: &'a [Base],
 }
 
-/// Packets that must still say what has changed.
+/// Packets left that must repeat a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Left {
-    /// Everything: IR or IR-CR.
+    /// All fields: IR or IR-CR.
     pub(super) ir: u8,
-    /// Everything that can change: `co_repair`.
+    /// All fields that can change: `co_repair`.
     pub(super) repair: u8,
     /// The dynamic part of the IP header.
     ip: u8,
@@ -62,7 +63,7 @@ pub(super) struct Left {
     /// Anchors of own and of echoed Message IDs.
     own: u8,
     echoed: u8,
-    /// MSN of the other direction minus ours.
+    /// MSN of the other direction minus the own one.
     request: u8,
     ip_id: u8,
     /// The template.
@@ -73,72 +74,72 @@ impl Left {
     #[inline]
     fn is_nothing(&self) -> bool {
         let Self { ir, repair, ip, control, own, echoed, request, ip_id, switch } = *self;
-        // One word and the rest.
+        // / One word and the rest.
         u64::from_ne_bytes([ir, repair, ip, control, own, echoed, request, ip_id]) == 0 && switch == 0
     }
 }
 
 /// The context of one flow at the compressor.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Context {
-    pub(super) shared: State,
-    /// The flow, and its other direction.
+pub(crate) struct CoapSenderContext {
+    pub(super) shared: CoapState,
+    /// Names of the flow and of its other direction.
     pub(super) names: [u32; 2],
-    /// The decompressor has answered.
+    /// The decompressor has sent feedback.
     pub(super) two_way: bool,
-    /// It has told that little is lost.
+    /// The decompressor has reported few losses.
     pub(super) clean: bool,
-    /// Reports to wait for after a NACK, and after the next one.
+    /// Number of reports to wait for after a NACK, and after the next one.
     pub(super) distrust: u8,
     pub(super) next_distrust: u8,
-    /// The IR packets that are due refresh what was established.
+    /// The IR packets that are due are a refresh of an established context.
     pub(super) refreshing: bool,
-    /// Templates that were known before a refresh, a bit each, and are still to be defined again because of it.
+    /// Templates that were established before a refresh and have to be defined again because of it, a bit each.
     again: u16,
-    /// The decompressor knows that `pt_0` is in use.
+    /// The decompressor has the information that `pt_0` is in use.
     pub(super) knows_pt_0: bool,
-    /// An IR or IR-CR packet was sent: the next ones go on with the templates that it has begun.
+    /// An IR or IR-CR packet was sent. The next ones keep the templates that it has defined.
     pub(super) opened: bool,
-    /// A packet of a port that is not listed was not CoAP: nothing of the flow is, any more.
+    /// A packet of a flow without a listed port was not CoAP, so that none of the flow is from now on.
     abandoned: bool,
     /// The base that IR-CR packets replicate.
     pub(super) base: Option<u8>,
     pub(super) left: Left,
-    /// The MSN of the newest change.
+    /// MSN of the newest change.
     pub(super) since: u32,
     pub(super) msns: Window<u16>,
     pub(super) ip_id: IpIdWatcher,
     pub(super) last_message_id: u16,
     /// Own Message IDs were sent.
     counts_own: bool,
-    /// Whether the template was another one, packet by packet; the newest is the lowest bit.
+    /// One bit per packet, the newest lowest: the template was another one than that of the packet before.
     pub(super) switches: u32,
-    pub(super) timer: Timer,
+    pub(super) timer: RefreshTimer,
     pub(super) caution: Caution,
 }
 
-/// A packet, as a template would say it.
+/// A packet as encoded with a template.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trial<'p> {
-    pub(super) x: Fields<'p>,
+    pub(super) x: HeaderFields<'p>,
     pub(super) payload: &'p [u8],
-    /// The token is static in the template, and another one.
+    /// The token is static in the template, and differs.
     pub(super) other_token: bool,
 }
 
 impl Trial<'_> {
     #[inline]
     pub(super) fn new(template: u8) -> Self {
-        Self { x: Fields::new(template), payload: &[], other_token: false }
+        Self { x: HeaderFields::new(template), payload: &[], other_token: false }
     }
 
-    /// Whether nothing but the IP-ID need be said.
+    /// True if nothing but the IP-ID has to be carried.
     #[inline]
     pub(super) fn is_perfect(&self) -> bool {
         !self.other_token && Carries { ip_id: false, ..self.x.carries }.is_nothing()
     }
 
-    /// Roughly what is to be said, in octets.
+    /// Approximate number of octets to carry.
     pub(super) fn cost(&self) -> u32 {
         let carries = &self.x.carries;
         u32::from(carries.message_type)
@@ -150,13 +151,13 @@ impl Trial<'_> {
     }
 }
 
-impl Context {
-    /// A context for the flow of a packet.
-    pub(crate) fn new(message: &Message<'_>, now: Instant, config: &CompressorConfig) -> Self {
-        let mut shared = State::new();
+impl CoapSenderContext {
+    /// Creates a context for the flow of a packet.
+    pub(crate) fn new(message: &CoapMessage<'_>, now: Instant, config: &CompressorConfig) -> Self {
+        let mut shared = CoapState::new();
         shared.path = *message.path;
         shared.settle();
-        // The MSN starts as the Message ID, so that the anchor of that is 0.
+        // / The MSN starts at the Message ID, so that its anchor is 0.
         shared.msn = u32::from(message.message_id);
         let ir = match config.refresh {
             Refresh::Cycle { ir, .. } => u8::try_from(ir).unwrap_or(u8::MAX),
@@ -182,7 +183,7 @@ impl Context {
             last_message_id: message.message_id,
             counts_own: false,
             switches: 0,
-            timer: Timer::start(now),
+            timer: RefreshTimer::start(now),
             caution: Caution::default(),
         };
         if !context.shared.path.v6 {
@@ -191,13 +192,13 @@ impl Context {
         context
     }
 
-    /// Whether a packet belongs to this flow.
+    /// True if a packet belongs to this flow.
     #[inline]
-    pub(crate) fn is_flow_of(&self, path: &Path) -> bool {
+    pub(crate) fn is_flow_of(&self, path: &CoapPath) -> bool {
         self.shared.path.is_flow_of(path)
     }
 
-    /// Begins with IR packets again, as a new context does.
+    /// Restarts the context with IR packets, like a new one.
     #[cold]
     pub(crate) fn restart(&mut self, repetitions: u8, templates: &mut Templates<'_>) {
         self.left.ir = self.left.ir.max(repetitions);
@@ -206,24 +207,24 @@ impl Context {
         self.define_again(repetitions, templates);
     }
 
-    /// Whether the flow has turned out not to be CoAP.
+    /// True if the flow is not CoAP after all.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.abandoned
     }
 
-    /// A packet of the flow is not CoAP.
+    /// Marks the flow as not CoAP.
     pub(crate) fn abandon(&mut self) {
         self.abandoned = true;
     }
 
-    /// Gives its memory back to the channel. Returns whether it had some.
+    /// Returns its memory to the channel. True if it had some.
     pub(crate) fn release(&mut self, templates: &mut Templates<'_>) -> bool {
         let had_some = self.shared.numbers().next().is_some();
         self.shared.forget_all(templates);
         had_some
     }
 
-    /// What the context has learned, as a base for flows like it.
+    /// Returns the learned templates as a base for similar flows.
     pub(crate) fn learned(&self, templates: &Templates<'_>) -> Base {
         Base::of(&self.shared, templates)
     }
@@ -232,10 +233,10 @@ impl Context {
     pub(crate) fn compress(
         &mut self,
         now: Instant,
-        message: &Message<'_>,
+        message: &CoapMessage<'_>,
         cid: Cid,
         config: &CompressorConfig,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CoapSenderMemory<'_, '_>,
         out: &mut [u8],
     ) -> Result<Compressed, Refused> {
         self.note_refresh(now, config, memory.templates);
@@ -247,7 +248,7 @@ impl Context {
         x.checksum = message.checksum;
         self.note_controls(message, x, config);
         let header_in = message.packet.len() - payload.len();
-        let frame = Frame::new(cid, config.channel.cids());
+        let frame = CidFrame::new(cid, config.channel.cids());
         let mut writer = Writer::new(out, frame.len());
         let number = x.template;
         let mut known = self.shared.template_mut(number, memory.templates).ok_or(Refused::ByThisPacket)?;
@@ -272,22 +273,22 @@ impl Context {
         if Template::is_own(x.message_type) {
             self.counts_own = true;
             if let Some(sent) = &mut memory.sent {
-                sent.note(Exchange::new(self.names[0], x.msn as u16, x.message_id, x.token, x.block()));
+                sent.note(CoapExchange::new(self.names[0], x.msn as u16, x.message_id, x.token, x.block()));
             }
         }
-        let refresh = !is_quiet && self.note_said(x, format, config, memory.templates);
+        let refresh = !is_quiet && self.note_sent(x, format, config, memory.templates);
         let compressed =
             Compressed { cid, profile: ProfileId::Coap, format, header_in, header_out: end, len, refresh };
         self.timer.sent(now, &compressed, initializes, self.policy(config));
         Ok(compressed)
     }
 
-    /// The refresh policy of the mode.
+    /// Refresh policy of the mode.
     fn policy<'c>(&self, config: &'c CompressorConfig) -> &'c Refresh {
         if self.two_way { &config.refresh_two_way } else { &config.refresh }
     }
 
-    /// What is due by count or by clock.
+    /// Starts the refresh that is due by count or by clock, if there is one.
     #[inline]
     fn note_refresh(&mut self, now: Instant, config: &CompressorConfig, templates: &mut Templates<'_>) {
         let policy = self.policy(config);
@@ -319,7 +320,7 @@ impl Context {
         }
     }
 
-    /// Every template is to be defined again when it is used.
+    /// Requires that every template is defined again at its next use.
     pub(super) fn define_again(&mut self, times: u8, templates: &mut Templates<'_>) {
         for number in self.shared.numbers() {
             if let Some(template) = self.shared.template_mut(number, templates) {
@@ -329,7 +330,7 @@ impl Context {
     }
 
     #[inline]
-    fn note_path(&mut self, message: &Message<'_>, config: &CompressorConfig) {
+    fn note_path(&mut self, message: &CoapMessage<'_>, config: &CompressorConfig) {
         let (kept, new) = (&self.shared.path, message.path);
         let same =
             (kept.tos, kept.ttl, kept.df, kept.flow_label) == (new.tos, new.ttl, new.df, new.flow_label);
@@ -342,9 +343,14 @@ impl Context {
         }
     }
 
-    /// Sets the control fields by a packet, and its template among the last.
+    /// Sets the control fields by a packet, and records its template.
     #[inline]
-    fn note_controls(&mut self, message: &Message<'_>, x: &mut Fields<'_>, config: &CompressorConfig) {
+    fn note_controls(
+        &mut self,
+        message: &CoapMessage<'_>,
+        x: &mut HeaderFields<'_>,
+        config: &CompressorConfig,
+    ) {
         let kept = (
             self.shared.path.checksum,
             self.shared.path.ip_id_mode,
@@ -353,7 +359,7 @@ impl Context {
         );
         let checksum = match message.checksum {
             0 => ChecksumMode::Zero,
-            // Sent as it is, never repaired and never dropped.
+            // / Carried unchanged, neither corrected nor elided.
             sent if sent != header::udp_checksum(&self.shared, message.coap(), 0, 0) => ChecksumMode::Raw,
             _ if config.channel.integrity_below() == Integrity::None => ChecksumMode::Carried,
             _ => ChecksumMode::Elided,
@@ -364,14 +370,14 @@ impl Context {
         } else {
             ip_id_mode = self.ip_id.watch(ip_id_mode, x.ip_id, x.msn as u16, self.is_unsettled());
         }
-        // The shortest format is in use, or not.
+        // / True if the shortest format is in use.
         let pt_0 = match config.coap.format {
             FormatPolicy::Pt0 => true,
             FormatPolicy::Pt1 | FormatPolicy::Pt0c => false,
             FormatPolicy::Auto => self.is_clean(),
         };
         let pt_0 = pt_0 && checksum != ChecksumMode::Carried && !switching;
-        // Short formats name their template if many of the last packets had another one than the packet before.
+        // / Short formats carry their template if it changed often among the last packets.
         let other = x.template != self.shared.current;
         self.switches = self.switches << 1 | u32::from(other);
         if self.switches != 0 || switching {
@@ -385,7 +391,7 @@ impl Context {
         let new = (checksum, ip_id_mode, switching, pt_0);
         if new != kept {
             if pt_0 != had_pt_0 {
-                // Whoever has missed that could read none of the packets that follow.
+                // / A decompressor that has missed that could not read any of the next packets.
                 self.knows_pt_0 = config.coap.format == FormatPolicy::Pt0;
             }
             let path = &mut self.shared.path;
@@ -395,7 +401,7 @@ impl Context {
         }
     }
 
-    /// Something is said from the next packet on.
+    /// Records that a change has to be sent from the next packet on.
     pub(super) fn changed(&mut self) {
         self.since = self.shared.msn.wrapping_add(1);
         self.timer.changed();
@@ -404,35 +410,35 @@ impl Context {
         }
     }
 
-    /// Whether every packet says everything as it is, so that learning costs nothing.
+    /// True if every packet carries all fields anyway, so that changes of templates cost nothing.
     pub(super) fn is_unsettled(&self) -> bool {
         self.left.ir > 0
     }
 
-    /// Whether nothing was sent yet.
+    /// True if no packet was sent yet.
     pub(super) fn is_first(&self) -> bool {
         self.msns.is_empty()
     }
 
-    /// How a template would say a packet; `None` if it has another shape.
+    /// Encodes a packet with a template; `None` if the packet has another shape.
     #[inline(never)]
     pub(super) fn trial<'p>(
         &self,
         number: u8,
-        message: &Message<'p>,
-        memory: &Memory<'_, '_>,
+        message: &CoapMessage<'p>,
+        memory: &CoapSenderMemory<'_, '_>,
     ) -> Option<Trial<'p>> {
         let mut trial = Trial::new(number);
         self.try_on(message, &mut trial, memory).then_some(trial)
     }
 
-    /// Sets what the template of a new trial would say of a packet; false if it has another shape.
+    /// Sets the encoding of a packet with the template of a new trial; false if the packet has another shape.
     #[inline(always)]
     pub(super) fn try_on<'p>(
         &self,
-        message: &Message<'p>,
+        message: &CoapMessage<'p>,
         trial: &mut Trial<'p>,
-        memory: &Memory<'_, '_>,
+        memory: &CoapSenderMemory<'_, '_>,
     ) -> bool {
         let x = &mut trial.x;
         let Some(template) = self.shared.template(x.template, memory.templates) else { return false };
@@ -453,7 +459,7 @@ impl Context {
         x.token = message.token;
         x.names_request = names_request;
         if names_request {
-            x.request_msn = request.map_or(0, Exchange::msn);
+            x.request_msn = request.map_or(0, CoapExchange::msn);
             let named = header::named(&self.shared, template, x);
             if let Some(request) = request {
                 x.carries.request = request.msn() != named;
@@ -465,7 +471,7 @@ impl Context {
             }
         }
         if !header::infer(&self.shared, template, request, x) {
-            // The message that is named has no Block option.
+            // / The message referred to has no Block option.
             x.carries.numbers = true;
         }
         x.carries.message_type = x.message_type != message.message_type;
@@ -486,33 +492,38 @@ impl Context {
         true
     }
 
-    /// The message of the other direction that a packet answers or acknowledges.
+    /// Finds the message of the other direction that a packet answers or acknowledges.
     pub(super) fn request<'e>(
         &self,
-        message: &Message<'_>,
-        memory: &'e Memory<'_, '_>,
-    ) -> Option<&'e Exchange> {
+        message: &CoapMessage<'_>,
+        memory: &'e CoapSenderMemory<'_, '_>,
+    ) -> Option<&'e CoapExchange> {
         let received = memory.received?;
         if Template::is_own(message.message_type) {
             received.by_token(self.names[1], &message.token)
         } else {
             let found = received.by_message_id(self.names[1], message.message_id);
-            // A Message ID comes again; a response has the token of its request (RFC 7252, section 5.3.1).
-            found.filter(|found| message.token == Token::EMPTY || message.token == found.token())
+            // / A Message ID is used again; a response has the token of its request (RFC 7252, section 5.3.1).
+            found.filter(|found| message.token == CoapToken::EMPTY || message.token == found.token())
         }
     }
 
-    /// The MSN that lets the packet say least: it follows the Message ID, or the message that is named.
+    /// Returns the MSN with which the packet carries least: it follows the Message ID, or the message referred to.
     #[inline]
-    pub(super) fn msn(&self, template: &Template, message: &Message<'_>, request: Option<&Exchange>) -> u32 {
+    pub(super) fn msn(
+        &self,
+        template: &Template,
+        message: &CoapMessage<'_>,
+        request: Option<&CoapExchange>,
+    ) -> u32 {
         let last = self.shared.msn;
         let counted = match template.message_id {
             MessageIdMode::Counted if Template::is_own(message.message_type) => {
                 Some(message.message_id.wrapping_sub(self.shared.own))
             }
             MessageIdMode::Counted => Some(message.message_id.wrapping_sub(self.shared.echoed)),
-            // Named by bits of its own, it need not be followed. What has changed gets an MSN of its own, so that an
-            // acknowledgment of it is one of the change.
+            // / The packet carries bits for the message, so that the MSN need not follow it. A change gets an MSN of its own, so
+            // that an acknowledgment of it confirms the change.
             _ if template.names => Some((last as u16).wrapping_add(u16::from(template.left > 0))),
             MessageIdMode::OfRequest | MessageIdMode::Irregular => {
                 request.map(|request| request.msn().wrapping_sub(self.shared.request))
@@ -533,16 +544,16 @@ impl Context {
         }
     }
 
-    /// True if a packet has nothing to say that the context does not tell, and nothing need be repeated.
+    /// True if the context determines all fields of a packet, and nothing has to be repeated.
     #[inline]
-    fn is_quiet(&self, x: &Fields<'_>, template: &Template) -> bool {
+    fn is_quiet(&self, x: &HeaderFields<'_>, template: &Template) -> bool {
         let is_known = template.left | template.anchors_left == 0;
         is_known && self.left.is_nothing() && x.carries.is_nothing() && !self.refreshing
     }
 
-    /// Lets the packet carry what must be repeated, and notes what it carries because it has changed.
+    /// Adds fields that have to be repeated, and records fields that are carried because they have changed.
     #[inline(never)]
-    fn repeat(&mut self, x: &mut Fields<'_>, config: &CompressorConfig, templates: &mut Templates<'_>) {
+    fn repeat(&mut self, x: &mut HeaderFields<'_>, config: &CompressorConfig, templates: &mut Templates<'_>) {
         let repetitions = config.repetitions;
         let missed = x.carries;
         let msn = x.msn;
@@ -550,7 +561,7 @@ impl Context {
         let counts_token = matches!(template.token_mode, TokenMode::Counted | TokenMode::CountedUint);
         let counts_message_id = template.message_id == MessageIdMode::Counted;
         let is_plain = template.is_plain();
-        // After a step that was not as expected, the next ones are again: nothing is gained by saying it twice.
+        // / After an unexpected step the next ones are regular again, so that a repetition gains nothing.
         let repeats_numbers = !is_plain && !x.holes.has_step();
         let is_own = Template::is_own(x.message_type);
         let mut changed = false;
@@ -589,7 +600,7 @@ impl Context {
         }
     }
 
-    /// Writes the least format that says everything.
+    /// Writes the smallest format that has all fields.
     #[inline]
     #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
     fn write(
@@ -597,7 +608,7 @@ impl Context {
         now: Instant,
         is_quiet: bool,
         writer: &mut Writer<'_>,
-        x: &mut Fields<'_>,
+        x: &mut HeaderFields<'_>,
         template: &Template,
         (headers, payload): (&[u8], &[u8]),
         config: &CompressorConfig,
@@ -636,7 +647,7 @@ impl Context {
         &self,
         format: Format,
         writer: &mut Writer<'_>,
-        x: &mut Fields<'_>,
+        x: &mut HeaderFields<'_>,
         template: &Template,
     ) -> Step {
         x.has_ip = self.left.ip > 0;
@@ -647,7 +658,7 @@ impl Context {
         long(format, writer, x, &mut whole)
     }
 
-    /// Fields of long formats.
+    /// Returns the fields of long formats.
     fn whole(&self, template: &Template) -> Whole<'_> {
         let outline = self.shared.outline(template);
         Whole { definition: *template, outline, ..Whole::new(self.shared.path) }
@@ -658,7 +669,7 @@ impl Context {
     fn write_ir(
         &self,
         writer: &mut Writer<'_>,
-        x: &mut Fields<'_>,
+        x: &mut HeaderFields<'_>,
         template: &Template,
         headers: &[u8],
         bases: &[Base],
@@ -695,7 +706,13 @@ impl Context {
     }
 
     #[inline]
-    fn least(&self, is_quiet: bool, x: &Fields<'_>, template: &Template, config: &CompressorConfig) -> Least {
+    fn least(
+        &self,
+        is_quiet: bool,
+        x: &HeaderFields<'_>,
+        template: &Template,
+        config: &CompressorConfig,
+    ) -> Least {
         let left = &self.left;
         if !is_quiet {
             if left.repair > 0 {
@@ -717,10 +734,11 @@ impl Context {
         }
     }
 
-    /// Bits of the MSN that are enough whichever of the last MSNs the decompressor has: 4, 6, 7, 8 or 16. Behind a pause it tries
-    /// up to 256 turns of them: checks tell these apart, unless a field is carried that is told by the MSN elsewhere.
+    /// Number of bits of the MSN that are enough for every MSN that the decompressor may have: 4, 6, 7, 8 or 16. After a pause
+    /// the decompressor tries up to 256 turns of these. Checks distinguish them, unless the packet carries a field that the MSN
+    /// determines elsewhere.
     #[inline]
-    fn needed_bits(&self, now: Instant, x: &Fields<'_>) -> u32 {
+    fn needed_bits(&self, now: Instant, x: &HeaderFields<'_>) -> u32 {
         let Some((lowest, highest)) = self.msns.bounds() else { return 16 };
         let told_apart = if x.carries.is_nothing() { TRIALS.ilog2() } else { 0 };
         let careful = self.caution.bits(now).saturating_sub(told_apart);
@@ -733,11 +751,11 @@ impl Context {
         if fits(4) { 4 } else { [6, 7, 8].into_iter().find(|&k| fits(k)).unwrap_or(16) }
     }
 
-    /// Counts what a packet has said, and returns whether it was a refresh.
+    /// Counts the fields that a packet has carried, and returns true if it was a refresh.
     #[inline(never)]
-    fn note_said(
+    fn note_sent(
         &mut self,
-        x: &Fields<'_>,
+        x: &HeaderFields<'_>,
         format: Format,
         config: &CompressorConfig,
         templates: &mut Templates<'_>,
@@ -752,28 +770,28 @@ impl Context {
         for number in self.shared.numbers().filter(|&number| initializes && number != x.template) {
             let Some(template) = self.shared.template_mut(number, templates) else { continue };
             if format == Format::IrCr {
-                // It begins the other templates of the base anew, too, and they have no anchors then.
+                // / It also restarts the other templates of the base, which then have no anchors.
                 template.anchors_left = config.repetitions;
             } else if !x.keep {
-                // It begins the context anew: what a base or packets before it have defined is forgotten.
+                // / It restarts the context: templates defined by a base or by previous packets are dropped.
                 template.left = config.repetitions;
             }
         }
         let left = &mut self.left;
-        let said = |left: &mut u8, is: bool| *left -= u8::from(is && *left > 0);
-        said(&mut left.ir, initializes);
-        said(&mut left.repair, whole);
-        said(&mut left.ip, x.has_ip || whole);
-        said(&mut left.control, x.has_control || whole);
+        let count_down = |left: &mut u8, is: bool| *left -= u8::from(is && *left > 0);
+        count_down(&mut left.ir, initializes);
+        count_down(&mut left.repair, whole);
+        count_down(&mut left.ip, x.has_ip || whole);
+        count_down(&mut left.control, x.has_control || whole);
         let anchor = if Template::is_own(x.message_type) { &mut left.own } else { &mut left.echoed };
-        said(anchor, x.carries.message_id);
-        said(&mut left.request, x.carries.request && x.names_request);
-        said(&mut left.ip_id, x.carries.ip_id);
-        said(&mut left.switch, true);
+        count_down(anchor, x.carries.message_id);
+        count_down(&mut left.request, x.carries.request && x.names_request);
+        count_down(&mut left.ip_id, x.carries.ip_id);
+        count_down(&mut left.switch, true);
         self.refreshing &= left.ir > 0 || left.repair > 0;
         if let Some(template) = self.shared.template_mut(x.template, templates) {
-            said(&mut template.left, x.has_definition || whole);
-            said(&mut template.anchors_left, x.carries.token || x.carries.numbers);
+            count_down(&mut template.left, x.has_definition || whole);
+            count_down(&mut template.anchors_left, x.carries.token || x.carries.numbers);
         }
         refresh
     }

@@ -1,24 +1,24 @@
-//! What feedback tells the compressor: what need not be said again, and how far the channel can be trusted. Section 9.5
-//! of `docs/coap-profile.md`.
+//! Feedback at the compressor: fields that need not be repeated, and the quality of the channel. Section 9.5 of
+//! `docs/coap-profile.md`.
 
 use thinair_wire::time::Instant;
 
-use super::compress::{Context, Left};
+use super::compress::{CoapSenderContext, Left};
 use super::state::Templates;
 use crate::feedback::{AckType, Feedback};
 
-/// Packets of 128 that may seem to be lost for `pt_0` and steps to be used. Message IDs that jump, because the sender
-/// talks to others too, seem so; what really matters is told by a NACK.
+/// Largest number of lost packets in 128 for the use of `pt_0` and steps. Message IDs that jump, because the sender
+/// also communicates with others, count as losses; a NACK reports losses that matter.
 const CLEAN: u8 = 6;
 
-/// Reports without a NACK after one before the channel is taken for clean again: at first, and at most. Each NACK
-/// doubles them.
+/// Number of reports without a NACK after which the channel counts as clean again: at first, and at most. Each NACK
+/// doubles it.
 pub(super) const DISTRUST: (u8, u8) = (2, 64);
 
-impl Context {
-    /// State, whether there is feedback, and the MSN of the newest packet, to be looked at. What says all that can
-    /// change is FO.
-    pub(crate) fn shown(&self) -> (&'static str, bool, u32) {
+impl CoapSenderContext {
+    /// Returns state, presence of feedback, and the MSN of the newest packet, for monitoring. The state is FO while
+    /// packets carry all fields that can change.
+    pub(crate) fn summary(&self) -> (&'static str, bool, u32) {
         let state = match self.left {
             Left { ir: 1.., .. } => "IR",
             Left { repair: 1.., .. } => "FO",
@@ -27,17 +27,17 @@ impl Context {
         (state, self.two_way, self.shared.msn)
     }
 
-    /// Whether the decompressor has told that it gets nearly every packet.
+    /// True if the decompressor has reported that nearly every packet arrives.
     pub(super) fn is_clean(&self) -> bool {
         self.two_way && self.clean && self.distrust == 0
     }
 
-    /// Whether nothing tells that the decompressor does not get nearly every packet.
+    /// True if nothing indicates that packets are lost.
     pub(super) fn is_trusted(&self) -> bool {
         self.two_way && self.distrust == 0
     }
 
-    /// ACK, NACK and STATIC-NACK. RFC 5225, section 5.2.
+    /// Handles ACK, NACK and STATIC-NACK. RFC 5225, section 5.2.
     pub(crate) fn receive_feedback(
         &mut self,
         now: Instant,
@@ -45,7 +45,7 @@ impl Context {
         repetitions: u8,
         templates: &mut Templates<'_>,
     ) {
-        // Damage could look like FEEDBACK-1, and would end the refreshes of a channel without feedback.
+        // / Damage could look like FEEDBACK-1, and would end the refreshes of a channel without feedback.
         if !self.two_way && !feedback.protected {
             return;
         }
@@ -84,7 +84,7 @@ impl Context {
         if bits == 0 {
             return;
         }
-        // The newest MSN with these bits that was sent.
+        // / The newest MSN with these bits that was sent.
         let mask = (1_u32 << bits) - 1;
         let back = self.shared.msn.wrapping_sub(feedback.sn) & mask;
         let acked = self.shared.msn.wrapping_sub(back);
@@ -93,7 +93,7 @@ impl Context {
             self.refreshing = false;
             self.knows_pt_0 = true;
             for number in self.shared.numbers() {
-                // A template is known if a packet that used it is.
+                // / A template is established if a packet that used it is acknowledged.
                 if let Some(template) = self.shared.template_mut(number, templates)
                     && acked.wrapping_sub(template.used) as i32 >= 0
                     && template.uses > 0

@@ -1,77 +1,77 @@
-//! Decompressing the packets of one context. Section 9 of `docs/coap-profile.md`.
+//! Decompression of the packets of one context. Section 9 of `docs/coap-profile.md`.
 
 use thinair_wire::coder::{Reader, Traced, Tracer};
 use thinair_wire::crc::Check;
 
 use super::formats::{self, MSN, chain, control_crc, format_of, has_check, is_long, long, short};
 use super::header;
-use super::outline::{Holes, Kind, is_outline};
-use super::state::{ChecksumMode, Path, State, Template, Templates};
-use super::{Fields, Whole, msn_interval, steps};
-use crate::arrival::{Arrivals, Moment, Passed};
+use super::outline::{HoleKind, Holes, is_outline};
+use super::state::{ChecksumMode, CoapPath, CoapState, Template, Templates};
+use super::{HeaderFields, Whole, msn_interval, steps};
+use crate::arrival::{Arrivals, Moment, PassedPackets};
 use crate::decompressor::{Failure, Verified, verify_crc8};
-use crate::exchange::{Exchange, Exchanges};
-use crate::packet::Header;
+use crate::exchange::{CoapExchange, Exchanges};
+use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
 use crate::proof::{Candidates, Fits, Proof};
 use crate::state::DecompressorState;
 
-/// Packets after which the compressor is told how many were lost.
+/// Number of packets per report of losses to the compressor.
 const REPORT: u16 = 128;
 
-/// MSNs ahead of the last one from which on 4 bits may be those of a packet that is late.
+/// Distance of MSNs from which on 4 bits may be those of a late packet.
 const LATE: i32 = 8;
 
-/// What a context needs of its channel.
-pub(crate) struct Memory<'a, 'm> {
+/// Memory of the channel that a context uses.
+pub(crate) struct CoapReceiverMemory<'a, 'm> {
     pub(crate) templates: &'a mut Templates<'m>,
     /// Messages that this end has sent.
     pub(crate) sent: Option<&'a Exchanges<'m>>,
     /// Messages that this end has received.
     pub(crate) received: Option<&'a mut Exchanges<'m>>,
     pub(crate) bases: &'a [super::Base],
-    /// Whether UDP checksums may be left out on this channel.
+    /// True if UDP checksums may be left out on this channel.
     pub(crate) may_elide: bool,
 }
 
 /// The context of one flow at the decompressor.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Context {
+pub(crate) struct CoapReceiverContext {
     pub(crate) state: DecompressorState,
-    shared: State,
+    shared: CoapState,
     /// Pace of the flow, in steps of the MSN.
     pub(crate) arrivals: Arrivals,
-    /// The flow, and its other direction.
+    /// Names of the flow and of its other direction.
     names: [u32; 2],
-    /// The outcome of the last 16 packets: 1 is a failure.
+    /// Outcomes of the last 16 packets: 1 is a failure.
     pub(crate) failures: u16,
-    /// Packets that should have repaired the context, and did not.
+    /// Number of packets that should have repaired the context, and failed.
     unrepaired: u8,
-    /// After damage, a packet has passed a CRC of 8 bits; another one must follow.
+    /// After damage, one packet has passed a CRC of 8 bits; another one must follow.
     trial: bool,
-    /// The last packet has changed what the compressor wants to be told of.
+    /// The last packet has made a change that the compressor needs an acknowledgment of.
     pub(crate) ack_due: bool,
-    /// Packets since the last report, and how many the MSN says were lost among them.
+    /// Packets since the last report, and losses among them by the MSN.
     seen: u16,
     lost: u16,
 }
 
-/// What was read behind the base header of a packet.
-struct Packet<'a, 'p> {
+/// Fields read behind the base header of a packet.
+struct PacketTail<'a, 'p> {
     format: Format,
     reader: &'a Reader<'p>,
     template: &'a Template,
     outline: &'a [u8],
     payload: &'p [u8],
-    /// The sum of the payload, where a check needs it.
+    /// Sum of the payload, if a check needs it.
     sum: u16,
 }
 
-impl Context {
+impl CoapReceiverContext {
     pub(crate) const fn new() -> Self {
         Self {
             state: DecompressorState::Nc,
-            shared: State::new(),
+            shared: CoapState::new(),
             arrivals: Arrivals::NEW,
             names: [0; 2],
             failures: 0,
@@ -83,7 +83,7 @@ impl Context {
         }
     }
 
-    /// Gives its memory back to the channel.
+    /// Returns its memory to the channel.
     pub(crate) fn release(&mut self, templates: &mut Templates<'_>) {
         self.shared.forget_all(templates);
     }
@@ -93,7 +93,7 @@ impl Context {
         self.shared.msn as u16
     }
 
-    /// Packets that were lost among the last, if it is time to tell.
+    /// Number of lost packets since the last report, if a report is due.
     pub(crate) fn report(&mut self) -> Option<u8> {
         (self.seen >= REPORT).then(|| {
             let lost = self.lost.min(255) as u8;
@@ -102,27 +102,27 @@ impl Context {
         })
     }
 
-    /// Whether a report is due.
+    /// True if a report is due.
     #[inline]
     pub(crate) fn has_report(&self) -> bool {
         self.seen >= REPORT
     }
 
-    /// An IR or IR-CR packet. `self` is the context of the CID if it is of this profile, or a new one.
+    /// Decompresses an IR or IR-CR packet. `self` is the context of the CID if it is of this profile, or a new one.
     pub(crate) fn initialize(
         &mut self,
-        packet: &Header<'_>,
-        memory: &mut Memory<'_, '_>,
+        packet: &PacketHeader<'_>,
+        memory: &mut CoapReceiverMemory<'_, '_>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let replicates = packet.first == 0xFC;
         let format = if replicates { Format::IrCr } else { Format::Ir };
         let mut reader = Reader::new(packet.first, packet.rest);
-        let mut x = Fields::new(0);
+        let mut x = HeaderFields::new(0);
         x.has_definition = true;
-        let mut whole = Whole::new(Path::default());
+        let mut whole = Whole::new(CoapPath::default());
         long(format, &mut reader, &mut x, &mut whole).map_err(|_| Failure::Malformed)?;
-        let mut next = State::new();
+        let mut next = CoapState::new();
         let mut template;
         let outline: &[u8];
         if replicates {
@@ -162,21 +162,21 @@ impl Context {
             return Err(Failure::NoRequest(format));
         }
         let sum = sum_for(&next, payload);
-        let found = Packet { format, reader: &reader, template: &template, outline, payload, sum };
+        let found = PacketTail { format, reader: &reader, template: &template, outline, payload, sum };
         let len = self.build(&next, &found, &mut x, out)?.ok_or(Failure::Crc(format))?;
         if replicates
             && header::crc_of_headers(out.get(..len).unwrap_or_default(), next.path.v6) != whole.header_crc
         {
             return Err(Failure::Crc(format));
         }
-        // Verified: the context is made, or goes on.
+        // / Verified: the context is created, or continues.
         let ahead = x.msn.wrapping_sub(self.shared.msn).cast_signed();
         self.arrivals = if keeps { self.arrivals.behind(ahead) } else { Arrivals::NEW };
         if keeps {
             next = self.shared.on_path(next.path);
         } else {
             self.shared.forget_all(memory.templates);
-            next = State::new().on_path(next.path);
+            next = CoapState::new().on_path(next.path);
         }
         let defined = if replicates {
             let base = memory.bases.get(usize::from(whole.base)).ok_or(Failure::Malformed)?;
@@ -198,13 +198,13 @@ impl Context {
         Verified::deliver(packet, format, len, payload, out)
     }
 
-    /// A packet of an established context.
+    /// Decompresses a packet of an established context.
     #[inline]
     pub(crate) fn compressed(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
-        memory: &mut Memory<'_, '_>,
+        packet: &PacketHeader<'_>,
+        memory: &mut CoapReceiverMemory<'_, '_>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         if self.state == DecompressorState::Nc {
@@ -217,10 +217,10 @@ impl Context {
             self.arrivals.note(now, steps(last, self.shared.msn));
             return Ok(verified);
         }
-        let mut x = Fields::new(self.shared.current);
+        let mut x = HeaderFields::new(self.shared.current);
         let mut reader = Reader::new(packet.first, packet.rest);
         short(format, &mut reader, &mut x).map_err(|_| Failure::Malformed)?;
-        // RFC 5795, section 5.2.3: no attempt with 3 bits on a context that is damaged.
+        // / RFC 5795, section 5.2.3: packets with a CRC of 3 bits are not used on a damaged context.
         if self.state == DecompressorState::Sc && format == Format::Pt0 {
             return Err(Failure::NotAllowed(format));
         }
@@ -234,10 +234,10 @@ impl Context {
             .map_err(|_| Failure::Malformed)?;
         let payload = reader.remaining();
         let sum = sum_for(&self.shared, payload);
-        let found = Packet { format, reader: &reader, template, outline, payload, sum };
+        let found = PacketTail { format, reader: &reader, template, outline, payload, sum };
         let len = self.find(now, &found, &mut x, memory, out)?;
         if self.state == DecompressorState::Sc && !has_check(format) && !self.trial {
-            // An 8-bit CRC alone does not prove that a damaged context is sound again; two in a row do.
+            // / A single 8-bit CRC does not prove that a damaged context is repaired; two in a row do.
             self.trial = true;
             return Err(Failure::OnTrial(format));
         }
@@ -248,16 +248,16 @@ impl Context {
         Verified::deliver(packet, format, len, payload, out)
     }
 
-    /// `co_common` and `co_repair`.
+    /// Decompresses `co_common` or `co_repair`.
     #[inline(never)]
     fn common(
         &mut self,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         format: Format,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CoapReceiverMemory<'_, '_>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
-        let (x, whole) = (&mut Fields::new(self.shared.current), &mut Whole::new(self.shared.path));
+        let (x, whole) = (&mut HeaderFields::new(self.shared.current), &mut Whole::new(self.shared.path));
         let reader = &mut Reader::new(packet.first, packet.rest);
         long(format, reader, x, whole).map_err(|_| Failure::Malformed)?;
         let mut next = self.shared;
@@ -290,9 +290,9 @@ impl Context {
         }
         let payload = reader.remaining();
         let sum = sum_for(&next, payload);
-        let found = Packet { format, reader, template: &template, outline, payload, sum };
+        let found = PacketTail { format, reader, template: &template, outline, payload, sum };
         let len = self.build(&next, &found, x, out)?.ok_or(Failure::Crc(format))?;
-        // An 8-bit CRC and more (CRC-7, control CRC, and the fields in full) is what a damaged context is repaired by.
+        // / The checks that repair a damaged context have more than 8 bits: CRC-7, control CRC, and all fields.
         if x.has_definition && !next.define(x.template, &template, outline, memory.templates) {
             self.shared = next;
             return Err(Failure::NoMemory);
@@ -304,14 +304,14 @@ impl Context {
         Verified::deliver(packet, format, len, payload, out)
     }
 
-    /// The MSN with which the packet passes its check.
+    /// Finds the MSN with which the packet passes its check.
     #[inline(always)]
     fn find(
         &self,
         now: Moment,
-        packet: &Packet<'_, '_>,
-        x: &mut Fields<'_>,
-        memory: &Memory<'_, '_>,
+        packet: &PacketTail<'_, '_>,
+        x: &mut HeaderFields<'_>,
+        memory: &CoapReceiverMemory<'_, '_>,
         out: &mut [u8],
     ) -> Result<usize, Failure> {
         let (bits, k) = packet.reader.collected(MSN);
@@ -329,7 +329,7 @@ impl Context {
         Err(if unknown { Failure::NoRequest(packet.format) } else { Failure::Crc(packet.format) })
     }
 
-    /// [`find`](Self::find) where a packet is late, or more than a turn of MSNs may have passed.
+    /// [`find`](Self::find) if the packet is late, or more than a turn of MSNs may have passed.
     #[cold]
     #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
     fn in_doubt(
@@ -337,30 +337,30 @@ impl Context {
         now: Moment,
         (first, k, is_near): (u32, u32, bool),
         unknown: &mut bool,
-        packet: &Packet<'_, '_>,
-        x: &mut Fields<'_>,
-        memory: &Memory<'_, '_>,
+        packet: &PacketTail<'_, '_>,
+        x: &mut HeaderFields<'_>,
+        memory: &CoapReceiverMemory<'_, '_>,
         out: &mut [u8],
     ) -> Result<Option<usize>, Failure> {
         let (last, turn) = (self.shared.msn, 1 << k);
         let mut with = |msn: u32| self.with(msn, unknown, packet, x, memory, out);
         let ahead = first.wrapping_sub(last).cast_signed();
         if is_near {
-            // One that looks so far ahead is late.
+            // / A packet that seems to be so far ahead is late.
             return if k == 4 && ahead >= LATE { with(first.wrapping_sub(turn)) } else { Ok(None) };
         }
         let behind = ahead <= 0;
         let ahead = first.wrapping_add(if behind { turn } else { 0 }).wrapping_sub(last);
         let clock = self.arrivals.passed(now);
         let candidates = Candidates::new(ahead, turn, clock, false);
-        // Each candidate is one more that a CRC of 8 bits may take for the right one, where more than the MSN was missed.
+        // / Each candidate is one more that may pass a CRC of 8 bits by chance, where more than the MSN was missed.
         let (_, turns) = msn_interval(k);
         let few = if packet.format == Format::Pt0 { turn } else { turn * (turns + 1) };
         let is_likely = |distance: u32| match clock {
             _ if has_check(packet.format) => true,
-            Passed::About { .. } => true,
-            Passed::AtMost(most) => most < distance + few,
-            Passed::Perhaps(_) => distance < ahead + few,
+            PassedPackets::About { .. } => true,
+            PassedPackets::AtMost(most) => most < distance + few,
+            PassedPackets::Perhaps(_) => distance < ahead + few,
         };
         let mut fits = Fits::default();
         for ahead in candidates.distances().filter(|distance| is_likely(*distance)) {
@@ -368,7 +368,7 @@ impl Context {
                 fits.add(ahead, &candidates);
             }
         }
-        // Messages are sent again.
+        // / Messages may be repeated.
         let is_again = behind && with(first)?.is_some();
         let is_usual = self.arrivals.has_paused_as_usual(now);
         match fits.proof(&candidates, is_usual) {
@@ -380,15 +380,15 @@ impl Context {
         }
     }
 
-    /// The headers with an MSN, if they pass their check with it; notes whether they name a message that is unknown.
+    /// Returns the headers with an MSN if they pass their check with it. Records a reference to an unknown message.
     #[inline(always)]
     fn with(
         &self,
         msn: u32,
         unknown: &mut bool,
-        packet: &Packet<'_, '_>,
-        x: &mut Fields<'_>,
-        memory: &Memory<'_, '_>,
+        packet: &PacketTail<'_, '_>,
+        x: &mut HeaderFields<'_>,
+        memory: &CoapReceiverMemory<'_, '_>,
         out: &mut [u8],
     ) -> Result<Option<usize>, Failure> {
         x.msn = msn;
@@ -403,13 +403,14 @@ impl Context {
         }
     }
 
-    /// [`with`](Self::with) where the packet names a message whose MSN a newer one has, which the other end had not received yet.
+    /// [`with`](Self::with) if the packet refers to a message whose MSN a newer one has, which the other end had not received
+    /// yet.
     #[cold]
     fn with_older(
         &self,
-        packet: &Packet<'_, '_>,
-        x: &mut Fields<'_>,
-        memory: &Memory<'_, '_>,
+        packet: &PacketTail<'_, '_>,
+        x: &mut HeaderFields<'_>,
+        memory: &CoapReceiverMemory<'_, '_>,
         out: &mut [u8],
     ) -> Result<Option<usize>, Failure> {
         let Some(sent) = memory.sent else { return Ok(None) };
@@ -423,16 +424,16 @@ impl Context {
         Ok(None)
     }
 
-    /// The message of the other direction that a packet names.
+    /// Finds the message of the other direction that a packet refers to.
     #[inline(always)]
     fn request<'e>(
         &self,
-        state: &State,
+        state: &CoapState,
         template: &Template,
         names: [u32; 2],
-        x: &mut Fields<'_>,
-        memory: &'e Memory<'_, '_>,
-    ) -> Option<&'e Exchange> {
+        x: &mut HeaderFields<'_>,
+        memory: &'e CoapReceiverMemory<'_, '_>,
+    ) -> Option<&'e CoapExchange> {
         x.names_request = template.refers;
         if !x.names_request {
             return None;
@@ -445,12 +446,12 @@ impl Context {
     #[inline]
     fn build(
         &self,
-        state: &State,
-        packet: &Packet<'_, '_>,
-        x: &mut Fields<'_>,
+        state: &CoapState,
+        packet: &PacketTail<'_, '_>,
+        x: &mut HeaderFields<'_>,
         out: &mut [u8],
     ) -> Result<Option<usize>, Failure> {
-        let Packet { format, template, outline, payload, sum, .. } = *packet;
+        let PacketTail { format, template, outline, payload, sum, .. } = *packet;
         let len = header::rebuild(state, template, outline, x, payload.len(), out)?;
         let mode = state.path.checksum;
         let coap_at = state.path.ip_len() + 8;
@@ -480,7 +481,7 @@ impl Context {
     }
 
     #[inline]
-    fn accept(&mut self, x: &Fields<'_>, memory: &mut Memory<'_, '_>) {
+    fn accept(&mut self, x: &HeaderFields<'_>, memory: &mut CoapReceiverMemory<'_, '_>) {
         self.trial = false;
         self.unrepaired = 0;
         if let Some(template) = self.shared.template_mut(x.template, memory.templates) {
@@ -490,7 +491,7 @@ impl Context {
         if let Some(received) = &mut memory.received
             && Template::is_own(x.message_type)
         {
-            received.note(Exchange::new(self.names[0], x.msn as u16, x.message_id, x.token, x.block()));
+            received.note(CoapExchange::new(self.names[0], x.msn as u16, x.message_id, x.token, x.block()));
         }
     }
 
@@ -500,13 +501,13 @@ impl Context {
         self.seen = self.seen.saturating_add(1);
         match ahead {
             2..256 => self.lost = self.lost.saturating_add(ahead as u16 - 1),
-            // A late packet was counted as lost.
+            // / A late packet was counted as lost.
             -8..0 => self.lost = self.lost.saturating_sub(1),
             _ => {}
         }
     }
 
-    /// Counts a packet that has failed: what passed before it proves nothing.
+    /// Counts a failed packet, after which earlier successes prove nothing.
     pub(crate) fn note_failure(&mut self, failure: Option<&Failure>) {
         self.failures = self.failures << 1 | 1;
         self.trial = false;
@@ -515,27 +516,27 @@ impl Context {
         }
     }
 
-    /// Packets that carry everything that can change have failed one after the other: what cannot change is wrong.
+    /// True if successive packets with all fields that can change have failed: a field that cannot change is wrong.
     pub(crate) fn is_beyond_repair(&self, limit: u8) -> bool {
         self.state == DecompressorState::Sc && self.unrepaired >= limit
     }
 
-    /// Tells the fields of a packet, as far as this context can, and its format.
+    /// Passes the fields of a packet to `on_field`, as far as this context allows, and returns its format.
     pub(crate) fn dissect<'p>(
         &self,
-        packet: &Header<'p>,
+        packet: &PacketHeader<'p>,
         templates: &Templates<'_>,
         bases: &[super::Base],
-        mut tell: impl FnMut(Traced<'p>),
+        mut on_field: impl FnMut(Traced<'p>),
     ) -> Option<Format> {
         let reader = Reader::new(packet.first, packet.rest);
-        let (mut x, mut whole) = (Fields::new(self.shared.current), Whole::new(self.shared.path));
+        let (mut x, mut whole) = (HeaderFields::new(self.shared.current), Whole::new(self.shared.path));
         let format = match packet.first {
             0xFD => Format::Ir,
             0xFC => Format::IrCr,
             first => format_of(first, &self.shared)?,
         };
-        let mut tracer = Tracer::new(reader, &mut tell);
+        let mut tracer = Tracer::new(reader, &mut on_field);
         if is_long(format) {
             long(format, &mut tracer, &mut x, &mut whole).ok()?;
         } else {
@@ -566,25 +567,27 @@ impl Context {
     }
 }
 
-impl Fields<'_> {
-    /// The number of its Observe option.
+impl HeaderFields<'_> {
+    /// Number in its Observe option.
     #[inline]
     pub(super) fn observed(&self) -> Option<u32> {
         let mut dynamic = self.holes.as_slice().iter().zip(&self.numbers).rev();
         dynamic.find(|(hole, _)| hole.is_observe && hole.is_number()).map(|(_, number)| *number)
     }
 
-    /// NUM of the Block option of a packet, where it counts.
+    /// NUM of the Block option of a packet, where it is a number.
     #[inline(always)]
     pub(super) fn block(&self) -> Option<u32> {
         let mut blocks = self.holes.as_slice().iter().zip(&self.numbers);
-        blocks.find(|(hole, _)| matches!(hole.kind, Kind::Block | Kind::BlockOfRequest)).map(|(_, n)| *n)
+        blocks
+            .find(|(hole, _)| matches!(hole.kind, HoleKind::Block | HoleKind::BlockOfRequest))
+            .map(|(_, n)| *n)
     }
 }
 
-/// The sum of a payload, if a packet of that state is checked with it.
+/// Sum of a payload if a packet of that state is checked with it, otherwise 0.
 #[inline]
-fn sum_for(state: &State, payload: &[u8]) -> u16 {
+fn sum_for(state: &CoapState, payload: &[u8]) -> u16 {
     match state.path.checksum {
         ChecksumMode::Elided | ChecksumMode::Carried => header::payload_sum(payload),
         ChecksumMode::Zero | ChecksumMode::Raw => 0,
@@ -592,9 +595,9 @@ fn sum_for(state: &State, payload: &[u8]) -> u16 {
 }
 
 #[inline]
-fn crc_is_right(state: &State, packet: &Packet<'_, '_>, x: &Fields<'_>) -> bool {
-    let Packet { format, reader, template, payload, sum, .. } = *packet;
-    // IR and IR-CR are checked over their octets.
+fn crc_is_right(state: &CoapState, packet: &PacketTail<'_, '_>, x: &HeaderFields<'_>) -> bool {
+    let PacketTail { format, reader, template, payload, sum, .. } = *packet;
+    // / The check of IR and IR-CR covers their octets.
     if format.is_initialization() {
         return true;
     }
@@ -604,7 +607,7 @@ fn crc_is_right(state: &State, packet: &Packet<'_, '_>, x: &Fields<'_>) -> bool 
     header::crc(state, template, x, check, sent, (payload.len(), sum)) == read
 }
 
-/// The MSN near the last one whose 16 low bits are `bits`.
+/// Returns the MSN near the last one whose 16 low bits are `bits`.
 fn nearest(bits: u32, last: u32) -> u32 {
     let ahead = (bits as u16).wrapping_sub(last as u16) as i16;
     last.wrapping_add_signed(i32::from(ahead))

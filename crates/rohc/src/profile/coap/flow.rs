@@ -1,32 +1,33 @@
-//! Flows of profile 0x0081: which flow a CoAP message belongs to.
+//! Flows of profile 0x0081, and the interface of the profile.
 
 use thinair_wire::time::Instant;
 
-use super::compress::{Context, Memory};
-use super::{Base, Message, Path, decompress};
+use super::compress::{CoapSenderContext, CoapSenderMemory};
+use super::{Base, CoapMessage, CoapPath, decompress};
 use crate::arrival::Moment;
 use crate::channel::Integrity;
 use crate::cid::Cid;
 use crate::compressor::{
-    CompressError, Compressed, Compressor, CompressorConfig, Key, Outgoing, Refused, SenderContext, Shared,
+    CompressError, Compressed, Compressor, CompressorConfig, FlowKey, OutgoingPacket, Refused, SenderContext,
+    SharedMemory,
 };
 use crate::contexts::ContextState;
 use crate::decompressor::{
-    self, Decompressor, DecompressorConfig, Failure, Incoming, Policy, Problem, ReceiverContext, Traced,
-    Verified, on_failure,
+    self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
+    Traced, Verified, on_failure,
 };
 use crate::exchange::Linked;
-use crate::feedback::{AckType, Feedback, Form};
+use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::mode::Mode;
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 use crate::profile::{Format, Held, ProfileId};
 use crate::storage::Slots;
 
-impl SenderContext for Context {
+impl SenderContext for CoapSenderContext {
     #[inline]
     fn compress_packet<'m>(
         compressor: &mut Compressor<'m>,
-        packet: &mut Outgoing<'_, '_, 'm>,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         if !compressor.config.channel.profiles().has(ProfileId::Coap) {
@@ -35,8 +36,8 @@ impl SenderContext for Context {
         compressor.coap(packet, out)
     }
 
-    fn form(&self) -> Form {
-        Form::Rfc5225
+    fn form(&self) -> FeedbackForm {
+        FeedbackForm::Rfc5225
     }
 
     fn receive_feedback(
@@ -44,22 +45,22 @@ impl SenderContext for Context {
         now: Instant,
         feedback: &Feedback,
         config: &CompressorConfig,
-        shared: &mut Shared<'_>,
+        shared: &mut SharedMemory<'_>,
     ) -> Option<Cid> {
         self.receive_feedback(now, feedback, config.repetitions, &mut shared.templates);
         None
     }
 
-    fn restart(&mut self, config: &CompressorConfig, shared: &mut Shared<'_>) {
+    fn restart(&mut self, config: &CompressorConfig, shared: &mut SharedMemory<'_>) {
         self.restart(config.repetitions, &mut shared.templates);
     }
 
-    fn release(&mut self, shared: &mut Shared<'_>) -> bool {
+    fn release(&mut self, shared: &mut SharedMemory<'_>) -> bool {
         self.release(&mut shared.templates)
     }
 
-    fn shown(&self, cid: Cid) -> ContextState {
-        let (state, two_way, msn) = self.shown();
+    fn context_state(&self, cid: Cid) -> ContextState {
+        let (state, two_way, msn) = self.summary();
         ContextState {
             cid,
             profile: ProfileId::Coap,
@@ -70,12 +71,12 @@ impl SenderContext for Context {
     }
 }
 
-impl Key for Path {
+impl FlowKey for CoapPath {
     #[inline]
     fn key(&self, mut word: impl FnMut(u64)) {
         let half = |octets: &[u8]| octets.first_chunk().map_or(0, |half| u64::from_ne_bytes(*half));
         let [s, d] = [&self.source, &self.destination];
-        // Those of IPv4 have four octets each.
+        // / IPv4 addresses have four octets each.
         word(half(s) ^ half(d).rotate_left(32));
         if self.v6 {
             word(half(&s[8..]));
@@ -87,29 +88,30 @@ impl Key for Path {
 }
 
 impl<'m> Compressor<'m> {
-    /// The compressor with the provisioned bases of profile 0x0081, of which at most 256 are used. They are a
-    /// parameter of the channel: the decompressor must have the same, in the same order.
+    /// Sets the provisioned bases of profile 0x0081, of which at most 256 are used. They are a parameter of the
+    /// channel: the decompressor must have the same, in the same order.
     pub fn with_bases(mut self, bases: Slots<'m, Base>) -> Self {
         self.shared.bases = bases;
         self
     }
 
-    /// Templates that the contexts of profile 0x0081 have learned, as bases for flows like theirs, by CID.
+    /// Iterates over the templates that the contexts of profile 0x0081 have learned, as bases for similar flows,
+    /// by CID.
     pub fn learned_bases(&self) -> impl Iterator<Item = Base> + '_ {
-        let contexts = self.flows.places().filter_map(|(_, place)| Context::of(place));
+        let contexts = self.flows.places().filter_map(|(_, place)| CoapSenderContext::of(place));
         contexts.map(|context| context.learned(&self.shared.templates))
     }
 
-    /// Compresses a CoAP message; `None` if the packet goes by another profile.
+    /// Compresses a CoAP message; `None` if another profile has to compress the packet.
     #[inline(never)]
     fn coap(
         &mut self,
-        packet: &mut Outgoing<'_, '_, 'm>,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
-        let (now, mut path) = (packet.now, Path::default());
+        let (now, mut path) = (packet.now, CoapPath::default());
         let read = path.read(packet.chain)?;
-        let Some(message) = Message::of(packet.chain, &path, read, &self.config.coap.ports) else {
+        let Some(message) = CoapMessage::of(packet.chain, &path, read, &self.config.coap.ports) else {
             if self.shared.guessed > 0 {
                 self.not_coap(&path);
             }
@@ -125,22 +127,22 @@ impl<'m> Compressor<'m> {
         }
     }
 
-    /// Compresses a CoAP message. `owes` is set to a new context whose CID was that of a flow which held memory.
+    /// Compresses a CoAP message. Sets `owes` to a new context whose CID was that of a flow with memory.
     #[inline(always)]
     fn message(
         &mut self,
-        message: &Message<'_>,
-        packet: &mut Outgoing<'_, '_, 'm>,
+        message: &CoapMessage<'_>,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
         owes: &mut Option<Cid>,
     ) -> Result<Compressed, Refused> {
         let now = packet.now;
         let hash = self.flows.hash(message.path);
-        let found = self.flows.find::<Context>(hash, |_, context| context.is_flow_of(message.path));
+        let found = self.flows.find::<CoapSenderContext>(hash, |_, context| context.is_flow_of(message.path));
         let cid = match found {
             Some(cid) => cid,
             None if self.flows.is_rejected(hash, now) => return Err(Refused::ByThisPacket),
-            // One datagram that looks like CoAP does not leave its flow.
+            // / A datagram that only looks like CoAP stays with the flow that it has.
             None if message.by_parse && self.has_flow(packet) => return Err(Refused::ByThisPacket),
             None => {
                 let pair = self.flows.pair(message.packet);
@@ -149,7 +151,7 @@ impl<'m> Compressor<'m> {
                 }
                 let cid = self.flows.claim(hash, pair).ok_or(Refused::ByThisPacket)?;
                 *owes = self.release(cid).then_some(cid);
-                self.flows.set(cid, Context::new(message, now, &self.config));
+                self.flows.set(cid, CoapSenderContext::new(message, now, &self.config));
                 self.shared.guessed = self.shared.guessed.saturating_add(u32::from(message.by_parse));
                 cid
             }
@@ -158,13 +160,13 @@ impl<'m> Compressor<'m> {
             Some(linked) => (Some(linked.sent), Some(&*linked.received)),
             None => (None, None),
         };
-        let Shared { templates, bases, .. } = &mut self.shared;
-        let mut memory = Memory { templates, sent, received, bases };
+        let SharedMemory { templates, bases, .. } = &mut self.shared;
+        let mut memory = CoapSenderMemory { templates, sent, received, bases };
         self.flows.touch(cid);
         if self.flows.rests(cid) {
             return Err(Refused::ByThisPacket);
         }
-        let context = self.flows.context_mut::<Context>(cid).ok_or(Refused::ByThisPacket)?;
+        let context = self.flows.context_mut::<CoapSenderContext>(cid).ok_or(Refused::ByThisPacket)?;
         if message.by_parse && context.is_abandoned() {
             return Err(Refused::ByThisPacket);
         }
@@ -176,40 +178,47 @@ impl<'m> Compressor<'m> {
         Ok(compressed)
     }
 
-    /// A packet is not CoAP: if its flow was taken for it by a parse alone, it is not, any more.
+    /// Handles a packet that is not CoAP. If only a parse showed its flow to be CoAP, the flow is not CoAP from
+    /// now on.
     #[cold]
-    fn not_coap(&mut self, path: &Path) {
+    fn not_coap(&mut self, path: &CoapPath) {
         let hash = self.flows.hash(path);
-        let found = self.flows.find::<Context>(hash, |_, context| context.is_flow_of(path));
-        if let Some(context) = found.and_then(|cid| self.flows.context_mut::<Context>(cid)) {
+        let found = self.flows.find::<CoapSenderContext>(hash, |_, context| context.is_flow_of(path));
+        if let Some(context) = found.and_then(|cid| self.flows.context_mut::<CoapSenderContext>(cid)) {
             context.abandon();
         }
     }
 }
 
 impl<'m> Decompressor<'m> {
-    /// The decompressor with the provisioned bases of profile 0x0081, the same as the compressor has.
+    /// Sets the provisioned bases of profile 0x0081, which must be those of the compressor.
     pub fn with_bases(mut self, bases: Slots<'m, Base>) -> Self {
         self.shared.bases = bases;
         self
     }
 }
 
-/// Memory that the contexts of a channel share.
+/// Returns the memory that the contexts of a channel share.
 fn memory<'a, 'm>(
     linked: Option<Linked<'a, 'm>>,
     config: &DecompressorConfig,
-    shared: &'a mut decompressor::Shared<'m>,
-) -> decompress::Memory<'a, 'm> {
+    shared: &'a mut decompressor::SharedMemory<'m>,
+) -> decompress::CoapReceiverMemory<'a, 'm> {
     let (sent, received) = match linked {
         Some(linked) => (Some(&*linked.sent), Some(linked.received)),
         None => (None, None),
     };
     let may_elide = config.channel.integrity_below() != Integrity::None;
-    decompress::Memory { templates: &mut shared.templates, sent, received, bases: &shared.bases, may_elide }
+    decompress::CoapReceiverMemory {
+        templates: &mut shared.templates,
+        sent,
+        received,
+        bases: &shared.bases,
+        may_elide,
+    }
 }
 
-impl ReceiverContext for decompress::Context {
+impl ReceiverContext for decompress::CoapReceiverContext {
     fn new(_: ProfileId) -> Self {
         Self::new()
     }
@@ -221,7 +230,7 @@ impl ReceiverContext for decompress::Context {
     fn initialize<'m>(
         decompressor: &mut Decompressor<'m>,
         _: ProfileId,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Result<Verified, Problem> {
         let (at, header) = (packet.at, packet.header);
@@ -243,9 +252,9 @@ impl ReceiverContext for decompress::Context {
 
     fn decompress<'m>(
         &mut self,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         config: &DecompressorConfig,
-        shared: &mut decompressor::Shared<'m>,
+        shared: &mut decompressor::SharedMemory<'m>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let mut memory = memory(packet.linked, config, shared);
@@ -256,21 +265,21 @@ impl ReceiverContext for decompress::Context {
         verified
     }
 
-    fn release(&mut self, shared: &mut decompressor::Shared<'_>) {
+    fn release(&mut self, shared: &mut decompressor::SharedMemory<'_>) {
         self.release(&mut shared.templates);
     }
 
     fn dissect<'p>(
         &self,
-        packet: &Header<'p>,
+        packet: &PacketHeader<'p>,
         _: &DecompressorConfig,
-        shared: &decompressor::Shared<'_>,
-        tell: &mut dyn FnMut(Traced<'p>),
+        shared: &decompressor::SharedMemory<'_>,
+        on_field: &mut dyn FnMut(Traced<'p>),
     ) -> Option<Format> {
-        self.dissect(packet, &shared.templates, &shared.bases, tell)
+        self.dissect(packet, &shared.templates, &shared.bases, on_field)
     }
 
-    fn shown(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
+    fn context_state(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
         let (state, sn) = (self.state.name(), Some(u32::from(self.msn())));
         ContextState { cid, profile: ProfileId::Coap, state, mode: config.mode, sn }
     }
@@ -286,7 +295,7 @@ impl ReceiverContext for decompress::Context {
         _: Moment,
         _: u8,
         failure: Option<&Failure>,
-        policy: &Policy<'_>,
+        policy: &NackPolicy<'_>,
     ) -> Option<AckType> {
         if let Some(Failure::OnTrial(_)) = failure {
             return None;
@@ -296,7 +305,7 @@ impl ReceiverContext for decompress::Context {
             return Some(AckType::StaticNack);
         }
         let has_many_failures = policy.config.nack.is_reached(self.failures);
-        // A template that was lost is not found by waiting.
+        // / Waiting does not restore a template that was lost.
         let is_urgent = matches!(failure, Some(Failure::UnknownTemplate(_)));
         let is_damaged = policy.is_two_way && self.is_beyond_repair(policy.config.static_nack.k);
         on_failure(&mut self.state, has_many_failures, is_urgent, is_damaged)
@@ -308,7 +317,7 @@ impl ReceiverContext for decompress::Context {
         if element.ack != AckType::Ack || is_first || element.loss.is_some() {
             return element;
         }
-        // FEEDBACK-1: the compressor knows already that there is feedback.
+        // / FEEDBACK-1: the compressor has received feedback before.
         Feedback { sn: element.sn & 0xFF, sn_bits: 8, protected: false, ..element }
     }
 }

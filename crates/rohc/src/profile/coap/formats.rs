@@ -1,25 +1,26 @@
 //! The packet formats. Section 6 of `docs/coap-profile.md`.
 
-use thinair_wire::coder::{Coder, Slot, Step, sdvl};
+use thinair_wire::coder::{Coder, LsbSlot, Step, sdvl};
 use thinair_wire::crc::Check;
 use thinair_wire::header::coap::Type;
 
-use super::outline::{Kind, MAX_OUTLINE, is_outline};
+use super::outline::{HoleKind, MAX_OUTLINE, is_outline};
 use super::state::{
-    ChecksumMode, IpIdMode, MessageIdMode, Path, State, TEMPLATES, Template, Token, TokenMode,
+    ChecksumMode, CoapPath, CoapState, CoapToken, IpIdMode, MessageIdMode, TEMPLATES, Template, TokenMode,
 };
-use super::{Carries, Fields, Least, Whole};
+use super::{Carries, HeaderFields, Least, Whole};
 use crate::profile::{Format, ProfileId};
 
 /// Master Sequence Number.
-pub(super) const MSN: Slot = Slot::new(0, "MSN");
+pub(super) const MSN: LsbSlot = LsbSlot::new(0, "MSN");
 
-/// Templates that a short format can name.
+/// Number of templates that a short format can carry.
 pub(super) const SHORT_TEMPLATES: u8 = 12;
 
-/// The format of an established context for a packet that says at `least` so much, with so many bits of the MSN.
+/// Returns the format of an established context for a packet that needs at `least` these fields, and so many
+/// bits of the MSN.
 #[inline]
-pub(super) fn format_for(state: &State, least: Least, template: u8, needed: u32) -> Format {
+pub(super) fn format_for(state: &CoapState, least: Least, template: u8, needed: u32) -> Format {
     let path = &state.path;
     let is_carried = path.checksum == ChecksumMode::Carried;
     match least {
@@ -38,9 +39,9 @@ pub(super) fn format_for(state: &State, least: Least, template: u8, needed: u32)
     if is_carried { Format::Pt2c } else { Format::Pt2 }
 }
 
-/// The format of a packet of an established context, by its first octet.
+/// Returns the format of a packet of an established context, by its first octet.
 #[inline]
-pub(super) fn format_of(first: u8, state: &State) -> Option<Format> {
+pub(super) fn format_of(first: u8, state: &CoapState) -> Option<Format> {
     let path = &state.path;
     let is_carried = path.checksum == ChecksumMode::Carried;
     Some(match first {
@@ -68,9 +69,9 @@ pub(super) fn format_of(first: u8, state: &State) -> Option<Format> {
     })
 }
 
-/// Runs a short format up to the chain.
+/// Codes a short format up to the chain.
 #[inline]
-pub(super) fn short<'p, C: Coder<'p>>(format: Format, c: &mut C, x: &mut Fields<'_>) -> Step {
+pub(super) fn short<'p, C: Coder<'p>>(format: Format, c: &mut C, x: &mut HeaderFields<'_>) -> Step {
     match format {
         Format::Pt0 => pt_0(c),
         Format::Pt0c => pt_0c(c, x),
@@ -83,11 +84,11 @@ pub(super) fn short<'p, C: Coder<'p>>(format: Format, c: &mut C, x: &mut Fields<
     }
 }
 
-/// Runs a long format up to the chain.
+/// Codes a long format up to the chain.
 pub(super) fn long<'p, C: Coder<'p>>(
     format: Format,
     c: &mut C,
-    x: &mut Fields<'_>,
+    x: &mut HeaderFields<'_>,
     whole: &mut Whole<'p>,
 ) -> Step {
     match format {
@@ -99,19 +100,19 @@ pub(super) fn long<'p, C: Coder<'p>>(
     }
 }
 
-/// True if a format says what `Whole` has.
+/// True if a format has the fields in `Whole`.
 #[inline]
 pub(super) const fn is_long(format: Format) -> bool {
     matches!(format, Format::CoCommon | Format::CoRepair | Format::Ir | Format::IrCr)
 }
 
-/// Whether a format has a CHECK instead of a CRC and the checksum.
+/// True if a format has a CHECK instead of a CRC and the checksum.
 #[inline]
 pub(super) const fn has_check(format: Format) -> bool {
     matches!(format, Format::Pt0c | Format::Pt1tc | Format::Pt2c)
 }
 
-/// Bits of the MSN that a format sends, without those of `pt_2` with `msn`.
+/// Number of bits of the MSN in a format; for `pt_2`, without those of `msn`.
 #[inline]
 pub(super) const fn msn_bits(format: Format) -> u32 {
     match format {
@@ -133,7 +134,7 @@ fn pt_0<'p, C: Coder<'p>>(c: &mut C) -> Step {
 
 /// `pt_0c`: 7-bit MSN, CHECK. Section 6.2.
 #[inline]
-fn pt_0c<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
+fn pt_0c<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>) -> Step {
     c.discriminator(1, 0b0)?;
     c.lsb(MSN, 7, 0)?;
     c.uint("CHECK", 16, &mut x.check)
@@ -149,7 +150,7 @@ fn pt_1<'p, C: Coder<'p>>(c: &mut C) -> Step {
 
 /// `pt_1t`: template 0 to 11, 4-bit MSN, CRC-8. Section 6.4.
 #[inline]
-fn pt_1t<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
+fn pt_1t<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>) -> Step {
     c.uint("template", 4, &mut x.template)?;
     c.lsb(MSN, 4, 0)?;
     c.crc("CRC", 8)
@@ -157,7 +158,7 @@ fn pt_1t<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
 
 /// `pt_1tc`: template 0 to 11, 4-bit MSN, CHECK. Section 6.5.
 #[inline]
-fn pt_1tc<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
+fn pt_1tc<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>) -> Step {
     c.uint("template", 4, &mut x.template)?;
     c.lsb(MSN, 4, 0)?;
     c.uint("CHECK", 16, &mut x.check)
@@ -165,21 +166,21 @@ fn pt_1tc<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
 
 /// `pt_2`: template, 8-bit or 16-bit MSN, CRC-8, fields that have changed. Section 6.6.
 #[inline]
-fn pt_2<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
+fn pt_2<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>) -> Step {
     changes(c, x)?;
     c.crc("CRC", 8)
 }
 
 /// `pt_2c`: template, 8-bit or 16-bit MSN, CHECK, fields that have changed. Section 6.7.
 #[inline]
-fn pt_2c<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
+fn pt_2c<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>) -> Step {
     changes(c, x)?;
     c.uint("CHECK", 16, &mut x.check)
 }
 
-/// What `pt_2` and `pt_2c` have in common.
+/// Common part of `pt_2` and `pt_2c`.
 #[inline]
-fn changes<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
+fn changes<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>) -> Step {
     c.discriminator(3, 0b110)?;
     c.uint("template", 4, &mut x.template)?;
     if c.flag("F", &mut !x.carries.is_nothing())? {
@@ -196,8 +197,9 @@ fn changes<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>) -> Step {
     c.lsb(MSN, if x.carries.msn { 16 } else { 8 }, 0)
 }
 
-/// `co_common`: whatever can change while a context lasts; CRC-7, and CRC-3 of the control fields. Section 6.8.
-fn co_common<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>, whole: &mut Whole<'p>) -> Step {
+/// `co_common`: all fields that can change in a context, each if it is present; CRC-7, and CRC-3 of the control
+/// fields. Section 6.8.
+fn co_common<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>, whole: &mut Whole<'p>) -> Step {
     c.discriminator(8, 0xFA)?;
     c.flag("ip", &mut x.has_ip)?;
     c.flag("control", &mut x.has_control)?;
@@ -209,8 +211,8 @@ fn co_common<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>, whole: &mut Whole<
     body(c, x, whole)
 }
 
-/// `co_repair`: everything that can change while a context lasts. Section 6.9.
-fn co_repair<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>, whole: &mut Whole<'p>) -> Step {
+/// `co_repair`: all fields that can change in a context. Section 6.9.
+fn co_repair<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>, whole: &mut Whole<'p>) -> Step {
     c.discriminator(8, 0xFB)?;
     c.reserved(5)?;
     c.uint("control CRC", 3, &mut whole.control_crc)?;
@@ -220,8 +222,8 @@ fn co_repair<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>, whole: &mut Whole<
     body(c, x, whole)
 }
 
-/// IR: everything. Section 6.10. The CRC-8 covers the ROHC header (RFC 5225, section 6.8.1).
-fn ir<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>, whole: &mut Whole<'p>) -> Step {
+/// IR: all fields. Section 6.10. The CRC-8 covers the ROHC header (RFC 5225, section 6.8.1).
+fn ir<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>, whole: &mut Whole<'p>) -> Step {
     c.discriminator(8, 0xFD)?;
     profile(c)?;
     c.crc("CRC", 8)?;
@@ -247,7 +249,7 @@ fn profile<'p, C: Coder<'p>>(c: &mut C) -> Step {
     c.require(low == ProfileId::Coap.low_octet())
 }
 
-/// IR-CR: replication of a provisioned base, and what differs from it. Section 6.11.
+/// IR-CR: replication of a provisioned base, and the differences from it. Section 6.11.
 fn ir_cr<'p, C: Coder<'p>>(c: &mut C, whole: &mut Whole<'p>) -> Step {
     c.discriminator(8, 0xFC)?;
     profile(c)?;
@@ -259,8 +261,12 @@ fn ir_cr<'p, C: Coder<'p>>(c: &mut C, whole: &mut Whole<'p>) -> Step {
     Ok(())
 }
 
-/// Behind the base of an IR-CR packet whose base is known: what differs.
-pub(super) fn differences<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>, whole: &mut Whole<'p>) -> Step {
+/// Differences in an IR-CR packet, behind the number of the base.
+pub(super) fn differences<'p, C: Coder<'p>>(
+    c: &mut C,
+    x: &mut HeaderFields<'_>,
+    whole: &mut Whole<'p>,
+) -> Step {
     if !whole.differs {
         return Ok(());
     }
@@ -279,7 +285,7 @@ pub(super) fn differences<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>, whole
     if d.destination_port {
         c.uint("Destination Port", 16, &mut whole.next.destination_port)?;
     }
-    // The interface identifier; of IPv4 the whole address.
+    // / The interface identifier; of IPv4 the whole address.
     let interface = if whole.next.v6 { 8..16 } else { 0..4 };
     if d.source {
         for octet in whole.next.source.get_mut(interface.clone()).into_iter().flatten() {
@@ -304,7 +310,7 @@ pub(super) fn differences<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>, whole
 }
 
 /// Dynamic part of the IP header, control fields, definition of a template.
-fn body<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>, whole: &mut Whole<'p>) -> Step {
+fn body<'p, C: Coder<'p>>(c: &mut C, x: &mut HeaderFields<'_>, whole: &mut Whole<'p>) -> Step {
     c.reserved(4)?;
     c.uint("template", 4, &mut x.template)?;
     c.lsb(MSN, 16, 0)?;
@@ -321,7 +327,7 @@ fn body<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'_>, whole: &mut Whole<'p>) 
     Ok(())
 }
 
-pub(super) fn ip_dynamic<'p, C: Coder<'p>>(c: &mut C, next: &mut Path) -> Step {
+pub(super) fn ip_dynamic<'p, C: Coder<'p>>(c: &mut C, next: &mut CoapPath) -> Step {
     let v6 = next.v6;
     c.uint(if v6 { "Traffic Class" } else { "TOS" }, 8, &mut next.tos)?;
     c.uint(if v6 { "Hop Limit" } else { "TTL" }, 8, &mut next.ttl)?;
@@ -334,7 +340,7 @@ pub(super) fn ip_dynamic<'p, C: Coder<'p>>(c: &mut C, next: &mut Path) -> Step {
     }
 }
 
-pub(super) fn control<'p, C: Coder<'p>>(c: &mut C, next: &mut Path) -> Step {
+pub(super) fn control<'p, C: Coder<'p>>(c: &mut C, next: &mut CoapPath) -> Step {
     c.uint("checksum", 2, &mut next.checksum)?;
     c.uint("ip_id", 2, &mut next.ip_id_mode)?;
     c.flag("switching", &mut next.switching)?;
@@ -367,22 +373,22 @@ pub(super) fn definition<'p, C: Coder<'p>>(c: &mut C, t: &mut Template, outline:
     c.require(is_outline(outline))
 }
 
-fn token<'p, C: Coder<'p>>(c: &mut C, token: &mut Token) -> Step {
+fn token<'p, C: Coder<'p>>(c: &mut C, token: &mut CoapToken) -> Step {
     for octet in token.octets.iter_mut().take(usize::from(token.len)) {
         c.uint("Token", 8, octet)?;
     }
     Ok(())
 }
 
-/// The chain behind every base header: fields that the packet carries because they have changed, or because the
-/// context says that they always do. Section 6.12.
+/// Chain behind every base header: fields that have changed, and fields that every packet of the context
+/// carries. Section 6.12.
 #[inline(always)]
 pub(super) fn chain<'p, C: Coder<'p>>(
     c: &mut C,
-    state: &State,
+    state: &CoapState,
     template: &Template,
     has_check: bool,
-    x: &mut Fields<'p>,
+    x: &mut HeaderFields<'p>,
 ) -> Step {
     let carries = x.carries;
     if carries.message_type {
@@ -403,7 +409,7 @@ pub(super) fn chain<'p, C: Coder<'p>>(
     }
     let is_sent = match state.path.checksum {
         ChecksumMode::Raw | ChecksumMode::Carried => !has_check,
-        // The CRC of an IR packet does not cover the payload, which the checksum does.
+        // / The CRC of an IR packet does not cover the payload; the checksum does.
         ChecksumMode::Elided => carries.checksum,
         ChecksumMode::Zero => false,
     };
@@ -414,7 +420,7 @@ pub(super) fn chain<'p, C: Coder<'p>>(
 }
 
 /// Fields of the message in the chain.
-fn message_fields<'p, C: Coder<'p>>(c: &mut C, template: &Template, x: &mut Fields<'p>) -> Step {
+fn message_fields<'p, C: Coder<'p>>(c: &mut C, template: &Template, x: &mut HeaderFields<'p>) -> Step {
     let carries = x.carries;
     if carries.message_id || template.message_id == MessageIdMode::Irregular {
         c.uint("Message ID", 16, &mut x.message_id)?;
@@ -444,26 +450,30 @@ fn message_fields<'p, C: Coder<'p>>(c: &mut C, template: &Template, x: &mut Fiel
     }
     for ((hole, number), octets) in x.holes.as_slice().iter().zip(&mut x.numbers).zip(&mut x.octets) {
         match hole.kind {
-            Kind::Octets(len) => c.slice("option", usize::from(len), octets)?,
-            Kind::Variable => {
+            HoleKind::Octets(len) => c.slice("option", usize::from(len), octets)?,
+            HoleKind::Variable => {
                 let mut len = octets.len().min(255) as u8;
                 c.uint("option length", 8, &mut len)?;
                 c.slice("option", usize::from(len), octets)?;
             }
             _ if carries.numbers => sdvl(c, "number", number)?,
-            Kind::Lsb => {
+            HoleKind::Lsb => {
                 let mut low = *number as u8;
                 c.uint("number", 8, &mut low)?;
                 *number = *number & !0xFF | u32::from(low);
             }
-            Kind::Counted | Kind::Step(_) | Kind::Block | Kind::BlockOfRequest | Kind::PartialIv => {}
+            HoleKind::Counted
+            | HoleKind::Step(_)
+            | HoleKind::Block
+            | HoleKind::BlockOfRequest
+            | HoleKind::PartialIv => {}
         }
     }
     Ok(())
 }
 
-/// CRC-3 over the control fields that a packet leads to. Section 6.8.
-pub(super) fn control_crc(state: &State, number: u8, template: &Template) -> u8 {
+/// Returns the CRC-3 of the control fields after a packet. Section 6.8.
+pub(super) fn control_crc(state: &CoapState, number: u8, template: &Template) -> u8 {
     let modes = (state.path.checksum as u8) << 6
         | (state.path.ip_id_mode as u8) << 4
         | u8::from(state.path.switching) << 3;

@@ -1,7 +1,7 @@
-//! `docs/coap-profile.md` against the code: every format in it is printed by a Describer that runs the format's own
-//! function, and every octet of its examples comes from a compressor and went through a decompressor.
+//! Tests of `docs/coap-profile.md` against the code. A Describer that runs the function of each format prints its
+//! description, and all octets of the examples come from a compressor and pass a decompressor.
 //!
-//! With `THINAIR_BLESS=1` the blocks of the document are written anew.
+//! With `THINAIR_BLESS=1` the tests write the blocks of the document.
 
 use std::format;
 use std::string::{String, ToString};
@@ -14,8 +14,8 @@ use thinair_wire::header::coap::{Code, Type};
 
 use super::formats::{self, chain, long, short};
 use super::outline::{Class, Holes, append};
-use super::state::{ChecksumMode, IpIdMode, MessageIdMode, State, Template, Token, TokenMode};
-use super::{Base, BaseEnd, BasePath, BaseTemplate, Carries, Fields, Whole};
+use super::state::{ChecksumMode, CoapState, CoapToken, IpIdMode, MessageIdMode, Template, TokenMode};
+use super::{Base, BaseEnd, BasePath, BaseTemplate, Carries, HeaderFields, Whole};
 use crate::compressor::FormatPolicy;
 use crate::exchange::Exchanges;
 use crate::profile::{Format, ProfileId};
@@ -27,10 +27,10 @@ use crate::{
 
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/coap-profile.md");
 
-/// One test at a time writes the document.
+/// Lock: only one test at a time writes the document.
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// Asserts that the document has a block with this name and these lines, or puts them there.
+/// Asserts that the document has a block with this name and these lines, or writes it.
 fn hold(name: &str, block: &str) {
     let guard = WRITING.lock();
     let document = std::fs::read_to_string(DOCUMENT).unwrap_or_default();
@@ -49,7 +49,7 @@ fn hold(name: &str, block: &str) {
     drop(guard);
 }
 
-/// A format in the notation of RFC 4997, with the answers to its flags given as bits.
+/// Returns the description of a format in the notation of RFC 4997, with its flags given as bits.
 fn described(title: &str, choices: u32, run: impl FnOnce(&mut Describer<128>) -> Step) -> String {
     let mut describer = Describer::new(choices);
     assert_eq!(run(&mut describer), Ok(()), "{title}");
@@ -76,8 +76,8 @@ fn described(title: &str, choices: u32, run: impl FnOnce(&mut Describer<128>) ->
     text + "}\n"
 }
 
-fn state(v6: bool, checksum: ChecksumMode, ip_id_mode: IpIdMode) -> State {
-    let mut state = State::new();
+fn state(v6: bool, checksum: ChecksumMode, ip_id_mode: IpIdMode) -> CoapState {
+    let mut state = CoapState::new();
     (state.path.v6, state.path.checksum, state.path.ip_id_mode) = (v6, checksum, ip_id_mode);
     state
 }
@@ -85,7 +85,7 @@ fn state(v6: bool, checksum: ChecksumMode, ip_id_mode: IpIdMode) -> State {
 #[test]
 fn short_formats_are_those_of_the_document() {
     let one = |title: &str, format: Format, choices: u32| {
-        described(title, choices, |c| short(format, c, &mut Fields::new(0)))
+        described(title, choices, |c| short(format, c, &mut HeaderFields::new(0)))
     };
     hold("format pt_0", &one("COMPRESSED pt_0", Format::Pt0, 0));
     hold("format pt_0c", &one("COMPRESSED pt_0c", Format::Pt0c, 0));
@@ -108,7 +108,7 @@ fn long_formats_are_those_of_the_document() {
     let one = |title: &str, format: Format, v6: bool, choices: u32| {
         let mut whole = Whole::new(of(v6).path);
         whole.definition.token.len = 2;
-        described(title, choices, |c| long(format, c, &mut Fields::new(0), &mut whole))
+        described(title, choices, |c| long(format, c, &mut HeaderFields::new(0), &mut whole))
     };
     let block = [
         one("COMPRESSED co_common, ip = 0, control = 0, definition = 0", Format::CoCommon, false, 0b000),
@@ -122,7 +122,7 @@ fn long_formats_are_those_of_the_document() {
     ];
     hold("format IR", &block.join("\n"));
     let replicated = |title: &str, v6: bool, choices: u32| {
-        let (mut x, mut whole) = (Fields::new(0), Whole::new(of(v6).path));
+        let (mut x, mut whole) = (HeaderFields::new(0), Whole::new(of(v6).path));
         described(title, choices, |c| {
             long(Format::IrCr, c, &mut x, &mut whole)?;
             formats::differences(c, &mut x, &mut whole)
@@ -147,7 +147,7 @@ fn parts_are_those_of_the_document() {
     hold("format ip_dynamic", &block.join("\n"));
     hold("format control", &described("control", 0, |c| formats::control(c, &mut { v4.path })));
     let defined = |title: &str, mode: TokenMode| {
-        let mut template = Template { token_mode: mode, token: Token::of_uint(0, 4), ..Template::EMPTY };
+        let mut template = Template { token_mode: mode, token: CoapToken::of_uint(0, 4), ..Template::EMPTY };
         described(title, 0, |c| formats::definition(c, &mut template, &mut &[][..]))
     };
     let block = [
@@ -173,15 +173,15 @@ fn chains_are_those_of_the_document() {
         assert!(append(&mut room, &mut len, 6, &class));
     }
     let outline = &room[..len];
-    let one = |title: &str, state: &State, carries: Carries, message_id: MessageIdMode| {
+    let one = |title: &str, state: &CoapState, carries: Carries, message_id: MessageIdMode| {
         let mut template = Template {
             token_mode: TokenMode::Irregular,
             message_id,
-            token: Token::of_uint(0, 4),
+            token: CoapToken::of_uint(0, 4),
             ..Template::EMPTY
         };
         template.settle(outline);
-        let mut x = Fields::new(0);
+        let mut x = HeaderFields::new(0);
         x.holes = Holes::of(outline, template.holes);
         x.carries = carries;
         x.token = template.token;
@@ -249,7 +249,7 @@ fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(" ")
 }
 
-/// Octets in lines of 24, the first of them behind a label.
+/// Formats octets in lines of 24, the first of them behind a label.
 fn lines(label: &str, octets: &[u8]) -> String {
     let mut text = String::new();
     for (i, line) in octets.chunks(24).enumerate() {
@@ -258,15 +258,15 @@ fn lines(label: &str, octets: &[u8]) -> String {
     text
 }
 
-/// Two ends, and what is to be shown of what they say.
-struct Talk {
+/// Two ends, and the text of their conversation for the document.
+struct ExampleConversation {
     ends: [Endpoint<'static>; 2],
     text: String,
     count: usize,
     now: u64,
 }
 
-impl Talk {
+impl ExampleConversation {
     fn new(integrity: Integrity, format: FormatPolicy, bases: &[Base]) -> Self {
         let profiles = ProfileSet::v1().with(ProfileId::Coap).unwrap_or(ProfileSet::UNCOMPRESSED);
         let Ok(channel) = Channel::new(CidSpace::Small, 15, profiles) else { panic!("15 is a small CID") };
@@ -286,7 +286,7 @@ impl Talk {
         Self { ends: [end(), end()], text: String::new(), count: 0, now: 0 }
     }
 
-    /// Carries a packet from one end to the other, tells it, and returns its octets on the link.
+    /// Carries a packet from one end to the other, describes it, and returns its octets on the link.
     fn say(&mut self, from: usize, what: &str, packet: &Datagram<'_>) -> Vec<u8> {
         self.carry(from, Some(what), packet)
     }
@@ -310,7 +310,7 @@ impl Talk {
                 _ => field.value.to_string(),
             };
             match told.last_mut() {
-                // Addresses and tokens come octet by octet.
+                // / Addresses and tokens come octet by octet.
                 Some((name, octets, true)) if *name == field.name && field.bits == 8 => {
                     *octets += &format!(" {value}")
                 }
@@ -360,7 +360,7 @@ fn get(message_id: u16) -> Vec<u8> {
 
 #[test]
 fn a_flow_that_carries_its_checksum_is_that_of_the_document() {
-    let mut talk = Talk::new(Integrity::None, FormatPolicy::Auto, &[]);
+    let mut talk = ExampleConversation::new(Integrity::None, FormatPolicy::Auto, &[]);
     talk.say(0, "GET /time", &request(0x0100, &get(0x1234)));
     let short = talk.say(0, "GET /time", &request(0x0101, &get(0x1235)));
     talk.say(0, "GET /time, TTL 63", &Datagram { ttl: 63, ..request(0x0102, &get(0x1236)) });
@@ -375,7 +375,7 @@ fn a_flow_that_carries_its_checksum_is_that_of_the_document() {
     hold("example CHECK", &check_by_hand(&short));
 }
 
-/// CRC of `width` bits, bit by bit. RFC 4815, appendix A.
+/// Returns the CRC of `width` bits, computed bit by bit. RFC 4815, appendix A.
 fn crc(width: u32, polynomial: u8, start: u8, octets: &[u8]) -> u8 {
     octets.iter().fold(start, |crc, octet| {
         (0..8).fold(crc, |crc, bit| {
@@ -385,7 +385,7 @@ fn crc(width: u32, polynomial: u8, start: u8, octets: &[u8]) -> u8 {
     })
 }
 
-/// The CHECK of the second packet of the flow, from section 7.4 alone.
+/// Computes the CHECK of the second packet of the flow from section 7.4 alone.
 fn check_by_hand(rohc: &[u8]) -> String {
     let sent = request(0x0101, &get(0x1235)).octets();
     let kind = [0b01, 0, 64, 0, 0, 0_u8];
@@ -419,22 +419,22 @@ fn notification(message_id: u16, token: &[u8; 2], observe: u16, format: u8) -> V
 
 #[test]
 fn a_flow_without_its_checksum_is_that_of_the_document() {
-    let mut talk = Talk::new(Integrity::Crc32, FormatPolicy::Pt1, &[]);
+    let mut talk = ExampleConversation::new(Integrity::Crc32, FormatPolicy::Pt1, &[]);
     let token = b"\x71\x05";
     talk.say(0, "notification 2.05", &response(&notification(0x0200, token, 0x1000, 50)));
     let short = talk.say(0, "notification 2.05", &response(&notification(0x0201, token, 0x1001, 50)));
     hold("example elided", &talk.text);
     hold("example CRC", &crc_by_hand(&short));
 
-    let mut talk = Talk::new(Integrity::Crc32, FormatPolicy::Pt0, &[]);
+    let mut talk = ExampleConversation::new(Integrity::Crc32, FormatPolicy::Pt0, &[]);
     for i in 0..3 {
         let what = (i == 2).then_some("notification 2.05, where pt_0 is allowed");
         talk.carry(0, what, &response(&notification(0x0200 + i, token, 0x1000 + i, 50)));
     }
     hold("example pt_0", &talk.text);
 
-    // Two relations take turns until the context says that every packet names its template.
-    let mut talk = Talk::new(Integrity::Crc32, FormatPolicy::Pt1, &[]);
+    // / Two relations alternate until every packet of the context carries its template.
+    let mut talk = ExampleConversation::new(Integrity::Crc32, FormatPolicy::Pt1, &[]);
     for i in 0..24 {
         let (token, format) = if i % 2 == 0 { (b"\x71\x05", 50) } else { (b"\x71\x06", 60) };
         let what = match i {
@@ -448,7 +448,7 @@ fn a_flow_without_its_checksum_is_that_of_the_document() {
     hold("example switching", &talk.text);
 }
 
-/// The CRC-8 of the second packet of the flow, from section 7.3 alone.
+/// Computes the CRC-8 of the second packet of the flow from section 7.3 alone.
 fn crc_by_hand(rohc: &[u8]) -> String {
     let sent = response(&notification(0x0201, b"\x71\x05", 0x1001, 50)).octets();
     let (addresses, ports) = (&sent[8..40], &sent[40..44]);
@@ -478,7 +478,7 @@ fn crc_by_hand(rohc: &[u8]) -> String {
 
 #[test]
 fn a_response_that_names_its_request_is_that_of_the_document() {
-    let mut talk = Talk::new(Integrity::Crc32, FormatPolicy::Pt1, &[]);
+    let mut talk = ExampleConversation::new(Integrity::Crc32, FormatPolicy::Pt1, &[]);
     for (i, message_id) in [0x5A10_u16, 0x0B77, 0xC3D9].into_iter().enumerate() {
         let [a, b] = message_id.to_be_bytes();
         let token = [0x30, 0xA7, 0x14].map(|octet: u8| octet.wrapping_mul(2 * i as u8 + 1));
@@ -495,7 +495,7 @@ fn a_response_that_names_its_request_is_that_of_the_document() {
     hold("example correlated", &talk.text);
 }
 
-/// A base for GET requests to one server, from any port and host of a prefix.
+/// Base for GET requests to one server, from any port and host of a prefix.
 fn time_base() -> Base {
     let end = |end: u8, port: u16| {
         let mut address = [0; 16];
@@ -524,7 +524,7 @@ fn time_base() -> Base {
 
 #[test]
 fn a_flow_with_a_base_is_that_of_the_document() {
-    let mut talk = Talk::new(Integrity::Crc32, FormatPolicy::Pt1, &[time_base()]);
+    let mut talk = ExampleConversation::new(Integrity::Crc32, FormatPolicy::Pt1, &[time_base()]);
     for i in 0..2 {
         let coap = [&[0x41, 0x01, 0x12, 0x34 + i, 0x20 + i][..], b"\xb4time"].concat();
         let packet = Datagram { ends: [1, 2], ports: [CLIENT, 5683], ..response(&coap) };
@@ -533,7 +533,7 @@ fn a_flow_with_a_base_is_that_of_the_document() {
     hold("example base", &talk.text);
 }
 
-/// A payload is delivered with a base as without: the CRC of the headers does not depend on it.
+/// A payload is delivered with a base as without one: the CRC of the headers does not depend on it.
 #[test]
 fn the_first_packet_with_a_base_may_have_a_payload() {
     for v6 in [false, true] {
@@ -555,14 +555,14 @@ fn the_first_packet_with_a_base_may_have_a_payload() {
             token: &[],
             outline: b"\xb4time",
         }));
-        let mut talk = Talk::new(Integrity::Crc32, FormatPolicy::Pt1, &[base]);
+        let mut talk = ExampleConversation::new(Integrity::Crc32, FormatPolicy::Pt1, &[base]);
         let coap = *b"\x50\x02\x12\x34\xb4time\xff2210";
         let packet = Datagram { v6, ends: [1, 2], ports: [CLIENT, 5683], ..request(7, &coap) };
         assert_eq!(talk.say(0, "POST", &packet)[0], 0xFC);
     }
 }
 
-/// Counting tokens have no length of their own, whatever a base or a packet says.
+/// A counting token has no length of its own, whatever a base or a packet contains.
 #[test]
 fn a_base_with_a_length_for_a_counting_token_survives_a_second_definition() {
     let mut base = Base::new(&time_base().base_path());
@@ -574,7 +574,7 @@ fn a_base_with_a_length_for_a_counting_token_survives_a_second_definition() {
         token: &[0; 4],
         outline: b"\xb4time",
     }));
-    let mut talk = Talk::new(Integrity::Crc32, FormatPolicy::Pt1, &[base]);
+    let mut talk = ExampleConversation::new(Integrity::Crc32, FormatPolicy::Pt1, &[base]);
     for i in 0..6 {
         let coap = [&[0x41, 0x01, 0x12, 0x34 + i, 0x20 + i][..], b"\xb4time"].concat();
         let packet = Datagram { ends: [1, 2], ports: [CLIENT, 5683], ..response(&coap) };
@@ -584,7 +584,7 @@ fn a_base_with_a_length_for_a_counting_token_survives_a_second_definition() {
             let nack = crate::feedback::Feedback {
                 sn: 0x1236,
                 sn_bits: 14,
-                form: crate::feedback::Form::Rfc5225,
+                form: crate::feedback::FeedbackForm::Rfc5225,
                 ..crate::feedback::Feedback::new(cid, crate::feedback::AckType::Nack)
             };
             let mut element = [0; crate::feedback::MAX_ELEMENT];
@@ -596,14 +596,14 @@ fn a_base_with_a_length_for_a_counting_token_survives_a_second_definition() {
     }
 }
 
-/// An Observe option that is carried as octets is no number that others refer to.
+/// An Observe option that is carried as octets is not the number that others refer to.
 #[test]
 fn octets_of_observe_are_no_last_number() {
     for (class, expected) in [(Class::Lsb, Some(7)), (Class::Variable, None)] {
         let mut room = [0; 16];
         let mut len = 0;
         assert!(append(&mut room, &mut len, 6, &class));
-        let mut x = Fields::new(0);
+        let mut x = HeaderFields::new(0);
         x.numbers[0] = 7;
         x.holes = Holes::of(&room[..len], 1);
         assert_eq!(x.observed(), expected, "{class:?}");

@@ -1,5 +1,4 @@
-//! The headers that a packet stands for: what is inferred, the octets, and what checks them. Section 7 of
-//! `docs/coap-profile.md`.
+//! The headers of a packet: inferred fields, octets, and checks. Section 7 of `docs/coap-profile.md`.
 
 use thinair_wire::checksum::{Sum, checksum};
 use thinair_wire::coder::Writer;
@@ -7,31 +6,30 @@ use thinair_wire::crc::Check;
 use thinair_wire::header::coap::PAYLOAD_MARKER;
 use thinair_wire::header::protocol;
 
-use super::Fields;
-use super::outline::{Kind, uint_len, write_option};
-use super::state::{ChecksumMode, IpIdMode, MessageIdMode, State, Template, Token, TokenMode};
+use super::HeaderFields;
+use super::outline::{HoleKind, uint_len, write_option};
+use super::state::{ChecksumMode, CoapState, CoapToken, IpIdMode, MessageIdMode, Template, TokenMode};
 use crate::decompressor::Unbuildable;
-use crate::exchange::Exchange;
+use crate::exchange::CoapExchange;
 
-/// What a number of 8 sent bits may lie below the last one.
+/// Largest distance below the last number for a number of which 8 bits are sent.
 const LSB_BELOW: u32 = 8;
 
-/// What the MSN is multiplied with in a CHECK, so that an MSN that is too high is not made up for by a counter that is
-/// too low. It has no factor in common with 2^16 - 1.
+/// Factor of the MSN in a CHECK, so that a counter that is too low does not compensate an MSN that is too high. It has no
+/// factor in common with 2^16 - 1.
 const SPREAD: u32 = 0x6901;
 
-/// What the bits of the MSN that are not sent are multiplied with in a CRC. It is odd, so that every turn gives another
-/// CRC.
+/// Factor, in a CRC, of the bits of the MSN that are not sent. It is odd, so that every turn gives another CRC.
 const TURN: u32 = 45;
 
-/// Sets the fields that a packet does not carry from the context. False if it names a message of the other
-/// direction that is not known.
+/// Sets the fields that a packet does not carry from the context. False if it refers to an unknown message of the other
+/// direction.
 #[inline(always)]
 pub(super) fn infer(
-    state: &State,
+    state: &CoapState,
     template: &Template,
-    request: Option<&Exchange>,
-    x: &mut Fields<'_>,
+    request: Option<&CoapExchange>,
+    x: &mut HeaderFields<'_>,
 ) -> bool {
     let msn = x.msn;
     let low = msn as u16;
@@ -59,8 +57,8 @@ pub(super) fn infer(
     if !carries.token || template.token_mode == TokenMode::Static {
         x.token = match (template.token_mode, request) {
             (TokenMode::Static, _) => template.token,
-            (TokenMode::CountedUint, _) => Token::of_shortest_uint(counted_token(template, msn)),
-            (TokenMode::Counted, _) => Token::of_uint(counted_token(template, msn), template.token.len),
+            (TokenMode::CountedUint, _) => CoapToken::of_shortest_uint(counted_token(template, msn)),
+            (TokenMode::Counted, _) => CoapToken::of_uint(counted_token(template, msn), template.token.len),
             (TokenMode::OfRequest, Some(request)) => request.token(),
             (TokenMode::OfRequest, None) => return false,
             (TokenMode::Irregular, _) => x.token,
@@ -70,30 +68,35 @@ pub(super) fn infer(
 }
 
 /// Sets the numbers of the dynamic options.
-fn infer_numbers(state: &State, template: &Template, request: Option<&Exchange>, x: &mut Fields<'_>) -> bool {
+fn infer_numbers(
+    state: &CoapState,
+    template: &Template,
+    request: Option<&CoapExchange>,
+    x: &mut HeaderFields<'_>,
+) -> bool {
     let mut reference = 0;
     for (hole, number) in x.holes.as_slice().iter().zip(&mut x.numbers) {
         let anchor = template.anchors.get(reference).copied().unwrap_or_default();
         let counted = anchor.wrapping_add(x.msn);
         *number = match hole.kind {
-            Kind::Counted | Kind::Block => counted & hole.mask(),
-            Kind::PartialIv => counted,
-            Kind::BlockOfRequest => match request.and_then(|request| request.block()) {
+            HoleKind::Counted | HoleKind::Block => counted & hole.mask(),
+            HoleKind::PartialIv => counted,
+            HoleKind::BlockOfRequest => match request.and_then(|request| request.block()) {
                 Some(block) => block,
                 None => return false,
             },
-            Kind::Lsb => near(*number, state.last_number) & hole.mask(),
-            Kind::Step(step) => state.last_number.wrapping_add(u32::from(step)) & hole.mask(),
-            Kind::Octets(_) | Kind::Variable => continue,
+            HoleKind::Lsb => near(*number, state.last_number) & hole.mask(),
+            HoleKind::Step(step) => state.last_number.wrapping_add(u32::from(step)) & hole.mask(),
+            HoleKind::Octets(_) | HoleKind::Variable => continue,
         };
         reference += usize::from(hole.has_anchor());
     }
     true
 }
 
-/// The MSN of the message of the other direction that a packet names.
+/// Returns the MSN of the message of the other direction that a packet refers to.
 #[inline]
-pub(super) fn named(state: &State, template: &Template, x: &Fields<'_>) -> u16 {
+pub(super) fn named(state: &CoapState, template: &Template, x: &HeaderFields<'_>) -> u16 {
     if x.carries.request {
         x.request_msn
     } else if template.names {
@@ -103,14 +106,14 @@ pub(super) fn named(state: &State, template: &Template, x: &Fields<'_>) -> u16 {
     }
 }
 
-/// Sets the anchors that a packet leads to where it carries fields in full: what it says minus its MSN.
+/// Sets the anchors from fields that a packet carries in full: their value minus its MSN.
 #[inline(never)]
-pub(super) fn set_anchors(template: &mut Template, x: &Fields<'_>) {
+pub(super) fn set_anchors(template: &mut Template, x: &HeaderFields<'_>) {
     let is_counted = template.token_mode == TokenMode::Counted;
     if x.carries.token && (is_counted || template.token_mode == TokenMode::CountedUint) {
         let anchor = x.token.uint().wrapping_sub(u64::from(x.msn));
         template.token =
-            Token { octets: anchor.to_be_bytes(), len: if is_counted { x.token.len } else { 0 } };
+            CoapToken { octets: anchor.to_be_bytes(), len: if is_counted { x.token.len } else { 0 } };
     }
     if x.carries.numbers {
         let dynamic = x.holes.as_slice().iter().zip(&x.numbers).filter(|(hole, _)| hole.has_anchor());
@@ -125,20 +128,20 @@ pub(super) fn counted_token(template: &Template, msn: u32) -> u64 {
     u64::from_be_bytes(template.token.octets).wrapping_add(u64::from(msn))
 }
 
-/// The number near `reference` whose 8 low bits are those of `bits`.
+/// Returns the number near `reference` whose 8 low bits are those of `bits`.
 #[inline]
 pub(super) fn near(bits: u32, reference: u32) -> u32 {
     let start = reference.wrapping_sub(LSB_BELOW);
     start.wrapping_add(bits.wrapping_sub(start) & 0xFF)
 }
 
-/// Rebuilds the headers to the start of `out`, but for the UDP checksum, and returns their length.
+/// Writes the headers to the start of `out`, without the UDP checksum, and returns their length.
 #[inline]
 pub(super) fn rebuild(
-    state: &State,
+    state: &CoapState,
     template: &Template,
     outline: &[u8],
-    x: &Fields<'_>,
+    x: &HeaderFields<'_>,
     payload: usize,
     out: &mut [u8],
 ) -> Result<usize, Unbuildable> {
@@ -147,7 +150,7 @@ pub(super) fn rebuild(
     let fixed = coap_at + 4 + 8;
     let too_short = Unbuildable::NoRoom(fixed);
     let head = out.get_mut(..fixed).ok_or(too_short)?;
-    // CoAP up to the token, which is written with its zeros; options go over those.
+    // / CoAP up to the token, which is written with its zeros; the options overwrite those.
     let tkl = x.token.len;
     let coap = head.get_mut(coap_at..).ok_or(too_short)?;
     coap[0] = 0x40 | (x.message_type as u8) << 4 | tkl;
@@ -209,14 +212,14 @@ pub(super) fn rebuild(
     Ok(len)
 }
 
-/// Writes the options of an outline from `at` on, and returns their end.
-fn options(outline: &[u8], x: &Fields<'_>, out: &mut [u8], at: usize) -> Result<usize, Unbuildable> {
+/// Writes the options of an outline at `at`, and returns their end.
+fn options(outline: &[u8], x: &HeaderFields<'_>, out: &mut [u8], at: usize) -> Result<usize, Unbuildable> {
     let room = out.len();
     let mut writer = Writer::new(out, at);
     let mut done = 0;
     for ((hole, &number), &octets) in x.holes.as_slice().iter().zip(&x.numbers).zip(&x.octets) {
         let (at, end) = hole.place();
-        // Static options stand as they are sent.
+        // / Static options are copied.
         if done < at {
             writer.copy(outline.get(done..at).unwrap_or_default());
         }
@@ -226,17 +229,17 @@ fn options(outline: &[u8], x: &Fields<'_>, out: &mut [u8], at: usize) -> Result<
         let prefix = parameters.get(1..).unwrap_or_default();
         let mut head = [0; 6];
         let (front, behind): (&[u8], &[u8]) = match hole.kind {
-            Kind::Counted | Kind::Lsb | Kind::Step(_) => (uint(number, &mut head), &[]),
-            Kind::Block | Kind::BlockOfRequest => (uint(number << 4 | low, &mut head), &[]),
-            Kind::PartialIv => {
+            HoleKind::Counted | HoleKind::Lsb | HoleKind::Step(_) => (uint(number, &mut head), &[]),
+            HoleKind::Block | HoleKind::BlockOfRequest => (uint(number << 4 | low, &mut head), &[]),
+            HoleKind::PartialIv => {
                 // RFC 8613, section 6.1: a Partial IV of 0 is one octet.
                 let n = uint_len(number).max(1);
                 head[0] = low as u8 | n as u8;
                 head[1..=n].copy_from_slice(&number.to_be_bytes()[4 - n..]);
                 (&head[..=n], prefix)
             }
-            Kind::Octets(_) => (prefix, octets),
-            Kind::Variable => (octets, &[]),
+            HoleKind::Octets(_) => (prefix, octets),
+            HoleKind::Variable => (octets, &[]),
         };
         write_option(&mut writer, delta, front, behind).map_err(|_| Unbuildable::Malformed)?;
     }
@@ -244,7 +247,7 @@ fn options(outline: &[u8], x: &Fields<'_>, out: &mut [u8], at: usize) -> Result<
     writer.finish().map_err(|_| Unbuildable::NoRoom(room + 1))
 }
 
-/// A uint in its shortest form.
+/// Returns a uint in its shortest form.
 #[inline]
 fn uint(value: u32, room: &mut [u8; 6]) -> &[u8] {
     let len = uint_len(value);
@@ -252,33 +255,33 @@ fn uint(value: u32, room: &mut [u8; 6]) -> &[u8] {
     &room[..len]
 }
 
-/// The sum of the payload, as if it began at an even octet.
+/// Returns the sum of the payload as if it began at an even octet.
 #[inline]
 pub(super) fn payload_sum(payload: &[u8]) -> u16 {
     Sum::ZERO.octets(payload).fold()
 }
 
-/// The UDP checksum of a packet whose CoAP header is `header`. RFC 768; RFC 8200, section 8.1.
+/// Returns the UDP checksum of a packet whose CoAP header is `header`. RFC 768; RFC 8200, section 8.1.
 #[inline]
-pub(super) fn udp_checksum(state: &State, header: &[u8], payload: usize, payload_sum: u16) -> u16 {
+pub(super) fn udp_checksum(state: &CoapState, header: &[u8], payload: usize, payload_sum: u16) -> u16 {
     let len = (8 + header.len() + payload) as u16;
     // A payload that begins at an odd octet contributes its sum with the octets exchanged (RFC 1071, section 2 B).
     let odd = header.len() % 2 == 1;
     let payload_sum = if odd { payload_sum.swap_bytes() } else { payload_sum };
-    // The length is in the pseudo header and in the header.
+    // / The length is in the pseudo-header and in the header.
     let sum = Sum::ZERO.octets(header).word(state.sum).word(len).word(len).word(payload_sum).checksum();
     if sum == 0 { 0xFFFF } else { sum }
 }
 
-/// The CRC of a packet: over what the context says and what the packet says, with the value minus the 16 bits of the
-/// MSN in place of each field that counts, and with the `sent` bits of the MSN themselves. The bits that are not sent
-/// are added to it, so that a wrong turn is detected for certain.
+/// Returns the CRC of a packet. It covers the fields of the context and of the packet, with the value minus the 16 bits of the
+/// MSN in place of each counting field, and the `sent` bits of the MSN. The bits that are not sent are added to it, so that a
+/// wrong turn is always detected.
 #[allow(clippy::too_many_arguments)]
 #[inline(always)]
 pub(super) fn crc(
-    state: &State,
+    state: &CoapState,
     template: &Template,
-    x: &Fields<'_>,
+    x: &HeaderFields<'_>,
     check: Check,
     sent: u32,
     (payload, payload_sum): (usize, u16),
@@ -309,12 +312,12 @@ pub(super) fn crc(
     if !template.is_plain() {
         crc = crc_of_values(check, crc, x);
     }
-    // The bits that are not sent, times a number that keeps a few turns too many from looking like a bit that was turned over.
+    // / The factor keeps a few additional turns from having the effect of a flipped bit.
     ((u32::from(crc) + above * TURN) & ((1 << check.width()) - 1)) as u8
 }
 
-/// A CRC continued over the values of the dynamic options.
-fn crc_of_values(check: Check, mut crc: u8, x: &Fields<'_>) -> u8 {
+/// Continues a CRC over the values of the dynamic options.
+fn crc_of_values(check: Check, mut crc: u8, x: &HeaderFields<'_>) -> u8 {
     for ((hole, &number), octets) in x.holes.as_slice().iter().zip(&x.numbers).zip(&x.octets) {
         crc = if hole.has_anchor() {
             let anchor = number.wrapping_sub(x.msn & 0xFFFF) & hole.mask();
@@ -328,7 +331,7 @@ fn crc_of_values(check: Check, mut crc: u8, x: &Fields<'_>) -> u8 {
     crc
 }
 
-/// CRC-7 of headers, with the checksum of IPv4 taken as zero: what IR-CR carries.
+/// Returns the CRC-7 of headers, with zero in place of the IPv4 checksum, for IR-CR.
 pub(super) fn crc_of_headers(headers: &[u8], v6: bool) -> u8 {
     let check = Check::Crc7;
     let (front, behind) = headers.split_at(if v6 { 0 } else { headers.len().min(10) });
@@ -337,10 +340,10 @@ pub(super) fn crc_of_headers(headers: &[u8], v6: bool) -> u8 {
     check.update(check.update(check.of(front), hole), behind)
 }
 
-/// The CHECK of a packet whose checksum is right: the checksum, what it does not cover, and the MSN, in
+/// Returns the CHECK of a packet with a correct checksum: the checksum, the fields that it does not cover, and the MSN, in
 /// one's-complement arithmetic.
 #[inline]
-pub(super) fn check16(state: &State, x: &Fields<'_>, checksum: u16) -> u16 {
+pub(super) fn check16(state: &CoapState, x: &HeaderFields<'_>, checksum: u16) -> u16 {
     let ip_id = match state.path.ip_id_mode {
         IpIdMode::Counted => x.ip_id.wrapping_sub(x.msn as u16),
         IpIdMode::Constant | IpIdMode::Lsb | IpIdMode::Irregular => x.ip_id,

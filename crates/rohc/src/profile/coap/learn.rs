@@ -1,49 +1,50 @@
-//! What the compressor learns from traffic: which template a packet has, and how its fields change. Section 5 of
+//! Learning from traffic at the compressor: the template of a packet, and the behavior of its fields. Section 5 of
 //! `docs/coap-profile.md`.
 //!
-//! Nothing here changes what a packet means: the context says how fields change, and the packets say the context.
+//! Learning never changes the meaning of a packet: the context defines the behavior of fields, and packets define the
+//! context.
 
-use thinair_wire::header::coap::{CoapOption, End, Options};
+use thinair_wire::header::coap::{CoapOption, CoapOptions, CoapOptionsEnd};
 
-use super::compress::{Context, Memory, Trial};
+use super::compress::{CoapSenderContext, CoapSenderMemory, Trial};
 use super::header::{self, near};
-use super::message::{Message, partial_iv, uint};
-use super::outline::{Class, Entries, Holes, Kind, MAX_DYNAMIC, MAX_OUTLINE, OBSERVE_MASK, append};
-use super::state::{IpIdMode, MessageIdMode, Template, Token, TokenMode};
-use super::{Carries, Fields, OBSERVE};
+use super::message::{CoapMessage, partial_iv, uint};
+use super::outline::{Class, Entries, HoleKind, Holes, MAX_DYNAMIC, MAX_OUTLINE, OBSERVE_MASK, append};
+use super::state::{CoapToken, IpIdMode, MessageIdMode, Template, TokenMode};
+use super::{Carries, HeaderFields, OBSERVE};
 use crate::compressor::CompressorConfig;
 use crate::compressor::Refused;
-use crate::exchange::Exchange;
+use crate::exchange::CoapExchange;
 
 /// Option Numbers. RFC 7959, section 2.1; RFC 8613, section 2.
 const BLOCK2: u16 = 23;
 const BLOCK1: u16 = 27;
 const OSCORE: u16 = 9;
 
-/// A field that was predicted wrongly adds this to the misses of its template, one that was right takes one off.
+/// Increase of the misses of a template for a wrong prediction; a correct one subtracts 1.
 const MISS: u8 = 4;
 
-/// Misses at which a field is taken to change in another way.
+/// Number of misses from which on a field counts as behaving in another way.
 const TOO_MANY: u8 = 10;
 
-/// Packets in a row in which an IP-ID must count for it to be taken for a counter (again).
+/// Number of packets in a row in which an IP-ID must count to be (again) a counter.
 const RUN: u8 = 8;
 
-/// Packets with the same unexpected step after which a template is made for it.
+/// Number of packets with equal unexpected steps after which a template is created for them.
 const STEPS: u8 = 3;
 
-/// Templates of one shape, each used once, that show that an option changes from packet to packet.
+/// Number of templates of one shape, each used once, that show that an option changes from packet to packet.
 const USED_ONCE: usize = 8;
 
-impl Context {
-    /// Tries the template that says a packet best, made or changed where none does.
+impl CoapSenderContext {
+    /// Chooses the template that encodes a packet best. Creates or changes one if none is good.
     #[inline]
     pub(super) fn choose<'p>(
         &mut self,
-        message: &Message<'p>,
+        message: &CoapMessage<'p>,
         trial: &mut Trial<'p>,
         config: &CompressorConfig,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CoapSenderMemory<'_, '_>,
     ) -> Result<(), Refused> {
         let fits = self.try_on(message, trial, memory);
         if fits && trial.is_perfect() {
@@ -53,15 +54,15 @@ impl Context {
         self.choose_among_all(fits, message, trial, config, memory)
     }
 
-    /// [`choose`](Self::choose) where the template of the last packet is not perfect, or does not fit at all.
+    /// [`choose`](Self::choose) if the template of the last packet is not perfect, or does not fit at all.
     #[inline(never)]
     fn choose_among_all<'p>(
         &mut self,
         fits: bool,
-        message: &Message<'p>,
+        message: &CoapMessage<'p>,
         trial: &mut Trial<'p>,
         config: &CompressorConfig,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CoapSenderMemory<'_, '_>,
     ) -> Result<(), Refused> {
         let current = self.shared.current;
         let mut best = fits.then_some(*trial);
@@ -90,9 +91,14 @@ impl Context {
         Ok(())
     }
 
-    /// A prediction was right.
+    /// Records a correct prediction.
     #[inline(always)]
-    fn hit(&mut self, trial: &mut Trial<'_>, config: &CompressorConfig, memory: &mut Memory<'_, '_>) {
+    fn hit(
+        &mut self,
+        trial: &mut Trial<'_>,
+        config: &CompressorConfig,
+        memory: &mut CoapSenderMemory<'_, '_>,
+    ) {
         let Some(template) = self.shared.template_mut(trial.x.template, memory.templates) else { return };
         template.misses = template.misses.saturating_sub(1);
         if template.is_plain() && template.message_id != MessageIdMode::Irregular {
@@ -101,8 +107,13 @@ impl Context {
         self.promote(&mut trial.x, config, memory);
     }
 
-    /// A field that is carried in every packet may have begun to count.
-    fn promote(&mut self, x: &mut Fields<'_>, config: &CompressorConfig, memory: &mut Memory<'_, '_>) {
+    /// Checks whether a field that every packet carries has begun to count.
+    fn promote(
+        &mut self,
+        x: &mut HeaderFields<'_>,
+        config: &CompressorConfig,
+        memory: &mut CoapSenderMemory<'_, '_>,
+    ) {
         let before = core::mem::replace(&mut self.last_message_id, x.message_id);
         let Some(template) = self.shared.template(x.template, memory.templates) else { return };
         let steps = x.msn.wrapping_sub(template.used);
@@ -116,11 +127,12 @@ impl Context {
             return;
         }
         let mut dynamic = x.holes.as_slice().iter().zip(x.numbers);
-        let Some((hole, number)) = dynamic.find(|(hole, _)| matches!(hole.kind, Kind::Lsb | Kind::Step(_)))
+        let Some((hole, number)) =
+            dynamic.find(|(hole, _)| matches!(hole.kind, HoleKind::Lsb | HoleKind::Step(_)))
         else {
             return;
         };
-        if hole.kind != Kind::Lsb {
+        if hole.kind != HoleKind::Lsb {
             if !self.is_trusted() {
                 x.holes = self
                     .reclass(x.template, config, memory, |class, _| is_step(&class).then_some(Class::Lsb));
@@ -147,8 +159,8 @@ impl Context {
         }
     }
 
-    /// Counts a run of a template, and says whether it is long enough.
-    fn runs(&mut self, number: u8, goes_on: bool, memory: &mut Memory<'_, '_>) -> bool {
+    /// Counts a run of a template, and returns true if it is long enough.
+    fn runs(&mut self, number: u8, goes_on: bool, memory: &mut CoapSenderMemory<'_, '_>) -> bool {
         let Some(template) = self.shared.template_mut(number, memory.templates) else { return false };
         template.run = if goes_on { template.run.saturating_add(1) } else { 0 };
         let is_long = template.run >= 1 << template.patience;
@@ -159,8 +171,8 @@ impl Context {
         is_long
     }
 
-    /// Counts a run of equal steps, and says whether it is long enough.
-    fn steps(&mut self, number: u8, goes_on: bool, memory: &mut Memory<'_, '_>) -> bool {
+    /// Counts a run of equal steps, and returns true if it is long enough.
+    fn steps(&mut self, number: u8, goes_on: bool, memory: &mut CoapSenderMemory<'_, '_>) -> bool {
         let Some(template) = self.shared.template_mut(number, memory.templates) else { return false };
         template.run = if goes_on { template.run.saturating_add(1) } else { 0 };
         let is_long = template.run >= STEPS;
@@ -170,16 +182,17 @@ impl Context {
         is_long
     }
 
-    /// A number was another step from the last one. Where that happens again, the packets get a template of their own.
+    /// Handles a number with another step from the last one. If that is repeated, the packets get a template of their
+    /// own.
     fn other_step(
         &mut self,
         trial: &Trial<'_>,
         config: &CompressorConfig,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CoapSenderMemory<'_, '_>,
     ) -> Option<u8> {
         let x = &trial.x;
         let mut dynamic = x.holes.as_slice().iter().zip(x.numbers);
-        let (_, number) = dynamic.find(|(hole, _)| matches!(hole.kind, Kind::Step(_)))?;
+        let (_, number) = dynamic.find(|(hole, _)| matches!(hole.kind, HoleKind::Step(_)))?;
         let step = number.wrapping_sub(self.shared.last_number) & OBSERVE_MASK;
         let template = self.shared.template_mut(x.template, memory.templates)?;
         let again = u32::from(template.step) == step;
@@ -202,14 +215,14 @@ impl Context {
         self.shared.define(free, &template, &room[..len], memory.templates).then_some(free)
     }
 
-    /// A prediction was wrong. After some, the field is said in another way; the number of the template that was
-    /// changed.
+    /// Records a wrong prediction. After several, the field gets another encoding; returns the number of the template
+    /// that was changed.
     fn miss(
         &mut self,
         trial: &Trial<'_>,
-        message: &Message<'_>,
+        message: &CoapMessage<'_>,
         config: &CompressorConfig,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CoapSenderMemory<'_, '_>,
     ) -> Option<u8> {
         let x = &trial.x;
         let number = x.template;
@@ -218,7 +231,7 @@ impl Context {
         let template = self.shared.template(number, memory.templates)?;
         let carries = x.carries;
         if template.refers && self.request(message, memory).is_none() {
-            // What it answers was lost, which says nothing of the answers to come.
+            // / The message that it answers was lost, which does not predict later answers.
             return None;
         }
         let renames = carries.request && !template.names;
@@ -256,16 +269,16 @@ impl Context {
             let of_request = request.is_some_and(|request| request.token() == message.token);
             let (msn, new) = (x.msn, message.token);
             self.redefine(number, config, memory, |template| {
-                let counted = Token::of_uint(header::counted_token(template, msn), new.len);
+                let counted = CoapToken::of_uint(header::counted_token(template, msn), new.len);
                 template.token_mode = match template.token_mode {
-                    // It has come round, and has kept its length.
+                    // / It has wrapped around, and has kept its length.
                     TokenMode::CountedUint if counted == new && new.len > 0 => TokenMode::Counted,
                     TokenMode::Counted | TokenMode::CountedUint if of_request => TokenMode::OfRequest,
                     _ => TokenMode::Irregular,
                 };
                 template.token = match template.token_mode {
-                    TokenMode::Counted => Token { len: new.len, ..template.token },
-                    _ => Token::of_uint(0, new.len),
+                    TokenMode::Counted => CoapToken { len: new.len, ..template.token },
+                    _ => CoapToken::of_uint(0, new.len),
                 };
             });
         }
@@ -291,7 +304,7 @@ impl Context {
         &mut self,
         number: u8,
         config: &CompressorConfig,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CoapSenderMemory<'_, '_>,
         change: impl FnOnce(&mut Template),
     ) {
         let Some(&(mut template)) = self.shared.template(number, memory.templates) else { return };
@@ -306,14 +319,14 @@ impl Context {
         self.changed();
     }
 
-    /// Changes classes of a template's options, and returns those; `change` is told the class and the number that a
-    /// packet has last had there.
+    /// Changes classes of a template's options, and returns those. `change` gets the class and the last number of a
+    /// packet for it.
     #[cold]
     fn reclass(
         &mut self,
         number: u8,
         config: &CompressorConfig,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CoapSenderMemory<'_, '_>,
         mut change: impl FnMut(Class<'_>, u32) -> Option<Class<'static>>,
     ) -> Holes {
         let Some(&template) = self.shared.template(number, memory.templates) else { return Holes::NONE };
@@ -329,17 +342,17 @@ impl Context {
         Holes::of(&room[..len], MAX_DYNAMIC as u8)
     }
 
-    /// A template for a packet that none fits, or that one fits but for its token.
+    /// Creates a template for a packet that no template fits, or that one fits except for its token.
     fn adopt(
         &mut self,
-        message: &Message<'_>,
+        message: &CoapMessage<'_>,
         near: Option<u8>,
         config: &CompressorConfig,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CoapSenderMemory<'_, '_>,
     ) -> Result<u8, Refused> {
-        let mut options = Options::new(message.rest);
+        let mut options = CoapOptions::new(message.rest);
         let observes = options.any(|option| option.number == OBSERVE) && message.code.class() >= 2;
-        if options.into_end() == End::MarkerWithoutPayload {
+        if options.into_end() == CoapOptionsEnd::MarkerWithoutPayload {
             return Err(Refused::ByThisPacket);
         }
         let request = self.request(message, memory).copied();
@@ -353,7 +366,7 @@ impl Context {
         let mut room = [0; MAX_OUTLINE];
         let len = outline_of(message, request.as_ref(), &mut room).ok_or(Refused::ByThisPacket)?;
         let of_request = request.filter(|_| !Template::is_own(message.message_type));
-        // Messages like it tell how its token changes.
+        // / Similar messages show the behavior of its token.
         let like = self.shared.numbers().find_map(|number| {
             let template = self.shared.template(number, memory.templates)?;
             let alike = template.code == message.code && template.message_type == message.message_type;
@@ -370,7 +383,7 @@ impl Context {
             token: if token_mode == TokenMode::Static {
                 message.token
             } else {
-                Token::of_uint(0, message.token.len)
+                CoapToken::of_uint(0, message.token.len)
             },
             message_type: message.message_type,
             code: message.code,
@@ -389,23 +402,23 @@ impl Context {
         if defined { Ok(number) } else { Err(Refused::ByThisPacket) }
     }
 
-    /// The token of a template turns out to change: how?
+    /// Determines the behavior of a token that was static in its template.
     fn other_token(
         &mut self,
         number: u8,
-        message: &Message<'_>,
-        request: Option<Exchange>,
+        message: &CoapMessage<'_>,
+        request: Option<CoapExchange>,
         config: &CompressorConfig,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CoapSenderMemory<'_, '_>,
     ) {
         let Some(&template) = self.shared.template(number, memory.templates) else { return };
         let (old, new) = (template.token, message.token);
-        // The MSN follows the Message ID where that counts.
+        // / The MSN follows the Message ID if that counts.
         let trial = self.trial(number, message, memory);
         let msn = trial.map_or(self.shared.msn, |trial| trial.x.msn);
         let steps = u64::from(msn.wrapping_sub(template.used));
         let counts = new.uint().wrapping_sub(old.uint()) == steps && steps > 0 && steps < 256;
-        let shortest = |token: &Token| *token == Token::of_shortest_uint(token.uint());
+        let shortest = |token: &CoapToken| *token == CoapToken::of_shortest_uint(token.uint());
         let mode = if request.is_some_and(|request| request.token() == new) {
             TokenMode::OfRequest
         } else if counts && shortest(&old) && shortest(&new) {
@@ -418,22 +431,24 @@ impl Context {
         self.redefine(number, config, memory, |template| {
             template.token_mode = mode;
             template.token = match mode {
-                TokenMode::Counted | TokenMode::CountedUint => Token {
+                TokenMode::Counted | TokenMode::CountedUint => CoapToken {
                     octets: new.uint().wrapping_sub(u64::from(msn)).to_be_bytes(),
                     len: if mode == TokenMode::Counted { new.len } else { 0 },
                 },
-                TokenMode::Static | TokenMode::OfRequest | TokenMode::Irregular => Token::of_uint(0, new.len),
+                TokenMode::Static | TokenMode::OfRequest | TokenMode::Irregular => {
+                    CoapToken::of_uint(0, new.len)
+                }
             };
         });
     }
 
-    /// Several templates that differ in the value of an option, and were used once each: the option changes from
-    /// packet to packet. One of them becomes the template of all.
+    /// Merges several templates that were used once each and differ in the value of one option, which therefore
+    /// changes from packet to packet. One of them becomes the template of all.
     fn widen(
         &mut self,
-        message: &Message<'_>,
+        message: &CoapMessage<'_>,
         config: &CompressorConfig,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CoapSenderMemory<'_, '_>,
     ) -> Option<u8> {
         let mut room = [0; MAX_OUTLINE];
         let mut found = None;
@@ -474,12 +489,12 @@ fn is_step(class: &Class<'_>) -> bool {
     matches!(class, Class::Step(_))
 }
 
-/// The outline of a message that nothing is known of yet.
-fn outline_of(message: &Message<'_>, request: Option<&Exchange>, room: &mut [u8]) -> Option<usize> {
+/// Returns the outline of a message without previous messages.
+fn outline_of(message: &CoapMessage<'_>, request: Option<&CoapExchange>, room: &mut [u8]) -> Option<usize> {
     let mut len = 0;
     let mut last = 0;
     let mut dynamic = 0;
-    let mut options = Options::new(message.rest);
+    let mut options = CoapOptions::new(message.rest);
     for option in options.by_ref() {
         let class = first_class(&option, message, request);
         let class = if dynamic < MAX_DYNAMIC { class } else { Class::Static(option.value) };
@@ -487,20 +502,24 @@ fn outline_of(message: &Message<'_>, request: Option<&Exchange>, room: &mut [u8]
         append(room, &mut len, u32::from(option.number - last), &class).then_some(())?;
         last = option.number;
     }
-    matches!(options.end()?, End::Payload(_) | End::NoPayload).then_some(len)
+    matches!(options.end()?, CoapOptionsEnd::Payload(_) | CoapOptionsEnd::NoPayload).then_some(len)
 }
 
-/// How an option is likely to change.
-fn first_class<'p>(option: &CoapOption<'p>, message: &Message<'_>, request: Option<&Exchange>) -> Class<'p> {
+/// Returns the most likely class of an option.
+fn first_class<'p>(
+    option: &CoapOption<'p>,
+    message: &CoapMessage<'_>,
+    request: Option<&CoapExchange>,
+) -> Class<'p> {
     let value = option.value;
     match option.number {
-        // RFC 7641, section 3.4: in notifications it is a sequence number.
+        // / RFC 7641, section 3.4: in notifications it is a sequence number.
         OBSERVE if message.code.class() >= 2 && uint(value, 3).is_some() => Class::Counted,
         BLOCK1 | BLOCK2 => match uint(value, 3) {
-            // The first block, and no more: there is nothing to count.
+            // / The first block, and the last: there is nothing to count.
             Some(0..8) => Class::Static(value),
             Some(block) => {
-                let of_request = request.and_then(Exchange::block) == Some(block >> 4);
+                let of_request = request.and_then(CoapExchange::block) == Some(block >> 4);
                 let low = (block & 0x0F) as u8;
                 if of_request { Class::BlockOfRequest(low) } else { Class::Block(low) }
             }
@@ -514,9 +533,9 @@ fn first_class<'p>(option: &CoapOption<'p>, message: &Message<'_>, request: Opti
     }
 }
 
-/// An outline that takes both a template and a message, if they differ in values of static options alone.
-fn merge(outline: &[u8], message: &Message<'_>, room: &mut [u8]) -> Option<usize> {
-    let mut options = Options::new(message.rest);
+/// Returns an outline that fits both a template and a message, if they differ only in values of static options.
+fn merge(outline: &[u8], message: &CoapMessage<'_>, room: &mut [u8]) -> Option<usize> {
+    let mut options = CoapOptions::new(message.rest);
     let mut len = 0;
     let mut dynamic = 0;
     let mut differs = false;
@@ -540,31 +559,32 @@ fn merge(outline: &[u8], message: &Message<'_>, room: &mut [u8]) -> Option<usize
         dynamic += usize::from(!matches!(class, Class::Static(_)));
         append(room, &mut len, entry.delta, &class).then_some(())?;
     }
-    let ends = options.next().is_none() && matches!(options.end()?, End::Payload(_) | End::NoPayload);
+    let ends = options.next().is_none()
+        && matches!(options.end()?, CoapOptionsEnd::Payload(_) | CoapOptionsEnd::NoPayload);
     (ends && differs && dynamic <= MAX_DYNAMIC).then_some(len)
 }
 
-/// How the IP-ID of a flow changes.
+/// Behavior of the IP-ID of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct IpIdWatcher {
     last: u16,
     last_msn: u16,
     seen: bool,
     misses: u8,
-    /// Packets in a row that were the same, that counted with the MSN, and that moved a little.
+    /// Numbers of packets in a row that were equal, that counted with the MSN, and that moved a little.
     same: u8,
     counted: u8,
     small: u8,
 }
 
 impl IpIdWatcher {
-    /// The mode that a flow begins with.
+    /// Initial mode of a flow.
     pub(super) fn first(ip_id: u16) -> IpIdMode {
         // RFC 6864: an IP-ID of an atomic datagram is often zero throughout.
         if ip_id == 0 { IpIdMode::Constant } else { IpIdMode::Counted }
     }
 
-    /// Takes the next IP-ID, and returns the mode that says the next ones with fewest octets.
+    /// Records the next IP-ID, and returns the mode that encodes the next ones with fewest octets.
     pub(super) fn watch(&mut self, mode: IpIdMode, ip_id: u16, msn: u16, unsettled: bool) -> IpIdMode {
         let step = ip_id.wrapping_sub(self.last);
         let same = step == 0;

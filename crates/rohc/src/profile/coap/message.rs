@@ -1,42 +1,41 @@
-//! A packet that the profile takes: one IP header without options, UDP, and a CoAP message. Section 2 of
-//! `docs/coap-profile.md`.
+//! Packets of the profile: one IP header without options, UDP, and a CoAP message. Section 2 of `docs/coap-profile.md`.
 
 use thinair_wire::coder::Word;
 use thinair_wire::header::chain::{HeaderChain, IpHeader};
-use thinair_wire::header::coap::{Coap, Code, End, Options, PAYLOAD_MARKER, Type};
+use thinair_wire::header::coap::{Coap, CoapOptions, CoapOptionsEnd, Code, PAYLOAD_MARKER, Type};
 use thinair_wire::header::udp::Udp;
 
-use super::Fields;
-use super::outline::{Holes, Kind, option_at, uint_len};
-use super::state::{Path, Template, Token, TokenMode};
+use super::HeaderFields;
+use super::outline::{HoleKind, Holes, option_at, uint_len};
+use super::state::{CoapPath, CoapToken, Template, TokenMode};
 use crate::compressor::Ports;
 
-/// Partial IVs from here on do not count: a packet could not carry them.
+/// Limit from which on Partial IVs do not count, since no packet could carry them.
 const MOST_NUMBER: u32 = 0x1FFF_FFFF;
 
 /// The headers of a packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Message<'p> {
+pub(crate) struct CoapMessage<'p> {
     pub(crate) packet: &'p [u8],
     /// Addresses, ports and the dynamic part of the IP header.
-    pub(crate) path: &'p Path,
+    pub(crate) path: &'p CoapPath,
     pub(super) ip_id: u16,
     pub(super) checksum: u16,
-    /// Where the CoAP header starts.
+    /// Index of the first octet of the CoAP header.
     pub(super) coap_at: usize,
     pub(super) message_type: Type,
     pub(super) code: Code,
     pub(super) message_id: u16,
-    pub(super) token: Token,
+    pub(super) token: CoapToken,
     /// Options, Payload Marker and payload.
     pub(super) rest: &'p [u8],
-    /// None of the ports is in the list: a strict parse says that it is CoAP.
+    /// None of the ports is in the list: a strict parse shows that it is CoAP.
     pub(crate) by_parse: bool,
 }
 
-impl Path {
-    /// Takes the fields of a packet of one IP header and UDP, and returns IP-ID and UDP checksum; `None` if it is none, or
-    /// cannot be rebuilt.
+impl CoapPath {
+    /// Reads the fields of a packet of one IP header and UDP, and returns IP-ID and UDP checksum. `None` if it is another
+    /// packet, or cannot be rebuilt.
     #[inline]
     pub(crate) fn read(&mut self, chain: &HeaderChain<'_>) -> Option<(u16, u16)> {
         let ([ip], Some(udp)) = (chain.ips(), chain.udp()) else { return None };
@@ -64,12 +63,12 @@ impl Path {
     }
 }
 
-impl<'p> Message<'p> {
-    /// The message in a packet of that path, if it is one.
+impl<'p> CoapMessage<'p> {
+    /// Returns the message in a packet of that path, if it has one.
     #[inline(always)]
     pub(crate) fn of(
         chain: &HeaderChain<'p>,
-        path: &'p Path,
+        path: &'p CoapPath,
         (ip_id, checksum): (u16, u16),
         ports: &Ports,
     ) -> Option<Self> {
@@ -81,7 +80,7 @@ impl<'p> Message<'p> {
         if first >> 6 != 1 || tkl > 8 {
             return None;
         }
-        let (token, rest) = Token::at_start_of(behind, tkl)?;
+        let (token, rest) = CoapToken::at_start_of(behind, tkl)?;
         let message_type = Word::from_u32(u32::from(first >> 4));
         let by_parse = !ports.has(path.source_port) && !ports.has(path.destination_port);
         if by_parse && !is_strictly_coap(message_type, Code(code), rest, coap.len() - Coap::LEN) {
@@ -102,14 +101,14 @@ impl<'p> Message<'p> {
         })
     }
 
-    /// The payload, if a template has the shape of this message but for its type and token. Tells what stands in its
-    /// holes.
+    /// Returns the payload if a template has the shape of this message except for its type and token. Sets the values of
+    /// its holes.
     #[inline(always)]
     pub(super) fn matches(
         &self,
         template: &Template,
         outline: &[u8],
-        x: &mut Fields<'p>,
+        x: &mut HeaderFields<'p>,
     ) -> Option<&'p [u8]> {
         if template.code != self.code {
             return None;
@@ -133,8 +132,8 @@ impl<'p> Message<'p> {
     }
 }
 
-/// True if a message on an unknown port is CoAP beyond doubt: a known class of code, an Empty message without more octets,
-/// options up to the end or a payload.
+/// True if a message on an unknown port is certainly CoAP: a known class of code, an Empty message without more octets,
+/// and options up to the end or a payload.
 fn is_strictly_coap(message_type: Type, code: Code, rest: &[u8], behind: usize) -> bool {
     let fits = match code.class() {
         0 if code == Code::EMPTY => behind == 0,
@@ -142,10 +141,13 @@ fn is_strictly_coap(message_type: Type, code: Code, rest: &[u8], behind: usize) 
         2 | 4 | 5 => message_type != Type::Reset,
         _ => false,
     };
-    fits && matches!(Options::new(rest).into_end(), End::Payload(_) | End::NoPayload)
+    fits && matches!(
+        CoapOptions::new(rest).into_end(),
+        CoapOptionsEnd::Payload(_) | CoapOptionsEnd::NoPayload
+    )
 }
 
-/// What stands behind the options, if they end here.
+/// Returns the octets behind the options, if the options end here.
 #[inline]
 pub(super) fn payload(behind: &[u8]) -> Option<&[u8]> {
     match behind {
@@ -155,8 +157,8 @@ pub(super) fn payload(behind: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Walks options and outline side by side, and returns what follows both.
-fn fill<'p>(x: &mut Fields<'p>, mut rest: &'p [u8], outline: &[u8], holes: u8) -> Option<&'p [u8]> {
+/// Reads options and outline side by side, and returns the octets behind them.
+fn fill<'p>(x: &mut HeaderFields<'p>, mut rest: &'p [u8], outline: &[u8], holes: u8) -> Option<&'p [u8]> {
     x.holes = Holes::of(outline, holes);
     let mut done = 0;
     for ((hole, number), octets) in x.holes.as_slice().iter().zip(&mut x.numbers).zip(&mut x.octets) {
@@ -164,7 +166,7 @@ fn fill<'p>(x: &mut Fields<'p>, mut rest: &'p [u8], outline: &[u8], holes: u8) -
         rest = rest.strip_prefix(outline.get(done..at)?)?;
         done = end;
         let (delta, parameters) = hole.option(outline)?;
-        // An option starts neither with the marker nor with nothing.
+        // / No option starts with the marker, and none is empty.
         if *rest.first()? == PAYLOAD_MARKER {
             return None;
         }
@@ -174,31 +176,31 @@ fn fill<'p>(x: &mut Fields<'p>, mut rest: &'p [u8], outline: &[u8], holes: u8) -
         }
         rest = behind;
         match hole.kind {
-            Kind::Counted | Kind::Lsb | Kind::Step(_) => {
+            HoleKind::Counted | HoleKind::Lsb | HoleKind::Step(_) => {
                 *number = uint(value, if hole.is_observe { 3 } else { 4 })?;
             }
-            Kind::Block | Kind::BlockOfRequest => {
+            HoleKind::Block | HoleKind::BlockOfRequest => {
                 let block = uint(value, 3)?;
                 (block & 0x0F == u32::from(*parameters.first()?)).then_some(())?;
                 *number = block >> 4;
             }
-            Kind::PartialIv => {
+            HoleKind::PartialIv => {
                 let piv = partial_iv(value)?;
                 ((&piv.flags, piv.behind) == parameters.split_first()?).then_some(())?;
                 *number = piv.number;
             }
-            Kind::Octets(len) => {
+            HoleKind::Octets(len) => {
                 *octets = value.strip_prefix(parameters.get(1..)?)?;
                 (octets.len() == usize::from(len)).then_some(())?;
             }
-            Kind::Variable if value.len() <= 255 => *octets = value,
-            Kind::Variable => return None,
+            HoleKind::Variable if value.len() <= 255 => *octets = value,
+            HoleKind::Variable => return None,
         }
     }
     rest.strip_prefix(outline.get(done..)?)
 }
 
-/// A uint in its shortest form, of at most so many octets.
+/// Returns a uint in its shortest form, of at most `most` octets.
 #[inline]
 pub(super) fn uint(value: &[u8], most: usize) -> Option<u32> {
     let shortest = value.len() <= most && value.first() != Some(&0);
@@ -212,11 +214,11 @@ pub(super) struct PartialIv<'p> {
     pub(super) number: u32,
     /// The flags without `n`.
     pub(super) flags: u8,
-    /// What follows the Partial IV.
+    /// Octets behind the Partial IV.
     pub(super) behind: &'p [u8],
 }
 
-/// The Partial IV of an OSCORE option, if it is as short as it can be. RFC 8613, section 6.1.
+/// Returns the Partial IV of an OSCORE option, if it is in its shortest form. RFC 8613, section 6.1.
 pub(super) fn partial_iv(value: &[u8]) -> Option<PartialIv<'_>> {
     let (&flags, behind) = value.split_first()?;
     let n = usize::from(flags & 0b111);

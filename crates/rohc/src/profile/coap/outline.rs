@@ -1,19 +1,18 @@
-//! Outlines: the options of a template, with what is known of them and holes for what changes. Section 5 of
-//! `docs/coap-profile.md`.
+//! Outlines: the options of a template, with holes for dynamic ones. Section 5 of `docs/coap-profile.md`.
 //!
-//! A static option stands in an outline exactly as it does in a message. A dynamic one is an octet `1111 cccc`,
-//! which no option starts with (a delta of 15 is reserved), and behind it an option whose value is not the value
-//! but the parameters of class `c`.
+//! A static option in an outline has exactly the octets that it has in a message. A dynamic one is an octet
+//! `1111 cccc`, with which no option starts (a delta of 15 is reserved), and an option that has the parameters of
+//! class `c` in place of the value.
 
 use thinair_wire::coder::{Reader, Step, Writer};
 use thinair_wire::header::coap;
 
 use super::OBSERVE;
 
-/// Most options of an outline that change.
+/// Largest number of dynamic options in an outline.
 pub const MAX_DYNAMIC: usize = 4;
 
-/// Most octets of an outline.
+/// Largest size of an outline, in octets.
 pub const MAX_OUTLINE: usize = 112;
 
 /// Bits of the NUM of a Block option. RFC 7959, section 2.2.
@@ -22,35 +21,36 @@ pub(super) const NUM_MASK: u32 = 0xF_FFFF;
 /// Bits of the sequence number of Observe. RFC 7641, section 3.4.
 pub(super) const OBSERVE_MASK: u32 = 0xFF_FFFF;
 
-/// What the first octet of a dynamic option starts with.
+/// High bits of the first octet of a dynamic option.
 const ESCAPE: u8 = 0xF0;
 
-/// What is known of one option.
+/// Class of an option in an outline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class<'o> {
-    /// The value.
+    /// Constant value.
     Static(&'o [u8]),
     /// A uint that counts with the MSN.
     Counted,
-    /// A uint of which 8 bits are sent, near the last one of the context.
+    /// A uint of which 8 bits are sent; the others follow from the last one of the context.
     Lsb,
-    /// A uint that is so much more than the last one of the context.
+    /// A uint that exceeds the last one of the context by this step.
     Step(u8),
-    /// A Block option whose NUM counts with the MSN; M and SZX.
+    /// A Block option whose NUM counts with the MSN. The parameter has M and SZX.
     Block(u8),
-    /// A Block option whose NUM is that of the request; M and SZX.
+    /// A Block option with the NUM of the request. The parameter has M and SZX.
     BlockOfRequest(u8),
-    /// An OSCORE option whose Partial IV counts with the MSN; its flags without `n`, and what follows the Partial IV.
+    /// An OSCORE option whose Partial IV counts with the MSN. The parameters are its flags without `n`, and the
+    /// octets behind the Partial IV.
     PartialIv(u8, &'o [u8]),
-    /// So many octets, in every packet.
+    /// This many octets, in every packet.
     Irregular(u8),
-    /// Any octets, with their length in every packet.
+    /// Any octets, with their length, in every packet.
     Variable,
-    /// Octets that start with the prefix; those that follow are in every packet. The length of all.
+    /// Octets that start with the prefix; the others are in every packet. The number is the length of all.
     Prefix(u8, &'o [u8]),
 }
 
-/// Class numbers, as they stand behind [`ESCAPE`].
+/// Numbers of classes behind [`ESCAPE`].
 mod number {
     pub(super) const COUNTED: u8 = 1;
     pub(super) const LSB: u8 = 2;
@@ -63,16 +63,16 @@ mod number {
     pub(super) const PREFIX: u8 = 9;
 }
 
-/// Class of a dynamic option: how it changes, without its value in the outline.
+/// Class of a dynamic option, without the parameters that are in the outline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum HoleKind {
     Counted,
     Lsb,
     Step(u8),
     Block,
     BlockOfRequest,
     PartialIv,
-    /// So many octets, in every packet.
+    /// This many octets, in every packet.
     Octets(u8),
     Variable,
 }
@@ -80,45 +80,45 @@ pub(super) enum Kind {
 /// A dynamic option.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hole {
-    pub(super) kind: Kind,
+    pub(super) kind: HoleKind,
     pub(super) is_observe: bool,
-    /// Where its entry lies in the outline.
+    /// Index of its entry in the outline.
     at: u8,
     end: u8,
 }
 
 impl Hole {
-    /// Whether a packet or a reference gives a number for it.
+    /// True if it is a number that a packet or a reference gives.
     #[inline]
     pub(super) fn is_number(self) -> bool {
-        !matches!(self.kind, Kind::Octets(_) | Kind::Variable)
+        !matches!(self.kind, HoleKind::Octets(_) | HoleKind::Variable)
     }
 
     /// True if a template keeps an anchor for it.
     #[inline]
     pub(super) fn has_anchor(self) -> bool {
-        matches!(self.kind, Kind::Counted | Kind::Block | Kind::PartialIv)
+        matches!(self.kind, HoleKind::Counted | HoleKind::Block | HoleKind::PartialIv)
     }
 
-    /// Where its entry lies in the outline.
+    /// Returns start and end of its entry in the outline.
     #[inline]
     pub(super) fn place(self) -> (usize, usize) {
         (usize::from(self.at), usize::from(self.end))
     }
 
-    /// Delta and parameters of its entry: where there is a prefix, it stands behind their first octet.
+    /// Returns delta and parameters of its entry. A prefix stands behind the first octet of the parameters.
     #[inline(always)]
     pub(super) fn option(self, outline: &[u8]) -> Option<(u32, &[u8])> {
-        // Behind the octet of the class.
+        // / Behind the octet of the class.
         let (delta, parameters, _) = option_at(outline.get(usize::from(self.at) + 1..)?)?;
         Some((delta, parameters))
     }
 
-    /// The bits of its number.
+    /// Mask of the bits of its number.
     #[inline]
     pub(super) fn mask(self) -> u32 {
         match self.kind {
-            Kind::Block => NUM_MASK,
+            HoleKind::Block => NUM_MASK,
             _ if self.is_observe => OBSERVE_MASK,
             _ => u32::MAX,
         }
@@ -134,11 +134,11 @@ pub(super) struct Holes {
 
 impl Holes {
     pub(super) const NONE: Self = Self {
-        holes: [Hole { kind: Kind::Counted, is_observe: false, at: 0, end: 0 }; MAX_DYNAMIC],
+        holes: [Hole { kind: HoleKind::Counted, is_observe: false, at: 0, end: 0 }; MAX_DYNAMIC],
         count: 0,
     };
 
-    /// The first `count` dynamic options of an outline.
+    /// Returns the first `count` dynamic options of an outline.
     #[inline]
     pub(super) fn of(outline: &[u8], count: u8) -> Self {
         let mut holes = Self::NONE;
@@ -149,15 +149,15 @@ impl Holes {
             let end = at + entry.octets.len();
             let kind = match entry.class {
                 Class::Static(_) => None,
-                Class::Counted => Some(Kind::Counted),
-                Class::Lsb => Some(Kind::Lsb),
-                Class::Step(step) => Some(Kind::Step(step)),
-                Class::Block(_) => Some(Kind::Block),
-                Class::BlockOfRequest(_) => Some(Kind::BlockOfRequest),
-                Class::PartialIv(..) => Some(Kind::PartialIv),
-                Class::Irregular(len) => Some(Kind::Octets(len)),
-                Class::Prefix(len, prefix) => Some(Kind::Octets(len.saturating_sub(prefix.len() as u8))),
-                Class::Variable => Some(Kind::Variable),
+                Class::Counted => Some(HoleKind::Counted),
+                Class::Lsb => Some(HoleKind::Lsb),
+                Class::Step(step) => Some(HoleKind::Step(step)),
+                Class::Block(_) => Some(HoleKind::Block),
+                Class::BlockOfRequest(_) => Some(HoleKind::BlockOfRequest),
+                Class::PartialIv(..) => Some(HoleKind::PartialIv),
+                Class::Irregular(len) => Some(HoleKind::Octets(len)),
+                Class::Prefix(len, prefix) => Some(HoleKind::Octets(len.saturating_sub(prefix.len() as u8))),
+                Class::Variable => Some(HoleKind::Variable),
             };
             if let (Some(kind), Some(hole)) = (kind, holes.holes.get_mut(usize::from(holes.count))) {
                 *hole = Hole { kind, is_observe: entry.number == OBSERVE, at: at as u8, end: end as u8 };
@@ -173,38 +173,40 @@ impl Holes {
         self.holes.get(..usize::from(self.count)).unwrap_or_default()
     }
 
-    /// True if short packets that carry nothing more say something of one.
+    /// True if short packets without changes carry octets for an option.
     #[inline]
     pub(super) fn are_irregular(&self) -> bool {
-        self.as_slice().iter().any(|hole| matches!(hole.kind, Kind::Lsb | Kind::Octets(_) | Kind::Variable))
+        self.as_slice()
+            .iter()
+            .any(|hole| matches!(hole.kind, HoleKind::Lsb | HoleKind::Octets(_) | HoleKind::Variable))
     }
 
     /// True if a number is that of the request.
     pub(super) fn of_request(&self) -> bool {
-        self.as_slice().iter().any(|hole| matches!(hole.kind, Kind::BlockOfRequest))
+        self.as_slice().iter().any(|hole| matches!(hole.kind, HoleKind::BlockOfRequest))
     }
 
-    /// True if a number is told by its distance from the last one.
+    /// True if a number is encoded as a step from the last one.
     #[inline]
     pub(super) fn has_step(&self) -> bool {
-        self.as_slice().iter().any(|hole| matches!(hole.kind, Kind::Step(_)))
+        self.as_slice().iter().any(|hole| matches!(hole.kind, HoleKind::Step(_)))
     }
 }
 
 /// One option of an outline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry<'o> {
-    /// Option Number minus that of the option before.
+pub struct OutlineEntry<'o> {
+    /// Option Number minus that of the previous option.
     pub delta: u32,
     /// Option Number.
     pub number: u16,
-    /// What is known of it.
+    /// Class, with its parameters.
     pub class: Class<'o>,
     /// The entry as it stands in the outline.
     pub octets: &'o [u8],
 }
 
-/// Walks an outline. What is not one ends the walk early: [`is_outline`] is asked before one is kept.
+/// Iterator over an outline. It ends early at invalid octets; check with [`is_outline`] before storing an outline.
 #[derive(Clone, Copy, Debug)]
 pub struct Entries<'o> {
     octets: &'o [u8],
@@ -212,17 +214,17 @@ pub struct Entries<'o> {
 }
 
 impl<'o> Entries<'o> {
-    /// The entries of `octets`.
+    /// Creates an iterator over the entries of `octets`.
     pub fn new(octets: &'o [u8]) -> Self {
         Self { octets, number: 0 }
     }
 }
 
 impl<'o> Iterator for Entries<'o> {
-    type Item = Entry<'o>;
+    type Item = OutlineEntry<'o>;
 
     #[inline(always)]
-    fn next(&mut self) -> Option<Entry<'o>> {
+    fn next(&mut self) -> Option<OutlineEntry<'o>> {
         let start = self.octets;
         let (&first, behind) = start.split_first()?;
         let escaped = first & 0xF0 == ESCAPE;
@@ -232,16 +234,16 @@ impl<'o> Iterator for Entries<'o> {
         self.number = number;
         self.octets = behind;
         let octets = start.get(..start.len() - self.octets.len())?;
-        Some(Entry { delta, number, class, octets })
+        Some(OutlineEntry { delta, number, class, octets })
     }
 }
 
-/// The option at the start of some octets: its delta, its value, and what follows it.
+/// Splits the option at the start of some octets: its delta, its value, and the octets behind it.
 #[inline(always)]
 pub(super) fn option_at(octets: &[u8]) -> Option<(u32, &[u8], &[u8])> {
     let (&first, behind) = octets.split_first()?;
     let (delta, length) = (first >> 4, first & 0x0F);
-    // Of most options both are in the first octet.
+    // / Fast path: both are in the first octet.
     if delta < 13 && length < 13 {
         let (value, behind) = behind.split_at_checked(usize::from(length))?;
         return Some((u32::from(delta), value, behind));
@@ -249,7 +251,7 @@ pub(super) fn option_at(octets: &[u8]) -> Option<(u32, &[u8], &[u8])> {
     long_option_at(octets)
 }
 
-/// [`option_at`] where delta or length have octets of their own.
+/// [`option_at`] with extended delta or length.
 #[cold]
 fn long_option_at(octets: &[u8]) -> Option<(u32, &[u8], &[u8])> {
     let mut reader = Reader::contiguous(octets);
@@ -258,7 +260,7 @@ fn long_option_at(octets: &[u8]) -> Option<(u32, &[u8], &[u8])> {
     Some((delta, value, reader.remaining()))
 }
 
-/// Writes an option whose value is `front` and `behind`.
+/// Writes an option with the value `front` and `behind`.
 #[inline]
 pub(super) fn write_option(writer: &mut Writer<'_>, mut delta: u32, front: &[u8], behind: &[u8]) -> Step {
     let mut length = (front.len() + behind.len()) as u32;
@@ -293,7 +295,7 @@ fn class_of(class: u8, parameters: &[u8]) -> Option<Class<'_>> {
     }
 }
 
-/// Whether octets are an outline that can be kept.
+/// True if octets are a valid outline.
 pub fn is_outline(octets: &[u8]) -> bool {
     let mut len = 0;
     let mut dynamic = 0;
@@ -304,7 +306,7 @@ pub fn is_outline(octets: &[u8]) -> bool {
     len == octets.len() && dynamic <= MAX_DYNAMIC && len <= MAX_OUTLINE
 }
 
-/// Appends an option of a class to an outline; false if there is no room.
+/// Appends an option of a class to an outline. False if there is no room.
 pub fn append(out: &mut [u8], len: &mut usize, delta: u32, class: &Class<'_>) -> bool {
     let (class_number, parameters, head) = match class {
         Class::Static(value) => (0, *value, None),
@@ -330,7 +332,7 @@ pub fn append(out: &mut [u8], len: &mut usize, delta: u32, class: &Class<'_>) ->
     is_written
 }
 
-/// Octets of a uint in its shortest form (RFC 7252, section 3.2).
+/// Number of octets of a uint in its shortest form (RFC 7252, section 3.2).
 #[inline]
 pub(super) fn uint_len(value: u32) -> usize {
     (4 - value.leading_zeros() / 8) as usize
@@ -353,7 +355,7 @@ mod tests {
     }
 
     proptest! {
-        /// What was appended is walked over again, and nothing else is taken for an outline.
+        /// Entries that were appended are read again, and nothing else is an outline.
         #[test]
         fn every_class_comes_back(deltas in proptest::collection::vec((0_u32..400, 0_u8..10, 0_u8..16), 0..5)) {
             let mut out = [0; MAX_OUTLINE];

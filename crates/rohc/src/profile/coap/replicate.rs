@@ -1,16 +1,16 @@
-//! Beginning a flow with a provisioned base. Section 10 of `docs/coap-profile.md`.
+//! First packets of a flow with a provisioned base. Section 10 of `docs/coap-profile.md`.
 
-use super::compress::{Context, Memory};
-use super::message::Message;
-use super::state::{ChecksumMode, MessageIdMode, Path, TokenMode};
-use super::{Differences, Fields};
+use super::compress::{CoapSenderContext, CoapSenderMemory};
+use super::message::CoapMessage;
+use super::state::{ChecksumMode, CoapPath, MessageIdMode, TokenMode};
+use super::{Differences, HeaderFields};
 use crate::channel::Integrity;
 use crate::compressor::CompressorConfig;
 
-/// What a flow differs in from a base; `None` if IR-CR has no place for it.
-pub(super) fn differences(base: &Path, path: &Path) -> Option<Differences> {
+/// Returns the differences between a flow and a base; `None` if IR-CR cannot encode them.
+pub(super) fn differences(base: &CoapPath, path: &CoapPath) -> Option<Differences> {
     let prefix = if path.v6 { 8 } else { 0 };
-    let like = Path {
+    let like = CoapPath {
         source: path.source,
         destination: path.destination,
         source_port: path.source_port,
@@ -30,17 +30,18 @@ pub(super) fn differences(base: &Path, path: &Path) -> Option<Differences> {
     })
 }
 
-impl Context {
-    /// Begins with the base that the first packet of the flow says least against. Its templates are the context's.
+impl CoapSenderContext {
+    /// Starts from the base with which the first packet of the flow has fewest octets. The context gets its
+    /// templates.
     pub(crate) fn begin_with_base(
         &mut self,
-        message: &Message<'_>,
+        message: &CoapMessage<'_>,
         config: &CompressorConfig,
-        memory: &mut Memory<'_, '_>,
+        memory: &mut CoapSenderMemory<'_, '_>,
     ) {
         let mut best: Option<(u32, u8)> = None;
         for (number, base) in memory.bases.iter().enumerate().take(256) {
-            let path = Path {
+            let path = CoapPath {
                 checksum: base.path().checksum,
                 ip_id_mode: base.path().ip_id_mode,
                 ..self.shared.path
@@ -61,7 +62,7 @@ impl Context {
                         && template.message_id != MessageIdMode::OfRequest
                         && template.token_mode != TokenMode::OfRequest
                         && !template.refers
-                        && message.matches(&template, outline, &mut Fields::new(0)).is_some()
+                        && message.matches(&template, outline, &mut HeaderFields::new(0)).is_some()
                 })
             });
             let Some(template) = template else { continue };
@@ -82,7 +83,7 @@ impl Context {
             self.base = Some(number);
             for number in self.shared.numbers() {
                 if let Some(template) = self.shared.template_mut(number, memory.templates) {
-                    // Known to both ends, but for the anchors.
+                    // / Both ends have it, except for the anchors.
                     template.anchors_left = config.repetitions;
                 }
             }
@@ -92,5 +93,5 @@ impl Context {
     }
 }
 
-/// Templates of a base that a first packet may use.
+/// Number of templates of a base that a first packet may use.
 const TEMPLATES_OF_BASE: u8 = 16;

@@ -1,5 +1,5 @@
-//! What both ends know of a flow: the part of a context that compressor and decompressor share, and that a
-//! provisioned base is made of. Sections 3 and 4 of `docs/coap-profile.md`.
+//! State of a flow that compressor and decompressor share; a provisioned base consists of it, too. Sections 3 and 4
+//! of `docs/coap-profile.md`.
 
 use thinair_wire::checksum::Sum;
 use thinair_wire::coder::Word;
@@ -8,8 +8,8 @@ use thinair_wire::header::coap::{Code, Type};
 use thinair_wire::header::protocol;
 
 use super::outline::{Holes, MAX_DYNAMIC};
-use super::{Fields, header};
-pub(super) use crate::exchange::Token;
+use super::{HeaderFields, header};
+pub(super) use crate::exchange::CoapToken;
 use crate::storage::Slots;
 
 /// Templates of one context.
@@ -21,60 +21,60 @@ const ARENA: usize = 112;
 /// No template, and the end of the list of free ones.
 const NONE: u16 = u16::MAX;
 
-/// Numbers that a template keeps a reference for.
+/// Largest number of references that a template keeps.
 pub(super) const REFERENCES: usize = 3;
 
-/// What becomes of the UDP checksum. A control field.
+/// Treatment of the UDP checksum. A control field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChecksumMode {
     /// The checksum is zero: unused.
     #[default]
     Zero,
-    /// The checksum is right, and is carried, in the CHECK where a format has one.
+    /// The checksum is correct and carried; where a format has a CHECK, in that.
     Carried,
-    /// The checksum is right, and is computed anew.
+    /// The checksum is correct, and recomputed by the decompressor.
     Elided,
-    /// The checksum is sent as it is, right or not.
+    /// The checksum is carried unchanged, correct or not.
     Raw,
 }
 
-/// How the IP-ID changes. A control field.
+/// Behavior of the IP-ID. A control field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IpIdMode {
-    /// It is a constant; also where there is none.
+    /// Constant; also used for IPv6, which has none.
     #[default]
     Constant,
     /// It counts with the MSN.
     Counted,
     /// Its 8 low bits are in every packet.
     Lsb,
-    /// All of it is in every packet.
+    /// Every packet carries all of it.
     Irregular,
 }
 
-/// How the Message ID of a template changes. A control field.
+/// Behavior of the Message ID of a template. A control field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MessageIdMode {
     /// It counts with the MSN, in the space of its Type: own (CON, NON) or echoed (ACK, RST).
     #[default]
     Counted,
-    /// It is that of the message of the other direction that the packet names.
+    /// Equals that of the message of the other direction that the packet refers to.
     OfRequest,
-    /// All of it is in every packet.
+    /// Every packet carries all of it.
     Irregular,
 }
 
-/// How the token of a template changes. A control field.
+/// Behavior of the token of a template. A control field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TokenMode {
-    /// It is a constant.
+    /// Constant.
     #[default]
     Static,
     /// A uint in its shortest form that counts with the MSN.
     CountedUint,
     /// A uint of TKL octets that counts with the MSN.
     Counted,
-    /// It is that of the message of the other direction that the packet names.
+    /// Equals that of the message of the other direction that the packet refers to.
     OfRequest,
     /// TKL octets, in every packet.
     Irregular,
@@ -93,7 +93,7 @@ macro_rules! word {
                 $(if value == Self::$variant as u32 {
                     return Self::$variant;
                 })+
-                // The last variant stands for the values that no mode has; readers refuse them first.
+                // / The last variant stands for values without a mode; readers reject them before.
                 Self::Irregular
             }
         }
@@ -120,38 +120,38 @@ impl Word for ChecksumMode {
     }
 }
 
-/// Messages of one kind within a flow: a resource that is asked for or observed, an empty ACK, ...
+/// Messages of one kind within a flow, such as requests for a resource, notifications, or empty ACKs.
 #[derive(Clone, Copy, Debug)]
 pub struct Template {
-    /// The token; where it counts, the anchor of the uint: its value minus the MSN.
-    pub(super) token: Token,
+    /// The token. If it counts, the anchor of the uint: its value minus the MSN.
+    pub(super) token: CoapToken,
     pub(super) message_type: Type,
     pub(super) code: Code,
     pub(super) token_mode: TokenMode,
     pub(super) message_id: MessageIdMode,
-    /// The message of the other direction is named by 8 bits in every packet, not by the MSN.
+    /// Every packet has 8 bits for the message of the other direction, which does not follow from the MSN.
     pub(super) names: bool,
-    /// Where its outline lies in the arena.
+    /// Index of its outline in the arena.
     pub(super) at: u8,
     pub(super) len: u8,
-    /// Dynamic options of the outline.
+    /// Number of dynamic options in the outline.
     pub(super) holes: u8,
-    /// Its packets name a message of the other direction.
+    /// Its packets refer to a message of the other direction.
     pub(super) refers: bool,
-    /// CRC states over what is constant: CRC-3, CRC-7, CRC-8.
+    /// CRC states over the constant fields: CRC-3, CRC-7, CRC-8.
     pub(super) check: [u8; 3],
-    /// Anchors of the numbers that count, in their order.
+    /// Anchors of the counting numbers, in their order.
     pub(super) anchors: [u32; REFERENCES],
-    /// MSN of its last packet. Of a free place: the next one.
+    /// MSN of its last packet. For a free place, index of the next one.
     pub(super) used: u32,
-    /// Compressor: packets that must still define it, and those that must still carry its token and numbers.
+    /// Compressor: packets left that must define it, and packets left that must carry its token and numbers.
     pub(super) left: u8,
     pub(super) anchors_left: u8,
-    /// Compressor: packets that used it, at most 255; and predictions that failed lately.
+    /// Compressor: number of packets that used it, at most 255; and recent wrong predictions.
     pub(super) uses: u8,
     pub(super) misses: u8,
-    /// Compressor: packets in a row in which a field that is carried has counted; how long such a run must be for the
-    /// field to be taken for a counter, as a power of two; and how far the last number was from the one before.
+    /// Compressor: number of packets in a row in which a carried field has counted; length of such a run from which
+    /// on the field is a counter, as a power of two; and the last step of the number.
     pub(super) run: u8,
     pub(super) patience: u8,
     pub(super) step: u8,
@@ -162,7 +162,7 @@ pub struct Template {
 impl Template {
     /// No template.
     pub const EMPTY: Self = Self {
-        token: Token { octets: [0; 8], len: 0 },
+        token: CoapToken { octets: [0; 8], len: 0 },
         message_type: Type::Confirmable,
         code: Code::EMPTY,
         token_mode: TokenMode::Static,
@@ -185,7 +185,7 @@ impl Template {
         last: 0,
     };
 
-    /// Whether the Message ID is of the own space: the sender has chosen it.
+    /// True if the Message ID is an own one: the sender has chosen it.
     #[inline]
     pub(super) fn is_own(message_type: Type) -> bool {
         matches!(message_type, Type::Confirmable | Type::NonConfirmable)
@@ -197,7 +197,7 @@ impl Template {
         self.holes == 0
     }
 
-    /// True if short packets that carry nothing more say something of it, or of an option.
+    /// True if short packets without changes carry octets for it, or for an option.
     #[inline]
     pub(super) fn is_irregular(&self, holes: &Holes) -> bool {
         holes.are_irregular()
@@ -206,13 +206,13 @@ impl Template {
             || self.token_mode == TokenMode::Irregular
     }
 
-    /// Sets what follows from the other fields and the outline.
+    /// Sets the fields that follow from the other fields and the outline.
     pub(super) fn settle(&mut self, outline: &[u8]) {
         self.len = outline.len() as u8;
         let holes = Holes::of(outline, MAX_DYNAMIC as u8);
         self.holes = holes.as_slice().len() as u8;
         if matches!(self.token_mode, TokenMode::CountedUint | TokenMode::OfRequest) {
-            // Its tokens have no length of their own. Checks cover the length, and must not depend on which packets
+            // / Its tokens have no length of their own. Checks cover the length, and must not depend on which packets
             // have arrived.
             self.token.len = 0;
         }
@@ -232,7 +232,7 @@ impl Template {
 #[derive(Debug)]
 pub(crate) struct Templates<'m> {
     slots: Slots<'m, Template>,
-    /// The first free one; free ones are linked through `used`.
+    /// Index of the first free one. Free ones are linked through `used`.
     free: u16,
 }
 
@@ -264,14 +264,14 @@ impl<'m> Templates<'m> {
 
 /// The IP and UDP fields of a flow, and its control fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Path {
-    // Static part. IPv4 addresses take the first four octets.
+pub(crate) struct CoapPath {
+    // / Static part. IPv4 addresses use the first four octets.
     pub(super) source: [u8; 16],
     pub(super) destination: [u8; 16],
     pub(super) source_port: u16,
     pub(super) destination_port: u16,
     pub(super) v6: bool,
-    // Dynamic part. Names of IPv4; Traffic Class and Hop Limit in IPv6.
+    // / Dynamic part, by the names of IPv4; Traffic Class and Hop Limit in IPv6.
     pub(super) tos: u8,
     pub(super) ttl: u8,
     pub(super) df: bool,
@@ -279,13 +279,13 @@ pub(crate) struct Path {
     // Control fields.
     pub(super) checksum: ChecksumMode,
     pub(super) ip_id_mode: IpIdMode,
-    /// Every short format names its template.
+    /// Every short format carries its template.
     pub(super) switching: bool,
-    /// `pt_0` is in use. Where it is not, damage cannot make another format of a longer check look like it.
+    /// `pt_0` is in use. If it is not, damage cannot turn a format with a longer check into it.
     pub(super) pt_0: bool,
 }
 
-impl Path {
+impl CoapPath {
     /// Octets of an address.
     #[inline]
     pub(super) fn address_len(&self) -> usize {
@@ -298,13 +298,13 @@ impl Path {
         if self.v6 { 40 } else { 20 }
     }
 
-    /// Whether addresses and ports are the same.
+    /// True if addresses and ports are equal.
     pub(super) fn is_flow_of(&self, other: &Self) -> bool {
         (self.source, self.destination, self.source_port, self.destination_port, self.v6)
             == (other.source, other.destination, other.source_port, other.destination_port, other.v6)
     }
 
-    /// A name for the flow, the same at both ends, and that of the other direction.
+    /// Names of the flow and of its other direction, equal at both ends.
     pub(super) fn names(&self) -> [u32; 2] {
         let fold = |hash: u64, word: u64| {
             let product = u128::from(hash ^ word) * u128::from(0xA076_1D64_78BD_642F_u64);
@@ -317,7 +317,7 @@ impl Path {
         };
         let source = end(&self.source, self.source_port);
         let destination = end(&self.destination, self.destination_port);
-        // Odd, so never 0, which no flow has.
+        // / Odd, so never 0, the name of no flow.
         let name = |from: u64, to: u64| (fold(from.rotate_left(1), to) >> 32) as u32 | 1;
         [name(source, destination), name(destination, source)]
     }
@@ -325,37 +325,37 @@ impl Path {
 
 /// The part of a context that both ends share.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct State {
-    pub(super) path: Path,
-    /// The template of the last packet.
+pub(super) struct CoapState {
+    pub(super) path: CoapPath,
+    /// Template of the last packet.
     pub(super) current: u8,
-    /// The MSN, with the turns of its 16 bits that are sent.
+    /// MSN, including the turns of its 16 bits.
     pub(super) msn: u32,
-    /// Its anchor where it counts, else the last one.
+    /// Anchor of the IP-ID if it counts, otherwise the last one.
     pub(super) ip_id: u16,
-    /// Anchors of the Message IDs: of own and of echoed ones.
+    /// Anchors of own and of echoed Message IDs.
     pub(super) own: u16,
     pub(super) echoed: u16,
-    /// MSN of the message of the other direction that a packet names, minus its own.
+    /// MSN of the message of the other direction that a packet refers to, minus its own.
     pub(super) request: u16,
-    /// The MSN that was named last.
+    /// MSN of the last message referred to.
     pub(super) named: u16,
-    /// The last number of a class that refers to it.
+    /// Last number of a class that refers to it.
     pub(super) last_number: u32,
     templates: [u16; TEMPLATES],
     arena: [u8; ARENA],
     arena_len: u8,
-    /// Over the IP and UDP fields that are constant: CRC states, digest of what the UDP checksum does not cover,
-    /// and the sum of what it covers.
+    /// Over the constant IP and UDP fields: CRC states, digest of the fields that the UDP checksum does not cover,
+    /// and sum of those that it covers.
     pub(super) checks: [u8; 3],
     pub(super) digest: u16,
     pub(super) sum: u16,
 }
 
-impl State {
+impl CoapState {
     pub(super) const fn new() -> Self {
         Self {
-            path: Path {
+            path: CoapPath {
                 source: [0; 16],
                 destination: [0; 16],
                 source_port: 0,
@@ -387,14 +387,14 @@ impl State {
         }
     }
 
-    /// The state on another path.
-    pub(super) fn on_path(self, path: Path) -> Self {
+    /// Returns the state with another path.
+    pub(super) fn on_path(self, path: CoapPath) -> Self {
         let mut state = Self { path, ..self };
         state.settle();
         state
     }
 
-    /// Sets what follows from the IP and UDP fields.
+    /// Sets the fields that follow from the IP and UDP fields.
     pub(super) fn settle(&mut self) {
         let [a, b] = self.path.source_port.to_be_bytes();
         let [c, d] = self.path.destination_port.to_be_bytes();
@@ -411,7 +411,7 @@ impl State {
         self.sum = sum.word(u16::from(protocol::UDP)).fold();
     }
 
-    /// The place of a template in the pool.
+    /// Returns the entry of a template in the pool.
     #[inline]
     pub(super) fn template<'t>(&self, number: u8, pool: &'t Templates<'_>) -> Option<&'t Template> {
         let place = *self.templates.get(usize::from(number))?;
@@ -435,9 +435,9 @@ impl State {
         self.arena.get(at..at + usize::from(template.len)).unwrap_or_default()
     }
 
-    /// Takes over what a packet says: it was sent, or verified.
+    /// Updates the state by the fields of a packet that was sent, or verified.
     #[inline(always)]
-    pub(super) fn accept(&mut self, x: &Fields<'_>, template: &mut Template) {
+    pub(super) fn accept(&mut self, x: &HeaderFields<'_>, template: &mut Template) {
         let low = x.msn as u16;
         let carries = x.carries;
         self.msn = x.msn;
@@ -467,29 +467,30 @@ impl State {
         }
     }
 
-    /// The numbers that have a template.
+    /// Iterates over the numbers that have a template.
     pub(super) fn numbers(&self) -> impl Iterator<Item = u8> + use<> {
         let templates = self.templates;
         (0..TEMPLATES as u8).filter(move |&number| templates[usize::from(number)] != NONE)
     }
 
-    /// A number that has no template.
+    /// Returns a number without a template.
     pub(super) fn free_number(&self) -> Option<u8> {
         (0..TEMPLATES as u8).find(|&number| self.templates[usize::from(number)] == NONE)
     }
 
-    /// The template that was not used for longest, but for two.
+    /// Returns the least recently used template, except two.
     pub(super) fn oldest(&self, pool: &Templates<'_>, but: [u8; 2]) -> Option<u8> {
         self.numbers()
             .filter(|number| !but.contains(number))
-            // Told from the last MSN: after an IR packet the two ends count the turns of the 16 bits differently.
+            // / By the distance from the last MSN, since after an IR packet the two ends count the turns of the 16
+            // bits differently.
             .min_by_key(|&number| {
                 self.template(number, pool).map_or(0, |template| template.used.wrapping_sub(self.msn) as i32)
             })
     }
 
-    /// Defines a template. Where there is no room for its outline, the templates that were not used for longest
-    /// make some; false if that is not enough, or the pool has no template left.
+    /// Defines a template. If there is no room for its outline, the least recently used templates are removed. False
+    /// if that is not enough, or the pool has no template left.
     pub(super) fn define(
         &mut self,
         number: u8,
@@ -527,7 +528,7 @@ impl State {
         true
     }
 
-    /// Gives a template back.
+    /// Returns a template to the pool.
     pub(super) fn forget(&mut self, number: u8, pool: &mut Templates<'_>) {
         if let Some(entry) = self.templates.get_mut(usize::from(number)) {
             pool.release(*entry);
@@ -535,7 +536,7 @@ impl State {
         }
     }
 
-    /// Gives every template back.
+    /// Returns every template to the pool.
     pub(super) fn forget_all(&mut self, pool: &mut Templates<'_>) {
         for number in 0..TEMPLATES as u8 {
             self.forget(number, pool);
@@ -543,7 +544,7 @@ impl State {
         self.arena_len = 0;
     }
 
-    /// Puts an outline into the arena, or finds that of another template that is the same.
+    /// Copies an outline into the arena, or finds an equal one of another template.
     fn keep(&mut self, outline: &[u8], pool: &mut Templates<'_>) -> Option<u8> {
         let same = self.numbers().find_map(|number| {
             let template = self.template(number, pool)?;
@@ -561,10 +562,10 @@ impl State {
         Some(at as u8)
     }
 
-    /// Moves the outlines that are in use together. Those of two templates are the same or apart, so they fit.
+    /// Moves the outlines in use together. Outlines of two templates are either identical or disjoint, so they fit.
     fn compact(&mut self, pool: &mut Templates<'_>) {
         let old = self.arena;
-        // Where each outline was, and where it is now.
+        // / Old and new index of each outline.
         let mut moved = [(0, 0, 0); TEMPLATES];
         let mut count = 0;
         self.arena_len = 0;
@@ -590,8 +591,8 @@ impl State {
     }
 }
 
-/// A 16-bit digest of the few octets that the UDP checksum does not cover: CRC-16/IBM-3740 (also known as
-/// CCITT-FALSE), bit by bit, because it is computed when one of them changes and not per packet.
+/// Returns a 16-bit digest of the few octets that the UDP checksum does not cover: CRC-16/IBM-3740 (also
+/// CCITT-FALSE), bit by bit, since it is computed only when one of them changes.
 fn digest(octets: &[u8]) -> u16 {
     octets.iter().fold(0xFFFF, |crc: u16, &octet| {
         (0..8).fold(crc ^ u16::from(octet) << 8, |crc, _| {
@@ -619,18 +620,18 @@ mod tests {
 
     #[test]
     fn tokens_are_uints_of_a_width() {
-        assert_eq!(Token::of(&[1, 2]).uint(), 0x0102);
-        assert_eq!(Token::of_uint(0x0102, 4).as_slice(), [0, 0, 1, 2]);
-        assert_eq!(Token::of_shortest_uint(0x0102).as_slice(), [1, 2]);
-        assert!(Token::of_shortest_uint(0).as_slice().is_empty());
-        assert_eq!(Token::of(&[0xFF; 8]).uint(), u64::MAX);
-        assert_eq!(Token::of_uint(u64::MAX, 0).uint(), 0);
+        assert_eq!(CoapToken::of(&[1, 2]).uint(), 0x0102);
+        assert_eq!(CoapToken::of_uint(0x0102, 4).as_slice(), [0, 0, 1, 2]);
+        assert_eq!(CoapToken::of_shortest_uint(0x0102).as_slice(), [1, 2]);
+        assert!(CoapToken::of_shortest_uint(0).as_slice().is_empty());
+        assert_eq!(CoapToken::of(&[0xFF; 8]).uint(), u64::MAX);
+        assert_eq!(CoapToken::of_uint(u64::MAX, 0).uint(), 0);
     }
 
     #[test]
     fn the_oldest_template_is_found_over_a_wraparound() {
         let mut pool = pool(4);
-        let mut state = State::new();
+        let mut state = CoapState::new();
         state.msn = 3;
         for (number, used) in [(0, 1), (1, u32::MAX - 1), (2, 3)] {
             let template = Template { used, ..Template::EMPTY };
@@ -642,7 +643,7 @@ mod tests {
     #[test]
     fn templates_share_outlines_and_give_way_when_there_is_no_room() {
         let mut pool = pool(32);
-        let mut state = State::new();
+        let mut state = CoapState::new();
         for number in 0..4 {
             assert!(state.define(number, &Template::EMPTY, b"\xb4time", &mut pool));
         }
@@ -652,7 +653,7 @@ mod tests {
             assert!(state.define(number, &template, &[number; 14], &mut pool));
         }
         assert_eq!(state.outline(state.template(15, &pool).unwrap()), [15; 14]);
-        // The oldest of the long ones have gone; what is left lies where it should.
+        // / The oldest of the long ones are gone; the others are in their places.
         for number in state.numbers() {
             let outline = state.outline(state.template(number, &pool).unwrap());
             assert!(outline == b"\xb4time" || outline == [number; 14], "{number}: {outline:?}");

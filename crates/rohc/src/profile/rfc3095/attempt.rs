@@ -1,4 +1,4 @@
-//! Attempts to rebuild a header: with the SN that it seems to have, and with those of the repairs. RFC 3095,
+//! Search for the SN with which a header can be rebuilt: the one that it seems to have, and those of the repairs. RFC 3095,
 //! sections 5.3.2.2.2 to 5.3.2.2.5.
 
 use thinair_wire::coder::Reader;
@@ -6,62 +6,62 @@ use thinair_wire::crc::Check;
 use thinair_wire::header::protocol;
 use thinair_wire::lsb::{self, Shift};
 
-use super::decompress::{Context, Own};
+use super::decompress::{Rfc3095ReceiverContext, UpperFields};
 use super::doubt::{By, NEAR, Reference};
 use super::header::{self, ExtensionLists, Layout};
 use super::list_state::ah_sn;
 use super::rtp::RtpFields;
 use super::timestamp;
-use super::{Fields, IP_ID, IP_ID2, IpFields, LISTS, SN, TS, has_own_sn, has_rtp, sn_plus, sn_shift};
+use super::{IP_ID, IP_ID2, IpFields, LISTS, Rfc3095Fields, SN, TS, has_own_sn, has_rtp, sn_plus, sn_shift};
 use crate::arrival::Moment;
 use crate::decompressor::Failure;
 use crate::profile::{Format, ProfileId};
 
-/// Packets by which a packet may be late where its SN is its own, which may take any step within the interpretation interval
-/// (RFC 3095, section 4.5.1): with 14 bits, whoever looks late by thousands is ahead.
+/// Largest number of packets by which a packet may be late if its SN is its own, which may take any step within the
+/// interpretation interval (RFC 3095, section 4.5.1). With 14 bits, a packet that seems to be late by thousands is ahead.
 const LATEST: u32 = 512;
 
-/// Attempts to rebuild one header with one SN after the other.
-pub(super) struct Attempt<'a, 'p> {
-    /// When the packet arrived.
+/// Search for the SN of one header, which is rebuilt with one candidate after the other.
+pub(super) struct CandidateSearch<'a, 'p> {
+    /// Time of arrival.
     pub(super) now: Moment,
-    pub(super) context: &'a Context,
+    pub(super) context: &'a Rfc3095ReceiverContext,
     pub(super) reader: &'a Reader<'p>,
     pub(super) payload: usize,
     pub(super) check: Check,
     pub(super) crc: u8,
-    /// No CRC-STATIC octet can have changed.
+    /// The CRC-STATIC octets are certainly unchanged.
     pub(super) plain: bool,
-    /// A packet of the CID has failed, or was held back, sometime.
+    /// A packet of the CID has failed, or was held back, before.
     pub(super) has_failed: bool,
 }
 
-/// What is known of a header when it has passed its CRC.
+/// Properties of a header that has passed its CRC.
 #[derive(Default)]
-pub(super) struct Passed {
+pub(super) struct VerifiedHeader {
     pub(super) layout: Layout,
     pub(super) crc_static: [u8; 2],
-    /// There are extension headers, or the packet says that there are none any more.
+    /// There are extension headers, or the packet removes the last ones.
     pub(super) has_lists: bool,
     pub(super) ah_sn: [Option<u32>; LISTS],
-    /// The SN was found among several, and proved (`proof`).
+    /// The SN was chosen among several candidates, and proved (`proof`).
     pub(super) proved: bool,
-    /// The bits of the SN are those of a packet that is late, and too little time has passed for one that is ahead.
+    /// The bits of the SN are those of a late packet, and too little time has passed for one that is ahead.
     pub(super) looks_late: bool,
     pub(super) by: By,
 }
 
-impl Attempt<'_, '_> {
-    /// Decodes with the references in the order of RFC 3095, section 5.3.2.2.3; behind a pause or a loss with the SNs that may
-    /// be meant (section 5.3.2.2.4).
+impl CandidateSearch<'_, '_> {
+    /// Decodes with the references in the order of RFC 3095, section 5.3.2.2.3; after a pause or a loss, with all possible SNs
+    /// (section 5.3.2.2.4).
     #[inline]
     pub(super) fn find<'i, 'p: 'i>(
         &self,
         format: Format,
-        x: &mut Fields<'p>,
+        x: &mut Rfc3095Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut VerifiedHeader,
     ) -> Result<(), Failure> {
         let context = self.context;
         if self.misses_ip_id(x) {
@@ -74,39 +74,39 @@ impl Attempt<'_, '_> {
         }
         if self.is_counted(sn) {
             let is_right = self.with(None, sn, x, extensions, out, passed)?;
-            // An SN that is not the compressor's may take any step.
+            // / An SN that the compressor does not generate may take any step.
             if is_right || !has_own_sn(x.profile) {
                 return if is_right { Ok(()) } else { Err(Failure::Crc(format)) };
             }
         }
         if self.is_far_ahead(sn, k) {
-            // RFC 4224: on a channel that reorders or duplicates, a packet that is late by `d` looks like one
-            // that is ahead by `2^k - d`. One that is really that far ahead comes after a loss, and so after a
-            // pause; and if it could be late all the same, it is not delivered.
+            // / RFC 4224: on a channel that reorders or duplicates, a packet that is late by `d` looks like one that is ahead
+            // by `2^k - d`. A packet that is really that far ahead follows a loss, and therefore a pause. If it could be late
+            // nevertheless, it is not delivered.
             let ahead = context.ahead(sn, context.sn) as u32;
             passed.looks_late = !self.is_behind(ahead / 2);
             let late = self.sn_plus(sn, (1_u32 << k).wrapping_neg());
-            // An SN that is not the compressor's may take such a step by itself.
+            // / An SN that the compressor does not generate may take such a step by itself.
             let steps = has_own_sn(x.profile);
             if let Some(sn2) = self.in_leap(sn, x) {
                 let is_ahead =
-                    !passed.looks_late || steps && !self.is_right_late(late, x, extensions, out, passed)?;
+                    !passed.looks_late || steps && !self.verify_late(late, x, extensions, out, passed)?;
                 let found = self.by_either(format, is_ahead.then_some(sn), sn2, x, extensions, out, passed);
-                if found.is_err() && self.is_right_late(late, x, extensions, out, passed)? {
+                if found.is_err() && self.verify_late(late, x, extensions, out, passed)? {
                     passed.by = By::Late;
                     return Ok(());
                 }
                 return found;
             }
-            // Where nothing depends on the SN, both are right, or none.
+            // / If no field depends on the SN, both are right, or none.
             let holds_sn = self.holds_sn(x);
-            let fits_ahead = holds_sn && self.is_right(sn, x, extensions, out, passed)?;
+            let fits_ahead = holds_sn && self.verify(sn, x, extensions, out, passed)?;
             let is_ahead = if passed.looks_late {
                 fits_ahead && (self.has_sum(x) || steps)
             } else {
                 fits_ahead || !holds_sn
             };
-            let is_late = self.is_right_late(late, x, extensions, out, passed)?;
+            let is_late = self.verify_late(late, x, extensions, out, passed)?;
             if is_late && !is_ahead && !fits_ahead {
                 passed.by = By::Late;
                 return Ok(());
@@ -120,7 +120,7 @@ impl Attempt<'_, '_> {
         if self.with(None, sn, x, extensions, out, passed)? {
             return Ok(());
         }
-        // 5.3.2.2.5: the reference may have been updated wrongly.
+        // / RFC 3095, section 5.3.2.2.5: the reference may have been updated wrongly.
         let sn2 = match self.in_leap(sn, x) {
             None if context.doubt.is_open() => self.behind_before().filter(|&sn2| sn2 == sn),
             sn2 => sn2,
@@ -133,33 +133,33 @@ impl Attempt<'_, '_> {
         Ok(())
     }
 
-    /// True if a header is right with that SN and ref 0: by its CRC, and by its checksum where that proves the SN.
-    pub(super) fn is_right<'i, 'p: 'i>(
+    /// True if a header is right with that SN and ref 0: by its CRC, and by its checksum if that proves the SN.
+    pub(super) fn verify<'i, 'p: 'i>(
         &self,
         sn: u32,
-        x: &mut Fields<'p>,
+        x: &mut Rfc3095Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut VerifiedHeader,
     ) -> Result<bool, Failure> {
         let is_right = self.with(None, sn, x, extensions, out, passed)? || self.reader.crc_read().is_none();
         Ok(is_right && (!self.has_sum(x) || passed.layout.has_right_sum(out, self.reader.remaining())))
     }
 
     /// True if a header is right with that SN, and late.
-    pub(super) fn is_right_late<'i, 'p: 'i>(
+    pub(super) fn verify_late<'i, 'p: 'i>(
         &self,
         sn: u32,
-        x: &mut Fields<'p>,
+        x: &mut Rfc3095Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut VerifiedHeader,
     ) -> Result<bool, Failure> {
         let context = self.context;
-        Ok(context.is_late(context.ahead(sn, context.sn)) && self.is_right(sn, x, extensions, out, passed)?)
+        Ok(context.is_late(context.ahead(sn, context.sn)) && self.verify(sn, x, extensions, out, passed)?)
     }
 
-    /// The SN that follows from ref -1, unless it is in the far half of its interval.
+    /// Returns the SN by ref -1, unless it is in the far half of its interval.
     fn behind_before(&self) -> Option<u32> {
         let (bits, k) = self.reader.collected(SN);
         let before = self.context.before().sn;
@@ -167,15 +167,15 @@ impl Attempt<'_, '_> {
         (k >= u16::BITS || self.context.ahead(sn, before) < 1 << k.saturating_sub(1)).then_some(sn)
     }
 
-    /// The SN that follows from ref -1 if it is one that the update in doubt has leapt over, and not `sn`.
-    fn in_leap(&self, sn: u32, x: &Fields<'_>) -> Option<u32> {
+    /// Returns the SN by ref -1 if the update in doubt has leapt over it, and it differs from `sn`.
+    fn in_leap(&self, sn: u32, x: &Rfc3095Fields<'_>) -> Option<u32> {
         let sn2 = self.behind_before().filter(|&sn2| sn2 != sn && self.context.has_leapt_over(sn2));
         sn2.filter(|_| self.holds_sn(x))
     }
 
-    /// The SN that follows from ref -1 if it is worth a trial although that of ref 0 is none too far ahead.
+    /// Returns the SN by ref -1 if it is worth a trial although that by ref 0 is not too far ahead.
     #[inline]
-    fn doubtful(&self, sn: u32, x: &Fields<'_>) -> Option<u32> {
+    fn doubtful(&self, sn: u32, x: &Rfc3095Fields<'_>) -> Option<u32> {
         let doubt = &self.context.doubt;
         if !doubt.is_open() {
             return None;
@@ -184,9 +184,9 @@ impl Attempt<'_, '_> {
         self.in_leap(sn, x).or_else(|| self.behind_before().filter(|_| is_doubtful))
     }
 
-    /// Whether the packet tells all in which the references differ.
-    fn is_told(&self) -> bool {
-        self.context.tells(self.reader.collected(IP_ID).1, self.reader.collected(TS).1)
+    /// True if the packet carries all fields in which the references differ.
+    fn is_determined(&self) -> bool {
+        self.context.determines(self.reader.collected(IP_ID).1, self.reader.collected(TS).1)
     }
 
     /// Tries both references: ref 0 if its `sn` is worth a trial, and ref -1.
@@ -197,10 +197,10 @@ impl Attempt<'_, '_> {
         format: Format,
         sn: Option<u32>,
         sn2: u32,
-        x: &mut Fields<'p>,
+        x: &mut Rfc3095Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut VerifiedHeader,
     ) -> Result<(), Failure> {
         let context = self.context;
         let before = &context.before();
@@ -212,19 +212,20 @@ impl Attempt<'_, '_> {
             let by_newest = self.context.reference(x);
             match by_before {
                 Some(_) if sn2 != sn => {
-                    // Two leaps in a row, or one that did not happen: not delivered, as it is not known which.
+                    // / Two leaps in a row, or one that did not happen. Since it is unknown which, the packet is not
+                    // delivered.
                     self.with(Some(before), sn2, x, extensions, out, passed)?;
                     passed.by = By::Before { suspect: false, deliver: false };
                     return Ok(());
                 }
                 Some(by_before) if by_before != by_newest => {
-                    if !self.is_told() {
-                        // Without damage CRC-3 fits one header in eight with ref -1 as well: no reason to hold it back.
+                    if !self.is_determined() {
+                        // / Without damage, CRC-3 also fits one header in eight with ref -1: no reason to hold it back.
                         let suspect = context.doubt.suspect;
                         return if suspect { Err(Failure::Ambiguous(format)) } else { Ok(()) };
                     }
-                    // What is told, and not only counted on, tells which reference it is near to, on a channel that damages
-                    // packets. On others ref 0 is right.
+                    // / On a channel that damages packets, fields that the packet carries show which reference it is near. On
+                    // others ref 0 is right.
                     if !self.has_failed
                         || by_newest.moved_from(&context.newest()) <= by_before.moved_from(before)
                     {
@@ -242,24 +243,25 @@ impl Attempt<'_, '_> {
         Err(if sn.is_some() { Failure::Crc(format) } else { Failure::Ambiguous(format) })
     }
 
-    /// What follows from a header that is right with ref -1 and `sn2` alone; `sn` would have been that of ref 0.
-    fn by_before(&self, sn: Option<u32>, sn2: u32, x: &Fields<'_>) -> By {
+    /// Returns the conclusion for a header that is right only with ref -1 and `sn2`; `sn` would be that of ref 0.
+    fn by_before(&self, sn: Option<u32>, sn2: u32, x: &Rfc3095Fields<'_>) -> By {
         let (doubt, before) = (&self.context.doubt, &self.context.before());
         let is_same_sn = sn == Some(sn2);
-        let is_explicit = self.is_told() && self.context.reference(x).moved_from(before) < (false, NEAR);
+        let is_explicit =
+            self.is_determined() && self.context.reference(x).moved_from(before) < (false, NEAR);
         if self.check != Check::Crc3 || is_same_sn && (doubt.suspect || is_explicit) {
             return By::Repair;
         }
         By::Before { suspect: is_same_sn, deliver: !is_same_sn }
     }
 
-    /// `sn + steps`, in the width of the SN.
+    /// Returns `sn + steps`, in the width of the SN.
     #[inline]
     pub(super) fn sn_plus(&self, sn: u32, steps: u32) -> u32 {
         sn_plus(self.context.profile, sn, steps)
     }
 
-    /// The SN that bits mean from a reference on.
+    /// Returns the SN for `k` bits, relative to a reference.
     #[inline]
     pub(super) fn decode_sn(&self, bits: u32, k: u32, reference: u32) -> u32 {
         decode_sn(self.context.profile, bits, k, reference)
@@ -276,29 +278,29 @@ impl Attempt<'_, '_> {
         k > 0 && k < u16::BITS && is_far(ahead())
     }
 
-    /// True if so many packets may have passed since the last one that was verified, by the clock.
+    /// True if that many packets may have passed since the last verified packet, by the clock.
     pub(super) fn is_behind(&self, packets: u32) -> bool {
         self.context.arrivals.is_behind(self.now, packets.into())
     }
 
-    /// Whether the header depends on the SN: where nothing does, late or not makes no difference.
+    /// True if the header depends on the SN. If it does not, late or not makes no difference.
     #[inline]
-    pub(super) fn holds_sn(&self, x: &Fields<'_>) -> bool {
+    pub(super) fn holds_sn(&self, x: &Rfc3095Fields<'_>) -> bool {
         has_own_sn(x.profile)
             || (0..x.base_ips()).any(|i| x.ips[i].holds_ip_id() && !x.ips[i].sid)
             || self.context.lists.iter().any(|list| !list.current.is_empty())
     }
 
-    /// Rebuilds the header with that SN and a reference, ref 0 if none is given; false if its CRC does not match.
+    /// Rebuilds the header with that SN and a reference (default: ref 0). False if its CRC does not match.
     #[inline]
     pub(super) fn with<'i, 'p: 'i>(
         &self,
         reference: Option<&Reference>,
         sn: u32,
-        x: &mut Fields<'p>,
+        x: &mut Rfc3095Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut VerifiedHeader,
     ) -> Result<bool, Failure> {
         self.rebuild(reference, sn, x, extensions, out, passed)?;
         let layout = &passed.layout;
@@ -311,20 +313,20 @@ impl Attempt<'_, '_> {
         Ok(layout.crc_dynamic(self.check, state, header) == self.crc)
     }
 
-    /// The same, whatever its CRC says.
+    /// Rebuilds the header without verifying its CRC.
     #[inline]
     pub(super) fn rebuild<'i, 'p: 'i>(
         &self,
         reference: Option<&Reference>,
         sn: u32,
-        x: &mut Fields<'p>,
+        x: &mut Rfc3095Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut VerifiedHeader,
     ) -> Result<(), Failure> {
         x.sn = sn;
         self.resolve_ip_ids(reference, x);
-        if let (true, Own::Rtp(rtp)) = (has_rtp(x.profile), &self.context.own) {
+        if let (true, UpperFields::Rtp(rtp)) = (has_rtp(x.profile), &self.context.own) {
             let from = reference.map_or(self.context.sn, |reference| reference.sn);
             let last = reference.map_or(rtp.ts, |reference| reference.ts(rtp.stride));
             let (rtp, ahead) = (&RtpFields { ts: last, ..*rtp }, self.context.ahead(sn, from));
@@ -346,9 +348,9 @@ impl Attempt<'_, '_> {
         Ok(())
     }
 
-    /// RFC 3095, section 4.5.5.
+    /// Resolves the IP-IDs. RFC 3095, section 4.5.5.
     #[inline]
-    fn resolve_ip_ids(&self, reference: Option<&Reference>, x: &mut Fields<'_>) {
+    fn resolve_ip_ids(&self, reference: Option<&Reference>, x: &mut Rfc3095Fields<'_>) {
         let holder = x.ip_id_holder();
         for i in 0..x.base_ips() {
             if !x.ips[i].holds_ip_id() {
@@ -363,7 +365,7 @@ impl Attempt<'_, '_> {
             if holder == Some(i) {
                 bits = self.reader.collected(IP_ID);
             }
-            // The outer one of two may stand in a slot of its own, or in the only one.
+            // / The outer one of two may be in a slot of its own, or in the only one.
             if i == 0 && x.ip_count > 1 && bits.1 == 0 {
                 bits = self.reader.collected(IP_ID2);
             }
@@ -376,8 +378,13 @@ impl Attempt<'_, '_> {
         }
     }
 
-    /// RFC 4815, sections 5.8 and 8.9: the offset from the SN is constant, or the low bits are sent.
-    fn resolve_ah<'i>(&self, x: &Fields<'i>, extensions: &mut ExtensionLists<'i>) -> [Option<u32>; LISTS] {
+    /// Resolves the sequence number of an AH: the offset from the SN is constant, or the low bits are sent. RFC 4815, sections
+    /// 5.8 and 8.9.
+    fn resolve_ah<'i>(
+        &self,
+        x: &Rfc3095Fields<'i>,
+        extensions: &mut ExtensionLists<'i>,
+    ) -> [Option<u32>; LISTS] {
         let mut sns = [None; LISTS];
         for (i, extra) in x.extra.iter().enumerate() {
             let state = &self.context.lists[i];
@@ -399,14 +406,14 @@ impl Attempt<'_, '_> {
     }
 }
 
-/// The distance of an SN from a reference.
+/// Returns the distance of an SN from a reference.
 #[inline]
 pub(super) fn ahead(profile: ProfileId, sn: u32, reference: u32) -> i32 {
     let distance = sn.wrapping_sub(reference);
     if profile == ProfileId::Esp { distance as i32 } else { i32::from(distance as i16) }
 }
 
-/// The SN that bits mean from a reference on.
+/// Returns the SN for `k` bits, relative to a reference.
 #[inline]
 pub(super) fn decode_sn(profile: ProfileId, bits: u32, k: u32, reference: u32) -> u32 {
     let shift = sn_shift(profile);

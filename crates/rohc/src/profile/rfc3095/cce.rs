@@ -1,10 +1,11 @@
-//! Checksum Coverage Extension, and how the Checksum Coverage of UDP-Lite behaves. RFC 4019, sections 5.1 to 5.5.
+//! Checksum Coverage Extension, and the behavior of the Checksum Coverage of UDP-Lite. RFC 4019, sections 5.1 to
+//! 5.5.
 
 use thinair_wire::coder::{Coder, Step};
 
 use crate::profile::Format;
 
-/// The kind of a CCE packet, by its two last bits.
+/// Kind of a CCE packet, by its two last bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cce {
     /// `CCE()`: the field is in this packet alone.
@@ -28,12 +29,12 @@ impl Cce {
         }
     }
 
-    /// The kind that the first octet of a packet says, if it is a CCE packet.
+    /// Returns the kind of a CCE packet by its first octet; `None` for other packets.
     pub(super) fn of(first: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| u32::from(first) == 0b1111_1000 | kind.bits())
     }
 
-    /// The format as reports name it.
+    /// Format in reports.
     pub(super) fn format(self) -> Format {
         match self {
             Self::Once => Format::Cce,
@@ -43,30 +44,31 @@ impl Cce {
     }
 }
 
-/// `Outer packet type identifier`, behind which the inner one follows. RFC 4019, section 5.3.2.
+/// `Outer packet type identifier`, followed by the inner one. RFC 4019, section 5.3.2.
 #[inline]
 pub(super) fn outer<'p, C: Coder<'p>>(c: &mut C, kind: Cce) -> Step {
     c.discriminator(6, 0b11_1110)?;
     c.discriminator(2, kind.bits())
 }
 
-/// What a context knows of the Checksum Coverage.
+/// Context of the Checksum Coverage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct CoverageContext {
-    /// context(CFP): the field is in every packet.
+    /// context(CFP): every packet has the field.
     pub(super) present: bool,
-    /// context(CFI): it is the length of the packet.
+    /// context(CFI): the field equals the length of the packet.
     pub(super) inferred: bool,
 }
 
 impl CoverageContext {
-    /// After an IR or IR-DYN packet of a UDP-Lite packet of `length` octets. RFC 4019, section 5.2.2.
+    /// Context after an IR or IR-DYN packet of a UDP-Lite packet of `length` octets. RFC 4019, section 5.2.2.
     pub(super) fn initial(coverage: u16, length: usize) -> Self {
         let inferred = usize::from(coverage) == length;
         Self { present: !inferred, inferred }
     }
 
-    /// After a packet that was verified, of `length` octets from the UDP-Lite header on. RFC 4019, section 5.3.2.
+    /// Updates the context by a verified packet, of `length` octets from the UDP-Lite header on. RFC 4019, section
+    /// 5.3.2.
     pub(super) fn update(&mut self, kind: Option<Cce>, coverage: u16, length: usize) {
         match kind {
             None | Some(Cce::Once) => {}
@@ -78,31 +80,32 @@ impl CoverageContext {
     }
 }
 
-/// Packets in a row that must keep to a pattern before the field is left out.
+/// Number of packets in a row that must follow a pattern before the field is left out.
 const PATIENCE: u8 = 4;
 
-/// Packets that break the pattern, less those that keep to it, after which the field goes with every packet.
+/// Number of packets that break the pattern, less those that follow it, from which on every packet has the field.
 const BREAKS: u8 = 8;
 
-/// What the compressor knows of the Checksum Coverage of a flow. RFC 4019, sections 3.2.2 and 5.4.
+/// Checksum Coverage of a flow at the compressor. RFC 4019, sections 3.2.2 and 5.4.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Coverage {
-    /// What the decompressor knows, once nothing is being said.
+    /// Context of the decompressor, once no change is pending.
     context: CoverageContext,
     /// context(UDP-Lite Checksum Coverage).
     value: u16,
     last: u16,
-    /// Packets in a row with the same field, and with that of the packet length.
+    /// Number of packets in a row with an unchanged field, and of those with the packet length in it.
     same: u8,
     full: u8,
     breaks: u8,
-    /// The change that is being said, and to how many more packets.
+    /// The pending change, and the number of packets left that carry it.
     turn: Option<Cce>,
     left: u8,
 }
 
 impl Coverage {
-    /// Notes the field of a packet and tells what must be said of it; where that is new, from this SN on.
+    /// Records the field of a packet and returns the kind of CCE packet that it needs; a new change is pending
+    /// from this SN on.
     pub(super) fn note(
         &mut self,
         coverage: u16,
@@ -119,7 +122,7 @@ impl Coverage {
         if self.left > 0 && (fits || self.turn == Some(Cce::On)) {
             return self.turn;
         }
-        // A packet that does not say what is being said, once acknowledged, tells nothing of it.
+        // / The acknowledgment of a packet that does not carry the pending change does not confirm it.
         if self.left > 0 {
             *since = sn.wrapping_add(1);
         }
@@ -146,31 +149,31 @@ impl Coverage {
         self.turn
     }
 
-    /// Whether the field stands in a packet that is no CCE packet.
+    /// True if a packet that is no CCE packet has the field.
     pub(super) fn is_present(&self) -> bool {
         self.context.present
     }
 
-    /// A packet that said all was acknowledged.
+    /// Handles the acknowledgment of a packet with all changes.
     pub(super) fn acknowledge(&mut self) {
         self.left = 0;
     }
 
-    /// What holds is said until it is acknowledged.
+    /// Repeats the current state until it is acknowledged.
     pub(super) fn repeat(&mut self, repetitions: u8) {
         self.turn = Some(if self.context.present { Cce::On } else { Cce::Off });
         self.left = repetitions.max(1);
     }
 
-    /// A packet was sent, not in R-mode.
+    /// Records a packet that was sent, not in R-mode.
     pub(super) fn commit(&mut self, sent: Option<Cce>) {
         if sent.is_some() && sent == self.turn {
             self.left = self.left.saturating_sub(1);
         }
     }
 
-    /// An IR or IR-DYN packet was sent. If it says something else than was known, one that is lost would leave the
-    /// decompressor with what it knew, so that the next packets must say what holds.
+    /// Records an IR or IR-DYN packet that was sent. If it changes the context, and is lost, the decompressor
+    /// keeps the previous one, so that the next packets must carry the current state.
     pub(super) fn initialize(
         &mut self,
         length: usize,
@@ -187,7 +190,7 @@ impl Coverage {
         let is_steady = self.context.inferred || self.same >= PATIENCE;
         self.context.present = !is_steady;
         self.turn = Some(if is_steady { Cce::Off } else { Cce::On });
-        // The packet itself does not say it.
+        // / The packet itself does not carry it.
         (self.left, *since) = (repetitions.max(1), sn.wrapping_add(1));
     }
 }

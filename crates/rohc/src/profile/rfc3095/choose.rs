@@ -1,21 +1,22 @@
-//! Which compressed format a packet takes: the cheapest that has room for what must be said. RFC 3095, sections 5.3.1.2
-//! and 5.7.
+//! Choice of a compressed format: the cheapest one with room for all fields of a packet. RFC 3095, sections 5.3.1.2 and 5.7.
 
-use thinair_wire::coder::{Lsb, Slot, Writer};
+use thinair_wire::coder::{Lsb, LsbSlot, Writer};
 use thinair_wire::lsb::Shift;
 use thinair_wire::time::Instant;
 
 use super::cce::Cce;
-use super::classify::Plan;
-use super::compress::Context;
+use super::classify::ClassifiedPacket;
+use super::compress::Rfc3095SenderContext;
 use super::list_plan::{icv, sends_ah};
 use super::proof::is_proved_by_sum;
 use super::tail::{Tail, tail};
 use super::timestamp::Needed;
-use super::{BASE_IPS, Fields, IP_ID, IP_ID2, SN, TS, base, formats, has_own_sn, has_rtp, rtp, sn_shift};
+use super::{
+    BASE_IPS, IP_ID, IP_ID2, Rfc3095Fields, SN, TS, base, formats, has_own_sn, has_rtp, rtp, sn_shift,
+};
 use crate::profile::Format;
 
-/// One packet in so many has the whole IP-ID, where that moves and the carrier counts, but in R-mode.
+/// One packet in this many has the full IP-ID, if it moves and the carrier counts lost packets, except in R-mode.
 const WHOLE_ID_EVERY: u32 = 16;
 
 /// Bits that a packet needs in each slot.
@@ -27,8 +28,8 @@ pub(super) struct NeededBits {
 }
 
 impl NeededBits {
-    /// Sets what extension 3 has of each slot in that format of RTP; false if another format is shorter.
-    fn shape(&self, format: Format, x: &mut Fields<'_>) -> bool {
+    /// Sets the bits of each slot in extension 3 of that format of RTP; false if another format is shorter.
+    fn shape(&self, format: Format, x: &mut Rfc3095Fields<'_>) -> bool {
         let ts =
             |base| if self.ts.inferable { 0 } else { rtp::sdvl_octets(self.ts.bits.saturating_sub(base)) };
         let with_ts = 2 * u8::from(self.ip_id > 0) + ts(5);
@@ -59,35 +60,35 @@ impl NeededBits {
         }
     }
 
-    /// Whether the bits of TS that a format has sent are none, or enough.
+    /// True if a format has sent no bits of TS, or enough.
     fn is_ts_right(&self, writer: &Writer<'_>) -> bool {
         writer.sent(TS) == 0 || writer.sent(TS) >= self.ts.bits
     }
 }
 
-/// Whether a format has extension 3.
+/// True if a format has extension 3.
 #[inline]
 pub(super) fn has_extension_3(format: Format) -> bool {
     matches!(format, Format::Uor2Ext3 | Format::Uor2IdExt3 | Format::Uor2TsExt3)
 }
 
-/// Whether a format has an extension 3 whose news are not kept, so that it is never sent.
+/// True if a format has an extension 3 whose changes are not kept, so that it is never sent.
 #[inline]
 fn is_only_read(format: Format) -> bool {
     matches!(format, Format::R1Ext3 | Format::R1IdExt3 | Format::R1TsExt3)
 }
 
-/// Whether a format has the CRC of 3 bits.
+/// True if a format has the CRC of 3 bits.
 #[inline]
 pub(super) fn has_crc_3(format: Format) -> bool {
     use Format::{Uo0, Uo1, Uo1Id, Uo1IdExt0, Uo1IdExt1, Uo1IdExt2, Uo1IdExt3, Uo1Ts};
     matches!(format, Uo0 | Uo1 | Uo1Id | Uo1Ts | Uo1IdExt0 | Uo1IdExt1 | Uo1IdExt2 | Uo1IdExt3)
 }
 
-impl Context {
+impl Rfc3095SenderContext {
     /// True if the headers depend on the SN, and no checksum proves it (`proof`).
     #[inline]
-    fn depends_on_sn(&self, x: &Fields<'_>) -> bool {
+    fn depends_on_sn(&self, x: &Rfc3095Fields<'_>) -> bool {
         if self.sums && x.udp.checksum != 0 && is_proved_by_sum(self.profile) {
             return false;
         }
@@ -96,10 +97,10 @@ impl Context {
             || self.table.is_used()
     }
 
-    /// Bits of the SN that a packet needs. An SN of the packet's own may take a step that looks as if the packet were a
-    /// late one (RFC 4224), unless the interval reaches twice as far.
+    /// Number of bits of the SN that a packet needs. An SN that the compressor does not generate may take a step that makes the
+    /// packet look late (RFC 4224), unless the interval is twice as long.
     #[inline]
-    fn sn_bits(&self, now: Instant, x: &Fields<'_>) -> u32 {
+    fn sn_bits(&self, now: Instant, x: &Rfc3095Fields<'_>) -> u32 {
         let sn = x.sn;
         let needed = self.sns.needed_bits(sn as u16, sn_shift(self.profile));
         let careful = if self.depends_on_sn(x) { self.caution.bits(now) } else { 0 };
@@ -111,8 +112,8 @@ impl Context {
         needed
     }
 
-    /// Bits of an IP-ID offset that a packet needs. An IP-ID that moves against the SN is sent as a whole now and then: no checksum
-    /// covers it, and whoever has missed a few packets waits for that. References of R-mode are never missed.
+    /// Number of bits of an IP-ID offset that a packet needs. An IP-ID that moves against the SN is sent in full now and then: no
+    /// checksum covers it, and a decompressor that has missed a few packets waits for it. References of R-mode are never missed.
     #[inline]
     pub(super) fn moving_id_bits(&self, i: usize, sn: u32, offset: u16, counted: bool) -> u32 {
         let bits = self.offsets[i].needed_bits(offset, Shift::Zero);
@@ -125,9 +126,9 @@ impl Context {
     fn offer_ip_id(
         &self,
         writer: &mut Writer<'_>,
-        slot: Slot,
+        slot: LsbSlot,
         i: usize,
-        x: &Fields<'_>,
+        x: &Rfc3095Fields<'_>,
         counted: bool,
     ) -> u32 {
         let ip = &x.ips[i];
@@ -143,14 +144,14 @@ impl Context {
         bits
     }
 
-    /// Offers the slots of a compressed header, with the bits that the window of each asks for.
+    /// Offers the slots of a compressed header, with the bits that the window of each needs.
     #[inline]
     pub(super) fn offer(
         &self,
         now: Instant,
         writer: &mut Writer<'_>,
-        x: &mut Fields<'_>,
-        plan: &Plan<'_>,
+        x: &mut Rfc3095Fields<'_>,
+        plan: &ClassifiedPacket<'_>,
         counted: bool,
     ) -> NeededBits {
         let mut needed = NeededBits { sn: self.sn_bits(now, x), ..NeededBits::default() };
@@ -166,7 +167,7 @@ impl Context {
         if let Some(rtp) = self.own.rtp() {
             needed.ts = rtp.timestamps.needed(now, &x.rtp, plan.timer.as_ref());
             if !needed.ts.inferable {
-                // Without any bits the SN would tell it.
+                // / Without any bits the SN would determine it.
                 needed.ts.bits = needed.ts.bits.max(1);
             }
             let Needed { value, bits, inferable, .. } = needed.ts;
@@ -184,16 +185,16 @@ impl Context {
         needed
     }
 
-    /// The first compressed format that says everything, with its tail.
+    /// Writes the first compressed format that has all fields, with its tail.
     #[inline]
     pub(super) fn write_compressed<'p>(
         &self,
         writer: &mut Writer<'_>,
-        x: &mut Fields<'p>,
-        plan: &Plan<'p>,
+        x: &mut Rfc3095Fields<'p>,
+        plan: &ClassifiedPacket<'p>,
         needed: NeededBits,
     ) -> Option<Format> {
-        // Flags and fields of IP headers and of RTP have their place in extension 3 alone.
+        // / Only extension 3 has flags and fields of IP headers and of RTP.
         let flags = x.rtp_extra.flags
             || (0..x.base_ips())
                 .any(|i| x.extra[i].tos || x.extra[i].ttl || x.extra[i].ipx || self.pending[i].flags > 0);
@@ -201,9 +202,9 @@ impl Context {
         // RFC 4019, section 5.3.2: these "MUST NOT be used to extend R-0 and R-1* headers".
         let sets_coverage = matches!(x.cce, Some(Cce::On | Cce::Off));
         let secure = self.mode.is_secure();
-        // As soon as there is a reference from which the SN tells it, it need not be sent.
-        let says_more = needed.ip_id > 0 || x.extra[0].id || is_rtp && !needed.ts.inferable;
-        let update_due = secure && self.is_update_due(x.sn as u16, says_more);
+        // / It need not be sent as soon as there is a reference from which the SN determines it.
+        let has_more = needed.ip_id > 0 || x.extra[0].id || is_rtp && !needed.ts.inferable;
+        let update_due = secure && self.is_update_due(x.sn as u16, has_more);
         let format = formats(self.profile, self.mode.mode()).iter().copied().find(|&format| {
             if secure && !self.is_allowed_by_mode(format, update_due || sets_coverage) {
                 return false;
@@ -215,7 +216,7 @@ impl Context {
             } else if flags || is_only_read(format) || self.strong > 0 && has_crc_3(format) {
                 return false;
             } else if format == Format::Uo1IdExt3 {
-                // Section 5.7.3: it updates SN, TS and IP-ID, and is sent with these alone.
+                // / RFC 3095, section 5.7.3: it updates SN, TS and IP-ID, and is sent with these alone.
                 if x.rtp.m || x.extra[0].flags || x.cce.is_some() || !needed.shape(format, x) {
                     return false;
                 }

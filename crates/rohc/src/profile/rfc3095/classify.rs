@@ -1,4 +1,4 @@
-//! Which profile a packet goes by: the highest that restores it exactly.
+//! Choice of the profile of a packet: the highest one that restores it exactly.
 
 use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader};
 use thinair_wire::header::esp::Esp;
@@ -6,50 +6,50 @@ use thinair_wire::header::extension::AH_FIXED;
 use thinair_wire::header::protocol;
 use thinair_wire::header::udp::Udp;
 
-use super::timer::Link;
+use super::timer::TimerLimits;
 use super::{BASE_IPS, INDICES, coap_2015, rtp};
 use crate::channel::ProfileSet;
-use crate::compressor::{CompressorConfig, Key};
+use crate::compressor::{CompressorConfig, FlowKey};
 use crate::profile::ProfileId;
 
-/// Most items of one list, and octets of one of them.
+/// Largest number of items in a list, and largest size of one in octets.
 const MAX_ITEMS: usize = INDICES as usize;
 const MAX_ITEM: usize = 125;
 
-/// A packet and the profile it goes by.
+/// A packet and its profile.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan<'p> {
+pub(crate) struct ClassifiedPacket<'p> {
     /// A profile of the RFC 3095 family.
     pub(crate) profile: ProfileId,
     /// All headers of the packet.
     pub(crate) chain: &'p HeaderChain<'p>,
-    /// Its IP headers, as far as they are compressed.
+    /// Its compressed IP headers.
     ips: &'p [Ip<'p>],
     pub(crate) ip_count: usize,
     /// One of them has extension headers.
     pub(crate) has_extensions: bool,
     /// The static chain ends although an IP header follows (RFC 3843, section 3.1).
     pub(crate) terminates: bool,
-    /// Octets in front of what the last IP header carries.
+    /// Index of the first octet behind the last IP header.
     pub(crate) ip_end: usize,
-    /// The UDP or UDP-Lite header, whose Checksum Coverage stands for the length.
+    /// The UDP or UDP-Lite header; its length field holds the Checksum Coverage of UDP-Lite.
     pub(crate) udp: Udp,
-    /// The RTP header, in profiles 0x0001 and 0x0007; elsewhere what may be one.
-    pub(crate) rtp: Option<rtp::Header<'p>>,
+    /// The RTP header, in profiles 0x0001 and 0x0007; in others, data that may be one.
+    pub(crate) rtp: Option<rtp::RtpHeader<'p>>,
     /// The ESP header, in profile 0x0003.
     pub(crate) esp: Esp,
     /// The CoAP header, in profile 0x0080.
-    pub(crate) coap: Option<coap_2015::Header<'p>>,
+    pub(crate) coap: Option<coap_2015::CoapHeader<'p>>,
     /// Limits of a timer for timestamps, if one may be used.
-    pub(crate) timer: Option<Link>,
-    /// Octets of the headers that are compressed.
+    pub(crate) timer: Option<TimerLimits>,
+    /// Octets of the compressed headers.
     pub(crate) header_len: usize,
 }
 
-impl<'p> Plan<'p> {
-    /// A packet whose profile is to be [chosen](Self::choose).
+impl<'p> ClassifiedPacket<'p> {
+    /// Creates a packet whose profile has to be [chosen](Self::choose).
     #[inline(always)]
-    pub(super) fn new(chain: &'p HeaderChain<'p>, timer: Option<Link>) -> Self {
+    pub(super) fn new(chain: &'p HeaderChain<'p>, timer: Option<TimerLimits>) -> Self {
         let (ips, ip_end) = (if chain.is_plain() { chain.ips() } else { restorable(chain) }, chain.ip_end());
         Self {
             profile: ProfileId::Ip,
@@ -68,8 +68,8 @@ impl<'p> Plan<'p> {
         }
     }
 
-    /// Chooses the profile; false is profile 0x0000. Profile 0x0080 is taken for packets with one of its ports, if the flow
-    /// `has_place`, RTP for those that the rule finds.
+    /// Chooses the profile; false for profile 0x0000. Profile 0x0080 is for packets with one of its ports, if the flow
+    /// `has_place`, profiles with RTP are for packets that the rule detects.
     #[inline]
     pub(super) fn choose(
         &mut self,
@@ -81,7 +81,7 @@ impl<'p> Plan<'p> {
         let is_whole = chain.is_plain() || self.ip_count == chain.ips().len();
         if is_whole && self.rise(chain, profiles) {
             let may_be_coap = self.profile == ProfileId::Udp && profiles.has(ProfileId::Coap2015);
-            if self.profile == ProfileId::Esp || may_be_coap && self.take_for_coap(config, has_place) {
+            if self.profile == ProfileId::Esp || may_be_coap && self.choose_coap(config, has_place) {
                 return true;
             }
             if (profiles.has(ProfileId::Rtp) || profiles.has(ProfileId::RtpUdpLite))
@@ -89,7 +89,7 @@ impl<'p> Plan<'p> {
             {
                 self.rtp = Some(header);
             }
-            let is_rtp = config.rtp.has(self.udp.destination_port) && self.take_for_rtp(profiles);
+            let is_rtp = config.rtp.has(self.udp.destination_port) && self.choose_rtp(profiles);
             return is_rtp || profiles.has(self.profile) || self.fall(profiles);
         }
         let Some(last) = self.ips().last() else { return false };
@@ -98,13 +98,13 @@ impl<'p> Plan<'p> {
         profiles.has(ProfileId::Ip)
     }
 
-    /// The IP headers that are compressed.
+    /// Returns the compressed IP headers.
     #[inline]
     pub(crate) fn ips(&self) -> &'p [Ip<'p>] {
         self.ips
     }
 
-    /// Takes the packet for one of ESP, UDP or UDP-Lite; false, and nothing is changed, if it is none.
+    /// Chooses a profile of ESP, UDP or UDP-Lite; false, without a change, if the packet is none of these.
     #[inline]
     fn rise(&mut self, chain: &HeaderChain<'_>, profiles: ProfileSet) -> bool {
         let datagram = self.payload();
@@ -127,20 +127,20 @@ impl<'p> Plan<'p> {
             }
             _ => return false,
         }
-        // Headers of UDP, UDP-Lite and ESP have as many octets.
+        // / Headers of UDP, UDP-Lite and ESP have equal lengths.
         self.header_len += Udp::LEN;
         true
     }
 
-    /// Takes the packet for CoAP; false, and nothing is changed, if it has none of the ports, or what follows the UDP header is
-    /// no CoAP message that `has_place`.
+    /// Chooses the profile with CoAP; false, without a change, if the packet has none of the ports, or the data behind the UDP
+    /// header is no CoAP message that `has_place`.
     #[cold]
-    fn take_for_coap(&mut self, config: &CompressorConfig, has_place: impl FnOnce(&Self) -> bool) -> bool {
+    fn choose_coap(&mut self, config: &CompressorConfig, has_place: impl FnOnce(&Self) -> bool) -> bool {
         let (ports, udp) = (&config.coap.ports, &self.udp);
         if !ports.has(udp.source_port) && !ports.has(udp.destination_port) {
             return false;
         }
-        let Some(coap) = coap_2015::Header::read(self.payload()) else { return false };
+        let Some(coap) = coap_2015::CoapHeader::read(self.payload()) else { return false };
         let plan = Self {
             profile: ProfileId::Coap2015,
             header_len: self.header_len + coap.len(),
@@ -154,7 +154,7 @@ impl<'p> Plan<'p> {
         has_place
     }
 
-    /// The SN that the packet has.
+    /// SN of the packet, if its headers have one.
     #[inline]
     pub(crate) fn sn(&self) -> Option<u32> {
         match self.profile {
@@ -164,16 +164,16 @@ impl<'p> Plan<'p> {
         }
     }
 
-    /// The RTP header, if the profile has one and it has CSRC identifiers, or the context had some.
+    /// The RTP header, if the profile has one, and the packet or the context has CSRC identifiers.
     #[inline]
-    pub(crate) fn csrc(&self, is_used: bool) -> Option<&rtp::Header<'p>> {
+    pub(crate) fn csrc(&self, is_used: bool) -> Option<&rtp::RtpHeader<'p>> {
         let is_rtp = matches!(self.profile, ProfileId::Rtp | ProfileId::RtpUdpLite) && self.ip_count == 1;
         self.rtp.as_ref().filter(|header| is_rtp && (is_used || !header.csrc.is_empty()))
     }
 
-    /// Takes the packet for RTP; false, and nothing is changed, if what follows the ports is no RTP header, or one whose CSRC
+    /// Chooses a profile with RTP; false, without a change, if the data behind the ports is no RTP header, or one whose CSRC
     /// identifiers are not kept.
-    pub(crate) fn take_for_rtp(&mut self, profiles: ProfileSet) -> bool {
+    pub(crate) fn choose_rtp(&mut self, profiles: ProfileSet) -> bool {
         let Some(header) = &self.rtp else { return false };
         let profile = match self.profile {
             ProfileId::UdpLite => ProfileId::RtpUdpLite,
@@ -187,7 +187,7 @@ impl<'p> Plan<'p> {
         is_kept
     }
 
-    /// Takes the next lower profile of the channel; false is profile 0x0000.
+    /// Chooses the next lower profile of the channel; false for profile 0x0000.
     #[cold]
     pub(super) fn fall(&mut self, profiles: ProfileSet) -> bool {
         loop {
@@ -195,7 +195,7 @@ impl<'p> Plan<'p> {
                 ProfileId::Rtp | ProfileId::Coap2015 => ProfileId::Udp,
                 ProfileId::RtpUdpLite => ProfileId::UdpLite,
                 ProfileId::Udp | ProfileId::UdpLite | ProfileId::Esp => ProfileId::Ip,
-                // Nothing is below it, and profiles of other RFCs are none of these.
+                // / None is below it, and profiles of other RFCs do not occur here.
                 _ => return false,
             };
             (self.coap, self.header_len) = (None, self.ip_end + Udp::LEN);
@@ -209,9 +209,9 @@ impl<'p> Plan<'p> {
         }
     }
 
-    /// True if it has CoAP options, for which a context takes memory.
+    /// True if it has CoAP options, for which a context needs memory.
     pub(crate) fn has_options(&self) -> bool {
-        self.coap.as_ref().is_some_and(coap_2015::Header::has_options)
+        self.coap.as_ref().is_some_and(coap_2015::CoapHeader::has_options)
     }
 
     /// Octets behind the headers.
@@ -220,14 +220,14 @@ impl<'p> Plan<'p> {
         self.chain.packet().get(self.header_len..).unwrap_or_default()
     }
 
-    /// Without one, no packet of the profile that begins or refreshes a context "can represent" it (RFC 3095, section 5.7.7):
-    /// by a lower profile, the headers above are payload. Profile 0x0080 is without this rule.
+    /// True if a packet without payload needs a lower profile. No packet that begins or refreshes a context "can represent" it
+    /// (RFC 3095, section 5.7.7); in a lower profile, the headers above are payload. Profile 0x0080 does not have this rule.
     pub(crate) fn lacks_payload(&self) -> bool {
         self.payload().is_empty() && self.profile != ProfileId::Coap2015
     }
 }
 
-impl Key for Plan<'_> {
+impl FlowKey for ClassifiedPacket<'_> {
     #[inline]
     fn key(&self, mut word: impl FnMut(u64)) {
         for ip in self.ips() {
@@ -237,7 +237,7 @@ impl Key for Plan<'_> {
                     word(u64::from(source) << 32 | u64::from(destination));
                 }
                 IpHeader::V6(header) => {
-                    // A static field (RFC 3095, section 5.7.7.3): each label is a flow of its own.
+                    // / A static field (RFC 3095, section 5.7.7.3): each label is a flow of its own.
                     let mut label = u64::from(header.flow_label);
                     for address in [&header.source, &header.destination] {
                         for half in address.chunks_exact(8) {
@@ -264,7 +264,7 @@ impl Key for Plan<'_> {
     }
 }
 
-/// The first IP headers of a chain, as far as the decompressor can rebuild them from what it is sent.
+/// Returns the first IP headers of a chain that the decompressor can rebuild.
 #[cold]
 fn restorable<'p>(chain: &'p HeaderChain<'p>) -> &'p [Ip<'p>] {
     let is_kept = |(i, ip): &(usize, &Ip<'_>)| {
@@ -274,8 +274,8 @@ fn restorable<'p>(chain: &'p HeaderChain<'p>) -> &'p [Ip<'p>] {
     chain.ips().get(..count).unwrap_or_default()
 }
 
-/// True if the extension headers fit a list: not too many, not too long, and at most one AH, because the format
-/// has one place for its sequence number (RFC 3095, section 5.8.5.1).
+/// True if the extension headers fit a list: not too many, not too long, and at most one AH, because the format has one place
+/// for its sequence number (RFC 3095, section 5.8.5.1).
 fn list_is_kept(ip: &Ip<'_>) -> bool {
     let mut ahs = 0;
     ip.extension_count <= MAX_ITEMS
@@ -285,12 +285,12 @@ fn list_is_kept(ip: &Ip<'_>) -> bool {
         })
 }
 
-/// The header of what may be RTP: version 2, and no packet of RTCP (RFC 5761, section 4).
+/// Reads the header of data that may be RTP: version 2, and no packet of RTCP (RFC 5761, section 4).
 #[inline]
-pub(super) fn rtp_header(datagram: &[u8]) -> Option<rtp::Header<'_>> {
+pub(super) fn rtp_header(datagram: &[u8]) -> Option<rtp::RtpHeader<'_>> {
     if !cfg!(feature = "rtp") {
         return None;
     }
     let is_rtcp = datagram.get(1).is_some_and(|kind| (192..=223).contains(kind));
-    rtp::Header::read(datagram).filter(|_| !is_rtcp)
+    rtp::RtpHeader::read(datagram).filter(|_| !is_rtcp)
 }

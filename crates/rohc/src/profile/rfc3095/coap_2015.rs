@@ -1,32 +1,32 @@
 //! Profile 0x0080: profile 0x0002 with the CoAP header added, as published in M. Majanen, P. Koskela and M. Valta,
 //! "Constrained Application Protocol Profile for Robust Header Compression Framework" (2015), section IV.
 //!
-//! A flow is told by addresses, ports, Type, Code, TKL and all options "as one combined bundle", the Payload Marker
-//! with them; they and the Token are static. The Message ID goes in full with every packet. So does the Token once
-//! it has changed; the flag that says so stands in the static chain, because the published size of IR-DYN leaves no
-//! octet for it in the dynamic one. IR and IR-DYN carry packets without payload, which most requests are.
+//! A flow is identified by addresses, ports, Type, Code, TKL and all options "as one combined bundle", including the Payload
+//! Marker; these and the Token are static. Every packet carries the full Message ID, and the Token once it has changed. The
+//! flag for the latter is in the static chain, because the published size of IR-DYN leaves no octet for it in the dynamic
+//! one. IR and IR-DYN carry packets without payload, since most requests have none.
 
 use thinair_wire::coder::{Coder, Step};
 use thinair_wire::crc::Check;
-use thinair_wire::header::coap::{Coap, Code, End, MAX_TOKEN, PAYLOAD_MARKER, Type};
+use thinair_wire::header::coap::{Coap, CoapOptionsEnd, Code, MAX_TOKEN, PAYLOAD_MARKER, Type};
 use thinair_wire::header::udp::Udp;
 
-use super::Fields;
+use super::Rfc3095Fields;
 use super::compress;
 use super::decompress;
 use super::list::Item;
-use super::own::Own;
-use super::table::{self, NoMemory, Pool, Table};
+use super::own::UpperContext;
+use super::table::{self, ItemTable, NoMemory, Pool};
 use crate::decompressor::Failure;
 use crate::profile::Format;
 
-/// Most octets of the options of a message: what one block holds. Messages with more go by profile 0x0002.
+/// Largest size of the options of a message, in octets: that of one block. Messages with more use profile 0x0002.
 pub(super) const MAX_OPTIONS: usize = table::DATA - 1;
 
-/// Whose item the options are in the table: nobody's of the IP headers.
+/// Owner of the options in the table: none of the IP headers.
 const OWNER: usize = 4;
 
-/// Proof that the profile is in this build. Without it there is no header of it, and a build takes nothing for handling one.
+/// Proof that the profile is in this build. Without it there is no header of it, so that other builds have no code for one.
 #[cfg(feature = "coap-2015")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Built;
@@ -43,12 +43,12 @@ impl Built {
     }
 }
 
-/// What the profile keeps of a CoAP header, its options apart.
+/// Fields of a CoAP header that the profile keeps, without its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "coap-2015", derive(Default))]
 pub(super) struct CoapFields {
     pub(super) built: Built,
-    /// The token as a number of TKL octets: high and low half, which need no more alignment than others.
+    /// The token as a number of TKL octets: high and low half, to avoid a larger alignment.
     pub(super) token: [u32; 2],
     pub(super) message_id: u16,
     pub(super) message_type: Type,
@@ -56,14 +56,14 @@ pub(super) struct CoapFields {
     pub(super) tkl: u8,
     /// Octets of the options.
     pub(super) options_len: u8,
-    /// The token follows the Message ID in every packet.
+    /// Every packet has the token behind the Message ID.
     pub(super) token_changing: bool,
     /// A Payload Marker follows the options.
     pub(super) marker: bool,
 }
 
 impl CoapFields {
-    /// Fields of a context that has received nothing; `None` if the profile is not in this build.
+    /// Initial fields of a context; `None` if the profile is not in this build.
     pub(super) fn initial() -> Option<Self> {
         let (message_type, code) = Default::default();
         Built::proof().map(|built| Self {
@@ -84,12 +84,12 @@ impl CoapFields {
         Coap::LEN + usize::from(self.tkl) + usize::from(self.options_len) + usize::from(self.marker)
     }
 
-    /// Octets of the token that are sent with every packet.
+    /// Number of octets of the token in every packet.
     pub(super) fn changing_octets(&self) -> usize {
         if self.token_changing { usize::from(self.tkl) } else { 0 }
     }
 
-    /// Whether another header is of the same flow, as far as it can be told without the options.
+    /// True if another header is of this flow, without comparing the options.
     fn is_flow_of(&self, other: &Self) -> bool {
         let flow = |x: &Self| (x.message_type, x.code, x.tkl, x.marker, x.options_len);
         flow(self) == flow(other)
@@ -117,22 +117,22 @@ impl CoapFields {
 
 /// The CoAP header of one packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Header<'p> {
+pub(crate) struct CoapHeader<'p> {
     pub(super) fields: CoapFields,
     pub(super) options: &'p [u8],
 }
 
-impl<'p> Header<'p> {
-    /// The header of a message; `None` if it is not sound, or its options are longer than a context keeps.
+impl<'p> CoapHeader<'p> {
+    /// Reads the header of a message; `None` if it is invalid, or its options are longer than a context keeps.
     pub(crate) fn read(message: &'p [u8]) -> Option<Self> {
         let built = Built::proof()?;
         let coap = Coap::read(message).ok()?;
         let mut walk = coap.options();
         walk.by_ref().for_each(drop);
         let marker = match walk.end()? {
-            End::Payload(_) => true,
-            End::NoPayload => false,
-            End::MarkerWithoutPayload | End::Malformed { .. } => return None,
+            CoapOptionsEnd::Payload(_) => true,
+            CoapOptionsEnd::NoPayload => false,
+            CoapOptionsEnd::MarkerWithoutPayload | CoapOptionsEnd::Malformed { .. } => return None,
         };
         let options = coap.rest.get(..walk.offset()).filter(|options| options.len() <= MAX_OPTIONS)?;
         let fields = CoapFields {
@@ -154,12 +154,12 @@ impl<'p> Header<'p> {
         self.fields.len()
     }
 
-    /// Whether a flow of it takes memory.
+    /// True if a flow of it needs memory.
     pub(crate) fn has_options(&self) -> bool {
         !self.options.is_empty()
     }
 
-    /// Gives what tells flows apart, word by word.
+    /// Passes the fields that distinguish flows to `word`, word by word.
     #[cold]
     pub(crate) fn key(&self, mut word: impl FnMut(u64)) {
         let CoapFields { message_type, code: Code(code), tkl, options_len, marker, .. } = self.fields;
@@ -172,7 +172,7 @@ impl<'p> Header<'p> {
 
 /// CoAP in the static chain: Ver, T, TKL, Code, token if it is static, options.
 #[cold]
-pub(super) fn coap_static<'p, C: Coder<'p>>(c: &mut C, x: &mut Header<'p>) -> Step {
+pub(super) fn coap_static<'p, C: Coder<'p>>(c: &mut C, x: &mut CoapHeader<'p>) -> Step {
     let mut version = 1_u8;
     c.uint("Ver", 2, &mut version)?;
     c.require(version == 1)?;
@@ -195,7 +195,7 @@ pub(super) fn coap_static<'p, C: Coder<'p>>(c: &mut C, x: &mut Header<'p>) -> St
 /// CoAP in the dynamic chain, and behind the UDP checksum of every compressed header: Message ID, token if it
 /// changes.
 #[cold]
-pub(super) fn coap_dynamic<'p, C: Coder<'p>>(c: &mut C, x: &mut Header<'p>) -> Step {
+pub(super) fn coap_dynamic<'p, C: Coder<'p>>(c: &mut C, x: &mut CoapHeader<'p>) -> Step {
     c.uint("Message ID", 16, &mut x.fields.message_id)?;
     if x.fields.token_changing { token(c, &mut x.fields) } else { Ok(()) }
 }
@@ -215,7 +215,7 @@ fn token<'p, C: Coder<'p>>(c: &mut C, x: &mut CoapFields) -> Step {
     if bits > 0 {
         c.uint("Token", bits.min(32), &mut low)?;
     }
-    // What the context has in octets that this token does not have is none of it.
+    // / Octets of the context beyond the length of this token are not part of it.
     let mask = u64::MAX.checked_shr(64 - bits).unwrap_or(0);
     x.token = halves((u64::from(high) << 32 | u64::from(low)) & mask);
     Ok(())
@@ -225,8 +225,8 @@ fn item(options: &[u8]) -> Item<'_> {
     Item { kind: 0, length: 0, body: options }
 }
 
-/// The options that a context keeps; `None` if it does not have them.
-fn stored<'t>(table: &Table, pool: &'t Pool<'_>, x: &CoapFields) -> Option<&'t [u8]> {
+/// Returns the options that a context keeps; `None` if it does not have them.
+fn stored<'t>(table: &ItemTable, pool: &'t Pool<'_>, x: &CoapFields) -> Option<&'t [u8]> {
     if x.options_len == 0 {
         return Some(&[]);
     }
@@ -234,62 +234,66 @@ fn stored<'t>(table: &Table, pool: &'t Pool<'_>, x: &CoapFields) -> Option<&'t [
     Some(table::stored(pool, place).body).filter(|options| options.len() == usize::from(x.options_len))
 }
 
-fn keep(table: &mut Table, pool: &mut Pool<'_>, x: &CoapFields, options: &[u8]) -> Result<(), NoMemory> {
+fn keep(table: &mut ItemTable, pool: &mut Pool<'_>, x: &CoapFields, options: &[u8]) -> Result<(), NoMemory> {
     if options.is_empty() || stored(table, pool, x) == Some(options) {
         return Ok(());
     }
     table.put(pool, OWNER, 0, &item(options))
 }
 
-impl compress::Context {
-    /// Keeps what tells the flow of a CoAP header apart.
+impl compress::Rfc3095SenderContext {
+    /// Stores the fields of a CoAP header that identify the flow.
     #[cold]
-    pub(crate) fn start_coap(&mut self, header: &Header<'_>, pool: &mut Pool<'_>) -> Result<(), NoMemory> {
-        self.own = Own::Coap(header.fields);
+    pub(crate) fn start_coap(
+        &mut self,
+        header: &CoapHeader<'_>,
+        pool: &mut Pool<'_>,
+    ) -> Result<(), NoMemory> {
+        self.own = UpperContext::Coap(header.fields);
         keep(&mut self.table, pool, &header.fields, header.options)
     }
 
-    /// Whether a CoAP header belongs to this flow.
+    /// True if a CoAP header belongs to this flow.
     #[cold]
-    pub(super) fn is_coap_flow_of(&self, header: &Header<'_>, pool: &Pool<'_>) -> bool {
-        let Own::Coap(coap) = &self.own else { return false };
+    pub(super) fn is_coap_flow_of(&self, header: &CoapHeader<'_>, pool: &Pool<'_>) -> bool {
+        let UpperContext::Coap(coap) = &self.own else { return false };
         coap.is_flow_of(&header.fields) && stored(&self.table, pool, coap) == Some(header.options)
     }
 
-    /// Takes the fields of a CoAP header, and returns whether its token is the first that is another one: that must
-    /// be said in the static chain.
+    /// Copies the fields of a CoAP header, and returns true if its token is the first one that differs, which the static
+    /// chain has to carry.
     #[cold]
-    pub(super) fn note_coap<'p>(&mut self, x: &mut Fields<'p>, header: &Header<'p>) -> bool {
-        let Own::Coap(coap) = &mut self.own else { return false };
+    pub(super) fn note_coap<'p>(&mut self, x: &mut Rfc3095Fields<'p>, header: &CoapHeader<'p>) -> bool {
+        let UpperContext::Coap(coap) = &mut self.own else { return false };
         let turns = !coap.token_changing && coap.token != header.fields.token;
         coap.token_changing |= turns;
         let fields = CoapFields { token_changing: coap.token_changing, ..header.fields };
-        x.coap = Some(Header { fields, ..*header });
+        x.coap = Some(CoapHeader { fields, ..*header });
         turns
     }
 }
 
-impl decompress::Context {
+impl decompress::Rfc3095ReceiverContext {
     /// The options of the flow.
     #[cold]
     pub(super) fn options<'t>(&self, pool: &'t Pool<'_>, format: Format) -> Result<&'t [u8], Failure> {
         let options = match &self.own {
-            decompress::Own::Coap(coap) => stored(&self.table, pool, coap),
+            decompress::UpperFields::Coap(coap) => stored(&self.table, pool, coap),
             _ => None,
         };
         options.ok_or(Failure::UnknownItem(format))
     }
 
-    /// Keeps the CoAP header of a verified IR or IR-DYN packet, of which the latter has no options.
+    /// Stores the CoAP header of a verified IR or IR-DYN packet; the latter has no options.
     #[cold]
-    pub(super) fn keep_coap(&mut self, header: &Header<'_>, pool: &mut Pool<'_>) -> Result<(), Failure> {
+    pub(super) fn keep_coap(&mut self, header: &CoapHeader<'_>, pool: &mut Pool<'_>) -> Result<(), Failure> {
         keep(&mut self.table, pool, &header.fields, header.options).map_err(|_| Failure::NoMemory)?;
-        self.own = decompress::Own::Coap(header.fields);
+        self.own = decompress::UpperFields::Coap(header.fields);
         Ok(())
     }
 }
 
-/// Where a CoAP header stands behind a UDP header, as far as CRCs need to know.
+/// Layout of a CoAP header behind a UDP header, for CRCs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CoapLayout {
     built: Built,
@@ -304,20 +308,19 @@ impl CoapLayout {
         Self { built: x.built, len: x.len() as u16, changing: x.changing_octets() as u8 }
     }
 
-    /// Start of the CoAP header in a chain of headers that ends with it.
+    /// Index of the CoAP header in a chain of headers that ends with it.
     fn start(self, chain: usize) -> usize {
         chain.saturating_sub(usize::from(self.len))
     }
 
-    /// Where the CRC-STATIC octets of UDP and CoAP are: ports, Ver to Code, and what stands behind a changing token.
+    /// Returns the CRC-STATIC octets of UDP and CoAP: ports, Ver to Code, and the octets behind a changing token.
     pub(super) fn crc_static(self, chain: usize) -> [(usize, usize); 3] {
         let at = self.start(chain);
         let udp = at.saturating_sub(Udp::LEN);
         [(udp, udp + 4), (at, at + 2), (at + Coap::LEN + usize::from(self.changing), chain)]
     }
 
-    /// Goes on with a check over the CRC-DYNAMIC octets of `header`: UDP length and checksum, Message ID, and a
-    /// changing token.
+    /// Continues a check over the CRC-DYNAMIC octets of `header`: UDP length and checksum, Message ID, and a changing token.
     #[cold]
     pub(super) fn update_dynamic(self, check: Check, crc: u8, header: &[u8]) -> u8 {
         let at = self.start(header.len());
@@ -333,7 +336,7 @@ mod tests {
     use super::*;
     use crate::profile::ProfileId;
     use crate::profile::rfc3095::header::{ExtensionLists, rebuild};
-    use crate::profile::rfc3095::{IpFields, IpHeader, Version};
+    use crate::profile::rfc3095::{IpFields, IpHeader, IpVersion};
     use alloc::vec;
     use alloc::vec::Vec;
     use thinair_wire::coder::{Reader, Refusal, Writer};
@@ -343,7 +346,7 @@ mod tests {
 
     #[test]
     fn a_header_ends_behind_the_payload_marker() {
-        let header = Header::read(&CONTENT).unwrap();
+        let header = CoapHeader::read(&CONTENT).unwrap();
         assert_eq!((header.len(), header.options), (11, &b"\xc0\x21\x01"[..]));
         let expected = CoapFields {
             built: Built,
@@ -365,10 +368,10 @@ mod tests {
 
     #[test]
     fn an_unsound_message_has_no_header() {
-        assert!(Header::read(&CONTENT[..10]).is_some_and(|header| !header.fields.marker));
-        // Marker without payload, an option that is cut off, no token, no Message ID.
+        assert!(CoapHeader::read(&CONTENT[..10]).is_some_and(|header| !header.fields.marker));
+        // / Marker without payload, a truncated option, no token, no Message ID.
         for len in [11, 9, 6, 3] {
-            assert!(Header::read(&CONTENT[..len]).is_none(), "{len} octets");
+            assert!(CoapHeader::read(&CONTENT[..len]).is_none(), "{len} octets");
         }
     }
 
@@ -376,8 +379,8 @@ mod tests {
     fn options_are_taken_as_long_as_a_block_holds_them() {
         let message =
             |len: u8| [&[0x40, 1, 0, 0, 0xBD, len - 2 - 13][..], &vec![7; usize::from(len - 2)]].concat();
-        assert_eq!(Header::read(&message(123)).unwrap().options.len(), MAX_OPTIONS);
-        assert!(Header::read(&message(124)).is_none());
+        assert_eq!(CoapHeader::read(&message(123)).unwrap().options.len(), MAX_OPTIONS);
+        assert!(CoapHeader::read(&message(124)).is_none());
     }
 
     fn written(run: impl FnOnce(&mut Writer<'_>) -> Step) -> Vec<u8> {
@@ -390,7 +393,7 @@ mod tests {
 
     #[test]
     fn chains_carry_a_token_where_the_flag_says() {
-        let mut x = Header::read(&CONTENT).unwrap();
+        let mut x = CoapHeader::read(&CONTENT).unwrap();
         assert_eq!(written(|c| coap_static(c, &mut x)), b"\x63\x45\x40\x03abc\xc0\x21\x01");
         assert_eq!(written(|c| coap_dynamic(c, &mut x)), b"\xe4\x64");
         x.fields.token_changing = true;
@@ -401,7 +404,7 @@ mod tests {
     #[test]
     fn a_static_chain_that_cannot_be_kept_is_refused() {
         let read = |octets: &[u8]| {
-            let mut x = Header { fields: CoapFields::default(), options: &[] };
+            let mut x = CoapHeader { fields: CoapFields::default(), options: &[] };
             coap_static(&mut Reader::contiguous(octets), &mut x)
         };
         let mut chain = [&[0x40, 1, 0, 123][..], &[7; 124]].concat();
@@ -412,18 +415,18 @@ mod tests {
         assert_eq!(read(&[0x49, 1, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9]), Err(Refusal::Malformed));
     }
 
-    /// RFC 3095, section 5.9.2: CRC-STATIC octets in their order, then CRC-DYNAMIC ones. Of CoAP, the Message ID and a
+    /// RFC 3095, section 5.9.2: CRC-STATIC octets in their order, then CRC-DYNAMIC ones. In CoAP, the Message ID and a
     /// changing token are CRC-DYNAMIC.
     #[test]
     fn message_id_and_a_changing_token_are_crc_dynamic() {
-        let header = Header::read(&CONTENT).unwrap();
+        let header = CoapHeader::read(&CONTENT).unwrap();
         for token_changing in [false, true] {
-            let mut x = Fields::new(ProfileId::Coap2015);
-            let ip = IpHeader { version: Version::V6, protocol: 17, ttl: 64, ..IpHeader::EMPTY };
+            let mut x = Rfc3095Fields::new(ProfileId::Coap2015);
+            let ip = IpHeader { version: IpVersion::V6, protocol: 17, ttl: 64, ..IpHeader::EMPTY };
             x.ips[0] = IpFields { header: ip, ..IpFields::EMPTY };
             x.udp.source_port = 5683;
             x.udp.checksum = 0x1234;
-            x.coap = Some(Header { fields: CoapFields { token_changing, ..header.fields }, ..header });
+            x.coap = Some(CoapHeader { fields: CoapFields { token_changing, ..header.fields }, ..header });
             let mut lists = ExtensionLists::default();
             lists.options = Some(header.options);
             let mut out = [0; 80];

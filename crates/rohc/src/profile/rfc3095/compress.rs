@@ -1,57 +1,57 @@
-//! Compressing the packets of one context. RFC 3095, sections 5.3.1 and 5.4.1.
+//! Compression of the packets of one context. RFC 3095, sections 5.3.1 and 5.4.1.
 
 use thinair_wire::coder::Writer;
 use thinair_wire::crc::Check;
 use thinair_wire::header::chain::{self, Ip};
 use thinair_wire::header::protocol;
-use thinair_wire::range::{Count, Range};
+use thinair_wire::range::{Range, SequenceRange};
 use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
 
 use super::attempt::ahead;
 use super::cce::{Cce, Coverage};
 use super::choose::has_extension_3;
-use super::classify::Plan;
+use super::classify::ClassifiedPacket;
 use super::coap_2015;
 use super::header::Layout;
 use super::ip_id::{self, Watcher};
 use super::ir;
 use super::list::Item;
 use super::list_plan::{Assurance, ListState, Scope, items};
-use super::own::{self, Guess, Own, RtpContext};
-use super::table::{self, Pool, Table};
+use super::own::{self, Guess, RtpContext, UpperContext};
+use super::table::{self, ItemTable, Pool};
 use super::{
-    BASE_IPS, CSRC, Fields, IpFields, IpHeader, UdpFields, Upper, Version, has_own_sn, has_rtp, rtp, sn_plus,
-    upper,
+    BASE_IPS, CSRC, IpFields, IpHeader, IpVersion, Rfc3095Fields, UdpFields, Upper, has_own_sn, has_rtp, rtp,
+    sn_plus, upper,
 };
 use crate::caution::Caution;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Refused};
-use crate::framing::Frame;
+use crate::framing::CidFrame;
 use crate::mode::CompressorMode;
 use crate::profile::{Format, ProfileId};
-use crate::refresh::{Due, Refresh, Timer};
+use crate::refresh::{Due, Refresh, RefreshTimer};
 use crate::state::CompressorState;
 
-/// How many more packets must say a change (optimistic approach), and since which SN it has been said.
+/// A pending change: number of packets left that must carry it (optimistic approach), and SN of the first one.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Pending {
+pub(super) struct PendingChange {
     left: u8,
-    /// In octets, which need no padding.
+    /// As octets, to avoid padding.
     since: [u8; 2],
 }
 
-impl Pending {
+impl PendingChange {
     pub(super) fn start(&mut self, sn: u16, repetitions: u8) {
         *self = Self { left: repetitions.max(1), since: sn.to_be_bytes() };
     }
 
-    /// So many more packets must repeat it.
+    /// Requires that `repetitions` more packets carry it.
     fn repeat(&mut self, repetitions: u8) {
         self.left = repetitions;
     }
 
-    /// Something that is not counted is said since then.
+    /// Sets the first SN of a change that is not counted.
     pub(super) fn mark(&mut self, sn: u16) {
         self.since = sn.to_be_bytes();
     }
@@ -70,7 +70,7 @@ impl Pending {
         self.left = self.left.saturating_sub(1);
     }
 
-    /// A packet that said it was acknowledged.
+    /// Handles the acknowledgment of a packet with the change.
     pub(super) fn acknowledge(&mut self, sn: u16) {
         if !sn.is_before(self.since()) {
             self.left = 0;
@@ -78,14 +78,14 @@ impl Pending {
     }
 }
 
-/// What of one IP header must still be said: packets left for each.
+/// Pending changes of one IP header: number of packets left for each.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PendingIp {
     pub(super) tos: u8,
     pub(super) ttl: u8,
     /// DF, NBO, RND.
     pub(super) flags: u8,
-    /// The whole IP-ID, because its byte order or randomness has changed.
+    /// The full IP-ID, because its byte order or randomness has changed.
     pub(super) id: u8,
 }
 
@@ -95,21 +95,21 @@ impl PendingIp {
     }
 }
 
-/// Steps of a 32-bit SN from which on its low 16 bits may say something else.
+/// Steps of a 32-bit SN from which on its low 16 bits may be ambiguous.
 const FAR_SN_STEP: u32 = 1 << 11;
 
-/// No number of packets in `dynamic`.
+/// Special value of `dynamic`: a refresh, without a number of packets.
 const REFRESH: u8 = u8::MAX;
 
-/// Where the list of CSRC identifiers is kept: in the place of a second IP header, with which RTP has none.
+/// Index of the list of CSRC identifiers: that of a second IP header, which RTP does not have.
 pub(super) const CSRC_STATE: usize = 1;
 
-/// Check states, or that they may have changed, in no more room.
+/// States of the checks after the CRC-STATIC octets, or a mark that these may have changed, in one value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CrcStatic(pub(super) [u8; 2]);
 
 impl CrcStatic {
-    /// No state of CRC-3 is that large.
+    /// A value above all states of CRC-3.
     pub(super) const UNKNOWN: Self = Self([u8::MAX; 2]);
 
     #[inline]
@@ -118,48 +118,48 @@ impl CrcStatic {
     }
 }
 
-/// The context of one flow at the compressor.
+/// Context of one flow at the compressor.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Context {
+pub(crate) struct Rfc3095SenderContext {
     pub(crate) profile: ProfileId,
     pub(crate) mode: CompressorMode,
     pub(super) state: CompressorState,
-    /// Packets still to be sent in the state.
-    pub(super) in_state: Pending,
-    /// Packets that must carry the whole dynamic part, of which those in IR state are some; [`REFRESH`] if the state was
-    /// entered to refresh, not to establish.
+    /// Packets left to be sent in the state.
+    pub(super) in_state: PendingChange,
+    /// Packets left that must carry the full dynamic part, including those in IR state; [`REFRESH`] if the state was entered to
+    /// refresh, not to establish.
     pub(super) dynamic: u8,
     pub(super) ip_count: u8,
     pub(super) ips: [IpFields; BASE_IPS],
     pub(super) udp: UdpFields,
     pub(super) coverage: Coverage,
-    pub(super) own: Own,
+    pub(super) own: UpperContext,
     pub(super) sn: u32,
     /// The low 16 bits of the SN.
-    pub(super) sns: Count<u16>,
+    pub(super) sns: SequenceRange<u16>,
     /// IP-ID offsets of both headers.
     pub(super) offsets: [Range<u16>; BASE_IPS],
     pub(super) watchers: [Watcher; BASE_IPS],
     pub(super) pending: [PendingIp; BASE_IPS],
-    /// The SN since which the newest of these has been said.
+    /// The SN of the first packet with the newest of these changes.
     pub(super) pending_since: u16,
-    /// Check states after the CRC-STATIC octets: CRC-3 and CRC-7.
+    /// States of CRC-3 and CRC-7 after the CRC-STATIC octets.
     pub(super) crc_static: CrcStatic,
-    /// Packets that must carry another CRC than CRC-3 (section 5.9.2).
+    /// Packets left that must not use CRC-3 (RFC 3095, section 5.9.2).
     pub(super) strong: u8,
     /// SO state, and no change pending: the next packet may be regular (`regular.rs`).
     pub(super) established: bool,
     pub(super) lists: [ListState; BASE_IPS],
-    pub(super) table: Table,
-    pub(super) timer: Timer,
+    pub(super) table: ItemTable,
+    pub(super) timer: RefreshTimer,
     pub(super) caution: Caution,
-    /// The transport checksum of the last packet that said everything was right.
+    /// The last packet with all fields had a correct transport checksum.
     pub(super) sums: bool,
 }
 
-impl Context {
-    /// A context for the flow of a packet, whose first SN is the one behind `sn`.
-    pub(crate) fn new(plan: &Plan<'_>, now: Instant, sn: u16) -> Self {
+impl Rfc3095SenderContext {
+    /// Creates a context for the flow of a packet. The SN of the packet is the one after `sn`.
+    pub(crate) fn new(plan: &ClassifiedPacket<'_>, now: Instant, sn: u16) -> Self {
         let sn = match plan.sn() {
             Some(sn) => sn_plus(plan.profile, sn, u32::MAX),
             None => u32::from(sn),
@@ -167,19 +167,19 @@ impl Context {
         let own = match (&plan.rtp, upper(plan.profile)) {
             #[cfg(feature = "rtp")]
             (Some(header), _) if has_rtp(plan.profile) => {
-                Own::Rtp(RtpContext { fields: header.fields, ..RtpContext::default() })
+                UpperContext::Rtp(RtpContext { fields: header.fields, ..RtpContext::default() })
             }
-            (_, Upper::Esp) => Own::Esp(plan.esp.spi),
+            (_, Upper::Esp) => UpperContext::Esp(plan.esp.spi),
             (_, Upper::Udp | Upper::UdpLite) if plan.coap.is_none() => {
-                Own::Guess(Guess::of(plan.rtp.as_ref()))
+                UpperContext::Guess(Guess::of(plan.rtp.as_ref()))
             }
-            _ => Own::None,
+            _ => UpperContext::None,
         };
         let mut context = Self {
             profile: plan.profile,
             mode: CompressorMode::default(),
             state: CompressorState::Ir,
-            in_state: Pending::default(),
+            in_state: PendingChange::default(),
             dynamic: 0,
             ip_count: plan.ip_count as u8,
             ips: [IpFields::default(); BASE_IPS],
@@ -187,7 +187,7 @@ impl Context {
             coverage: Coverage::default(),
             own,
             sn,
-            sns: Count::new(),
+            sns: SequenceRange::new(),
             offsets: [Range::new(); BASE_IPS],
             watchers: [Watcher::default(); BASE_IPS],
             pending: [PendingIp::default(); BASE_IPS],
@@ -196,8 +196,8 @@ impl Context {
             strong: 0,
             established: false,
             lists: [ListState::default(); BASE_IPS],
-            table: Table::default(),
-            timer: Timer::start(now),
+            table: ItemTable::default(),
+            timer: RefreshTimer::start(now),
             caution: Caution::default(),
             sums: false,
         };
@@ -210,8 +210,8 @@ impl Context {
         context
     }
 
-    /// Sets what a new context takes from the channel: the mode of the context whose CID it takes over, and a first
-    /// gen_id that the decompressor has hardly seen on this CID.
+    /// Sets the initial values from the channel: the mode of the context whose CID it takes over, and a first gen_id that the
+    /// decompressor has hardly received on this CID.
     pub(crate) fn start(&mut self, before: Option<&Self>, gen_id: u8, config: &CompressorConfig) {
         // RFC 4815, section 7.2: the mode is inherited within a profile, and within it alone.
         self.mode = before.map_or_else(CompressorMode::default, |before| {
@@ -221,11 +221,11 @@ impl Context {
         self.mode.on_sent(false);
         let before = before.filter(|before| before.profile == self.profile);
         if let (Some(rtp), Some(_)) = (self.own.rtp_mut(), before) {
-            rtp.timestamps.know_stride();
+            rtp.timestamps.note_stride_sent();
         }
         let sid = self.sid_allowed(config);
         for (ip, watcher) in self.ips.iter_mut().zip(&mut self.watchers) {
-            if ip.header.version == Version::V4 {
+            if ip.header.version == IpVersion::V4 {
                 watcher.first(ip, sid);
             }
         }
@@ -233,33 +233,33 @@ impl Context {
         self.in_state.start(self.next_sn() as u16, self.ir_packets(config));
     }
 
-    /// Begins with IR packets again, as a new context does.
+    /// Restarts the context with IR packets, like a new one.
     #[cold]
     pub(crate) fn restart(&mut self, config: &CompressorConfig) {
         self.enter_ir(self.next_sn(), self.ir_packets(config), false);
     }
 
-    /// The next packet belongs to that group of packets.
+    /// Sets the group of the next packet.
     #[inline]
     pub(crate) fn join(&mut self, group: u8) {
         self.caution.join(group);
     }
 
-    /// The SN that the compressor counts, or expects of the next packet.
+    /// SN of the next packet: the one that the compressor generates, or the expected one.
     pub(super) fn next_sn(&self) -> u32 {
         sn_plus(self.profile, self.sn, 1)
     }
 
-    /// Gives its memory back to the channel. Returns whether it had some.
+    /// Returns its memory to the channel. True if it had some.
     pub(crate) fn release(&mut self, pool: &mut Pool<'_>) -> bool {
         let had_some = !self.table.is_empty();
         self.table.release(pool);
         had_some
     }
 
-    /// Whether a packet belongs to this flow.
+    /// True if a packet belongs to this flow.
     #[inline(never)]
-    pub(crate) fn is_flow_of(&self, plan: &Plan<'_>, pool: &Pool<'_>) -> bool {
+    pub(crate) fn is_flow_of(&self, plan: &ClassifiedPacket<'_>, pool: &Pool<'_>) -> bool {
         self.profile == plan.profile
             && usize::from(self.ip_count) == plan.ip_count
             && self.udp.source_port == plan.udp.source_port
@@ -268,21 +268,25 @@ impl Context {
             && self.ips.get(plan.ip_count - 1).is_none_or(|last| last.terminates == plan.terminates)
             && match &self.own {
                 _ if matches!(self.profile, ProfileId::Udp | ProfileId::UdpLite | ProfileId::Ip) => true,
-                Own::None | Own::Guess(_) => true,
-                Own::Esp(spi) => *spi == plan.esp.spi,
+                UpperContext::None | UpperContext::Guess(_) => true,
+                UpperContext::Esp(spi) => *spi == plan.esp.spi,
                 #[cfg(feature = "rtp")]
-                Own::Rtp(rtp) => plan.rtp.is_some_and(|header| header.fields.ssrc == rtp.fields.ssrc),
-                Own::Coap(_) => plan.coap.as_ref().is_none_or(|header| self.is_coap_flow_of(header, pool)),
+                UpperContext::Rtp(rtp) => {
+                    plan.rtp.is_some_and(|header| header.fields.ssrc == rtp.fields.ssrc)
+                }
+                UpperContext::Coap(_) => {
+                    plan.coap.as_ref().is_none_or(|header| self.is_coap_flow_of(header, pool))
+                }
             }
     }
 
-    /// SID is defined in profiles 0x0004, 0x0007 and 0x0008 (RFC 3843, section 3.3; RFC 4019).
+    /// True if SID may be used: it is defined in profiles 0x0004, 0x0007 and 0x0008 (RFC 3843, section 3.3; RFC 4019).
     pub(super) fn sid_allowed(&self, config: &CompressorConfig) -> bool {
         matches!(self.profile, ProfileId::Ip | ProfileId::RtpUdpLite | ProfileId::UdpLite)
             || config.sid_everywhere
     }
 
-    /// IR packets that establish a context.
+    /// Number of IR packets that establish a context.
     fn ir_packets(&self, config: &CompressorConfig) -> u8 {
         match config.refresh {
             Refresh::Cycle { ir, .. } if self.mode.is_unidirectional() => u8::try_from(ir).unwrap_or(u8::MAX),
@@ -290,12 +294,11 @@ impl Context {
         }
     }
 
-    /// Compresses a packet of this flow on the full path. One that is refused leaves the context such that the next packet says
-    /// what it must.
+    /// Compresses a packet of this flow on the full path. If it fails, the next packet carries everything that this one had to.
     pub(crate) fn compress(
         &mut self,
         now: Instant,
-        plan: &Plan<'_>,
+        plan: &ClassifiedPacket<'_>,
         cid: Cid,
         config: &CompressorConfig,
         pool: &mut Pool<'_>,
@@ -305,7 +308,7 @@ impl Context {
         let result = self.try_compress(now, plan, cid, config, pool, out);
         if result.is_err() {
             self.lists = lists;
-            // Items that the packet has put into the table were not sent; a reference may name them.
+            // / Items that the packet has put into the table were not sent, and a reference may name them.
             self.lists.iter_mut().for_each(ListState::forget_reference);
         }
         result
@@ -314,14 +317,14 @@ impl Context {
     fn try_compress(
         &mut self,
         now: Instant,
-        plan: &Plan<'_>,
+        plan: &ClassifiedPacket<'_>,
         cid: Cid,
         config: &CompressorConfig,
         pool: &mut Pool<'_>,
         out: &mut [u8],
     ) -> Result<Compressed, Refused> {
         let repetitions = config.repetitions;
-        let mut x = Fields::new(self.profile);
+        let mut x = Rfc3095Fields::new(self.profile);
         x.sn = plan.sn().unwrap_or(self.next_sn());
         x.ip_count = plan.ip_count;
         x.udp = udp_fields(plan);
@@ -333,7 +336,7 @@ impl Context {
             self.note_further_ips(&mut x, plan, repetitions, pool)?;
         }
         if upper(self.profile) == Upper::Udp && (x.udp.checksum == 0) != (self.udp.checksum == 0) {
-            // Context(UDP Checksum) is updated only by IR or IR-DYN (section 5.7).
+            // / Context(UDP Checksum) is updated only by IR or IR-DYN (RFC 3095, section 5.7).
             self.enter_fo(x.sn, repetitions, false);
         }
         self.note_sn(x.sn, repetitions);
@@ -347,7 +350,7 @@ impl Context {
             && let Some(rtp) = self.own.rtp_mut()
         {
             let sns = (x.sn, self.sn, since);
-            // A timer is not used in R-mode: its references are older than the last packet.
+            // / R-mode uses no timer, since its references are older than the last packet.
             let link = plan.timer.as_ref().filter(|_| !self.mode.is_secure());
             is_static_same &= rtp.note(now, &mut x, header, sns, config, link, &mut self.pending_since);
         }
@@ -365,7 +368,7 @@ impl Context {
         let layout = layout(plan, x.coap.as_ref());
         let header = plan.chain.packet().get(..layout.len).unwrap_or_default();
         let is_static_same = is_static_same && !has_lists && x.ip_count <= BASE_IPS;
-        // The first packets of a flow, of which there may be but one, have no CRC over these octets.
+        // / The first packets of a flow have no CRC over these octets, and there may be only one.
         let is_unused =
             self.state == CompressorState::Ir && is_static_same && self.crc_static.known().is_none();
         let crc_static = if is_unused {
@@ -374,7 +377,7 @@ impl Context {
             CrcStatic(self.crc_static(is_static_same, &layout, header))
         };
 
-        let frame = Frame::new(cid, config.channel.cids());
+        let frame = CidFrame::new(cid, config.channel.cids());
         let mut writer = Writer::new(out, frame.len());
         let was_refreshing = self.dynamic == REFRESH;
         let assurance = Assurance::of(self.mode, repetitions);
@@ -438,11 +441,11 @@ impl Context {
         Ok(compressed)
     }
 
-    /// Fields of the two base headers, and what has changed in them.
+    /// Copies the fields of the two base headers, and records their changes.
     fn note_ips(
         &mut self,
-        x: &mut Fields<'_>,
-        plan: &Plan<'_>,
+        x: &mut Rfc3095Fields<'_>,
+        plan: &ClassifiedPacket<'_>,
         config: &CompressorConfig,
         is_static_same: &mut bool,
     ) {
@@ -452,7 +455,7 @@ impl Context {
             let (ip, kept) = (&mut x.ips[i], &self.ips[i]);
             *ip = *kept;
             ip.header.update(header);
-            if ip.header.version == Version::V4 && !self.sns.is_empty() {
+            if ip.header.version == IpVersion::V4 && !self.sns.is_empty() {
                 let next = self.watchers[i].next(ip_id::behavior(ip), ip.header.id, kept.header.id, sid);
                 ip_id::set(ip, next);
             }
@@ -463,9 +466,9 @@ impl Context {
         }
     }
 
-    /// Notes what has changed in one IP header. Returns whether its CRC-STATIC octets are those of the packet before.
+    /// Records the changes of one IP header. Returns true if its CRC-STATIC octets are unchanged.
     #[cold]
-    fn note_ip(&mut self, i: usize, x: &Fields<'_>, sn: u32, repetitions: u8) -> bool {
+    fn note_ip(&mut self, i: usize, x: &Rfc3095Fields<'_>, sn: u32, repetitions: u8) -> bool {
         let (ip, kept, pending) = (&x.ips[i], &self.ips[i], &mut self.pending[i]);
         let is_other = [
             ip.header.tos != kept.header.tos,
@@ -497,10 +500,10 @@ impl Context {
         is_static_same
     }
 
-    /// Notes the lists of a packet. Returns whether there is or was one.
+    /// Records the lists of a packet. Returns true if there is or was one.
     fn note_lists(
         &mut self,
-        plan: &Plan<'_>,
+        plan: &ClassifiedPacket<'_>,
         sn: u32,
         since: u16,
         assurance: Assurance,
@@ -513,7 +516,7 @@ impl Context {
                 let noted =
                     self.lists[i].note(i, items(ip), sn, repetitions, assurance, &mut self.table, pool);
                 noted.map_err(|_| Refused::ByThisPacket)?;
-                self.lists[i].say_since(sn as u16, since);
+                self.lists[i].count_since(sn as u16, since);
                 has_lists = true;
             }
         }
@@ -521,30 +524,30 @@ impl Context {
             let (table, items) = (&mut self.table, header.items().map(Some));
             let noted = self.lists[CSRC_STATE].note(CSRC, items, sn, repetitions, assurance, table, pool);
             noted.map_err(|_| Refused::ByThisPacket)?;
-            self.lists[CSRC_STATE].say_since(sn as u16, since);
+            self.lists[CSRC_STATE].count_since(sn as u16, since);
             has_lists = true;
         }
         self.established &= !has_lists;
         Ok(has_lists)
     }
 
-    /// An SN far from the last one: the window keeps 16 bits of it, and no format has bits for such a step.
+    /// Records an SN far from the last one. The window keeps 16 bits of it, and no format has bits for such a step.
     fn note_sn(&mut self, sn: u32, repetitions: u8) {
         if has_own_sn(self.profile) && !self.sns.is_empty() {
             self.note_old_sn(sn, repetitions);
             let step = sn.wrapping_sub(self.sn) as i32;
             if self.profile == ProfileId::Esp && step.unsigned_abs() >= FAR_SN_STEP {
-                self.sns = Count::new();
+                self.sns = SequenceRange::new();
                 self.enter_fo(sn, repetitions, false);
             }
         }
     }
 
-    /// Headers beyond the second: their static part lies in the table, their dynamic part goes with every packet.
+    /// Records IP headers beyond the second: their static part is in the table, and every packet has their dynamic part.
     fn note_further_ips(
         &mut self,
-        x: &mut Fields<'_>,
-        plan: &Plan<'_>,
+        x: &mut Rfc3095Fields<'_>,
+        plan: &ClassifiedPacket<'_>,
         repetitions: u8,
         pool: &mut Pool<'_>,
     ) -> Result<(), Refused> {
@@ -566,28 +569,28 @@ impl Context {
         Ok(())
     }
 
-    /// Watches a flow of UDP or UDP-Lite for RTP. Returns true once it is taken for RTP.
-    pub(crate) fn watch_for_rtp(&mut self, header: Option<&rtp::Header<'_>>) -> bool {
+    /// Observes a flow of UDP or UDP-Lite for RTP. Returns true once RTP is detected.
+    pub(crate) fn watch_for_rtp(&mut self, header: Option<&rtp::RtpHeader<'_>>) -> bool {
         match &mut self.own {
-            Own::Guess(guess) if guess.goes_on() => guess.look(header),
+            UpperContext::Guess(guess) if guess.goes_on() => guess.look(header),
             _ => false,
         }
     }
 
-    /// Whether a flow that was taken for RTP goes on as such with the packet of a plan.
-    pub(crate) fn goes_on_as_rtp(&self, plan: &Plan<'_>) -> bool {
+    /// True if a flow that counts as RTP still does with this packet.
+    pub(crate) fn goes_on_as_rtp(&self, plan: &ClassifiedPacket<'_>) -> bool {
         let step = plan.sn().unwrap_or(self.sn).wrapping_sub(self.sn) as u16;
         step.wrapping_add(own::MAX_SN_STEP) <= 2 * own::MAX_SN_STEP
     }
 
-    /// Whether packets with the same ports may go by profile 0x0080, so that each packet must be parsed as CoAP first.
+    /// True if packets with these ports may use profile 0x0080, so that each packet must be parsed as CoAP first.
     fn is_on_coap_port(&self, config: &CompressorConfig) -> bool {
         let ports = &config.coap.ports;
         config.channel.profiles().has(ProfileId::Coap2015)
             && (ports.has(self.udp.source_port) || ports.has(self.udp.destination_port))
     }
 
-    /// Check states after the CRC-STATIC octets of the packet: CRC-3 and CRC-7.
+    /// Returns the states of CRC-3 and CRC-7 after the CRC-STATIC octets of the packet.
     #[inline]
     fn crc_static(&self, same: bool, layout: &Layout, header: &[u8]) -> [u8; 2] {
         self.crc_static.known().filter(|_| same).unwrap_or_else(|| {
@@ -595,12 +598,12 @@ impl Context {
         })
     }
 
-    /// The refresh policy of the mode.
+    /// Refresh policy of the mode.
     fn policy<'c>(&self, config: &'c CompressorConfig) -> &'c Refresh {
         if self.mode.is_unidirectional() { &config.refresh } else { &config.refresh_two_way }
     }
 
-    /// What is due by count or by clock.
+    /// Starts the refresh that is due by count or by clock, if there is one.
     fn note_refresh(&mut self, now: Instant, sn: u32, config: &CompressorConfig) {
         if self.pending_since == sn as u16 {
             self.timer.changed();
@@ -610,7 +613,7 @@ impl Context {
             Due::Everything => {
                 let packets = match policy {
                     Refresh::Cycle { ir, .. } => u8::try_from(*ir).unwrap_or(u8::MAX),
-                    // Nothing has changed, so one packet is enough for whoever has lost the context.
+                    // / Nothing has changed, so that one packet is enough for a decompressor that has lost the context.
                     Refresh::Budget { .. } | Refresh::Periodic { .. } | Refresh::Off => 1,
                 };
                 if self.state != CompressorState::Ir {
@@ -635,7 +638,7 @@ impl Context {
     pub(super) fn enter_fo(&mut self, sn: u32, packets: u8, refreshing: bool) {
         if self.state == CompressorState::Ir {
             if !refreshing {
-                // IR packets carry it too; what they leave goes by IR-DYN.
+                // / IR packets carry it, too; IR-DYN packets carry the rest.
                 self.in_state.mark(sn as u16);
                 self.dynamic = packets.min(REFRESH - 1);
             }
@@ -653,12 +656,13 @@ impl Context {
         self.in_state.start(sn, packets);
         self.dynamic = if refreshing { REFRESH } else { 0 };
         if self.mode.is_secure() {
-            // Nothing refers to anything before one of these packets is acknowledged.
+            // / No packet refers to anything before one of these packets is acknowledged.
             self.forget_references(sn);
         }
     }
 
-    /// Counts the last IR packet twice for what the second packet of a flow shows: the behavior of the IP-ID, and TS_STRIDE.
+    /// Counts the last IR packet twice for fields that the second packet of a flow shows: the behavior of the IP-ID, and
+    /// TS_STRIDE.
     fn count_once_more(&mut self) {
         for pending in &mut self.pending {
             pending.flags = pending.flags.saturating_sub(1);
@@ -669,7 +673,7 @@ impl Context {
         }
     }
 
-    /// Enough packets of the state were sent, or one was acknowledged.
+    /// Leaves the state, after enough packets were sent, or one was acknowledged.
     pub(super) fn leave_state(&mut self) {
         let dynamic = core::mem::take(&mut self.dynamic);
         self.state.on_static_confidence();
@@ -680,11 +684,11 @@ impl Context {
         }
     }
 
-    /// The lists of extension headers, as far as this packet must say them.
+    /// Fills in the lists of extension headers that this packet must carry.
     fn fill_lists<'p>(
         &self,
-        x: &mut Fields<'p>,
-        plan: &Plan<'p>,
+        x: &mut Rfc3095Fields<'p>,
+        plan: &ClassifiedPacket<'p>,
         scope: Scope,
         assurance: Assurance,
         pool: &mut Pool<'_>,
@@ -700,17 +704,17 @@ impl Context {
         }
     }
 
-    /// Keeps the check states of a packet that was written.
+    /// Stores the states of the checks of a packet that was written.
     ///
-    /// Section 5.9.2: if the CRC-STATIC octets have changed and the state of CRC-3 has not, it "cannot catch the error
-    /// consisting in the decompressor not having updated the static context". The change itself goes in UOR-2, the
-    /// packets that follow are those at risk.
+    /// RFC 3095, section 5.9.2: if the CRC-STATIC octets have changed and the state of CRC-3 has not, it "cannot catch the
+    /// error consisting in the decompressor not having updated the static context". The change itself is sent in UOR-2; the
+    /// next packets are at risk.
     #[inline]
     fn note_crc_static(&mut self, crc_static: CrcStatic, is_static_same: bool, repetitions: u8) {
         self.strong = self.strong.saturating_sub(1);
         let is_at_risk = match (self.crc_static.known(), crc_static.known()) {
             (Some(before), Some(now)) => before != now && before[0] == now[0],
-            // Those of the first packets are not known.
+            // / The states of the first packets are unknown.
             (None, Some(_)) => !is_static_same && !self.sns.is_empty(),
             (_, None) => false,
         };
@@ -721,12 +725,12 @@ impl Context {
         self.crc_static = crc_static;
     }
 
-    /// A packet was written: what it said is in the windows and said once more.
+    /// Updates windows and pending changes by a packet that was written.
     #[allow(clippy::too_many_arguments)]
     fn commit(
         &mut self,
         now: Instant,
-        x: &Fields<'_>,
+        x: &Rfc3095Fields<'_>,
         format: Format,
         has_lists: bool,
         length: usize,
@@ -734,7 +738,7 @@ impl Context {
         pool: &mut Pool<'_>,
     ) {
         let (secure, initialized) = (self.mode.is_secure(), format.is_initialization());
-        // In R-mode references may be forgotten, and what the decompressor knew is not.
+        // / In R-mode references may be dropped, while the decompressor keeps its context.
         let is_first = self.sns.is_empty() && !secure;
         let since = self.since(x.sn);
         let width = usize::from(config.window);
@@ -755,7 +759,7 @@ impl Context {
         }
         for i in 0..x.base_ips() {
             let ip = &x.ips[i];
-            if ip.header.version == Version::V4 && !ip.rnd && !secure {
+            if ip.header.version == IpVersion::V4 && !ip.rnd && !secure {
                 self.offsets[i].push(ip.counted_id().wrapping_sub(x.sn as u16), width);
             }
             self.ips[i] = *ip;
@@ -791,13 +795,13 @@ impl Context {
         if has_lists {
             let assurance = Assurance::of(self.mode, config.repetitions);
             for i in 0..x.base_ips() {
-                let said = initialized || has_extension_3(format);
-                self.lists[i].commit(i, &x.extra[i], format, said, assurance, &self.table, pool);
+                let is_sent = initialized || has_extension_3(format);
+                self.lists[i].commit(i, &x.extra[i], format, is_sent, assurance, &self.table, pool);
             }
             if has_rtp(self.profile) && x.ip_count == 1 {
-                let said = initialized || x.rtp_extra.flags;
+                let is_sent = initialized || x.rtp_extra.flags;
                 let extra = &x.extra[CSRC];
-                self.lists[CSRC_STATE].commit(CSRC, extra, format, said, assurance, &self.table, pool);
+                self.lists[CSRC_STATE].commit(CSRC, extra, format, is_sent, assurance, &self.table, pool);
             }
         }
         self.note_mode_sent(since, format);
@@ -811,13 +815,13 @@ impl Context {
     }
 }
 
-/// The fields of an IP header; its Protocol is the type of the header behind the extension headers.
+/// Returns the fields of an IP header. Its Protocol is the type of the header behind the extension headers.
 #[inline]
 fn ip_header(ip: &Ip<'_>) -> IpHeader {
     IpHeader { protocol: ip.next, ..IpHeader::of(ip) }
 }
 
-fn udp_fields(plan: &Plan<'_>) -> UdpFields {
+fn udp_fields(plan: &ClassifiedPacket<'_>) -> UdpFields {
     UdpFields {
         source_port: plan.udp.source_port,
         destination_port: plan.udp.destination_port,
@@ -827,12 +831,12 @@ fn udp_fields(plan: &Plan<'_>) -> UdpFields {
 }
 
 #[inline(always)]
-pub(super) fn layout(plan: &Plan<'_>, coap: Option<&coap_2015::Header<'_>>) -> Layout {
+pub(super) fn layout(plan: &ClassifiedPacket<'_>, coap: Option<&coap_2015::CoapHeader<'_>>) -> Layout {
     let mut layout = Layout::default();
     for ip in plan.ips() {
         let version = match ip.header() {
-            chain::IpHeader::V4(_) => Version::V4,
-            chain::IpHeader::V6(_) => Version::V6,
+            chain::IpHeader::V4(_) => IpVersion::V4,
+            chain::IpHeader::V6(_) => IpVersion::V6,
         };
         let has_ah = ip.extension_count > 0 && ip.walk().any(|(kind, _)| kind == protocol::AH);
         layout.ip(version, ip.extensions.len(), has_ah);

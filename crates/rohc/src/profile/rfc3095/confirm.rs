@@ -1,17 +1,17 @@
-//! What feedback says of a context at the compressor. RFC 3095, sections 5.4.1.1 and 5.5.1.1.
+//! Feedback for a context at the compressor. RFC 3095, sections 5.4.1.1 and 5.5.1.1.
 
 use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
 
-use super::compress::{CSRC_STATE, Context, PendingIp};
+use super::compress::{CSRC_STATE, PendingIp, Rfc3095SenderContext};
 use super::list_plan::Assurance;
 use super::table::Pool;
 use super::{BASE_IPS, CSRC, has_rtp};
 use crate::compressor::CompressorConfig;
 use crate::feedback::{AckType, Feedback};
 
-impl Context {
-    /// ACK, NACK and STATIC-NACK. RFC 3095, sections 5.4.1.1.1 and 5.4.1.1.2.
+impl Rfc3095SenderContext {
+    /// Handles ACK, NACK and STATIC-NACK. RFC 3095, sections 5.4.1.1.1 and 5.4.1.1.2.
     pub(crate) fn receive_feedback(
         &mut self,
         now: Instant,
@@ -35,7 +35,7 @@ impl Context {
             AckType::StaticNack => {
                 self.caution.refused();
                 self.enter_ir(next, repetitions, true);
-                // Whatever was known of the lists is not: section 5.8.2.1 a).
+                // / No list is established any longer: RFC 3095, section 5.8.2.1 a).
                 for list in &mut self.lists {
                     list.forget_reference();
                 }
@@ -53,7 +53,7 @@ impl Context {
     }
 
     fn acknowledge(&mut self, sn: u16, config: &CompressorConfig, pool: &mut Pool<'_>) {
-        // What was sent before the acknowledged packet is no reference any more.
+        // / Packets before the acknowledged one are no longer references.
         let secure = self.mode.is_secure();
         if secure && !self.acknowledge_reference(sn) {
             return;
@@ -70,16 +70,16 @@ impl Context {
         }
         self.in_state.acknowledge(sn);
         if !self.in_state.is_due() {
-            // What is acknowledged carried the dynamic part too.
+            // / The acknowledged packet also carried the dynamic part.
             self.dynamic = 0;
             self.leave_state();
         }
-        // An acknowledged packet has said everything, if it is not older than the newest change.
+        // / An acknowledged packet has carried all changes, if it is not older than the newest one.
         if !sn.is_before(self.pending_since) {
             self.pending = [PendingIp::default(); BASE_IPS];
             self.coverage.acknowledge();
             if let Some(rtp) = self.own.rtp_mut() {
-                rtp.timestamps.acknowledge_said();
+                rtp.timestamps.acknowledge_changes();
                 if secure {
                     rtp.timestamps.acknowledge_timer();
                 }

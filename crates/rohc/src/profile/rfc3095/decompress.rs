@@ -1,60 +1,60 @@
-//! Decompressing the packets of one context. RFC 3095, sections 5.3.2 and 5.4.2.
+//! Decompression of the packets of one context. RFC 3095, sections 5.3.2 and 5.4.2.
 
 use thinair_wire::coder::{Reader, Refusal, Traced, Tracer, Writer};
 use thinair_wire::crc::Check;
 use thinair_wire::header::rtp::VERSION;
 
-use super::attempt::{Attempt, Passed};
+use super::attempt::{CandidateSearch, VerifiedHeader};
 use super::cce::{Cce, CoverageContext};
 use super::coap_2015::{self, CoapFields};
 use super::compress::CrcStatic;
 use super::doubt::{By, Doubt};
-use super::header::{self, Chain, ExtensionLists, Layout, Transport, datagram_len, ip_dynamic};
+use super::header::{self, ChainFields, ExtensionLists, Layout, TransportLayout, datagram_len, ip_dynamic};
 use super::ip_id;
 use super::ir;
 use super::list::{Item, MAX_ITEMS, encoding};
 use super::list_state::{List, ListState, ah_sn, compressed_icv_len, resolve_current, resolve_list, stays};
-use super::reliable::NOT_SAID;
+use super::reliable::NO_MODE;
 use super::rtp::{CSRC_LEN, RtpFields};
-use super::table::{self, Pool, Table};
+use super::table::{self, ItemTable, Pool};
 use super::tail::{Tail, random_ip_id, tail, udp_checksum};
 use super::{
-    BASE_IPS, CSRC, Fields, IP_ID, IpFields, LISTS, PacketType, TS, UdpFields, Upper, Version, base, formats,
-    has_own_sn, has_rtp, has_t_bit_behind, sn_plus, timestamp, upper,
+    BASE_IPS, CSRC, IP_ID, IpFields, IpVersion, LISTS, PacketType, Rfc3095Fields, TS, UdpFields, Upper, base,
+    formats, has_own_sn, has_rtp, has_t_bit_behind, sn_plus, timestamp, upper,
 };
 use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified, verify_crc8};
 use crate::mode::{DecompressorMode, Mode};
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
 
-/// Packets that could have come meanwhile, for a pause to be none of the usual ones.
+/// Number of packets that fit into a pause from which on it is unusual.
 const PAUSE: u64 = 16;
 
-/// The last packets, as `Context::failures` has them, behind which one header that is right with CRC-3 is not enough:
-/// it is held back.
+/// Mask of the last two packets in `Rfc3095ReceiverContext::failures`. If both failed, a header that is right by CRC-3 is
+/// held back.
 pub(super) const DOUBTFUL: u16 = 0b11;
 
-/// Packets by which a packet may be late, or a duplicate.
+/// Number of packets by which a packet may be late, or a duplicate.
 pub(super) const LATE: i32 = 8;
 
-/// An IP-ID that has moved within so many times the packets of a gap may have moved in the gap.
+/// Factor: an IP-ID that has moved within that many times the packets of a gap may have moved in the gap.
 const MEMORY: u32 = 8;
 
-/// What a context keeps of the headers behind IP and UDP, as its profile has them.
+/// Fields of the headers behind IP and UDP in a context, depending on its profile.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Own {
-    /// Profiles without one of the others have this one, and do not use it.
+pub(super) enum UpperFields {
+    /// Also for profiles without such fields, which do not use it.
     Rtp(RtpFields),
     /// SPI.
     Esp(u32),
     Coap(CoapFields),
 }
 
-/// The context of one flow at the decompressor.
+/// Context of one flow at the decompressor.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Context {
+pub(crate) struct Rfc3095ReceiverContext {
     pub(crate) profile: ProfileId,
     pub(crate) state: DecompressorState,
     pub(crate) mode: DecompressorMode,
@@ -62,32 +62,32 @@ pub(crate) struct Context {
     pub(super) ips: [IpFields; BASE_IPS],
     pub(super) udp: UdpFields,
     coverage: CoverageContext,
-    pub(super) own: Own,
+    pub(super) own: UpperFields,
     /// V of RTP.
     pub(super) version: u8,
-    /// Last verified SN: with the IP-IDs and the RTP timestamp, ref 0 of section 5.3.2.2.5.
+    /// Last verified SN. With the IP-IDs and the RTP timestamp, it is ref 0 of RFC 3095, section 5.3.2.2.5.
     pub(super) sn: u32,
-    /// Ref -1, as long as ref 0 is in doubt.
+    /// Ref -1, while ref 0 is in doubt.
     pub(super) doubt: Doubt,
-    /// The outcome of the last 16 packets, and of the last 16 updates: 1 is a failure.
+    /// Outcomes of the last 16 packets, and of the last 16 updates: 1 is a failure.
     pub(crate) failures: u16,
     pub(crate) update_failures: u16,
-    /// R-mode: updates of a kind, one after the other, as far as counted for acknowledgments.
+    /// R-mode: number of successive updates of one kind, as counted for acknowledgments.
     pub(super) sequence: u8,
-    /// Check states after the CRC-STATIC octets: CRC-3 and CRC-7. Known only of two IP headers at most, without lists.
+    /// States of CRC-3 and CRC-7 after the CRC-STATIC octets. Only stored for at most two IP headers without lists.
     pub(super) crc_static: CrcStatic,
     /// Extension headers of both base headers, and CSRC identifiers.
     pub(super) lists: [ListState; LISTS],
-    pub(super) table: Table,
-    /// When the last packet was verified, and the smoothed time between packets in microseconds.
+    pub(super) table: ItemTable,
+    /// Arrival of the last verified packet, and pace of the flow.
     pub(crate) arrivals: Arrivals,
-    /// Packets since an IP-ID moved against the SN, 255 at most; 255 if none has.
+    /// Number of packets since an IP-ID moved against the SN, at most 255; 255 if none has.
     pub(super) calm: u8,
-    /// The UDP checksum of the last packet that said everything was right.
+    /// The last packet with all fields had a correct UDP checksum.
     pub(super) sums: bool,
 }
 
-impl Context {
+impl Rfc3095ReceiverContext {
     pub(crate) fn new(profile: ProfileId) -> Self {
         Self {
             profile,
@@ -98,10 +98,10 @@ impl Context {
             udp: UdpFields::default(),
             coverage: CoverageContext::default(),
             own: match profile {
-                ProfileId::Esp => Own::Esp(0),
+                ProfileId::Esp => UpperFields::Esp(0),
                 _ => match CoapFields::initial() {
-                    Some(fields) if profile == ProfileId::Coap2015 => Own::Coap(fields),
-                    _ => Own::Rtp(RtpFields::INITIAL),
+                    Some(fields) if profile == ProfileId::Coap2015 => UpperFields::Coap(fields),
+                    _ => UpperFields::Rtp(RtpFields::INITIAL),
                 },
             },
             version: VERSION,
@@ -112,30 +112,30 @@ impl Context {
             sequence: 0,
             crc_static: CrcStatic::UNKNOWN,
             lists: [ListState::default(); LISTS],
-            table: Table::default(),
+            table: ItemTable::default(),
             arrivals: Arrivals::NEW,
             calm: u8::MAX,
             sums: false,
         }
     }
 
-    /// Notes an IP-ID that has moved, or not, against the SN, by a packet that sends it.
-    fn note_offsets(&mut self, x: &Fields<'_>) {
+    /// Records whether an IP-ID has moved against the SN, by a packet that carries it.
+    fn note_offsets(&mut self, x: &Rfc3095Fields<'_>) {
         let has_moved = self.reference(x).offsets != self.newest().offsets;
         self.calm = if has_moved { 0 } else { self.calm.saturating_add(1) };
     }
 
-    /// True if an IP-ID may have moved in so many packets: it did not long before.
+    /// True if an IP-ID may have moved in that many packets: it has moved not long before.
     pub(super) fn may_have_moved(&self, packets: u32) -> bool {
         self.calm < u8::MAX && u32::from(self.calm) < packets.saturating_mul(MEMORY)
     }
 
-    /// The context as another profile takes it over: it starts in the initial mode (RFC 4815, section 7.2.2).
+    /// Returns the context for another profile that takes it over. It starts in the initial mode (RFC 4815, section 7.2.2).
     pub(crate) fn taken_over(&self, profile: ProfileId) -> Self {
         Self { own: Self::new(profile).own, profile, mode: self.mode.after(), ..*self }
     }
 
-    /// Gives its memory back to the channel.
+    /// Returns its memory to the channel.
     pub(crate) fn release(&mut self, pool: &mut Pool<'_>) {
         self.table.release(pool);
     }
@@ -146,27 +146,27 @@ impl Context {
     }
 
     #[inline(always)]
-    fn fields<'p>(&self) -> Fields<'p> {
+    fn fields<'p>(&self) -> Rfc3095Fields<'p> {
         let [outer, inner] = self.ips;
-        let mut x = Fields::new(self.profile);
+        let mut x = Rfc3095Fields::new(self.profile);
         x.ips[0] = outer;
         x.ips[1] = inner;
         x.ip_count = usize::from(self.ip_count);
         x.udp = self.udp;
         match self.own {
-            Own::Rtp(rtp) => {
+            UpperFields::Rtp(rtp) => {
                 x.rtp = rtp;
                 x.rtp_extra.version = self.version;
             }
-            Own::Esp(spi) => x.spi = spi,
-            Own::Coap(fields) => x.coap = Some(coap_2015::Header { fields, options: &[] }),
+            UpperFields::Esp(spi) => x.spi = spi,
+            UpperFields::Coap(fields) => x.coap = Some(coap_2015::CoapHeader { fields, options: &[] }),
         }
         x.sn = self.sn;
         x
     }
 
-    /// Adds the static parts of the IP headers beyond the second, which lie in the table.
-    fn inner_ips(&self, x: &mut Fields<'_>, pool: &Pool<'_>) {
+    /// Adds the static parts of the IP headers beyond the second, which are in the table.
+    fn inner_ips(&self, x: &mut Rfc3095Fields<'_>, pool: &Pool<'_>) {
         for i in BASE_IPS..x.ip_count {
             if let Some(place) = self.table.find(pool, i, 0) {
                 let item = table::stored(pool, place);
@@ -175,11 +175,11 @@ impl Context {
         }
     }
 
-    /// An IR packet whose profile is that of the context.
+    /// Decompresses an IR packet whose profile is that of the context.
     pub(crate) fn ir(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         deliver_empty: bool,
         pool: &mut Pool<'_>,
         out: &mut [u8],
@@ -194,11 +194,11 @@ impl Context {
         self.initialize(now, packet, &reader, &x, Format::Ir, deliver_empty, pool, out)
     }
 
-    /// An IR-DYN packet whose profile is that of the context.
+    /// Decompresses an IR-DYN packet whose profile is that of the context.
     pub(crate) fn ir_dyn(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         deliver_empty: bool,
         pool: &mut Pool<'_>,
         out: &mut [u8],
@@ -214,10 +214,11 @@ impl Context {
         self.initialize(now, packet, &reader, &x, Format::IrDyn, deliver_empty, pool, out)
     }
 
-    /// RFC 4815, section 6.3: "an IR without a dynamic chain simply updates the static part".
+    /// Decompresses an IR packet without a dynamic chain. RFC 4815, section 6.3: "an IR without a dynamic chain simply updates
+    /// the static part".
     fn static_only(
         &mut self,
-        x: &Fields<'_>,
+        x: &Rfc3095Fields<'_>,
         pool: &mut Pool<'_>,
         header_in: usize,
     ) -> Result<Verified, Failure> {
@@ -227,7 +228,7 @@ impl Context {
         Ok(Verified { format: Format::Ir, header_in, header_out: 0, len: 0 })
     }
 
-    fn keep_static(&mut self, x: &Fields<'_>, pool: &mut Pool<'_>) -> Result<(), Failure> {
+    fn keep_static(&mut self, x: &Rfc3095Fields<'_>, pool: &mut Pool<'_>) -> Result<(), Failure> {
         for i in BASE_IPS..x.ip_count {
             let mut octets = [0; 40];
             let mut ip = x.ips[i];
@@ -244,19 +245,19 @@ impl Context {
         self.ips.copy_from_slice(&x.ips[..BASE_IPS]);
         self.udp = x.udp;
         match &mut self.own {
-            // Context(M) is zero and never updated (section 5.7).
-            Own::Rtp(rtp) => {
+            // / Context(M) is zero and never updated (RFC 3095, section 5.7).
+            UpperFields::Rtp(rtp) => {
                 *rtp = RtpFields { m: false, ..x.rtp };
                 self.version = x.rtp_extra.version;
             }
-            Own::Esp(spi) => *spi = x.spi,
-            Own::Coap(_) => {}
+            UpperFields::Esp(spi) => *spi = x.spi,
+            UpperFields::Coap(_) => {}
         }
         Ok(())
     }
 
-    /// Keeps an item of a packet that leads to an `update` of the lists. Where there is no room, items that no list names any
-    /// more make some.
+    /// Stores an item of a packet that leads to an `update` of the lists. If there is no room, items that no list names any
+    /// longer are removed.
     fn receive(
         &mut self,
         pool: &mut Pool<'_>,
@@ -269,7 +270,7 @@ impl Context {
             return Ok(());
         }
         let lists = &self.lists;
-        // Static chains of further IP headers have the numbers of those, and CSRC identifiers that of a second one.
+        // / Static chains of further IP headers use the numbers of those, and CSRC identifiers that of a second one.
         let owners = if has_rtp(self.profile) { LISTS } else { BASE_IPS };
         self.table.retain(pool, |owner, index| {
             let is_named = |list: &List| list.has(index);
@@ -280,14 +281,14 @@ impl Context {
         self.table.receive(pool, owner, index, item).map_err(|_| Failure::NoMemory)
     }
 
-    /// Whether the static chain of an IR packet is that of another flow, which has taken over the CID: its compressor has given
-    /// back the memory of this one.
-    fn is_other_flow(&self, x: &Fields<'_>) -> bool {
+    /// True if the static chain of an IR packet is that of another flow, which has taken over the CID. Its compressor has then
+    /// released the memory of this one.
+    fn is_other_flow(&self, x: &Rfc3095Fields<'_>) -> bool {
         let mut ips = self.ips.iter().zip(&x.ips).take(x.base_ips());
         let is_same_upper = match &self.own {
-            Own::Rtp(rtp) => !has_rtp(self.profile) || rtp.ssrc == x.rtp.ssrc,
-            Own::Esp(spi) => *spi == x.spi,
-            Own::Coap(_) => true,
+            UpperFields::Rtp(rtp) => !has_rtp(self.profile) || rtp.ssrc == x.rtp.ssrc,
+            UpperFields::Esp(spi) => *spi == x.spi,
+            UpperFields::Coap(_) => true,
         };
         let ports = |udp: &UdpFields| (udp.source_port, udp.destination_port);
         self.state != DecompressorState::Nc
@@ -301,9 +302,9 @@ impl Context {
     fn initialize<'p>(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         reader: &Reader<'p>,
-        x: &Fields<'p>,
+        x: &Rfc3095Fields<'p>,
         format: Format,
         deliver_empty: bool,
         pool: &mut Pool<'_>,
@@ -314,7 +315,7 @@ impl Context {
         let mut lists = ListUpdate::default();
         let layout = {
             let mut extensions = ExtensionLists::default();
-            // The static chain has the options in full; the dynamic chain has none.
+            // / The static chain has all options; the dynamic chain has none.
             if let Some(header) = &x.coap {
                 let in_packet = (format == Format::Ir).then_some(header.options);
                 extensions.options = in_packet.map_or_else(|| self.options(pool, format), Ok).map(Some)?;
@@ -348,7 +349,7 @@ impl Context {
         }
         self.keep_static(x, pool)?;
         if x.mode != 0 {
-            self.note_said_mode(x.mode);
+            self.note_mode_received(x.mode);
         }
         if upper(self.profile) == Upper::UdpLite {
             let length = datagram_len(self.profile, lists.csrc_len(), payload.len());
@@ -370,18 +371,17 @@ impl Context {
         self.initialized(packet, format, &layout, payload, deliver_empty, out)
     }
 
-    /// An IR or IR-DYN packet that was verified.
+    /// Returns the outcome of a verified IR or IR-DYN packet.
     fn initialized(
         &self,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         format: Format,
         layout: &Layout,
         payload: &[u8],
         deliver_empty: bool,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
-        // RFC 3095, section 5.7.7: delivered "if and only if the payload is non-empty". Profile 0x0080 is without
-        // this rule.
+        // / RFC 3095, section 5.7.7: delivered "if and only if the payload is non-empty". Profile 0x0080 does not have this rule.
         let deliver_empty = deliver_empty || self.profile == ProfileId::Coap2015;
         if payload.is_empty() && !deliver_empty {
             let header_in = packet.len_before(payload);
@@ -390,13 +390,13 @@ impl Context {
         Verified::deliver(packet, format, layout.len, payload, out)
     }
 
-    /// A compressed packet, type 0, 1 or 2, that is not just the one [next in line](Self::next_in_line). `uo_1_id_updates` is that
-    /// of the configuration, `has_failed` that of the CID.
+    /// Decompresses a packet of type 0, 1 or 2 that is not just the one [next in line](Self::next_in_line). `uo_1_id_updates` is
+    /// from the configuration, `has_failed` is that of the CID.
     #[inline(never)]
     pub(crate) fn compressed(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         uo_1_id_updates: bool,
         has_failed: bool,
         pool: &mut Pool<'_>,
@@ -406,14 +406,15 @@ impl Context {
             return Err(Failure::NotAllowed(Format::Uo0));
         }
         let mut x = self.fields();
-        x.mode = NOT_SAID;
+        x.mode = NO_MODE;
         let mut reader = Reader::new(packet.first, packet.rest);
         let reliable = self.mode.mode() == Mode::Reliable;
         let format = read_base(packet, &mut reader, &mut x, self.mode.mode())?;
-        // Without a CRC nothing is compared, and what is compared with does not matter.
+        // / Without a CRC nothing is compared, so that these values do not matter.
         let (width, crc) = reader.crc_read().unwrap_or((3, 0));
         let check = Check::of_width(width).ok_or(Failure::Malformed)?;
-        // 5.3.2.2.1, and RFC 5795, section 5.2.3: no attempt with 3 bits, or none, on an invalid dynamic context.
+        // / RFC 3095, section 5.3.2.2.1, and RFC 5795, section 5.2.3: packets with a CRC of 3 bits, or none, are not used on an
+        // invalid dynamic context.
         if self.state == DecompressorState::Sc && check == Check::Crc3 {
             return Err(Failure::NotAllowed(format));
         }
@@ -422,7 +423,7 @@ impl Context {
         }
         let mut update = ListUpdate::default();
         let mut length = 0;
-        let mut passed = Passed::default();
+        let mut passed = VerifiedHeader::default();
         let (found, payload) = {
             let mut extensions = ExtensionLists::default();
             if x.profile == ProfileId::Coap2015 {
@@ -440,7 +441,7 @@ impl Context {
                     x.udp.coverage = length as u16;
                 }
             }
-            let attempt = Attempt {
+            let attempt = CandidateSearch {
                 now,
                 context: self,
                 reader: &reader,
@@ -461,7 +462,7 @@ impl Context {
         let ahead = self.ahead(x.sn, self.sn);
         let is_late = !passed.proved && self.is_late(ahead);
         found.map_err(|failure| match failure {
-            // It says nothing of the context.
+            // / It is no evidence about the context.
             Failure::Crc(format) if is_late || passed.looks_late && self.is_steady() => {
                 Failure::Ambiguous(format)
             }
@@ -487,14 +488,14 @@ impl Context {
         }
         let updates = format != Format::Uo1IdExt3 || uo_1_id_updates;
         if reliable && self.only_delivers(&x, format) {
-            // A timer counts from the arrival of the reference.
+            // / A timer counts from the arrival of the reference.
             if x.rtp.time_stride == 0 {
                 self.arrivals.note(now, 1);
             }
             return Verified::deliver(packet, format, len, payload, out);
         }
         if updates {
-            self.note_said_mode(x.mode);
+            self.note_mode_received(x.mode);
         }
         if passed.has_lists {
             self.commit_lists(&x, &update, None, updates, pool)?;
@@ -504,7 +505,7 @@ impl Context {
                 }
             }
         }
-        // It may be late, or a duplicate (RFC 4224): the way back stays open.
+        // / It may be late, or a duplicate (RFC 4224): the previous reference is kept.
         let may_be_late = !reliable && check != Check::Crc3 && ahead <= 0;
         match passed.by {
             By::Repair => self.note_repair(),
@@ -536,20 +537,20 @@ impl Context {
         if passed.proved {
             self.failures = 0;
         } else if check == Check::Crc3 && self.failures & DOUBTFUL == DOUBTFUL {
-            // Of headers that a damaged context makes, CRC-3 lets one in eight through.
+            // / CRC-3 accepts one in eight of the headers that a damaged context produces.
             self.failures <<= 1;
             return Err(Failure::OnTrial(format));
         }
         deliver(out)
     }
 
-    /// The packet that is next by its `UO-0`, in a context in which nothing is in doubt: no other SN, reference, or list
-    /// comes into question. `None`, and nothing has changed, if it is another one, or its CRC does not match.
+    /// Decompresses the packet that is next by its `UO-0`, in a context without doubt, where no other SN, reference, or list is
+    /// possible. `None`, without a change, if it is another one, or its CRC does not match.
     #[inline(always)]
     pub(crate) fn next_in_line(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         out: &mut [u8],
     ) -> Option<Verified> {
         let sn = sn_plus(self.profile, self.sn, 1);
@@ -562,7 +563,7 @@ impl Context {
         for (id, ip) in ids.iter_mut().zip(ips) {
             let behavior = ip_id::behavior(ip);
             *id = ip.header.id;
-            if ip.header.version == Version::V4 && behavior.is_sequential() {
+            if ip.header.version == IpVersion::V4 && behavior.is_sequential() {
                 *id = behavior.counted(behavior.counted(*id).wrapping_add(1));
             }
             random_ip_id(&mut reader, ip.is_random(), id).ok()?;
@@ -572,15 +573,15 @@ impl Context {
         }
         let (mut rtp, mut spi) = (RtpFields::INITIAL, 0);
         match &self.own {
-            Own::Rtp(kept) if has_rtp(self.profile) => {
+            UpperFields::Rtp(kept) if has_rtp(self.profile) => {
                 rtp = RtpFields { ts: timestamp::ahead_of(kept, 1), ..*kept };
             }
-            Own::Rtp(_) => {}
-            Own::Esp(kept) => spi = *kept,
-            Own::Coap(_) => return None,
+            UpperFields::Rtp(_) => {}
+            UpperFields::Esp(kept) => spi = *kept,
+            UpperFields::Coap(_) => return None,
         }
         let payload = reader.remaining();
-        let transport = Transport::of(self.profile, 0);
+        let transport = TransportLayout::of(self.profile, 0);
         let len = ips.iter().map(|ip| ip.header.version.header_len()).sum::<usize>() + transport.len();
         let total = len + payload.len();
         let headers = out.get_mut(..len)?;
@@ -593,7 +594,7 @@ impl Context {
         }
         let (udp, rtp) = (&udp, &rtp);
         let chain =
-            Chain { profile: self.profile, sn, ips, udp, spi, rtp, version: self.version, coap: None };
+            ChainFields { profile: self.profile, sn, ips, udp, spi, rtp, version: self.version, coap: None };
         header::write_upper(&chain, &ExtensionLists::default(), total, headers, at).ok()?;
         if transport.crc_dynamic(check, crc, headers) != packet.first & 7 {
             return None;
@@ -602,7 +603,7 @@ impl Context {
         for (kept, id) in self.ips.iter_mut().zip(ids) {
             kept.header.id = id;
         }
-        if let (true, Own::Rtp(kept)) = (has_rtp(self.profile), &mut self.own) {
+        if let (true, UpperFields::Rtp(kept)) = (has_rtp(self.profile), &mut self.own) {
             kept.ts = rtp.ts;
         }
         self.arrivals.note(now, 1);
@@ -611,7 +612,7 @@ impl Context {
         Some(verified)
     }
 
-    /// True if nothing is in doubt, and the next packet can only be the one behind the last one.
+    /// True if nothing is in doubt, and the next packet can only be the one after the last.
     #[inline]
     fn awaits_next(&self, now: Moment) -> bool {
         matches!(self.profile, ProfileId::Rtp | ProfileId::Udp | ProfileId::Esp | ProfileId::Ip)
@@ -623,10 +624,10 @@ impl Context {
             && self.arrivals.is_next(now, 1 << 4)
     }
 
-    /// Times between packets that lie between ref 0 and a packet `ahead` of it: timestamps of RTP count on in pauses.
-    fn intervals(&self, x: &Fields<'_>, ahead: u32) -> u32 {
+    /// Number of times between packets from ref 0 to a packet `ahead` of it: RTP timestamps continue in pauses.
+    fn intervals(&self, x: &Rfc3095Fields<'_>, ahead: u32) -> u32 {
         match &self.own {
-            Own::Rtp(rtp) if has_rtp(self.profile) => {
+            UpperFields::Rtp(rtp) if has_rtp(self.profile) => {
                 let step = x.rtp.ts.wrapping_sub(rtp.ts);
                 let strides = step.checked_div(rtp.stride).unwrap_or(0);
                 if rtp.stride > 1 && step.is_multiple_of(rtp.stride) { strides.max(ahead) } else { ahead }
@@ -635,16 +636,16 @@ impl Context {
         }
     }
 
-    /// Fields in the tail of a packet, extension headers apart.
-    fn tail_of(&self, x: &Fields<'_>) -> Tail {
+    /// Returns the fields in the tail of a packet, without extension headers.
+    fn tail_of(&self, x: &Rfc3095Fields<'_>) -> Tail {
         let coverage = self.coverage.present || x.cce.is_some();
         Tail { udp_checksum: self.udp.checksum != 0, coverage, icv: [0; BASE_IPS] }
     }
 
-    /// Resolves the list of a compressed packet for header `owner`, and tells what the tail `has` of it.
+    /// Resolves the list of a compressed packet for header `owner`, and sets the parts of the tail that depend on it.
     fn resolve<'i>(
         &self,
-        x: &Fields<'i>,
+        x: &Rfc3095Fields<'i>,
         owner: usize,
         pool: &'i Pool<'_>,
         format: Format,
@@ -665,15 +666,15 @@ impl Context {
         Ok(resolved)
     }
 
-    /// Keeps what a verified packet says, which has `length` octets from the UDP-Lite header on.
+    /// Stores the fields of a verified packet, which has `length` octets from the UDP-Lite header on.
     #[inline]
-    fn keep(&mut self, x: &Fields<'_>, updates: bool, length: usize) {
+    fn keep(&mut self, x: &Rfc3095Fields<'_>, updates: bool, length: usize) {
         if !updates {
             // RFC 4815, section 6.2: such packets "only [update] TS, SN, IP-ID".
             for (kept, ip) in self.ips.iter_mut().zip(&x.ips) {
                 kept.header.id = ip.header.id;
             }
-            if let Own::Rtp(rtp) = &mut self.own {
+            if let UpperFields::Rtp(rtp) = &mut self.own {
                 rtp.ts = x.rtp.ts;
             }
             return;
@@ -681,7 +682,7 @@ impl Context {
         for (kept, ip) in self.ips.iter_mut().zip(&x.ips).take(x.base_ips()) {
             *kept = *ip;
         }
-        if let (true, Own::Rtp(rtp)) = (has_rtp(self.profile), &mut self.own) {
+        if let (true, UpperFields::Rtp(rtp)) = (has_rtp(self.profile), &mut self.own) {
             // RFC 4815, section 4.6: with Tsc = 1, "field(TS_STRIDE) MUST be ignored and discarded".
             let stride = if x.rtp_extra.scaled { rtp.stride } else { x.rtp.stride };
             *rtp = RtpFields { m: false, stride, ..x.rtp };
@@ -692,10 +693,10 @@ impl Context {
         self.coverage.update(x.cce, x.udp.coverage, length);
     }
 
-    /// Items, and lists if the format `keeps` them, are kept once the packet is verified.
+    /// Stores the items of a verified packet, and its lists if the format `keeps` them.
     fn commit_lists(
         &mut self,
-        x: &Fields<'_>,
+        x: &Rfc3095Fields<'_>,
         update: &ListUpdate,
         initialization: Option<Format>,
         keeps: bool,
@@ -713,8 +714,8 @@ impl Context {
                 self.receive(pool, i, xi.index, item, Some(update))?;
             }
             let state = &mut self.lists[i];
-            // 5.8.2.1 d): a list without gen_id does not update the context; in an IR packet it is all there is.
-            // In R-mode all lists update it.
+            // / RFC 3095, section 5.8.2.1 d): a list without gen_id does not update the context; in an IR packet it is the only
+            // one. In R-mode all lists update it.
             if keeps && (initialization == Some(Format::Ir) || sent.has_gen_id || reliable) {
                 state.current = update.lists[i];
             }
@@ -734,22 +735,22 @@ impl Context {
         Ok(())
     }
 
-    /// True if a packet that is so much `ahead` of ref 0 is late or a duplicate (RFC 4224), and not one that shows that ref 0 is
+    /// True if a packet that is `ahead` of ref 0 by that much is late or a duplicate (RFC 4224), and does not show that ref 0 is
     /// wrong.
     pub(super) fn is_late(&self, ahead: i32) -> bool {
         (-LATE..=0).contains(&ahead) && self.is_steady()
     }
 
-    /// True if a header lies on the line of the packets so far.
-    fn is_on_line(&self, x: &Fields<'_>) -> bool {
+    /// True if a header continues the pattern of the packets so far.
+    fn is_on_line(&self, x: &Rfc3095Fields<'_>) -> bool {
         self.reference(x).moved_from(&self.newest()) == (false, 0)
     }
 
-    /// True if a packet that seems late was sent before ref 0. Where the SN is the sender's own, it may have gone back: timestamp
-    /// and IP-IDs then go on. Where there are none, a packet that tells more is taken for a new one.
-    fn is_old(&self, x: &Fields<'_>, format: Format) -> bool {
+    /// True if a packet that seems late was sent before ref 0. If the SN is the sender's own, it may have gone back, while
+    /// timestamp and IP-IDs continue. Without these, a packet with a larger format counts as a new one.
+    fn is_old(&self, x: &Rfc3095Fields<'_>, format: Format) -> bool {
         let has_next_ts = match &self.own {
-            Own::Rtp(rtp) => has_rtp(self.profile) && x.rtp.ts.wrapping_sub(rtp.ts).cast_signed() > 0,
+            UpperFields::Rtp(rtp) => has_rtp(self.profile) && x.rtp.ts.wrapping_sub(rtp.ts).cast_signed() > 0,
             _ => false,
         };
         let has_next_id = |(kept, ip): (&IpFields, &IpFields)| {
@@ -768,42 +769,42 @@ impl Context {
         self.failures & DOUBTFUL == 0 && self.arrivals.failed() < LATE as u8
     }
 
-    /// Counts a packet that was right.
+    /// Counts a verified packet.
     #[inline]
     pub(crate) fn note_success(&mut self, update: bool) {
         self.failures <<= 1;
         if update {
             self.update_failures <<= 1;
-            // An update was checked with 7 or 8 bits: what failed before it says nothing of the context any more.
+            // / An update was verified by 7 or 8 bits: earlier failures are no longer evidence about the context.
             self.failures = 0;
         }
     }
 
-    /// Whether nothing was verified for so long that no channel would hold a packet back until now.
+    /// True if nothing was verified for so long that no channel would have delayed a packet until now.
     pub(crate) fn is_behind_pause(&self, now: Moment) -> bool {
         self.arrivals.is_behind(now, PAUSE)
     }
 
-    /// Tells the fields of a packet, as far as this context can, and its format.
+    /// Passes the fields of a packet to `on_field`, as far as this context allows, and returns its format.
     pub(crate) fn dissect<'p>(
         &self,
-        packet: &Header<'p>,
+        packet: &PacketHeader<'p>,
         pool: &Pool<'_>,
-        mut tell: impl FnMut(Traced<'p>),
+        mut on_field: impl FnMut(Traced<'p>),
     ) -> Option<Format> {
         let reader = Reader::new(packet.first, packet.rest);
         let mut x = self.fields();
         self.inner_ips(&mut x, pool);
         if packet.first & 0b1111_1110 == 0b1111_1100 {
-            let _ = ir::ir(&mut Tracer::new(reader, tell), &mut x, false);
+            let _ = ir::ir(&mut Tracer::new(reader, on_field), &mut x, false);
             return Some(Format::Ir);
         }
         if packet.first == 0b1111_1000 {
-            let _ = ir::ir_dyn(&mut Tracer::new(reader, tell), &mut x);
+            let _ = ir::ir_dyn(&mut Tracer::new(reader, on_field), &mut x);
             return Some(Format::IrDyn);
         }
         let format = read_base(packet, &mut { reader }, &mut x, self.mode.mode()).ok()?;
-        let mut tracer = Tracer::new(reader, &mut tell);
+        let mut tracer = Tracer::new(reader, &mut on_field);
         base(format, &mut tracer, &mut x).ok()?;
         let mut extensions = ExtensionLists::default();
         let mut has = self.tail_of(&x);
@@ -817,7 +818,7 @@ impl Context {
     }
 }
 
-/// The lists that a packet leads to.
+/// Lists after a packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct ListUpdate {
     lists: [List; LISTS],
@@ -830,24 +831,24 @@ impl ListUpdate {
     }
 }
 
-/// Whose lists a packet may have: those of the base headers, and of CSRC identifiers.
+/// Iterates over the owners of lists in a packet: the base headers, and CSRC identifiers.
 #[inline]
-fn list_owners(x: &Fields<'_>) -> impl Iterator<Item = usize> + use<> {
+fn list_owners(x: &Rfc3095Fields<'_>) -> impl Iterator<Item = usize> + use<> {
     (0..BASE_IPS.min(x.ip_count)).chain(has_rtp(x.profile).then_some(CSRC))
 }
 
-/// Whether a compressed packet carries a list.
+/// True if a compressed packet carries a list.
 #[inline]
-fn has_list(x: &Fields<'_>, owner: usize) -> bool {
+fn has_list(x: &Rfc3095Fields<'_>, owner: usize) -> bool {
     x.extra[owner].has_list && (x.extra[owner].ipx || owner == CSRC)
 }
 
 /// Finds the compressed format of a packet.
 #[inline]
 fn read_base<'p>(
-    packet: &Header<'p>,
+    packet: &PacketHeader<'p>,
     reader: &mut Reader<'p>,
-    x: &mut Fields<'p>,
+    x: &mut Rfc3095Fields<'p>,
     mode: Mode,
 ) -> Result<Format, Failure> {
     let mut first = packet.first;
@@ -861,14 +862,14 @@ fn read_base<'p>(
     for &format in formats(x.profile, mode).iter().filter(|format| packet_type.has(**format)) {
         *reader = Reader::new(packet.first, packet.rest);
         let step = if has_t_bit_behind(format) {
-            // An extension 3 that belongs to another format has said something of the IP headers when that shows.
+            // / An extension 3 of another format may have changed fields of the IP headers before the mismatch is found.
             let mut read = *x;
             base(format, reader, &mut read).map(|()| *x = read)
         } else {
             base(format, reader, x)
         };
         match step {
-            // RFC 4019, section 5.3.2.2: what sets the context is in packets that update it.
+            // / RFC 4019, section 5.3.2.2: only packets that update the context change the coverage.
             Ok(()) if !format.updates() && matches!(x.cce, Some(Cce::On | Cce::Off)) => {
                 return Err(Failure::Malformed);
             }

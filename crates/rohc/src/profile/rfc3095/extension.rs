@@ -2,12 +2,12 @@
 
 use thinair_wire::coder::{Coder, Step};
 
-use super::list::{Kind, compressed_list};
+use super::list::{ListKind, compressed_list};
 use super::rtp::{self, rtp_header_flags_and_fields};
-use super::type2::{Extension, T};
-use super::{Fields, IP_ID, IP_ID2, IpExtra, IpFields, SN, TS};
+use super::type2::{FormatExtension, T};
+use super::{IP_ID, IP_ID2, IpExtra, IpFields, Rfc3095Fields, SN, TS};
 
-/// Bits of each slot that stand in an extension.
+/// Number of bits of each slot in an extension.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rest {
     pub(super) sn: u32,
@@ -15,23 +15,23 @@ pub(super) struct Rest {
     pub(super) ip_id: u32,
 }
 
-/// The bits that an extension has, of which a base header must know when it is written.
+/// Returns the bits of each slot in an extension, which the base header needs when it is written.
 #[inline]
-pub(super) fn rest(extension: Extension, t: T, x: &Fields<'_>) -> Rest {
+pub(super) fn rest(extension: FormatExtension, t: T, x: &Rfc3095Fields<'_>) -> Rest {
     let (plus, minus) = match extension {
-        Extension::None => return Rest::default(),
-        Extension::Zero => (3, 0),
-        Extension::One => (3, 8),
-        Extension::Two => (11, 8),
-        Extension::Three => {
+        FormatExtension::None => return Rest::default(),
+        FormatExtension::Zero => (3, 0),
+        FormatExtension::One => (3, 8),
+        FormatExtension::Two => (11, 8),
+        FormatExtension::Three => {
             let sn = if x.ext3_sn { 8 } else { 0 };
             let ip_id = if x.ext3_id { 16 } else { 0 };
             return Rest { sn, ts: rtp::sdvl_bits(x.rtp_extra.ts), ip_id };
         }
     };
     match t {
-        // Extension 2 has the IP-IDs of two headers: the lower one is all that the base header is about.
-        T::Undefined if extension == Extension::Two => Rest { sn: 3, ts: 0, ip_id: minus },
+        // / Extension 2 has the IP-IDs of two headers; the base header has bits of the lower one only.
+        T::Undefined if extension == FormatExtension::Two => Rest { sn: 3, ts: 0, ip_id: minus },
         T::Undefined => Rest { sn: 3, ts: 0, ip_id: plus + minus },
         T::Absent => Rest { sn: 3, ts: plus + minus, ip_id: 0 },
         T::Zero => Rest { sn: 3, ts: minus, ip_id: plus },
@@ -39,13 +39,13 @@ pub(super) fn rest(extension: Extension, t: T, x: &Fields<'_>) -> Rest {
     }
 }
 
-/// Extensions 0 to 3 with RTP: `+T` and `-T` are what the T bit says. RFC 3095, section 5.7.5. `m` tells whether the
-/// base header has M.
+/// Extensions 0 to 3 with RTP. The T bit decides on the meaning of `+T` and `-T`. RFC 3095, section 5.7.5. `m` is
+/// true if the base header has M.
 #[inline]
 pub(super) fn rtp_extension<'p, C: Coder<'p>>(
     c: &mut C,
-    x: &mut Fields<'p>,
-    extension: Extension,
+    x: &mut Rfc3095Fields<'p>,
+    extension: FormatExtension,
     t: T,
     m: bool,
 ) -> Step {
@@ -54,34 +54,34 @@ pub(super) fn rtp_extension<'p, C: Coder<'p>>(
         T::Zero => (IP_ID, TS),
         T::One => (TS, IP_ID),
     };
-    // What follows in the same slot.
+    // / Number of bits of the slot that follow.
     let behind = if plus == minus { 8 } else { 0 };
     match extension {
-        Extension::None => Ok(()),
-        Extension::Zero => {
+        FormatExtension::None => Ok(()),
+        FormatExtension::Zero => {
             c.discriminator(2, 0b00)?;
             c.lsb(SN, 3, 0)?;
             c.lsb(plus, 3, 0)
         }
-        Extension::One => {
+        FormatExtension::One => {
             c.discriminator(2, 0b01)?;
             c.lsb(SN, 3, 0)?;
             c.lsb(plus, 3, behind)?;
             c.lsb(minus, 8, 0)
         }
-        Extension::Two => {
+        FormatExtension::Two => {
             c.discriminator(2, 0b10)?;
             c.lsb(SN, 3, 0)?;
             c.lsb(plus, 3, 8 + behind)?;
             c.lsb(plus, 8, behind)?;
             c.lsb(minus, 8, 0)
         }
-        Extension::Three => rtp_extension_3(c, x, m),
+        FormatExtension::Three => rtp_extension_3(c, x, m),
     }
 }
 
 /// `Extension 3` with RTP: SN, TS, IP-ID, flags and fields of the IP headers and of RTP. RFC 3095, section 5.7.5.
-fn rtp_extension_3<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, m: bool) -> Step {
+fn rtp_extension_3<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>, m: bool) -> Step {
     let inner = x.inner();
     let mut ip2 = inner == 1 && x.extra[0].flags;
     // The flag ip2 stands among the inner flags.
@@ -151,7 +151,7 @@ pub(super) fn extension_1<'p, C: Coder<'p>>(c: &mut C) -> Step {
 
 /// `Extension 2`: SN, IP-ID2, IP-ID. RFC 3095, section 5.11.4.
 #[inline]
-pub(super) fn extension_2<'p, C: Coder<'p>>(c: &mut C, x: &Fields<'p>) -> Step {
+pub(super) fn extension_2<'p, C: Coder<'p>>(c: &mut C, x: &Rfc3095Fields<'p>) -> Step {
     c.discriminator(2, 0b10)?;
     c.require(x.ip_count > 1)?;
     c.lsb(SN, 3, 0)?;
@@ -162,7 +162,7 @@ pub(super) fn extension_2<'p, C: Coder<'p>>(c: &mut C, x: &Fields<'p>) -> Step {
 
 /// `Extension 3`: SN, mode, IP-ID, flags and fields of the inner and the outer IP header. RFC 3095, section
 /// 5.11.4.
-pub(super) fn extension_3<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
+pub(super) fn extension_3<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>) -> Step {
     let inner = x.inner();
     let mut ip2 = inner == 1 && x.extra[0].flags;
     c.discriminator(2, 0b11)?;
@@ -201,7 +201,7 @@ pub(super) fn extension_3<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> St
     Ok(())
 }
 
-/// The names of one header's flags and fields.
+/// Names of the flags and fields of one header.
 struct Names {
     tos: &'static str,
     ttl: &'static str,
@@ -257,7 +257,7 @@ fn ip_header_fields<'p, C: Coder<'p>>(
 
 /// `IP extension header(s)`: AH sequence number, compressed list. RFC 3095, section 5.8.5.1.
 ///
-/// ESP and GRE headers are no list items of this implementation, so their sequence numbers are refused.
+/// This implementation has no ESP and GRE headers in lists, so that their sequence numbers are rejected.
 fn ip_extension_headers<'p, C: Coder<'p>>(c: &mut C, extra: &mut IpExtra<'p>) -> Step {
     let (mut esp, mut gre) = (false, false);
     let list = c.flag("CL", &mut extra.has_list)?;
@@ -274,7 +274,7 @@ fn ip_extension_headers<'p, C: Coder<'p>>(c: &mut C, extra: &mut IpExtra<'p>) ->
         }
     }
     if list {
-        compressed_list(c, extra.list.get_or_insert_default(), Kind::ExtensionHeader)?;
+        compressed_list(c, extra.list.get_or_insert_default(), ListKind::ExtensionHeader)?;
     }
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! The fast paths of both ends beside the full ones: octets, outcomes and contexts are equal, whatever a flow and a link do.
+//! Comparison of the fast paths with the full paths at both ends: octets, outcomes and contexts are equal for all flows and
+//! links.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,22 +10,22 @@ use thinair_wire::checksum::Sum;
 use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::time::Instant;
 
-use super::classify::Plan;
-use super::regular::Next;
-use super::table::{Block, Pool};
+use super::classify::ClassifiedPacket;
+use super::regular::RegularOutcome;
+use super::table::{ExtensionBlock, Pool};
 use super::{compress, decompress};
 use crate::arrival::Moment;
 use crate::channel::{Channel, ProfileSet};
 use crate::cid::{Cid, CidSpace};
-use crate::compressor::{Compressor, CompressorConfig, CompressorMemory, Outgoing, RtpDetection};
-use crate::packet::Header;
+use crate::compressor::{Compressor, CompressorConfig, CompressorMemory, OutgoingPacket, RtpDetection};
+use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
 use crate::storage::Slots;
 
 /// Numbers from a seed (xorshift).
-struct Random(u64);
+struct XorShift(u64);
 
-impl Random {
+impl XorShift {
     fn below(&mut self, end: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -37,8 +38,8 @@ impl Random {
     }
 }
 
-/// A flow that mostly goes on by one, as its kinds of IP-ID and checksum allow.
-struct Flow {
+/// A flow that mostly increases by one, as its kinds of IP-ID and checksum allow.
+struct FastPathFlow {
     profile: ProfileId,
     six: bool,
     ids: u64,
@@ -47,17 +48,17 @@ struct Flow {
     ttl: u8,
     sn: u32,
     ts: u32,
-    /// SSRC, SPI, and the source port of UDP differ by it.
+    /// Distinguishes SSRC, SPI, and the source port of UDP.
     tag: u8,
 }
 
-impl Flow {
-    fn new(profile: ProfileId, random: &mut Random) -> Self {
+impl FastPathFlow {
+    fn new(profile: ProfileId, random: &mut XorShift) -> Self {
         let (six, ids, sums) = (random.once_in(3), random.below(4), random.below(3));
         Self { profile, six, ids, sums, id: random.below(1 << 16) as u16, ttl: 64, sn: 0xFFF0, ts: 7, tag: 0 }
     }
 
-    fn next(&mut self, random: &mut Random) -> Vec<u8> {
+    fn next(&mut self, random: &mut XorShift) -> Vec<u8> {
         let step = if random.once_in(20) { random.below(24) as u32 } else { 1 };
         self.sn = self.sn.wrapping_add(step);
         self.ts = self.ts.wrapping_add(160 * if random.once_in(25) { 3 } else { step });
@@ -122,26 +123,26 @@ fn both_paths_of_both_ends_agree() {
     let rtp = RtpDetection::of_ports(&[5_004]).unwrap();
     let (mut regular, mut in_line, mut full) = (0, 0, 0);
     for seed in 1..=120 {
-        let random = &mut Random(0x9E37_79B9_7F4A_7C15 ^ seed);
+        let random = &mut XorShift(0x9E37_79B9_7F4A_7C15 ^ seed);
         let profile = [ProfileId::Rtp, ProfileId::Udp, ProfileId::Esp, ProfileId::Ip][(seed % 4) as usize];
         let rtp = if profile == ProfileId::Rtp { rtp } else { RtpDetection::of_ports(&[]).unwrap() };
         let config = CompressorConfig { rtp, ..CompressorConfig::new(channel) };
-        let mut flow = Flow::new(profile, random);
-        let mut blocks: [[Block; 2]; 4] = [[Block::EMPTY; 2]; 4];
+        let mut flow = FastPathFlow::new(profile, random);
+        let mut blocks: [[ExtensionBlock; 2]; 4] = [[ExtensionBlock::EMPTY; 2]; 4];
         let [mut a, mut b, mut c, mut d] = blocks.each_mut().map(|blocks| Pool::new(Slots::Lent(blocks)));
-        let mut near: Option<[compress::Context; 2]> = None;
-        let mut far = [decompress::Context::new(profile); 2];
+        let mut near: Option<[compress::Rfc3095SenderContext; 2]> = None;
+        let mut far = [decompress::Rfc3095ReceiverContext::new(profile); 2];
         let mut now = Instant::ZERO;
         for i in 0..400 {
             let wait = if random.once_in(60) { random.below(4_000) } else { 20 };
             now = Instant::from_nanos(now.as_nanos() + wait * 1_000_000);
             let packet = flow.next(random);
             let chain = HeaderChain::parse(&packet).unwrap();
-            let mut plan = Plan::new(&chain, None);
+            let mut plan = ClassifiedPacket::new(&chain, None);
             assert!(plan.choose(&chain, &config, |_| false));
             assert_eq!(plan.profile, profile);
             let [fast, slow] = near.get_or_insert_with(|| {
-                let mut context = compress::Context::new(&plan, now, 7);
+                let mut context = compress::Rfc3095SenderContext::new(&plan, now, 7);
                 context.start(None, 0, &config);
                 [context; 2]
             });
@@ -164,7 +165,7 @@ fn both_paths_of_both_ends_agree() {
             if random.once_in(30) && !done.format.is_initialization() {
                 octets[random.below(done.header_out as u64) as usize] ^= 1 << random.below(8);
             }
-            let Some(header) = Header::read(&octets[..done.len], CidSpace::Small) else { continue };
+            let Some(header) = PacketHeader::read(&octets[..done.len], CidSpace::Small) else { continue };
             let at = Moment::from(now);
             let (mut back, mut other_back) = ([0; 128], [0; 128]);
             let [fast, slow] = &mut far;
@@ -209,21 +210,21 @@ fn both_paths_of_both_ends_agree() {
     assert!(regular > full / 2 && in_line > 10_000, "{regular} regular, {full} not; {in_line} in line");
 }
 
-/// A compressor that finds the profile and the context of each packet gives the octets and has the state of one that asks the
-/// context of the packet before first, for flows that have all but what tells them apart in common.
+/// Compares a compressor that searches profile and context of each packet with one that first tries the context of the
+/// previous packet: octets and state are equal, for flows that differ only in the fields that identify them.
 #[test]
 fn the_flow_of_the_packet_before_is_found_as_any_other() {
     let channel = Channel::new(CidSpace::Small, 7, ProfileSet::v1()).unwrap();
     let (mut next, mut all) = (0, 0);
     for seed in 1..=24 {
-        let random = &mut Random(0x9E37_79B9_7F4A_7C15 ^ seed);
+        let random = &mut XorShift(0x9E37_79B9_7F4A_7C15 ^ seed);
         let mut config = CompressorConfig::new(channel);
         if random.once_in(2) {
             config.rtp = RtpDetection::of_ports(&[5_004]).unwrap();
         }
         use ProfileId::{Esp, Ip, Rtp, Udp};
         let kinds = [(Rtp, 0), (Rtp, 1), (Udp, 0), (Udp, 1), (Esp, 0), (Esp, 1), (Ip, 0)];
-        let mut flow = Flow::new(Rtp, random);
+        let mut flow = FastPathFlow::new(Rtp, random);
         let [mut fast, mut slow] =
             [(); 2].map(|()| Compressor::new(config, CompressorMemory::owned(&channel, 1)));
         let mut now = Instant::ZERO;
@@ -240,14 +241,14 @@ fn the_flow_of_the_packet_before_is_found_as_any_other() {
             let packet = flow.next(random);
             let chain = HeaderChain::parse(&packet).unwrap();
             let (mut octets, mut other_octets) = ([0; 128], [0; 128]);
-            let mut outgoing = Outgoing { now, chain: &chain, linked: None };
+            let mut outgoing = OutgoingPacket { now, chain: &chain, linked: None };
             let done = match fast.compress_next(&outgoing, &mut octets) {
-                Next::Regular(done) => {
+                RegularOutcome::Regular(done) => {
                     next += 1;
                     Some(Ok(done))
                 }
-                Next::Irregular => fast.rfc3095(&mut outgoing, false, &mut octets),
-                Next::Other => fast.rfc3095(&mut outgoing, true, &mut octets),
+                RegularOutcome::Irregular => fast.rfc3095(&mut outgoing, false, &mut octets),
+                RegularOutcome::Other => fast.rfc3095(&mut outgoing, true, &mut octets),
             };
             all += 1;
             let other = slow.rfc3095(&mut outgoing, true, &mut other_octets);

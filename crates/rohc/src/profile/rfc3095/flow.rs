@@ -1,54 +1,56 @@
-//! Flows of the RFC 3095 family: the highest profile of the channel that restores a packet, and the context of its flow.
+//! Flows of the RFC 3095 family: choice of the highest profile of the channel that restores a packet, and of the context
+//! of its flow.
 
 use thinair_wire::time::Instant;
 
 use super::BASE_IPS;
-use super::classify::Plan;
-use super::compress::Context;
+use super::classify::ClassifiedPacket;
+use super::compress::Rfc3095SenderContext;
 use super::decompress;
-use super::regular::Next;
-use super::timer::Link;
+use super::regular::RegularOutcome;
+use super::timer::TimerLimits;
 use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::compressor::{
-    CompressError, Compressed, Compressor, CompressorConfig, Outgoing, Refused, SenderContext, Shared,
+    CompressError, Compressed, Compressor, CompressorConfig, OutgoingPacket, Refused, SenderContext,
+    SharedMemory,
 };
 use crate::contexts::ContextState;
 use crate::decompressor::{
-    self, Decompressor, DecompressorConfig, Failure, Incoming, Policy, Problem, ReceiverContext, Traced,
-    Verified, on_failure,
+    self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
+    Traced, Verified, on_failure,
 };
-use crate::feedback::{AckType, Feedback, Form};
+use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::mode::Mode;
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 use crate::profile::{Format, Held, ProfileId, ReceiverPlace};
 use crate::state::DecompressorState;
 
-/// Packets in a row that may have been right and were not delivered, at which the compressor is asked for one that is
-/// beyond doubt.
+/// Number of packets in a row that may have been right and were not delivered after which feedback requests a packet
+/// without doubt.
 const HELD_BACK: u8 = 2;
 
-impl SenderContext for Context {
+impl SenderContext for Rfc3095SenderContext {
     fn compress_packet<'m>(
         compressor: &mut Compressor<'m>,
-        packet: &mut Outgoing<'_, '_, 'm>,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         match compressor.compress_next(packet, out) {
-            Next::Regular(done) => Some(Ok(done)),
-            Next::Irregular => compressor.rfc3095(packet, false, out),
-            Next::Other => compressor.rfc3095(packet, true, out),
+            RegularOutcome::Regular(done) => Some(Ok(done)),
+            RegularOutcome::Irregular => compressor.rfc3095(packet, false, out),
+            RegularOutcome::Other => compressor.rfc3095(packet, true, out),
         }
     }
 
-    fn has_flow(compressor: &Compressor<'_>, packet: &Outgoing<'_, '_, '_>) -> bool {
-        let mut plan = Plan::new(packet.chain, None);
+    fn has_flow(compressor: &Compressor<'_>, packet: &OutgoingPacket<'_, '_, '_>) -> bool {
+        let mut plan = ClassifiedPacket::new(packet.chain, None);
         plan.choose(packet.chain, &compressor.config, |plan| compressor.has_place_for(packet.now, plan))
             && compressor.find_rfc3095(&plan).is_some()
     }
 
-    fn form(&self) -> Form {
-        Form::Rfc3095
+    fn form(&self) -> FeedbackForm {
+        FeedbackForm::Rfc3095
     }
 
     fn receive_feedback(
@@ -56,7 +58,7 @@ impl SenderContext for Context {
         now: Instant,
         feedback: &Feedback,
         config: &CompressorConfig,
-        shared: &mut Shared<'_>,
+        shared: &mut SharedMemory<'_>,
     ) -> Option<Cid> {
         self.receive_feedback(now, feedback, config, &mut shared.pool);
         if matches!(self.profile, ProfileId::Rtp | ProfileId::RtpUdpLite) {
@@ -67,31 +69,31 @@ impl SenderContext for Context {
         None
     }
 
-    fn restart(&mut self, config: &CompressorConfig, _: &mut Shared<'_>) {
+    fn restart(&mut self, config: &CompressorConfig, _: &mut SharedMemory<'_>) {
         self.restart(config);
     }
 
-    fn release(&mut self, shared: &mut Shared<'_>) -> bool {
+    fn release(&mut self, shared: &mut SharedMemory<'_>) -> bool {
         self.release(&mut shared.pool)
     }
 
-    fn shown(&self, cid: Cid) -> ContextState {
+    fn context_state(&self, cid: Cid) -> ContextState {
         let (profile, state) = (self.profile, self.state.name());
         ContextState { cid, profile, state, mode: self.mode.mode(), sn: Some(self.sn) }
     }
 }
 
 impl Compressor<'_> {
-    /// Compresses a packet, which may be regular, by the highest profile that takes it; `None` if none does.
+    /// Compresses a packet, which may be regular, with the highest profile that accepts it; `None` if none does.
     #[inline(never)]
     pub(super) fn rfc3095(
         &mut self,
-        packet: &mut Outgoing<'_, '_, '_>,
+        packet: &mut OutgoingPacket<'_, '_, '_>,
         may_be_regular: bool,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         let now = packet.now;
-        let mut plan = Plan::new(packet.chain, self.timer());
+        let mut plan = ClassifiedPacket::new(packet.chain, self.timer());
         if !plan.choose(packet.chain, &self.config, |plan| self.has_place_for(now, plan)) {
             return None;
         }
@@ -132,63 +134,68 @@ impl Compressor<'_> {
         }
     }
 
-    /// Compresses a packet by a context of its flow.
+    /// Compresses a packet with a context of its flow.
     #[inline(always)]
     fn by_context(
         &mut self,
         now: Instant,
-        plan: &Plan<'_>,
+        plan: &ClassifiedPacket<'_>,
         cid: Cid,
         may_be_regular: bool,
         out: &mut [u8],
     ) -> Result<Compressed, Refused> {
-        let context = self.flows.context_mut::<Context>(cid).ok_or(Refused::ByThisPacket)?;
+        let context = self.flows.context_mut::<Rfc3095SenderContext>(cid).ok_or(Refused::ByThisPacket)?;
         context.join(self.group);
         let regular = may_be_regular.then(|| context.compress_as_regular(now, plan, cid, &self.config, out));
         let compressed = match regular.flatten() {
             Some(done) => done,
             None => context.compress(now, plan, cid, &self.config, &mut self.shared.pool, out)?,
         };
-        // In R-mode packets say everything until that is acknowledged, however long that takes.
+        // / In R-mode packets carry everything until it is acknowledged, however long that takes.
         if !context.mode.is_secure() {
             self.note_cost(&compressed);
         }
         Ok(compressed)
     }
 
-    /// A context for a new flow, and whether the one before held memory; an error of `None` if the flow goes uncompressed.
+    /// Creates a context for a new flow. Returns true with it if the previous context of the CID held memory; an error of
+    /// `None` if the flow is sent uncompressed.
     #[cold]
-    fn begin(&mut self, now: Instant, plan: &Plan<'_>) -> Result<(Cid, bool), Option<CompressError>> {
+    fn begin(
+        &mut self,
+        now: Instant,
+        plan: &ClassifiedPacket<'_>,
+    ) -> Result<(Cid, bool), Option<CompressError>> {
         let (hash, pair) = (self.flows.hash(plan), self.flows.pair(plan.chain.packet()));
         if self.flows.is_rejected(hash, now) || !self.flows.admits(pair) {
             return Err(None);
         }
         let sn = self.next_random() as u16;
-        let mut context = Context::new(plan, now, sn);
+        let mut context = Rfc3095SenderContext::new(plan, now, sn);
         let cid = self.flows.claim(hash, pair).ok_or(Some(CompressError::NoContexts))?;
         context.start(self.flows.context(cid), self.random as u8, &self.config);
         let owes = self.release(cid);
         if let Some(coap) = &plan.coap {
-            // There is room for them, or the plan were another one.
+            // / There is room for them, since otherwise another profile was chosen.
             let _ = context.start_coap(coap, &mut self.shared.pool);
         }
         self.flows.set(cid, context);
         Ok((cid, owes))
     }
 
-    /// Limits of a timer for timestamps, if one may be used.
-    pub(super) fn timer(&self) -> Option<Link> {
+    /// Returns the limits of a timer for timestamps, if one may be used.
+    pub(super) fn timer(&self) -> Option<TimerLimits> {
         let (jitter, clock) = (self.config.timer?, self.shared.clock?);
         let jitter_ms =
             u32::try_from(jitter.as_millis()).unwrap_or(u32::MAX / 2).saturating_add(u32::from(clock));
-        Some(Link { jitter_ms, reported: self.shared.jitter })
+        Some(TimerLimits { jitter_ms, reported: self.shared.jitter })
     }
 
-    /// The context of a packet's flow: often that of the packet before.
-    fn find_rfc3095(&self, plan: &Plan<'_>) -> Option<Cid> {
-        let is_it = |context: &Context| context.is_flow_of(plan, &self.shared.pool);
+    /// Returns the context of a packet's flow, which is often that of the previous packet.
+    fn find_rfc3095(&self, plan: &ClassifiedPacket<'_>) -> Option<Cid> {
+        let is_it = |context: &Rfc3095SenderContext| context.is_flow_of(plan, &self.shared.pool);
         let newest = self.flows.latest().next()?;
-        // Further IP headers are told apart by their hash alone.
+        // / Further IP headers are distinguished by their hash alone.
         let is_enough = plan.ip_count <= BASE_IPS && plan.coap.is_none();
         if is_enough && self.flows.context(newest).is_some_and(is_it) {
             return Some(newest);
@@ -196,16 +203,16 @@ impl Compressor<'_> {
         self.flows.find(self.flows.hash(plan), |_, context| is_it(context))
     }
 
-    /// The context of a packet's flow. A datagram goes by a profile with RTP if its flow is RTP as far as its packets
-    /// show; a flow whose sequence numbers jump has to prove itself again.
+    /// Returns the context of a packet's flow. A datagram uses a profile with RTP while the packets of its flow look like
+    /// RTP; a flow whose sequence numbers jump is detected anew.
     #[inline]
-    fn flow_of(&mut self, plan: &mut Plan<'_>) -> Option<Cid> {
+    fn flow_of(&mut self, plan: &mut ClassifiedPacket<'_>) -> Option<Cid> {
         let datagram = (plan.profile, plan.header_len);
         let may_be_rtp = self.config.rtp.guesses()
             && matches!(plan.profile, ProfileId::Udp | ProfileId::UdpLite)
-            && plan.take_for_rtp(self.config.channel.profiles());
+            && plan.choose_rtp(self.config.channel.profiles());
         let known = self.find_rfc3095(plan);
-        let context = known.and_then(|known| self.flows.context::<Context>(known));
+        let context = known.and_then(|known| self.flows.context::<Rfc3095SenderContext>(known));
         if !may_be_rtp || context.is_some_and(|context| context.goes_on_as_rtp(plan)) {
             return known;
         }
@@ -213,7 +220,7 @@ impl Compressor<'_> {
         let can_begin = known.is_some() || !plan.lacks_payload();
         (plan.profile, plan.header_len) = datagram;
         let found = self.find_rfc3095(plan);
-        let context = found.and_then(|cid| self.flows.context_mut::<Context>(cid));
+        let context = found.and_then(|cid| self.flows.context_mut::<Rfc3095SenderContext>(cid));
         if context.is_some_and(|context| context.watch_for_rtp(plan.rtp.as_ref())) && can_begin {
             (plan.profile, plan.header_len) = rtp;
             return known;
@@ -221,17 +228,17 @@ impl Compressor<'_> {
         found
     }
 
-    /// True if a packet of CoAP has a context, or may have one: there is memory for its options, and the
-    /// decompressor has not rejected its flow.
+    /// True if a packet of CoAP has a context, or may get one: there is memory for its options, and the decompressor has
+    /// not rejected its flow.
     #[cold]
-    fn has_place_for(&self, now: Instant, plan: &Plan<'_>) -> bool {
+    fn has_place_for(&self, now: Instant, plan: &ClassifiedPacket<'_>) -> bool {
         self.find_rfc3095(plan).is_some()
             || (self.shared.pool.has_room() || !plan.has_options())
                 && !self.flows.is_rejected(self.flows.hash(plan), now)
     }
 }
 
-impl ReceiverContext for decompress::Context {
+impl ReceiverContext for decompress::Rfc3095ReceiverContext {
     fn new(profile: ProfileId) -> Self {
         Self::new(profile)
     }
@@ -243,7 +250,7 @@ impl ReceiverContext for decompress::Context {
     fn initialize<'m>(
         decompressor: &mut Decompressor<'m>,
         profile: ProfileId,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Result<Verified, Problem> {
         let (at, header) = (packet.at, packet.header);
@@ -251,7 +258,7 @@ impl ReceiverContext for decompress::Context {
         let Decompressor { shared, contexts, .. } = decompressor;
         let slot = contexts.get_mut(header.cid.index()).ok_or(Problem::NoContext)?;
         let before = Self::of_mut(&mut slot.place);
-        // The mode of a new context where there was another one before (RFC 4815, section 7.2.2).
+        // / Mode of a new context that replaces another one (RFC 4815, section 7.2.2).
         let mode = before.as_ref().map(|before| before.mode.after()).unwrap_or_default();
         if let Some(context) = before.filter(|context| context.profile == profile) {
             return Ok(context.ir(at, header, deliver_empty, &mut shared.pool, out)?);
@@ -260,7 +267,7 @@ impl ReceiverContext for decompress::Context {
         let mut context = Self::new(profile);
         let mut verified = context.ir(at, header, deliver_empty, &mut shared.pool, out);
         if verified == Err(Failure::NoMemory) {
-            // Its CRC was right: the compressor has given back what the context before held.
+            // / Its CRC was right: the compressor has released the memory of the previous context.
             context.release(&mut shared.pool);
             slot.release(shared);
             slot.place = ReceiverPlace::Free;
@@ -276,9 +283,9 @@ impl ReceiverContext for decompress::Context {
     fn decompress_ir_dyn(
         &mut self,
         profile: ProfileId,
-        packet: Incoming<'_, '_, '_>,
+        packet: IncomingPacket<'_, '_, '_>,
         config: &DecompressorConfig,
-        shared: &mut decompressor::Shared<'_>,
+        shared: &mut decompressor::SharedMemory<'_>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let (at, header, pool) = (packet.at, packet.header, &mut shared.pool);
@@ -297,9 +304,9 @@ impl ReceiverContext for decompress::Context {
 
     fn decompress<'m>(
         &mut self,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         config: &DecompressorConfig,
-        shared: &mut decompressor::Shared<'m>,
+        shared: &mut decompressor::SharedMemory<'m>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         if let Some(verified) = self.next_in_line(packet.at, packet.header, out) {
@@ -314,21 +321,21 @@ impl ReceiverContext for decompress::Context {
         verified
     }
 
-    fn release(&mut self, shared: &mut decompressor::Shared<'_>) {
+    fn release(&mut self, shared: &mut decompressor::SharedMemory<'_>) {
         self.release(&mut shared.pool);
     }
 
     fn dissect<'p>(
         &self,
-        packet: &Header<'p>,
+        packet: &PacketHeader<'p>,
         _: &DecompressorConfig,
-        shared: &decompressor::Shared<'_>,
-        tell: &mut dyn FnMut(Traced<'p>),
+        shared: &decompressor::SharedMemory<'_>,
+        on_field: &mut dyn FnMut(Traced<'p>),
     ) -> Option<Format> {
-        self.dissect(packet, &shared.pool, tell)
+        self.dissect(packet, &shared.pool, on_field)
     }
 
-    fn shown(&self, cid: Cid, _: &DecompressorConfig) -> ContextState {
+    fn context_state(&self, cid: Cid, _: &DecompressorConfig) -> ContextState {
         let (profile, state) = (self.profile, self.state.name());
         ContextState { cid, profile, state, mode: self.mode.mode(), sn: Some(self.sn()) }
     }
@@ -348,21 +355,21 @@ impl ReceiverContext for decompress::Context {
         at: Moment,
         first: u8,
         failure: Option<&Failure>,
-        policy: &Policy<'_>,
+        policy: &NackPolicy<'_>,
     ) -> Option<AckType> {
         let is_behind_pause = self.is_behind_pause(at);
         match failure {
-            // None of them says that the context is damaged, and a strong CRC would settle it. That can wait while
-            // others are under way; behind a pause each of them may be the last one for long.
+            // / None of these shows that the context is damaged, and a packet with a strong CRC would decide. A request
+            // can wait while other packets are in flight; after a pause each of them may be the last one for long.
             Some(Failure::OnTrial(_) | Failure::Ambiguous(_) | Failure::Suspect(_)) => {
-                return (policy.unheard >= HELD_BACK || is_behind_pause).then_some(AckType::Nack);
+                return (policy.failures_since_nack >= HELD_BACK || is_behind_pause).then_some(AckType::Nack);
             }
             Some(Failure::NoMemory) => return Some(AckType::StaticNack),
             _ => {}
         }
         let (before, is_update) = (self.state, self.is_update(first));
         if self.mode.mode() == Mode::Reliable && before != DecompressorState::Nc && !is_update {
-            // Section 5.5.2.2: "Feedback is never sent for packets not updating the context".
+            // / RFC 3095, section 5.5.2.2: "Feedback is never sent for packets not updating the context".
             return None;
         }
         self.failures = self.failures << 1 | 1;

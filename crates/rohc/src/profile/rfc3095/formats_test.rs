@@ -1,5 +1,5 @@
-//! The formats against the RFC: RFC 3095 has no formal notation, so each is held against a table typed by hand
-//! from its figures, with the section. A wrong width on both sides would still make a round trip.
+//! Tests of the formats against RFC 3095. It has no formal notation, so each format is compared with a table typed
+//! by hand from its figures, with the section. A round trip would not detect a width that is wrong on both sides.
 
 use std::format;
 use std::string::String;
@@ -7,14 +7,14 @@ use std::vec::Vec;
 
 use thinair_wire::coder::{Coder, Describer, Lsb, Reader, Step, Writer};
 
-use super::coap_2015::{CoapFields, Header};
-use super::list::{CompressedList, Kind, compressed_list, encoding};
+use super::coap_2015::{CoapFields, CoapHeader};
+use super::list::{CompressedList, ListKind, compressed_list, encoding};
 use super::tail::{Tail, tail};
-use super::{Fields, IP_ID, IP_ID2, IpFields, SN, Version, base, ir};
+use super::{IP_ID, IP_ID2, IpFields, IpVersion, Rfc3095Fields, SN, base, ir};
 use crate::mode::Mode;
 use crate::profile::{Format, ProfileId};
 
-/// The fields of a format as `pattern` or `name:bits`, with the answers to its flags given as bits.
+/// Returns the fields of a format as `pattern` or `name:bits`, with its flags given as bits.
 pub(super) fn described(choices: u32, run: impl FnOnce(&mut Describer<64>) -> Step) -> String {
     let mut describer = Describer::new(choices);
     run(&mut describer).ok();
@@ -29,8 +29,8 @@ pub(super) fn described(choices: u32, run: impl FnOnce(&mut Describer<64>) -> St
     fields.join(" ")
 }
 
-pub(super) fn fields(profile: ProfileId, versions: &[Version]) -> Fields<'static> {
-    let mut x = Fields::new(profile);
+pub(super) fn fields(profile: ProfileId, versions: &[IpVersion]) -> Rfc3095Fields<'static> {
+    let mut x = Rfc3095Fields::new(profile);
     x.ip_count = versions.len();
     for (ip, version) in x.ips.iter_mut().zip(versions) {
         ip.header.version = *version;
@@ -40,8 +40,8 @@ pub(super) fn fields(profile: ProfileId, versions: &[Version]) -> Fields<'static
 
 #[test]
 fn base_formats_are_those_of_the_figures() {
-    let one = [Version::V4];
-    let two = [Version::V4, Version::V4];
+    let one = [IpVersion::V4];
+    let two = [IpVersion::V4, IpVersion::V4];
     // Section 5.7.1; 5.11.3; 5.11.3 and 5.11.4.
     for (format, versions, choices, expected) in [
         (Format::Uo0, &one[..], 0, "0 SN:4 CRC:3"),
@@ -57,7 +57,7 @@ fn base_formats_are_those_of_the_figures() {
         (Format::Uor2Ext0, &one, 1, "110 SN:5 X:1 CRC:7 00 SN:3 IP-ID:3"),
         (Format::Uor2Ext1, &one, 1, "110 SN:5 X:1 CRC:7 01 SN:3 IP-ID:3 IP-ID:8"),
         (Format::Uor2Ext2, &two, 1, "110 SN:5 X:1 CRC:7 10 SN:3 IP-ID2:3 IP-ID2:8 IP-ID:8"),
-        // Flags in the order in which they are asked: X S I ip ip2.
+        // / Flags in the order in which they are read: X S I ip ip2.
         (Format::Uor2Ext3, &one, 0b00001, "110 SN:5 X:1 CRC:7 11 S:1 Mode:2 I:1 ip:1 ip2:1"),
         (Format::Uor2Ext3, &one, 0b00111, "110 SN:5 X:1 CRC:7 11 S:1 Mode:2 I:1 ip:1 ip2:1 SN:8 IP-ID:16"),
     ] {
@@ -69,8 +69,8 @@ fn base_formats_are_those_of_the_figures() {
 
 #[test]
 fn extension_3_is_that_of_section_5_11_4() {
-    let mut x = fields(ProfileId::Udp, &[Version::V4, Version::V4]);
-    // X, S, I, ip, ip2; seven inner flags; seven outer flags and I2; CL, ASeq, ESeq, GSeq left out by IPX = 0.
+    let mut x = fields(ProfileId::Udp, &[IpVersion::V4, IpVersion::V4]);
+    // / X, S, I, ip, ip2; seven inner flags; seven outer flags and I2; CL, ASeq, ESeq, GSeq left out by IPX = 0.
     let choices = 0b1110_1111_1101_1111_1111;
     assert_eq!(
         described(choices, |c| base(Format::Uor2Ext3, c, &mut x)),
@@ -80,7 +80,7 @@ fn extension_3_is_that_of_section_5_11_4() {
          SN:8 TOS:8 TTL:8 PR:8 IP-ID:16 TOS2:8 TTL2:8 PR2:8 IP-ID2:16"
     );
     // Section 5.8.5.1: the IP extension header(s) field, with an AH sequence number in its long form.
-    let mut x = fields(ProfileId::Ip, &[Version::V6]);
+    let mut x = fields(ProfileId::Ip, &[IpVersion::V6]);
     let choices = 0b1_0010_0010_0000_1001;
     assert_eq!(
         described(choices, |c| base(Format::Uor2Ext3, c, &mut x)),
@@ -96,7 +96,7 @@ fn chains_are_those_of_sections_5_7_7_and_3843() {
                      Destination Address:32";
     let dynamic_v4 = "Type of Service:8 Time to Live:8 Identification:16 DF:1 RND:1 NBO:1 SID:1 reserved:4 \
                       ET:2 GP:1 PS:1 CC:4";
-    let mut x = fields(ProfileId::Udp, &[Version::V4]);
+    let mut x = fields(ProfileId::Udp, &[IpVersion::V4]);
     // 5.7.7.1, 5.7.7.4, 5.7.7.5, 5.11.1: D set.
     assert_eq!(
         described(1, |c| ir::ir(c, &mut x, true).map(|_| ())),
@@ -106,14 +106,14 @@ fn chains_are_those_of_sections_5_7_7_and_3843() {
         )
     );
     // 3843, 3.5: "a two-octet field containing the SN present at the end of the dynamic chain".
-    let mut x = fields(ProfileId::Ip, &[Version::V6]);
+    let mut x = fields(ProfileId::Ip, &[IpVersion::V6]);
     assert_eq!(
         described(0, |c| ir::ir_dyn(c, &mut x)),
         "11111000 Profile:8 CRC:8 Type of Service:8 Time to Live:8 ET:2 GP:1 PS:1 CC:4 SN:16"
     );
     // 5.7.7.3, static part of IPv6.
     let mut ip = IpFields::EMPTY;
-    ip.header.version = Version::V6;
+    ip.header.version = IpVersion::V6;
     assert_eq!(
         described(0, |c| ir::ip_static(c, &mut ip)),
         "terminates:1 Version:3 Flow Label:20 Next Header:8 Source Address:128 \
@@ -124,9 +124,9 @@ fn chains_are_those_of_sections_5_7_7_and_3843() {
 /// The chains of profile 0x0002 with the CoAP header of the paper's section IV behind UDP.
 #[test]
 fn coap_2015_adds_a_coap_header_to_the_chains() {
-    let mut x = fields(ProfileId::Coap2015, &[Version::V6]);
+    let mut x = fields(ProfileId::Coap2015, &[IpVersion::V6]);
     let fields = CoapFields { tkl: 5, ..CoapFields::default() };
-    x.coap = Some(Header { fields, options: &[] });
+    x.coap = Some(CoapHeader { fields, options: &[] });
     let udp_static = "terminates:1 Version:3 Flow Label:20 Next Header:8 Source Address:128 \
                       Destination Address:128 Source Port:16 Destination Port:16";
     let coap_static = "Ver:2 T:2 TKL:4 Code:8 Token Changing:1 Payload Marker:1 reserved:6 Options Length:8";
@@ -142,7 +142,7 @@ fn coap_2015_adds_a_coap_header_to_the_chains() {
     let udp_dynamic =
         "11111000 Profile:8 CRC:8 Type of Service:8 Time to Live:8 ET:2 GP:1 PS:1 CC:4 Checksum:16";
     for (token_changing, coap) in [(false, "Message ID:16"), (true, "Message ID:16 Token:8 Token:32")] {
-        x.coap = Some(Header { fields: CoapFields { token_changing, ..fields }, options: &[] });
+        x.coap = Some(CoapHeader { fields: CoapFields { token_changing, ..fields }, options: &[] });
         assert_eq!(described(0, |c| ir::ir_dyn(c, &mut x)), format!("{udp_dynamic} {coap} SN:16"));
         let has = Tail { udp_checksum: true, ..Tail::default() };
         assert_eq!(described(0, |c| tail(c, &mut x, &has)), format!("UDP Checksum:16 {coap}"));
@@ -168,24 +168,24 @@ fn lists_are_those_of_section_5_8_6() {
         ),
     ] {
         let mut x = CompressedList { encoding, ..CompressedList::default() };
-        assert_eq!(described(choices, |c| compressed_list(c, &mut x, Kind::ExtensionHeader)), expected);
+        assert_eq!(described(choices, |c| compressed_list(c, &mut x, ListKind::ExtensionHeader)), expected);
     }
     // Three XI fields of 4 bits: two octets with padding.
     let mut x = CompressedList { count: 3, ..CompressedList::default() };
     assert_eq!(
-        described(0, |c| compressed_list(c, &mut x, Kind::ExtensionHeader)),
+        described(0, |c| compressed_list(c, &mut x, ListKind::ExtensionHeader)),
         "ET:2 GP:1 PS:1 CC:4 X:1 Index:3 X:1 Index:3 X:1 Index:3 reserved:4"
     );
 }
 
 #[test]
 fn the_tail_has_the_order_of_the_uncompressed_header() {
-    let mut x = fields(ProfileId::Udp, &[Version::V4, Version::V4]);
+    let mut x = fields(ProfileId::Udp, &[IpVersion::V4, IpVersion::V4]);
     x.ips[0].rnd = true;
     x.ips[1].rnd = true;
     let has = Tail { udp_checksum: true, coverage: false, icv: [12, 0] };
     assert_eq!(described(0, |c| tail(c, &mut x, &has)), "IP-ID:16 AH data:0 IP-ID:16 UDP Checksum:16");
-    let mut x = fields(ProfileId::Ip, &[Version::V4, Version::V6, Version::V6]);
+    let mut x = fields(ProfileId::Ip, &[IpVersion::V4, IpVersion::V6, IpVersion::V6]);
     // RFC 3843, section 3.6: dynamic chains for additional IP headers, without SN.
     assert_eq!(
         described(0, |c| tail(c, &mut x, &Tail::default())),
@@ -193,7 +193,7 @@ fn the_tail_has_the_order_of_the_uncompressed_header() {
     );
 }
 
-/// Formats of one octet alignment, told apart by their first bits: none is a prefix of another's pattern.
+/// Every format has a whole number of octets, and no pattern of first bits is a prefix of another.
 #[test]
 fn every_format_fills_octets_and_is_told_by_its_first_bits() {
     let mut out = [0; 64];
@@ -201,7 +201,7 @@ fn every_format_fills_octets_and_is_told_by_its_first_bits() {
     for (mode, &format) in
         modes.into_iter().flat_map(|mode| super::formats(ProfileId::Udp, mode).iter().map(move |f| (mode, f)))
     {
-        let mut x = fields(ProfileId::Udp, &[Version::V4, Version::V4]);
+        let mut x = fields(ProfileId::Udp, &[IpVersion::V4, IpVersion::V4]);
         let mut writer = Writer::new(&mut out, 0);
         for slot in [SN, IP_ID, IP_ID2] {
             writer.offer(slot, Lsb { value: 0x2AAA, needed: 0 });
@@ -213,7 +213,7 @@ fn every_format_fills_octets_and_is_told_by_its_first_bits() {
             .copied()
             .filter(|other| {
                 let mut reader = Reader::new(out[0], &out[1..end]);
-                base(*other, &mut reader, &mut fields(ProfileId::Udp, &[Version::V4; 2])) == Ok(())
+                base(*other, &mut reader, &mut fields(ProfileId::Udp, &[IpVersion::V4; 2])) == Ok(())
             })
             .collect();
         assert_eq!(taken, [format]);
@@ -234,7 +234,7 @@ fn formats_of_r_mode_by_hand() {
         let mut writer = Writer::new(&mut out, 0);
         writer.offer(SN, Lsb { value: 0x015D, needed: 6 });
         writer.offer(IP_ID, Lsb { value: 0x25, needed: 0 });
-        let mut x = fields(ProfileId::Udp, &[Version::V4]);
+        let mut x = fields(ProfileId::Udp, &[IpVersion::V4]);
         assert_eq!(base(format, &mut writer, &mut x), Ok(()));
         let end = writer.finish().unwrap_or(0);
         assert_eq!(out[..end], *expected, "{}", format.name());
@@ -248,7 +248,7 @@ fn sn_bits_of_an_extension_are_the_lower_ones() {
     let mut writer = Writer::new(&mut out, 0);
     writer.offer(SN, Lsb { value: 0x5D, needed: 8 });
     writer.offer(IP_ID, Lsb { value: 5, needed: 3 });
-    let mut x = fields(ProfileId::Udp, &[Version::V4]);
+    let mut x = fields(ProfileId::Udp, &[IpVersion::V4]);
     assert_eq!(base(Format::Uor2Ext0, &mut writer, &mut x), Ok(()));
     assert_eq!(writer.finish(), Ok(3));
     assert_eq!(out, [0b110_01011, 0b1_0000000, 0b00_101_101]);

@@ -1,4 +1,4 @@
-//! Uncompressed headers: rebuilding them from fields, and the CRC over them.
+//! Uncompressed headers: rebuilding from fields, and the CRC over them.
 
 use thinair_wire::checksum::Sum;
 use thinair_wire::crc::Check;
@@ -14,33 +14,33 @@ use thinair_wire::header::udp::Udp;
 use super::coap_2015::{self, CoapLayout};
 use super::list::{Item, MAX_ITEMS};
 use super::rtp::{CSRC_LEN, RtpFields};
-use super::{CSRC, IpFields, LISTS, UdpFields, Upper, Version, has_rtp, upper};
+use super::{CSRC, IpFields, IpVersion, LISTS, UdpFields, Upper, has_rtp, upper};
 use crate::decompressor::Unbuildable;
 use crate::profile::ProfileId;
 
-/// The extension headers of one packet, resolved: items with what changes in them filled in on rebuilding.
+/// An extension header of one packet, resolved. Its changing fields are filled in on rebuilding.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Extension<'i> {
+pub(super) struct ExtensionItem<'i> {
     pub(super) item: Item<'i>,
-    /// Sequence number and Integrity Check Value of an AH that was compressed.
+    /// Sequence number and Integrity Check Value of a compressed AH.
     pub(super) ah: Option<(u32, &'i [u8])>,
 }
 
-/// The extension headers of both base headers, the CSRC identifiers, and what else of a packet may lie in the memory
-/// of the channel.
+/// Data of a packet in the memory of the channel: the extension headers of both base headers, the CSRC identifiers, and the
+/// options of CoAP.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ExtensionLists<'i> {
-    /// `None` as long as there is none: packets without lists do not pay for the room.
-    items: Option<[[Extension<'i>; MAX_ITEMS]; LISTS]>,
+    /// `None` while there is none, so that packets without lists do not pay for the memory.
+    items: Option<[[ExtensionItem<'i>; MAX_ITEMS]; LISTS]>,
     len: [usize; LISTS],
     /// The options of the CoAP header, if there is one.
     pub(super) options: Option<&'i [u8]>,
 }
 
 impl<'i> ExtensionLists<'i> {
-    /// The extension headers of an IP header.
+    /// Returns the extension headers of an IP header.
     #[inline]
-    pub(super) fn of(&self, ip: usize) -> &[Extension<'i>] {
+    pub(super) fn of(&self, ip: usize) -> &[ExtensionItem<'i>] {
         match (&self.items, self.len.get(ip)) {
             (Some(items), Some(&len)) if len > 0 => {
                 items.get(ip).and_then(|items| items.get(..len)).unwrap_or_default()
@@ -49,8 +49,8 @@ impl<'i> ExtensionLists<'i> {
         }
     }
 
-    /// The extension headers of an IP header, of which there are `len`.
-    pub(super) fn set_len(&mut self, ip: usize, len: usize) -> &mut [Extension<'i>] {
+    /// Returns `len` extension headers of an IP header, to be filled in.
+    pub(super) fn set_len(&mut self, ip: usize, len: usize) -> &mut [ExtensionItem<'i>] {
         if let Some(slot) = self.len.get_mut(ip) {
             *slot = len;
         }
@@ -61,8 +61,8 @@ impl<'i> ExtensionLists<'i> {
         items.get_mut(ip).and_then(|items| items.get_mut(..len)).unwrap_or_default()
     }
 
-    /// The extension headers of an IP header, to be filled in.
-    pub(super) fn of_mut(&mut self, ip: usize) -> &mut [Extension<'i>] {
+    /// Returns the extension headers of an IP header for changes.
+    pub(super) fn of_mut(&mut self, ip: usize) -> &mut [ExtensionItem<'i>] {
         let len = self.len.get(ip).copied().unwrap_or(0);
         match &mut self.items {
             Some(items) => items.get_mut(ip).and_then(|items| items.get_mut(..len)).unwrap_or_default(),
@@ -76,35 +76,35 @@ impl<'i> ExtensionLists<'i> {
         self.len[CSRC] * CSRC_LEN
     }
 
-    /// Whether there is no extension header at all.
+    /// True if there is no extension header at all.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.items.is_none()
     }
 }
 
-/// What follows the IP headers of a chain.
+/// Headers behind the IP headers of a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Transport {
+pub(super) enum TransportLayout {
     #[default]
     None,
     /// UDP or UDP-Lite.
     Udp,
-    /// RTP with so many octets of CSRC identifiers, in UDP or UDP-Lite.
+    /// RTP with that many octets of CSRC identifiers, in UDP or UDP-Lite.
     Rtp(u8),
     Esp,
     /// CoAP in UDP.
     Coap(CoapLayout),
 }
 
-/// Where the octets of a header chain stand in a packet, as far as CRCs need to know.
+/// Layout of a header chain in a packet, for CRCs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Layout {
-    /// Start and version of each IP header, and the octets of its extension headers. Packets have at most 65,575
-    /// octets, of which headers that go by these profiles take a few hundred.
-    ips: [(u16, Version, u16); MAX_IP],
+    /// Start and version of each IP header, and the octets of its extension headers. Packets have at most 65,575 octets, of which
+    /// headers in these profiles take a few hundred.
+    ips: [(u16, IpVersion, u16); MAX_IP],
     ip_count: u8,
-    transport: Transport,
+    transport: TransportLayout,
     /// Octets of the whole chain.
     pub(super) len: usize,
     /// An AH is among the extension headers.
@@ -112,9 +112,9 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// The layout of the headers that fields and lists make.
+    /// Returns the layout of the headers of fields and lists.
     #[inline(always)]
-    fn of(x: &Chain<'_>, lists: &ExtensionLists<'_>) -> Self {
+    fn of(x: &ChainFields<'_>, lists: &ExtensionLists<'_>) -> Self {
         let mut layout = Self::default();
         for (i, ip) in x.ips.iter().enumerate() {
             let extensions = lists.of(i);
@@ -130,7 +130,7 @@ impl Layout {
 
     /// Adds an IP header with `extensions` octets of extension headers behind it.
     #[inline]
-    pub(super) fn ip(&mut self, version: Version, extensions: usize, has_ah: bool) {
+    pub(super) fn ip(&mut self, version: IpVersion, extensions: usize, has_ah: bool) {
         if let Some(ip) = self.ips.get_mut(usize::from(self.ip_count)) {
             *ip = (self.len as u16, version, extensions as u16);
             self.ip_count += 1;
@@ -139,29 +139,30 @@ impl Layout {
         }
     }
 
-    /// Adds what a profile has behind the IP headers, with so many octets of CSRC identifiers. CoAP is not added.
+    /// Adds the headers of a profile behind the IP headers, with that many octets of CSRC identifiers. Does not add CoAP.
     #[inline]
     pub(super) const fn upper(&mut self, profile: ProfileId, csrc_len: usize) {
-        self.transport = Transport::of(profile, csrc_len);
+        self.transport = TransportLayout::of(profile, csrc_len);
         self.len += self.transport.len();
     }
 
     /// Adds a CoAP header behind the UDP header.
     #[cold]
     #[cfg_attr(not(feature = "coap-2015"), allow(unreachable_code, reason = "there is no header of CoAP"))]
-    pub(super) fn coap(&mut self, x: &coap_2015::Header<'_>) {
-        self.transport = Transport::Coap(CoapLayout::of(&x.fields));
+    pub(super) fn coap(&mut self, x: &coap_2015::CoapHeader<'_>) {
+        self.transport = TransportLayout::Coap(CoapLayout::of(&x.fields));
         self.len += x.len();
     }
 
     /// Start and version of each IP header, and the octets of its extension headers.
     #[inline]
-    fn ips(&self) -> impl Iterator<Item = (usize, Version, usize)> + '_ {
+    fn ips(&self) -> impl Iterator<Item = (usize, IpVersion, usize)> + '_ {
         let ips = self.ips.get(..usize::from(self.ip_count)).unwrap_or_default();
         ips.iter().map(|&(at, version, extensions)| (usize::from(at), version, usize::from(extensions)))
     }
 
-    /// True if the checksum of UDP or UDP-Lite is right, and covers all headers from there on. RFC 768; RFC 3828, section 3.1. Behind a Routing header it seems to be wrong.
+    /// True if the checksum of UDP or UDP-Lite is correct, and covers all headers from there on. RFC 768; RFC 3828, section 3.1.
+    /// With a Routing header it seems to be wrong.
     pub(super) fn has_right_sum(&self, headers: &[u8], payload: &[u8]) -> bool {
         self.sum(headers, payload) == Some(0)
     }
@@ -171,18 +172,18 @@ impl Layout {
         let start = at + fixed_len(version) + extensions;
         let (ip, upper) = headers.get(at..self.len)?.split_at_checked(start - at)?;
         let (addresses, kind) = match version {
-            Version::V4 => (ip.get(12..20)?, ip.get(9)?),
-            Version::V6 => (ip.get(8..40)?, ip.get(6)?),
+            IpVersion::V4 => (ip.get(12..20)?, ip.get(9)?),
+            IpVersion::V6 => (ip.get(8..40)?, ip.get(6)?),
         };
         let len = upper.len() + payload.len();
-        let said = u16::from_be_bytes(*upper.get(4..6)?.first_chunk()?);
+        let coverage = u16::from_be_bytes(*upper.get(4..6)?.first_chunk()?);
         let is_lite = *kind == protocol::UDP_LITE;
-        let covered = if is_lite && said != 0 { usize::from(said) } else { len };
+        let covered = if is_lite && coverage != 0 { usize::from(coverage) } else { len };
         let behind = covered.checked_sub(upper.len())?;
         let checksum = upper.get(6..8)?;
         let sum = Sum::ZERO.octets(addresses).word(u16::from(*kind)).word(len as u16);
         let payload = payload.get(..behind)?;
-        // An odd octet makes a word with the one behind it.
+        // / An odd octet forms a word with the next one.
         let sum = match (upper.split_last(), payload.split_first()) {
             (Some((a, upper)), Some((b, payload))) if upper.len().is_multiple_of(2) => {
                 sum.octets(upper).word(u16::from_be_bytes([*a, *b])).octets(payload)
@@ -192,7 +193,7 @@ impl Layout {
         (checksum != [0, 0]).then(|| sum.checksum())
     }
 
-    /// State of a check after the CRC-STATIC octets of `header`. RFC 3095, sections 5.7.7.3 to 5.7.7.5, 5.8.7.
+    /// Returns the state of a check after the CRC-STATIC octets of `header`. RFC 3095, sections 5.7.7.3 to 5.7.7.5, 5.8.7.
     pub(super) fn crc_static(&self, check: Check, header: &[u8]) -> u8 {
         let mut crc = check.start();
         let mut add = |from: usize, to: usize| {
@@ -201,12 +202,12 @@ impl Layout {
         for (at, version, extensions) in self.ips() {
             let fixed = at + fixed_len(version);
             match version {
-                Version::V4 => {
+                IpVersion::V4 => {
                     add(at, at + 2);
                     add(at + 6, at + 10);
                     add(at + 12, fixed);
                 }
-                Version::V6 => {
+                IpVersion::V6 => {
                     add(at, at + 4);
                     add(at + 6, fixed);
                 }
@@ -222,15 +223,15 @@ impl Layout {
             }
         }
         match self.transport {
-            Transport::None => {}
-            Transport::Udp | Transport::Esp => add(self.len - UDP_LEN, self.len - 4),
-            Transport::Rtp(csrc_len) => {
+            TransportLayout::None => {}
+            TransportLayout::Udp | TransportLayout::Esp => add(self.len - UDP_LEN, self.len - 4),
+            TransportLayout::Rtp(csrc_len) => {
                 let rtp = self.len - Rtp::LEN - usize::from(csrc_len);
                 add(rtp - UDP_LEN, rtp - 4);
                 add(rtp, rtp + 1);
                 add(rtp + 8, self.len);
             }
-            Transport::Coap(coap) => {
+            TransportLayout::Coap(coap) => {
                 for (from, to) in coap.crc_static(self.len) {
                     add(from, to);
                 }
@@ -239,7 +240,7 @@ impl Layout {
         crc
     }
 
-    /// The check over the CRC-DYNAMIC octets of `header`, from the state after the static ones.
+    /// Returns the check over the CRC-DYNAMIC octets of `header`, from the state after the static ones.
     #[inline(always)]
     pub(super) fn crc_dynamic(&self, check: Check, mut crc: u8, header: &[u8]) -> u8 {
         for i in 0..usize::from(self.ip_count).min(MAX_IP) {
@@ -258,8 +259,8 @@ impl Layout {
     }
 }
 
-impl Transport {
-    /// Headers of a profile behind the IP headers, with so many octets of CSRC identifiers. CoAP is not among them.
+impl TransportLayout {
+    /// Returns the headers of a profile behind the IP headers, with that many octets of CSRC identifiers. CoAP is not among them.
     #[inline]
     pub(super) const fn of(profile: ProfileId, csrc_len: usize) -> Self {
         match upper(profile) {
@@ -270,7 +271,7 @@ impl Transport {
         }
     }
 
-    /// Octets, those of CoAP apart.
+    /// Number of octets, without CoAP.
     #[inline]
     pub(super) const fn len(self) -> usize {
         match self {
@@ -281,7 +282,7 @@ impl Transport {
         }
     }
 
-    /// The check over its CRC-DYNAMIC octets, with which `header` ends, from the state after those in front.
+    /// Returns the check over its CRC-DYNAMIC octets at the end of `header`, from the state after those before.
     #[inline]
     pub(super) fn crc_dynamic(self, check: Check, crc: u8, header: &[u8]) -> u8 {
         match self {
@@ -302,13 +303,13 @@ impl Transport {
     }
 }
 
-/// The check over the CRC-DYNAMIC octets of the IP header at the start of `octets`, from the state after those in front.
+/// Returns the check over the CRC-DYNAMIC octets of the IP header at the start of `octets`, from the state after those before.
 #[inline(always)]
-pub(super) fn ip_dynamic(check: Check, crc: u8, octets: &[u8], version: Version) -> u8 {
+pub(super) fn ip_dynamic(check: Check, crc: u8, octets: &[u8], version: IpVersion) -> u8 {
     match (version, octets.first_chunk::<12>()) {
-        (Version::V4, Some(&[_, _, a, b, c, d, .., e, f])) => check.update(crc, &[a, b, c, d, e, f]),
-        (Version::V6, Some(&[_, _, _, _, a, b, ..])) => check.update(crc, &[a, b]),
-        (Version::V4 | Version::V6, None) => crc,
+        (IpVersion::V4, Some(&[_, _, a, b, c, d, .., e, f])) => check.update(crc, &[a, b, c, d, e, f]),
+        (IpVersion::V6, Some(&[_, _, _, _, a, b, ..])) => check.update(crc, &[a, b]),
+        (IpVersion::V4 | IpVersion::V6, None) => crc,
     }
 }
 
@@ -317,7 +318,7 @@ const UDP_LEN: usize = Udp::LEN;
 /// Octets of an ESP header.
 const ESP_LEN: usize = Esp::LEN;
 
-/// Octets from the UDP or UDP-Lite header on, of a packet with so much payload.
+/// Number of octets from the UDP or UDP-Lite header on, of a packet with that much payload.
 #[inline]
 pub(super) fn datagram_len(profile: ProfileId, csrc_len: usize, payload: usize) -> usize {
     UDP_LEN + payload + if has_rtp(profile) { Rtp::LEN + csrc_len } else { 0 }
@@ -325,23 +326,23 @@ pub(super) fn datagram_len(profile: ProfileId, csrc_len: usize, payload: usize) 
 
 /// Octets of an IP header without options and extension headers.
 #[inline]
-pub(super) const fn fixed_len(version: Version) -> usize {
+pub(super) const fn fixed_len(version: IpVersion) -> usize {
     match version {
-        Version::V4 => Ipv4::LEN,
-        Version::V6 => Ipv6::LEN,
+        IpVersion::V4 => Ipv4::LEN,
+        IpVersion::V6 => Ipv6::LEN,
     }
 }
 
-/// Type, start and end of each of the extension headers that start at `from`.
+/// Iterates over type, start and end of each of the extension headers that start at `from`.
 fn walk(
     header: &[u8],
-    version: Version,
+    version: IpVersion,
     from: usize,
     extensions: usize,
 ) -> impl Iterator<Item = (u8, usize, usize)> + '_ {
     let first = match version {
-        Version::V4 => from.checked_sub(11),
-        Version::V6 => from.checked_sub(34),
+        IpVersion::V4 => from.checked_sub(11),
+        IpVersion::V6 => from.checked_sub(34),
     };
     let kind = first.and_then(|at| header.get(at)).copied().unwrap_or_default();
     let octets = header.get(from..from + extensions).unwrap_or_default();
@@ -353,8 +354,8 @@ fn walk(
     })
 }
 
-/// Fields from which the headers of a packet are rebuilt, lists and options apart.
-pub(super) struct Chain<'a> {
+/// Fields from which the headers of a packet are rebuilt, except lists and options.
+pub(super) struct ChainFields<'a> {
     pub(super) profile: ProfileId,
     pub(super) sn: u32,
     pub(super) ips: &'a [IpFields],
@@ -364,14 +365,14 @@ pub(super) struct Chain<'a> {
     pub(super) rtp: &'a RtpFields,
     /// V of RTP.
     pub(super) version: u8,
-    pub(super) coap: Option<&'a coap_2015::Header<'a>>,
+    pub(super) coap: Option<&'a coap_2015::CoapHeader<'a>>,
 }
 
 /// Writes the header chain of a packet with `payload` octets of payload to the start of `out`, and returns its
 /// layout. Lengths and checksums are inferred.
 #[inline(always)]
 pub(super) fn rebuild(
-    x: &Chain<'_>,
+    x: &ChainFields<'_>,
     lists: &ExtensionLists<'_>,
     payload: usize,
     out: &mut [u8],
@@ -395,10 +396,10 @@ pub(super) fn rebuild(
     Ok(layout)
 }
 
-/// Writes what follows the IP headers of a packet of `total` octets.
+/// Writes the headers behind the IP headers of a packet of `total` octets.
 #[inline(always)]
 pub(super) fn write_upper(
-    x: &Chain<'_>,
+    x: &ChainFields<'_>,
     lists: &ExtensionLists<'_>,
     total: usize,
     out: &mut [u8],
@@ -412,7 +413,7 @@ pub(super) fn write_upper(
             return esp.write(out, at).map(|_| ()).map_err(no_room);
         }
         Upper::Udp => u16::try_from(total - at).map_err(|_| Unbuildable::Malformed)?,
-        // The two headers differ in one field, which is no length here.
+        // / The two headers differ in one field, which is no length in UDP-Lite.
         Upper::UdpLite => x.udp.coverage,
     };
     let UdpFields { source_port, destination_port, checksum, .. } = *x.udp;
@@ -433,7 +434,7 @@ fn write_rtp(
     version: u8,
     rtp: &RtpFields,
     sn: u32,
-    csrc: &[Extension<'_>],
+    csrc: &[ExtensionItem<'_>],
     out: &mut [u8],
     at: usize,
 ) -> Option<()> {
@@ -450,8 +451,8 @@ fn write_rtp(
     Some(())
 }
 
-/// Writes an extension header and returns its end. What follows is a `next`.
-fn write_extension(extension: &Extension<'_>, next: u8, out: &mut [u8], at: usize) -> Option<usize> {
+/// Writes an extension header and returns its end. The next header is of type `next`.
+fn write_extension(extension: &ExtensionItem<'_>, next: u8, out: &mut [u8], at: usize) -> Option<usize> {
     let item = &extension.item;
     let room = out.get_mut(at..at + item.len())?;
     room[0] = next;

@@ -1,23 +1,23 @@
-//! IPv4 Identification: as an offset from the SN, as it is, or constant. RFC 3095, section 4.5.5; RFC 3843,
-//! section 3.3; RFC 4815, section 8.2.
+//! IPv4 Identification: as an offset from the SN, unchanged, or constant. RFC 3095, section 4.5.5; RFC 3843, section 3.3;
+//! RFC 4815, section 8.2.
 
 use super::IpFields;
 use crate::field::ip_id::Behavior;
 
-/// Steps of a counter that still look like one. A stack that serves other flows in between steps by more; up
-/// to here `UO-1` with its 6 bits costs one octet, where sending the field as it is costs two.
+/// Largest step of a counter. A stack that also serves other flows has larger steps; up to this one `UO-1` with its 6 bits
+/// costs one octet, where the full field costs two.
 const SMALL_STEP: u16 = 64;
 
-/// Packets for which another behavior must hold before it is believed.
+/// Number of packets for which another behavior must hold before it is used.
 const PATIENCE: u8 = 3;
 
-/// What a packet that does not behave as the flags say counts, against one that does.
+/// Weight of a packet that does not behave as the flags indicate, against one that does.
 const MISFIT: u8 = 2;
 
-/// More misfits than are counted.
+/// A value above all numbers of misfits.
 const GUESS: u8 = u8::MAX;
 
-/// The behavior that the flags RND, NBO and SID stand for.
+/// Returns the behavior for the flags RND, NBO and SID.
 #[inline]
 pub(super) fn behavior(ip: &IpFields) -> Behavior {
     match (ip.rnd, ip.sid, ip.nbo) {
@@ -35,21 +35,21 @@ pub(super) fn set(ip: &mut IpFields, behavior: Behavior) {
     ip.nbo = behavior != Behavior::Swapped;
 }
 
-/// Watches the IP-ID of one header and chooses its flags.
+/// Observes the IP-ID of one header and chooses its flags.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Watcher {
-    /// [`MISFIT`] for each packet that did not behave as the flags say, less those that did; [`GUESS`] as long as the flags
-    /// are those of the first packet, which shows no step.
+    /// [`MISFIT`] for each packet that did not behave as the flags indicate, less 1 for each that did; [`GUESS`] while the
+    /// flags are those of the first packet, which shows no step.
     misfits: u8,
-    /// Of these, how many in a row counted, counted swapped, and stayed.
+    /// Numbers of misfits in a row that counted, counted swapped, and stayed.
     counted: u8,
     swapped: u8,
     stayed: u8,
 }
 
 impl Watcher {
-    /// Flags for the first packet of a flow. Zero is what stacks send that do not use the field, which needs DF (RFC
-    /// 6864, section 4.1); without, it is where a counter starts.
+    /// Sets the flags for the first packet of a flow. Stacks that do not use the field send zero, with DF (RFC 6864,
+    /// section 4.1); without DF, zero is the start of a counter.
     pub(super) fn first(&mut self, ip: &mut IpFields, sid_allowed: bool) {
         let behavior = match (ip.header.id == 0 && ip.header.df, sid_allowed) {
             (true, true) => Behavior::Constant,
@@ -60,10 +60,10 @@ impl Watcher {
         *self = Self { misfits: GUESS, ..Self::default() };
     }
 
-    /// Behavior that goes with a packet of identification `id`, after one with `last` and a `current` behavior.
+    /// Returns the behavior after a packet with identification `id`, following one with `last` and a `current` behavior.
     #[inline]
     pub(super) fn next(&mut self, current: Behavior, id: u16, last: u16, sid_allowed: bool) -> Behavior {
-        // A step of zero is a duplicate of the network or a static field, and no counter.
+        // / A step of zero is a duplicate by the network or a static field, and no counter.
         let is_count = |step: u16| step != 0 && step <= SMALL_STEP;
         let step = id.wrapping_sub(last);
         let counts = is_count(step);
@@ -72,7 +72,7 @@ impl Watcher {
             Behavior::Sequential => counts,
             Behavior::Swapped => counts_swapped(),
             Behavior::Constant => step == 0,
-            // Random always fits; it is left when another behavior has shown itself.
+            // / Random always fits; another behavior replaces it once it has been observed.
             Behavior::Random => false,
         };
         if fits {
@@ -86,7 +86,8 @@ impl Watcher {
         self.misfit(current, (counts, counts_swapped, step == 0), sid_allowed)
     }
 
-    /// Behavior that goes with a packet that does not behave so: whether its IP-ID counts, counts swapped, and stays.
+    /// Returns the behavior after a packet that does not fit the current one. The flags are true if its IP-ID counts,
+    /// counts swapped, and stays.
     #[inline(never)]
     fn misfit(
         &mut self,
@@ -95,7 +96,7 @@ impl Watcher {
         sid_allowed: bool,
     ) -> Behavior {
         if self.misfits == GUESS {
-            // The first step outweighs the guess; IR packets carry the flags as yet.
+            // / The first step outweighs the guess; IR packets still carry the flags.
             *self = Self::default();
             return match (counts, counts_swapped, stays && sid_allowed) {
                 (true, ..) => Behavior::Sequential,
@@ -117,11 +118,11 @@ impl Watcher {
             Behavior::Constant
         } else {
             match current {
-                // A static field that moves cannot be said by any compressed header.
+                // / No compressed header can encode a static field that moves.
                 Behavior::Constant if counts => Behavior::Sequential,
                 Behavior::Constant if counts_swapped => Behavior::Swapped,
                 Behavior::Constant => Behavior::Random,
-                // One jump of a counter is cheaper than two octets for ever.
+                // / One jump of a counter is cheaper than two more octets in every packet.
                 Behavior::Sequential if counts_swapped && self.swapped >= 2 => Behavior::Swapped,
                 Behavior::Swapped if counts && self.counted >= 2 => Behavior::Sequential,
                 Behavior::Sequential | Behavior::Swapped if self.misfits >= PATIENCE * MISFIT => {

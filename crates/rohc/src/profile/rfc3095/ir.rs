@@ -4,12 +4,12 @@ use thinair_wire::coder::{Coder, Refusal, Step};
 use thinair_wire::header::protocol;
 
 use super::coap_2015::{coap_dynamic, coap_static};
-use super::list::{CompressedList, Kind, compressed_list};
+use super::list::{CompressedList, ListKind, compressed_list};
 use super::rtp::{rtp_dynamic, rtp_static};
-use super::{BASE_IPS, Fields, IpFields, Upper, Version, has_rtp, most_ips, upper};
+use super::{BASE_IPS, IpFields, IpVersion, Rfc3095Fields, Upper, has_rtp, most_ips, upper};
 
 /// `IR`: static chain, dynamic chain if D, CRC-8. RFC 3095, section 5.7.7.1. Returns D.
-pub(super) fn ir<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, dynamic: bool) -> Step<bool> {
+pub(super) fn ir<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>, dynamic: bool) -> Step<bool> {
     c.discriminator(7, 0b111_1110)?;
     let dynamic = c.flag("D", &mut { dynamic })?;
     profile(c, x)?;
@@ -22,21 +22,21 @@ pub(super) fn ir<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, dynamic: bool)
 }
 
 /// `IR-DYN`: dynamic chain, CRC-8. RFC 3095, section 5.7.7.2.
-pub(super) fn ir_dyn<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
+pub(super) fn ir_dyn<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>) -> Step {
     c.discriminator(8, 0b1111_1000)?;
     profile(c, x)?;
     c.crc("CRC", 8)?;
     dynamic_chain(c, x)
 }
 
-fn profile<'p, C: Coder<'p>>(c: &mut C, x: &Fields<'p>) -> Step {
+fn profile<'p, C: Coder<'p>>(c: &mut C, x: &Rfc3095Fields<'p>) -> Step {
     let expected = x.profile.low_octet();
     let mut profile = expected;
     c.uint("Profile", 8, &mut profile)?;
     c.require(profile == expected)
 }
 
-fn static_chain<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
+fn static_chain<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>) -> Step {
     let mut i = 0;
     loop {
         let ip = &mut x.ips[i];
@@ -46,7 +46,7 @@ fn static_chain<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
         if !goes_on {
             break;
         }
-        // A chain of more headers than are kept is the peer's right, but not ours to follow.
+        // / The peer may send a chain of more headers than are kept, but it is not supported here.
         if i == most_ips(x.profile) {
             return Err(Refusal::Malformed);
         }
@@ -79,7 +79,7 @@ fn static_chain<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
     Ok(())
 }
 
-fn dynamic_chain<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
+fn dynamic_chain<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>) -> Step {
     for i in 0..x.ip_count {
         ip_dynamic(c, x, i)?;
     }
@@ -105,20 +105,20 @@ fn dynamic_chain<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>) -> Step {
 /// ends the chain (RFC 3843, section 3.1).
 pub(super) fn ip_static<'p, C: Coder<'p>>(c: &mut C, ip: &mut IpFields) -> Step {
     let mut version = match ip.header.version {
-        Version::V4 => 4_u8,
-        Version::V6 => 6,
+        IpVersion::V4 => 4_u8,
+        IpVersion::V6 => 6,
     };
     c.flag("terminates", &mut ip.terminates)?;
     c.uint("Version", 3, &mut version)?;
     c.require(version == 4 || version == 6)?;
     if version == 6 {
-        ip.header.version = Version::V6;
+        ip.header.version = IpVersion::V6;
         c.uint("Flow Label", 20, &mut ip.header.flow_label)?;
         c.uint("Next Header", 8, &mut ip.header.protocol)?;
         c.octets("Source Address", &mut ip.header.source)?;
         c.octets("Destination Address", &mut ip.header.destination)
     } else {
-        ip.header.version = Version::V4;
+        ip.header.version = IpVersion::V4;
         c.reserved(4)?;
         c.uint("Protocol", 8, &mut ip.header.protocol)?;
         ipv4_address(c, "Source Address", &mut ip.header.source)?;
@@ -135,11 +135,11 @@ fn ipv4_address<'p, C: Coder<'p>>(c: &mut C, name: &'static str, address: &mut [
 
 /// Dynamic part of the `i`-th IP header. RFC 3095, sections 5.7.7.3 and 5.7.7.4; SID from RFC 3843, section
 /// 3.3, which is zero where a profile does not define it.
-pub(super) fn ip_dynamic<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, i: usize) -> Step {
+pub(super) fn ip_dynamic<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>, i: usize) -> Step {
     let ip = &mut x.ips[i];
     c.uint("Type of Service", 8, &mut ip.header.tos)?;
     c.uint("Time to Live", 8, &mut ip.header.ttl)?;
-    if ip.header.version == Version::V4 {
+    if ip.header.version == IpVersion::V4 {
         c.uint("Identification", 16, &mut ip.header.id)?;
         c.flag("DF", &mut ip.header.df)?;
         c.flag("RND", &mut ip.rnd)?;
@@ -148,11 +148,11 @@ pub(super) fn ip_dynamic<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, i: usi
         c.reserved(4)?;
     }
     match x.extra.get_mut(i).filter(|_| i < BASE_IPS) {
-        Some(extra) => compressed_list(c, extra.list.get_or_insert_default(), Kind::ExtensionHeader),
+        Some(extra) => compressed_list(c, extra.list.get_or_insert_default(), ListKind::ExtensionHeader),
         None => {
             // Headers beyond the second are kept without extension headers.
             let mut list = CompressedList::default();
-            compressed_list(c, &mut list, Kind::ExtensionHeader)?;
+            compressed_list(c, &mut list, ListKind::ExtensionHeader)?;
             c.require(list.is_empty())
         }
     }

@@ -6,12 +6,12 @@ use thinair_wire::header::extension::{is_extension, octets_of};
 
 use super::rtp::CSRC_LEN;
 
-/// Most items of one list: those that a CC field and a mask have room for.
+/// Largest number of items in a list: the capacity of a CC field and a mask.
 pub(crate) const MAX_ITEMS: usize = 15;
 
-/// What the items of a list are.
+/// Kind of the items of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ListKind {
     ExtensionHeader,
     Csrc,
 }
@@ -24,8 +24,8 @@ pub(super) mod encoding {
     pub(crate) const REMOVE_THEN_INSERT: u8 = 3;
 }
 
-/// An extension header as an uncompressed list item: its own type stands in its Next Header field (RFC 3095,
-/// section 5.8.4.1). Of a CSRC identifier, `body` is all there is.
+/// An extension header as an uncompressed list item, with its own type in its Next Header field (RFC 3095, section 5.8.4.1). A
+/// CSRC identifier only uses `body`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Item<'p> {
     /// Type of the header.
@@ -37,7 +37,7 @@ pub(crate) struct Item<'p> {
 }
 
 impl<'p> Item<'p> {
-    /// The item of a header as it stands in a packet; `None` if it is too short to be one.
+    /// Returns the item of a header as in a packet; `None` if it is too short.
     pub(super) fn of((kind, header): (u8, &'p [u8])) -> Option<Self> {
         let &[_, length, ref body @ ..] = header else { return None };
         Some(Self { kind, length, body })
@@ -49,7 +49,7 @@ impl<'p> Item<'p> {
     }
 }
 
-/// `XI`: an index, and whether its item is in the list of items (`X`).
+/// `XI`: an index, and a flag that is set if its item is in the list of items (`X`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Xi {
     pub(super) x: bool,
@@ -69,12 +69,12 @@ impl Mask {
         if self.long { 15 } else { 7 }
     }
 
-    /// Whether the position is marked.
+    /// True if the position is marked.
     pub(super) fn has(self, position: usize) -> bool {
         position < self.len() && self.bits >> (14 - position) & 1 == 1
     }
 
-    /// Marks a position of a mask that is still all short.
+    /// Marks a position of a short mask, which becomes a long one if necessary.
     pub(super) fn mark(&mut self, position: usize) {
         self.bits |= 1 << (14 - position);
         self.long |= position >= 7;
@@ -91,12 +91,12 @@ impl Mask {
     }
 }
 
-/// A list as it is sent.
+/// A compressed list as in a packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CompressedList<'p> {
     /// ET.
     pub(super) encoding: u8,
-    /// GP, and gen_id if so.
+    /// GP, true if there is a gen_id.
     pub(super) has_gen_id: bool,
     pub(super) gen_id: u8,
     /// PS: XI fields of 8 bits instead of 4.
@@ -111,7 +111,7 @@ pub(super) struct CompressedList<'p> {
     pub(super) items: [Item<'p>; MAX_ITEMS],
 }
 
-/// The list that says nothing.
+/// An empty list, which encodes no change.
 pub(super) const EMPTY: CompressedList<'static> = CompressedList {
     encoding: encoding::GENERIC,
     has_gen_id: false,
@@ -126,7 +126,7 @@ pub(super) const EMPTY: CompressedList<'static> = CompressedList {
 };
 
 impl CompressedList<'_> {
-    /// Whether it says that there is no extension header.
+    /// True if it encodes that there is no extension header.
     pub(super) fn is_empty(&self) -> bool {
         self.encoding == encoding::GENERIC && self.count == 0
     }
@@ -142,7 +142,11 @@ impl CompressedList<'_> {
 }
 
 /// A compressed list of any encoding. RFC 3095, sections 5.8.6.1 to 5.8.6.4.
-pub(super) fn compressed_list<'p, C: Coder<'p>>(c: &mut C, x: &mut CompressedList<'p>, kind: Kind) -> Step {
+pub(super) fn compressed_list<'p, C: Coder<'p>>(
+    c: &mut C,
+    x: &mut CompressedList<'p>,
+    kind: ListKind,
+) -> Step {
     c.uint("ET", 2, &mut x.encoding)?;
     c.flag("GP", &mut x.has_gen_id)?;
     match x.encoding {
@@ -160,7 +164,7 @@ pub(super) fn compressed_list<'p, C: Coder<'p>>(c: &mut C, x: &mut CompressedLis
             x.removal.code(c, "removal bit mask")?;
         }
         _ => {
-            // XI 1 stands in the first octet if XI fields have 4 bits; else these bits are reserved.
+            // / The first octet holds XI 1 if XI fields have 4 bits; otherwise these bits are reserved.
             if c.flag("PS", &mut x.wide)? {
                 c.reserved(4)?;
             } else {
@@ -178,8 +182,8 @@ pub(super) fn compressed_list<'p, C: Coder<'p>>(c: &mut C, x: &mut CompressedLis
     let sent = x.xis[..x.xi_count()].iter().filter(|xi| xi.x).count();
     for item in &mut x.items[..sent] {
         match kind {
-            Kind::ExtensionHeader => uncompressed_item(c, item)?,
-            Kind::Csrc => c.slice("CSRC", CSRC_LEN, &mut item.body)?,
+            ListKind::ExtensionHeader => uncompressed_item(c, item)?,
+            ListKind::Csrc => c.slice("CSRC", CSRC_LEN, &mut item.body)?,
         }
     }
     Ok(())
@@ -210,7 +214,7 @@ fn xi<'p, C: Coder<'p>>(c: &mut C, x: &mut Xi, width: u32) -> Step {
     c.uint("Index", width, &mut x.index)
 }
 
-/// An uncompressed item. The type is its own, so that its length can be told.
+/// An uncompressed item. Its own type determines its length.
 fn uncompressed_item<'p, C: Coder<'p>>(c: &mut C, x: &mut Item<'p>) -> Step {
     c.uint("Next Header", 8, &mut x.kind)?;
     c.require(is_extension(x.kind))?;

@@ -1,53 +1,54 @@
-//! Which list of extension headers or CSRC identifiers the compressor sends, and how. RFC 3095, sections 5.8.1 to 5.8.3.
+//! Lists of extension headers or CSRC identifiers at the compressor: choice of the list to send, and of its encoding. RFC
+//! 3095, sections 5.8.1 to 5.8.3.
 
 use thinair_wire::header::chain::Ip;
 use thinair_wire::header::extension::AH_FIXED;
 use thinair_wire::header::protocol;
 
 use super::IpExtra;
-use super::compress::Pending;
+use super::compress::PendingChange;
 use super::list::{CompressedList, Item, Mask, Xi, encoding};
-use super::table::{self, NoMemory, Pool, Table};
+use super::table::{self, ItemTable, NoMemory, Pool};
 use crate::mode::{CompressorMode, Mode};
 use crate::profile::Format;
 
-/// Indices of a list, and its most items: what XI fields of 4 bits can say.
+/// Number of indices of a list, and largest number of its items: the capacity of XI fields of 4 bits.
 pub(crate) const INDICES: u8 = 8;
 
-/// Generations, the reference included, that a decompressor is taken to keep. RFC 3095, section 5.8.2.1, sets
-/// no limit; ours keeps as many.
+/// Number of generations, including the reference, that a decompressor is assumed to keep. RFC 3095, section 5.8.2.1, sets
+/// no limit; the decompressor here keeps as many.
 const GENERATIONS: u8 = 4;
 
-/// Packets after which the SN of one does not name its list any more: it is named by 8 bits.
+/// Number of packets after which the SN of one no longer names its list, since 8 bits do.
 const LONG_AGO: u16 = 128;
 
-/// More packets than ever repeat one change.
+/// An upper limit for the number of packets that repeat one change.
 const REPEATED: u32 = 1 << 9;
 
-/// How much of the lists a packet says.
+/// Extent of the lists in a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// What the decompressor may not know.
+    /// Parts that the decompressor may not have.
     Changes,
-    /// All items in full, as the chains of IR and IR-DYN do (sections 5.7.7.3 and 5.7.7.4).
+    /// All items in full, as in the chains of IR and IR-DYN (RFC 3095, sections 5.7.7.3 and 5.7.7.4).
     Everything,
 }
 
-/// What is taken for known, and how references are named.
+/// Conditions for items and lists to be established, and the naming of references.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Assurance {
-    /// What [`table::sent`] must have reached.
+    /// Value that [`table::sent`] must have reached.
     enough: u8,
-    /// Nothing is known that was not acknowledged: section 5.8.1.1.
+    /// Only acknowledged items are established: RFC 3095, section 5.8.1.1.
     secure: bool,
-    /// A reference is named by the SN of a packet that was acknowledged, and not by a gen_id: section 5.8.2.1.
+    /// A reference is named by the SN of an acknowledged packet, and not by a gen_id: RFC 3095, section 5.8.2.1.
     by_sn: bool,
 }
 
 impl Assurance {
-    /// Of an item that was sent, but does not count for as much.
+    /// Count of an item that was sent, but may not have been stored.
     const NAMED: u8 = 1;
-    /// Of an item that was acknowledged.
+    /// Count of an item that was acknowledged.
     const ACKNOWLEDGED: u8 = u8::MAX;
 
     pub(super) fn of(mode: CompressorMode, repetitions: u8) -> Self {
@@ -58,8 +59,7 @@ impl Assurance {
     }
 }
 
-/// A list of at most 8 indices of 3 bits each, the first one lowest, and their number behind them. In octets, which
-/// need no padding.
+/// A list of at most 8 indices of 3 bits each, the first one lowest, followed by their number. As octets, to avoid padding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct List([u8; 4]);
 
@@ -93,30 +93,30 @@ impl List {
     }
 }
 
-/// What the compressor keeps of the extension headers of one IP header. RFC 3095, section 5.8.2.1.
+/// State of the extension headers of one IP header at the compressor. RFC 3095, section 5.8.2.1.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ListState {
     current: List,
     gen_id: u8,
-    pending: Pending,
-    /// The list that the decompressor is known to have; empty if there is none. Its gen_id, or in R-mode the low bits of the
-    /// SN of a packet that carried it.
+    pending: PendingChange,
+    /// The list that the decompressor certainly has; empty if there is none. Its gen_id, or in R-mode the low bits of the SN
+    /// of a packet that carried it.
     reference: List,
     reference_id: u8,
-    /// There was a list, so that an empty one must be told from none.
+    /// There was a list, so that an empty one differs from none.
     used: bool,
     /// Sequence number of the AH less the SN (RFC 4815, section 5.8).
     ah_offset: [u8; 4],
-    ah: Pending,
+    ah: PendingChange,
 }
 
 impl ListState {
-    /// Starts with a gen_id.
+    /// Sets the first gen_id.
     pub(super) fn start(&mut self, gen_id: u8) {
         self.gen_id = gen_id;
     }
 
-    /// Whether there is or was a list.
+    /// True if there is or was a list.
     #[inline]
     pub(super) fn is_used(&self) -> bool {
         self.used
@@ -126,7 +126,7 @@ impl ListState {
         self.reference = List::default();
     }
 
-    /// Notes the extension headers of a packet: items into the table, a new generation if the list has changed.
+    /// Records the extension headers of a packet: items in the table, and a new generation if the list has changed.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn note<'p>(
         &mut self,
@@ -135,7 +135,7 @@ impl ListState {
         sn: u32,
         repetitions: u8,
         assurance: Assurance,
-        table: &mut Table,
+        table: &mut ItemTable,
         pool: &mut Pool<'_>,
     ) -> Result<(), NoMemory> {
         self.used = true;
@@ -145,7 +145,7 @@ impl ListState {
             let item = item.ok_or(NoMemory)?;
             let index = match table.find_item(pool, owner, &item) {
                 Some(index) => {
-                    // Put into the table by a packet that was not sent in the end.
+                    // / A packet that was not sent in the end has put it into the table.
                     if times_sent(table, pool, owner, index) == 0 {
                         is_new = true;
                         self.forget_reference();
@@ -157,7 +157,7 @@ impl ListState {
                     let index = free_index(&list, owner, table, pool).ok_or(NoMemory)?;
                     table.put(pool, owner, index, &item)?;
                     if self.reference.has(index) {
-                        // The reference would now say something else than what was acknowledged.
+                        // / The reference would differ from the acknowledged list from now on.
                         self.forget_reference();
                     }
                     index
@@ -166,7 +166,7 @@ impl ListState {
             list.push(index);
             if item.kind == protocol::AH && self.note_ah(&item, sn, repetitions) {
                 is_new = true;
-                // An item that the reference has would not be sent again.
+                // / An item of the reference would not be sent again.
                 self.forget_reference();
                 if let Some(sent) = table.find(pool, owner, index).and_then(|place| table::sent(pool, place))
                 {
@@ -176,7 +176,7 @@ impl ListState {
         }
         if is_new || list != self.current {
             if assurance.by_sn && self.pending.is_due() {
-                // Of two newer lists, one may have been sent with the SN that names the reference.
+                // / One of two newer lists may have been sent with the SN that names the reference.
                 self.forget_reference();
             }
             self.current = list;
@@ -189,10 +189,10 @@ impl ListState {
         Ok(())
     }
 
-    /// Returns whether the sequence number must go in full: the format has 31 bits for it, which replace those
-    /// of the number that the decompressor expects (RFC 4815, section 8.9).
+    /// Records an AH. Returns true if the sequence number must be sent in full: the format has 31 bits for it, which replace
+    /// those of the expected number (RFC 4815, section 8.9).
     fn note_ah(&mut self, ah: &Item<'_>, sn: u32, repetitions: u8) -> bool {
-        // What stands in front of the body has two octets.
+        // / The part in front of the body has two octets.
         let Some(&[a, b, c, d]) = ah.body.get(AH_FIXED - 6..AH_FIXED - 2) else { return false };
         let ah_sn = u32::from_be_bytes([a, b, c, d]);
         let offset = ah_sn.wrapping_sub(sn);
@@ -203,12 +203,12 @@ impl ListState {
         let expected = before.wrapping_add(sn);
         self.ah_offset = offset.to_le_bytes();
         self.ah.start(sn as u16, repetitions);
-        // The highest bit must stay the same as long as the change is repeated.
+        // / The highest bit must not change while the change is repeated.
         let stays = |value: u32| (value ^ value.wrapping_add(REPEATED)) >> 31 == 0;
         (ah_sn ^ expected) >> 31 != 0 || !stays(ah_sn) || !stays(expected)
     }
 
-    /// Fills in what a packet says of the list.
+    /// Fills in the fields for the list in a packet.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn fill<'p>(
         &self,
@@ -218,7 +218,7 @@ impl ListState {
         sn: u32,
         scope: Scope,
         assurance: Assurance,
-        table: &Table,
+        table: &ItemTable,
         pool: &mut Pool<'_>,
     ) {
         extra.has_list = self.pending.is_due() || scope == Scope::Everything;
@@ -247,7 +247,7 @@ impl ListState {
         extra.ah_sn = u32::from_le_bytes(self.ah_offset).wrapping_add(sn) & 0x7FFF_FFFF;
     }
 
-    /// The shortest encoding of the current list, without its XI fields.
+    /// Returns the shortest encoding of the current list, without its XI fields.
     fn encode<'p>(&self, sn: u16, scope: Scope, assurance: Assurance) -> CompressedList<'p> {
         let generic = CompressedList {
             encoding: encoding::GENERIC,
@@ -261,7 +261,7 @@ impl ListState {
             return generic;
         }
         let current = self.current;
-        // Greedy, as section 5.8.3 suggests: what the reference has and the list has not is removed.
+        // / Greedy, as RFC 3095, section 5.8.3, suggests: items of the reference that the list does not have are removed.
         let mut removal = Mask::default();
         let mut insertion = Mask::default();
         let mut at = 0;
@@ -290,14 +290,14 @@ impl ListState {
         if len(&referring) < len(&generic) { referring } else { generic }
     }
 
-    /// Whether a newer list was sent with the same bits of SN.
+    /// True if a newer list was sent with equal bits of SN.
     fn is_reference_ambiguous(&self, sn: u16) -> bool {
         let since = self.pending.since();
         u16::from(self.reference_id.wrapping_sub(since as u8)) <= sn.wrapping_sub(since)
     }
 
-    /// What was noted with the packet of an SN may be acknowledged from another SN on.
-    pub(super) fn say_since(&mut self, sn: u16, since: u16) {
+    /// Delays the SN from which on an acknowledgment confirms the changes recorded with the packet of an SN.
+    pub(super) fn count_since(&mut self, sn: u16, since: u16) {
         for pending in [&mut self.pending, &mut self.ah] {
             if pending.since() == sn {
                 pending.mark(since);
@@ -305,7 +305,7 @@ impl ListState {
         }
     }
 
-    /// What is being said is said from now on.
+    /// Repeats pending changes from now on.
     pub(super) fn repeat(&mut self, sn: u16, repetitions: u8) {
         for pending in [&mut self.pending, &mut self.ah] {
             if pending.is_due() {
@@ -315,19 +315,19 @@ impl ListState {
         self.forget_reference();
     }
 
-    /// A packet was sent: what it said of the list is said once more.
+    /// Records a packet that was sent, with its fields for the list.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn commit(
         &mut self,
         owner: usize,
         extra: &IpExtra<'_>,
         format: Format,
-        said: bool,
+        is_sent: bool,
         assurance: Assurance,
-        table: &Table,
+        table: &ItemTable,
         pool: &mut Pool<'_>,
     ) {
-        if !said {
+        if !is_sent {
             return;
         }
         if !assurance.secure && (format.is_initialization() || extra.has_ah_sn) {
@@ -354,20 +354,20 @@ impl ListState {
         }
     }
 
-    /// A packet with the newest list was acknowledged, or sent often enough: it is the reference now.
+    /// Makes the newest list the reference, after a packet with it was acknowledged, or it was sent often enough.
     fn establish(&mut self) {
         self.reference = self.current;
         self.reference_id = self.gen_id;
     }
 
-    /// A packet was acknowledged.
+    /// Handles the acknowledgment of a packet.
     pub(super) fn acknowledge(
         &mut self,
         owner: usize,
         sn: u16,
         newest: u16,
         assurance: Assurance,
-        table: &Table,
+        table: &ItemTable,
         pool: &mut Pool<'_>,
     ) {
         self.ah.acknowledge(sn);
@@ -393,17 +393,17 @@ impl ListState {
     }
 }
 
-fn times_sent(table: &Table, pool: &mut Pool<'_>, owner: usize, index: u8) -> u8 {
+fn times_sent(table: &ItemTable, pool: &mut Pool<'_>, owner: usize, index: u8) -> u8 {
     table.find(pool, owner, index).and_then(|place| table::sent(pool, place)).map_or(0, |sent| *sent)
 }
 
-/// An index for a new item: one that stands for nothing, or else one that the new list does not use.
-fn free_index(list: &List, owner: usize, table: &Table, pool: &Pool<'_>) -> Option<u8> {
+/// Returns an index for a new item: a free one, or one that the new list does not use.
+fn free_index(list: &List, owner: usize, table: &ItemTable, pool: &Pool<'_>) -> Option<u8> {
     let unused = |index: &u8| !list.has(*index);
     (0..INDICES).find(|index| table.find(pool, owner, *index).is_none()).or_else(|| (0..INDICES).find(unused))
 }
 
-/// Whether an encoding has an XI field for a position of the list.
+/// True if an encoding has an XI field for a position of the list.
 fn has_xi(list: &CompressedList<'_>, position: u8) -> bool {
     match list.encoding {
         encoding::GENERIC => true,
@@ -412,7 +412,7 @@ fn has_xi(list: &CompressedList<'_>, position: u8) -> bool {
     }
 }
 
-/// Octets of an encoding without its items.
+/// Number of octets of an encoding without its items.
 fn len(list: &CompressedList<'_>) -> usize {
     let mask = |mask: &Mask| if mask.long { 2 } else { 1 };
     match list.encoding {
@@ -423,17 +423,17 @@ fn len(list: &CompressedList<'_>) -> usize {
     }
 }
 
-/// Whether a list carries the AH in full.
+/// True if a list carries the full AH.
 pub(super) fn sends_ah(list: &CompressedList<'_>) -> bool {
     list.items.iter().any(|item| item.kind == protocol::AH)
 }
 
-/// The extension headers of an IP header as items of a list.
+/// Returns the extension headers of an IP header as items of a list.
 pub(super) fn items<'p>(ip: &Ip<'p>) -> impl Iterator<Item = Option<Item<'p>>> + Clone {
     ip.walk().take(ip.extension_count).map(Item::of)
 }
 
-/// The Integrity Check Value of the AH behind an IP header, empty if there is none.
+/// Returns the Integrity Check Value of the AH behind an IP header; empty if there is none.
 pub(super) fn icv<'p>(ip: &Ip<'p>) -> &'p [u8] {
     ip.walk()
         .take(ip.extension_count)

@@ -1,22 +1,23 @@
-//! Which list of extension headers or CSRC identifiers a packet means, at the decompressor. RFC 3095, sections 5.8.1 to 5.8.3.
+//! Lists of extension headers or CSRC identifiers at the decompressor. RFC 3095, sections 5.8.1 to 5.8.3.
 
 use thinair_wire::header::extension::AH_FIXED;
 use thinair_wire::header::protocol;
 
-use super::header::{Extension, ExtensionLists};
+use super::header::{ExtensionItem, ExtensionLists};
 use super::list::{CompressedList, Item, MAX_ITEMS, Xi, encoding};
-use super::table::{self, Pool, Table};
+use super::table::{self, ItemTable, Pool};
 use crate::decompressor::Failure;
 use crate::profile::Format;
 
-/// Lists that may be named as references: those of the newest generations. RFC 3095, section 5.8.2.1, f).
+/// Number of lists that may be named as references: those of the newest generations. RFC 3095, section 5.8.2.1, f).
 const GENERATIONS: usize = 4;
 
-/// SNs that are kept for one list in R-mode; a compressor that hears of an older one cannot name it in 8 bits.
+/// Number of SNs that are kept for one list in R-mode. A compressor that receives the acknowledgment of an older one cannot
+/// name it by 8 bits.
 const LONGEST: u8 = 200;
 
-/// A list of at most 15 indices, each below 16: 4 bits an index, the first one lowest, and their number above them. In
-/// octets, which need no padding.
+/// A list of at most 15 indices of 4 bits each, the first one lowest, and their number above them. As octets, to avoid
+/// padding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct List([u8; 8]);
 
@@ -48,15 +49,15 @@ impl List {
     }
 }
 
-/// What the decompressor keeps of the extension headers of one IP header.
+/// State of the extension headers of one IP header at the decompressor.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ListState {
     pub(super) current: List,
-    /// Newest last; their gen_ids.
+    /// Lists of the last generations, newest last, and their gen_ids.
     generations: [List; GENERATIONS],
     gen_ids: [u8; GENERATIONS],
-    /// In R-mode a list is named by the low bits of the SN of a packet that carried it: any from that in `gen_ids` to that
-    /// here.
+    /// In R-mode a list is named by the low bits of the SN of a packet that carried it: any from the one in `gen_ids` to the
+    /// one here.
     lasts: [u8; GENERATIONS],
     generation_count: u8,
     /// Sequence number of the AH less the SN (RFC 4815, section 5.8).
@@ -64,8 +65,8 @@ pub(super) struct ListState {
 }
 
 impl ListState {
-    /// Puts a list into the window of generations. The newest list with a gen_id counts: a compressor that
-    /// took over the CID may use one again.
+    /// Puts a list into the window of generations. The newest list with a gen_id is used, since a compressor that took over
+    /// the CID may use one again.
     pub(super) fn remember(&mut self, gen_id: u8, list: List) {
         if let Some(at) = self.position(gen_id) {
             self.generations[at] = list;
@@ -74,7 +75,8 @@ impl ListState {
         self.push(gen_id, list);
     }
 
-    /// The same in R-mode. Which one of the packets that carry the same list the compressor will hear of is not known.
+    /// [`remember`](Self::remember) in R-mode. It is unknown which of the packets with this list the compressor will have
+    /// acknowledged.
     pub(super) fn remember_by_sn(&mut self, sn: u8, list: List) {
         let newest = usize::from(self.generation_count).checked_sub(1);
         let Some(at) = newest.filter(|at| self.generations[*at] == list) else {
@@ -87,7 +89,7 @@ impl ListState {
         }
     }
 
-    /// References are named in another way from now on.
+    /// Drops all generations, because references are named in another way from now on.
     pub(super) fn forget_generations(&mut self) {
         self.generation_count = 0;
     }
@@ -103,7 +105,7 @@ impl ListState {
         self.generation_count += 1;
     }
 
-    /// RFC 3095, section 5.8.2.1 g): "All lists with generations older than ref_id are removed".
+    /// Drops older generations. RFC 3095, section 5.8.2.1 g): "All lists with generations older than ref_id are removed".
     pub(super) fn forget_before(&mut self, ref_id: u8) {
         if let Some(at) = self.position(ref_id) {
             self.forget(at);
@@ -129,13 +131,13 @@ impl ListState {
     }
 }
 
-/// An empty list without gen_id in an IR-DYN packet says nothing of the list: it "do[es] not update the
-/// context" (RFC 3095, section 5.8.2.1 d). Compressors send it for a list that is established.
+/// True if the list of the context stays. An empty list without gen_id in an IR-DYN packet does "not update the context"
+/// (RFC 3095, section 5.8.2.1 d). Compressors send it for an established list.
 pub(super) fn stays(sent: &CompressedList<'_>, format: Format) -> bool {
     format == Format::IrDyn && sent.is_empty() && !sent.has_gen_id
 }
 
-/// The indices of a compressed list. `None` if it contradicts itself or its reference.
+/// Returns the indices of a compressed list. `None` if it is inconsistent by itself or with its reference.
 fn indices(state: &ListState, sent: &CompressedList<'_>) -> Option<List> {
     let mut xis = sent.xis.get(..sent.xi_count())?.iter().map(|xi: &Xi| xi.index);
     let mut list = List::default();
@@ -160,8 +162,8 @@ fn indices(state: &ListState, sent: &CompressedList<'_>) -> Option<List> {
     if sent.encoding == encoding::REMOVAL {
         return Some(kept);
     }
-    // A mark takes the next inserted item, a blank the next one that was kept; positions beyond the mask are
-    // kept (RFC 4815, section 5.3).
+    // / A marked position takes the next inserted item, an unmarked one the next item that was kept; positions beyond the mask
+    // are kept (RFC 4815, section 5.3).
     let mut kept = kept.iter();
     for position in 0..sent.insertion.len() {
         if sent.insertion.has(position) {
@@ -181,7 +183,7 @@ pub(super) fn resolve_list<'i>(
     state: &ListState,
     sent: &CompressedList<'i>,
     owner: usize,
-    table: &Table,
+    table: &ItemTable,
     pool: &'i Pool<'_>,
     format: Format,
     extensions: &mut ExtensionLists<'i>,
@@ -200,7 +202,7 @@ pub(super) fn resolve_list<'i>(
 pub(super) fn resolve_current<'i>(
     state: &ListState,
     owner: usize,
-    table: &Table,
+    table: &ItemTable,
     pool: &'i Pool<'_>,
     format: Format,
     extensions: &mut ExtensionLists<'i>,
@@ -220,12 +222,12 @@ fn fill<'i>(
 ) -> Option<()> {
     let slots = extensions.set_len(owner, list.len());
     for (slot, index) in slots.iter_mut().zip(list.iter()) {
-        *slot = Extension { item: item(index)?, ah: None };
+        *slot = ExtensionItem { item: item(index)?, ah: None };
     }
     Some(())
 }
 
-/// The item that was sent with an index: the last one, should there be several.
+/// Search for the item that was sent with an index: the last one, if there are several.
 trait RevFind<'a, 'i> {
     fn rev_find(self, index: u8) -> Option<Item<'i>>;
 }
@@ -236,7 +238,7 @@ impl<'a, 'i: 'a, I: Iterator<Item = (&'a Xi, &'a Item<'i>)>> RevFind<'a, 'i> for
     }
 }
 
-/// Octets of AH data in the tail: the Integrity Check Value of an AH that is not sent in full.
+/// Number of octets of AH data in the tail: the Integrity Check Value of an AH that is not sent in full.
 pub(super) fn compressed_icv_len(
     extensions: &ExtensionLists<'_>,
     owner: usize,
@@ -246,7 +248,7 @@ pub(super) fn compressed_icv_len(
     if ah_sn(sent).is_some() { 0 } else { ah.item.len().saturating_sub(AH_FIXED) }
 }
 
-/// The sequence number of the AH that a list carries in full.
+/// Returns the sequence number of the AH that a list carries in full.
 pub(super) fn ah_sn(sent: &CompressedList<'_>) -> Option<u32> {
     sent.items.iter().find(|item| item.kind == protocol::AH).and_then(sn_of)
 }

@@ -1,38 +1,38 @@
-//! What a compressor's context keeps that one profile alone has.
+//! State of a compressor's context that depends on its profile.
 
 use thinair_wire::time::Instant;
 
 use super::coap_2015::CoapFields;
-use super::rtp::{Header, RtpFields};
-use super::timer::Link;
+use super::rtp::{RtpFields, RtpHeader};
+use super::timer::TimerLimits;
 use super::timestamp::{Needed, Timestamps};
-use super::{CSRC, Fields};
+use super::{CSRC, Rfc3095Fields};
 use crate::compressor::CompressorConfig;
 use crate::profile::Format;
 
-/// Packets of one SSRC in a row that must look like RTP before a flow is taken for it.
+/// Number of packets of one SSRC in a row that must look like RTP before a flow counts as RTP.
 const PROOFS: u8 = 3;
 
-/// SSRCs that are told apart while a flow is looked at.
+/// Number of SSRCs that are distinguished during detection.
 const STREAMS: usize = 4;
 
-/// Packets of a flow that are looked at because they could be RTP.
+/// Number of packets of a flow that are examined for RTP.
 const LOOKS: u8 = 16;
 
 /// Largest step of sequence numbers from packet to packet.
 const MAX_GUESS_STEP: u16 = 16;
 
-/// Largest step, either way, of a flow that was taken for RTP. One that takes a larger step must prove itself again: what
-/// has no sequence numbers hardly ever takes a smaller one.
+/// Largest step, in either direction, of a flow that counts as RTP. A flow with a larger step is detected anew: data
+/// without sequence numbers hardly ever has a smaller one.
 pub(super) const MAX_SN_STEP: u16 = 128;
 
-/// What a context keeps of the headers behind IP and UDP.
+/// State of the headers behind IP and UDP in a context.
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(clippy::large_enum_variant, reason = "places are of one size, and nothing is allocated")]
-pub(super) enum Own {
+pub(super) enum UpperContext {
     #[default]
     None,
-    /// Of a flow of UDP or UDP-Lite: whether it is RTP.
+    /// Detection of RTP in a flow of UDP or UDP-Lite.
     Guess(Guess),
     /// SPI.
     Esp(u32),
@@ -41,22 +41,22 @@ pub(super) enum Own {
     Rtp(RtpContext),
 }
 
-/// What the compressor knows of the RTP headers of a flow.
+/// State of the RTP headers of a flow at the compressor.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RtpContext {
-    /// Of the last packet.
+    /// Fields of the last packet.
     pub(super) fields: RtpFields,
     pub(super) timestamps: Timestamps,
 }
 
-impl Own {
-    /// True if it is of ESP with that SPI.
+impl UpperContext {
+    /// True if the flow is ESP with that SPI.
     #[inline]
     pub(super) fn is_spi(&self, spi: u32) -> bool {
         matches!(self, Self::Esp(kept) if *kept == spi)
     }
 
-    /// Fields of RTP headers.
+    /// State of RTP headers, if the flow has them.
     #[inline]
     pub(super) fn rtp(&self) -> Option<&RtpContext> {
         match self {
@@ -77,17 +77,17 @@ impl Own {
 }
 
 impl RtpContext {
-    /// Notes the header of a packet, and what must be said of it, since when. Returns whether its CRC-STATIC octets are
-    /// those of the packet before, the CSRC identifiers apart.
+    /// Records the header of a packet, with the fields that have to be sent, and the SN of the first packet with them.
+    /// Returns true if its CRC-STATIC octets are unchanged, except CSRC identifiers.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn note(
         &mut self,
         now: Instant,
-        x: &mut Fields<'_>,
-        header: &Header<'_>,
+        x: &mut Rfc3095Fields<'_>,
+        header: &RtpHeader<'_>,
         sns: (u32, u32, u16),
         config: &CompressorConfig,
-        link: Option<&Link>,
+        link: Option<&TimerLimits>,
         since: &mut u16,
     ) -> bool {
         x.rtp = header.fields;
@@ -95,20 +95,20 @@ impl RtpContext {
         let (is_other_x, is_other_p) = (x.rtp.x != before.x, x.rtp.p != before.p);
         let is_other_pt = is_other_p || x.rtp.pt != before.pt;
         if is_other_x || is_other_pt {
-            let is_said = self.timestamps.pt == 0 || self.timestamps.is_x_alone();
-            self.timestamps.set_x_alone(!is_other_pt && is_said);
+            let is_announced = self.timestamps.pt == 0 || self.timestamps.is_x_alone();
+            self.timestamps.set_x_alone(!is_other_pt && is_announced);
             self.timestamps.pt = config.repetitions.max(1);
         }
-        let said = (config.repetitions, config.window);
-        if self.timestamps.note(now, &mut x.rtp, before, sns, said, link) || is_other_x || is_other_pt {
+        let counts = (config.repetitions, config.window);
+        if self.timestamps.note(now, &mut x.rtp, before, sns, counts, link) || is_other_x || is_other_pt {
             *since = sns.2;
         }
         !(is_other_x || is_other_p)
     }
 
-    /// The header of a packet of which the SN says everything; `None` if there is more to say.
+    /// Returns the header of a packet if the SN determines all of it; `None` otherwise.
     #[inline]
-    pub(super) fn regular(&self, header: &Header<'_>, link: Option<&Link>) -> Option<RtpFields> {
+    pub(super) fn regular(&self, header: &RtpHeader<'_>, link: Option<&TimerLimits>) -> Option<RtpFields> {
         let before = &self.fields;
         let rtp = RtpFields { stride: before.stride, time_stride: before.time_stride, ..header.fields };
         let is_same = rtp == RtpFields { ts: rtp.ts, m: rtp.m, ..*before };
@@ -117,34 +117,34 @@ impl RtpContext {
         (is_regular && self.timestamps.is_regular(&rtp, before)).then_some(rtp)
     }
 
-    /// A packet was sent whose header is [`regular`](Self::regular).
+    /// Records a packet that was sent with a [`regular`](Self::regular) header.
     #[inline]
     pub(super) fn go_on(&mut self, rtp: RtpFields, window: usize) {
         self.timestamps.go_on(&rtp, window);
         self.fields = rtp;
     }
 
-    /// Fills in what extension 3 says of RTP, should there be one, which may have to say the mode.
-    pub(super) fn fill_extension(&self, x: &mut Fields<'_>, ts: &Needed, says_mode: bool) {
-        let says_x = self.timestamps.pt > 0;
-        let says_pt = says_x && !self.timestamps.is_x_alone();
+    /// Fills in the fields of RTP in extension 3, if there is one, which may have to carry the mode.
+    pub(super) fn fill_extension(&self, x: &mut Rfc3095Fields<'_>, ts: &Needed, has_mode: bool) {
+        let has_x = self.timestamps.pt > 0;
+        let has_pt = has_x && !self.timestamps.is_x_alone();
         let extra = &mut x.rtp_extra;
         extra.scaled = ts.scaled;
-        extra.stride = self.timestamps.says_stride();
-        extra.time_stride = self.timestamps.says_time_stride();
-        extra.flags = says_mode || says_x || extra.stride || extra.time_stride || x.extra[CSRC].has_list;
+        extra.stride = self.timestamps.needs_stride();
+        extra.time_stride = self.timestamps.needs_time_stride();
+        extra.flags = has_mode || has_x || extra.stride || extra.time_stride || x.extra[CSRC].has_list;
         // RFC 4815, section 6.4: without R-PT, the padding bit would become zero.
-        extra.pt = extra.flags && (says_pt || x.rtp.p);
+        extra.pt = extra.flags && (has_pt || x.rtp.p);
     }
 
-    /// Fills in what a dynamic chain says of RTP.
-    pub(super) fn fill_chain(&self, x: &mut Fields<'_>) {
+    /// Fills in the fields of RTP in a dynamic chain.
+    pub(super) fn fill_chain(&self, x: &mut Rfc3095Fields<'_>) {
         x.rtp_extra.stride = self.timestamps.is_stride_known();
-        x.rtp_extra.time_stride = x.rtp.time_stride > 0 || self.timestamps.says_time_stride();
+        x.rtp_extra.time_stride = x.rtp.time_stride > 0 || self.timestamps.needs_time_stride();
     }
 
-    /// The packet was sent, not in R-mode.
-    pub(super) fn commit(&mut self, now: Instant, x: &Fields<'_>, format: Format, window: usize) {
+    /// Records a packet that was sent, not in R-mode.
+    pub(super) fn commit(&mut self, now: Instant, x: &Rfc3095Fields<'_>, format: Format, window: usize) {
         let in_full = format.is_initialization();
         if in_full || x.rtp_extra.flags {
             self.timestamps.pt = self.timestamps.pt.saturating_sub(1);
@@ -153,32 +153,32 @@ impl RtpContext {
     }
 }
 
-/// Signs that a flow is RTP: few SSRCs, and sequence numbers of each that go on.
+/// Evidence that a flow is RTP: few SSRCs, each with continuing sequence numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Guess {
-    /// The newest first.
-    streams: [Stream; STREAMS],
+    /// State of the SSRCs, the newest first.
+    streams: [SsrcState; STREAMS],
     looks: u8,
 }
 
-/// Packets of one SSRC.
+/// State of one SSRC.
 #[derive(Clone, Copy, Debug, Default)]
-struct Stream {
+struct SsrcState {
     ssrc: u32,
     sn: u16,
     proofs: u8,
 }
 
 impl Guess {
-    /// What the first packet of a flow shows.
-    pub(super) fn of(header: Option<&Header<'_>>) -> Self {
+    /// Returns the evidence of the first packet of a flow.
+    pub(super) fn of(header: Option<&RtpHeader<'_>>) -> Self {
         let mut guess = Self::default();
         guess.look(header);
         guess
     }
 
-    /// Looks at a datagram, and returns whether what has its SSRC is RTP. RTCP and others may stand between.
-    pub(super) fn look(&mut self, header: Option<&Header<'_>>) -> bool {
+    /// Examines a datagram, and returns true if its SSRC has proved to be RTP. RTCP and others may stand between.
+    pub(super) fn look(&mut self, header: Option<&RtpHeader<'_>>) -> bool {
         let Some(header) = header else { return false };
         let (ssrc, sn) = (header.fields.ssrc, header.sn);
         let at = self.streams.iter().position(|stream| stream.ssrc == ssrc).unwrap_or(STREAMS - 1);
@@ -188,14 +188,14 @@ impl Guess {
         let before = self.streams[0];
         let goes_on = before.ssrc == ssrc && (1..=MAX_GUESS_STEP).contains(&sn.wrapping_sub(before.sn));
         let proofs = if goes_on { before.proofs.saturating_add(1) } else { 0 };
-        self.streams[0] = Stream { ssrc, sn, proofs };
+        self.streams[0] = SsrcState { ssrc, sn, proofs };
         let is_rtp = proofs >= PROOFS;
-        // Where one stream was, another one may follow.
+        // / After one stream, another one may follow.
         self.looks = if is_rtp { 0 } else { self.looks.saturating_add(1) };
         is_rtp
     }
 
-    /// Whether more packets are to be looked at.
+    /// True if more packets are to be examined.
     pub(super) fn goes_on(&self) -> bool {
         self.looks < LOOKS
     }

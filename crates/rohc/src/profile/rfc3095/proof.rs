@@ -1,33 +1,35 @@
-//! Finds the SN where its bits may stand for several: behind a pause, or behind a loss that is longer than they reach. RFC 3095,
-//! section 5.3.2.2.4, tries one SN more and holds two packets back; a CRC of 3 bits lets a wrong one through once in eight times,
-//! and a wrong one that has passed does so again.
+//! Search for the SN if its bits may stand for several, after a pause, or after a loss longer than they cover. RFC 3095, section
+//! 5.3.2.2.4, tries one more SN and holds two packets back; a CRC of 3 bits accepts a wrong one once in eight times, and a wrong
+//! one that was accepted will be again.
 //!
-//! Here all that may be meant are tried, and one is believed if
+//! Here all possible SNs are tried, and one is accepted if
 //!
-//! - the checksum of UDP or UDP-Lite is right with it, where that covers what follows from the SN: RTP; or
-//! - no other one passes the CRC, of those that the carrier's count or the clock allow; or
-//! - it is the only one near to the pace of a flow that has never paused.
+//! - the checksum of UDP or UDP-Lite is correct with it, and covers fields that follow from the SN: RTP; or
 //!
-//! Elsewhere nothing is delivered, and feedback asks for more. So it is, too, where an IP-ID that moves against the SN may have moved
-//! in a gap: none of these covers that.
+//! - no other one that the carrier's count or the clock allow passes the CRC; or
+//!
+//! - it is the only one near the pace of a flow that has never paused.
+//!
+//! Otherwise nothing is delivered, and feedback requests more. The same applies if an IP-ID that moves against the SN may have
+//! moved in a gap, since none of these rules covers it.
 
-use super::attempt::{Attempt, Passed};
-use super::decompress::Own;
+use super::attempt::{CandidateSearch, VerifiedHeader};
+use super::decompress::UpperFields;
 use super::doubt::{By, Reference};
 use super::header::ExtensionLists;
-use super::{Fields, IP_ID, IP_ID2, SN, TS, Upper, has_own_sn, has_rtp, upper};
-use crate::arrival::Passed as Clock;
+use super::{IP_ID, IP_ID2, Rfc3095Fields, SN, TS, Upper, has_own_sn, has_rtp, upper};
+use crate::arrival::PassedPackets as Clock;
 use crate::decompressor::Failure;
 use crate::profile::{Format, ProfileId};
 use crate::proof::{HALF, TRIALS};
 
-/// Packets in which compressors repeat what has changed: where fewer are missing, nothing was missed.
+/// Number of packets in which compressors repeat a change. If fewer are missing, no change was missed.
 const REPEATED: i32 = 4;
 
-impl Attempt<'_, '_> {
+impl CandidateSearch<'_, '_> {
     /// True if `k` bits may stand for other SNs than `sn`, by the carrier's count or by the clock, and the header depends on it.
     #[inline]
-    pub(super) fn is_open(&self, sn: u32, k: u32, x: &Fields<'_>) -> bool {
+    pub(super) fn is_open(&self, sn: u32, k: u32, x: &Rfc3095Fields<'_>) -> bool {
         let arrivals = &self.context.arrivals;
         if k == 0 || k >= u16::BITS || !self.holds_sn(x) {
             return false;
@@ -41,7 +43,7 @@ impl Attempt<'_, '_> {
         match arrivals.passed(self.now) {
             Clock::AtMost(most) => {
                 let ahead = self.context.ahead(sn, self.context.sn);
-                // An SN that is not the compressor's may take such a step by itself. What is late is not counted.
+                // / An SN that the compressor does not generate may take such a step by itself. A late packet is not counted.
                 let is_bounded = !has_own_sn(x.profile) && !(1..=i64::from(most)).contains(&i64::from(ahead));
                 i64::from(ahead) + (1 << k) <= i64::from(most) || is_bounded
             }
@@ -49,15 +51,15 @@ impl Attempt<'_, '_> {
         }
     }
 
-    /// True if the carrier counts lost packets, and that SN is among those that may have come next: then it is not late.
+    /// True if the carrier counts lost packets, and that SN is among those that may follow, so that the packet is not late.
     pub(super) fn is_counted(&self, sn: u32) -> bool {
         let Clock::AtMost(most) = self.context.arrivals.passed(self.now) else { return false };
         (1..=i64::from(most)).contains(&i64::from(self.context.ahead(sn, self.context.sn)))
     }
 
-    /// True if the packet depends on an IP-ID that may have moved in a gap, as far as the carrier counts: no checksum covers it, and
-    /// a CRC lets a wrong one through. A packet with the whole IP-ID does not.
-    pub(super) fn misses_ip_id(&self, x: &Fields<'_>) -> bool {
+    /// True if the packet depends on an IP-ID that may have moved in a gap, by the carrier's count: no checksum covers it, and a
+    /// CRC may accept a wrong one. A packet with the full IP-ID does not depend on it.
+    pub(super) fn misses_ip_id(&self, x: &Rfc3095Fields<'_>) -> bool {
         let context = self.context;
         let is_whole = |slot| self.reader.collected(slot).1 >= u16::BITS;
         let may_have_moved = |most: u32| most > REPEATED as u32 && context.may_have_moved(most);
@@ -68,20 +70,20 @@ impl Attempt<'_, '_> {
             && !is_whole(IP_ID2)
     }
 
-    /// True if a right checksum proves the SN.
-    pub(super) fn has_sum(&self, x: &Fields<'_>) -> bool {
+    /// True if a correct checksum proves the SN.
+    pub(super) fn has_sum(&self, x: &Rfc3095Fields<'_>) -> bool {
         self.context.sums && x.udp.checksum != 0 && is_proved_by_sum(x.profile)
     }
 
-    /// Refuses a header that its CRC, or none, has let through behind a gap, a failure or a packet in doubt, if its
-    /// checksum shows that it is wrong.
+    /// Rejects a header that its CRC has accepted, or that has none, after a gap, a failure or a packet in doubt, if its checksum
+    /// shows that it is wrong.
     #[inline]
     pub(super) fn by_sum(
         &self,
         format: Format,
-        x: &Fields<'_>,
+        x: &Rfc3095Fields<'_>,
         out: &[u8],
-        passed: &Passed,
+        passed: &VerifiedHeader,
     ) -> Result<(), Failure> {
         let context = self.context;
         let is_awaited = passed.by == By::Newest
@@ -100,10 +102,10 @@ impl Attempt<'_, '_> {
         &self,
         format: Format,
         sn: u32,
-        x: &mut Fields<'p>,
+        x: &mut Rfc3095Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut VerifiedHeader,
     ) -> Result<(), Failure> {
         let context = self.context;
         let turn = 1 << self.reader.collected(SN).1;
@@ -120,25 +122,25 @@ impl Attempt<'_, '_> {
             return Err(Failure::Ambiguous(format));
         }
         let usual = context.arrivals.is_usual(self.now);
-        // Nothing was missed then, but for a packet that was damaged.
+        // / Then no packet was missed, except one that was damaged.
         let is_awaited = first <= REPEATED as u32 && context.arrivals.failed() <= 1;
-        let is_told = self.reader.collected(TS).1 > 0;
-        // A flow that never pauses goes on at its pace, unless the timestamp that the packet carries has jumped.
+        let is_determined = self.reader.collected(TS).1 > 0;
+        // / A flow that never pauses keeps its pace, unless the timestamp in the packet has jumped.
         let is_near = |ahead: u32| match clock {
-            Clock::About { packets, off } if !usual && !is_told => ahead.abs_diff(packets) <= off,
+            Clock::About { packets, off } if !usual && !is_determined => ahead.abs_diff(packets) <= off,
             _ => true,
         };
-        // Whoever comes behind a pause of a paced flow, or is counted, is not late.
+        // / A packet after a pause of a paced flow, or a counted one, is not late.
         let late = self.sn_plus(sn, turn.wrapping_neg());
         let is_late =
-            matches!(clock, Clock::Perhaps(_)) && self.is_right_late(late, x, extensions, out, passed)?;
+            matches!(clock, Clock::Perhaps(_)) && self.verify_late(late, x, extensions, out, passed)?;
         if is_late && has_sum {
             passed.by = By::Late;
             return Ok(());
         }
         let turns = most.min(HALF).saturating_sub(first) / turn;
         let is_complete = turns < TRIALS;
-        let mut fits = Found::default();
+        let mut fits = SnMatches::default();
         for n in (0..=turns).rev().take(TRIALS as usize).chain((turns >= TRIALS).then_some(0)) {
             let ahead = first + n * turn;
             if !(has_sum || is_near(ahead) || n == 0 && is_awaited && !has_rtp(x.profile)) {
@@ -155,13 +157,13 @@ impl Attempt<'_, '_> {
                 }
                 continue;
             }
-            fits = Found { count: fits.count + 1, last: ahead };
+            fits = SnMatches { count: fits.count + 1, last: ahead };
         }
         if is_late {
             if fits.count > 0 {
                 return Err(Failure::Ambiguous(format));
             }
-            self.is_right_late(late, x, extensions, out, passed)?;
+            self.verify_late(late, x, extensions, out, passed)?;
             passed.by = By::Late;
             return Ok(());
         }
@@ -169,14 +171,14 @@ impl Attempt<'_, '_> {
             passed.proved = true;
             return Ok(());
         }
-        // The timestamp may have jumped with packets that were lost; but they were not as many if the clock has no time for a jump.
+        // / The timestamp may have jumped in lost packets. Fewer were lost if the clock leaves no time for a jump.
         let may_have_jumped = has_rtp(x.profile) && usual;
         let has_no_time = fits.last <= turn
             && matches!(context.arrivals.passed_by_clock(self.now), Clock::About { packets, off } if packets <= fits.last + off);
         let (ahead, proved) = match fits.count {
             0 => return Err(Failure::Crc(format)),
             1 if is_complete && (!may_have_jumped || has_no_time || is_awaited) => (fits.last, true),
-            // A flow that pauses like this has paused once more.
+            // / A flow that pauses regularly has paused once more.
             _ if usual && is_awaited && fits.last == first && !is_counted => (first, false),
             _ => return Err(Failure::Ambiguous(format)),
         };
@@ -185,15 +187,14 @@ impl Attempt<'_, '_> {
         Ok(())
     }
 
-    /// True if another SN and timestamp have the same sum, in a flow that pauses: an SN that is lower by TS_STRIDE, or a multiple of
-    /// it, behind a pause that is so many packets longer. The time that has passed is the same, too.
+    /// True if another SN and timestamp have an equal sum, in a flow that pauses: an SN that is lower by TS_STRIDE, or a multiple
+    /// of it, after a pause that is longer by as many packets. The time that has passed is equal, too.
     fn may_have_twin(&self, ahead: u32, turn: u32) -> bool {
-        let Own::Rtp(rtp) = &self.context.own else { return false };
+        let UpperFields::Rtp(rtp) = &self.context.own else { return false };
         ahead > rtp.stride.max(turn) && self.context.arrivals.has_paused()
     }
 
-    /// True if more packets have failed since the last one that was verified than lie between it and that SN. A few may have been
-    /// late.
+    /// True if more packets have failed since the last verified packet than lie between it and that SN. A few may have been late.
     #[inline]
     fn is_too_near(&self, sn: u32) -> bool {
         let ahead = self.context.ahead(sn, self.context.sn);
@@ -201,8 +202,8 @@ impl Attempt<'_, '_> {
         ahead > 0 && ahead + REPEATED < failed && self.context.arrivals.had_time_for(self.now, failed as u32)
     }
 
-    /// True if so many packets were lost that they may have had all that said that the timestamp has jumped, and the clock says so.
-    fn may_have_jumped(&self, sn: u32, x: &Fields<'_>) -> bool {
+    /// True if enough packets were lost to include all that carried a jump of the timestamp, and the clock indicates a jump.
+    fn may_have_jumped(&self, sn: u32, x: &Rfc3095Fields<'_>) -> bool {
         let (context, clock) = (self.context, self.context.arrivals.passed(self.now));
         let ahead = context.ahead(sn, context.sn);
         has_rtp(x.profile)
@@ -211,21 +212,23 @@ impl Attempt<'_, '_> {
             && matches!(clock, Clock::About { packets, off } if packets > ahead as u32 + off)
     }
 
-    /// Finds SN and timestamp where the timestamp has jumped, as behind silence, and the packets that said so were lost. The clock
-    /// tells how far timestamps are; the checksum covers both.
+    /// Finds SN and timestamp after a jump of the timestamp, as after silence, if the packets that carried it were lost. The
+    /// clock gives the timestamps, and the checksum covers both.
     #[allow(clippy::too_many_arguments)]
     fn by_jump<'i, 'p: 'i>(
         &self,
         first: u32,
         turn: u32,
         clock: Clock,
-        x: &mut Fields<'p>,
+        x: &mut Rfc3095Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut VerifiedHeader,
     ) -> Result<bool, Failure> {
         let (context, newest) = (self.context, self.context.newest());
-        let (Own::Rtp(rtp), Clock::About { packets, off }) = (&context.own, clock) else { return Ok(false) };
+        let (UpperFields::Rtp(rtp), Clock::About { packets, off }) = (&context.own, clock) else {
+            return Ok(false);
+        };
         if !has_rtp(x.profile) || !x.rtp_extra.scaled || rtp.stride == 0 || packets > HALF {
             return Ok(false);
         }
@@ -264,9 +267,9 @@ pub(super) const fn is_proved_by_sum(profile: ProfileId) -> bool {
     }
 }
 
-/// SNs that fit, and how much ahead the last one is.
+/// Number of SNs that fit, and distance of the last one.
 #[derive(Clone, Copy, Debug, Default)]
-struct Found {
+struct SnMatches {
     count: u32,
     last: u32,
 }

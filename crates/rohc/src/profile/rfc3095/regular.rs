@@ -1,5 +1,6 @@
-//! Fast path of an established flow. In a regular packet only numbers and checksums have changed, and the numbers by the step that the
-//! decompressor infers: `UO-0` carries it. All other packets take the full path, `Context::compress`. RFC 3095, section 5.7.1.
+//! Fast path of an established flow. In a regular packet only numbers and checksums have changed, and the numbers by the step
+//! that the decompressor infers, so that `UO-0` carries it. All other packets take the full path,
+//! `Rfc3095SenderContext::compress`. RFC 3095, section 5.7.1.
 
 use thinair_wire::coder::{Lsb, Writer};
 use thinair_wire::crc::Check;
@@ -7,45 +8,49 @@ use thinair_wire::header::chain::{HeaderChain, IpHeader};
 use thinair_wire::header::protocol;
 use thinair_wire::time::Instant;
 
-use super::classify::{Plan, rtp_header};
-use super::compress::Context;
-use super::header::{Transport, ip_dynamic};
+use super::classify::{ClassifiedPacket, rtp_header};
+use super::compress::Rfc3095SenderContext;
+use super::header::{TransportLayout, ip_dynamic};
 use super::ip_id::behavior;
-use super::timer::Link;
+use super::timer::TimerLimits;
 use super::{BASE_IPS, SN, Upper, has_own_sn, has_rtp, rtp, sn_shift, tail, type0, upper};
 use crate::channel::ProfileSet;
 use crate::cid::Cid;
-use crate::compressor::{Compressed, Compressor, CompressorConfig, Outgoing};
+use crate::compressor::{Compressed, Compressor, CompressorConfig, OutgoingPacket};
 use crate::field::ip_id::Behavior;
-use crate::framing::Frame;
+use crate::framing::CidFrame;
 use crate::profile::{Format, ProfileId};
 
-/// Bits of the SN in `UO-0`.
+/// Number of bits of the SN in `UO-0`.
 const SN_BITS: u32 = 4;
 
-/// Steps of a sequence number of the packet's own that its bits say without ambiguity.
+/// Largest unambiguous step of a sequence number that the compressor does not generate.
 const MAX_STEP: u32 = 7;
 
 /// Octets of a UDP or ESP header.
 const UPPER_LEN: usize = 8;
 
-/// Outcome for a packet that may be one of the flow that was sent last.
-pub(super) enum Next {
+/// Outcome for a packet that may belong to the flow of the previous packet.
+pub(super) enum RegularOutcome {
     Regular(Compressed),
-    /// It is of that flow, and takes the full path.
+    /// It belongs to that flow, and takes the full path.
     Irregular,
-    /// Its flow is to be looked for.
+    /// Its flow has to be searched for.
     Other,
 }
 
 impl Compressor<'_> {
-    /// Compresses a regular packet of the flow that was sent last. Most packets are, and their profile and context need not be
-    /// looked for. Of others nothing has changed.
+    /// Compresses a regular packet of the flow of the previous packet, without a search for profile and context. Most packets are
+    /// regular. Others change nothing.
     #[inline]
-    pub(super) fn compress_next(&mut self, packet: &Outgoing<'_, '_, '_>, out: &mut [u8]) -> Next {
+    pub(super) fn compress_next(
+        &mut self,
+        packet: &OutgoingPacket<'_, '_, '_>,
+        out: &mut [u8],
+    ) -> RegularOutcome {
         let (timer, profiles) = (self.timer(), self.config.channel.profiles());
         if let Some(cid) = self.flows.newest_in_use()
-            && let Some(context) = self.flows.context_mut::<Context>(cid)
+            && let Some(context) = self.flows.context_mut::<Rfc3095SenderContext>(cid)
             && context.established
             && context.caution.is_in(self.group)
             && let Some((rtp, len)) = context.headers_of(packet.chain, profiles)
@@ -54,24 +59,24 @@ impl Compressor<'_> {
             match context.compress_regular(packet.now, headers, timer.as_ref(), cid, &self.config, out) {
                 Some(done) => {
                     self.note_cost(&done);
-                    return Next::Regular(done);
+                    return RegularOutcome::Regular(done);
                 }
-                None => return Next::Irregular,
+                None => return RegularOutcome::Irregular,
             }
         }
-        Next::Other
+        RegularOutcome::Other
     }
 }
 
-impl Context {
-    /// The RTP header of a packet of this flow, if it has one, and the octets of all headers; `None` if the packet may go by another
-    /// profile or context.
+impl Rfc3095SenderContext {
+    /// Returns the RTP header of a packet of this flow, if it has one, and the octets of all headers; `None` if the packet may
+    /// need another profile or context.
     #[inline]
     fn headers_of<'p>(
         &self,
         chain: &HeaderChain<'p>,
         profiles: ProfileSet,
-    ) -> Option<(Option<rtp::Header<'p>>, usize)> {
+    ) -> Option<(Option<rtp::RtpHeader<'p>>, usize)> {
         let (ips, ip_end) = (chain.ips(), chain.ip_end());
         let is_path = chain.is_plain()
             && ips.len() == usize::from(self.ip_count)
@@ -88,7 +93,7 @@ impl Context {
             Upper::Udp => {
                 let (udp, payload) = (chain.udp()?, datagram.get(UPPER_LEN..)?);
                 if self.own.rtp().is_some() {
-                    // The SSRC is compared with the fields that may change.
+                    // / The SSRC is compared with the fields that may change.
                     let header = rtp_header(payload)?;
                     len += header.len();
                     rtp = Some(header);
@@ -103,12 +108,12 @@ impl Context {
         is_flow.then_some((rtp, len))
     }
 
-    /// [`compress_regular`](Self::compress_regular) of a packet whose profile was looked for.
+    /// [`compress_regular`](Self::compress_regular) after the profile was chosen.
     #[inline]
     pub(super) fn compress_as_regular(
         &mut self,
         now: Instant,
-        plan: &Plan<'_>,
+        plan: &ClassifiedPacket<'_>,
         cid: Cid,
         config: &CompressorConfig,
         out: &mut [u8],
@@ -120,13 +125,13 @@ impl Context {
         self.compress_regular(now, headers, plan.timer.as_ref(), cid, config, out)
     }
 
-    /// Compresses a regular packet of this flow, without extension headers, with its RTP header if it has one, and `len` octets of
-    /// headers; `None`, and nothing has changed, if it is none.
+    /// Compresses a regular packet of this flow, without extension headers, with its RTP header if it has one, and `len` octets
+    /// of headers. `None`, without a change, if it is not regular.
     fn compress_regular(
         &mut self,
         now: Instant,
-        (chain, rtp, len): (&HeaderChain<'_>, Option<&rtp::Header<'_>>, usize),
-        timer: Option<&Link>,
+        (chain, rtp, len): (&HeaderChain<'_>, Option<&rtp::RtpHeader<'_>>, usize),
+        timer: Option<&TimerLimits>,
         cid: Cid,
         config: &CompressorConfig,
         out: &mut [u8],
@@ -155,7 +160,7 @@ impl Context {
             (Some(_), _) => return None,
         };
 
-        let frame = Frame::new(cid, config.channel.cids());
+        let frame = CidFrame::new(cid, config.channel.cids());
         let mut writer = Writer::new(out, frame.len());
         writer.offer(SN, Lsb { value: sn, needed: SN_BITS });
         type0::uo_0(&mut writer, false).ok()?;
@@ -195,7 +200,7 @@ impl Context {
                 tail::udp_checksum(&mut writer, &mut checksum).ok()?;
             }
         }
-        writer.fill_crc(Transport::of(self.profile, 0).crc_dynamic(check, crc, header));
+        writer.fill_crc(TransportLayout::of(self.profile, 0).crc_dynamic(check, crc, header));
         let end = writer.finish().ok()?;
         let sent = frame.close(end, packet.get(len..)?, out).ok()?;
 

@@ -1,64 +1,64 @@
 //! R-mode: the secure reference principle at both ends. RFC 3095, section 5.5; its mode transitions, section 5.6.
 //!
-//! "Only a packet carrying a 7- or 8-bit CRC can update the decompression context and be used as a reference", and the
-//! compressor takes for known what was acknowledged, and nothing else. The same holds in other modes while a transition
-//! is pending, for it is not known which one the decompressor is in.
+//! "Only a packet carrying a 7- or 8-bit CRC can update the decompression context and be used as a reference", and for the
+//! compressor only acknowledged values are established. This also holds in other modes while a transition is pending, since the
+//! mode of the decompressor is then unknown.
 //!
-//! Of the values that may be references the bounds of two spans are kept, see
-//! [`Range::add`](thinair_wire::range::Range::add): an acknowledgment of one of the newer span ends the older one. So the
-//! state does not grow with the round-trip time.
+//! Values that may be references are kept as the bounds of two spans, see [`Range::add`](thinair_wire::range::Range::add): an
+//! acknowledgment of a value of the newer span ends the older one. The size of the state therefore does not depend on the
+//! round-trip time.
 //!
-//! Every profile of the family has R-mode. Timestamps of RTP are told by the SN, if all references lie on one line with the
-//! packet, or sent; a timer is not used. A change of the presence of the Checksum Coverage goes with updates until it is
+//! Every profile of the family has R-mode. RTP timestamps follow from the SN if all references lie on one line with the packet;
+//! otherwise they are sent. A timer is not used. A change of the presence of the Checksum Coverage is sent in updates until it is
 //! acknowledged.
 
 use thinair_wire::coder::Reader;
 use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
 
-use super::attempt::{Attempt, Passed};
+use super::attempt::{CandidateSearch, VerifiedHeader};
 use super::decompress::{self, LATE};
 use super::doubt::By;
 use super::header::ExtensionLists;
-use super::{Fields, IpFields, IpHeader, SN, Upper, Version, compress, upper};
+use super::{IpFields, IpHeader, IpVersion, Rfc3095Fields, SN, Upper, compress, upper};
 use crate::compressor::CompressorConfig;
 use crate::decompressor::Failure;
 use crate::feedback::{AckType, Feedback};
-use crate::mode::{Answer, CompressorMode, Mode};
+use crate::mode::{CompressorMode, Mode, ReliableReply};
 use crate::profile::{Format, ProfileId};
 
-/// The oldest reference is that many packets old when a newer one is wanted: R-0 has 6 bits of SN, and the other half
-/// is for the round trip.
+/// Age of the oldest reference, in packets, from which on a newer one is needed: R-0 has 6 bits of SN, half of which is for the
+/// round trip.
 const STALE: u32 = 32;
 
-/// Packets from one update to the next while acknowledgments are waited for, if nothing but the SN is to be said.
+/// Number of packets from one update to the next while acknowledgments are awaited, if only the SN changes.
 const SPACING: u32 = 4;
 
-/// References older than this are of no use: no compressed format has so many bits of SN.
+/// Age from which on references are useless: no compressed format has that many bits of SN.
 const TOO_OLD: u32 = 1 << 14;
 
-/// An SN of the packet's own that is older than the newest reference by so much begins anew, where a smaller step is taken
-/// for a late packet.
+/// Distance by which an SN that the compressor does not generate must be behind the newest reference to be a restart. A smaller
+/// step is a late packet.
 const ANEW: u32 = 1 << 8;
 
-/// Packets of a sequence of updates that are all acknowledged, and of how many others one is: N and k of section
-/// 5.5.2.2.
+/// Number of packets of a sequence of updates that are all acknowledged; of others, one in this many is: N and k of RFC 3095,
+/// section 5.5.2.2.
 const ACKED: u8 = 2;
 const SPARSE: u8 = 4;
 
-/// Whether mode 0 in a packet declines a transition: RFC 3843, section 3.4, and RFC 4019, section 5.6.
+/// True if mode 0 in a packet declines a transition: RFC 3843, section 3.4, and RFC 4019, section 5.6.
 fn declines(profile: ProfileId) -> bool {
     matches!(profile, ProfileId::Ip | ProfileId::RtpUdpLite | ProfileId::UdpLite)
 }
 
-/// Whether a format has the mode in it; with RTP, while a transition is pending.
-fn says_mode(format: Format) -> bool {
+/// True if a format has the mode; with RTP, while a transition is pending.
+fn has_mode(format: Format) -> bool {
     matches!(format, Format::Uor2Ext3 | Format::Uor2IdExt3 | Format::Uor2TsExt3)
 }
 
-impl compress::Context {
-    /// Takes protected feedback for what it says of the mode. RFC 4815, section 3.2: "The compressor MUST ignore feedback
-    /// information related to mode transition if the feedback is not protected by the CRC option."
+impl compress::Rfc3095SenderContext {
+    /// Handles the mode in protected feedback. RFC 4815, section 3.2: "The compressor MUST ignore feedback information related to
+    /// mode transition if the feedback is not protected by the CRC option."
     pub(super) fn note_mode(
         &mut self,
         now: Instant,
@@ -68,13 +68,13 @@ impl compress::Context {
     ) {
         let (Some(mode), true) = (feedback.mode, feedback.protected) else { return };
         let answer = match (config.reliable, declines(self.profile)) {
-            (true, _) => Answer::Accept,
-            (false, true) => Answer::Decline,
-            (false, false) => Answer::Ignore,
+            (true, _) => ReliableReply::Accept,
+            (false, true) => ReliableReply::Decline,
+            (false, false) => ReliableReply::Ignore,
         };
         let before = self.mode;
         let acknowledges = feedback.ack == AckType::Ack
-            && before.is_said()
+            && before.is_announced()
             && sn.is_some_and(|sn| !sn.is_before(self.in_state.since()));
         if acknowledges {
             self.mode.on_acknowledged(mode, answer);
@@ -96,9 +96,9 @@ impl compress::Context {
         }
     }
 
-    /// What was said often enough for U- and O-mode is said until it is acknowledged: how headers are read, where no CRC
-    /// would tell that it was lost. With `established_by_ir`, the CRC-7 of the packets that announce the mode is proof enough, but
-    /// not for the Checksum Coverage, which it does not cover.
+    /// Repeats, until they are acknowledged, fields that were sent often enough for U- and O-mode, but decide on the reading of
+    /// headers, where no CRC would detect their loss. With `established_by_ir`, the CRC-7 of the packets that announce the mode
+    /// is proof enough, except for the Checksum Coverage, which it does not cover.
     fn repeat_counted(&mut self, config: &CompressorConfig) {
         let next = self.since(self.next_sn());
         if upper(self.profile) == Upper::UdpLite {
@@ -109,7 +109,7 @@ impl compress::Context {
             return;
         }
         for (pending, ip) in self.pending.iter_mut().zip(&self.ips).take(usize::from(self.ip_count)) {
-            if ip.header.version == Version::V4 {
+            if ip.header.version == IpVersion::V4 {
                 pending.flags = config.repetitions.max(1);
             }
         }
@@ -118,7 +118,7 @@ impl compress::Context {
         }
     }
 
-    /// The mode of a new context on a CID that had one before (RFC 4815, section 7.2).
+    /// Returns the mode of a new context on a CID that had one before (RFC 4815, section 7.2).
     pub(crate) fn mode_after(old: CompressorMode, same_profile: bool) -> CompressorMode {
         match (same_profile, old.is_secure()) {
             (true, _) => old,
@@ -128,24 +128,24 @@ impl compress::Context {
         }
     }
 
-    /// Whether a packet may go by a format, as far as the mode is concerned.
+    /// True if the mode allows a format for a packet.
     pub(super) fn is_allowed_by_mode(&self, format: Format, update_due: bool) -> bool {
         if self.mode.is_pending() {
-            // Section 5.6.1: formats that are common to all modes, and say the mode.
-            return says_mode(format);
+            // / RFC 3095, section 5.6.1: formats that are common to all modes, and carry the mode.
+            return has_mode(format);
         }
         format.updates() || !update_due
     }
 
-    /// Whether a packet in R-mode should be a reference for others. Section 5.5.1.2: to shrink windows, or for a transition
+    /// True if a packet in R-mode should become a reference. RFC 3095, section 5.5.1.2: to shrink windows, or for a transition
     /// "to higher compression efficiency".
-    pub(super) fn is_update_due(&self, sn: u16, says_more: bool) -> bool {
+    pub(super) fn is_update_due(&self, sn: u16, has_more: bool) -> bool {
         let Some((oldest, newest)) = self.sns.bounds() else { return true };
-        (says_more || sn.since(oldest) >= STALE) && sn.since(newest) >= SPACING
+        (has_more || sn.since(oldest) >= STALE) && sn.since(newest) >= SPACING
     }
 
-    /// The SN from which on an acknowledgment is one for what the packet with SN `sn` says. Where SNs are the packet's own,
-    /// they may have been later ones before.
+    /// Returns the SN from which on an acknowledgment confirms the fields of the packet with SN `sn`. An SN that the compressor
+    /// does not generate may have been larger before.
     #[inline]
     pub(super) fn since(&self, sn: u32) -> u16 {
         if self.mode.is_secure() { self.since_secure(sn as u16) } else { sn as u16 }
@@ -157,7 +157,8 @@ impl compress::Context {
         newest.map_or(sn, |newest| newest.plus(1))
     }
 
-    /// Notes an SN of the packet's own. What was sent with later SNs, much later ones, is no reference any more.
+    /// Records an SN that goes back, and is not generated by the compressor. Values that were sent with much later SNs are no
+    /// longer references.
     pub(super) fn note_old_sn(&mut self, sn: u32, repetitions: u8) {
         if !self.mode.is_secure() {
             return;
@@ -169,17 +170,17 @@ impl compress::Context {
         }
     }
 
-    /// A packet was sent that the decompressor may take for its reference.
-    pub(super) fn add_references(&mut self, x: &Fields<'_>, config: &CompressorConfig) {
+    /// Records a packet that the decompressor may use as its reference.
+    pub(super) fn add_references(&mut self, x: &Rfc3095Fields<'_>, config: &CompressorConfig) {
         let sn = x.sn as u16;
         let is_old = self.sns.bounds().is_some_and(|(oldest, _)| sn.since(oldest) >= TOO_OLD);
         if is_old && self.in_state.is_due() {
-            // Everything is said by every packet, and was not acknowledged for so long that SNs would soon be ambiguous.
+            // / Every packet carries everything, and was not acknowledged for so long that SNs would soon be ambiguous.
             self.start_anew(sn, config.repetitions);
         }
         let opens = self.sns.add(sn);
         for (offsets, ip) in self.offsets.iter_mut().zip(&x.ips).take(x.base_ips()) {
-            if ip.header.version == Version::V4 {
+            if ip.header.version == IpVersion::V4 {
                 offsets.add(ip.counted_id().wrapping_sub(sn), opens);
             }
         }
@@ -188,7 +189,7 @@ impl compress::Context {
         }
     }
 
-    /// Everything is said from `sn` on until it is acknowledged, and then nothing older is a reference.
+    /// Sends everything from `sn` on until it is acknowledged; then nothing older is a reference.
     pub(super) fn start_anew(&mut self, sn: u16, repetitions: u8) {
         self.forget_references(sn);
         self.in_state.start(sn, repetitions);
@@ -196,7 +197,7 @@ impl compress::Context {
         self.lists.iter_mut().for_each(|list| list.repeat(sn, repetitions));
     }
 
-    /// No packet before that SN is a reference.
+    /// Drops references before that SN.
     pub(super) fn forget_references(&mut self, sn: u16) {
         self.sns.clear();
         self.offsets.iter_mut().for_each(|offsets| offsets.clear());
@@ -205,8 +206,8 @@ impl compress::Context {
         }
     }
 
-    /// Drops the references before an acknowledged one. False if no packet with that SN can be acknowledged: "the ACK is
-    /// invalid and MUST be discarded".
+    /// Drops the references before an acknowledged one. False if no packet with that SN can be acknowledged: "the ACK is invalid
+    /// and MUST be discarded".
     pub(super) fn acknowledge_reference(&mut self, sn: u16) -> bool {
         let confirmed = self.sns.confirm(sn);
         if confirmed == Some(true) {
@@ -218,27 +219,28 @@ impl compress::Context {
         confirmed.is_some()
     }
 
-    /// A packet was sent: it has said the mode, or has not.
+    /// Records a packet that was sent, with or without the mode.
     pub(super) fn note_mode_sent(&mut self, since: u16, format: Format) {
-        if self.mode.is_pending() && self.mode.on_sent(says_mode(format)) {
+        if self.mode.is_pending() && self.mode.on_sent(has_mode(format)) {
             self.in_state.mark(since);
         }
     }
 }
 
-/// What `Fields::mode` is where a packet does not say it.
-pub(super) const NOT_SAID: u8 = u8::MAX;
+/// Value of `Rfc3095Fields::mode` if a packet does not carry it.
+pub(super) const NO_MODE: u8 = u8::MAX;
 
-impl decompress::Context {
-    /// A verified packet says, or does not say, a mode.
-    pub(super) fn note_said_mode(&mut self, bits: u8) {
-        if bits != NOT_SAID && self.mode.on_said(bits, declines(self.profile)) {
+impl decompress::Rfc3095ReceiverContext {
+    /// Handles a verified packet with or without a mode.
+    pub(super) fn note_mode_received(&mut self, bits: u8) {
+        if bits != NO_MODE && self.mode.on_mode_received(bits, declines(self.profile)) {
             self.lists.iter_mut().for_each(|list| list.forget_generations());
         }
     }
 
-    /// A packet was rebuilt in R-mode: `doubt` has its SN if it is the newest, and that of the first packet of the pattern. True if it does not update the context: nothing has verified it.
-    pub(super) fn only_delivers(&mut self, x: &Fields<'_>, format: Format) -> bool {
+    /// Records a packet that was rebuilt in R-mode. `doubt` then has its SN if it is the newest, and that of the first packet of
+    /// the pattern. True if it does not update the context, since nothing has verified it.
+    pub(super) fn only_delivers(&mut self, x: &Rfc3095Fields<'_>, format: Format) -> bool {
         if self.doubt.sn.is_before(x.sn as u16) {
             self.doubt.sn = x.sn as u16;
         }
@@ -251,30 +253,30 @@ impl decompress::Context {
         !format.updates()
     }
 
-    /// True if the packet says something else than the one before.
-    pub(super) fn note_pattern(&mut self, x: &Fields<'_>, format: Format) -> bool {
+    /// Records the pattern of a packet. True if it differs from that of the packet before.
+    pub(super) fn note_pattern(&mut self, x: &Rfc3095Fields<'_>, format: Format) -> bool {
         let is_same = self.ips.iter().zip(&x.ips).take(x.base_ips()).all(|(kept, ip)| {
             IpFields { header: IpHeader { id: kept.header.id, ..ip.header }, ..*ip } == *kept
         });
-        let says_more = x.rtp_extra.flags
+        let has_more = x.rtp_extra.flags
             || !x.rtp_extra.scaled
             || x.extra.iter().any(|extra| extra.has_list || extra.has_ah_sn);
-        if !format.updates() || !is_same || says_more {
-            // "Each new pattern MUST be treated as a new sequence" (section 5.5.2.2).
+        if !format.updates() || !is_same || has_more {
+            // / "Each new pattern MUST be treated as a new sequence" (RFC 3095, section 5.5.2.2).
             self.sequence = 0;
         }
-        !is_same || says_more
+        !is_same || has_more
     }
 
-    /// Whether the packet starts like an update, which is all that counts in R-mode (section 5.5.2.1); elsewhere, like IR,
-    /// IR-DYN or UOR-2 (section 5.3.2.2.3 c).
+    /// True if the packet begins like an update. In R-mode only these count (RFC 3095, section 5.5.2.1); in other modes they are
+    /// IR, IR-DYN or UOR-2 (section 5.3.2.2.3 c).
     #[inline]
     pub(crate) fn is_update(&self, first: u8) -> bool {
         let is_r_0_crc = self.mode.mode() == Mode::Reliable && first & 0b1100_0000 == 0b0100_0000;
         first & 0b1110_0000 == 0b1100_0000 || first >= 0b1111_1000 || is_r_0_crc
     }
 
-    /// Whether a packet that was right is acknowledged. Sections 5.4.2.2, 5.5.2.2 and 5.6.
+    /// True if a verified packet is acknowledged. RFC 3095, sections 5.4.2.2, 5.5.2.2 and 5.6.
     pub(crate) fn acknowledges(&mut self, format: Format, wanted: Mode) -> bool {
         self.mode.want(wanted);
         if format.is_type_0_or_1() {
@@ -285,32 +287,33 @@ impl decompress::Context {
             return answers || format == Format::Ir && self.mode.is_two_way();
         }
         let due = format.updates() && (self.sequence < ACKED || self.sequence.is_multiple_of(SPARSE));
-        // What is beyond the first ones goes round.
+        // / Packets after the first ones count in turns.
         self.sequence = if self.sequence == SPARSE - 1 + SPARSE { SPARSE } else { self.sequence + 1 };
         answers || due
     }
 
-    /// Bits of SN in feedback for a packet: "equal to or larger than the one in the compressed packet" (section 5.5.2.2).
+    /// Number of bits of SN in feedback for a packet: "equal to or larger than the one in the compressed packet" (RFC 3095,
+    /// section 5.5.2.2).
     pub(crate) fn feedback_sn_bits(&self, format: Option<Format>) -> u32 {
         let is_long = |format: Format| !matches!(format, Format::R0Crc | Format::Uor2);
         if self.mode.mode() == Mode::Reliable && format.is_some_and(is_long) { 20 } else { 12 }
     }
 }
 
-impl Attempt<'_, '_> {
-    /// Decodes with the one reference that R-mode has; no repair is attempted (section 5.5.2.1).
+impl CandidateSearch<'_, '_> {
+    /// Decodes with the single reference of R-mode; no repair is attempted (RFC 3095, section 5.5.2.1).
     pub(super) fn find_securely<'i, 'p: 'i>(
         &self,
         format: Format,
-        x: &mut Fields<'p>,
+        x: &mut Rfc3095Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
-        passed: &mut Passed,
+        passed: &mut VerifiedHeader,
     ) -> Result<(), Failure> {
         let context = self.context;
         let (bits, k) = Reader::collected(self.reader, SN);
         let sn = self.decode_sn(bits, k, context.sn);
-        // RFC 4224, as in U- and O-mode, but against the last packet: the reference is older.
+        // / RFC 4224, as in U- and O-mode, but relative to the last packet, since the reference is older.
         let ahead = (sn as u16).since(context.doubt.sn);
         passed.looks_late = k > 0 && k < u16::BITS && ahead >= 1 << (k - 1) && ahead < 1 << (u16::BITS - 1);
         passed.looks_late &= !self.is_behind(ahead / 2) && !self.is_counted(sn);
@@ -320,10 +323,10 @@ impl Attempt<'_, '_> {
                 return Err(Failure::Ambiguous(format));
             }
             let is_right = if format.updates() || self.has_sum(x) {
-                self.is_right_late(late, x, extensions, out, passed)?
+                self.verify_late(late, x, extensions, out, passed)?
             } else {
                 self.rebuild(None, late, x, extensions, out, passed)?;
-                // Nothing verifies it: it goes on as those do that came before it, or it is not delivered.
+                // / Nothing verifies it: it is delivered only if it continues the previous packets.
                 let goes_on = context.reference(x).moved_from(&context.newest()) == (false, 0);
                 goes_on && !context.doubt.is_open() && !(late as u16).is_before(context.doubt.leap)
             };

@@ -1,5 +1,5 @@
-//! The formats of RTP, ESP and UDP-Lite against the figures of RFC 3095, sections 5.7 and 5.12, and of RFC 4019: tables
-//! and octets typed by hand.
+//! Tests of the formats of RTP, ESP and UDP-Lite against the figures of RFC 3095, sections 5.7 and 5.12, and of RFC
+//! 4019: tables and octets typed by hand.
 
 #![allow(clippy::unusual_byte_groupings, reason = "groups are the fields of the figures")]
 
@@ -11,13 +11,13 @@ use thinair_wire::coder::{Lsb, Reader, Refusal, Writer};
 use super::cce::Cce;
 use super::formats_test::{described, fields};
 use super::tail::{Tail, tail};
-use super::type2::Extension;
-use super::{Fields, IP_ID, RTP_FORMATS, RTP_FORMATS_R, SN, TS, Version, base, ir, type1};
+use super::type2::FormatExtension;
+use super::{IP_ID, IpVersion, RTP_FORMATS, RTP_FORMATS_R, Rfc3095Fields, SN, TS, base, ir, type1};
 use crate::profile::{Format, ProfileId};
 
 /// Fields of a packet with or without a T bit in its formats.
-fn rtp(has_t_bit: bool) -> Fields<'static> {
-    fields(ProfileId::Rtp, &[if has_t_bit { Version::V4 } else { Version::V6 }])
+fn rtp(has_t_bit: bool) -> Rfc3095Fields<'static> {
+    fields(ProfileId::Rtp, &[if has_t_bit { IpVersion::V4 } else { IpVersion::V6 }])
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn base_formats_of_rtp_are_those_of_section_5_7() {
         (Format::Uo1IdExt1, true, 0b1, "10 0 IP-ID:5 X:1 SN:4 CRC:3 01 SN:3 IP-ID:3 TS:8"),
         (Format::Uo1IdExt2, true, 0b1, "10 0 IP-ID:5 X:1 SN:4 CRC:3 10 SN:3 IP-ID:3 IP-ID:8 TS:8"),
         (Format::Uo1IdExt3, true, 0b1, "10 0 IP-ID:5 X:1 SN:4 CRC:3 11 S:1 R-TS:1 Tsc:1 I:1 ip:1 rtp:1"),
-        // Those of R-mode: section 5.7.2.
+        // / Formats of R-mode: RFC 3095, section 5.7.2.
         (Format::R0, true, 0, "00 SN:6"),
         (Format::R0Crc, true, 0, "01 SN:6 SN:1 CRC:7"),
         (Format::R1, false, 0, "10 SN:6 M:1 X:1 TS:6"),
@@ -67,7 +67,7 @@ fn base_formats_of_rtp_are_those_of_section_5_7() {
     ] {
         let mut x = rtp(has_t_bit);
         assert_eq!(described(choices, |c| base(format, c, &mut x)), expected, "{}", format.name());
-        // The other kind of context does not have the format (section 5.7).
+        // / The other kind of context does not have the format (RFC 3095, section 5.7).
         if !matches!(format, Format::Uo0 | Format::R0 | Format::R0Crc) {
             let mut out = [0; 16];
             let refused = base(format, &mut Writer::new(&mut out, 0), &mut rtp(!has_t_bit));
@@ -82,11 +82,11 @@ fn extension_3_of_rtp_is_that_of_section_5_7_5() {
     let flags = "11 S:1 R-TS:1 Tsc:1 I:1 ip:1 rtp:1 \
                  TOS:1 TTL:1 DF:1 PR:1 IPX:1 NBO:1 RND:1 ip2:1 \
                  TOS2:1 TTL2:1 DF2:1 PR2:1 IPX2:1 NBO2:1 RND2:1 I2:1 ";
-    // With all flags, RND and RND2 too, there is no T bit. TS of one octet; R-PT, M, R-X, CSRC, TSS, TIS; R-P; the
-    // list says nothing; TS_STRIDE of one octet, TIME_STRIDE of two.
+    // / With all flags, RND and RND2 too, there is no T bit. TS of one octet; R-PT, M, R-X, CSRC, TSS, TIS; R-P; an
+    // empty list; TS_STRIDE of one octet, TIME_STRIDE of two.
     let inner = 0b1110_1111_u32;
     let choices = 0b11 | 0b111_111 << 2 | inner << 8 | 0b1110_1111 << 16;
-    let mut x = fields(ProfileId::Rtp, &[Version::V4, Version::V4]);
+    let mut x = fields(ProfileId::Rtp, &[IpVersion::V4, IpVersion::V4]);
     let found = described(choices, |c| base(Format::Uor2Ext3, c, &mut x));
     let expected = "110 TS:6 M:1 SN:6 X:1 CRC:7 ";
     assert!(
@@ -118,7 +118,7 @@ fn chains_of_rtp_esp_and_udp_lite_are_those_of_section_5_7_7_and_rfc_4019() {
     let rtp_dynamic =
         "V:2 P:1 RX:1 CC:4 M:1 PT:7 RTP Sequence Number:16 RTP Timestamp:32 ET:2 GP:1 PS:1 CC:4";
     let chain = |profile, choices| {
-        let mut x = fields(profile, &[Version::V6]);
+        let mut x = fields(profile, &[IpVersion::V6]);
         described(choices, |c| ir::ir_dyn(c, &mut x))
     };
     // GP, PS; P, RX, M.
@@ -143,7 +143,7 @@ fn chains_of_rtp_esp_and_udp_lite_are_those_of_section_5_7_7_and_rfc_4019() {
         (ProfileId::UdpLite, "Source Port:16 Destination Port:16"),
         (ProfileId::Esp, "SPI:32"),
     ] {
-        let mut x = fields(profile, &[Version::V6]);
+        let mut x = fields(profile, &[IpVersion::V6]);
         let found = described(0, |c| ir::ir(c, &mut x, false).map(|_| ()));
         assert_eq!(found, format!("{static_v6} {expected}"), "{}", profile.name());
     }
@@ -153,26 +153,26 @@ fn chains_of_rtp_esp_and_udp_lite_are_those_of_section_5_7_7_and_rfc_4019() {
 fn the_tail_of_udp_lite_is_that_of_section_5_3_1() {
     let has = |coverage| Tail { coverage, ..Tail::default() };
     for profile in [ProfileId::UdpLite, ProfileId::RtpUdpLite] {
-        let mut x = fields(profile, &[Version::V6]);
+        let mut x = fields(profile, &[IpVersion::V6]);
         assert_eq!(described(0, |c| tail(c, &mut x, &has(false))), "UDP-Lite Checksum:16");
         let full = "UDP-Lite Checksum Coverage:16 UDP-Lite Checksum:16";
         assert_eq!(described(0, |c| tail(c, &mut x, &has(true))), full);
     }
     // Dynamic chains of further IP headers come before them.
-    let mut x = fields(ProfileId::UdpLite, &[Version::V6; 3]);
+    let mut x = fields(ProfileId::UdpLite, &[IpVersion::V6; 3]);
     assert_eq!(
         described(0, |c| tail(c, &mut x, &has(true))),
         "Type of Service:8 Time to Live:8 ET:2 GP:1 PS:1 CC:4 \
          UDP-Lite Checksum Coverage:16 UDP-Lite Checksum:16"
     );
-    let mut x = fields(ProfileId::Rtp, &[Version::V6]);
+    let mut x = fields(ProfileId::Rtp, &[IpVersion::V6]);
     let has = Tail { udp_checksum: true, ..Tail::default() };
     assert_eq!(described(0, |c| tail(c, &mut x, &has)), "UDP Checksum:16");
-    let mut x = fields(ProfileId::Esp, &[Version::V6]);
+    let mut x = fields(ProfileId::Esp, &[IpVersion::V6]);
     assert_eq!(described(0, |c| tail(c, &mut x, &has)), "");
 }
 
-/// Every format is told by its bits: no other one reads what it wrote.
+/// Every format is identified by its bits: no other one can read its octets.
 #[test]
 fn no_two_formats_of_rtp_read_the_same_octets() {
     let modes = [&RTP_FORMATS[..], &RTP_FORMATS_R];
@@ -197,7 +197,7 @@ fn no_two_formats_of_rtp_read_the_same_octets() {
 }
 
 /// Writes a format with SN 0x155, IP-ID offset 0x0ACE and TS 0x1F35, and a CRC of ones.
-fn written(format: Format, x: &mut Fields<'_>, has: &Tail) -> Vec<u8> {
+fn written(format: Format, x: &mut Rfc3095Fields<'_>, has: &Tail) -> Vec<u8> {
     let mut out = [0; 64];
     let mut writer = Writer::new(&mut out, 0);
     for (slot, value) in [(SN, 0x155), (IP_ID, 0x0ACE), (TS, 0x1F35)] {
@@ -210,8 +210,8 @@ fn written(format: Format, x: &mut Fields<'_>, has: &Tail) -> Vec<u8> {
     out[..end].to_vec()
 }
 
-/// Octets by hand. SN 0x155 is 1_0101_0101, the IP-ID offset 1010_1100_1110, TS 1_1111_0011_0101; M is set where there
-/// is a place for it.
+/// Octets by hand. SN 0x155 is 1_0101_0101, the IP-ID offset 1010_1100_1110, TS 1_1111_0011_0101; M is set if the
+/// format has it.
 #[test]
 fn octets_of_rtp_formats_are_those_of_the_figures() {
     let has = Tail { udp_checksum: true, ..Tail::default() };
@@ -294,7 +294,7 @@ fn octets_of_cce_packets_are_those_of_appendix_b() {
         (Format::Uor2Ext3, &[0b110_10101, 0b1_1111111, 0b11_0_01_0_0_0]),
     ] {
         for (kind, first) in outer {
-            let mut x = fields(ProfileId::UdpLite, &[Version::V4]);
+            let mut x = fields(ProfileId::UdpLite, &[IpVersion::V4]);
             x.mode = 1;
             x.cce = Some(kind);
             x.udp.coverage = 0x0014;
@@ -304,7 +304,7 @@ fn octets_of_cce_packets_are_those_of_appendix_b() {
             assert_eq!(Cce::of(first), Some(kind));
         }
     }
-    // 0x0007: those of RTP.
+    // / 0x0007: formats of RTP.
     for (format, has_t_bit, inner) in [
         (Format::Uo0, true, &[0b0_0101_111][..]),
         (Format::Uo1, false, &[0b10_110101, 0b0_0101_111]),
@@ -315,7 +315,8 @@ fn octets_of_cce_packets_are_those_of_appendix_b() {
         (Format::Uor2Ts, true, &[0b110_10101, 0b1_0_010101, 0b0_1111111]),
     ] {
         for (kind, first) in outer {
-            let mut x = fields(ProfileId::RtpUdpLite, &[if has_t_bit { Version::V4 } else { Version::V6 }]);
+            let mut x =
+                fields(ProfileId::RtpUdpLite, &[if has_t_bit { IpVersion::V4 } else { IpVersion::V6 }]);
             x.cce = Some(kind);
             x.udp.coverage = 0x0014;
             x.udp.checksum = 0xC0DE;
@@ -323,12 +324,12 @@ fn octets_of_cce_packets_are_those_of_appendix_b() {
             assert_eq!(written(format, &mut x, &has), expected, "{kind:?} {}", format.name());
         }
     }
-    // In R-mode, `CCE()` around what updates nothing.
+    // / In R-mode, `CCE()` around formats that update nothing.
     for (profile, version, format, inner) in [
-        (ProfileId::UdpLite, Version::V4, Format::R0, &[0b00_010101][..]),
-        (ProfileId::UdpLite, Version::V4, Format::R1, &[0b10_010101, 0b0_1001110]),
-        (ProfileId::RtpUdpLite, Version::V6, Format::R1, &[0b10_010101, 0b0_0_110101]),
-        (ProfileId::RtpUdpLite, Version::V4, Format::R1Ts, &[0b10_010101, 0b0_0_1_10101]),
+        (ProfileId::UdpLite, IpVersion::V4, Format::R0, &[0b00_010101][..]),
+        (ProfileId::UdpLite, IpVersion::V4, Format::R1, &[0b10_010101, 0b0_1001110]),
+        (ProfileId::RtpUdpLite, IpVersion::V6, Format::R1, &[0b10_010101, 0b0_0_110101]),
+        (ProfileId::RtpUdpLite, IpVersion::V4, Format::R1Ts, &[0b10_010101, 0b0_0_1_10101]),
     ] {
         let mut x = fields(profile, &[version]);
         x.cce = Some(Cce::Once);
@@ -337,7 +338,7 @@ fn octets_of_cce_packets_are_those_of_appendix_b() {
         let expected = [&[0b1111_1001][..], inner, &[0x00, 0x14, 0xC0, 0xDE]].concat();
         assert_eq!(written(format, &mut x, &has), expected, "{}", format.name());
     }
-    // F, K = 00 is IR-DYN, and what follows is IR.
+    // / F, K = 00 is IR-DYN, and the next value is IR.
     assert_eq!([Cce::of(0b1111_1000), Cce::of(0b1111_1100)], [None; 2]);
 }
 
@@ -355,6 +356,9 @@ fn a_packet_with_two_markers_that_differ_is_refused() {
     // UO-1-ID has no M of its own.
     let octets = [0b10_0_00000, 0b1_0000_000, 0b11_0_0_1_0_0_1, 0b01_0_1_0_0_0_0];
     let mut x = rtp(true);
-    assert_eq!(type1::uo_1_id(&mut Reader::new(octets[0], &octets[1..]), &mut x, Extension::Three), Ok(()));
+    assert_eq!(
+        type1::uo_1_id(&mut Reader::new(octets[0], &octets[1..]), &mut x, FormatExtension::Three),
+        Ok(())
+    );
     assert!(x.rtp.m);
 }

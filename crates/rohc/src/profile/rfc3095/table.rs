@@ -1,82 +1,85 @@
-//! Translation tables: which item an index stands for. RFC 3095, section 5.8.1, as corrected by RFC 4815,
-//! section 5.6 (an index belongs to a header, not to a type).
+//! Translation tables: the item of each index. RFC 3095, section 5.8.1, as corrected by RFC 4815, section 5.6 (an index belongs
+//! to a header, not to a type).
 //!
-//! A context without extension headers holds no table. Others take blocks from a pool that the channel sizes
-//! at start: one block has room for four headers of 128 octets in all.
+//! A context without extension headers holds no table. Others take blocks from a pool whose size the channel sets at start. One
+//! block has room for four headers of 128 octets in total.
 
 use super::list::Item;
 use crate::storage::Slots;
 use thinair_wire::header::protocol;
 
-/// Octets of header content in a block: four headers of 128 octets in all, whose Next Header fields are not kept.
+/// Octets of header content in a block: four headers of 128 octets in total, whose Next Header fields are not kept.
 pub(super) const DATA: usize = 124;
 
-/// Items in a block.
+/// Number of items in a block.
 const ENTRIES: usize = 4;
 
 /// No block.
 const NONE: u16 = u16::MAX;
 
-/// Octets of an item before what changes in an AH: behind Next Header, up to the Sequence Number.
+/// Number of octets of an AH item before its changing fields: behind Next Header, up to the Sequence Number.
 const AH_STABLE: usize = 7;
 
 /// A block of the pool.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Block {
-    /// The next block of the same context, or the next free one.
+pub(crate) struct ExtensionBlock {
+    /// Index of the next block of the context, or of the next free one.
     next: u16,
     used: u8,
-    entries: [Entry; ENTRIES],
+    entries: [ItemEntry; ENTRIES],
     data: [u8; DATA],
 }
 
-impl Block {
-    /// A block without an item.
+impl ExtensionBlock {
+    /// A block without items.
     pub(crate) const EMPTY: Self =
-        Self { next: NONE, used: 0, entries: [Entry::FREE; ENTRIES], data: [0; DATA] };
+        Self { next: NONE, used: 0, entries: [ItemEntry::FREE; ENTRIES], data: [0; DATA] };
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
-    /// The IP header (0 or 1) whose list the item belongs to; [`Entry::NOBODY`] if the entry is free.
+struct ItemEntry {
+    /// Index of the IP header (0 or 1) whose list has the item; [`ItemEntry::NOBODY`] if the entry is free.
     owner: u8,
     index: u8,
     kind: u8,
     at: u8,
     /// Octets from the length field on: the header without its Next Header field.
     len: u8,
-    /// How often the pair (index, item) was sent, as `list_plan` counts it; 0 if never.
+    /// Number of times that the pair (index, item) was sent, as `list_plan` counts it.
     sent: u8,
 }
 
-impl Entry {
+impl ItemEntry {
     const NOBODY: u8 = u8::MAX;
     const FREE: Self = Self { owner: Self::NOBODY, index: 0, kind: 0, at: 0, len: 0, sent: 0 };
 }
 
-/// The blocks of a channel.
+/// Blocks of a channel.
 #[derive(Debug)]
 pub(crate) struct Pool<'m> {
-    blocks: Slots<'m, Block>,
+    blocks: Slots<'m, ExtensionBlock>,
     free: u16,
 }
 
-/// The pool is empty, or an item is longer than a block.
+/// Error: the pool is empty, or an item is longer than a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoMemory;
 
 impl<'m> Pool<'m> {
-    /// All of `blocks` are free. At most 65,535 are used.
-    pub(crate) fn new(mut blocks: Slots<'m, Block>) -> Self {
+    /// Creates a pool in which all of `blocks` are free. At most 65,535 are used.
+    pub(crate) fn new(mut blocks: Slots<'m, ExtensionBlock>) -> Self {
         let count = blocks.len().min(usize::from(NONE));
         for (i, block) in blocks.iter_mut().take(count).enumerate() {
-            *block = Block { next: if i + 1 < count { i as u16 + 1 } else { NONE }, ..Block::EMPTY };
+            *block = ExtensionBlock {
+                next: if i + 1 < count { i as u16 + 1 } else { NONE },
+                ..ExtensionBlock::EMPTY
+            };
         }
         let free = if count > 0 { 0 } else { NONE };
         Self { blocks, free }
     }
 
-    /// Whether a block is free.
+    /// True if a block is free.
     pub(crate) fn has_room(&self) -> bool {
         self.free != NONE
     }
@@ -85,39 +88,39 @@ impl<'m> Pool<'m> {
         let id = self.free;
         let block = self.blocks.get_mut(usize::from(id))?;
         self.free = block.next;
-        *block = Block::EMPTY;
+        *block = ExtensionBlock::EMPTY;
         Some(id)
     }
 }
 
-/// The table of one context: a chain of blocks.
+/// Table of one context: a chain of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Table {
+pub(crate) struct ItemTable {
     first: u16,
 }
 
-impl Table {
+impl ItemTable {
     /// True if there are items.
     pub(super) fn is_used(self) -> bool {
         self.first != NONE
     }
 }
 
-impl Default for Table {
+impl Default for ItemTable {
     fn default() -> Self {
         Self { first: NONE }
     }
 }
 
-/// Where an item is.
+/// Place of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ItemPlace {
     block: u16,
     entry: u8,
 }
 
-impl Table {
-    /// Gives the blocks back.
+impl ItemTable {
+    /// Returns the blocks to the pool.
     pub(crate) fn release(&mut self, pool: &mut Pool<'_>) {
         while let Some(block) = pool.blocks.get_mut(usize::from(self.first)) {
             let next = block.next;
@@ -127,7 +130,7 @@ impl Table {
         }
     }
 
-    fn places<'t>(&self, pool: &'t Pool<'_>) -> impl Iterator<Item = (Place, &'t Entry)> + use<'t> {
+    fn places<'t>(&self, pool: &'t Pool<'_>) -> impl Iterator<Item = (ItemPlace, &'t ItemEntry)> + use<'t> {
         let mut id = self.first;
         core::iter::from_fn(move || {
             let block = pool.blocks.get(usize::from(id))?;
@@ -136,23 +139,23 @@ impl Table {
             Some((this, block))
         })
         .flat_map(|(block, b)| {
-            b.entries.iter().enumerate().map(move |(i, e)| (Place { block, entry: i as u8 }, e))
+            b.entries.iter().enumerate().map(move |(i, e)| (ItemPlace { block, entry: i as u8 }, e))
         })
     }
 
-    /// Whether there is a block.
+    /// True if there is no block.
     pub(crate) fn is_empty(&self) -> bool {
         self.first == NONE
     }
 
-    /// Gives up the items that are not to be kept, and gives the blocks back that are empty then.
+    /// Removes items for which `keep` is false, and returns empty blocks to the pool.
     pub(super) fn retain(&mut self, pool: &mut Pool<'_>, keep: impl Fn(usize, u8) -> bool) {
         let mut id = self.first;
         while let Some(block) = pool.blocks.get(usize::from(id)) {
             let (next, entries) = (block.next, block.entries);
-            for (i, entry) in entries.iter().enumerate().filter(|(_, e)| e.owner != Entry::NOBODY) {
+            for (i, entry) in entries.iter().enumerate().filter(|(_, e)| e.owner != ItemEntry::NOBODY) {
                 if !keep(usize::from(entry.owner), entry.index) {
-                    remove(pool, Place { block: id, entry: i as u8 });
+                    remove(pool, ItemPlace { block: id, entry: i as u8 });
                 }
             }
             id = next;
@@ -164,7 +167,7 @@ impl Table {
         let (mut id, mut before) = (self.first, NONE);
         while let Some(block) = pool.blocks.get_mut(usize::from(id)) {
             let next = block.next;
-            if block.entries.iter().any(|entry| entry.owner != Entry::NOBODY) {
+            if block.entries.iter().any(|entry| entry.owner != ItemEntry::NOBODY) {
                 before = id;
                 id = next;
                 continue;
@@ -179,23 +182,22 @@ impl Table {
         }
     }
 
-    /// The place of the item with that index.
-    pub(super) fn find(&self, pool: &Pool<'_>, owner: usize, index: u8) -> Option<Place> {
+    /// Returns the place of the item with that index.
+    pub(super) fn find(&self, pool: &Pool<'_>, owner: usize, index: u8) -> Option<ItemPlace> {
         self.places(pool)
             .find(|(_, entry)| usize::from(entry.owner) == owner && entry.index == index)
             .map(|(place, _)| place)
     }
 
-    /// The index of an item that says the same, if there is one. The sequence number and the Integrity Check
-    /// Value of an AH do not count (RFC 3095, section 5.8.4.2).
+    /// Returns the index of an equal item, if there is one. The sequence number and the Integrity Check Value of an AH are not
+    /// compared (RFC 3095, section 5.8.4.2).
     pub(super) fn find_item(&self, pool: &Pool<'_>, owner: usize, item: &Item<'_>) -> Option<u8> {
         self.places(pool)
             .find(|&(place, entry)| usize::from(entry.owner) == owner && same(&stored(pool, place), item))
             .map(|(_, entry)| entry.index)
     }
 
-    /// Puts an item that was received in the place of its index; as it stands if it is there already, so that it lies where the
-    /// compressor has it.
+    /// Stores an item that was received at its index. An equal one stays in its place, which is then that at the compressor.
     pub(super) fn receive(
         &mut self,
         pool: &mut Pool<'_>,
@@ -209,7 +211,7 @@ impl Table {
         }
     }
 
-    /// Puts an item in the place of its index, anew.
+    /// Stores an item at its index, in a new place.
     pub(super) fn put(
         &mut self,
         pool: &mut Pool<'_>,
@@ -228,7 +230,8 @@ impl Table {
         let mut id = self.first;
         let mut last = NONE;
         while let Some(block) = pool.blocks.get(usize::from(id)) {
-            if usize::from(block.used) + len <= DATA && block.entries.iter().any(|e| e.owner == Entry::NOBODY)
+            if usize::from(block.used) + len <= DATA
+                && block.entries.iter().any(|e| e.owner == ItemEntry::NOBODY)
             {
                 break;
             }
@@ -244,9 +247,10 @@ impl Table {
         }
         let block = pool.blocks.get_mut(usize::from(id)).ok_or(NoMemory)?;
         let at = usize::from(block.used);
-        let entry = block.entries.iter_mut().find(|e| e.owner == Entry::NOBODY).ok_or(NoMemory)?;
+        let entry = block.entries.iter_mut().find(|e| e.owner == ItemEntry::NOBODY).ok_or(NoMemory)?;
         let room = block.data.get_mut(at..at + len).ok_or(NoMemory)?;
-        *entry = Entry { owner: owner as u8, index, kind: item.kind, at: at as u8, len: len as u8, sent: 0 };
+        *entry =
+            ItemEntry { owner: owner as u8, index, kind: item.kind, at: at as u8, len: len as u8, sent: 0 };
         room[0] = item.length;
         room[1..].copy_from_slice(item.body);
         block.used += len as u8;
@@ -254,8 +258,8 @@ impl Table {
     }
 }
 
-/// The item in a place.
-pub(super) fn stored<'t>(pool: &'t Pool<'_>, place: Place) -> Item<'t> {
+/// Returns the item in a place.
+pub(super) fn stored<'t>(pool: &'t Pool<'_>, place: ItemPlace) -> Item<'t> {
     let found = pool.blocks.get(usize::from(place.block)).and_then(|block| {
         let entry = block.entries.get(usize::from(place.entry))?;
         let octets = block.data.get(usize::from(entry.at)..)?.get(..usize::from(entry.len))?;
@@ -265,33 +269,33 @@ pub(super) fn stored<'t>(pool: &'t Pool<'_>, place: Place) -> Item<'t> {
     found.unwrap_or_default()
 }
 
-/// How often the pair (index, item) was sent.
-pub(super) fn sent<'t>(pool: &'t mut Pool<'_>, place: Place) -> Option<&'t mut u8> {
+/// Number of times that the pair (index, item) was sent.
+pub(super) fn sent<'t>(pool: &'t mut Pool<'_>, place: ItemPlace) -> Option<&'t mut u8> {
     let block = pool.blocks.get_mut(usize::from(place.block))?;
     block.entries.get_mut(usize::from(place.entry)).map(|entry| &mut entry.sent)
 }
 
-/// Whether two items say the same.
+/// True if two items are equal, except for the changing fields of an AH.
 pub(super) fn same(a: &Item<'_>, b: &Item<'_>) -> bool {
     if a.kind != b.kind || a.length != b.length {
         return false;
     }
     if a.kind == protocol::AH {
-        // `body` starts behind the length field, one octet later than the stable part.
+        // / `body` starts behind the length field, one octet later than the stable part.
         let stable = AH_STABLE - 1;
         return a.body.get(..stable) == b.body.get(..stable);
     }
     a.body == b.body
 }
 
-fn remove(pool: &mut Pool<'_>, place: Place) {
+fn remove(pool: &mut Pool<'_>, place: ItemPlace) {
     let Some(block) = pool.blocks.get_mut(usize::from(place.block)) else { return };
     let Some(entry) = block.entries.get_mut(usize::from(place.entry)) else { return };
     let (at, len) = (entry.at, entry.len);
-    *entry = Entry::FREE;
+    *entry = ItemEntry::FREE;
     block.data.copy_within(usize::from(at) + usize::from(len)..usize::from(block.used), usize::from(at));
     block.used -= len;
-    for entry in block.entries.iter_mut().filter(|e| e.owner != Entry::NOBODY && e.at > at) {
+    for entry in block.entries.iter_mut().filter(|e| e.owner != ItemEntry::NOBODY && e.at > at) {
         entry.at -= len;
     }
 }
@@ -309,8 +313,8 @@ mod tests {
 
     #[test]
     fn items_keep_their_content_when_others_are_replaced() {
-        let mut pool = Pool::new(Slots::owned(vec![Block::EMPTY; 3]));
-        let mut table = Table::default();
+        let mut pool = Pool::new(Slots::owned(vec![ExtensionBlock::EMPTY; 3]));
+        let mut table = ItemTable::default();
         let contents: Vec<Vec<u8>> = (0..8).map(|i| vec![i; 6 + 8 * usize::from(i)]).collect();
         for (i, content) in contents.iter().enumerate() {
             table.put(&mut pool, i % 2, i as u8, &item(60, content)).unwrap();
@@ -327,8 +331,8 @@ mod tests {
 
     #[test]
     fn an_empty_pool_is_told_and_blocks_come_back() {
-        let mut pool = Pool::new(Slots::owned(vec![Block::EMPTY; 1]));
-        let (mut a, mut b) = (Table::default(), Table::default());
+        let mut pool = Pool::new(Slots::owned(vec![ExtensionBlock::EMPTY; 1]));
+        let (mut a, mut b) = (ItemTable::default(), ItemTable::default());
         a.put(&mut pool, 0, 0, &item(60, &[1; 6])).unwrap();
         assert_eq!(b.put(&mut pool, 0, 0, &item(60, &[1; 6])), Err(NoMemory));
         a.release(&mut pool);

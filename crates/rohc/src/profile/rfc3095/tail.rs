@@ -1,26 +1,26 @@
-//! What follows base header and extension in every compressed header: fields that are sent as they are, in
-//! the order of the uncompressed header. RFC 3095, section 5.7; RFC 3843, section 3.6.
+//! The tail of every compressed header, behind base header and extension: fields that are sent unchanged, in the order
+//! of the uncompressed header. RFC 3095, section 5.7; RFC 3843, section 3.6.
 
 use thinair_wire::coder::{Coder, Step};
 
 use super::coap_2015::{self, coap_dynamic};
 use super::ir::ip_dynamic;
-use super::{BASE_IPS, Fields, UdpFields, Upper, upper};
+use super::{BASE_IPS, Rfc3095Fields, UdpFields, Upper, upper};
 
-/// What the context says is in the tail.
+/// Fields in the tail, according to the context.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tail {
     /// context(UDP Checksum) is not zero.
     pub(super) udp_checksum: bool,
     /// context(CFP) is set, or the packet is a CCE packet.
     pub(super) coverage: bool,
-    /// Octets of AH data of the outermost and the second header.
+    /// Number of octets of AH data of the outermost and the second header.
     pub(super) icv: [usize; BASE_IPS],
 }
 
 /// `general format`, from the IP-ID of the outer IPv4 header on.
 #[inline]
-pub(super) fn tail<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, has: &Tail) -> Step {
+pub(super) fn tail<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>, has: &Tail) -> Step {
     for i in 0..x.base_ips() {
         let is_random = x.ips[i].is_random();
         random_ip_id(c, is_random, &mut x.ips[i].header.id)?;
@@ -38,7 +38,7 @@ pub(super) fn tail<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, has: &Tail) 
     }
 }
 
-/// `IP-ID` of an IPv4 header that counts with nothing.
+/// `IP-ID` of an IPv4 header if it is random.
 #[inline]
 pub(super) fn random_ip_id<'p, C: Coder<'p>>(c: &mut C, is_random: bool, id: &mut u16) -> Step {
     if is_random { c.uint("IP-ID", 16, id) } else { Ok(()) }
@@ -46,7 +46,7 @@ pub(super) fn random_ip_id<'p, C: Coder<'p>>(c: &mut C, is_random: bool, id: &mu
 
 /// The end of a compressed header of profiles 0x0004, 0x0007 and 0x0008: dynamic chains of the IP headers beyond the
 /// second, Checksum Coverage, UDP-Lite checksum. RFC 3843, section 3.2; RFC 4019, section 5.3.1.
-fn ip_and_udp_lite_tail<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, has: &Tail) -> Step {
+fn ip_and_udp_lite_tail<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>, has: &Tail) -> Step {
     for i in BASE_IPS..x.ip_count {
         ip_dynamic(c, x, i)?;
     }
@@ -64,7 +64,7 @@ fn ip_and_udp_lite_tail<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, has: &T
 fn coap_tail<'p, C: Coder<'p>>(
     c: &mut C,
     udp: &mut UdpFields,
-    coap: &mut coap_2015::Header<'p>,
+    coap: &mut coap_2015::CoapHeader<'p>,
     has: &Tail,
 ) -> Step {
     if has.udp_checksum {

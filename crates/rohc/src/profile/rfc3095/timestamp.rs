@@ -9,34 +9,34 @@ use thinair_wire::time::Instant;
 
 use super::TS;
 use super::rtp::{RtpExtra, RtpFields};
-use super::timer::{Link, Timer, ticks};
+use super::timer::{TimerLimits, TimestampTimer, ticks};
 
-/// Steps that are looked at before a larger TS_STRIDE is told.
+/// Number of steps that are examined before a larger TS_STRIDE is sent.
 const LOOKS: u8 = 5;
 
-/// Steps that are no multiples of TS_STRIDE, less those that are, at which it is given up: a single one is a jump.
+/// Number of steps that are no multiples of TS_STRIDE, less those that are, at which it is dropped: a single one is a jump.
 const ROUGH: u8 = 4;
 
-/// So many times as large a stride must fit before it is worth telling.
+/// Factor by which a stride must be larger to be worth sending.
 const WORTH: u32 = 4;
 
-/// Packets in a row of which each is the same multiple of TS_STRIDE ahead, at which that becomes the stride: an octet in
-/// each of them is then about a fourth of what TS_STRIDE costs, and what goes on for so long is no exception.
+/// Number of packets in a row with one constant multiple of TS_STRIDE as their step, at which that becomes the stride. An octet
+/// in each of them is then about a fourth of the cost of TS_STRIDE, and a step that is repeated that often is no exception.
 const EVEN: u8 = 4;
 
-/// `TS_SCALED` of a timestamp. `TS_OFFSET` is what is left (RFC 4815, section 4.4).
+/// Returns `TS_SCALED` of a timestamp. `TS_OFFSET` is the remainder (RFC 4815, section 4.4).
 #[inline]
 pub(super) fn scaled(ts: u32, stride: u32) -> u32 {
     ts.checked_div(stride).unwrap_or(0)
 }
 
-/// `TS_OFFSET` of a timestamp. A stride of zero scales nothing: the timestamp stays as it is.
+/// Returns `TS_OFFSET` of a timestamp. With a stride of zero the timestamp is not scaled.
 #[inline]
 fn offset(ts: u32, stride: u32) -> u32 {
     ts.checked_rem(stride).unwrap_or(ts)
 }
 
-/// The timestamp of a compressed header; `None` if the header must be discarded.
+/// Decodes the timestamp of a compressed header; `None` if the header must be discarded.
 ///
 /// `reference` is the last verified header, which arrived at `arrival`, and `ahead` its distance in SN.
 pub(super) fn decode(
@@ -68,7 +68,7 @@ pub(super) fn decode(
     Some(to.wrapping_mul(stride).wrapping_add(offset(reference.ts, stride)))
 }
 
-/// The timestamp of a header that is so much `ahead` of a reference, and says none.
+/// Returns the timestamp of a header that is `ahead` of a reference, and carries none.
 #[inline]
 pub(super) fn ahead_of(reference: &RtpFields, ahead: i32) -> u32 {
     reference.ts.wrapping_add(reference.stride.wrapping_mul(ahead as u32))
@@ -76,9 +76,9 @@ pub(super) fn ahead_of(reference: &RtpFields, ahead: i32) -> u32 {
 
 /// Two counts from 0 to 15 in one octet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Pair(u8);
+struct TwoCounts(u8);
 
-impl Pair {
+impl TwoCounts {
     fn new(first: u8, second: u8) -> Self {
         Self(first.min(15) << 4 | second.min(15))
     }
@@ -88,7 +88,7 @@ impl Pair {
     }
 }
 
-/// How far the compressor has come with TS_STRIDE.
+/// Progress of the search for TS_STRIDE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
     /// No packet yet.
@@ -96,60 +96,62 @@ enum Stage {
     New,
     /// No step yet.
     Begun,
-    /// There was a step, from which the first guess was made.
+    /// There was a step, which gave the first estimate.
     Guessed,
 }
 
-/// What the compressor knows of the timestamps of a flow.
+/// State of the timestamps of a flow at the compressor.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Timestamps {
-    /// What the decompressor may hold as its reference: unscaled, or, with TIME_STRIDE, as phases. In R-mode these are
-    /// the timestamps of updates, see `reliable`.
+    /// Values that the decompressor may hold as its reference: unscaled, or, with TIME_STRIDE, as phases. In R-mode these are the
+    /// timestamps of updates, see `reliable`.
     references: Range<u32, 3>,
-    timer: Timer,
-    /// Packets left that must say a new TS_STRIDE; in R-mode, this and what follows is not counted but acknowledged.
+    timer: TimestampTimer,
+    /// Number of packets left that must carry a new TS_STRIDE. In R-mode this and the next fields are not counted but
+    /// acknowledged.
     stride: u8,
-    /// Packets left that must say TS unscaled, because TS_OFFSET has changed.
+    /// Number of packets left that must carry TS unscaled, because TS_OFFSET has changed.
     unscaled: u8,
-    /// Packets left until every reference is one from which TS can be told by the SN alone.
+    /// Number of packets left until TS follows from the SN with every reference.
     bend: u8,
-    /// The SN of the first such reference. (Since when the others are said, the context knows.)
+    /// SN of the first such reference. The context has the first SN of the other changes.
     since: [u8; 2],
-    /// Greatest common divisor of the steps that were looked at.
+    /// Greatest common divisor of the examined steps.
     divisor: u32,
-    /// How many those were; and twice the steps that were no multiples of TS_STRIDE, less those that were.
-    looks: Pair,
-    /// Strides in the last step, as far as it was a small multiple, and packets in a row with as many.
-    even: Pair,
+    /// Number of these; and twice the steps that were no multiples of TS_STRIDE, less those that were.
+    looks: TwoCounts,
+    /// Strides in the last step, if it was a small multiple, and number of packets in a row with as many.
+    even: TwoCounts,
     stage: Stage,
-    /// Packets left that must say P, X and PT: no timestamps, but there is room for it here.
+    /// Number of packets left that must carry P, X and PT. These are no timestamps, but there is room for it here.
     pub(super) pt: u8,
     /// [`STRIDE_KNOWN`] and [`X_ALONE`].
     flags: u8,
 }
 
-/// The decompressor may have been told a TS_STRIDE, for this flow or for one that had the same CID before: IR packets "do not
-/// clear the whole context" (RFC 4815, section 6.3).
+/// The decompressor may have received a TS_STRIDE, for this flow or for a previous one with this CID: IR packets "do not clear
+/// the whole context" (RFC 4815, section 6.3).
 const STRIDE_KNOWN: u8 = 1;
 
-/// Packets that must say X need not say P and PT.
+/// Packets that must carry X need not carry P and PT.
 const X_ALONE: u8 = 2;
 
-/// What a packet must say of its timestamp.
+/// Fields of the timestamp that a packet must carry.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Needed {
     /// The value of the slot, scaled or not.
     pub(super) value: u32,
-    /// Bits without which the other side could decode another value, if it is sent any.
+    /// Number of bits without which the other side could decode another value, if any are sent.
     pub(super) bits: u32,
     pub(super) scaled: bool,
-    /// Without any bits, the SN tells it.
+    /// Without any bits, the SN determines it.
     pub(super) inferable: bool,
 }
 
 impl Timestamps {
-    /// Notes the timestamp of a packet with SN `sn`, against the packet before: finds TS_STRIDE, which goes into
-    /// `now`, and what must be said; acknowledgments of it have SNs from `since` on. Returns whether there is anything to be said from now on but the timestamp itself.
+    /// Records the timestamp of a packet with SN `sn`, relative to the packet before: sets TS_STRIDE in `now`, and the fields
+    /// that must be sent; acknowledgments of them have SNs from `since` on. Returns true if more than the timestamp itself has to
+    /// be sent from now on.
     pub(super) fn note(
         &mut self,
         time: Instant,
@@ -157,7 +159,7 @@ impl Timestamps {
         before: &RtpFields,
         (sn, sn_before, since): (u32, u32, u16),
         (repetitions, window): (u8, u8),
-        link: Option<&Link>,
+        link: Option<&TimerLimits>,
     ) -> bool {
         now.stride = before.stride.max(1);
         now.time_stride = before.time_stride;
@@ -168,17 +170,17 @@ impl Timestamps {
         }
         let step = now.ts.wrapping_sub(before.ts);
         if step == 0 {
-            self.even = Pair::default();
+            self.even = TwoCounts::default();
         } else if step != now.stride || self.rough() > 0 || self.stage == Stage::Begun {
             self.learn(now, (step as i32).unsigned_abs());
             self.count_even(now, step);
         } else {
-            (self.divisor, self.even) = (step, Pair::default());
+            (self.divisor, self.even) = (step, TwoCounts::default());
         }
-        // TS_STRIDE is 1 from the beginning (RFC 3095, section 5.7.5.2), but there are decompressors that must be told.
+        // / TS_STRIDE is 1 from the beginning (RFC 3095, section 5.7.5.2), but some decompressors need to receive it.
         let turned = now.stride != before.stride || !self.is_stride_known();
         if turned {
-            self.know_stride();
+            self.note_stride_sent();
             self.stride = repetitions.max(1);
         }
         let is_moved = turned || offset(now.ts, now.stride) != offset(before.ts, now.stride);
@@ -197,7 +199,7 @@ impl Timestamps {
         is_moved || is_other_kind
     }
 
-    /// True if a timestamp is one TS_STRIDE ahead of the one before, and nothing has to be said or learned.
+    /// True if a timestamp is one TS_STRIDE ahead of the one before, and no change has to be sent or learned.
     #[inline]
     pub(super) fn is_regular(&self, now: &RtpFields, before: &RtpFields) -> bool {
         let is_known = self.stage == Stage::Guessed && self.rough() == 0 && self.is_stride_known();
@@ -206,20 +208,20 @@ impl Timestamps {
         is_known && is_quiet && is_ahead && now.time_stride == 0
     }
 
-    /// A timestamp was sent that [`is_regular`](Self::is_regular).
+    /// Records a sent timestamp that [`is_regular`](Self::is_regular).
     #[inline]
     pub(super) fn go_on(&mut self, now: &RtpFields, window: usize) {
-        (self.divisor, self.even) = (now.stride, Pair::default());
+        (self.divisor, self.even) = (now.stride, TwoCounts::default());
         self.references.push(now.ts, window);
     }
 
-    /// The SN tells timestamps from references with this SN on, and not from those before.
+    /// Records that timestamps follow from the SN with references from this SN on, and not with those before.
     fn bend(&mut self, sn: u16, window: u8) {
         self.bend = window.max(1);
         self.since = sn.to_be_bytes();
     }
 
-    /// Counts steps that are one multiple of TS_STRIDE, and makes it the stride if they go on.
+    /// Counts steps of one constant multiple of TS_STRIDE, and makes it the stride if they continue.
     fn count_even(&mut self, now: &mut RtpFields, step: u32) {
         let is_multiple = step > now.stride && step.is_multiple_of(now.stride);
         let strides = step.checked_div(now.stride).filter(|_| is_multiple).unwrap_or(0).min(16) as u8 % 16;
@@ -231,18 +233,18 @@ impl Timestamps {
         } else {
             1
         };
-        self.even = Pair::new(strides, count);
+        self.even = TwoCounts::new(strides, count);
         if count >= EVEN {
             now.stride = step;
-            (self.divisor, self.looks, self.even) = (0, Pair::default(), Pair::default());
+            (self.divisor, self.looks, self.even) = (0, TwoCounts::default(), TwoCounts::default());
         }
     }
 
-    /// Learns from a step, and sets the stride that is to be used from now on.
+    /// Learns from a step, and sets the stride to be used from now on.
     fn learn(&mut self, now: &mut RtpFields, step: u32) {
         let fits = step.is_multiple_of(now.stride);
         if self.stage == Stage::Begun {
-            // The first step is as good a guess as any.
+            // / The first step is as good an estimate as any.
             self.stage = Stage::Guessed;
             now.stride = step;
             return;
@@ -256,16 +258,16 @@ impl Timestamps {
         if !fits {
             rough += 2;
         }
-        // A step that divides TS_STRIDE is no jump: the stride was too large.
+        // / A step that divides TS_STRIDE is no jump: the stride was too large.
         let is_given_up = !fits && (rough >= ROUGH || now.stride.is_multiple_of(step));
         let is_looked_at = fits && rough == 0 && steps >= LOOKS;
         if is_given_up || is_looked_at && self.divisor / now.stride >= WORTH {
             now.stride = self.divisor;
         }
         if is_given_up || is_looked_at {
-            (self.divisor, self.looks) = (0, Pair::default());
+            (self.divisor, self.looks) = (0, TwoCounts::default());
         } else {
-            self.looks = Pair::new(steps, rough.saturating_sub(u8::from(fits)));
+            self.looks = TwoCounts::new(steps, rough.saturating_sub(u8::from(fits)));
         }
     }
 
@@ -277,12 +279,12 @@ impl Timestamps {
         self.flags & STRIDE_KNOWN != 0
     }
 
-    /// The decompressor may have been told a TS_STRIDE from now on.
-    pub(super) fn know_stride(&mut self) {
+    /// Records that the decompressor may receive a TS_STRIDE from now on.
+    pub(super) fn note_stride_sent(&mut self) {
         self.flags |= STRIDE_KNOWN;
     }
 
-    /// Packets that must say X need not say P and PT.
+    /// True if packets that must carry X need not carry P and PT.
     pub(super) fn is_x_alone(&self) -> bool {
         self.flags & X_ALONE != 0
     }
@@ -291,8 +293,8 @@ impl Timestamps {
         self.flags = if is_alone { self.flags | X_ALONE } else { self.flags & !X_ALONE };
     }
 
-    /// What must be said of the timestamp that was noted.
-    pub(super) fn needed(&self, time: Instant, now: &RtpFields, link: Option<&Link>) -> Needed {
+    /// Returns the fields that must be sent of the recorded timestamp.
+    pub(super) fn needed(&self, time: Instant, now: &RtpFields, link: Option<&TimerLimits>) -> Needed {
         let by_timer = now.time_stride > 0;
         let inferable = self.bend == 0;
         if self.unscaled > 0 || self.stride > 0 || self.timer.is_settling() && !inferable {
@@ -305,7 +307,7 @@ impl Timestamps {
             return Needed { value, bits: u32::BITS, scaled: true, inferable };
         }
         if let (true, Some(link)) = (by_timer, link) {
-            let bits = Timer::bits(time, now, &self.references, link);
+            let bits = TimestampTimer::bits(time, now, &self.references, link);
             return Needed { value, bits, scaled: true, inferable };
         }
         let mut bits = 0;
@@ -320,7 +322,7 @@ impl Timestamps {
         Needed { value, bits, scaled: true, inferable }
     }
 
-    /// The packet was sent, not in R-mode.
+    /// Records a packet that was sent, not in R-mode.
     pub(super) fn commit(
         &mut self,
         time: Instant,
@@ -329,7 +331,7 @@ impl Timestamps {
         in_full: bool,
         window: usize,
     ) {
-        let reference = if now.time_stride > 0 { Timer::phase(time, now) } else { now.ts };
+        let reference = if now.time_stride > 0 { TimestampTimer::phase(time, now) } else { now.ts };
         self.references.push(reference, window);
         self.timer.sent(in_full || extra.time_stride);
         self.bend = self.bend.saturating_sub(1);
@@ -341,7 +343,7 @@ impl Timestamps {
         }
     }
 
-    /// A packet was acknowledged, behind which `newer` were sent.
+    /// Handles the acknowledgment of a packet, after which `newer` were sent.
     pub(super) fn acknowledge(&mut self, sn: u16, newer: usize, window: usize) {
         if !sn.is_before(u16::from_be_bytes(self.since)) {
             self.references.acknowledge(newer, window);
@@ -349,23 +351,24 @@ impl Timestamps {
         }
     }
 
-    /// A packet with the timestamp and TS_STRIDE in full counts twice.
+    /// Counts a packet with the full timestamp and TS_STRIDE twice.
     pub(super) fn count_once_more(&mut self) {
         self.stride = self.stride.saturating_sub(1);
         self.unscaled = self.unscaled.saturating_sub(1);
     }
 
-    /// A packet was acknowledged that has said all there is to say.
-    pub(super) fn acknowledge_said(&mut self) {
+    /// Handles the acknowledgment of a packet with all changes.
+    pub(super) fn acknowledge_changes(&mut self) {
         (self.stride, self.unscaled, self.pt) = (0, 0, 0);
     }
 
-    /// An update was sent in R-mode. See `Range::add`.
+    /// Records an update that was sent in R-mode. See `Range::add`.
     pub(super) fn add_reference(&mut self, ts: u32, opens: bool) {
         self.references.add(ts, opens);
     }
 
-    /// An update was acknowledged in R-mode; if it is of the newest span of references, those before are none any more.
+    /// Handles the acknowledgment of an update in R-mode. If it belongs to the newest span of references, the previous ones are
+    /// dropped.
     pub(super) fn acknowledge_reference(&mut self, sn: u16, is_of_newest: bool) {
         if is_of_newest {
             self.references.keep_newest();
@@ -375,31 +378,31 @@ impl Timestamps {
         }
     }
 
-    /// A packet was acknowledged in R-mode that has said that there is no timer.
+    /// Handles the acknowledgment of a packet in R-mode that has switched the timer off.
     pub(super) fn acknowledge_timer(&mut self) {
         self.timer.acknowledge();
     }
 
-    /// What was counted is said, from that SN on, until it is acknowledged.
+    /// Sends counted changes, from that SN on, until they are acknowledged.
     pub(super) fn repeat(&mut self, sn: u16, (repetitions, window): (u8, u8)) {
         (self.stride, self.unscaled) = (repetitions.max(1), repetitions.max(1));
-        self.know_stride();
+        self.note_stride_sent();
         self.bend(sn, window);
     }
 
-    /// No packet before that SN is a reference.
+    /// Drops references before that SN.
     pub(super) fn forget_references(&mut self, sn: u16) {
         self.references.clear();
         self.bend(sn, self.bend);
     }
 
-    /// Whether TIME_STRIDE must be said.
-    pub(super) fn says_time_stride(&self) -> bool {
-        self.timer.says()
+    /// True if TIME_STRIDE must be sent.
+    pub(super) fn needs_time_stride(&self) -> bool {
+        self.timer.is_due()
     }
 
-    /// Whether a new TS_STRIDE must be said.
-    pub(super) fn says_stride(&self) -> bool {
+    /// True if a new TS_STRIDE must be sent.
+    pub(super) fn needs_stride(&self) -> bool {
         self.stride > 0
     }
 }

@@ -4,7 +4,7 @@ use thinair_wire::coder::{Coder, Step};
 
 use super::SN;
 
-/// `UO-0`: SN, CRC-3. RFC 3095, section 5.7.1. `m` is the marker of RTP, for which there is no place.
+/// `UO-0`: SN, CRC-3. RFC 3095, section 5.7.1. `m` is the marker of RTP, which the format does not have.
 #[inline(always)]
 pub(super) fn uo_0<'p, C: Coder<'p>>(c: &mut C, m: bool) -> Step {
     c.enforce(!m)?;

@@ -3,11 +3,11 @@
 use thinair_wire::coder::{Coder, Step};
 
 use super::extension::{self, extension_0, extension_1, extension_2, extension_3, rtp_extension};
-use super::{Fields, IP_ID, SN, TS};
+use super::{IP_ID, Rfc3095Fields, SN, TS};
 
-/// The extension of a packet of type 1 or 2. With it, base header and extension are one format.
+/// Extension of a packet of type 1 or 2. Base header and extension together are one format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extension {
+pub(super) enum FormatExtension {
     None,
     Zero,
     One,
@@ -31,9 +31,14 @@ pub(super) enum T {
 /// `UOR-2`, `UOR-2-ID`, `UOR-2-TS`: TS or IP-ID, M, SN, CRC-7, and an extension if X. RFC 3095, sections 5.7.4 and
 /// 5.11.3.
 #[inline]
-pub(super) fn uor_2<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, t: T, extension: Extension) -> Step {
+pub(super) fn uor_2<'p, C: Coder<'p>>(
+    c: &mut C,
+    x: &mut Rfc3095Fields<'p>,
+    t: T,
+    extension: FormatExtension,
+) -> Step {
     let has_t_bit = matches!(t, T::Zero | T::One);
-    if t != T::Undefined && extension != Extension::Three {
+    if t != T::Undefined && extension != FormatExtension::Three {
         c.enforce(x.has_t_bit() == has_t_bit)?;
     }
     // Bits in the extension are less significant than those in the base header (section 5.7.5).
@@ -55,12 +60,12 @@ pub(super) fn uor_2<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, t: T, exten
         c.flag("M", &mut x.rtp.m)?;
         c.lsb(SN, 6, rest.sn)?;
     }
-    let present = c.flag("X", &mut (extension != Extension::None))?;
-    c.enforce(present == (extension != Extension::None))?;
+    let present = c.flag("X", &mut (extension != FormatExtension::None))?;
+    c.enforce(present == (extension != FormatExtension::None))?;
     c.crc("CRC", 7)?;
     if t != T::Undefined {
         rtp_extension(c, x, extension, t, true)?;
-        // An extension 3 may change the RND flags, and with them what the base header is (section 5.7.5.1).
+        // / An extension 3 may change the RND flags, and with them the base header (RFC 3095, section 5.7.5.1).
         return c.enforce(x.has_t_bit() == has_t_bit);
     }
     extension_of(c, x, extension)
@@ -68,12 +73,16 @@ pub(super) fn uor_2<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, t: T, exten
 
 /// The extension behind a base header of a profile without RTP. RFC 3095, section 5.11.4.
 #[inline]
-pub(super) fn extension_of<'p, C: Coder<'p>>(c: &mut C, x: &mut Fields<'p>, extension: Extension) -> Step {
+pub(super) fn extension_of<'p, C: Coder<'p>>(
+    c: &mut C,
+    x: &mut Rfc3095Fields<'p>,
+    extension: FormatExtension,
+) -> Step {
     match extension {
-        Extension::None => Ok(()),
-        Extension::Zero => extension_0(c),
-        Extension::One => extension_1(c),
-        Extension::Two => extension_2(c, x),
-        Extension::Three => extension_3(c, x),
+        FormatExtension::None => Ok(()),
+        FormatExtension::Zero => extension_0(c),
+        FormatExtension::One => extension_1(c),
+        FormatExtension::Two => extension_2(c, x),
+        FormatExtension::Three => extension_3(c, x),
     }
 }

@@ -1,28 +1,28 @@
-//! Which format says a packet: the cheapest one that fits. RFC 6846, section 7.3.
+//! Choice of the cheapest format that fits a packet. RFC 6846, section 7.3.
 
 use thinair_wire::coder::{Step, Writer};
 use thinair_wire::crc::Check;
 
-use super::compress::{Context, MSNS, Plan, aged};
+use super::compress::{MSNS, PacketNeeds, TcpSenderContext, aged};
 use super::encodings::Counter;
-use super::formats::{base, co_common_len, formats, has_crc7, says};
+use super::formats::{base, co_common_len, formats, has_crc7, needs};
 use super::numbers::Numbers;
-use super::state::State;
-use super::{Fields, Says, irregular};
+use super::state::TcpState;
+use super::{FullFields, TcpFields, irregular};
 use crate::compressor::CompressorConfig;
 use crate::profile::Format;
 
-impl Context {
-    /// What a compressed packet may have to say.
+impl TcpSenderContext {
+    /// Returns the fields of the base header of a packet.
     #[inline]
     pub(super) fn fields(
         &self,
-        next: &State,
-        last: &State,
+        next: &TcpState,
+        last: &TcpState,
         payload: u32,
-        plan: &Plan,
+        plan: &PacketNeeds,
         config: &CompressorConfig,
-    ) -> Fields {
+    ) -> TcpFields {
         let ip = next.inner();
         let [seq, ack, ..] = &self.numbers;
         let sent = self.sent(next, last, config);
@@ -33,10 +33,10 @@ impl Context {
         let ack_scale = if self.scaled_acks >= config.window && !is_due(aged::STRIDE) { stride } else { 0 };
         let oldest = next.msn.wrapping_sub(u16::from(config.window.min(MSNS)));
         let ttl = if is_due(aged::TTL) { None } else { Some((ip.header.ttl, ip.header.ttl)) };
-        // Offsets of another behavior mean nothing.
+        // / Offsets of another behavior are meaningless.
         let is_whole = plan.ip_id || is_due(aged::BEHAVIOR) || !ip.behavior.is_sequential();
         let offset = next.ip_id_offset();
-        Fields {
+        TcpFields {
             msn: Counter::within(next.msn, (oldest, next.msn.wrapping_sub(1))),
             seq: Counter::within(next.seq, seq.bounds()),
             ack: Counter::within(next.ack, ack.bounds()),
@@ -53,7 +53,7 @@ impl Context {
             },
             has_whole_ip_id: false,
             outer_ttl: is_due(aged::OUTER_TTL),
-            says: Says {
+            full: FullFields {
                 ack_stride: is_due(aged::STRIDE),
                 urg_ptr: is_due(aged::URG_PTR),
                 dscp: is_due(aged::DSCP),
@@ -67,28 +67,28 @@ impl Context {
     }
 }
 
-/// Writes the least format that says everything; `None` if there is none.
+/// Writes the smallest format that has all fields; `None` if there is none.
 #[inline]
 pub(super) fn compressed(
     writer: &mut Writer<'_>,
-    next: &mut State,
+    next: &mut TcpState,
     headers: &[u8],
-    plan: &Plan,
-    x: &mut Fields,
+    plan: &PacketNeeds,
+    x: &mut TcpFields,
 ) -> Option<Format> {
     let need = |what: u8, is_needed: bool| if is_needed { what } else { 0 };
-    let needs = need(says::SEQ, !x.seq.is_static())
-        | need(says::ACK, !x.ack.is_static())
-        | need(says::WINDOW, !x.window.is_static())
-        | need(says::UNSCALED_SEQ, !x.may_scale_seq)
-        | need(says::UNSCALED_ACK, !x.may_scale_ack)
-        | need(says::EXTENDED, plan.extended || x.says.list)
-        | need(says::COMMON, plan.common);
-    if needs < says::EXTENDED {
+    let required = need(needs::SEQ, !x.seq.is_static())
+        | need(needs::ACK, !x.ack.is_static())
+        | need(needs::WINDOW, !x.window.is_static())
+        | need(needs::UNSCALED_SEQ, !x.may_scale_seq)
+        | need(needs::UNSCALED_ACK, !x.may_scale_ack)
+        | need(needs::EXTENDED, plan.extended || x.full.list)
+        | need(needs::COMMON, plan.common);
+    if required < needs::EXTENDED {
         x.crc3 = Check::Crc3.of(headers);
     }
-    for &(format, says) in formats(next) {
-        if needs & !says != 0 {
+    for &(format, met) in formats(next) {
+        if required & !met != 0 {
             continue;
         }
         if has_crc7(format) {
@@ -105,9 +105,9 @@ pub(super) fn compressed(
     None
 }
 
-/// Writes a packet in a format, if that can say it.
+/// Writes a packet in a format, if it fits.
 #[inline(never)]
-fn write(format: Format, writer: &mut Writer<'_>, next: &mut State, x: &mut Fields) -> Step {
+fn write(format: Format, writer: &mut Writer<'_>, next: &mut TcpState, x: &mut TcpFields) -> Step {
     base(format, writer, next, x)?;
     irregular(writer, next, x)
 }
@@ -115,9 +115,9 @@ fn write(format: Format, writer: &mut Writer<'_>, next: &mut State, x: &mut Fiel
 /// Octets of `rnd_8` and `seq_8` without their list.
 const EXTENDED: usize = 7;
 
-/// A scaled value with the scaled candidates, of which there are none without a scale, which is 0 then. What the other side may
-/// hold has the `residue` of the last value. Bounds may be of an older one: where its residue is another, they say nothing of the
-/// scaled ones. Nothing may wrap around: the residue is another one then.
+/// Returns a scaled value with its candidates; there are none if the scale is 0. The values that the other side may hold have the
+/// `residue` of the last value. Bounds may be those of an older one: with another residue they do not apply to scaled values. A
+/// value must not wrap around, since its residue then changes.
 #[inline(always)]
 fn scaled(value: u32, held: &Numbers, scale: u32, residue: impl Fn(u32) -> u32) -> Counter {
     if scale == 0 {

@@ -1,4 +1,4 @@
-//! Compressing the packets of one flow. RFC 6846, section 5.2.
+//! Compression of the packets of one flow. RFC 6846, section 5.2.
 
 use thinair_wire::coder::Writer;
 use thinair_wire::crc::Check;
@@ -10,18 +10,18 @@ use super::life::{Life, moment};
 use super::numbers::Numbers;
 use super::options::ITEMS;
 use super::replicate::{self, Base};
-use super::segment::Segment;
+use super::segment::TcpSegment;
 use super::solve::NUMBERS;
-use super::state::{State, TcpRoom};
+use super::state::{TcpRoom, TcpState};
 use super::{ir, ir_dyn};
 use crate::caution::Caution;
 use crate::cid::{Cid, CidSpace};
 use crate::compressor::{Compressed, CompressorConfig, Refused};
-use crate::framing::Frame;
+use crate::framing::CidFrame;
 use crate::profile::{Format, ProfileId};
-use crate::refresh::{Refresh, Timer};
+use crate::refresh::{Refresh, RefreshTimer};
 
-/// What a packet says only once it has changed; where its age is kept.
+/// Fields that a packet carries only after a change: indices of their ages.
 pub(super) mod aged {
     pub(in super::super) const TTL: usize = 0;
     pub(in super::super) const DSCP: usize = 1;
@@ -36,89 +36,90 @@ pub(super) mod aged {
     pub(in super::super) const COUNT: usize = 10;
 }
 
-/// MSNs that 4 bits tell apart: 11 ahead of the oldest one that the other side may have.
+/// Number of MSNs that 4 bits distinguish, ahead of the oldest one that the other side may have.
 pub(super) const MSNS: u8 = 11;
 
-/// The context of one flow at the compressor, beside its [`TcpRoom`].
+/// Context of one flow at the compressor, apart from its [`TcpRoom`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Context {
-    /// Packets that must still say everything, and everything that can change.
+pub(crate) struct TcpSenderContext {
+    /// Packets left that must carry all fields, and packets left that must carry all fields that can change.
     pub(super) left_ir: u8,
     pub(super) left_dyn: u8,
-    /// The decompressor has answered.
+    /// The decompressor has sent feedback.
     pub(super) two_way: bool,
     pub(super) refreshing: bool,
-    /// The CID had another flow of this profile.
+    /// The CID belonged to another flow of this profile before.
     pub(super) reused: bool,
-    /// The other side has the static context: it was acknowledged, or TCP tells that it arrived. Before that it may have the
-    /// one of another flow with this CID, which no IR-DYN packet corrects, nor its CRC detects: then it is an IR packet.
+    /// The other side has the static context: it was acknowledged, or TCP shows that it arrived. Before that it may have the
+    /// context of another flow with this CID, which no IR-DYN packet corrects, nor its CRC detects; an IR packet is then sent
+    /// instead.
     pub(super) is_rooted: bool,
-    /// What has changed last was acknowledged by feedback with a CRC.
+    /// The newest change was acknowledged by feedback with a CRC.
     pub(super) confirmed: bool,
-    /// The base of the context, until an IR packet is better; whether it had one.
+    /// Base of the context, until an IR packet is better; true if the context had one.
     pub(super) base: Option<Cid>,
     is_replica: bool,
-    /// Nothing was sent yet.
+    /// No packet was sent yet.
     pub(super) is_new: bool,
-    /// It holds the SYN of a connection, for others like it to be replicated from, and is no flow.
+    /// The context holds the SYN of a connection, from which similar ones are replicated, and is no flow.
     pub(super) pattern: bool,
     pub(super) life: Life,
-    /// When the last packet was sent, as [`moment`] tells it.
+    /// Time of the last packet, as [`moment`] encodes it.
     pub(super) sent: u32,
     /// MSN of the newest packet.
     pub(super) msn: u16,
     /// MSN of the newest change.
     pub(super) since: u16,
-    pub(super) timer: Timer,
-    // What the decompressor may hold.
+    pub(super) timer: RefreshTimer,
+    // / Values that the decompressor may hold.
     pub(super) numbers: [Numbers; NUMBERS],
     pub(super) window: Range<u16>,
     pub(super) ip_id_offset: Range<u16>,
-    /// Fields that have changed and are due, a bit for each of [`aged`]; packets since each of them has changed.
+    /// Changed fields that are due, a bit for each of [`aged`]; packets since each of them has changed.
     pub(super) young: u16,
     pub(super) ages: [u8; aged::COUNT],
-    /// Packets that had an item in their list; packets since the content of an item has changed.
-    pub(super) told: [u8; ITEMS],
-    /// Items that fewer packets had than repeat a change, a bit for each index.
-    pub(super) untold: u16,
+    /// Number of packets that had an item in their list; number of packets since the content of an item has changed.
+    pub(super) sent_items: [u8; ITEMS],
+    /// Items that fewer packets had than a change is repeated, a bit for each index.
+    pub(super) pending_items: u16,
     pub(super) same: [u8; ITEMS],
-    /// Octets of the last payload; packets in a row with it, and with the same residue of the sequence number.
+    /// Octets of the last payload; number of packets in a row with it, and with an unchanged residue of the sequence number.
     pub(super) payload: u16,
     pub(super) scaled_seqs: u8,
-    /// Packets in a row with the same stride and residue of the acknowledgment number.
+    /// Number of packets in a row with an unchanged stride and residue of the acknowledgment number.
     pub(super) scaled_acks: u8,
-    /// The decompressor may expect that TCP checksums are right; packets that have told it otherwise.
+    /// The decompressor may expect correct TCP checksums; number of packets that have shown it otherwise.
     pub(super) expects_right: bool,
-    pub(super) told_wrong: u8,
+    pub(super) wrong_checksums: u8,
     pub(super) caution: Caution,
     pub(super) ip_ids: IpIds,
     pub(super) strides: Strides,
     pub(super) ecn: Ecn,
 }
 
-/// A packet that was written, or is to be written as an IR or IR-DYN packet.
+/// A packet that was written, or has to be written as an IR or IR-DYN packet.
 pub(super) struct Written {
     pub(super) format: Format,
-    /// Options that are in the list as a whole, a bit for each place.
+    /// Options that are in the list in full, a bit for each place.
     pub(super) present: u16,
-    /// The TCP checksum is right.
+    /// The TCP checksum is correct.
     pub(super) is_right: bool,
 }
 
-/// Needs of a compressed packet.
-pub(super) struct Plan {
+/// Parts that a compressed packet needs.
+pub(super) struct PacketNeeds {
     /// Fields that are due, a bit for each of [`aged`].
     pub(super) due: u16,
-    /// The list must be there, or the RSF flags, TTL or use of ECN.
+    /// The list, the RSF flags, TTL, or the use of ECN.
     pub(super) extended: bool,
-    /// Only `co_common` says it.
+    /// Fields that only `co_common` has.
     pub(super) common: bool,
-    /// The IP-ID as a whole, which does not depend on the MSN.
+    /// The full IP-ID, which does not depend on the MSN.
     pub(super) ip_id: bool,
 }
 
-impl Context {
-    /// A context for a new flow, whose CID was `reused` if it had one of this profile. `msn` is random.
+impl TcpSenderContext {
+    /// Creates the context of a new flow. `reused` is true if its CID belonged to a flow of this profile. `msn` is random.
     pub(crate) fn new(
         room: &mut TcpRoom,
         reused: bool,
@@ -127,9 +128,9 @@ impl Context {
         now: Instant,
         config: &CompressorConfig,
     ) -> Self {
-        // RFC 6846, section 6.1.1: the MSN goes on if the CID had a flow of this profile.
+        // / RFC 6846, section 6.1.1: the MSN continues if the CID belonged to a flow of this profile.
         let msn = if reused { room.0.msn } else { msn };
-        room.0 = State { msn, ..State::EMPTY };
+        room.0 = TcpState { msn, ..TcpState::EMPTY };
         let left_ir = match config.refresh {
             Refresh::Cycle { ir, .. } => u8::try_from(ir).unwrap_or(u8::MAX),
             Refresh::Budget { .. } | Refresh::Periodic { .. } | Refresh::Off => config.repetitions,
@@ -150,21 +151,21 @@ impl Context {
             sent: 0,
             msn,
             since: msn.wrapping_add(1),
-            timer: Timer::start(now),
+            timer: RefreshTimer::start(now),
             numbers: [Numbers::NONE; NUMBERS],
             window: Range::new(),
             ip_id_offset: Range::new(),
-            // The IR packets say everything.
+            // / The IR packets carry all fields.
             young: 0,
             ages: [0; aged::COUNT],
-            told: [0; ITEMS],
-            untold: u16::MAX,
+            sent_items: [0; ITEMS],
+            pending_items: u16::MAX,
             same: [0; ITEMS],
             payload: 0,
             scaled_seqs: 0,
             scaled_acks: 0,
             expects_right: false,
-            told_wrong: 0,
+            wrong_checksums: 0,
             caution: Caution::default(),
             ip_ids: IpIds::default(),
             strides: Strides::default(),
@@ -172,23 +173,23 @@ impl Context {
         }
     }
 
-    /// The same for a [`Pattern`], which is no flow.
+    /// Marks the context as that of a [`Pattern`](super::pattern::Pattern), which is no flow.
     pub(crate) fn pattern(self) -> Self {
         Self { pattern: true, ..self }
     }
 
-    /// Whether it is one.
+    /// True if the context is that of a [`Pattern`](super::pattern::Pattern).
     pub(crate) fn is_pattern(&self) -> bool {
         self.pattern
     }
 
-    /// Whether a packet is of the flow.
+    /// True if a packet belongs to the flow.
     #[inline]
-    pub(crate) fn is_flow_of(&self, room: &TcpRoom, segment: &Segment<'_>) -> bool {
+    pub(crate) fn is_flow_of(&self, room: &TcpRoom, segment: &TcpSegment<'_>) -> bool {
         !self.pattern && segment.is_of(&room.0)
     }
 
-    /// Begins with IR packets again, as a new context does.
+    /// Restarts the context with IR packets, like a new one.
     #[cold]
     pub(crate) fn restart(&mut self, config: &CompressorConfig) {
         self.left_ir = self.left_ir.max(config.repetitions);
@@ -196,33 +197,33 @@ impl Context {
         self.changed(self.msn.wrapping_add(1));
     }
 
-    /// Whether nothing more of its flow is to come.
+    /// True if no more packets of its flow are expected.
     pub(crate) fn is_over(&self, now: Instant) -> bool {
         self.life.is_over(moment(now).wrapping_sub(self.sent))
     }
 
-    /// Whether the context was replicated from another one.
+    /// True if the context was replicated from another one.
     pub(crate) fn is_replica(&self) -> bool {
         self.is_replica
     }
 
-    /// Whether the context may be the base of another one.
+    /// True if the context may be the base of another one.
     pub(crate) fn is_base(&self) -> bool {
         self.confirmed && self.left_ir == 0 && self.left_dyn == 0
     }
 
-    /// Keeps the context from being a base until it is acknowledged again.
+    /// Stops using the context as a base until it is acknowledged again.
     pub(crate) fn withdraw_as_base(&mut self) {
         self.confirmed = false;
     }
 
-    /// The base that the next packet of the flow may name. RFC 4164, section 3.5.2: "It is not recommended to use this packet
-    /// to repair a damaged context."
+    /// Returns the base that the next packet of the flow may name. RFC 4164, section 3.5.2: "It is not recommended to use
+    /// this packet to repair a damaged context."
     pub(crate) fn base(&self) -> Option<Cid> {
         self.base.filter(|_| self.left_ir > 0 && !self.refreshing)
     }
 
-    /// The base that was named, until the context is acknowledged.
+    /// Returns the base that a packet has named, until the context is acknowledged.
     pub(crate) fn named_base(&self) -> Option<Cid> {
         self.base
     }
@@ -232,7 +233,7 @@ impl Context {
     pub(crate) fn compress(
         &mut self,
         now: Instant,
-        segment: &Segment<'_>,
+        segment: &TcpSegment<'_>,
         room: &mut TcpRoom,
         base: Option<&Base>,
         cid: Cid,
@@ -247,15 +248,15 @@ impl Context {
         compressed
     }
 
-    /// Compresses a packet whose state is to be `next`, and is the `last` one so far.
+    /// Compresses a packet whose state becomes `next`; `last` is the state so far.
     #[inline]
     #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
     fn compress_behind(
         &mut self,
         now: Instant,
-        segment: &Segment<'_>,
-        last: &State,
-        next: &mut State,
+        segment: &TcpSegment<'_>,
+        last: &TcpState,
+        next: &mut TcpState,
         base: Option<&Base>,
         cid: Cid,
         config: &CompressorConfig,
@@ -276,7 +277,7 @@ impl Context {
         self.note(next, last, has_other_options || self.is_new, config);
 
         let space = config.channel.cids();
-        let frame = Frame::new(cid, space);
+        let frame = CidFrame::new(cid, space);
         let payload = segment.payload;
         let mut writer = Writer::new(out, frame.len());
         let is_farewell = payload.is_empty() && self.life.is_farewell(next, last);
@@ -317,9 +318,9 @@ impl Context {
         &self,
         writer: &mut Writer<'_>,
         written: &mut Written,
-        next: &mut State,
-        last: &State,
-        segment: &Segment<'_>,
+        next: &mut TcpState,
+        last: &TcpState,
+        segment: &TcpSegment<'_>,
         (base, space): (Option<&Base>, CidSpace),
         config: &CompressorConfig,
     ) -> Result<(), Refused> {
@@ -342,9 +343,9 @@ impl Context {
             }
             writer.rewind();
         }
-        let mut says_stride = next.ack_stride != 0 || self.reused;
+        let mut has_stride = next.ack_stride != 0 || self.reused;
         let write = if written.format == Format::Ir { ir } else { ir_dyn };
-        write(writer, next, &mut sent, &mut says_stride).map_err(|_| Refused::ByThisPacket)?;
+        write(writer, next, &mut sent, &mut has_stride).map_err(|_| Refused::ByThisPacket)?;
         written.present = sent.present;
         Ok(())
     }

@@ -1,15 +1,15 @@
-//! What feedback tells the compressor. RFC 6846, sections 5.2.2 and 8.3.
+//! Feedback at the compressor. RFC 6846, sections 5.2.2 and 8.3.
 
 use thinair_wire::time::Instant;
 
-use super::compress::Context;
+use super::compress::TcpSenderContext;
 use super::state::TcpRoom;
 use crate::compressor::CompressorConfig;
 use crate::feedback::{AckType, Feedback};
 
-impl Context {
-    /// State, whether there is feedback, and the MSN of the newest packet, to be looked at.
-    pub(crate) fn shown(&self) -> (&'static str, bool, u16) {
+impl TcpSenderContext {
+    /// Returns state, presence of feedback, and the MSN of the newest packet, for monitoring.
+    pub(crate) fn summary(&self) -> (&'static str, bool, u16) {
         let state = match (self.left_ir, self.left_dyn) {
             (1.., _) => "IR",
             (0, 1..) => "FO",
@@ -18,7 +18,7 @@ impl Context {
         (state, self.two_way, self.msn)
     }
 
-    /// ACK, NACK and STATIC-NACK.
+    /// Handles ACK, NACK and STATIC-NACK.
     pub(crate) fn receive_feedback(
         &mut self,
         now: Instant,
@@ -45,7 +45,7 @@ impl Context {
                 self.since = room.0.msn.wrapping_add(1);
                 self.refreshing = true;
             }
-            // Section 8.3.2.2: without an MSN, a NACK means the same as a STATIC-NACK.
+            // / RFC 6846, section 8.3.2.2: without an MSN, a NACK has the meaning of a STATIC-NACK.
             AckType::Nack | AckType::StaticNack => {
                 self.left_ir = self.left_ir.max(config.repetitions);
                 self.since = room.0.msn.wrapping_add(1);
@@ -65,7 +65,7 @@ impl Context {
         let newer = newest.wrapping_sub(feedback.sn as u16) & mask;
         let acked = newest.wrapping_sub(newer);
         let width = usize::from(config.window);
-        // Of timestamps, which not every packet has, there are as many newer ones at most.
+        // / Not every packet has timestamps, so that this is the largest number of newer ones.
         for numbers in &mut self.numbers {
             numbers.acknowledge(usize::from(newer));
         }
@@ -78,10 +78,10 @@ impl Context {
         self.is_rooted = true;
         self.confirmed |= feedback.protected;
         self.base = None;
-        // Everything that has changed is in the packet that was acknowledged, or in one before it.
+        // / Every change is in the acknowledged packet, or in one before it.
         (self.left_ir, self.left_dyn, self.refreshing) = (0, 0, false);
         self.young = 0;
-        self.note_told(&room.0.options);
-        self.told_wrong = u8::MAX;
+        self.note_established(&room.0.options);
+        self.wrong_checksums = u8::MAX;
     }
 }

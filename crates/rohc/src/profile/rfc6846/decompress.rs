@@ -1,7 +1,7 @@
-//! Decompressing the packets of one flow. RFC 6846, section 5.3.
+//! Decompression of the packets of one flow. RFC 6846, section 5.3.
 //!
-//! A CRC of 3 bits lets one wrong header in eight through, so the TCP checksum is looked at, too: `checksum`. Fields that it does
-//! not cover, and packets behind gaps: `doubt`.
+//! One wrong header in eight passes a CRC of 3 bits, so the TCP checksum is verified, too: `checksum`. Fields that it does not
+//! cover, and packets after gaps: `doubt`.
 
 use thinair_wire::coder::{Reader, Refusal, Traced, Tracer};
 use thinair_wire::crc::Check;
@@ -10,87 +10,88 @@ use super::checksum::{CALM, is_right};
 use super::formats::{base, formats, has_crc7};
 use super::header::Replicate;
 use super::options::index;
-use super::replicate::{Head, ir_cr, replicate_chain};
+use super::replicate::{IrCrHead, ir_cr, replicate_chain};
 use super::segment::rebuild;
 use super::solve::{MARKED, Mark, NUMBERS};
-use super::state::{Ip, MAX_IP, SYN, State, TcpRoom};
-use super::{Fields, ir, ir_dyn, irregular};
+use super::state::{IpState, MAX_IP, SYN, TcpRoom, TcpState};
+use super::{TcpFields, ir, ir_dyn, irregular};
 use crate::arrival::{Arrivals, Moment};
 use crate::cid::{Cid, CidSpace};
 use crate::decompressor::{Failure, Verified, verify_crc8};
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 use crate::profile::Format;
 use crate::state::DecompressorState;
 
-/// The context of one flow at the decompressor, beside its [`TcpRoom`].
+/// Context of one flow at the decompressor, apart from its [`TcpRoom`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Context {
+pub(crate) struct TcpReceiverContext {
     pub(crate) state: DecompressorState,
-    /// The last packet of 7 bits of CRC or more had a right TCP checksum, and those behind it must have one.
+    /// The last packet with 7 bits of CRC or more had a correct TCP checksum, and later ones must have one.
     pub(super) expects_right: bool,
-    /// The MSN since which no field has changed that the TCP checksum does not cover.
+    /// MSN of the last change of a field that the TCP checksum does not cover.
     pub(super) moved: u16,
-    /// The IP-ID counts, and is told by the MSN.
+    /// The IP-ID counts, and follows from the MSN.
     counts: bool,
-    /// A packet with right numbers has failed: a field is wrong that the TCP checksum does not cover.
+    /// A packet with proved numbers has failed: a field that the TCP checksum does not cover is wrong.
     pub(super) is_stale: bool,
-    /// Packets that came one after the other without a gap or a failure, up to [`CALM`].
+    /// Number of packets in sequence without a gap or a failure, up to [`CALM`].
     pub(super) calm: u8,
     pub(crate) arrivals: Arrivals,
     /// The highest sequence number so far.
     pub(super) highest: u32,
-    /// Two packets of some time ago, the older first.
+    /// Two past packets, the older first.
     pub(super) marks: [Mark; 2],
-    /// By how much the distance of the two timestamps has changed at most from one packet to the next; forgotten slowly.
+    /// Largest change of the distance of the two timestamps from one packet to the next; it decays slowly.
     pub(super) drift: u16,
-    /// The outcome of the last 16 packets: 1 is a failure.
+    /// Outcomes of the last 16 packets: 1 is a failure.
     pub(crate) failures: u16,
-    /// IR and IR-DYN packets that have failed one after the other.
+    /// Number of IR and IR-DYN packets in a row that have failed.
     unrepaired: u8,
-    /// The last packet has changed what the compressor wants to be told of.
+    /// The last packet has made a change that the compressor needs an acknowledgment of.
     pub(crate) ack_due: bool,
-    /// Packets from now on that are not acknowledged.
+    /// Number of next packets that are not acknowledged.
     unanswered: u8,
     msn: u16,
 }
 
-/// Packets by which an IR or IR-DYN packet may be late; a compressor that starts anew seldom hits these MSNs.
+/// Largest number of packets by which an IR or IR-DYN packet may be late. A compressor that restarts seldom hits these MSNs.
 const LATE: u16 = 32;
 
-/// Packets behind a SYN that are not acknowledged if that was not: short connections have no more of them in one direction.
+/// Number of packets after an unacknowledged SYN that are not acknowledged: short connections have no more of them in one
+/// direction.
 const SHORT: u8 = 2;
 
-/// A packet that was read, not verified.
+/// A packet that was read, and is not verified yet.
 #[derive(Clone, Copy)]
-pub(super) struct Packet<'p> {
-    pub(super) next: State,
+pub(super) struct ReadPacket<'p> {
+    pub(super) next: TcpState,
     pub(super) format: Format,
     pub(super) payload: &'p [u8],
     /// `header_crc`.
     crc: u8,
-    /// The IP-ID stood there as a whole.
+    /// The packet has the full IP-ID.
     pub(super) has_whole_ip_id: bool,
-    /// Turns of the numbers: their difference between two values with the same bits, 0 if a number is known.
+    /// Turns of the numbers: difference between two values with equal bits; 0 if a number is determined.
     pub(super) turns: [u32; NUMBERS],
-    /// Bits that were read of sequence and acknowledgment number, each as it is and scaled, and of the timestamps.
+    /// Number of bits read of sequence and acknowledgment number, each unscaled and scaled, and of the timestamps.
     pub(super) number_bits: [u8; 6],
-    /// Bits of the offset of the IP-ID that were read.
+    /// Number of bits read of the offset of the IP-ID.
     pub(super) offset_bits: u8,
 }
 
-impl Packet<'_> {
+impl ReadPacket<'_> {
     /// Copies the payload behind the `len` octets of rebuilt headers.
     #[inline]
     pub(super) fn deliver(
         &self,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         len: usize,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         Verified::deliver(packet, self.format, len, self.payload, out)
     }
 
-    /// Whether the headers that were rebuilt have the CRC that was sent.
+    /// True if the rebuilt headers have the CRC of the packet.
     #[inline]
     pub(super) fn passes(&self, out: &[u8], len: usize) -> bool {
         let check = if has_crc7(self.format) { Check::Crc7 } else { Check::Crc3 };
@@ -98,7 +99,7 @@ impl Packet<'_> {
     }
 }
 
-impl Context {
+impl TcpReceiverContext {
     pub(crate) const fn new() -> Self {
         Self {
             state: DecompressorState::Nc,
@@ -124,32 +125,32 @@ impl Context {
         self.msn
     }
 
-    /// An IR packet. `self` is the context of the CID if it is of this profile, or a new one.
+    /// Decompresses an IR packet. `self` is the context of the CID if it is of this profile, or a new one.
     pub(crate) fn ir(
         &mut self,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         room: &mut TcpRoom,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let mut reader = Reader::new(packet.first, packet.rest);
         let is_known = self.state != DecompressorState::Nc;
-        let mut next = if is_known { room.0 } else { State::EMPTY };
-        next.ips = [Ip::EMPTY; MAX_IP];
+        let mut next = if is_known { room.0 } else { TcpState::EMPTY };
+        next.ips = [IpState::EMPTY; MAX_IP];
         next.extensions.fill(0);
-        let mut sent = Fields::read(&next).options;
-        let mut says_stride = false;
-        ir(&mut reader, &mut next, &mut sent, &mut says_stride).map_err(unreadable)?;
+        let mut sent = TcpFields::read(&next).options;
+        let mut has_stride = false;
+        ir(&mut reader, &mut next, &mut sent, &mut has_stride).map_err(unreadable)?;
         let is_kept = is_known && next.is_flow_of(&room.0);
-        if !says_stride && !is_kept {
+        if !has_stride && !is_kept {
             next.ack_stride = 0;
         }
         self.initialize(packet, reader, next, sent.present, Format::Ir, room, out)
     }
 
-    /// An IR-DYN packet.
+    /// Decompresses an IR-DYN packet.
     pub(crate) fn ir_dyn(
         &mut self,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         room: &mut TcpRoom,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
@@ -158,18 +159,18 @@ impl Context {
         }
         let mut reader = Reader::new(packet.first, packet.rest);
         let mut next = room.0;
-        let mut sent = Fields::read(&next).options;
+        let mut sent = TcpFields::read(&next).options;
         ir_dyn(&mut reader, &mut next, &mut sent, &mut false).map_err(unreadable)?;
         self.initialize(packet, reader, next, sent.present, Format::IrDyn, room, out)
     }
 
-    /// What IR and IR-DYN have in common, once they are read.
+    /// Common part of IR and IR-DYN, after they were read.
     #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
     fn initialize(
         &mut self,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         reader: Reader<'_>,
-        mut next: State,
+        mut next: TcpState,
         present: u16,
         format: Format,
         room: &mut TcpRoom,
@@ -182,7 +183,7 @@ impl Context {
         }
         verify_crc8(packet, &reader, format)?;
         next.scale(payload.len());
-        let found = Packet {
+        let found = ReadPacket {
             next,
             format,
             payload,
@@ -198,7 +199,7 @@ impl Context {
             return found.deliver(packet, len, out);
         }
         let right = is_right(&found, out, len);
-        // No CRC of an IR-DYN packet covers what the context says.
+        // / No CRC of an IR-DYN packet covers the fields of the context.
         if format == Format::IrDyn && self.expects_right && !right && !found.next.goes_on(&room.0) {
             return Err(Failure::Crc(format));
         }
@@ -207,48 +208,48 @@ impl Context {
         found.deliver(packet, len, out)
     }
 
-    /// True if an IR, IR-DYN or IR-CR packet came late: the context is newer.
-    fn is_late(&self, next: &State, room: &TcpRoom) -> bool {
+    /// True if an IR, IR-DYN or IR-CR packet is late: the context is newer.
+    fn is_late(&self, next: &TcpState, room: &TcpRoom) -> bool {
         let behind = self.msn.wrapping_sub(next.msn);
         self.state == DecompressorState::Fc && behind <= LATE && next.is_flow_of(&room.0)
     }
 
-    /// The base context of an IR-CR packet, if it is another one.
-    pub(crate) fn base_of(packet: &Header<'_>, space: CidSpace) -> Result<Option<Cid>, Failure> {
-        let mut head = Head { crc7: 0, base: None };
+    /// Returns the base context of an IR-CR packet, if it is another one.
+    pub(crate) fn base_of(packet: &PacketHeader<'_>, space: CidSpace) -> Result<Option<Cid>, Failure> {
+        let mut head = IrCrHead { crc7: 0, base: None };
         let mut reader = Reader::new(packet.first, packet.rest);
         ir_cr(&mut reader, space, &mut head).map_err(unreadable)?;
         Ok(head.base)
     }
 
-    /// An IR-CR packet, from the base context that it names.
+    /// Decompresses an IR-CR packet with the base context that it names.
     pub(crate) fn ir_cr(
         &mut self,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         space: CidSpace,
         base: &TcpRoom,
         room: &mut TcpRoom,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let mut reader = Reader::new(packet.first, packet.rest);
-        let mut head = Head { crc7: 0, base: None };
+        let mut head = IrCrHead { crc7: 0, base: None };
         ir_cr(&mut reader, space, &mut head).map_err(unreadable)?;
         let mut next = base.0;
-        let mut sent = Fields::read(&next).options;
-        let mut says = Replicate::default();
-        replicate_chain(&mut reader, &mut next, &mut says, &mut [false; MAX_IP], &mut sent)
+        let mut sent = TcpFields::read(&next).options;
+        let mut parts = Replicate::default();
+        replicate_chain(&mut reader, &mut next, &mut parts, &mut [false; MAX_IP], &mut sent)
             .map_err(unreadable)?;
         let payload = reader.remaining();
         verify_crc8(packet, &reader, Format::IrCr)?;
         if !is_sound(&next) {
             return Err(Failure::Malformed);
         }
-        if says.list && !knows_options(&next, sent.present) {
+        if parts.list && !has_options(&next, sent.present) {
             return Err(Failure::UnknownItem(Format::IrCr));
         }
         next.scale(payload.len());
         let (format, crc, turns) = (Format::IrCr, head.crc7, [0; NUMBERS]);
-        let found = Packet {
+        let found = ReadPacket {
             next,
             format,
             payload,
@@ -268,20 +269,20 @@ impl Context {
         }
         self.expects_right = is_right(&found, out, len);
         self.begin(&found.next, room);
-        if found.next.rsf == SYN && !says.list {
-            // Its base stands at a SYN, too, and is the better base for those that come. TCP itself tells the compressor
-            // that the SYN has arrived.
+        if found.next.rsf == SYN && !parts.list {
+            // / Its base is also that of a SYN, and the better base for later ones. TCP itself shows the compressor that the SYN
+            // has arrived.
             (self.ack_due, self.unanswered) = (false, SHORT);
         }
         found.deliver(packet, len, out)
     }
 
-    /// A packet of an established context.
+    /// Decompresses a packet of an established context.
     #[inline]
     pub(crate) fn compressed(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         room: &mut TcpRoom,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
@@ -301,7 +302,7 @@ impl Context {
     fn verified(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
+        packet: &PacketHeader<'_>,
         room: &mut TcpRoom,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
@@ -309,10 +310,10 @@ impl Context {
             return Err(Failure::NotAllowed(Format::CoCommon));
         }
         let last = &room.0;
-        // The state is copied once here, and back once it is verified.
+        // / The state is copied once here, and back once it is verified.
         let (next, turns) = (*last, [0; NUMBERS]);
         let format = Format::CoCommon;
-        let mut found = Packet {
+        let mut found = ReadPacket {
             next,
             format,
             payload: &[],
@@ -329,7 +330,7 @@ impl Context {
         }
         let mut len = rebuild(&found.next, found.payload.len(), out)?;
         let mut passes = found.passes(out, len);
-        // The notation says that `ack_flag` is 1 where it is not sent; other compressors mean that it is the last one.
+        // / By the notation, `ack_flag` is 1 where it is not sent; other compressors use the last one.
         if !passes && has_crc7(found.format) && found.format != Format::CoCommon && !last.ack_flag {
             found.next.ack_flag = false;
             len = rebuild(&found.next, found.payload.len(), out)?;
@@ -344,9 +345,9 @@ impl Context {
         found.deliver(packet, len, out)
     }
 
-    /// A packet is the newest one, `ahead` of the last.
+    /// Accepts a packet as the newest one, `ahead` of the last.
     #[inline(always)]
-    pub(super) fn take(&mut self, found: &Packet<'_>, room: &mut TcpRoom, ahead: i16, right: bool) {
+    pub(super) fn take(&mut self, found: &ReadPacket<'_>, room: &mut TcpRoom, ahead: i16, right: bool) {
         let is_strong = has_crc7(found.format);
         self.calm = if ahead == 1 { self.calm.saturating_add(1) } else { 0 };
         if is_strong {
@@ -357,7 +358,7 @@ impl Context {
         if !is_unmoved(&found.next, last) {
             self.moved = found.next.msn;
         }
-        let apart = |state: &State| state.options.timestamps[0].wrapping_sub(state.options.timestamps[1]);
+        let apart = |state: &TcpState| state.options.timestamps[0].wrapping_sub(state.options.timestamps[1]);
         let drift = apart(&found.next).wrapping_sub(apart(last)).cast_signed().unsigned_abs();
         self.drift = (self.drift - self.drift / 16).max(drift.min(0xFFFF) as u16);
         if (found.next.msn ^ last.msn) & !(MARKED - 1) != 0 {
@@ -368,16 +369,21 @@ impl Context {
         self.accept(&found.next, room);
     }
 
-    /// Reads a compressed packet into `found`, whose state is the last one.
+    /// Reads a compressed packet into `found`, whose state is initially the last one.
     #[inline]
-    fn read<'p>(&self, packet: &Header<'p>, last: &State, found: &mut Packet<'p>) -> Result<(), Failure> {
+    fn read<'p>(
+        &self,
+        packet: &PacketHeader<'p>,
+        last: &TcpState,
+        found: &mut ReadPacket<'p>,
+    ) -> Result<(), Failure> {
         let next = &mut found.next;
-        let mut x = Fields::read(last);
+        let mut x = TcpFields::read(last);
         next.set_implied_flags();
         let (format, mut reader) = read_base(packet, next, &mut x)?;
         apply(&x, format, last, next)?;
-        // Without a list the options are those of the last packet, and all of them known.
-        if x.says.list && !knows_options(next, x.options.present) {
+        // / Without a list the options are those of the last packet, all of which are in the table.
+        if x.full.list && !has_options(next, x.options.present) {
             return Err(Failure::UnknownItem(format));
         }
         irregular(&mut reader, next, &mut x).map_err(unreadable)?;
@@ -399,8 +405,8 @@ impl Context {
         Ok(())
     }
 
-    /// Everything is known from this packet on.
-    fn begin(&mut self, next: &State, room: &mut TcpRoom) {
+    /// Starts the context with all fields of this packet.
+    fn begin(&mut self, next: &TcpState, room: &mut TcpRoom) {
         self.is_stale = false;
         let is_new = self.state == DecompressorState::Nc || !next.is_flow_of(&room.0);
         let ahead = i32::from(next.msn.wrapping_sub(self.msn).cast_signed());
@@ -417,7 +423,7 @@ impl Context {
     }
 
     #[inline]
-    fn accept(&mut self, next: &State, room: &mut TcpRoom) {
+    fn accept(&mut self, next: &TcpState, room: &mut TcpRoom) {
         if (next.seq.wrapping_sub(self.highest) as i32) > 0 {
             self.highest = next.seq;
         }
@@ -428,18 +434,18 @@ impl Context {
         self.state.on_success();
     }
 
-    /// Whether the IP-ID counts, and is told by the MSN.
+    /// True if the IP-ID counts, and follows from the MSN.
     pub(crate) fn counts(&self) -> bool {
         self.counts
     }
 
-    /// Counts a packet that was right.
+    /// Counts a verified packet.
     #[inline]
     pub(crate) fn note_success(&mut self) {
         self.failures <<= 1;
     }
 
-    /// Counts a packet that has failed.
+    /// Counts a failed packet.
     pub(crate) fn note_failure(&mut self, failure: Option<&Failure>) {
         self.failures = self.failures << 1 | 1;
         self.calm = 0;
@@ -448,26 +454,26 @@ impl Context {
         }
     }
 
-    /// Packets that should have repaired the context have failed one after the other: what cannot change is wrong.
+    /// True if successive packets that should have repaired the context have failed: a field that cannot change is wrong.
     pub(crate) fn is_beyond_repair(&self, limit: u8) -> bool {
         self.state == DecompressorState::Sc && self.unrepaired >= limit
     }
 
-    /// Tells the fields of a packet, as far as this context can, and its format.
+    /// Passes the fields of a packet to `on_field`, as far as this context allows, and returns its format.
     pub(crate) fn dissect<'p>(
         &self,
-        packet: &Header<'p>,
+        packet: &PacketHeader<'p>,
         room: &TcpRoom,
         space: CidSpace,
-        mut tell: impl FnMut(Traced<'p>),
+        mut on_field: impl FnMut(Traced<'p>),
     ) -> Option<Format> {
         let reader = Reader::new(packet.first, packet.rest);
         let mut next = room.0;
-        let mut x = Fields::read(&next);
-        let mut tracer = Tracer::new(reader, &mut tell);
+        let mut x = TcpFields::read(&next);
+        let mut tracer = Tracer::new(reader, &mut on_field);
         match packet.first {
             0xFD => {
-                next.ips = [Ip::EMPTY; MAX_IP];
+                next.ips = [IpState::EMPTY; MAX_IP];
                 let _ = ir(&mut tracer, &mut next, &mut x.options, &mut false);
                 return Some(Format::Ir);
             }
@@ -476,7 +482,7 @@ impl Context {
                 return Some(Format::IrDyn);
             }
             0xFC => {
-                let _ = ir_cr(&mut tracer, space, &mut Head { crc7: 0, base: None });
+                let _ = ir_cr(&mut tracer, space, &mut IrCrHead { crc7: 0, base: None });
                 return Some(Format::IrCr);
             }
             _ => {}
@@ -493,9 +499,9 @@ impl Context {
 /// Finds the format of a packet and reads its base header.
 #[inline]
 fn read_base<'p>(
-    packet: &Header<'p>,
-    next: &mut State,
-    x: &mut Fields,
+    packet: &PacketHeader<'p>,
+    next: &mut TcpState,
+    x: &mut TcpFields,
 ) -> Result<(Format, Reader<'p>), Failure> {
     for &(format, _) in formats(next) {
         let mut reader = Reader::new(packet.first, packet.rest);
@@ -508,9 +514,9 @@ fn read_base<'p>(
     Err(Failure::Malformed)
 }
 
-/// Puts what a base header says into the state.
+/// Updates the state by the fields of a base header.
 #[inline]
-fn apply(x: &Fields, format: Format, last: &State, next: &mut State) -> Result<(), Failure> {
+fn apply(x: &TcpFields, format: Format, last: &TcpState, next: &mut TcpState) -> Result<(), Failure> {
     next.msn = x.msn.value;
     next.seq = x.seq.value;
     next.ack = x.ack.value;
@@ -529,32 +535,32 @@ fn apply(x: &Fields, format: Format, last: &State, next: &mut State) -> Result<(
     Ok(())
 }
 
-/// Whether the fields are the same that the TCP checksum does not cover; IP-IDs apart. What stands behind the last IP header
-/// does not change.
+/// True if the fields that the TCP checksum does not cover are unchanged, except IP-IDs. Extension headers behind the last IP
+/// header do not change.
 #[inline]
-fn is_unmoved(next: &State, last: &State) -> bool {
-    let fields = |ip: &Ip| {
+fn is_unmoved(next: &TcpState, last: &TcpState) -> bool {
+    let fields = |ip: &IpState| {
         u32::from_le_bytes([ip.header.tos, ip.header.ttl, u8::from(ip.header.df), ip.behavior as u8])
     };
     next.ips.each_ref().map(fields) == last.ips.each_ref().map(fields)
 }
 
-/// True if a compressor can have sent such headers: "a compressor MUST NOT assign [a sequential behavior] to tunneling
-/// headers" (RFC 6846, section 6.1.2).
-fn is_sound(state: &State) -> bool {
+/// True if a compressor may send such headers: "a compressor MUST NOT assign [a sequential behavior] to tunneling headers" (RFC
+/// 6846, section 6.1.2).
+fn is_sound(state: &TcpState) -> bool {
     let outer = state.ips().split_last().map_or(&[][..], |(_, outer)| outer);
     outer.iter().all(|ip| ip.is_v6() || !ip.behavior.is_sequential())
 }
 
-/// Whether the options of a list that were not `present` in it are in the table.
-fn knows_options(state: &State, present: u16) -> bool {
+/// True if the options of a list that were not `present` in it are in the table.
+fn has_options(state: &TcpState, present: u16) -> bool {
     state.options.structure().iter().enumerate().all(|(k, &index)| {
         let has_content = !matches!(index, index::NOP | index::SACK_PERMITTED);
-        !has_content || present >> k & 1 == 1 || state.options.knows(index)
+        !has_content || present >> k & 1 == 1 || state.options.has_item(index)
     })
 }
 
-/// What octets could not be read, or not be kept.
+/// Returns the failure for octets that could not be read, or not be stored.
 fn unreadable(refusal: Refusal) -> Failure {
     match refusal {
         Refusal::DoesNotFit => Failure::NoMemory,

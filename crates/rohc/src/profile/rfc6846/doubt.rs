@@ -1,35 +1,38 @@
-//! Which packet it is: the next one, one behind a gap, or one that is late. RFC 6846, section 5.3; RFC 4224.
+//! Choice among the packets that compressed numbers may stand for: the next one, one after a gap, or a late one. RFC 6846,
+//! section 5.3; RFC 4224.
 //!
-//! The MSN has 4 bits in compressed packets, and other numbers have few more. Behind a long gap, or where packets are late, these
-//! bits stand for several values. One is proved by these:
+//! The MSN has 4 bits in compressed packets, and other numbers have few more. After a long gap, or with late packets, these bits
+//! stand for several values. One is proved as follows:
 //!
-//! - The TCP checksum covers the TCP header, its options and the addresses: `solve` finds the numbers with which it is right.
-//! - An IP-ID that counts is told by the MSN, and is wrong if that is. The carrier's count, the clock, the octets that the proved
-//!   numbers say were sent meanwhile, and a CRC leave one distance, or the packet is not delivered (`crate::proof`).
-//! - TTL, DSCP and DF are covered by the CRC alone. A compressor here repeats a change of them for longer than losses last
-//!   (`note::SURE`), so they are known, unless the packet is older than the change.
+//! - The TCP checksum covers the TCP header, its options and the addresses: `solve` finds the numbers with which it is correct.
+//!
+//! - A counting IP-ID follows from the MSN, and is wrong if that is. The carrier's count, the clock, the octets that were sent
+//!   meanwhile by the proved numbers, and a CRC leave one distance, or the packet is not delivered (`crate::proof`).
+//!
+//! - Only the CRC covers TTL, DSCP and DF. The compressor here repeats a change of them for longer than losses last
+//!   (`note::SURE`), so they are established, unless the packet is older than the change.
 
 use core::ops::RangeInclusive;
 
 use super::checksum::{is_right, is_to_come, sum};
-use super::decompress::{Context, Packet};
+use super::decompress::{ReadPacket, TcpReceiverContext};
 use super::formats::has_crc7;
 use super::segment::rebuild;
 use super::solve::{NUMBERS, Solutions};
-use super::state::{State, TcpRoom};
-use crate::arrival::{Moment, Passed};
+use super::state::{TcpRoom, TcpState};
+use crate::arrival::{Moment, PassedPackets};
 use crate::decompressor::{Failure, Verified};
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 use crate::proof::{Candidates, Fits, Proof};
 use crate::state::DecompressorState;
 
-/// MSNs that 4 bits tell apart.
+/// Number of MSNs that 4 bits distinguish.
 pub(super) const TURN: i16 = 16;
 
-/// From here on a packet that seems to be so much ahead may as well be one that is late.
+/// Distance from which on a packet that seems to be ahead may be a late one.
 pub(super) const LATE_FROM: i16 = 5;
 
-/// A packet as it may be meant.
+/// A possible interpretation of a packet.
 #[derive(Clone, Copy, Debug)]
 struct Meant {
     /// Turns of its numbers.
@@ -40,28 +43,29 @@ struct Meant {
     offset: i16,
 }
 
-impl Context {
-    /// True if the packet is the next one, or one of the next, as far as clock and carrier tell.
+impl TcpReceiverContext {
+    /// True if the packet is the next one, or one of the next, by clock and carrier.
     #[inline]
-    pub(super) fn is_awaited(&self, now: Moment, found: &Packet<'_>, ahead: i16) -> bool {
+    pub(super) fn is_awaited(&self, now: Moment, found: &ReadPacket<'_>, ahead: i16) -> bool {
         (1..LATE_FROM).contains(&ahead)
             && self.state == DecompressorState::Fc
             && (!found.next.inner().behavior.is_sequential() || self.arrivals.is_next(now, TURN as u32))
     }
 
-    /// A packet that is not [awaited](Self::is_awaited), or not right as it was read.
+    /// Decompresses a packet that is not [awaited](Self::is_awaited), or failed with its bits as read.
     #[cold]
     pub(super) fn compressed_in_doubt(
         &mut self,
         now: Moment,
-        packet: &Header<'_>,
-        found: &mut Packet<'_>,
+        packet: &PacketHeader<'_>,
+        found: &mut ReadPacket<'_>,
         room: &mut TcpRoom,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let format = found.format;
         found.turns = found.turns_of(&room.0);
-        // RFC 5795, section 5.2.3: no attempt with 3 bits on a context that is damaged, unless a checksum proves it.
+        // / RFC 5795, section 5.2.3: packets with a CRC of 3 bits are not used on a damaged context, unless a checksum proves
+        // them.
         let is_strong = has_crc7(format);
         if self.state == DecompressorState::Sc && !is_strong && (!self.expects_right || self.is_stale) {
             return Err(Failure::NotAllowed(format));
@@ -74,7 +78,7 @@ impl Context {
         if ahead > 0 {
             self.take(found, room, ahead, right);
         } else {
-            // What a late packet does not say may have changed since.
+            // / Fields that a late packet does not carry may have changed since.
             let has_moved = found.next.msn.wrapping_sub(self.moved).cast_signed() < 0;
             let is_shared = found.next.inner().behavior.is_sequential() && self.grown_offset(&room.0).0 > 0;
             if !is_strong && (has_moved || is_shared) {
@@ -85,12 +89,12 @@ impl Context {
         found.deliver(packet, len, out)
     }
 
-    /// The packet that is meant, if it is proved.
+    /// Finds the interpretation of the packet, if one is proved.
     fn find(
         &mut self,
         now: Moment,
-        found: &Packet<'_>,
-        last: &State,
+        found: &ReadPacket<'_>,
+        last: &TcpState,
         out: &mut [u8],
     ) -> Result<Meant, Failure> {
         let clock = self.arrivals.passed(now);
@@ -126,7 +130,7 @@ impl Context {
         match meant {
             Some(meant) if fits == 1 => Ok(meant),
             None if fits == 0 => {
-                // The numbers are right: it is another field that is not.
+                // / The numbers are right, so that another field is wrong.
                 self.is_stale |= proves;
                 Err(Failure::Crc(format))
             }
@@ -138,10 +142,10 @@ impl Context {
     fn place(
         &self,
         now: Moment,
-        found: &Packet<'_>,
+        found: &ReadPacket<'_>,
         turns: &[i32; NUMBERS],
-        last: &State,
-        clock: Passed,
+        last: &TcpState,
+        clock: PassedPackets,
         out: &mut [u8],
     ) -> Result<Placed, Failure> {
         let mut passes = |ahead: i16, offset: i16| {
@@ -154,12 +158,12 @@ impl Context {
         let first = if as_read > 0 { as_read } else { as_read + TURN };
         let next = found.meant(&Meant { turns: *turns, ahead: as_read, offset: 0 }, last).next;
         let goes_on = goes_on(&next, last, self.highest);
-        // What no number tells: a packet that is the same again, or late.
+        // / Without evidence from numbers: a repeated packet, or a late one.
         let otherwise = if (1..LATE_FROM).contains(&as_read) { as_read } else { first - TURN };
         let by_octets = self.packets_by_octets(&next, last);
         let is_counting = found.next.inner().behavior.is_sequential();
         if !is_counting || found.has_whole_ip_id {
-            // An IP-ID that stands there as a whole tells the MSN where it counts the packets of this flow alone.
+            // / A full IP-ID determines the MSN if it counts only the packets of this flow.
             let counted = next.inner().behavior.counted(next.inner().header.id).wrapping_sub(last_id(last));
             let is_turn = counted.wrapping_sub(first as u16).is_multiple_of(TURN as u16);
             let is_told = is_counting && is_turn && (1..LARGEST).contains(&counted);
@@ -170,16 +174,17 @@ impl Context {
             };
             return Ok(if passes(ahead, 0)? { Placed::At(ahead, 0) } else { Placed::Nowhere });
         }
-        // One payload more than the last packet has none before it that were lost, and its bits are those behind that one.
+        // / A sequence number one payload after the last packet leaves no room for a lost one, and these bits are those of the
+        // next packet.
         let goes_on_at_once = as_read == 1
             && !found.payload.is_empty()
             && found.payload.len() as u32 == next.seq.wrapping_sub(last.seq)
             && next.ack == last.ack;
-        if goes_on_at_once && !matches!(clock, Passed::AtMost(_)) {
+        if goes_on_at_once && !matches!(clock, PassedPackets::AtMost(_)) {
             return Ok(if passes(1, 0)? { Placed::At(1, 0) } else { Placed::Nowhere });
         }
         let most_trials = if has_crc7(found.format) { MOST_TRIALS } else { MOST_TRIALS >> 4 };
-        // Distances times offsets that are tried; those with one offset each are bounded elsewhere.
+        // / Distances times offsets that are tried. Distances with one offset each are bounded elsewhere.
         let mut trials = 0;
         let mut offset_of = |ahead: i16| -> Result<Placed, Failure> {
             let mut placed = Placed::Nowhere;
@@ -201,21 +206,21 @@ impl Context {
             Ok(placed)
         };
         let late = if !goes_on && otherwise <= 0 { offset_of(otherwise)? } else { Placed::Nowhere };
-        if matches!(clock, Passed::AtMost(most) if first as u32 > most) {
+        if matches!(clock, PassedPackets::AtMost(most) if first as u32 > most) {
             return Ok(late);
         }
         let clock = match (clock, by_octets) {
-            // Where nothing counts or paces them, packets may come faster than before; not so octets.
-            (Passed::Perhaps(most), Some(packets)) => Passed::Perhaps(most.max(packets * 2)),
+            // / Without a count or a pace, packets may be faster than before; octets may not.
+            (PassedPackets::Perhaps(most), Some(packets)) => PassedPackets::Perhaps(most.max(packets * 2)),
             (clock, _) => clock,
         };
         let candidates = Candidates::new(first as u32, TURN as u32, clock, false);
-        // A flow that pauses like this has paused once more, whatever its octets tell.
+        // / A flow that pauses regularly has paused once more, whatever its octets indicate.
         let is_usual = (1..LATE_FROM).contains(&first) && self.arrivals.has_paused_as_usual(now);
-        // Octets may have been sent again, and the clock may have stood still.
+        // / Octets may have been retransmitted, and the clock may have stood still.
         let is_likely = |ahead: u32| match (by_octets, clock) {
-            (None, _) | (_, Passed::AtMost(_)) => true,
-            (Some(_), Passed::About { packets, off }) if ahead.abs_diff(packets) <= off => true,
+            (None, _) | (_, PassedPackets::AtMost(_)) => true,
+            (Some(_), PassedPackets::About { packets, off }) if ahead.abs_diff(packets) <= off => true,
             (Some(packets), _) => (packets / 2..=packets * 2 + 4).contains(&(ahead + 2)),
         };
         let mut fits = Fits::default();
@@ -223,7 +228,7 @@ impl Context {
             candidates.distances().filter(|ahead| is_usual && *ahead == first as u32 || is_likely(*ahead))
         {
             let Ok(distance) = i16::try_from(ahead) else { continue };
-            // One that looks so far ahead is late if it does not go on, unless that much time has passed.
+            // / A packet that seems so far ahead is late if it has no new octets, unless enough time has passed.
             if distance >= LATE_FROM && !goes_on && !is_old_enough(ahead, clock) {
                 continue;
             }
@@ -243,9 +248,9 @@ impl Context {
         }
     }
 
-    /// Turns that may be added to the offset of an IP-ID from the MSN. Where none but this flow takes IP-IDs, it stays as it is;
-    /// behind few losses its bits reach.
-    fn offsets(&self, found: &Packet<'_>, ahead: i16, last: &State) -> RangeInclusive<i16> {
+    /// Turns that may be added to the offset of an IP-ID from the MSN. If only this flow uses IP-IDs, the offset does not change;
+    /// after few losses its bits are enough.
+    fn offsets(&self, found: &ReadPacket<'_>, ahead: i16, last: &TcpState) -> RangeInclusive<i16> {
         let (grown, packets) = self.grown_offset(last);
         if grown == 0 || found.offset_bits == 0 || (1..LATE_FROM).contains(&ahead) {
             return 0..=0;
@@ -256,43 +261,44 @@ impl Context {
     }
 }
 
-/// Turns of an offset that are tried.
+/// Largest number of turns of an offset that are tried.
 const MOST_OFFSETS: i32 = 32;
 
-/// Combinations of distances and offsets that may be tried with a CRC of 7 bits: of more, it may let a wrong one through alone.
+/// Largest number of combinations of distances and offsets that are tried with a CRC of 7 bits. With more, a wrong one may pass
+/// alone.
 const MOST_TRIALS: usize = 16;
 
-/// Where a packet belongs.
+/// Position of a packet.
 enum Placed {
-    /// With these numbers, no CRC is right.
+    /// No CRC matches with these numbers.
     Nowhere,
-    /// Several are.
+    /// Several match.
     Anywhere,
-    /// So much ahead, with turns of the offset of its IP-ID.
+    /// Distance ahead of the last packet, and turns of the offset of its IP-ID.
     At(i16, i16),
 }
 
-/// IP-IDs by which a packet may be ahead.
+/// Largest number of IP-IDs by which a packet may be ahead.
 const LARGEST: u16 = 4_096;
 
-fn last_id(last: &State) -> u16 {
+fn last_id(last: &TcpState) -> u16 {
     last.inner().behavior.counted(last.inner().header.id)
 }
 
-/// True if a packet may be so much ahead, as far as the clock tells.
-fn is_old_enough(ahead: u32, clock: Passed) -> bool {
+/// True if a packet may be `ahead` by that much, by the clock.
+fn is_old_enough(ahead: u32, clock: PassedPackets) -> bool {
     match clock {
-        Passed::AtMost(most) | Passed::Perhaps(most) => ahead <= most,
-        Passed::About { packets, off } => ahead <= packets + off,
+        PassedPackets::AtMost(most) | PassedPackets::Perhaps(most) => ahead <= most,
+        PassedPackets::About { packets, off } => ahead <= packets + off,
     }
 }
 
-/// The distance that carrier or clock tell, or the first one.
-fn nearest(first: i16, clock: Passed) -> i16 {
+/// Returns the distance that is nearest by carrier or clock, or the first one.
+fn nearest(first: i16, clock: PassedPackets) -> i16 {
     let (packets, off) = match clock {
-        Passed::AtMost(packets) => (packets, TURN as u32 / 2),
-        Passed::About { packets, off } => (packets, off),
-        Passed::Perhaps(_) => return first,
+        PassedPackets::AtMost(packets) => (packets, TURN as u32 / 2),
+        PassedPackets::About { packets, off } => (packets, off),
+        PassedPackets::Perhaps(_) => return first,
     };
     let turn = TURN as u32;
     let turns = (packets.min(u32::from(LARGEST)).saturating_sub(first as u32) + turn / 2) / turn;
@@ -300,9 +306,9 @@ fn nearest(first: i16, clock: Passed) -> i16 {
     if packets.abs_diff(nearest as u32) <= off { nearest } else { first }
 }
 
-impl Packet<'_> {
-    /// The packet as it is meant, behind the `last` one.
-    fn meant(&self, meant: &Meant, last: &State) -> Self {
+impl ReadPacket<'_> {
+    /// Returns the packet in an interpretation, after the `last` one.
+    fn meant(&self, meant: &Meant, last: &TcpState) -> Self {
         let mut packet = *self;
         let next = &mut packet.next;
         let by = |number: usize| self.turns[number].wrapping_mul(meant.turns[number].cast_unsigned());
@@ -322,8 +328,8 @@ impl Packet<'_> {
     }
 }
 
-/// True if a packet has a number that is beyond that of the last one, or beyond a sequence number.
-fn goes_on(next: &State, last: &State, seq: u32) -> bool {
+/// True if a packet has a number beyond that of the last one, or beyond a sequence number.
+fn goes_on(next: &TcpState, last: &TcpState, seq: u32) -> bool {
     let goes_on = |new: u32, old: u32| (new.wrapping_sub(old) as i32) > 0;
     let mut stamps = next.options.timestamps.iter().zip(last.options.timestamps);
     goes_on(next.seq, seq) || goes_on(next.ack, last.ack) || stamps.any(|(new, old)| goes_on(*new, old))

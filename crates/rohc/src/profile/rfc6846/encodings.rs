@@ -6,48 +6,48 @@ use thinair_wire::serial::Serial;
 
 /// A field of which least significant bits are sent: `lsb(k, p)` of RFC 4997, section 4.11.5.
 ///
-/// Who reads knows one reference; who writes knows every value that the other side may hold as its reference. Bits are
-/// resolved when they are read, because the reference does not depend on the packet.
+/// A reader has one reference; a writer has every value that the other side may hold as its reference. Bits are resolved when
+/// they are read, because the reference does not depend on the packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counter<S = u32> {
     /// The whole value.
     pub(super) value: S,
-    /// The lowest and the highest value that may be the reference. For who reads, and who writes what the other side has nothing
-    /// of, the highest one is half of all values away: no bits tell it, and it is not static.
+    /// The lowest and the highest value that may be the reference. For a reader, and for a writer if the other side has no
+    /// value, they are half the space apart: no number of bits is enough, and the field is not static.
     low: S,
     high: S,
-    /// Bits that were read, 0 if the value is known without its reference.
+    /// Number of bits that were read; 0 if the value does not depend on its reference.
     pub(super) bits: u8,
 }
 
 impl<S: Serial + Word> Counter<S> {
-    /// A field that is to be read; until then it has the value of its reference.
+    /// Creates a field to be read. Until then it has the value of its reference.
     #[inline]
     pub(super) fn read(reference: S) -> Self {
         Self::between(reference, None)
     }
 
-    /// A field that is to be written, with the bounds of what the other side may hold.
+    /// Creates a field to be written, with the bounds of the values that the other side may hold.
     #[inline(always)]
     pub(super) fn between(value: S, bounds: Option<(S, S)>) -> Self {
         Self::within(value, bounds.unwrap_or((value, value.plus(1 << (S::BITS - 1)))))
     }
 
-    /// A field that is to be written, with all values that the other side may hold.
+    /// Creates a field to be written, with all values that the other side may hold.
     #[inline(always)]
     pub(super) fn beside(value: S, held: &Range<S>) -> Self {
-        // As a rule it stays as it is.
+        // / Normally it does not change.
         let is_same = held.holds_only(value);
         Self::between(value, if is_same { Some((value, value)) } else { held.bounds() })
     }
 
-    /// A field that is to be written, with bounds that are half of all values apart if no bits tell the value.
+    /// Creates a field to be written, with bounds that are half the space apart if no number of bits is enough.
     #[inline(always)]
     pub(super) fn within(value: S, (low, high): (S, S)) -> Self {
         Self { value, low, high, bits: 0 }
     }
 
-    /// Whether `k` bits tell the value, whichever candidate the other side holds. `p` is the offset of RFC 4997. (Writing
+    /// True if `k` bits of the value are enough for every candidate of the other side. `p` is the offset of RFC 4997. (Writing
     /// only.)
     #[inline(always)]
     pub(super) fn fits(&self, k: u32, p: u32) -> bool {
@@ -55,7 +55,7 @@ impl<S: Serial + Word> Counter<S> {
         highest.since(self.low) | highest.since(self.high) < 1 << k
     }
 
-    /// Whether the value is the one that the other side holds. (Writing only.)
+    /// True if the other side holds the value. (Writing only.)
     #[inline]
     pub(super) fn is_static(&self) -> bool {
         self.value == self.low && self.value == self.high
@@ -70,7 +70,7 @@ impl<S: Serial + Word> Counter<S> {
         self.low_bits(c, name, k, p)
     }
 
-    /// [`lsb`](Self::lsb) of a value of which it is known that `k` bits tell it.
+    /// [`lsb`](Self::lsb) of a value for which `k` bits are known to be enough.
     #[inline(always)]
     fn low_bits<'p, C: Coder<'p>>(&mut self, c: &mut C, name: &'static str, k: u32, p: u32) -> Step {
         let mut bits = Word::to_u32(self.value) & ((1 << k) - 1);
@@ -141,7 +141,7 @@ pub(super) fn variable_length_32_enc<'p, C: Coder<'p>>(
     }
 }
 
-/// The shortest flag of [`variable_length_32_enc`] that says a value.
+/// Returns the shortest flag of [`variable_length_32_enc`] that can encode a value.
 pub(super) fn variable_length_32_flag(value: &Counter) -> u8 {
     if value.is_static() {
         0
@@ -173,7 +173,7 @@ pub(super) fn rsf_index_enc<'p, C: Coder<'p>>(c: &mut C, rsf: &mut u8) -> Step {
         _ => None,
     };
     if !C::READS {
-        // What is read stands for what the packet before had, which may have been several.
+        // / A value that is read stands for the flags of the previous packet, which may have been several.
         c.enforce(index.is_some())?;
     }
     let mut index = index.unwrap_or(0_u8);
@@ -201,7 +201,7 @@ pub(super) fn ts_lsb<'p, C: Coder<'p>>(c: &mut C, name: &'static str, value: &mu
     value.low_bits(c, name, 29, 0x0400_0000)
 }
 
-/// The shortest form of [`ts_lsb`] that tells a value, by its place among them.
+/// Returns the shortest form of [`ts_lsb`] for a value, by its index.
 #[inline(always)]
 fn ts_form(value: &Counter) -> Option<u8> {
     if value.fits(7, MINUS_ONE) {
@@ -215,16 +215,16 @@ fn ts_form(value: &Counter) -> Option<u8> {
     }
 }
 
-/// Whether [`ts_lsb`] has a form for a value: the longest one tells all that the others do.
+/// True if [`ts_lsb`] has a form for a value: the longest one encodes all that the others do.
 #[inline]
 pub(super) fn ts_fits(value: &Counter) -> bool {
     value.fits(29, 0x0400_0000)
 }
 
-/// The offset of a field that always grows.
+/// Offset of a field that always grows.
 const MINUS_ONE: u32 = u32::MAX;
 
-/// `sack_pure_lsb(base)`: a sequence number as the distance from another one.
+/// `sack_pure_lsb(base)`: a sequence number, as its distance from another one.
 pub(super) fn sack_pure_lsb<'p, C: Coder<'p>>(
     c: &mut C,
     name: &'static str,
@@ -248,7 +248,7 @@ pub(super) fn sack_pure_lsb<'p, C: Coder<'p>>(
     Ok(())
 }
 
-/// What a format cannot say.
+/// Rejects a value that a format cannot encode.
 pub(super) fn refuse<T>() -> Step<T> {
     Err(Refusal::DoesNotFit)
 }
@@ -287,7 +287,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is written is read, whichever of the last four values the other side holds.
+        /// A field is read as it was written, whichever of the last four values the other side holds.
         #[test]
         fn lsbs_are_read_from_every_candidate(
             first: u32,

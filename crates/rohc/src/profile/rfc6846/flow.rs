@@ -1,46 +1,47 @@
-//! Flows of profile 0x0006: which flow a TCP segment belongs to.
+//! Flows of profile 0x0006, and the interface of the profile.
 
 use thinair_wire::time::Instant;
 
-use super::compress::Context;
-use super::{Base, Pattern, Segment, TcpRoom, decompress};
+use super::compress::TcpSenderContext;
+use super::{Base, Pattern, TcpRoom, TcpSegment, decompress};
 use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::compressor::{
-    CompressError, Compressed, Compressor, CompressorConfig, Outgoing, RECENT, Refused, SenderContext, Shared,
+    CompressError, Compressed, Compressor, CompressorConfig, OutgoingPacket, RECENT, Refused, SenderContext,
+    SharedMemory,
 };
 use crate::contexts::ContextState;
 use crate::decompressor::{
-    self, Decompressor, DecompressorConfig, Failure, Incoming, Policy, Problem, ReceiverContext, Threshold,
-    Traced, Verified, on_failure,
+    self, Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
+    Threshold, Traced, Verified, on_failure,
 };
-use crate::feedback::{AckType, Feedback, Form};
+use crate::feedback::{AckType, Feedback, FeedbackForm};
 use crate::mode::Mode;
-use crate::packet::Header;
+use crate::packet::PacketHeader;
 use crate::profile::{Format, Held, ProfileId};
 use crate::state::DecompressorState;
 
-/// Threshold of U-mode where the IP-ID counts: it is sent anew soon.
+/// Threshold of U-mode if the IP-ID counts, which is soon repeated.
 const COUNTS: Threshold = Threshold { k: 3, n: 3 };
 
-/// Contexts of a channel that has some to spare for patterns.
+/// Number of contexts from which on a channel has some for patterns.
 const ENOUGH_FOR_PATTERNS: usize = 4;
 
-impl SenderContext for Context {
+impl SenderContext for TcpSenderContext {
     #[inline]
     fn compress_packet<'m>(
         compressor: &mut Compressor<'m>,
-        packet: &mut Outgoing<'_, '_, 'm>,
+        packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         if !compressor.config.channel.profiles().has(ProfileId::Tcp) {
             return None;
         }
-        compressor.segment(packet.now, &Segment::of(packet.chain)?, out)
+        compressor.segment(packet.now, &TcpSegment::of(packet.chain)?, out)
     }
 
-    fn form(&self) -> Form {
-        Form::Rfc5225
+    fn form(&self) -> FeedbackForm {
+        FeedbackForm::Rfc5225
     }
 
     fn receive_feedback(
@@ -48,14 +49,14 @@ impl SenderContext for Context {
         now: Instant,
         feedback: &Feedback,
         config: &CompressorConfig,
-        shared: &mut Shared<'_>,
+        shared: &mut SharedMemory<'_>,
     ) -> Option<Cid> {
         let base = self.named_base().filter(|_| feedback.ack == AckType::StaticNack);
         self.receive_feedback(now, feedback, shared.rooms.get(feedback.cid.index())?, config);
         base
     }
 
-    fn restart(&mut self, config: &CompressorConfig, _: &mut Shared<'_>) {
+    fn restart(&mut self, config: &CompressorConfig, _: &mut SharedMemory<'_>) {
         self.restart(config);
     }
 
@@ -63,20 +64,20 @@ impl SenderContext for Context {
         self.withdraw_as_base();
     }
 
-    fn shown(&self, cid: Cid) -> ContextState {
-        let (state, two_way, msn) = self.shown();
+    fn context_state(&self, cid: Cid) -> ContextState {
+        let (state, two_way, msn) = self.summary();
         let mode = Mode::with_feedback(two_way);
         ContextState { cid, profile: ProfileId::Tcp, state, mode, sn: Some(u32::from(msn)) }
     }
 }
 
 impl Compressor<'_> {
-    /// Compresses a TCP segment; `None` if the packet goes by another profile.
+    /// Compresses a TCP segment; `None` if another profile has to compress the packet.
     #[inline(never)]
     fn segment(
         &mut self,
         now: Instant,
-        segment: &Segment<'_>,
+        segment: &TcpSegment<'_>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         let hash = self.flows.hash(segment);
@@ -92,7 +93,7 @@ impl Compressor<'_> {
         }
         let base = self.base_of(cid);
         let room = self.shared.rooms.get_mut(cid.index())?;
-        let context = self.flows.context_mut::<Context>(cid)?;
+        let context = self.flows.context_mut::<TcpSenderContext>(cid)?;
         match context.compress(now, segment, room, base.as_ref(), cid, &self.config, out) {
             Ok(compressed) => {
                 self.note_cost(&compressed);
@@ -103,16 +104,16 @@ impl Compressor<'_> {
         }
     }
 
-    /// A context of this profile, by its hash.
-    fn find_segment(&self, hash: u32, is_it: impl Fn(&Context, &TcpRoom) -> bool) -> Option<Cid> {
+    /// Returns a context of this profile, by its hash.
+    fn find_segment(&self, hash: u32, is_it: impl Fn(&TcpSenderContext, &TcpRoom) -> bool) -> Option<Cid> {
         let rooms = &self.shared.rooms;
-        self.flows.find::<Context>(hash, |cid, context| {
+        self.flows.find::<TcpSenderContext>(hash, |cid, context| {
             rooms.get(cid.index()).is_some_and(|room| is_it(context, room))
         })
     }
 
-    /// A context for a packet that has none: that of its flow, or a pattern that the packet becomes.
-    fn begin_segment(&mut self, now: Instant, segment: &Segment<'_>, hash: u32) -> Option<Cid> {
+    /// Takes a context for a packet that has none: that of its flow, or a pattern that the packet becomes.
+    fn begin_segment(&mut self, now: Instant, segment: &TcpSegment<'_>, hash: u32) -> Option<Cid> {
         let pair = self.flows.pair(segment.packet());
         if !self.flows.admits(pair) {
             return None;
@@ -126,7 +127,7 @@ impl Compressor<'_> {
             Some(cid) if self.is_pattern_of(cid, &pattern) => {
                 self.claim_segment(now, (hash, pair), Some(cid), false)
             }
-            // It was not acknowledged, or says something else: it is said again.
+            // / It was not acknowledged, or differs: it is sent again.
             Some(cid) => {
                 let base = base.filter(|base| *base != cid);
                 self.set_segment(now, cid, base, true)
@@ -138,18 +139,19 @@ impl Compressor<'_> {
         }
     }
 
-    /// True if a connection with this base comes behind two others between the same hosts.
+    /// True if a connection with this base follows two others between the same hosts.
     fn is_third(&self, base: Option<Cid>) -> bool {
-        base.and_then(|base| self.flows.context::<Context>(base)).is_some_and(Context::is_replica)
+        base.and_then(|base| self.flows.context::<TcpSenderContext>(base))
+            .is_some_and(TcpSenderContext::is_replica)
     }
 
     /// True if a pattern may be the base of a SYN.
     fn is_pattern_of(&self, cid: Cid, pattern: &Pattern<'_>) -> bool {
-        let is_base = self.flows.context::<Context>(cid).is_some_and(Context::is_base);
+        let is_base = self.flows.context::<TcpSenderContext>(cid).is_some_and(TcpSenderContext::is_base);
         is_base && self.shared.rooms.get(cid.index()).is_some_and(|room| pattern.is_like(room))
     }
 
-    /// Takes a context. For a flow it is that of a connection which is over, of the lowest CID, as that of 0 costs nothing; or the
+    /// Takes a context. A flow gets that of a connection that is over, with the lowest CID, since CID 0 takes no octet; or the
     /// next one.
     fn claim_segment(
         &mut self,
@@ -159,7 +161,7 @@ impl Compressor<'_> {
         is_pattern: bool,
     ) -> Option<Cid> {
         let is_over = |cid: &Cid| {
-            let context = self.flows.context::<Context>(*cid);
+            let context = self.flows.context::<TcpSenderContext>(*cid);
             context.is_some_and(|context| context.is_over(now)) && Some(*cid) != base
         };
         let over = || self.flows.latest().take(RECENT).filter(is_over).min();
@@ -176,37 +178,37 @@ impl Compressor<'_> {
         self.set_segment(now, cid, base.filter(|base| *base != next), is_pattern)
     }
 
-    /// Begins a context anew.
+    /// Starts a new context in a place.
     fn set_segment(&mut self, now: Instant, cid: Cid, base: Option<Cid>, is_pattern: bool) -> Option<Cid> {
         let msn = self.next_random() as u16;
         self.release(cid);
-        let reused = self.flows.context::<Context>(cid).is_some();
+        let reused = self.flows.context::<TcpSenderContext>(cid).is_some();
         let room = self.shared.rooms.get_mut(cid.index())?;
-        let context = Context::new(room, reused, base, msn, now, &self.config);
+        let context = TcpSenderContext::new(room, reused, base, msn, now, &self.config);
         self.flows.set(cid, if is_pattern { context.pattern() } else { context });
         Some(cid)
     }
 
-    /// A context from which that of a new flow can be replicated (RFC 4164, section 3.3.3.1): of those that were used last,
-    /// the newest one that suits.
-    fn find_base(&self, segment: &Segment<'_>) -> Option<Cid> {
+    /// Returns a context from which that of a new flow can be replicated (RFC 4164, section 3.3.3.1): the newest suitable one
+    /// among the recently used ones.
+    fn find_base(&self, segment: &TcpSegment<'_>) -> Option<Cid> {
         let suits = |cid: &Cid| {
-            self.flows.context::<Context>(*cid).is_some_and(Context::is_base)
+            self.flows.context::<TcpSenderContext>(*cid).is_some_and(TcpSenderContext::is_base)
                 && self.shared.rooms.get(cid.index()).is_some_and(|room| segment.suits(room))
         };
         self.flows.latest().take(RECENT).find(suits)
     }
 
-    /// The base that the next packet of a flow may name, as it is now.
+    /// Returns the current state of the base that the next packet of a flow may name.
     fn base_of(&self, cid: Cid) -> Option<Base> {
-        let base = self.flows.context::<Context>(cid)?.base()?;
-        let context = self.flows.context::<Context>(base).filter(|context| context.is_base())?;
+        let base = self.flows.context::<TcpSenderContext>(cid)?.base()?;
+        let context = self.flows.context::<TcpSenderContext>(base).filter(|context| context.is_base())?;
         let room = *self.shared.rooms.get(base.index())?;
         Some(Base { cid: base, room, is_exact: context.is_pattern() })
     }
 }
 
-impl ReceiverContext for decompress::Context {
+impl ReceiverContext for decompress::TcpReceiverContext {
     fn new(_: ProfileId) -> Self {
         Self::new()
     }
@@ -218,7 +220,7 @@ impl ReceiverContext for decompress::Context {
     fn initialize<'m>(
         decompressor: &mut Decompressor<'m>,
         _: ProfileId,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Result<Verified, Problem> {
         let (header, cid, space) = (packet.header, packet.header.cid, decompressor.config.channel.cids());
@@ -245,9 +247,9 @@ impl ReceiverContext for decompress::Context {
     fn decompress_ir_dyn(
         &mut self,
         profile: ProfileId,
-        packet: Incoming<'_, '_, '_>,
+        packet: IncomingPacket<'_, '_, '_>,
         _: &DecompressorConfig,
-        shared: &mut decompressor::Shared<'_>,
+        shared: &mut decompressor::SharedMemory<'_>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let room = shared.rooms.get_mut(packet.header.cid.index()).filter(|_| profile == ProfileId::Tcp);
@@ -258,9 +260,9 @@ impl ReceiverContext for decompress::Context {
 
     fn decompress<'m>(
         &mut self,
-        packet: Incoming<'_, '_, 'm>,
+        packet: IncomingPacket<'_, '_, 'm>,
         _: &DecompressorConfig,
-        shared: &mut decompressor::Shared<'m>,
+        shared: &mut decompressor::SharedMemory<'m>,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let room = shared.rooms.get_mut(packet.header.cid.index()).ok_or(Failure::NoMemory)?;
@@ -269,15 +271,15 @@ impl ReceiverContext for decompress::Context {
 
     fn dissect<'p>(
         &self,
-        packet: &Header<'p>,
+        packet: &PacketHeader<'p>,
         config: &DecompressorConfig,
-        shared: &decompressor::Shared<'_>,
-        tell: &mut dyn FnMut(Traced<'p>),
+        shared: &decompressor::SharedMemory<'_>,
+        on_field: &mut dyn FnMut(Traced<'p>),
     ) -> Option<Format> {
-        self.dissect(packet, shared.rooms.get(packet.cid.index())?, config.channel.cids(), tell)
+        self.dissect(packet, shared.rooms.get(packet.cid.index())?, config.channel.cids(), on_field)
     }
 
-    fn shown(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
+    fn context_state(&self, cid: Cid, config: &DecompressorConfig) -> ContextState {
         let (state, sn) = (self.state.name(), Some(u32::from(self.msn())));
         ContextState { cid, profile: ProfileId::Tcp, state, mode: config.mode, sn }
     }
@@ -293,9 +295,9 @@ impl ReceiverContext for decompress::Context {
         _: Moment,
         _: u8,
         failure: Option<&Failure>,
-        policy: &Policy<'_>,
+        policy: &NackPolicy<'_>,
     ) -> Option<AckType> {
-        // It may be sent again, ever more seldom, and the next ones would look the same.
+        // / It may be retransmitted, at growing intervals, and the next ones would look alike.
         if let Some(Failure::OnTrial(_) | Failure::Ambiguous(_)) = failure {
             return Some(AckType::Nack);
         }

@@ -1,11 +1,11 @@
-//! The formats against the RFC: RFC 6846 has a formal notation, of which every COMPRESSED block is in [`BLOCKS`], with
-//! names, widths and offsets. Where `THINAIR_SHARED` has the RFC, the table is held against its text.
+//! Tests of the formats against the formal notation of RFC 6846. [`BLOCKS`] has every COMPRESSED block of it, with
+//! names, widths and offsets. If `THINAIR_SHARED` has the RFC, the table is compared with its text.
 
 use std::println;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
-use thinair_wire::coder::{Coder, Describer, Field, Step, Writer};
+use thinair_wire::coder::{Coder, Describer, FormatField, Step, Writer};
 use thinair_wire::header::protocol;
 
 use super::encodings::{
@@ -15,18 +15,18 @@ use super::encodings::{
 use super::formats::{base, optional_ip_id_lsb};
 use super::header::{Replicate, port_replicate, tcp_dynamic, tcp_irregular, tcp_replicate, tcp_static};
 use super::options::{index, irregular_item, list_item};
-use super::state::{Behavior, Ip, State};
-use super::{Fields, ip};
-use crate::field::ip::{IpHeader, Version};
+use super::state::{Behavior, IpState, TcpState};
+use super::{TcpFields, ip};
+use crate::field::ip::{IpHeader, IpVersion};
 use crate::profile::Format;
 
-/// The version that a method is for.
-fn version(method: &str) -> Version {
-    if method == "ipv6" { Version::V6 } else { Version::V4 }
+/// IP version of a method.
+fn version(method: &str) -> IpVersion {
+    if method == "ipv6" { IpVersion::V6 } else { IpVersion::V4 }
 }
 
-/// Method and name of each block; its fields as a pattern or `name:width`, widths of a field that has several apart by
-/// commas, and `~p` behind the field of an `lsb(k, p)`. `?` stands for a width that is not said. Section 8.2.
+/// Method and name of each block, and its fields: a pattern or `name:width`, several widths of a field separated by
+/// commas, and `~p` behind the field of an `lsb(k, p)`. `?` stands for a width that is not given. Section 8.2.
 #[rustfmt::skip]
 const BLOCKS: [(&str, &str); 154] = [
     ("static_or_irreg.irreg_enc", "field:width"),
@@ -185,7 +185,7 @@ const BLOCKS: [(&str, &str); 154] = [
     ("co_baseheader.seq_8", "1011 ip_id:4~3 list_present:1 header_crc:7 msn:4~4 psh_flag:1 ttl_hopl:3~3 ecn_used:1 ack_number:15~8191 rsf_flags:2 seq_number:14~8191 options:VARIABLE"),
 ];
 
-/// Why a block has no function of its own to be held against.
+/// Reason a block has no function of its own to be compared with.
 fn is_absent(block: &str) -> Option<&'static str> {
     let (method, _) = block.split_once('.')?;
     match method {
@@ -208,37 +208,37 @@ fn is_absent(block: &str) -> Option<&'static str> {
 
 type Room = Describer<128>;
 
-/// What our function for a block says, with flags as told by each of some choices.
-fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
+/// Returns the fields that our function for a block lists, for each of some choices of its flags.
+fn ours(block: &str, notation: &str) -> Vec<Vec<FormatField>> {
     let (method, name) = block.split_once('.').unwrap();
     let seen = |choices: u32, run: &dyn Fn(&mut Room) -> Step| {
         let mut describer = Describer::new(choices);
         run(&mut describer).ok();
         describer.fields().to_vec()
     };
-    let each = |choices: &[u32], run: &dyn Fn(&mut Room) -> Step| -> Vec<Vec<Field>> {
+    let each = |choices: &[u32], run: &dyn Fn(&mut Room) -> Step| -> Vec<Vec<FormatField>> {
         choices.iter().map(|choices| seen(*choices, run)).collect()
     };
     let counter = || Counter::read(0_u32);
-    let mut state = State { ip_count: 1, ..State::EMPTY };
+    let mut state = TcpState { ip_count: 1, ..TcpState::EMPTY };
     let option = |index: u8, is_list: bool, generic: &[u8], changed: bool, blocks: u8| {
-        let mut state = State { ip_count: 1, ..State::EMPTY };
+        let mut state = TcpState { ip_count: 1, ..TcpState::EMPTY };
         state.options.read(generic).unwrap();
         (state.options.blocks, state.options.statics) = (blocks, 0);
         each(&[0, u32::MAX], &|c| {
-            let (mut options, mut sent) = (state.options, Fields::read(&state).options);
+            let (mut options, mut sent) = (state.options, TcpFields::read(&state).options);
             sent.changed = if changed { u16::MAX } else { 0 };
             let code = if is_list { list_item } else { irregular_item };
             code(c, index, &mut options, &mut sent, 0)
         })
     };
-    let chain = |kind: u8, run: &dyn Fn(&mut Room, &mut State) -> Step| {
-        let mut state = State { ip_count: 1, ..State::EMPTY };
+    let chain = |kind: u8, run: &dyn Fn(&mut Room, &mut TcpState) -> Step| {
+        let mut state = TcpState { ip_count: 1, ..TcpState::EMPTY };
         let header = [6, if kind == protocol::AH { 4 } else { 1 }];
         state.extensions[..2].copy_from_slice(&header);
         (state.ips[0].header.protocol, state.ips[0].extensions) =
             (kind, if kind == protocol::AH { 24 } else { 16 });
-        state.ips[0].header.version = Version::V6;
+        state.ips[0].header.version = IpVersion::V6;
         each(&[0, u32::MAX], &|c| run(c, &mut { state }))
     };
     let kind = match method {
@@ -255,11 +255,15 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
         _ => Behavior::Sequential,
     };
     match (method, name) {
-        ("ip_id_enc_dyn", _) => each(&[0], &|c| ip::ip_id_enc_dyn(c, &mut Ip { behavior, ..Ip::EMPTY })),
-        ("ip_id_enc_irreg", _) => each(&[0], &|c| ip::ip_id_enc_irreg(c, &mut Ip { behavior, ..Ip::EMPTY })),
+        ("ip_id_enc_dyn", _) => {
+            each(&[0], &|c| ip::ip_id_enc_dyn(c, &mut IpState { behavior, ..IpState::EMPTY }))
+        }
+        ("ip_id_enc_irreg", _) => {
+            each(&[0], &|c| ip::ip_id_enc_irreg(c, &mut IpState { behavior, ..IpState::EMPTY }))
+        }
         ("optional_ip_id_lsb", _) => {
-            let x = || Fields::read(&state);
-            each(&[0], &|c| optional_ip_id_lsb(c, name == "long", &mut { Ip::EMPTY }, &mut x()))
+            let x = || TcpFields::read(&state);
+            each(&[0], &|c| optional_ip_id_lsb(c, name == "long", &mut { IpState::EMPTY }, &mut x()))
         }
         ("port_replicate", _) => {
             let flags = ["port_static_enc", "port_lsb8", "port_irr_enc"].iter().position(|n| *n == name);
@@ -282,7 +286,7 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
             chain(kind, &|c, state| ip::extension_static(c, kind, &mut state.extensions, 0))
         }
         ("ip_dest_opt" | "ip_hop_opt" | "ip_rout_opt" | "ah", _) if name.ends_with("_dynamic") => {
-            // Behind what `ipv6_dynamic` says: three fields.
+            // / Behind the three fields of `ipv6_dynamic`.
             let all = chain(kind, &|c, state| ip::dynamic_chain(c, state));
             all.into_iter().map(|fields| fields[3..].to_vec()).collect()
         }
@@ -295,26 +299,27 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
                 let len = usize::from(state.ips[0].extensions);
                 ip::extension_replicate(c, first, &mut state.extensions[..len])
             });
-            // Both of a routing header have the name of the first one.
+            // / Both octets of a routing header have the name of the first one.
             let is_new = notation.starts_with('1');
             all.into_iter().skip(usize::from(is_new)).take(1).collect()
         }
         ("ipv6", "ipv6_static") => each(&[0, 1], &|c| {
             c.uint("version_flag", 1, &mut 1_u8)?;
-            ip::ipv6_static(c, &mut { Ip::EMPTY })
+            ip::ipv6_static(c, &mut { IpState::EMPTY })
         }),
         ("ipv4", "ipv4_static") => each(&[0], &|c| {
             c.uint("version_flag", 1, &mut 0_u8)?;
-            ip::ipv4_static(c, &mut { Ip::EMPTY })
+            ip::ipv4_static(c, &mut { IpState::EMPTY })
         }),
-        ("ipv6", "ipv6_dynamic") => each(&[0], &|c| ip::ipv6_dynamic(c, &mut { Ip::EMPTY })),
-        ("ipv6", "ipv6_replicate") => each(&[0, 1], &|c| ip::ipv6_replicate(c, &mut { Ip::EMPTY })),
+        ("ipv6", "ipv6_dynamic") => each(&[0], &|c| ip::ipv6_dynamic(c, &mut { IpState::EMPTY })),
+        ("ipv6", "ipv6_replicate") => each(&[0, 1], &|c| ip::ipv6_replicate(c, &mut { IpState::EMPTY })),
         ("ipv4", "ipv4_innermost_dynamic" | "ipv4_outer_dynamic") => {
-            let of = |behavior| seen(0, &|c| ip::ipv4_dynamic(c, &mut Ip { behavior, ..Ip::EMPTY }));
+            let of =
+                |behavior| seen(0, &|c| ip::ipv4_dynamic(c, &mut IpState { behavior, ..IpState::EMPTY }));
             [Behavior::Random, Behavior::Constant, Behavior::Sequential].map(of).to_vec()
         }
         ("ipv4", "ipv4_innermost_replicate" | "ipv4_outer_replicate") => each(&[0, 1, 3], &|c| {
-            let mut ip = Ip { behavior: Behavior::Random, ..Ip::EMPTY };
+            let mut ip = IpState { behavior: Behavior::Random, ..IpState::EMPTY };
             ip::ipv4_replicate(c, &mut ip, &mut false)
         }),
         ("ipv4" | "ipv6", "ipv4_innermost_irregular" | "ipv6_innermost_irregular") => {
@@ -325,7 +330,7 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
             let ttl = name.contains("_with_ttl_");
             let of = |ecn_used| {
                 let header = IpHeader { version: version(method), ..IpHeader::EMPTY };
-                let ip = Ip { header, ..Ip::EMPTY };
+                let ip = IpState { header, ..IpState::EMPTY };
                 seen(0, &|c| ip::outer_irregular(c, &mut { ip }, ecn_used, ttl))
             };
             [false, true].map(of).to_vec()
@@ -352,7 +357,7 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
         ("tcp_opt_generic", "generic_static_irregular") => {
             state.options.statics = u16::MAX;
             each(&[0], &|c| {
-                let mut sent = Fields::read(&state).options;
+                let mut sent = TcpFields::read(&state).options;
                 irregular_item(c, index::GENERIC, &mut { state.options }, &mut sent, 0)
             })
         }
@@ -372,13 +377,13 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
         ("rsf_index_enc", _) => each(&[0], &|c| rsf_index_enc(c, &mut 0)),
         ("tcp", "tcp_static") => each(&[0], &|c| tcp_static(c, &mut { state })),
         ("tcp", "tcp_dynamic") => each(&[0, u32::MAX, 0b1010, 0b0110], &|c| {
-            let mut sent = Fields::read(&state).options;
+            let mut sent = TcpFields::read(&state).options;
             tcp_dynamic(c, &mut { state }, &mut sent, &mut false)
         }),
         ("tcp", "tcp_replicate") => {
             let of = |choices: u32, ports: u8| {
                 seen(choices, &|c| {
-                    let mut sent = Fields::read(&state).options;
+                    let mut sent = TcpFields::read(&state).options;
                     let mut x =
                         Replicate { source_port: ports, destination_port: ports, ..Replicate::default() };
                     tcp_replicate(c, &mut { state }, &mut x, &mut sent)
@@ -398,7 +403,7 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
             let sequential = name.starts_with("seq");
             let of = |choices, behavior| {
                 seen(choices, &|c| {
-                    let (mut state, mut x) = (state, Fields::read(&state));
+                    let (mut state, mut x) = (state, TcpFields::read(&state));
                     state.inner_mut().behavior = behavior;
                     base(format.unwrap(), c, &mut state, &mut x)
                 })
@@ -408,7 +413,7 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
             if name == "co_common" {
                 all.extend([0, u32::MAX].map(|choices| {
                     seen(choices, &|c| {
-                        let (mut state, mut x) = (state, Fields::read(&state));
+                        let (mut state, mut x) = (state, TcpFields::read(&state));
                         state.inner_mut().behavior = Behavior::Sequential;
                         base(Format::CoCommon, c, &mut state, &mut x)
                     })
@@ -420,12 +425,12 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<Field>> {
     }
 }
 
-/// Whether fields are those of the notation. A field there may be several here, which follow each other.
-fn agree(notation: &[&str], ours: &[Field]) -> bool {
+/// True if fields match those of the notation. A field of the notation may be several consecutive ones here.
+fn agree(notation: &[&str], ours: &[FormatField]) -> bool {
     let Some((token, rest)) = notation.split_first() else { return ours.is_empty() };
     let sums = |n: usize| ours[..n].iter().map(|field| field.bits).sum::<u32>();
     let Some((name, widths)) = token.split_once(':') else {
-        // A pattern: a discriminator, or bits that are read one by one.
+        // / A pattern is a discriminator, or bits that are read one by one.
         let is_pattern = |n: usize| {
             let whole = &ours[..n];
             let bits = whole.iter().map(|f| {
@@ -469,7 +474,7 @@ fn every_block_of_the_notation_is_described_or_has_a_reason() {
     assert_eq!((checked, named, checked + reasons.values().sum::<usize>()), (CHECKED, 151, 151));
 }
 
-/// Each `lsb(k, p)` of the compressed formats says the values from `p` below the reference on, and no others.
+/// Each `lsb(k, p)` of the compressed formats encodes the values from `p` below the reference on, and no others.
 #[test]
 fn offsets_are_those_of_the_notation() {
     let mut probed = 0;
@@ -490,10 +495,10 @@ fn offsets_are_those_of_the_notation() {
     assert_eq!(probed, PROBED);
 }
 
-/// Whether a format says a field that is so far ahead of its reference.
+/// True if a format can encode a field that is `ahead` of its reference.
 fn writes(format: Format, field: &str, ahead: u32) -> bool {
-    let state = State { ip_count: 1, ..State::EMPTY };
-    let mut x = Fields::read(&state);
+    let state = TcpState { ip_count: 1, ..TcpState::EMPTY };
+    let mut x = TcpFields::read(&state);
     let (reference, wide) = (0x8000_u32, 0x8000_0000_u32);
     let still = Counter::between(reference as u16, Some((reference as u16, reference as u16)));
     (x.msn, x.window, x.ip_id_offset) = (still, still, still);
@@ -518,7 +523,7 @@ fn writes(format: Format, field: &str, ahead: u32) -> bool {
     base(format, &mut Writer::new(&mut out, 0), &mut { state }, &mut x).is_ok()
 }
 
-/// The blocks of the RFC itself, as [`BLOCKS`] has them.
+/// Returns the blocks in the text of the RFC, in the form of [`BLOCKS`].
 fn blocks_of(text: &str) -> Vec<(String, String)> {
     let start = text.rfind("8.2.  Formal Definition").unwrap();
     let is_page = |line: &&str| !line.starts_with("Pelletier, et al.") && !line.starts_with("RFC 6846  ");
@@ -552,7 +557,7 @@ fn blocks_of(text: &str) -> Vec<(String, String)> {
     found.into_iter().map(|(name, body)| (name, fields_of(&body))).collect()
 }
 
-/// The fields of a block, as [`BLOCKS`] has them.
+/// Returns the fields of a block, in the form of [`BLOCKS`].
 fn fields_of(body: &str) -> String {
     // One field of the RFC has no semicolon.
     let body = body.replace("] ttl_flag", "]; ttl_flag");

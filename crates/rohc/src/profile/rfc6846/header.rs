@@ -3,11 +3,11 @@
 use thinair_wire::coder::{Coder, Step};
 
 use super::encodings::{Counter, rsf_index_enc, static_or_irreg, zero_or_irreg, zeros};
-use super::options::{Sent, list_tcp_options};
-use super::state::State;
+use super::options::{ListEncoding, list_tcp_options};
+use super::state::TcpState;
 
 /// `tcp_static`.
-pub(super) fn tcp_static<'p, C: Coder<'p>>(c: &mut C, state: &mut State) -> Step {
+pub(super) fn tcp_static<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState) -> Step {
     c.uint("src_port", 16, &mut state.source_port)?;
     c.uint("dst_port", 16, &mut state.destination_port)
 }
@@ -15,12 +15,12 @@ pub(super) fn tcp_static<'p, C: Coder<'p>>(c: &mut C, state: &mut State) -> Step
 /// `tcp_dynamic`.
 pub(super) fn tcp_dynamic<'p, C: Coder<'p>>(
     c: &mut C,
-    state: &mut State,
-    sent: &mut Sent,
-    says_stride: &mut bool,
+    state: &mut TcpState,
+    sent: &mut ListEncoding,
+    has_stride: &mut bool,
 ) -> Step {
     c.flag("ecn_used", &mut state.ecn_used)?;
-    let ack_stride_flag = c.flag("ack_stride_flag", says_stride)?;
+    let ack_stride_flag = c.flag("ack_stride_flag", has_stride)?;
     let ack_zero = c.flag("ack_zero", &mut (state.ack == 0))?;
     let urp_zero = c.flag("urp_zero", &mut (state.urg_ptr == 0))?;
     c.uint("tcp_res_flags", 4, &mut state.reserved)?;
@@ -39,12 +39,12 @@ pub(super) fn tcp_dynamic<'p, C: Coder<'p>>(
     list_tcp_options(c, &mut state.options, sent, state.ack)
 }
 
-/// What a replicate chain says of the TCP header.
+/// Parts of the TCP header in a replicate chain.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Replicate {
     pub(super) window: bool,
     pub(super) list: bool,
-    /// 0: as in the base; 1: 8 bits; 2: all bits.
+    /// 0: that of the base; 1: 8 bits; 2: all bits.
     pub(super) source_port: u8,
     pub(super) destination_port: u8,
     pub(super) ack_stride: bool,
@@ -62,7 +62,7 @@ pub(super) fn port_replicate<'p, C: Coder<'p>>(
     match flags {
         0b00 => Ok(()),
         0b01 => {
-            // Who writes has seen that they tell it.
+            // / The writer has checked that 8 bits are enough.
             let mut counter = Counter::between(*port, Some((*port, *port)));
             counter.lsb(c, name, 8, 64)?;
             *port = counter.value;
@@ -75,9 +75,9 @@ pub(super) fn port_replicate<'p, C: Coder<'p>>(
 /// `tcp_replicate`. Fields that are not sent are those of the base context.
 pub(super) fn tcp_replicate<'p, C: Coder<'p>>(
     c: &mut C,
-    state: &mut State,
+    state: &mut TcpState,
     x: &mut Replicate,
-    sent: &mut Sent,
+    sent: &mut ListEncoding,
 ) -> Step {
     zeros(c, "reserved", 1)?;
     c.flag("window_presence", &mut x.window)?;
@@ -113,7 +113,7 @@ pub(super) fn tcp_replicate<'p, C: Coder<'p>>(
 
 /// `tcp_irregular`.
 #[inline(always)]
-pub(super) fn tcp_irregular<'p, C: Coder<'p>>(c: &mut C, state: &mut State) -> Step {
+pub(super) fn tcp_irregular<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState) -> Step {
     if state.ecn_used {
         let ip = state.inner_mut();
         let mut ip_ecn = ip.header.tos & 0b11;

@@ -5,21 +5,21 @@ use thinair_wire::header::extension::{AH_FIXED, Extensions, is_extension, octets
 use thinair_wire::header::protocol;
 
 use super::encodings::{Counter, lsb_7_or_31, refuse, static_or_irreg, zeros};
-use super::state::{Behavior, EXTENSIONS, Ip, MAX_IP, State};
-use crate::field::ip::Version;
+use super::state::{Behavior, EXTENSIONS, IpState, MAX_IP, TcpState};
+use crate::field::ip::IpVersion;
 
 /// `ipv4_static`, `ipv6_static`.
-fn ip_static<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
+fn ip_static<'p, C: Coder<'p>>(c: &mut C, ip: &mut IpState) -> Step {
     if c.flag("version_flag", &mut ip.is_v6())? {
-        ip.header.version = Version::V6;
+        ip.header.version = IpVersion::V6;
         return ipv6_static(c, ip);
     }
-    ip.header.version = Version::V4;
+    ip.header.version = IpVersion::V4;
     ipv4_static(c, ip)
 }
 
 /// Protocol and addresses of IPv4, behind the version flag. RFC 6846, section 8.2, `ipv4_static`.
-pub(super) fn ipv4_static<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
+pub(super) fn ipv4_static<'p, C: Coder<'p>>(c: &mut C, ip: &mut IpState) -> Step {
     zeros(c, "reserved", 7)?;
     c.uint("protocol", 8, &mut ip.header.protocol)?;
     ipv4_address(c, "src_addr", &mut ip.header.source)?;
@@ -36,7 +36,7 @@ fn ipv4_address<'p, C: Coder<'p>>(c: &mut C, name: &'static str, address: &mut [
 }
 
 /// Flow Label, Next Header and addresses of IPv6, behind the version flag. RFC 6846, section 8.2, `ipv6_static`.
-pub(super) fn ipv6_static<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
+pub(super) fn ipv6_static<'p, C: Coder<'p>>(c: &mut C, ip: &mut IpState) -> Step {
     zeros(c, "reserved", 2)?;
     fl_enc(c, &mut ip.header.flow_label)?;
     c.uint("next_header", 8, &mut ip.header.protocol)?;
@@ -63,8 +63,8 @@ fn tos<'p, C: Coder<'p>>(c: &mut C, tos: &mut u8) -> Step {
     Ok(())
 }
 
-/// `ipv4_innermost_dynamic` and `ipv4_outer_dynamic`, which lie alike.
-pub(super) fn ipv4_dynamic<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
+/// `ipv4_innermost_dynamic` and `ipv4_outer_dynamic`, which have one layout.
+pub(super) fn ipv4_dynamic<'p, C: Coder<'p>>(c: &mut C, ip: &mut IpState) -> Step {
     zeros(c, "reserved", 5)?;
     c.flag("df", &mut ip.header.df)?;
     c.uint("ip_id_behavior", 2, &mut ip.behavior)?;
@@ -73,8 +73,8 @@ pub(super) fn ipv4_dynamic<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
     ip_id_enc_dyn(c, ip)
 }
 
-/// `ip_id_enc_dyn`: the IP-ID as it stands, unless it is always zero.
-pub(super) fn ip_id_enc_dyn<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
+/// `ip_id_enc_dyn`: the full IP-ID, unless it is always zero.
+pub(super) fn ip_id_enc_dyn<'p, C: Coder<'p>>(c: &mut C, ip: &mut IpState) -> Step {
     if ip.behavior == Behavior::Constant {
         ip.header.id = 0;
         return Ok(());
@@ -83,13 +83,13 @@ pub(super) fn ip_id_enc_dyn<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
 }
 
 /// `ipv6_dynamic`.
-pub(super) fn ipv6_dynamic<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
+pub(super) fn ipv6_dynamic<'p, C: Coder<'p>>(c: &mut C, ip: &mut IpState) -> Step {
     tos(c, &mut ip.header.tos)?;
     c.uint("ttl_hopl", 8, &mut ip.header.ttl)
 }
 
-/// `ipv4_innermost_replicate` and `ipv4_outer_replicate`; what is not sent is that of the base context.
-pub(super) fn ipv4_replicate<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip, ttl: &mut bool) -> Step {
+/// `ipv4_innermost_replicate` and `ipv4_outer_replicate`. Fields that are not sent are those of the base context.
+pub(super) fn ipv4_replicate<'p, C: Coder<'p>>(c: &mut C, ip: &mut IpState, ttl: &mut bool) -> Step {
     zeros(c, "reserved", 4)?;
     c.uint("ip_id_behavior", 2, &mut ip.behavior)?;
     c.flag("ttl_flag", ttl)?;
@@ -100,7 +100,7 @@ pub(super) fn ipv4_replicate<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip, ttl: &mut
 }
 
 /// `ipv6_replicate`.
-pub(super) fn ipv6_replicate<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
+pub(super) fn ipv6_replicate<'p, C: Coder<'p>>(c: &mut C, ip: &mut IpState) -> Step {
     tos(c, &mut ip.header.tos)?;
     zeros(c, "reserved", 3)?;
     fl_enc(c, &mut ip.header.flow_label)
@@ -108,7 +108,7 @@ pub(super) fn ipv6_replicate<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
 
 /// `ip_id_enc_irreg`: the IP-ID if it is random.
 #[inline(always)]
-pub(super) fn ip_id_enc_irreg<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step {
+pub(super) fn ip_id_enc_irreg<'p, C: Coder<'p>>(c: &mut C, ip: &mut IpState) -> Step {
     match ip.behavior {
         Behavior::Random if !ip.is_v6() => c.uint("ip_id", 16, &mut ip.header.id),
         Behavior::Constant => {
@@ -119,8 +119,13 @@ pub(super) fn ip_id_enc_irreg<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip) -> Step 
     }
 }
 
-/// `ipv4_outer_without_ttl_irregular`, `ipv4_outer_with_ttl_irregular`, and the same of IPv6.
-pub(super) fn outer_irregular<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip, ecn_used: bool, ttl: bool) -> Step {
+/// `ipv4_outer_without_ttl_irregular`, `ipv4_outer_with_ttl_irregular`, and their counterparts for IPv6.
+pub(super) fn outer_irregular<'p, C: Coder<'p>>(
+    c: &mut C,
+    ip: &mut IpState,
+    ecn_used: bool,
+    ttl: bool,
+) -> Step {
     ip_id_enc_irreg(c, ip)?;
     if ecn_used {
         tos(c, &mut ip.header.tos)?;
@@ -129,7 +134,7 @@ pub(super) fn outer_irregular<'p, C: Coder<'p>>(c: &mut C, ip: &mut Ip, ecn_used
 }
 
 /// The static chain, up to the TCP header.
-pub(super) fn static_chain<'p, C: Coder<'p>>(c: &mut C, state: &mut State) -> Step {
+pub(super) fn static_chain<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState) -> Step {
     let mut at = 0;
     let mut count = 0;
     loop {
@@ -162,7 +167,7 @@ pub(super) fn static_chain<'p, C: Coder<'p>>(c: &mut C, state: &mut State) -> St
     Ok(())
 }
 
-/// What of an extension header is in the static chain: all but what may change.
+/// Static chain of an extension header: all fields except those that may change.
 pub(super) fn extension_static<'p, C: Coder<'p>>(
     c: &mut C,
     kind: u8,
@@ -190,7 +195,7 @@ pub(super) fn extension_static<'p, C: Coder<'p>>(
 }
 
 /// The dynamic chain, up to the TCP header.
-pub(super) fn dynamic_chain<'p, C: Coder<'p>>(c: &mut C, state: &mut State) -> Step {
+pub(super) fn dynamic_chain<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState) -> Step {
     let mut at = 0;
     for ip in state.ips.iter_mut().take(usize::from(state.ip_count)) {
         if ip.is_v6() {
@@ -218,10 +223,10 @@ pub(super) fn dynamic_chain<'p, C: Coder<'p>>(c: &mut C, state: &mut State) -> S
     Ok(())
 }
 
-/// The irregular chain, up to the TCP header. `before` has the references of what is sent in part.
+/// The irregular chain, up to the TCP header. `before` has the references of fields that are sent in part.
 pub(super) fn irregular_chain<'p, C: Coder<'p>>(
     c: &mut C,
-    state: &mut State,
+    state: &mut TcpState,
     ttl: bool,
     mut ah: impl FnMut(u32) -> Counter,
 ) -> Step {
@@ -265,7 +270,7 @@ fn ah_irregular<'p, C: Coder<'p>>(
     icv.iter_mut().try_for_each(|octet| c.uint("icv", 8, octet))
 }
 
-/// Hands out the extension headers behind one IP header, each with its type.
+/// Passes the extension headers behind one IP header to `with`, each with its type.
 fn each_extension(first: u8, octets: &mut [u8], mut with: impl FnMut(u8, &mut [u8]) -> Step) -> Step {
     let (mut kind, mut at) = (first, 0);
     while at < octets.len() {
@@ -278,8 +283,8 @@ fn each_extension(first: u8, octets: &mut [u8], mut with: impl FnMut(u8, &mut [u
     Ok(())
 }
 
-/// What of extension headers the chains of compressed packets do not carry is the same in both, and the headers are of
-/// the same types and lengths.
+/// True if the extension headers are of equal types and lengths, and equal in the octets that the chains of compressed
+/// packets do not carry.
 pub(super) fn same_extensions(first: u8, a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len()
         && Extensions::new(first, a).zip(Extensions::new(first, b)).all(|((kind, a), (other, b))| {
@@ -288,8 +293,8 @@ pub(super) fn same_extensions(first: u8, a: &[u8], b: &[u8]) -> bool {
         })
 }
 
-/// The formats of extension headers whose names end in `_0_replicate` and `_1_replicate`. A header keeps its length, as
-/// only the other headers of a compressor here have others.
+/// The formats of extension headers whose names end in `_0_replicate` and `_1_replicate`. A header keeps its length,
+/// since the compressor here uses IR packets for other lengths.
 pub(super) fn extension_replicate<'p, C: Coder<'p>>(c: &mut C, first: u8, octets: &mut [u8]) -> Step {
     each_extension(first, octets, |kind, header| {
         let is_new = c.flag("discriminator", &mut false)?;
@@ -324,7 +329,7 @@ pub(super) fn extension_replicate<'p, C: Coder<'p>>(c: &mut C, first: u8, octets
     })
 }
 
-/// The name of an octet that may change.
+/// Name of an octet that may change.
 fn changing(kind: u8, at: usize) -> &'static str {
     match (kind, at) {
         (protocol::AH, 0..4) => "sequence_number",

@@ -1,29 +1,29 @@
-//! How fields of a flow behave, as its compressor finds out: IP-IDs, acknowledgment numbers, ECN.
+//! Learning at the compressor: the behavior of IP-IDs, acknowledgment numbers and ECN.
 
 use super::state::Behavior;
 
-/// An IP-ID that is at most so much ahead of the last one counts: others of the same host take some, too.
+/// Largest distance of an IP-ID from the last one for it to count: other flows of the host use some, too.
 const NEAR: u16 = 16;
 
-/// IP-IDs in a row that count before they are taken to.
+/// Number of IP-IDs in a row that must count before they are treated as counting.
 const COUNTS: u8 = 4;
 
-/// IP-IDs that do not count, less half of those that do, after which they are taken for random.
+/// Number of IP-IDs that do not count, less half of those that do, from which on they are treated as random.
 const MISSES: u8 = 6;
 
-/// Acknowledgments in a row that are multiples of a stride before it is worth saying.
+/// Number of acknowledgments in a row that must be multiples of a stride before it is used.
 const STRIDES: u8 = 24;
 
-/// The least stride that is looked for, in octets.
+/// Smallest stride that is considered, in octets.
 const LEAST_STRIDE: u32 = 128;
 
-/// Strides that one acknowledgment may go.
+/// Largest number of strides in one acknowledgment.
 const MAX_STRIDES: u32 = 8;
 
-/// Packets without a change after which ECN is taken for unused.
+/// Number of packets without a change after which ECN counts as unused.
 const QUIET: u8 = 48;
 
-/// Watches the IP-ID of a flow.
+/// Observes the IP-ID of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct IpIds {
     counts: u8,
@@ -33,19 +33,20 @@ pub(super) struct IpIds {
 }
 
 impl IpIds {
-    /// The behavior of the first packet.
+    /// Returns the behavior for the first packet.
     pub(super) fn first(id: u16) -> Behavior {
         if id == 0 { Behavior::Constant } else { Behavior::Sequential }
     }
 
-    /// The behavior of the next packet. While everything `is_said` in full, a change costs nothing.
-    pub(super) fn watch(&mut self, behavior: Behavior, last: u16, id: u16, is_said: bool) -> Behavior {
+    /// Returns the behavior for the next packet. While the IP-ID `is_full` in every packet, a change costs
+    /// nothing.
+    pub(super) fn watch(&mut self, behavior: Behavior, last: u16, id: u16, is_full: bool) -> Behavior {
         let run = |run: u8, goes_on: bool| if goes_on { run.saturating_add(1) } else { 0 };
         let is_near = |from: u16, to: u16| (1..=NEAR).contains(&to.wrapping_sub(from));
         self.counts = run(self.counts, is_near(last, id));
         self.swapped = run(self.swapped, is_near(last.swap_bytes(), id.swap_bytes()));
         self.zeros = run(self.zeros, id == 0);
-        // As a rule it goes on as it was.
+        // / Normally it continues as before.
         match behavior {
             Behavior::Constant if id == 0 => return Behavior::Constant,
             Behavior::Sequential | Behavior::Swapped => {
@@ -57,7 +58,7 @@ impl IpIds {
             }
             Behavior::Constant | Behavior::Random => {}
         }
-        let next = self.best(if is_said { 1 } else { COUNTS });
+        let next = self.best(if is_full { 1 } else { COUNTS });
         match behavior {
             // Linux has 0 in a SYN-ACK, and counts from then on.
             Behavior::Constant => next.unwrap_or(Behavior::Sequential),
@@ -68,7 +69,7 @@ impl IpIds {
                     return next;
                 }
                 self.misses += 2;
-                if self.misses >= MISSES || is_said {
+                if self.misses >= MISSES || is_full {
                     self.misses = 0;
                     return Behavior::Random;
                 }
@@ -90,7 +91,7 @@ impl IpIds {
     }
 }
 
-/// Looks for a stride of acknowledgment numbers.
+/// Detects a stride of acknowledgment numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Strides {
     candidate: u16,
@@ -98,7 +99,7 @@ pub(super) struct Strides {
 }
 
 impl Strides {
-    /// An acknowledgment number goes on by `step`. Returns a stride that is worth saying.
+    /// Records a step of the acknowledgment number. Returns a stride that is worth using.
     #[inline]
     pub(super) fn watch(&mut self, step: u32) -> Option<u16> {
         if step == 0 {
@@ -115,7 +116,7 @@ impl Strides {
     }
 }
 
-/// Whether ECN is used: it is from its first change on, until nothing has changed for long.
+/// Detects the use of ECN: from its first change on, until nothing has changed for long.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ecn {
     quiet: u8,
@@ -153,7 +154,7 @@ mod tests {
         assert_eq!(watch(&[0, 0, 0, 700, 701]), [Constant, Constant, Constant, Sequential, Sequential]);
         assert_eq!(watch(&[0x0500, 0x0600, 0x0700, 0x0800])[1..], [Swapped; 3]);
         assert_eq!(watch(&[5, 900, 50, 7, 10_000])[1..], [Random; 4]);
-        // One jump is no change of behavior, three are.
+        // / One jump does not change the behavior, three do.
         assert_eq!(watch(&[5, 6, 7, 8, 900, 901, 902])[6], Sequential);
         assert_eq!(watch(&[5, 6, 7, 8, 900, 50, 7000, 3])[7], Random);
         assert_eq!(watch(&[5, 900, 50, 7, 8, 9, 10, 11])[7], Sequential);

@@ -1,24 +1,24 @@
-//! The life of a connection, as the compressor of one of its directions sees it: when no more of it is to come.
+//! The life of a connection at the compressor of one direction, which detects its end.
 
 use thinair_wire::time::Instant;
 
-use super::state::{FIN, RST, SYN, State};
+use super::state::{FIN, RST, SYN, TcpState};
 
-/// What is known of it.
+/// State of a connection in its life.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Life {
-    /// When it has begun, as [`moment`] tells it.
+    /// Time of its beginning, as [`moment`] encodes it.
     begun: u32,
-    /// From its SYN to the first packet that acknowledges more: at least a round trip. 0 while it is not known.
+    /// Time from its SYN to the first packet that acknowledges more: at least a round trip. 0 while it is unknown.
     handshake: u16,
     is_opening: bool,
-    /// Packets since it has begun to end, with the one that says so; 0 before.
+    /// Number of packets since the beginning of its end, including the first one; 0 before.
     closing: u8,
 }
 
 impl Life {
-    /// A packet is sent, behind the `last` one.
-    pub(super) fn note(&mut self, now: u32, next: &State, last: &State) {
+    /// Records a packet that is sent after the `last` one.
+    pub(super) fn note(&mut self, now: u32, next: &TcpState, last: &TcpState) {
         if next.rsf == SYN {
             *self = Self { begun: now, is_opening: true, ..Self::default() };
             return;
@@ -34,35 +34,35 @@ impl Life {
         self.is_opening &= !has(RST);
     }
 
-    /// The other side has answered its SYN, by what comes only behind that.
+    /// True if the other side has answered its SYN, as shown by a later packet.
     pub(super) fn has_shaken_hands(&self) -> bool {
         self.handshake > 0
     }
 
-    /// It has sent its FIN, or RST.
+    /// True if it has sent a FIN or RST.
     pub(super) fn is_closing(&self) -> bool {
         self.closing > 0
     }
 
-    /// The packet just noted is a FIN, or the next one behind it, and no other one like it is known to be under way: if it is
+    /// True if the packet just recorded is a FIN, or the next one after it, and no other one like it is in flight. If it is
     /// lost, TCP sends another one, and nothing else waits for it.
-    pub(super) fn is_farewell(&self, next: &State, last: &State) -> bool {
-        let numbers = |state: &State| (state.seq, state.ack, state.rsf);
+    pub(super) fn is_farewell(&self, next: &TcpState, last: &TcpState) -> bool {
+        let numbers = |state: &TcpState| (state.seq, state.ack, state.rsf);
         matches!(self.closing, 1..=FAREWELLS) && next.rsf & RST == 0 && numbers(next) != numbers(last)
     }
 
-    /// Nothing more is to come: its end has begun, and it was `quiet` for as long as its handshake took, in which the FIN of the
-    /// other side would have come and been acknowledged. Whoever is wrong here pays for a larger packet, and no more.
+    /// True if no more packets are expected: its end has begun, and it was `quiet` for as long as its handshake took, in which
+    /// the FIN of the other side would have arrived and been acknowledged. An error costs a larger packet, and no more.
     pub(super) fn is_over(&self, quiet: u32) -> bool {
         let enough = if self.handshake > 0 { self.handshake } else { LONG };
         self.is_closing() && quiet >= u32::from(enough)
     }
 }
 
-/// A FIN, and what acknowledges that of the other side.
+/// A FIN, and the acknowledgment of that of the other side.
 const FAREWELLS: u8 = 2;
 
-/// For a handshake that was not seen: few links take longer than a second.
+/// Value for a handshake that was not seen: few links take longer than a second.
 const LONG: u16 = 954;
 
 /// A time in units of 1.05 ms (2^20 ns), of which 32 bits are enough.
@@ -75,11 +75,12 @@ pub(super) fn moment(now: Instant) -> u32 {
 mod tests {
     use super::*;
 
-    /// Notes packets: when, RST, SYN and FIN, acknowledgment number (0 is none). Returns how long it must be quiet to be over.
+    /// Records packets: time, RST, SYN and FIN, acknowledgment number (0 for none). Returns how long the flow must be quiet to
+    /// be over.
     fn over(packets: &[(u32, u8, u32)]) -> Option<u32> {
-        let (mut life, mut last) = (Life::default(), State::EMPTY);
+        let (mut life, mut last) = (Life::default(), TcpState::EMPTY);
         for &(at, rsf, ack) in packets {
-            let next = State { rsf, ack, ack_flag: ack > 0, ..State::EMPTY };
+            let next = TcpState { rsf, ack, ack_flag: ack > 0, ..TcpState::EMPTY };
             life.note(at, &next, &last);
             last = next;
         }
@@ -91,7 +92,7 @@ mod tests {
         assert_eq!(over(&[(5, SYN, 0), (105, 0, 1), (130, FIN, 30)]), Some(100));
     }
 
-    /// With Fast Open the response goes with the SYN-ACK; the round trip ends with what acknowledges the FIN.
+    /// With Fast Open the response accompanies the SYN-ACK; the round trip ends with the acknowledgment of the FIN.
     #[test]
     fn a_response_at_once_tells_no_round_trip() {
         assert_eq!(over(&[(0, SYN, 21), (1, FIN, 21)]), Some(LONG.into()));

@@ -1,25 +1,25 @@
-//! What a packet changes, and what both ends know once it is sent. RFC 6846, sections 5.2 and 6.1.
+//! Changes by a packet, and the state of both ends after it was sent. RFC 6846, sections 5.2 and 6.1.
 
 use thinair_wire::coder::Writer;
 use thinair_wire::time::Instant;
 
 use super::choose::compressed;
-use super::compress::{Context, Plan, Written, aged};
+use super::compress::{PacketNeeds, TcpSenderContext, Written, aged};
 use super::encodings::{Counter, ts_fits};
 use super::formats::has_crc7;
 use super::ip::same_extensions;
 use super::learn::IpIds;
 use super::life::moment;
 use super::numbers::Numbers;
-use super::options::{ITEMS, Options, Sent, index};
-use super::segment::Segment;
+use super::options::{ITEMS, ListEncoding, TcpOptionTable, index};
+use super::segment::TcpSegment;
 use super::solve::{NUMBERS, numbers};
-use super::state::{Behavior, FIN, Ip, MAX_IP, SYN, State};
+use super::state::{Behavior, FIN, IpState, MAX_IP, SYN, TcpState};
 use crate::compressor::CompressorConfig;
 use crate::profile::Format;
 use crate::refresh::{Due, Refresh};
 
-/// What the TCP checksum does not cover: where a change of it is lost, a CRC of 3 bits is all that tells.
+/// Fields that the TCP checksum does not cover. If a change of them is lost, only a CRC of 3 bits detects it.
 const UNCOVERED: u16 = 1 << aged::TTL | 1 << aged::DSCP | 1 << aged::DF | 1 << aged::OUTER_TTL;
 
 /// Fields that only `co_common` has.
@@ -34,30 +34,30 @@ const COMMON: u16 = 1 << aged::DSCP
 /// Fields that only `rnd_8`, `seq_8` and `co_common` have.
 const EXTENDED: u16 = 1 << aged::TTL | 1 << aged::ECN_USED | 1 << aged::LIST;
 
-/// Packets that say such a change with a CRC of 7 bits, until one is acknowledged: more in a row than are likely to be
-/// lost. Routes change seldom.
+/// Number of packets that carry such a change with a CRC of 7 bits, until one is acknowledged: more in a row than are likely to
+/// be lost. Routes change seldom.
 const SURE: u8 = 48;
 
-/// Without feedback, one packet of so many has a CRC of 7 bits and 8 bits of IP-ID where the IP-ID counts: it is told by the
-/// MSN, which cannot be trusted behind a gap, and nothing but the CRC covers it.
+/// Without feedback, one packet in this many has a CRC of 7 bits and 8 bits of a counting IP-ID. The IP-ID follows from the MSN,
+/// which is uncertain after a gap, and only the CRC covers it.
 const ANEW: u16 = 16;
 
-/// The least that TCP waits for before it sends again what was not acknowledged: 150 ms, and 200 in Linux.
+/// Minimum time before TCP retransmits an unacknowledged segment: 150 ms, and 200 in Linux.
 const TIMEOUT: u32 = 143;
 
-/// The bit of a field that has changed.
+/// Returns the bit of a field if it has changed.
 #[inline]
 fn bit(what: usize, has_changed: bool) -> u16 {
     u16::from(has_changed) << what
 }
 
-impl Context {
-    /// The refresh policy of the mode.
+impl TcpSenderContext {
+    /// Refresh policy of the mode.
     pub(super) fn policy<'c>(&self, config: &'c CompressorConfig) -> &'c Refresh {
         if self.two_way { &config.refresh_two_way } else { &config.refresh }
     }
 
-    /// What is due by count or by clock.
+    /// Starts the refresh that is due by count or by clock, if there is one.
     #[inline]
     pub(super) fn note_refresh(&mut self, now: Instant, config: &CompressorConfig) {
         let policy = self.policy(config);
@@ -78,9 +78,9 @@ impl Context {
         }
     }
 
-    /// The context of a compressor that knows that its last packet has arrived. Not so of the IP-ID: whoever is wrong there is
-    /// found out by no TCP checksum.
-    pub(super) fn behind(&self, last: &State) -> Self {
+    /// Returns the context as if the last packet were known to have arrived. This leaves out the IP-ID, since no TCP checksum
+    /// detects an error in it.
+    pub(super) fn behind(&self, last: &TcpState) -> Self {
         let only = |value: u32| {
             let mut numbers = Numbers::NONE;
             numbers.push(value, 1);
@@ -89,21 +89,22 @@ impl Context {
         let mut context = *self;
         context.numbers = numbers(last).map(only);
         context.window.set_only(last.window);
-        context.untold = (0..ITEMS).fold(0, |untold, at| untold | bit(at, self.told[at] == 0));
+        context.pending_items =
+            (0..ITEMS).fold(0, |pending_items, at| pending_items | bit(at, self.sent_items[at] == 0));
         context
     }
 
-    /// Completes a packet by its control fields, and notes what has changed since the `last` one.
+    /// Completes a packet by its control fields, and records its changes since the `last` one.
     #[inline]
     pub(super) fn note(
         &mut self,
-        next: &mut State,
-        last: &State,
+        next: &mut TcpState,
+        last: &TcpState,
         has_other_options: bool,
         config: &CompressorConfig,
     ) {
         next.msn = last.msn.wrapping_add(1);
-        let is_said = self.left_ir > 0 || self.left_dyn > 0;
+        let is_full = self.left_ir > 0 || self.left_dyn > 0;
         if last.rsf == SYN {
             self.note_handshake(next, last);
         }
@@ -114,7 +115,7 @@ impl Context {
         for i in 0..count {
             let (ip, kept, is_inner) = (&mut next.ips[i], &last.ips[i], i + 1 == count);
             if !ip.is_v6() {
-                ip.behavior = self.behavior(ip.header.id, kept, is_inner, is_said);
+                ip.behavior = self.behavior(ip.header.id, kept, is_inner, is_full);
             }
             if !self.is_new && !ip.has_same_fields(kept) {
                 let (fields, ecn) = self.note_ip(ip, kept, is_inner, next.msn, config);
@@ -142,25 +143,25 @@ impl Context {
         }
     }
 
-    /// The behavior of the IP-ID of a packet.
+    /// Returns the behavior of the IP-ID of a packet.
     #[inline]
-    fn behavior(&mut self, id: u16, kept: &Ip, is_inner: bool, is_said: bool) -> Behavior {
+    fn behavior(&mut self, id: u16, kept: &IpState, is_inner: bool, is_full: bool) -> Behavior {
         match (self.is_new, is_inner) {
             (true, true) => IpIds::first(id),
-            (false, true) => self.ip_ids.watch(kept.behavior, kept.header.id, id, is_said),
+            (false, true) => self.ip_ids.watch(kept.behavior, kept.header.id, id, is_full),
             (true, false) if id == 0 => Behavior::Constant,
             (false, false) if kept.behavior == Behavior::Constant && id == 0 => Behavior::Constant,
             (_, false) => Behavior::Random,
         }
     }
 
-    /// Notes the fields of an IP header that have changed. Returns those that have an age, a bit each, and whether ECN has
+    /// Records the fields of an IP header that have changed. Returns those that have an age, a bit each, and true if ECN has
     /// changed.
     #[cold]
     fn note_ip(
         &mut self,
-        ip: &Ip,
-        kept: &Ip,
+        ip: &IpState,
+        kept: &IpState,
         is_inner: bool,
         msn: u16,
         config: &CompressorConfig,
@@ -178,8 +179,8 @@ impl Context {
             }
             return (bit(aged::OUTER_TTL, header.ttl != before.ttl), header.tos != before.tos);
         }
-        // Another behavior has other formats, or other octets in the irregular chain, and then the TCP checksum
-        // stands elsewhere; but not these two.
+        // / Another behavior has other formats, or other octets in the irregular chain, so that the TCP checksum is in another
+        // place; but not these two.
         let has_other = ip.behavior != kept.behavior;
         let is_swapped = has_other && ip.behavior.is_sequential() && kept.behavior.is_sequential();
         let changed = bit(aged::TTL, header.ttl != before.ttl)
@@ -189,10 +190,10 @@ impl Context {
         (changed, header.tos & 0b11 != before.tos & 0b11)
     }
 
-    /// Notes extension headers whose octets have changed.
+    /// Records extension headers whose octets have changed.
     #[cold]
-    fn note_extensions(&mut self, next: &State, last: &State, config: &CompressorConfig) {
-        let is_same = |(i, ip): (usize, &Ip)| {
+    fn note_extensions(&mut self, next: &TcpState, last: &TcpState, config: &CompressorConfig) {
+        let is_same = |(i, ip): (usize, &IpState)| {
             same_extensions(ip.header.protocol, next.extensions_of(i), last.extensions_of(i))
         };
         if !next.ips().iter().enumerate().all(is_same) {
@@ -201,7 +202,7 @@ impl Context {
         }
     }
 
-    /// Notes fields that have changed, a bit each.
+    /// Records changed fields, a bit each.
     #[cold]
     fn note_fields(&mut self, changed: u16, msn: u16) {
         self.young |= changed;
@@ -212,13 +213,13 @@ impl Context {
         self.changed(msn);
     }
 
-    /// Fields that a packet must say since they have changed, a bit each.
+    /// Returns the fields that a packet must carry since they have changed, a bit each.
     #[inline]
     fn due(&self, config: &CompressorConfig) -> u16 {
         if self.young == 0 { 0 } else { self.younger_than(config.repetitions) }
     }
 
-    /// Fields that have changed, each until it was in so many packets, or in as many as it needs.
+    /// Returns the changed fields, a bit each, until `repetitions` packets, or as many as a field needs, have carried them.
     #[cold]
     fn younger_than(&self, repetitions: u8) -> u16 {
         let is_due = |what: usize, age: u8| {
@@ -238,19 +239,19 @@ impl Context {
         self.young = self.younger_than(config.repetitions);
     }
 
-    /// Writes a packet that was noted, if it needs no IR or IR-DYN packet.
+    /// Writes a recorded packet, if it needs no IR or IR-DYN packet.
     pub(super) fn write(
         &self,
         now: Instant,
         writer: &mut Writer<'_>,
-        next: &mut State,
-        last: &State,
-        segment: &Segment<'_>,
+        next: &mut TcpState,
+        last: &TcpState,
+        segment: &TcpSegment<'_>,
         config: &CompressorConfig,
     ) -> Written {
         let is_right = segment.has_right_checksum(&next.inner().header);
-        // A wrong checksum after right ones must not be taken for damage.
-        let is_wrong_now = !is_right && (self.expects_right || self.told_wrong < config.repetitions);
+        // / A wrong checksum after correct ones must not look like damage.
+        let is_wrong_now = !is_right && (self.expects_right || self.wrong_checksums < config.repetitions);
         let (is_careful, is_moved) = self.ip_id_in_doubt(now, next, last);
         let in_full = |format: Format| Written { format, present: 0, is_right };
         if self.left_ir > 0 || is_wrong_now && !next.goes_on(last) {
@@ -272,38 +273,37 @@ impl Context {
         }
     }
 
-    /// Writes a packet as the compressor does that knows that its last packet has arrived.
+    /// Writes a packet as if the last one were known to have arrived.
     #[cold]
     pub(super) fn write_farewell(
         &self,
         now: Instant,
         writer: &mut Writer<'_>,
-        next: &mut State,
-        last: &State,
-        segment: &Segment<'_>,
+        next: &mut TcpState,
+        last: &TcpState,
+        segment: &TcpSegment<'_>,
         config: &CompressorConfig,
     ) -> Written {
         let config = CompressorConfig { repetitions: 1, window: 1, ..*config };
         self.behind(last).write(now, writer, next, last, segment, &config)
     }
 
-    /// Fields that a compressed packet has to carry.
+    /// Returns the fields that a compressed packet has to carry.
     #[inline]
-    fn plan(&self, next: &State, is_careful: bool, config: &CompressorConfig) -> Plan {
+    fn plan(&self, next: &TcpState, is_careful: bool, config: &CompressorConfig) -> PacketNeeds {
         let due = self.due(config);
         let common = !next.ack_flag
             || is_careful
             || next.urg_flag
             || due & COMMON != 0
-            || self.says_ip_id_anew(next.inner().behavior, next.msn);
-        Plan { due, extended: next.rsf != 0 || due & EXTENDED != 0, common, ip_id: is_careful }
+            || self.repeats_ip_id(next.inner().behavior, next.msn);
+        PacketNeeds { due, extended: next.rsf != 0 || due & EXTENDED != 0, common, ip_id: is_careful }
     }
 
-    /// Whether a segment, by its sequence number and flags, was sent before, and TCP has waited before it is sent again. Much was
-    /// lost then, be it that packets stood on another one that was; and if this one cannot be read either, it waits for twice
-    /// as long.
+    /// True if a segment, by its sequence number and flags, is a retransmission after a timeout. Much was lost then, or packets
+    /// that others depended on; and if this one cannot be decompressed either, TCP waits for twice as long.
     #[inline]
-    pub(super) fn is_repeated(&self, now: Instant, next: &State, last: &State, payload: usize) -> bool {
+    pub(super) fn is_repeated(&self, now: Instant, next: &TcpState, last: &TcpState, payload: usize) -> bool {
         if moment(now).wrapping_sub(self.sent) < TIMEOUT {
             return false;
         }
@@ -312,26 +312,26 @@ impl Context {
         len > 0 && end.wrapping_sub(next.seq.wrapping_add(len)) as i32 >= 0
     }
 
-    /// What TCP itself tells of the IR packets: who goes on behind its SYN, and what that carried, has heard of the other side
-    /// that it arrived, and it was an IR packet. So one is enough, without feedback as well. A SYN that is repeated says that
-    /// it did not.
+    /// Infers from TCP that IR packets have arrived. A host that continues after its SYN, and its data, has received the answer
+    /// of the other side, and the SYN was an IR packet. One is therefore enough, even without feedback. A repeated SYN shows that
+    /// it did not arrive.
     #[cold]
-    fn note_handshake(&mut self, next: &State, last: &State) {
+    fn note_handshake(&mut self, next: &TcpState, last: &TcpState) {
         let goes_on = next.seq.wrapping_sub(last.seq).wrapping_sub(1);
         let is_next = next.ack_flag && goes_on <= u32::from(self.payload);
         match next.rsf & SYN == 0 {
             true if self.left_ir > 0 && !self.refreshing && is_next => {
                 self.left_ir = 0;
-                self.note_told(&last.options);
+                self.note_established(&last.options);
             }
             false if !self.two_way => self.left_ir = self.left_ir.max(1),
             _ => {}
         }
     }
 
-    /// Notes which items of the option table have changed.
+    /// Records the items of the option table that have changed.
     #[inline]
-    fn note_items(&mut self, next: &Options, last: &Options, msn: u16) {
+    fn note_items(&mut self, next: &TcpOptionTable, last: &TcpOptionTable, msn: u16) {
         let mut changed = false;
         for &index in next.structure() {
             let at = usize::from(index) % ITEMS;
@@ -357,9 +357,9 @@ impl Context {
                     }
                 }
             };
-            if is_other || !last.knows(index) {
-                self.told[at] = 0;
-                self.untold |= 1 << at;
+            if is_other || !last.has_item(index) {
+                self.sent_items[at] = 0;
+                self.pending_items |= 1 << at;
                 changed = true;
             }
         }
@@ -368,16 +368,17 @@ impl Context {
         }
     }
 
-    /// Whether it is the turn of a packet that can be told without the MSN.
+    /// True if the next packet has to be one that does not depend on the MSN.
     #[inline]
-    pub(super) fn says_ip_id_anew(&self, behavior: Behavior, msn: u16) -> bool {
+    pub(super) fn repeats_ip_id(&self, behavior: Behavior, msn: u16) -> bool {
         !self.two_way && behavior.is_sequential() && msn.is_multiple_of(ANEW)
     }
 
-    /// Where the IP-ID counts, the decompressor may not be sure of the MSN behind a pause. Returns whether the IP-ID must be sent as
-    /// a whole, and whether not even that will do, since others have taken IP-IDs meanwhile: they look like lost packets.
+    /// Checks a counting IP-ID after a pause, when the decompressor may be uncertain of the MSN. Returns two flags: the full
+    /// IP-ID has to be sent, and even that is not enough, since other flows have used IP-IDs meanwhile, which look like lost
+    /// packets.
     #[inline]
-    pub(super) fn ip_id_in_doubt(&self, now: Instant, next: &State, last: &State) -> (bool, bool) {
+    pub(super) fn ip_id_in_doubt(&self, now: Instant, next: &TcpState, last: &TcpState) -> (bool, bool) {
         if !next.inner().behavior.is_sequential() || !self.caution.is_behind_any_pause(now) {
             return (false, false);
         }
@@ -386,82 +387,91 @@ impl Context {
         (is_careful, is_whole && next.ip_id_offset() != last.ip_id_offset())
     }
 
-    /// A packet is sent.
+    /// Records that a packet is sent.
     #[inline]
     pub(super) fn note_sent(&mut self, now: Instant, config: &CompressorConfig) {
         self.sent = moment(now);
         self.caution.sent(now, 1, config.repetitions);
     }
 
-    /// Something is said from this packet on.
+    /// Records that a change is sent from this packet on.
     pub(super) fn changed(&mut self, msn: u16) {
         self.since = msn;
         self.confirmed = false;
         self.timer.changed();
     }
 
-    /// How the options of a packet are to be sent.
+    /// Returns the encoding of the options of a packet.
     #[inline]
-    pub(super) fn sent(&self, next: &State, last: &State, config: &CompressorConfig) -> Sent {
+    pub(super) fn sent(&self, next: &TcpState, last: &TcpState, config: &CompressorConfig) -> ListEncoding {
         let [.., value, echo] = &self.numbers;
         let timestamps = [
             Counter::within(next.options.timestamps[0], value.bounds()),
             Counter::within(next.options.timestamps[1], echo.bounds()),
         ];
-        let mut sent = Sent { present: 0, changed: 0, timestamps };
-        let untold = self.untold | bit(index::TIMESTAMP.into(), !timestamps.iter().all(ts_fits));
-        // Nothing but a list tells the content of the items before that of SACK.
-        if next.options.used & (untold | u16::MAX << index::SACK) != 0 {
-            self.look_at_items(&mut sent, untold, next, last, config.repetitions.max(config.window));
+        let mut sent = ListEncoding { present: 0, changed: 0, timestamps };
+        let pending_items =
+            self.pending_items | bit(index::TIMESTAMP.into(), !timestamps.iter().all(ts_fits));
+        // / Only a list carries the content of the items before that of SACK.
+        if next.options.used & (pending_items | u16::MAX << index::SACK) != 0 {
+            self.look_at_items(&mut sent, pending_items, next, last, config.repetitions.max(config.window));
         }
         sent
     }
 
-    /// Looks at each item of the options, of which some are `untold`. Content is the same that so many packets had.
+    /// Sets the encoding of each item of the options, some of which are `pending_items`. Unchanged content was in `repetitions`
+    /// packets.
     #[cold]
-    fn look_at_items(&self, sent: &mut Sent, untold: u16, next: &State, last: &State, enough: u8) {
+    fn look_at_items(
+        &self,
+        sent: &mut ListEncoding,
+        pending_items: u16,
+        next: &TcpState,
+        last: &TcpState,
+        enough: u8,
+    ) {
         for (place, &index) in next.options.structure().iter().enumerate() {
             let at = usize::from(index) % ITEMS;
-            sent.present |= (untold >> at & 1) << place;
+            sent.present |= (pending_items >> at & 1) << place;
             if index >= index::SACK {
-                let is_same = self.same[at] >= enough && last.options.knows(index);
+                let is_same = self.same[at] >= enough && last.options.has_item(index);
                 sent.changed |= bit(at, !is_same);
             }
         }
     }
 
-    /// Notes the items of the options that were sent.
+    /// Counts the items of the options that were sent.
     #[cold]
-    fn note_sent_items(&mut self, options: &Options, written: &Written, config: &CompressorConfig) {
+    fn note_sent_items(&mut self, options: &TcpOptionTable, written: &Written, config: &CompressorConfig) {
         let places = options.structure().iter().enumerate();
         let present = places.fold(0, |items, (k, &index)| items | (written.present >> k & 1) << index);
         for at in (0..ITEMS).filter(|at| options.used >> at & 1 == 1) {
-            self.told[at] = self.told[at].saturating_add((present >> at & 1) as u8);
+            self.sent_items[at] = self.sent_items[at].saturating_add((present >> at & 1) as u8);
             self.same[at] = self.same[at].saturating_add(1);
-            self.untold &= !bit(at, self.told[at] >= config.repetitions);
+            self.pending_items &= !bit(at, self.sent_items[at] >= config.repetitions);
         }
     }
 
-    /// The other side has the items of these options.
-    pub(super) fn note_told(&mut self, options: &Options) {
+    /// Records that the other side has the items of these options.
+    pub(super) fn note_established(&mut self, options: &TcpOptionTable) {
         for &index in options.structure() {
-            self.told[usize::from(index) % ITEMS] = u8::MAX;
+            self.sent_items[usize::from(index) % ITEMS] = u8::MAX;
         }
-        self.untold &= !options.used;
+        self.pending_items &= !options.used;
     }
 
-    /// A packet was written: both ends know what it said.
+    /// Updates the state of both ends by a packet that was written.
     pub(super) fn commit(
         &mut self,
-        next: &mut State,
-        last: &State,
+        next: &mut TcpState,
+        last: &TcpState,
         written: &Written,
         payload: usize,
         config: &CompressorConfig,
     ) {
         let Written { format, is_right, .. } = *written;
         if format == Format::Ir {
-            // Whether anything else is in the table of the other side hangs on what it had before.
+            // / Other items in the table of the other side depend on its previous content.
             next.options.known = next.options.used;
         }
         if written.present != 0 || next.options.used >> index::SACK != 0 {
@@ -477,7 +487,7 @@ impl Context {
         self.note_numbers(next, (last.ack, last.seq_residue), has_stamps, payload, config);
         if format.is_initialization() || has_crc7(format) {
             self.expects_right = is_right;
-            self.told_wrong = if is_right { 0 } else { self.told_wrong.saturating_add(1) };
+            self.wrong_checksums = if is_right { 0 } else { self.wrong_checksums.saturating_add(1) };
         }
         if format.is_initialization() {
             self.left_ir = self.left_ir.saturating_sub(u8::from(format != Format::IrDyn));
@@ -490,12 +500,12 @@ impl Context {
         self.is_new = false;
     }
 
-    /// Notes the numbers of a packet that was sent; `last` has the acknowledgment number of the one before it, and its
-    /// `seq_number_residue`.
+    /// Records the numbers of a packet that was sent. `last` has the acknowledgment number and `seq_number_residue` of the one
+    /// before it.
     #[inline(always)]
     pub(super) fn note_numbers(
         &mut self,
-        next: &mut State,
+        next: &mut TcpState,
         last: (u32, u32),
         has_stamps: bool,
         payload: usize,

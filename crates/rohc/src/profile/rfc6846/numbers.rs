@@ -1,20 +1,21 @@
-//! What the other side may hold of numbers that go on with every packet: sequence and acknowledgment numbers, timestamps.
+//! Values that the other side may hold of numbers that change with every packet: sequence and acknowledgment numbers,
+//! timestamps.
 
-/// Half of the numbers: from here on it cannot be told which of two comes first.
+/// Half the space: at this distance the order of two numbers is undefined.
 const HALF: u32 = 1 << 31;
 
-/// Bounds of the last values: at least of as many as a window has, at most of twice as many, and of one if it has one.
+/// Bounds of the last values: at least as many as a window has, at most twice as many, and one if the window has one.
 ///
-/// A [`Range`](thinair_wire::range::Range) of two spans whose bounds are put together when a value comes, not when they are
-/// looked at: each packet asks for them several times.
+/// Like a [`Range`](thinair_wire::range::Range) of two spans whose bounds are merged when a value is added, not when they
+/// are read: each packet reads them several times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbers {
-    /// All values; none, or too many, if they are half of the numbers apart, and never more.
+    /// Bounds of all values. Half the space apart, and never more, if there is no value or too many.
     low: u32,
     high: u32,
-    /// The newest ones among them.
+    /// Bounds of the newest values.
     newest: [u32; 2],
-    /// How many of those there are; 0 if there is no value at all.
+    /// Number of the newest values; 0 if there is no value at all.
     filled: u8,
 }
 
@@ -22,13 +23,13 @@ impl Numbers {
     /// No value.
     pub(super) const NONE: Self = Self { low: HALF, high: 0, newest: [HALF, 0], filled: 0 };
 
-    /// The lowest and the highest value; half of the numbers apart if there is none, or if they may be any.
+    /// Lowest and highest value; half the space apart if there is none, or if any value is possible.
     #[inline]
     pub(super) fn bounds(&self) -> (u32, u32) {
         (self.low, self.high)
     }
 
-    /// Adds a value that was sent with a CRC; at least the last `width` of them are kept.
+    /// Adds a value that was sent with a CRC. At least the last `width` values are kept.
     #[inline]
     pub(super) fn push(&mut self, value: u32, width: usize) {
         if value == self.low && value == self.high {
@@ -43,7 +44,7 @@ impl Numbers {
             *self = Self { low: value, high: value, newest: [value; 2], filled: 1 };
             return;
         }
-        // With the value that comes now they are as many as the window has.
+        // / Including the added value they are as many as the window has.
         if usize::from(self.filled) + 1 >= width {
             [self.low, self.high] = self.newest;
             self.newest = [value; 2];
@@ -55,7 +56,7 @@ impl Numbers {
         [self.low, self.high] = with([self.low, self.high], value);
     }
 
-    /// One of the newest `newer + 1` values was acknowledged: older ones are no more.
+    /// Drops values older than the newest `newer + 1`, one of which was acknowledged.
     pub(super) fn acknowledge(&mut self, newer: usize) {
         if newer < usize::from(self.filled) {
             [self.low, self.high] = self.newest;
@@ -63,7 +64,7 @@ impl Numbers {
     }
 }
 
-/// Bounds that also hold a value. Those that are half of the numbers apart stay so.
+/// Extends bounds to a value. Bounds that are half the space apart do not change.
 #[inline(always)]
 fn with([low, high]: [u32; 2], value: u32) -> [u32; 2] {
     let (span, ahead) = (high.wrapping_sub(low), value.wrapping_sub(low));
@@ -98,7 +99,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the other side may hold is between the bounds, and nothing that is older than two windows.
+        /// All values that the other side may hold are within the bounds, and none is older than two windows.
         #[test]
         fn the_last_values_are_between_the_bounds(
             width in 1..17_usize,
@@ -128,7 +129,7 @@ mod tests {
             }
         }
 
-        /// A number that stays is the only one at last.
+        /// A number that does not change is the only one at last.
         #[test]
         fn what_is_too_old_is_forgotten(width in 1..17_usize, before: u32, now: u32) {
             let mut numbers = Numbers::NONE;

@@ -1,14 +1,14 @@
 //! TCP options: the table of items, the compressed list, and the irregular items. RFC 6846, sections 6.3 and 8.2.
 
 use thinair_wire::coder::{Coder, Refusal, Step};
-use thinair_wire::header::tcp::{End, Options as Walk, kind};
+use thinair_wire::header::tcp::{TcpOptions as Walk, TcpOptionsEnd, kind};
 
 use super::encodings::{Counter, refuse, sack_pure_lsb, ts_lsb, zeros};
 
-/// Options of a list: `m` has 4 bits.
+/// Largest number of options in a list: `m` has 4 bits.
 pub(super) const MAX_OPTIONS: usize = 15;
 
-/// Octets of the options of a header.
+/// Largest size of the options of a header, in octets.
 pub(super) const MAX_OCTETS: usize = 40;
 
 /// Indices of the item table. RFC 6846, section 6.3.4.
@@ -20,22 +20,22 @@ pub(super) mod index {
     pub(in super::super) const TIMESTAMP: u8 = 4;
     pub(in super::super) const SACK_PERMITTED: u8 = 5;
     pub(in super::super) const SACK: u8 = 6;
-    /// The first of the generic options.
+    /// The first generic option.
     pub(in super::super) const GENERIC: u8 = 7;
 }
 
-/// Items of the table.
+/// Number of items in the table.
 pub(super) const ITEMS: usize = 16;
 
-/// Generic options of the table.
+/// Number of generic options in the table.
 const GENERICS: usize = 9;
 
-/// Octets of the generic options of a flow, together: those of a header, and some before.
+/// Size of the generic options of a flow, in octets: those of a header, and some previous ones.
 const ARENA: usize = 48;
 
 /// The options of a header, and the table of items that they refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Options {
+pub(super) struct TcpOptionTable {
     pub(super) count: u8,
     structure: [u8; MAX_OPTIONS],
     /// The items of the header, a bit for each index.
@@ -55,13 +55,14 @@ pub(super) struct Options {
     lens: [u8; GENERICS],
     /// `option_static`, a bit each.
     pub(super) statics: u16,
-    /// Generic options by their last use, 4 bits each, counted from 0, the newest lowest; but for the oldest, which is the one that is left. **Both ends make room by this order**: an option
-    /// that the compressor counts on was used later than any that one of them holds alone, behind whatever CID or IR packet.
+    /// Generic options in the order of their last use, 4 bits each, counted from 0, the newest lowest. The oldest is left out,
+    /// since it is the remaining one. **Both ends make room by this order**: an option that the compressor relies on was used
+    /// later than any that only one of them holds, whatever CID or IR packet came before.
     recent: u32,
     arena: [u8; ARENA],
 }
 
-impl Options {
+impl TcpOptionTable {
     pub(super) const EMPTY: Self = Self {
         count: 0,
         structure: [0; MAX_OPTIONS],
@@ -79,19 +80,19 @@ impl Options {
         arena: [0; ARENA],
     };
 
-    /// The index of each option, in their order.
+    /// Index of each option, in their order.
     #[inline]
     pub(super) fn structure(&self) -> &[u8] {
         self.structure.get(..usize::from(self.count)).unwrap_or_default()
     }
 
-    /// Whether an item is in the table.
+    /// True if an item is in the table.
     #[inline]
-    pub(super) fn knows(&self, index: u8) -> bool {
+    pub(super) fn has_item(&self, index: u8) -> bool {
         self.known >> index & 1 == 1
     }
 
-    /// Whether an item stands for the same octets in both tables.
+    /// True if an item has equal octets in both tables.
     pub(super) fn has_same(&self, other: &Self, index: u8) -> bool {
         match index {
             index::NOP | index::SACK_PERMITTED => true,
@@ -104,16 +105,16 @@ impl Options {
         }
     }
 
-    /// Whether the options of a header stand in the table as they are, but for timestamps.
-    pub(super) fn says_all_of(&self, octets: &[u8]) -> bool {
+    /// True if the table has the options of a header unchanged, except for timestamps.
+    pub(super) fn holds_all_of(&self, octets: &[u8]) -> bool {
         let mut options = *self;
         options.read(octets).is_some()
             && options.structure().iter().all(|&index| {
-                index == index::TIMESTAMP || self.knows(index) && self.has_same(&options, index)
+                index == index::TIMESTAMP || self.has_item(index) && self.has_same(&options, index)
             })
     }
 
-    /// A generic option, from its type on.
+    /// Returns a generic option, from its type on.
     pub(super) fn generic(&self, index: u8) -> &[u8] {
         let at = usize::from(index.saturating_sub(index::GENERIC));
         let start = self.lens.iter().take(at).map(|len| usize::from(*len)).sum::<usize>();
@@ -121,7 +122,7 @@ impl Options {
         self.arena.get(start..start + len).unwrap_or_default()
     }
 
-    /// Puts a generic option into the table. Returns whether there is room for it.
+    /// Puts a generic option into the table. False if there is no room for it.
     fn set_generic(&mut self, index: u8, option: &[u8]) -> bool {
         let at = usize::from(index.saturating_sub(index::GENERIC));
         let Some(old) = self.lens.get(at).map(|len| usize::from(*len)) else { return false };
@@ -134,7 +135,7 @@ impl Options {
         if let Some(room) = self.arena.get_mut(start..start + option.len()) {
             room.copy_from_slice(option);
         }
-        // What is not used is zero, so that equal tables are equal.
+        // / Unused octets are zero, so that equal tables compare equal.
         if let Some(behind) = self.arena.get_mut(used - old + option.len()..) {
             behind.fill(0);
         }
@@ -142,8 +143,8 @@ impl Options {
         true
     }
 
-    /// Puts a generic option into the table. Where there is no room, gives up those that were not used for longest, but none
-    /// of `kept`, a bit for each index. Returns whether there is room for it.
+    /// Puts a generic option into the table. If there is no room, removes the least recently used ones, except those in `kept`, a
+    /// bit for each index. False if there is no room for it.
     fn make_room(&mut self, index: u8, option: &[u8], kept: u16) -> bool {
         if self.set_generic(index, option) {
             return true;
@@ -163,7 +164,8 @@ impl Options {
         false
     }
 
-    /// Items of the options in front of an item, and of those behind it that are not `present` in the list, a bit for each place.
+    /// Returns the items of the options before an item, and of later ones that are not `present` in the list, a bit for each
+    /// place.
     fn kept(&self, index: u8, present: u16) -> u16 {
         let count = self.structure().iter().position(|i| *i == index).unwrap_or(0);
         let places = self.structure().iter().enumerate();
@@ -171,7 +173,7 @@ impl Options {
         is_kept.fold(0, |kept, (_, index)| kept | 1 << index)
     }
 
-    /// Generic options by their last use, the oldest as well.
+    /// Returns all generic options in the order of their last use, including the oldest.
     fn recent(&self) -> u64 {
         let newer = u64::from(self.recent);
         let all = (0..GENERICS as u64).sum::<u64>();
@@ -179,7 +181,7 @@ impl Options {
         newer | oldest << (4 * (GENERICS - 1))
     }
 
-    /// The options of the list were used.
+    /// Records the use of the options in the list.
     fn note_use(&mut self) {
         self.used = 0;
         for index in self.structure.into_iter().take(usize::from(self.count)) {
@@ -196,8 +198,8 @@ impl Options {
         }
     }
 
-    /// Takes over the options of a header as it stands. Returns whether they differ from the last ones by more than timestamps;
-    /// `None` if a list cannot say them.
+    /// Reads the options of a header. Returns true if they differ from the last ones by more than timestamps; `None` if a list
+    /// cannot encode them.
     #[inline]
     pub(super) fn take(&mut self, octets: &[u8]) -> Option<bool> {
         if let Some(timestamps) = self.timestamps_of(octets) {
@@ -207,7 +209,7 @@ impl Options {
         self.read(octets).map(|()| true)
     }
 
-    /// The timestamps of options that are the last ones but for them. Returns `None` also of options beside NOPs.
+    /// Returns the timestamps of options that are otherwise equal to the last ones. Returns `None` also for options beside NOPs.
     #[inline]
     fn timestamps_of(&self, mut octets: &[u8]) -> Option<[u32; 2]> {
         let mut timestamps = self.timestamps;
@@ -224,7 +226,7 @@ impl Options {
         octets.is_empty().then_some(timestamps)
     }
 
-    /// Takes over the options of a header as it stands. `None` if a list cannot say them; the table is spoilt then.
+    /// Reads the options of a header. `None` if a list cannot encode them; the table is then invalid.
     pub(super) fn read(&mut self, octets: &[u8]) -> Option<()> {
         (self.count, self.used) = (0, 0);
         if octets.is_empty() {
@@ -264,16 +266,16 @@ impl Options {
             self.append(index)?;
         }
         match walk.end()? {
-            End::Exhausted => {}
-            // 8 bits tell how many bits of padding there are.
-            End::EndOfOptionList { padding }
+            TcpOptionsEnd::Exhausted => {}
+            // / 8 bits have the number of bits of padding.
+            TcpOptionsEnd::EndOfOptionList { padding }
                 if padding.len() <= 31 && padding.iter().all(|octet| *octet == 0) =>
             {
                 self.padding = padding.len() as u8;
                 self.append(index::EOL)?;
                 used |= 1 << index::EOL;
             }
-            End::EndOfOptionList { .. } | End::Malformed { .. } => return None,
+            TcpOptionsEnd::EndOfOptionList { .. } | TcpOptionsEnd::Malformed { .. } => return None,
         }
         self.known |= used;
         self.note_use();
@@ -286,8 +288,8 @@ impl Options {
         Some(())
     }
 
-    /// Finds an index for a generic option: the one of an option of its type, or a free one, or that of an option which
-    /// is not in the header.
+    /// Finds an index for a generic option: that of an option of its type, a free one, or that of an option that is not in the
+    /// header.
     fn place_generic(&mut self, option: &[u8], used: u16) -> Option<u8> {
         let kind = option.first();
         let all = || (index::GENERIC..ITEMS as u8).filter(|index| used >> index & 1 == 0);
@@ -300,13 +302,12 @@ impl Options {
         if before == option {
             return Some(found);
         }
-        // An option that stands in more than one header may change: most have numbers or digests. rohc-lib reads no static one.
+        // / An option in more than one header may change: most have numbers or digests. rohc-lib cannot read static ones.
         self.statics &= !(1 << found);
         self.make_room(found, option, used).then_some(found)
     }
 
-    /// Writes the options as they stand in a header, and returns their octets; `None` if they are too long, or not
-    /// whole words.
+    /// Writes the options as in a header, and returns their octets. `None` if they are too long, or not whole words.
     pub(super) fn write(&self, out: &mut [u8; MAX_OCTETS]) -> Option<usize> {
         let mut at = 0;
         for &index in self.structure() {
@@ -340,22 +341,22 @@ impl Options {
     }
 }
 
-/// How the options of a packet are sent.
+/// Encoding of the options of a packet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sent {
-    /// Options that are in the list as a whole, a bit for each place: X.
+pub(super) struct ListEncoding {
+    /// Options that are in the list in full, a bit for each place: X.
     pub(super) present: u16,
     /// Items that the other side may hold with other content, a bit for each index. (Writing only.)
     pub(super) changed: u16,
-    /// `tsval` and `tsecho`, against their references.
+    /// `tsval` and `tsecho`, with their references.
     pub(super) timestamps: [Counter; 2],
 }
 
 /// `list_tcp_options`. RFC 6846, section 6.3.3.
 pub(super) fn list_tcp_options<'p, C: Coder<'p>>(
     c: &mut C,
-    options: &mut Options,
-    sent: &mut Sent,
+    options: &mut TcpOptionTable,
+    sent: &mut ListEncoding,
     ack: u32,
 ) -> Step {
     zeros(c, "reserved", 3)?;
@@ -390,8 +391,8 @@ pub(super) fn list_tcp_options<'p, C: Coder<'p>>(
 pub(super) fn list_item<'p, C: Coder<'p>>(
     c: &mut C,
     index: u8,
-    options: &mut Options,
-    sent: &mut Sent,
+    options: &mut TcpOptionTable,
+    sent: &mut ListEncoding,
     ack: u32,
 ) -> Step {
     match index {
@@ -445,7 +446,7 @@ pub(super) fn list_item<'p, C: Coder<'p>>(
     }
 }
 
-fn sack_blocks<'p, C: Coder<'p>>(c: &mut C, options: &mut Options, blocks: u8, ack: u32) -> Step {
+fn sack_blocks<'p, C: Coder<'p>>(c: &mut C, options: &mut TcpOptionTable, blocks: u8, ack: u32) -> Step {
     options.blocks = blocks;
     let (used, unused) = options.sack.split_at_mut(usize::from(blocks).min(4));
     unused.fill([0; 2]);
@@ -458,19 +459,19 @@ fn sack_blocks<'p, C: Coder<'p>>(c: &mut C, options: &mut Options, blocks: u8, a
     Ok(())
 }
 
-/// Items whose irregular ones say nothing, a bit for each index.
+/// Items without an irregular part, a bit for each index.
 const SILENT: u16 = 1 << index::NOP
     | 1 << index::EOL
     | 1 << index::MSS
     | 1 << index::WINDOW_SCALE
     | 1 << index::SACK_PERMITTED;
 
-/// The irregular items of all options that are not in a list as a whole. RFC 6846, section 6.3.6.
+/// Irregular items of all options that are not in a list in full. RFC 6846, section 6.3.6.
 #[inline]
 pub(super) fn irregular<'p, C: Coder<'p>>(
     c: &mut C,
-    options: &mut Options,
-    sent: &mut Sent,
+    options: &mut TcpOptionTable,
+    sent: &mut ListEncoding,
     ack: u32,
 ) -> Step {
     if sent.present == 0 && options.used & !SILENT == 1 << index::TIMESTAMP {
@@ -487,7 +488,11 @@ pub(super) fn irregular<'p, C: Coder<'p>>(
 
 /// `tsopt_irregular`.
 #[inline(always)]
-fn timestamps_irregular<'p, C: Coder<'p>>(c: &mut C, options: &mut Options, sent: &mut Sent) -> Step {
+fn timestamps_irregular<'p, C: Coder<'p>>(
+    c: &mut C,
+    options: &mut TcpOptionTable,
+    sent: &mut ListEncoding,
+) -> Step {
     let [value, echo] = &mut sent.timestamps;
     ts_lsb(c, "tsval", value)?;
     ts_lsb(c, "tsecho", echo)?;
@@ -500,8 +505,8 @@ fn timestamps_irregular<'p, C: Coder<'p>>(c: &mut C, options: &mut Options, sent
 pub(super) fn irregular_item<'p, C: Coder<'p>>(
     c: &mut C,
     index: u8,
-    options: &mut Options,
-    sent: &mut Sent,
+    options: &mut TcpOptionTable,
+    sent: &mut ListEncoding,
     ack: u32,
 ) -> Step {
     let has_changed = || sent.changed >> index & 1 == 1;

@@ -5,26 +5,26 @@ use thinair_wire::coder::{Coder, Step, Writer};
 use super::encodings::{Counter, refuse, zeros};
 use super::header::{Replicate, tcp_replicate};
 use super::ip::{extension_replicate, ipv4_replicate, ipv6_replicate};
-use super::options::{Options, Sent, index};
-use super::state::{Ip, MAX_IP, State, TcpRoom};
+use super::options::{ListEncoding, TcpOptionTable, index};
+use super::state::{IpState, MAX_IP, TcpRoom, TcpState};
 use crate::cid::{Cid, CidSpace};
 use crate::profile::ProfileId;
 
-/// The base of a new context, as its compressor sees it.
+/// Base of a new context at its compressor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Base {
     pub(crate) cid: Cid,
     pub(crate) room: TcpRoom,
-    /// Its last packet is the one that was acknowledged, so that the decompressor has all of this, and not only what seldom
-    /// changes.
+    /// Its last packet was the acknowledged one, so that the decompressor has all its fields, and not only those that seldom
+    /// change.
     pub(crate) is_exact: bool,
 }
 
-/// Whether an IR-CR packet can say what tells a packet from the last one of another flow: hosts and what else only a static
-/// chain says are the same. Its own base must have been acknowledged by feedback with a CRC since anything has changed in it
-/// that is replicated (RFC 4164, section 3.3.3.1).
-pub(super) fn suits(base: &State, next: &State) -> bool {
-    let alike = |(a, b): (&Ip, &Ip)| {
+/// True if an IR-CR packet can encode the differences from the last packet of another flow: hosts and other fields of the static
+/// chain are equal. Since the last change of a replicated field, the base must have been acknowledged by feedback with a CRC (RFC
+/// 4164, section 3.3.3.1).
+pub(super) fn suits(base: &TcpState, next: &TcpState) -> bool {
+    let alike = |(a, b): (&IpState, &IpState)| {
         a.header.has_same_ends(&b.header)
             && a.header.protocol == b.header.protocol
             && (a.extensions, b.extensions) == (0, 0)
@@ -37,23 +37,23 @@ pub(super) fn suits(base: &State, next: &State) -> bool {
         && (base.reserved, base.ecn) == (next.reserved, next.ecn)
 }
 
-/// Writes an IR-CR packet that [`suits`] its base. Whatever may differ is said in full. The table of options that `next` reads
-/// its own into was that of the base.
+/// Writes an IR-CR packet that [`suits`] its base. All fields that may differ are carried in full. The table of options of `next`
+/// was initially that of the base.
 pub(super) fn write(
     writer: &mut Writer<'_>,
     base: &Base,
     space: CidSpace,
     crc7: u8,
-    next: &mut State,
-    sent: &mut Sent,
+    next: &mut TcpState,
+    sent: &mut ListEncoding,
 ) -> Step {
     let old = &base.room.0;
-    ir_cr(writer, space, &mut Head { crc7, base: Some(base.cid) })?;
+    ir_cr(writer, space, &mut IrCrHead { crc7, base: Some(base.cid) })?;
     let mut ttl = [false; MAX_IP];
-    for (says, (kept, ip)) in ttl.iter_mut().zip(old.ips().iter().zip(next.ips())) {
-        *says = kept.header.ttl != ip.header.ttl;
+    for (differs, (kept, ip)) in ttl.iter_mut().zip(old.ips().iter().zip(next.ips())) {
+        *differs = kept.header.ttl != ip.header.ttl;
     }
-    let mut says = Replicate {
+    let mut parts = Replicate {
         window: !base.is_exact || old.window != next.window,
         list: !has_same_list(base, &next.options),
         source_port: port(old.source_port, next.source_port),
@@ -62,12 +62,12 @@ pub(super) fn write(
         ack: !base.is_exact || old.ack != next.ack,
         urg_ptr: old.urg_ptr != next.urg_ptr,
     };
-    replicate_chain(writer, next, &mut says, &mut ttl, sent)
+    replicate_chain(writer, next, &mut parts, &mut ttl, sent)
 }
 
-/// Whether the options are those of the base, one by one. Where only some are, the list says all of them: "the entire table of TCP
-/// options items is always replicated" (RFC 6846, section 6.3.7), but rohc-lib does not know them by it.
-fn has_same_list(base: &Base, options: &Options) -> bool {
+/// True if the options are those of the base, one by one. If only some are, the list has all of them: "the entire table of TCP
+/// options items is always replicated" (RFC 6846, section 6.3.7), but rohc-lib does not have them in that case.
+fn has_same_list(base: &Base, options: &TcpOptionTable) -> bool {
     let old = &base.room.0.options;
     let may_have_changed = |index: u8| match index {
         index::TIMESTAMP | index::SACK => true,
@@ -81,8 +81,8 @@ fn has_same_list(base: &Base, options: &Options) -> bool {
             .all(|&index| old.has_same(options, index) && (base.is_exact || !may_have_changed(index)))
 }
 
-/// The shortest form of `port_replicate` that says the same to everybody: rohc-lib takes the octet of `lsb(8, 64)` for the
-/// lower one of a port whose upper one stays.
+/// Returns the shortest form of `port_replicate` that all implementations read alike: rohc-lib uses the octet of `lsb(8, 64)` as
+/// the lower one of a port whose upper one stays.
 fn port(base: u16, port: u16) -> u8 {
     if port == base {
         0b00
@@ -93,23 +93,23 @@ fn port(base: u16, port: u16) -> u8 {
     }
 }
 
-/// What an IR-CR packet says before its chain.
+/// Fields of an IR-CR packet before its chain.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Head {
+pub(super) struct IrCrHead {
     /// `CRC7`, over the uncompressed header.
     pub(super) crc7: u8,
-    /// The base context; the one of the packet if it is not said.
+    /// The base context; `None` if it is that of the packet.
     pub(super) base: Option<Cid>,
 }
 
 /// `IR-CR` packet, up to the replicate chain.
-pub(super) fn ir_cr<'p, C: Coder<'p>>(c: &mut C, space: CidSpace, x: &mut Head) -> Step {
+pub(super) fn ir_cr<'p, C: Coder<'p>>(c: &mut C, space: CidSpace, x: &mut IrCrHead) -> Step {
     c.discriminator(8, 0b1111_1100)?;
     c.discriminator(8, u32::from(ProfileId::Tcp.low_octet()))?;
     c.crc("CRC", 8)?;
-    let is_said = c.flag("B", &mut x.base.is_some())?;
+    let has_base = c.flag("B", &mut x.base.is_some())?;
     c.uint("CRC7", 7, &mut x.crc7)?;
-    if !is_said {
+    if !has_base {
         x.base = None;
         return Ok(());
     }
@@ -130,13 +130,13 @@ pub(super) fn ir_cr<'p, C: Coder<'p>>(c: &mut C, space: CidSpace, x: &mut Head) 
     Ok(())
 }
 
-/// The replicate chain. What it does not say is in `state`: that of the base context.
+/// The replicate chain. Fields that are not sent stay in `state`, initially that of the base context.
 pub(super) fn replicate_chain<'p, C: Coder<'p>>(
     c: &mut C,
-    state: &mut State,
+    state: &mut TcpState,
     x: &mut Replicate,
     ttl: &mut [bool; MAX_IP],
-    sent: &mut Sent,
+    sent: &mut ListEncoding,
 ) -> Step {
     let mut at = 0;
     for (ip, ttl) in state.ips.iter_mut().zip(ttl).take(usize::from(state.ip_count)) {
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn a_port_is_said_so_that_both_readings_are_one() {
         assert_eq!([port(0x9340, 0x9340), port(0x9340, 0x9341), port(0x9340, 0x9301)], [0b00, 0b01, 0b01]);
-        // 64 below and 191 above are `lsb(8, 64)`; a carry is not for everybody.
+        // / 64 below and 191 above are `lsb(8, 64)`; not all implementations support a carry.
         assert_eq!([port(0x9340, 0x9300), port(0x9300, 0x93BF), port(0x9300, 0x93C0)], [0b01, 0b01, 0b10]);
         assert_eq!([port(0x93FF, 0x9400), port(0x9400, 0x93FF)], [0b10, 0b10]);
     }

@@ -1,22 +1,22 @@
-//! A TCP segment in its IP packet, taken apart and put together again.
+//! A TCP segment in its IP packet: parsing and rebuilding of its headers.
 
 use thinair_wire::header::chain::{self, HeaderChain};
 use thinair_wire::header::ipv4::Ipv4;
 use thinair_wire::header::protocol;
 use thinair_wire::header::tcp::Tcp;
 
-use super::options::{MAX_OCTETS, Options};
+use super::options::{MAX_OCTETS, TcpOptionTable};
 use super::replicate::suits;
-use super::state::{EXTENSIONS, Ip, MAX_IP, State, TcpRoom};
-use crate::compressor::Key;
+use super::state::{EXTENSIONS, IpState, MAX_IP, TcpRoom, TcpState};
+use crate::compressor::FlowKey;
 use crate::decompressor::Unbuildable;
 use crate::field::ip::IpHeader;
 
 /// A packet whose headers profile 0x0006 can rebuild.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Segment<'p> {
+pub(crate) struct TcpSegment<'p> {
     chain: &'p HeaderChain<'p>,
-    /// The headers, as they stand, and what follows them.
+    /// The headers unchanged, and the octets that follow them.
     pub(super) headers: &'p [u8],
     pub(super) payload: &'p [u8],
     /// The TCP header without its options.
@@ -24,8 +24,8 @@ pub(crate) struct Segment<'p> {
     pub(super) options: &'p [u8],
 }
 
-impl<'p> Segment<'p> {
-    /// The segment in a packet; `None` if it is no TCP, or its headers have something that no format says.
+impl<'p> TcpSegment<'p> {
+    /// Returns the segment in a packet. `None` if it is no TCP, or its headers have something that no format can encode.
     #[inline]
     pub(crate) fn of(chain: &'p HeaderChain<'p>) -> Option<Self> {
         let ips = chain.ips();
@@ -46,15 +46,15 @@ impl<'p> Segment<'p> {
         self.chain.packet()
     }
 
-    /// Whether a list of options can say those of the packet.
+    /// True if a list can encode the options of the packet.
     pub(crate) fn is_restorable(&self) -> bool {
-        { Options::EMPTY }.read(self.options).is_some()
+        { TcpOptionTable::EMPTY }.read(self.options).is_some()
     }
 
     /// True if the packet is between the hosts of a flow.
     #[inline]
-    fn has_hosts_of(&self, state: &State) -> bool {
-        let has_same_ends = |(ip, kept): (&chain::Ip<'_>, &Ip)| match ip.header() {
+    fn has_hosts_of(&self, state: &TcpState) -> bool {
+        let has_same_ends = |(ip, kept): (&chain::Ip<'_>, &IpState)| match ip.header() {
             chain::IpHeader::V4(ip) => {
                 !kept.is_v6()
                     && kept.header.source.first_chunk() == Some(&ip.source)
@@ -68,39 +68,39 @@ impl<'p> Segment<'p> {
             && self.chain.ips().iter().zip(state.ips()).all(has_same_ends)
     }
 
-    /// True if the packet is of a flow.
+    /// True if the packet belongs to a flow.
     #[inline]
-    pub(super) fn is_of(&self, state: &State) -> bool {
+    pub(super) fn is_of(&self, state: &TcpState) -> bool {
         let [a, b, c, d, ..] = *self.tcp;
         [a, b] == state.source_port.to_be_bytes()
             && [c, d] == state.destination_port.to_be_bytes()
             && self.has_hosts_of(state)
     }
 
-    /// Whether the context of its flow may be replicated from another one.
+    /// True if the context of its flow may be replicated from another one.
     pub(crate) fn suits(&self, base: &TcpRoom) -> bool {
         self.has_hosts_of(&base.0) && suits(&base.0, &self.state())
     }
 
     /// Fields of the packet without its options, and no control fields.
-    pub(super) fn state(&self) -> State {
-        let mut state = State::EMPTY;
+    pub(super) fn state(&self) -> TcpState {
+        let mut state = TcpState::EMPTY;
         self.begin(&mut state);
         self.put_into(&mut state);
         state
     }
 
-    /// Puts the IP headers into a state.
-    pub(super) fn begin(&self, state: &mut State) {
+    /// Copies the IP headers into a state.
+    pub(super) fn begin(&self, state: &mut TcpState) {
         state.ip_count = self.chain.ips().len() as u8;
         for (kept, ip) in state.ips.iter_mut().zip(self.chain.ips()) {
             kept.header = IpHeader::of(ip);
         }
     }
 
-    /// Puts all fields but the options into the state of a packet between the same hosts.
+    /// Copies all fields except the options into the state of a packet between the same hosts.
     #[inline(always)]
-    pub(super) fn put_into(&self, state: &mut State) {
+    pub(super) fn put_into(&self, state: &mut TcpState) {
         let mut at = 0;
         for (kept, ip) in state.ips.iter_mut().zip(self.chain.ips()) {
             kept.header.update(ip);
@@ -137,7 +137,7 @@ impl<'p> Segment<'p> {
         self.tcp[13] & 0b111
     }
 
-    /// Hands out the addresses as words of a hash.
+    /// Passes the addresses to `word`, as words of a hash.
     #[inline]
     pub(super) fn hosts(&self, word: &mut impl FnMut(u64)) {
         for ip in self.chain.ips() {
@@ -150,7 +150,7 @@ impl<'p> Segment<'p> {
         }
     }
 
-    /// True if the TCP checksum is right behind the innermost IP header. Behind a routing header it seems wrong.
+    /// True if the TCP checksum is correct behind the innermost IP header. With a routing header it seems wrong.
     #[inline]
     pub(super) fn has_right_checksum(&self, inner: &IpHeader) -> bool {
         let segment = self.packet().get(self.chain.ip_end()..).unwrap_or_default();
@@ -158,7 +158,8 @@ impl<'p> Segment<'p> {
     }
 }
 
-/// True if the chains can say these headers. What an AH checks changes with every packet: such a flow goes by another profile.
+/// True if the chains can encode these headers. An AH protects fields that change with every packet, so that such a flow uses
+/// another profile.
 #[cold]
 fn has_known_extensions(ips: &[chain::Ip<'_>]) -> bool {
     let is_known =
@@ -166,7 +167,7 @@ fn has_known_extensions(ips: &[chain::Ip<'_>]) -> bool {
     ips.iter().all(is_known) && ips.iter().map(|ip| ip.extensions.len()).sum::<usize>() <= EXTENSIONS
 }
 
-impl Key for Segment<'_> {
+impl FlowKey for TcpSegment<'_> {
     #[inline]
     fn key(&self, mut word: impl FnMut(u64)) {
         self.hosts(&mut word);
@@ -178,7 +179,7 @@ impl Key for Segment<'_> {
 
 /// Writes the headers of a packet in front of room for its payload, and returns their octets.
 #[inline]
-pub(super) fn rebuild(state: &State, payload: usize, out: &mut [u8]) -> Result<usize, Unbuildable> {
+pub(super) fn rebuild(state: &TcpState, payload: usize, out: &mut [u8]) -> Result<usize, Unbuildable> {
     let len = headers_of(state, payload, out).map_err(|why| match why {
         Unbuildable::NoRoom(len) => Unbuildable::NoRoom(len + payload),
         Unbuildable::Malformed => Unbuildable::Malformed,
@@ -186,8 +187,8 @@ pub(super) fn rebuild(state: &State, payload: usize, out: &mut [u8]) -> Result<u
     if len + payload > out.len() { Err(Unbuildable::NoRoom(len + payload)) } else { Ok(len) }
 }
 
-/// Writes the headers of a packet with a payload of so many octets.
-pub(super) fn headers_of(state: &State, payload: usize, out: &mut [u8]) -> Result<usize, Unbuildable> {
+/// Writes the headers of a packet with `payload` octets of payload.
+pub(super) fn headers_of(state: &TcpState, payload: usize, out: &mut [u8]) -> Result<usize, Unbuildable> {
     let mut options = [0; MAX_OCTETS];
     let options_len = state.options.write(&mut options).ok_or(Unbuildable::Malformed)?;
     let end = state.ip_len() + Tcp::LEN + options_len;

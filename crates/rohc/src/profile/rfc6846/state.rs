@@ -1,16 +1,16 @@
-//! What both ends know of a flow: the values of its last packet. RFC 6846, sections 6.1 and 8.2.
+//! State of a flow that both ends share: the values of its last packet. RFC 6846, sections 6.1 and 8.2.
 
-use super::options::Options;
-use crate::field::ip::{IpHeader, Version};
+use super::options::TcpOptionTable;
+use crate::field::ip::{IpHeader, IpVersion};
 pub(super) use crate::field::ip_id::Behavior;
 
-/// IP headers of a packet.
+/// Largest number of IP headers of a packet.
 pub(super) const MAX_IP: usize = 2;
 
-/// Octets of all extension headers of a packet.
+/// Size of all extension headers of a packet, in octets.
 pub(super) const EXTENSIONS: usize = 144;
 
-/// Octets of sequence numbers that are near: some windows.
+/// Distance of sequence numbers that count as near, in octets: some windows.
 const NEAR: u32 = 1 << 20;
 
 /// The flags RST, SYN and FIN alone, in `rsf_flags`.
@@ -20,21 +20,21 @@ pub(super) const FIN: u8 = 0b001;
 
 /// One IP header with its extension headers, and the behavior of its IP-ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ip {
+pub(super) struct IpState {
     pub(super) header: IpHeader,
-    /// `ip_id_behavior`; of [`Behavior::Constant`] the IP-ID is zero.
+    /// `ip_id_behavior`. With [`Behavior::Constant`] the IP-ID is zero.
     pub(super) behavior: Behavior,
     /// Octets of extension headers behind it.
     pub(super) extensions: u8,
 }
 
-impl Ip {
+impl IpState {
     pub(super) const EMPTY: Self =
         Self { header: IpHeader::EMPTY, behavior: Behavior::Random, extensions: 0 };
 
     #[inline]
     pub(super) fn is_v6(&self) -> bool {
-        self.header.version == Version::V6
+        self.header.version == IpVersion::V6
     }
 
     /// Octets of the header and its extension headers.
@@ -43,7 +43,7 @@ impl Ip {
         self.header.version.header_len() + usize::from(self.extensions)
     }
 
-    /// True if both have the same fields but for addresses and IP-ID.
+    /// True if both have equal fields, except addresses and IP-ID.
     #[inline]
     pub(super) fn has_same_fields(&self, other: &Self) -> bool {
         let (a, b) = (&self.header, &other.header);
@@ -52,7 +52,7 @@ impl Ip {
             && (self.extensions == other.extensions && self.behavior == other.behavior)
     }
 
-    /// True if the static chain has the same of both.
+    /// True if both have equal fields of the static chain.
     pub(super) fn has_same_static(&self, other: &Self) -> bool {
         self.header.has_same_ends(&other.header)
             && (self.header.protocol, self.header.flow_label, self.extensions)
@@ -62,8 +62,8 @@ impl Ip {
 
 /// The fields of a packet, and the control fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct State {
-    pub(super) ips: [Ip; MAX_IP],
+pub(super) struct TcpState {
+    pub(super) ips: [IpState; MAX_IP],
     pub(super) ip_count: u8,
     /// Extension headers, those of the outer header first.
     pub(super) extensions: [u8; EXTENSIONS],
@@ -83,7 +83,7 @@ pub(super) struct State {
     pub(super) window: u16,
     pub(super) checksum: u16,
     pub(super) urg_ptr: u16,
-    pub(super) options: Options,
+    pub(super) options: TcpOptionTable,
     // Control fields.
     pub(super) msn: u16,
     pub(super) ecn_used: bool,
@@ -92,13 +92,13 @@ pub(super) struct State {
     /// `seq_number_scaled` and `seq_number_residue`, as of the last packet with payload.
     pub(super) seq_scaled: u32,
     pub(super) seq_residue: u32,
-    /// A packet with payload was seen.
+    /// A packet with payload has occurred.
     pub(super) has_scaled: bool,
 }
 
-impl State {
+impl TcpState {
     pub(super) const EMPTY: Self = Self {
-        ips: [Ip::EMPTY; MAX_IP],
+        ips: [IpState::EMPTY; MAX_IP],
         ip_count: 0,
         extensions: [0; EXTENSIONS],
         source_port: 0,
@@ -114,7 +114,7 @@ impl State {
         window: 0,
         checksum: 0,
         urg_ptr: 0,
-        options: Options::EMPTY,
+        options: TcpOptionTable::EMPTY,
         msn: 0,
         ecn_used: false,
         ack_stride: 0,
@@ -125,18 +125,18 @@ impl State {
 
     /// The IP headers, outermost first.
     #[inline]
-    pub(super) fn ips(&self) -> &[Ip] {
+    pub(super) fn ips(&self) -> &[IpState] {
         self.ips.get(..usize::from(self.ip_count)).unwrap_or_default()
     }
 
     /// The innermost IP header.
     #[inline]
-    pub(super) fn inner(&self) -> &Ip {
+    pub(super) fn inner(&self) -> &IpState {
         &self.ips[usize::from(self.ip_count > 1)]
     }
 
     #[inline]
-    pub(super) fn inner_mut(&mut self) -> &mut Ip {
+    pub(super) fn inner_mut(&mut self) -> &mut IpState {
         &mut self.ips[usize::from(self.ip_count > 1)]
     }
 
@@ -149,7 +149,7 @@ impl State {
     /// Octets of all IP headers.
     #[inline]
     pub(super) fn ip_len(&self) -> usize {
-        self.ips().iter().map(Ip::len).sum()
+        self.ips().iter().map(IpState::len).sum()
     }
 
     /// Sets the flags to the values that a compressed format implies without them.
@@ -172,8 +172,8 @@ impl State {
         self.extensions.get(start..start + len).unwrap_or_default()
     }
 
-    /// `field_scaling` of the sequence number, by the payload of a packet. The notation has a packet without payload
-    /// forget the scale; like other implementations, a context here keeps it, and its compressor relies on neither.
+    /// `field_scaling` of the sequence number, by the payload of a packet. By the notation a packet without payload drops the
+    /// scale; like other implementations, a context here keeps it, and its compressor relies on neither.
     #[inline]
     pub(super) fn scale(&mut self, payload: usize) {
         if let Ok(stride @ 1..) = u32::try_from(payload) {
@@ -183,15 +183,15 @@ impl State {
         }
     }
 
-    /// Whether the numbers of a packet are anywhere near those of the `last` one. A checksum that is wrong now may be one that was
-    /// sent so; but with other numbers it looks like a packet of another flow, which has taken the CID of this one and of which
-    /// nothing has come before: then only an IR packet is beyond doubt.
+    /// True if the numbers of a packet are near those of the `last` one. A checksum that is wrong now may have been wrong when
+    /// sent. With other numbers, however, the packet may belong to another flow that has taken the CID and whose previous packets
+    /// were lost: then only an IR packet is certain.
     pub(super) fn goes_on(&self, last: &Self) -> bool {
         let is_near = |next: u32, last: u32| next.wrapping_sub(last).wrapping_add(NEAR) < 2 * NEAR;
         is_near(self.seq, last.seq) || self.ack_flag && last.ack_flag && is_near(self.ack, last.ack)
     }
 
-    /// Whether both are of one flow: all that tells flows apart is the same.
+    /// True if both belong to one flow: all fields that distinguish flows are equal.
     pub(super) fn is_flow_of(&self, other: &Self) -> bool {
         (self.ip_count, self.source_port, self.destination_port)
             == (other.ip_count, other.source_port, other.destination_port)
@@ -199,11 +199,11 @@ impl State {
     }
 }
 
-/// The place of one flow of profile 0x0006 at either end: its last packet.
+/// Place of one flow of profile 0x0006 at either end: its last packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct TcpRoom(pub(super) State);
+pub(crate) struct TcpRoom(pub(super) TcpState);
 
 impl TcpRoom {
     /// No flow.
-    pub(crate) const EMPTY: Self = Self(State::EMPTY);
+    pub(crate) const EMPTY: Self = Self(TcpState::EMPTY);
 }

@@ -1,4 +1,4 @@
-//! A socket to one address, over which octets go and come.
+//! A socket to one address, datagrams or stream.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
@@ -8,32 +8,32 @@ use thinair_coap::uri::Scheme;
 use thinair_coap::{Code, Endpoint};
 use thinair_wire::time::Instant;
 
-use super::Report;
+use super::TaskReport;
 use super::error::{AddressError, ClientError};
 use super::exchange::Stop;
-use crate::coap::Peer;
-use crate::wait::{Waiting, Woken};
+use crate::coap::CoapPeer;
+use crate::wait::{Wait, Woken};
 
-/// Octets that are read at a time: the largest datagram.
+/// Buffer for received octets: the largest datagram.
 pub(super) const ROOM: usize = 1 << 16;
 
-pub(super) enum Carrier {
+pub(super) enum ClientSocket {
     Udp(UdpSocket),
     Tcp {
         stream: TcpStream,
-        /// What the socket had no room for.
+        /// Octets that the socket had no room for.
         output: Vec<u8>,
-        /// Whether room is waited for.
+        /// True while it waits for room.
         is_full: bool,
     },
 }
 
-impl Carrier {
+impl ClientSocket {
     pub(super) fn open(
         scheme: Scheme,
         address: SocketAddr,
         connect_timeout: Duration,
-        waiting: &mut Waiting<'_>,
+        waiting: &mut Wait<'_>,
     ) -> Result<Self, Stop> {
         let refused = |why: io::Error| Stop::Address(reason(&why, scheme));
         match scheme {
@@ -43,7 +43,7 @@ impl Carrier {
                     SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
                 };
                 let socket = UdpSocket::bind(any).map_err(refused)?;
-                // Connected: the system tells what ICMP says of this address, and drops datagrams of others.
+                // Connected: the system reports ICMP errors of this address, and drops datagrams of others.
                 socket.connect(address).map_err(refused)?;
                 socket.set_nonblocking(true).map_err(refused)?;
                 waiting.add(&socket)?;
@@ -61,8 +61,8 @@ impl Carrier {
                     Err(Woken::Interrupted) => return Err(Stop::All(ClientError::Interrupted)),
                     Err(_) => return Err(Stop::TIME),
                 };
-                // What is to be sent is handed over at once, so that there is nothing to wait for; with Nagle's algorithm
-                // every second message would wait for a round trip.
+                // Messages are written at once, so that there is nothing to wait for; with Nagle's algorithm every second
+                // message would wait for a round trip.
                 stream.set_nodelay(true).map_err(refused)?;
                 stream.set_nonblocking(true).map_err(refused)?;
                 waiting.add(&stream)?;
@@ -75,15 +75,15 @@ impl Carrier {
         matches!(self, Self::Tcp { .. })
     }
 
-    /// Sends what the endpoint has to send, as far as there is room. What was told of the address by ICMP and does not end
-    /// it stays in `icmp`.
+    /// Sends the messages of the endpoint, as far as there is room. ICMP errors of the address that do not end the
+    /// attempt are stored in `icmp`.
     pub(super) fn send(
         &mut self,
         now: Instant,
-        endpoint: &mut Endpoint<Peer>,
+        endpoint: &mut Endpoint<CoapPeer>,
         buffer: &mut [u8],
-        waiting: &Waiting<'_>,
-        report: &mut Report,
+        waiting: &Wait<'_>,
+        report: &mut TaskReport,
         icmp: &mut Option<String>,
     ) -> Result<(), Stop> {
         match self {
@@ -95,7 +95,7 @@ impl Carrier {
                     let code = datagram.get(1).copied().map(Code);
                     let is_request = code.is_some_and(|code| code.class() == 0 && code != Code::EMPTY);
                     report.transmissions += u64::from(is_request);
-                    // What an ICMP message has told is told by the next call, which then does nothing else.
+                    // The next call returns a pending ICMP error, and then does nothing else.
                     let mut sent = socket.send(datagram);
                     if let Err(why) = &sent
                         && keep_trying(why, icmp)
@@ -104,7 +104,7 @@ impl Carrier {
                     }
                     match sent {
                         Ok(_) => {}
-                        // As lost on the way: it is sent again.
+                        // Like a loss on the path: it is retransmitted.
                         Err(why) if why.kind() == ErrorKind::WouldBlock || keep_trying(&why, icmp) => {}
                         Err(why) if why.raw_os_error() == Some(EMSGSIZE) => {
                             let octets = datagram.len();
@@ -129,7 +129,7 @@ impl Carrier {
                         }
                         Err(why) if why.kind() == ErrorKind::Interrupted => {}
                         Err(why) if why.kind() == ErrorKind::WouldBlock => break,
-                        // What the other side has said before it closed may still be read; reading tells its end.
+                        // Octets that arrived before the other side closed may still be read; reading returns the end.
                         Err(_) => {
                             output.clear();
                             break;
@@ -145,7 +145,7 @@ impl Carrier {
         }
     }
 
-    /// The next datagram, or some octets of the stream. Nothing if there are none now.
+    /// Returns the next datagram, or some octets of the stream. `None` if there are none now.
     pub(super) fn receive<'b>(
         &mut self,
         buffer: &'b mut [u8],
@@ -173,7 +173,7 @@ impl Carrier {
     }
 }
 
-/// Errors of a socket that has received an ICMP message of a router: the path may be back for the next transmission. RFC
+/// True for errors of a socket after an ICMP message of a router: the path may be back for the next transmission. RFC
 /// 1122, section 4.2.3.9.
 fn keep_trying(why: &io::Error, icmp: &mut Option<String>) -> bool {
     let is_soft = matches!(why.kind(), ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable);
@@ -183,7 +183,7 @@ fn keep_trying(why: &io::Error, icmp: &mut Option<String>) -> bool {
     is_soft
 }
 
-/// EMSGSIZE of Linux, which has no `ErrorKind` yet.
+/// EMSGSIZE of Linux, for which `ErrorKind` has no value yet.
 const EMSGSIZE: i32 = 90;
 
 fn reason(why: &io::Error, scheme: Scheme) -> AddressError {

@@ -1,4 +1,4 @@
-//! Why there is no response, in words.
+//! Errors of a client, in words.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -7,33 +7,33 @@ use std::time::Duration;
 use crate::resolve::ResolveError;
 use thinair_coap::{CallError, Code, RequestError, code};
 
-/// Why there is no response.
+/// Reason why there is no response.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The name is not known, or cannot be asked for.
+    /// The name is unknown, or cannot be resolved.
     #[error("cannot find the host `{host}`: {why}")]
     Resolve {
-        /// As in the URI.
+        /// Host as in the URI.
         host: String,
-        /// In the words of the system.
+        /// Reason in the words of the system.
         why: String,
     },
-    /// What became of each address that was tried, in their order.
-    #[error("{}", told(.0))]
-    Failed(Vec<Attempt>),
+    /// No address has answered: reasons of all attempts, in order.
+    #[error("{}", describe(.0))]
+    Failed(Vec<FailedAttempt>),
     /// The request cannot be sent at all.
     #[error("the request cannot be sent: {0}")]
     Request(#[from] RequestError),
-    /// The time for all of it is over.
+    /// The time limit of the task is over.
     #[error("no response within {limit:?}{}", .latest.as_ref().map_or_else(String::new, ToString::to_string))]
     TimeLimit {
-        /// What the limit was.
+        /// The limit.
         limit: Duration,
-        /// Whom the request was sent to, and how often; nothing if it was not sent.
-        latest: Option<Sent>,
+        /// Receiver of the request, and number of messages; `None` if it was not sent.
+        latest: Option<SentRequest>,
     },
-    /// A signal has ended it.
+    /// A signal has ended the task.
     #[error("interrupted")]
     Interrupted,
     /// The system has no room for files or threads.
@@ -54,72 +54,72 @@ impl From<ResolveError> for ClientError {
     }
 }
 
-/// Whom a request was sent to, and how often.
+/// Receiver of a request, and number of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
-    /// Whom.
+pub struct SentRequest {
+    /// Receiver.
     pub address: SocketAddr,
-    /// Messages, those that were sent again included.
+    /// Number of messages, retransmissions included.
     pub transmissions: u64,
 }
 
-impl std::fmt::Display for Sent {
+impl std::fmt::Display for SentRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (address, times) = (self.address, times(self.transmissions));
         write!(f, "; {address} was sent {times}")
     }
 }
 
-/// `1 message`, or `2 messages`.
+/// Returns `1 message`, or `2 messages`.
 fn times(count: u64) -> String {
     if count == 1 { "1 message".to_owned() } else { format!("{count} messages") }
 }
 
-/// An address that did not answer.
+/// Failed attempt at an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attempt {
-    /// Which one.
+pub struct FailedAttempt {
+    /// Address.
     pub address: SocketAddr,
-    /// Why.
+    /// Reason.
     pub why: AddressError,
 }
 
-/// Why there is no response of an address.
+/// Reason why an address gave no response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddressError {
-    /// Its system says that the port is closed.
+    /// The port is closed, as its system reports.
     #[error("nobody listens there{}", if *.icmp { " (ICMP: port unreachable)" } else { "" })]
     Refused {
-        /// By ICMP; TCP says it by itself.
+        /// True if it was reported by ICMP, false if by TCP.
         icmp: bool,
     },
-    /// No route, or no permission: the system of this machine says so.
+    /// No route, or no permission, as this machine reports.
     #[error("cannot be reached: {0}")]
     Unreachable(String),
-    /// TCP's handshake was not answered.
+    /// The handshake of TCP was not answered.
     #[error("no TCP connection within {0:?}")]
     ConnectTimeout(Duration),
-    /// A datagram that is larger than what fits through.
-    #[error("a datagram of {octets} octets does not fit through")]
+    /// A datagram exceeds the path MTU.
+    #[error("a datagram of {octets} octets exceeds the path MTU; use smaller blocks")]
     DatagramTooLarge {
-        /// Octets of CoAP.
+        /// Length of the CoAP message, in octets.
         octets: usize,
     },
     /// The stream has ended before the response.
     #[error("the connection was closed before there was a response{}", .0.as_ref().map_or_else(String::new, |why| format!(": {why}")))]
     Closed(Option<String>),
-    /// Nobody has acknowledged the request.
+    /// The request was not acknowledged.
     #[error(
         "no answer: the request was sent {transmissions} times over {over:.1?}{}",
         .icmp.as_ref().map_or_else(String::new, |icmp| format!(" ({icmp})"))
     )]
     NoAnswer {
-        /// How often it was sent.
+        /// Number of transmissions.
         transmissions: u64,
-        /// From the first transmission until it was given up.
+        /// Time from the first transmission to giving up.
         over: Duration,
-        /// What was told on the way, as by routers.
+        /// ICMP error reported meanwhile, for example by routers.
         icmp: Option<String>,
     },
     /// The message layer, or a block-wise transfer, has failed.
@@ -128,20 +128,21 @@ pub enum AddressError {
 }
 
 impl AddressError {
-    /// Whether another address of the host may be asked for the same.
+    /// True if the request may be sent to another address of the host.
     pub(super) fn allows_another(&self, method: Code) -> bool {
         match self {
             Self::Refused { .. } | Self::Unreachable(_) | Self::ConnectTimeout(_) => true,
-            // It may have been done, and its acknowledgement lost. RFC 7252, section 5.1; RFC 8132, section 3.
+            // The server may have processed it, and its acknowledgement may be lost. RFC 7252, section 5.1;
+            // RFC 8132, section 3.
             Self::NoAnswer { .. } | Self::Closed(_) => !matches!(method, Code::POST | code::PATCH),
             Self::DatagramTooLarge { .. } | Self::Call(_) => false,
         }
     }
 }
 
-fn told(attempts: &[Attempt]) -> String {
+fn describe(attempts: &[FailedAttempt]) -> String {
     let mut text = String::new();
-    for (index, Attempt { address, why }) in attempts.iter().enumerate() {
+    for (index, FailedAttempt { address, why }) in attempts.iter().enumerate() {
         // Writing to a string does not fail.
         let _ = write!(text, "{}{address}: {why}", if index > 0 { "; " } else { "" });
     }

@@ -1,4 +1,4 @@
-//! One exchange with one address.
+//! An exchange with one address.
 
 use std::net::SocketAddr;
 
@@ -6,23 +6,23 @@ use thinair_coap::{CallError, CallId, Closing, Endpoint, Event, Received};
 use thinair_os::clock::now;
 use thinair_wire::time::Instant;
 
-use super::carrier::{Carrier, ROOM};
-use super::error::{AddressError, ClientError, Sent};
-use super::{Ending, Flow, Report, Task, Told};
-use crate::coap::Peer;
-use crate::wait::{Waiting, Woken};
+use super::carrier::{ClientSocket, ROOM};
+use super::error::{AddressError, ClientError, SentRequest};
+use super::{ClientTask, Continuation, Ending, TaskProgress, TaskReport};
+use crate::coap::CoapPeer;
+use crate::wait::{Wait, Woken};
 
-/// Why an attempt is over without an ending.
+/// Reason why an attempt failed.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// It is about this address.
+    /// Concerns this address.
     Address(AddressError),
-    /// It is about all of it.
+    /// Concerns the whole task.
     All(ClientError),
 }
 
 impl Stop {
-    /// The time for all of it is over. What the limit was is known to whoever has set it.
+    /// The time limit of the task is over. The caller fills in the limit.
     pub(super) const TIME: Self =
         Self::All(ClientError::TimeLimit { limit: std::time::Duration::ZERO, latest: None });
 }
@@ -40,47 +40,47 @@ impl From<thinair_os::Error> for Stop {
 }
 
 /// One attempt at an exchange.
-struct Exchange<'e> {
-    endpoint: Endpoint<Peer>,
-    peer: Peer,
+struct ClientExchange<'e> {
+    endpoint: Endpoint<CoapPeer>,
+    peer: CoapPeer,
     call: CallId,
     start: Instant,
-    /// When the request was first sent.
+    /// Time of the first transmission of the request.
     sent_at: Instant,
-    report: &'e mut Report,
-    told: &'e mut dyn FnMut(Told<'_>) -> Flow,
-    /// What ICMP has told on the way.
+    report: &'e mut TaskReport,
+    watch: &'e mut dyn FnMut(TaskProgress<'_>) -> Continuation,
+    /// Latest ICMP error.
     icmp: Option<String>,
-    /// Why the stream is over.
+    /// Reason for the end of the stream.
     closing: Option<Closing>,
-    /// There was a notification.
+    /// True if there was a notification.
     is_observed: bool,
-    /// How the observation ends, and until when its end is waited for.
+    /// Ending of the observation, and deadline of its deregistration.
     leaving: Option<(Ending, Instant)>,
     /// Octets of both bodies that have arrived.
     progress: (usize, usize),
-    /// Blocks of both bodies in which there were more to come.
+    /// Blocks of both bodies that others follow.
     blocks: (u64, u64),
-    /// Messages of the request after the first one, but for those that were sent again.
+    /// Messages of the request after the first one, without retransmissions.
     steps: u64,
 }
 
 pub(super) fn attempt(
-    task: &Task<'_>,
+    task: &ClientTask<'_>,
     address: SocketAddr,
     start: Instant,
-    waiting: &mut Waiting<'_>,
-    report: &mut Report,
-    told: &mut dyn FnMut(Told<'_>) -> Flow,
+    waiting: &mut Wait<'_>,
+    report: &mut TaskReport,
+    watch: &mut dyn FnMut(TaskProgress<'_>) -> Continuation,
 ) -> Result<Ending, Stop> {
     let (attempts, resolved) = (std::mem::take(&mut report.attempts), report.resolved);
-    *report = Report { attempts, resolved, address: Some(address), ..Report::default() };
-    let result = try_one(task, address, start, waiting, report, told);
+    *report = TaskReport { attempts, resolved, address: Some(address), ..TaskReport::default() };
+    let result = try_one(task, address, start, waiting, report, watch);
     result.map_err(|stop| match stop {
         Stop::All(ClientError::TimeLimit { .. }) => {
             let transmissions = report.transmissions;
             let limit = task.limit.into_iter().chain(task.observe_for).min().unwrap_or_default();
-            let latest = (transmissions > 0).then_some(Sent { address, transmissions });
+            let latest = (transmissions > 0).then_some(SentRequest { address, transmissions });
             Stop::All(ClientError::TimeLimit { limit, latest })
         }
         other => other,
@@ -88,31 +88,31 @@ pub(super) fn attempt(
 }
 
 fn try_one(
-    task: &Task<'_>,
+    task: &ClientTask<'_>,
     address: SocketAddr,
     start: Instant,
-    waiting: &mut Waiting<'_>,
-    report: &mut Report,
-    told: &mut dyn FnMut(Told<'_>) -> Flow,
+    waiting: &mut Wait<'_>,
+    report: &mut TaskReport,
+    watch: &mut dyn FnMut(TaskProgress<'_>) -> Continuation,
 ) -> Result<Ending, Stop> {
-    let mut carrier = Carrier::open(task.uri.scheme, address, task.connect_timeout, waiting)?;
+    let mut carrier = ClientSocket::open(task.uri.scheme, address, task.connect_timeout, waiting)?;
     let now = now();
     report.connected = now.since(start);
-    // It was asked before: whoever has answered once answers again.
+    // The random source worked before, and does not fail later.
     let mut endpoint = Endpoint::new(task.config, || getrandom::u64().unwrap_or_default());
-    let peer = if carrier.is_stream() { Peer::Tcp(0) } else { Peer::Udp { socket: 0, address } };
+    let peer = if carrier.is_stream() { CoapPeer::Tcp(0) } else { CoapPeer::Udp { socket: 0, address } };
     if carrier.is_stream() {
         endpoint.connected(now, peer);
     }
     let call = endpoint.request(now, peer, task.request).map_err(ClientError::from)?;
-    let mut exchange = Exchange {
+    let mut exchange = ClientExchange {
         endpoint,
         peer,
         call,
         start,
         sent_at: now,
         report,
-        told,
+        watch,
         icmp: None,
         closing: None,
         is_observed: false,
@@ -126,12 +126,12 @@ fn try_one(
     result
 }
 
-impl Exchange<'_> {
+impl ClientExchange<'_> {
     fn run(
         &mut self,
-        task: &Task<'_>,
-        carrier: &mut Carrier,
-        waiting: &mut Waiting<'_>,
+        task: &ClientTask<'_>,
+        carrier: &mut ClientSocket,
+        waiting: &mut Wait<'_>,
     ) -> Result<Ending, Stop> {
         let mut buffer = vec![0; ROOM];
         let mut observed_until = task.observe_for.map(|time| self.start + time);
@@ -145,7 +145,7 @@ impl Exchange<'_> {
                 Woken::Interrupted if self.is_observed && self.leaving.is_none() => {
                     self.leave(task, Ending::Interrupted);
                 }
-                // Asked a second time: it does not wait for the server to say so.
+                // At the second interrupt it does not wait for the server's confirmation.
                 Woken::Interrupted => match self.leaving.take() {
                     Some((ending, _)) => return Ok(ending),
                     None => return Err(ClientError::Interrupted.into()),
@@ -159,11 +159,11 @@ impl Exchange<'_> {
             match ending {
                 Ok(None) => {}
                 Ok(Some(ending)) => {
-                    // The acknowledgement of what has just come.
+                    // The acknowledgement of the message that has just arrived.
                     self.send(carrier, &mut buffer, waiting)?;
                     return Ok(ending);
                 }
-                // A response that has come is worth more than what happened to the observation's end.
+                // A received response takes precedence over a failed deregistration.
                 Err(Stop::Address(_)) if self.leaving.is_some() => {
                     return Ok(self.leaving.take().map_or(Ending::Stopped, |(ending, _)| ending));
                 }
@@ -172,37 +172,42 @@ impl Exchange<'_> {
         }
     }
 
-    fn send(&mut self, carrier: &mut Carrier, buffer: &mut [u8], waiting: &Waiting<'_>) -> Result<(), Stop> {
+    fn send(
+        &mut self,
+        carrier: &mut ClientSocket,
+        buffer: &mut [u8],
+        waiting: &Wait<'_>,
+    ) -> Result<(), Stop> {
         carrier.send(now(), &mut self.endpoint, buffer, waiting, self.report, &mut self.icmp)?;
         self.measure();
         Ok(())
     }
 
-    /// What the endpoint has counted.
+    /// Copies the counters of the endpoint.
     fn measure(&mut self) {
         let now = now();
         self.report.total = now.since(self.start);
         self.report.retransmissions = self.endpoint.counters().retransmissions;
         match self.peer {
-            Peer::Udp { .. } => {
+            CoapPeer::Udp { .. } => {
                 self.report.rto = self.endpoint.peer(now, &self.peer).map(|peer| peer.rto);
             }
-            Peer::Tcp(_) => self.report.transmissions = self.steps + 1,
+            CoapPeer::Tcp(_) => self.report.transmissions = self.steps + 1,
         }
     }
 
-    /// Blocks, with the `last` one of each body that has several.
+    /// Counts blocks, including the `last` one of each body that has several.
     fn count_blocks(&mut self, last: u64) {
         let all = |blocks: u64| if blocks > 0 { blocks + last } else { 0 };
         (self.report.blocks_up, self.report.blocks_down) = (all(self.blocks.0), all(self.blocks.1));
     }
 
-    /// Takes what has come.
+    /// Processes received octets.
     fn receive(
         &mut self,
-        task: &Task<'_>,
-        carrier: &mut Carrier,
-        waiting: &mut Waiting<'_>,
+        task: &ClientTask<'_>,
+        carrier: &mut ClientSocket,
+        waiting: &mut Wait<'_>,
         buffer: &mut [u8],
     ) -> Result<Option<Ending>, Stop> {
         loop {
@@ -237,15 +242,15 @@ impl Exchange<'_> {
             if let Some(ending) = self.events(task, waiting)? {
                 return Ok(Some(ending));
             }
-            // What is to be said goes before what else has come: blocks follow each other.
+            // The reply is sent before further datagrams are read: blocks follow each other.
             if !carrier.is_stream() {
                 return Ok(None);
             }
         }
     }
 
-    /// What no octets have told.
-    fn events(&mut self, task: &Task<'_>, waiting: &mut Waiting<'_>) -> Result<Option<Ending>, Stop> {
+    /// Processes events that are not caused by received octets.
+    fn events(&mut self, task: &ClientTask<'_>, waiting: &mut Wait<'_>) -> Result<Option<Ending>, Stop> {
         while let Some(event) = self.endpoint.poll_event() {
             if let Some(ending) = self.handle(task, waiting, event)? {
                 return Ok(Some(ending));
@@ -254,11 +259,11 @@ impl Exchange<'_> {
         Ok(None)
     }
 
-    /// What is due.
+    /// Processes timers that are due.
     fn time(
         &mut self,
-        task: &Task<'_>,
-        waiting: &mut Waiting<'_>,
+        task: &ClientTask<'_>,
+        waiting: &mut Wait<'_>,
         observed_until: &mut Option<Instant>,
     ) -> Result<Option<Ending>, Stop> {
         let now = now();
@@ -286,13 +291,13 @@ impl Exchange<'_> {
 
     fn handle(
         &mut self,
-        task: &Task<'_>,
-        waiting: &mut Waiting<'_>,
-        event: Event<'_, Peer>,
+        task: &ClientTask<'_>,
+        waiting: &mut Wait<'_>,
+        event: Event<'_, CoapPeer>,
     ) -> Result<Option<Ending>, Stop> {
         let limit = task.config.limits.max_body;
         match event {
-            // A stream's messages may be larger than the body that is wanted.
+            // A stream's messages may exceed the limit of the body.
             Event::Response { message, .. } | Event::Notification { message, .. }
                 if message.payload.len() > limit =>
             {
@@ -315,7 +320,7 @@ impl Exchange<'_> {
                 self.blocks.0 += u64::from(sent > sent_before);
                 self.blocks.1 += u64::from(received > received_before);
                 self.count_blocks(0);
-                (self.told)(Told::Progress { sent, received, total });
+                (self.watch)(TaskProgress::Progress { sent, received, total });
                 Ok(None)
             }
             Event::Failed { call, error } if call == self.call => match self.leaving.take() {
@@ -326,7 +331,7 @@ impl Exchange<'_> {
                 self.closing = Some(reason);
                 Ok(None)
             }
-            // Nobody is served here.
+            // The client has no resources.
             Event::Request { id, .. } => {
                 self.endpoint.dismiss(id);
                 Ok(None)
@@ -335,23 +340,23 @@ impl Exchange<'_> {
         }
     }
 
-    fn notified(&mut self, task: &Task<'_>, waiting: &mut Waiting<'_>, message: &Received<'_>) {
+    fn notified(&mut self, task: &ClientTask<'_>, waiting: &mut Wait<'_>, message: &Received<'_>) {
         self.measure();
         self.count_blocks(1);
         (self.progress, self.blocks) = ((0, 0), (0, 0));
-        // From now on it is the application that says for how long.
+        // From now on the application determines the duration.
         self.is_observed = true;
         waiting.deadline = None;
         if self.leaving.is_some() {
             return;
         }
-        if (self.told)(Told::Notification(message, self.report)) == Flow::Stop {
+        if (self.watch)(TaskProgress::Notification(message, self.report)) == Continuation::Stop {
             self.leave(task, Ending::Stopped);
         }
     }
 
-    /// Ends an observation: the server is told, and has a moment to say so.
-    fn leave(&mut self, task: &Task<'_>, ending: Ending) {
+    /// Ends an observation: deregisters, and gives the server some time to confirm.
+    fn leave(&mut self, task: &ClientTask<'_>, ending: Ending) {
         let now = now();
         match self.endpoint.deregister(now, self.call) {
             true => self.steps += 1,
@@ -373,7 +378,7 @@ impl Exchange<'_> {
         })
     }
 
-    /// The stream is over: what the endpoint knows of it, or the system.
+    /// Returns the error for the end of the stream, from the endpoint or the system.
     fn closed(&mut self, why: Option<String>) -> Stop {
         while let Some(event) = self.endpoint.poll_event() {
             if let Event::Closed { reason, .. } = event {

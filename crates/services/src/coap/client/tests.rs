@@ -18,11 +18,11 @@ fn request(uri: &Uri) -> Request<'static> {
     Request { options: uri.options(), ..Request::get("") }
 }
 
-fn go(_: Told<'_>) -> Flow {
-    Flow::Go
+fn go(_: TaskProgress<'_>) -> Continuation {
+    Continuation::Go
 }
 
-/// A config that does not wait long.
+/// Settings with short timeouts.
 fn quick() -> Config {
     let mut config = Config::default();
     config.timing.transmission.ack_timeout = Duration::from_millis(20);
@@ -30,14 +30,14 @@ fn quick() -> Config {
     config
 }
 
-fn why(outcome: Outcome) -> AddressError {
+fn why(outcome: TaskOutcome) -> AddressError {
     match outcome.result {
         Err(ClientError::Failed(attempts)) => attempts.into_iter().next_back().unwrap().why,
         other => panic!("{other:?}"),
     }
 }
 
-/// A server of one thread: for each datagram the octets that `answer` says.
+/// A server of one thread that answers each datagram with the octets that `answer` returns.
 fn serve(answer: impl Fn(&Message<'_>) -> Vec<Vec<u8>> + Send + 'static) -> u16 {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = socket.local_addr().unwrap().port();
@@ -75,13 +75,13 @@ fn a_response_comes_with_what_it_took() {
         vec![message(Type::Acknowledgement, Code::CONTENT, request.message_id, request, None, b"here")]
     });
     let uri = uri("coap", port);
-    let outcome = ask(&Task::new(&uri, &request(&uri)), &mut go);
+    let outcome = ask(&ClientTask::new(&uri, &request(&uri)), &mut go);
     let Ok(Ending::Response(response)) = outcome.result else { panic!("{outcome:?}") };
     assert_eq!((response.code, &*response.payload), (Code::CONTENT, &b"here"[..]));
     let report = outcome.report;
     assert_eq!((report.sent, report.received, report.transmissions, report.retransmissions), (1, 1, 1, 0));
     assert_eq!(report.address.map(|address| address.port()), Some(port));
-    // By what was measured, with what of it varies.
+    // From the measurement and its variation.
     assert!(report.first.is_some() && report.rto.is_some_and(|rto| Some(rto) > report.first));
     // The header with its Token and the path, and the header with the payload.
     assert_eq!((report.sent_octets, report.received_octets), (4 + 4 + 2, 4 + 4 + 5));
@@ -96,54 +96,58 @@ fn a_body_has_its_limit_also_in_one_message() {
     let asked = request(&uri);
     let limited = |max_body| {
         let config = Config { limits: Limits { max_body, ..Limits::default() }, ..Config::default() };
-        ask(&Task { config, ..Task::new(&uri, &asked) }, &mut go)
+        ask(&ClientTask { config, ..ClientTask::new(&uri, &asked) }, &mut go)
     };
     assert!(limited(4).result.is_ok());
     assert_eq!(why(limited(3)), AddressError::Call(CallError::TooLarge { limit: 3 }));
 }
 
 #[test]
-fn nobody_is_told_by_icmp_and_at_once() {
+fn a_closed_port_is_reported_by_icmp_and_at_once() {
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let uri = uri("coap", port);
-    let outcome = ask(&Task::new(&uri, &request(&uri)), &mut go);
-    let told = outcome.result.as_ref().unwrap_err().to_string();
-    assert_eq!(told, format!("127.0.0.1:{port}: nobody listens there (ICMP: port unreachable)"));
+    let outcome = ask(&ClientTask::new(&uri, &request(&uri)), &mut go);
+    let message = outcome.result.as_ref().unwrap_err().to_string();
+    assert_eq!(message, format!("127.0.0.1:{port}: nobody listens there (ICMP: port unreachable)"));
     assert_eq!(why(outcome), AddressError::Refused { icmp: true });
 }
 
 #[test]
-fn silence_is_told_with_what_was_sent() {
+fn silence_is_reported_with_what_was_sent() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let uri = uri("coap", silent.local_addr().unwrap().port());
     let asked = request(&uri);
-    let outcome = ask(&Task { config: quick(), ..Task::new(&uri, &asked) }, &mut go);
+    let outcome = ask(&ClientTask { config: quick(), ..ClientTask::new(&uri, &asked) }, &mut go);
     assert_eq!((outcome.report.transmissions, outcome.report.retransmissions), (3, 2));
     let AddressError::NoAnswer { transmissions: 3, over, icmp: None } = why(outcome) else { panic!() };
     // 20 ms, 40 ms and 80 ms at least.
     assert!(over >= Duration::from_millis(140));
 
-    let limited = Task { limit: Some(Duration::from_millis(30)), ..Task::new(&uri, &asked) };
+    let limited = ClientTask { limit: Some(Duration::from_millis(30)), ..ClientTask::new(&uri, &asked) };
     let outcome = ask(&limited, &mut go);
-    let told = outcome.result.unwrap_err().to_string();
-    assert!(told.starts_with("no response within 30ms") && told.ends_with("was sent 1 message"), "{told}");
+    let message = outcome.result.unwrap_err().to_string();
+    assert!(
+        message.starts_with("no response within 30ms") && message.ends_with("was sent 1 message"),
+        "{message}"
+    );
 
-    // An observation of which nothing was seen is none.
+    // An observation without a notification fails like a request.
     let observing = asked.clone().observe();
-    let limited = Task { observe_for: Some(Duration::from_millis(30)), ..Task::new(&uri, &observing) };
-    let told = ask(&limited, &mut go).result.unwrap_err().to_string();
-    assert!(told.starts_with("no response within 30ms"), "{told}");
+    let limited =
+        ClientTask { observe_for: Some(Duration::from_millis(30)), ..ClientTask::new(&uri, &observing) };
+    let message = ask(&limited, &mut go).result.unwrap_err().to_string();
+    assert!(message.starts_with("no response within 30ms"), "{message}");
 }
 
 #[test]
-fn what_is_rejected_is_told() {
+fn what_is_rejected_is_reported() {
     let port = serve(|request| {
         let octets = message(Type::Reset, Code::EMPTY, request.message_id, request, None, b"");
         // A Reset is Empty: no Token.
         vec![[&[octets[0] & 0xF0], &octets[1..4]].concat()]
     });
     let uri = uri("coap", port);
-    let outcome = ask(&Task::new(&uri, &request(&uri)), &mut go);
+    let outcome = ask(&ClientTask::new(&uri, &request(&uri)), &mut go);
     assert_eq!(why(outcome), AddressError::Call(CallError::Reset));
 }
 
@@ -165,10 +169,10 @@ fn an_observation_ends_when_it_is_enough() {
     let uri = uri("coap", port);
     let observing = request(&uri).observe();
     let mut seen = Vec::new();
-    let outcome = ask(&Task::new(&uri, &observing), &mut |told| {
-        let Told::Notification(message, _) = told else { return Flow::Go };
+    let outcome = ask(&ClientTask::new(&uri, &observing), &mut |message| {
+        let TaskProgress::Notification(message, _) = message else { return Continuation::Go };
         seen.push(message.payload.to_vec());
-        if seen.len() == 3 { Flow::Stop } else { Flow::Go }
+        if seen.len() == 3 { Continuation::Stop } else { Continuation::Go }
     });
     assert_eq!(outcome.result.unwrap(), Ending::Stopped);
     assert_eq!(seen, [&b"one"[..], b"two", b"three"]);
@@ -181,17 +185,17 @@ fn a_resource_that_cannot_be_observed_answers_once() {
         vec![message(Type::Acknowledgement, Code::CONTENT, request.message_id, request, None, b"once")]
     });
     let uri = uri("coap", port);
-    let outcome = ask(&Task::new(&uri, &request(&uri).observe()), &mut |told| panic!("{told:?}"));
+    let outcome = ask(&ClientTask::new(&uri, &request(&uri).observe()), &mut |message| panic!("{message:?}"));
     assert!(matches!(outcome.result, Ok(Ending::Response(response)) if *response.payload == *b"once"));
 }
 
 #[test]
-fn streams_that_end_too_early_are_told() {
+fn streams_that_end_too_early_are_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let uri = uri("coap+tcp", port);
     let asked = request(&uri);
-    // Hangs up at once; says what is no CSM; says Abort.
+    // A server that hangs up at once; sends a message that is not a CSM; sends Abort.
     let said: [&[u8]; 3] = [b"", b"\x00\x45", b"\x00\xe1\x00\xe5"];
     let server = thread::spawn(move || {
         for octets in said {
@@ -203,24 +207,24 @@ fn streams_that_end_too_early_are_told() {
             }
         }
     });
-    let told = [(); 3].map(|()| why(ask(&Task::new(&uri, &asked), &mut go)));
+    let message = [(); 3].map(|()| why(ask(&ClientTask::new(&uri, &asked), &mut go)));
     server.join().unwrap();
-    assert!(matches!(&told[0], AddressError::Closed(_)), "{told:?}");
+    assert!(matches!(&message[0], AddressError::Closed(_)), "{message:?}");
     assert_eq!(
-        told[1].to_string(),
+        message[1].to_string(),
         "the connection was closed before there was a response: the first message is not a CSM"
     );
     assert_eq!(
-        told[2].to_string(),
+        message[2].to_string(),
         "the connection was closed before there was a response: the other side has sent Abort"
     );
 }
 
 #[test]
-fn a_port_without_a_listener_is_told() {
+fn a_port_without_a_listener_is_reported() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let uri = uri("coap+tcp", port);
-    let outcome = ask(&Task::new(&uri, &request(&uri)), &mut go);
+    let outcome = ask(&ClientTask::new(&uri, &request(&uri)), &mut go);
     assert_eq!(why(outcome).to_string(), "nobody listens there");
 }
 
@@ -237,11 +241,11 @@ fn another_address_is_asked_only_if_that_does_no_harm() {
 }
 
 #[test]
-fn a_zone_that_is_not_there_is_told() {
+fn a_zone_that_is_not_there_is_reported() {
     let uri: Uri = "coap://[fe80::1%25nothere]/".parse().unwrap();
-    let told = ask(&Task::new(&uri, &request(&uri)), &mut go).result.unwrap_err().to_string();
+    let message = ask(&ClientTask::new(&uri, &request(&uri)), &mut go).result.unwrap_err().to_string();
     assert!(
-        told.contains("cannot find the host `[fe80::1%25nothere]`") && told.contains("nothere"),
-        "{told}"
+        message.contains("cannot find the host `[fe80::1%25nothere]`") && message.contains("nothere"),
+        "{message}"
     );
 }

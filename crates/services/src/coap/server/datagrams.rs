@@ -1,30 +1,30 @@
-//! UDP sockets: what comes in batches, and what waits to go.
+//! UDP sockets of a server: reception in batches, and a queue of datagrams to send.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
-use thinair_os::udp::{MOST, Outgoing, Received};
+use thinair_os::udp::{MOST, ReceiveBatch, SendQueue};
 use thinair_os::{EventLoop, Interest};
 
-use super::{LONGEST_DATAGRAM, ServerError, Statistics};
+use super::{LONGEST_DATAGRAM, ServerError, ServerStatistics};
 
-/// Addresses at which sockets are asked, at most: a peer has room for one octet.
+/// Largest number of local addresses of peers: a peer has room for one octet.
 const MOST_PLACES: usize = u8::MAX as usize + 1;
 
-/// A socket.
+/// A UDP socket of the server.
 #[derive(Debug)]
-struct Socket {
+struct ServerSocket {
     socket: UdpSocket,
-    outgoing: Outgoing,
-    /// It waits for room, and reads nothing meanwhile.
+    outgoing: SendQueue,
+    /// True while it waits for room; it reads nothing meanwhile.
     is_full: bool,
-    /// Bound to no address: each datagram tells where it was sent to.
+    /// True if it is bound to no address: each datagram reports its destination.
     is_open: bool,
 }
 
-/// Where a peer has asked: a socket, and the address of this machine that the answer leaves from.
+/// Local address of a peer: a socket, and the source address of answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct LocalAddress {
     socket: usize,
     own: Option<IpAddr>,
 }
@@ -32,14 +32,14 @@ struct Place {
 /// All sockets.
 #[derive(Debug)]
 pub(super) struct Datagrams {
-    sockets: Vec<Socket>,
-    /// The first ones are the sockets themselves.
-    places: Vec<Place>,
-    received: Option<Received>,
+    sockets: Vec<ServerSocket>,
+    /// Local addresses; the first ones are the sockets themselves.
+    places: Vec<LocalAddress>,
+    received: Option<ReceiveBatch>,
 }
 
 impl Datagrams {
-    /// Waits for all sockets; each is called by its number.
+    /// Adds all sockets to the event loop; their tokens are their numbers.
     pub(super) fn open(sockets: Vec<UdpSocket>, events: &EventLoop) -> Result<Self, ServerError> {
         if sockets.len() > MOST_PLACES / 2 {
             return Err(ServerError::TooManyAddresses);
@@ -48,22 +48,27 @@ impl Datagrams {
         for (socket, token) in sockets.into_iter().zip(0..) {
             events.add(&socket, token)?;
             let is_open = socket.local_addr().is_ok_and(|address| address.ip().is_unspecified());
-            all.push(Socket { socket, outgoing: Outgoing::new(), is_full: false, is_open });
+            all.push(ServerSocket { socket, outgoing: SendQueue::new(), is_full: false, is_open });
         }
-        let places = (0..all.len()).map(|socket| Place { socket, own: None }).collect();
-        let received = (!all.is_empty()).then(|| Received::new(MOST, LONGEST_DATAGRAM));
+        let places = (0..all.len()).map(|socket| LocalAddress { socket, own: None }).collect();
+        let received = (!all.is_empty()).then(|| ReceiveBatch::new(MOST, LONGEST_DATAGRAM));
         Ok(Self { sockets: all, places, received })
     }
 
-    /// Takes a batch from a socket. Handed over apart, so that sockets can be sent to meanwhile; to be given back.
-    pub(super) fn receive(&mut self, socket: usize, statistics: &mut Statistics) -> Option<Received> {
+    /// Receives a batch from a socket. The buffer is moved out, so that datagrams can be sent meanwhile;
+    /// [`give_back`](Self::give_back) returns it.
+    pub(super) fn receive(
+        &mut self,
+        socket: usize,
+        statistics: &mut ServerStatistics,
+    ) -> Option<ReceiveBatch> {
         let mut received = self.received.take()?;
         match self.sockets.get(socket).map(|socket| received.receive(&socket.socket)) {
             Some(Ok(_)) => {
                 statistics.too_long += received.too_long() as u64;
                 Some(received)
             }
-            // Nothing is there after all, or an earlier datagram has met an error on its way.
+            // Nothing to read, or an error of an earlier datagram.
             _ => {
                 self.received = Some(received);
                 None
@@ -71,42 +76,42 @@ impl Datagrams {
         }
     }
 
-    pub(super) fn give_back(&mut self, received: Received) {
+    pub(super) fn give_back(&mut self, received: ReceiveBatch) {
         self.received = Some(received);
     }
 
-    /// What a peer is called that has sent to this address of this machine by this socket.
+    /// Returns the number of the local address for a peer that has sent to `own` by this socket.
     pub(super) fn place(&mut self, socket: usize, own: Option<IpAddr>) -> u8 {
         let is_open = self.sockets.get(socket).is_some_and(|socket| socket.is_open);
         if !is_open || own.is_none() {
             return socket as u8;
         }
-        let place = Place { socket, own };
+        let place = LocalAddress { socket, own };
         if let Some(known) = self.places.iter().position(|known| *known == place) {
             return known as u8;
         }
         if self.places.len() >= MOST_PLACES {
-            // The answer leaves from where the way back says.
+            // The answer gets the source address of the route.
             return socket as u8;
         }
         self.places.push(place);
         (self.places.len() - 1) as u8
     }
 
-    /// A datagram goes with the next [`send`](Self::send).
+    /// Queues a datagram for the next [`send`](Self::send).
     #[inline]
     pub(super) fn push(&mut self, place: u8, to: SocketAddr, datagram: &[u8]) {
-        let Some(Place { socket, own }) = self.places.get(usize::from(place)).copied() else { return };
+        let Some(LocalAddress { socket, own }) = self.places.get(usize::from(place)).copied() else { return };
         if let Some(socket) = self.sockets.get_mut(socket) {
             socket.outgoing.push_from(own, to, datagram);
         }
     }
 
-    /// Sends what waits, as far as there is room.
+    /// Sends queued datagrams, as far as there is room.
     pub(super) fn send(
         &mut self,
         events: &EventLoop,
-        statistics: &mut Statistics,
+        statistics: &mut ServerStatistics,
     ) -> Result<(), ServerError> {
         for (number, socket) in self.sockets.iter_mut().enumerate() {
             if !socket.outgoing.is_empty() {
@@ -116,23 +121,23 @@ impl Datagrams {
         Ok(())
     }
 
-    /// Whether a socket waits for room.
+    /// True if a socket waits for room.
     pub(super) fn is_full(&self, socket: usize) -> bool {
         self.sockets.get(socket).is_some_and(|socket| socket.is_full)
     }
 
-    /// How many sockets there are.
+    /// Returns the number of sockets.
     pub(super) fn len(&self) -> usize {
         self.sockets.len()
     }
 }
 
-impl Socket {
+impl ServerSocket {
     fn send(
         &mut self,
         events: &EventLoop,
         token: u64,
-        statistics: &mut Statistics,
+        statistics: &mut ServerStatistics,
     ) -> Result<(), ServerError> {
         let mut waits = false;
         while !self.outgoing.is_empty() {

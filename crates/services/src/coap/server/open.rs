@@ -1,31 +1,32 @@
-//! Sockets of a server, before it serves.
+//! Opening of a server's sockets.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::time::Duration;
 
 use thinair_coap::Endpoint;
-use thinair_os::udp::options::{bind_one_family, tell_own_address};
+use thinair_os::udp::options::{bind_one_family, report_own_address};
 use thinair_os::{EventLoop, Signals, tcp, udp};
 
 use super::datagrams::Datagrams;
-use super::streams::Streams;
-use super::turn::SIGNALS;
+use super::event_loop::SIGNALS;
+use super::streams::ServerStreams;
 use super::watches::Watches;
-use super::{Listen, Server, ServerError, Settings, Site, Statistics};
+use super::{Listen, ResourceServer, Resources, ServerError, ServerSettings, ServerStatistics};
 
-/// Octets of datagrams that the system keeps while the server is busy.
+/// Receive buffer of datagrams in the system, in octets.
 const RECEIVE_ROOM: usize = 1 << 20;
 
-/// Octets that are written to a stream at a time.
+/// Octets written to a stream at a time.
 const CHUNK: usize = 16_384;
 
-impl Server {
-    /// Listens. **Before any other thread is started:** signals are taken.
+impl ResourceServer {
+    /// Opens a server that listens. **Must be called before any other thread starts:** signals are
+    /// blocked.
     ///
     /// # Errors
-    /// An address is not there, or somebody else has it.
-    pub fn open(settings: &Settings, site: Site) -> Result<Self, ServerError> {
+    /// An address is not one of this machine, or is in use.
+    pub fn open(settings: &ServerSettings, site: Resources) -> Result<Self, ServerError> {
         let signals = Signals::take()?;
         let events = EventLoop::new(Duration::ZERO)?;
         events.add(&signals, SIGNALS)?;
@@ -45,19 +46,19 @@ impl Server {
         if sockets.is_empty() && listeners.is_empty() {
             return Err(ServerError::NoAddress);
         }
-        // Whether there are any is found out before anybody is served.
+        // The random source is checked before the first request is served.
         getrandom::fill(&mut [0; 8]).map_err(ServerError::Random)?;
         Ok(Self {
-            // Echo values, Message IDs and the keys of hash tables are to be hard to guess.
+            // Echo values, Message IDs and the keys of hash tables must be hard to guess.
             endpoint: Endpoint::new(settings.endpoint, random()),
             site,
             watches: Watches::default(),
             due: std::collections::BTreeMap::new(),
             dues: 0,
             datagrams: Datagrams::open(sockets, &events)?,
-            streams: Streams::open(listeners, &events, settings)?,
+            streams: ServerStreams::open(listeners, &events, settings)?,
             tick: None,
-            statistics: Statistics::default(),
+            statistics: ServerStatistics::default(),
             events,
             signals,
             uris,
@@ -66,13 +67,13 @@ impl Server {
     }
 }
 
-/// Random numbers of the system, some at a time.
+/// Returns a source of random numbers of the system, which are read some at a time.
 fn random() -> impl FnMut() -> u64 + Send + 'static {
     let mut octets = [0; 256];
     let mut at = octets.len();
     move || {
         if at == octets.len() {
-            // It had some when the server started, and Linux does not run out of them.
+            // It worked when the server started, and Linux never runs out of random numbers.
             let _ = getrandom::fill(&mut octets);
             at = 0;
         }
@@ -84,14 +85,14 @@ fn random() -> impl FnMut() -> u64 + Send + 'static {
 
 type Bound = (SocketAddr, Option<UdpSocket>, Option<TcpListener>);
 
-/// Both sockets of one address, with one port.
+/// Opens both sockets of one address, with one port.
 fn bind(listen: &Listen) -> Result<Bound, thinair_os::Error> {
     let mut address = listen.address;
     let mut socket = None;
     if listen.udp {
         let bound = bind_one_family(address)?;
         if address.ip().is_unspecified() {
-            tell_own_address(&bound)?;
+            report_own_address(&bound)?;
         }
         let _ = udp::set_receive_room(&bound, RECEIVE_ROOM);
         address.set_port(bound.local_addr().map_or(address.port(), |bound| bound.port()));
@@ -106,14 +107,14 @@ fn bind(listen: &Listen) -> Result<Bound, thinair_os::Error> {
     Ok((address, socket, listener))
 }
 
-/// Whether the machine does not have the address.
+/// True if the machine does not have the address.
 fn is_missing(why: &thinair_os::Error) -> bool {
     matches!(why.kind(), ErrorKind::AddrNotAvailable | ErrorKind::Unsupported)
-        // EAFNOSUPPORT, which has no kind of its own.
+        // EAFNOSUPPORT, for which there is no kind.
         || why.kind() == std::io::Error::from_raw_os_error(97).kind()
 }
 
-/// Host and port as in a URI.
+/// Returns host and port as in a URI.
 fn authority(address: SocketAddr) -> String {
     let host = match address {
         SocketAddr::V4(four) => four.ip().to_string(),

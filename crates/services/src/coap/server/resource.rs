@@ -1,4 +1,4 @@
-//! What is served: resources, and the list in which they stand. Nothing here knows a socket.
+//! Resources, and their list. Nothing here depends on sockets.
 
 use std::time::Duration;
 
@@ -6,86 +6,90 @@ use thinair_coap::link_format::{LinkList, WELL_KNOWN_CORE};
 use thinair_coap::{Code, Received, Response, code};
 use thinair_wire::time::Instant;
 
-/// What time it is.
+/// A point in time by both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// By the clock that never goes back.
+    /// Monotonic time.
     pub now: Instant,
-    /// By the calendar: seconds since 1970.
+    /// Calendar time: seconds since 1970.
     pub calendar: u64,
 }
 
-/// What becomes of a request.
+/// Action for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer<'a> {
-    /// The response.
+pub enum ResourceAnswer<'a> {
+    /// Respond immediately.
     Now(Response<'a>),
-    /// The response, when so much time has passed: the request is acknowledged before that.
+    /// Respond after this time; the request is acknowledged before.
     After(Duration, Response<'static>),
-    /// The response; and every observer of the resource is forgotten, without a word.
+    /// Respond, and remove every observer of the resource without a message.
     Forget(Response<'a>),
-    /// The response; and every observer of this path is told the last one, which is no success and ends its observation.
+    /// Respond; every observer of this path gets the second response, which is not a success and ends its observation.
     End(Response<'a>, Response<'static>),
 }
 
-/// Something that can be observed is in a state.
+/// State of an observable resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State {
-    /// Another number: another state.
+pub struct ResourceState {
+    /// Version: a new number for each new state.
     pub version: u64,
-    /// Whether notifications of it are confirmable.
+    /// True if its notifications are confirmable.
     pub confirmable: bool,
 }
 
-/// One resource, or several below one path. Requests go in, responses come out, and time is what the caller says.
+/// One resource, or several below one path. Requests go in, responses come out, and the caller supplies the time.
 pub trait Resource: Send {
-    /// What [`WELL_KNOWN_CORE`] tells of it.
+    /// Adds the links of the resource to the list of [`WELL_KNOWN_CORE`].
     fn links(&self, list: &mut LinkList);
 
-    /// Does what is asked. Nothing if it is about another resource.
-    fn handle<'a>(&'a mut self, at: Moment, request: &Received<'_>) -> Option<Answer<'a>>;
+    /// Processes a request. `None` if it is for another resource.
+    fn handle<'a>(&'a mut self, at: Moment, request: &Received<'_>) -> Option<ResourceAnswer<'a>>;
 
-    /// The state of what a GET asks for; nothing if it cannot be observed, or is of another resource. When it has changed,
-    /// the request of each observer is [handled](Self::handle) once more, and the response is its notification.
-    fn state(&mut self, at: Moment, request: &Received<'_>) -> Option<State> {
+    /// Returns the state of the resource of a GET; `None` if it cannot be observed, or is another one's. When it has
+    /// changed, the request of each observer is [handled](Self::handle) again, and the response is its notification.
+    fn state(&mut self, at: Moment, request: &Received<'_>) -> Option<ResourceState> {
         let _ = (at, request);
         None
     }
 }
 
-/// All resources of a server; the first one whose path it is answers.
+/// All resources of a server; the first one with the path of a request answers.
 #[derive(Default)]
-pub struct Site(Vec<Box<dyn Resource>>);
+pub struct Resources(Vec<Box<dyn Resource>>);
 
-impl Site {
-    /// Nothing but the list of what is there.
+impl Resources {
+    /// Creates a site whose only resource is the list of resources.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One more resource, behind those that are there.
+    /// Adds a resource after the present ones.
     pub fn add(&mut self, resource: impl Resource + 'static) {
         self.0.push(Box::new(resource));
     }
 
-    /// Does what is asked; and the number of the resource that has, if it is not the list of all.
-    pub fn handle<'a>(&'a mut self, at: Moment, request: &Received<'_>) -> (Option<usize>, Answer<'a>) {
+    /// Processes a request; returns the number of the resource, if it is not the list.
+    pub fn handle<'a>(
+        &'a mut self,
+        at: Moment,
+        request: &Received<'_>,
+    ) -> (Option<usize>, ResourceAnswer<'a>) {
         if request.options.is_path(WELL_KNOWN_CORE) {
-            return (None, Answer::Now(self.core(request)));
+            return (None, ResourceAnswer::Now(self.core(request)));
         }
         let mut resources = self.0.iter_mut().enumerate();
         let answer =
             resources.find_map(|(number, resource)| Some((Some(number), resource.handle(at, request)?)));
-        answer.unwrap_or((None, Answer::Now(Response::new(code::NOT_FOUND))))
+        answer.unwrap_or((None, ResourceAnswer::Now(Response::new(code::NOT_FOUND))))
     }
 
-    /// The state of what a GET asks for, and which resource it is of.
-    pub fn state(&mut self, at: Moment, request: &Received<'_>) -> Option<(usize, State)> {
+    /// Returns the number and state of the resource of a GET.
+    pub fn state(&mut self, at: Moment, request: &Received<'_>) -> Option<(usize, ResourceState)> {
         let mut resources = self.0.iter_mut().enumerate();
         resources.find_map(|(number, resource)| Some((number, resource.state(at, request)?)))
     }
 
-    /// RFC 6690, section 4.
+    /// Returns the list of resources. RFC 6690, section 4.
     fn core(&self, request: &Received<'_>) -> Response<'static> {
         match request.code {
             Code::GET => {
@@ -98,13 +102,13 @@ impl Site {
     }
 }
 
-impl std::fmt::Debug for Site {
+impl std::fmt::Debug for Resources {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Site").field("resources", &self.0.len()).finish()
     }
 }
 
-/// The response, unless the client wants another Content-Format than this one: then 4.06. RFC 7252, section 5.10.4.
+/// Returns the response, unless the client accepts only another Content-Format: then 4.06. RFC 7252, section 5.10.4.
 pub fn accepted<'a>(
     request: &Received<'_>,
     format: u16,

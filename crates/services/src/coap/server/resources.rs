@@ -1,4 +1,4 @@
-//! Resources that a server can have.
+//! Resources for a server.
 
 mod files;
 mod format;
@@ -7,6 +7,6 @@ mod support;
 mod test;
 mod time;
 
-pub use files::{Files, FilesError};
+pub use files::{FileResource, FilesError};
 pub use test::Tests;
 pub use time::Time;

@@ -1,4 +1,4 @@
-//! TCP connections: accepted, bounded, read no faster than they are written to, closed when nothing comes of them.
+//! TCP connections: accepted, bounded, read no faster than they are written to, closed without progress.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -8,84 +8,84 @@ use std::time::Duration;
 use thinair_os::{EventLoop, Interest};
 use thinair_wire::time::Instant;
 
-use super::{ServerError, Settings, Statistics};
+use super::{ServerError, ServerSettings, ServerStatistics};
 
-/// What the first connection is called; those that listen are called from [`LISTENERS`] on.
+/// Token of the first connection; tokens of listeners begin at [`LISTENERS`].
 pub(super) const CONNECTIONS: u64 = 1 << 32;
 pub(super) const LISTENERS: u64 = 1 << 31;
 
-/// Octets that are read at a time.
+/// Octets read at a time.
 const READ: usize = 16_384;
 
-/// Octets that wait to be written, from which on nothing more is read.
+/// Octets waiting to be written above which nothing more is read.
 const ENOUGH: usize = 65_536;
 
-/// The same of all connections together, in units of the longest body: from there on the one that has not read for
-/// longest goes.
+/// Limit of waiting octets of all connections together, in units of the longest body: above it, the connection
+/// that has not read for the longest time is closed.
 const ENOUGH_BODIES: usize = 8;
 
-/// How long the first message may take, RFC 8323, section 5.3: a CSM.
+/// Time limit of the first message, a CSM. RFC 8323, section 5.3.
 const FIRST_MESSAGE: Duration = Duration::from_secs(10);
 
-/// How long a message may take from its first octet to its last.
+/// Time limit of a message from its first octet to its last.
 const MESSAGE: Duration = Duration::from_secs(60);
 
-/// How long the other side may read nothing of what waits for it.
+/// Longest time for which the other side may read nothing of the waiting octets.
 const STALL: Duration = Duration::from_secs(30);
 
-/// Connections that are accepted in a row.
+/// Connections accepted in a row.
 const ACCEPTED: usize = 16;
 
 /// One connection.
 #[derive(Debug)]
-struct Connection {
+struct StreamConnection {
     stream: TcpStream,
-    /// When a message has last been complete, or when it was accepted.
-    heard: Instant,
-    /// Its CSM has come.
+    /// Time of the latest complete message, or of the acceptance.
+    last_message: Instant,
+    /// True if its CSM has arrived.
     ready: bool,
-    /// Since when a message is not complete.
+    /// Time since which a message is incomplete.
     within: Option<Instant>,
     /// Octets that were read, and wait until there is room for answers.
     unread: Vec<u8>,
-    /// Octets that wait to be written, from `gone` on.
+    /// Octets waiting to be written, from `gone` on.
     out: Vec<u8>,
     gone: usize,
-    /// Since when nothing could be written.
+    /// Time since which nothing could be written.
     stalled: Option<Instant>,
-    /// When everything is written it is closed; nothing is read any more.
+    /// True if it is closed once everything is written; nothing is read any more.
     closing: bool,
     waits_for: Interest,
 }
 
 /// All connections.
 #[derive(Debug)]
-pub(super) struct Streams {
+pub(super) struct ServerStreams {
     listeners: Vec<TcpListener>,
-    /// The process has no room for another file: nobody listens until the next tick.
+    /// True while listening is suspended until the next tick, because the process has no room for another file.
     paused: bool,
-    connections: BTreeMap<u64, Connection>,
+    connections: BTreeMap<u64, StreamConnection>,
     next: u64,
     most: usize,
-    /// Octets that may wait on all connections.
+    /// Largest number of waiting octets of all connections.
     most_waiting: usize,
 }
 
-/// What a connection has.
-pub(super) enum Input {
-    /// Octets, to be handled.
+/// Result of reading a connection.
+pub(super) enum ReadResult {
+    /// Octets to process.
     Octets(Vec<u8>),
-    /// Nothing now.
+    /// Nothing at present.
     Nothing,
-    /// It has ended.
+    /// End of the stream.
     End,
 }
 
-impl Streams {
+impl ServerStreams {
     pub(super) fn open(
         listeners: Vec<TcpListener>,
         events: &EventLoop,
-        settings: &Settings,
+        settings: &ServerSettings,
     ) -> Result<Self, ServerError> {
         for (listener, token) in listeners.iter().zip(LISTENERS..) {
             events.add(listener, token)?;
@@ -100,13 +100,13 @@ impl Streams {
         })
     }
 
-    /// Accepts who waits: the numbers of new connections, and of those that have to go for them.
+    /// Accepts connections; returns the numbers of new ones, and of those that they displace.
     pub(super) fn accept(
         &mut self,
         now: Instant,
         listener: usize,
         events: &EventLoop,
-        statistics: &mut Statistics,
+        statistics: &mut ServerStatistics,
     ) -> Result<(Vec<u64>, Vec<u64>), ServerError> {
         let (mut new, mut old) = (Vec::new(), Vec::new());
         for _ in 0..ACCEPTED {
@@ -125,7 +125,9 @@ impl Streams {
             }
             while self.connections.len() - old.len() >= self.most {
                 let others = self.connections.iter().filter(|(number, _)| !old.contains(*number));
-                let Some((number, _)) = others.min_by_key(|(_, connection)| connection.heard) else { break };
+                let Some((number, _)) = others.min_by_key(|(_, connection)| connection.last_message) else {
+                    break;
+                };
                 old.push(*number);
                 statistics.displaced += 1;
             }
@@ -133,13 +135,13 @@ impl Streams {
             self.next += 1;
             events.add(&stream, CONNECTIONS + number)?;
             statistics.connections += 1;
-            self.connections.insert(number, Connection::new(stream, now));
+            self.connections.insert(number, StreamConnection::new(stream, now));
             new.push(number);
         }
         Ok((new, old))
     }
 
-    /// Listens to nobody for a while.
+    /// Suspends listening for a while.
     fn pause(&mut self, events: &EventLoop) -> Result<(), ServerError> {
         if !self.paused {
             for listener in &self.listeners {
@@ -150,67 +152,67 @@ impl Streams {
         Ok(())
     }
 
-    /// What is there to be read, if its answers would have room.
-    pub(super) fn read(&mut self, number: u64) -> Input {
-        let Some(connection) = self.connections.get_mut(&number) else { return Input::Nothing };
+    /// Reads available octets, if their answers would have room.
+    pub(super) fn read(&mut self, number: u64) -> ReadResult {
+        let Some(connection) = self.connections.get_mut(&number) else { return ReadResult::Nothing };
         if connection.closing || connection.waiting() >= ENOUGH {
-            return Input::Nothing;
+            return ReadResult::Nothing;
         }
         if !connection.unread.is_empty() {
-            return Input::Octets(std::mem::take(&mut connection.unread));
+            return ReadResult::Octets(std::mem::take(&mut connection.unread));
         }
         let mut octets = vec![0; READ];
         match connection.stream.read(&mut octets) {
-            Ok(0) => Input::End,
+            Ok(0) => ReadResult::End,
             Ok(len) => {
                 octets.truncate(len);
-                Input::Octets(octets)
+                ReadResult::Octets(octets)
             }
             Err(why) if matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                Input::Nothing
+                ReadResult::Nothing
             }
-            Err(_) => Input::End,
+            Err(_) => ReadResult::End,
         }
     }
 
-    /// Whether nothing more of it is to be handled before something is written; then these octets wait.
+    /// True if no more octets are to be processed before something is written.
     pub(super) fn is_full(&self, number: u64) -> bool {
         self.connections.get(&number).is_some_and(|connection| connection.waiting() >= ENOUGH)
     }
 
-    /// Octets that were read and are handled later.
+    /// Stores octets that were read, to process them later.
     pub(super) fn keep(&mut self, number: u64, octets: &[u8]) {
         if let Some(connection) = self.connections.get_mut(&number) {
             connection.unread = octets.to_vec();
         }
     }
 
-    /// Octets that were read were handled; `within`: the last of them are no whole message.
+    /// Records the processing of octets; `within`: the last of them are an incomplete message.
     pub(super) fn handled(&mut self, now: Instant, number: u64, within: bool) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         if within {
             connection.within.get_or_insert(now);
         } else {
             connection.within = None;
-            connection.heard = now;
+            connection.last_message = now;
         }
     }
 
-    /// A whole message was handled: what follows is another one.
+    /// Records a complete message: the octets after it belong to another one.
     pub(super) fn message(&mut self, now: Instant, number: u64) {
         if let Some(connection) = self.connections.get_mut(&number) {
-            (connection.heard, connection.within) = (now, None);
+            (connection.last_message, connection.within) = (now, None);
         }
     }
 
-    /// Its CSM has come.
+    /// Records the arrival of the CSM.
     pub(super) fn ready(&mut self, number: u64) {
         if let Some(connection) = self.connections.get_mut(&number) {
             connection.ready = true;
         }
     }
 
-    /// It is closed when all is written.
+    /// Closes a connection once everything is written.
     pub(super) fn close(&mut self, number: u64) {
         if let Some(connection) = self.connections.get_mut(&number) {
             connection.closing = true;
@@ -218,14 +220,14 @@ impl Streams {
         }
     }
 
-    /// Octets to write.
+    /// Queues octets to write.
     pub(super) fn push(&mut self, number: u64, octets: &[u8]) {
         if let Some(connection) = self.connections.get_mut(&number) {
             connection.out.extend_from_slice(octets);
         }
     }
 
-    /// Writes what waits. False if the connection is over: it is to be [removed](Self::remove).
+    /// Writes waiting octets. False if the connection has ended: [remove](Self::remove) it.
     pub(super) fn write(
         &mut self,
         now: Instant,
@@ -242,7 +244,7 @@ impl Streams {
                 return Ok(false);
             }
             0 if connection.unread.is_empty() => Interest::Reading,
-            // There is room for the answers to what was read.
+            // There is room for the answers to the octets that were read.
             0 => Interest::Writing,
             ENOUGH.. => Interest::Writing,
             _ if connection.closing => Interest::Writing,
@@ -255,9 +257,9 @@ impl Streams {
         Ok(true)
     }
 
-    /// Numbers of connections with something to write, or to close.
+    /// Returns the numbers of connections with something to write, or to close.
     pub(super) fn busy(&self) -> Vec<u64> {
-        let busy = |connection: &Connection| connection.waiting() > 0 || connection.closing;
+        let busy = |connection: &StreamConnection| connection.waiting() > 0 || connection.closing;
         self.connections
             .iter()
             .filter(|(_, connection)| busy(connection))
@@ -265,30 +267,30 @@ impl Streams {
             .collect()
     }
 
-    /// Whether one is to be closed.
+    /// True if a connection is to be closed.
     pub(super) fn has_closing(&self) -> bool {
         self.connections.values().any(|connection| connection.closing)
     }
 
-    /// The connection is gone.
+    /// Removes a connection.
     pub(super) fn remove(&mut self, number: u64) {
         self.connections.remove(&number);
     }
 
-    /// All connections.
+    /// Returns the numbers of all connections.
     pub(super) fn numbers(&self) -> Vec<u64> {
         self.connections.keys().copied().collect()
     }
 
-    /// Whether time has to be looked at: something that must not take too long is under way.
+    /// True if a time limit is running.
     pub(super) fn is_timed(&self) -> bool {
-        let timed = |connection: &Connection| {
+        let timed = |connection: &StreamConnection| {
             !connection.ready || connection.within.is_some() || connection.waiting() > 0
         };
         self.paused || self.connections.values().any(timed)
     }
 
-    /// Connections that have taken too long.
+    /// Returns the connections that have exceeded a time limit.
     pub(super) fn too_slow(&mut self, now: Instant, events: &EventLoop) -> Result<Vec<u64>, ServerError> {
         if std::mem::take(&mut self.paused) {
             for (listener, token) in self.listeners.iter().zip(LISTENERS..) {
@@ -297,8 +299,8 @@ impl Streams {
         }
         let is_over =
             |since: Option<Instant>, patience: Duration| since.is_some_and(|at| at + patience <= now);
-        let slow = |connection: &Connection| {
-            is_over((!connection.ready).then_some(connection.heard), FIRST_MESSAGE)
+        let slow = |connection: &StreamConnection| {
+            is_over((!connection.ready).then_some(connection.last_message), FIRST_MESSAGE)
                 || is_over(connection.within, MESSAGE)
                 || is_over(connection.stalled, STALL)
         };
@@ -308,7 +310,7 @@ impl Streams {
             .filter(|(_, connection)| slow(connection))
             .map(|(number, _)| *number)
             .collect();
-        let waiting: usize = self.connections.values().map(Connection::waiting).sum();
+        let waiting: usize = self.connections.values().map(StreamConnection::waiting).sum();
         if waiting > self.most_waiting {
             let stalled = self.connections.iter().filter(|(_, connection)| connection.stalled.is_some());
             all.extend(stalled.min_by_key(|(_, connection)| connection.stalled).map(|(number, _)| *number));
@@ -317,17 +319,17 @@ impl Streams {
         Ok(all)
     }
 
-    /// Who is at the other end.
+    /// Returns the address of the other side.
     pub(super) fn address(&self, number: u64) -> Option<SocketAddr> {
         self.connections.get(&number)?.stream.peer_addr().ok()
     }
 }
 
-impl Connection {
+impl StreamConnection {
     fn new(stream: TcpStream, now: Instant) -> Self {
         Self {
             stream,
-            heard: now,
+            last_message: now,
             ready: false,
             within: None,
             unread: Vec::new(),
@@ -343,7 +345,7 @@ impl Connection {
         self.out.len() - self.gone
     }
 
-    /// False if the other side is gone.
+    /// Writes waiting octets; false if the other side is gone.
     fn write(&mut self, now: Instant) -> bool {
         while self.gone < self.out.len() {
             match self.stream.write(&self.out[self.gone..]) {
@@ -360,7 +362,7 @@ impl Connection {
                 Err(_) => return false,
             }
         }
-        // Memory of a burst is not kept.
+        // Memory of a burst is released.
         self.out = Vec::new();
         (self.gone, self.stalled) = (0, None);
         true
@@ -375,24 +377,24 @@ mod tests {
     use super::*;
 
     /// Connections that were accepted at `now`, at most `most`, and their other sides.
-    struct Bench {
-        streams: Streams,
+    struct TestStreams {
+        streams: ServerStreams,
         events: EventLoop,
-        statistics: Statistics,
+        statistics: ServerStatistics,
         address: SocketAddr,
     }
 
-    impl Bench {
+    impl TestStreams {
         fn new(most: usize) -> Self {
             let listener = tcp::listen("127.0.0.1:0".parse().unwrap()).unwrap();
             let address = listener.local_addr().unwrap();
             let events = EventLoop::new(Duration::ZERO).unwrap();
-            let settings = Settings::secured(Vec::new(), 1 << 20, most);
-            let streams = Streams::open(vec![listener], &events, &settings).unwrap();
-            Self { streams, events, statistics: Statistics::default(), address }
+            let settings = ServerSettings::secured(Vec::new(), 1 << 20, most);
+            let streams = ServerStreams::open(vec![listener], &events, &settings).unwrap();
+            Self { streams, events, statistics: ServerStatistics::default(), address }
         }
 
-        /// One more connection, and those that have to go for it.
+        /// Opens a connection; returns also those that it displaces.
         fn connect(&mut self, now: Instant) -> (TcpStream, u64, Vec<u64>) {
             let stream = TcpStream::connect(self.address).unwrap();
             self.events.wait(None, &mut Vec::new()).unwrap();
@@ -407,14 +409,14 @@ mod tests {
 
     #[test]
     fn one_too_many_displaces_the_one_that_is_idle_for_longest() {
-        let mut bench = Bench::new(2);
+        let mut bench = TestStreams::new(2);
         let now = clock::now();
         let (_one, first, gone) = bench.connect(now);
         assert_eq!(gone, []);
         let (_two, second, gone) = bench.connect(now + Duration::from_millis(1));
         assert_eq!(gone, []);
         bench.streams.message(now + Duration::from_millis(2), first);
-        // Octets of a message that is not complete are no sign of life.
+        // Octets of an incomplete message do not count as activity.
         bench.streams.handled(now + Duration::from_millis(3), second, true);
         let (_three, third, gone) = bench.connect(now + Duration::from_millis(4));
         assert_eq!(gone, [second]);
@@ -424,8 +426,8 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_too_long_is_told() {
-        let mut bench = Bench::new(9);
+    fn what_takes_too_long_is_reported() {
+        let mut bench = TestStreams::new(9);
         let now = clock::now();
         let (_one, silent, _) = bench.connect(now);
         let (_two, halved, _) = bench.connect(now);
@@ -437,7 +439,7 @@ mod tests {
         assert_eq!(bench.too_slow(now + FIRST_MESSAGE / 2), []);
         assert_eq!(bench.too_slow(now + FIRST_MESSAGE), [silent]);
         bench.streams.remove(silent);
-        // More octets of the same message do not put it off.
+        // More octets of the same message do not extend the time limit.
         bench.streams.handled(now + MESSAGE / 2, halved, true);
         assert_eq!(bench.too_slow(now + MESSAGE), [halved]);
         bench.streams.handled(now + MESSAGE, halved, false);
@@ -447,17 +449,17 @@ mod tests {
 
     #[test]
     fn who_does_not_read_is_not_read_and_goes_in_the_end() {
-        let mut bench = Bench::new(9);
+        let mut bench = TestStreams::new(9);
         let now = clock::now();
         let (mut stream, number, _) = bench.connect(now);
         bench.streams.ready(number);
-        // More than the system takes.
+        // More than the buffers of the system.
         let octets: Vec<u8> = (0..16 << 20).map(|at| (at / 7) as u8).collect();
         bench.streams.push(number, &octets);
         assert!(bench.streams.write(now, number, &bench.events).unwrap());
         assert!(bench.streams.is_full(number));
         stream.write_all(b"a request").unwrap();
-        assert!(matches!(bench.streams.read(number), Input::Nothing));
+        assert!(matches!(bench.streams.read(number), ReadResult::Nothing));
         assert_eq!(bench.too_slow(now + STALL), [number]);
         let reader = std::thread::spawn(move || {
             let mut read = vec![0; 16 << 20];
@@ -469,7 +471,7 @@ mod tests {
             assert!(bench.streams.write(now + STALL, number, &bench.events).unwrap());
         }
         assert_eq!(bench.too_slow(now + STALL), []);
-        let Input::Octets(request) = bench.streams.read(number) else { panic!() };
+        let ReadResult::Octets(request) = bench.streams.read(number) else { panic!() };
         assert_eq!(request, b"a request");
         bench.streams.close(number);
         while bench.streams.write(now, number, &bench.events).unwrap() {

@@ -1,43 +1,43 @@
-//! What is observed: the request of each observer, to be asked again when the state has changed. RFC 7641, section 4.
+//! Observations: the request of each observer, which is repeated when the state has changed. RFC 7641, section 4.
 
 use std::collections::BTreeMap;
 
 use thinair_coap::{Code, Endpoint, ObserverId, Received, RequestId, Response, code};
 
-use super::resource::{Answer, Moment, Site, State};
-use super::{Peer, Statistics};
+use super::resource::{Moment, ResourceAnswer, ResourceState, Resources};
+use super::{CoapPeer, ServerStatistics};
 
-/// Octets of the options of a request that is kept.
+/// Longest options of a stored request, in octets.
 const LONGEST: usize = 1_024;
 
-/// Who observes what.
+/// Observations by observer.
 #[derive(Debug, Default)]
 pub struct Watches(BTreeMap<ObserverId, Watch>);
 
 #[derive(Debug)]
 struct Watch {
     request: Received<'static>,
-    /// The number of the resource.
+    /// Number of the resource.
     resource: usize,
     version: u64,
-    /// The Content-Format of its notifications, once there was one.
+    /// Content-Format of its notifications, after the first.
     format: Option<Option<u16>>,
 }
 
 impl Watches {
-    /// Whether nobody observes anything.
+    /// True if there is no observer.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Puts the client of a request on the list, if what it asks for can be observed. The response is still to be sent.
+    /// Registers the client of a request, if the resource can be observed. Call it before the response is sent.
     pub fn register(
         &mut self,
         at: Moment,
-        endpoint: &mut Endpoint<Peer>,
+        endpoint: &mut Endpoint<CoapPeer>,
         id: RequestId,
         request: &Received<'_>,
-        (resource, state): (usize, State),
+        (resource, state): (usize, ResourceState),
         response: &Response<'_>,
     ) {
         if response.code.class() != 2 || request.options.octets().len() > LONGEST || request.code != Code::GET
@@ -50,13 +50,13 @@ impl Watches {
         self.0.insert(observer, Watch { request, resource, version: state.version, format });
     }
 
-    /// An observer is gone.
+    /// Removes an observer.
     pub fn remove(&mut self, observer: ObserverId) {
         self.0.remove(&observer);
     }
 
-    /// Forgets all observers of a resource, without a word.
-    pub fn forget(&mut self, endpoint: &mut Endpoint<Peer>, resource: usize) {
+    /// Removes all observers of a resource without a message.
+    pub fn forget(&mut self, endpoint: &mut Endpoint<CoapPeer>, resource: usize) {
         self.0.retain(|observer, watch| {
             let is_it = watch.resource == resource;
             if is_it {
@@ -66,29 +66,29 @@ impl Watches {
         });
     }
 
-    /// Tells all observers of the path of a request the last of what they are told.
+    /// Sends a last notification to all observers of the path of a request.
     pub fn end(
         &mut self,
         at: Moment,
-        endpoint: &mut Endpoint<Peer>,
+        endpoint: &mut Endpoint<CoapPeer>,
         request: &Received<'_>,
         last: &Response<'_>,
     ) {
         self.0.retain(|observer, watch| {
             let is_it = watch.request.options.path().eq(request.options.path());
-            // Whoever cannot be told is not there any more.
+            // A failure means that the observer is gone.
             let _ = is_it && endpoint.notify(at.now, *observer, last, true).is_ok();
             !is_it
         });
     }
 
-    /// Tells everybody whose resource is in another state.
+    /// Notifies the observers of resources whose state has changed.
     pub fn look(
         &mut self,
         at: Moment,
-        endpoint: &mut Endpoint<Peer>,
-        site: &mut Site,
-        statistics: &mut Statistics,
+        endpoint: &mut Endpoint<CoapPeer>,
+        site: &mut Resources,
+        statistics: &mut ServerStatistics,
     ) {
         self.0.retain(|observer, watch| {
             let state = site.state(at, &watch.request);
@@ -99,28 +99,28 @@ impl Watches {
                 None => {}
             }
             let response = match site.handle(at, &watch.request).1 {
-                Answer::Now(response) => response,
-                // Whoever takes its time is not to be observed.
-                Answer::After(..) | Answer::Forget(_) | Answer::End(..) => {
+                ResourceAnswer::Now(response) => response,
+                // A resource with a delayed response cannot be observed.
+                ResourceAnswer::After(..) | ResourceAnswer::Forget(_) | ResourceAnswer::End(..) => {
                     Response::new(code::INTERNAL_SERVER_ERROR)
                 }
             };
-            let told = format_of(&response);
-            let response = match (watch.format, told) {
+            let format = format_of(&response);
+            let response = match (watch.format, format) {
                 // "If the server is unable to continue sending notifications in this format": section 4.2.
                 (Some(before), Some(now)) if before != now => Response::new(code::NOT_ACCEPTABLE),
                 _ => response,
             };
-            watch.format = watch.format.or(told);
+            watch.format = watch.format.or(format);
             statistics.notifications += 1;
             let sent = endpoint.notify(at.now, *observer, &response, confirmable);
-            // What is no success ends it; the endpoint has its entry removed then.
+            // A response without success ends it; the endpoint then removes its entry.
             response.code.class() == 2 && sent.is_ok()
         });
     }
 }
 
-/// The Content-Format of a representation; nothing if the response is none.
+/// Returns the Content-Format of a representation; `None` if the response has none.
 fn format_of(response: &Response<'_>) -> Option<Option<u16>> {
     (response.code == Code::CONTENT).then(|| response.options.as_options().content_format())
 }

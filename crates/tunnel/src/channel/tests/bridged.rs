@@ -4,20 +4,20 @@ fn frame(ether_type: &[u8], payload: &[u8]) -> Vec<u8> {
     [&[0x02, 0, 0, 0, 0, 1][..], &[0x02, 0, 0, 0, 0, 2], ether_type, payload].concat()
 }
 
-fn ends(plan: &ChannelPlan) -> [Channel; 2] {
-    pair(&Setup { bridged: true, ..setup(plan) })
+fn ends(config: &ChannelConfig) -> [Channel; 2] {
+    pair(&Setup { bridged: true, ..setup(config) })
 }
 
 #[test]
 fn frames_come_through_bit_for_bit() {
-    let plan = plan(Mode::Optimistic);
-    let mut ends = ends(&plan);
+    let config = config(Mode::Optimistic);
+    let mut ends = ends(&config);
     for i in 0..60 {
         let now = ms(20 * u64::from(i));
         let six = udp6(1, i, 60);
         let frames = [
             (true, frame(&[0x86, 0xDD], &six)),
-            // Padded, tagged, of another kind, cut short, with a length that is not right, and not IP.
+            // Padded, with VLAN tag, of another EtherType, truncated, with a wrong length, and not IP.
             (false, frame(&[0x08, 0x00], &[&fragment(28)[..], &[0; 18]].concat())),
             (false, frame(&[0x81, 0x00, 0, 5, 0x86, 0xDD], &six)),
             (false, frame(&[0x08, 0x00], &six)),
@@ -25,7 +25,7 @@ fn frames_come_through_bit_for_bit() {
             (false, frame(&[0x08, 0x06], &[7; 46])),
             (false, frame(&[0x00, 0x26], &[0x42; 38])),
             (false, frame(&[0x08, 0x00], &[])),
-            // No profile takes it.
+            // Supported by the uncompressed profile only.
             (false, frame(&[0x08, 0x00], &fragment(200))),
         ];
         for (is_compressed, frame) in frames {
@@ -36,7 +36,7 @@ fn frames_come_through_bit_for_bit() {
             assert_eq!((units.len(), units[0].protocol), (1, Protocol::Bridged));
             assert_eq!(units[0].octets != frame, is_compressed);
             assert_eq!(receive(b, now, None, &units[0]), (Ok(()), vec![frame.clone()]));
-            // And the other way, with feedback in it.
+            // In the other direction, with feedback.
             assert_eq!(carry(b, a, now, &frame), [frame]);
         }
         settle(&mut ends, now);
@@ -48,8 +48,8 @@ fn frames_come_through_bit_for_bit() {
 
 #[test]
 fn what_is_no_frame_goes_nowhere() {
-    let plan = plan(Mode::Optimistic);
-    let [mut a, mut b] = ends(&plan);
+    let config = config(Mode::Optimistic);
+    let [mut a, mut b] = ends(&config);
     assert_eq!(send(&mut a, ms(0), &[2; 13]), (Err(NotSent::ShortFrame(13)), Vec::new()));
     let rohc = frame(&[0x22, 0xF1], &[0xFD, 0, 0]);
     assert_eq!(send(&mut a, ms(0), &rohc), (Err(NotSent::RohcFrame), Vec::new()));
@@ -71,17 +71,17 @@ fn what_is_no_frame_goes_nowhere() {
     let (_, units) = send(&mut a, ms(0), &frame(&[0x86, 0xDD], &udp6(1, 0, 20)));
     let bare = unit(Protocol::Rohc, &units[0].octets[14..]);
     assert_eq!(receive(&mut b, ms(0), None, &bare).1, Vec::<Vec<u8>>::new());
-    // And frames where packets are carried.
-    let [_, mut c] = pair(&setup(&plan));
+    // Frames on a channel for packets.
+    let [_, mut c] = pair(&setup(&config));
     let unexpected = Err(NotReceived::Unexpected(Protocol::Bridged));
     assert_eq!(receive(&mut c, ms(0), None, &units[0]), (unexpected, Vec::new()));
 }
 
 #[test]
 fn long_frames_of_ip_go_in_segments() {
-    let plan = plan(Mode::Optimistic);
+    let config = config(Mode::Optimistic);
     let [mut a, mut b] =
-        pair(&Setup { bridged: true, mtu: 1_280, largest_unit: 200, mrru: 1_412, ..setup(&plan) });
+        pair(&Setup { bridged: true, mtu: 1_280, largest_unit: 200, mrru: 1_412, ..setup(&config) });
     for i in 0..10 {
         let frame = frame(&[0x86, 0xDD], &udp6(1, i, 1_232));
         let (sent, units) = send(&mut a, ms(u64::from(i)), &frame);

@@ -5,7 +5,7 @@ use super::*;
 const SITES: [u8; 2] = [2, 3];
 
 fn any_unit() -> impl Strategy<Value = (u8, u8, u8, Vec<u8>)> {
-    // Octets that mean something are likelier than they would be by chance.
+    // Octets with a meaning are more likely than by chance.
     let octet = prop_oneof![
         4 => any::<u8>(),
         1 => prop::sample::select(vec![0xE0, 0xE1, 0xF0, 0xF2, 0xF8, 0xFC, 0xFD, 0xFE, 0xFF, 0x22, 0x45, 0x60, 0, 1, 2]),
@@ -14,7 +14,8 @@ fn any_unit() -> impl Strategy<Value = (u8, u8, u8, Vec<u8>)> {
 }
 
 proptest! {
-    /// Whatever comes, nothing panics, and what is delivered was decompressed, or is of a kind that goes as it is.
+    /// For any input, no panic occurs, and each delivered packet was decompressed, or belongs to a type that
+    /// is sent unchanged.
     #[test]
     fn arbitrary_units_do_no_harm(
         bridged: bool,
@@ -24,7 +25,7 @@ proptest! {
         units in prop::collection::vec(any_unit(), 0..60),
     ) {
         let cids = if large { CidSpace::Large } else { CidSpace::Small };
-        let plan = ChannelPlan { by_type, cids, ..plan(Mode::Optimistic) };
+        let config = ChannelConfig { by_type, cids, ..config(Mode::Optimistic) };
         let sites = SITES.map(|site| SiteId::new(site).unwrap());
         let role = if meshed {
             Role::Mesh { own: SiteId::new(1), sites: &sites, feedback: true }
@@ -32,7 +33,7 @@ proptest! {
             Role::Pair
         };
         let mut channel =
-            Channel::new(&Setup { role, bridged, typed: true, mrru: 1_000, ..setup(&plan) }).unwrap();
+            Channel::new(&Setup { role, bridged, typed: true, mrru: 1_000, ..setup(&config) }).unwrap();
         let mut delivered = [0, 0];
         for (i, (protocol, from, to, octets)) in units.into_iter().enumerate() {
             let protocol =
@@ -59,7 +60,7 @@ proptest! {
         prop_assert!(delivered[0] <= counters.decompressed.initialization + counters.decompressed.other);
         prop_assert_eq!(counters.received.packets, delivered[0] + delivered[1]);
         prop_assert_eq!(counters.not_sent.total(), 0);
-        // And afterwards it works as before.
+        // Afterwards the channel works as before.
         channel.reset(None);
         let frame = |packet: Vec<u8>| {
             if bridged { [&[2; 12][..], &[0x86, 0xDD], &packet].concat() } else { packet }
@@ -68,14 +69,14 @@ proptest! {
         let others = [SiteId::new(1).unwrap()];
         let role = if meshed { Role::Mesh { own: Some(own), sites: &others, feedback: true } } else { role };
         let mut other =
-            Channel::new(&Setup { role, bridged, typed: true, mrru: 1_000, seed: 3, ..setup(&plan) }).unwrap();
+            Channel::new(&Setup { role, bridged, typed: true, mrru: 1_000, seed: 3, ..setup(&config) }).unwrap();
         let packet = frame(udp6(7, 7, 40));
         let (_, units) = send(&mut other, ms(1_000), &packet);
         let from = if meshed { Some(own) } else { None };
         prop_assert_eq!(receive(&mut channel, ms(1_000), from, &units[0]), (Ok(()), vec![packet]));
     }
 
-    /// With loss both ways, in any mode, what comes was sent, in its order.
+    /// With loss in both directions, in any mode, each delivered packet was sent, and the order is kept.
     #[test]
     fn loss_delivers_nothing_wrong(
         mode in 0..3_usize,
@@ -83,8 +84,8 @@ proptest! {
         percent in 1..30_u8,
     ) {
         let mode = [Mode::Unidirectional, Mode::Optimistic, Mode::Reliable][mode];
-        let plan = plan(mode);
-        let mut ends = pair(&setup(&plan));
+        let config = config(mode);
+        let mut ends = pair(&setup(&config));
         let mut losses = losses.into_iter().cycle().map(|random| random % 100 < percent);
         let mut is_lost = move || losses.next().unwrap_or(false);
         let mut came = 0;

@@ -2,32 +2,32 @@ use std::collections::VecDeque;
 
 use super::*;
 
-/// A broadcast medium: what a site sends reaches each of the others, or is lost for it.
-struct Mesh {
+/// A broadcast medium: a unit of a site reaches each of the others, or is lost for it.
+struct BroadcastMedium {
     sites: Vec<SiteId>,
     channels: Vec<Channel>,
-    plan: ChannelPlan,
+    config: ChannelConfig,
     feedback: bool,
-    /// Of 100 units, so many are lost for a site.
+    /// Loss of each site, in percent.
     loss: Vec<u64>,
     random: u64,
-    /// Packets that each site has sent, of late.
+    /// Recently sent packets of each site.
     sent: Vec<VecDeque<Vec<u8>>>,
     delivered: u64,
-    /// The same, of each site.
+    /// Number of packets received from each site.
     came: Vec<u64>,
     lost: u64,
     /// Sites that send no feedback.
     silent: Vec<bool>,
 }
 
-impl Mesh {
+impl BroadcastMedium {
     fn new(sites: u8, mode: Mode, feedback: bool) -> Self {
-        let plan = plan(mode);
+        let config = config(mode);
         let sites: Vec<_> = (1..=sites).map(|site| SiteId::new(site).unwrap()).collect();
         let mut mesh = Self {
             channels: Vec::new(),
-            plan,
+            config,
             feedback,
             loss: vec![0; sites.len()],
             random: 1,
@@ -46,10 +46,10 @@ impl Mesh {
         let own = self.sites[site];
         let others: Vec<_> = self.sites.iter().copied().filter(|site| *site != own).collect();
         let role = Role::Mesh { own: Some(own), sites: &others, feedback: self.feedback };
-        Channel::new(&Setup { role, seed: u64::from(own.number()), ..setup(&self.plan) }).unwrap()
+        Channel::new(&Setup { role, seed: u64::from(own.number()), ..setup(&self.config) }).unwrap()
     }
 
-    fn is_lost(&mut self, site: usize) -> bool {
+    fn draw_loss(&mut self, site: usize) -> bool {
         self.random = self.random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
         (self.random >> 33) % 100 < self.loss[site]
     }
@@ -57,7 +57,7 @@ impl Mesh {
     fn broadcast(&mut self, now: Instant, from: usize, units: Vec<Owned>) {
         for unit in units {
             for site in (0..self.sites.len()).filter(|site| *site != from) {
-                if self.is_lost(site) {
+                if self.draw_loss(site) {
                     self.lost += 1;
                     continue;
                 }
@@ -87,7 +87,7 @@ impl Mesh {
         sent.unwrap()
     }
 
-    /// Feedback that is due.
+    /// Transfers due feedback.
     fn poll(&mut self, now: Instant) {
         for site in 0..self.sites.len() {
             let units = poll(&mut self.channels[site], now);
@@ -98,7 +98,7 @@ impl Mesh {
         }
     }
 
-    /// Every site sends a packet of two flows in turn, every 20 ms.
+    /// Every site sends a packet of two flows alternately, every 20 ms.
     fn run(&mut self, from: u16, to: u16) {
         for i in from..to {
             let now = ms(20 * u64::from(i));
@@ -116,7 +116,7 @@ impl Mesh {
 
 #[test]
 fn without_feedback_all_hear_all_and_nothing_is_answered() {
-    let mut mesh = Mesh::new(3, Mode::Unidirectional, false);
+    let mut mesh = BroadcastMedium::new(3, Mode::Unidirectional, false);
     mesh.run(0, 200);
     assert_eq!(mesh.delivered, 200 * 3 * 2);
     for channel in &mesh.channels {
@@ -131,7 +131,7 @@ fn without_feedback_all_hear_all_and_nothing_is_answered() {
 #[test]
 fn combined_feedback_leads_to_o_mode() {
     for sites in [3, 5] {
-        let mut mesh = Mesh::new(sites, Mode::Optimistic, true);
+        let mut mesh = BroadcastMedium::new(sites, Mode::Optimistic, true);
         mesh.run(0, 50);
         let others = u64::from(sites) - 1;
         assert_eq!(mesh.delivered, 50 * u64::from(sites) * others);
@@ -148,10 +148,10 @@ fn combined_feedback_leads_to_o_mode() {
 
 #[test]
 fn one_that_is_silent_holds_o_mode_back_and_hears_all_the_same() {
-    let mut mesh = Mesh::new(3, Mode::Optimistic, true);
+    let mut mesh = BroadcastMedium::new(3, Mode::Optimistic, true);
     mesh.silent[2] = true;
     mesh.run(0, 300);
-    // Site 3 is told by both others, and nobody else has an answer of all.
+    // Site 3 receives feedback of both others; no other site has feedback of all.
     assert_eq!(mesh.modes(0), [Mode::Unidirectional; 2]);
     assert_eq!(mesh.modes(1), [Mode::Unidirectional; 2]);
     assert_eq!(mesh.modes(2), [Mode::Optimistic; 2]);
@@ -161,7 +161,7 @@ fn one_that_is_silent_holds_o_mode_back_and_hears_all_the_same() {
 #[test]
 fn with_loss_nothing_wrong_is_delivered() {
     for sites in [3, 5] {
-        let mut mesh = Mesh::new(sites, Mode::Optimistic, true);
+        let mut mesh = BroadcastMedium::new(sites, Mode::Optimistic, true);
         mesh.loss = vec![5; usize::from(sites)];
         mesh.loss[1] = 25;
         mesh.run(0, 3_000);
@@ -174,10 +174,10 @@ fn with_loss_nothing_wrong_is_delivered() {
 
 #[test]
 fn a_member_that_has_lost_its_contexts_lowers_the_compressor() {
-    let mut mesh = Mesh::new(3, Mode::Optimistic, true);
+    let mut mesh = BroadcastMedium::new(3, Mode::Optimistic, true);
     mesh.run(0, 100);
     let before = mesh.channels[0].counters().compressed;
-    // Site 2 starts anew, and nobody tells the others.
+    // Site 2 restarts, and the others are not informed.
     mesh.channels[1] = mesh.channel(1);
     let delivered = mesh.delivered;
     mesh.run(100, 140);
@@ -188,7 +188,7 @@ fn a_member_that_has_lost_its_contexts_lowers_the_compressor() {
     assert!((2..=20).contains(&larger), "{before:?}, then {after:?}");
     assert!(mesh.delivered >= delivered + 40 * 6 - 12);
     assert_eq!(mesh.modes(0), [Mode::Optimistic; 2]);
-    // Told of it, they begin anew, and all hear everything.
+    // After they are informed, they reset their contexts, and all receive everything.
     mesh.channels[1] = mesh.channel(1);
     let site = mesh.sites[1];
     mesh.channels[0].reset(Some(site));
@@ -201,8 +201,8 @@ fn a_member_that_has_lost_its_contexts_lowers_the_compressor() {
 
 #[test]
 fn new_flows_on_old_cids_are_acknowledged_anew() {
-    let mut mesh = Mesh::new(3, Mode::Optimistic, true);
-    // More flows than CIDs, each of a few packets.
+    let mut mesh = BroadcastMedium::new(3, Mode::Optimistic, true);
+    // More flows than CIDs, with few packets each.
     for i in 0..2_000_u16 {
         let now = ms(5 * u64::from(i));
         mesh.send(now, 0, udp6(100 + i / 7 + 10 * (i % 2), i, 24));
@@ -215,7 +215,7 @@ fn new_flows_on_old_cids_are_acknowledged_anew() {
 
 #[test]
 fn captures_come_through_a_mesh() {
-    let mut mesh = Mesh::new(4, Mode::Optimistic, true);
+    let mut mesh = BroadcastMedium::new(4, Mode::Optimistic, true);
     mesh.loss = vec![0, 0, 3, 10];
     let (mut now, mut sent) = (0, [0, 0]);
     for name in captures() {
@@ -227,7 +227,7 @@ fn captures_come_through_a_mesh() {
             mesh.poll(ms(now));
         }
     }
-    // The sites without loss miss nothing, whatever the feedback of those with loss.
+    // Sites without loss miss nothing, regardless of the feedback of those with loss.
     assert_eq!([mesh.came[1], mesh.came[0]], sent);
     assert!(mesh.came[3] > (sent[0] + sent[1]) / 2, "{:?} of {sent:?}", mesh.came);
     let counters = mesh.channels[0].counters();
@@ -237,16 +237,16 @@ fn captures_come_through_a_mesh() {
 
 #[test]
 fn only_members_are_heard() {
-    let mut mesh = Mesh::new(3, Mode::Optimistic, true);
+    let mut mesh = BroadcastMedium::new(3, Mode::Optimistic, true);
     let (_, units) = send(&mut mesh.channels[0], ms(0), &udp6(1, 1, 24));
     for from in [None, SiteId::new(2), SiteId::new(9)] {
         let (received, packets) = receive(&mut mesh.channels[1], ms(0), from, &units[0]);
         assert_eq!((received, packets), (Err(NotReceived::UnknownSite), Vec::new()));
     }
-    // Who only hears sends nothing, and answers nothing.
+    // A receiver-only site sends neither packets nor feedback.
     let sites = [mesh.sites[0]];
     let role = Role::Mesh { own: None, sites: &sites, feedback: true };
-    let mut ears = Channel::new(&Setup { role, ..setup(&mesh.plan) }).unwrap();
+    let mut ears = Channel::new(&Setup { role, ..setup(&mesh.config) }).unwrap();
     assert_eq!(receive(&mut ears, ms(0), Some(sites[0]), &units[0]).1.len(), 1);
     assert_eq!(send(&mut ears, ms(0), &udp6(1, 1, 24)).0, Err(NotSent::OnlyHears));
     assert_eq!(ears.poll_at(), None);
@@ -254,12 +254,12 @@ fn only_members_are_heard() {
 
 #[test]
 fn an_acknowledgment_of_all_is_the_one_of_the_slowest() {
-    let mut mesh = Mesh::new(3, Mode::Optimistic, true);
+    let mut mesh = BroadcastMedium::new(3, Mode::Optimistic, true);
     let [first, rest @ ..] = &mut mesh.channels[..] else { unreachable!() };
     let (mut waiting, site) = (Vec::new(), |n| SiteId::new(n).unwrap());
     for i in 0..8 {
         let (_, units) = send(first, ms(i), &udp6(1, i as u16, 24));
-        // Site 3 hears the first two packets alone.
+        // Only site 3 receives the first two packets.
         receive(&mut rest[0], ms(i), Some(site(1)), &units[0]).0.unwrap();
         if i < 2 {
             receive(&mut rest[1], ms(i), Some(site(1)), &units[0]).0.unwrap();

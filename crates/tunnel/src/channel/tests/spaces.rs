@@ -4,13 +4,14 @@ use super::*;
 
 const AUTO: Option<u16> = Some(1_023);
 
-fn auto(mode: Mode) -> ChannelPlan {
-    ChannelPlan { large_max_cid: AUTO, ..plan(mode) }
+fn auto(mode: Mode) -> ChannelConfig {
+    ChannelConfig { large_max_cid: AUTO, ..config(mode) }
 }
 
-/// Octets of all units that `flows` flows need for `rounds` packets each, by turns, feedback included. Nothing is lost.
-fn octets(plan: &ChannelPlan, flows: u16, rounds: u16) -> (u64, u64, Cids) {
-    let mut ends = pair(&setup(plan));
+/// Octets of all units of `flows` flows with `rounds` packets each, alternately, including feedback. Nothing
+/// is lost.
+fn octets(config: &ChannelConfig, flows: u16, rounds: u16) -> (u64, u64, Cids) {
+    let mut ends = pair(&setup(config));
     let mut now = Instant::ZERO;
     for round in 0..rounds {
         for flow in 0..flows {
@@ -28,15 +29,15 @@ fn octets(plan: &ChannelPlan, flows: u16, rounds: u16) -> (u64, u64, Cids) {
 #[test]
 fn sixteen_flows_cost_what_they_cost_with_small_cids() {
     for flows in [1, 16] {
-        let small = octets(&plan(Mode::Optimistic), flows, 40);
+        let small = octets(&config(Mode::Optimistic), flows, 40);
         assert_eq!(octets(&auto(Mode::Optimistic), flows, 40), small);
     }
 }
 
 #[test]
 fn a_thousand_flows_cost_about_what_they_cost_with_large_cids() {
-    let large = ChannelPlan { cids: CidSpace::Large, max_cid: 1_023, ..plan(Mode::Optimistic) };
-    let (inside, small, _) = octets(&plan(Mode::Optimistic), 1_000, 20);
+    let large = ChannelConfig { cids: CidSpace::Large, max_cid: 1_023, ..config(Mode::Optimistic) };
+    let (inside, small, _) = octets(&config(Mode::Optimistic), 1_000, 20);
     let (_, large, _) = octets(&large, 1_000, 20);
     let (_, auto, cids) = octets(&auto(Mode::Optimistic), 1_000, 20);
     println!(
@@ -53,8 +54,8 @@ fn a_thousand_flows_cost_about_what_they_cost_with_large_cids() {
 #[test]
 fn no_packet_is_lost_or_changed_where_the_space_changes_to_and_fro() {
     for mode in [Mode::Unidirectional, Mode::Optimistic, Mode::Reliable] {
-        let plan = auto(mode);
-        let mut ends = pair(&setup(&plan));
+        let config = auto(mode);
+        let mut ends = pair(&setup(&config));
         let mut now = Instant::ZERO;
         let mut rounds = |ends: &mut [Channel; 2], flows: u16, rounds: u16, step: u64| {
             for round in 0..rounds {
@@ -89,13 +90,13 @@ fn no_packet_is_lost_or_changed_where_the_space_changes_to_and_fro() {
 
 #[test]
 fn what_overtakes_and_what_is_lost_takes_nothing_else_along() {
-    let plan = auto(Mode::Optimistic);
-    let [mut a, mut b] = pair(&setup(&plan));
+    let config = auto(Mode::Optimistic);
+    let [mut a, mut b] = pair(&setup(&config));
     let mut waiting = std::collections::VecDeque::new();
     let (mut lost, mut delivered) = (0, 0);
     for round in 0..30_u16 {
         for flow in 0..40_u16 {
-            // 16 flows at first; each tenth packet waits for three others.
+            // 16 flows at first, then 40.
             if round < 5 && flow >= 16 {
                 continue;
             }
@@ -134,8 +135,8 @@ fn what_overtakes_and_what_is_lost_takes_nothing_else_along() {
 
 #[test]
 fn a_restart_begins_with_small_cids() {
-    let plan = auto(Mode::Optimistic);
-    let mut ends = pair(&setup(&plan));
+    let config = auto(Mode::Optimistic);
+    let mut ends = pair(&setup(&config));
     for flow in 0..40 {
         let [a, b] = &mut ends;
         let packet = udp6(flow, 0, 30);
@@ -155,9 +156,9 @@ fn a_restart_begins_with_small_cids() {
 
 #[test]
 fn units_of_a_channel_that_is_not_there_are_refused() {
-    let (plan, wide) = (plan(Mode::Optimistic), auto(Mode::Optimistic));
+    let (config, wide) = (config(Mode::Optimistic), auto(Mode::Optimistic));
     let [mut a, _] = pair(&setup(&wide));
-    let [mut b, _] = pair(&setup(&plan));
+    let [mut b, _] = pair(&setup(&config));
     let (_, mut units) = send(&mut a, ms(0), &udp6(1, 0, 30));
     units[0].large = true;
     let unexpected = Err(NotReceived::Unexpected(Protocol::Rohc));

@@ -13,9 +13,9 @@ fn element(cid: u16, ack: AckType) -> Owned {
 
 #[test]
 fn a_storm_of_nacks_costs_a_few_large_packets() {
-    let plan = plan(Mode::Optimistic);
+    let config = config(Mode::Optimistic);
     let run = |nacks: u64, ack| {
-        let mut ends = pair(&setup(&plan));
+        let mut ends = pair(&setup(&config));
         let mut octets = 0;
         for i in 0..10_000_u16 {
             let now = Instant::from_nanos(u64::from(i) * 1_000_000);
@@ -35,7 +35,7 @@ fn a_storm_of_nacks_costs_a_few_large_packets() {
     };
     let (calm, _) = run(0, AckType::Nack);
     let (stormy, too_many) = run(5, AckType::StaticNack);
-    // 100 of them count, and each makes 4 packets larger by less than 60 octets.
+    // 100 of them take effect, and each enlarges 4 packets by less than 60 octets.
     assert_eq!(too_many, 50_000 - 100);
     assert!(stormy < calm + 100 * 4 * 60, "{calm} octets, and {stormy} in the storm");
     assert!(stormy > calm + 100 * 20);
@@ -43,15 +43,15 @@ fn a_storm_of_nacks_costs_a_few_large_packets() {
 
 #[test]
 fn a_restarted_decompressor_is_heard_at_once() {
-    let plan = plan(Mode::Optimistic);
-    let mut ends = pair(&setup(&plan));
+    let config = config(Mode::Optimistic);
+    let mut ends = pair(&setup(&config));
     let mut missed = 0;
     for i in 0..300 {
         let now = ms(20 * u64::from(i));
         let [a, b] = &mut ends;
         if i == 150 {
-            // Nobody tells that it has started anew.
-            *b = Channel::new(&setup(&plan)).unwrap();
+            // It restarts without informing the other end.
+            *b = Channel::new(&setup(&config)).unwrap();
         }
         for flow in 1..=8 {
             let packet = udp6(flow, i, 20);
@@ -67,8 +67,8 @@ fn a_restarted_decompressor_is_heard_at_once() {
 
 #[test]
 fn garbage_is_answered_seldom() {
-    let plan = plan(Mode::Optimistic);
-    let [_, mut b] = pair(&setup(&plan));
+    let config = config(Mode::Optimistic);
+    let [_, mut b] = pair(&setup(&config));
     let mut octets = 0;
     for i in 0..20_000_u64 {
         let now = Instant::from_nanos(i * 100_000);
@@ -82,20 +82,21 @@ fn garbage_is_answered_seldom() {
         octets += poll(&mut b, now).iter().map(|unit| unit.octets.len()).sum::<usize>();
     }
     let sent = b.counters().feedback_sent;
-    // Two seconds, 16 CIDs.
+    // For two seconds and 16 CIDs.
     assert!((16..=200).contains(&sent.static_nacks), "{sent:?}");
     assert!(octets < 200 * 8, "{octets} octets");
 }
 
 #[test]
 fn feedback_keeps_its_interval() {
-    let plan = plan(Mode::Optimistic);
-    let mut ends = pair(&Setup { feedback_interval: Duration::from_secs(1), ..setup(&plan) });
+    let config = config(Mode::Optimistic);
+    let mut ends = pair(&Setup { feedback_interval: Duration::from_secs(1), ..setup(&config) });
     let mut times = Vec::new();
     for i in 0..500_u16 {
         let now = ms(10 * u64::from(i));
         let [a, b] = &mut ends;
-        // Flows that begin again and again, so that there is much to acknowledge; packets go back too.
+        // Flows restart again and again, so that there is much to acknowledge; packets are sent in both
+        // directions.
         carry(a, b, now, &udp6(i / 3, i, 20));
         let before = b.counters().feedback_sent;
         carry(b, a, now, &udp6(9_000, i, 20));

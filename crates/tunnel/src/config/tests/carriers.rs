@@ -1,4 +1,4 @@
-//! Carriers as URLs, and what protects them.
+//! Carriers as URLs, and their protection.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -10,21 +10,21 @@ use thinair_ule::Pid;
 use super::{INSECURE, KEY, OPEN, complains, of_arguments};
 use crate::config::ConfigError;
 use crate::mtu::Budget;
-use crate::plan::{Carrier, Framing, Others, Packaging, Plan, Security, Suite};
+use crate::site_config::{Carrier, Framing, Others, Packaging, Security, SiteConfig, Suite};
 
 fn socket(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }
 
-fn address(plan: &Plan) -> Option<SocketAddr> {
-    match &plan.others {
+fn address(config: &SiteConfig) -> Option<SocketAddr> {
+    match &config.others {
         Others::Peers(peers) => peers[0].address,
         Others::Mesh(_) => panic!("a mesh"),
     }
 }
 
-fn listen(plan: &Plan) -> SocketAddr {
-    match &plan.carrier {
+fn listen(config: &SiteConfig) -> SocketAddr {
+    match &config.carrier {
         Carrier::Udp { listen, .. } => *listen,
         other => panic!("{other:?}"),
     }
@@ -43,12 +43,12 @@ fn udp_leads_to_the_other_end_and_listens_on_its_port() {
         ("udp://[::]:7000", None, "[::]:7000"),
         ("udp://?listen=[::1]:7000", None, "[::1]:7000"),
     ] {
-        let plan = of_arguments(url, &[KEY]).unwrap_or_else(|error| panic!("{url}: {error}"));
-        assert_eq!(address(&plan), to.map(socket), "{url}");
-        assert_eq!(listen(&plan), socket(here), "{url}");
-        let Carrier::Udp { packaging, group, mtu, rtp, .. } = &plan.carrier else { panic!("{url}") };
+        let config = of_arguments(url, &[KEY]).unwrap_or_else(|error| panic!("{url}: {error}"));
+        assert_eq!(address(&config), to.map(socket), "{url}");
+        assert_eq!(listen(&config), socket(here), "{url}");
+        let Carrier::Udp { packaging, group, mtu, rtp, .. } = &config.carrier else { panic!("{url}") };
         assert_eq!((packaging, group, *mtu, *rtp), (&Packaging::Packed, &None, 1_500, false), "{url}");
-        assert_eq!(plan.channel.mode, Mode::Optimistic);
+        assert_eq!(config.channel.mode, Mode::Optimistic);
     }
 }
 
@@ -57,35 +57,35 @@ fn a_wrong_url_is_told_with_a_right_one() {
     for (url, words) in [
         ("192.0.2.1:7000", &["udp://HOST:PORT"][..]),
         ("upd://192.0.2.1:7000", &["did you mean udp?"]),
-        ("tcp://192.0.2.1:7000", &["there are udp, ule+udp"]),
+        ("tcp://192.0.2.1:7000", &["expected one of udp, ule+udp"]),
         ("udp://", &["udp://:PORT"]),
         ("udp://192.0.2.1", &["HOST:PORT"]),
         ("udp://192.0.2.1:", &["HOST:PORT"]),
-        ("udp://192.0.2.1:70000", &["\"70000\" is no port", "1 to 65535"]),
-        ("udp://:99999", &["\"99999\" is no port", "1 to 65535"]),
-        ("udp://192.0.2.1:http", &["\"http\" is no port", "1 to 65535"]),
+        ("udp://192.0.2.1:70000", &["\"70000\" is not a port", "1 to 65535"]),
+        ("udp://:99999", &["\"99999\" is not a port", "1 to 65535"]),
+        ("udp://192.0.2.1:http", &["\"http\" is not a port", "1 to 65535"]),
         ("udp://192.0.2.1:0", &["1 to 65535"]),
         ("udp://2001:db8::1:7000", &["brackets"]),
         ("udp://[2001:db8::1:7000", &["HOST:PORT"]),
-        ("udp://nobody.example:7000", &["address of nobody.example is not known"]),
+        ("udp://nobody.example:7000", &["cannot resolve nobody.example"]),
         ("udp://user@192.0.2.1:7000", &["HOST:PORT"]),
         ("udp://192.0.2.1:7000?lisen=192.0.2.2:1", &["option `lisen` of CARRIER", "did you mean `listen`?"]),
-        ("udp://192.0.2.1:7000?listen=a&listen=b", &["as well; take one out"]),
-        ("udp://192.0.2.1:7000?url=udp://", &["udp:// has no such option"]),
-        ("udp://192.0.2.1:7000?foo=1", &["it has listen, keepalive, iface, ttl, mtu"]),
-        ("udp://192.0.2.1:7000?fro=1", &["it has listen, keepalive, iface, ttl, mtu"]),
+        ("udp://192.0.2.1:7000?listen=a&listen=b", &["is also set by"]),
+        ("udp://192.0.2.1:7000?url=udp://", &["unknown option of udp://"]),
+        ("udp://192.0.2.1:7000?foo=1", &["the options are listen, keepalive, iface, ttl, mtu"]),
+        ("udp://192.0.2.1:7000?fro=1", &["the options are listen, keepalive, iface, ttl, mtu"]),
         ("ule+udp://192.0.2.1:7000?peer-pd=0x41", &["did you mean `peer-pid`?"]),
-        ("udp://192.0.2.1:7000?suite=aes-gcm", &["`suite` goes into [security]"]),
-        ("udp://192.0.2.1:7000?pid=0x40", &["is for ule+udp://, ule+file://", "take it out"]),
+        ("udp://192.0.2.1:7000?suite=aes-gcm", &["`suite` belongs to [security]"]),
+        ("udp://192.0.2.1:7000?pid=0x40", &["is for ule+udp://, ule+file://", "remove it"]),
         ("udp://192.0.2.1:7000?speed=9600", &["is for serial://, serial+raw://"]),
         ("udp://192.0.2.1:7000?ttl=4", &["multicast"]),
         ("udp://192.0.2.1:7000?listen=[::]:7000", &["both must be IPv4, or both IPv6"]),
-        ("udp://:7000?listen=0.0.0.0:7001", &["take one out"]),
+        ("udp://:7000?listen=0.0.0.0:7001", &["remove one"]),
         ("udp://192.0.2.1:7000?mtu=500", &["576 to 65535"]),
         ("udp://[2001:db8::1]:7000?mtu=1279", &["1280 to 65535"]),
         ("udp://192.0.2.1:7000?keepalive=0", &["above 0"]),
         ("serial://", &["serial:///dev/ttyUSB0"]),
-        ("serial:///dev/ttyUSB0?framing=hdlc", &["there are cobs, slip"]),
+        ("serial:///dev/ttyUSB0?framing=hdlc", &["expected one of cobs, slip"]),
         ("serial:///dev/ttyUSB0?speed=fast", &["9600"]),
         ("serial:///dev/ttyUSB0?speed=9G", &["serial line"]),
     ] {
@@ -104,8 +104,8 @@ fn an_option_and_an_argument_are_told_once() {
 #[test]
 fn a_transport_stream_has_as_many_packets_as_fit() {
     let packets = |url: &str, security| {
-        let plan = of_arguments(url, &[security]).unwrap_or_else(|error| panic!("{url}: {error}"));
-        match plan.carrier {
+        let config = of_arguments(url, &[security]).unwrap_or_else(|error| panic!("{url}: {error}"));
+        match config.carrier {
             Carrier::Udp { packaging: Packaging::Ts { per_datagram, .. }, .. } => per_datagram,
             other => panic!("{other:?}"),
         }
@@ -117,18 +117,18 @@ fn a_transport_stream_has_as_many_packets_as_fit() {
     assert_eq!(packets("ule+udp://192.0.2.1:7000?mtu=1344", OPEN), 7);
     assert_eq!(packets("ule+udp://192.0.2.1:7000?mtu=1343", OPEN), 6);
     assert_eq!(packets("ule+udp://192.0.2.1:7000?mtu=1344&rtp", OPEN), 6);
-    // 10 of the longest header of a sealed datagram, and the tag.
+    // 10 octets of the longest header of an encrypted datagram, and the tag.
     assert_eq!(packets("ule+udp://192.0.2.1:7000?mtu=1370", KEY), 7);
     assert_eq!(packets("ule+udp://192.0.2.1:7000?mtu=1369", KEY), 6);
     assert_eq!(packets("ule+udp://[2001:db8::1]:7000?mtu=1364", OPEN), 7);
     complains(
         of_arguments("ule+udp://192.0.2.1:7000?mtu=1343&ts=7", &[OPEN]),
-        &["1344 octets", "give `ts` 6"],
+        &["1344 octets", "set `ts` to 6"],
     );
     complains(of_arguments("ule+udp://192.0.2.1:7000?ts=8", &[OPEN]), &["1 to 7"]);
 }
 
-/// What is filled in here leaves room for what is counted there.
+/// The default values computed here leave enough room according to the budget.
 #[test]
 fn what_fits_by_default_fits() {
     for mtu in (1_280..1_600).step_by(7) {
@@ -142,8 +142,8 @@ fn what_fits_by_default_fits() {
                 ("udp", "", KEY),
             ] {
                 let url = format!("{scheme}://{host}:7000?mtu={mtu}{rtp}");
-                let plan = of_arguments(&url, &[security]).unwrap();
-                let budget = Budget::of(&plan).unwrap_or_else(|error| panic!("{url}: {error}"));
+                let config = of_arguments(&url, &[security]).unwrap();
+                let budget = Budget::of(&config).unwrap_or_else(|error| panic!("{url}: {error}"));
                 assert!(budget.mtu >= 1_280, "{url}");
             }
         }
@@ -154,8 +154,8 @@ fn what_fits_by_default_fits() {
 fn every_option_of_a_transport_stream_is_taken() {
     let url = "ule+udp://239.1.2.3:5000?iface=eth0&ttl=4&ts=6&flush=3ms&pid=0x40&peer-pid=0x41&psi=500ms&\
                bitrate=3.507M&rtp=1&mtu=1400&npa=02:00:00:00:00:01";
-    let plan = of_arguments(url, &[OPEN]).unwrap();
-    let Carrier::Udp { packaging, listen, group, ttl, mtu, rtp } = &plan.carrier else { panic!() };
+    let config = of_arguments(url, &[OPEN]).unwrap();
+    let Carrier::Udp { packaging, listen, group, ttl, mtu, rtp } = &config.carrier else { panic!() };
     assert_eq!((*listen, *ttl, *mtu, *rtp), (socket("239.1.2.3:5000"), 4, 1_400, true));
     assert_eq!(group, &Some((IpAddr::from([239, 1, 2, 3]), Some("eth0".to_owned()))));
     let expected = Packaging::Ts {
@@ -167,7 +167,7 @@ fn every_option_of_a_transport_stream_is_taken() {
         npa: Some("02:00:00:00:00:01".parse().unwrap()),
     };
     assert_eq!(packaging, &expected);
-    let Others::Peers(peers) = &plan.others else { panic!() };
+    let Others::Peers(peers) = &config.others else { panic!() };
     assert_eq!((peers[0].address, peers[0].pid), (Some(socket("239.1.2.3:5000")), Pid::new(0x41)));
 }
 
@@ -182,13 +182,13 @@ fn pids_are_free_ones_and_differ_on_a_group() {
     }
     let group = "ule+udp://239.1.2.3:5000";
     complains(of_arguments(group, &[OPEN]), &["give each end a PID"]);
-    complains(of_arguments(&format!("{group}?pid=64&peer-pid=64"), &[OPEN]), &["another PID"]);
+    complains(of_arguments(&format!("{group}?pid=64&peer-pid=64"), &[OPEN]), &["a different PID"]);
     assert!(of_arguments(&format!("{group}?pid=64&peer-pid=65"), &[OPEN]).is_ok());
-    // Both directions of a pair of hosts may have the same one.
-    let plan = of_arguments("ule+udp://192.0.2.1:7000", &[OPEN]).unwrap();
-    let Others::Peers(peers) = &plan.others else { panic!() };
+    // Both directions of a pair of hosts may use one PID.
+    let config = of_arguments("ule+udp://192.0.2.1:7000", &[OPEN]).unwrap();
+    let Others::Peers(peers) = &config.others else { panic!() };
     assert_eq!(peers[0].pid, Pid::new(0x40));
-    complains(of_arguments("ule+udp://192.0.2.1:7000?npa=01:00:5e:00:00:01", &[OPEN]), &["of many"]);
+    complains(of_arguments("ule+udp://192.0.2.1:7000?npa=01:00:5e:00:00:01", &[OPEN]), &["group address"]);
 }
 
 #[test]
@@ -199,25 +199,26 @@ fn groups_are_bound_where_they_can_be() {
     assert_eq!(listens(&format!("ule+udp://[ff02::1]:5000?{pids}&iface=eth0")), "[::]:5000");
     assert_eq!(listens(&format!("ule+udp://239.1.2.3:5000?{pids}&listen=0.0.0.0:5000")), "0.0.0.0:5000");
     let elsewhere = format!("ule+udp://239.1.2.3:5000?{pids}&listen=0.0.0.0:5001");
-    complains(of_arguments(&elsewhere, &[OPEN]), &["arrives at port 5000"]);
+    complains(of_arguments(&elsewhere, &[OPEN]), &["arrive at port 5000"]);
     complains(of_arguments("udp://239.1.2.3:5000", &[KEY]), &["[mesh]"]);
 }
 
 #[test]
 fn serial_lines_have_their_defaults() {
-    let plan = of_arguments("serial:///dev/ttyUSB0", &[KEY]).unwrap();
-    let Carrier::Serial { path, speed, framing, crc, mtu } = &plan.carrier else { panic!() };
+    let config = of_arguments("serial:///dev/ttyUSB0", &[KEY]).unwrap();
+    let Carrier::Serial { path, speed, framing, crc, mtu } = &config.carrier else { panic!() };
     assert_eq!(path, Path::new("/dev/ttyUSB0"));
     assert_eq!((*speed, *framing, *crc, *mtu), (None, Framing::Cobs, true, 1_500));
-    let Security::Key { suite, .. } = plan.security else { panic!() };
+    let Security::Key { suite, .. } = config.security else { panic!() };
     assert_eq!(suite, Suite::AesCcm8);
 
-    let plan = of_arguments("serial:///dev/ttyUSB0?speed=115200&framing=slip&mtu=300", &[INSECURE]).unwrap();
-    let Carrier::Serial { speed, framing, crc, mtu, .. } = &plan.carrier else { panic!() };
+    let config =
+        of_arguments("serial:///dev/ttyUSB0?speed=115200&framing=slip&mtu=300", &[INSECURE]).unwrap();
+    let Carrier::Serial { speed, framing, crc, mtu, .. } = &config.carrier else { panic!() };
     assert_eq!((*speed, *framing, *crc, *mtu), (Some(115_200), Framing::Slip, true, 300));
 
-    let plan = of_arguments("serial+raw:///dev/ttyUSB0", &[INSECURE]).unwrap();
-    let Carrier::Serial { framing, crc, .. } = &plan.carrier else { panic!() };
+    let config = of_arguments("serial+raw:///dev/ttyUSB0", &[INSECURE]).unwrap();
+    let Carrier::Serial { framing, crc, .. } = &config.carrier else { panic!() };
     assert_eq!((*framing, *crc), (Framing::Slip, false));
     complains(of_arguments("serial+raw:///dev/ttyUSB0?framing=cobs", &[INSECURE]), &["is for serial://"]);
 }
@@ -225,9 +226,9 @@ fn serial_lines_have_their_defaults() {
 #[test]
 fn files_say_which_way_they_go() {
     let ends = |url: &str| {
-        let plan = of_arguments(url, &[OPEN]).unwrap_or_else(|error| panic!("{url}: {error}"));
-        let Carrier::File { from, to, .. } = plan.carrier else { panic!("{url}") };
-        (from, to, plan.channel.mode)
+        let config = of_arguments(url, &[OPEN]).unwrap_or_else(|error| panic!("{url}: {error}"));
+        let Carrier::File { from, to, .. } = config.carrier else { panic!("{url}") };
+        (from, to, config.channel.mode)
     };
     let (stdio, file) = (Some(PathBuf::from("-")), |name: &str| Some(PathBuf::from(name)));
     assert_eq!(ends("ule+file://-"), (stdio.clone(), stdio.clone(), Mode::Optimistic));
@@ -237,7 +238,7 @@ fn files_say_which_way_they_go() {
     for (url, words) in [
         ("ule+file://", &["?to=FILE"][..]),
         ("ule+file://a.ts", &["?to=a.ts to send, or ?from=a.ts to receive"]),
-        ("ule+file://a.ts?to=b.ts", &["leave a.ts out"]),
+        ("ule+file://a.ts?to=b.ts", &["remove a.ts"]),
         ("ule+file://?from=a.ts&to=a.ts", &["two different ones"]),
         ("ule+file://?to=", &["give a path"]),
     ] {
@@ -270,14 +271,14 @@ fn each_carrier_has_its_own_way_to_go_unprotected() {
         ("ule+file://?to=a.ts", INSECURE, &["`open`"]),
         ("ule+file://?to=a.ts", KEY, &["--open"]),
         ("serial+raw:///dev/ttyUSB0", KEY, &["serial://", "--insecure"]),
-        // Feedback goes to nobody who was not named.
+        // Feedback has no destination without a name or address.
         ("udp://:7000", INSECURE, &["CARRIER", "--insecure", "HOST:PORT", "--key FILE"]),
         ("ule+udp://:7000", OPEN, &["CARRIER", "--open", "HOST:PORT"]),
     ] {
         complains(of_arguments(url, &[security]), words);
     }
     complains(of_arguments("ule+file://?fro=a.ts", &[OPEN]), &["did you mean `from`?"]);
-    // Both are named where two things are wrong.
+    // Both of two errors are reported.
     for url in ["udp://:7000", "udp://:99999"] {
         let address = ("inside", "address", "10.9.0.300/24");
         complains(of_arguments(url, &[INSECURE, address]), &["CARRIER", "--address", "10.9.0.300/24"]);
@@ -299,8 +300,8 @@ fn each_carrier_has_its_own_way_to_go_unprotected() {
 #[test]
 fn suites_have_names_and_tags() {
     let suite = |arguments: &[(&str, &str, &str)]| -> Result<Suite, ConfigError> {
-        let plan = of_arguments("udp://192.0.2.1:7000", &[&[KEY], arguments].concat())?;
-        match plan.security {
+        let config = of_arguments("udp://192.0.2.1:7000", &[&[KEY], arguments].concat())?;
+        match config.security {
             Security::Key { suite, .. } => Ok(suite),
             other => panic!("{other:?}"),
         }
@@ -313,7 +314,7 @@ fn suites_have_names_and_tags() {
         ("aes-gcm", "16", Suite::AesGcm),
     ] {
         assert_eq!(suite(&[("security", "suite", name)]), Ok(of));
-        // Of two with a tag of 16 octets, the length alone means the default.
+        // Of two suites with a tag of 16 octets, the length alone selects the default.
         if of != Suite::AesGcm {
             assert_eq!(suite(&[("security", "tag", tag)]), Ok(of));
         }
@@ -322,9 +323,9 @@ fn suites_have_names_and_tags() {
     let wrong = suite(&[("security", "suite", "aes-ccm-8"), ("security", "tag", "16")]).unwrap_err();
     assert!(wrong.to_string().contains("has a tag of 8 octets"), "{wrong}");
     let wrong = suite(&[("security", "tag", "12")]).unwrap_err();
-    assert!(wrong.to_string().contains("there are 16, 8, 4"), "{wrong}");
+    assert!(wrong.to_string().contains("expected one of 16, 8, 4"), "{wrong}");
     let unsealed = [OPEN, ("security", "tag", "8")];
-    complains(of_arguments("ule+udp://192.0.2.1:7000", &unsealed), &["sealed", "take it out"]);
+    complains(of_arguments("ule+udp://192.0.2.1:7000", &unsealed), &["encrypted", "remove it"]);
 }
 
 #[test]
@@ -333,6 +334,6 @@ fn a_key_is_never_an_argument_and_never_repeated() {
     let wrong = of_arguments("udp://192.0.2.1:7000", &[("security", "key", key)]).unwrap_err();
     let text = format!("{wrong} {wrong:?}");
     assert!(text.contains("path of a key file") && !text.contains(key), "{text}");
-    complains(of_arguments("udp://192.0.2.1:7000", &[("security", "key", "-")]), &["a file"]);
+    complains(of_arguments("udp://192.0.2.1:7000", &[("security", "key", "-")]), &["path of a key file"]);
     complains(of_arguments("udp://192.0.2.1:7000", &[("security", "key", "")]), &["path of a key file"]);
 }

@@ -1,12 +1,12 @@
-//! Files: what is known in them, what is shared, and what is refused.
+//! Files: known keys, shared files, and errors.
 
 use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::super::{Settings, keys, plan, templates::Template};
+use super::super::{Settings, keys, site_config, templates::Template};
 use super::{complains, of_text, surroundings};
-use crate::plan::{Others, Plan};
+use crate::site_config::{Others, SiteConfig};
 
 #[test]
 fn an_unknown_key_is_told_with_its_line_and_its_neighbour() {
@@ -15,27 +15,27 @@ fn an_unknown_key_is_told_with_its_line_and_its_neighbour() {
             "[inside]\nadress = \"10.9.0.1/30\"\n",
             &["/etc/thinair/sat.toml:2: [inside] adress", "`address`?"][..],
         ),
-        ("[inside]\n\n\nfoo = 1\n", &["sat.toml:4", "there are tun, tap"]),
-        ("[channel]\nttl = 4\n", &["`ttl` goes into [carrier]"]),
+        ("[inside]\n\n\nfoo = 1\n", &["sat.toml:4", "the keys are tun, tap"]),
+        ("[channel]\nttl = 4\n", &["`ttl` belongs to [carrier]"]),
         ("[carier]\nurl = 1\n", &["sat.toml:1: [carier]", "did you mean [carrier]?"]),
-        ("mtu = 1400\n", &["`mtu` goes into [inside]"]),
-        ("[zebra]\n", &["there are [inside], [carrier]"]),
+        ("mtu = 1400\n", &["`mtu` is a key of [inside]"]),
+        ("[zebra]\n", &["the sections are [inside], [carrier]"]),
         ("[peers]\n", &["did you mean [[peer]]?"]),
         ("[peer]\nname = \"a\"\n", &["write [[peer]]"]),
         ("[[inside]]\n", &["write [inside]"]),
         ("inside = 1\n", &["write [inside] above its keys"]),
-        ("peer = [1]\n", &["is no section"]),
-        ("[inside]\ntun = \"a\"\ntun = \"b\"\n", &["sat.toml:3: this is no TOML"]),
-        ("[inside\n", &["sat.toml:1: this is no TOML"]),
-        ("[inside]\nmtu = { a = 1 }\n", &["a text, a number"]),
+        ("peer = [1]\n", &["is not a section"]),
+        ("[inside]\ntun = \"a\"\ntun = \"b\"\n", &["sat.toml:3: not valid TOML"]),
+        ("[inside\n", &["sat.toml:1: not valid TOML"]),
+        ("[inside]\nmtu = { a = 1 }\n", &["a string, a number"]),
         (
             "[inside]\nmtu = [1, 2]\n[carrier]\nurl = \"udp://192.0.2.1:1\"\n[security]\nkey = \"k\"\n",
             &["is a list"],
         ),
         ("[inside]\nmtu = 99999999999999999999999999999999999999999\n", &["too large"]),
-        ("[security]\nintegrity_below = \"crc32\"\n", &["no such key"]),
-        ("[channel]\nintegrity_below = \"crc32\"\n", &["no such key"]),
-        ("", &["there is no carrier"]),
+        ("[security]\nintegrity_below = \"crc32\"\n", &["unknown key"]),
+        ("[channel]\nintegrity_below = \"crc32\"\n", &["unknown key"]),
+        ("", &["no carrier is given"]),
     ] {
         complains(of_text(text), words);
     }
@@ -43,8 +43,8 @@ fn an_unknown_key_is_told_with_its_line_and_its_neighbour() {
 
 #[test]
 fn paths_in_a_file_start_at_its_folder() {
-    let plan = of_text("[carrier]\nurl = \"udp://192.0.2.1:1\"\n[security]\nkey = \"a.key\"\n").unwrap();
-    let crate::plan::Security::Key { path, .. } = plan.security else { panic!() };
+    let config = of_text("[carrier]\nurl = \"udp://192.0.2.1:1\"\n[security]\nkey = \"a.key\"\n").unwrap();
+    let crate::site_config::Security::Key { path, .. } = config.security else { panic!() };
     assert_eq!(path, Path::new("/etc/thinair/a.key"));
 }
 
@@ -55,21 +55,21 @@ fn arguments_replace_what_the_file_tells() {
     let mut settings = Settings::read(Path::new("sat.toml"), text).unwrap();
     settings.set("inside", "tun", "--tun", "b");
     settings.set("carrier", "url", "CARRIER", "ule+udp://192.0.2.7:2?ts=3&mtu=1000");
-    let plan = plan(&settings, &surroundings()).unwrap();
-    assert_eq!((plan.inside.name.as_str(), plan.inside.mtu), ("b", Some(1_300)));
-    let crate::plan::Carrier::Udp { packaging, mtu, .. } = &plan.carrier else { panic!() };
+    let config = site_config(&settings, &surroundings()).unwrap();
+    assert_eq!((config.inside.name.as_str(), config.inside.mtu), ("b", Some(1_300)));
+    let crate::site_config::Carrier::Udp { packaging, mtu, .. } = &config.carrier else { panic!() };
     assert_eq!(*mtu, 1_000);
     assert!(
-        matches!(packaging, crate::plan::Packaging::Ts { per_datagram: 3, flush, .. } if flush.is_zero())
+        matches!(packaging, crate::site_config::Packaging::Ts { per_datagram: 3, flush, .. } if flush.is_zero())
     );
 }
 
-fn with_shared(own: &str, shared: &str) -> Result<Plan, crate::config::ConfigError> {
+fn with_shared(own: &str, shared: &str) -> Result<SiteConfig, crate::config::ConfigError> {
     let mut settings = Settings::read(Path::new("/etc/thinair/sat.toml"), own)?;
     let include = settings.include()?.unwrap();
     assert_eq!(include, Path::new("/etc/thinair/shared.toml"));
     settings.add_shared(&include, shared)?;
-    plan(&settings, &surroundings())
+    site_config(&settings, &surroundings())
 }
 
 const OWN: &str = "[channel]\ninclude = \"shared.toml\"\n[security]\nkey = \"k\"\n";
@@ -79,7 +79,7 @@ fn a_shared_file_has_nothing_of_one_end_alone() {
     let shared = "[carrier]\nurl = \"udp://192.0.2.1:1\"\n[channel]\nmax_cid = 7\n";
     assert_eq!(with_shared(OWN, shared).unwrap().channel.max_cid, 7);
     for section in keys::SECTIONS {
-        for (key, of) in section.keys {
+        for keys::Key { name: key, of, .. } in section.keys {
             let text = format!("{}\n{key} = \"1\"\n", section.title());
             let read = Settings::new().add_shared(Path::new("shared.toml"), &text);
             assert_eq!(read.is_err(), *of == keys::Of::OneEnd, "{} {key}", section.title());
@@ -87,30 +87,34 @@ fn a_shared_file_has_nothing_of_one_end_alone() {
     }
     complains(
         with_shared(OWN, "[inside]\ntun = \"a\"\n"),
-        &["shared.toml:2: [inside] tun", "of one end alone"],
+        &["shared.toml:2: [inside] tun", "belongs to one end"],
     );
-    complains(with_shared(OWN, "[channel]\ninclude = \"a\"\n"), &["of one end alone"]);
+    complains(with_shared(OWN, "[channel]\ninclude = \"a\"\n"), &["belongs to one end"]);
     let twice = with_shared(&format!("{OWN}tag = 8\n"), "[security]\ntag = 16\n");
-    complains(twice, &["shared.toml:2", "is told by /etc/thinair/sat.toml:5", "take one out"]);
+    complains(twice, &["shared.toml:2", "is also set by /etc/thinair/sat.toml:5", "remove one"]);
 }
 
 #[test]
 fn every_template_is_a_plan() {
     for template in Template::ALL {
         let text = template.text();
-        let plan = match template {
+        let config = match template {
             Template::Shared => continue,
             Template::Mesh => with_shared(text, Template::Shared.text()),
             _ => of_text(text),
         };
-        let plan = plan.unwrap_or_else(|error| panic!("{template:?}: {error}"));
+        let config = config.unwrap_or_else(|error| panic!("{template:?}: {error}"));
         if template == Template::Mesh {
-            assert!(matches!(&plan.others, Others::Mesh(mesh) if mesh.sites.len() == 2), "{:?}", plan.others);
+            assert!(
+                matches!(&config.others, Others::Mesh(mesh) if mesh.sites.len() == 2),
+                "{:?}",
+                config.others
+            );
         }
     }
 }
 
-/// What stands behind a `#` in a template is right as well: each such key by itself.
+/// Keys after a `#` in an example are valid as well, each by itself.
 #[test]
 fn every_key_that_a_template_leaves_out_is_right() {
     let mut tried = 0;
@@ -127,12 +131,12 @@ fn every_key_that_a_template_leaves_out_is_right() {
                 lines.retain(|line| !line.starts_with("open = "));
             }
             let text = lines.join("\n");
-            let plan = match template {
+            let config = match template {
                 Template::Shared => with_shared(Template::Mesh.text(), &text),
                 Template::Mesh => with_shared(&text, Template::Shared.text()),
                 _ => of_text(&text),
             };
-            if let Err(error) = plan {
+            if let Err(error) = config {
                 panic!("{template:?}: {key}: {error}");
             }
             tried += 1;
@@ -141,7 +145,7 @@ fn every_key_that_a_template_leaves_out_is_right() {
     assert!(tried > 25, "{tried}");
 }
 
-/// The configurations that the manual shows.
+/// The configurations shown in the manual.
 #[test]
 fn every_configuration_of_the_manual_is_a_plan() {
     let manual = include_str!("../../../../../docs/tunnel.md");
@@ -155,24 +159,24 @@ fn every_configuration_of_the_manual_is_a_plan() {
             shared = Some(block);
             continue;
         }
-        let plan = if block.contains("include = ") {
+        let config = if block.contains("include = ") {
             with_shared(block, shared.expect("the shared file stands before those that include it"))
         } else {
             of_text(block)
         };
-        if let Err(error) = plan {
+        if let Err(error) = config {
             panic!("{error}\n{block}");
         }
     }
     assert!(tried >= 6, "{tried}");
 }
 
-/// Words that files are made of, so that more than the first line is read.
+/// Parts of files, so that more than the first line is parsed.
 fn pieces() -> impl Strategy<Value = String> {
     let known: Vec<String> = keys::SECTIONS
         .iter()
         .flat_map(|section| {
-            let keys = section.keys.iter().map(|(key, _)| format!("{key} = "));
+            let keys = section.names().map(|key| format!("{key} = "));
             std::iter::once(section.title() + "\n").chain(keys)
         })
         .chain(
@@ -230,7 +234,7 @@ proptest! {
         let all: Vec<_> = keys::SECTIONS
             .iter()
             .filter(|section| !section.repeated)
-            .flat_map(|section| section.keys.iter().map(|(key, _)| (section.name, *key)))
+            .flat_map(|section| section.names().map(|key| (section.name, key)))
             .collect();
         let (section, key) = all[number % all.len()];
         let _ = super::of_arguments("ule+udp://192.0.2.1:7000", &[super::OPEN, (section, key, &value)]);

@@ -5,9 +5,9 @@ use thinair_ule::Pid;
 
 use super::{complains, of_text};
 use crate::config::agreement::{Disagreement, disagreements};
-use crate::plan::{Carrier, Others, Packaging, Plan, Security, Suite};
+use crate::site_config::{Carrier, Others, Packaging, Security, SiteConfig, Suite};
 
-/// Two peers, of which the second is changed.
+/// Two peers, the second of which is modified.
 fn hub(north: &str, south: &str) -> String {
     format!(
         "[carrier]\nurl = \"udp://:7000\"\n\
@@ -20,35 +20,35 @@ const SOUTH: &str = "name = \"south\"\nkey = \"south.key\"\nallowed = [\"10.2.0.
 
 #[test]
 fn peers_have_keys_and_networks_of_their_own() {
-    let plan = of_text(&hub("keepalive = \"25s\"", SOUTH)).unwrap();
-    let Others::Peers(peers) = &plan.others else { panic!() };
+    let config = of_text(&hub("keepalive = \"25s\"", SOUTH)).unwrap();
+    let Others::Peers(peers) = &config.others else { panic!() };
     assert_eq!(peers.iter().map(|peer| peer.name.as_str()).collect::<Vec<_>>(), ["north", "south"]);
     assert_eq!(peers[1].key.as_deref(), Some("/etc/thinair/south.key".as_ref()));
     assert!(peers[0].keepalive.is_some() && peers[1].keepalive.is_none());
     for (north, south, words) in [
         ("", "name = \"south\"\nkey = \"south.key\"", &["[[peer]]", "needs `allowed`"][..]),
-        ("", "name = \"south\"\nallowed = [\"10.2.0.0/16\"]", &["needs a `key` of its own", "pose"]),
+        ("", "name = \"south\"\nallowed = [\"10.2.0.0/16\"]", &["needs its own `key`", "impersonate"]),
         ("", &SOUTH.replace("10.2.0.0/16", "10.1.2.0/24"), &["sat.toml:11", "10.1.2.0/24 and 10.1.0.0/16"]),
-        ("", &SOUTH.replace("south.key", "north.key"), &["one key file", "sat.toml:5"]),
-        ("", &SOUTH.replace("\"south\"", "\"north\""), &["one name"]),
+        ("", &SOUTH.replace("south.key", "north.key"), &["the same key file", "sat.toml:5"]),
+        ("", &SOUTH.replace("\"south\"", "\"north\""), &["the same name"]),
         ("", &SOUTH.replace("10.2.0.0", "10.2.0.1"), &["the network is 10.2.0.0/16"]),
         (
             "address = \"192.0.2.1:1\"",
             &format!("{SOUTH}\naddress = \"192.0.2.1:1\""),
-            &["one address", "sat.toml:7"],
+            &["the same address", "sat.toml:7"],
         ),
-        ("address = \"0.0.0.0:1\"", SOUTH, &["no address of a peer"]),
-        ("address = \"239.1.2.3:1\"", SOUTH, &["no address of a peer"]),
-        ("pid = 0x40", SOUTH, &["PIDs are of transport streams"]),
+        ("address = \"0.0.0.0:1\"", SOUTH, &["not the address of a peer"]),
+        ("address = \"239.1.2.3:1\"", SOUTH, &["not the address of a peer"]),
+        ("pid = 0x40", SOUTH, &["PIDs apply to transport streams"]),
         ("adress = \"192.0.2.1:1\"", SOUTH, &["did you mean `address`?"]),
     ] {
         complains(of_text(&hub(north, south)), words);
     }
     let url = hub("", SOUTH).replace("udp://:7000", "udp://192.0.2.1:7000");
-    complains(of_text(&url), &["the peers have addresses of their own"]);
+    complains(of_text(&url), &["the peers have their own addresses"]);
     let serial = hub("", SOUTH).replace("udp://:7000", "serial:///dev/ttyS0");
-    complains(of_text(&serial), &["one other end"]);
-    // One peer may take the address of the carrier.
+    complains(of_text(&serial), &["a single peer"]);
+    // One peer may use the address of the carrier.
     let one =
         "[carrier]\nurl = \"udp://192.0.2.1:7000\"\n[security]\nkey = \"k\"\n[[peer]]\nname = \"hub\"\n";
     let Others::Peers(peers) = of_text(one).unwrap().others else { panic!() };
@@ -65,8 +65,8 @@ fn mesh(own: &str, security: &str, more: &str) -> String {
     )
 }
 
-fn pid(plan: &Plan) -> Pid {
-    match &plan.carrier {
+fn pid(config: &SiteConfig) -> Pid {
+    match &config.carrier {
         Carrier::Udp { packaging: Packaging::Ts { pid, .. }, .. } => *pid,
         other => panic!("{other:?}"),
     }
@@ -75,13 +75,13 @@ fn pid(plan: &Plan) -> Pid {
 #[test]
 fn a_site_hears_all_others_and_sends_as_itself() {
     for security in ["key = \"mesh.key\"", "open = true"] {
-        let plan = of_text(&mesh("own = 2", security, "")).unwrap();
-        let Others::Mesh(of) = &plan.others else { panic!() };
+        let config = of_text(&mesh("own = 2", security, "")).unwrap();
+        let Others::Mesh(of) = &config.others else { panic!() };
         let others: Vec<_> = of.sites.iter().map(|site| site.id.number()).collect();
         assert_eq!((of.own.map(|own| own.number()), others), (Some(2), vec![1, 3]));
-        assert_eq!(pid(&plan), Pid::new(0x102).unwrap());
+        assert_eq!(pid(&config), Pid::new(0x102).unwrap());
         assert_eq!((of.to, of.feedback), (Some("239.9.0.1:5000".parse().unwrap()), false));
-        assert_eq!(plan.channel.mode, Mode::Unidirectional);
+        assert_eq!(config.channel.mode, Mode::Unidirectional);
         let answered = of_text(&mesh("own = 2", security, "feedback = true")).unwrap();
         assert_eq!(answered.channel.mode, Mode::Optimistic);
     }
@@ -104,49 +104,49 @@ fn what_a_mesh_cannot_be_is_told() {
     let one = mesh("own = 1", open, "");
     let answered = mesh("own = 1", open, "feedback = true");
     for (text, words) in [
-        (mode("o"), &["o-mode needs feedback", "`feedback`"][..]),
+        (mode("o"), &["o-mode needs feedback", "`feedback = true`"][..]),
         (mode("r"), &["r-mode needs feedback"]),
-        (swap(&one, "id = 3", "id = 2"), &["one `id`", "sat.toml:17"]),
-        (swap(&one, "0x103", "0x102"), &["one `pid`"]),
-        (swap(&one, "02:00:00:00:00:03", "02:00:00:00:00:02"), &["one `npa`"]),
+        (swap(&one, "id = 3", "id = 2"), &["the same `id`", "sat.toml:17"]),
+        (swap(&one, "0x103", "0x102"), &["the same `pid`"]),
+        (swap(&one, "02:00:00:00:00:03", "02:00:00:00:00:02"), &["the same `npa`"]),
         (swap(&one, "id = 3\n", ""), &["has no `id`"]),
         (swap(&one, "id = 3", "id = 0"), &["1 to 255"]),
         (swap(&one, "pid = 0x103\n", ""), &["\"site 3\" needs a `pid`"]),
         (swap(&one, "pid = 0x103", "pid = 0x40").replace("own = 1", "own = 9"), &["the PID of this site"]),
-        (swap(&one, "[mesh]\nown = 1\n", ""), &["[[site]]", "there is no [mesh]"]),
-        (swap(&one, "239.9.0.1:5000", ":5000"), &["where to"]),
-        (mesh("", open, "feedback = true"), &["only hears cannot answer"]),
+        (swap(&one, "[mesh]\nown = 1\n", ""), &["[[site]]", "[mesh] is missing"]),
+        (swap(&one, "239.9.0.1:5000", ":5000"), &["a destination"]),
+        (mesh("", open, "feedback = true"), &["receiver-only site cannot answer"]),
         (swap(&answered, "npa = \"02:00:00:00:00:03\"\n", ""), &["an `npa`"]),
         (swap(&one, "open = true", "key = \"k\"\ntag = 4"), &["too short for a group"]),
         (swap(&one, "ule+udp://239.9.0.1:5000", "serial:///dev/ttyS0"), &["`insecure`"]),
-        (format!("{one}[[peer]]\nname = \"a\"\n"), &["take one of them out"]),
+        (format!("{one}[[peer]]\nname = \"a\"\n"), &["remove one of them"]),
         (
             "[carrier]\nurl = \"ule+udp://239.9.0.1:5000\"\n[security]\nopen = true\n[mesh]\n".to_owned(),
-            &["nobody to hear"],
+            &["no senders"],
         ),
         (
             "[carrier]\nurl = \"serial:///dev/ttyS0\"\n[security]\nkey = \"k\"\n[mesh]\nown = 1\n".to_owned(),
-            &["one other end"],
+            &["a single peer"],
         ),
     ] {
         complains(of_text(&text), words);
     }
     let gse = one.replace("ule+udp", "gse+udp").replace("pid = ", "# pid = ");
-    complains(of_text(&gse), &["do not tell who sent them"]);
+    complains(of_text(&gse), &["do not identify their sender"]);
     assert!(of_text(&gse.replace("open = true", "key = \"k\"")).is_ok());
-    // Without a key, datagrams have the number of the site.
+    // Without a key, datagrams contain the number of the site.
     let udp = one.replace("ule+udp", "udp").replace("pid = ", "# pid = ").replace("open", "insecure");
     assert!(of_text(&udp).is_ok());
-    // A sender that nobody answers.
+    // A sender without feedback.
     let sender = "[carrier]\nurl = \"gse+udp://192.0.2.1:5000\"\n[security]\nopen = true\n[mesh]\nown = 1\n";
-    let plan = of_text(sender).unwrap();
-    assert!(matches!(&plan.others, Others::Mesh(mesh) if mesh.sites.is_empty()));
+    let config = of_text(sender).unwrap();
+    assert!(matches!(&config.others, Others::Mesh(mesh) if mesh.sites.is_empty()));
 }
 
 #[test]
 fn groups_have_the_longest_tag_by_default() {
-    let plan = of_text(&mesh("own = 1", "key = \"mesh.key\"", "")).unwrap();
-    let Security::Key { suite, .. } = plan.security else { panic!() };
+    let config = of_text(&mesh("own = 1", "key = \"mesh.key\"", "")).unwrap();
+    let Security::Key { suite, .. } = config.security else { panic!() };
     assert_eq!(suite, Suite::ChaCha20Poly1305);
 }
 
@@ -156,24 +156,24 @@ fn ends_that_do_not_agree_are_told() {
         of_text(&format!("[carrier]\nurl = \"udp://192.0.2.1:7000\"\n[security]\nkey = \"k\"\n{more}"))
             .unwrap()
     };
-    let told = |a: &Plan, b: &Plan| -> Vec<String> {
+    let setting = |a: &SiteConfig, b: &SiteConfig| -> Vec<String> {
         disagreements(a, b).iter().map(Disagreement::to_string).collect()
     };
     let here = pair("");
-    assert_eq!(told(&here, &pair("[inside]\naddress = [\"10.9.0.2/30\"]\n")), Vec::<String>::new());
+    assert_eq!(setting(&here, &pair("[inside]\naddress = [\"10.9.0.2/30\"]\n")), Vec::<String>::new());
     assert_eq!(
-        told(
+        setting(
             &pair("[inside]\nmtu = 1400\n"),
             &pair(
                 "tag = 8\n[channel]\nmax_cid = 7\nprofiles = [\"udp\"]\n[inside]\ntap = true\nmtu = 1400\n"
             )
         ),
         [
-            "the ends do not agree on [inside] tap: false here, true there",
-            "the ends do not agree on [security]: chacha20-poly1305 here, aes-ccm-8 there",
-            "the ends do not agree on [channel] cid: auto here, small there",
-            "the ends do not agree on [channel] max_cid: 1023 here, 7 there",
-            "the ends do not agree on [channel] profiles: uncompressed,rtp,udp,esp,ip,tcp,rtp-udp-lite,udp-lite,coap \
+            "the ends disagree on [inside] tap: false here, true there",
+            "the ends disagree on [security]: chacha20-poly1305 here, aes-ccm-8 there",
+            "the ends disagree on [channel] cid: auto here, small there",
+            "the ends disagree on [channel] max_cid: 1023 here, 7 there",
+            "the ends disagree on [channel] profiles: uncompressed,rtp,udp,esp,ip,tcp,rtp-udp-lite,udp-lite,coap \
              here, uncompressed,udp there",
         ]
     );
@@ -182,25 +182,25 @@ fn ends_that_do_not_agree_are_told() {
         let url = format!("ule+udp://192.0.2.1:7000?{options}");
         of_text(&format!("[carrier]\nurl = \"{url}\"\n[security]\nopen = true\n")).unwrap()
     };
-    let crossed = told(&stream("pid=64&peer-pid=65"), &stream("pid=65&peer-pid=64"));
+    let crossed = setting(&stream("pid=64&peer-pid=65"), &stream("pid=65&peer-pid=64"));
     assert_eq!(crossed, Vec::<String>::new());
     assert_eq!(
-        told(&stream("pid=64&peer-pid=65"), &stream("pid=64&peer-pid=64")),
+        setting(&stream("pid=64&peer-pid=65"), &stream("pid=64&peer-pid=64")),
         [
-            "the ends do not agree on the PID from there to here: heard on PID 0x0041 here, sent on PID 0x0040 there"
+            "the ends disagree on the PID from there to here: heard on PID 0x0041 here, sent on PID 0x0040 there"
         ]
     );
 
     let site = |own: &str| of_text(&mesh(own, "open = true", "")).unwrap();
-    assert_eq!(told(&site("own = 1"), &site("own = 2")), Vec::<String>::new());
-    assert_eq!(told(&site("own = 1"), &site("")), Vec::<String>::new());
+    assert_eq!(setting(&site("own = 1"), &site("own = 2")), Vec::<String>::new());
+    assert_eq!(setting(&site("own = 1"), &site("")), Vec::<String>::new());
     assert_eq!(
-        told(&site("own = 1"), &site("own = 1")),
-        ["the ends do not agree on [mesh] own, which must differ: 1 here, 1 there"]
+        setting(&site("own = 1"), &site("own = 1")),
+        ["the ends disagree on [mesh] own, which must differ: 1 here, 1 there"]
     );
     let moved = of_text(&mesh("own = 2", "open = true", "").replace("0x101", "0x111")).unwrap();
     assert_eq!(
-        told(&site("own = 1"), &moved),
-        ["the ends do not agree on site 1: on PID 0x0101 here, on PID 0x0111 there"]
+        setting(&site("own = 1"), &moved),
+        ["the ends disagree on site 1: on PID 0x0101 here, on PID 0x0111 there"]
     );
 }

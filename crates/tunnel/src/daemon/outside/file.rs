@@ -1,4 +1,4 @@
-//! A transport stream in files or pipes: TS Packets one behind the other.
+//! A transport stream in files or pipes: a sequence of TS Packets.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -9,19 +9,21 @@ use thinair_os::{Error, pipe};
 
 use super::{Arrival, CHUNK, Flushed, Received};
 
-/// Octets that may wait for whoever reads what is written.
+/// Limit of octets queued for the reader of the output.
 const FULL: usize = 1 << 16;
 
 #[derive(Debug)]
 pub(in crate::daemon) struct Files {
     from: Option<File>,
     to: Option<File>,
-    /// Files of a disk are always ready, and cannot be waited for.
+    /// Regular files are always ready, and cannot be waited for.
     from_is_plain: bool,
     to_is_plain: bool,
     out: Vec<u8>,
     gone: usize,
     chunk: Vec<u8>,
+    /// Octets of it that were read.
+    unread: usize,
     refused: u64,
 }
 
@@ -40,6 +42,7 @@ impl Files {
             out: Vec::new(),
             gone: 0,
             chunk: vec![0; CHUNK],
+            unread: 0,
             refused: 0,
         })
     }
@@ -87,7 +90,7 @@ impl Files {
         Flushed { refused: std::mem::take(&mut self.refused), waits: !self.out.is_empty(), too_long: 0 }
     }
 
-    pub(super) fn receive(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) -> Received {
+    pub(super) fn receive(&mut self) -> Received {
         let Some(from) = &mut self.from else { return Received::All };
         match from.read(&mut self.chunk) {
             Ok(0) => {
@@ -95,7 +98,7 @@ impl Files {
                 Received::End
             }
             Ok(octets) => {
-                sink(Arrival::Stream(self.chunk.get(..octets).unwrap_or_default()));
+                self.unread = octets;
                 if octets == self.chunk.len() { Received::More } else { Received::All }
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
@@ -107,6 +110,11 @@ impl Files {
                 Received::End
             }
         }
+    }
+
+    pub(super) fn poll_arrival(&mut self) -> Option<Arrival<'_>> {
+        let unread = std::mem::take(&mut self.unread);
+        self.chunk.get(..unread).filter(|octets| !octets.is_empty()).map(Arrival::Stream)
     }
 }
 

@@ -1,6 +1,7 @@
-//! A serial line: frames in a run of octets. A line that is unplugged is looked for.
+//! A serial line that carries frames. A line that was unplugged is opened again when it returns.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,13 +13,13 @@ use thinair_wire::time::Instant;
 use super::{Arrival, CHUNK, Flushed, Received};
 use crate::daemon::helper::Helper;
 use crate::line::{Deframer, DeframerCounters, FrameError, Framer, FramerCounters};
-use crate::plan::Framing;
+use crate::site_config::Framing;
 
-/// How often a line that is gone is looked for.
+/// Interval of attempts to open a lost line.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Octets that may wait, beside those in the system: a few frames. Packets should wait in the interface, where they can
-/// still be dropped by whoever knows better.
+/// Limit of queued octets, in addition to those in the system: a few frames. More packets should wait in the
+/// interface, whose queue discipline decides which to drop.
 const FULL: usize = 2_048;
 
 #[derive(Debug)]
@@ -26,14 +27,16 @@ pub(in crate::daemon) struct Line {
     path: PathBuf,
     serial: Option<Serial>,
     retry_at: Option<Instant>,
-    /// Whether it was said that the line may not be opened.
+    /// Whether a refusal to open the line was logged.
     complained: bool,
     framer: Framer,
     deframer: Deframer,
-    /// Octets that wait, and how many of them have gone.
+    /// Queued octets, and the number of those already sent.
     out: Vec<u8>,
     gone: usize,
     chunk: Vec<u8>,
+    /// Octets of it that were read and not yet deframed.
+    unread: Range<usize>,
     datagram: Vec<u8>,
     refused: u64,
 }
@@ -56,6 +59,7 @@ impl Line {
             out: Vec::new(),
             gone: 0,
             chunk: vec![0; CHUNK],
+            unread: 0..0,
             datagram: Vec::new(),
             refused: 0,
         })
@@ -86,27 +90,17 @@ impl Line {
         if self.gone >= self.out.len() {
             self.out.clear();
             self.gone = 0;
-            // The next frame begins with a mark of its own, as noise of a line that nobody uses is not a frame.
+            // The next frame starts with a delimiter, as noise on an idle line is not a frame.
             self.framer.silent();
         }
         Flushed { refused: std::mem::take(&mut self.refused), waits: !self.out.is_empty(), too_long: 0 }
     }
 
-    pub(super) fn receive(&mut self, now: Instant, sink: &mut dyn FnMut(Arrival<'_>)) -> Received {
+    pub(super) fn receive(&mut self, now: Instant) -> Received {
         let Some(serial) = &self.serial else { return Received::All };
         match serial.read(&mut self.chunk) {
             Ok(octets) => {
-                let datagram = &mut self.datagram;
-                let mut take = |frame: Result<&[u8], FrameError>| match frame {
-                    Ok(frame) => {
-                        datagram.clear();
-                        datagram.extend_from_slice(frame);
-                        sink(Arrival::Datagram(None, datagram));
-                    }
-                    Err(FrameError::Crc { .. }) => sink(Arrival::WrongCrc),
-                    Err(_) => sink(Arrival::BadFrame),
-                };
-                self.deframer.receive(self.chunk.get(..octets).unwrap_or_default(), &mut take);
+                self.unread = 0..octets;
                 if octets == self.chunk.len() { Received::More } else { Received::All }
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Received::All,
@@ -115,6 +109,25 @@ impl Line {
                 Received::All
             }
         }
+    }
+
+    /// Deframes octet by octet, so that each frame is handled before the next one starts.
+    pub(super) fn poll_arrival(&mut self) -> Option<Arrival<'_>> {
+        let Self { chunk, unread, deframer, datagram, .. } = self;
+        let mut found = None;
+        while let (None, Some(at)) = (found, unread.next()) {
+            deframer.receive(chunk.get(at..=at).unwrap_or_default(), &mut |frame| {
+                found = Some(frame.map(|frame| {
+                    datagram.clear();
+                    datagram.extend_from_slice(frame);
+                }));
+            });
+        }
+        Some(match found? {
+            Ok(()) => Arrival::Datagram(None, datagram),
+            Err(FrameError::Crc { .. }) => Arrival::WrongCrc,
+            Err(_) => Arrival::BadFrame,
+        })
     }
 
     fn lose(&mut self, now: Instant, error: &io::Error) {

@@ -1,4 +1,4 @@
-//! A socket: datagrams in batches.
+//! A UDP socket that sends and receives batches of datagrams.
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,34 +7,34 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 
 use thinair_os::Error;
 use thinair_os::interface::Interface;
-use thinair_os::udp::errors::{self, Report};
-use thinair_os::udp::options::{self, ToGroups, TooLong};
-use thinair_os::udp::{self, Memory, Outgoing};
+use thinair_os::udp::errors::{self, ErrorReport};
+use thinair_os::udp::options::{self, OversizePolicy, ToGroups};
+use thinair_os::udp::{self, SendQueue, SocketMemory};
 
 use super::{Arrival, Flushed, Received};
 
-/// Datagrams that are taken with one call.
+/// Datagrams received by one call.
 const BATCH: usize = 64;
 
-/// Datagrams that may wait for room before the interface has to.
+/// Queued datagrams above which the interface is no longer read.
 const FULL: usize = 64;
 
-/// EMSGSIZE: the datagram is longer than the interface takes.
+/// EMSGSIZE: the datagram is longer than the interface allows.
 const EMSGSIZE: i32 = 90;
 
-/// Errors that are kept at a time.
+/// Limit of stored error reports.
 const REPORTS: usize = 64;
 
-/// Octets of datagrams that wait in the system, so that a burst does no harm.
+/// Socket buffers in octets, large enough for a burst.
 const ROOM: usize = 2 << 20;
 
 #[derive(Debug)]
 pub(in crate::daemon) struct Socket {
     socket: UdpSocket,
-    out: Outgoing,
-    received: udp::Received,
-    /// Errors of datagrams, to be handed out.
-    reports: VecDeque<Report>,
+    out: SendQueue,
+    received: udp::ReceiveBatch,
+    /// Error reports that were not fetched yet.
+    reports: VecDeque<ErrorReport>,
 }
 
 impl Socket {
@@ -66,7 +66,7 @@ impl Socket {
             })?,
         };
         socket.set_nonblocking(true).map_err(|why| Error::new(what(), why))?;
-        options::set_too_long(&socket, TooLong::Lost)?;
+        options::set_too_long(&socket, OversizePolicy::Lost)?;
         errors::keep_reports(&socket)?;
         for (set, limit) in [
             (udp::set_receive_room as fn(&UdpSocket, usize) -> io::Result<usize>, "net.core.rmem_max"),
@@ -80,11 +80,11 @@ impl Socket {
                 );
             }
         }
-        // One octet more, so that what is too long is seen to be.
+        // One octet more, to detect datagrams that are too long.
         Ok(Self {
             socket,
-            out: Outgoing::new(),
-            received: udp::Received::new(BATCH, largest + 1),
+            out: SendQueue::new(),
+            received: udp::ReceiveBatch::new(BATCH, largest + 1),
             reports: VecDeque::new(),
         })
     }
@@ -115,7 +115,7 @@ impl Socket {
                     flushed.waits = true;
                     break;
                 }
-                // It may be an error that a datagram before met on its way: reading the queue clears it.
+                // It may be a pending error of an earlier datagram, which reading the error queue clears.
                 Err(_) if !is_tried_again => {
                     self.read_reports();
                     is_tried_again = true;
@@ -136,7 +136,7 @@ impl Socket {
         flushed
     }
 
-    /// Empties the error queue: a socket with errors is ready all the time. Only the first reports are kept.
+    /// Empties the error queue, as a socket with errors is always ready. Only the first reports are kept.
     fn read_reports(&mut self) {
         while let Some(report) = errors::next_report(&self.socket) {
             if self.reports.len() < REPORTS {
@@ -145,30 +145,30 @@ impl Socket {
         }
     }
 
-    pub(super) fn next_report(&mut self) -> Option<Report> {
+    pub(super) fn next_report(&mut self) -> Option<ErrorReport> {
         self.reports.pop_front()
     }
 
-    pub(super) fn memory(&self) -> Option<Memory> {
+    pub(super) fn memory(&self) -> Option<SocketMemory> {
         udp::memory(&self.socket).ok()
     }
 
-    pub(super) fn receive(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) -> Received {
+    pub(super) fn receive(&mut self) -> Received {
         match self.received.receive(&self.socket) {
-            Ok(count) => {
-                for _ in 0..self.received.too_long() {
-                    sink(Arrival::TooLong);
-                }
-                for (datagram, from) in self.received.iter_mut() {
-                    sink(Arrival::Datagram(from, datagram));
-                }
-                if count == BATCH { Received::More } else { Received::All }
-            }
-            // Woken by the error queue, or by nothing.
+            Ok(count) if count == BATCH => Received::More,
+            Ok(_) => Received::All,
+            // Woken by the error queue, or spuriously.
             Err(error) => {
                 self.read_reports();
                 if error.kind() == io::ErrorKind::WouldBlock { Received::All } else { Received::More }
             }
         }
+    }
+
+    pub(super) fn poll_arrival(&mut self) -> Option<Arrival<'_>> {
+        Some(match self.received.take_next()? {
+            Some((datagram, from)) => Arrival::Datagram(from, datagram),
+            None => Arrival::TooLong,
+        })
     }
 }

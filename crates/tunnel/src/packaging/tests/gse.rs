@@ -8,14 +8,14 @@ fn at(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
-/// The header is that of modulators (`crates/ule`), a GSE Packet that of TS 102 606-1 with LT 0b10.
+/// The header is that of modulators (`crates/ule`), the GSE Packet that of TS 102 606-1 with LT 0b10.
 #[test]
 fn a_bb_frame_octet_by_octet() {
     let mut packager = packager(&gse(), &peers(), PackagerConfig::new(1_400));
     let unit = [7; 90];
     let bodies = packed(&mut packager, &[rohc(&unit)]);
     let expected = [&b"\x72\0\0\0\x02\xf0\0\0\0\x15\xe0\x5c\x22\xf1"[..], &unit].concat();
-    assert_eq!(bodies, [Sent { octets: expected, several: false, to: None, units: 1 }]);
+    assert_eq!(bodies, [SentBody { octets: expected, several: false, to: None, units: 1 }]);
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn a_unit_is_torn_only_if_it_has_to_be() {
     assert!(came.iter().map(|came| &came.3).eq(&units));
     let counters = unpackager.counters().gse;
     assert_eq!((counters.whole, counters.reassembled), (3, 1));
-    // The first two are in a BBFrame each; the long one fills the second, two more, and begins the last.
+    // The first two take a BBFrame each; the long one fills the second, two more, and begins the last.
     let octets: Vec<_> = bodies.iter().map(|body| body.octets.len()).collect();
     assert_eq!(octets, [314, 510, 510, 510, 58]);
     for lost in 0..bodies.len() {
@@ -77,13 +77,13 @@ fn sites_are_told_by_the_input_stream_identifier() {
     let bodies = |own: u8| {
         packed(&mut packager(&packaging(own), &mesh(own), PackagerConfig::new(500)), &[rohc(&[own; 700])])
     };
-    // Fragments of two sites, in turns, with the same Frag_ID.
+    // Interleaved fragments of two sites with equal Frag_IDs.
     let (two, three) = (bodies(2), bodies(3));
     let mixed: Vec<_> = two.into_iter().zip(three).flat_map(|(two, three)| [two, three]).collect();
     let mut unpackager = Unpackager::new(&packaging(1), &mesh(1), LARGEST, false).unwrap();
     let came: Vec<_> = unpacked(&mut unpackager, &mixed).iter().map(|came| (came.0, came.3[0])).collect();
     assert_eq!(came, [(Some(2), 2), (Some(3), 3)]);
-    // Its own come back, those of strangers are told.
+    // Its own BBFrames are received, too; unknown ones are reported.
     assert_eq!(unpacked(&mut unpackager, &bodies(1)), []);
     let mut receive = |octets: &[u8]| {
         let body = BodyIn { octets, several: false, addressed: false };
@@ -98,5 +98,5 @@ fn sites_are_told_by_the_input_stream_identifier() {
     stranger = BbHeader::new(40).unwrap();
     stranger.isi = Some(2);
     let short = [&stranger.write()[..], &[0; 39]].concat();
-    assert_eq!(receive(&short), Err(UnpackError::DataField { told: 40, left: 39 }));
+    assert_eq!(receive(&short), Err(UnpackError::DataField { announced: 40, left: 39 }));
 }

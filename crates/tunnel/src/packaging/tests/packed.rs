@@ -6,7 +6,7 @@ fn config(bridged: bool, pad: u16) -> PackagerConfig {
     PackagerConfig { bridged, pad, ..PackagerConfig::new(1_400) }
 }
 
-fn bodies(config: PackagerConfig, units: &[Unit<'_>]) -> Vec<Sent> {
+fn bodies(config: PackagerConfig, units: &[Unit<'_>]) -> Vec<SentBody> {
     packed(&mut packager(&Packaging::Packed, &mesh(1), config), units)
 }
 
@@ -24,17 +24,17 @@ fn received(bridged: bool, octets: &[u8], several: bool, addressed: bool) -> Res
 #[test]
 fn one_alone_costs_nothing_and_several_have_lengths() {
     let one = bodies(config(false, 0), &[rohc(b"one")]);
-    assert_eq!(one, [Sent { octets: b"one".to_vec(), several: false, to: None, units: 1 }]);
-    // M is set where the next unit has a length; 100 octets need two.
+    assert_eq!(one, [SentBody { octets: b"one".to_vec(), several: false, to: None, units: 1 }]);
+    // M is set if the next unit has a length; 100 octets need a length of two octets.
     let long = [b'x'; 100];
     let four = [rohc(b"one"), rohc(&long), rohc(b"three"), rohc(b"last")];
     let expected = [&b"\x83one\xc0\x64"[..], &long, b"\x05threelast"].concat();
     assert_eq!(
         bodies(config(false, 0), &four),
-        [Sent { octets: expected, several: true, to: None, units: 4 }]
+        [SentBody { octets: expected, several: true, to: None, units: 4 }]
     );
     let two = bodies(config(false, 0), &four[2..]);
-    assert_eq!(two, [Sent { octets: b"\x05threelast".to_vec(), several: true, to: None, units: 2 }]);
+    assert_eq!(two, [SentBody { octets: b"\x05threelast".to_vec(), several: true, to: None, units: 2 }]);
 }
 
 #[test]
@@ -56,13 +56,13 @@ fn a_unit_for_one_site_is_alone_behind_its_number() {
     let got = bodies(config(false, 0), &[rohc(b"one"), to, rohc(b"two")]);
     let expected = [(&b"one"[..], None), (b"\x03feedback", SiteId::new(3)), (b"two", None)];
     let expected =
-        expected.map(|(octets, to)| Sent { octets: octets.to_vec(), several: false, to, units: 1 });
+        expected.map(|(octets, to)| SentBody { octets: octets.to_vec(), several: false, to, units: 1 });
     assert_eq!(got, expected);
     let came = received(false, &got[1].octets, false, true).unwrap();
     assert_eq!(came, [(None, Protocol::Rohc, Some(3), b"feedback".to_vec())]);
 }
 
-/// A unit of the longest kind may be padded, and what is padding alone is nothing.
+/// A unit of maximum size may be padded, and padding alone is no unit.
 #[test]
 fn padding_is_taken_off_again() {
     let units = [vec![1; LARGEST], vec![2; 3], vec![3; 9]];
@@ -78,7 +78,7 @@ fn padding_is_taken_off_again() {
     assert_eq!(received(false, &[0xE0; 9], false, false), Ok(Vec::new()));
 }
 
-/// RFC 5795, section 5.2: padding octets stand in front of a ROHC packet. Of several units, in front of the last.
+/// RFC 5795, section 5.2: padding octets precede a ROHC packet; with several units, the last one.
 #[test]
 fn padding_is_that_of_rohc() {
     let octets = |units: &[Unit<'_>]| bodies(config(false, 8), units).remove(0).octets;
@@ -87,7 +87,7 @@ fn padding_is_that_of_rohc() {
     assert_eq!(octets(&[rohc(b"\x011"), rohc(b"\x012")]), b"\x02\x011\xe0\xe0\xe0\x012");
     let to = Unit { to: SiteId::new(3), ..rohc(b"\xf0") };
     assert_eq!(octets(&[to]), b"\x03\xe0\xe0\xe0\xe0\xe0\xe0\xf0");
-    // Not beyond the longest body.
+    // Not beyond the maximum size of a body.
     let long = [1; 1_399];
     assert_eq!(octets(&[rohc(&long)]), [&[0xE0][..], &long].concat());
 }
@@ -102,10 +102,10 @@ fn frames_are_told_from_rohc_packets_and_from_padding() {
     assert_eq!(received(true, &got[0].octets, false, false).unwrap()[0].1, Protocol::Rohc);
     let padded = bodies(config(true, 20), &[frame(ethernet)]);
     let expected = [&b"\x0f"[..], ethernet, &[0; 4]].concat();
-    assert_eq!(padded, [Sent { octets: expected, several: true, to: None, units: 1 }]);
+    assert_eq!(padded, [SentBody { octets: expected, several: true, to: None, units: 1 }]);
     let came = received(true, &padded[0].octets, true, false).unwrap();
     assert_eq!(came, [(None, Protocol::Bridged, None, ethernet.to_vec())]);
-    // What was as long as it has to be is left alone.
+    // A body with a multiple of octets is not padded.
     assert_eq!(bodies(config(true, 15), &[frame(ethernet)])[0].octets, ethernet);
 
     let mut packager = packager(&Packaging::Packed, &peers(), config(true, 0));
@@ -143,7 +143,7 @@ fn what_is_wrong_is_told_with_its_place_and_nothing_is_delivered() {
     assert_eq!(received(true, &[0; 60], false, false), Err(NotAFrame { offset: 0, octets: 60 }));
 }
 
-/// Only the last unit of a body may be longer than a length can say.
+/// Only the last unit of a body may exceed the maximum of a length field.
 #[test]
 fn a_body_of_many_octets_is_told_apart() {
     let config = PackagerConfig::new(60_000);

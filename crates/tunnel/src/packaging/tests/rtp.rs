@@ -1,4 +1,4 @@
-//! RTP headers in front of TS Packets.
+//! RTP headers before TS Packets.
 
 use thinair_wire::header::rtp::{HeaderExtension, Rtp};
 
@@ -43,7 +43,7 @@ fn headers_are_those_of_the_rfc() {
         packager.pause(now, &mut |body| starts.push(body.octets[..13].to_vec()));
     }
     assert_eq!(starts[0], b"\x80\x21\xff\xff\0\0\0\0\xca\xfe\xba\xbe\x47");
-    // 90,000 ticks of the clock later.
+    // 90,000 clock ticks later.
     assert_eq!(starts[1], b"\x80\x21\0\0\0\x01\x5f\x90\xca\xfe\xba\xbe\x47");
 }
 
@@ -61,7 +61,7 @@ fn every_part_of_a_header_is_taken_off() {
     let mut unpackager = unpackager();
     for header in headers {
         assert_eq!(receive(&mut unpackager, &datagram(header, &packets)), Ok(1));
-        // The next one would be a duplicate, and is not told from one that was not counted.
+        // The next one would be a duplicate, which cannot be distinguished from an uncounted one.
         let mut next = unpackager_of(header, &packets);
         assert_eq!(next.counters().rtp.packets, 1);
         assert_eq!(
@@ -101,13 +101,13 @@ fn gaps_are_counted_and_what_is_late_is_dropped() {
     let mut packager = packager(&ts(), &peers(), CONFIG);
     let bodies: Vec<_> = (0..8).map(|i| packed(&mut packager, &[rohc(&[i + 1; 30])]).remove(0)).collect();
     let mut unpackager = unpackager();
-    // 3 and 4 change places, 5 comes twice, 6 is lost.
+    // 3 and 4 are swapped, 5 is duplicated, 6 is lost.
     let order = [0, 1, 2, 4, 3, 5, 5, 7].map(|i: usize| bodies[i].clone());
     let came: Vec<_> = unpacked(&mut unpackager, &order).iter().map(|came| came.3[0] - 1).collect();
     assert_eq!(came, [0, 1, 2, 4, 5, 7]);
     let rtp = unpackager.counters().rtp;
     assert_eq!((rtp.packets, rtp.lost, rtp.late, rtp.sources), (8, 2, 2, 1));
-    // One that begins anew, a long way off, or as another source.
+    // A restart with a distant sequence number, or as another source.
     let plain = Rtp { payload_type: 33, ssrc: 0xCAFE_BABE, ..Rtp::default() };
     for (header, sources) in [
         (Rtp { sequence_number: 0x7000, ..plain }, 2),

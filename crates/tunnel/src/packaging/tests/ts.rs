@@ -1,4 +1,4 @@
-//! TS Packets: what is in them, when they are sent, whose they are.
+//! TS Packets: content, transmission times, senders.
 
 use thinair_ule::psi::Finder;
 use thinair_ule::ts::{NULL_PACKET, TsHeader};
@@ -26,7 +26,7 @@ fn pids(body: &[u8]) -> Vec<u16> {
     body.chunks(188).map(|packet| header(packet).pid.value()).collect()
 }
 
-/// SNDUs that the receiver of Linux takes, and computes the same CRC of.
+/// SNDUs that the Linux receiver accepts, with an equal CRC.
 #[test]
 fn sndus_are_those_that_linux_takes() {
     let udp = "4500001c000040004011b6ce0a0000010a000002138813890008";
@@ -57,21 +57,21 @@ fn sndus_are_those_that_linux_takes() {
         let bodies = packed(&mut packager, &[Unit { protocol, to, large: false, octets: &hex(&unit) }]);
         let mut expected = [hex("4740351000"), hex(&sndu)].concat();
         expected.resize(188, 0xFF);
-        assert_eq!(bodies, [Sent { octets: expected, several: false, to: None, units: 1 }]);
+        assert_eq!(bodies, [SentBody { octets: expected, several: false, to: None, units: 1 }]);
     }
 }
 
-/// An IPv6 packet and a type that units do not have; the first is that of RFC 4326, appendix B.
+/// An IPv6 packet, and a Type that units do not have; the first is that of RFC 4326, appendix B.
 #[test]
 fn what_others_send_is_taken() {
     let sndu = "003f86dd00010203040560000000000d3a4020010db830081965000000000000000120010db825091962000000000000000280009d8c0638000400000000007c171763";
     let mut packet = [hex("4740351000"), hex(sndu)].concat();
     packet.resize(188, 0xFF);
-    let body = Sent { octets: packet, several: false, to: None, units: 1 };
+    let body = SentBody { octets: packet, several: false, to: None, units: 1 };
     let mut unpackager = Unpackager::new(&ts(), &peers(), LARGEST, false).unwrap();
     let came = unpacked(&mut unpackager, std::slice::from_ref(&body));
     assert_eq!((came[0].1, came[0].3.len()), (Protocol::Ipv6, 53));
-    // For that NPA alone.
+    // For that NPA only.
     let mut other = ts();
     if let Packaging::Ts { npa: own, .. } = &mut other {
         *own = npa(9);
@@ -92,12 +92,12 @@ fn what_is_not_full_waits_as_long_as_it_may() {
     assert_eq!(packager.poll_at(), Some(at(15)));
     packager.push(at(12), rohc(&[1; 50]), &mut sink).unwrap();
     packager.pause(at(12), &mut sink);
-    // No unit is delayed by more.
+    // No unit is delayed by a longer time.
     assert_eq!(packager.poll_at(), Some(at(15)));
     packager.poll(at(14), &mut sink);
     packager.poll(at(15), &mut sink);
     assert_eq!(packager.poll_at(), None);
-    // A datagram that is full goes at once, and what is left waits by itself.
+    // A full datagram is sent at once, and the rest waits separately.
     packager.push(at(20), rohc(&[1; 50]), &mut sink).unwrap();
     packager.push(at(22), rohc(&[1; 1_300]), &mut sink).unwrap();
     assert_eq!(packager.poll_at(), Some(at(27)));
@@ -151,12 +151,12 @@ fn tables_say_where_the_stream_is() {
     assert_eq!(packager.counters().psi, 4);
     let mut unpackager = Unpackager::new(&ts(), &peers(), LARGEST, false).unwrap();
     let bodies: Vec<_> =
-        bodies.into_iter().map(|octets| Sent { octets, several: false, to: None, units: 0 }).collect();
+        bodies.into_iter().map(|octets| SentBody { octets, several: false, to: None, units: 0 }).collect();
     assert_eq!(unpacked(&mut unpackager, &bodies).len(), 1);
     assert_eq!(unpackager.counters().ts.psi, 2);
 }
 
-/// 3.507 Mbit/s are 2,331.8 TS Packets a second, 333.1 datagrams of 7.
+/// 3.507 Mbit/s are 2,331.8 TS Packets per second, 333.1 datagrams of 7.
 #[test]
 fn a_constant_rate_has_null_packets() {
     let packaging = with(|_, _, psi, bitrate| {
@@ -168,10 +168,10 @@ fn a_constant_rate_has_null_packets() {
     let (mut pushed, mut refused) = (Vec::new(), 0);
     let mut now = Instant::ZERO;
     while now < at(2_000) {
-        let mut sink = |body: Body<'_>| bodies.push(Sent::of(body));
+        let mut sink = |body: Body<'_>| bodies.push(SentBody::of(body));
         packager.poll(now, &mut sink);
         let octets = vec![pushed.len() as u8 | 1; 900];
-        // Nothing for half a second, then more than the stream has room for.
+        // Nothing for half a second, then more than the stream can carry.
         if now > at(500) {
             match packager.push(now, rohc(&octets), &mut sink) {
                 Ok(()) => pushed.push(octets),
@@ -191,7 +191,7 @@ fn a_constant_rate_has_null_packets() {
     assert!(bodies.iter().all(|body| body.octets.len() == 1_316));
     let counters = packager.counters();
     assert_eq!((counters.ts_packets / 7, counters.psi), (666, 16));
-    // Half a second is 1,166 slots, four of which have tables.
+    // Half a second has 1,166 slots, four of which contain tables.
     assert!((1_158..1_170).contains(&counters.nulls), "{}", counters.nulls);
     assert!(refused > 100 && pushed.len() > 600, "{refused}, {}", pushed.len());
     let mut unpackager = Unpackager::new(&packaging, &peers(), LARGEST, false).unwrap();
@@ -199,7 +199,7 @@ fn a_constant_rate_has_null_packets() {
     assert!(came.iter().map(|came| &came.3).eq(&pushed[..came.len()]) && came.len() + 8 > pushed.len());
     assert_eq!(unpackager.counters().ts.nulls, counters.nulls);
 
-    // The machine was asleep for an hour: what has not been sent then never is.
+    // The machine was suspended for an hour: missed slots are skipped.
     let mut late = 0;
     packager.poll(at(3_602_000), &mut |_| late += 1);
     assert!(late <= 1, "{late}");
@@ -221,7 +221,7 @@ fn sites_are_told_by_pid() {
     };
     assert_eq!([0x40, 0x41, 0x42].map(&mut from), [Some(Some(1)), Some(Some(2)), None]);
     assert_eq!(unpackager.counters().ts.others, 2);
-    // A peer with an Unpackager of its own needs no PID, and is not told by it.
+    // A peer with its own Unpackager needs no PID, and is not identified by it.
     let mut own = Unpackager::of_peer(&ts(), &peer(None), LARGEST, false).unwrap();
     let mut packager = packager(&ts(), &peers(), PackagerConfig::new(1_316));
     let bodies = packed(&mut packager, &[rohc(&[7; 300])]);
@@ -250,7 +250,7 @@ fn what_is_wrong_is_told_or_counted() {
     let counters = unpackager.counters();
     assert_eq!((counters.bodies, counters.bad_bodies, counters.units), (5, 2, 5));
     assert_eq!((counters.ts.crc_errors, counters.ts.sync_errors), (2, 1));
-    // Four TS Packets a time: with gaps between the times, and one that was lost.
+    // Four TS Packets each, with gaps in between, one of which is a loss.
     assert_eq!((good.len() / 188, counters.ts.continuity_errors), (5, 3));
     assert_eq!(NULL_PACKET.len(), 188);
 }

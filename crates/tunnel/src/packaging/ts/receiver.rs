@@ -1,4 +1,4 @@
-//! TS Packets of several PIDs into units.
+//! Extraction of units from TS Packets of several PIDs.
 
 use thinair_ule::ts::{self, TsHeader};
 use thinair_ule::{
@@ -9,41 +9,41 @@ use crate::packaging::addresses;
 use crate::packaging::counters::{TsCounters, UnpackagerCounters};
 use crate::packaging::rtp::Sources;
 use crate::packaging::{PackagingError, UnitSink, UnpackError, Whose, protocol, to};
-use crate::plan::Others;
+use crate::site_config::Others;
 use crate::unit::{Protocol, SiteId};
 
-/// What an SNDU may have in front of its PDU and behind, so that a unit of the longest kind has room: a base header with
-/// an address, Extension Headers, the CRC.
+/// Maximum overhead of an SNDU around its PDU, in octets: a base header with an address, Extension Headers,
+/// the CRC.
 const AROUND: usize = 10 + 32 + 4;
-/// PIDs that there can be.
+/// Number of PIDs.
 const PIDS: usize = 0x2000;
 
-/// Receives the PID of each of the others.
+/// Receives the PIDs of all other ends.
 #[derive(Debug)]
-pub struct Receiver {
-    streams: Streams,
+pub struct TsReceiver {
+    streams: PidStreams,
     synchronizer: Synchronizer,
     rtp: Sources,
 }
 
 #[derive(Debug)]
-struct Streams {
+struct PidStreams {
     streams: Vec<(Option<SiteId>, Sndus<'static, Vec<u8>>)>,
-    /// The place of a PID in `streams`, counted from 1.
+    /// Index in `streams` by PID, from 1.
     places: Box<[u8]>,
     own: Option<(Npa, SiteId)>,
     largest_unit: usize,
     counters: UnpackagerCounters,
 }
 
-impl Receiver {
+impl TsReceiver {
     pub(in crate::packaging) fn new(
         pid: Pid,
         own: Option<Npa>,
         others: &Others,
         largest_unit: usize,
     ) -> Result<Self, PackagingError> {
-        let mut streams = Streams {
+        let mut streams = PidStreams {
             streams: Vec::new(),
             places: vec![0; PIDS].into_boxed_slice(),
             own: addresses::own(own, others),
@@ -51,7 +51,7 @@ impl Receiver {
             counters: UnpackagerCounters::default(),
         };
         let mut filter = own.map_or(NpaFilter::everything(), |npa| NpaFilter::of(Some(npa)));
-        // Groups are told apart by the addresses of packets.
+        // Multicast groups are filtered by the addresses of packets.
         filter.join_all();
         match others {
             Others::Mesh(mesh) => {
@@ -71,7 +71,7 @@ impl Receiver {
         Ok(Self { streams, synchronizer: Synchronizer::new(), rtp: Sources::new() })
     }
 
-    /// From now on it is not told who has sent a unit.
+    /// Stops identifying the senders of units.
     pub(in crate::packaging) fn forget_who(&mut self) {
         self.streams.streams.iter_mut().for_each(|(from, _)| *from = None);
     }
@@ -103,7 +103,7 @@ impl Receiver {
         self.synchronizer.push(octets, &mut |packet| streams.receive(packet, sink));
     }
 
-    /// A body is missing, or late.
+    /// Reports a missing or late body.
     pub(in crate::packaging) fn resynchronize(&mut self) {
         self.streams.streams.iter_mut().for_each(|(_, receiver)| receiver.resynchronize());
     }
@@ -123,7 +123,7 @@ impl Receiver {
     }
 }
 
-impl Streams {
+impl PidStreams {
     fn add(&mut self, pid: Pid, from: SiteId, filter: &NpaFilter) -> Result<(), PackagingError> {
         if !pid.is_for_streams() {
             return Err(PackagingError::Pid(pid));

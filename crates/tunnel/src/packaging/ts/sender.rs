@@ -1,4 +1,4 @@
-//! Units into TS Packets, TS Packets into bodies.
+//! Conversion of units to TS Packets, and of TS Packets to bodies.
 
 use std::time::Duration;
 
@@ -11,34 +11,34 @@ use thinair_ule::{
 use thinair_wire::time::Instant;
 
 use super::LARGEST_UNIT;
-use super::constant::{Constant, Waiting};
+use super::constant::{Constant, PendingPacket};
 use crate::packaging::addresses::Addresses;
 use crate::packaging::counters::PackagerCounters;
-use crate::packaging::rtp::{self, Headers};
+use crate::packaging::rtp::{self, RtpHeaders};
 use crate::packaging::{Body, BodySink, PackagerConfig, PackagingError, PushError, ether_type};
-use crate::plan::{Others, Packaging};
+use crate::site_config::{Others, Packaging};
 use crate::unit::{SiteId, Unit};
 
-/// TS Packets of a body, at most: a datagram of 1,316 octets.
+/// Maximum number of TS Packets per body: a datagram of 1,316 octets.
 const MOST: u8 = 7;
-/// Tables of site 0, which is nobody, have this PID, those of others one so much higher.
+/// PID of the PMT of site 0, which is unused; that of site `n` is higher by `n`.
 const PMT: u16 = 0x0100;
 
 /// Sends units in TS Packets.
 #[derive(Debug)]
-pub struct Sender {
+pub struct TsSender {
     encapsulator: Encapsulator,
     addresses: Addresses,
     bodies: Bodies,
     flush: Duration,
-    /// When what is begun has to leave.
+    /// Time at which incomplete TS Packets and bodies must be sent.
     deadline: Option<Instant>,
     psi: Option<Psi>,
     constant: Option<Constant>,
     counters: PackagerCounters,
 }
 
-impl Sender {
+impl TsSender {
     pub(in crate::packaging) fn new(
         now: Instant,
         packaging: &Packaging,
@@ -60,7 +60,7 @@ impl Sender {
         if room < needed {
             return Err(PackagingError::NoRoom { room, needed });
         }
-        // When a TS Packet leaves that is not full is decided here.
+        // This type decides when an incomplete TS Packet is sent.
         let packing = Packing::Threshold { wait: Duration::MAX, since: Since::First };
         let site = match others {
             Others::Mesh(mesh) => mesh.own,
@@ -139,7 +139,7 @@ impl Sender {
         pushed.map_err(refused)?;
         bodies.unit_ends(&self.encapsulator);
         bodies.send_full(sink);
-        // What is left behind a body that went is of this unit.
+        // The rest after a sent body belongs to this unit.
         if self.bodies.bodies > before {
             self.deadline = None;
         }
@@ -149,7 +149,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Whether there is something to be sent.
+    /// True if something is pending.
     fn is_begun(&self) -> bool {
         self.encapsulator.poll_at().is_some() || !self.bodies.is_empty()
     }
@@ -170,12 +170,12 @@ impl Sender {
 
     pub(in crate::packaging) fn poll(&mut self, now: Instant, sink: BodySink<'_>) {
         if let Some(constant) = &mut self.constant {
-            while constant.has_slot(now) {
+            while constant.take_slot(now) {
                 let Self { encapsulator, psi, bodies, .. } = self;
                 match psi.as_mut().and_then(|psi| psi.next(now)) {
                     Some(table) => bodies.push_table(now, &table, sink),
                     None => {
-                        let Waiting { large, units, packet } = constant.next(encapsulator);
+                        let PendingPacket { large, units, packet } = constant.next(encapsulator);
                         bodies.set_large(large, sink);
                         bodies.ends = units;
                         bodies.push(now, &packet, sink);
@@ -192,7 +192,7 @@ impl Sender {
         }
     }
 
-    /// Puts tables into the body, if they are due.
+    /// Adds tables to the body, if they are due.
     fn psi(&mut self, now: Instant, sink: BodySink<'_>) {
         let Self { psi: Some(psi), bodies, .. } = self else { return };
         while let Some(table) = psi.next(now) {
@@ -201,7 +201,7 @@ impl Sender {
         }
     }
 
-    /// Sends all that is begun.
+    /// Sends everything that is pending.
     fn send(&mut self, now: Instant, sink: BodySink<'_>) {
         let Self { encapsulator, bodies, .. } = self;
         encapsulator.flush(&mut |packet| bodies.push(now, packet, sink));
@@ -210,7 +210,7 @@ impl Sender {
     }
 }
 
-/// The SNDU of a unit, without an address.
+/// Returns the SNDU of a unit, without an address.
 fn sndu(unit: Unit<'_>) -> Result<Sndu<'_>, PushError> {
     let octets = unit.octets.len();
     if octets == 0 {
@@ -225,18 +225,18 @@ fn sndu(unit: Unit<'_>) -> Result<Sndu<'_>, PushError> {
     }
 }
 
-/// Bodies while they are filled with TS Packets.
+/// Bodies that are filled with TS Packets.
 #[derive(Debug)]
 struct Bodies {
     octets: Vec<u8>,
-    rtp: Option<Headers>,
-    /// Octets of a body that is full.
+    rtp: Option<RtpHeaders>,
+    /// Size of a full body in octets.
     full: usize,
-    /// Whether the units belong to the channel with large CIDs.
+    /// True if the units belong to the channel with large CIDs.
     large: bool,
-    /// Units that end in it.
+    /// Number of units that end in it.
     units: u32,
-    /// Units that end in the TS Packet that the encapsulator has begun.
+    /// Number of units that end in the incomplete TS Packet of the encapsulator.
     ends: u32,
     bodies: u64,
     body_octets: u64,
@@ -248,7 +248,7 @@ impl Bodies {
         let full = per_datagram * ts::LEN + if rtp.is_some() { rtp::HEADER } else { 0 };
         Self {
             octets: Vec::with_capacity(full),
-            rtp: rtp.map(Headers::new),
+            rtp: rtp.map(RtpHeaders::new),
             full,
             large: false,
             units: 0,
@@ -263,12 +263,12 @@ impl Bodies {
         self.octets.is_empty()
     }
 
-    /// TS Packets in it.
+    /// Number of TS Packets in it.
     fn count(&self) -> usize {
         self.octets.len() / ts::LEN
     }
 
-    /// What comes next belongs to that channel, or to the other one. A body belongs to one.
+    /// Sets the channel of the next units. A body belongs to one channel.
     fn set_large(&mut self, large: bool, sink: BodySink<'_>) {
         if large != self.large {
             self.send(sink);
@@ -276,20 +276,20 @@ impl Bodies {
         }
     }
 
-    /// A unit was pushed: it ends in the TS Packet that is begun, or in the last one that is complete.
+    /// Records the end of a pushed unit: in the incomplete TS Packet, or in the last complete one.
     fn unit_ends(&mut self, encapsulator: &Encapsulator) {
         if encapsulator.poll_at().is_some() { self.ends += 1 } else { self.units += 1 }
     }
 
-    /// A TS Packet with all units that end in it, as far as they are known. A body that is full by it goes before the next
-    /// one, or by [`send_full`](Self::send_full): the unit that is pushed may end with it.
+    /// Adds a TS Packet with all units that are known to end in it. A full body is sent before the next
+    /// packet, or by [`send_full`](Self::send_full): the pushed unit may end with it.
     fn push(&mut self, now: Instant, packet: &TsPacket, sink: BodySink<'_>) {
         self.send_full(sink);
         self.units += std::mem::take(&mut self.ends);
         self.append(now, packet);
     }
 
-    /// A TS Packet without units.
+    /// Adds a TS Packet without units.
     fn push_table(&mut self, now: Instant, packet: &TsPacket, sink: BodySink<'_>) {
         self.send_full(sink);
         self.append(now, packet);
@@ -327,7 +327,7 @@ impl Bodies {
     }
 }
 
-/// The tables that say where the stream is.
+/// Tables that announce the stream.
 #[derive(Debug)]
 struct Psi {
     pat: TsPacket,
@@ -343,7 +343,7 @@ struct Psi {
 impl Psi {
     fn new(now: Instant, every: Duration, stream: Pid, site: Option<SiteId>) -> Result<Self, PackagingError> {
         let number = site.map_or(0, |site| u16::from(site.number()));
-        // Another one, should the stream be there.
+        // Alternative PID, if the stream uses the first one.
         let pids = [PMT + number, PMT + 0x0100 + number].into_iter().filter_map(Pid::new);
         let pmt = pids.clone().find(|pid| *pid != stream).ok_or(PackagingError::Pid(stream))?;
         let program_number = number.max(1);
@@ -364,7 +364,7 @@ impl Psi {
         })
     }
 
-    /// The table that is to be sent now, if one is: the PMT directly behind the PAT.
+    /// Returns the table that is due, if any: the PMT directly follows the PAT.
     fn next(&mut self, now: Instant) -> Option<TsPacket> {
         let mut packet = if std::mem::take(&mut self.pmt_follows) {
             self.pmt

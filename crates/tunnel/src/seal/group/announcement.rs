@@ -1,49 +1,49 @@
-//! What a site of a group says of itself, so that others can open what it seals.
+//! Announcement of a site in a group, with which the others can decrypt its datagrams.
 
 use zeroize::Zeroizing;
 
-use crate::plan::Suite;
-use crate::seal::header::Kind;
+use crate::seal::header::DatagramKind;
 use crate::seal::key_file::{Key, KeyId};
 use crate::seal::suite::Cipher;
+use crate::site_config::Suite;
 use crate::unit::SiteId;
 
 /// Kind and epoch, site, id of the key, salt, number.
 const HEADER: usize = 1 + 1 + 4 + 16 + 4;
 const BODY: usize = 8 + 8 + 8 + 8 + 1;
 const TAG: usize = 16;
-/// Octets of an announcement.
+/// Length of an announcement in octets.
 pub(in crate::seal) const LENGTH: usize = HEADER + BODY + TAG;
-/// Announcements are sealed by it, whatever bodies are sealed by.
+/// Suite of announcements, independent of that for bodies.
 const SUITE: Suite = Suite::ChaCha20Poly1305;
 
-/// What is said.
+/// Encrypted content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Announcement {
     pub(super) epoch: u64,
-    /// The counter of the next body.
+    /// Counter of the next body.
     pub(super) counter: u64,
-    /// Of the start of the site.
+    /// Random number of the start of the site.
     pub(super) instance: [u8; 8],
     pub(super) digest: [u8; 8],
     pub(super) suite: u8,
 }
 
-/// What stands in clear in front of it.
+/// Clear part in front.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Clear {
     pub(super) site: SiteId,
     pub(super) key: KeyId,
     pub(super) salt: [u8; 16],
-    /// Counts announcements of that salt: the nonce.
+    /// Number of the announcement with that salt: the nonce.
     pub(super) number: u32,
 }
 
 impl Clear {
-    /// `None`: it is no announcement.
+    /// Parses the clear part; `None`: it is not an announcement.
     pub(super) fn read(datagram: &[u8]) -> Option<Self> {
         if datagram.len() != LENGTH
-            || Kind::of(datagram[0]) != Some(Kind::Announcement)
+            || DatagramKind::of(datagram[0]) != Some(DatagramKind::Announcement)
             || datagram[0] & 0x1f != 0
         {
             return None;
@@ -56,7 +56,7 @@ impl Clear {
         })
     }
 
-    /// The key that announcements of that site and that salt are sealed by.
+    /// Returns the cipher for announcements of that site with that salt.
     pub(super) fn cipher(key: &Key, site: SiteId, salt: &[u8; 16]) -> Cipher {
         Cipher::derive(SUITE, salt, key.octets(), &[b"thinair 1 group announcement", &[site.number()]])
     }
@@ -64,7 +64,7 @@ impl Clear {
 
 impl Announcement {
     pub(super) fn seal(&self, clear: &Clear, cipher: &Cipher, out: &mut Vec<u8>) {
-        out.extend([Kind::Announcement.bits(), clear.site.number()]);
+        out.extend([DatagramKind::Announcement.bits(), clear.site.number()]);
         out.extend(clear.key.0);
         out.extend(clear.salt);
         out.extend(clear.number.to_be_bytes());
@@ -77,7 +77,7 @@ impl Announcement {
         debug_assert_eq!(out.len(), LENGTH);
     }
 
-    /// Opens what [`Clear::read`] has read.
+    /// Decrypts an announcement after [`Clear::read`].
     pub(super) fn open(clear: &Clear, key: &Key, datagram: &[u8]) -> Option<Self> {
         let (header, sealed) = datagram.split_at_checked(HEADER)?;
         let mut sealed = Zeroizing::new(<[u8; BODY + TAG]>::try_from(sealed).ok()?);

@@ -1,4 +1,5 @@
-//! What a budget counts on is what comes out: of the plan of every template, however it is sealed.
+//! The sizes of a budget agree with real datagrams, for every example configuration and all
+//! variants of encryption.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,13 +11,13 @@ use crate::config::templates::Template;
 use crate::config::{self, Settings, Surroundings};
 use crate::mtu::Budget;
 use crate::packaging::{Packager, PackagerConfig};
-use crate::plan::{Carrier, Others, Plan, Security, Suite};
 use crate::seal::{
-    Around, BodyFlags, Destination, Epoch, EpochStore, Group, GroupPlan, Insecure, Keys, Over, Seal,
+    Around, BodyFlags, Destination, Epoch, EpochStore, Group, GroupConfig, Insecure, Keys, Over, Seal,
 };
+use crate::site_config::{Carrier, Others, Security, SiteConfig, Suite};
 use crate::unit::SiteId;
 
-fn plan(template: Template) -> Option<Plan> {
+fn config(template: Template) -> Option<SiteConfig> {
     let surroundings = Surroundings {
         runtime: None,
         state: "state".into(),
@@ -30,10 +31,10 @@ fn plan(template: Template) -> Option<Plan> {
     if template == Template::Mesh {
         settings.add_shared(Path::new("shared.toml"), Template::Shared.text()).expect("a template");
     }
-    Some(config::plan(&settings, &surroundings).expect("a template"))
+    Some(config::site_config(&settings, &surroundings).expect("a template"))
 }
 
-/// No disk.
+/// A store without persistence.
 struct Nothing;
 
 impl EpochStore for Nothing {
@@ -46,18 +47,18 @@ impl EpochStore for Nothing {
     }
 }
 
-/// `body` in a datagram that has the whole counter, if there is one.
-fn sealed(plan: &Plan, body: &[u8]) -> (Around, Vec<u8>) {
+/// Encrypts `body` in a datagram with the whole counter, if there is one.
+fn sealed(config: &SiteConfig, body: &[u8]) -> (Around, Vec<u8>) {
     let now = Instant::from_millis(500);
-    let mut seal = match (&plan.security, &plan.others) {
-        (Security::Open, _) => return (Around::of(plan), body.to_vec()),
+    let mut seal = match (&config.security, &config.others) {
+        (Security::Open, _) => return (Around::of(config), body.to_vec()),
         (Security::Key { suite, .. }, Others::Peers(_)) => {
-            let mut room = Room::ready(Over::of(&plan.carrier), *suite);
+            let mut room = Room::ready(Over::of(&config.carrier), *suite);
             room.now = room.now + Duration::from_secs(10);
             return (room.ends[LEFT].seal.around(), room.seal(LEFT, body).expect("a session").octets);
         }
         (Security::Key { suite, .. }, Others::Mesh(mesh)) => {
-            let group = GroupPlan {
+            let group = GroupConfig {
                 own: mesh.own,
                 sites: mesh.sites.iter().map(|site| site.id).collect(),
                 keys: Keys::one(key(1)),
@@ -74,7 +75,7 @@ fn sealed(plan: &Plan, body: &[u8]) -> (Around, Vec<u8>) {
             Seal::Insecure(Insecure::group(mesh.own, mesh.sites.iter().map(|site| site.id).collect()))
         }
     };
-    let to = match &plan.others {
+    let to = match &config.others {
         Others::Peers(_) => Destination::Peer(0),
         Others::Mesh(_) => Destination::Everybody,
     };
@@ -87,34 +88,35 @@ fn sealed(plan: &Plan, body: &[u8]) -> (Around, Vec<u8>) {
 fn the_largest_body_fills_the_largest_datagram_and_no_more() {
     let mut meshes = 0;
     for template in Template::ALL {
-        let Some(mut plan) = plan(template) else { continue };
-        if let Others::Mesh(mesh) = &mut plan.others {
-            // Who only hears seals nothing.
+        let Some(mut config) = config(template) else { continue };
+        if let Others::Mesh(mesh) = &mut config.others {
+            // A receiver-only site encrypts nothing.
             mesh.own = mesh.own.or(SiteId::new(77));
             meshes += 1;
         }
         let securities = Suite::ALL
             .map(|suite| Security::Key { path: "key".into(), suite })
             .into_iter()
-            .chain([Security::Insecure, plan.security.clone()]);
+            .chain([Security::Insecure, config.security.clone()]);
         for security in securities {
             let short = matches!(&security, Security::Key { suite: Suite::AesCcm4, .. });
-            if short && matches!(plan.others, Others::Mesh(_)) {
+            if short && matches!(config.others, Others::Mesh(_)) {
                 continue;
             }
-            plan.security = security;
-            let what = format!("{template:?}, {:?}", plan.security);
-            let budget = Budget::of(&plan).expect("there is room");
-            let (around, datagram) = sealed(&plan, &vec![7; budget.largest_body]);
-            assert_eq!(around, Around::of(&plan), "{what}");
+            config.security = security;
+            let what = format!("{template:?}, {:?}", config.security);
+            let budget = Budget::of(&config).expect("there is room");
+            let (around, datagram) = sealed(&config, &vec![7; budget.largest_body]);
+            assert_eq!(around, Around::of(&config), "{what}");
             assert_eq!(datagram.len(), budget.largest_body + around.most(), "{what}");
             assert!(datagram.len() <= budget.largest_datagram, "{what}");
-            let packaging = crate::site::packaging(&plan.carrier);
-            let config = PackagerConfig::new(budget.largest_body);
-            let packager =
-                Packager::new(Instant::ZERO, packaging, &plan.others, config).expect("there is room");
+            let packaging = crate::site::packaging(&config.carrier);
+            let packager_config = PackagerConfig::new(budget.largest_body);
+            let packager = Packager::new(Instant::ZERO, packaging, &config.others, packager_config)
+                .expect("there is room");
             assert!(budget.largest_unit <= packager.largest_unit(), "{what}");
-            if matches!(plan.carrier, Carrier::Serial { .. }) || *packaging == crate::plan::Packaging::Packed
+            if matches!(config.carrier, Carrier::Serial { .. })
+                || *packaging == crate::site_config::Packaging::Packed
             {
                 assert_eq!(datagram.len(), budget.largest_datagram, "nothing is left: {what}");
             }

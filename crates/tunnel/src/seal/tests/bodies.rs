@@ -1,12 +1,12 @@
-//! Sealed bodies: lost, late, twice, damaged, and of nobody.
+//! Encrypted bodies: lost, late, duplicated, damaged, and forged ones.
 
 use std::time::Duration;
 
 use proptest::prelude::*;
 
 use super::room::*;
-use crate::plan::Suite;
 use crate::seal::{BodyFlags, Destination, Missing, NotSealed, Opened, Over, Refused, Sender};
+use crate::site_config::Suite;
 
 fn ready() -> Room {
     Room::ready(Over::Datagrams, Suite::ChaCha20Poly1305)
@@ -43,7 +43,7 @@ fn nothing_is_opened_twice() {
     let mut room = ready();
     let flying = room.seal(LEFT, b"once").expect("a session");
     assert_eq!(room.arrive(RIGHT, &flying), Some(body(b"once")));
-    assert_eq!(room.arrive(RIGHT, &flying), Some(Event::Refused(Refused::Replayed)));
+    assert_eq!(room.arrive(RIGHT, &flying), Some(RoomEvent::Refused(Refused::Replayed)));
 }
 
 #[test]
@@ -52,14 +52,14 @@ fn late_ones_are_opened_up_to_2_048() {
     let flying: Vec<_> =
         (0..2_300_u32).map(|i| room.seal(LEFT, &i.to_be_bytes()).expect("a session")).collect();
     room.arrive(RIGHT, &flying[2_200]);
-    // 2,048 counters behind the next one, with that which was opened.
+    // The 2,048 counters below the next one, including the one opened.
     for late in (153..2_200).rev() {
         assert_eq!(room.arrive(RIGHT, &flying[late]), Some(body(&(late as u32).to_be_bytes())));
-        assert_eq!(room.arrive(RIGHT, &flying[late]), Some(Event::Refused(Refused::Replayed)));
+        assert_eq!(room.arrive(RIGHT, &flying[late]), Some(RoomEvent::Refused(Refused::Replayed)));
     }
     let too_late = room.arrive(RIGHT, &flying[152]);
-    // Its low bits are completed to a counter that is to come.
-    assert_eq!(too_late, Some(Event::Refused(Refused::Forged)));
+    // Its low bits are completed to a future counter.
+    assert_eq!(too_late, Some(RoomEvent::Refused(Refused::Forged)));
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn units_that_are_missing_are_counted() {
         }
         missing
     };
-    // Something was sealed before, by the handshake.
+    // The handshake has encrypted a datagram before.
     assert!(matches!(open(0), Missing::Unknown | Missing::Counted(0)));
     assert_eq!(open(1), Missing::Counted(0));
     assert_eq!(open(4), Missing::Counted(2 + 5));
@@ -110,7 +110,7 @@ fn after_a_long_loss_it_goes_on() {
         }
         let most = if lost <= 63_000 || wait >= 10 { 0 } else { 4_096 };
         assert!(refused <= most, "{refused} behind {lost}");
-        // So many wrong tags have made the right end ask for new keys, which help as well.
+        // This number of wrong tags made the right end request new keys, which works as well.
         room.talk_behind(LEFT, b"and so on");
     }
 }
@@ -124,13 +124,13 @@ fn an_octet_that_is_changed_anywhere_is_found() {
             let mut damaged = flying.clone();
             damaged.octets[bit / 8] ^= 1 << (bit % 8);
             let event = room.arrive(RIGHT, &damaged);
-            assert!(matches!(event, Some(Event::Refused(_))), "bit {bit}: {event:?}");
+            assert!(matches!(event, Some(RoomEvent::Refused(_))), "bit {bit}: {event:?}");
         }
         for length in 0..flying.octets.len() {
             let mut short = flying.clone();
             short.octets.truncate(length);
             let event = room.arrive(RIGHT, &short);
-            assert!(matches!(event, Some(Event::Refused(_))), "{length} octets: {event:?}");
+            assert!(matches!(event, Some(RoomEvent::Refused(_))), "{length} octets: {event:?}");
         }
         assert_eq!(room.arrive(RIGHT, &flying), Some(body(b"a body")), "nothing was changed by all that");
     }
@@ -145,7 +145,7 @@ fn flags_travel() {
         let end = &mut room.ends[LEFT].seal;
         end.seal(room.now, Destination::Peer(0), flags, b"body", &mut octets).expect("a session");
         let flying = Flying { from: address(LEFT), to: None, octets };
-        assert_eq!(room.arrive(RIGHT, &flying), Some(Event::Body(b"body".to_vec(), flags)));
+        assert_eq!(room.arrive(RIGHT, &flying), Some(RoomEvent::Body(b"body".to_vec(), flags)));
     }
 }
 
@@ -167,7 +167,10 @@ fn reflected_bodies_are_refused() {
             let mut flying = room.seal(LEFT, b"mine").expect("a session");
             flying.from = address(RIGHT);
             let event = room.arrive(LEFT, &flying);
-            assert!(matches!(event, Some(Event::Refused(Refused::Forged | Refused::Unknown))), "{event:?}");
+            assert!(
+                matches!(event, Some(RoomEvent::Refused(Refused::Forged | Refused::Unknown))),
+                "{event:?}"
+            );
         }
     }
 }
@@ -192,7 +195,7 @@ fn an_address_moves_by_an_authentic_newer_packet_only() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Octets of nobody: nothing is delivered, nothing answered, and it goes on afterwards.
+    /// Random octets: nothing is delivered or answered, and the session continues afterwards.
     #[test]
     fn octets_of_nobody_do_nothing(
         datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..120), 1..60),
@@ -202,7 +205,7 @@ proptest! {
         let over = if line { Over::Line } else { Over::Datagrams };
         let mut room = Room::ready(over, Suite::AesCcm8);
         for (mut octets, kind) in datagrams.into_iter().zip(kinds) {
-            // Most octets are of no kind at all.
+            // Most random octets would have an invalid kind.
             if let (Some(first), Some(known)) = (octets.first_mut(), [0x20, 0x24, 0x30, 0x61, 0x62, 0x63].get(kind)) {
                 *first = *known;
                 let length = match known { 0x61 => 91, 0x62 => 68, 0x63 => 50, _ => octets.len() };
@@ -212,14 +215,14 @@ proptest! {
                 }
             }
             let event = room.arrive(RIGHT, &Flying { from: address(5), to: None, octets });
-            prop_assert!(matches!(event, Some(Event::Refused(_))), "{:?}", event);
+            prop_assert!(matches!(event, Some(RoomEvent::Refused(_))), "{:?}", event);
             prop_assert!(room.ends[RIGHT].seal.poll(room.now, &mut Vec::new()).is_none());
         }
         room.talk(LEFT, b"still there");
         room.talk(RIGHT, b"so are we");
     }
 
-    /// Whatever the order, the loss and the repetitions: each body comes out once at most, and as it was.
+    /// For any order, loss and repetition: each body is delivered at most once, and unchanged.
     #[test]
     fn what_comes_out_was_sealed(order in prop::collection::vec(0_usize..300, 1..600)) {
         let mut room = ready();
@@ -231,7 +234,7 @@ proptest! {
             if seen.insert(which) {
                 prop_assert_eq!(event, Some(body(&(which as u32).to_be_bytes())));
             } else {
-                prop_assert_eq!(event, Some(Event::Refused(Refused::Replayed)));
+                prop_assert_eq!(event, Some(RoomEvent::Refused(Refused::Replayed)));
             }
         }
     }

@@ -1,10 +1,10 @@
-//! Requests under load, and from who only repeats old ones.
+//! Requests under load, and replayed requests.
 
 use std::time::Duration;
 
 use super::room::*;
-use crate::plan::Suite;
 use crate::seal::{Keys, NewSession, Over};
+use crate::site_config::Suite;
 
 const SUITE: Suite = Suite::ChaCha20Poly1305;
 const REQUEST: usize = 91;
@@ -31,11 +31,11 @@ fn answered(room: &mut Room, request: &Flying) -> Vec<u8> {
     octets
 }
 
-/// Lengths of what `count` requests of different instances are answered with.
+/// Lengths of the answers to `count` requests of different instances.
 fn flood(room: &mut Room, count: usize) -> Vec<usize> {
     (0..count)
         .map(|_| {
-            // So far apart that the one before is no matter.
+            // Far enough apart not to depend on the one before.
             room.now = room.now + Duration::from_millis(1);
             let request = asked(room);
             answered(room, &request).len()
@@ -46,7 +46,7 @@ fn flood(room: &mut Room, count: usize) -> Vec<usize> {
 #[test]
 fn another_instance_that_has_just_asked_costs_a_cookie() {
     let mut room = Room::ready(Over::Datagrams, SUITE);
-    // What somebody has recorded of an earlier start, and plays now, and again and again.
+    // A recorded request of an earlier start, replayed repeatedly.
     let recorded = asked(&mut room);
     assert_eq!(answered(&mut room, &recorded).len(), ANSWER);
     let request = asked(&mut room);
@@ -54,10 +54,10 @@ fn another_instance_that_has_just_asked_costs_a_cookie() {
     assert_eq!(cookie.len(), COOKIE);
     let reply = Flying { from: address(RIGHT), to: None, octets: cookie };
 
-    // The cookie is of no use at another address, nor for another request.
+    // The cookie is useless at another address, or for another request.
     let mut damaged = reply.clone();
     damaged.octets[30] ^= 1;
-    assert!(matches!(room.arrive(LEFT, &damaged), Some(Event::Refused(_))));
+    assert!(matches!(room.arrive(LEFT, &damaged), Some(RoomEvent::Refused(_))));
     assert_eq!(room.arrive(LEFT, &reply), None);
     room.now = room.now + Duration::from_millis(1);
     let paid = asked_again(&mut room);
@@ -78,7 +78,7 @@ fn an_end_gets_its_session_though_others_repeat_old_requests() {
         while room.ends[RIGHT].seal.poll(room.now, &mut Vec::new()).is_some() {}
         room.pass(Duration::from_millis(100));
     }
-    assert!(room.ends[RIGHT].events.contains(&Event::Session(NewSession { restarted: true })));
+    assert!(room.ends[RIGHT].events.contains(&RoomEvent::Session(NewSession { restarted: true })));
     room.talk(LEFT, b"and talks");
     room.talk(RIGHT, b"with the other");
 }
@@ -86,7 +86,7 @@ fn an_end_gets_its_session_though_others_repeat_old_requests() {
 #[test]
 fn under_load_everybody_needs_a_cookie() {
     let mut room = Room::new(Over::Datagrams, SUITE);
-    // The same instance, so that nothing but load counts.
+    // A single instance, so that only load matters.
     let mut lengths = Vec::new();
     for _ in 0..40 {
         let request = asked_again(&mut room);
@@ -98,7 +98,7 @@ fn under_load_everybody_needs_a_cookie() {
     room.pass(Duration::from_secs(20));
     room.talk(LEFT, b"by an answer or by a cookie");
 
-    // Later there is room again.
+    // Later there is capacity again.
     room.pass(Duration::from_secs(60));
     assert_eq!(flood(&mut room, 1), [ANSWER]);
 }

@@ -9,14 +9,14 @@ use proptest::prelude::*;
 use thinair_wire::time::Instant;
 
 use super::room::{PARAMETERS, key, random};
-use crate::plan::Suite;
 use crate::seal::{
-    BadGroup, BodyFlags, Destination, Epoch, EpochStore, Group, GroupPlan, Keys, NewSession, NotSealed,
+    BadGroup, BodyFlags, Destination, Epoch, EpochStore, Group, GroupConfig, Keys, NewSession, NotSealed,
     Opened, Refused, Seal, Sender,
 };
+use crate::site_config::Suite;
 use crate::unit::SiteId;
 
-/// What is on a disk, which outlives daemons and may fail.
+/// Content of a disk, which survives daemons and may fail.
 #[derive(Clone, Default)]
 struct Disk(Arc<Mutex<(BTreeMap<SiteId, Epoch>, bool)>>);
 
@@ -48,8 +48,8 @@ fn site(number: u8) -> SiteId {
     SiteId::new(number).expect("not zero")
 }
 
-fn plan(own: u8) -> GroupPlan {
-    GroupPlan {
+fn config(own: u8) -> GroupConfig {
+    GroupConfig {
         own: SiteId::new(own),
         sites: (1..=3).filter(|number| *number != own).map(site).collect(),
         keys: Keys::one(key(1)),
@@ -59,27 +59,27 @@ fn plan(own: u8) -> GroupPlan {
     }
 }
 
-struct Site {
+struct GroupSite {
     seal: Seal,
     disk: Disk,
     seed: u64,
     now: Instant,
 }
 
-impl Site {
+impl GroupSite {
     fn new(own: u8) -> Self {
-        Self::with(plan(own), Disk::default(), u64::from(own))
+        Self::with(config(own), Disk::default(), u64::from(own))
     }
 
-    fn with(plan: GroupPlan, disk: Disk, seed: u64) -> Self {
+    fn with(config: GroupConfig, disk: Disk, seed: u64) -> Self {
         let now = Instant::from_millis(500);
-        let group = Group::new(now, plan, Box::new(disk.clone()), random(seed)).expect("a group");
+        let group = Group::new(now, config, Box::new(disk.clone()), random(seed)).expect("a group");
         Self { seal: Seal::Group(group), disk, seed, now }
     }
 
-    fn restart(&mut self, plan: GroupPlan) {
+    fn restart(&mut self, config: GroupConfig) {
         let now = self.now;
-        *self = Self::with(plan, self.disk.clone(), self.seed + 1_000);
+        *self = Self::with(config, self.disk.clone(), self.seed + 1_000);
         self.now = now;
     }
 
@@ -107,36 +107,36 @@ impl Site {
         panic!("none in 20 s");
     }
 
-    fn open(&mut self, datagram: &[u8]) -> What {
+    fn open(&mut self, datagram: &[u8]) -> Alteration {
         match self.seal.open(self.now, None, &mut datagram.to_vec()) {
             Opened::Body { from: Sender::Site(from), body, session: None, .. } => {
-                What::Body(from.number(), body.to_vec())
+                Alteration::Body(from.number(), body.to_vec())
             }
             Opened::Session { from: Sender::Site(from), session: NewSession { restarted } } => {
-                What::Session(from.number(), restarted)
+                Alteration::Session(from.number(), restarted)
             }
-            Opened::Refused(refused) => What::Refused(refused),
-            Opened::Handled => What::Handled,
+            Opened::Refused(refused) => Alteration::Refused(refused),
+            Opened::Handled => Alteration::Handled,
             other => panic!("{other:?}"),
         }
     }
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum What {
+enum Alteration {
     Body(u8, Vec<u8>),
     Session(u8, bool),
     Refused(Refused),
     Handled,
 }
 
-use What::*;
+use Alteration::*;
 
 #[test]
 fn three_sites_hear_each_other() {
     for suite in SUITES {
-        let mut sites =
-            [1, 2, 3].map(|own| Site::with(GroupPlan { suite, ..plan(own) }, Disk::default(), own.into()));
+        let mut sites = [1, 2, 3]
+            .map(|own| GroupSite::with(GroupConfig { suite, ..config(own) }, Disk::default(), own.into()));
         for from in 0..3 {
             let early = sites[from].seal(b"early");
             let announcement = sites[from].announcement();
@@ -168,20 +168,20 @@ fn three_sites_hear_each_other() {
 
 #[test]
 fn who_only_hears_says_nothing() {
-    let mut hears = Site::with(GroupPlan { own: None, ..plan(0) }, Disk::default(), 9);
+    let mut hears = GroupSite::with(GroupConfig { own: None, ..config(0) }, Disk::default(), 9);
     let sealed =
         hears.seal.seal(hears.now, Destination::Everybody, BodyFlags::default(), b"?", &mut Vec::new());
     assert_eq!(sealed, Err(NotSealed::OnlyHears));
     assert_eq!(hears.seal.poll(hears.now, &mut Vec::new()), None);
     assert_eq!(hears.seal.poll_at(), None);
-    let mut sender = Site::new(1);
+    let mut sender = GroupSite::new(1);
     hears.open(&sender.announcement());
     assert_eq!(hears.open(&sender.seal(b"!")), Body(1, b"!".to_vec()));
 }
 
 #[test]
 fn announcements_come_on_their_schedule() {
-    let mut sender = Site::new(1);
+    let mut sender = GroupSite::new(1);
     let mut at = Vec::new();
     for second in 0..64 {
         if sender.seal.poll(sender.now, &mut Vec::new()).is_some() {
@@ -190,9 +190,9 @@ fn announcements_come_on_their_schedule() {
         sender.now = sender.now + Duration::from_secs(1);
     }
     assert_eq!(at, [0, 1, 3, 7, 15, 31, 47, 63]);
-    // A site that starts is told soon.
+    // The keys are announced soon to a site that starts.
     sender.announcement();
-    let mut other = Site::new(2);
+    let mut other = GroupSite::new(2);
     assert_eq!(sender.open(&other.announcement()), Session(2, false));
     sender.now = sender.now + Duration::from_secs(2);
     assert!(sender.seal.poll(sender.now, &mut Vec::new()).is_some());
@@ -200,12 +200,12 @@ fn announcements_come_on_their_schedule() {
 
 #[test]
 fn what_was_recorded_before_a_start_is_refused() {
-    let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+    let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
     let old = [sender.announcement(), sender.seal(b"old")];
     for datagram in &old {
         receiver.open(datagram);
     }
-    sender.restart(plan(1));
+    sender.restart(config(1));
     let new = [sender.announcement(), sender.seal(b"new")];
     assert_eq!(receiver.open(&old[1]), Refused(Refused::Replayed));
     assert_eq!(receiver.open(&new[0]), Session(1, true));
@@ -214,8 +214,8 @@ fn what_was_recorded_before_a_start_is_refused() {
     assert!(matches!(receiver.open(&old[1]), Refused(_)));
     assert_eq!(receiver.open(&new[1]), Refused(Refused::Replayed));
 
-    // A receiver that starts anew does not forget it.
-    receiver.restart(plan(2));
+    // A receiver keeps it across a restart.
+    receiver.restart(config(2));
     assert_eq!(receiver.open(&old[0]), Refused(Refused::StaleEpoch(site(1))));
     assert_eq!(receiver.open(&new[1]), Refused(Refused::NotAnnounced(site(1))));
     let again = sender.announcement();
@@ -230,7 +230,7 @@ fn what_was_recorded_before_a_start_is_refused() {
 
 #[test]
 fn a_receiver_that_starts_anew_goes_on_where_it_was() {
-    let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+    let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
     let announcement = sender.announcement();
     receiver.open(&announcement);
     let recorded: Vec<_> = (0..100).map(|i| sender.seal(&[i])).collect();
@@ -238,8 +238,8 @@ fn a_receiver_that_starts_anew_goes_on_where_it_was() {
         receiver.open(datagram);
     }
     receiver.seal.close().expect("stored");
-    receiver.restart(plan(2));
-    // Somebody plays the old announcement, which says that the sender is at its beginning.
+    receiver.restart(config(2));
+    // A replay of the old announcement, with the sender's first counter.
     assert_eq!(receiver.open(&announcement), Session(1, false));
     for datagram in &recorded {
         assert_eq!(receiver.open(datagram), Refused(Refused::TooOld));
@@ -249,14 +249,15 @@ fn a_receiver_that_starts_anew_goes_on_where_it_was() {
 
 #[test]
 fn counters_are_stored_while_the_daemon_runs() {
-    let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+    let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
     receiver.open(&sender.announcement());
     while receiver.seal.poll(receiver.now, &mut Vec::new()).is_some() {}
     for i in 0..40 {
         receiver.open(&sender.seal(&[i]));
     }
-    let stored =
-        |receiver: &Site| receiver.disk.clone().load(site(1)).expect("readable").map(|epoch| epoch.counter);
+    let stored = |receiver: &GroupSite| {
+        receiver.disk.clone().load(site(1)).expect("readable").map(|epoch| epoch.counter)
+    };
     assert_eq!(stored(&receiver), Some(0));
     receiver.now = receiver.now + Duration::from_secs(10);
     assert!(receiver.seal.poll_at().is_some_and(|at| at <= receiver.now));
@@ -266,10 +267,10 @@ fn counters_are_stored_while_the_daemon_runs() {
 
 #[test]
 fn the_same_epoch_with_another_salt_is_refused() {
-    // A disk that was put back to an earlier day, and a clock that stands.
-    let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+    // A disk restored from a backup, and a clock that stands still.
+    let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
     receiver.open(&sender.announcement());
-    let mut twin = Site::with(plan(1), Disk::default(), 77);
+    let mut twin = GroupSite::with(config(1), Disk::default(), 77);
     assert_eq!(receiver.open(&twin.announcement()), Refused(Refused::OtherSalt(site(1))));
     assert!(matches!(receiver.open(&twin.seal(b"twin")), Refused(Refused::Forged)));
     assert_eq!(receiver.open(&sender.seal(b"it")), Body(1, b"it".to_vec()));
@@ -277,7 +278,7 @@ fn the_same_epoch_with_another_salt_is_refused() {
 
 #[test]
 fn an_epoch_that_cannot_be_stored_is_not_used() {
-    let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+    let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
     receiver.disk.fail(true);
     let announcement = sender.announcement();
     assert_eq!(receiver.open(&announcement), Refused(Refused::NotKept(site(1))));
@@ -285,9 +286,9 @@ fn an_epoch_that_cannot_be_stored_is_not_used() {
     assert_eq!(receiver.open(&announcement), Session(1, false));
 
     sender.disk.fail(true);
-    let again = Group::new(sender.now, plan(1), Box::new(sender.disk.clone()), random(5));
+    let again = Group::new(sender.now, config(1), Box::new(sender.disk.clone()), random(5));
     let Err(again @ BadGroup::Store { .. }) = again else { panic!("the disk is full") };
-    assert_eq!(again.to_string(), "epoch of site 1", "why not is the source");
+    assert_eq!(again.to_string(), "cannot read or store the epoch of site 1", "the reason is the source");
 }
 
 #[test]
@@ -295,20 +296,20 @@ fn an_epoch_is_one_more_or_the_clock() {
     let disk = Disk::default();
     let number = |disk: &Disk| disk.clone().load(site(1)).expect("readable").expect("stored").number;
     for (wall, epoch) in [(100, 100), (100, 101), (50, 102), (1_000, 1_000), (0, 1_001)] {
-        Site::with(GroupPlan { wall_seconds: wall, ..plan(1) }, disk.clone(), wall);
+        GroupSite::with(GroupConfig { wall_seconds: wall, ..config(1) }, disk.clone(), wall);
         assert_eq!(number(&disk), epoch);
     }
     disk.clone().store(site(1), &Epoch { number: u64::MAX, salt: [0; 16], counter: 0 }).expect("stored");
-    let none_left = Group::new(Instant::ZERO, plan(1), Box::new(disk), random(5));
+    let none_left = Group::new(Instant::ZERO, config(1), Box::new(disk), random(5));
     assert!(matches!(none_left, Err(BadGroup::NoEpochs(_))));
 }
 
 #[test]
 fn no_key_and_nonce_twice_in_1_000_starts_with_a_clock_that_stands() {
     super::nonces::watch();
-    let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+    let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
     for start in 0..1_000 {
-        sender.restart(plan(1));
+        sender.restart(config(1));
         assert_eq!(receiver.open(&sender.announcement()), Session(1, start > 0));
         for i in 0..3 {
             assert_eq!(receiver.open(&sender.seal(&[i])), Body(1, vec![i]));
@@ -322,7 +323,7 @@ fn no_key_and_nonce_twice_in_1_000_starts_with_a_clock_that_stands() {
 fn keys_of_the_file_are_replaced_without_loss() {
     let [old, new] = [1, 2].map(key);
     let steps = [Keys::two(old.clone(), new.clone()), Keys::two(new.clone(), old), Keys::one(new)];
-    let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+    let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
     receiver.open(&sender.announcement());
     let mut count = 0_u32;
     for keys in steps {
@@ -350,7 +351,7 @@ fn keys_of_the_file_are_replaced_without_loss() {
 
 #[test]
 fn after_a_long_loss_an_announcement_helps() {
-    let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+    let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
     receiver.open(&sender.announcement());
     for _ in 0..65_600 {
         sender.seal(b"lost");
@@ -362,22 +363,23 @@ fn after_a_long_loss_an_announcement_helps() {
 
 #[test]
 fn strangers_are_refused() {
-    let mut receiver = Site::new(2);
-    let mut stranger = Site::with(GroupPlan { keys: Keys::one(key(9)), ..plan(1) }, Disk::default(), 4);
+    let mut receiver = GroupSite::new(2);
+    let mut stranger =
+        GroupSite::with(GroupConfig { keys: Keys::one(key(9)), ..config(1) }, Disk::default(), 4);
     assert_eq!(
         receiver.open(&stranger.announcement()),
         Refused(Refused::UnknownKey { key: key(9).id(), of: SiteId::new(1).map(Sender::Site) })
     );
-    let mut unknown = Site::with(GroupPlan { own: SiteId::new(9), ..plan(9) }, Disk::default(), 4);
+    let mut unknown = GroupSite::with(GroupConfig { own: SiteId::new(9), ..config(9) }, Disk::default(), 4);
     assert_eq!(receiver.open(&unknown.announcement()), Refused(Refused::Unknown));
-    let mut other = Site::with(GroupPlan { digest: [0; 8], ..plan(1) }, Disk::default(), 4);
+    let mut other = GroupSite::with(GroupConfig { digest: [0; 8], ..config(1) }, Disk::default(), 4);
     let from = Sender::Site(site(1));
     assert_eq!(receiver.open(&other.announcement()), Refused(Refused::OtherParameters(from)));
-    let mut other = Site::with(GroupPlan { suite: Suite::AesCcm8, ..plan(1) }, Disk::default(), 4);
+    let mut other = GroupSite::with(GroupConfig { suite: Suite::AesCcm8, ..config(1) }, Disk::default(), 4);
     assert_eq!(receiver.open(&other.announcement()), Refused(Refused::OtherSuite(from)));
 
-    // Announcements that were changed anywhere, and bodies said to be of another site.
-    let mut sender = Site::new(1);
+    // Announcements with any changed octet, and bodies with the number of another site.
+    let mut sender = GroupSite::new(1);
     let announcement = sender.announcement();
     for octet in 0..announcement.len() {
         let mut damaged = announcement.clone();
@@ -385,7 +387,7 @@ fn strangers_are_refused() {
         assert!(matches!(receiver.open(&damaged), Refused(_)), "{octet}");
     }
     assert_eq!(receiver.open(&announcement), Session(1, false));
-    receiver.open(&Site::new(3).announcement());
+    receiver.open(&GroupSite::new(3).announcement());
     let mut posed = sender.seal(b"of another");
     posed[1] = 3;
     assert_eq!(receiver.open(&posed), Refused(Refused::Forged));
@@ -393,11 +395,11 @@ fn strangers_are_refused() {
 
 #[test]
 fn a_group_that_cannot_be_is_refused() {
-    let new = |plan| Group::new(Instant::ZERO, plan, Box::new(Disk::default()), random(1)).err();
-    assert!(matches!(new(GroupPlan { suite: Suite::AesCcm4, ..plan(1) }), Some(BadGroup::ShortTag)));
-    let twice = GroupPlan { sites: vec![site(3), site(2), site(3)], ..plan(1) };
+    let new = |config| Group::new(Instant::ZERO, config, Box::new(Disk::default()), random(1)).err();
+    assert!(matches!(new(GroupConfig { suite: Suite::AesCcm4, ..config(1) }), Some(BadGroup::ShortTag)));
+    let twice = GroupConfig { sites: vec![site(3), site(2), site(3)], ..config(1) };
     assert!(matches!(new(twice), Some(BadGroup::Twice(three)) if three == site(3)));
-    assert!(matches!(new(GroupPlan { sites: vec![site(1)], ..plan(1) }), Some(BadGroup::Twice(_))));
+    assert!(matches!(new(GroupConfig { sites: vec![site(1)], ..config(1) }), Some(BadGroup::Twice(_))));
 }
 
 proptest! {
@@ -405,7 +407,7 @@ proptest! {
 
     #[test]
     fn octets_of_nobody_do_nothing(datagrams in prop::collection::vec((0_usize..4, prop::collection::vec(any::<u8>(), 0..120)), 1..60)) {
-        let (mut sender, mut receiver) = (Site::new(1), Site::new(2));
+        let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
         receiver.open(&sender.announcement());
         for (kind, mut octets) in datagrams {
             if let (Some(known), true) = ([0x40, 0x50, 0x80].get(kind), octets.len() > 1) {

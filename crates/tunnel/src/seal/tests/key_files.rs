@@ -1,4 +1,4 @@
-//! Files of keys, and bodies that need none.
+//! Key files, and bodies without protection.
 
 use std::fs::{self, Permissions};
 use std::net::SocketAddr;
@@ -79,7 +79,7 @@ fn a_file_that_others_may_read_is_refused() {
     assert!(matches!(Keys::read(&path), Err(KeyFileError::Text { why: KeyTextError::TooLong, .. })));
     fs::write(&path, [0xff; 64]).expect("writable");
     assert!(matches!(Keys::read(&path), Err(KeyFileError::Text { why: KeyTextError::NotText, .. })));
-    // An error names file, line and reason, and there is nothing behind it.
+    // An error contains file, line and reason, and nothing else.
     fs::write(&path, format!("{HEX}\nnonsense\n")).expect("writable");
     let bad = Keys::read(&path).expect_err("no key");
     let start = format!("key file {}: line 2: not a key", path.display());
@@ -97,7 +97,7 @@ fn a_key_is_never_shown() {
     assert!(shown.contains(&counting().id().to_string()));
 }
 
-/// The id as another implementation of HKDF-SHA256 (RFC 5869) makes it: Python's hmac module.
+/// Id according to another implementation of HKDF-SHA256 (RFC 5869): Python's hmac module.
 #[test]
 fn the_id_of_a_key_is_of_hkdf() {
     assert_eq!(counting().id().to_string(), "96a9a443");

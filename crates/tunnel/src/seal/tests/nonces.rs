@@ -1,4 +1,4 @@
-//! Every (key, nonce) that was used to seal, of all ciphers of this thread.
+//! Record of every (key, nonce) used for encryption by all ciphers of this thread.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ thread_local! {
     static USED: RefCell<Option<Used>> = const { RefCell::new(None) };
 }
 
-/// A cipher seals.
+/// Records the use of a counter.
 pub(in crate::seal) fn used(key: [u8; 32], counter: u64) {
     USED.with_borrow_mut(|used| {
         if let Some(used) = used {
@@ -18,12 +18,12 @@ pub(in crate::seal) fn used(key: [u8; 32], counter: u64) {
     });
 }
 
-/// From now on.
+/// Starts recording.
 pub(super) fn watch() {
     USED.set(Some(BTreeSet::new()));
 }
 
-/// How many.
+/// Number of recorded nonces.
 pub(super) fn count() -> usize {
     USED.with_borrow(|used| used.as_ref().map_or(0, BTreeSet::len))
 }

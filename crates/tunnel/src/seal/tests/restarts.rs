@@ -1,19 +1,20 @@
-//! Ends that go and come back, and those that do not.
+//! Ends that restart, and ends that never return.
 
 use std::time::Duration;
 
 use super::room::*;
-use crate::plan::Suite;
 use crate::seal::{Keys, NewSession, NotSealed, Over, Refused, Unanswered};
+use crate::site_config::Suite;
 
-const NEW: Event = Event::Session(NewSession { restarted: false });
-const RESTARTED: Event = Event::Session(NewSession { restarted: true });
+const NEW: RoomEvent = RoomEvent::Session(NewSession { restarted: false });
+const RESTARTED: RoomEvent = RoomEvent::Session(NewSession { restarted: true });
 
 fn ready() -> Room {
     Room::ready(Over::Datagrams, Suite::ChaCha20Poly1305)
 }
 
-/// The datagrams that an end sends unasked within so many seconds, and when; `packets`: it has something to send, too.
+/// Returns the datagrams that an end sends of its own accord within some seconds, with their times;
+/// `packets`: it also has packets to send.
 fn sent(room: &mut Room, end: usize, seconds: u32, packets: bool) -> Vec<(Duration, Flying)> {
     let start = room.now;
     let mut sent = Vec::new();
@@ -33,7 +34,7 @@ fn sent(room: &mut Room, end: usize, seconds: u32, packets: bool) -> Vec<(Durati
     sent
 }
 
-/// The farewell of an end.
+/// Returns the farewell of an end.
 fn farewell(room: &mut Room, end: usize) -> Flying {
     let now = room.now;
     room.ends[end].seal.farewell(now);
@@ -95,7 +96,7 @@ fn a_farewell_ends_the_session_and_nothing_is_sent_until_there_is_something() {
         for end in [LEFT, RIGHT] {
             let mut room = Room::ready(over, Suite::AesCcm8);
             let farewell = farewell(&mut room, end);
-            assert_eq!(room.arrive(1 - end, &farewell), Some(Event::Closed));
+            assert_eq!(room.arrive(1 - end, &farewell), Some(RoomEvent::Closed));
             assert!(room.ends.iter().all(|end| end.seal.session(0).is_none()));
             assert_eq!(room.seal(end, b"after the end"), Err(NotSealed::NoSession));
             assert!(sent(&mut room, 1 - end, 3_600, false).is_empty());
@@ -109,7 +110,7 @@ fn a_farewell_ends_the_session_and_nothing_is_sent_until_there_is_something() {
 #[test]
 fn a_farewell_is_not_forged_and_not_replayed() {
     let mut room = ready();
-    // Not of a sign of life, nor of anything else that there is.
+    // Not of a keepalive, nor of other datagrams.
     let now = room.now;
     room.ends[LEFT].seal.ask_again(now);
     room.run();
@@ -118,21 +119,21 @@ fn a_farewell_is_not_forged_and_not_replayed() {
     for octet in 0..farewell.octets.len() {
         let mut forged = farewell.clone();
         forged.octets[octet] ^= 0x04;
-        assert!(matches!(room.arrive(RIGHT, &forged), Some(Event::Refused(_))), "{octet}");
+        assert!(matches!(room.arrive(RIGHT, &forged), Some(RoomEvent::Refused(_))), "{octet}");
     }
     let mut forged = body.clone();
     forged.octets[0] ^= 0x04;
-    assert_eq!(room.arrive(RIGHT, &forged), Some(Event::Refused(Refused::Forged)));
+    assert_eq!(room.arrive(RIGHT, &forged), Some(RoomEvent::Refused(Refused::Forged)));
     assert!(room.ends[RIGHT].seal.session(0).is_some());
-    assert_eq!(room.arrive(RIGHT, &farewell), Some(Event::Closed));
-    assert_eq!(room.arrive(RIGHT, &farewell), Some(Event::Refused(Refused::Unknown)));
+    assert_eq!(room.arrive(RIGHT, &farewell), Some(RoomEvent::Closed));
+    assert_eq!(room.arrive(RIGHT, &farewell), Some(RoomEvent::Refused(Refused::Unknown)));
 
-    // One that was held back until the next start.
+    // A farewell delayed until the next start.
     for _ in 0..4 {
         room.restart(LEFT, Keys::one(key(1)));
         room.run();
         let event = room.arrive(RIGHT, &farewell);
-        assert!(matches!(event, Some(Event::Refused(_))), "{event:?}");
+        assert!(matches!(event, Some(RoomEvent::Refused(_))), "{event:?}");
         room.talk(LEFT, b"still there");
         room.talk(RIGHT, b"both ways");
     }
@@ -142,7 +143,7 @@ fn a_farewell_is_not_forged_and_not_replayed() {
 fn a_farewell_of_the_session_before_ends_nothing() {
     let mut room = ready();
     let now = room.now;
-    // Held back while both agree on new keys.
+    // Delayed during a key exchange of both ends.
     let mut octets = Vec::new();
     let flags = crate::seal::BodyFlags { several: false, addressed: true };
     let to = crate::seal::Destination::Peer(0);
@@ -162,7 +163,7 @@ fn with_packets_waiting_requests_are_at_most_two_seconds_apart_for_thirty() {
         let (wait, most) = (pair[1].0 - pair[0].0, if pair[0].0.as_secs() < 30 { 2_000 } else { 4_000 });
         assert!((1_000..=most).contains(&wait.as_millis()), "{wait:?} after {:?}", pair[0].0);
     }
-    // The same while there is a session that nobody answers.
+    // With a session whose other end does not answer.
     let mut room = ready();
     let requests = sent(&mut room, LEFT, 60, true);
     let first = requests[0].0;

@@ -1,4 +1,4 @@
-//! Two ends, and the network in between: datagrams lie there until the test lets them arrive.
+//! Two ends, and a simulated network: datagrams stay there until the test delivers them.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use thinair_wire::time::Instant;
 
-use crate::plan::Suite;
 use crate::seal::{
     BodyFlags, Destination, Key, Keys, NewSession, NotSealed, Opened, Over, PeerKeys, Refused, Seal, Sender,
     TwoWay,
 };
+use crate::site_config::Suite;
 
-/// Random octets of a seed, which no two seeds share.
+/// Random octets of a generator with this seed.
 pub(in crate::seal) fn random(seed: u64) -> Box<dyn crate::seal::Random> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d;
     Box::new(move |octets: &mut [u8]| {
@@ -35,9 +35,9 @@ pub(in crate::seal) fn key(octet: u8) -> Key {
 
 pub(in crate::seal) const PARAMETERS: [u8; 8] = *b"channels";
 
-/// What came out at an end.
+/// Result at an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::seal) enum Event {
+pub(in crate::seal) enum RoomEvent {
     Body(Vec<u8>, BodyFlags),
     Session(NewSession),
     Closed,
@@ -45,13 +45,13 @@ pub(in crate::seal) enum Event {
 }
 
 /// One end: left or right.
-pub(in crate::seal) struct End {
+pub(in crate::seal) struct RoomEnd {
     pub(in crate::seal) seal: TwoWay,
     pub(in crate::seal) address: SocketAddr,
-    pub(in crate::seal) events: Vec<Event>,
+    pub(in crate::seal) events: Vec<RoomEvent>,
 }
 
-/// A datagram on its way.
+/// A datagram in transit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::seal) struct Flying {
     pub(in crate::seal) from: SocketAddr,
@@ -61,10 +61,10 @@ pub(in crate::seal) struct Flying {
 
 pub(in crate::seal) struct Room {
     pub(in crate::seal) now: Instant,
-    pub(in crate::seal) ends: [End; 2],
+    pub(in crate::seal) ends: [RoomEnd; 2],
     pub(in crate::seal) air: VecDeque<Flying>,
     pub(in crate::seal) over: Over,
-    /// Datagrams that have flown.
+    /// Number of datagrams sent.
     pub(in crate::seal) flown: usize,
     suite: Suite,
     seed: u64,
@@ -77,12 +77,12 @@ pub(in crate::seal) fn address(number: usize) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, number as u8 + 1], 5_000))
 }
 
-pub(in crate::seal) fn body(octets: &[u8]) -> Event {
-    Event::Body(octets.to_vec(), BodyFlags::default())
+pub(in crate::seal) fn body(octets: &[u8]) -> RoomEvent {
+    RoomEvent::Body(octets.to_vec(), BodyFlags::default())
 }
 
 impl Room {
-    /// The left end knows where the right one is, which waits for it.
+    /// The left end knows the address of the right one, which waits for it.
     pub(in crate::seal) fn new(over: Over, suite: Suite) -> Self {
         Self::with_keys(over, suite, [Keys::one(key(1)), Keys::one(key(1))])
     }
@@ -91,12 +91,12 @@ impl Room {
         let now = Instant::from_millis(1_000_000);
         let [left, right] = keys;
         let ends = [
-            End {
+            RoomEnd {
                 seal: start(now, over, suite, left, Some(address(RIGHT)), 1),
                 address: address(LEFT),
                 events: Vec::new(),
             },
-            End {
+            RoomEnd {
                 seal: start(now, over, suite, right, None, 2),
                 address: address(RIGHT),
                 events: Vec::new(),
@@ -105,7 +105,7 @@ impl Room {
         Self { now, ends, air: VecDeque::new(), over, flown: 0, suite, seed: 2 }
     }
 
-    /// Both ends have exchanged keys.
+    /// Returns a network after the key exchange.
     pub(in crate::seal) fn ready(over: Over, suite: Suite) -> Self {
         let mut room = Self::new(over, suite);
         room.run();
@@ -118,7 +118,7 @@ impl Room {
         self.ends.iter_mut().for_each(|end| end.events.clear());
     }
 
-    /// An end starts anew, with the key `keys`.
+    /// Restarts an end with the key `keys`.
     pub(in crate::seal) fn restart(&mut self, end: usize, keys: Keys) {
         self.seed += 1;
         let known = (end == LEFT).then(|| address(RIGHT));
@@ -132,14 +132,14 @@ impl Room {
         Ok(Flying { from: from.address, to: from.seal.address(0), octets: out })
     }
 
-    /// Seals and lets it fly.
+    /// Encrypts and sends a body.
     pub(in crate::seal) fn send(&mut self, end: usize, octets: &[u8]) -> Result<(), NotSealed> {
         let flying = self.seal(end, octets)?;
         self.air.push_back(flying);
         Ok(())
     }
 
-    /// What is to be sent unasked flies.
+    /// Sends all pending datagrams.
     pub(in crate::seal) fn poll(&mut self) {
         for end in &mut self.ends {
             let mut out = Vec::new();
@@ -150,27 +150,27 @@ impl Room {
         }
     }
 
-    /// `flying` arrives at an end.
-    pub(in crate::seal) fn arrive(&mut self, end: usize, flying: &Flying) -> Option<Event> {
+    /// Delivers `flying` to an end.
+    pub(in crate::seal) fn arrive(&mut self, end: usize, flying: &Flying) -> Option<RoomEvent> {
         let mut octets = flying.octets.clone();
         let from = (self.over == Over::Datagrams).then_some(flying.from);
         let end = &mut self.ends[end];
         let event = match end.seal.open(self.now, from, &mut octets) {
             Opened::Body { from, flags, body, session, .. } => {
                 assert_eq!(from, Sender::Peer(0));
-                end.events.extend(session.map(Event::Session));
-                Event::Body(body.to_vec(), flags)
+                end.events.extend(session.map(RoomEvent::Session));
+                RoomEvent::Body(body.to_vec(), flags)
             }
-            Opened::Session { session, .. } => Event::Session(session),
-            Opened::Refused(refused) => Event::Refused(refused),
-            Opened::Closed { .. } => Event::Closed,
+            Opened::Session { session, .. } => RoomEvent::Session(session),
+            Opened::Refused(refused) => RoomEvent::Refused(refused),
+            Opened::Closed { .. } => RoomEvent::Closed,
             Opened::Alive { .. } | Opened::Path { .. } | Opened::Handled => return None,
         };
         end.events.push(event.clone());
         Some(event)
     }
 
-    /// What flies arrives where it is sent to, until nothing flies any more.
+    /// Delivers all datagrams to their destinations until none is in transit.
     pub(in crate::seal) fn run(&mut self) {
         self.poll();
         while let Some(flying) = self.air.pop_front() {
@@ -185,7 +185,7 @@ impl Room {
         if flying.from == self.ends[LEFT].address { RIGHT } else { LEFT }
     }
 
-    /// Time passes, and all that is due then arrives.
+    /// Advances time, and delivers everything that becomes due.
     pub(in crate::seal) fn pass(&mut self, span: Duration) {
         let end = self.now + span;
         loop {
@@ -200,7 +200,7 @@ impl Room {
         self.run();
     }
 
-    /// A body goes from end to end; new keys may come out before it or behind it.
+    /// Sends a body from end to end; new keys may be reported before or after it.
     pub(in crate::seal) fn talk_behind(&mut self, from: usize, octets: &[u8]) {
         self.forget();
         self.send(from, octets).expect("a session");
@@ -208,7 +208,7 @@ impl Room {
         assert!(self.ends[1 - from].events.contains(&body(octets)));
     }
 
-    /// A body goes from end to end, and nothing else comes out.
+    /// Sends a body from end to end, without other results.
     pub(in crate::seal) fn talk(&mut self, from: usize, octets: &[u8]) {
         self.forget();
         self.send(from, octets).expect("a session");
@@ -217,7 +217,7 @@ impl Room {
     }
 }
 
-/// A left end that asks for signs of life.
+/// A left end that requests keepalives.
 pub(in crate::seal) fn with_keepalive(now: Instant, keepalive: Duration) -> TwoWay {
     let peers =
         vec![PeerKeys { keys: Keys::one(key(1)), address: Some(address(RIGHT)), keepalive: Some(keepalive) }];
@@ -243,5 +243,5 @@ pub(in crate::seal) fn start(
     TwoWay::new(now, over, peers, suite, PARAMETERS, random(seed)).expect("one peer")
 }
 
-// The facade has to stay usable by what ties the parts together.
+// `Seal` must be constructible outside of this module.
 const _: fn(TwoWay) -> Seal = Seal::TwoWay;

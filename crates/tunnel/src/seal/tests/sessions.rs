@@ -1,16 +1,16 @@
-//! Handshakes and what follows them.
+//! Handshakes and their sessions.
 
 use std::time::Duration;
 
 use proptest::prelude::*;
 
 use super::room::*;
-use crate::plan::Suite;
 use crate::seal::{Keys, NewSession, NotSealed, Over};
+use crate::site_config::Suite;
 
 const SUITES: [Suite; 4] = Suite::ALL;
-const NEW: Event = Event::Session(NewSession { restarted: false });
-const RESTARTED: Event = Event::Session(NewSession { restarted: true });
+const NEW: RoomEvent = RoomEvent::Session(NewSession { restarted: false });
+const RESTARTED: RoomEvent = RoomEvent::Session(NewSession { restarted: true });
 
 fn since(room: &Room, end: usize) -> Option<crate::seal::SessionState> {
     room.ends[end].seal.session(0)
@@ -36,7 +36,7 @@ fn two_ends_agree_on_keys_and_talk() {
 
 #[test]
 fn an_end_that_starts_anew_is_noticed() {
-    // The one that asks, and the one that is asked.
+    // The initiator and the responder.
     let mut room = Room::ready(Over::Datagrams, Suite::ChaCha20Poly1305);
     room.restart(LEFT, Keys::one(key(1)));
     room.run();
@@ -49,7 +49,7 @@ fn an_end_that_starts_anew_is_noticed() {
     room.send(LEFT, b"to nobody").expect("it does not know yet");
     room.pass(Duration::from_secs(14));
     assert_eq!(since(&room, RIGHT), None);
-    // Nothing is heard for 15 s.
+    // Nothing is received for 15 s.
     room.pass(Duration::from_secs(2));
     assert_eq!(room.ends[LEFT].events, [RESTARTED]);
     room.talk(RIGHT, b"here we are");
@@ -81,7 +81,7 @@ fn keys_are_renewed_after_two_hours_and_nothing_is_lost() {
     let mut sessions = std::collections::BTreeSet::new();
     for i in 0..10_000_u32 {
         let octets = i.to_be_bytes();
-        // Sealed before what is due, and there behind it.
+        // Encrypted before the due datagrams, and delivered after them.
         let late = [LEFT, RIGHT].map(|end| room.seal(end, &octets).expect("there is always a session"));
         room.pass(Duration::from_secs(1));
         room.forget();
@@ -106,7 +106,7 @@ fn keys_are_renewed_after_two_to_the_32_packets() {
     room.talk_behind(LEFT, b"last");
     assert_eq!(since(&room, LEFT).map(|session| session.sealed), Some(1), "a new one, and its confirmation");
     assert_ne!(since(&room, LEFT).map(|s| s.since), last.map(|s| s.since));
-    // Without an answer there is an end.
+    // Without an answer, encryption ends.
     room.ends[LEFT].seal.skip_to((1 << 32) + (1 << 24));
     assert_eq!(room.send(LEFT, b"never"), Err(NotSealed::NoSession));
 }
@@ -118,7 +118,7 @@ fn no_key_and_nonce_twice_in_1_000_starts_with_a_clock_that_stands() {
     for start in 0..1_000_usize {
         room.restart(start % 2, Keys::one(key(1)));
         if start % 2 == RIGHT {
-            // It waits for the other end, which has to find out.
+            // It waits for the other end, which must detect the restart.
             room.restart(LEFT, Keys::one(key(1)));
         }
         room.run();
@@ -176,8 +176,8 @@ fn who_does_not_know_the_new_key_yet_is_asked_by_the_old_one() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Both ends ask at once, and some messages are late or lost: in the end they use the same session, and from then on
-    /// no body is lost, for longer than anything old is kept.
+    /// Both ends initiate at once, and some messages are late or lost: finally they use the same session, and
+    /// from then on no body is lost, for longer than any old state is kept.
     #[test]
     fn both_ends_may_ask_at_once(fates in prop::collection::vec(0_u8..8, 0..40), line in any::<bool>(), seed in any::<u32>()) {
         let over = if line { Over::Line } else { Over::Datagrams };

@@ -1,14 +1,14 @@
-//! Ends that do not fit, and others who try.
+//! Ends with different settings, and attackers.
 
 use std::time::Duration;
 
 use super::room::*;
-use crate::plan::Suite;
 use crate::seal::{BadPeers, Keys, NotSealed, Opened, Over, PEERS, PeerKeys, Refused, Sender, TwoWay};
+use crate::site_config::Suite;
 
 const SUITE: Suite = Suite::ChaCha20Poly1305;
 
-/// The request of a new left end.
+/// Returns the request of a new left end.
 fn request(room: &mut Room) -> Flying {
     room.restart(LEFT, Keys::one(key(1)));
     let mut octets = Vec::new();
@@ -22,7 +22,7 @@ fn with_other_keys_nothing_gets_through() {
     room.pass(Duration::from_secs(60));
     assert!(room.ends[LEFT].events.is_empty(), "no answer");
     let unknown = Refused::UnknownKey { key: key(1).id(), of: Some(Sender::Peer(0)) };
-    assert!(room.ends[RIGHT].events.iter().all(|event| *event == Event::Refused(unknown)));
+    assert!(room.ends[RIGHT].events.iter().all(|event| *event == RoomEvent::Refused(unknown)));
     assert_eq!(room.send(LEFT, b"never"), Err(NotSealed::NoSession));
 
     // Nor with the id of the right key and another key.
@@ -30,7 +30,7 @@ fn with_other_keys_nothing_gets_through() {
     let mut request = request(&mut room);
     request.octets[2..6].copy_from_slice(&key(1).id().0);
     request.octets[20] ^= 1;
-    assert_eq!(room.arrive(RIGHT, &request), Some(Event::Refused(Refused::Forged)));
+    assert_eq!(room.arrive(RIGHT, &request), Some(RoomEvent::Refused(Refused::Forged)));
 }
 
 #[test]
@@ -39,13 +39,13 @@ fn other_parameters_are_said_at_both_ends() {
     room.ends[RIGHT].seal = with_parameters(room.now, Suite::ChaCha20Poly1305, *b"others..");
     room.run();
     for end in &room.ends {
-        assert_eq!(end.events, [Event::Refused(Refused::OtherParameters(Sender::Peer(0)))]);
+        assert_eq!(end.events, [RoomEvent::Refused(Refused::OtherParameters(Sender::Peer(0)))]);
     }
     let mut room = Room::new(Over::Datagrams, SUITE);
     room.ends[RIGHT].seal = with_parameters(room.now, Suite::AesCcm8, PARAMETERS);
     room.run();
     for end in &room.ends {
-        assert_eq!(end.events, [Event::Refused(Refused::OtherSuite(Sender::Peer(0)))]);
+        assert_eq!(end.events, [RoomEvent::Refused(Refused::OtherSuite(Sender::Peer(0)))]);
     }
     assert_eq!(room.send(LEFT, b"never"), Err(NotSealed::NoSession));
 }
@@ -54,13 +54,13 @@ fn other_parameters_are_said_at_both_ends() {
 fn reflected_messages_are_refused() {
     let mut room = Room::ready(Over::Datagrams, SUITE);
     let request = request(&mut room);
-    assert_eq!(room.arrive(LEFT, &request), Some(Event::Refused(Refused::Reflected)));
+    assert_eq!(room.arrive(LEFT, &request), Some(RoomEvent::Refused(Refused::Reflected)));
     room.arrive(RIGHT, &request);
     let mut answer = Vec::new();
     room.ends[RIGHT].seal.poll(room.now, &mut answer).expect("an answer");
     let answer = Flying { from: address(LEFT), to: None, octets: answer };
     let event = room.arrive(RIGHT, &answer);
-    assert_eq!(event, Some(Event::Refused(Refused::Unasked)));
+    assert_eq!(event, Some(RoomEvent::Refused(Refused::Unasked)));
 }
 
 #[test]
@@ -73,12 +73,12 @@ fn an_answer_is_shorter_than_its_request_and_comes_to_an_authentic_one_only() {
         room.arrive(RIGHT, &short);
         assert_eq!(room.ends[RIGHT].seal.poll(room.now, &mut Vec::new()), None, "{length}");
     }
-    // The last 16 octets are for cookies, which nobody has asked for.
+    // The last 16 octets are for cookies, which were not requested.
     for octet in 0..request.octets.len() - 16 {
         let mut damaged = request.clone();
         damaged.octets[octet] ^= 1;
         let event = room.arrive(RIGHT, &damaged);
-        assert!(matches!(event, Some(Event::Refused(_))), "{octet}: {event:?}");
+        assert!(matches!(event, Some(RoomEvent::Refused(_))), "{octet}: {event:?}");
         assert_eq!(room.ends[RIGHT].seal.poll(room.now, &mut Vec::new()), None, "{octet}");
     }
     let mut answer = Vec::new();
@@ -97,8 +97,9 @@ fn a_replayed_request_changes_nothing() {
     assert!(room.ends[RIGHT].seal.session(0).is_some());
     let before = room.ends[RIGHT].seal.session(0);
 
-    assert_eq!(room.arrive(RIGHT, &of_this_start), Some(Event::Refused(Refused::Replayed)));
-    // Nobody can tell an old start from a new one by its request. It is answered, and that is all.
+    assert_eq!(room.arrive(RIGHT, &of_this_start), Some(RoomEvent::Refused(Refused::Replayed)));
+    // A request alone does not distinguish an old start from a new one. It is answered, without further
+    // consequences.
     let elsewhere = Flying { from: address(9), ..of_an_old_start };
     room.forget();
     assert_eq!(room.arrive(RIGHT, &elsewhere), None);
@@ -107,7 +108,7 @@ fn a_replayed_request_changes_nothing() {
     assert_eq!(to, Some(Some(address(9))));
     let answer = Flying { from: address(RIGHT), to: None, octets: answer };
     let event = room.arrive(LEFT, &answer);
-    assert!(matches!(event, Some(Event::Refused(Refused::Unasked | Refused::Forged))), "{event:?}");
+    assert!(matches!(event, Some(RoomEvent::Refused(Refused::Unasked | Refused::Forged))), "{event:?}");
     assert_eq!(room.ends[RIGHT].seal.session(0), before);
     assert_eq!(room.ends[RIGHT].seal.address(0), Some(address(LEFT)));
     for i in 0..100 {
@@ -147,14 +148,18 @@ fn wrong_tags_wear_a_short_one_out_and_new_keys_follow() {
     let mut forged = flying.clone();
     *forged.octets.last_mut().expect("a tag") ^= 1;
     for _ in 0..65_536 {
-        assert_eq!(room.arrive(RIGHT, &forged), Some(Event::Refused(Refused::Forged)));
+        assert_eq!(room.arrive(RIGHT, &forged), Some(RoomEvent::Refused(Refused::Forged)));
     }
-    assert_eq!(room.arrive(RIGHT, &forged), Some(Event::Refused(Refused::WornOut)));
-    assert_eq!(room.arrive(RIGHT, &flying), Some(Event::Refused(Refused::WornOut)), "the right one as well");
+    assert_eq!(room.arrive(RIGHT, &forged), Some(RoomEvent::Refused(Refused::WornOut)));
+    assert_eq!(
+        room.arrive(RIGHT, &flying),
+        Some(RoomEvent::Refused(Refused::WornOut)),
+        "the right one as well"
+    );
     room.forget();
     room.pass(Duration::from_secs(2));
     room.talk(LEFT, b"by new keys");
-    assert_eq!(room.arrive(RIGHT, &flying), Some(Event::Refused(Refused::WornOut)));
+    assert_eq!(room.arrive(RIGHT, &flying), Some(RoomEvent::Refused(Refused::WornOut)));
 }
 
 #[test]
@@ -192,7 +197,7 @@ fn many_peers_share_a_key_and_talk_to_one() {
     let hub = address(100);
     let peers = (0..PEERS).map(|i| PeerKeys {
         keys: Keys::one(key(1)),
-        // One of them comes from anywhere.
+        // One of them has no configured address.
         address: (i > 0).then(|| address(i)),
         keepalive: None,
     });

@@ -1,27 +1,27 @@
-//! Peers that come, change and go while the others stay.
+//! Peers that are added, changed and removed during operation.
 
 use std::net::SocketAddr;
 
 use thinair_wire::time::Instant;
 
-use super::peer::Peer;
-use super::timers::Timer;
+use super::peer::PeerState;
+use super::timers::PeerTimer;
 use super::{BadPeers, Over, PEERS, PeerKeys, TwoWay, canonical};
 use crate::seal::key_file::{Key, Keys};
 
 impl TwoWay {
-    /// Whether these peers could be all that there are, by number.
+    /// Checks if these peers are valid as a whole; errors contain their numbers.
     pub fn check(&self, peers: &[PeerKeys]) -> Result<(), BadPeers> {
         super::check(self.over, peers)
     }
 
-    /// Another peer, at the number of one that was [removed](Self::remove), or behind all others.
+    /// Adds a peer, at the number of one that was [removed](Self::remove), or after all others.
     pub fn add(&mut self, now: Instant, number: usize, peer: PeerKeys) -> Result<(), BadPeers> {
         let Some(place) = u8::try_from(number).ok().filter(|_| number < PEERS && number <= self.peers.len())
         else {
             return Err(BadPeers::Count(number + 1));
         };
-        let peer = Peer::new(now, self.over, place, peer);
+        let peer = PeerState::new(now, self.over, place, peer);
         match self.peers.get_mut(number) {
             Some(vacant) => *vacant = peer,
             None => self.peers.push(peer),
@@ -30,20 +30,21 @@ impl TwoWay {
         Ok(())
     }
 
-    /// Takes a peer out: its sessions end, and its keys open nothing any more. Its number is vacant then.
+    /// Removes a peer: its sessions end, and its keys decrypt nothing any more. Its number becomes vacant.
     pub fn remove(&mut self, now: Instant, number: usize) {
-        // A vacant place has a key that nobody knows.
+        // A vacant number has an unknown random key.
         let mut unknown = [0; 32];
         self.random.fill(&mut unknown);
         let vacant = PeerKeys { keys: Keys::one(Key::new(unknown)), address: None, keepalive: None };
         if let (Some(peer), Ok(place)) = (self.peers.get_mut(number), u8::try_from(number)) {
-            *peer = Peer::new(now, self.over, place, vacant);
-            peer.timers.stop(Timer::Try);
+            *peer = PeerState::new(now, self.over, place, vacant);
+            peer.timers.stop(PeerTimer::Try);
             self.moves += 1;
         }
     }
 
-    /// Gives a peer what its configuration has now. Its session goes on, if its keys allow that. Whether something differs.
+    /// Updates a peer to its current configuration. Its session continues if its keys allow that. Returns
+    /// true if something changed.
     pub fn change(&mut self, now: Instant, number: usize, to: &PeerKeys) -> Result<bool, BadPeers> {
         let Some(peer) = self.peers.get_mut(number) else { return Err(BadPeers::Count(number)) };
         let keepalive = to.keepalive.filter(|keepalive| !keepalive.is_zero());
@@ -57,7 +58,8 @@ impl TwoWay {
         Ok(differs)
     }
 
-    /// The configured address of a peer is another one: it is asked for keys there, if it has none with us that work.
+    /// Sets a new configured address of a peer, and starts a key exchange there if there is no working
+    /// session.
     pub fn move_to(&mut self, now: Instant, number: usize, home: Option<SocketAddr>) {
         let Some(peer) = self.peers.get_mut(number) else { return };
         let home = home.map(canonical);

@@ -1,18 +1,18 @@
-//! Messages of a handshake as they arrive: a request, its answer, a cookie in place of the answer.
+//! Received messages of a handshake: a request, its answer, or a cookie instead of the answer.
 
 use std::net::SocketAddr;
 
 use sha2::{Digest, Sha256};
 use thinair_wire::time::Instant;
 
-use super::peer::{Peer, SESSIONS};
-use super::{ANSWERS, Answer, TwoWay, session, timers};
+use super::peer::{PeerState, SESSIONS};
+use super::{ANSWERS, PendingAnswer, TwoWay, session, timers};
 use crate::seal::cookie;
-use crate::seal::handshake::{Identity, MAC, Request, RequestHeader};
+use crate::seal::handshake::{EndIdentity, MAC, OpenedRequest, RequestHeader};
 use crate::seal::{Opened, Refused, Sender};
 
 impl TwoWay {
-    /// Message 1 of a handshake.
+    /// Processes message 1 of a handshake.
     pub(super) fn request(
         &mut self,
         now: Instant,
@@ -26,7 +26,7 @@ impl TwoWay {
             return Opened::Refused(Refused::UnknownKey { key: header.key, of });
         };
         let key = key.key.clone();
-        let Some(request) = Request::open(&key, datagram, &mut *self.random) else {
+        let Some(request) = OpenedRequest::open(&key, datagram, &mut *self.random) else {
             return Opened::Refused(Refused::Forged);
         };
         let theirs = request.theirs;
@@ -51,17 +51,18 @@ impl TwoWay {
             let hash = Sha256::digest(&datagram[..datagram.len() - MAC]).into();
             let to = (header.index, &hash);
             self.jar.reply(now, from, &key, to, &mut *self.random, &mut octets);
-            self.answers.push_back(Answer { peer: number, to: from, octets });
+            self.answers.push_back(PendingAnswer { peer: number, to: from, octets });
             return Opened::Handled;
         }
-        // Who has other parameters is told ours, so that both ends can say what is wrong. No session comes of it.
+        // A peer with other parameters receives ours, so that both ends can report the difference. No session
+        // is created.
         let differs = self.ours.differs(&theirs, number);
         let index = if differs.is_some() { 0 } else { self.peers[number].index_for_next() };
         let request_number = request.number;
         let Some(shared) = request.answer(&self.ours, header.index, index, &mut octets) else {
             return Opened::Refused(Refused::Forged);
         };
-        self.answers.push_back(Answer { peer: number, to: from, octets });
+        self.answers.push_back(PendingAnswer { peer: number, to: from, octets });
         if let Some(refused) = differs {
             return Opened::Refused(refused);
         }
@@ -80,14 +81,14 @@ impl TwoWay {
         Opened::Handled
     }
 
-    /// Which peer it is that knows the key of a request. Where several do, one that we know says so by its instance;
-    /// then addresses are compared; at last it is the one that comes to us from anywhere.
-    fn who(&self, from: Option<SocketAddr>, header: &RequestHeader, theirs: &Identity) -> Option<usize> {
+    /// Returns the peer that has the key of a request. Of several, the one with the known instance; then the
+    /// one with the address; finally the one without a configured address.
+    fn who(&self, from: Option<SocketAddr>, header: &RequestHeader, theirs: &EndIdentity) -> Option<usize> {
         let peers = || {
             let all = self.peers.iter().enumerate();
             all.filter(|(_, peer)| peer.keys.iter().any(|key| key.id == header.key))
         };
-        let only = |test: &dyn Fn(&Peer) -> bool| {
+        let only = |test: &dyn Fn(&PeerState) -> bool| {
             let mut fitting = peers().filter(|(_, peer)| test(peer));
             let first = fitting.next()?;
             fitting.next().is_none().then_some(first.0)
@@ -100,7 +101,7 @@ impl TwoWay {
             .or_else(|| only(&|peer| peer.home.is_none()))
     }
 
-    /// Message 2 of a handshake.
+    /// Processes message 2 of a handshake.
     pub(super) fn answer(
         &mut self,
         now: Instant,
@@ -132,7 +133,7 @@ impl TwoWay {
         }
     }
 
-    /// A cookie instead of message 2.
+    /// Processes a cookie instead of message 2.
     pub(super) fn cookie(&mut self, now: Instant, datagram: &[u8]) -> Opened<'static> {
         let Some(number) = self.asked_by(datagram) else { return Opened::Refused(Refused::Unasked) };
         let peer = &mut self.peers[number];
@@ -145,7 +146,7 @@ impl TwoWay {
         Opened::Handled
     }
 
-    /// The peer that was asked for what `datagram` brings, by the index in it.
+    /// Returns the peer whose request `datagram` answers, by the index in it.
     fn asked_by(&self, datagram: &[u8]) -> Option<usize> {
         let index = *datagram.get(1)?;
         let number = usize::from(index / SESSIONS);

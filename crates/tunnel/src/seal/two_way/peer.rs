@@ -1,4 +1,4 @@
-//! One peer: its keys, its sessions, and when it is asked for new ones.
+//! One peer: its keys, its sessions, and the times of key exchanges.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use thinair_wire::time::Instant;
 
 use super::session::Session;
-use super::timers::{Timer, Timers};
+use super::timers::{PeerTimer, Timers};
 use super::{Over, PeerKeys, canonical};
 use crate::seal::cookie::Cookie;
 use crate::seal::direction::{NEW_KEYS_AT, Plain};
-use crate::seal::handshake::{Identity, Initiation};
-use crate::seal::header::{Header, PathBody, Whose};
+use crate::seal::handshake::{EndIdentity, Initiation};
+use crate::seal::header::{ClearHeader, PathBody, Whose};
 use crate::seal::key_file::{Key, KeyId, Keys};
 use crate::seal::{BodyFlags, Missing, NewSession, NotSealed, Refused};
 
@@ -20,36 +20,36 @@ mod parting;
 
 pub use asking::Unanswered;
 
-/// Sessions of a peer: the current one, the previous one, the next one, one that was asked for.
+/// Sessions of a peer: the current one, the previous one, the next one, and a requested one.
 pub(super) const SESSIONS: u8 = 4;
 
-/// How old keys get.
+/// Age of keys at which they are replaced.
 const REKEY: Duration = Duration::from_secs(2 * 3_600);
-/// The end that has answered waits a little longer, so that not both ask.
+/// Additional time of the responder, so that not both ends initiate.
 const REKEY_LATER: Duration = Duration::from_secs(60);
-/// How long the previous session and the next one are kept.
+/// Time for which the previous and the next session are kept.
 const KEPT: Duration = Duration::from_secs(60);
-/// How long a request of an unknown instance keeps away those of others that show no cookie.
+/// Time for which a request of an unknown instance blocks those of other instances without a cookie.
 const YOUNG: Duration = Duration::from_secs(5);
-/// Who has got something and has nothing to say gives a sign of life after so long,
+/// Silence after a received packet at which a keepalive is sent.
 const SIGN: Duration = Duration::from_secs(10);
-/// and who has sent and heard nothing for so long takes the session for dead.
+/// Time without received packets after sending at which the session counts as dead.
 const DEAD: Duration = Duration::from_secs(15);
-/// Wrong tags in a row after which it is taken for dead, too.
+/// Number of consecutive wrong tags at which it counts as dead, too.
 const WRONG: u32 = 32;
-/// How often new keys are confirmed until something is heard, after 0.25 s, 0.5 s, ...
+/// Number of confirmations of new keys until a packet is received, after 0.25 s, 0.5 s, ...
 const CONFIRMATIONS: u32 = 4;
 const CONFIRM: Duration = Duration::from_millis(250);
 
-/// A key, with its id at hand.
+/// A key with its id.
 #[derive(Clone)]
 pub(super) struct NamedKey {
     pub(super) id: KeyId,
     pub(super) key: Key,
 }
 
-/// A request of ours that waits for its answer.
-pub(super) struct Pending {
+/// A request whose answer is pending.
+pub(super) struct RequestInFlight {
     pub(super) initiation: Initiation,
     pub(super) index: u8,
     pub(super) key: NamedKey,
@@ -57,55 +57,55 @@ pub(super) struct Pending {
     paid: bool,
 }
 
-/// The state of a peer.
-pub(super) struct Peer {
+/// State of a peer.
+pub(super) struct PeerState {
     number: u8,
-    /// The one that is used first.
+    /// Keys; the first one is used.
     pub(super) keys: Vec<NamedKey>,
-    /// Where it is by configuration, and where it was heard last.
+    /// Configured address, and the one it was heard from last.
     pub(super) home: Option<SocketAddr>,
     pub(super) address: Option<SocketAddr>,
-    /// Where it was heard before our start, and how many more requests go there.
+    /// Address before our start, and number of further requests to it.
     remembered: Option<(SocketAddr, u32)>,
     pub(super) keepalive: Option<Duration>,
-    /// The instance of which there were keys last, and its highest request.
+    /// Last instance with a session, and its highest request number.
     instance: Option<([u8; 8], u32)>,
     current: Option<Box<Session>>,
     previous: Option<(Box<Session>, Instant)>,
-    next: Option<Next>,
-    pub(super) pending: Option<Box<Pending>>,
+    next: Option<NextSession>,
+    pub(super) pending: Option<Box<RequestInFlight>>,
     cookie: Option<(Cookie, Instant)>,
     pub(super) timers: Timers,
-    /// Where the search for a free index begins: one that was given back rests for as long as possible.
+    /// Start of the search for a free index: released indices rest as long as possible.
     next_index: u8,
-    /// Requests of ours since our start, and in a row.
+    /// Number of our requests since our start, and of consecutive ones.
     requests: u32,
     attempts: u32,
     last_request: Option<Instant>,
     last_suspicion: Option<Instant>,
-    /// The session may be dead: nothing was heard since the last suspicion.
+    /// True if the session may be dead: nothing was received since the last suspicion.
     suspected: bool,
     /// A silence that is still to be reported.
     pub(super) unanswered: Option<Unanswered>,
-    /// There was something to send since the last request.
+    /// True if a packet was pending since the last request.
     eager: bool,
     confirmations: u32,
     wrong: u32,
 }
 
-/// A session that a request has made, and that nothing was opened by yet.
-struct Next {
+/// A session created by a request, with which nothing was decrypted yet.
+struct NextSession {
     session: Box<Session>,
     request: u32,
     until: Instant,
 }
 
-impl Peer {
+impl PeerState {
     pub(super) fn new(now: Instant, over: Over, number: u8, peer: PeerKeys) -> Self {
         let address = peer.address.map(canonical);
         let mut timers = Timers::default();
         if address.is_some() || over == Over::Line {
-            timers.set(Timer::Try, now);
+            timers.set(PeerTimer::Try, now);
         }
         Self {
             number,
@@ -152,7 +152,7 @@ impl Peer {
         if let Some(current) = &mut self.current {
             if !known(current.key) {
                 current.until = current.until.min(now + KEPT);
-                self.timers.by(Timer::Retire, current.until);
+                self.timers.by(PeerTimer::Retire, current.until);
             }
             if current.key != self.keys[0].id {
                 self.attempts = 0;
@@ -161,27 +161,28 @@ impl Peer {
         }
     }
 
-    /// Whether a request of that number may be a new one.
-    pub(super) fn is_fresh(&self, theirs: &Identity, number: u32) -> bool {
+    /// True if a request with that number may be a new one.
+    pub(super) fn is_fresh(&self, theirs: &EndIdentity, number: u32) -> bool {
         let next = self.next.as_ref().map(|next| (next.session.instance, next.request));
         let seen = [self.instance, next];
         !seen.into_iter().flatten().any(|(instance, last)| instance == theirs.instance && number <= last)
     }
 
-    /// Whether the peer, as far as we know it, is of that instance.
+    /// True if the peer's last known instance is this one.
     pub(super) fn is_instance(&self, instance: &[u8; 8]) -> bool {
         self.instance.is_some_and(|(known, _)| known == *instance)
     }
 
-    /// Whether another instance has just asked, and this one is not known: one of both is a replayed one.
-    pub(super) fn is_waiting_for_another(&self, now: Instant, theirs: &Identity) -> bool {
+    /// True if another instance has just requested a session, and this one is unknown: one of both is a
+    /// replay.
+    pub(super) fn is_waiting_for_another(&self, now: Instant, theirs: &EndIdentity) -> bool {
         !self.is_instance(&theirs.instance)
             && self.next.as_ref().is_some_and(|next| {
                 next.session.instance != theirs.instance && now.since(next.session.since) < YOUNG
             })
     }
 
-    /// An index for a session that the peer asks for; instead of the one that it has asked for before.
+    /// Returns an index for a session that the peer requests, which replaces its earlier request.
     pub(super) fn index_for_next(&mut self) -> u8 {
         self.next = None;
         self.free_index()
@@ -202,7 +203,7 @@ impl Peer {
         index
     }
 
-    /// A request of the peer was answered by `session`.
+    /// Records `session`, which answers a request of the peer.
     pub(super) fn asked(&mut self, now: Instant, session: Box<Session>, request: u32) {
         if let Some((instance, last)) = &mut self.instance
             && *instance == session.instance
@@ -210,11 +211,12 @@ impl Peer {
             *last = request;
         }
         let until = now + KEPT;
-        self.next = Some(Next { session, request, until });
-        self.timers.by(Timer::Retire, until);
+        self.next = Some(NextSession { session, request, until });
+        self.timers.by(PeerTimer::Retire, until);
     }
 
-    /// Our request was answered. `None`: both ends have asked at once, and the session of the other end is used.
+    /// Processes the answer to our request. `None`: both ends have initiated at once, and the session of the
+    /// other end is used.
     pub(super) fn answered(
         &mut self,
         now: Instant,
@@ -226,7 +228,7 @@ impl Peer {
             && next.session.since >= pending.since
             && next.session.instance == session.instance
         {
-            // Both ends see both sessions, and choose alike.
+            // Both ends know both sessions, and make the same choice.
             if next.session.hash > session.hash {
                 return None;
             }
@@ -236,11 +238,11 @@ impl Peer {
             self.address = from;
         }
         self.confirmations = CONFIRMATIONS;
-        self.timers.set(Timer::Ask, now);
+        self.timers.set(PeerTimer::Ask, now);
         Some(self.install(now, session, 0))
     }
 
-    /// `session` is the current one from now on. `request`: the number of the peer's request that has made it.
+    /// Makes `session` the current one. `request`: number of the peer's request that created it.
     fn install(&mut self, now: Instant, session: Box<Session>, request: u32) -> NewSession {
         let restarted = self.instance.is_some_and(|(instance, _)| instance != session.instance);
         match &mut self.instance {
@@ -248,18 +250,18 @@ impl Peer {
             unknown => *unknown = Some((session.instance, request)),
         }
         let rekey = session.since + REKEY + if session.initiator { Duration::ZERO } else { REKEY_LATER };
-        // What an instance that is gone has sealed belongs to contexts that are gone, too.
+        // Packets of an earlier instance belong to contexts that no longer exist.
         self.previous = self.current.take().filter(|_| !restarted).map(|session| (session, now + KEPT));
         self.current = Some(session);
         self.attempts = 0;
         self.wrong = 0;
         self.suspected = false;
         self.remembered = None;
-        for timer in [Timer::Try, Timer::Dead, Timer::Unanswered] {
+        for timer in [PeerTimer::Try, PeerTimer::Dead, PeerTimer::Unanswered] {
             self.timers.stop(timer);
         }
-        self.timers.set(Timer::Rekey, rekey);
-        self.timers.by(Timer::Retire, now + KEPT);
+        self.timers.set(PeerTimer::Rekey, rekey);
+        self.timers.by(PeerTimer::Retire, now + KEPT);
         NewSession { restarted }
     }
 
@@ -278,7 +280,7 @@ impl Peer {
         self.seal_as(now, whose, flags, body, out)
     }
 
-    /// Seals a body whose header begins with `whose`, of the index that the peer has given to the session.
+    /// Encrypts a body; its header begins with `whose`, the index that the peer has assigned to the session.
     pub(super) fn seal_as(
         &mut self,
         now: Instant,
@@ -305,40 +307,40 @@ impl Peer {
             self.hurry(now, sealed.is_err());
         }
         sealed?;
-        self.timers.stop(Timer::Sign);
-        if !body.is_empty() && is_answered && self.timers.at(Timer::Dead).is_none() {
-            self.timers.set(Timer::Dead, now + DEAD);
+        self.timers.stop(PeerTimer::Sign);
+        if !body.is_empty() && is_answered && self.timers.at(PeerTimer::Dead).is_none() {
+            self.timers.set(PeerTimer::Dead, now + DEAD);
         }
         if let Some(keepalive) = self.keepalive
             && self.confirmations == 0
         {
-            self.timers.set(Timer::Ask, now + keepalive);
+            self.timers.set(PeerTimer::Ask, now + keepalive);
         }
         Ok(())
     }
 
-    /// The body that was sealed last has so many units.
+    /// Records the number of units in the last encrypted body.
     pub(super) fn note_sealed(&mut self, units: u32) {
         if let Some(session) = &mut self.current {
             session.sealer.note_units(units);
         }
     }
 
-    /// The newest body, which is of the session in use, had so many units.
+    /// Records the number of units in the newest body, which belongs to the current session.
     pub(super) fn note_opened(&mut self, units: u32) {
         if let Some(session) = &mut self.current {
             session.opener.note_units(units);
         }
     }
 
-    /// Opens a body. Its place in the datagram, whether the peer's address is now where it came from, and whether it is
-    /// the first one of a session.
+    /// Decrypts a body. Returns its range in the datagram, whether its source becomes the peer's address, and
+    /// the session if it is the first body of one.
     pub(super) fn open(
         &mut self,
         now: Instant,
         from: Option<SocketAddr>,
         index: u8,
-        header: &Header,
+        header: &ClearHeader,
         length: usize,
         datagram: &mut [u8],
     ) -> Result<(Plain, Option<NewSession>), Refused> {
@@ -365,13 +367,13 @@ impl Peer {
         session.heard = true;
         self.suspected = false;
         self.wrong = 0;
-        self.timers.stop(Timer::Dead);
+        self.timers.stop(PeerTimer::Dead);
         let mut new_session = None;
         if is_next
             && self.next.as_ref().is_some_and(|next| !next.session.passed_over)
             && let Some(next) = self.next.take()
         {
-            // Somebody is there who has the keys: the request was no replayed one.
+            // The sender has the session keys: the request was not a replay.
             self.pending = None;
             new_session = Some(self.install(now, next.session, next.request));
         } else if is_current && self.confirmations > 0 {
@@ -385,11 +387,11 @@ impl Peer {
             self.address = from;
         }
         if matches!(header.whose, Whose::Path(_, PathBody::Confirmation)) {
-            // It is an answer itself.
+            // The packet is an answer itself.
         } else if !plain.body.is_empty() {
-            self.timers.by(Timer::Sign, now + SIGN);
+            self.timers.by(PeerTimer::Sign, now + SIGN);
         } else if header.flags.several {
-            self.timers.set(Timer::Sign, now);
+            self.timers.set(PeerTimer::Sign, now);
         }
         Ok((plain, new_session))
     }
@@ -397,8 +399,8 @@ impl Peer {
     fn confirmed(&mut self, now: Instant) {
         self.confirmations = 0;
         match self.keepalive {
-            Some(keepalive) => self.timers.set(Timer::Ask, now + keepalive),
-            None => self.timers.stop(Timer::Ask),
+            Some(keepalive) => self.timers.set(PeerTimer::Ask, now + keepalive),
+            None => self.timers.stop(PeerTimer::Ask),
         }
     }
 
@@ -425,7 +427,7 @@ impl Peer {
             self.next.as_ref().map(|next| next.until),
         ];
         for until in ends.into_iter().flatten() {
-            self.timers.by(Timer::Retire, until);
+            self.timers.by(PeerTimer::Retire, until);
         }
     }
 }
@@ -438,15 +440,15 @@ fn named(keys: &Keys) -> Vec<NamedKey> {
 mod tests {
     use super::*;
 
-    /// What a peer takes: four sessions at most, of which one is a handshake under way. What is behind their boxes is
-    /// of a fixed size, but for the messages that snow keeps of a handshake.
+    /// Memory of a peer: at most four sessions, one of them a pending handshake. Boxed parts have fixed
+    /// sizes, except the messages that snow stores of a handshake.
     #[test]
     fn memory_of_a_peer_is_bounded() {
-        let sessions = 3 * size_of::<Session>() + size_of::<Pending>();
+        let sessions = 3 * size_of::<Session>() + size_of::<RequestInFlight>();
         let keys = 2 * size_of::<NamedKey>();
-        // The key schedules of AES stand behind boxes of their own.
+        // The key schedules of AES are in their own boxes.
         let ciphers = 6 * size_of::<ccm::Ccm<aes::Aes128, ccm::aead::consts::U8, ccm::aead::consts::U12>>();
-        let all = size_of::<Peer>() + sessions + keys + ciphers;
+        let all = size_of::<PeerState>() + sessions + keys + ciphers;
         assert!(all <= 8_192, "{all} octets");
     }
 }

@@ -1,27 +1,28 @@
-//! Around restarts: addresses that are remembered from one start to the next, farewells, and peers that do not answer.
+//! Restarts: addresses that are kept across them, farewells, and peers that do not answer.
 
 use std::net::SocketAddr;
 
 use thinair_wire::time::Instant;
 
-use super::peer::{Peer, Unanswered};
+use super::peer::{PeerState, Unanswered};
 use super::{TwoWay, canonical, timers};
 use crate::seal::KeyId;
 
-/// Where a peer without a configured address was heard last.
+/// Last address of a peer without a configured address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Whereabouts {
     /// Number of the peer.
     pub peer: usize,
-    /// Key that it is asked with first.
+    /// Id of the key used first in a key exchange.
     pub key: KeyId,
     /// Source of its last authenticated datagram.
     pub address: SocketAddr,
 }
 
 impl TwoWay {
-    /// The peer was at `address` before this start: it is asked for keys there, up to 6 times if it has no configured
-    /// address, and once before that one otherwise. To be called before the first [`poll`](crate::seal::Seal::poll).
+    /// Sets the address of a peer before this start: up to 6 requests are sent there if it has no configured
+    /// address, otherwise one before those to the configured one. Call it before the first
+    /// [`poll`](crate::seal::Seal::poll).
     pub fn remember(&mut self, now: Instant, peer: usize, address: SocketAddr) {
         if let Some(peer) = self.peers.get_mut(peer) {
             peer.remember(now, canonical(address));
@@ -29,9 +30,9 @@ impl TwoWay {
         }
     }
 
-    /// Addresses that are worth to be [remembered](Self::remember): authenticated, and not those of the configuration.
+    /// Returns addresses to [remember](Self::remember): authenticated ones that are not configured.
     pub fn whereabouts(&self) -> impl Iterator<Item = Whereabouts> {
-        let at = |(peer, known): (usize, &Peer)| {
+        let at = |(peer, known): (usize, &PeerState)| {
             let address = known.address.filter(|_| known.address != known.home)?;
             Some(Whereabouts { peer, key: known.keys[0].id, address })
         };
@@ -47,9 +48,10 @@ impl TwoWay {
         Some(self.peers.get(peer)?.keys[0].id)
     }
 
-    /// Which peer may be at `from`, without any proof: the only one there, or else the only one without a session.
+    /// Returns the peer that may be at `from`, without proof: the only one there, or else the only one
+    /// without a session.
     pub(super) fn who_may(&self, from: Option<SocketAddr>) -> Option<usize> {
-        let only = |test: &dyn Fn(&Peer) -> bool| {
+        let only = |test: &dyn Fn(&PeerState) -> bool| {
             let mut fitting = self.peers.iter().enumerate().filter(|(_, peer)| test(peer));
             let first = fitting.next()?;
             fitting.next().is_none().then_some(first.0)

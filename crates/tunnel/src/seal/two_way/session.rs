@@ -4,24 +4,24 @@ use std::time::Duration;
 
 use thinair_wire::time::Instant;
 
-use crate::plan::Suite;
 use crate::seal::direction::{Opener, Sealer};
-use crate::seal::handshake::{Identity, Shared};
+use crate::seal::handshake::{EndIdentity, SharedSecrets};
 use crate::seal::key_file::KeyId;
+use crate::site_config::Suite;
 
-/// How old keys get at most.
+/// Maximum age of keys.
 const EXPIRED: Duration = Duration::from_secs(2 * 3_600 + 600);
 
-/// What is to be seen of a session.
+/// Public state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionState {
-    /// Since when it is there.
+    /// Time of its start.
     pub since: Instant,
-    /// By which key of the file it was agreed on.
+    /// Id of the key with which it was agreed on.
     pub key: KeyId,
-    /// Packets that were sealed by it.
+    /// Number of packets encrypted.
     pub sealed: u64,
-    /// One more than the highest counter of a packet that was opened by it.
+    /// Highest counter of a decrypted packet, plus one.
     pub opened: u64,
 }
 
@@ -29,20 +29,20 @@ pub struct SessionState {
 pub(super) struct Session {
     pub(super) sealer: Sealer,
     pub(super) opener: Opener,
-    /// The index that we have given to it, and the one that the peer has.
+    /// Index that we have assigned to it, and the one that the peer has assigned.
     pub(super) ours: u8,
     pub(super) theirs: u8,
-    /// Of the peer.
+    /// Instance of the peer.
     pub(super) instance: [u8; 8],
     pub(super) hash: [u8; 32],
     pub(super) key: KeyId,
     pub(super) initiator: bool,
     pub(super) since: Instant,
-    /// When it ends, if nothing new has taken its place by then.
+    /// Time at which it ends unless a new session replaces it before.
     pub(super) until: Instant,
-    /// Something was opened by it.
+    /// True if a packet was decrypted with it.
     pub(super) heard: bool,
-    /// Both ends have asked at once, and the other session of the two is used.
+    /// True if both ends have initiated at once, and the other session is used.
     pub(super) passed_over: bool,
 }
 
@@ -51,11 +51,11 @@ impl Session {
     pub(super) fn new(
         now: Instant,
         suite: Suite,
-        shared: &Shared,
+        shared: &SharedSecrets,
         initiator: bool,
         (ours, theirs): (u8, u8),
         key: KeyId,
-        identity: &Identity,
+        identity: &EndIdentity,
     ) -> Box<Self> {
         let (sealer, opener) = shared.directions(suite, initiator);
         Box::new(Self {

@@ -1,30 +1,29 @@
-//! What a peer waits for.
+//! Timers of a peer.
 
 use thinair_wire::time::Instant;
 
-/// One of the things.
+/// Purpose of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Timer {
-    /// A handshake is tried.
+pub(super) enum PeerTimer {
+    /// Send a request of a handshake.
     Try,
-    /// A sign of life is sent, and one is asked for: new keys are to be confirmed, or it is time to show that we are
-    /// there.
+    /// Send a keepalive, and request one: to confirm new keys, or at the keepalive interval.
     Ask,
-    /// A sign of life is sent, because the peer has asked for it, or has sent and heard nothing of us.
+    /// Send a keepalive, because the peer has requested it, or has sent packets and received none.
     Sign,
-    /// Nothing was heard though we sent: new keys are tried.
+    /// Nothing was received although we sent packets: start a key exchange.
     Dead,
-    /// The keys are old: new ones are asked for.
+    /// The keys are old: start a key exchange.
     Rekey,
-    /// A session ends.
+    /// End a session.
     Retire,
-    /// No request was answered: that is reported.
+    /// Report that no request was answered.
     Unanswered,
-    /// We end, and say so.
+    /// Send a farewell at our end.
     Farewell,
 }
 
-impl Timer {
+impl PeerTimer {
     const COUNT: usize = 8;
     pub(super) const ALL: [Self; Self::COUNT] = [
         Self::Farewell,
@@ -38,42 +37,42 @@ impl Timer {
     ];
 }
 
-/// When each runs out.
+/// Expiry time of each timer.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Timers([Option<Instant>; Timer::COUNT]);
+pub(super) struct Timers([Option<Instant>; PeerTimer::COUNT]);
 
 impl Timers {
-    pub(super) fn at(&self, timer: Timer) -> Option<Instant> {
+    pub(super) fn at(&self, timer: PeerTimer) -> Option<Instant> {
         self.0[timer as usize]
     }
 
-    pub(super) fn set(&mut self, timer: Timer, at: Instant) {
+    pub(super) fn set(&mut self, timer: PeerTimer, at: Instant) {
         self.0[timer as usize] = Some(at);
     }
 
-    /// Sets it unless it runs out before.
-    pub(super) fn by(&mut self, timer: Timer, at: Instant) {
+    /// Sets a timer unless it expires earlier.
+    pub(super) fn by(&mut self, timer: PeerTimer, at: Instant) {
         self.0[timer as usize] = earlier(self.at(timer), Some(at));
     }
 
-    pub(super) fn stop(&mut self, timer: Timer) {
+    pub(super) fn stop(&mut self, timer: PeerTimer) {
         self.0[timer as usize] = None;
     }
 
-    /// Stops the first one that has run out.
-    pub(super) fn take(&mut self, now: Instant) -> Option<Timer> {
-        let due = Timer::ALL.into_iter().find(|timer| self.at(*timer).is_some_and(|at| at <= now))?;
+    /// Stops and returns the first expired timer.
+    pub(super) fn take(&mut self, now: Instant) -> Option<PeerTimer> {
+        let due = PeerTimer::ALL.into_iter().find(|timer| self.at(*timer).is_some_and(|at| at <= now))?;
         self.stop(due);
         Some(due)
     }
 
-    /// When the first one runs out.
+    /// Expiry time of the first timer.
     pub(super) fn first(&self) -> Option<Instant> {
         self.0.iter().copied().fold(None, earlier)
     }
 }
 
-/// The earlier one of two, if there is one.
+/// Returns the earlier one of two times.
 pub(super) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),

@@ -1,4 +1,4 @@
-//! Reasons why nothing goes: when they are there, and when they are over.
+//! Tests of troubles: their beginnings and ends.
 
 use super::*;
 
@@ -6,17 +6,16 @@ fn reason(host: &Host) -> Option<&'static str> {
     host.site.sources[0].trouble.map(|(trouble, _)| trouble.reason())
 }
 
-/// An end that does not know where the other one is.
+/// A configuration without the address of the other end.
 fn listening(port: u16) -> String {
     format!("[inside]\naddress = [\"10.0.0.1/24\"]\n[carrier]\nurl = \"udp://:{port}\"\n[security]\n{KEY}\n")
 }
 
 fn hint(host: &mut Host, now: Instant, address: &str) {
-    let (site, mut hands) = apart!(host);
-    site.note_unreachable(now, address.parse().unwrap(), &mut hands);
+    host.handle(|site| site.note_unreachable(now, address.parse().unwrap()));
 }
 
-/// Seconds go by.
+/// Lets seconds pass.
 fn pass(hosts: &mut [Host], from: u64, to: u64) -> Instant {
     for tenth in from * 10..to * 10 {
         settle(hosts, Instant::from_millis(100 * tenth), &mut |_| 1);
@@ -26,7 +25,7 @@ fn pass(hosts: &mut [Host], from: u64, to: u64) -> Instant {
 
 #[test]
 fn keys_that_differ_are_reported_at_both_ends() {
-    // One listens: it gets requests, and the other one no answers.
+    // One only listens: it receives requests, and the other one no answers.
     let mut hosts = vec![host(&text(7_001, 7_002, KEY), 1, 10), host(&listening(7_002), 2, 20)];
     hosts[1].address = "127.0.0.1:7002".parse().unwrap();
     settle(&mut hosts, Instant::ZERO, &mut |_| 1);
@@ -36,7 +35,7 @@ fn keys_that_differ_are_reported_at_both_ends() {
     let of = |key: u8| Key::new([key; 32]).id().to_string();
     let trouble = hosts[1].site.sources[0].trouble.unwrap().0.to_string();
     assert!(trouble.contains(&of(1)) && trouble.contains(&of(2)) && trouble.contains("127.0.0.1:7001"));
-    // The right key at last.
+    // Now with the right key.
     hosts[0] = host(&text(7_001, 7_002, KEY), 2, 30);
     settle(&mut hosts, Instant::from_millis(5_000), &mut |_| 1);
     assert_eq!((reason(&hosts[0]), reason(&hosts[1])), (None, None));
@@ -55,8 +54,7 @@ fn a_hint_is_shown_until_something_is_heard_and_is_less_than_what_is_authentic()
     settle(&mut hosts, now, &mut |_| 1);
     assert_eq!((reason(&hosts[0]), hosts[0].delivered.len()), (None, 1));
 
-    let (site, mut hands) = apart!(&mut hosts[1]);
-    site.farewell(now, &mut hands);
+    hosts[1].handle(|site| site.farewell(now));
     settle(&mut hosts, now, &mut |_| 1);
     assert_eq!(reason(&hosts[0]), Some("closed"));
     hint(&mut hosts[0], now, "127.0.0.1:7002");
@@ -73,8 +71,7 @@ fn packets_wait_for_an_end_that_has_said_farewell() {
         settle(&mut hosts, start, &mut |_| 1);
     }
     assert_eq!(hosts[1].delivered.len(), 20);
-    let (site, mut hands) = apart!(&mut hosts[1]);
-    site.farewell(start, &mut hands);
+    hosts[1].handle(|site| site.farewell(start));
     settle(&mut hosts, start, &mut |_| 1);
     for packet in packets.iter().step_by(2).skip(20).take(5) {
         send(&mut hosts[0], start, packet);

@@ -1,15 +1,15 @@
-//! How header blocks are made: an encoder for each way, with what it remembers of a connection.
+//! Encoders of header blocks, each with its state of a connection.
 
 use flate2::{Compress, Compression, FlushCompress};
 use thinair_http::deflate::Flush;
 use thinair_http::spdy::{self, DICTIONARY, HeaderBlocks};
 
-use super::message::Message;
+use super::message::HttpMessage;
 
-/// A way to say headers.
+/// Encoding of headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Codec {
-    /// As text.
+    /// Text.
     Http1,
     /// SPDY/3.1 with zlib, each block flushed.
     Spdy,
@@ -24,7 +24,7 @@ pub(super) enum Codec {
 impl Codec {
     pub(super) const ALL: [Self; 5] = [Self::Http1, Self::Spdy, Self::IotSpdy, Self::Hpack, Self::Qpack];
 
-    /// As ids have it.
+    /// Name in ids.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Http1 => "http1",
@@ -35,8 +35,8 @@ impl Codec {
         }
     }
 
-    /// Octets of the frame around a block, for requests and for responses. SPDY/3.1, sections 2.6.1 and 2.6.2; RFC 9113, section 4.1;
-    /// RFC 9114, section 7.1, for blocks below 64 octets.
+    /// Overhead of the frame around a block in octets, for requests and for responses. SPDY/3.1, sections 2.6.1 and
+    /// 2.6.2; RFC 9113, section 4.1; RFC 9114, section 7.1, for blocks below 64 octets.
     pub(super) const fn frame(self) -> [usize; 2] {
         match self {
             Self::Http1 => [0, 0],
@@ -46,12 +46,12 @@ impl Codec {
         }
     }
 
-    /// One direction of a new connection.
+    /// Encoder for one direction of a new connection.
     pub(super) fn encoder(self) -> Box<dyn Encode> {
         match self {
             Self::Http1 => Box::new(Text),
             Self::Spdy => Box::new(Zlib::new()),
-            // No block of these is as long.
+            // All of these blocks are shorter.
             Self::IotSpdy => Box::new(HeaderBlocks::new(Flush::Least, 8_192)),
             Self::Hpack => Box::new(Hpack::new(4_096)),
             Self::Qpack => Box::new(Qpack),
@@ -59,21 +59,21 @@ impl Codec {
     }
 }
 
-/// One direction of a connection.
+/// Encoder of one direction of a connection.
 pub(super) trait Encode {
-    /// The next header block; `None` if the encoder refuses it.
-    fn encode(&mut self, message: &Message) -> Option<Vec<u8>>;
+    /// Next header block; `None` if the encoder rejects it.
+    fn encode(&mut self, message: &HttpMessage) -> Option<Vec<u8>>;
 }
 
 struct Text;
 
 impl Encode for Text {
-    fn encode(&mut self, message: &Message) -> Option<Vec<u8>> {
+    fn encode(&mut self, message: &HttpMessage) -> Option<Vec<u8>> {
         Some(message.text().into_bytes())
     }
 }
 
-/// What everybody does: `deflateSetDictionary`, and `Z_SYNC_FLUSH` behind each block.
+/// Usual implementation: `deflateSetDictionary`, and `Z_SYNC_FLUSH` after each block.
 struct Zlib {
     stream: Compress,
     is_ready: bool,
@@ -88,9 +88,9 @@ impl Zlib {
 }
 
 impl Encode for Zlib {
-    fn encode(&mut self, message: &Message) -> Option<Vec<u8>> {
+    fn encode(&mut self, message: &HttpMessage) -> Option<Vec<u8>> {
         let octets = spdy::uncompressed(&message.spdy());
-        // Room for what does not become shorter, so that one call is enough.
+        // Room for incompressible blocks, so that one call is enough.
         let mut block = Vec::with_capacity(octets.len() + 128);
         let made = self.stream.compress_vec(&octets, &mut block, FlushCompress::Sync);
         (self.is_ready && made.is_ok()).then_some(block)
@@ -98,17 +98,17 @@ impl Encode for Zlib {
 }
 
 impl Encode for HeaderBlocks {
-    fn encode(&mut self, message: &Message) -> Option<Vec<u8>> {
+    fn encode(&mut self, message: &HttpMessage) -> Option<Vec<u8>> {
         Some(self.write(&message.spdy()))
     }
 }
 
-/// All that can be is taken from the tables, everything else goes into the dynamic one, and every text is in Huffman's code, which
-/// makes none of these longer.
+/// Uses the tables wherever possible, inserts all other fields into the dynamic table, and encodes every text by
+/// Huffman, which makes none of these longer.
 pub(super) struct Hpack(httlib_hpack::Encoder<'static>);
 
 impl Hpack {
-    /// With so many octets of dynamic table; 4,096 unless the peer says something else.
+    /// Encoder with a dynamic table of `octets` octets; 4,096 unless the peer sets another size.
     pub(super) fn new(octets: u32) -> Self {
         Self(httlib_hpack::Encoder::with_dynamic_size(octets))
     }
@@ -127,16 +127,16 @@ impl Hpack {
 }
 
 impl Encode for Hpack {
-    fn encode(&mut self, message: &Message) -> Option<Vec<u8>> {
+    fn encode(&mut self, message: &HttpMessage) -> Option<Vec<u8>> {
         self.block(&message.fields_of_http2())
     }
 }
 
-/// As h3 has it: no dynamic table, so that no stream waits for another one, and no octets go to the encoder's stream.
+/// As in h3: no dynamic table, so that no stream waits for another one, and the encoder stream is empty.
 struct Qpack;
 
 impl Encode for Qpack {
-    fn encode(&mut self, message: &Message) -> Option<Vec<u8>> {
+    fn encode(&mut self, message: &HttpMessage) -> Option<Vec<u8>> {
         let fields = message.fields_of_http2().into_iter();
         let fields = fields.map(|(name, value)| qpack::HeaderField::new(name, value));
         let mut block = Vec::new();

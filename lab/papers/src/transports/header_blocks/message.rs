@@ -1,28 +1,28 @@
-//! What is said: a request for an object and the response to it, with the headers that the experiment demands, or with those of a
-//! browser and of Apache.
+//! HTTP messages: a request for an object and its response, with the headers that the experiment requires, or with
+//! those of a browser and of Apache.
 
-/// Who talks.
+/// Set of headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Talk {
-    /// What the protocols demand, and no more.
+pub(super) enum HeaderSet {
+    /// Headers that the protocols require.
     Least,
-    /// A browser, and Apache.
+    /// Headers of a browser and of Apache.
     Browser,
 }
 
-/// Which side says it.
+/// Sender of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum MessageSide {
     Request,
     Response,
 }
 
-/// What of a connection it is, in this order.
+/// Exchange of a connection, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     /// The first exchange.
     First,
-    /// The same object once more.
+    /// First object once more.
     Second,
     /// Another object.
     Other,
@@ -31,7 +31,7 @@ pub(super) enum Turn {
 /// Host and port, as in the exchanges over our TCP.
 const HOST: &str = "10.9.0.2:8080";
 
-/// What Chrome 37 sent in 2014, beside what names the object, and Connection.
+/// Headers of Chrome 37 (2014), besides those that name the object, and Connection.
 pub(in super::super) const BROWSER: [(&str, &str); 4] = [
     ("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8"),
     (
@@ -42,37 +42,42 @@ pub(in super::super) const BROWSER: [(&str, &str); 4] = [
     ("Accept-Language", "en-US,en;q=0.8"),
 ];
 
-type Fields = Vec<(String, String)>;
+type HeaderFields = Vec<(String, String)>;
 
-/// A message of HTTP, whatever it is carried in.
+/// HTTP message, independent of its encoding.
 #[derive(Clone, Debug)]
-pub(super) struct Message {
-    side: Side,
+pub(super) struct HttpMessage {
+    side: MessageSide,
     path: &'static str,
-    /// Names in lower case: HTTP/1.1 does not care, and the others demand it.
-    fields: Fields,
-    /// Fields of the connection, which HTTP/1.1 alone has. RFC 9113, section 8.2.2.
-    of_connection: Fields,
+    /// Fields with names in lower case, which HTTP/1.1 accepts and the others require.
+    fields: HeaderFields,
+    /// Fields of the connection, only in HTTP/1.1. RFC 9113, section 8.2.2.
+    of_connection: HeaderFields,
 }
 
-impl Message {
-    pub(super) fn new(talk: Talk, side: Side, turn: Turn) -> Self {
+impl HttpMessage {
+    pub(super) fn new(talk: HeaderSet, side: MessageSide, turn: Turn) -> Self {
         let (path, octets) = if turn == Turn::Other { ("/50", 50) } else { ("/10", 10) };
         let (fields, of_connection) = match (talk, side) {
-            (Talk::Least, Side::Request) => (Vec::new(), Vec::new()),
-            // Who does not close the connection must say where the object ends. In the others frames do.
-            (Talk::Least, Side::Response) => (Vec::new(), owned([("content-length", octets.to_string())])),
-            (Talk::Browser, Side::Request) => (owned(BROWSER), owned([("connection", "keep-alive")])),
-            (Talk::Browser, Side::Response) => apache(turn, octets),
+            (HeaderSet::Least, MessageSide::Request) => (Vec::new(), Vec::new()),
+            // Without the end of the connection, HTTP/1.1 needs the length of the object. The other protocols have
+            // frames.
+            (HeaderSet::Least, MessageSide::Response) => {
+                (Vec::new(), owned([("content-length", octets.to_string())]))
+            }
+            (HeaderSet::Browser, MessageSide::Request) => {
+                (owned(BROWSER), owned([("connection", "keep-alive")]))
+            }
+            (HeaderSet::Browser, MessageSide::Response) => apache(turn, octets),
         };
         Self { side, path, fields, of_connection }
     }
 
-    /// As HTTP/1.1 says it. RFC 9112.
+    /// HTTP/1.1 text. RFC 9112.
     pub(super) fn text(&self) -> String {
         let mut text = match self.side {
-            Side::Request => format!("GET {} HTTP/1.1\r\nhost: {HOST}\r\n", self.path),
-            Side::Response => "HTTP/1.1 200 OK\r\n".to_owned(),
+            MessageSide::Request => format!("GET {} HTTP/1.1\r\nhost: {HOST}\r\n", self.path),
+            MessageSide::Response => "HTTP/1.1 200 OK\r\n".to_owned(),
         };
         for (name, value) in self.fields.iter().chain(&self.of_connection) {
             text.extend([name, ": ", value, "\r\n"]);
@@ -80,29 +85,29 @@ impl Message {
         text + "\r\n"
     }
 
-    /// As SPDY/3.1 says it (sections 3.2.1 and 3.2.2), in the order of our client.
+    /// Headers of SPDY/3.1 (sections 3.2.1 and 3.2.2), in the order of our client.
     pub(super) fn spdy(&self) -> Vec<(&str, &str)> {
         let mut pairs = match self.side {
-            Side::Request => vec![
+            MessageSide::Request => vec![
                 (":path", self.path),
                 (":host", HOST),
                 (":version", "HTTP/1.1"),
                 (":method", "GET"),
                 (":scheme", "http"),
             ],
-            Side::Response => vec![(":status", "200 OK"), (":version", "HTTP/1.1")],
+            MessageSide::Response => vec![(":status", "200 OK"), (":version", "HTTP/1.1")],
         };
         pairs.extend(self.fields());
         pairs
     }
 
-    /// As HTTP/2 and HTTP/3 say it. RFC 9113, section 8.3; RFC 9114, section 4.3.
+    /// Fields of HTTP/2 and HTTP/3. RFC 9113, section 8.3; RFC 9114, section 4.3.
     pub(super) fn fields_of_http2(&self) -> Vec<(&str, &str)> {
         let mut pairs = match self.side {
-            Side::Request => {
+            MessageSide::Request => {
                 vec![(":method", "GET"), (":scheme", "http"), (":authority", HOST), (":path", self.path)]
             }
-            Side::Response => vec![(":status", "200")],
+            MessageSide::Response => vec![(":status", "200")],
         };
         pairs.extend(self.fields());
         pairs
@@ -113,8 +118,8 @@ impl Message {
     }
 }
 
-/// What Apache 2.4 says of a file without extension: a second passes from one exchange to the next.
-fn apache(turn: Turn, octets: usize) -> (Fields, Fields) {
+/// Response headers of Apache 2.4 for a file without extension, with a second between two exchanges.
+fn apache(turn: Turn, octets: usize) -> (HeaderFields, HeaderFields) {
     let seconds = turn as usize;
     let fields = owned([
         ("date", format!("Tue, 23 Sep 2014 09:10:0{seconds} GMT")),
@@ -130,7 +135,7 @@ fn apache(turn: Turn, octets: usize) -> (Fields, Fields) {
     (fields, of_connection)
 }
 
-/// With names in lower case.
-fn owned<const N: usize>(fields: [(&str, impl Into<String>); N]) -> Fields {
+/// Fields with names in lower case.
+fn owned<const N: usize>(fields: [(&str, impl Into<String>); N]) -> HeaderFields {
     fields.map(|(name, value)| (name.to_ascii_lowercase(), value.into())).to_vec()
 }

@@ -1,4 +1,4 @@
-//! The blocks, read by somebody else.
+//! Header blocks, decoded by other implementations.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -16,17 +16,17 @@ fn hex(text: &str) -> Vec<u8> {
     (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap()).collect()
 }
 
-/// The blocks of one direction, beside what they say.
-fn blocks(codec: Codec, talk: Talk, side: Side) -> impl Iterator<Item = (Message, Vec<u8>)> {
+/// Blocks of one direction, beside their messages.
+fn blocks(codec: Codec, talk: HeaderSet, side: MessageSide) -> impl Iterator<Item = (HttpMessage, Vec<u8>)> {
     let mut encoder = codec.encoder();
     TURNS.into_iter().map(move |turn| {
-        let message = Message::new(talk, side, turn);
+        let message = HttpMessage::new(talk, side, turn);
         let block = encoder.encode(&message).unwrap();
         (message, block)
     })
 }
 
-fn directions() -> impl Iterator<Item = (Talk, Side)> {
+fn directions() -> impl Iterator<Item = (HeaderSet, MessageSide)> {
     TALKS.into_iter().flat_map(|talk| SIDES.map(|side| (talk, side)))
 }
 
@@ -48,7 +48,7 @@ fn hpack_is_that_of_the_examples_of_rfc_7541() {
     assert_eq!(requests.block(&second).unwrap(), hex("8286 84be 5886 a8eb 1064 9cbf"));
     let block = hex("8287 85bf 4088 25a8 49e9 5ba9 7d7f 8925 a849 e95b b8e8 b4bf");
     assert_eq!(requests.block(&third).unwrap(), block);
-    // Appendix C.6: responses, and a table of 256 octets, out of which entries fall.
+    // Appendix C.6: responses, and a table of 256 octets, from which entries are evicted.
     let response = |status, date| {
         [
             (":status", status),
@@ -103,7 +103,7 @@ fn every_block_says_what_it_is_made_of() {
     }
 }
 
-fn octets_of(message: &Message) -> Vec<(&[u8], &[u8])> {
+fn octets_of(message: &HttpMessage) -> Vec<(&[u8], &[u8])> {
     let fields = message.fields_of_http2().into_iter();
     fields.map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect()
 }
@@ -112,12 +112,12 @@ fn octets_of(message: &Message) -> Vec<(&[u8], &[u8])> {
 fn huffmans_code_makes_no_text_longer() {
     for (talk, side) in directions() {
         for turn in TURNS {
-            for (name, value) in Message::new(talk, side, turn).fields_of_http2() {
+            for (name, value) in HttpMessage::new(talk, side, turn).fields_of_http2() {
                 for text in [name, value] {
                     let mut coded = Vec::new();
                     let one = (text.as_bytes().to_vec(), Vec::new(), httlib_hpack::Encoder::HUFFMAN_NAME);
                     httlib_hpack::Encoder::default().encode(one, &mut coded).unwrap();
-                    // An octet that says what follows, one of length, and those of an empty value.
+                    // An octet for the representation, one for the length, and those of an empty value.
                     assert!(coded.len() <= 1 + 1 + text.len() + 1, "{text}");
                 }
             }
@@ -133,9 +133,12 @@ fn what_was_said_is_not_said_again_where_blocks_are_compressed() {
             octets[turn as usize]
         };
         for codec in [Codec::Spdy, Codec::IotSpdy, Codec::Hpack] {
-            // What HPACK has in its static table takes an octet from the beginning on.
+            // An entry of HPACK's static table takes one octet from the start.
             assert!(octets(codec, Turn::Second) <= octets(codec, Turn::First), "{codec:?} {talk:?} {side:?}");
-            assert!(octets(codec, Turn::First) < octets(Codec::Http1, Turn::First) || side == Side::Request);
+            assert!(
+                octets(codec, Turn::First) < octets(Codec::Http1, Turn::First)
+                    || side == MessageSide::Request
+            );
         }
         for turn in TURNS {
             assert!(octets(Codec::IotSpdy, turn) < octets(Codec::Spdy, turn), "{talk:?} {side:?} {turn:?}");
@@ -143,21 +146,21 @@ fn what_was_said_is_not_said_again_where_blocks_are_compressed() {
     }
 }
 
-/// nghttpd, if it is there.
-struct Server {
+/// nghttpd, if it is installed.
+struct NghttpServer {
     child: Child,
     port: u16,
     _folder: tempfile::TempDir,
 }
 
-impl Drop for Server {
+impl Drop for NghttpServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-impl Server {
+impl NghttpServer {
     fn start() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         for octets in [10, 50] {
@@ -187,7 +190,7 @@ impl Server {
     }
 }
 
-/// A frame of HTTP/2. RFC 9113, section 4.1.
+/// Frame of HTTP/2. RFC 9113, section 4.1.
 fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
     let [_, length @ ..] = (payload.len() as u32).to_be_bytes();
     [&length[..], &[kind, flags, 0, 0, 0, stream], payload].concat()
@@ -200,18 +203,18 @@ fn nghttpd_finds_the_objects_that_hpack_blocks_ask_for() {
     const SETTINGS: u8 = 4;
     /// END_STREAM and END_HEADERS.
     const ENDS: u8 = 0x5;
-    let Some(server) = Server::start() else {
+    let Some(server) = NghttpServer::start() else {
         println!("skipped: there is no nghttpd (Debian: nghttp2-server)");
         return;
     };
     let mut stream = server.connect();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    let mut said = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
-    said.extend(frame(SETTINGS, 0, 0, &[]));
-    for (at, (_, block)) in blocks(Codec::Hpack, Talk::Browser, Side::Request).enumerate() {
-        said.extend(frame(HEADERS, ENDS, 1 + 2 * at as u8, &block));
+    let mut sent = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    sent.extend(frame(SETTINGS, 0, 0, &[]));
+    for (at, (_, block)) in blocks(Codec::Hpack, HeaderSet::Browser, MessageSide::Request).enumerate() {
+        sent.extend(frame(HEADERS, ENDS, 1 + 2 * at as u8, &block));
     }
-    stream.write_all(&said).unwrap();
+    stream.write_all(&sent).unwrap();
     let mut objects = [0; 3];
     while objects != [10, 10, 50] {
         let mut head = [0; 9];

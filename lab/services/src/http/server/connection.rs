@@ -1,4 +1,4 @@
-//! One connection: what it reads and writes, and how long each of it may take.
+//! One connection: its input and output, and their time limits.
 
 use std::io::{ErrorKind, Read as _};
 use std::net::{Shutdown, TcpStream};
@@ -9,64 +9,64 @@ use thinair_os::EventLoop;
 use thinair_os::tcp::fast_open;
 use thinair_wire::time::Instant;
 
-use super::Statistics;
-use super::site::Site;
-use thinair_services::end::End;
+use super::HttpServerStatistics;
+use super::site::ServedFolder;
+use thinair_services::end::StreamEnd;
 
-/// How long a request may take from its first octet, or from the handshake, to its last.
+/// Time limit of a request, from its first octet, or from the handshake, to its last octet.
 const REQUEST: Duration = Duration::from_secs(30);
 
-/// How long the other side may read nothing of what waits for it.
+/// Time after which a client that reads none of its waiting data is disconnected.
 const STALL: Duration = Duration::from_secs(60);
 
-/// How long the end of the other side is waited for.
+/// Time limit of the wait for the end of the client's stream.
 const LINGER: Duration = Duration::from_secs(10);
 
-/// How long a connection is kept that the engine does not close, at least.
+/// Minimum time that an idle connection is kept if the engine does not close it.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// Octets that wait to be written, from which on no request is answered.
+/// Size of the unsent output, in octets, above which no request is answered.
 const ENOUGH: usize = 65_536;
 
-/// Whether there is still something to do.
+/// Progress of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum ConnectionProgress {
     Open,
     Over,
 }
 
-/// A connection.
+/// Connection to one client.
 #[derive(Debug)]
-pub(super) struct Connection {
-    end: End,
+pub(super) struct ServerConnection {
+    end: StreamEnd,
     engine: Box<dyn ServerEngine>,
-    /// How long it is kept without a request.
+    /// Time that it is kept without a request.
     keep: Duration,
-    /// When the last request was complete, or when it was accepted.
+    /// Time of the latest complete request, or of the accept.
     heard: Instant,
-    /// What it has to do next, and until when.
-    phase: Phase,
+    /// Current phase, and its deadline.
+    phase: ConnectionPhase,
     due: Instant,
-    /// The other side has said that it sends no more.
+    /// The client has ended its side of the stream.
     ended: bool,
     /// It has had a request.
     asked: bool,
 }
 
-/// What is waited for.
+/// Event that a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    /// The rest of a request.
+enum ConnectionPhase {
+    /// Rest of a request.
     Request,
-    /// The next request.
+    /// Next request.
     Idle,
     /// Room to write.
     Writing,
-    /// The end of the other side.
+    /// End of the client's stream.
     Lingering,
 }
 
-impl Connection {
+impl ServerConnection {
     pub(super) fn open(
         stream: TcpStream,
         engine: Box<dyn ServerEngine>,
@@ -75,18 +75,18 @@ impl Connection {
         now: Instant,
     ) -> Self {
         Self {
-            end: End::new(stream, number),
+            end: StreamEnd::new(stream, number),
             engine,
             keep,
             heard: now,
-            phase: Phase::Request,
+            phase: ConnectionPhase::Request,
             due: now + REQUEST,
             ended: false,
             asked: false,
         }
     }
 
-    /// When it has taken too long.
+    /// Deadline of the current phase.
     pub(super) fn due(&self) -> Instant {
         self.due
     }
@@ -95,20 +95,20 @@ impl Connection {
         self.heard
     }
 
-    /// Whether nothing is missing.
+    /// True if no request is in progress.
     pub(super) fn is_idle(&self) -> bool {
-        matches!(self.phase, Phase::Idle | Phase::Lingering)
+        matches!(self.phase, ConnectionPhase::Idle | ConnectionPhase::Lingering)
     }
 
     /// Reads, answers and writes.
     pub(super) fn turn(
         &mut self,
         now: Instant,
-        site: &Site,
+        site: &ServedFolder,
         room: &mut [u8],
-        statistics: &mut Statistics,
-    ) -> Standing {
-        if self.phase == Phase::Lingering {
+        statistics: &mut HttpServerStatistics,
+    ) -> ConnectionProgress {
+        if self.phase == ConnectionPhase::Lingering {
             return self.linger(room);
         }
         if !self.ended && self.engine.wants_input() {
@@ -122,16 +122,16 @@ impl Connection {
                     self.engine.handle_input(room.get(..len).unwrap_or_default());
                 }
                 Err(why) if matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-                Err(_) => return Standing::Over,
+                Err(_) => return ConnectionProgress::Over,
             }
         }
         let sent = statistics.sent;
         loop {
             let answered = self.answer(now, site, statistics);
             if self.write(statistics).is_err() {
-                return Standing::Over;
+                return ConnectionProgress::Over;
             }
-            // Requests that had to wait until there was room are not told of by the system.
+            // The system reports no event for requests that waited for room in the output.
             if !answered || !self.engine.output().is_empty() {
                 break;
             }
@@ -140,8 +140,8 @@ impl Connection {
         self.proceed(now, moved)
     }
 
-    /// Answers what there is room for. Whether there was something.
-    fn answer(&mut self, now: Instant, site: &Site, statistics: &mut Statistics) -> bool {
+    /// Answers requests while there is room. Returns true if there was one.
+    fn answer(&mut self, now: Instant, site: &ServedFolder, statistics: &mut HttpServerStatistics) -> bool {
         let before = statistics.requests;
         while self.engine.output().len() < ENOUGH
             && let Some(request) = self.engine.poll_request()
@@ -155,8 +155,8 @@ impl Connection {
         statistics.requests > before
     }
 
-    /// The last octets wait for the FIN, so that both are one segment.
-    fn write(&mut self, statistics: &mut Statistics) -> std::io::Result<()> {
+    /// Writes the output; the last octets wait for the FIN, so that both are one segment.
+    fn write(&mut self, statistics: &mut HttpServerStatistics) -> std::io::Result<()> {
         let waits =
             self.engine.is_closing() && (self.engine.is_last() || fast_open::is_open(&self.end.stream));
         while !self.engine.output().is_empty() {
@@ -173,42 +173,44 @@ impl Connection {
         Ok(())
     }
 
-    /// What is waited for now, and until when. A wait that goes on is not made longer.
-    fn proceed(&mut self, now: Instant, moved: bool) -> Standing {
+    /// Determines the next phase and its deadline. A wait that continues keeps its deadline.
+    fn proceed(&mut self, now: Instant, moved: bool) -> ConnectionProgress {
         let (phase, patience) = if !self.engine.output().is_empty() {
-            (Phase::Writing, STALL)
+            (ConnectionPhase::Writing, STALL)
         } else if self.engine.is_closing() {
-            // Before the handshake is over Linux sends no FIN, and nothing that waits for one, unless the stream is closed.
+            // Before the handshake completes, Linux sends no FIN, and no data that waits for one, unless the stream is
+            // closed.
             if self.engine.is_last() || self.end.stream.shutdown(Shutdown::Write).is_err() {
-                return Standing::Over;
+                return ConnectionProgress::Over;
             }
-            (Phase::Lingering, LINGER)
+            (ConnectionPhase::Lingering, LINGER)
         } else if self.engine.is_idle() && self.asked {
-            (Phase::Idle, self.keep.max(IDLE))
+            (ConnectionPhase::Idle, self.keep.max(IDLE))
         } else {
-            (Phase::Request, REQUEST)
+            (ConnectionPhase::Request, REQUEST)
         };
         if phase != self.phase || moved {
             (self.phase, self.due) = (phase, now + patience);
         }
-        Standing::Open
+        ConnectionProgress::Open
     }
 
-    /// Whoever closes while octets come in resets the stream, and the response may be lost with that.
-    fn linger(&mut self, room: &mut [u8]) -> Standing {
+    /// Reads until the client's end: closing while octets arrive would reset the connection, and the response might be
+    /// lost.
+    fn linger(&mut self, room: &mut [u8]) -> ConnectionProgress {
         match (&self.end.stream).read(room) {
-            Ok(0) => Standing::Over,
-            Ok(_) => Standing::Open,
+            Ok(0) => ConnectionProgress::Over,
+            Ok(_) => ConnectionProgress::Open,
             Err(why) if matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                Standing::Open
+                ConnectionProgress::Open
             }
-            Err(_) => Standing::Over,
+            Err(_) => ConnectionProgress::Over,
         }
     }
 
-    /// Says what is waited for.
+    /// Registers the event that it waits for.
     pub(super) fn wait(&mut self, events: &EventLoop) -> Result<(), thinair_os::Error> {
-        let reads = !self.ended && (self.phase == Phase::Lingering || self.engine.wants_input());
-        self.end.wait_for(End::interest(reads, self.phase == Phase::Writing), events)
+        let reads = !self.ended && (self.phase == ConnectionPhase::Lingering || self.engine.wants_input());
+        self.end.wait_for(StreamEnd::interest(reads, self.phase == ConnectionPhase::Writing), events)
     }
 }

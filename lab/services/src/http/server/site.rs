@@ -1,31 +1,31 @@
-//! What is served: files of a folder, by path.
+//! Files of a folder, by path.
 
 use std::path::Path;
 
-use thinair_http::{Request, Response, status};
+use thinair_http::{HttpRequest, HttpResponse, status};
 use thinair_os::folder::Folder;
 
-use thinair_services::file::{self, Refusal};
+use thinair_services::file::{self, FileRefusal};
 use thinair_services::name::Name;
 
-/// A folder.
+/// Folder whose files are served.
 #[derive(Debug)]
-pub(crate) struct Site {
+pub(crate) struct ServedFolder {
     folder: Folder,
-    /// Octets of a file.
+    /// Maximum size of a file, in octets.
     most: usize,
 }
 
-impl Site {
+impl ServedFolder {
     pub(crate) fn open(path: &Path, most: usize) -> Result<Self, thinair_os::Error> {
         Ok(Self { folder: Folder::open(path)?, most })
     }
 
-    /// The whole of a file; a folder is none.
-    pub(crate) fn respond(&self, request: &Request) -> Response {
+    /// Responds with a whole file; 404 for a folder.
+    pub(crate) fn respond(&self, request: &HttpRequest) -> HttpResponse {
         match self.content(&request.target) {
-            Ok(body) => Response { status: status::OK, body },
-            Err(status) => Response::empty(status),
+            Ok(body) => HttpResponse { status: status::OK, body },
+            Err(status) => HttpResponse::empty(status),
         }
     }
 
@@ -35,8 +35,8 @@ impl Site {
         let segments: Option<Vec<_>> = path.split('/').map(decoded).collect();
         let segments = segments.ok_or(status::BAD_REQUEST)?;
         let name = Name::of(segments.iter().map(Vec::as_slice)).ok_or(status::NOT_FOUND)?;
-        let file = self.folder.file(name.path()).map_err(|why| refused(Refusal::from(&why)))?;
-        let metadata = file.metadata().map_err(|why| refused(Refusal::from(&why)))?;
+        let file = self.folder.file(name.path()).map_err(|why| refused(FileRefusal::from(&why)))?;
+        let metadata = file.metadata().map_err(|why| refused(FileRefusal::from(&why)))?;
         if !metadata.is_file() || name.is_folder() {
             return Err(status::NOT_FOUND);
         }
@@ -44,15 +44,15 @@ impl Site {
     }
 }
 
-fn refused(why: Refusal) -> u16 {
+fn refused(why: FileRefusal) -> u16 {
     match why {
-        Refusal::Forbidden => status::FORBIDDEN,
-        Refusal::Missing => status::NOT_FOUND,
-        Refusal::Full | Refusal::TooLarge | Refusal::Failed => status::INTERNAL_SERVER_ERROR,
+        FileRefusal::Forbidden => status::FORBIDDEN,
+        FileRefusal::Missing => status::NOT_FOUND,
+        FileRefusal::Full | FileRefusal::TooLarge | FileRefusal::Failed => status::INTERNAL_SERVER_ERROR,
     }
 }
 
-/// A segment without percent-encoding; nothing if it is wrong. RFC 3986, section 2.1.
+/// Removes the percent-encoding of a segment; `None` if it is invalid. RFC 3986, section 2.1.
 fn decoded(segment: &str) -> Option<Vec<u8>> {
     let mut octets = Vec::with_capacity(segment.len());
     let mut rest = segment.bytes();
@@ -86,13 +86,13 @@ mod tests {
         fs::write(root.join(".hidden"), b"hidden").unwrap();
         fs::write(root.join("long"), [0; 101]).unwrap();
         std::os::unix::fs::symlink("../secret", root.join("link")).unwrap();
-        let site = Site::open(&root, 100).unwrap();
+        let site = ServedFolder::open(&root, 100).unwrap();
         let ask = |target: &str| {
-            let request = Request { stream: 0, method: Method::Get, target: target.to_owned() };
+            let request = HttpRequest { stream: 0, method: Method::Get, target: target.to_owned() };
             site.respond(&request)
         };
         for target in ["/below/a%20file", "/below/a%20file?x=/../y"] {
-            assert_eq!(ask(target), Response { status: 200, body: b"content".to_vec() }, "{target}");
+            assert_eq!(ask(target), HttpResponse { status: 200, body: b"content".to_vec() }, "{target}");
         }
         for (target, status) in [
             ("/../secret", 404),
@@ -112,7 +112,7 @@ mod tests {
             ("/a%+1", 400),
             ("/long", 500),
         ] {
-            assert_eq!(ask(target), Response::empty(status), "{target}");
+            assert_eq!(ask(target), HttpResponse::empty(status), "{target}");
         }
     }
 }

@@ -7,10 +7,11 @@ use thinair_wire::header::protocol;
 
 use super::super::network::Loads;
 use super::super::{
-    BitErrorRate, Config, Counters, Framing, MacConfig, Network, Running, Transfer, packet::header,
+    BitErrorRate, CsmaConfig, CsmaFraming, CsmaNetwork, MacConfig, NodeCounters, Running, Transfer,
+    packet::header,
 };
 use super::*;
-use crate::streams::Streams;
+use crate::streams::RandomStreams;
 
 fn rohc() -> Box<RohcChannel> {
     let profiles = ProfileSet::v1().with(ProfileId::Tcp).and_then(|set| set.with(ProfileId::Coap)).unwrap();
@@ -23,21 +24,31 @@ fn rohc() -> Box<RohcChannel> {
     })
 }
 
-fn compressions() -> [Compression; 4] {
-    [Compression::None, Compression::Iphc, Compression::Rohc(rohc()), Compression::RohcInUdp(rohc())]
+fn compressions() -> [FrameCompression; 4] {
+    [
+        FrameCompression::None,
+        FrameCompression::Iphc,
+        FrameCompression::Rohc(rohc()),
+        FrameCompression::RohcInUdp(rohc()),
+    ]
 }
 
-fn config(topology: Topology, compression: Compression, forwarding: Forwarding, rate: f64) -> Config {
-    Config {
+fn config(
+    topology: Topology,
+    compression: FrameCompression,
+    forwarding: Forwarding,
+    rate: f64,
+) -> CsmaConfig {
+    CsmaConfig {
         topology,
         mac: MacConfig::default(),
-        framing: Framing::Rfc4944(compression),
+        framing: CsmaFraming::Rfc4944(compression),
         forwarding,
         errors: BitErrorRate::constant(rate),
     }
 }
 
-fn transfer(network: Config, mss: u16, octets: u64) -> Transfer {
+fn transfer(network: CsmaConfig, mss: u16, octets: u64) -> Transfer {
     Transfer {
         to: network.topology.nodes() - 1,
         network,
@@ -52,7 +63,7 @@ fn transfer(network: Config, mss: u16, octets: u64) -> Transfer {
 /// IPv6 and UDP around `payload`.
 fn datagram(from: u16, to: u16, payload: &[u8]) -> Vec<u8> {
     let mut packet = tunnel::wrap(from, to, payload);
-    // Another port, so that it is not one of the tunnel's.
+    // A port that differs from the tunnel's.
     packet[41] = 0x17;
     packet[43] = 0x17;
     let sum = u16::from_be_bytes([packet[46], packet[47]]);
@@ -61,25 +72,26 @@ fn datagram(from: u16, to: u16, payload: &[u8]) -> Vec<u8> {
     packet
 }
 
-fn all(network: &mut Network<Vec<u8>>) -> Vec<Arrival<Vec<u8>>> {
+fn all(network: &mut CsmaNetwork<Vec<u8>>) -> Vec<PacketArrival<Vec<u8>>> {
     std::iter::from_fn(|| network.next_arrival()).collect()
 }
 
-/// Hop Limit is the one field that may change on the way.
+/// Packet without Hop Limit, the one field that may change on the way.
 fn without_hop_limit(mut packet: Vec<u8>) -> Vec<u8> {
     packet[7] = 0;
     packet
 }
 
-/// By hand: 11 octets of MAC, 6 of the PHY; a dispatch; 40 and 8 of IPv6 and UDP, or 2 of LOWPAN_IPHC and 6 of LOWPAN_NHC (a port
-/// of 16 bits, one of 8, the checksum).
+/// Computed by hand: 11 octets of MAC, 6 of the PHY; a dispatch; 40 and 8 of IPv6 and UDP, or 2 of LOWPAN_IPHC and 6 of
+/// LOWPAN_NHC (a port of 16 bits, one of 8, the checksum).
 #[test]
 fn frames_are_as_long_as_their_formats() {
-    for (compression, octets) in [(Compression::None, 17 + 1 + 48 + 30), (Compression::Iphc, 17 + 2 + 6 + 30)]
+    for (compression, octets) in
+        [(FrameCompression::None, 17 + 1 + 48 + 30), (FrameCompression::Iphc, 17 + 2 + 6 + 30)]
     {
         let star = Topology::Star { leaves: 2 };
         let config = config(star, compression, Forwarding::Single, 0.0);
-        let mut network = Network::new(&config, Streams::new(1), 0);
+        let mut network = CsmaNetwork::new(&config, RandomStreams::new(1), 0);
         let packet = datagram(1, 0, &[7; 30]);
         network.send(1, 0, packet.clone());
         let arrived = all(&mut network);
@@ -89,22 +101,22 @@ fn frames_are_as_long_as_their_formats() {
     }
 }
 
-/// What goes over several hops has 2 octets for each address that is not that of a neighbour, or 5 of mesh header. The Hop Limit
-/// of 64 has a code, those behind the first hop an octet.
+/// A packet over several hops has 2 octets for each address that is not a neighbor's, or 5 of mesh header. The Hop
+/// Limit of 64 has a code, lower ones after the first hop take an octet.
 #[test]
 fn frames_on_the_way_say_where_they_go() {
     for (compression, forwarding, octets) in [
-        (Compression::None, Forwarding::Single, [96 + 5; 3]),
-        (Compression::None, Forwarding::Reassembled(1), [96; 3]),
-        (Compression::Iphc, Forwarding::Single, [55 + 2, 55 + 4 + 1, 55 + 2 + 1]),
-        (Compression::Iphc, Forwarding::Reassembled(1), [55 + 2, 55 + 4 + 1, 55 + 2 + 1]),
+        (FrameCompression::None, Forwarding::Single, [96 + 5; 3]),
+        (FrameCompression::None, Forwarding::Reassembled(1), [96; 3]),
+        (FrameCompression::Iphc, Forwarding::Single, [55 + 2, 55 + 4 + 1, 55 + 2 + 1]),
+        (FrameCompression::Iphc, Forwarding::Reassembled(1), [55 + 2, 55 + 4 + 1, 55 + 2 + 1]),
     ] {
         let config = config(Topology::Chain { hops: 3 }, compression, forwarding, 0.0);
-        let mut network = Network::new(&config, Streams::new(1), 0);
+        let mut network = CsmaNetwork::new(&config, RandomStreams::new(1), 0);
         network.send(0, 3, datagram(0, 3, &[7; 30]));
         assert_eq!(all(&mut network).len(), 1);
         let at = |node| network.counters(node).octets;
-        // Each node also sends an acknowledgment of 11 octets, but the first.
+        // Each node but the first also sends an acknowledgment of 11 octets.
         assert_eq!([at(0), at(1) - 11, at(2) - 11], octets, "{forwarding:?}");
     }
 }
@@ -115,8 +127,8 @@ fn files_arrive_over_five_hops_whatever_stands_for_headers() {
         let frames = compressions().map(|compression| {
             let network = config(Topology::Chain { hops: 5 }, compression, forwarding, 1e-5);
             let plan = transfer(network, 512, 40_000);
-            let outcome = plan.run(&mut Fixed::new(512), Streams::new(1), 0);
-            let Counters { refused, octets, .. } = outcome.all();
+            let outcome = plan.run(&mut Fixed::new(512), RandomStreams::new(1), 0);
+            let NodeCounters { refused, octets, .. } = outcome.all();
             assert!(outcome.is_complete && refused == 0, "{forwarding:?} {outcome:?}");
             octets
         });
@@ -131,7 +143,7 @@ fn a_bad_channel_loses_segments_and_no_octet_of_the_file() {
         for compression in compressions() {
             let network = config(Topology::Chain { hops: 4 }, compression, forwarding, 3e-4);
             let plan = Transfer { tcp: Transfer::tcp(1_024, 4), ..transfer(network, 64, 30_000) };
-            let run = || plan.run(&mut Adaptive::default(), Streams::new(1), 3);
+            let run = || plan.run(&mut Adaptive::default(), RandomStreams::new(1), 3);
             let outcome = run();
             assert!(outcome.is_complete && outcome.losses != (0, 0), "{forwarding:?} {outcome:?}");
             assert_eq!(outcome, run());
@@ -141,9 +153,10 @@ fn a_bad_channel_loses_segments_and_no_octet_of_the_file() {
 
 #[test]
 fn what_is_left_behind_does_not_grow() {
-    let network = config(Topology::Chain { hops: 5 }, Compression::Iphc, Forwarding::Reassembled(4), 1e-4);
+    let network =
+        config(Topology::Chain { hops: 5 }, FrameCompression::Iphc, Forwarding::Reassembled(4), 1e-4);
     let plan = transfer(network, 512, 60_000);
-    let mut state = Running::new(&plan, Streams::new(1), 0);
+    let mut state = Running::new(&plan, RandomStreams::new(1), 0);
     while state.step(&plan, &mut Fixed::new(512), Instant::from_millis(600_000)) {}
     let Loads::Octets(load) = state.load() else { panic!("there are octets") };
     assert!(load.frames.len() < 40, "{}", load.frames.len());
@@ -152,16 +165,16 @@ fn what_is_left_behind_does_not_grow() {
 #[test]
 fn feedback_goes_alone_if_nobody_answers() {
     let star = Topology::Star { leaves: 1 };
-    let config = config(star, Compression::Rohc(rohc()), Forwarding::Single, 0.0);
-    let mut network = Network::new(&config, Streams::new(1), 0);
+    let config = config(star, FrameCompression::Rohc(rohc()), Forwarding::Single, 0.0);
+    let mut network = CsmaNetwork::new(&config, RandomStreams::new(1), 0);
     for number in 0..20 {
         network.send(1, 0, datagram(1, 0, &[number; 10]));
         assert_eq!(all(&mut network).len(), 1);
     }
-    // The first acknowledges that there is a context, in a frame of its own.
+    // The first feedback is separate, in its own frame.
     let sent = network.counters(0).sent;
     assert!((1..6).contains(&sent), "{sent}");
-    // 17 octets, 2 of dispatch, 10 of payload, and what ROHC needs.
+    // 17 octets, 2 of dispatch, 10 of payload, and the ROHC header.
     network.clear_counters();
     network.send(1, 0, datagram(1, 0, &[99; 10]));
     all(&mut network);
@@ -171,8 +184,8 @@ fn feedback_goes_alone_if_nobody_answers() {
 #[test]
 fn a_hop_limit_ends() {
     let chain = Topology::Chain { hops: 3 };
-    let config = config(chain, Compression::Iphc, Forwarding::Reassembled(1), 0.0);
-    let mut network = Network::new(&config, Streams::new(1), 0);
+    let config = config(chain, FrameCompression::Iphc, Forwarding::Reassembled(1), 0.0);
+    let mut network = CsmaNetwork::new(&config, RandomStreams::new(1), 0);
     let mut packet = Vec::new();
     header(&address(0), &address(3), protocol::UDP, 0, &mut packet);
     packet[7] = 2;
@@ -196,7 +209,7 @@ proptest! {
     ) {
         let forwarding = if is_single { Forwarding::Single } else { Forwarding::Reassembled(2) };
         let config = config(topology, compressions()[compression].clone(), forwarding, errors);
-        let mut network = Network::new(&config, Streams::new(1), 0);
+        let mut network = CsmaNetwork::new(&config, RandomStreams::new(1), 0);
         let nodes = topology.nodes();
         let (mut sent, mut arrived, mut now) = (Vec::new(), Vec::new(), Instant::ZERO);
         for (number, (from, to, octets, wait)) in packets.iter().enumerate() {

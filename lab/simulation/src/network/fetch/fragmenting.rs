@@ -1,4 +1,4 @@
-//! A host behind an interface with an MTU: longer packets are cut into fragments, and put together at the other end. RFC 791,
+//! Host behind an interface with an MTU: longer packets are fragmented, and reassembled at the other end. RFC 791,
 //! section 3.2.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -6,15 +6,15 @@ use std::collections::{BTreeMap, VecDeque};
 use thinair_wire::header::ipv4::Ipv4;
 use thinair_wire::time::Instant;
 
-use crate::network::Host;
+use crate::network::NetworkHost;
 
-/// A host and its interface.
+/// Host and its interface.
 pub(super) struct Fragmenting<H> {
     pub(super) host: H,
     mtu: usize,
-    /// Fragments that wait.
+    /// Fragments that wait to be sent.
     fragments: VecDeque<Vec<u8>>,
-    /// Fragments of packets that are not complete, by Identification and place.
+    /// Fragments of incomplete packets, by Identification and offset.
     parts: BTreeMap<(u16, u16), Vec<u8>>,
 }
 
@@ -24,7 +24,7 @@ impl<H> Fragmenting<H> {
         Self { host, mtu: usize::from(mtu.max(68)), fragments: VecDeque::new(), parts: BTreeMap::new() }
     }
 
-    /// The whole packet, if this was the last fragment of it that was missing.
+    /// Returns the whole packet, if this was its last missing fragment.
     fn whole(&mut self, packet: &[u8]) -> Option<Vec<u8>> {
         let header = Ipv4::read(packet).ok()?;
         if !header.mf && header.fragment_offset == 0 {
@@ -55,7 +55,7 @@ impl<H> Fragmenting<H> {
     }
 }
 
-/// A header, with its length and its checksum, and a payload.
+/// Packet of a header, with its length and checksum, and a payload.
 fn packet_of(header: &Ipv4<'_>, payload: &[u8]) -> Option<Vec<u8>> {
     let total_length = u16::try_from(Ipv4::LEN + payload.len()).ok()?;
     let mut packet = vec![0; Ipv4::LEN];
@@ -66,7 +66,7 @@ fn packet_of(header: &Ipv4<'_>, payload: &[u8]) -> Option<Vec<u8>> {
     Some(packet)
 }
 
-/// A packet in pieces that are no longer than the MTU. RFC 791, section 3.2.
+/// Fragments of a packet that are no longer than the MTU. RFC 791, section 3.2.
 fn fragments(packet: &[u8], mtu: usize) -> VecDeque<Vec<u8>> {
     let header = match Ipv4::read(packet) {
         Ok(header) if packet.len() > mtu => header,
@@ -83,7 +83,7 @@ fn fragments(packet: &[u8], mtu: usize) -> VecDeque<Vec<u8>> {
     pieces.collect()
 }
 
-impl<H: Host> Host for Fragmenting<H> {
+impl<H: NetworkHost> NetworkHost for Fragmenting<H> {
     fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
         if let Some(whole) = self.whole(packet) {
             self.host.handle_packet(now, &whole);

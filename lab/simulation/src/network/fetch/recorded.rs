@@ -1,4 +1,4 @@
-//! A host of which every packet is noted.
+//! Host whose packets are all recorded.
 
 use core::ops::Add;
 
@@ -8,31 +8,31 @@ use thinair_wire::header::tcp::Tcp;
 use thinair_wire::header::udp::Udp;
 use thinair_wire::time::Instant;
 
-use crate::network::Host;
+use crate::network::NetworkHost;
 
 const UDP: u8 = 17;
 
 /// Octets by layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Octets {
-    /// Headers of IP.
+pub struct LayerOctets {
+    /// IP headers.
     pub ip: usize,
     /// Headers of UDP or TCP, with their options.
     pub transport: usize,
-    /// What applications say beside the object; of a single packet, all that they say.
+    /// Octets of the application other than the object; for a single packet, all its octets of the application.
     pub header: usize,
-    /// The object.
+    /// Object.
     pub object: usize,
 }
 
-impl Octets {
-    /// All of them.
+impl LayerOctets {
+    /// Sum of all layers.
     pub const fn total(&self) -> usize {
         self.ip + self.transport + self.header + self.object
     }
 }
 
-impl Add for Octets {
+impl Add for LayerOctets {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -45,22 +45,22 @@ impl Add for Octets {
     }
 }
 
-/// A packet.
+/// Recorded packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Packet {
-    /// Which side has sent it.
+pub struct RecordedPacket {
+    /// Sending side.
     pub from: Side,
-    /// When.
+    /// Time of sending.
     pub sent: Instant,
-    /// When it has arrived; nothing if it has not, or not as it was.
+    /// Time of arrival; `None` if it was lost or altered.
     pub arrived: Option<Instant>,
-    /// Its octets by layer.
-    pub octets: Octets,
-    /// Its octets, from the IP header on.
+    /// Octets by layer.
+    pub octets: LayerOctets,
+    /// Whole packet, from the IP header on.
     pub packet: Vec<u8>,
 }
 
-/// A host with an eye on it.
+/// Host with a recorder.
 pub(super) struct Recorded<H> {
     pub(super) host: H,
     sent: Vec<(Instant, Vec<u8>)>,
@@ -73,7 +73,7 @@ impl<H> Recorded<H> {
     }
 }
 
-impl<H: Host> Host for Recorded<H> {
+impl<H: NetworkHost> NetworkHost for Recorded<H> {
     fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
         self.arrived.push((now, packet.to_vec()));
         self.host.handle_packet(now, packet);
@@ -96,15 +96,15 @@ impl<H: Host> Host for Recorded<H> {
     }
 }
 
-/// The packets of A and B in the order in which they were sent.
-pub(super) fn packets<H>([a, b]: [&Recorded<H>; 2]) -> Vec<Packet> {
+/// Packets of A and B in the order of sending.
+pub(super) fn packets<H>([a, b]: [&Recorded<H>; 2]) -> Vec<RecordedPacket> {
     let mut packets = Vec::new();
     for (from, sender, receiver) in [(Side::A, a, b), (Side::B, b, a)] {
         let mut arrived: Vec<_> = receiver.arrived.iter().collect();
         for (sent, packet) in &sender.sent {
             let place = arrived.iter().position(|(_, other)| other == packet);
             let arrived = place.map(|place| arrived.remove(place).0);
-            packets.push(Packet {
+            packets.push(RecordedPacket {
                 from,
                 sent: *sent,
                 arrived,
@@ -117,14 +117,16 @@ pub(super) fn packets<H>([a, b]: [&Recorded<H>; 2]) -> Vec<Packet> {
     packets
 }
 
-/// Octets of a packet by layer: a fragment other than the first has no header of a transport.
-fn layers(packet: &[u8]) -> Octets {
-    let Ok(ip) = Ipv4::read(packet) else { return Octets { header: packet.len(), ..Octets::default() } };
+/// Octets of a packet by layer: a fragment other than the first has no transport header.
+fn layers(packet: &[u8]) -> LayerOctets {
+    let Ok(ip) = Ipv4::read(packet) else {
+        return LayerOctets { header: packet.len(), ..LayerOctets::default() };
+    };
     let rest = packet.get(Ipv4::LEN..).unwrap_or_default();
     let transport = match ip.protocol {
         _ if ip.fragment_offset > 0 => 0,
         UDP => Udp::LEN,
         _ => Tcp::read(rest).map_or(0, |tcp| tcp.len()),
     };
-    Octets { ip: Ipv4::LEN, transport, header: rest.len() - transport.min(rest.len()), object: 0 }
+    LayerOctets { ip: Ipv4::LEN, transport, header: rest.len() - transport.min(rest.len()), object: 0 }
 }

@@ -1,4 +1,4 @@
-//! Clients that fetch their object again and again over one link: what ROHC has learned of a round helps the next one.
+//! Clients that fetch an object repeatedly over one link, whose ROHC contexts persist between rounds.
 
 use core::ops::{Add, Sub};
 use core::time::Duration;
@@ -9,65 +9,66 @@ use thinair_link::Side;
 use thinair_wire::time::Instant;
 
 use super::fragmenting::Fragmenting;
-use super::party::Party;
-use super::{Close, END, Fetch};
-use crate::network::ip::{Address, Socket};
-use crate::network::{Host, Network};
-use crate::streams::{Purpose, Streams};
-use thinair_emulator::Totals;
+use super::{ConnectionEnd, END, Fetch};
+use crate::network::any_host::AnyHost;
+use crate::network::ip::{Address, HostSocket};
+use crate::network::{HostNetwork, NetworkHost};
+use crate::streams::{Purpose, RandomStreams};
+use thinair_emulator::DirectionTotals;
 
-/// The first port of a client.
+/// First port of a client.
 const FIRST_PORT: u16 = 40_000;
 
-/// Linux takes a port that is higher by 2 to 16 for the next connection to the same server, in steps of 2.
+/// Maximum step of ports: for the next connection to the same server, Linux takes a port higher by 2 to 16, in steps of
+/// 2.
 const PORT_STEP: u64 = 2;
 const PORT_STEPS: u64 = 8;
 
-/// Connections of a host that may still be ending, and the latest one.
+/// Maximum number of a host's connections: one that may still be closing, and the latest one.
 const CONNECTIONS: usize = 2;
 
-/// Who fetches, and how often.
+/// Parameters of repeated fetches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounds {
-    /// Clients, each with a server of its own at the other end. A client of CoAP goes on from round to round, from the same
-    /// port; others make a new connection each time, but with [`Close::Never`].
+    /// Number of clients, each with its own server at the other end. A CoAP client keeps its port in all rounds; others
+    /// open a new connection each time, except with [`ConnectionEnd::Never`].
     pub clients: u16,
-    /// How often each of them fetches it.
+    /// Number of fetches of each client.
     pub rounds: usize,
-    /// In a round each begins at a random time within so long.
+    /// Time within which clients begin in a round, at random.
     pub spread: Duration,
-    /// From when the last one has its object, or none any more, to the next round.
+    /// Time from the end of a round's last fetch to the next round.
     pub pause: Duration,
 }
 
-/// What one round took, with the pause behind it.
+/// Results of one round, including the pause after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Round {
-    /// Client by client; nothing where the object did not come.
+    /// Duration by client; `None` where the object did not arrive.
     pub took: Vec<Option<Duration>>,
-    /// Both ways.
-    pub carried: Carried,
+    /// Load of the link in both directions.
+    pub carried: LinkLoad,
 }
 
-/// What the link has carried.
+/// Load of the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Carried {
-    /// IP packets that were to go over the link, and octets of them.
+pub struct LinkLoad {
+    /// Number of IP packets for the link.
     pub packets: u64,
-    /// Octets of them.
+    /// Octets of these packets.
     pub ip_octets: u64,
     /// Octets that the link was given for them: with ROHC, its packets and feedback.
     pub octets: u64,
-    /// Packets that came out, each compared with what went in.
+    /// Packets delivered, each compared with the sent one.
     pub delivered: u64,
-    /// Of those, packets that were not, bit for bit, what went in.
+    /// Packets delivered altered, which `delivered` includes.
     pub altered: u64,
-    /// Packets that have arrived and that a decompressor did not give back.
+    /// Packets that arrived and were not decompressed.
     pub not_decompressed: u64,
 }
 
-impl Carried {
-    fn of(totals: [Totals; 2]) -> Self {
+impl LinkLoad {
+    fn of(totals: [DirectionTotals; 2]) -> Self {
         let [up, down] = totals.map(|of| Self {
             packets: of.packets,
             ip_octets: of.octets,
@@ -91,7 +92,7 @@ impl Carried {
     }
 }
 
-impl Add for Carried {
+impl Add for LinkLoad {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -99,7 +100,7 @@ impl Add for Carried {
     }
 }
 
-impl Sub for Carried {
+impl Sub for LinkLoad {
     type Output = Self;
 
     fn sub(self, other: Self) -> Self {
@@ -107,72 +108,74 @@ impl Sub for Carried {
     }
 }
 
-/// A host with its connections.
+/// Host with its connections.
 struct Ongoing {
-    /// The latest one is the last.
-    parties: VecDeque<Party>,
+    /// Connections, the latest one last.
+    connections: VecDeque<AnyHost>,
 }
 
 impl Ongoing {
-    fn latest(&self) -> Option<&Party> {
-        self.parties.back()
+    fn latest(&self) -> Option<&AnyHost> {
+        self.connections.back()
     }
 
-    fn push(&mut self, party: Party) {
-        if self.parties.len() == CONNECTIONS {
-            self.parties.pop_front();
+    fn push(&mut self, connection: AnyHost) {
+        if self.connections.len() == CONNECTIONS {
+            self.connections.pop_front();
         }
-        self.parties.push_back(party);
+        self.connections.push_back(connection);
     }
 }
 
-impl Host for Ongoing {
-    /// Whose packet it is, each finds out by ports.
+impl NetworkHost for Ongoing {
+    /// Passes the packet to all connections, which compare its ports.
     fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
-        self.parties.iter_mut().for_each(|party| party.handle_packet(now, packet));
+        self.connections.iter_mut().for_each(|connection| connection.handle_packet(now, packet));
     }
 
     fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
-        self.parties.iter_mut().any(|party| party.poll_packet(now, packet))
+        self.connections.iter_mut().any(|connection| connection.poll_packet(now, packet))
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.parties.iter().filter_map(Host::poll_timeout).min()
+        self.connections.iter().filter_map(NetworkHost::poll_timeout).min()
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.parties.iter_mut().for_each(|party| party.handle_timeout(now));
+        self.connections.iter_mut().for_each(|connection| connection.handle_timeout(now));
     }
 }
 
 impl Fetch {
-    /// Fetches it in rounds. `seed` determines every octet.
+    /// Fetches in rounds. `seed` determines every octet.
     pub fn rounds(&self, rounds: &Rounds, seed: u64) -> Vec<Round> {
-        let mut network: Network<Fragmenting<Ongoing>> = Network::new(&self.model, seed, self.rohc.as_ref());
+        let mut network: HostNetwork<Fragmenting<Ongoing>> =
+            HostNetwork::new(&self.model, seed, self.rohc.as_ref());
         for number in 0..rounds.clients {
-            // Servers stand before their clients.
+            // Servers precede their clients.
             for side in [Side::B, Side::A] {
-                let host = Ongoing { parties: VecDeque::new() };
+                let host = Ongoing { connections: VecDeque::new() };
                 network.add(Address::new(side, number), Fragmenting::new(host, self.mtu));
             }
         }
-        let mut begins = Streams::new(seed).random(0, 0, Purpose::Arrivals);
+        let mut begins = RandomStreams::new(seed).random(0, 0, Purpose::Arrivals);
         let mut start = Instant::ZERO;
-        let (mut ports, mut before) = (vec![FIRST_PORT; rounds.clients.into()], Carried::default());
+        let (mut ports, mut before) = (vec![FIRST_PORT; rounds.clients.into()], LinkLoad::default());
         let mut done = Vec::new();
         for round in 0..rounds.rounds {
             for (number, port) in (0..rounds.clients).zip(&mut ports) {
                 let begin = start + Duration::from_nanos(begins.below(rounds.spread.as_nanos() as u64 + 1));
                 let seed = seed.wrapping_mul(u64::from(u16::MAX)).wrapping_add(number.into());
                 self.again(&mut network, number, *port, begin, seed.wrapping_add((round as u64) << 40));
-                let step = Streams::new(seed).stream(round as u32, 0, Purpose::Arrivals).below(PORT_STEPS);
+                let step =
+                    RandomStreams::new(seed).stream(round as u32, 0, Purpose::Arrivals).below(PORT_STEPS);
                 *port = port.wrapping_add((PORT_STEP * (1 + step)) as u16).max(FIRST_PORT);
             }
             network.wake();
             let mut waits = vec![true; rounds.clients.into()];
             let mut left = rounds.clients;
             network.run_until(start + END, |number, host| {
-                let over = host.host.latest().is_some_and(Party::is_over);
+                let over = host.host.latest().is_some_and(AnyHost::is_over);
                 if number % 2 == 1 && over && waits.get_mut(number / 2).is_some_and(core::mem::take) {
                     left -= 1;
                 }
@@ -180,43 +183,43 @@ impl Fetch {
             });
             start = network.now() + rounds.pause;
             network.run_until(start, |_, _| false);
-            let carried = Carried::of(Side::ALL.map(|side| network.totals(side)));
+            let carried = LinkLoad::of(Side::ALL.map(|side| network.totals(side)));
             let clients = network.hosts().skip(1).step_by(2);
-            let took = clients.map(|client| client.host.latest().and_then(Party::took)).collect();
+            let took = clients.map(|client| client.host.latest().and_then(AnyHost::took)).collect();
             done.push(Round { took, carried: carried - before });
             before = carried;
         }
         done
     }
 
-    /// So many clients share the link; each begins at a time within `spread`. How long each took; nothing where the object
-    /// did not come.
+    /// Fetches once with this many clients on the link; each begins at a random time within `spread`. Returns the
+    /// duration of each; `None` where the object did not arrive.
     pub fn crowd(&self, clients: u16, spread: Duration, seed: u64) -> Vec<Option<Duration>> {
         let rounds = Rounds { clients, rounds: 1, spread, pause: Duration::ZERO };
         self.rounds(&rounds, seed).pop().map(|round| round.took).unwrap_or_default()
     }
 
-    /// A client asks for it, once more or for the first time.
+    /// Starts a client's next fetch.
     fn again(
         &self,
-        network: &mut Network<Fragmenting<Ongoing>>,
+        network: &mut HostNetwork<Fragmenting<Ongoing>>,
         number: u16,
         port: u16,
         begin: Instant,
         seed: u64,
     ) {
-        let [client, server] = Side::ALL.map(|side| Socket { address: Address::new(side, number), port });
-        let server = Socket { port: self.port(), ..server };
+        let [client, server] = Side::ALL.map(|side| HostSocket { address: Address::new(side, number), port });
+        let server = HostSocket { port: self.port(), ..server };
         let mut hosts = network.hosts_mut().skip(2 * usize::from(number));
         let (Some(at_server), Some(at_client)) = (hosts.next(), hosts.next()) else { return };
         let path = self.path();
-        let goes_on = match at_client.host.parties.back_mut() {
-            Some(Party::CoapClient(client)) => {
+        let goes_on = match at_client.host.connections.back_mut() {
+            Some(AnyHost::CoapClient(client)) => {
                 client.begin(self.requests(begin));
                 true
             }
-            // One that closes is not asked: what is lost may hold it up for long.
-            Some(Party::Client(client)) if self.close == Close::Never => {
+            // A connection that closes is not reused: losses may delay its end for long.
+            Some(AnyHost::Client(client)) if self.close == ConnectionEnd::Never => {
                 client.ask(begin, Target { host: &self.host, path: &path })
             }
             _ => false,
@@ -224,7 +227,7 @@ impl Fetch {
         if goes_on {
             return;
         }
-        if let Some([asks, serves]) = self.parties(client, server, begin, seed) {
+        if let Some([asks, serves]) = self.ends(client, server, begin, seed) {
             at_server.host.push(serves);
             at_client.host.push(asks);
         }

@@ -1,8 +1,8 @@
 //! Files of a folder, by path.
 //!
-//! A GET of a file is answered with the whole of it, up to a bound; a GET of a folder with links to what is in it. If the
-//! folder may be written to, PUT makes or replaces a file at once, POST to a folder makes one with a new name, DELETE
-//! removes one. Names that begin with a dot are neither shown nor written, and no path leads out of the folder
+//! A GET of a file is answered with the whole file, up to a limit; a GET of a folder with links to its content. If the
+//! folder is writable, PUT creates or replaces a file atomically, POST to a folder creates one with a new name, DELETE
+//! removes one. Names that begin with a dot are neither shown nor written, and no path leaves the folder
 //! ([`thinair_os::folder`]).
 
 mod write;
@@ -17,43 +17,43 @@ use thinair_coap::{Code, Received, Response, code};
 use thinair_os::folder::Folder;
 
 use super::format::{self, LINKS};
-use crate::coap::server::resource::{Answer, Moment, Resource, State, accepted};
+use crate::coap::server::resource::{Moment, Resource, ResourceAnswer, ResourceState, accepted};
 
-use crate::file::{self, Refusal};
+use crate::file::{self, FileRefusal};
 use crate::name::{Name, escaped};
 
-/// Links of one folder, at most.
+/// Largest number of links of one folder.
 const MOST_LINKS: usize = 1_000;
 
-/// A folder that cannot be served.
+/// Error: the folder cannot be served.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct FilesError(#[from] thinair_os::Error);
 
-/// A folder that is served.
+/// A served folder.
 #[derive(Debug)]
-pub struct Files {
+pub struct FileResource {
     folder: Folder,
-    /// Octets of a file.
+    /// Largest file, in octets.
     most: usize,
     writable: bool,
-    /// Nothing is said of a file beside its octets.
+    /// True if files are sent without metadata.
     bare: bool,
-    /// How many files were written, for names that nothing else has.
+    /// Number of files written, for unique names.
     written: u64,
 }
 
-impl Files {
-    /// Serves the folder at `path`: files of at most `most` octets. `writable`: clients may change what is in it.
+impl FileResource {
+    /// Serves the folder at `path`: files of at most `most` octets. `writable`: clients may change its content.
     ///
     /// # Errors
-    /// It is no folder, or may not be read; the system has no openat2(2).
+    /// It is not a folder, or is not readable; the system has no openat2(2).
     pub fn open(path: &Path, most: usize, writable: bool) -> Result<Self, FilesError> {
         Ok(Self { folder: Folder::open(path)?, most, writable, bare: false, written: 0 })
     }
 
-    /// Files are served without ETag and Content-Format, which are 9 to 12 octets of a response: for links on which those
-    /// matter, and files that do not change while they are fetched block by block.
+    /// Omits ETag and Content-Format of files, which take 9 to 12 octets of a response: for links on which those matter,
+    /// and files that do not change while they are fetched block by block.
     #[must_use]
     pub fn bare(self) -> Self {
         Self { bare: true, ..self }
@@ -98,11 +98,11 @@ impl Files {
                     None => response,
                 }
             }
-            Err(Refusal::TooLarge) => {
+            Err(FileRefusal::TooLarge) => {
                 let text = format!("a file of more than {} octets", self.most);
                 Response::new(code::INTERNAL_SERVER_ERROR).payload(text.into_bytes())
             }
-            Err(why) => told(why),
+            Err(why) => refusal_response(why),
         }
     }
 
@@ -121,7 +121,7 @@ impl Files {
         accepted(request, LINKS, || list.response(&request.options).etag(&etag))
     }
 
-    /// What is in a folder, whose target is `above`.
+    /// Adds the content of a folder, whose target is `above`.
     fn add_links(&self, folder: &Folder, above: &str, list: &mut LinkList) {
         for entry in folder.entries(MOST_LINKS).unwrap_or_default() {
             let target = format!("{above}/{}", escaped(&entry.name));
@@ -137,20 +137,20 @@ impl Files {
         }
     }
 
-    /// The ETag of what a name leads to; nothing if there is no file.
+    /// Returns the ETag of the file with a name; `None` if there is no file.
     fn etag_of(&self, name: &Name) -> Option<[u8; 8]> {
         let metadata = self.folder.file(name.path()).ok()?.metadata().ok()?;
         metadata.is_file().then(|| etag(&metadata))
     }
 }
 
-impl Resource for Files {
+impl Resource for FileResource {
     fn links(&self, list: &mut LinkList) {
         list.add("/", &[("ct", "40"), ("title", "Files")]);
         self.add_links(&self.folder, "", list);
     }
 
-    fn handle<'a>(&'a mut self, _at: Moment, request: &Received<'_>) -> Option<Answer<'a>> {
+    fn handle<'a>(&'a mut self, _at: Moment, request: &Received<'_>) -> Option<ResourceAnswer<'a>> {
         let response = match Name::of(request.options.path()) {
             None => Response::new(code::NOT_FOUND),
             Some(name) => match request.code {
@@ -164,33 +164,33 @@ impl Resource for Files {
                 _ => Response::new(code::METHOD_NOT_ALLOWED),
             },
         };
-        Some(Answer::Now(response))
+        Some(ResourceAnswer::Now(response))
     }
 
-    fn state(&mut self, _at: Moment, request: &Received<'_>) -> Option<State> {
+    fn state(&mut self, _at: Moment, request: &Received<'_>) -> Option<ResourceState> {
         let name = Name::of(request.options.path())?;
-        // What is gone is in another state, too.
+        // Removal changes the state, too.
         let version = self.etag_of(&name).map_or(0, u64::from_be_bytes);
-        Some(State { version, confirmable: true })
+        Some(ResourceState { version, confirmable: true })
     }
 }
 
-/// What the system has refused, as a response.
+/// Returns the response to an error of the system.
 fn refused(why: &std::io::Error) -> Response<'static> {
-    told(Refusal::from(why))
+    refusal_response(FileRefusal::from(why))
 }
 
-fn told(why: Refusal) -> Response<'static> {
+fn refusal_response(why: FileRefusal) -> Response<'static> {
     Response::new(match why {
-        Refusal::Forbidden => code::FORBIDDEN,
-        Refusal::Missing => code::NOT_FOUND,
-        Refusal::Full => code::SERVICE_UNAVAILABLE,
-        Refusal::TooLarge | Refusal::Failed => code::INTERNAL_SERVER_ERROR,
+        FileRefusal::Forbidden => code::FORBIDDEN,
+        FileRefusal::Missing => code::NOT_FOUND,
+        FileRefusal::Full => code::SERVICE_UNAVAILABLE,
+        FileRefusal::TooLarge | FileRefusal::Failed => code::INTERNAL_SERVER_ERROR,
     })
 }
 
-/// Another one for another file, another length or another time of change. A file that is written over in its place,
-/// twice within a tick of the file system's clock and to the same length, keeps its own.
+/// Returns an ETag of file, length and time of change. A file that is overwritten in place, twice within a tick of the
+/// file system's clock and with equal length, keeps its ETag.
 fn etag(metadata: &Metadata) -> [u8; 8] {
     let mut hasher = DefaultHasher::new();
     (metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec()).hash(&mut hasher);

@@ -8,7 +8,7 @@ pub(super) const OCTETS: u16 = 42;
 pub(super) const JSON: u16 = 50;
 pub(super) const CBOR: u16 = 60;
 
-/// Formats by the end of a file's name. Of several for a format the first one is given to a file that is made.
+/// Content-Formats by file name extension. The first extension of a format is used for new files.
 const BY_EXTENSION: &[(&str, u16)] = &[
     ("txt", TEXT),
     ("log", TEXT),
@@ -31,14 +31,14 @@ const BY_EXTENSION: &[(&str, u16)] = &[
     ("svg", 30_000),
 ];
 
-/// The format of a file with this name. Nothing: it has an end that no format goes with, or none.
+/// Returns the Content-Format of a file with this name. `None` if its extension is unknown or absent.
 pub(super) fn of_name(name: &str) -> Option<u16> {
     let (_, extension) = name.rsplit_once('.')?;
     let known = BY_EXTENSION.iter().find(|(known, _)| extension.eq_ignore_ascii_case(known));
     known.map(|(_, format)| *format)
 }
 
-/// The end of the name of a file in this format.
+/// Returns the extension of a file of this format.
 pub(super) fn extension(format: Option<u16>) -> &'static str {
     let known = BY_EXTENSION.iter().find(|(_, known)| Some(*known) == format);
     known.map_or("bin", |(extension, _)| *extension)

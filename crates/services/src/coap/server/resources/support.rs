@@ -1,11 +1,11 @@
-//! Asks resources without sockets.
+//! Requests to resources without sockets, for tests.
 
 use thinair_coap::{Endpoint, Event, Received, Request, Response};
 use thinair_wire::time::Instant;
 
-use crate::coap::server::resource::{Answer, Moment, Resource, State};
+use crate::coap::server::resource::{Moment, Resource, ResourceAnswer, ResourceState};
 
-/// So many seconds after both clocks were zero.
+/// Returns the time `seconds` after zero of both clocks.
 pub(crate) fn at(seconds: u64) -> Moment {
     Moment { now: Instant::from_millis(seconds * 1_000), calendar: seconds }
 }
@@ -14,7 +14,7 @@ pub(crate) fn get(path: &str) -> Request<'static> {
     Request::get(path)
 }
 
-/// The request as an endpoint hands it over.
+/// Returns the request as delivered by an endpoint.
 pub(crate) fn received(request: &Request<'_>) -> Received<'static> {
     let config = thinair_coap::Config {
         limits: thinair_coap::Limits { max_message: 60_000, ..thinair_coap::Limits::default() },
@@ -31,14 +31,14 @@ pub(crate) fn received(request: &Request<'_>) -> Received<'static> {
     }
 }
 
-/// What a resource answers at once.
+/// Returns the immediate response of a resource.
 pub(crate) fn ask(
     resource: &mut dyn Resource,
     at: Moment,
     request: &Request<'_>,
 ) -> Option<Response<'static>> {
     match answer(resource, at, request)? {
-        Answer::Now(response) => Some(response),
+        ResourceAnswer::Now(response) => Some(response),
         other => panic!("{other:?}"),
     }
 }
@@ -47,16 +47,16 @@ pub(crate) fn answer(
     resource: &mut dyn Resource,
     at: Moment,
     request: &Request<'_>,
-) -> Option<Answer<'static>> {
+) -> Option<ResourceAnswer<'static>> {
     Some(match resource.handle(at, &received(request))? {
-        Answer::Now(response) => Answer::Now(owned(response)),
-        Answer::After(delay, response) => Answer::After(delay, response),
-        Answer::Forget(response) => Answer::Forget(owned(response)),
-        Answer::End(response, last) => Answer::End(owned(response), last),
+        ResourceAnswer::Now(response) => ResourceAnswer::Now(owned(response)),
+        ResourceAnswer::After(delay, response) => ResourceAnswer::After(delay, response),
+        ResourceAnswer::Forget(response) => ResourceAnswer::Forget(owned(response)),
+        ResourceAnswer::End(response, last) => ResourceAnswer::End(owned(response), last),
     })
 }
 
-pub(crate) fn state(resource: &mut dyn Resource, at: Moment, path: &str) -> Option<State> {
+pub(crate) fn state(resource: &mut dyn Resource, at: Moment, path: &str) -> Option<ResourceState> {
     resource.state(at, &received(&get(path)))
 }
 

@@ -1,7 +1,7 @@
-//! Resources that test descriptions of ETSI for CoAP plugtests ask a server for: TD_COAP_CORE, TD_COAP_LINK,
-//! TD_COAP_BLOCK, TD_COAP_OBS. Something to try a client with.
+//! Resources that test descriptions of ETSI for CoAP plugtests require of a server: TD_COAP_CORE, TD_COAP_LINK,
+//! TD_COAP_BLOCK, TD_COAP_OBS. They allow to test a client.
 //!
-//! What is put into them stays in memory, bounded, until the server ends.
+//! Stored content stays in memory, bounded, until the server ends.
 
 mod observed;
 mod stored;
@@ -13,7 +13,7 @@ use thinair_coap::link_format::LinkList;
 use thinair_coap::{Code, Received, Response, code, number};
 
 use super::format::{CBOR, JSON, LINKS, TEXT, XML};
-use crate::coap::server::resource::{Answer, Moment, Resource, State, accepted};
+use crate::coap::server::resource::{Moment, Resource, ResourceAnswer, ResourceState, accepted};
 
 use observed::Observed;
 use stored::{Created, Stored};
@@ -21,19 +21,19 @@ use stored::{Created, Stored};
 /// Lines of `/large`, of 64 octets each: more than one block of any size.
 const LARGE_LINES: usize = 24;
 
-/// How long `/separate` takes.
+/// Delay of `/separate`.
 const SEPARATE: Duration = Duration::from_secs(1);
 
-/// Links of those that are always the same.
+/// Links of the constant resources.
 const LINKS_OF: &[(&str, &[(&str, &str)])] = &[
     ("/test", &[("ct", "0"), ("title", "GET, PUT, POST and DELETE")]),
     ("/separate", &[("ct", "0"), ("title", "Answers a second later, in a message of its own")]),
     ("/seg1", &[("ct", "0"), ("title", "A path of one segment")]),
     ("/seg1/seg2", &[("ct", "0"), ("title", "A path of two segments")]),
     ("/seg1/seg2/seg3", &[("ct", "0"), ("title", "A path of three segments")]),
-    ("/query", &[("ct", "0"), ("title", "Says what Uri-Query it was asked with")]),
+    ("/query", &[("ct", "0"), ("title", "Returns the Uri-Query of the request")]),
     ("/location-query", &[("title", "POST is answered with Location-Query")]),
-    ("/multi-format", &[("ct", "0 41 50 60"), ("title", "Text, XML, JSON or CBOR, as Accept says")]),
+    ("/multi-format", &[("ct", "0 41 50 60"), ("title", "Text, XML, JSON or CBOR, by Accept")]),
     ("/large", &[("ct", "0"), ("rt", "block"), ("sz", "1536"), ("title", "More than one block")]),
     ("/large-post", &[("rt", "block"), ("title", "POST is answered in upper case")]),
     ("/path", &[("ct", "40"), ("title", "Links to resources below")]),
@@ -43,10 +43,10 @@ const LINKS_OF: &[(&str, &[(&str, &str)])] = &[
     ("/obs-reset", &[("title", "POST makes the server forget all observers of these resources")]),
 ];
 
-/// Below `/path`.
+/// Resources below `/path`.
 const SUB: [&str; 3] = ["/path/sub1", "/path/sub2", "/path/sub3"];
 
-/// The test resources, all together.
+/// All test resources.
 #[derive(Debug)]
 pub struct Tests {
     large: String,
@@ -64,7 +64,7 @@ impl Default for Tests {
 }
 
 impl Tests {
-    /// As they are when a server starts.
+    /// Creates the resources in their initial state.
     pub fn new() -> Self {
         let text = large();
         Self {
@@ -81,8 +81,8 @@ impl Tests {
         }
     }
 
-    /// `/create1`: PUT with If-None-Match makes it, once. When that is refused, it is gone, so that the test can be run
-    /// again.
+    /// `/create1`: PUT with If-None-Match creates it, once. After a rejected PUT it is removed, so that the test can be
+    /// repeated.
     fn create1(&mut self, request: &Received<'_>) -> Response<'_> {
         if request.code == Code::DELETE {
             self.create1 = None;
@@ -105,7 +105,7 @@ impl Tests {
         }
     }
 
-    /// Those that are always the same.
+    /// Constant resources.
     fn plain(&self, path: &str, request: &Received<'_>) -> Option<Response<'_>> {
         let text =
             |text: &str| accepted(request, TEXT, || Response::content(text.as_bytes().to_vec()).format(TEXT));
@@ -140,7 +140,7 @@ impl Tests {
         })
     }
 
-    /// `/test`: each method does something, and nothing stays.
+    /// `/test`: each method has a response, and no effect.
     fn test(request: &Received<'_>) -> Response<'static> {
         match request.code {
             Code::GET => accepted(request, TEXT, || {
@@ -172,14 +172,14 @@ impl Resource for Tests {
         self.observed.iter().for_each(|observed| observed.link(list));
     }
 
-    fn handle<'a>(&'a mut self, at: Moment, request: &Received<'_>) -> Option<Answer<'a>> {
+    fn handle<'a>(&'a mut self, at: Moment, request: &Received<'_>) -> Option<ResourceAnswer<'a>> {
         let path = path(request)?;
         let is_plain = LINKS_OF.iter().any(|(known, _)| *known == path) || SUB.contains(&&*path);
-        Some(Answer::Now(match &*path {
+        Some(ResourceAnswer::Now(match &*path {
             "/obs-reset" if request.code == Code::POST => return Some(reset(request)),
             "/separate" if request.code == Code::GET => {
                 let response = Response::content(&b"a second later"[..]).format(TEXT);
-                return Some(Answer::After(SEPARATE, response));
+                return Some(ResourceAnswer::After(SEPARATE, response));
             }
             _ if is_plain => self.plain(&path, request)?,
             "/validate" => self.validate.handle(request),
@@ -190,26 +190,26 @@ impl Resource for Tests {
             }
             path => {
                 let observed = self.observed.iter_mut().find(|observed| observed.path() == path)?;
-                // What ends observations leaves nothing behind: the next client finds the resource as it was.
+                // A request that ends observations leaves the resource unchanged for the next client.
                 let is_text = request.options.content_format().is_none_or(|format| format == TEXT);
                 let (done, last) = match request.code {
                     Code::DELETE => (code::DELETED, code::NOT_FOUND),
                     Code::PUT if !is_text => (Code::CHANGED, code::NOT_ACCEPTABLE),
-                    _ => return Some(Answer::Now(observed.handle(at, request))),
+                    _ => return Some(ResourceAnswer::Now(observed.handle(at, request))),
                 };
                 observed.reset();
-                return Some(Answer::End(Response::new(done), Response::new(last)));
+                return Some(ResourceAnswer::End(Response::new(done), Response::new(last)));
             }
         }))
     }
 
-    fn state(&mut self, at: Moment, request: &Received<'_>) -> Option<State> {
+    fn state(&mut self, at: Moment, request: &Received<'_>) -> Option<ResourceState> {
         let observed = self.observed.iter().find(|observed| request.options.is_path(observed.path()))?;
         Some(observed.state(at))
     }
 }
 
-/// The path of a request as text, if it is text of an ordinary length.
+/// Returns the path of a request, if it is text of ordinary length.
 fn path(request: &Received<'_>) -> Option<String> {
     let mut path = String::new();
     for segment in request.options.path() {
@@ -222,20 +222,20 @@ fn path(request: &Received<'_>) -> Option<String> {
     Some(path)
 }
 
-/// `/obs-reset`: whoever knows the word makes the server forget its observers.
-fn reset(request: &Received<'_>) -> Answer<'static> {
+/// `/obs-reset`: a POST with the right word makes the server remove its observers.
+fn reset(request: &Received<'_>) -> ResourceAnswer<'static> {
     match &*request.payload {
-        b"sesame" => Answer::Forget(Response::new(Code::CHANGED)),
-        _ => Answer::Now(Response::new(code::FORBIDDEN).payload(&b"what is the word?"[..])),
+        b"sesame" => ResourceAnswer::Forget(Response::new(Code::CHANGED)),
+        _ => ResourceAnswer::Now(Response::new(code::FORBIDDEN).payload(&b"what is the word?"[..])),
     }
 }
 
 fn query(request: &Received<'_>) -> String {
-    let mut said = String::from("query:");
+    let mut text = String::from("query:");
     for argument in request.options.query() {
-        let _ = write!(said, "\n{}", String::from_utf8_lossy(argument));
+        let _ = write!(text, "\n{}", String::from_utf8_lossy(argument));
     }
-    said
+    text
 }
 
 fn multi_format(request: &Received<'_>) -> Response<'static> {
@@ -250,7 +250,7 @@ fn multi_format(request: &Received<'_>) -> Response<'static> {
     Response::content(text).format(format)
 }
 
-/// Lines that say which they are.
+/// Returns numbered lines.
 fn large() -> String {
     (1..=LARGE_LINES).fold(String::new(), |mut text, line| {
         let _ = writeln!(text, "{:.<63}", format!("line {line} of {LARGE_LINES}, each of 64 octets "));

@@ -3,18 +3,18 @@
 use thinair_coap::link_format::LinkList;
 use thinair_coap::{Code, Received, Response, code};
 
-use crate::coap::server::resource::{Answer, Moment, Resource, State, accepted};
+use crate::coap::server::resource::{Moment, Resource, ResourceAnswer, ResourceState, accepted};
 
 use super::format::TEXT;
 
-/// Octets of the text.
+/// Length of the text, in octets.
 const LENGTH: usize = 23;
 
-/// What the calendar says, as in `2026-11-22 12:31:07 UTC`; it changes every second, and can be observed.
+/// Calendar time, as in `2026-11-22 12:31:07 UTC`; it changes every second, and can be observed.
 #[derive(Debug)]
 pub struct Time {
     text: [u8; LENGTH],
-    /// What the text says.
+    /// Time of the text, in seconds since 1970.
     calendar: u64,
 }
 
@@ -25,7 +25,7 @@ impl Default for Time {
 }
 
 impl Time {
-    /// The resource.
+    /// Creates the resource.
     pub fn new() -> Self {
         Self { text: text(0), calendar: 0 }
     }
@@ -36,27 +36,27 @@ impl Resource for Time {
         list.add("/time", &[("ct", "0"), ("obs", ""), ("title", "Time of day")]);
     }
 
-    fn handle<'a>(&'a mut self, at: Moment, request: &Received<'_>) -> Option<Answer<'a>> {
+    fn handle<'a>(&'a mut self, at: Moment, request: &Received<'_>) -> Option<ResourceAnswer<'a>> {
         if !request.options.is_path("/time") {
             return None;
         }
         if request.code != Code::GET {
-            return Some(Answer::Now(Response::new(code::METHOD_NOT_ALLOWED)));
+            return Some(ResourceAnswer::Now(Response::new(code::METHOD_NOT_ALLOWED)));
         }
         if self.calendar != at.calendar {
             (self.text, self.calendar) = (text(at.calendar), at.calendar);
         }
         let response = || Response::content(&self.text[..]).format(TEXT).max_age(1);
-        Some(Answer::Now(accepted(request, TEXT, response)))
+        Some(ResourceAnswer::Now(accepted(request, TEXT, response)))
     }
 
-    fn state(&mut self, at: Moment, request: &Received<'_>) -> Option<State> {
+    fn state(&mut self, at: Moment, request: &Received<'_>) -> Option<ResourceState> {
         let version = at.calendar;
-        request.options.is_path("/time").then_some(State { version, confirmable: true })
+        request.options.is_path("/time").then_some(ResourceState { version, confirmable: true })
     }
 }
 
-/// A point in time as text, in the calendar of today (Gregorian), which repeats itself every 400 years.
+/// Returns a point in time as text, in the Gregorian calendar, which repeats every 400 years.
 fn text(calendar: u64) -> [u8; LENGTH] {
     let (days, second) = (calendar / 86_400, calendar % 86_400);
     // From 1 March of year 0: leap days are then the last of their year.
@@ -93,8 +93,8 @@ mod tests {
 
     #[test]
     fn the_calendar_is_right() {
-        // What `date -u -d @SECONDS` says.
-        for (seconds, said) in [
+        // Output of `date -u -d @SECONDS`.
+        for (seconds, expected) in [
             (0, "1970-01-01 00:00:00 UTC"),
             (951_782_399, "2000-02-28 23:59:59 UTC"),
             (951_782_400, "2000-02-29 00:00:00 UTC"),
@@ -102,7 +102,7 @@ mod tests {
             (4_107_542_400, "2100-03-01 00:00:00 UTC"),
             (1_709_164_800, "2024-02-29 00:00:00 UTC"),
         ] {
-            assert_eq!(std::str::from_utf8(&text(seconds)).unwrap(), said);
+            assert_eq!(std::str::from_utf8(&text(seconds)).unwrap(), expected);
         }
     }
 

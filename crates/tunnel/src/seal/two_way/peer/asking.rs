@@ -1,90 +1,92 @@
-//! Asking a peer for keys, and for signs of life: what is due, and how often.
+//! Requests for keys and keepalives: due times and intervals.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use thinair_wire::time::Instant;
 
-use super::{CONFIRM, CONFIRMATIONS, DEAD, Peer, Pending};
+use super::{CONFIRM, CONFIRMATIONS, DEAD, PeerState, RequestInFlight};
 use crate::seal::cookie::{self, Cookie};
-use crate::seal::handshake::{Identity, Initiation};
+use crate::seal::handshake::{EndIdentity, Initiation};
 use crate::seal::two_way::Over;
-use crate::seal::two_way::timers::Timer;
+use crate::seal::two_way::timers::PeerTimer;
 use crate::seal::{BodyFlags, Random};
 
-/// New keys are tried on suspicion at most so often.
+/// Minimum interval of key exchanges on suspicion.
 const SUSPICION: Duration = Duration::from_secs(30);
-/// No two requests follow faster.
+/// Minimum interval of requests.
 pub(super) const CALM: Duration = Duration::from_secs(1);
-/// Requests wait twice as long each time for their answer, from 1 s to 16 s;
+/// Number of doublings of the waiting time for an answer, from 1 s to 16 s.
 const BACK_OFF: u32 = 4;
-/// where nobody has anything to send, from the seventh on, so long.
+/// Without pending packets: number of requests after which the waiting time is this one.
 const PATIENT: (u32, Duration) = (6, Duration::from_secs(120));
-/// With something to send, the first ones, which are those of 30 s, wait no longer than so,
+/// With pending packets: number of first requests, those of 30 s, and their maximum waiting time.
 const HURRIED: (u32, Duration) = (17, Duration::from_secs(2));
-/// and the others, without a session, no longer than so.
+/// With pending packets and without a session: maximum waiting time of later requests.
 const EAGER: Duration = Duration::from_secs(4);
-/// Without an answer for so long, a peer is reported.
+/// Time without an answer after which a peer is reported.
 const UNANSWERED: Duration = Duration::from_secs(4);
-/// Requests that go to an address of before our start where none is configured, and where one is.
+/// Number of requests to the address before our start, without and with a configured address.
 const REMEMBERED: [u32; 2] = [6, 1];
 
 /// A peer that does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unanswered {
-    /// Requests for keys have had no answer for 4 s.
+    /// Requests for keys have not been answered for 4 s.
     Request,
-    /// A session has had none for 15 s though something was sent.
+    /// A session has not been answered for 15 s, although something was sent.
     Session,
 }
 
-impl Peer {
-    /// Writes what is due to `out`: for exactly which address, if not that of the peer. `None`: nothing is.
+impl PeerState {
+    /// Writes the datagram that is due to `out`, and returns its address if it differs from that of the peer.
+    /// `None`: nothing is due.
     pub(in crate::seal::two_way) fn poll(
         &mut self,
         now: Instant,
         over: Over,
-        ours: &Identity,
+        ours: &EndIdentity,
         random: &mut dyn Random,
         out: &mut Vec<u8>,
     ) -> Option<Option<SocketAddr>> {
         while let Some(timer) = self.timers.take(now) {
             let written = match timer {
-                Timer::Retire => {
+                PeerTimer::Retire => {
                     self.retire(now);
                     false
                 }
-                Timer::Rekey => {
+                PeerTimer::Rekey => {
                     self.try_unless_trying(now);
                     false
                 }
-                Timer::Dead => {
+                PeerTimer::Dead => {
                     self.unanswered = Some(Unanswered::Session);
                     self.suspect(now);
                     false
                 }
-                Timer::Unanswered => {
+                PeerTimer::Unanswered => {
                     if self.current.is_none() {
                         self.unanswered = Some(Unanswered::Request);
                     }
                     false
                 }
-                Timer::Try => {
+                PeerTimer::Try => {
                     let remembered = self.take_remembered();
                     let is_somewhere = remembered.is_some() || self.address.is_some() || over == Over::Line;
                     if is_somewhere {
-                        // Who only was there once may be gone, and comes when it wants to.
+                        // A peer at a remembered address may be gone; if it has no configured address, it
+                        // will contact us itself.
                         if self.attempts == 0 && (remembered.is_none() || self.home.is_some()) {
-                            self.timers.set(Timer::Unanswered, now + UNANSWERED);
+                            self.timers.set(PeerTimer::Unanswered, now + UNANSWERED);
                         }
                         self.request(now, ours, random, out);
                         return Some(remembered);
                     }
                     false
                 }
-                Timer::Farewell => self.farewell(now, over, out),
-                Timer::Ask => self.sign(now, over, true, out),
-                Timer::Sign => self.sign(now, over, false, out),
+                PeerTimer::Farewell => self.farewell(now, over, out),
+                PeerTimer::Ask => self.sign(now, over, true, out),
+                PeerTimer::Sign => self.sign(now, over, false, out),
             };
             if written {
                 return Some(None);
@@ -93,11 +95,11 @@ impl Peer {
         None
     }
 
-    /// Message 1 of a handshake.
-    fn request(&mut self, now: Instant, ours: &Identity, random: &mut dyn Random, out: &mut Vec<u8>) {
+    /// Writes message 1 of a handshake.
+    fn request(&mut self, now: Instant, ours: &EndIdentity, random: &mut dyn Random, out: &mut Vec<u8>) {
         self.pending = None;
         let index = self.free_index();
-        // Who has not got our first key yet may know the other one.
+        // A peer that does not have our first key yet may have the other one.
         let other = self.attempts >= 2 && self.attempts % 2 == 1;
         let key = self.keys[usize::from(other) % self.keys.len()].clone();
         self.requests += 1;
@@ -109,37 +111,37 @@ impl Peer {
             cookie::pay(cookie, out);
             paid = true;
         }
-        self.pending = Some(Box::new(Pending { initiation, index, key, since: now, paid }));
+        self.pending = Some(Box::new(RequestInFlight { initiation, index, key, since: now, paid }));
         let wait = if self.attempts >= PATIENT.0 && !self.eager {
             PATIENT.1
         } else {
             Duration::from_secs(1 << self.attempts.min(BACK_OFF))
         };
-        // Up to a quarter more, so that many do not ask all at once.
+        // Up to a quarter longer, so that many peers do not initiate simultaneously.
         let mut share = [0];
         random.fill(&mut share);
-        self.timers.set(Timer::Try, now + wait + wait * u32::from(share[0]) / 1_024);
+        self.timers.set(PeerTimer::Try, now + wait + wait * u32::from(share[0]) / 1_024);
         self.attempts = self.attempts.saturating_add(1);
         self.last_request = Some(now);
         self.eager = false;
     }
 
-    /// It was at `address` before our start, and is asked there first.
+    /// Sets the address before our start, which is tried first.
     pub(in crate::seal::two_way) fn remember(&mut self, now: Instant, address: SocketAddr) {
         if self.home != Some(address) {
             self.remembered = Some((address, REMEMBERED[usize::from(self.home.is_some())]));
-            self.timers.set(Timer::Try, now);
+            self.timers.set(PeerTimer::Try, now);
         }
     }
 
-    /// The address of before our start, if the next request goes there.
+    /// Returns the address before our start, if the next request goes there.
     fn take_remembered(&mut self) -> Option<SocketAddr> {
         let (address, left) = self.remembered?;
         self.remembered = (left > 1).then_some((address, left - 1));
         Some(address)
     }
 
-    /// Something waits for a session, or for one that is not dead.
+    /// Records that a packet waits for a session, or for a working one.
     pub(super) fn hurry(&mut self, now: Instant, has_none: bool) {
         let pace = match self.attempts {
             attempts if attempts < HURRIED.0 => HURRIED.1,
@@ -158,36 +160,36 @@ impl Peer {
             let after = CONFIRM * (1 << (CONFIRMATIONS - self.confirmations));
             self.confirmations -= 1;
             if self.confirmations > 0 {
-                self.timers.set(Timer::Ask, now + after);
+                self.timers.set(PeerTimer::Ask, now + after);
             } else {
                 self.confirmed(now);
             }
         }
-        if ask && sealed && self.timers.at(Timer::Dead).is_none() {
-            self.timers.set(Timer::Dead, now + DEAD);
+        if ask && sealed && self.timers.at(PeerTimer::Dead).is_none() {
+            self.timers.set(PeerTimer::Dead, now + DEAD);
         }
         sealed
     }
 
-    /// A cookie came for our request.
+    /// Processes a cookie for our request.
     pub(in crate::seal::two_way) fn given(&mut self, now: Instant, cookie: Cookie) {
         self.cookie = Some((cookie, now));
         if let Some(pending) = &mut self.pending
             && !pending.paid
         {
-            // Once for each request that had none.
+            // Once for each request without a cookie.
             pending.paid = true;
-            self.timers.set(Timer::Try, now);
+            self.timers.set(PeerTimer::Try, now);
         }
     }
 
-    /// Nothing is awaited any more from a request of ours; the next one is in its time.
+    /// Gives up waiting for an answer; the next request is sent at its time.
     pub(in crate::seal::two_way) fn give_up(&mut self) {
         self.pending = None;
-        self.timers.stop(Timer::Unanswered);
+        self.timers.stop(PeerTimer::Unanswered);
     }
 
-    /// The session may be dead.
+    /// Suspects that the session is dead.
     pub(in crate::seal::two_way) fn suspect(&mut self, now: Instant) {
         if self.last_suspicion.is_none_or(|last| now.since(last) >= SUSPICION) {
             self.last_suspicion = Some(now);
@@ -197,7 +199,7 @@ impl Peer {
     }
 
     pub(super) fn try_unless_trying(&mut self, now: Instant) {
-        if self.timers.at(Timer::Try).is_none() {
+        if self.timers.at(PeerTimer::Try).is_none() {
             self.attempts = 0;
             self.try_by(now);
         }
@@ -205,6 +207,6 @@ impl Peer {
 
     pub(in crate::seal::two_way) fn try_by(&mut self, at: Instant) {
         let calm = self.last_request.map_or(at, |last| at.max(last + CALM));
-        self.timers.by(Timer::Try, calm);
+        self.timers.by(PeerTimer::Try, calm);
     }
 }

@@ -1,21 +1,21 @@
-//! The end of a session that one end announces before it goes.
+//! Announced end of a session.
 
 use thinair_wire::time::Instant;
 
-use super::Peer;
+use super::PeerState;
 use super::asking::CALM;
 use crate::seal::BodyFlags;
 use crate::seal::two_way::Over;
-use crate::seal::two_way::timers::{Timer, Timers};
+use crate::seal::two_way::timers::{PeerTimer, Timers};
 
 const FAREWELL: BodyFlags = BodyFlags { several: false, addressed: true };
 
-impl Peer {
-    /// The session ends with the farewell that is due now; nothing else is due.
+impl PeerState {
+    /// Ends the session with a farewell, which is due now; nothing else is due.
     pub(in crate::seal::two_way) fn part(&mut self, now: Instant) {
         self.timers = Timers::default();
         if self.current.is_some() {
-            self.timers.set(Timer::Farewell, now);
+            self.timers.set(PeerTimer::Farewell, now);
         }
     }
 
@@ -25,18 +25,19 @@ impl Peer {
         sealed
     }
 
-    /// The other end has ended the session of that index. `false`: it is not the one in use.
+    /// Processes the other end's farewell for the session with that index. Returns false if it is not the
+    /// current one.
     pub(in crate::seal::two_way) fn close(&mut self, now: Instant, index: u8) -> bool {
         if self.current.as_ref().is_none_or(|current| current.ours != index) {
             return false;
         }
         self.end();
-        // A session that the next start of the other end has asked for already.
+        // A session that the other end's next start has requested already.
         if let Some(next) = &self.next {
-            self.timers.set(Timer::Retire, next.until);
+            self.timers.set(PeerTimer::Retire, next.until);
         }
         if self.keepalive.is_some() {
-            self.timers.set(Timer::Try, now + CALM);
+            self.timers.set(PeerTimer::Try, now + CALM);
         }
         true
     }

@@ -9,10 +9,10 @@ use thinair_coap::{Request, number};
 use super::*;
 use crate::coap::server::resources::support::{ask, at, get, state};
 
-/// Octets of a file, at most.
+/// Largest file, in octets.
 const MOST: usize = 4_000;
 
-fn served(writable: bool) -> (TempDir, Files) {
+fn served(writable: bool) -> (TempDir, FileResource) {
     let folder = TempDir::new().unwrap();
     let root = folder.path().join("root");
     fs::create_dir_all(root.join("below")).unwrap();
@@ -21,15 +21,15 @@ fn served(writable: bool) -> (TempDir, Files) {
     fs::write(root.join("below/data.cbor"), b"\xA0").unwrap();
     fs::write(root.join(".hidden"), b"hidden").unwrap();
     fs::write(root.join("page.html"), b"<p>").unwrap();
-    let files = Files::open(&root, MOST, writable).unwrap();
+    let files = FileResource::open(&root, MOST, writable).unwrap();
     (folder, files)
 }
 
-fn asked(files: &mut Files, request: &Request<'_>) -> Response<'static> {
+fn asked(files: &mut FileResource, request: &Request<'_>) -> Response<'static> {
     ask(files, at(0), request).unwrap()
 }
 
-fn etag_of(files: &mut Files, path: &str) -> Vec<u8> {
+fn etag_of(files: &mut FileResource, path: &str) -> Vec<u8> {
     asked(files, &get(path)).options.as_options().etag().unwrap().to_vec()
 }
 
@@ -176,10 +176,10 @@ fn what_is_too_large_is_neither_read_nor_written() {
     fs::write(folder.path().join("root/large"), vec![0; MOST + 1]).unwrap();
     assert_eq!(asked(&mut files, &get("/large")).code, code::INTERNAL_SERVER_ERROR);
     let put = Request::put("/put", vec![0; MOST + 1]);
-    // An endpoint would have put it together out of blocks.
+    // An endpoint would have reassembled it from blocks.
     let mut request = crate::coap::server::resources::support::received(&Request::put("/put", &b"x"[..]));
     request.payload = put.payload.into_owned().into();
-    let Some(Answer::Now(response)) = files.handle(at(0), &request) else { panic!() };
+    let Some(ResourceAnswer::Now(response)) = files.handle(at(0), &request) else { panic!() };
     assert_eq!(response.code, code::REQUEST_ENTITY_TOO_LARGE);
     assert!(!folder.path().join("root/put").exists());
 }

@@ -6,21 +6,21 @@ use std::path::Path;
 use thinair_coap::{Code, Received, Response, code, number};
 use thinair_os::folder::Before;
 
-use super::{Files, etag, format, refused};
+use super::{FileResource, etag, format, refused};
 use crate::name::Name;
 
-/// Names that a POST tries.
+/// Number of names that a POST tries.
 const TRIES: u64 = 10_000;
 
-impl Files {
-    /// Makes or replaces a file.
+impl FileResource {
+    /// Creates or replaces a file.
     pub(super) fn put(&mut self, name: &Name, request: &Received<'_>) -> Response<'static> {
         if name.is_folder() {
             return Response::new(code::METHOD_NOT_ALLOWED);
         }
         let known = format::of_name(name.last());
-        let told = request.options.content_format();
-        if known.is_some() && told.is_some() && known != told {
+        let given = request.options.content_format();
+        if known.is_some() && given.is_some() && known != given {
             let text = format!("`{}` is of Content-Format {}", name.last(), known.unwrap_or_default());
             return Response::new(code::UNSUPPORTED_CONTENT_FORMAT).payload(text.into_bytes());
         }
@@ -49,14 +49,14 @@ impl Files {
         }
     }
 
-    /// Makes a file with a new name in a folder.
+    /// Creates a file with a new name in a folder.
     pub(super) fn post(&mut self, name: &Name, request: &Received<'_>) -> Response<'static> {
         if let Some(too_large) = self.too_large(request) {
             return too_large;
         }
         let folder = match self.folder.folder(name.path()) {
             Ok(folder) => folder,
-            // It is there, and no folder.
+            // It exists, and is not a folder.
             Err(why) if why.kind() == ErrorKind::NotADirectory && self.etag_of(name).is_some() => {
                 return Response::new(code::METHOD_NOT_ALLOWED);
             }
@@ -80,7 +80,7 @@ impl Files {
         Response::new(code::INTERNAL_SERVER_ERROR)
     }
 
-    /// Removes a file. One that is not there is as good as removed: RFC 7252, section 5.8.4.
+    /// Removes a file. If it does not exist, that is a success: RFC 7252, section 5.8.4.
     pub(super) fn delete(&mut self, name: &Name, request: &Received<'_>) -> Response<'static> {
         let before = self.etag_of(name);
         if !request.options.permits(before.is_some(), before.as_ref().map(|etag| &etag[..])) {
@@ -99,7 +99,7 @@ impl Files {
         }
     }
 
-    /// A name that no file has that is served.
+    /// Returns a name that no served file has.
     fn temporary(&mut self) -> String {
         self.written += 1;
         format!(".thinair-{}-{}", std::process::id(), self.written)

@@ -1,11 +1,11 @@
-//! What the test descriptions expect of a response, but for the types of messages.
+//! Expectations of the test descriptions on responses, except the types of messages.
 
 #![allow(clippy::unwrap_used)]
 
 use thinair_coap::Request;
 
 use super::*;
-use crate::coap::server::resource::Site;
+use crate::coap::server::resource::Resources;
 use crate::coap::server::resources::support::{answer, ask, at, get, received, state};
 
 fn asked(tests: &mut Tests, request: &Request<'_>) -> Response<'static> {
@@ -40,7 +40,7 @@ fn each_method_has_its_code() {
 }
 
 #[test]
-fn locations_are_told() {
+fn locations_are_reported() {
     let mut tests = Tests::new();
     let created = asked(&mut tests, &Request::post("/test", &b"x"[..]));
     assert_eq!(values(&created, number::LOCATION_PATH), [b"location1", b"location2", b"location3"]);
@@ -57,8 +57,8 @@ fn locations_are_told() {
 #[test]
 fn queries_formats_and_cases() {
     let mut tests = Tests::new();
-    let said = asked(&mut tests, &get("/query?first=1&second=2"));
-    assert_eq!(&*said.payload, b"query:\nfirst=1\nsecond=2");
+    let answered = asked(&mut tests, &get("/query?first=1&second=2"));
+    assert_eq!(&*answered.payload, b"query:\nfirst=1\nsecond=2");
     for format in [TEXT, XML, JSON, CBOR] {
         let response = asked(&mut tests, &get("/multi-format").accept(format));
         assert_eq!(response.options.as_options().content_format(), Some(format));
@@ -99,9 +99,9 @@ fn create1_is_made_once() {
 fn separate_takes_a_second_and_obs_reset_a_word() {
     let mut tests = Tests::new();
     let separate = answer(&mut tests, at(0), &get("/separate")).unwrap();
-    assert!(matches!(separate, Answer::After(SEPARATE, response) if response.code == Code::CONTENT));
+    assert!(matches!(separate, ResourceAnswer::After(SEPARATE, response) if response.code == Code::CONTENT));
     let word = answer(&mut tests, at(0), &Request::post("/obs-reset", &b"sesame"[..])).unwrap();
-    assert_eq!(word, Answer::Forget(Response::new(Code::CHANGED)));
+    assert_eq!(word, ResourceAnswer::Forget(Response::new(Code::CHANGED)));
     assert_eq!(asked(&mut tests, &Request::post("/obs-reset", &b"open"[..])).code, code::FORBIDDEN);
 }
 
@@ -116,9 +116,9 @@ fn what_is_observed_changes_with_time_and_with_what_is_put() {
     versions.push(state(&mut tests, at(6), "/obs").unwrap());
     assert_eq!(&*ask(&mut tests, at(9), &get("/obs")).unwrap().payload, b"put");
     assert_eq!(&*ask(&mut tests, at(10), &get("/obs")).unwrap().payload, b"2\n");
-    let last = Answer::End(Response::new(code::DELETED), Response::new(code::NOT_FOUND));
+    let last = ResourceAnswer::End(Response::new(code::DELETED), Response::new(code::NOT_FOUND));
     assert_eq!(answer(&mut tests, at(10), &Request::delete("/obs")), Some(last));
-    let last = Answer::End(Response::new(Code::CHANGED), Response::new(code::NOT_ACCEPTABLE));
+    let last = ResourceAnswer::End(Response::new(Code::CHANGED), Response::new(code::NOT_ACCEPTABLE));
     assert_eq!(answer(&mut tests, at(10), &Request::put("/obs", &b"{}"[..]).format(JSON)), Some(last));
     assert_eq!(ask(&mut tests, at(10), &get("/obs").accept(TEXT)).unwrap().code, Code::CONTENT);
     let mut numbers: Vec<_> = versions.iter().map(|state| state.version).collect();
@@ -131,11 +131,11 @@ fn what_is_observed_changes_with_time_and_with_what_is_put() {
 /// TD_COAP_LINK_01 to 09.
 #[test]
 fn links_are_found_by_their_attributes() {
-    let mut site = Site::new();
+    let mut site = Resources::new();
     site.add(Tests::new());
     let mut found = |query: &str| {
         let request = received(&get(&format!("/.well-known/core{query}")));
-        let (None, Answer::Now(response)) = site.handle(at(0), &request) else { panic!() };
+        let (None, ResourceAnswer::Now(response)) = site.handle(at(0), &request) else { panic!() };
         assert_eq!(response.options.as_options().content_format(), Some(LINKS));
         String::from_utf8(response.payload.into_owned()).unwrap()
     };

@@ -1,28 +1,28 @@
-//! Resources that change by themselves every five seconds, and when somebody puts something into them.
+//! Resources that change every five seconds, and when a client puts something into them.
 
 use thinair_coap::link_format::LinkList;
 use thinair_coap::{Code, Received, Response, code};
 
 use super::super::format::TEXT;
-use crate::coap::server::resource::{Moment, State, accepted};
+use crate::coap::server::resource::{Moment, ResourceState, accepted};
 
-/// How often they change, in seconds; and their Max-Age.
+/// Interval of the changes in seconds; also their Max-Age.
 const PERIOD: u32 = 5;
 
-/// A resource to observe.
+/// An observable resource.
 #[derive(Debug)]
 pub(super) struct Observed {
     path: &'static str,
     confirmable: bool,
-    /// What stands behind its text.
+    /// Text after the number.
     tail: String,
-    /// The text that was put into it, and until which period that holds.
+    /// Text that was put into it, and last period in which it is valid.
     put: Option<(Vec<u8>, u64)>,
-    /// How often it was put.
+    /// Number of PUTs.
     changes: u64,
 }
 
-/// The period in which a moment is.
+/// Returns the period of a point in time.
 fn period(at: Moment) -> u64 {
     at.now.as_nanos() / (u64::from(PERIOD) * 1_000_000_000)
 }
@@ -37,17 +37,18 @@ impl Observed {
     }
 
     pub(super) fn link(&self, list: &mut LinkList) {
-        let title = if self.confirmable { "Changes every 5 s" } else { "Changes every 5 s; told by NON" };
+        let title =
+            if self.confirmable { "Changes every 5 s" } else { "Changes every 5 s; notifications are NON" };
         list.add(self.path, &[("ct", "0"), ("rt", "observe"), ("obs", ""), ("title", title)]);
     }
 
-    /// What was put into it is gone.
+    /// Drops the text that was put into it.
     pub(super) fn reset(&mut self) {
         self.put = None;
     }
 
-    pub(super) fn state(&self, at: Moment) -> State {
-        State { version: period(at) << 24 | self.changes & 0xFF_FFFF, confirmable: self.confirmable }
+    pub(super) fn state(&self, at: Moment) -> ResourceState {
+        ResourceState { version: period(at) << 24 | self.changes & 0xFF_FFFF, confirmable: self.confirmable }
     }
 
     pub(super) fn handle(&mut self, at: Moment, request: &Received<'_>) -> Response<'_> {

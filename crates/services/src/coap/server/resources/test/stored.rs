@@ -1,4 +1,4 @@
-//! What clients have put: a representation with its format, and a list of such.
+//! Stored content of clients: a representation with its format, and a list of representations.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -8,7 +8,7 @@ use thinair_coap::{Code, Received, Response, code, number};
 use super::super::format::LINKS;
 use crate::coap::server::resource::accepted;
 
-/// Representations that `/large-create` keeps; the oldest goes for a new one.
+/// Largest number of representations of `/large-create`; a new one replaces the oldest.
 const MOST_CREATED: usize = 8;
 
 /// A representation that can be replaced.
@@ -28,7 +28,7 @@ impl Stored {
         &self.path
     }
 
-    /// Another representation has another one.
+    /// Returns an ETag that differs for different representations.
     pub(super) fn etag(&self) -> [u8; 4] {
         let mut hasher = DefaultHasher::new();
         (&self.octets, self.format).hash(&mut hasher);
@@ -64,7 +64,7 @@ impl Stored {
         self.replace(request)
     }
 
-    /// What PUT does when nothing stands in its way.
+    /// Replaces the representation without preconditions.
     pub(super) fn replace(&mut self, request: &Received<'_>) -> Response<'static> {
         self.octets = request.payload.to_vec();
         self.format = request.options.content_format().unwrap_or(super::TEXT);
@@ -72,11 +72,11 @@ impl Stored {
     }
 }
 
-/// `/large-create`, and what was created by it.
+/// `/large-create`, and the resources created by it.
 #[derive(Debug, Default)]
 pub(super) struct Created {
     stored: Vec<Stored>,
-    /// How many there were.
+    /// Number of creations.
     number: u64,
 }
 

@@ -3,29 +3,28 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use thinair_http::{ClientEngine, Response, ServerEngine, Target};
+use thinair_http::{ClientEngine, HttpResponse, ServerEngine, Target};
 use thinair_wire::time::Instant;
 
-use super::Close;
-use crate::network::Host;
-use crate::network::coap_client::CoapClient;
-use crate::network::coap_server::CoapServer;
-use crate::network::ip::{self, Payload, Sender, Socket};
-use crate::streams::Stream;
-use crate::tcp::{Config, Connection, Segment};
+use super::ConnectionEnd;
+use crate::network::NetworkHost;
+use crate::network::any_host::AnyHost;
+use crate::network::ip::{self, HostSocket, PacketSender, Payload};
+use crate::streams::RandomStream;
+use crate::tcp::{TcpConfig, TcpConnection, TcpSegment};
 
-/// What happens first when a segment comes.
+/// Order of TCP's and the application's reactions to a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Manners {
-    /// Acknowledgments go before the application is told, unless the other side is done.
+    /// TCP acknowledges before the application is notified, unless the other side is done.
     pub(super) acknowledges_first: bool,
-    /// The application is told of data with a SYN before it is answered.
+    /// The application handles data in a SYN before the SYN-ACK.
     pub(super) answers_in_syn_ack: bool,
-    /// Acknowledgments wait for what is sent next.
+    /// Acknowledgments wait for the next data.
     pub(super) holds: bool,
 }
 
-/// What a host draws for a connection: RFC 9293, section 3.4.1; RFC 6864, section 4.1.
+/// Random values of a connection: RFC 9293, section 3.4.1; RFC 6864, section 4.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Drawn {
     pub(super) isn: u32,
@@ -34,30 +33,30 @@ pub(super) struct Drawn {
 }
 
 impl Drawn {
-    pub(super) fn from(choices: &mut Stream) -> Self {
+    pub(super) fn from(choices: &mut RandomStream) -> Self {
         Self { isn: choices.next_u64() as u32, identification: choices.next_u64() as u16 }
     }
 }
 
-/// A connection between two sockets, as IP packets.
+/// Connection between two sockets, as IP packets.
 #[derive(Debug)]
 struct Wire {
-    connection: Connection,
-    own: Socket,
-    other: Socket,
-    sender: Sender,
+    connection: TcpConnection,
+    own: HostSocket,
+    other: HostSocket,
+    sender: PacketSender,
     manners: Manners,
-    /// Segments that went before the application was told anything.
-    segments: VecDeque<Segment>,
+    /// Segments that were sent before the application was notified.
+    segments: VecDeque<TcpSegment>,
 }
 
 impl Wire {
-    fn new(connection: Connection, [own, other]: [Socket; 2], manners: Manners, drawn: Drawn) -> Self {
-        let sender = Sender::connected(drawn.identification);
+    fn new(connection: TcpConnection, [own, other]: [HostSocket; 2], manners: Manners, drawn: Drawn) -> Self {
+        let sender = PacketSender::connected(drawn.identification);
         Self { connection, own, other, sender, manners, segments: VecDeque::new() }
     }
 
-    /// Octets that have come, if the packet is one of this connection.
+    /// Handles a packet. Returns received octets, if the packet belongs to this connection.
     fn handle_packet(&mut self, now: Instant, packet: &[u8]) -> Option<Vec<u8>> {
         let (from, port, Payload::Tcp(segment)) = ip::read(packet)? else { return None };
         if from != self.other || port != self.own.port {
@@ -87,40 +86,40 @@ impl Wire {
     }
 }
 
-/// The end that asks.
-pub(super) struct Client {
+/// Client end.
+pub(in crate::network) struct ClientEnd {
     wire: Wire,
     engine: Box<dyn ClientEngine>,
-    close: Close,
-    /// When it begins, and whether it has.
+    close: ConnectionEnd,
+    /// Time at which it begins, and whether it has begun.
     start: Instant,
     started: bool,
-    /// When it asks for the next object on this connection.
+    /// Time at which it requests the next object on this connection.
     asks: Option<Instant>,
-    /// When the object was there.
+    /// Time at which the object was complete.
     done: Option<Instant>,
 }
 
-impl Client {
+impl ClientEnd {
     pub(super) fn new(
-        sockets: [Socket; 2],
-        tcp: Config,
+        sockets: [HostSocket; 2],
+        tcp: TcpConfig,
         manners: Manners,
-        close: Close,
+        close: ConnectionEnd,
         start: Instant,
         drawn: Drawn,
         engine: Box<dyn ClientEngine>,
     ) -> Self {
-        let connection = Connection::connect(tcp, start, drawn.isn);
+        let connection = TcpConnection::connect(tcp, start, drawn.isn);
         let wire = Wire::new(connection, sockets, manners, drawn);
         let mut client = Self { wire, engine, close, start, started: false, asks: None, done: None };
-        // A kernel takes at first what the SYN has room for.
+        // A kernel accepts at first as much as the SYN has room for.
         let most = tcp.syn_data.map_or(usize::MAX, usize::from);
         client.write(start, if tcp.fast_open == crate::tcp::FastOpen::Off { 0 } else { most });
         client
     }
 
-    /// Asks for another object at that time, if the connection has come to the end of the one before. False if not.
+    /// Requests another object at that time, if the previous response is complete. Returns false otherwise.
     pub(super) fn ask(&mut self, at: Instant, target: Target<'_>) -> bool {
         let asks =
             self.done.is_some() && !self.wire.connection.is_closed() && self.engine.ask(target).is_ok();
@@ -134,18 +133,18 @@ impl Client {
         let output = self.engine.output();
         let taken = self.wire.connection.write(now, output.get(..most).unwrap_or(output));
         self.engine.sent(taken);
-        // Only behind a SYN of its own: one with a FIN is dropped by many.
+        // Only after a separate SYN: many hosts drop a SYN with a FIN.
         let all = self.engine.output().is_empty() && self.wire.connection.is_open();
-        if all && self.close == Close::Request {
+        if all && self.close == ConnectionEnd::Request {
             self.wire.connection.close(now);
         }
     }
 }
 
-impl Host for Client {
+impl NetworkHost for ClientEnd {
     fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
         let Some(octets) = self.wire.handle_packet(now, packet) else { return };
-        // What makes no sense ends as what does not come.
+        // An invalid response counts as a missing one.
         let read = self.engine.handle_input(&octets);
         if self.wire.connection.is_open() && self.asks.is_none() {
             self.write(now, usize::MAX);
@@ -158,9 +157,9 @@ impl Host for Client {
         }
         self.done = Some(now);
         match self.close {
-            Close::Reset => self.wire.connection.abort(),
-            Close::Response | Close::Request => self.wire.connection.close(now),
-            Close::Never => {}
+            ConnectionEnd::Reset => self.wire.connection.abort(),
+            ConnectionEnd::Response | ConnectionEnd::Request => self.wire.connection.close(now),
+            ConnectionEnd::Never => {}
         }
     }
 
@@ -187,28 +186,28 @@ impl Host for Client {
     }
 }
 
-/// The end that has the object.
-pub(super) struct Server {
+/// Server end.
+pub(in crate::network) struct ServerEnd {
     wire: Wire,
     engine: Box<dyn ServerEngine>,
     object: Vec<u8>,
 }
 
-impl Server {
+impl ServerEnd {
     pub(super) fn new(
-        sockets: [Socket; 2],
-        tcp: Config,
+        sockets: [HostSocket; 2],
+        tcp: TcpConfig,
         manners: Manners,
         drawn: Drawn,
         engine: Box<dyn ServerEngine>,
         object: Vec<u8>,
     ) -> Self {
-        let connection = Connection::listen(tcp, drawn.isn);
+        let connection = TcpConnection::listen(tcp, drawn.isn);
         Self { wire: Wire::new(connection, sockets, manners, drawn), engine, object }
     }
 }
 
-impl Host for Server {
+impl NetworkHost for ServerEnd {
     fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
         let Some(octets) = self.wire.handle_packet(now, packet) else { return };
         self.engine.handle_input(&octets);
@@ -216,7 +215,7 @@ impl Host for Server {
             self.engine.handle_end();
         }
         while let Some(request) = self.engine.poll_request() {
-            self.engine.respond(request.stream, Response { status: 200, body: self.object.clone() });
+            self.engine.respond(request.stream, HttpResponse { status: 200, body: self.object.clone() });
         }
         let taken = self.wire.connection.write(now, self.engine.output());
         self.engine.sent(taken);
@@ -238,16 +237,8 @@ impl Host for Server {
     }
 }
 
-/// One end of either sort.
-pub(super) enum Party {
-    CoapClient(Box<CoapClient>),
-    CoapServer(Box<CoapServer>),
-    Client(Box<Client>),
-    Server(Box<Server>),
-}
-
-impl Party {
-    /// How long the object took; nothing if it has not come, or at the end that has it.
+impl AnyHost {
+    /// Duration of the fetch; `None` without the object, or at the server.
     pub(super) fn took(&self) -> Option<Duration> {
         match self {
             Self::CoapClient(client) => {
@@ -255,52 +246,16 @@ impl Party {
                 Some(exchange.ended?.since(client.start()))
             }
             Self::Client(client) => client.done.map(|at| at.since(client.start)),
-            Self::CoapServer(_) | Self::Server(_) => None,
+            Self::CoapServer(_) | Self::Download(_) | Self::Server(_) => None,
         }
     }
 
-    /// Whether nothing more will come of what was asked: the object is there, or was given up.
+    /// True if the object has arrived, or was given up.
     pub(super) fn is_over(&self) -> bool {
         match self {
             Self::CoapClient(client) => client.is_done(),
             Self::Client(client) => client.done.is_some() || client.wire.connection.is_closed(),
-            Self::CoapServer(_) | Self::Server(_) => true,
+            Self::CoapServer(_) | Self::Download(_) | Self::Server(_) => true,
         }
-    }
-
-    fn host(&self) -> &dyn Host {
-        match self {
-            Self::CoapClient(host) => &**host,
-            Self::CoapServer(host) => &**host,
-            Self::Client(host) => &**host,
-            Self::Server(host) => &**host,
-        }
-    }
-
-    fn host_mut(&mut self) -> &mut dyn Host {
-        match self {
-            Self::CoapClient(host) => &mut **host,
-            Self::CoapServer(host) => &mut **host,
-            Self::Client(host) => &mut **host,
-            Self::Server(host) => &mut **host,
-        }
-    }
-}
-
-impl Host for Party {
-    fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
-        self.host_mut().handle_packet(now, packet);
-    }
-
-    fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
-        self.host_mut().poll_packet(now, packet)
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.host().poll_timeout()
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        self.host_mut().handle_timeout(now);
     }
 }

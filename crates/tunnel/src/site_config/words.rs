@@ -1,11 +1,11 @@
-//! Plans in words, for logs and for the status. Nothing in them is secret.
+//! Text for configurations in logs and in the status, without secrets.
 
 use std::fmt;
 
 use super::{Carrier, Packaging, Security, Suite};
 
 impl fmt::Display for Carrier {
-    /// Like a URL: what it is, and where.
+    /// Formats like a URL: kind and address.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Udp { packaging, listen, group, .. } => {
@@ -36,8 +36,8 @@ impl fmt::Display for Carrier {
 impl fmt::Display for Security {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Key { suite, .. } => write!(f, "sealed with {suite}"),
-            Self::Open => f.write_str("open: not protected, in the format of a standard"),
+            Self::Key { suite, .. } => write!(f, "encrypted with {suite}"),
+            Self::Open => f.write_str("open: not protected, in a standard format"),
             Self::Insecure => f.write_str("insecure: not protected"),
         }
     }

@@ -1,31 +1,31 @@
-//! What is inside, the channel, and what is shown.
+//! Interface, channel, and status settings.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use thinair_rohc::{CidSpace, Mode, ProfileId, Refresh, RtpDetection};
-use thinair_segment::Network;
+use thinair_segment::NetworkProperties;
 
 use super::{KEY, OPEN, complains, of_arguments};
-use crate::plan::{ChannelPlan, Plan};
+use crate::site_config::{ChannelConfig, SiteConfig};
 
 const UDP: &str = "udp://192.0.2.1:7000";
 
-fn with(section: &str, key: &str, value: &str) -> Result<Plan, super::ConfigError> {
+fn with(section: &str, key: &str, value: &str) -> Result<SiteConfig, super::ConfigError> {
     of_arguments(UDP, &[KEY, (section, key, value)])
 }
 
 #[test]
 fn what_is_left_out_has_a_default() {
-    let plan = of_arguments(UDP, &[KEY]).unwrap();
-    let inside = &plan.inside;
+    let config = of_arguments(UDP, &[KEY]).unwrap();
+    let inside = &config.inside;
     assert_eq!((inside.name.as_str(), inside.bridged, inside.mtu), ("thinair0", false, None));
     assert!(inside.addresses.is_empty() && inside.routes.is_empty() && inside.namespace.is_none());
-    assert_eq!(plan.seeing.status, Some(PathBuf::from("/run/thinair/thinair0/status.sock")));
-    assert_eq!((plan.seeing.http, plan.seeing.billing_unit, plan.user), (None, 0, None));
-    assert_eq!(plan.state, PathBuf::from("/var/lib/thinair/thinair0"));
-    let (channel, default) = (&plan.channel, ChannelPlan::new());
+    assert_eq!(config.seeing.status, Some(PathBuf::from("/run/thinair/thinair0/status.sock")));
+    assert_eq!((config.seeing.http, config.seeing.billing_unit, config.user), (None, 0, None));
+    assert_eq!(config.state, PathBuf::from("/var/lib/thinair/thinair0"));
+    let (channel, default) = (&config.channel, ChannelConfig::new());
     assert_eq!((channel.cids, channel.max_cid), (default.cids, default.max_cid));
     assert_eq!((channel.cids_name(), channel.large_max_cid), ("auto", Some(1_023)));
     assert_eq!((channel.profiles, channel.mode), (default.profiles, Mode::Optimistic));
@@ -64,7 +64,7 @@ fn every_key_of_the_channel_is_taken() {
     // ULE and GSE have Types.
     let by_type = ("channel", "by_type", "true");
     assert!(of_arguments("gse+udp://192.0.2.1:7000", &[OPEN, by_type]).unwrap().channel.by_type);
-    complains(of_arguments(UDP, &[KEY, by_type]), &["--by-type", "ULE and GSE"]);
+    complains(of_arguments(UDP, &[KEY, by_type]), &["--by-type", "ULE or GSE"]);
 }
 
 #[test]
@@ -73,10 +73,10 @@ fn what_a_channel_cannot_be_is_told() {
         ("cid", "smal", &["--cid: is \"smal\"", "did you mean small?"][..]),
         ("max_cid", "16384", &["--max-cid", "highest CID is 16383"]),
         ("profiles", "rtp,sctp", &["has \"sctp\"", "coap-2015", "the set v1"]),
-        ("mode", "x", &["there are u, o, r"]),
+        ("mode", "x", &["expected one of u, o, r"]),
         ("refresh", "sometimes", &["expected `budget=PERCENT%"]),
         ("rtp", "ports", &["`rtp_ports`"]),
-        ("rtp_ports", "1,2,3,4,5,6,7,8,9", &["at most 8"]),
+        ("rtp_ports", "1,2,3,4,5,6,7,8,9", &["the maximum is 8"]),
         ("rtp_ports", "0", &["1 to 65535"]),
         ("repetitions", "0", &["1 to 255"]),
         ("window", "17", &["1 to 16"]),
@@ -88,7 +88,7 @@ fn what_a_channel_cannot_be_is_told() {
         complains(with("channel", key, value), words);
     }
     let never = [KEY, ("channel", "rtp", "never"), ("channel", "rtp_ports", "5004")];
-    complains(of_arguments(UDP, &never), &["--rtp-ports", "take one out"]);
+    complains(of_arguments(UDP, &never), &["--rtp-ports", "remove one"]);
     let without = [KEY, ("channel", "profiles", "udp"), ("channel", "rtp_ports", "5004")];
     complains(of_arguments(UDP, &without), &["--rtp-ports", "`profiles`"]);
 }
@@ -98,7 +98,7 @@ fn what_goes_one_way_has_no_feedback() {
     for mode in ["o", "r"] {
         let arguments = [OPEN, ("channel", "mode", mode)];
         let wrong = of_arguments("ule+file://?to=a.ts", &arguments);
-        complains(wrong, &["--mode", "needs feedback", "one way", "give u"]);
+        complains(wrong, &["--mode", "needs feedback", "one-way", "give u"]);
         assert!(of_arguments("ule+file://?from=a.ts&to=b.ts", &arguments).is_ok());
     }
     assert!(of_arguments("ule+file://?to=a.ts", &[OPEN, ("channel", "mode", "u")]).is_ok());
@@ -110,7 +110,7 @@ fn ipv6_needs_1280_octets() {
     for (key, value) in [("address", "fd09::1/64"), ("route", "fd00::/8")] {
         complains(
             of_arguments(UDP, &[KEY, mtu, ("inside", key, value)]),
-            &["--mtu", "IPv6 needs 1280", "take the IPv6 addresses and routes out"],
+            &["--mtu", "disables IPv6 below 1280", "remove the IPv6 addresses and routes"],
         );
         assert!(of_arguments(UDP, &[KEY, ("inside", "mtu", "1280"), ("inside", key, value)]).is_ok());
     }
@@ -120,15 +120,15 @@ fn ipv6_needs_1280_octets() {
 
 #[test]
 fn addresses_and_names_are_what_the_system_takes() {
-    let plan = with("inside", "address", "10.9.0.1/30,fd09::1/64").unwrap();
+    let config = with("inside", "address", "10.9.0.1/30,fd09::1/64").unwrap();
     let expected =
         [("10.9.0.1", 30), ("fd09::1", 64)].map(|(ip, bits)| (ip.parse::<IpAddr>().unwrap(), bits));
-    assert_eq!(plan.inside.addresses, expected);
+    assert_eq!(config.inside.addresses, expected);
     for (key, value, words) in [
-        ("address", "10.9.0.1/33", &["0 to 32 bits"][..]),
-        ("address", "fd09::1/129", &["0 to 128 bits"]),
-        ("address", "0.0.0.0/0", &["no address that an interface can have"]),
-        ("address", "239.1.2.3/4", &["no address"]),
+        ("address", "10.9.0.1/33", &["is 0 to 32"][..]),
+        ("address", "fd09::1/129", &["is 0 to 128"]),
+        ("address", "0.0.0.0/0", &["not a valid interface address"]),
+        ("address", "239.1.2.3/4", &["not a valid interface address"]),
         ("address", "gateway", &["10.9.0.1/30"]),
         ("route", "10.9.0.1/16", &["the network is 10.9.0.0/16"]),
         ("tun", "a-name-of-16-let", &["1 to 15"]),
@@ -147,14 +147,14 @@ fn addresses_and_names_are_what_the_system_takes() {
 fn segments_have_a_control_that_knows_the_network() {
     assert_eq!(with("inside", "queue", "9").unwrap().inside.segments, None);
     let of = |keys: &[(&str, &str, &str)]| of_arguments(UDP, &[&[KEY], keys].concat());
-    let network = Network { frame: 80, most: 600, ..Network::default() };
-    let told = [("segments", "sizer", "tssa"), ("segments", "frame", "80"), ("segments", "most", "600")];
-    let expected = network.tell(&"tssa".parse().unwrap());
-    assert_eq!(of(&told).unwrap().inside.segments, Some(expected));
+    let network = NetworkProperties { frame: 80, most: 600, ..NetworkProperties::default() };
+    let setting = [("segments", "sizer", "tssa"), ("segments", "frame", "80"), ("segments", "most", "600")];
+    let expected = network.configure(&"tssa".parse().unwrap());
+    assert_eq!(of(&setting).unwrap().inside.segments, Some(expected));
     complains(of(&[("segments", "sizer", "tssa2")]), &["fixed:OCTETS", "adaptive"]);
     complains(of(&[("segments", "frame", "80")]), &["give `sizer`"]);
-    complains(of(&[told[0], ("segments", "least", "2000")]), &["least size 2000", "greatest 1024"]);
-    complains(of(&[told[0], ("inside", "tap", "true")]), &["IP packets"]);
+    complains(of(&[setting[0], ("segments", "least", "2000")]), &["minimum 2000", "maximum 1024"]);
+    complains(of(&[setting[0], ("inside", "tap", "true")]), &["IP packets"]);
 }
 
 #[test]

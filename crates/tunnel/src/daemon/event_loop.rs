@@ -1,6 +1,5 @@
-//! The loop: what is due, what has come, what is to go.
+//! The event loop: timers, received data, and data to send.
 
-use std::net::SocketAddr;
 use std::os::fd::AsRawFd as _;
 use std::time::Duration;
 
@@ -9,16 +8,15 @@ use thinair_os::udp::errors::Problem;
 use thinair_os::{Signal, clock};
 use thinair_wire::time::Instant;
 
-use super::inside::{Inside, Read};
-use super::notices::Notices;
+use super::inside::Read;
 use super::outside::{Arrival, Outside, Received};
-use super::recorder::{Heading, Recorder};
+use super::recorder::Heading;
 use super::remembered::{self, Entry};
 use super::setup::{Daemon, RunError};
-use crate::site::{Notice, Shell};
+use crate::site::{Site, SiteOutput};
 use crate::status::Drop;
 
-/// What the loop waits for.
+/// Tokens of the files that the loop waits for.
 pub(super) const INSIDE: u64 = 0;
 pub(super) const OUTSIDE: u64 = 1;
 pub(super) const SIGNALS: u64 = 2;
@@ -28,74 +26,37 @@ const ROOM: u64 = 5;
 pub(super) const HELPER: u64 = 6;
 pub(super) const CONTROL: u64 = 7;
 
-/// Packets that are taken from the interface in a row.
+/// Packets read from the interface in a row.
 const BATCH: usize = 64;
 
-/// Batches after which what is begun goes, though more packets wait: so that a peer with few packets does not wait for one
-/// with many.
+/// Batches after which unfinished datagrams are sent although more packets wait, so that a busy peer does not
+/// delay a quiet one.
 const BATCHES: u32 = 4;
 
-/// How often answers to slow readers of the status go on, and captures are written.
+/// Interval of answers to slow readers of the status, and of writes to captures.
 const CHORES: Duration = Duration::from_millis(500);
 
-/// What a site hands over goes here.
-struct Hands<'a> {
-    inside: &'a mut Inside,
-    outside: &'a mut Outside,
-    record_inside: &'a mut Option<Recorder>,
-    record_outside: &'a mut Option<Recorder>,
-    notices: &'a mut Notices,
-}
-
-impl Shell for Hands<'_> {
-    fn carry(&mut self, to: Option<SocketAddr>, datagram: &[u8]) {
-        if let Some(recorder) = self.record_outside {
-            recorder.datagram(Heading::Out, to, datagram);
-        }
-        self.outside.carry(to, datagram);
-    }
-
-    fn deliver(&mut self, packet: &[u8]) -> bool {
-        if let Some(recorder) = self.record_inside {
-            recorder.packet(packet);
-        }
-        self.inside.write(packet)
-    }
-
-    fn notice(&mut self, notice: Notice<'_>) {
-        self.notices.log(clock::now(), notice);
-    }
-}
-
-/// The site and what it hands over to, borrowed apart.
-macro_rules! hands {
-    ($daemon:expr) => {{
-        let Daemon { site, inside, outside, record_inside, record_outside, notices, .. } = $daemon;
-        (site, Hands { inside, outside, record_inside, record_outside, notices })
-    }};
-}
-
 impl Daemon {
-    /// Carries packets until a signal comes that asks to end, or a stream that is read has ended.
+    /// Carries packets until a signal arrives that asks to end, or until an input stream ends.
     ///
     /// # Errors
-    /// The system cannot wait any more.
+    /// The system can no longer wait for events.
     pub fn run(&mut self) -> Result<(), RunError> {
         let mut ready = Vec::new();
         let mut chores_at = None;
         loop {
             let now = clock::now();
-            let (site, mut hands) = hands!(self);
-            site.poll(now, &mut hands);
+            self.site.handle_timeout(now);
+            self.drain();
             self.flush(now)?;
             self.remember(now);
             self.look_up_peers(now);
             if self.helper.has_late() {
-                // It came while another answer was waited for, so that its socket will not wake the loop.
+                // Received while waiting for another answer, so that its socket will not wake the loop.
                 self.take_late_answers()?;
             }
             if chores_at.is_none_or(|at| at <= now) {
-                // Where nothing is left to do, the loop sleeps until there is: whoever opens the page rings the waker.
+                // Without chores the loop sleeps until an event; opening the page rings the waker.
                 chores_at = self.do_chores(now).then_some(now + CHORES);
             }
             let always = self.outside.is_always_readable() && !self.stream_ended;
@@ -151,7 +112,7 @@ impl Daemon {
         times.into_iter().flatten().min()
     }
 
-    /// Packets of the interface, as long as the carrier has room for them.
+    /// Processes packets of the interface, as long as the carrier has room.
     fn take_packets(&mut self) -> Result<(), RunError> {
         let started = clock::now();
         let mut taken = 0_usize;
@@ -168,9 +129,8 @@ impl Daemon {
                     if let Some(recorder) = &mut self.record_inside {
                         recorder.packet(packet);
                     }
-                    let Self { site, inside, outside, record_inside, record_outside, notices, .. } = self;
-                    let mut hands = Hands { inside, outside, record_inside, record_outside, notices };
-                    site.handle_packet(started, packet, &mut hands);
+                    self.site.handle_packet(started, packet);
+                    self.drain();
                 }
                 Read::Nothing => {
                     drained = true;
@@ -184,13 +144,13 @@ impl Daemon {
                 }
             }
         }
-        // Before the system has cut much more.
+        // Before the system cuts many more segments.
         self.tell_limits();
         self.batches = if drained { 0 } else { self.batches + 1 };
         if drained || self.batches >= BATCHES {
             self.batches = 0;
-            let (site, mut hands) = hands!(self);
-            site.pause(started, &mut hands);
+            self.site.pause(started);
+            self.drain();
         }
         let now = clock::now();
         self.flush(now)?;
@@ -201,32 +161,32 @@ impl Daemon {
         Ok(())
     }
 
-    /// What the carrier has.
+    /// Processes data from the carrier.
     fn take_datagrams(&mut self) -> Result<(), RunError> {
         let started = clock::now();
-        let Self { site, inside, outside, record_inside, record_outside, answers, notices, .. } = self;
+        let received = self.outside.receive(started);
         let mut taken = 0_u32;
-        let received = outside.receive(started, &mut |arrival| {
+        while let Some(arrival) = self.outside.poll_arrival() {
             taken += 1;
-            let mut taking = Taking { inside, record_inside, answers, notices };
             match arrival {
                 Arrival::Datagram(from, datagram) => {
-                    if let Some(recorder) = record_outside {
+                    if let Some(recorder) = &mut self.record_outside {
                         recorder.datagram(Heading::In, from, datagram);
                     }
-                    site.handle_datagram(started, from, datagram, &mut taking);
+                    self.site.handle_datagram(started, from, datagram);
                 }
                 Arrival::Stream(octets) => {
-                    if let Some(recorder) = record_outside {
+                    if let Some(recorder) = &mut self.record_outside {
                         recorder.datagram(Heading::In, None, octets);
                     }
-                    site.handle_stream(started, octets, &mut taking);
+                    self.site.handle_stream(started, octets);
                 }
-                Arrival::WrongCrc => site.note(Drop::LineCrc, 1),
-                Arrival::BadFrame => site.note(Drop::LineFrame, 1),
-                Arrival::TooLong => site.note(Drop::MalformedDatagram, 1),
+                Arrival::WrongCrc => self.site.note(Drop::LineCrc, 1),
+                Arrival::BadFrame => self.site.note(Drop::LineFrame, 1),
+                Arrival::TooLong => self.site.note(Drop::MalformedDatagram, 1),
             }
-        });
+            self.drain();
+        }
         self.tell_limits();
         let nanos = clock::now().nanos_since(started);
         for _ in 0..taken {
@@ -234,27 +194,47 @@ impl Daemon {
         }
         if received == Received::End {
             self.stream_ended = true;
-            let Self { site, inside, record_inside, answers, notices, .. } = self;
-            site.finish_stream(started, &mut Taking { inside, record_inside, answers, notices });
+            self.site.finish_stream(started);
+            self.drain();
         }
-        let (site, mut hands) = hands!(self);
-        for (to, datagram) in self.answers.drain(..) {
-            hands.carry(to, &datagram);
-        }
-        // Feedback, and what a handshake asks for.
-        site.poll(started, &mut hands);
+        // Sends feedback and messages of a handshake.
+        self.site.handle_timeout(started);
+        self.drain();
         self.flush(started)
     }
 
-    /// Tells the system how long packets may be. Where segments are cut because much is lost, several in one datagram
-    /// would be lost together.
+    /// Moves outputs of the site to carrier, interface and log.
+    fn drain(&mut self) {
+        while let Some(output) = self.site.poll_output() {
+            match output {
+                SiteOutput::Datagram { to, octets } => {
+                    if let Some(recorder) = &mut self.record_outside {
+                        recorder.datagram(Heading::Out, to, octets);
+                    }
+                    self.outside.carry(to, octets);
+                }
+                SiteOutput::Packet(packet) => {
+                    if let Some(recorder) = &mut self.record_inside {
+                        recorder.packet(packet);
+                    }
+                    if !self.inside.write(packet) {
+                        self.site.note_refused_packet();
+                    }
+                }
+                SiteOutput::Event { name, event } => self.notices.log(clock::now(), name, event),
+            }
+        }
+    }
+
+    /// Sets the packet limits of the system. Where segments are short because of loss, datagrams must not
+    /// contain several of them, as one loss would affect all.
     fn tell_limits(&mut self) {
         if let Some(octets) = self.inside.tell_limits() {
             self.site.keep_together(octets.into());
         }
     }
 
-    /// Sends what waits, and waits for room if there is none.
+    /// Sends queued data, and waits for room if necessary.
     fn flush(&mut self, now: Instant) -> Result<(), RunError> {
         let flushed = self.outside.flush(now);
         if flushed.refused > 0 {
@@ -280,7 +260,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Keeps addresses of peers that have changed.
+    /// Stores changed addresses of peers.
     fn remember(&mut self, now: Instant) {
         let Self { remembered: Some(remembered), site, .. } = self else { return };
         let moves = site.moves();
@@ -290,25 +270,25 @@ impl Daemon {
         }
     }
 
-    /// Errors of datagrams on their way, and the MTU of the interface that follows.
+    /// Processes error reports of datagrams, and adjusts the MTU of the interface.
     fn take_reports(&mut self, now: Instant) {
         while let Some(report) = self.outside.next_report() {
-            let (site, mut hands) = hands!(self);
             match report.problem {
                 Problem::TooBig { mtu, local } => {
                     tracing::debug!(to = %report.to, mtu, local, "a datagram was too long");
-                    site.note_too_big(now, report.to, mtu, local, &mut hands);
+                    self.site.note_too_big(now, report.to, mtu, local);
                 }
-                Problem::Unreachable => site.note_unreachable(now, report.to, &mut hands),
+                Problem::Unreachable => self.site.note_unreachable(now, report.to),
                 Problem::Other => {}
             }
+            self.drain();
         }
         if let Some(mtu) = self.site.inside_mtu() {
             self.inside.set_mtu(mtu, &mut self.helper);
         }
     }
 
-    /// What is done now and then. Whether there will be more of it.
+    /// Performs periodic chores. Returns whether more are pending.
     fn do_chores(&mut self, now: Instant) -> bool {
         for recorder in [&mut self.record_inside, &mut self.record_outside].into_iter().flatten() {
             recorder.flush();
@@ -327,23 +307,23 @@ impl Daemon {
         more
     }
 
-    /// Answers those who ask for the status.
+    /// Answers requests for the status.
     fn tell(&mut self, now: Instant) {
         let Some(mut socket) = self.status_socket.take() else { return };
         socket.accept_and_answer(now, || self.status(now));
         self.status_socket = Some(socket);
     }
 
-    /// What is begun goes before the end.
+    /// Sends unfinished bodies, and ends.
     fn end(&mut self) -> Result<(), RunError> {
         let now = clock::now();
-        let (site, mut hands) = hands!(self);
-        site.pause(now, &mut hands);
-        site.poll(now, &mut hands);
-        site.farewell(now, &mut hands);
+        for last in [Site::pause, Site::handle_timeout, Site::farewell] {
+            last(&mut self.site, now);
+            self.drain();
+        }
         self.flush(now)?;
         self.do_chores(now);
-        // However short ago the last one was.
+        // Even shortly after the last one.
         self.remember(now + remembered::AGAIN);
         self.inside.take_limits_back();
         if let Err(error) = self.site.close() {
@@ -355,7 +335,7 @@ impl Daemon {
     }
 }
 
-/// Tells the loop whether to wait for room in the carrier, beside what is to be read.
+/// Adds or removes the wait for room in the carrier, in addition to that for input.
 fn wait_for_room(events: &EventLoop, outside: &Outside, waits: bool) -> Result<(), RunError> {
     let both = outside.readable().zip(outside.writable());
     let is_one = both.is_some_and(|(read, write)| read.as_raw_fd() == write.as_raw_fd());
@@ -366,29 +346,4 @@ fn wait_for_room(events: &EventLoop, outside: &Outside, waits: bool) -> Result<(
         if waits { events.add_for(file, ROOM, Interest::Writing)? } else { events.remove(file)? }
     }
     Ok(())
-}
-
-/// What comes goes to the interface. What is answered waits, as the carrier is busy.
-struct Taking<'a> {
-    inside: &'a mut Inside,
-    record_inside: &'a mut Option<Recorder>,
-    answers: &'a mut Vec<(Option<SocketAddr>, Vec<u8>)>,
-    notices: &'a mut Notices,
-}
-
-impl Shell for Taking<'_> {
-    fn carry(&mut self, to: Option<SocketAddr>, datagram: &[u8]) {
-        self.answers.push((to, datagram.to_vec()));
-    }
-
-    fn deliver(&mut self, packet: &[u8]) -> bool {
-        if let Some(recorder) = self.record_inside {
-            recorder.packet(packet);
-        }
-        self.inside.write(packet)
-    }
-
-    fn notice(&mut self, notice: Notice<'_>) {
-        self.notices.log(clock::now(), notice);
-    }
 }

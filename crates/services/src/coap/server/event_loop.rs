@@ -1,4 +1,4 @@
-//! The loop: what is due, what has come, what is to go.
+//! Event loop of the server: timers, input, output.
 
 use std::time::Duration;
 
@@ -6,22 +6,22 @@ use thinair_coap::{Endpoint, Event, Observe, Received, RequestId, Response};
 use thinair_os::{Signal, clock};
 use thinair_wire::time::Instant;
 
-use super::resource::{Answer, Moment};
-use super::streams::{CONNECTIONS, Input, LISTENERS, Streams};
-use super::{Due, Server, ServerError, Statistics};
-use crate::coap::Peer;
+use super::resource::{Moment, ResourceAnswer};
+use super::streams::{CONNECTIONS, LISTENERS, ReadResult, ServerStreams};
+use super::{Due, ResourceServer, ServerError, ServerStatistics};
+use crate::coap::CoapPeer;
 
-/// What signals are called.
+/// Token of signals.
 pub(super) const SIGNALS: u64 = u64::MAX - 1;
 
-/// How often what is observed is looked at, and what takes too long.
+/// Interval of checks of observed resources and slow connections.
 const TICK: Duration = Duration::from_millis(250);
 
-/// How long streams may take to be released when the server ends.
+/// Time limit of the release of streams when the server ends.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-impl Server {
-    /// Serves until a signal asks it to end; then streams are released.
+impl ResourceServer {
+    /// Serves until a signal asks it to end; then releases streams.
     ///
     /// # Errors
     /// The system cannot wait any more.
@@ -54,7 +54,7 @@ impl Server {
         self.due.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// A batch of datagrams.
+    /// Processes a batch of datagrams.
     fn socket(&mut self, at: Moment, socket: usize) -> Result<(), ServerError> {
         debug_assert!(socket < self.datagrams.len());
         if self.datagrams.is_full(socket) {
@@ -64,7 +64,7 @@ impl Server {
         let Some(received) = self.datagrams.receive(socket, &mut self.statistics) else { return Ok(()) };
         for (datagram, from, own) in received.iter_with_own() {
             let Some(address) = from else { continue };
-            let peer = Peer::Udp { socket: self.datagrams.place(socket, own), address };
+            let peer = CoapPeer::Udp { socket: self.datagrams.place(socket, own), address };
             match self.endpoint.handle_datagram(at.now, peer, datagram) {
                 Some(Event::Request { id, peer, observe, message }) => {
                     self.request(at, id, peer, observe, &message);
@@ -83,24 +83,24 @@ impl Server {
             self.hang_up(at, number);
         }
         for number in new {
-            if !self.endpoint.connected(at.now, Peer::Tcp(number)) {
+            if !self.endpoint.connected(at.now, CoapPeer::Tcp(number)) {
                 self.streams.remove(number);
             }
         }
         Ok(())
     }
 
-    /// Octets of a stream, or room for some.
+    /// Processes input of a stream, or room for output.
     fn stream(&mut self, at: Moment, number: u64) -> Result<(), ServerError> {
         if !self.streams.write(at.now, number, &self.events)? {
             self.hang_up(at, number);
             return Ok(());
         }
         let read = match self.streams.read(number) {
-            Input::Octets(octets) => octets,
-            Input::Nothing => return Ok(()),
-            Input::End => {
-                // It may still read what is owed to it.
+            ReadResult::Octets(octets) => octets,
+            ReadResult::Nothing => return Ok(()),
+            ReadResult::End => {
+                // Answers that wait may still be read.
                 self.streams.close(number);
                 if !self.streams.write(at.now, number, &self.events)? {
                     self.hang_up(at, number);
@@ -108,7 +108,7 @@ impl Server {
                 return Ok(());
             }
         };
-        let peer = Peer::Tcp(number);
+        let peer = CoapPeer::Tcp(number);
         let mut octets = &read[..];
         while !octets.is_empty() {
             if let Some(event) = self.endpoint.handle_stream(at.now, peer, &mut octets) {
@@ -122,7 +122,7 @@ impl Server {
             }
             self.flush(at)?;
             if self.streams.is_full(number) && !octets.is_empty() {
-                // What is not read is not answered: the rest waits until the other side reads.
+                // Without room for answers, the rest waits until the other side reads.
                 self.streams.keep(number, octets);
                 return Ok(());
             }
@@ -132,19 +132,19 @@ impl Server {
         Ok(())
     }
 
-    /// The connection is over.
+    /// Removes a connection that has ended.
     fn hang_up(&mut self, at: Moment, number: u64) {
         self.streams.remove(number);
-        self.endpoint.disconnected(at.now, Peer::Tcp(number));
-        self.due.retain(|_, due| due.peer != Peer::Tcp(number));
+        self.endpoint.disconnected(at.now, CoapPeer::Tcp(number));
+        self.due.retain(|_, due| due.peer != CoapPeer::Tcp(number));
     }
 
-    /// Asks a resource, and answers.
+    /// Passes a request to its resource, and answers.
     fn request(
         &mut self,
         at: Moment,
         id: RequestId,
-        peer: Peer,
+        peer: CoapPeer,
         observe: Option<Observe>,
         message: &Received<'_>,
     ) {
@@ -155,24 +155,24 @@ impl Server {
         };
         let (resource, answer) = self.site.handle(at, message);
         match answer {
-            Answer::Now(response) => {
+            ResourceAnswer::Now(response) => {
                 if let Some(state) = state {
                     self.watches.register(at, &mut self.endpoint, id, message, state, &response);
                 }
                 note(&self.streams, peer, message, &response);
                 respond(&mut self.endpoint, &mut self.statistics, at, id, &response);
             }
-            Answer::After(delay, response) => {
+            ResourceAnswer::After(delay, response) => {
                 note(&self.streams, peer, message, &response);
                 self.dues += 1;
                 self.due.insert((at.now + delay, self.dues), Due { peer, id, response });
             }
-            Answer::End(response, last) => {
+            ResourceAnswer::End(response, last) => {
                 note(&self.streams, peer, message, &response);
                 respond(&mut self.endpoint, &mut self.statistics, at, id, &response);
                 self.watches.end(at, &mut self.endpoint, message, &last);
             }
-            Answer::Forget(response) => {
+            ResourceAnswer::Forget(response) => {
                 note(&self.streams, peer, message, &response);
                 respond(&mut self.endpoint, &mut self.statistics, at, id, &response);
                 if let Some(resource) = resource {
@@ -189,24 +189,24 @@ impl Server {
         self.watches.look(at, &mut self.endpoint, &mut self.site, &mut self.statistics);
     }
 
-    /// Everything but a request.
-    fn event(&mut self, at: Moment, event: Event<'_, Peer>) {
+    /// Processes an event other than a request.
+    fn event(&mut self, at: Moment, event: Event<'_, CoapPeer>) {
         match event {
             Event::ObserverGone { observer, .. } => self.watches.remove(observer),
             Event::NotDelivered { .. } => self.statistics.not_delivered += 1,
-            Event::StreamReady { peer: Peer::Tcp(number), .. } => self.streams.ready(number),
-            Event::Closed { peer: Peer::Tcp(number), reason } => {
+            Event::StreamReady { peer: CoapPeer::Tcp(number), .. } => self.streams.ready(number),
+            Event::Closed { peer: CoapPeer::Tcp(number), reason } => {
                 tracing::debug!(connection = number, ?reason, "a stream has ended");
                 self.streams.close(number);
             }
             Event::Released { peer } => {
-                // What is due later is due now: nobody waits for it any longer.
+                // Delayed responses are due immediately: their receiver is gone.
                 let of_peer = self.due.iter().filter(|(_, due)| due.peer == peer);
                 let keys: Vec<_> = of_peer.map(|(key, _)| *key).collect();
                 for due in keys.iter().filter_map(|key| self.due.remove(key)) {
                     respond(&mut self.endpoint, &mut self.statistics, at, due.id, &due.response);
                 }
-                if let Peer::Tcp(number) = peer {
+                if let CoapPeer::Tcp(number) = peer {
                     self.streams.close(number);
                 }
             }
@@ -214,7 +214,7 @@ impl Server {
         }
     }
 
-    /// What is due.
+    /// Sends delayed responses that are due.
     fn do_due(&mut self, at: Moment) {
         if self.endpoint.poll_timeout().is_some_and(|timeout| timeout <= at.now) {
             self.endpoint.handle_timeout(at.now);
@@ -236,7 +236,7 @@ impl Server {
         }
     }
 
-    /// Sends what waits.
+    /// Sends waiting messages.
     fn flush(&mut self, at: Moment) -> Result<(), ServerError> {
         while let Some(event) = self.endpoint.poll_event() {
             self.event(at, event);
@@ -245,8 +245,8 @@ impl Server {
         while let Some(transmit) = self.endpoint.poll_transmit(at.now, &mut self.buffer) {
             let octets = self.buffer.get(..transmit.len).unwrap_or_default();
             match transmit.peer {
-                Peer::Udp { socket, address } => self.datagrams.push(socket, address, octets),
-                Peer::Tcp(number) => {
+                CoapPeer::Udp { socket, address } => self.datagrams.push(socket, address, octets),
+                CoapPeer::Tcp(number) => {
                     self.streams.push(number, octets);
                     wrote_streams = true;
                 }
@@ -263,11 +263,11 @@ impl Server {
         Ok(())
     }
 
-    /// Releases streams, and leaves.
+    /// Releases streams, and ends.
     fn end(&mut self) -> Result<(), ServerError> {
         let at = moment();
         for number in self.streams.numbers() {
-            self.endpoint.release(at.now, Peer::Tcp(number));
+            self.endpoint.release(at.now, CoapPeer::Tcp(number));
         }
         self.flush(at)?;
         self.streams.numbers().into_iter().for_each(|number| self.streams.close(number));
@@ -283,21 +283,21 @@ impl Server {
             if self.streams.numbers().is_empty() || at.now >= until {
                 return Ok(());
             }
-            // A short sleep: sockets with something to read are ready all the time.
+            // A short sleep: readable sockets are always ready.
             self.events.wait(Some(until.min(at.now + Duration::from_millis(10))), &mut ready)?;
         }
     }
 }
 
-/// What time it is.
+/// Returns the present time by both clocks.
 fn moment() -> Moment {
     Moment { now: clock::now(), calendar: clock::calendar() }
 }
 
 /// Answers a request, and counts.
 fn respond(
-    endpoint: &mut Endpoint<Peer>,
-    statistics: &mut Statistics,
+    endpoint: &mut Endpoint<CoapPeer>,
+    statistics: &mut ServerStatistics,
     at: Moment,
     id: RequestId,
     response: &Response<'_>,
@@ -309,7 +309,7 @@ fn respond(
     }
     if let Err(why) = endpoint.respond(at.now, id, response) {
         tracing::debug!(%why, "a response was not sent");
-        // It may have been too long for a message; this one is not.
+        // The response may have been too long for a message; this one is not.
         let short = Response::new(thinair_coap::code::INTERNAL_SERVER_ERROR);
         if endpoint.respond(at.now, id, &short).is_err() {
             endpoint.dismiss(id);
@@ -317,19 +317,19 @@ fn respond(
     }
 }
 
-/// A line of the log for a request.
+/// Logs a request.
 #[inline]
-fn note(streams: &Streams, peer: Peer, request: &Received<'_>, response: &Response<'_>) {
+fn note(streams: &ServerStreams, peer: CoapPeer, request: &Received<'_>, response: &Response<'_>) {
     if tracing::enabled!(tracing::Level::DEBUG) {
         log(streams, peer, request, response);
     }
 }
 
 #[cold]
-fn log(streams: &Streams, peer: Peer, request: &Received<'_>, response: &Response<'_>) {
+fn log(streams: &ServerStreams, peer: CoapPeer, request: &Received<'_>, response: &Response<'_>) {
     let (from, transport) = match peer {
-        Peer::Udp { address, .. } => (Some(address), "udp"),
-        Peer::Tcp(number) => (streams.address(number), "tcp"),
+        CoapPeer::Udp { address, .. } => (Some(address), "udp"),
+        CoapPeer::Tcp(number) => (streams.address(number), "tcp"),
     };
     let from = from.map_or_else(|| "nobody".to_owned(), |from| from.to_string());
     let path: String = request.options.path().map(|segment| format!("/{}", segment.escape_ascii())).collect();

@@ -1,20 +1,20 @@
-//! What was told, where, and what is wrong with it.
+//! Configured values, their places, and errors in them.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where something was told.
+/// Place of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// What stands there: `--mtu`, `[carrier] mtu`, ``option `mtu` of the carrier``.
+pub struct SettingPlace {
+    /// Name: `--mtu`, `[carrier] mtu`, ``option `mtu` of the carrier``.
     pub(super) what: String,
-    /// The file, and the line in it; `None`: an argument.
+    /// File and line number; `None`: an argument.
     pub(super) file: Option<(Arc<Path>, usize)>,
 }
 
-impl Place {
-    /// An argument of the command.
+impl SettingPlace {
+    /// Returns the place of an argument.
     pub fn argument(name: impl Into<String>) -> Self {
         Self { what: name.into(), file: None }
     }
@@ -23,12 +23,12 @@ impl Place {
         Self { what: what.into(), file: Some((Arc::clone(file), line)) }
     }
 
-    /// Something else in the same line.
+    /// Returns the place of another item in the same line.
     pub(super) fn with(&self, what: impl Into<String>) -> Self {
         Self { what: what.into(), file: self.file.clone() }
     }
 
-    /// A path that was told here: those in a file start at its folder.
+    /// Returns a path given at this place; in a file it is relative to the folder of the file.
     pub(super) fn path(&self, text: &str) -> PathBuf {
         let folder = self.file.as_ref().and_then(|(file, _)| file.parent());
         match folder {
@@ -38,7 +38,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SettingPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.file {
             Some((file, line)) => write!(f, "{}:{line}: {}", file.display(), self.what),
@@ -47,16 +47,16 @@ impl fmt::Display for Place {
     }
 }
 
-/// What cannot be done as it was told: what is wrong, where, and what to do about it.
+/// An error in the configuration: description, place, and advice.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigError {
-    place: Option<Place>,
+    place: Option<SettingPlace>,
     what: String,
     may_pass: bool,
 }
 
 impl ConfigError {
-    /// Whether the same configuration may be right at another time: a host name is not known now.
+    /// True if the configuration may become valid later: a host name cannot be resolved now.
     pub fn may_pass(&self) -> bool {
         self.may_pass
     }
@@ -65,27 +65,27 @@ impl ConfigError {
         Self { may_pass: true, ..self }
     }
 
-    pub(super) fn at(place: &Place, what: impl Into<String>) -> Self {
+    pub(super) fn at(place: &SettingPlace, what: impl Into<String>) -> Self {
         Self { place: Some(place.clone()), what: what.into(), may_pass: false }
     }
 
-    /// At a place, if it is known.
-    pub(super) fn maybe_at(place: Option<&Place>, what: impl Into<String>) -> Self {
+    /// Returns an error at a place, if it is known.
+    pub(super) fn maybe_at(place: Option<&SettingPlace>, what: impl Into<String>) -> Self {
         Self { place: place.cloned(), what: what.into(), may_pass: false }
     }
 
-    /// Of all that was told together.
+    /// Returns an error of the configuration as a whole.
     pub(super) fn of_all(what: impl Into<String>) -> Self {
         Self { place: None, what: what.into(), may_pass: false }
     }
 
-    /// Adds a second error, which does not follow from this one, so that both can be corrected at once.
+    /// Adds an independent second error, so that both can be corrected at once.
     pub(super) fn and(self, other: &Self) -> Self {
         Self { what: format!("{}. {other}", self.what), may_pass: self.may_pass && other.may_pass, ..self }
     }
 
-    /// Where it was told; `None` if it was not.
-    pub fn place(&self) -> Option<&Place> {
+    /// Place of the error; `None` if the setting is missing.
+    pub fn place(&self) -> Option<&SettingPlace> {
         self.place.as_ref()
     }
 }
@@ -99,47 +99,49 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// What was told of one thing. Numbers and truth values are texts, too: arguments have nothing else.
+/// Value of a setting. Numbers and booleans are text, as in arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Told {
-    pub(super) value: Value,
-    pub(super) place: Place,
+pub(super) struct ConfiguredValue {
+    pub(super) value: SettingValue,
+    pub(super) place: SettingPlace,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Value {
+pub(super) enum SettingValue {
     One(String),
     List(Vec<String>),
 }
 
-impl Told {
+impl ConfiguredValue {
     pub(super) fn error(&self, what: impl Into<String>) -> ConfigError {
         ConfigError::at(&self.place, what)
     }
 
-    /// The one text that is there.
+    /// Returns the only text.
     pub(super) fn text(&self) -> Result<&str, ConfigError> {
         match &self.value {
-            Value::One(text) => Ok(text),
-            Value::List(_) => Err(self.error("is a list; one value goes there")),
+            SettingValue::One(text) => Ok(text),
+            SettingValue::List(_) => Err(self.error("is a list; expected a single value")),
         }
     }
 
-    /// The texts that are there: a text alone has commas between them.
+    /// Returns all texts; a single one is split at commas.
     pub(super) fn texts(&self) -> Vec<&str> {
         match &self.value {
-            Value::One(text) => text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect(),
-            Value::List(list) => list.iter().map(String::as_str).collect(),
+            SettingValue::One(text) => {
+                text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect()
+            }
+            SettingValue::List(list) => list.iter().map(String::as_str).collect(),
         }
     }
 
-    /// What a function makes of the text, or its complaint at this place.
+    /// Parses the text with a function, whose error is located at this place.
     pub(super) fn read<T>(&self, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, ConfigError> {
         let text = self.text()?;
         parse(text).map_err(|wrong| self.error(format!("is \"{text}\": {wrong}")))
     }
 
-    /// What a function makes of each text.
+    /// Parses each text with a function.
     pub(super) fn read_all<T>(
         &self,
         parse: impl Fn(&str) -> Result<T, String>,

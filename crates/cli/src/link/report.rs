@@ -1,32 +1,32 @@
-//! What a run came to, as a table or as JSON.
+//! Result of a run, as a table or as JSON.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use thinair_emulator::{Ends, Engine, Lateness, Report, RohcChannel, Totals};
+use thinair_emulator::{DirectionTotals, Engine, Lateness, LinkEnds, RohcChannel, RunReport};
 use thinair_link::{DropReason, Duplex, Side};
 use thinair_report::{Cell, Column, Numerals, Table};
 use thinair_rohc::ProfileId;
 
-use super::model::Asked;
-use super::run::Arguments;
+use super::model::LinkSpec;
+use super::run::RunArguments;
 use crate::terminal::{print as print_text, style};
 
 const SCHEMA: &str = "thinair.link/1";
 
-/// Columns of the output when it does not go to a terminal.
+/// Width of the output in columns, if it is not a terminal.
 const PLAIN_WIDTH: usize = 120;
 
-/// The percentiles of lateness.
+/// Percentiles of lateness.
 const PERCENTILES: [u32; 3] = [50, 90, 99];
 
 pub(super) fn print(
-    arguments: &Arguments,
-    asked: &Asked,
+    arguments: &RunArguments,
+    asked: &LinkSpec,
     channel: Option<&RohcChannel>,
-    ends: &Ends,
+    ends: &LinkEnds,
     engine: &Engine,
-    report: &Report,
+    report: &RunReport,
 ) -> anyhow::Result<()> {
     let totals = Side::ALL.map(|side| engine.totals(side));
     if arguments.json {
@@ -37,11 +37,11 @@ pub(super) fn print(
     print_text(&(table.to_text(&style(PLAIN_WIDTH)) + &lateness(report)))
 }
 
-/// The share of time that is told if others had it.
+/// Share of CPU time taken by other processes from which on it is reported.
 const NOTED: f64 = 0.02;
 
-/// How late packets were delivered, and what follows from it.
-fn lateness(report: &Report) -> String {
+/// Describes how late packets were delivered, and the consequences.
+fn lateness(report: &RunReport) -> String {
     let late = &report.lateness;
     let mut text = String::from("\n");
     if late.count() > 0 {
@@ -52,17 +52,18 @@ fn lateness(report: &Report) -> String {
             &format!("Lateness of {} deliveries: {}, max {max} us\n", late.count(), percentiles.join(", "));
     }
     if !late.is_good() {
-        text += "Do not trust the times of this run: 1 in 100 packets was more than 1 ms late\n";
+        text += "The times of this run are not reliable: 1 in 100 packets was more than 1 ms late\n";
     }
     if report.stolen >= NOTED {
         let stolen = Numerals::TERMINAL.percent(report.stolen, 0);
-        text += &format!("The host of this virtual machine gave {stolen} of its time to others meanwhile\n");
+        text += &format!("Other virtual machines took {stolen} of the CPU time meanwhile (steal time)\n");
     }
     if !report.refused.is_empty() {
         text += &format!("Not in real time: {}\n", report.refused.join("; "));
     }
     if report.not_taken > 0 {
-        text += &format!("{} packets were not taken by the hosts they were for\n", report.not_taken);
+        text +=
+            &format!("{} delivered packets were not accepted by their destination hosts\n", report.not_taken);
     }
     text
 }
@@ -71,8 +72,8 @@ fn micros(late: &Lateness, percent: u32) -> u64 {
     late.percentile(percent).unwrap_or_default().div_ceil(1_000)
 }
 
-/// The link in a line.
-fn title(asked: &Asked) -> String {
+/// Describes the link in one line.
+fn title(asked: &LinkSpec) -> String {
     let mut title = asked.preset.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
     let model = &asked.model;
     if model.a_to_b == model.b_to_a {
@@ -86,10 +87,15 @@ fn title(asked: &Asked) -> String {
     title
 }
 
-fn table(asked: &Asked, channel: Option<&RohcChannel>, totals: &[Totals; 2], report: &Report) -> Table {
+fn table(
+    asked: &LinkSpec,
+    channel: Option<&RohcChannel>,
+    totals: &[DirectionTotals; 2],
+    report: &RunReport,
+) -> Table {
     let columns = [Column::text(""), Column::number("A to B"), Column::number("B to A")];
     let mut table = Table::new(title(asked), columns);
-    let mut row = |name: &str, of: &dyn Fn(&Totals) -> u64, is_shown: bool| {
+    let mut row = |name: &str, of: &dyn Fn(&DirectionTotals) -> u64, is_shown: bool| {
         let values = totals.each_ref().map(of);
         if is_shown || values.iter().any(|value| *value > 0) {
             table.row(std::iter::once(Cell::text(name)).chain(values.map(Cell::integer)));
@@ -109,22 +115,22 @@ fn table(asked: &Asked, channel: Option<&RohcChannel>, totals: &[Totals; 2], rep
     row("  octets", &|totals| totals.link.octets, true);
     row("packets delivered", &|totals| totals.delivered, true);
     row("  octets", &|totals| totals.delivered_octets, true);
-    row("  not as they were", &|totals| totals.altered, false);
+    row("  damaged", &|totals| totals.altered, false);
     for reason in DropReason::ALL {
         row(&format!("dropped: {reason}"), &|totals| totals.link.dropped.by(reason), false);
     }
-    let reasons = |of: &dyn Fn(&Totals) -> &BTreeMap<&'static str, u64>| {
+    let reasons = |of: &dyn Fn(&DirectionTotals) -> &BTreeMap<&'static str, u64>| {
         let mut names: Vec<_> = totals.iter().flat_map(|totals| of(totals).keys().copied()).collect();
         names.sort_unstable();
         names.dedup();
         names
     };
     for why in reasons(&|totals| &totals.not_compressed) {
-        let count = |totals: &Totals| totals.not_compressed.get(why).copied().unwrap_or(0);
+        let count = |totals: &DirectionTotals| totals.not_compressed.get(why).copied().unwrap_or(0);
         row(&format!("not compressed: {why}"), &count, false);
     }
     for why in reasons(&|totals| &totals.not_decompressed) {
-        let count = |totals: &Totals| totals.not_decompressed.get(why).copied().unwrap_or(0);
+        let count = |totals: &DirectionTotals| totals.not_decompressed.get(why).copied().unwrap_or(0);
         row(&format!("not decompressed: {why}"), &count, false);
     }
     row("still under way", &|totals| totals.under_way, false);
@@ -133,19 +139,20 @@ fn table(asked: &Asked, channel: Option<&RohcChannel>, totals: &[Totals; 2], rep
     table
 }
 
-/// The share of the run in which the direction was on the air. The last packet may be, when the run has ended.
-fn share(totals: &Totals, report: &Report) -> Option<f64> {
+/// Share of the run in which the direction was sending. At most 1, though the last packet may end after the
+/// run.
+fn share(totals: &DirectionTotals, report: &RunReport) -> Option<f64> {
     let took = report.took.as_secs_f64();
     (took > 0.0).then(|| (totals.link.busy as f64 / 1e9 / took).min(1.0))
 }
 
 fn to_json(
-    arguments: &Arguments,
-    asked: &Asked,
+    arguments: &RunArguments,
+    asked: &LinkSpec,
     channel: Option<&RohcChannel>,
-    ends: &Ends,
-    totals: &[Totals; 2],
-    report: &Report,
+    ends: &LinkEnds,
+    totals: &[DirectionTotals; 2],
+    report: &RunReport,
 ) -> Value {
     let late = &report.lateness;
     let mut lateness = json!({
@@ -188,7 +195,7 @@ fn to_json(
     })
 }
 
-fn direction(totals: &Totals, report: &Report) -> Value {
+fn direction(totals: &DirectionTotals, report: &RunReport) -> Value {
     let named = |counts: &BTreeMap<&'static str, u64>| -> Map<String, Value> {
         counts.iter().map(|(name, count)| ((*name).to_owned(), Value::from(*count))).collect()
     };

@@ -1,0 +1,128 @@
+//! Queue of the outputs of a site.
+//!
+//! Its memory grows to the largest output of one input, and is reused. It has an upper bound: outputs of a
+//! caller that does not poll are dropped.
+
+use std::mem::size_of;
+use std::net::SocketAddr;
+use std::ops::Range;
+
+use super::Trouble;
+use super::source::Source;
+
+/// Output of a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SiteOutput<'s> {
+    /// A datagram, a frame, or TS Packets, for the carrier.
+    Datagram {
+        /// Address of the receiver; `None`: the carrier has no addresses.
+        to: Option<SocketAddr>,
+        /// Payload of the carrier.
+        octets: &'s [u8],
+    },
+    /// A packet, or a frame, for the interface.
+    Packet(&'s [u8]),
+    /// Change of a peer, or of another site of a mesh.
+    Event {
+        /// Its name; empty if it is not known.
+        name: &'s str,
+        /// The change.
+        event: SiteEvent,
+    },
+}
+
+/// Change of a peer, or of another site of a mesh. Authentic, unless it is a [`Trouble`] that is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SiteEvent {
+    /// New keys were agreed on, or announced.
+    Session {
+        /// Address of the peer.
+        address: Option<SocketAddr>,
+        /// True if the peer was restarted since it was last heard.
+        restarted: bool,
+    },
+    /// A trouble begins.
+    Trouble(Trouble),
+    /// A trouble is over.
+    Over(Trouble),
+    /// The path has a new MTU: maximum length of an IP packet on the carrier, in octets.
+    PathMtu(u16),
+}
+
+/// Octets of the outputs of one input. A datagram of 1,472 octets contains 736 packets at most, and a packet
+/// of 65,535 octets becomes that many octets of datagrams and their headers at most.
+const INPUT: usize = 1 << 20;
+
+/// Maximum number of datagrams to a peer at one time: a request for keys, a probe, feedback, and the
+/// unfinished body.
+pub(super) const A_PEER: usize = 4;
+
+/// Outputs, the oldest first, and their octets.
+pub(super) struct OutputQueue {
+    outputs: Vec<(QueuedOutput, Range<usize>)>,
+    octets: Vec<u8>,
+    /// Outputs that were polled.
+    polled: usize,
+    /// Limit of octets.
+    limit: usize,
+}
+
+/// Output without its octets.
+pub(super) enum QueuedOutput {
+    Datagram(Option<SocketAddr>),
+    /// A packet: number of its source, and its length when received; `None`: it was created by this site.
+    Packet(Option<(usize, usize)>),
+    /// An event of the source of that number.
+    Event(Option<usize>, SiteEvent),
+}
+
+impl OutputQueue {
+    /// Returns a queue for one input, and for `due` octets that are due at one time.
+    pub(super) fn new(due: usize) -> Self {
+        Self { outputs: Vec::new(), octets: Vec::new(), polled: 0, limit: INPUT + due }
+    }
+
+    /// Appends an output. False, without a change, if the queue is full.
+    pub(super) fn push(&mut self, output: QueuedOutput, octets: &[u8]) -> bool {
+        if self.polled == self.outputs.len() {
+            self.outputs.clear();
+            self.octets.clear();
+            self.polled = 0;
+        }
+        let start = self.octets.len();
+        let taken =
+            start + octets.len() + (self.outputs.len() + 1) * size_of::<(QueuedOutput, Range<usize>)>();
+        let has_room = taken <= self.limit;
+        if has_room {
+            self.octets.extend_from_slice(octets);
+            self.outputs.push((output, start..self.octets.len()));
+        }
+        has_room
+    }
+
+    /// Returns the oldest output that was not polled.
+    pub(super) fn poll<'o>(&'o mut self, sources: &'o [Source]) -> Option<SiteOutput<'o>> {
+        let (output, octets) = self.outputs.get(self.polled)?;
+        self.polled += 1;
+        let octets = self.octets.get(octets.clone()).unwrap_or_default();
+        Some(match *output {
+            QueuedOutput::Datagram(to) => SiteOutput::Datagram { to, octets },
+            QueuedOutput::Packet(_) => SiteOutput::Packet(octets),
+            QueuedOutput::Event(source, event) => {
+                let source = source.and_then(|number| sources.get(number));
+                SiteOutput::Event { name: source.map_or("", |source| &source.name), event }
+            }
+        })
+    }
+
+    /// Returns the received packet that was polled last: number of its source, its length, and its length
+    /// when received.
+    pub(super) fn last_received(&self) -> Option<(usize, usize, usize)> {
+        match self.outputs.get(self.polled.checked_sub(1)?)? {
+            (QueuedOutput::Packet(Some((source, compressed))), octets) => {
+                Some((*source, octets.len(), *compressed))
+            }
+            _ => None,
+        }
+    }
+}

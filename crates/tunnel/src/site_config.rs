@@ -1,0 +1,363 @@
+//! Configuration of a site, checked and with all defaults filled in. [`config`](crate::config)
+//! creates it from files and arguments.
+
+mod words;
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use thinair_rohc::profile::coap::Base;
+use thinair_rohc::{CidSpace, CompressorConfig, Mode, ProfileSet, Refresh, RtpDetection};
+use thinair_segment::Sizer;
+use thinair_ule::{Npa, Pid};
+
+use crate::unit::SiteId;
+
+/// Configuration of a site.
+#[derive(Clone, Debug)]
+pub struct SiteConfig {
+    /// Interface of the system.
+    pub inside: Inside,
+    /// Transport across the network.
+    pub carrier: Carrier,
+    /// Protection of datagrams.
+    pub security: Security,
+    /// Header compression, equal at all ends.
+    pub channel: ChannelConfig,
+    /// Other ends.
+    pub others: Others,
+    /// Status outputs.
+    pub seeing: Seeing,
+    /// Name of the user to which the daemon changes after everything is open. `None`: no change.
+    pub user: Option<String>,
+    /// Folder for the highest epochs (one-way carriers), and for addresses of peers.
+    pub state: PathBuf,
+    /// Folder of the tunnel while it is running, below `/run`: its sockets, and its lock. `None`: no folder.
+    pub runtime: Option<PathBuf>,
+}
+
+impl SiteConfig {
+    /// Returns all key files: the common one, and those of peers.
+    pub fn key_files(&self) -> Vec<PathBuf> {
+        let common = self.common_key_file().map(Path::to_owned);
+        let Others::Peers(peers) = &self.others else { return common.into_iter().collect() };
+        common.into_iter().chain(peers.iter().filter_map(|peer| peer.key.clone())).collect()
+    }
+
+    /// Returns the key file of this end; `None` without keys, or if each peer has its own file.
+    pub fn common_key_file(&self) -> Option<&Path> {
+        let Security::Key { path, .. } = &self.security else { return None };
+        let is_used = match &self.others {
+            Others::Peers(peers) => peers.iter().any(|peer| peer.key.is_none()),
+            Others::Mesh(_) => true,
+        };
+        is_used.then_some(path)
+    }
+}
+
+/// The interface of the system.
+#[derive(Clone, Debug)]
+pub struct Inside {
+    /// Its name.
+    pub name: String,
+    /// True for Ethernet frames (TAP), false for IP packets (TUN).
+    pub bridged: bool,
+    /// Name of the network namespace of the interface; `None`: that of the daemon.
+    pub namespace: Option<String>,
+    /// Addresses with prefix lengths; their networks are routed to the interface.
+    pub addresses: Vec<(IpAddr, u8)>,
+    /// Further networks routed to the interface.
+    pub routes: Vec<(IpAddr, u8)>,
+    /// Name servers behind the tunnel for all names, and search domains.
+    pub dns: Vec<String>,
+    /// MTU in octets; `None`: the maximum of the carrier, at least 1,280.
+    pub mtu: Option<u16>,
+    /// Queue length in packets (txqueuelen); `None`: the default of the system.
+    pub queue: Option<u32>,
+    /// Control of the size of TCP segments ([`segments`](crate::segments)); `None`: none.
+    pub segments: Option<Sizer>,
+}
+
+/// Carrier of datagrams or units.
+#[derive(Clone, Debug)]
+pub enum Carrier {
+    /// UDP datagrams, each with packed units, TS Packets or a BBFrame.
+    Udp {
+        /// Content of datagrams.
+        packaging: Packaging,
+        /// Local address of the socket.
+        listen: SocketAddr,
+        /// Multicast group to join, and the interface; `None` for unicast.
+        group: Option<(IpAddr, Option<String>)>,
+        /// Hop limit (TTL) of multicast datagrams.
+        ttl: u8,
+        /// Maximum size of the IP packet of a datagram, in octets.
+        mtu: u16,
+        /// Sends an RTP header (payload type 33, RFC 3551); received datagrams may have one in any case.
+        rtp: bool,
+    },
+    /// A serial line.
+    Serial {
+        /// The device.
+        path: PathBuf,
+        /// Speed in bit/s; `None`: unchanged.
+        speed: Option<u32>,
+        /// Framing on the line.
+        framing: Framing,
+        /// True if each frame ends with a CRC-32.
+        crc: bool,
+        /// Maximum size of a frame without framing and CRC, in octets.
+        mtu: u16,
+    },
+    /// Transport streams in files: in one direction, or a file for each direction.
+    File {
+        /// Packing of SNDUs in TS Packets.
+        packaging: Packaging,
+        /// Input file; `-`: standard input.
+        from: Option<PathBuf>,
+        /// Output file; `-`: standard output.
+        to: Option<PathBuf>,
+    },
+}
+
+/// Framing on a serial line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// SLIP (RFC 1055).
+    Slip,
+    /// Consistent Overhead Byte Stuffing (COBS).
+    Cobs,
+}
+
+/// Packaging of units in bodies of datagrams.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Packaging {
+    /// Concatenated, with lengths where necessary.
+    Packed,
+    /// SNDUs in TS Packets (RFC 4326).
+    Ts {
+        /// PID of sent TS Packets.
+        pid: Pid,
+        /// Maximum number of TS Packets per datagram, 1 to 7.
+        per_datagram: u8,
+        /// Waiting time of an incomplete TS Packet or datagram. Zero: no waiting.
+        flush: Duration,
+        /// Interval of PAT and PMT; `None`: not sent.
+        psi: Option<Duration>,
+        /// Constant bit rate in bit/s, with null packets; `None`: no null packets.
+        bitrate: Option<u64>,
+        /// NPA of this site, the address of SNDUs for it alone.
+        npa: Option<Npa>,
+    },
+    /// GSE Packets, in a BBFrame per datagram.
+    Gse {
+        /// Waiting time of an incomplete BBFrame. Zero: no waiting.
+        flush: Duration,
+        /// NPA of this site.
+        npa: Option<Npa>,
+    },
+}
+
+/// Protection of datagrams.
+#[derive(Clone, Debug)]
+pub enum Security {
+    /// Encrypted and authenticated with session keys, which are derived from those of a file.
+    Key {
+        /// Key file.
+        path: PathBuf,
+        /// Cipher and tag length.
+        suite: Suite,
+    },
+    /// None, in a standard format: transport streams, BBFrames.
+    Open,
+    /// None: anybody who can send a datagram can send packets.
+    Insecure,
+}
+
+/// Cipher and tag length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suite {
+    /// ChaCha20-Poly1305 (RFC 8439): a tag of 16 octets.
+    ChaCha20Poly1305,
+    /// AES-128-GCM (RFC 5116): a tag of 16 octets.
+    AesGcm,
+    /// AES-128-CCM with a tag of 8 octets (RFC 6655).
+    AesCcm8,
+    /// AES-128-CCM with a tag of 4 octets, and new keys after 65,536 wrong tags.
+    AesCcm4,
+}
+
+impl Suite {
+    /// All suites.
+    pub const ALL: [Self; 4] = [Self::ChaCha20Poly1305, Self::AesGcm, Self::AesCcm8, Self::AesCcm4];
+
+    /// Length of the tag in octets.
+    pub const fn tag(self) -> usize {
+        match self {
+            Self::ChaCha20Poly1305 | Self::AesGcm => 16,
+            Self::AesCcm8 => 8,
+            Self::AesCcm4 => 4,
+        }
+    }
+}
+
+/// ROHC channels of the site, for both directions.
+#[derive(Clone, Debug)]
+pub struct ChannelConfig {
+    /// LARGE_CIDS.
+    pub cids: CidSpace,
+    /// MAX_CID.
+    pub max_cid: u16,
+    /// MAX_CID of a second channel with large CIDs, which is used while there are more flows than small CIDs;
+    /// only between two ends. `None`: no second channel.
+    pub large_max_cid: Option<u16>,
+    /// PROFILES.
+    pub profiles: ProfileSet,
+    /// MRRU in octets; `None`: enough for the longest packet of the interface with the longest header chain.
+    pub mrru: Option<u16>,
+    /// Mode that decompressors request.
+    pub mode: Mode,
+    /// Refresh policy in U-mode; `None`: the default.
+    pub refresh: Option<Refresh>,
+    /// Detection of RTP.
+    pub rtp: RtpDetection,
+    /// Number of repetitions, as in [`CompressorConfig`].
+    pub repetitions: u8,
+    /// Values of a W-LSB window.
+    pub window: u8,
+    /// Provisioned bases of profile 0x0081, equal at all ends.
+    pub bases: Vec<Base>,
+    /// Format of packets that no profile compresses. False: ROHC packet of the uncompressed profile. True:
+    /// plain IP packet, if the packaging has Types.
+    pub by_type: bool,
+    /// Maximum time that feedback waits for a packet to be sent with.
+    pub feedback_wait: Duration,
+    /// Pads datagrams to multiples of this number of octets before encryption; 0 and 1: no padding.
+    pub pad: u16,
+}
+
+impl ChannelConfig {
+    /// Returns the defaults: small CIDs, [all usual profiles](ProfileSet::default), O-mode.
+    pub fn new() -> Self {
+        Self {
+            cids: CidSpace::Small,
+            max_cid: 15,
+            large_max_cid: None,
+            profiles: ProfileSet::default(),
+            mrru: None,
+            mode: Mode::Optimistic,
+            refresh: None,
+            rtp: RtpDetection::NEVER.or_guess(),
+            repetitions: 4,
+            window: 4,
+            bases: Vec::new(),
+            by_type: false,
+            feedback_wait: Duration::from_millis(20),
+            pad: 0,
+        }
+    }
+}
+
+impl Default for ChannelConfig {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Other ends of a tunnel.
+#[derive(Clone, Debug)]
+pub enum Others {
+    /// Peers, each with its own channel.
+    Peers(Vec<Peer>),
+    /// A mesh: every site broadcasts, and receives all others.
+    Mesh(Mesh),
+}
+
+/// One peer.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// Name for reports.
+    pub name: String,
+    /// Address; `None`: the peer contacts us. Not for serial lines and files.
+    pub address: Option<SocketAddr>,
+    /// Host name and port, resolved again if the peer is silent. `None`: no host name.
+    pub host: Option<(String, u16)>,
+    /// Networks of the peer: allowed sources, and destinations routed to it; empty: all.
+    pub allowed: Vec<(IpAddr, u8)>,
+    /// Key file of this peer, if it differs from that of the site.
+    pub key: Option<PathBuf>,
+    /// Interval of keepalive datagrams, which keep NAT mappings alive. `None`: not sent.
+    pub keepalive: Option<Duration>,
+    /// PID that it sends, with TS.
+    pub pid: Option<Pid>,
+}
+
+/// A mesh, or a one-way broadcast.
+#[derive(Clone, Debug)]
+pub struct Mesh {
+    /// This site; `None`: receiver only.
+    pub own: Option<SiteId>,
+    /// Destination of this site's datagrams.
+    pub to: Option<SocketAddr>,
+    /// True if receivers answer, so that O-mode is possible: feedback of all sites is combined.
+    pub feedback: bool,
+    /// All other sites.
+    pub sites: Vec<Site>,
+}
+
+/// Another site of a mesh.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// Its number.
+    pub id: SiteId,
+    /// Name for reports.
+    pub name: String,
+    /// PID that it sends, with TS.
+    pub pid: Option<Pid>,
+    /// Its NPA, with TS and GSE.
+    pub npa: Option<Npa>,
+    /// Allowed sources of its packets; empty: all.
+    pub allowed: Vec<(IpAddr, u8)>,
+}
+
+/// Status outputs.
+#[derive(Clone, Debug, Default)]
+pub struct Seeing {
+    /// Status socket. `None`: no socket.
+    pub status: Option<PathBuf>,
+    /// Address of the status page and the metrics. `None`: not served.
+    pub http: Option<SocketAddr>,
+    /// Capture file for packets inside the tunnel.
+    pub pcap_inside: Option<PathBuf>,
+    /// Capture file for datagrams of the carrier.
+    pub pcap_outside: Option<PathBuf>,
+    /// Billing unit in octets, per datagram; 0: octets are billed.
+    pub billing_unit: u32,
+}
+
+impl ChannelConfig {
+    /// Keyword for the CIDs in a configuration: `auto`, `small` or `large`.
+    pub const fn cids_name(&self) -> &'static str {
+        match (self.large_max_cid, self.cids) {
+            (Some(_), _) => "auto",
+            (None, CidSpace::Small) => "small",
+            (None, CidSpace::Large) => "large",
+        }
+    }
+
+    /// Returns the settings of a compressor, except its channel.
+    pub fn compressor(&self, channel: thinair_rohc::Channel, seed: u64) -> CompressorConfig {
+        let mut config = CompressorConfig::new(channel);
+        if let Some(refresh) = self.refresh {
+            config = config.with_refresh(refresh);
+        }
+        config.repetitions = self.repetitions;
+        config.window = self.window;
+        config.rtp = self.rtp;
+        // Counters of encrypted datagrams count packets.
+        config.counted = true;
+        config.seed = seed;
+        config
+    }
+}
