@@ -10,7 +10,7 @@ pub mod tcp;
 use arbitrary::Arbitrary;
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
-    DecompressorMemory, Mode, ProfileId, ProfileSet, Refresh, RtpDetection, Threshold,
+    DecompressorMemory, Mode, ProfileId, ProfileSet, Refresh, ReorderRatio, RtpDetection, Threshold,
 };
 use thinair_wire::header::esp::Esp;
 use thinair_wire::header::extension::octets_of;
@@ -40,6 +40,10 @@ pub struct ChannelSetup {
     seed: u64,
 }
 
+/// Reordering that profiles of RFC 5225 bear.
+const RATIOS: [ReorderRatio; 4] =
+    [ReorderRatio::None, ReorderRatio::Quarter, ReorderRatio::Half, ReorderRatio::ThreeQuarters];
+
 /// Detection of RTP.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum RtpChoice {
@@ -59,9 +63,10 @@ enum RefreshChoice {
 impl ChannelSetup {
     /// Channel with few contexts, so that they are replaced.
     pub fn channel(&self) -> Channel {
-        // Any set of profiles of the family, and all of them in half of the cases.
+        // Any set of profiles of RFC 3095 or of RFC 5225, and all of them in half of the cases.
         let chosen = |place: usize| self.profiles & 0x80 != 0 || self.profiles >> place & 1 == 1;
-        let family = ProfileSet::v1().iter().filter(|profile| *profile != ProfileId::Uncompressed);
+        let family = if self.profiles & 0x40 == 0 { ProfileSet::v1() } else { ProfileSet::v2() };
+        let family = family.iter().filter(|profile| *profile != ProfileId::Uncompressed);
         let profiles: Vec<_> =
             family.enumerate().filter(|(place, _)| chosen(*place)).map(|(_, profile)| profile).collect();
         let (cids, max_cid) = if self.large {
@@ -102,6 +107,7 @@ impl ChannelSetup {
             repetitions: 1 + self.repetitions % 7,
             window: 1 + self.window % 16,
             sid_everywhere: self.sid_everywhere,
+            reorder_ratio: RATIOS[(self.seed % 4) as usize],
             seed: self.seed,
             ..CompressorConfig::new(channel)
         };

@@ -130,6 +130,8 @@ impl AnalyzeArguments {
 enum SchemeName {
     /// ROHC with the profiles RTP, UDP, UDP-Lite, ESP and IP (RFC 3095, RFC 3843, RFC 4019)
     RohcV1,
+    /// ROHC with the profiles RTP, UDP, UDP-Lite, ESP and IP of RFC 5225
+    RohcV2,
     /// rohc-v1 and the profile for CoAP (`coap`)
     Coap,
     /// coap and the profile for TCP (RFC 6846)
@@ -148,15 +150,17 @@ impl SchemeName {
     /// Returns one specification for each mode, or a single one for a scheme without modes. `cids` sets the
     /// CID space of ROHC.
     fn specs(self, cids: &Channel, modes: &[Mode]) -> anyhow::Result<Vec<SchemeSpec>> {
-        let rohc = |name, more: &[ProfileId]| {
-            let profiles = more.iter().try_fold(ProfileSet::v1(), |set, profile| set.with(*profile))?;
+        let rohc = |name, set: ProfileSet, more: &[ProfileId]| {
+            let profiles = more.iter().try_fold(set, |set, profile| set.with(*profile))?;
             let channel = Channel::new(cids.cids(), cids.max_cid(), profiles)?;
             Ok(modes.iter().map(|&mode| SchemeSpec::Rohc { name, channel, mode, learned: false }).collect())
         };
+        let v1 = ProfileSet::v1();
         match self {
-            Self::RohcV1 => rohc(ROHC_V1, &[]),
-            Self::Coap => rohc("coap", &[ProfileId::Coap]),
-            Self::Tcp => rohc("tcp", &[ProfileId::Coap, ProfileId::Tcp]),
+            Self::RohcV1 => rohc(ROHC_V1, v1, &[]),
+            Self::RohcV2 => rohc("rohc-v2", ProfileSet::v2(), &[]),
+            Self::Coap => rohc("coap", v1, &[ProfileId::Coap]),
+            Self::Tcp => rohc("tcp", v1, &[ProfileId::Coap, ProfileId::Tcp]),
             Self::Schc => Ok(vec![SchemeSpec::Schc]),
             Self::Lowpan => Ok(vec![SchemeSpec::Lowpan]),
         }

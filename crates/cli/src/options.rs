@@ -198,7 +198,8 @@ impl ChannelOptions {
 
     /// Checks the options of RTP. An error names options that contradict each other or have no effect.
     fn check_rtp(&self, profiles: ProfileSet) -> Result<(), String> {
-        let has_rtp = profiles.has(ProfileId::Rtp) || profiles.has(ProfileId::RtpUdpLite);
+        let of_rtp = [ProfileId::Rtp, ProfileId::RtpUdpLite, ProfileId::RtpV2, ProfileId::RtpUdpLiteV2];
+        let has_rtp = of_rtp.iter().any(|profile| profiles.has(*profile));
         match (self.rtp, &self.rtp_ports) {
             (RtpOption::Ports, None) => {
                 Err("--rtp ports needs a list of ports, such as --rtp-ports 5004".to_owned())
@@ -369,10 +370,13 @@ fn profiles(text: &str) -> Result<ProfileSet, String> {
         match ProfileId::by_name(name) {
             Some(profile) => named.push(profile),
             None if name == "v1" => named.extend(ProfileSet::v1().iter()),
+            None if name == "v2" => named.extend(ProfileSet::v2().iter()),
             None => {
                 let built = ProfileId::ALL.into_iter().filter(|profile| profile.is_built());
                 let known = built.map(ProfileId::name).collect::<Vec<_>>().join(", ");
-                return Err(format!("unknown profile `{name}`; the profiles are {known}, and the set v1"));
+                return Err(format!(
+                    "unknown profile `{name}`; the profiles are {known}, and the sets v1 and v2"
+                ));
             }
         }
     }

@@ -35,7 +35,8 @@ use thinair_rohc::{
     Instant, Integrity, ProfileId, ProfileSet, Refresh,
 };
 
-use Format::{Ir, IrDyn, Normal, Pt0c, Pt1, Rnd2, Rnd4, Seq2, Seq4, Uo0, Uo1, Uo1Ts, Uor2Ext3};
+use Format::{CoCommon, Ir, IrDyn, Normal, Pt0Crc3, Pt0c, Pt1, Pt1SeqTs};
+use Format::{Rnd2, Rnd4, Seq2, Seq4, Uo0, Uo1, Uo1Ts, Uor2Ext3};
 use common::coap::FlowName;
 use common::media::{Media, MediaKind};
 use common::tcp::{Outer, TcpPacket, timestamps};
@@ -82,6 +83,13 @@ macro_rules! measure {
         #[bench::tcp_ipv6_acks_with_timestamps_rnd_4(PreparedCall::before(acks(V6).until(Rnd4)))]
         #[bench::tcp_ipv4_20_octets_with_timestamps_seq_2(PreparedCall::before(data(V4).until(Seq2)))]
         #[bench::tcp_ipv6_20_octets_with_timestamps_rnd_2(PreparedCall::before(data(V6).until(Rnd2)))]
+        #[bench::v2_udp_ipv4_pt_0_crc3(PreparedCall::before(udp(&[V4]).by_v2().until(Pt0Crc3)))]
+        #[bench::v2_udp_ipv6_pt_0_crc3(PreparedCall::before(udp(&[V6]).by_v2().until(Pt0Crc3)))]
+        #[bench::v2_udp_ipv4_co_common_ttl_changes(PreparedCall::before(udp(&[V4]).changing_ttl().by_v2().until(CoCommon)))]
+        #[bench::v2_rtp_udp_ipv4_pt_0_crc3(PreparedCall::before(media(MediaKind::Rtp, &[V4]).by_v2().until(Pt0Crc3)))]
+        #[bench::v2_rtp_udp_ipv4_pt_1_seq_ts(PreparedCall::before(media(MediaKind::Rtp, &[V4]).pausing().by_v2().until(Pt1SeqTs)))]
+        #[bench::v2_esp_ipv4_pt_0_crc3(PreparedCall::before(media(MediaKind::Esp, &[V4]).by_v2().until(Pt0Crc3)))]
+        #[bench::v2_ip_ipv4_pt_0_crc3(PreparedCall::before(ip(&[V4]).by_v2().until(Pt0Crc3)))]
         #[bench::uncompressed_normal(PreparedCall::before(udp(&[V4]).uncompressed().until(Normal)))]
         fn $name(ready: &'static mut PreparedCall<$side>) -> Result<<$side as MeasuredSide>::Done, <$side as MeasuredSide>::Error> {
             ready.go()
@@ -225,6 +233,11 @@ impl MeasuredCase {
     fn with_extension_headers(mut self) -> Self {
         let padding = vec![1, 4, 0, 0, 0, 0];
         self.flow.layers[0].extensions = vec![(0, padding.clone()), (60, padding)];
+        self
+    }
+
+    fn by_v2(mut self) -> Self {
+        self.profiles = ProfileSet::v2();
         self
     }
 

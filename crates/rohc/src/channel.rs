@@ -173,6 +173,17 @@ impl ProfileSet {
             .and(ProfileId::UdpLite)
     }
 
+    /// All profiles of RFC 5225 that this build has.
+    pub fn v2() -> Self {
+        Self::UNCOMPRESSED
+            .and(ProfileId::RtpV2)
+            .and(ProfileId::UdpV2)
+            .and(ProfileId::EspV2)
+            .and(ProfileId::IpV2)
+            .and(ProfileId::RtpUdpLiteV2)
+            .and(ProfileId::UdpLiteV2)
+    }
+
     /// Adds `profile`. An error if the set has another variant of it, or this build lacks it.
     pub fn with(self, profile: ProfileId) -> Result<Self, ChannelError> {
         match self.by_low_octet(profile.low_octet()) {

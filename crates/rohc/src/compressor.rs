@@ -23,7 +23,7 @@ use crate::storage::BLOCK_OCTETS;
 pub use crate::storage::CompressorMemory;
 pub(crate) use crate::storage::SharedMemory;
 
-pub use config::{CoapConfig, CompressorConfig, FormatPolicy, Ports, RtpDetection};
+pub use config::{CoapConfig, CompressorConfig, FormatPolicy, Ports, ReorderRatio, RtpDetection};
 pub(crate) use flows::FlowKey;
 use flows::FlowTable;
 pub use flows::{CompressorContext, FlowLink};
@@ -192,10 +192,10 @@ impl<'m> Compressor<'m> {
             self.flows.place(cid).and_then(Place::context).map_or(FeedbackForm::Rfc3095, SenderContext::form);
         let feedback = match form {
             FeedbackForm::Rfc3095 => Feedback::read(data, space)?,
-            FeedbackForm::Rfc5225 => {
+            FeedbackForm::Rfc6846 | FeedbackForm::Rfc5225 => {
                 // / A decompressor without a context does not have the profile, and asks for a context in the general form.
                 let asks = |feedback: &Feedback| feedback.ack == AckType::StaticNack && feedback.protected;
-                Feedback::read_rfc5225(data, space)
+                Feedback::read_as(form, data, space)
                     .or_else(|error| Feedback::read(data, space).ok().filter(asks).ok_or(error))?
             }
         };

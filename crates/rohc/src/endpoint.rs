@@ -56,10 +56,11 @@ impl<'m> Endpoint<'m> {
         const R: usize,
         const U: usize,
         const E: usize,
+        const V: usize,
     >(
         compressor: CompressorConfig,
         decompressor: DecompressorConfig,
-        storage: &'m mut Storage<C, B, T, R, U, E>,
+        storage: &'m mut Storage<C, B, T, R, U, E, V>,
     ) -> Self {
         let endpoint = Self::new(
             Compressor::new(compressor, &mut storage.compressor),

@@ -3,6 +3,7 @@
 
 use crate::cid::{Cid, CidSpace};
 use crate::mode::Mode;
+use crate::profile::ProfileId;
 use crate::state::DecompressorState;
 use thinair_wire::crc::Check;
 
@@ -27,6 +28,8 @@ mod option {
     pub(super) const JITTER: u8 = 6;
     pub(super) const LOSS: u8 = 7;
     pub(super) const CONTEXT_MEMORY: u8 = 9;
+    /// RFC 5225, section 6.9.2.4.
+    pub(super) const CLOCK_RESOLUTION: u8 = 10;
 }
 
 /// Format of a FEEDBACK-2 element.
@@ -35,12 +38,29 @@ pub enum FeedbackForm {
     /// RFC 3095, section 5.7.6: mode, 12 bits of SN, options of which one is a CRC.
     #[default]
     Rfc3095,
-    /// RFC 5225, section 6.9.1, and RFC 6846, section 8.3: 14 bits of MSN and a CRC-8, then options. Profiles 0x0006 and
-    /// 0x0081 have it.
+    /// RFC 6846, section 8.3: 14 bits of MSN and a CRC-8, then options. Profiles 0x0006 and 0x0081 have it.
+    Rfc6846,
+    /// RFC 5225, section 6.9: as RFC 6846, with other options; an unknown option invalidates the element.
     Rfc5225,
 }
 
-/// One feedback element in the format of the RFC 3095 family; with [`FeedbackForm::Rfc5225`], in that of profiles 0x0006
+impl FeedbackForm {
+    /// Returns the form that a profile uses.
+    pub const fn of(profile: ProfileId) -> Self {
+        match profile {
+            ProfileId::Tcp | ProfileId::Coap => Self::Rfc6846,
+            ProfileId::RtpV2
+            | ProfileId::UdpV2
+            | ProfileId::EspV2
+            | ProfileId::IpV2
+            | ProfileId::RtpUdpLiteV2
+            | ProfileId::UdpLiteV2 => Self::Rfc5225,
+            _ => Self::Rfc3095,
+        }
+    }
+}
+
+/// One feedback element in the format of the RFC 3095 family; with [`FeedbackForm::Rfc6846`], in that of profiles 0x0006
 /// and 0x0081.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feedback {
@@ -137,13 +157,13 @@ impl Feedback {
         }
     }
 
-    /// Converts the element to the format of RFC 5225, with 14 bits of MSN if the context has one.
-    pub(crate) fn rfc5225(self, state: DecompressorState, msn: u16) -> Self {
+    /// Converts the element to a format with 14 bits of MSN, if the context has one.
+    pub(crate) fn with_msn(self, form: FeedbackForm, state: DecompressorState, msn: u16) -> Self {
         let (sn, sn_bits) = match state {
             DecompressorState::Nc => (0, 0),
             DecompressorState::Sc | DecompressorState::Fc => (u32::from(msn) & 0x3FFF, 14),
         };
-        Self { sn, sn_bits, mode: None, form: FeedbackForm::Rfc5225, ..self }
+        Self { sn, sn_bits, mode: None, form, ..self }
     }
 
     /// Reads the data of one element, CID included ([`Elements`](crate::packet::Elements) yields them).
@@ -185,10 +205,13 @@ impl Feedback {
         }
     }
 
-    /// Reads the data of one element in the format of RFC 5225, section 6.9.1, CID included.
-    pub fn read_rfc5225(data: &[u8], space: CidSpace) -> Result<Self, FeedbackError> {
+    /// Reads the data of one element in a format, CID included.
+    pub fn read_as(form: FeedbackForm, data: &[u8], space: CidSpace) -> Result<Self, FeedbackError> {
+        if form == FeedbackForm::Rfc3095 {
+            return Self::read(data, space);
+        }
         let (cid, body) = split_cid(data, space).ok_or(FeedbackError::Truncated)?;
-        let new = |ack| Self { form: FeedbackForm::Rfc5225, ..Self::new(cid, ack) };
+        let new = |ack| Self { form, ..Self::new(cid, ack) };
         match *body {
             [] => Err(FeedbackError::Truncated),
             [msn] => Ok(Self { sn: u32::from(msn), sn_bits: 8, ..new(AckType::Ack) }),
@@ -210,10 +233,35 @@ impl Feedback {
                 feedback.sn = u32::from(first & 0x3F) << 8 | u32::from(second);
                 feedback.sn_bits = 14;
                 feedback.protected = true;
-                feedback.read_options(data, options)?;
+                match form {
+                    FeedbackForm::Rfc5225 => feedback.read_options_of_rfc5225(options)?,
+                    _ => feedback.read_options(data, options)?,
+                }
                 Ok(feedback)
             }
         }
+    }
+
+    /// RFC 5225, section 6.9.2: an element with an unknown option, or with one of them twice, is discarded.
+    fn read_options_of_rfc5225(&mut self, mut options: &[u8]) -> Result<(), FeedbackError> {
+        let mut seen = 0_u16;
+        while let [head, rest @ ..] = options {
+            let (value, rest) =
+                rest.split_at_checked(usize::from(head & 0x0F)).ok_or(FeedbackError::Truncated)?;
+            match (head >> 4, value) {
+                (option::REJECT, []) => self.reject = true,
+                (option::SN_NOT_VALID, []) => (self.sn, self.sn_bits) = (0, 0),
+                (option::CONTEXT_MEMORY, []) => self.context_memory = true,
+                (option::CLOCK_RESOLUTION, &[value]) => self.clock = Some(value),
+                _ => return Err(FeedbackError::Malformed),
+            }
+            if seen >> (head >> 4) & 1 == 1 {
+                return Err(FeedbackError::Malformed);
+            }
+            seen |= 1 << (head >> 4);
+            options = rest;
+        }
+        Ok(())
     }
 
     fn read_options(&mut self, data: &[u8], mut options: &[u8]) -> Result<(), FeedbackError> {
@@ -234,7 +282,7 @@ impl Feedback {
                 (option::REJECT, []) => self.reject = true,
                 (option::SN_NOT_VALID, []) => sn_valid = false,
                 // RFC 6846, section 8.3.2.3: "2 additional bits of MSN".
-                (option::SN, &[value]) if self.form == FeedbackForm::Rfc5225 => {
+                (option::SN, &[value]) if self.form == FeedbackForm::Rfc6846 => {
                     self.sn = self.sn << 2 | u32::from(value >> 6);
                     self.sn_bits = 16;
                 }
@@ -304,7 +352,7 @@ impl Feedback {
             && self.mode.is_none()
             && self.sn_bits == 8
             && !(self.protected || self.reject || self.context_memory)
-            && (self.form == FeedbackForm::Rfc5225
+            && (self.form == FeedbackForm::Rfc6846
                 || (self.clock, self.jitter, self.loss) == (None, None, None));
         if plain {
             put(&[self.sn as u8]);
@@ -314,7 +362,7 @@ impl Feedback {
                 AckType::Nack => 1,
                 AckType::StaticNack => 2_u8,
             };
-            if self.form == FeedbackForm::Rfc5225 {
+            if self.form != FeedbackForm::Rfc3095 {
                 put(&[ack << 6 | (self.sn >> 8) as u8 & 0x3F, self.sn as u8, 0]);
                 let crc_at = self.cid.octets_before(space) + self.cid.octets_inside(space) + 2;
                 if self.sn_bits == 0 {
@@ -323,8 +371,12 @@ impl Feedback {
                 if self.reject {
                     put(&[option::REJECT << 4]);
                 }
-                if let Some(loss) = self.loss {
-                    put(&[option::LOSS << 4 | 1, loss]);
+                match (self.form, self.loss, self.clock) {
+                    (FeedbackForm::Rfc6846, Some(loss), _) => put(&[option::LOSS << 4 | 1, loss]),
+                    (FeedbackForm::Rfc5225, _, Some(clock)) => {
+                        put(&[option::CLOCK_RESOLUTION << 4 | 1, clock])
+                    }
+                    _ => {}
                 }
                 data[crc_at] = Check::Crc8.of(&data[..len]);
                 return put_element(&data[..len], out);
@@ -418,7 +470,7 @@ mod tests {
     /// RFC 3095, section 5.7.6.11: ACK of SN 17 for CID 8, Reliable mode.
     #[test]
     fn a_glance_sees_cid_and_acktype_of_all_formats() {
-        for form in [FeedbackForm::Rfc3095, FeedbackForm::Rfc5225] {
+        for form in [FeedbackForm::Rfc3095, FeedbackForm::Rfc6846, FeedbackForm::Rfc5225] {
             for (space, cid) in [(CidSpace::Small, 0), (CidSpace::Small, 9), (CidSpace::Large, 300)] {
                 let cid = Cid::new(cid).unwrap();
                 for ack in [AckType::Ack, AckType::Nack, AckType::StaticNack] {

@@ -1,4 +1,6 @@
 //! Header fields that several profiles share.
 
+pub(crate) mod encodings;
 pub(crate) mod ip;
 pub(crate) mod ip_id;
+pub(crate) mod rtp;

@@ -43,7 +43,8 @@
         feature = "esp",
         feature = "ip",
         feature = "tcp",
-        feature = "coap"
+        feature = "coap",
+        feature = "v2"
     )),
     allow(dead_code, unused_imports)
 )]
@@ -79,7 +80,8 @@ pub use arrival::Arrival;
 pub use channel::{Channel, ChannelError, Integrity, ProfileSet};
 pub use cid::{Cid, CidSpace};
 pub use compressor::{
-    CoapConfig, CompressError, Compressed, Compressor, CompressorConfig, FormatPolicy, Ports, RtpDetection,
+    CoapConfig, CompressError, Compressed, Compressor, CompressorConfig, FormatPolicy, Ports, ReorderRatio,
+    RtpDetection,
 };
 pub use contexts::ContextState;
 pub use decompressor::{DecompressError, Decompressed, Decompressor, DecompressorConfig, Threshold};

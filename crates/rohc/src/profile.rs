@@ -3,8 +3,13 @@
 #[cfg(feature = "coap")]
 pub mod coap;
 mod format;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod notation;
 #[cfg(feature = "rfc3095")]
 pub(crate) mod rfc3095;
+#[cfg(feature = "v2")]
+pub(crate) mod rfc5225;
 #[cfg(feature = "tcp")]
 pub(crate) mod rfc6846;
 pub(crate) mod uncompressed;
@@ -90,6 +95,18 @@ identifiers! {
     Coap2015 = 0x0080 "coap-2015" "coap-2015",
     /// 0x0081, CoAP/UDP/IP: `docs/coap-profile.md`.
     Coap = 0x0081 "coap" "coap",
+    /// 0x0101, RTP/UDP/IP. RFC 5225.
+    RtpV2 = 0x0101 "rtp-v2" "v2",
+    /// 0x0102, UDP/IP. RFC 5225.
+    UdpV2 = 0x0102 "udp-v2" "v2",
+    /// 0x0103, ESP/IP. RFC 5225.
+    EspV2 = 0x0103 "esp-v2" "v2",
+    /// 0x0104, IP only. RFC 5225.
+    IpV2 = 0x0104 "ip-v2" "v2",
+    /// 0x0107, RTP/UDP-Lite/IP. RFC 5225.
+    RtpUdpLiteV2 = 0x0107 "rtp-udp-lite-v2" "v2",
+    /// 0x0108, UDP-Lite/IP. RFC 5225.
+    UdpLiteV2 = 0x0108 "udp-lite-v2" "v2",
 }
 
 impl ProfileId {
@@ -254,6 +271,9 @@ registry! {
     Coap: coap::compress::CoapSenderContext, coap::decompress::CoapReceiverContext, Coap;
     #[cfg(feature = "tcp")]
     Tcp: rfc6846::compress::TcpSenderContext, rfc6846::decompress::TcpReceiverContext, Tcp;
+    #[cfg(feature = "v2")]
+    Rfc5225: rfc5225::compress::V2SenderContext, rfc5225::decompress::V2ReceiverContext,
+        RtpV2 | UdpV2 | EspV2 | IpV2 | RtpUdpLiteV2 | UdpLiteV2;
     #[cfg(feature = "rfc3095")]
     Rfc3095: rfc3095::compress::Rfc3095SenderContext, rfc3095::decompress::Rfc3095ReceiverContext,
         Rtp | Udp | Esp | Ip | RtpUdpLite | UdpLite | Coap2015;

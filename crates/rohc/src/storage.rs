@@ -11,12 +11,14 @@ use crate::compressor::{CompressorContext, FlowLink};
 use crate::decompressor::DecompressorContext;
 #[cfg(feature = "coap")]
 use crate::exchange::CoapExchange;
-#[cfg(feature = "tcp")]
+#[cfg(any(feature = "tcp", feature = "v2"))]
 use crate::profile::ProfileId;
 #[cfg(feature = "coap")]
 use crate::profile::coap::{Base, Template, Templates, templates_for};
 #[cfg(feature = "rfc3095")]
 use crate::profile::rfc3095::table::{ExtensionBlock, Pool};
+#[cfg(feature = "v2")]
+use crate::profile::rfc5225::V2Room;
 #[cfg(feature = "tcp")]
 use crate::profile::rfc6846::TcpRoom;
 
@@ -99,16 +101,20 @@ impl<T> DerefMut for Slots<'_, T> {
 /// Pools from which contexts allocate: blocks for extension headers, templates of CoAP messages, and rooms for flows of profile
 /// 0x0006.
 #[derive(Debug)]
-struct PoolStorage<const BLOCKS: usize, const TEMPLATES: usize, const ROOMS: usize> {
+struct PoolStorage<const BLOCKS: usize, const TEMPLATES: usize, const ROOMS: usize, const V2: usize> {
     #[cfg(feature = "rfc3095")]
     blocks: [ExtensionBlock; BLOCKS],
     #[cfg(feature = "coap")]
     templates: [Template; TEMPLATES],
     #[cfg(feature = "tcp")]
     rooms: [TcpRoom; ROOMS],
+    #[cfg(feature = "v2")]
+    v2_rooms: [V2Room; V2],
 }
 
-impl<const BLOCKS: usize, const TEMPLATES: usize, const ROOMS: usize> PoolStorage<BLOCKS, TEMPLATES, ROOMS> {
+impl<const BLOCKS: usize, const TEMPLATES: usize, const ROOMS: usize, const V2: usize>
+    PoolStorage<BLOCKS, TEMPLATES, ROOMS, V2>
+{
     const EMPTY: Self = Self {
         #[cfg(feature = "rfc3095")]
         blocks: [ExtensionBlock::EMPTY; BLOCKS],
@@ -116,6 +122,8 @@ impl<const BLOCKS: usize, const TEMPLATES: usize, const ROOMS: usize> PoolStorag
         templates: [Template::EMPTY; TEMPLATES],
         #[cfg(feature = "tcp")]
         rooms: [TcpRoom::EMPTY; ROOMS],
+        #[cfg(feature = "v2")]
+        v2_rooms: [V2Room::EMPTY; V2],
     };
 
     fn lend(&mut self) -> PoolMemory<'_> {
@@ -126,6 +134,8 @@ impl<const BLOCKS: usize, const TEMPLATES: usize, const ROOMS: usize> PoolStorag
             templates: Slots::Lent(&mut self.templates),
             #[cfg(feature = "tcp")]
             rooms: Slots::Lent(&mut self.rooms),
+            #[cfg(feature = "v2")]
+            v2_rooms: Slots::Lent(&mut self.v2_rooms),
             none: PhantomData,
         }
     }
@@ -140,6 +150,8 @@ struct PoolMemory<'m> {
     templates: Slots<'m, Template>,
     #[cfg(feature = "tcp")]
     rooms: Slots<'m, TcpRoom>,
+    #[cfg(feature = "v2")]
+    v2_rooms: Slots<'m, V2Room>,
     none: PhantomData<&'m ()>,
 }
 
@@ -152,6 +164,8 @@ impl PoolMemory<'_> {
         let octets = octets + self.templates.octets();
         #[cfg(feature = "tcp")]
         let octets = octets + self.rooms.octets();
+        #[cfg(feature = "v2")]
+        let octets = octets + self.v2_rooms.octets();
         octets
     }
 }
@@ -165,16 +179,19 @@ impl<'m> PoolMemory<'m> {
             #[cfg(feature = "coap")]
             templates: source.places(Template::EMPTY, templates_for(channel)),
             #[cfg(feature = "tcp")]
-            rooms: source.places(TcpRoom::EMPTY, rooms_for(channel)),
+            rooms: source.places(TcpRoom::EMPTY, rooms_for(channel, &[ProfileId::Tcp])),
+            #[cfg(feature = "v2")]
+            v2_rooms: source.places(V2Room::EMPTY, rooms_for(channel, &V2Room::PROFILES)),
             none: PhantomData,
         }
     }
 }
 
-/// Number of places for flows of profile 0x0006: one for each context if the channel has the profile.
-#[cfg(feature = "tcp")]
-fn rooms_for(channel: &Channel) -> usize {
-    if channel.profiles().has(ProfileId::Tcp) { channel.contexts() } else { 0 }
+/// Number of rooms for flows of some profiles: one for each context if the channel has one of them.
+#[cfg(any(feature = "tcp", feature = "v2"))]
+fn rooms_for(channel: &Channel, profiles: &[ProfileId]) -> usize {
+    let has_one = profiles.iter().any(|profile| channel.profiles().has(*profile));
+    if has_one { channel.contexts() } else { 0 }
 }
 
 /// Memory that the contexts of a compressor or decompressor share, separate for each profile.
@@ -196,11 +213,16 @@ pub(crate) struct SharedMemory<'m> {
     pub(crate) guessed: u32,
     #[cfg(feature = "tcp")]
     pub(crate) rooms: Slots<'m, TcpRoom>,
+    #[cfg(feature = "v2")]
+    pub(crate) v2_rooms: Slots<'m, V2Room>,
     none: PhantomData<&'m ()>,
 }
 
 impl<'m> SharedMemory<'m> {
-    #[cfg_attr(not(any(feature = "rfc3095", feature = "coap", feature = "tcp")), allow(unused_variables))]
+    #[cfg_attr(
+        not(any(feature = "rfc3095", feature = "coap", feature = "tcp", feature = "v2")),
+        allow(unused_variables)
+    )]
     fn new(memory: PoolMemory<'m>) -> Self {
         Self {
             #[cfg(feature = "rfc3095")]
@@ -217,6 +239,8 @@ impl<'m> SharedMemory<'m> {
             guessed: 0,
             #[cfg(feature = "tcp")]
             rooms: memory.rooms,
+            #[cfg(feature = "v2")]
+            v2_rooms: memory.v2_rooms,
             none: PhantomData,
         }
     }
@@ -225,7 +249,7 @@ impl<'m> SharedMemory<'m> {
 /// Memory of a compressor with constant sizes.
 ///
 /// It has places for `CONTEXTS` flows, `BLOCKS` blocks for extension headers (one for each flow that has some), `TEMPLATES` kinds
-/// of CoAP messages (recommended: four for each flow; a flow takes at most 16), and for `TCP` flows of profile 0x0006: as many as
+/// of CoAP messages (recommended: four for each flow; a flow takes at most 16), for `TCP` flows of profile 0x0006, and for `V2` flows of RFC 5225: as many as
 /// contexts, or none. A flow for which there is no room uses another profile.
 ///
 /// ```
@@ -242,14 +266,17 @@ pub struct CompressorStorage<
     const BLOCKS: usize = 0,
     const TEMPLATES: usize = 0,
     const TCP: usize = 0,
+    const V2: usize = 0,
 > {
     contexts: [CompressorContext; CONTEXTS],
     links: [FlowLink; CONTEXTS],
     buckets: [[u16; 2]; CONTEXTS],
-    pools: PoolStorage<BLOCKS, TEMPLATES, TCP>,
+    pools: PoolStorage<BLOCKS, TEMPLATES, TCP, V2>,
 }
 
-impl<const C: usize, const B: usize, const T: usize, const R: usize> CompressorStorage<C, B, T, R> {
+impl<const C: usize, const B: usize, const T: usize, const R: usize, const V: usize>
+    CompressorStorage<C, B, T, R, V>
+{
     /// Memory without a flow.
     pub const fn new() -> Self {
         Self {
@@ -261,8 +288,8 @@ impl<const C: usize, const B: usize, const T: usize, const R: usize> CompressorS
     }
 }
 
-impl<const C: usize, const B: usize, const T: usize, const R: usize> Default
-    for CompressorStorage<C, B, T, R>
+impl<const C: usize, const B: usize, const T: usize, const R: usize, const V: usize> Default
+    for CompressorStorage<C, B, T, R, V>
 {
     fn default() -> Self {
         Self::new()
@@ -278,10 +305,10 @@ pub struct CompressorMemory<'m> {
     pools: PoolMemory<'m>,
 }
 
-impl<'m, const C: usize, const B: usize, const T: usize, const R: usize>
-    From<&'m mut CompressorStorage<C, B, T, R>> for CompressorMemory<'m>
+impl<'m, const C: usize, const B: usize, const T: usize, const R: usize, const V: usize>
+    From<&'m mut CompressorStorage<C, B, T, R, V>> for CompressorMemory<'m>
 {
-    fn from(storage: &'m mut CompressorStorage<C, B, T, R>) -> Self {
+    fn from(storage: &'m mut CompressorStorage<C, B, T, R, V>) -> Self {
         Self {
             contexts: Slots::Lent(&mut storage.contexts),
             links: Slots::Lent(&mut storage.links),
@@ -304,6 +331,13 @@ impl CompressorMemory<'static> {
     #[cfg(feature = "tcp")]
     pub fn with_tcp_flows(mut self, flows: usize) -> Self {
         self.pools.rooms = Slots::owned(vec![TcpRoom::EMPTY; flows]);
+        self
+    }
+
+    /// The memory with room for so many flows of the profiles of RFC 5225.
+    #[cfg(feature = "v2")]
+    pub fn with_v2_flows(mut self, flows: usize) -> Self {
+        self.pools.v2_rooms = Slots::owned(vec![V2Room::EMPTY; flows]);
         self
     }
 
@@ -348,14 +382,15 @@ pub struct DecompressorStorage<
     const TEMPLATES: usize = 0,
     const TCP: usize = 0,
     const UNIT: usize = 0,
+    const V2: usize = 0,
 > {
     contexts: [DecompressorContext; CONTEXTS],
-    pools: PoolStorage<BLOCKS, TEMPLATES, TCP>,
+    pools: PoolStorage<BLOCKS, TEMPLATES, TCP, V2>,
     unit: [u8; UNIT],
 }
 
-impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: usize>
-    DecompressorStorage<C, B, T, R, U>
+impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: usize, const V: usize>
+    DecompressorStorage<C, B, T, R, U, V>
 {
     /// Memory without a context.
     pub const fn new() -> Self {
@@ -363,8 +398,8 @@ impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: us
     }
 }
 
-impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: usize> Default
-    for DecompressorStorage<C, B, T, R, U>
+impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: usize, const V: usize> Default
+    for DecompressorStorage<C, B, T, R, U, V>
 {
     fn default() -> Self {
         Self::new()
@@ -379,10 +414,10 @@ pub struct DecompressorMemory<'m> {
     pools: PoolMemory<'m>,
 }
 
-impl<'m, const C: usize, const B: usize, const T: usize, const R: usize, const U: usize>
-    From<&'m mut DecompressorStorage<C, B, T, R, U>> for DecompressorMemory<'m>
+impl<'m, const C: usize, const B: usize, const T: usize, const R: usize, const U: usize, const V: usize>
+    From<&'m mut DecompressorStorage<C, B, T, R, U, V>> for DecompressorMemory<'m>
 {
-    fn from(storage: &'m mut DecompressorStorage<C, B, T, R, U>) -> Self {
+    fn from(storage: &'m mut DecompressorStorage<C, B, T, R, U, V>) -> Self {
         Self {
             contexts: Slots::Lent(&mut storage.contexts),
             unit: Slots::Lent(&mut storage.unit),
@@ -404,6 +439,13 @@ impl DecompressorMemory<'static> {
     #[cfg(feature = "tcp")]
     pub fn with_tcp_flows(mut self, flows: usize) -> Self {
         self.pools.rooms = Slots::owned(vec![TcpRoom::EMPTY; flows]);
+        self
+    }
+
+    /// The memory with room for so many flows of the profiles of RFC 5225.
+    #[cfg(feature = "v2")]
+    pub fn with_v2_flows(mut self, flows: usize) -> Self {
+        self.pools.v2_rooms = Slots::owned(vec![V2Room::EMPTY; flows]);
         self
     }
 
@@ -445,15 +487,23 @@ pub struct Storage<
     const TCP: usize = 0,
     const UNIT: usize = 0,
     const EXCHANGES: usize = 0,
+    const V2: usize = 0,
 > {
-    pub(crate) compressor: CompressorStorage<CONTEXTS, BLOCKS, TEMPLATES, TCP>,
-    pub(crate) decompressor: DecompressorStorage<CONTEXTS, BLOCKS, TEMPLATES, TCP, UNIT>,
+    pub(crate) compressor: CompressorStorage<CONTEXTS, BLOCKS, TEMPLATES, TCP, V2>,
+    pub(crate) decompressor: DecompressorStorage<CONTEXTS, BLOCKS, TEMPLATES, TCP, UNIT, V2>,
     #[cfg(feature = "coap")]
     pub(crate) exchanges: [[CoapExchange; EXCHANGES]; 2],
 }
 
-impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: usize, const E: usize>
-    Storage<C, B, T, R, U, E>
+impl<
+    const C: usize,
+    const B: usize,
+    const T: usize,
+    const R: usize,
+    const U: usize,
+    const E: usize,
+    const V: usize,
+> Storage<C, B, T, R, U, E, V>
 {
     /// Memory without a flow.
     pub const fn new() -> Self {
@@ -466,8 +516,15 @@ impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: us
     }
 }
 
-impl<const C: usize, const B: usize, const T: usize, const R: usize, const U: usize, const E: usize> Default
-    for Storage<C, B, T, R, U, E>
+impl<
+    const C: usize,
+    const B: usize,
+    const T: usize,
+    const R: usize,
+    const U: usize,
+    const E: usize,
+    const V: usize,
+> Default for Storage<C, B, T, R, U, E, V>
 {
     fn default() -> Self {
         Self::new()

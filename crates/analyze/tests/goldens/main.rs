@@ -9,6 +9,7 @@
 mod digests;
 mod functional;
 mod robustness;
+mod rohcv2;
 mod streams;
 mod tcp;
 

@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use thinair_capture::{Record, Skip, Timestamp};
 use thinair_rohc::decompressor::Traced;
-use thinair_rohc::feedback::{AckType, Feedback, FeedbackError};
+use thinair_rohc::feedback::{AckType, Feedback, FeedbackError, FeedbackForm};
 use thinair_rohc::packet::{self, PacketBody};
 use thinair_rohc::profile::coap::Base;
 use thinair_rohc::storage::Slots;
@@ -128,20 +128,15 @@ impl Dissector {
     }
 
     /// Parses a feedback element. Its format depends on the profile of its context, which only the compressor
-    /// has. The format of profiles 0x0006 and 0x0081 is recognized by its CRC over the whole element.
+    /// has. The formats of RFC 5225 and RFC 6846 are recognized by their CRC over the whole element.
     fn feedback(&self, data: &[u8]) -> Result<Feedback, FeedbackError> {
         let space = self.channel.cids();
-        match Feedback::read_rfc5225(data, space) {
-            Ok(feedback)
-                if feedback.protected
-                    && [ProfileId::Coap, ProfileId::Tcp]
-                        .iter()
-                        .any(|one| self.channel.profiles().has(*one)) =>
-            {
-                Ok(feedback)
-            }
-            _ => Feedback::read(data, space),
-        }
+        let has = |form: &FeedbackForm| {
+            self.channel.profiles().iter().any(|profile| FeedbackForm::of(profile) == *form)
+        };
+        let read = |form| Feedback::read_as(form, data, space).ok().filter(|feedback| feedback.protected);
+        let protected = [FeedbackForm::Rfc5225, FeedbackForm::Rfc6846].into_iter().filter(has).find_map(read);
+        protected.map_or_else(|| Feedback::read(data, space), Ok)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use thinair_wire::coder::Word;
+
 use crate::channel::Channel;
 use crate::refresh::Refresh;
 
@@ -44,6 +46,8 @@ pub struct CompressorConfig {
     /// CLOCK option. The value is Max_Jitter_CD, the largest variation of the delay between the two. A packet that varies more is
     /// decompressed wrongly, which its CRC may not detect. Default: `None`, no timer.
     pub timer: Option<Duration>,
+    /// Profiles of RFC 5225: how late packets may be that are still decompressed. Default: [`ReorderRatio::None`].
+    pub reorder_ratio: ReorderRatio,
     /// Parameters of the CoAP profiles.
     pub coap: CoapConfig,
     /// Random number on which first sequence numbers and the hash of flows depend.
@@ -65,6 +69,7 @@ impl CompressorConfig {
             reliable: true,
             rtp: RtpDetection::default(),
             timer: None,
+            reorder_ratio: ReorderRatio::None,
             coap: CoapConfig::default(),
             seed: 0,
         }
@@ -74,6 +79,50 @@ impl CompressorConfig {
     /// is none.
     pub fn with_refresh(self, refresh: Refresh) -> Self {
         Self { refresh, refresh_two_way: refresh, ..self }
+    }
+}
+
+/// Part of the interpretation interval of the MSN that lies behind the newest packet: `reorder_ratio`. RFC 5225, section 6.8.2.4.
+///
+/// With the 4 bits of the smallest header a packet may be 1, 3, 7 or 11 packets late, and 13, 11, 7 or 3 packets in a row may be lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReorderRatio {
+    /// One packet.
+    #[default]
+    None,
+    /// A quarter of the interval.
+    Quarter,
+    /// Half of it.
+    Half,
+    /// Three quarters.
+    ThreeQuarters,
+}
+
+impl ReorderRatio {
+    /// The offset of the interval for `k` bits: `msn_lsb(k)`.
+    #[inline]
+    pub(crate) const fn p(self, k: u32) -> u32 {
+        match self {
+            Self::None => 1,
+            _ => (1 << k) / 4 * self as u32 - 1,
+        }
+    }
+}
+
+impl Word for ReorderRatio {
+    #[inline]
+    fn to_u32(self) -> u32 {
+        self as u32
+    }
+
+    #[inline]
+    fn from_u32(value: u32) -> Self {
+        match value {
+            0 => Self::None,
+            1 => Self::Quarter,
+            2 => Self::Half,
+            _ => Self::ThreeQuarters,
+        }
     }
 }
 

@@ -8,7 +8,8 @@ use std::time::Duration;
 use thinair_rohc::exchange::Exchanges;
 use thinair_rohc::{
     Arrival, Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor,
-    DecompressorConfig, DecompressorMemory, Endpoint, Format, Instant, Mode, RtpDetection,
+    DecompressorConfig, DecompressorMemory, Endpoint, Format, Instant, Mode, ProfileSet, ReorderRatio,
+    RtpDetection,
 };
 
 use super::SplitMix64;
@@ -58,6 +59,8 @@ pub struct JourneySetup {
     pub moves: bool,
     /// Delay in one direction, in microseconds.
     pub delay: u64,
+    /// Ratio of the profiles of RFC 5225, if they are used.
+    pub v2: Option<ReorderRatio>,
 }
 
 impl JourneySetup {
@@ -72,8 +75,18 @@ impl JourneySetup {
                         for counts in [false, true].into_iter().filter(|counts| !counts || !pace.is_paced()) {
                             for mode in [Mode::Unidirectional, Mode::Optimistic, Mode::Reliable] {
                                 if mode != Mode::Reliable || !kind.is_coap() && !kind.is_tcp() {
-                                    let moves = false;
-                                    all.push(Self { kind, six, checksum, mode, pace, counts, moves, delay });
+                                    let (moves, v2) = (false, None);
+                                    all.push(Self {
+                                        kind,
+                                        six,
+                                        checksum,
+                                        mode,
+                                        pace,
+                                        counts,
+                                        moves,
+                                        delay,
+                                        v2,
+                                    });
                                 }
                             }
                         }
@@ -82,6 +95,14 @@ impl JourneySetup {
             }
         }
         all
+    }
+
+    /// The flows that profiles of RFC 5225 carry, with a ratio.
+    pub fn of_v2(paces: &[PacketPace], delay: u64, ratio: ReorderRatio) -> Vec<Self> {
+        let all = Self::all(paces, delay).into_iter();
+        all.filter(|setup| !setup.kind.is_coap() && !setup.kind.is_tcp() && setup.mode != Mode::Reliable)
+            .map(|setup| Self { v2: Some(ratio), ..setup })
+            .collect()
     }
 
     /// Returns the flows whose TTL and DSCP can change, with the changes.
@@ -318,13 +339,15 @@ struct Journey<'a> {
 
 impl<'a> Journey<'a> {
     fn new(setup: &'a JourneySetup, fates: &'a mut dyn Fates, seed: u64) -> Self {
-        let channel = Channel::new(CidSpace::Small, 15, setup.kind.profiles()).unwrap();
+        let profiles = if setup.v2.is_some() { ProfileSet::v2() } else { setup.kind.profiles() };
+        let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
         let channel = channel.with_integrity_below(setup.kind.integrity(setup.checksum));
         let end = || {
             // One in four random payloads looks like RTP.
             let ports: &[u16] = if setup.kind.is_rtp() { &[5004] } else { &[] };
             let rtp = RtpDetection::of_ports(ports).unwrap();
-            let config = CompressorConfig { seed, rtp, ..CompressorConfig::new(channel) };
+            let reorder_ratio = setup.v2.unwrap_or_default();
+            let config = CompressorConfig { seed, rtp, reorder_ratio, ..CompressorConfig::new(channel) };
             let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
             let config = DecompressorConfig { mode: setup.mode, ..DecompressorConfig::new(channel) };
             let decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, 4));
@@ -449,7 +472,10 @@ impl<'a> Journey<'a> {
                     self.changed.get(at).is_some_and(|changed| *changed <= to)
                 }
             };
-            let part = let_through(self.setup.kind, format, distance, is_changed);
+            let part = match self.setup.v2 {
+                Some(ratio) => let_through_by_v2(self.setup.kind, ratio, format, distance, is_changed),
+                None => let_through(self.setup.kind, format, distance, is_changed),
+            };
             self.outcome.bound += part;
             // The sum of the first odd numbers is the square of their number.
             self.outcome.variance += part * f64::from(2 * direction.unproved + 1);
@@ -540,6 +566,32 @@ fn let_through(kind: SourceKind, format: Format, distance: i64, is_changed: bool
         _ if format.name().starts_with("UO") => (8, 7, 7),
         _ if format.name().starts_with("R-1") => (6, 1, 0),
         _ => return 0.0,
+    };
+    let decides = (-behind..(1 << bits) - behind).contains(&distance);
+    if decides && !is_changed { 0.0 } else { 0.5_f64.powi(check) }
+}
+
+/// [`let_through`] of RFC 5225, section 6.8.2.4.
+fn let_through_by_v2(
+    kind: SourceKind,
+    ratio: ReorderRatio,
+    format: Format,
+    distance: i64,
+    is_changed: bool,
+) -> f64 {
+    let (bits, check) = match format {
+        Format::Pt0Crc3 | Format::Pt1Rnd | Format::Pt1SeqTs => (4, 3),
+        Format::Pt1SeqId if kind.is_rtp() => (5, 3),
+        Format::Pt1SeqId => (6, 3),
+        Format::Pt0Crc7 if kind.is_rtp() => (5, 7),
+        Format::Pt0Crc7 => (6, 7),
+        Format::Pt2Rnd | Format::Pt2SeqId | Format::Pt2SeqTs | Format::Pt2SeqBoth => (7, 7),
+        Format::CoCommon => (7, 7),
+        _ => return 0.0,
+    };
+    let behind = match ratio {
+        ReorderRatio::None => 1,
+        _ => (1 << bits) / 4 * ratio as i64 - 1,
     };
     let decides = (-behind..(1 << bits) - behind).contains(&distance);
     if decides && !is_changed { 0.0 } else { 0.5_f64.powi(check) }

@@ -89,14 +89,10 @@ impl Combined {
             self.members.iter().position(|member| *member == from).ok_or(FeedbackError::Malformed)?;
         let (cid, _) = Feedback::glance(element, space).ok_or(FeedbackError::Malformed)?;
         let known = compressor.context(cid).ok_or(FeedbackError::UnknownCid(cid))?;
-        let feedback = if matches!(known.profile, ProfileId::Coap | ProfileId::Tcp) {
-            // As the compressor parses it: a decompressor without context does not know the profile.
-            let asks = |feedback: &Feedback| feedback.ack == AckType::StaticNack && feedback.protected;
-            Feedback::read_rfc5225(element, space)
-                .or_else(|error| Feedback::read(element, space).ok().filter(asks).ok_or(error))?
-        } else {
-            Feedback::read(element, space)?
-        };
+        // As the compressor parses it: a decompressor without context does not know the profile.
+        let asks = |feedback: &Feedback| feedback.ack == AckType::StaticNack && feedback.protected;
+        let feedback = Feedback::read_as(FeedbackForm::of(known.profile), element, space)
+            .or_else(|error| Feedback::read(element, space).ok().filter(asks).ok_or(error))?;
         let context = self.contexts.get(cid.index()).copied().ok_or(FeedbackError::UnknownCid(cid))?;
         let row = self.row(cid.index());
         let Some(state) = row.get_mut(member) else { return Err(FeedbackError::UnknownCid(cid)) };
@@ -138,16 +134,20 @@ impl Combined {
         match context.profile {
             // RFC 5795, section 5.4.5: FEEDBACK-1 is the only format. Each is used once.
             Some(ProfileId::Uncompressed) => row.fill(MemberFeedback::default()),
-            Some(ProfileId::Coap | ProfileId::Tcp) if protected => {
-                feedback.form = FeedbackForm::Rfc5225;
+            Some(profile) if FeedbackForm::of(profile) != FeedbackForm::Rfc3095 && protected => {
+                feedback.form = FeedbackForm::of(profile);
                 (feedback.sn, feedback.sn_bits) = (sn & 0x3FFF, 14);
                 feedback.protected = true;
                 if row.iter().all(|state| state.loss.is_some()) {
                     feedback.loss = row.iter_mut().filter_map(|state| state.loss.take()).max();
                 }
             }
-            Some(ProfileId::Coap | ProfileId::Tcp) if back > 0xFF => return Ok(()),
-            Some(ProfileId::Coap | ProfileId::Tcp) => feedback.form = FeedbackForm::Rfc5225,
+            Some(profile) if FeedbackForm::of(profile) != FeedbackForm::Rfc3095 => {
+                if back > 0xFF {
+                    return Ok(());
+                }
+                feedback.form = FeedbackForm::of(profile);
+            }
             _ => {
                 (feedback.sn, feedback.sn_bits) = (sn & 0xFFF, 12);
                 feedback.mode = mode;

@@ -115,9 +115,10 @@ fn profile(name: &str) -> Result<Vec<ProfileId>, String> {
     match ProfileId::by_name(name) {
         Some(profile) => Ok(vec![profile]),
         None if name == "v1" => Ok(ProfileSet::v1().iter().collect()),
+        None if name == "v2" => Ok(ProfileSet::v2().iter().collect()),
         None => {
             let known = ProfileId::ALL.map(ProfileId::name).join(", ");
-            Err(format!("the profiles are {known}, and the set v1"))
+            Err(format!("the profiles are {known}, and the sets v1 and v2"))
         }
     }
 }

@@ -37,7 +37,7 @@ impl SenderContext for CoapSenderContext {
     }
 
     fn form(&self) -> FeedbackForm {
-        FeedbackForm::Rfc5225
+        FeedbackForm::Rfc6846
     }
 
     fn receive_feedback(
@@ -312,7 +312,10 @@ impl ReceiverContext for decompress::CoapReceiverContext {
     }
 
     fn complete(&mut self, element: Feedback, format: Option<Format>, _: &DecompressorConfig) -> Feedback {
-        let element = Feedback { loss: self.report(), ..element.rfc5225(self.state, self.msn()) };
+        let element = Feedback {
+            loss: self.report(),
+            ..element.with_msn(FeedbackForm::Rfc6846, self.state, self.msn())
+        };
         let is_first = format.is_some_and(Format::is_initialization);
         if element.ack != AckType::Ack || is_first || element.loss.is_some() {
             return element;

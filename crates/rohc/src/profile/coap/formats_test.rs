@@ -584,7 +584,7 @@ fn a_base_with_a_length_for_a_counting_token_survives_a_second_definition() {
             let nack = crate::feedback::Feedback {
                 sn: 0x1236,
                 sn_bits: 14,
-                form: crate::feedback::FeedbackForm::Rfc5225,
+                form: crate::feedback::FeedbackForm::Rfc6846,
                 ..crate::feedback::Feedback::new(cid, crate::feedback::AckType::Nack)
             };
             let mut element = [0; crate::feedback::MAX_ELEMENT];

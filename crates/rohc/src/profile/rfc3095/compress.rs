@@ -14,11 +14,11 @@ use super::choose::has_extension_3;
 use super::classify::ClassifiedPacket;
 use super::coap_2015;
 use super::header::Layout;
-use super::ip_id::{self, Watcher};
+use super::ip_id;
 use super::ir;
 use super::list::Item;
 use super::list_plan::{Assurance, ListState, Scope, items};
-use super::own::{self, Guess, RtpContext, UpperContext};
+use super::own::{RtpContext, UpperContext};
 use super::table::{self, ItemTable, Pool};
 use super::{
     BASE_IPS, CSRC, IpFields, IpHeader, IpVersion, Rfc3095Fields, UdpFields, Upper, has_own_sn, has_rtp, rtp,
@@ -27,6 +27,8 @@ use super::{
 use crate::caution::Caution;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Refused};
+use crate::field::ip_id::Watcher;
+use crate::field::rtp::{Guess, is_step};
 use crate::framing::CidFrame;
 use crate::mode::CompressorMode;
 use crate::profile::{Format, ProfileId};
@@ -171,7 +173,7 @@ impl Rfc3095SenderContext {
             }
             (_, Upper::Esp) => UpperContext::Esp(plan.esp.spi),
             (_, Upper::Udp | Upper::UdpLite) if plan.coap.is_none() => {
-                UpperContext::Guess(Guess::of(plan.rtp.as_ref()))
+                UpperContext::Guess(Guess::of(plan.rtp.as_ref().map(rtp::RtpHeader::proof)))
             }
             _ => UpperContext::None,
         };
@@ -226,7 +228,7 @@ impl Rfc3095SenderContext {
         let sid = self.sid_allowed(config);
         for (ip, watcher) in self.ips.iter_mut().zip(&mut self.watchers) {
             if ip.header.version == IpVersion::V4 {
-                watcher.first(ip, sid);
+                ip_id::set(ip, watcher.first(ip.header.id, ip.header.df, sid));
             }
         }
         self.lists.iter_mut().for_each(|list| list.start(gen_id));
@@ -572,7 +574,7 @@ impl Rfc3095SenderContext {
     /// Observes a flow of UDP or UDP-Lite for RTP. Returns true once RTP is detected.
     pub(crate) fn watch_for_rtp(&mut self, header: Option<&rtp::RtpHeader<'_>>) -> bool {
         match &mut self.own {
-            UpperContext::Guess(guess) if guess.goes_on() => guess.look(header),
+            UpperContext::Guess(guess) if guess.goes_on() => guess.look(header.map(rtp::RtpHeader::proof)),
             _ => false,
         }
     }
@@ -580,7 +582,7 @@ impl Rfc3095SenderContext {
     /// True if a flow that counts as RTP still does with this packet.
     pub(crate) fn goes_on_as_rtp(&self, plan: &ClassifiedPacket<'_>) -> bool {
         let step = plan.sn().unwrap_or(self.sn).wrapping_sub(self.sn) as u16;
-        step.wrapping_add(own::MAX_SN_STEP) <= 2 * own::MAX_SN_STEP
+        is_step(step)
     }
 
     /// True if packets with these ports may use profile 0x0080, so that each packet must be parsed as CoAP first.

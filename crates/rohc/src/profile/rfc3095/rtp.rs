@@ -72,6 +72,11 @@ impl<'p> RtpHeader<'p> {
         Rtp::LEN + self.csrc.len()
     }
 
+    /// SSRC and sequence number, as [`Guess`](crate::field::rtp::Guess) uses them.
+    pub(super) fn proof(&self) -> (u32, u16) {
+        (self.fields.ssrc, self.sn)
+    }
+
     /// Returns the CSRC identifiers as items of a list.
     #[inline]
     pub(super) fn items(&self) -> impl Iterator<Item = Item<'p>> + Clone + use<'p> {

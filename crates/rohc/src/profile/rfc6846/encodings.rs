@@ -1,114 +1,8 @@
 //! The encoding methods that several formats share. RFC 6846, section 8.2, "General encoding methods".
 
-use thinair_wire::coder::{Coder, Refusal, Step, Word};
-use thinair_wire::range::Range;
-use thinair_wire::serial::Serial;
+use thinair_wire::coder::{Coder, Step, Word};
 
-/// A field of which least significant bits are sent: `lsb(k, p)` of RFC 4997, section 4.11.5.
-///
-/// A reader has one reference; a writer has every value that the other side may hold as its reference. Bits are resolved when
-/// they are read, because the reference does not depend on the packet.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Counter<S = u32> {
-    /// The whole value.
-    pub(super) value: S,
-    /// The lowest and the highest value that may be the reference. For a reader, and for a writer if the other side has no
-    /// value, they are half the space apart: no number of bits is enough, and the field is not static.
-    low: S,
-    high: S,
-    /// Number of bits that were read; 0 if the value does not depend on its reference.
-    pub(super) bits: u8,
-}
-
-impl<S: Serial + Word> Counter<S> {
-    /// Creates a field to be read. Until then it has the value of its reference.
-    #[inline]
-    pub(super) fn read(reference: S) -> Self {
-        Self::between(reference, None)
-    }
-
-    /// Creates a field to be written, with the bounds of the values that the other side may hold.
-    #[inline(always)]
-    pub(super) fn between(value: S, bounds: Option<(S, S)>) -> Self {
-        Self::within(value, bounds.unwrap_or((value, value.plus(1 << (S::BITS - 1)))))
-    }
-
-    /// Creates a field to be written, with all values that the other side may hold.
-    #[inline(always)]
-    pub(super) fn beside(value: S, held: &Range<S>) -> Self {
-        // / Normally it does not change.
-        let is_same = held.holds_only(value);
-        Self::between(value, if is_same { Some((value, value)) } else { held.bounds() })
-    }
-
-    /// Creates a field to be written, with bounds that are half the space apart if no number of bits is enough.
-    #[inline(always)]
-    pub(super) fn within(value: S, (low, high): (S, S)) -> Self {
-        Self { value, low, high, bits: 0 }
-    }
-
-    /// True if `k` bits of the value are enough for every candidate of the other side. `p` is the offset of RFC 4997. (Writing
-    /// only.)
-    #[inline(always)]
-    pub(super) fn fits(&self, k: u32, p: u32) -> bool {
-        let highest = self.value.plus(p);
-        highest.since(self.low) | highest.since(self.high) < 1 << k
-    }
-
-    /// True if the other side holds the value. (Writing only.)
-    #[inline]
-    pub(super) fn is_static(&self) -> bool {
-        self.value == self.low && self.value == self.high
-    }
-
-    /// `lsb(k, p)`, with `k` less than the width of the field.
-    #[inline(always)]
-    pub(super) fn lsb<'p, C: Coder<'p>>(&mut self, c: &mut C, name: &'static str, k: u32, p: u32) -> Step {
-        if !C::READS {
-            c.enforce(self.fits(k, p))?;
-        }
-        self.low_bits(c, name, k, p)
-    }
-
-    /// [`lsb`](Self::lsb) of a value for which `k` bits are known to be enough.
-    #[inline(always)]
-    fn low_bits<'p, C: Coder<'p>>(&mut self, c: &mut C, name: &'static str, k: u32, p: u32) -> Step {
-        let mut bits = Word::to_u32(self.value) & ((1 << k) - 1);
-        c.uint(name, k, &mut bits)?;
-        if C::READS {
-            let start = self.low.plus(p.wrapping_neg());
-            self.value = start.plus(bits.wrapping_sub(Word::to_u32(start)) & ((1 << k) - 1));
-            self.bits = k as u8;
-        }
-        Ok(())
-    }
-
-    /// `irregular(width)`.
-    #[inline(always)]
-    pub(super) fn irregular<'p, C: Coder<'p>>(&mut self, c: &mut C, name: &'static str, width: u32) -> Step {
-        c.uint(name, width, &mut self.value)
-    }
-}
-
-/// Bits that must be zero; "otherwise, the decompressor MUST discard the packet".
-#[inline(always)]
-pub(super) fn zeros<'p, C: Coder<'p>>(c: &mut C, name: &'static str, width: u32) -> Step {
-    let mut zeros = 0_u8;
-    c.uint(name, width, &mut zeros)?;
-    c.require(zeros == 0)
-}
-
-/// `static_or_irreg(flag, width)`.
-#[inline(always)]
-pub(super) fn static_or_irreg<'p, W: Word, C: Coder<'p>>(
-    c: &mut C,
-    name: &'static str,
-    flag: bool,
-    width: u32,
-    value: &mut W,
-) -> Step {
-    if flag { c.uint(name, width, value) } else { Ok(()) }
-}
+pub(super) use crate::field::encodings::{Counter, fl_enc, refuse, static_or_irreg, zeros};
 
 /// `zero_or_irreg(flag, width)`.
 #[inline(always)]
@@ -248,16 +142,12 @@ pub(super) fn sack_pure_lsb<'p, C: Coder<'p>>(
     Ok(())
 }
 
-/// Rejects a value that a format cannot encode.
-pub(super) fn refuse<T>() -> Step<T> {
-    Err(Refusal::DoesNotFit)
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use proptest::prelude::*;
     use thinair_wire::coder::{Reader, Writer};
+    use thinair_wire::range::Range;
 
     use super::*;
 

@@ -41,7 +41,7 @@ impl SenderContext for TcpSenderContext {
     }
 
     fn form(&self) -> FeedbackForm {
-        FeedbackForm::Rfc5225
+        FeedbackForm::Rfc6846
     }
 
     fn receive_feedback(
@@ -314,6 +314,6 @@ impl ReceiverContext for decompress::TcpReceiverContext {
     }
 
     fn complete(&mut self, element: Feedback, _: Option<Format>, _: &DecompressorConfig) -> Feedback {
-        element.rfc5225(self.state, self.msn())
+        element.with_msn(FeedbackForm::Rfc6846, self.state, self.msn())
     }
 }

@@ -2,15 +2,15 @@
 //! names, widths and offsets. If `THINAIR_SHARED` has the RFC, the table is compared with its text.
 
 use std::println;
-use std::string::{String, ToString};
+use std::string::String;
 use std::vec::Vec;
 
 use thinair_wire::coder::{Coder, Describer, FormatField, Step, Writer};
 use thinair_wire::header::protocol;
 
 use super::encodings::{
-    Counter, lsb_7_or_31, rsf_index_enc, sack_pure_lsb, static_or_irreg, ts_lsb, variable_length_32_enc,
-    zero_or_irreg,
+    Counter, fl_enc, lsb_7_or_31, rsf_index_enc, sack_pure_lsb, static_or_irreg, ts_lsb,
+    variable_length_32_enc, zero_or_irreg,
 };
 use super::formats::{base, optional_ip_id_lsb};
 use super::header::{Replicate, port_replicate, tcp_dynamic, tcp_irregular, tcp_replicate, tcp_static};
@@ -19,6 +19,7 @@ use super::state::{Behavior, IpState, TcpState};
 use super::{TcpFields, ip};
 use crate::field::ip::{IpHeader, IpVersion};
 use crate::profile::Format;
+use crate::profile::notation::{agree, blocks_of};
 
 /// IP version of a method.
 fn version(method: &str) -> IpVersion {
@@ -281,7 +282,7 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<FormatField>> {
         ("lsb_7_or_31", _) => {
             each(&[u32::from(name == "lsb_31")], &|c| lsb_7_or_31(c, "item", &mut counter()))
         }
-        ("fl_enc", _) => each(&[u32::from(name == "fl_non_zero")], &|c| ip::fl_enc(c, &mut 0)),
+        ("fl_enc", _) => each(&[u32::from(name == "fl_non_zero")], &|c| fl_enc(c, &mut 0)),
         ("ip_dest_opt" | "ip_hop_opt" | "ip_rout_opt" | "ah", _) if name.ends_with("_static") => {
             chain(kind, &|c, state| ip::extension_static(c, kind, &mut state.extensions, 0))
         }
@@ -425,36 +426,6 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<FormatField>> {
     }
 }
 
-/// True if fields match those of the notation. A field of the notation may be several consecutive ones here.
-fn agree(notation: &[&str], ours: &[FormatField]) -> bool {
-    let Some((token, rest)) = notation.split_first() else { return ours.is_empty() };
-    let sums = |n: usize| ours[..n].iter().map(|field| field.bits).sum::<u32>();
-    let Some((name, widths)) = token.split_once(':') else {
-        // / A pattern is a discriminator, or bits that are read one by one.
-        let is_pattern = |n: usize| {
-            let whole = &ours[..n];
-            let bits = whole.iter().map(|f| {
-                (0..f.bits).rev().map(|bit| f.pattern.checked_shr(bit).unwrap_or(0) & 1).collect::<Vec<_>>()
-            });
-            let bits: String = bits.flatten().map(|bit| if bit == 1 { '1' } else { '0' }).collect();
-            sums(n) == token.len() as u32 && (whole.iter().any(|f| !f.name.is_empty()) || bits == *token)
-        };
-        return (1..=ours.len()).any(|n| is_pattern(n) && agree(rest, &ours[n..]));
-    };
-    let widths = widths.split('~').next().unwrap_or_default();
-    let is_open = widths.chars().any(|c| !c.is_ascii_digit() && c != ',');
-    let is_width = |n: usize| widths.split(',').any(|width| width.parse() == Ok(sums(n)));
-    let is_named = |n: usize| {
-        n == 0
-            || ours[..n].iter().any(|field| {
-                name == field.name
-                    || !field.name.is_empty() && name.starts_with(field.name) && field.name.len() > 4
-            })
-            || ours[..n].iter().all(|field| ["discriminator", "reserved"].contains(&field.name))
-    };
-    (0..=ours.len()).any(|n| (is_open || is_width(n) && is_named(n)) && agree(rest, &ours[n..]))
-}
-
 #[test]
 fn every_block_of_the_notation_is_described_or_has_a_reason() {
     let (mut checked, mut named, mut reasons) = (0, 0, std::collections::BTreeMap::<_, usize>::new());
@@ -523,67 +494,6 @@ fn writes(format: Format, field: &str, ahead: u32) -> bool {
     base(format, &mut Writer::new(&mut out, 0), &mut { state }, &mut x).is_ok()
 }
 
-/// Returns the blocks in the text of the RFC, in the form of [`BLOCKS`].
-fn blocks_of(text: &str) -> Vec<(String, String)> {
-    let start = text.rfind("8.2.  Formal Definition").unwrap();
-    let is_page = |line: &&str| !line.starts_with("Pelletier, et al.") && !line.starts_with("RFC 6846  ");
-    let lines: Vec<_> = text[start..]
-        .lines()
-        .filter(is_page)
-        .map(|line| line.split("//").next().unwrap_or_default().trim_end().trim_start_matches('\x0c'))
-        .collect();
-    let mut method = String::new();
-    let (mut found, mut open) = (Vec::new(), None::<(String, String)>);
-    for (i, line) in lines.iter().enumerate() {
-        if line.starts_with('{') {
-            // `name` or `name(arguments)`, over up to three lines.
-            let mut before: Vec<_> =
-                lines[..i].iter().rev().filter(|line| !line.is_empty()).take(3).copied().collect();
-            before.reverse();
-            let before = before.join(" ");
-            let head = before.trim_end();
-            let head = if head.ends_with(')') { &head[..head.rfind('(').unwrap()] } else { head };
-            method = head.rsplit(' ').next().unwrap_or_default().to_string();
-        } else if let Some(rest) = line.trim_start().strip_prefix("COMPRESSED") {
-            let (name, rest) = rest.split_once('{').unwrap();
-            open = Some((std::format!("{method}.{}", name.trim()), rest.to_string()));
-        } else if line.trim_start().starts_with('}') {
-            found.extend(open.take());
-        } else if let Some((_, body)) = &mut open {
-            body.push(' ');
-            body.push_str(line.trim());
-        }
-    }
-    found.into_iter().map(|(name, body)| (name, fields_of(&body))).collect()
-}
-
-/// Returns the fields of a block, in the form of [`BLOCKS`].
-fn fields_of(body: &str) -> String {
-    // One field of the RFC has no semicolon.
-    let body = body.replace("] ttl_flag", "]; ttl_flag");
-    let fields =
-        body.split(';').map(str::trim).filter(|field| !field.is_empty() && !field.starts_with("ENFORCE"));
-    let fields = fields.map(|field| {
-        let (field, width) = match field.rsplit_once('[') {
-            Some((field, width)) => (field, width.trim_end_matches(']').replace(' ', "")),
-            None => (field, "?".to_string()),
-        };
-        let (name, encoding) = field.split_once("=:=").unwrap_or((field, ""));
-        let encoding = encoding.trim();
-        if let Some(pattern) = encoding.strip_prefix('\'') {
-            return pattern.trim_end_matches('\'').to_string();
-        }
-        let offset = match encoding.trim_end_matches(')').rsplit_once(", ") {
-            Some((head, p)) if head.starts_with("lsb(") || head.starts_with("ip_id_lsb(") => {
-                std::format!("~{p}")
-            }
-            _ => String::new(),
-        };
-        std::format!("{}:{width}{offset}", name.trim())
-    });
-    fields.collect::<Vec<_>>().join(" ")
-}
-
 #[test]
 fn the_table_is_that_of_the_rfc() {
     let Some(shared) = std::env::var_os("THINAIR_SHARED") else {
@@ -591,7 +501,7 @@ fn the_table_is_that_of_the_rfc() {
         return;
     };
     let text = std::fs::read(std::path::Path::new(&shared).join("rfc/rfc6846.txt")).unwrap();
-    let found = blocks_of(&String::from_utf8_lossy(&text));
+    let found = blocks_of(&String::from_utf8_lossy(&text), "8.2.  Formal Definition");
     assert_eq!(found.len(), BLOCKS.len());
     for ((block, notation), (found, fields)) in BLOCKS.iter().zip(&found) {
         assert_eq!((*block, *notation), (found.as_str(), fields.as_str()));

@@ -4,7 +4,7 @@ use thinair_wire::coder::{Coder, Step};
 use thinair_wire::header::extension::{AH_FIXED, Extensions, is_extension, octets_of};
 use thinair_wire::header::protocol;
 
-use super::encodings::{Counter, lsb_7_or_31, refuse, static_or_irreg, zeros};
+use super::encodings::{Counter, fl_enc, lsb_7_or_31, refuse, static_or_irreg, zeros};
 use super::state::{Behavior, EXTENSIONS, IpState, MAX_IP, TcpState};
 use crate::field::ip::IpVersion;
 
@@ -42,15 +42,6 @@ pub(super) fn ipv6_static<'p, C: Coder<'p>>(c: &mut C, ip: &mut IpState) -> Step
     c.uint("next_header", 8, &mut ip.header.protocol)?;
     c.octets("src_addr", &mut ip.header.source)?;
     c.octets("dst_addr", &mut ip.header.destination)
-}
-
-/// `fl_enc`: a Flow Label, in 5 bits if it is zero.
-pub(super) fn fl_enc<'p, C: Coder<'p>>(c: &mut C, flow_label: &mut u32) -> Step {
-    if c.flag("discriminator", &mut (*flow_label != 0))? {
-        return c.uint("flow_label", 20, flow_label);
-    }
-    *flow_label = 0;
-    zeros(c, "reserved", 4)
 }
 
 /// DSCP and ECN, as one octet.

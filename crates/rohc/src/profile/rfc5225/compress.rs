@@ -1,0 +1,191 @@
+//! Compressing the packets of one flow. RFC 5225, sections 5.2.1 and 6.8.
+
+use thinair_wire::coder::Writer;
+use thinair_wire::crc::Check;
+use thinair_wire::range::Range;
+use thinair_wire::time::Instant;
+
+use super::chains::irregular_chain;
+use super::formats::{NUMBERS, base, co_repair, formats, ir, is_strong};
+use super::headers::{Headers, MAX_IP};
+use super::note::said;
+use super::state::State;
+use super::stride::Strides;
+use crate::caution::Caution;
+use crate::cid::Cid;
+use crate::compressor::{Compressed, CompressorConfig, Refused};
+use crate::field::ip_id::Watcher;
+use crate::field::rtp::Guess;
+use crate::framing::CidFrame;
+use crate::profile::{Format, ProfileId};
+use crate::refresh::{Refresh, RefreshTimer};
+
+/// The context of one flow at the compressor, beside its [`V2Room`](super::V2Room).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct V2SenderContext {
+    pub(crate) profile: ProfileId,
+    /// Packets that must still say everything, and everything that can change.
+    pub(super) left_ir: u8,
+    pub(super) left_repair: u8,
+    /// The decompressor has answered.
+    pub(super) two_way: bool,
+    pub(super) refreshing: bool,
+    /// The other side has the static chain: it was acknowledged.
+    pub(super) is_rooted: bool,
+    /// Nothing was sent yet.
+    pub(super) is_new: bool,
+    /// MSN of the newest packet, and of the newest change.
+    pub(super) msn: u32,
+    pub(super) since: u32,
+    /// Fields that have changed and are due, a bit for each of [`said`]; packets since each of them has changed.
+    pub(super) due: u16,
+    pub(super) ages: [u8; said::COUNT],
+    pub(super) watchers: [Watcher; MAX_IP],
+    pub(super) strides: Strides,
+    /// Of a flow of UDP or UDP-Lite: signs that it is RTP.
+    pub(super) guess: Guess,
+    pub(super) caution: Caution,
+    pub(super) timer: RefreshTimer,
+    // What the decompressor may hold.
+    pub(super) msns: Range<u32, 2>,
+    pub(super) ip_id_offsets: Range<u16, 2>,
+    pub(super) timestamps: Range<u32, 2>,
+    /// `ts_offset`: where it is one, scaled timestamps tell the timestamp.
+    pub(super) ts_offsets: Range<u32, 2>,
+    /// Timestamps of MSN 0, as far as `ts_stride` tells them: where they are one, the MSN tells the timestamp.
+    pub(super) lines: Range<u32, 2>,
+    /// The MSN tells what follows from it, whichever packet is the reference.
+    pub(super) is_steady: bool,
+    pub(super) numbers: [Range<u32, 2>; NUMBERS],
+}
+
+/// A packet to be compressed.
+pub(super) struct Outbound<'a> {
+    pub(super) now: Instant,
+    pub(super) headers: &'a Headers,
+    pub(super) packet: &'a [u8],
+}
+
+impl V2SenderContext {
+    /// A context for a new flow. `msn` is random.
+    pub(super) fn new(profile: ProfileId, msn: u32, now: Instant, config: &CompressorConfig) -> Self {
+        Self {
+            profile,
+            left_ir: ir_packets(config),
+            left_repair: 0,
+            two_way: false,
+            refreshing: false,
+            is_rooted: false,
+            is_new: true,
+            msn,
+            since: msn.wrapping_add(1),
+            due: 0,
+            ages: [0; said::COUNT],
+            watchers: [Watcher::default(); MAX_IP],
+            strides: Strides::default(),
+            guess: Guess::default(),
+            caution: Caution::default(),
+            timer: RefreshTimer::start(now),
+            msns: Range::new(),
+            ip_id_offsets: Range::new(),
+            timestamps: Range::new(),
+            ts_offsets: Range::new(),
+            lines: Range::new(),
+            is_steady: false,
+            numbers: [Range::new(); NUMBERS],
+        }
+    }
+
+    /// Begins with IR packets again, as a new context does.
+    #[cold]
+    pub(super) fn restart(&mut self, config: &CompressorConfig) {
+        self.left_ir = self.left_ir.max(ir_packets(config));
+        self.changed(self.msn.wrapping_add(1));
+    }
+
+    /// The refresh policy of the mode.
+    pub(super) fn policy<'c>(&self, config: &'c CompressorConfig) -> &'c Refresh {
+        if self.two_way { &config.refresh_two_way } else { &config.refresh }
+    }
+
+    /// Compresses a packet of this flow, whose last one is in `room`.
+    pub(super) fn compress(
+        &mut self,
+        outbound: &Outbound<'_>,
+        room: &mut State,
+        cid: Cid,
+        config: &CompressorConfig,
+        out: &mut [u8],
+    ) -> Result<Compressed, Refused> {
+        let Outbound { now, headers, packet } = *outbound;
+        let last = *room;
+        let mut next = State { headers: *headers, ..last };
+        next.msn = last.own_msn(headers).unwrap_or(last.msn.wrapping_add(1));
+        self.note_refresh(now, config);
+        self.note(&mut next, &last, packet.len(), config);
+
+        let frame = CidFrame::new(cid, config.channel.cids());
+        let (octets, payload) = packet.split_at_checked(headers.len()).ok_or(Refused::ByThisPacket)?;
+        let mut writer = Writer::new(out, frame.len());
+        let format = self.write(now, &mut writer, &mut next, octets)?;
+        let end = writer.finish()?;
+        let len = frame.close(end, payload, out)?;
+        if format == Format::Ir {
+            frame.fill_crc8(end, out);
+        }
+        let refresh = self.refreshing && matches!(format, Format::Ir | Format::CoRepair);
+        self.commit(now, &mut next, &last, format, config);
+        *room = next;
+        let (profile, header_in) = (self.profile, headers.len());
+        let compressed = Compressed { cid, profile, format, header_in, header_out: end, len, refresh };
+        self.timer.sent(now, &compressed, format == Format::Ir, self.policy(config));
+        Ok(compressed)
+    }
+
+    /// Writes the least format that says everything; `octets` are the headers.
+    fn write(
+        &self,
+        now: Instant,
+        writer: &mut Writer<'_>,
+        next: &mut State,
+        octets: &[u8],
+    ) -> Result<Format, Refused> {
+        if self.left_ir == 0 && self.left_repair == 0 {
+            let mut x = self.fields(now, next);
+            x.crc3 = Check::Crc3.of(octets);
+            for &format in formats(next).iter().filter(|format| self.due == 0 || **format == Format::CoCommon)
+            {
+                if is_strong(format) && x.crc7 == 0 {
+                    x.crc7 = Check::Crc7.of(octets);
+                }
+                if format == Format::CoCommon {
+                    x.control_crc3 = next.control_crc3();
+                }
+                writer.rewind();
+                if base(format, writer, next, &mut x)
+                    .and_then(|()| irregular_chain(writer, next, &mut x))
+                    .is_ok()
+                {
+                    return Ok(format);
+                }
+            }
+        }
+        writer.rewind();
+        if self.left_ir == 0 {
+            let mut x = self.fields(now, next);
+            (x.crc7, x.control_crc3) = (Check::Crc7.of(octets), next.control_crc3());
+            co_repair(writer, next, &mut x).map_err(|_| Refused::ByThisPacket)?;
+            return Ok(Format::CoRepair);
+        }
+        ir(writer, next).map_err(|_| Refused::ByThisPacket)?;
+        Ok(Format::Ir)
+    }
+}
+
+/// IR packets that establish a context.
+fn ir_packets(config: &CompressorConfig) -> u8 {
+    match config.refresh {
+        Refresh::Cycle { ir, .. } => u8::try_from(ir).unwrap_or(u8::MAX),
+        Refresh::Budget { .. } | Refresh::Periodic { .. } | Refresh::Off => config.repetitions,
+    }
+}

@@ -1,0 +1,351 @@
+//! Decompressing the packets of one flow. RFC 5225, sections 5.2.2, 5.2.3 and 6.3.
+
+use thinair_wire::coder::{Reader, Refusal, Traced, Tracer};
+use thinair_wire::crc::Check;
+
+use super::chains::irregular_chain;
+use super::doubt::Meant;
+use super::encodings::Counter;
+use super::formats::{Fields, base, co_repair, formats, has_control_crc, ir, is_strong, resolve};
+use super::headers::{Headers, Kind};
+use super::state::State;
+use crate::arrival::{Arrivals, Moment};
+use crate::decompressor::{Failure, Verified, verify_crc8};
+use crate::packet::PacketHeader;
+use crate::profile::{Format, ProfileId};
+use crate::state::DecompressorState;
+
+/// The last packets, as [`V2ReceiverContext::failures`] has them, behind which one header that is right with a CRC of 3 bits is held back.
+pub(super) const DOUBTFUL: u16 = 0b11;
+
+/// First octets of `IR`, `co_repair` and `co_common`.
+const IR: u8 = 0xFD;
+const CO_REPAIR: u8 = 0xFB;
+
+/// The context of one flow at the decompressor, beside its [`V2Room`](super::V2Room).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct V2ReceiverContext {
+    pub(super) profile: ProfileId,
+    pub(super) state: DecompressorState,
+    pub(super) arrivals: Arrivals,
+    /// The outcome of the last 16 packets: 1 is a failure.
+    pub(super) failures: u16,
+    /// Packets that should have repaired the context and have failed, one after the other.
+    pub(super) unrepaired: u8,
+    /// The last packet has changed what the compressor wants to be told of.
+    pub(super) ack_due: bool,
+    /// The UDP checksum of the last packet with a CRC of 7 bits or more was right.
+    pub(super) sums: bool,
+    /// Packets since the IP-ID has moved against the MSN; 255 if it never has.
+    pub(super) calm: u8,
+    /// The compressor tells `time_stride`.
+    pub(super) is_timed: bool,
+    pub(super) msn: u32,
+    /// The 16 MSNs up to the newest one that have been received, a bit each: its own is the lowest.
+    pub(super) seen: u16,
+    /// The MSN behind that of the last packet, if that was late, or the sender has gone back.
+    pub(super) behind: Option<u32>,
+    /// The MSN since which no field has changed that no checksum covers.
+    pub(super) moved: u32,
+}
+
+/// A packet that was read, not verified.
+#[derive(Clone, Copy)]
+pub(super) struct Packet<'p> {
+    pub(super) next: State,
+    pub(super) x: Fields,
+    pub(super) format: Format,
+    pub(super) payload: &'p [u8],
+}
+
+impl Packet<'_> {
+    /// Writes the headers with that MSN behind the last packet, and returns their octets if the CRCs are right.
+    pub(super) fn attempt(
+        &mut self,
+        last: &State,
+        msn: u32,
+        out: &mut [u8],
+    ) -> Result<Option<usize>, Failure> {
+        if self.format != Format::CoRepair {
+            resolve(&mut self.next, last, &self.x, msn);
+        }
+        let len = self.rebuild(out)?;
+        let headers = out.get(..len).unwrap_or_default();
+        let (check, crc) =
+            if is_strong(self.format) { (Check::Crc7, self.x.crc7) } else { (Check::Crc3, self.x.crc3) };
+        let is_right = check.of(headers) == crc
+            && (!has_control_crc(self.format) || self.next.control_crc3() == self.x.control_crc3);
+        Ok(is_right.then_some(len))
+    }
+
+    /// Writes the headers in front of room for the payload.
+    pub(super) fn rebuild(&self, out: &mut [u8]) -> Result<usize, Failure> {
+        let need = self.next.headers.len() + self.payload.len();
+        if out.len() < need {
+            return Err(Failure::NoRoom(need));
+        }
+        self.next.rebuild(self.payload.len(), out).ok_or(Failure::Malformed)
+    }
+}
+
+impl V2ReceiverContext {
+    pub(super) const fn new(profile: ProfileId) -> Self {
+        Self {
+            profile,
+            state: DecompressorState::Nc,
+            arrivals: Arrivals::NEW,
+            failures: 0,
+            unrepaired: 0,
+            ack_due: false,
+            sums: false,
+            calm: u8::MAX,
+            is_timed: false,
+            msn: 0,
+            seen: u16::MAX,
+            behind: None,
+            moved: 0,
+        }
+    }
+
+    /// An IR packet. `self` is the context of the CID if it is of this profile, or a new one.
+    pub(super) fn ir(
+        &mut self,
+        now: Moment,
+        packet: &PacketHeader<'_>,
+        room: &mut State,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let is_known = self.state != DecompressorState::Nc;
+        let mut next = State::new(self.profile);
+        if is_known {
+            (next.csrcs, next.known, next.msn) = (room.csrcs, room.known, room.msn);
+        }
+        let mut reader = Reader::new(packet.first, packet.rest);
+        ir(&mut reader, &mut next).map_err(unreadable)?;
+        verify_crc8(packet, &reader, Format::Ir)?;
+        let payload = reader.remaining();
+        let found = Packet { next, x: Fields::read(&next), format: Format::Ir, payload };
+        let len = found.rebuild(out)?;
+        let is_same_flow = is_known && next.headers.is_flow_of(&room.headers);
+        let ahead = next.msn.wrapping_sub(self.msn).cast_signed();
+        if is_same_flow && self.is_late(ahead, room) && is_old(&found, room) {
+            self.ack_due = false;
+            return Verified::deliver(packet, Format::Ir, len, payload, out);
+        }
+        if !is_same_flow {
+            *self = Self { state: self.state, ..Self::new(self.profile) };
+            self.moved = next.msn;
+        }
+        self.arrivals = self.arrivals.behind(ahead);
+        self.sums = next.has_right_sum(out, payload);
+        self.accept(now, &found, room, ahead.max(1));
+        Verified::deliver(packet, Format::Ir, len, payload, out)
+    }
+
+    /// A packet of an established context.
+    pub(super) fn compressed(
+        &mut self,
+        now: Moment,
+        packet: &PacketHeader<'_>,
+        room: &mut State,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        if let Some(verified) = self.next_in_line(now, packet, room, out) {
+            return Ok(verified);
+        }
+        let verified = self.verified(now, packet, room, out);
+        if verified.is_err() {
+            self.arrivals.note_failure();
+        }
+        verified
+    }
+
+    fn verified(
+        &mut self,
+        now: Moment,
+        packet: &PacketHeader<'_>,
+        room: &mut State,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        if self.state == DecompressorState::Nc {
+            return Err(Failure::NotAllowed(Format::CoCommon));
+        }
+        let mut found = self.read(now, packet, room)?;
+        let (format, payload) = (found.format, found.payload);
+        if self.state == DecompressorState::Sc && !is_strong(format) {
+            return Err(Failure::NotAllowed(format));
+        }
+        let Meant { ahead, proved, len } = self.find(now, &mut found, room, out)?;
+        let follows = core::mem::take(&mut self.behind) == Some(found.next.msn);
+        if self.is_late(ahead, room) && is_old(&found, room) && !follows {
+            self.seen |= 1_u16.checked_shl(ahead.unsigned_abs()).unwrap_or(0);
+            let may_go_back = is_strong(format) && found.next.has_own_msn();
+            self.behind = may_go_back.then_some(found.next.msn.wrapping_add(1));
+            // What a late packet does not say may have changed since.
+            if !is_strong(format) && found.next.msn.wrapping_sub(self.moved).cast_signed() < 0 {
+                return Err(Failure::Ambiguous(format));
+            }
+            self.ack_due = false;
+            return Verified::deliver(packet, format, len, payload, out);
+        }
+        if is_strong(format) {
+            self.sums = found.next.has_right_sum(out, payload);
+        }
+        let is_on_trial = !is_strong(format) && !proved && self.failures & DOUBTFUL == DOUBTFUL;
+        self.accept(now, &found, room, ahead);
+        if is_on_trial {
+            // Of headers that a damaged context makes, 3 bits of CRC let one in eight through.
+            self.failures <<= 1;
+            return Err(Failure::OnTrial(format));
+        }
+        Verified::deliver(packet, format, len, payload, out)
+    }
+
+    /// True if a packet so much ahead of the newest one is late, or a duplicate.
+    fn is_late(&self, ahead: i32, last: &State) -> bool {
+        self.state == DecompressorState::Fc && (-latest(last)..=0).contains(&ahead)
+    }
+
+    /// A packet is the newest one.
+    fn accept(&mut self, now: Moment, found: &Packet<'_>, room: &mut State, ahead: i32) {
+        let next = &found.next;
+        if !has_same_fields(&next.headers, &room.headers) {
+            self.moved = next.msn;
+        }
+        if next.ip_id_offset != room.ip_id_offset && found.format != Format::Ir {
+            self.calm = 0;
+        } else {
+            self.calm = self.calm.saturating_add(1);
+        }
+        let is_repaired = self.state == DecompressorState::Sc;
+        self.ack_due = found.format == Format::Ir || is_strong(found.format) || is_repaired;
+        self.arrivals.note(now, ahead.max(1).cast_unsigned());
+        self.seen = self.seen.checked_shl(ahead.unsigned_abs()).filter(|_| ahead > 0).unwrap_or(0) | 1;
+        (self.msn, self.unrepaired, self.is_timed) = (next.msn, 0, next.time_stride != 0);
+        *room = *next;
+        self.state.on_success();
+    }
+
+    /// Reads a compressed packet.
+    fn read<'p>(&self, now: Moment, packet: &PacketHeader<'p>, last: &State) -> Result<Packet<'p>, Failure> {
+        let mut next = *last;
+        if let Some(rtp) = next.headers.upper(Kind::Rtp) {
+            // The marker is not set where it is not sent.
+            let second = next.headers.of(rtp)[1] & 0x7F;
+            next.headers.set(rtp, 1, [second]);
+        }
+        let mut x = Fields::read(last);
+        if last.time_stride != 0 {
+            let elapsed = now.now.nanos_since(self.arrivals.last()) / 1_000_000 / u64::from(last.time_stride);
+            x.ts_scaled = Counter::read(x.ts_scaled.value.wrapping_add(elapsed as u32));
+        }
+        if packet.first == CO_REPAIR {
+            let mut reader = Reader::new(packet.first, packet.rest);
+            co_repair(&mut reader, &mut next, &mut x).map_err(unreadable)?;
+            x.msn.value = next.msn;
+            return Ok(Packet { next, x, format: Format::CoRepair, payload: reader.remaining() });
+        }
+        let (format, mut reader) = read_base(packet, &mut next, &mut x)?;
+        irregular_chain(&mut reader, &mut next, &mut x).map_err(unreadable)?;
+        Ok(Packet { next, x, format, payload: reader.remaining() })
+    }
+
+    /// Counts a packet that was right. Returns true if it is acknowledged.
+    pub(super) fn note_success(&mut self) -> bool {
+        self.failures <<= 1;
+        core::mem::take(&mut self.ack_due)
+    }
+
+    /// Counts a packet that has failed.
+    pub(super) fn note_failure(&mut self, failure: Option<&Failure>) {
+        self.failures = self.failures << 1 | 1;
+        if let Some(Failure::Crc(format)) = failure {
+            self.unrepaired = self.unrepaired.saturating_add(u8::from(is_strong(*format)));
+        }
+    }
+
+    /// Tells the fields of a packet, as far as this context can, and its format.
+    pub(super) fn dissect<'p>(
+        &self,
+        packet: &PacketHeader<'p>,
+        room: &State,
+        mut tell: impl FnMut(Traced<'p>),
+    ) -> Option<Format> {
+        let reader = Reader::new(packet.first, packet.rest);
+        if packet.first == IR {
+            let mut next = State { headers: Headers::EMPTY, ..State::new(self.profile) };
+            let _ = ir(&mut Tracer::new(reader, &mut tell), &mut next);
+            return Some(Format::Ir);
+        }
+        if self.state == DecompressorState::Nc {
+            return None;
+        }
+        let (mut next, mut x) = (*room, Fields::read(room));
+        let mut tracer = Tracer::new(reader, &mut tell);
+        if packet.first == CO_REPAIR {
+            let _ = co_repair(&mut tracer, &mut next, &mut x);
+            return Some(Format::CoRepair);
+        }
+        let (format, _) = read_base(packet, &mut { next }, &mut { x }).ok()?;
+        base(format, &mut tracer, &mut next, &mut x).ok()?;
+        let _ = irregular_chain(&mut tracer, &mut next, &mut x);
+        Some(format)
+    }
+}
+
+/// Packets by which a packet may be late: a few, or as many as the interpretation interval of the smallest formats allows.
+pub(super) fn latest(last: &State) -> i32 {
+    last.reorder_ratio.p(4).max(8).cast_signed()
+}
+
+/// True if a packet that seems late was sent before the newest one. A sequence number of the sender may have gone back: timestamp and
+/// IP-ID go on then, or it stands as a whole.
+fn is_old(found: &Packet<'_>, last: &State) -> bool {
+    let next = &found.next;
+    let goes_on = |new: u32, old: u32| new.wrapping_sub(old).cast_signed() > 0;
+    let id = |state: &State| {
+        let counted = state.inner_behavior().counted(state.headers.word(state.headers.inner(), 4));
+        if state.is_sequential() { u32::from(counted) << 16 } else { 0 }
+    };
+    let is_whole = found.format == Format::CoCommon && found.x.msn.bits == 0;
+    !(next.has_own_msn()
+        && (is_whole || goes_on(next.timestamp(), last.timestamp()) || goes_on(id(next), id(last))))
+}
+
+/// True if two headers of a flow have the same fields, as far as no checksum covers them: TOS, TTL and DF.
+fn has_same_fields(a: &Headers, b: &Headers) -> bool {
+    let fields = |headers: &Headers, at: usize| {
+        let h = headers.items().get(at).map_or(&[][..], |item| headers.of(*item));
+        match headers.items().get(at).map(|item| item.kind) {
+            Some(Kind::V4) => [h[1], h[8], h[6]],
+            Some(Kind::V6) => [h[0], h[1], h[7]],
+            _ => [0; 3],
+        }
+    };
+    (0..=a.inner_index()).all(|at| fields(a, at) == fields(b, at))
+}
+
+/// Reads the base header of a compressed packet.
+fn read_base<'p>(
+    packet: &PacketHeader<'p>,
+    next: &mut State,
+    x: &mut Fields,
+) -> Result<(Format, Reader<'p>), Failure> {
+    for &format in formats(next) {
+        let (mut reader, mut read, mut fields) = (Reader::new(packet.first, packet.rest), *next, *x);
+        match base(format, &mut reader, &mut read, &mut fields) {
+            Ok(()) => {
+                (*next, *x) = (read, fields);
+                return Ok((format, reader));
+            }
+            Err(Refusal::NotThis) => {}
+            Err(Refusal::Malformed | Refusal::DoesNotFit) => return Err(Failure::Malformed),
+        }
+    }
+    Err(Failure::Malformed)
+}
+
+/// A refusal to read.
+fn unreadable(_: Refusal) -> Failure {
+    Failure::Malformed
+}

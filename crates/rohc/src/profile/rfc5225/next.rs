@@ -1,0 +1,223 @@
+//! The packet that goes on as the last ones did: both ends predict its headers, and `pt_0_crc3` is all that is sent of them, with what
+//! follows from nothing.
+
+use thinair_wire::crc::Check;
+use thinair_wire::header::protocol;
+
+use super::compress::V2SenderContext;
+use super::decompress;
+use super::encodings::Counter;
+use super::headers::{Kind, infer};
+use super::state::{State, coverage};
+use crate::arrival::Moment;
+use crate::cid::Cid;
+use crate::compressor::{Compressed, Compressor, CompressorConfig, OutgoingPacket};
+use crate::decompressor::Verified;
+use crate::field::ip_id::Behavior;
+use crate::framing::CidFrame;
+use crate::packet::PacketHeader;
+use crate::profile::{Format, ProfileId};
+use crate::state::DecompressorState;
+
+/// Bits of MSN in `pt_0_crc3`, and octets of headers that are predicted.
+const BITS: u32 = 4;
+const MOST: usize = 128;
+
+impl State {
+    /// Writes the headers of the packet behind the last one but for what [`infer`] fills in. `irregular` fills in fields of two octets
+    /// that follow from nothing, each at its offset, in the order of the irregular chain.
+    #[inline(always)]
+    fn predict(
+        &self,
+        out: &mut [u8],
+        mut irregular: impl FnMut(usize, &mut [u8]) -> Option<()>,
+    ) -> Option<()> {
+        out.copy_from_slice(self.headers.all());
+        let mut field = |out: &mut [u8], at: usize| irregular(at, out.get_mut(at..at + 2)?);
+        let mut behaviors = self.behaviors.iter();
+        for item in self.headers.items() {
+            let at = usize::from(item.at);
+            match item.kind {
+                Kind::V4 => match *behaviors.next()? {
+                    Behavior::Random => field(out, at + 4)?,
+                    Behavior::Constant => {}
+                    behavior => {
+                        let id: &mut [u8; 2] = out.get_mut(at + 4..)?.first_chunk_mut()?;
+                        let next = behavior.counted(u16::from_be_bytes(*id)).wrapping_add(1);
+                        *id = behavior.counted(next).to_be_bytes();
+                    }
+                },
+                Kind::V6 => {
+                    behaviors.next();
+                }
+                Kind::Udp if self.checksum_used => field(out, at + 6)?,
+                Kind::UdpLite => {
+                    if self.coverage_behavior == coverage::IRREGULAR {
+                        field(out, at + 4)?;
+                    }
+                    field(out, at + 6)?;
+                }
+                Kind::Rtp => {
+                    let h: &mut [u8; 8] = out.get_mut(at..)?.first_chunk_mut()?;
+                    let [_, second, a, b, stamp @ ..] = h;
+                    *second &= 0x7F;
+                    [*a, *b] = u16::from_be_bytes([*a, *b]).wrapping_add(1).to_be_bytes();
+                    *stamp = u32::from_be_bytes(*stamp).wrapping_add(self.ts_stride).to_be_bytes();
+                }
+                Kind::Esp => {
+                    let number: &mut [u8; 4] = out.get_mut(at + 4..)?.first_chunk_mut()?;
+                    *number = u32::from_be_bytes(*number).wrapping_add(1).to_be_bytes();
+                }
+                Kind::Ah | Kind::Gre => return None,
+                Kind::Udp | Kind::HopByHop | Kind::Routing | Kind::Destination | Kind::Mine => {}
+            }
+        }
+        Some(())
+    }
+
+    /// Takes over the headers of the next packet.
+    #[inline]
+    fn go_on(&mut self, headers: &[u8]) {
+        if let Some(octets) = self.headers.octets.get_mut(..headers.len()) {
+            octets.copy_from_slice(headers);
+        }
+        self.msn = self.msn.wrapping_add(1);
+        if !self.is_sequential() {
+            self.ip_id_offset = self.offset_of_id();
+        }
+    }
+}
+
+impl Compressor<'_> {
+    /// Compresses the packet if it is the predicted one of the flow that was sent last. Of others nothing has changed.
+    #[inline]
+    pub(super) fn compress_predicted(
+        &mut self,
+        packet: &OutgoingPacket<'_, '_, '_>,
+        out: &mut [u8],
+    ) -> Option<Compressed> {
+        let cid = self.flows.newest_in_use()?;
+        let room = &mut self.shared.v2_rooms.get_mut(cid.index())?.0;
+        let guesses = self.config.rtp.guesses();
+        let group = self.group;
+        let context = self.flows.context_mut::<V2SenderContext>(cid)?;
+        if !context.caution.is_in(group) {
+            return None;
+        }
+        let done = context.compress_predicted(packet, room, guesses, cid, &self.config, out)?;
+        self.note_cost(&done);
+        Some(done)
+    }
+}
+
+impl V2SenderContext {
+    #[inline(always)]
+    fn compress_predicted(
+        &mut self,
+        outgoing: &OutgoingPacket<'_, '_, '_>,
+        room: &mut State,
+        guesses: bool,
+        cid: Cid,
+        config: &CompressorConfig,
+        out: &mut [u8],
+    ) -> Option<Compressed> {
+        let (now, packet) = (outgoing.now, outgoing.chain.packet());
+        let waited = self.caution.waited(now);
+        let has_more = u16::from(self.left_ir | self.left_repair) | self.due != 0 || !self.is_steady;
+        if has_more || !self.timer.is_quiet(now) || !self.caution.is_quiet(waited) {
+            return None;
+        }
+        let next = room.msn.wrapping_add(1);
+        if !Counter::between(next, self.msns.bounds()).fits(BITS, room.reorder_ratio.p(BITS)) {
+            return None;
+        }
+        let len = room.headers.len();
+        let (octets, payload) = packet.split_at_checked(len)?;
+        // What may go by another profile is looked at.
+        let may_rise = match room.profile {
+            ProfileId::UdpV2 | ProfileId::UdpLiteV2 => {
+                guesses && self.guess.goes_on() && payload.first().is_some_and(|first| first >> 6 == 2)
+            }
+            ProfileId::IpV2 => {
+                let inner = room.headers.inner();
+                let next = inner.kind.next(room.headers.of(inner));
+                matches!(next, protocol::UDP | protocol::UDP_LITE | protocol::ESP)
+            }
+            _ => false,
+        };
+        if may_rise {
+            return None;
+        }
+        let frame = CidFrame::new(cid, config.channel.cids());
+        let start = frame.len();
+        let (mut predicted, mut end) = ([0; MOST], start + 1);
+        let headers = predicted.get_mut(..len)?;
+        room.predict(headers, |at, field| {
+            field.copy_from_slice(octets.get(at..at + 2)?);
+            out.get_mut(end..end + 2)?.copy_from_slice(field);
+            end += 2;
+            Some(())
+        })?;
+        infer(room.headers.items(), headers, packet.len(), room.infers_coverage())?;
+        if *headers != *octets {
+            return None;
+        }
+        *out.get_mut(start)? = (next as u8 & 0xF) << 3 | Check::Crc3.of(octets);
+        let sent = frame.close(end, payload, out).ok()?;
+
+        let width = usize::from(config.window);
+        room.go_on(octets);
+        self.msn = next;
+        self.caution.sent_quietly(now, waited, 1);
+        self.msns.push(next, width);
+        if room.has_rtp() {
+            self.timestamps.push(room.timestamp(), width);
+        }
+        self.timer.count(sent);
+        let (profile, format) = (room.profile, Format::Pt0Crc3);
+        Some(Compressed { cid, profile, format, header_in: len, header_out: end, len: sent, refresh: false })
+    }
+}
+
+impl decompress::V2ReceiverContext {
+    /// The packet that is next by its `pt_0_crc3`, in a context in which nothing is in doubt. `None`, and nothing has changed, if it is
+    /// another one, or its CRC does not match.
+    #[inline(always)]
+    pub(super) fn next_in_line(
+        &mut self,
+        now: Moment,
+        packet: &PacketHeader<'_>,
+        room: &mut State,
+        out: &mut [u8],
+    ) -> Option<Verified> {
+        let next = room.msn.wrapping_add(1);
+        if u32::from(packet.first >> 3) != next & 0xF
+            || self.state != DecompressorState::Fc
+            || self.failures & decompress::DOUBTFUL == decompress::DOUBTFUL
+            || self.behind.is_some()
+            || !self.arrivals.has_not_failed()
+            || !self.arrivals.is_next(now, 1 << BITS)
+        {
+            return None;
+        }
+        let len = room.headers.len();
+        let headers = out.get_mut(..len)?;
+        let mut payload = packet.rest;
+        room.predict(headers, |_, field| {
+            let (sent, behind) = payload.split_at_checked(2)?;
+            field.copy_from_slice(sent);
+            payload = behind;
+            Some(())
+        })?;
+        infer(room.headers.items(), headers, len + payload.len(), room.infers_coverage())?;
+        if Check::Crc3.of(headers) != packet.first & 7 {
+            return None;
+        }
+        let verified = Verified::deliver(packet, Format::Pt0Crc3, len, payload, out).ok()?;
+        room.go_on(out.get(..len)?);
+        (self.msn, self.ack_due) = (next, false);
+        (self.calm, self.seen) = (self.calm.saturating_add(1), self.seen << 1 | 1);
+        self.arrivals.note(now, 1);
+        Some(verified)
+    }
+}

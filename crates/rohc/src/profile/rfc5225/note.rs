@@ -1,0 +1,381 @@
+//! What a packet changes, what must be said of it, and what both ends know once it is sent. RFC 5225, sections 5.2.1 and 6.3.
+
+use thinair_wire::time::Instant;
+
+use super::chains::csrc_of;
+use super::compress::V2SenderContext;
+use super::encodings::{Counter, quarter};
+use super::formats::{Fields, NUMBERS, Says, Stamp};
+use super::headers::{CSRC, GRE_SEQUENCE, Headers, Item, Kind, MAX_IP, gre_sequence};
+use super::state::{Behavior, State, coverage};
+use crate::caution::Caution;
+use crate::compressor::CompressorConfig;
+use crate::pace;
+use crate::profile::Format;
+use crate::refresh::{Due, Refresh};
+
+/// What a packet says only once it has changed; where its age is kept.
+pub(super) mod said {
+    pub(in super::super) const TTL: usize = 0;
+    pub(in super::super) const TOS: usize = 1;
+    pub(in super::super) const DF: usize = 2;
+    /// `coverage_behavior`, padding and extension.
+    pub(in super::super) const FLAGS2: usize = 3;
+    pub(in super::super) const OUTER: usize = 4;
+    pub(in super::super) const PT: usize = 5;
+    pub(in super::super) const LIST: usize = 6;
+    pub(in super::super) const STRIDE: usize = 7;
+    pub(in super::super) const BEHAVIOR: usize = 8;
+    pub(in super::super) const COUNT: usize = 9;
+}
+
+/// What no checksum covers: where a change of it is lost, a CRC of 3 bits is all that tells.
+const UNCOVERED: u16 = 1 << said::TTL | 1 << said::TOS | 1 << said::DF | 1 << said::OUTER;
+
+/// Packets that say such a change, until one is acknowledged: more in a row than are likely to be lost. Routes change seldom.
+const SURE: u8 = 48;
+
+/// Steps of a sequence number of the sender that are none of a leap, and bits of one that leaps, which have a CRC of 7 bits with them.
+const LEAP: u32 = 4;
+const LEAP_BITS: u32 = 7;
+
+fn bit(what: usize, has_changed: bool) -> u16 {
+    u16::from(has_changed) << what
+}
+
+impl V2SenderContext {
+    /// What is due by count or by clock.
+    pub(super) fn note_refresh(&mut self, now: Instant, config: &CompressorConfig) {
+        let policy = self.policy(config);
+        match self.timer.tick(now, policy) {
+            Due::Everything if self.left_ir == 0 => {
+                self.left_ir = match policy {
+                    Refresh::Cycle { ir, .. } => u8::try_from(*ir).unwrap_or(u8::MAX),
+                    Refresh::Budget { .. } | Refresh::Periodic { .. } | Refresh::Off => 1,
+                };
+                self.refreshing = true;
+            }
+            Due::Dynamic if self.left_ir == 0 => {
+                self.left_repair = self.left_repair.max(1);
+                self.refreshing = true;
+            }
+            Due::Nothing | Due::Everything | Due::Dynamic => {}
+        }
+    }
+
+    /// Completes a packet by its control fields, and notes what has changed since the `last` one.
+    pub(super) fn note(&mut self, next: &mut State, last: &State, total: usize, config: &CompressorConfig) {
+        if self.is_new {
+            (next.reorder_ratio, self.since) = (config.reorder_ratio, next.msn);
+        }
+        let mut changed = self.note_ips(next, last);
+        let mut repair = false;
+        for (item, kept) in next.headers.items().iter().zip(last.headers.items()) {
+            // Their options are in the dynamic chain alone.
+            let is_said = matches!(item.kind, Kind::HopByHop | Kind::Destination);
+            repair |= is_said && next.headers.of(*item) != last.headers.of(*kept);
+        }
+        next.checksum_used = next.headers.upper(Kind::Udp).is_some_and(|udp| next.headers.word(udp, 6) != 0);
+        repair |= next.checksum_used != last.checksum_used;
+        changed |= self.note_coverage(next, last, total);
+        if let Some(rtp) = next.headers.upper(Kind::Rtp) {
+            changed |= self.note_rtp(next, last, rtp);
+        }
+        if self.is_new {
+            return;
+        }
+        for (place, (item, at)) in numbers(&next.headers).enumerate().take(NUMBERS) {
+            let counter = Counter::between(next.headers.long(item, at), self.numbers[place].bounds());
+            repair |= !counter.fits(31, quarter(31));
+        }
+        let outer = (0..next.headers.inner_index()).filter(|at| next.headers.items()[*at].kind.is_ip());
+        repair |= outer.clone().enumerate().any(|(ip, at)| {
+            let item = next.headers.items()[at];
+            let df = |state: &State| item.kind == Kind::V4 && state.headers.of(item)[6] & 0x40 != 0;
+            next.behaviors[ip] != last.behaviors[ip] || df(next) != df(last)
+        });
+        if repair {
+            self.left_repair = self.left_repair.max(config.repetitions);
+            self.changed(next.msn);
+        }
+        if changed != 0 {
+            self.due |= changed;
+            for (what, age) in self.ages.iter_mut().enumerate() {
+                *age = if changed >> what & 1 == 1 { 0 } else { *age };
+            }
+            self.changed(next.msn);
+        }
+    }
+
+    /// Something is said from this packet on.
+    pub(super) fn changed(&mut self, msn: u32) {
+        self.since = msn;
+        self.timer.changed();
+    }
+
+    /// Notes the IP headers: behaviors of their IP-IDs, and the fields that change. Returns those, a bit each.
+    fn note_ips(&mut self, next: &mut State, last: &State) -> u16 {
+        let (mut changed, mut ip) = (0, 0);
+        for at in 0..=next.headers.inner_index() {
+            let Some(item) = next.headers.items().get(at).copied() else { break };
+            if !item.kind.is_ip() || ip >= MAX_IP {
+                continue;
+            }
+            let is_inner = at == next.headers.inner_index();
+            if item.kind == Kind::V4 {
+                next.behaviors[ip] = self.behavior(next, last, item, ip, is_inner);
+            }
+            if !self.is_new {
+                let fields = |headers: &Headers| {
+                    let h = headers.of(item);
+                    match item.kind {
+                        Kind::V4 => (h[1], h[8], h[6] & 0x40),
+                        _ => (h[0] << 4 | h[1] >> 4, h[7], 0),
+                    }
+                };
+                let ((tos, ttl, df), before) = (fields(&next.headers), fields(&last.headers));
+                changed |= if is_inner {
+                    let other_behavior = next.behaviors[ip] != last.behaviors[ip];
+                    bit(said::TOS, tos != before.0)
+                        | bit(said::TTL, ttl != before.1)
+                        | bit(said::DF, df != before.2)
+                        | bit(said::BEHAVIOR, other_behavior)
+                } else {
+                    bit(said::OUTER, (tos, ttl) != (before.0, before.1))
+                };
+            }
+            ip += 1;
+        }
+        changed
+    }
+
+    /// The behavior of the IP-ID of a packet. RFC 5225, section 6.3.3: that of an outer header is random or zero.
+    fn behavior(&mut self, next: &State, last: &State, item: Item, ip: usize, is_inner: bool) -> Behavior {
+        let id = next.headers.word(item, 4);
+        let df = next.headers.of(item)[6] & 0x40 != 0;
+        let before = last.behaviors[ip];
+        match (is_inner, self.is_new) {
+            (true, true) => self.watchers[ip].first(id, df, true),
+            (true, false) => {
+                let kept = last.headers.word(item, 4);
+                let behavior = self.watchers[ip].next(before, id, kept, id == 0);
+                // A sequential one that is said as a whole: the MSN may have taken another step.
+                if behavior == Behavior::Constant && id != 0 { Behavior::Random } else { behavior }
+            }
+            (false, true) if id == 0 && df => Behavior::Constant,
+            (false, false) if id == 0 && before == Behavior::Constant => Behavior::Constant,
+            (false, _) => Behavior::Random,
+        }
+    }
+
+    /// Chooses `coverage_behavior`: inferred as long as the coverage is the length, static as long as it stays. Returns what has
+    /// changed.
+    fn note_coverage(&mut self, next: &mut State, last: &State, total: usize) -> u16 {
+        let Some(udp) = next.headers.upper(Kind::UdpLite) else { return 0 };
+        let (field, before) = (next.headers.word(udp, 4), last.headers.word(udp, 4));
+        let length = total.saturating_sub(usize::from(udp.at));
+        let is_whole = usize::from(field) == length;
+        next.coverage_behavior = match last.coverage_behavior {
+            _ if self.is_new => {
+                if is_whole {
+                    coverage::INFERRED
+                } else {
+                    coverage::STATIC
+                }
+            }
+            coverage::INFERRED if is_whole => coverage::INFERRED,
+            coverage::STATIC if field == before => coverage::STATIC,
+            _ => coverage::IRREGULAR,
+        };
+        bit(said::FLAGS2, next.coverage_behavior != last.coverage_behavior && !self.is_new)
+    }
+
+    /// Notes an RTP header. Returns what has changed, a bit each.
+    fn note_rtp(&mut self, next: &mut State, last: &State, rtp: Item) -> u16 {
+        Self::assign_csrcs(next, rtp);
+        let h = next.headers.of(rtp);
+        let (first, second) = (h[0], h[1]);
+        if self.is_new {
+            return 0;
+        }
+        let kept = last.headers.upper(Kind::Rtp).unwrap_or(rtp);
+        let before = last.headers.of(kept);
+        let diff = next.timestamp().wrapping_sub(last.timestamp());
+        let ahead = next.msn.wrapping_sub(last.msn);
+        next.ts_stride = self.strides.watch(last.ts_stride, diff, ahead);
+        if next.ts_stride != last.ts_stride {
+            self.lines.clear();
+            self.ts_offsets.clear();
+        }
+        let has_other_list = h.get(12..) != before.get(12..);
+        bit(said::FLAGS2, (first ^ before[0]) & 0x30 != 0)
+            | bit(said::PT, (second ^ before[1]) & 0x7F != 0)
+            | bit(said::LIST, has_other_list)
+            | bit(said::STRIDE, next.ts_stride != last.ts_stride)
+    }
+
+    /// Gives each CSRC identifier an item of the table.
+    fn assign_csrcs(next: &mut State, rtp: Item) {
+        let count = (usize::from(rtp.len) - 12) / CSRC;
+        if count == 0 {
+            return;
+        }
+        for i in 0..count {
+            let csrc = csrc_of(next, rtp, i);
+            if next.csrcs.contains(&csrc) {
+                continue;
+            }
+            let is_listed = |known: &[u8; 4]| (0..count).any(|i| csrc_of(next, rtp, i) == *known);
+            if let Some(free) = next.csrcs.iter().position(|known| !is_listed(known)) {
+                next.csrcs[free] = csrc;
+                next.known &= !(1 << free);
+            }
+        }
+    }
+
+    /// The CSRC identifiers of the last packet are known to the other side, if nothing is said any more.
+    fn know_csrcs(&self, next: &mut State) {
+        let Some(rtp) = next.headers.upper(Kind::Rtp).filter(|rtp| rtp.len > 12) else { return };
+        if self.left_ir == 0 && self.left_repair == 0 && self.due >> said::LIST & 1 == 0 {
+            for i in 0..(usize::from(rtp.len) - 12) / CSRC {
+                let csrc = csrc_of(next, rtp, i);
+                next.known |= next.csrcs.iter().position(|known| *known == csrc).map_or(0, |at| 1 << at);
+            }
+        }
+    }
+
+    /// What a packet that needs no IR packet may have to say.
+    pub(super) fn fields(&self, now: Instant, next: &State) -> Fields {
+        let is_due = |what: usize| self.due >> what & 1 == 1;
+        let timestamp = next.timestamp();
+        let ts_scaled = self.scaled(next, timestamp);
+        let line = timestamp.wrapping_sub(next.ts_stride.wrapping_mul(next.msn));
+        let stamp = match &ts_scaled {
+            _ if is_due(said::STRIDE) => Stamp::Unscaled,
+            None => Stamp::Unscaled,
+            Some(_) if Counter::between(line, self.lines.bounds()).is_static() => Stamp::Inferred,
+            Some(_) => Stamp::Scaled,
+        };
+        let flags2 = is_due(said::PT) || is_due(said::LIST) || is_due(said::FLAGS2) && next.has_rtp();
+        let coverage = is_due(said::FLAGS2) && !next.has_rtp();
+        // A number of the sender that does not go on looks like one that is late, or behind a gap.
+        let is_leap = next.has_own_msn() && !(1..=LEAP).contains(&next.msn.wrapping_sub(self.msn));
+        let depends = next.has_own_msn() || next.is_sequential();
+        let least_bits =
+            if depends { self.caution.bits(now) } else { 0 }.max(if is_leap { LEAP_BITS } else { 0 });
+        let outer = is_due(said::OUTER);
+        let (ttl, tos) = (is_due(said::TTL), is_due(said::TOS));
+        let mut flags1 = is_due(said::DF) || is_due(said::BEHAVIOR) || outer || coverage;
+        flags1 |= next.has_rtp() && (ttl || tos);
+        let mut numbers = [Counter::read(0); NUMBERS];
+        for (place, (item, at)) in self::numbers(&next.headers).enumerate().take(NUMBERS) {
+            numbers[place] = Counter::between(next.headers.long(item, at), self.numbers[place].bounds());
+        }
+        Fields {
+            msn: Counter::between(next.msn, self.msns.bounds()),
+            least_bits,
+            ip_id_offset: Counter::between(next.offset_of_id(), self.ip_id_offsets.bounds()),
+            has_whole_id: is_due(said::BEHAVIOR),
+            timestamp: Counter::between(timestamp, self.timestamps.bounds()),
+            ts_scaled: ts_scaled.unwrap_or(Counter::read(0)),
+            stamp,
+            outer_ip: outer,
+            says: Says {
+                flags1,
+                flags2,
+                ttl,
+                tos,
+                pt: is_due(said::PT),
+                list: is_due(said::LIST),
+                ts_stride: is_due(said::STRIDE),
+                time_stride: false,
+            },
+            numbers,
+            crc3: 0,
+            crc7: 0,
+            control_crc3: 0,
+        }
+    }
+
+    /// The scaled timestamp, if every candidate has the same `ts_offset`. Nothing may wrap around: that is another one then.
+    fn scaled(&self, next: &State, timestamp: u32) -> Option<Counter> {
+        let stride = next.ts_stride;
+        let (low, high) = self.timestamps.bounds().filter(|(low, high)| low <= high)?;
+        let offset = timestamp.checked_rem(stride)?;
+        let is_in_step = Counter::between(offset, self.ts_offsets.bounds()).is_static();
+        is_in_step.then(|| Counter::between(timestamp / stride, Some((low / stride, high / stride))))
+    }
+
+    /// A packet was written: both ends know what it said.
+    pub(super) fn commit(
+        &mut self,
+        now: Instant,
+        next: &mut State,
+        last: &State,
+        format: Format,
+        config: &CompressorConfig,
+    ) {
+        let width = usize::from(config.window);
+        let step = next.msn.wrapping_sub(last.msn).cast_signed();
+        if format == Format::Ir && step.unsigned_abs() >= pace::LEAP {
+            // The other side begins anew, too.
+            self.caution = Caution::default();
+        }
+        self.caution.sent(now, step.max(1).cast_unsigned(), config.repetitions);
+        self.msns.push(next.msn, width);
+        self.is_steady = true;
+        if next.is_sequential() {
+            self.ip_id_offsets.push(next.offset_of_id(), width);
+        } else {
+            self.ip_id_offsets.clear();
+        }
+        if next.has_rtp() {
+            let timestamp = next.timestamp();
+            self.timestamps.push(timestamp, width);
+            self.ts_offsets.push(timestamp.checked_rem(next.ts_stride).unwrap_or(0), width);
+            let line = timestamp.wrapping_sub(next.ts_stride.wrapping_mul(next.msn));
+            self.lines.push(line, width);
+            self.is_steady &= self.lines.holds_only(line);
+        }
+        for (place, (item, at)) in numbers(&next.headers).enumerate().take(NUMBERS) {
+            self.numbers[place].push(next.headers.long(item, at), width);
+        }
+        self.is_steady &= !next.is_sequential() || self.ip_id_offsets.holds_only(next.offset_of_id());
+        (self.msn, self.is_new) = (next.msn, false);
+        if self.due != 0 {
+            self.age(config);
+        }
+        match format {
+            Format::Ir => {
+                self.left_ir = self.left_ir.saturating_sub(1);
+                self.left_repair = self.left_repair.saturating_sub(1);
+            }
+            Format::CoRepair => self.left_repair = self.left_repair.saturating_sub(1),
+            _ => {}
+        }
+        self.refreshing &= self.left_ir > 0 || self.left_repair > 0;
+        self.know_csrcs(next);
+    }
+
+    /// Counts a packet for every field that has changed.
+    fn age(&mut self, config: &CompressorConfig) {
+        for (what, age) in self.ages.iter_mut().enumerate() {
+            *age = age.saturating_add(1);
+            let is_sure = UNCOVERED >> what & 1 == 1 && !self.two_way;
+            if *age >= config.repetitions.max(if is_sure { SURE } else { 0 }) {
+                self.due &= !(1 << what);
+            }
+        }
+    }
+}
+
+/// The headers with a sequence number of their own in front of the transport header, and where that is.
+pub(super) fn numbers(headers: &Headers) -> impl Iterator<Item = (Item, usize)> + '_ {
+    headers.items().iter().filter_map(|item| match item.kind {
+        Kind::Ah => Some((*item, 8)),
+        Kind::Gre if headers.of(*item)[0] & GRE_SEQUENCE != 0 => {
+            Some((*item, gre_sequence(headers.of(*item))))
+        }
+        _ => None,
+    })
+}

@@ -1,0 +1,226 @@
+//! What both ends keep of a flow: the headers of its last packet, and the control fields. RFC 5225, section 6.6.11 and 6.8.2.4.
+
+use thinair_wire::crc::Check;
+
+use super::encodings::{ReorderRatio, near};
+use super::headers::{Headers, Item, Kind, MAX_IP, infer, upper};
+pub(super) use crate::field::ip_id::Behavior;
+use crate::profile::ProfileId;
+
+/// `ts_stride` of a new context: TS_STRIDE_DEFAULT.
+pub(super) const TS_STRIDE: u32 = 160;
+
+/// Items of the table of CSRC identifiers.
+pub(super) const CSRCS: usize = 16;
+
+/// UDP_LITE_COVERAGE_INFERRED, UDP_LITE_COVERAGE_STATIC and UDP_LITE_COVERAGE_IRREGULAR.
+pub(super) mod coverage {
+    pub(in super::super) const INFERRED: u8 = 0;
+    pub(in super::super) const STATIC: u8 = 1;
+    pub(in super::super) const IRREGULAR: u8 = 2;
+}
+
+/// The headers of a packet, and the control fields.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct State {
+    pub(super) profile: ProfileId,
+    pub(super) headers: Headers,
+    /// The MSN; where it has 16 bits, its low half.
+    pub(super) msn: u32,
+    pub(super) reorder_ratio: ReorderRatio,
+    /// `ip_id_behavior` of each IP header; of IPv6 it is random.
+    pub(super) behaviors: [Behavior; MAX_IP],
+    /// `ip_id_offset` of the innermost header, whatever its behavior is.
+    pub(super) ip_id_offset: u16,
+    pub(super) ts_stride: u32,
+    pub(super) time_stride: u32,
+    pub(super) coverage_behavior: u8,
+    pub(super) checksum_used: bool,
+    /// The table of CSRC identifiers, and which of its items are known.
+    pub(super) csrcs: [[u8; 4]; CSRCS],
+    pub(super) known: u16,
+}
+
+impl State {
+    pub(super) const fn new(profile: ProfileId) -> Self {
+        Self {
+            profile,
+            headers: Headers::EMPTY,
+            msn: 0,
+            reorder_ratio: ReorderRatio::None,
+            behaviors: [Behavior::Random; MAX_IP],
+            ip_id_offset: 0,
+            ts_stride: TS_STRIDE,
+            time_stride: 0,
+            coverage_behavior: 0,
+            checksum_used: false,
+            csrcs: [[0; 4]; CSRCS],
+            known: 0,
+        }
+    }
+
+    /// True if the profile has an RTP header.
+    #[inline]
+    pub(super) fn has_rtp(&self) -> bool {
+        upper(self.profile).len() == 2
+    }
+
+    /// True if the profile has a UDP-Lite header.
+    #[inline]
+    pub(super) fn has_lite(&self) -> bool {
+        matches!(self.profile, ProfileId::RtpUdpLiteV2 | ProfileId::UdpLiteV2)
+    }
+
+    /// Bits of the MSN.
+    #[inline]
+    pub(super) fn msn_bits(&self) -> u32 {
+        if self.profile == ProfileId::EspV2 { 32 } else { 16 }
+    }
+
+    /// True if the MSN is a sequence number of the headers: it may take any step.
+    #[inline]
+    pub(super) fn has_own_msn(&self) -> bool {
+        self.has_rtp() || self.profile == ProfileId::EspV2
+    }
+
+    /// The MSN that the headers have, if they have one.
+    #[inline]
+    pub(super) fn own_msn(&self, headers: &Headers) -> Option<u32> {
+        if let Some(rtp) = headers.upper(Kind::Rtp) {
+            return Some(near(self.msn, headers.word(rtp, 2)));
+        }
+        headers.upper(Kind::Esp).map(|esp| headers.long(esp, 4))
+    }
+
+    /// `ip_id_behavior_innermost`.
+    #[inline]
+    pub(super) fn inner_behavior(&self) -> Behavior {
+        self.behaviors[self.headers.inner_ip()]
+    }
+
+    /// `ip_id_behavior_innermost`, to be changed.
+    pub(super) fn inner_behavior_mut(&mut self) -> &mut Behavior {
+        &mut self.behaviors[self.headers.inner_ip()]
+    }
+
+    /// True if the IP-ID of the innermost header follows from the MSN: formats with `seq` in their names are used.
+    #[inline]
+    pub(super) fn is_sequential(&self) -> bool {
+        self.inner_behavior().is_sequential()
+    }
+
+    /// True if the innermost IP header is IPv6.
+    pub(super) fn is_v6(&self) -> bool {
+        self.headers.inner().kind == Kind::V6
+    }
+
+    /// True if the Checksum Coverage is inferred.
+    #[inline]
+    pub(super) fn infers_coverage(&self) -> bool {
+        self.has_lite() && self.coverage_behavior == coverage::INFERRED
+    }
+
+    /// The IP-ID of the innermost header as its offset from the MSN. RFC 5225, section 6.8.2.4, `ip_id_lsb`: for swapped octets, too.
+    pub(super) fn offset_of_id(&self) -> u16 {
+        let inner = self.headers.inner();
+        if inner.kind == Kind::V6 {
+            return 0;
+        }
+        self.inner_behavior().counted(self.headers.word(inner, 4)).wrapping_sub(self.msn as u16)
+    }
+
+    /// Sets the IP-ID of the innermost header from its offset.
+    pub(super) fn set_id(&mut self, offset: u16) {
+        let inner = self.headers.inner();
+        let id = self.inner_behavior().counted(offset.wrapping_add(self.msn as u16));
+        self.headers.set(inner, 4, id.to_be_bytes());
+    }
+
+    /// The RTP timestamp.
+    pub(super) fn timestamp(&self) -> u32 {
+        self.headers.upper(Kind::Rtp).map_or(0, |rtp| self.headers.long(rtp, 4))
+    }
+
+    /// Writes the headers of a packet with a payload of so many octets to the start of `out`; `None` if there is no room, or a
+    /// length does not fit its field.
+    pub(super) fn rebuild(&self, payload: usize, out: &mut [u8]) -> Option<usize> {
+        let len = self.headers.len();
+        let octets = out.get_mut(..len)?;
+        octets.copy_from_slice(self.headers.all());
+        infer(self.headers.items(), octets, len + payload, self.infers_coverage())?;
+        Some(len)
+    }
+
+    /// `control_crc3`. RFC 5225, section 6.6.11, with erratum 2703: behaviors of IPv4 headers alone.
+    pub(super) fn control_crc3(&self) -> u8 {
+        let check = Check::Crc3;
+        let mut crc = check.update(check.start(), &[self.reorder_ratio as u8]);
+        if self.has_rtp() {
+            crc = check
+                .update(check.update(crc, &self.ts_stride.to_be_bytes()), &self.time_stride.to_be_bytes());
+        }
+        if !self.has_own_msn() {
+            crc = check.update(crc, &(self.msn as u16).to_be_bytes());
+        }
+        if self.has_lite() {
+            crc = check.update(crc, &[self.coverage_behavior]);
+        }
+        let ips = self.headers.items().iter().filter(|item| item.kind.is_ip());
+        for (_, behavior) in ips.zip(self.behaviors).filter(|(ip, _)| ip.kind == Kind::V4) {
+            crc = check.update(crc, &[behavior as u8]);
+        }
+        crc
+    }
+
+    /// Sums up what a UDP or UDP-Lite checksum covers in headers that were rebuilt, with their payload: true if it is right.
+    pub(super) fn has_right_sum(&self, out: &[u8], payload: &[u8]) -> bool {
+        let lite = self.has_lite();
+        let Some(udp) = self.headers.upper(if lite { Kind::UdpLite } else { Kind::Udp }) else {
+            return false;
+        };
+        let Some(datagram) = out.get(usize::from(udp.at)..self.headers.len()) else { return false };
+        sum_is_right(lite, self.headers.inner(), out, datagram, payload)
+    }
+}
+
+/// True if the checksum of a datagram whose headers and payload lie apart is right.
+fn sum_is_right(lite: bool, ip: Item, out: &[u8], datagram: &[u8], payload: &[u8]) -> bool {
+    use thinair_wire::checksum::Sum;
+    use thinair_wire::header::protocol;
+
+    let len = datagram.len() + payload.len();
+    let field = datagram.get(4..6).map_or(0, |octets| usize::from(octets[0]) << 8 | usize::from(octets[1]));
+    let covered = match (lite, field) {
+        (true, 1..) => field,
+        _ => len,
+    };
+    let Some(beyond) = len.checked_sub(covered).and_then(|beyond| payload.len().checked_sub(beyond)) else {
+        return false;
+    };
+    let ends = if ip.kind == Kind::V4 { 12..20 } else { 8..40 };
+    let Some(ends) = out.get(ip.range()).and_then(|header| header.get(ends)) else { return false };
+    let protocol = if lite { protocol::UDP_LITE } else { protocol::UDP };
+    let sum = Sum::ZERO.octets(ends).word(u16::from(protocol)).word(len as u16).octets(datagram);
+    let payload = payload.get(..beyond).unwrap_or_default();
+    // Headers have an even number of octets.
+    sum.octets(payload).fold() == u16::MAX
+}
+
+/// The place of one flow at either end: its last packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct V2Room(pub(super) State);
+
+impl V2Room {
+    /// No flow.
+    pub(crate) const EMPTY: Self = Self(State::new(ProfileId::IpV2));
+
+    /// The profiles whose flows have one.
+    pub(crate) const PROFILES: [ProfileId; 6] = [
+        ProfileId::RtpV2,
+        ProfileId::UdpV2,
+        ProfileId::EspV2,
+        ProfileId::RtpUdpLiteV2,
+        ProfileId::UdpLiteV2,
+        ProfileId::IpV2,
+    ];
+}
