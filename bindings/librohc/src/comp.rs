@@ -88,15 +88,12 @@ impl Comp {
 
     #[cold]
     fn begin(&mut self) {
-        let mut engine = {
-            let channel = self.config.channel;
-            let contexts = channel.contexts();
-            // Profiles may still be turned on later, and only this one has memory of its own.
-            let memory = CompressorMemory::owned(&channel, contexts.min(BLOCKS)).with_tcp_flows(contexts);
-            Compressor::new(self.config, memory)
-        };
-        engine.set_profiles(self.profiles.set);
-        self.engine = Some(engine);
+        let channel = self.profiles.on(self.config.channel);
+        let contexts = channel.contexts();
+        // TCP may still be turned on later, and has memory of its own.
+        let memory = CompressorMemory::owned(&channel, contexts.min(BLOCKS)).with_tcp_flows(contexts);
+        self.config.channel = channel;
+        self.engine = Some(Compressor::new(self.config, memory));
     }
 
     fn set_profiles(&mut self) {

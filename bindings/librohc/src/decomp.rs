@@ -77,13 +77,12 @@ struct Last {
 impl Decomp {
     #[cold]
     fn begin(&mut self) {
-        let channel = self.config.channel;
+        let channel = self.profiles.on(self.config.channel);
         let contexts = channel.contexts();
-        // Profiles may still be turned on later, and only this one has memory of its own.
+        // TCP may still be turned on later, and has memory of its own.
         let memory = DecompressorMemory::owned(&channel, contexts.min(BLOCKS)).with_tcp_flows(contexts);
-        let mut engine = Decompressor::new(self.config, memory);
-        engine.set_profiles(self.profiles.set);
-        self.engine = Some(engine);
+        self.config.channel = channel;
+        self.engine = Some(Decompressor::new(self.config, memory));
         self.records = vec![Record::default(); contexts];
     }
 

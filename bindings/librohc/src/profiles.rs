@@ -2,7 +2,7 @@
 
 use std::ffi::c_uint;
 
-use thinair_rohc::{ProfileId, ProfileSet};
+use thinair_rohc::{Channel, ProfileId, ProfileSet};
 
 /// The greatest number of rohc-lib without its version.
 const GREATEST: u16 = 0x0008;
@@ -30,6 +30,13 @@ impl Profiles {
             ProfileId::Uncompressed => self.has_uncompressed,
             _ => self.set.has(profile),
         })
+    }
+
+    /// A channel with these profiles.
+    pub(crate) fn on(&self, channel: Channel) -> Channel {
+        let mrru = channel.mrru() as u16;
+        // MAX_CID was checked before.
+        Channel::new(channel.cids(), channel.max_cid(), self.set).map_or(channel, |with| with.with_mrru(mrru))
     }
 
     /// True if a profile of RFC 5225 is on.
