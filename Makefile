@@ -184,7 +184,7 @@ fuzz: ## every fuzz target for FUZZ_SECONDS (60)
 	done
 	exit $$found
 
-lint: ## formatting and clippy, warnings are errors
+lint: ## formatting, clippy and words of comments, warnings are errors
 	@scripts/need lint
 	for component in rustfmt clippy; do
 		cargo $${component#rust} --version >/dev/null 2>&1 || rustup component add $$component
@@ -192,6 +192,8 @@ lint: ## formatting and clippy, warnings are errors
 	$(call heading,Formatting)
 	cargo fmt --all --check
 	for folder in firmware fuzz; do (cd $$folder && cargo fmt --check); done
+	$(call heading,Words of comments)
+	scripts/words
 	$(call heading,Lints)
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	cargo clippy --manifest-path fuzz/Cargo.toml --target-dir '$(TARGET)/lint' --locked --quiet -- -D warnings

@@ -185,7 +185,7 @@ fn wrong_arguments_are_status_2_and_say_why() {
         (&[ONE, "--profiles", "v1,bogus"], "unknown profile `bogus`"),
         (&[ONE, "--rtp-ports", "5004,x"], "expected UDP ports"),
         (&[ONE, "--rtp-ports", "1,2,3,4,5,6,7,8,9"], "the maximum is 8"),
-        (&[ONE, "--rtp", "ports"], "as in --rtp-ports 5004"),
+        (&[ONE, "--rtp", "ports"], "such as --rtp-ports 5004"),
         (&[ONE, "--rtp", "never", "--rtp-ports", "5004"], "omit --rtp-ports, or give --rtp ports"),
         (&[ONE, "--rtp-ports", "5004", "--profiles", "udp,ip"], "add one, as in --profiles"),
         (&[ONE, "--max-cid", "16"], "MAX_CID 16 exceeds 15"),

@@ -69,7 +69,7 @@ fn what_cannot_be_is_status_2_and_says_why() {
     for (arguments, why) in [
         (&["--stack", "ipx"][..], "expected one of ipv6/udp"),
         (&["--payload", "0"], "1.."),
-        (&["--payload", "65508", "--stack", "ipv4/udp"], "at most 65507"),
+        (&["--payload", "65508", "--stack", "ipv4/udp"], "exceeds the maximum of ipv4/udp, 65507"),
         (&["--refresh", "time=3"], "ir=N,so=N"),
         (&["--bitrate", "fast"], "invalid float"),
         (&["--bitrate", "0"], "1 to 10^12"),

@@ -89,7 +89,7 @@ fn what_is_asked_for_is_shown() {
     assert_eq!(count(&between).0, whole);
     let (some, _, first) = count(&["--skip", "10"]);
     assert_eq!((some, first), (whole - 10, 0.into()));
-    fails(&["bulk_tcp4_snap128.pcap", "--port", "1"], 1, "no packet that was asked for");
+    fails(&["bulk_tcp4_snap128.pcap", "--port", "1"], 1, "contains no packet that matches the options");
     fails(&["bulk_tcp4_snap128.pcap", "--host", "10.0.0.1"], 2, "the other one, too");
     fails(&["bulk_tcp4_snap128.pcap", "--count", "0"], 2, "--count");
     fails(&["README.md"], 1, "README.md");

@@ -382,7 +382,7 @@ fn exit_status_and_message_say_what_to_do() {
     refused("decompress", [&missing, &out], &[], 1, "missing.pcap");
     refused("compress", [&capture, &folder.path("no/such/folder")], &[], 1, "cannot create");
     refused("compress", [&capture, &out], &["--mode", "x"], 2, "--mode");
-    refused("compress", [&capture, &out], &["--max-cid", "16"], 2, "beyond the CID space");
+    refused("compress", [&capture, &out], &["--max-cid", "16"], 2, "MAX_CID 16 exceeds 15");
     refused("compress", [&capture, &out], &["--profiles", "nonsense"], 2, "nonsense");
     refused("compress", [&capture, &out], &["--refresh", "sometimes"], 2, "--refresh");
     refused("compress", [&capture, &out], &["--feedback-in", "f"], 2, "--mode o");
@@ -391,7 +391,7 @@ fn exit_status_and_message_say_what_to_do() {
         [&capture, &out],
         &["--mode=o", "--feedback-in=f", "--feedback-out=g"],
         2,
-        "one of them",
+        "exclude each other",
     );
     refused("compress", [&capture, &out], &["--mode=o", "--feedback-in=f"], 1, "cannot open f");
     refused("compress", [&capture, &out], &["--mode=o", "--feedback-out=-"], 2, "name of a file");

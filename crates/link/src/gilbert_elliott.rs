@@ -30,8 +30,8 @@ impl GilbertElliott {
     /// Creates the simple Gilbert model (k = 1, h = 0) with the mean error rate `rate` and bursts of `burst` on
     /// average.
     ///
-    /// A burst is a run of errors without a correct unit in between: its mean length is 1 / r, and the rate is p / (p
-    /// + r). **A burst of 1 means independent errors.** Their runs are longer than 1 on average: 1 / (1 - rate), as
+    /// A burst is a run of errors without a correct unit in between: its mean length is 1 / r, and the rate is
+    /// p / (p + r). **A burst of 1 means independent errors.** Their runs are longer than 1 on average: 1 / (1 - rate), as
     /// another error follows by chance. Means between 1 and that would require errors that avoid each other, and are
     /// rejected. Errors that are never adjacent are the chain with r = 1.
     ///

@@ -150,7 +150,7 @@ impl Settings {
             OptionValues::One(_) => SettingValue::One(values.last().cloned().unwrap_or_default()),
             OptionValues::Many(_) => SettingValue::List(values.to_vec()),
         };
-        let place = SettingPlace::argument(&format!("--{}", option.name));
+        let place = SettingPlace::argument(format!("--{}", option.name));
         self.put(option.section, option.key, ConfiguredValue { value, place });
     }
 
