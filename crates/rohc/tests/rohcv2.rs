@@ -148,6 +148,37 @@ fn steady_headers_are_as_small_as_the_formats_allow() {
     assert_eq!(last(vec![IpLayer::new(true, 1)]), (Format::Pt0Crc3, 1 + 2));
 }
 
+/// Damage is refused or found out, and leaves the context as it was: the packets behind it come back.
+#[test]
+fn a_damaged_packet_changes_no_context() {
+    let mut random = SplitMix64(1);
+    let (mut refused, mut behind) = (0, 0);
+    for seed in 0..200 {
+        let mut link = Link::new(CidSpace::Small, 3, Mode::Unidirectional, |config| {
+            (config.seed, config.refresh) = (seed, Refresh::Off);
+        });
+        let mut flow = any_flow(&mut random);
+        for _ in 0..40 {
+            let packet = flow.packet(&mut random);
+            let now = link.now + Duration::from_millis(20);
+            let len = link.near.send(now, &packet, &mut link.rohc).unwrap().len;
+            let mut damaged = link.rohc[..len].to_vec();
+            let at = random.below(len as u64) as usize;
+            damaged[at] ^= 1 << random.below(8);
+            if damaged[0] & 0xFE == 0xFC && link.rohc[0] == damaged[0] {
+                // An IR packet has 8 bits of CRC over all of its header.
+                refused += u64::from(link.far.receive(now, &damaged, &mut link.back).is_err());
+            }
+            link.now = now;
+            let len = link.near.send(now, &packet, &mut link.rohc).unwrap().len;
+            let done = link.far.receive(now, &link.rohc[..len], &mut link.back);
+            behind += u64::from(done.is_ok_and(|done| link.back[..done.len] == packet));
+        }
+    }
+    println!("{refused} refused, {behind} of 8000 behind them right");
+    assert!(refused > 200 && behind > 7_800, "{refused} {behind}");
+}
+
 /// Octets of a string of hexadecimal digits.
 fn hex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()

@@ -302,7 +302,9 @@ pub(super) fn ip_id_enc_irreg<'p, C: Coder<'p>>(c: &mut C, behavior: Behavior, h
 }
 
 fn zero_id(h: &mut [u8]) -> Step {
-    h.get_mut(4..6).map(|id| id.fill(0)).map_or_else(refuse, Ok)
+    let Some(id) = h.get_mut(4..6) else { return refuse() };
+    id.fill(0);
+    Ok(())
 }
 
 /// The dynamic items of all but IP headers.
@@ -549,7 +551,9 @@ pub(super) fn transport_irregular<'p, C: Coder<'p>>(c: &mut C, state: &mut State
     if state.checksum_used {
         return word(c, "checksum", h, 6);
     }
-    h.get_mut(6..8).map(|checksum| checksum.fill(0)).map_or_else(refuse, Ok)
+    let Some(checksum) = h.get_mut(6..8) else { return refuse() };
+    checksum.fill(0);
+    Ok(())
 }
 
 /// `static_or_irreg` of the TOS field and of the TTL of the innermost IP header.

@@ -128,7 +128,7 @@ impl V2ReceiverContext {
         let len = found.rebuild(out)?;
         let is_same_flow = is_known && next.headers.is_flow_of(&room.headers);
         let ahead = next.msn.wrapping_sub(self.msn).cast_signed();
-        if is_same_flow && self.is_late(ahead, room) && is_old(&found, room) {
+        if is_same_flow && self.is_late(ahead, Format::Ir, room) && is_old(&found, room) {
             self.ack_due = false;
             return Verified::deliver(packet, Format::Ir, len, payload, out);
         }
@@ -177,7 +177,7 @@ impl V2ReceiverContext {
         }
         let Meant { ahead, proved, len } = self.find(now, &mut found, room, out)?;
         let follows = core::mem::take(&mut self.behind) == Some(found.next.msn);
-        if self.is_late(ahead, room) && is_old(&found, room) && !follows {
+        if self.is_late(ahead, format, room) && is_old(&found, room) && !follows {
             self.seen |= 1_u16.checked_shl(ahead.unsigned_abs()).unwrap_or(0);
             let may_go_back = is_strong(format) && found.next.has_own_msn();
             self.behind = may_go_back.then_some(found.next.msn.wrapping_add(1));
@@ -202,8 +202,10 @@ impl V2ReceiverContext {
     }
 
     /// True if a packet so much ahead of the newest one is late, or a duplicate.
-    fn is_late(&self, ahead: i32, last: &State) -> bool {
-        self.state == DecompressorState::Fc && (-latest(last)..=0).contains(&ahead)
+    fn is_late(&self, ahead: i32, format: Format, last: &State) -> bool {
+        // With the same number again and a strong CRC, a packet is the newest one once more, or one that says more.
+        let is_new = ahead == 0 && is_strong(format);
+        self.state == DecompressorState::Fc && (-latest(last)..=0).contains(&ahead) && !is_new
     }
 
     /// A packet is the newest one.
@@ -220,7 +222,7 @@ impl V2ReceiverContext {
         let is_repaired = self.state == DecompressorState::Sc;
         self.ack_due = found.format == Format::Ir || is_strong(found.format) || is_repaired;
         self.arrivals.note(now, ahead.max(1).cast_unsigned());
-        self.seen = self.seen.checked_shl(ahead.unsigned_abs()).filter(|_| ahead > 0).unwrap_or(0) | 1;
+        self.seen = self.seen.checked_shl(ahead.unsigned_abs()).filter(|_| ahead >= 0).unwrap_or(0) | 1;
         (self.msn, self.unrepaired, self.is_timed) = (next.msn, 0, next.time_stride != 0);
         *room = *next;
         self.state.on_success();
