@@ -212,7 +212,7 @@ fn what_cannot_be_done_is_said() {
         ("http", &url, &["--output", "/nowhere/file"], 1, "cannot write /nowhere/file"),
         ("http", "https://h/", &[], 2, "TLS"),
         ("http", "coap://h/", &[], 2, "http://HOST"),
-        ("coap", "http://h/", &[], 2, "not a scheme of CoAP"),
+        ("coap", "http://h/", &[], 2, "not a CoAP scheme"),
         ("coap", "coap+tcp://h/", &[], 2, "--service coap-tcp"),
         ("http", "http://h:0/", &[], 2, "a port is"),
         ("spdy", &url, &[], 2, "iot-spdy"),

@@ -37,6 +37,9 @@ pub(super) fn of_scheme(name: &str) -> &'static str {
             "Robust Header Compression (RFC 5795), with profiles for RTP, UDP, UDP-Lite, ESP and IP. Both ends remember what \
              the headers of a flow have in common, its context, and only what changes is sent."
         }
+        "rohc-v2" => {
+            "ROHCv2 (RFC 5225): the profiles of RTP, UDP, UDP-Lite, ESP and IP that also bear packets in another order."
+        }
         "coap" => "ROHC, and for CoAP a profile that learns which headers a flow repeats.",
         "coap-learned" => {
             "ROHC with profile coap and with bases: descriptions of the first packets of flows that were learned from these very packets and \
@@ -108,7 +111,7 @@ const FAMILIES: [(&str, &str); 12] = [
     ("R-0, R-1", "Compressed headers of ROHC in R-mode, of 1 octet and of 2 or more."),
     ("CCE()", "Compressed headers of UDP-Lite with the octets that a checksum covers (RFC 4019)."),
     ("IR-CR", "The context of a flow, as far as it differs from that of another one (RFC 4164)."),
-    ("co_, pt_", "Compressed headers of the CoAP profile; the TCP profile has a co_common of its own."),
+    ("co_, pt_", "Compressed headers of the CoAP profile and of ROHCv2 (RFC 5225); the TCP profile has a co_common of its own."),
     (
         "rnd_, seq_",
         "Compressed headers of the TCP profile (RFC 6846), for IP-IDs that are random or count up.",
@@ -161,7 +164,7 @@ pub(super) fn profiles<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<Mean
 }
 
 fn of_profile(name: &str) -> Option<&'static str> {
-    match name {
+    match name.strip_suffix("-v2").unwrap_or(name) {
         "uncompressed" => Some("Packets as they are, behind one octet or two."),
         "rtp" => Some("IP, UDP and RTP headers."),
         "udp" => Some("IP and UDP headers."),
