@@ -356,7 +356,7 @@ mod tests {
     fn hosts_that_nobody_joins_are_told() {
         let Some(hosts) = hosts() else { return };
         let refused = hosts.measure(&SHORT, |_| Err("no key".to_owned())).unwrap_err();
-        assert_eq!(refused.to_string(), "what joins the hosts: no key");
+        assert_eq!(refused.to_string(), "the connection of the hosts failed: no key");
         let early = hosts.measure(&SHORT, |_| Ok(Vec::new())).unwrap_err();
         assert!(matches!(early, LoadError::NotJoined), "{early}");
     }
