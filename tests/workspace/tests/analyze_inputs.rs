@@ -368,7 +368,7 @@ fn unusable() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> {
         (
             "half.pcap",
             pcap(LinkType::RAW, &[(&packet, packet.len())])[..50].to_vec(),
-            &["before its first record does"],
+            &["ends within its first record"],
         ),
     ]
 }

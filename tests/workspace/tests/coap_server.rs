@@ -158,7 +158,7 @@ fn wrong_arguments_are_told_apart_from_failures() {
     for (arguments, code, words) in [
         (&["--listen", "nowhere"][..], 2, "expected an address"),
         (&["--writable"], 2, "--root"),
-        (&["--root", "/no/such/folder"], 2, "is no folder"),
+        (&["--root", "/no/such/folder"], 2, "is not a folder"),
         (&["--no-tcp", "--no-udp"], 2, "cannot be used with"),
         (&["--congestion", "hope"], 2, "hope"),
         (&["--listen", &taken], 1, "cannot listen to"),
