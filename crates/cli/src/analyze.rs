@@ -49,7 +49,7 @@ const PLAIN_WIDTH: usize = 140;
 #[derive(Args, Debug)]
 #[command(after_long_help = EXIT_STATUS)]
 pub(crate) struct AnalyzeArguments {
-    /// Captures to analyze (pcap, pcapng, also .gz and .zst), one per link; `-` is standard input
+    /// Captures (pcap, pcapng, also .gz and .zst), one per link; `-` is standard input
     #[arg(required_unless_present = "interface", value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -77,7 +77,7 @@ pub(crate) struct AnalyzeArguments {
         help_heading = "Link"
     )]
     seed: u64,
-    /// Smallest unit of data that is billed, in octets; each packet is rounded up
+    /// Smallest unit that is billed, in octets; packets are rounded up
     #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Link")]
     billing_unit: Option<u32>,
     /// Price of a megabyte (10^6 octets), or of a billing unit [default: 1]
@@ -97,7 +97,7 @@ pub(crate) struct AnalyzeArguments {
     /// Write the report with plots as one self-contained HTML file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
-    /// Show every scheme and mode, octets by layer and packet type, and start-up costs
+    /// Show every scheme and mode, octets by layer and packet type
     #[arg(long, help_heading = "Output")]
     all: bool,
     /// List every flow, not only the largest ones
