@@ -48,7 +48,7 @@ fn wrong_input_is_named_and_changes_nothing() {
             (
                 format!("udp://no.such.host.example:7000 --key {own}"),
                 1,
-                vec!["no.such.host.example", "not known"],
+                vec!["no.such.host.example", "cannot resolve"],
             ),
             (format!("{url} --key {own} --tun eth0"), 1, vec!["eth0", "--tun"]),
             (format!("{url} --key {own} --dns 10.9.0.1 --address 10.9.0.2/30"), 1, vec!["resolvconf", "dns"]),
