@@ -229,7 +229,11 @@ fn large(bench: &ServerBench, path: impl Fn(usize) -> String, answer: &str) {
         assert_eq!(bench.done(&["get", &uri]), small);
         let output = bench.run(&["get", &uri, "--max-body", "5000"]);
         assert_eq!(output.status.code(), Some(1), "{scheme}");
-        assert!(stderr(&output).contains("exceeds the limit of 5000 octets"), "{scheme}: {}", stderr(&output));
+        assert!(
+            stderr(&output).contains("exceeds the limit of 5000 octets"),
+            "{scheme}: {}",
+            stderr(&output)
+        );
     }
 }
 

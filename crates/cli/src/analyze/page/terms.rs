@@ -111,7 +111,10 @@ const FAMILIES: [(&str, &str); 12] = [
     ("R-0, R-1", "Compressed headers of ROHC in R-mode, of 1 octet and of 2 or more."),
     ("CCE()", "Compressed headers of UDP-Lite with the octets that a checksum covers (RFC 4019)."),
     ("IR-CR", "The context of a flow, as far as it differs from that of another one (RFC 4164)."),
-    ("co_, pt_", "Compressed headers of the CoAP profile and of ROHCv2 (RFC 5225); the TCP profile has a co_common of its own."),
+    (
+        "co_, pt_",
+        "Compressed headers of the CoAP profile and of ROHCv2 (RFC 5225); the TCP profile has a co_common of its own.",
+    ),
     (
         "rnd_, seq_",
         "Compressed headers of the TCP profile (RFC 6846), for IP-IDs that are random or count up.",

@@ -71,7 +71,7 @@ fn every_key_of_the_channel_is_taken() {
 fn what_a_channel_cannot_be_is_told() {
     for (key, value, words) in [
         ("cid", "smal", &["--cid: is \"smal\"", "did you mean small?"][..]),
-        ("max_cid", "16384", &["--max-cid", "highest CID is 16383"]),
+        ("max_cid", "16384", &["--max-cid", "exceeds 16383"]),
         ("profiles", "rtp,sctp", &["has \"sctp\"", "coap-2015", "the sets v1 and v2"]),
         ("mode", "x", &["expected one of u, o, r"]),
         ("refresh", "sometimes", &["expected `budget=PERCENT%"]),

@@ -115,7 +115,8 @@ impl Line {
     pub(super) fn poll_arrival(&mut self) -> Option<Arrival<'_>> {
         let Self { chunk, unread, deframer, datagram, .. } = self;
         let mut found = None;
-        while let (None, Some(at)) = (found, unread.next()) {
+        while found.is_none() {
+            let at = unread.next()?;
             deframer.receive(chunk.get(at..=at).unwrap_or_default(), &mut |frame| {
                 found = Some(frame.map(|frame| {
                     datagram.clear();
