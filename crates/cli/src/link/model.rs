@@ -25,7 +25,7 @@ const USUAL_MTU: u32 = 1_500;
 /// Properties of a link.
 #[derive(Args, Debug)]
 pub(super) struct LinkOptions {
-    /// Named link (`thinair link presets`); other options override its figures [default: a perfect link]
+    /// Named link (`thinair link presets`); other options override it [default: no limits]
     #[arg(long, value_name = "NAME", hide_possible_values = true, value_parser = PossibleValuesParser::new(names()), help_heading = "Link")]
     preset: Option<String>,
     /// Bit rate of both directions in bit/s, such as 250k or 1.5M
@@ -67,7 +67,7 @@ pub(super) struct LinkOptions {
     /// Link layer overhead per frame, in octets
     #[arg(long, hide_short_help = true, value_name = "OCTETS", help_heading = "Link")]
     overhead: Option<u16>,
-    /// Maximum size of a packet in one frame, in octets [default: that of the preset, else no limit]
+    /// Maximum size of a packet in one frame, in octets [default: no limit]
     ///
     /// IPv4 packets are fragmented to it, if it is 68 or more; longer IPv6 packets are sent in several
     /// frames, as in RFC 4944.

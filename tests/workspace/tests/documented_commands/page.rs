@@ -87,10 +87,10 @@ pub(crate) fn sections(page: &str, text: &str) -> Result<Vec<PageSection>, Strin
                 "toml" if is_excluded(&markers) => markers.clear(),
                 "toml" => section.blocks.push(PageBlock::Toml(number, inside.join("\n") + "\n")),
                 "text" | "json" => output(page, number, inside, section, &mut markers)?,
-                // A drawing; a separate doc test.
-                "" | "rust" => {}
+                // A drawing; code with tests of its own.
+                "" | "rust" | "c" | "cmake" | "python" => {}
                 _ if kind.starts_with("text format ") || kind.starts_with("text example ") => {}
-                _ => return Err(wrong("a block is console, toml, text, json, rust, or a drawing")),
+                _ => return Err(wrong("a block is console, toml, text, json, rust, c, cmake, python, or a drawing")),
             }
         } else if is_indented {
             let end =
