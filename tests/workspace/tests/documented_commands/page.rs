@@ -90,7 +90,11 @@ pub(crate) fn sections(page: &str, text: &str) -> Result<Vec<PageSection>, Strin
                 // A drawing; code with tests of its own.
                 "" | "rust" | "c" | "cmake" | "python" => {}
                 _ if kind.starts_with("text format ") || kind.starts_with("text example ") => {}
-                _ => return Err(wrong("a block is console, toml, text, json, rust, c, cmake, python, or a drawing")),
+                _ => {
+                    return Err(wrong(
+                        "a block is console, toml, text, json, rust, c, cmake, python, or a drawing",
+                    ));
+                }
             }
         } else if is_indented {
             let end =
