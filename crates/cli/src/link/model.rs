@@ -25,7 +25,7 @@ const USUAL_MTU: u32 = 1_500;
 /// Properties of a link.
 #[derive(Args, Debug)]
 pub(super) struct LinkOptions {
-    /// Named link (`thinair link presets`); other options override it [default: no limits]
+    /// Named link (`thinair link presets`); other options override it
     #[arg(long, value_name = "NAME", hide_possible_values = true, value_parser = PossibleValuesParser::new(names()), help_heading = "Link")]
     preset: Option<String>,
     /// Bit rate of both directions in bit/s, such as 250k or 1.5M
