@@ -82,7 +82,7 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
         repeated: false,
         keys: &[
             one_end("tun")
-                .option(INTERFACE, "NAME", "Name of the TUN interface [default: thinair0, or the first thinairN that is free]"),
+                .option(INTERFACE, "NAME", "Name of the TUN interface [default: the first free thinairN]"),
             all("tap")
                 .switch(INTERFACE, "Carry Ethernet frames (TAP) instead of IP packets")
                 .rare(),
@@ -151,7 +151,7 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
             all("open")
                 .switch(SECURITY, "Send transport streams or GSE in the standard format, without encryption"),
             all("insecure")
-                .switch(SECURITY, "Disable encryption and authentication: anybody can then send packets into the network"),
+                .switch(SECURITY, "Disable encryption and authentication: anybody can then send packets"),
         ],
     },
     SectionKeys {
