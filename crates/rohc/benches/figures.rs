@@ -117,7 +117,7 @@ fn mean(
         if count >= before {
             octets += sent.header_out;
         }
-        // / A packet of the other direction carries feedback.
+        // A packet of the other direction carries feedback.
         let len = far.send(now, &[0x60; 40], &mut rohc).expect("there is room").len;
         near.receive(now, &rohc[..len], &mut back).expect("nothing is lost");
     }

@@ -182,7 +182,7 @@ fn segments(six: bool, change: PacketChange) -> MeasuredCase {
     let mut case = udp(&[six]);
     case.profiles = ProfileSet::v1().with(ProfileId::Tcp).expect("it has no rival");
     case.segment = Some((TcpPacket::new(vec![Outer::new(six)], 4_000), change));
-    // / Changes are repeated until then.
+    // Changes are repeated until then.
     case.settled = 14 * SETTLED;
     case
 }
@@ -219,7 +219,7 @@ impl MeasuredCase {
     }
 
     fn stepping_by_5(mut self) -> Self {
-        // / The flow itself adds 1.
+        // The flow itself adds 1.
         self.change = |flow, _| flow.layers[0].id += 4;
         self
     }

@@ -268,7 +268,7 @@ fn times(row: &FigureRow) -> SidePair {
         assert_eq!(delivered, BATCH);
         count += BATCH;
         if count > settling.next_multiple_of(BATCH) {
-            // / Without feedback TCP sends larger packets now and then.
+            // Without feedback TCP sends larger packets now and then.
             assert!(is_tcp || lengths.iter().all(|(_, each)| *each == format));
             times[0].push(compressed);
             times[1].push(decompressed);

@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn core::error::Error>> {
     let mut storage = DecompressorStorage::<CONTEXTS, BLOCKS>::new();
     let mut decompressor = Decompressor::new(DecompressorConfig::new(channel), &mut storage);
 
-    // / A CoAP GET over UDP and IPv6: 57 octets, of which these profiles compress 48 octets of headers.
+    // A CoAP GET over UDP and IPv6: 57 octets, of which these profiles compress 48 octets of headers.
     let packet = *b"\x60\0\0\0\0\x11\x11\x40\xfd\0\x0e\xc0\0\0\0\0\0\0\0\0\0\0\0\x01\xfd\0\x0e\xc0\0\0\0\0\0\0\0\0\0\0\0\x02\
         \xe0\x01\x16\x33\0\x11\x12\x34\x40\x01\x12\x34\xb4time";
     let (mut rohc, mut back) = ([0; 128], [0; 128]);

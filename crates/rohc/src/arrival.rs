@@ -134,7 +134,7 @@ impl Arrivals {
         if self.failed & !COUNTED < !COUNTED {
             self.failed += 1;
         } else {
-            // / Counts as one more missing packet: only the sum of both is used.
+            // Counts as one more missing packet: only the sum of both is used.
             self.lost = self.lost.wrapping_sub(1);
         }
     }

@@ -126,7 +126,7 @@ impl Caution {
     #[inline]
     pub(crate) fn sent_quietly(&mut self, now: Instant, waited: u64, step: u32) {
         if self.last != [0; 5] {
-            // / The other end may have seen shorter times.
+            // The other end may have seen shorter times.
             self.pace.note(waited.saturating_sub(waited / 4 + JITTER), step, step);
         }
         let [_, _, _, last @ ..] = stamp(now).to_be_bytes();

@@ -193,7 +193,7 @@ impl<'m> Compressor<'m> {
         let feedback = match form {
             FeedbackForm::Rfc3095 => Feedback::read(data, space)?,
             FeedbackForm::Rfc6846 | FeedbackForm::Rfc5225 => {
-                // / A decompressor without a context does not have the profile, and asks for a context in the general form.
+                // A decompressor without a context does not have the profile, and asks for a context in the general form.
                 let asks = |feedback: &Feedback| feedback.ack == AckType::StaticNack && feedback.protected;
                 Feedback::read_as(form, data, space)
                     .or_else(|error| Feedback::read(data, space).ok().filter(asks).ok_or(error))?

@@ -335,7 +335,7 @@ impl<'m> Decompressor<'m> {
         self.moment.advance(arrival);
         let now = self.moment;
         if packet.first().is_some_and(|first| *first < packet::PADDING) {
-            // / Fast path of most packets: neither padding, Add-CID, feedback, IR nor segment.
+            // Fast path of most packets: neither padding, Add-CID, feedback, IR nor segment.
             self.reassembler.abort();
             return self.header(now, packet, out, linked);
         }
@@ -407,7 +407,7 @@ impl<'m> Decompressor<'m> {
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
     ) -> Result<Decompressed, DecompressError> {
-        // / The unit is moved out while it is read, and back afterwards to keep its memory.
+        // The unit is moved out while it is read, and back afterwards to keep its memory.
         let reassembler = core::mem::replace(&mut self.reassembler, Reassembler::new(Slots::Lent(&mut [])));
         let whole = reassembler.packet(len);
         let result = match packet::parts(whole) {

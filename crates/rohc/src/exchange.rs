@@ -188,7 +188,7 @@ impl<'m> Exchanges<'m> {
     }
 
     pub(crate) fn note(&mut self, exchange: CoapExchange) {
-        // / 0 is not used as a number.
+        // 0 is not used as a number.
         let number = self.newest.wrapping_add(1).max(1);
         let chain = self.place(exchange.flow);
         let Some(head) = self.ring.get_mut(chain) else { return };

@@ -305,7 +305,7 @@ impl Feedback {
                     | option::CONTEXT_MEMORY,
                     _,
                 ) => return Err(FeedbackError::Malformed),
-                // / RFC 3095, section 5.7.6.10: an unknown option is ignored.
+                // RFC 3095, section 5.7.6.10: an unknown option is ignored.
                 _ => {}
             }
             options = rest;
@@ -346,7 +346,7 @@ impl Feedback {
                 put(&cid[..octets]);
             }
         }
-        // / RFC 4815, section 8.5: several SN options are concatenated.
+        // RFC 4815, section 8.5: several SN options are concatenated.
         let sn_octets = self.sn_bits.saturating_sub(12).div_ceil(8).min(3);
         let plain = self.ack == AckType::Ack
             && self.mode.is_none()
@@ -552,7 +552,7 @@ mod tests {
         assert_eq!(out[..expected.len()], expected);
         assert_eq!(len, expected.len() + 1);
         let read = Feedback::read(data(&out[..len]), CidSpace::Small);
-        // / 12 bits and three options make 36.
+        // 12 bits and three options make 36.
         assert_eq!(read, Ok(all));
         // FEEDBACK-1 has no options.
         let clock = Feedback { sn: 7, sn_bits: 8, clock: Some(1), ..Feedback::new(cid, AckType::Ack) };

@@ -35,7 +35,7 @@
 
 #![no_std]
 #![deny(missing_docs)]
-// / Items of profiles that are disabled.
+// Items of profiles that are disabled.
 #![cfg_attr(
     not(all(
         feature = "rtp",

@@ -155,11 +155,11 @@ impl CompressorMode {
             | (Mode::Optimistic, Mode::Optimistic, _)
             | (Mode::Reliable, Mode::Reliable, _)
             | (_, Mode::Reliable, ReliableReply::Ignore) => {}
-            // / RFC 3095, section 5.6.2: "as soon as it receives any feedback packet that has the mode parameter set to
+            // RFC 3095, section 5.6.2: "as soon as it receives any feedback packet that has the mode parameter set to
             // O".
             (Mode::Unidirectional, Mode::Optimistic, _) => *self = Self::new(Mode::Optimistic, CTrans::Done),
             (_, Mode::Reliable, ReliableReply::Decline) => *self = Self::new(self.mode(), CTrans::Declining),
-            // / RFC 3095, sections 5.6.3 to 5.6.6.
+            // RFC 3095, sections 5.6.3 to 5.6.6.
             (_, Mode::Unidirectional | Mode::Optimistic, _) | (_, Mode::Reliable, ReliableReply::Accept) => {
                 *self = Self::new(wanted, CTrans::Pending);
             }
@@ -197,7 +197,7 @@ impl CompressorMode {
     /// Handles feedback with a CRC that acknowledges a packet with the mode, and has the decompressor's mode.
     pub(crate) fn on_acknowledged(&mut self, theirs: Mode, reliable: ReliableReply) {
         *self = Self::new(self.mode(), CTrans::Done);
-        // / A decompressor that has received a mode and requests another one did not request it before: it has lost its
+        // A decompressor that has received a mode and requests another one did not request it before: it has lost its
         // context since. Its request would otherwise be ignored forever.
         self.go_to(theirs, reliable);
     }
@@ -272,7 +272,7 @@ impl DecompressorMode {
         self.asked = wanted;
         self.answered = 0;
         match (self.mode, wanted) {
-            // / RFC 3095, section 5.6.2: "The decompressor can then directly start working in Optimistic mode." A
+            // RFC 3095, section 5.6.2: "The decompressor can then directly start working in Optimistic mode." A
             // compressor in R-mode does not, and waits for acknowledgments.
             (Mode::Unidirectional, Mode::Optimistic) => {
                 self.mode = Mode::Optimistic;
@@ -289,7 +289,7 @@ impl DecompressorMode {
     pub(crate) fn on_mode_received(&mut self, bits: u8, may_decline: bool) -> bool {
         let before = self.mode;
         let Some(received) = Mode::from_bits(bits) else {
-            // / RFC 3843, section 3.4: "MUST stay in its current mode of operation". The request is not repeated.
+            // RFC 3843, section 3.4: "MUST stay in its current mode of operation". The request is not repeated.
             if may_decline && self.trans == DTrans::Initiated {
                 self.trans = DTrans::Pending;
             }
@@ -297,7 +297,7 @@ impl DecompressorMode {
         };
         let other_formats = (received == Mode::Reliable) != (self.mode == Mode::Reliable);
         if other_formats && received != self.asked && self.unconfirmed != Some(received) {
-            // / A single damaged packet that passes its CRC must not change the mode: R-0 has no CRC at all.
+            // A single damaged packet that passes its CRC must not change the mode: R-0 has no CRC at all.
             self.unconfirmed = Some(received);
             return false;
         }
@@ -306,12 +306,12 @@ impl DecompressorMode {
             DTrans::Initiated if received == self.asked => {
                 *self = Self { mode: received, trans: DTrans::Pending, answered: 0, ..*self };
             }
-            // / One end has a new context. The mode in the packet applies to the packets that follow.
+            // One end has a new context. The mode in the packet applies to the packets that follow.
             DTrans::Done | DTrans::Pending | DTrans::Initiated if other_formats => {
                 let trans = if received == self.asked { DTrans::Pending } else { DTrans::Initiated };
                 *self = Self { mode: received, trans, answered: 0, ..*self };
             }
-            // / The compressor has not received the request yet.
+            // The compressor has not received the request yet.
             DTrans::Done if (received, self.mode) == (Mode::Unidirectional, Mode::Optimistic) => {
                 self.trans = DTrans::Pending;
             }
@@ -412,7 +412,7 @@ mod tests {
             assert_eq!((d.named(), d.answers(false)), (to, true));
             assert!(c.on_request(d.named(), ReliableReply::Accept));
             assert_eq!((c.mode(), c.is_pending(), c.bits()), (to, true, to.bits()));
-            // / A packet without the mode, such as IR of profile 0x0002, is not the one to be acknowledged.
+            // A packet without the mode, such as IR of profile 0x0002, is not the one to be acknowledged.
             assert!(!c.on_sent(false) && !c.is_announced());
             assert!(c.on_sent(true) && c.is_announced());
             assert!(!c.on_sent(true) && c.is_announced());
@@ -441,10 +441,10 @@ mod tests {
             c.on_acknowledged(d.named(), ReliableReply::Decline);
             assert_eq!((c.mode(), c.is_pending(), c.bits()), (mode, false, mode.bits()));
             d.on_type_0_or_1();
-            // / The request is not repeated.
+            // The request is not repeated.
             d.want(R);
             assert_eq!((d.mode(), d.trans), (mode, DTrans::Done));
-            // / Where mode 0 is reserved it has no effect.
+            // Where mode 0 is reserved it has no effect.
             let mut d = decompressor(mode);
             d.want(R);
             d.on_mode_received(0, false);
@@ -464,7 +464,7 @@ mod tests {
     fn a_decompressor_without_memory_follows_what_packets_say() {
         let mut d = decompressor(U);
         d.want(O);
-        // / The compressor is still in R-mode. A single packet may be damaged.
+        // The compressor is still in R-mode. A single packet may be damaged.
         assert!(!d.on_mode_received(R.bits(), false));
         assert_eq!(d.mode(), O);
         assert!(d.on_mode_received(R.bits(), false));

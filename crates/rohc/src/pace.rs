@@ -46,7 +46,7 @@ impl FlowPace {
             self.note_time(u32::try_from(part(intervals)).unwrap_or(u32::MAX));
         }
         self.longest = forget(self.longest, self.steps).max(size(part(ahead)));
-        // / The low bits go on counting.
+        // The low bits go on counting.
         self.steps = if self.steps == u8::MAX { u8::MAX - 0x1F } else { self.steps + 1 };
     }
 
@@ -58,7 +58,7 @@ impl FlowPace {
             (self.gap, self.spread) = (time.to_ne_bytes(), OFF as u8 / 2);
             return;
         };
-        // / Rounded up, since small deviations would otherwise never change it.
+        // Rounded up, since small deviations would otherwise never change it.
         let (off, spread) = (u32::from(off), u32::from(self.spread));
         self.spread = if off > spread {
             spread + (off - spread).div_ceil(8)

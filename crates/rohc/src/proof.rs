@@ -105,7 +105,7 @@ impl Fits {
         match (self.all.count, self.near.count, candidates.clock) {
             (0, ..) => Proof::Nothing,
             (1, ..) if candidates.is_complete() => Proof::Meant(self.all.last, true),
-            // / A flow that pauses regularly has paused once more.
+            // A flow that pauses regularly has paused once more.
             (.., PassedPackets::Perhaps(_)) if is_usual && self.all.last == candidates.first => {
                 Proof::Meant(candidates.first, false)
             }

@@ -302,7 +302,7 @@ impl RefreshTimer {
     #[inline]
     pub(crate) fn count(&mut self, octets: usize) {
         self.packets = self.packets.saturating_add(1);
-        // / A packet has too few octets to change the sign.
+        // A packet has too few octets to change the sign.
         self.missing = self.missing.saturating_sub(octets as i32);
     }
 
@@ -340,7 +340,7 @@ impl RefreshTimer {
 
     /// Records a change of the static or the dynamic chain.
     pub(crate) fn changed(&mut self) {
-        // / A flow that changes all the time does not restart each time.
+        // A flow that changes all the time does not restart each time.
         if matches!(self.stage, Stage::Saving | Stage::Saved) && self.doubled >= EARLY {
             self.stage = Stage::Changed;
         }
@@ -384,7 +384,7 @@ impl RefreshTimer {
             Refresh::Periodic { packets, time, backoff } => {
                 self.missing = 0;
                 let part = if backoff { (SLOW_START >> self.doubled.min(31)).max(1) } else { 1 };
-                // / A policy of fewer packets than the slow start has steps begins with every packet.
+                // A policy of fewer packets than the slow start has steps begins with every packet.
                 let packets = |share: u32| packets.map_or(u32::MAX, |all| (all / part / share).max(1));
                 let time = |share: u32| time.map_or(Duration::MAX, |all| all / part / share);
                 if !matches!(self.stage, Stage::Waiting | Stage::HalfWay) {
@@ -634,16 +634,16 @@ mod tests {
         let mut flow = UniformFlow::new("budget=5%,packets=128,time=16");
         assert_eq!(flow.refreshes(30, 1_000, 22), [8]);
         flow.timer.changed();
-        // / The balance does not pay for the first refresh yet.
+        // The balance does not pay for the first refresh yet.
         assert!(flow.refreshes(12, 1_000, 22).is_empty());
-        // / A flow without changes for a long time, whose last refresh is paid for, but not the next one.
+        // A flow without changes for a long time, whose last refresh is paid for, but not the next one.
         let mut flow = UniformFlow::new("budget=5%,packets=128,time=16");
         let is_calm = |timer: &RefreshTimer| timer.doubled >= EARLY && timer.packets > 4;
         while !is_calm(&flow.timer) || !(400..1_200).contains(&flow.timer.missing) {
             flow.packet(1_000, 22);
         }
         flow.timer.changed();
-        // / The packet with the change, and 8 more.
+        // The packet with the change, and 8 more.
         assert_eq!(flow.refreshes(16, 1_000, 0), [9]);
     }
 

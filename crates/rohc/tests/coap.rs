@@ -246,7 +246,7 @@ fn tokens_of_one_octet_that_count_come_round() {
         );
         let (len, delivered) = link.carry(CoapSide::Client, &sent);
         assert_eq!(delivered.as_deref(), Some(&sent[..]), "packet {i}");
-        // / 56, 312 and 568 are used again: the anchor moves, and is sent until that is acknowledged.
+        // 56, 312 and 568 are used again: the anchor moves, and is sent until that is acknowledged.
         let anchored = i % 256 == 56 || i % 256 == 57;
         assert!(i < 60 || anchored || len == 3, "packet {i}: {len} by {:?}", link.last);
     }
@@ -256,7 +256,7 @@ fn tokens_of_one_octet_that_count_come_round() {
 fn messages_that_overtake_each_other_are_not_anchored_anew() {
     let mut link = link(Integrity::None, Mode::Optimistic);
     for i in 0..64_u16 {
-        // / The order is 0 4 2 6 1 5 3 7 and so on.
+        // The order is 0 4 2 6 1 5 3 7 and so on.
         let id = i & !7 | (i & 1) << 2 | i & 2 | (i & 4) >> 2;
         let sent = packet(true, 9, CoapSide::Client, 0, &TestMessage::get(100 + id, &[b"time"]));
         let (len, delivered) = link.carry(CoapSide::Client, &sent);
@@ -289,7 +289,7 @@ fn responses_out_of_order_still_name_their_requests() {
             sizes.push(len);
         }
     }
-    // / Packets have neither Message ID nor token: two octets, and one of payload.
+    // Packets have neither Message ID nor token: two octets, and one of payload.
     assert_eq!(sizes[40..].iter().sum::<usize>(), 3 * sizes[40..].len());
 }
 
@@ -350,7 +350,7 @@ fn a_context_that_was_lost_comes_back_by_feedback() {
     let mut link = link(Integrity::None, Mode::Optimistic);
     let mut flow = CoapFlow::new(FlowName::A, true, 3);
     assert_eq!(run(&mut link, &mut flow, 20), (3, Format::Pt0c));
-    // / The far end restarts.
+    // The far end restarts.
     link.ends[1] = link.fresh();
     link.now += 2_000;
     let mut delivered = 0;
@@ -370,7 +370,7 @@ fn a_flow_on_another_port_is_coap_until_a_packet_is_not() {
     let mut link = link(Integrity::None, Mode::Optimistic);
     let mut send = |coap: &[u8]| {
         let mut sent = datagram(true, 9, CoapSide::Client, 0, 64, coap, true);
-        // / Port 5683 becomes 10005; the checksum is then wrong, which does not matter here.
+        // Port 5683 becomes 10005; the checksum is then wrong, which does not matter here.
         sent[42..44].copy_from_slice(&10_005_u16.to_be_bytes());
         let (_, delivered) = link.carry(CoapSide::Client, &sent);
         assert_eq!(delivered.as_deref(), Some(&sent[..]));
@@ -379,7 +379,7 @@ fn a_flow_on_another_port_is_coap_until_a_packet_is_not() {
     let coap = |id: u16| TestMessage::get(id, &[b"time"]).octets();
     assert_eq!([send(&coap(1)), send(&coap(2)), send(&coap(3))][2], Format::Pt1);
     assert_eq!(send(b"something else"), Format::Ir);
-    // / Profile 0x0002 is used from now on, whatever the packet looks like.
+    // Profile 0x0002 is used from now on, whatever the packet looks like.
     assert_eq!(send(&coap(4)), Format::Uo0);
     assert_eq!(send(&coap(5)), Format::Uo0);
 }
@@ -389,7 +389,7 @@ fn a_flow_on_another_port_that_began_otherwise_is_no_coap() {
     let mut link = link(Integrity::None, Mode::Unidirectional);
     let formats: Vec<Format> = (0..40_u16)
         .map(|id| {
-            // / Encrypted or random octets look like a message now and then.
+            // Encrypted or random octets look like a message now and then.
             let coap =
                 if id % 8 == 7 { TestMessage::get(id, &[b"time"]).octets() } else { vec![0xC1, id as u8] };
             let mut sent = datagram(true, 9, CoapSide::Client, 0, 64, &coap, true);
@@ -420,7 +420,7 @@ fn no_single_bit_makes_a_wrong_header() {
                 let mut damaged = out[..len].to_vec();
                 damaged[bit / 8] ^= 1 << (bit % 8);
                 let mut back = [0; 500];
-                // / The context of the far end must not learn from it.
+                // The context of the far end must not learn from it.
                 let mut far = CoapLink::new(link.config, Mode::Unidirectional);
                 let mut again = CoapFlow::new(name, six, 11);
                 run(&mut far, &mut again, 30);

@@ -114,7 +114,7 @@ impl RequestKind {
 /// Returns the sizes of the packets of a flow by format, the largest of each, payload included. The TTL changes
 /// now and then, so that some CRC-3 does not detect the change and CRC-7 must follow in UOR-2.
 fn sizes(six: bool, mut talk: RequestKind) -> BTreeMap<Format, usize> {
-    // / Includes IR-DYN packets half way.
+    // Includes IR-DYN packets half way.
     let refresh = Refresh::Periodic { packets: Some(64), time: None, backoff: false };
     let mut link = Coap2015Link::new(channel(CidSpace::Small, 15), Mode::Unidirectional, 16, |near| {
         near.refresh = refresh
@@ -174,7 +174,7 @@ fn every_type_code_and_bundle_of_options_is_a_flow() {
             assert_eq!(usize::from(cid(other)), i + 1, "{other:?}");
         }
     }
-    // / Message ID, token and payload do not identify the flow.
+    // Message ID, token and payload do not identify the flow.
     assert_eq!(cid(&RequestKind { message_id: 9, token: vec![9, 9], ..get }), 0);
 }
 
@@ -233,7 +233,7 @@ fn ports_tell_which_packets_are_coap() {
         let ports = Ports::of(ports).unwrap();
         let mut link =
             Coap2015Link::new(channel, Mode::Unidirectional, 16, |config| config.coap.ports = ports);
-        // / An IR packet of the UDP profile needs a payload, which is then the whole message.
+        // An IR packet of the UDP profile needs a payload, which is then the whole message.
         link.carry(&packet).profile
     };
     let all = ProfileSet::v1().with(ProfileId::Coap2015).unwrap();
@@ -362,7 +362,7 @@ fn real_exchanges_come_back() {
         }
     }
     println!("{} captures, {all} packets, {coap} of them by profile 0x0080", files.len());
-    // / Clients that use a new port after a few requests take contexts from each other, and are rationed.
+    // Clients that use a new port after a few requests take contexts from each other, and are rationed.
     assert!(files.len() >= 10 && coap > 500 && coap * 10 > all * 8);
 }
 
@@ -380,7 +380,7 @@ fn change(talk: &mut RequestKind, random: &mut SplitMix64) {
                 2 => b"\xc0\x21\x01".to_vec(),
                 // Observe.
                 3 => vec![0x61, random.below(3) as u8],
-                // / Largest options that a block holds, and larger ones.
+                // Largest options that a block holds, and larger ones.
                 4 => [&[0xBD, 121 - 13][..], &[7; 121]].concat(),
                 _ => [&[0xBD, 122 - 13][..], &[7; 122]].concat(),
             }
@@ -427,10 +427,10 @@ fn any_talks_come_back(seed: u64, formats: &mut BTreeMap<(ProfileId, Format), u3
             (TestFlow::udp(layers), talk, random.once_in(3))
         })
         .collect();
-    // / The outcome of damaged packets is not checked; nothing may panic.
+    // The outcome of damaged packets is not checked; nothing may panic.
     let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
     let mut victim = Decompressor::new(config, DecompressorMemory::owned(&channel, 2));
-    // / By CID: number of packets that are still lost or, if negative, must arrive.
+    // By CID: number of packets that are still lost or, if negative, must arrive.
     let mut losses: BTreeMap<u16, i32> = BTreeMap::new();
     for _ in 0..150 {
         let at = random.below(flows.len() as u64) as usize;
@@ -477,7 +477,7 @@ fn any_talks_come_back(seed: u64, formats: &mut BTreeMap<(ProfileId, Format), u3
         }
         if *left > 0 {
             *left -= 1;
-            // / Then enough packets arrive to repeat the next change.
+            // Then enough packets arrive to repeat the next change.
             if *left == 0 {
                 *left = -5;
             }

@@ -30,7 +30,7 @@ fn hold(run: &DamageRun, propagated: u32, wrong: u32) {
     assert!(all.header_refused > 0 && all.payload + all.header_wrong > 0, "{run:?}: nothing was hit");
     assert!(all.propagated() <= SEEDS * propagated, "{run:?}: {all:?}");
     assert!(all.wrong <= SEEDS * wrong, "{run:?}: {all:?}");
-    // / CRC-3 accepts one damaged header in eight; most bits of a header belong to a field that it covers directly.
+    // CRC-3 accepts one damaged header in eight; most bits of a header belong to a field that it covers directly.
     assert!(all.header_wrong * 4 < all.header_refused, "{run:?}: {all:?}");
 }
 

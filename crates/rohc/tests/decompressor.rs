@@ -90,7 +90,7 @@ fn an_ir_packet_is_acknowledged_with_the_mode_and_a_crc() {
     assert_eq!((feedback[0].ack, feedback[0].mode), (AckType::Ack, Some(Mode::Optimistic)));
     assert!(feedback[0].protected && feedback[0].sn_bits == 12);
     bench.carry(8);
-    // / IR packets alone: "when a type 0 or 1 packet is correctly decompressed, no feedback is sent".
+    // IR packets alone: "when a type 0 or 1 packet is correctly decompressed, no feedback is sent".
     assert_eq!(bench.feedback().len(), 3);
 }
 
@@ -116,7 +116,7 @@ fn k_of_n_failures_give_the_dynamic_context_up_and_ask_for_it() {
     bench.carry(10);
     bench.feedback();
     let mut failed = 0;
-    // / The TTL changes, and the decompressor misses it: four updates are lost.
+    // The TTL changes, and the decompressor misses it: four updates are lost.
     bench.flow.layers[0].ttl = 9;
     for _ in 0..4 {
         bench.next();
@@ -124,7 +124,7 @@ fn k_of_n_failures_give_the_dynamic_context_up_and_ask_for_it() {
     let feedback = loop {
         let (packet, rohc) = bench.next();
         match bench.decompress(&rohc) {
-            // / CRC-3 accepts one wrong header in eight.
+            // CRC-3 accepts one wrong header in eight.
             Ok(delivered) => assert!(delivered != packet),
             Err(DecompressError::Crc(_, Format::Uo0 | Format::Uor2)) => failed += 1,
             Err(error) => panic!("{error}"),
@@ -136,7 +136,7 @@ fn k_of_n_failures_give_the_dynamic_context_up_and_ask_for_it() {
     };
     assert_eq!(feedback.iter().map(|f| f.ack).collect::<Vec<_>>(), [AckType::Nack]);
     assert!(failed >= 3);
-    // / RFC 5795, section 5.2.3: packets with a CRC of 3 bits are not used until an update has passed.
+    // RFC 5795, section 5.2.3: packets with a CRC of 3 bits are not used until an update has passed.
     let (_, rohc) = bench.next();
     if rohc[0] < 0x80 {
         let refused = DecompressError::NotAllowed(Cid::ZERO, Format::Uo0);
@@ -168,7 +168,7 @@ fn a_wrapped_sn_is_repaired_by_the_clock() {
             Err(error) => error.name(),
         });
     }
-    // / "Of the three successful headers, the first two SHOULD be discarded": not if the pace of the flow proves them.
+    // "Of the three successful headers, the first two SHOULD be discarded": not if the pace of the flow proves them.
     assert_eq!(outcomes, ["delivered"; 5]);
 }
 
@@ -218,14 +218,14 @@ fn a_wrong_ip_id_offset_costs_a_packet_or_two_behind_it() {
 fn a_packet_without_payload_is_not_delivered_from_an_ir_packet() {
     let mut bench = DecompressorBench::new(Mode::Unidirectional);
     bench.flow.payload = 0;
-    // / The compressor here sends such packets by profile 0x0004 while it would need IR.
+    // The compressor here sends such packets by profile 0x0004 while it would need IR.
     let (packet, rohc) = bench.next();
     assert_eq!(rohc[..2], [0xFD, 0x04]);
     assert_eq!(bench.decompress(&rohc), Ok(packet));
     bench.flow.payload = 4;
     let (_, rohc) = bench.next();
     let header = rohc.len() - 4;
-    // / An IR packet without its payload: a refresh and nothing else (RFC 3095, section 5.7.7).
+    // An IR packet without its payload: a refresh and nothing else (RFC 3095, section 5.7.7).
     assert_eq!(bench.decompress(&rohc[..header]), Ok(Vec::new()));
 }
 
@@ -242,7 +242,7 @@ fn every_truncation_and_every_flipped_bit_of_the_header_is_refused_or_harmless()
         let mut damaged = ir.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
         let mut other = DecompressorBench::new(Mode::Optimistic);
-        // / CRC-8 covers all bits except those of a payload that seems longer or shorter.
+        // CRC-8 covers all bits except those of a payload that seems longer or shorter.
         assert!(other.decompress(&damaged).is_err_or_is(&packet), "bit {bit}");
     }
 }

@@ -27,7 +27,7 @@ struct ColumnFates {
 impl Fates for ColumnFates {
     fn of(&mut self, number: u64, random: &mut SplitMix64) -> PacketFate {
         let mut fate = PacketFate::default();
-        // / The context is established before anything is lost.
+        // The context is established before anything is lost.
         if number <= 20 {
             return fate;
         }

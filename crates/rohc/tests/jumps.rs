@@ -33,7 +33,7 @@ fn run(layers: Vec<IpLayer>, steps: [u32; 2], seed: u64, with: With) -> (Format,
     media.ssrc = random.next() as u32;
     media.ts = random.next() as u32;
     media.sn = random.next() as u32;
-    // / The stride also decides whether a header is right with both SNs.
+    // The stride also decides whether a header is right with both SNs.
     media.stride = [160, 80, 240, 320, 480, 960, 40, 1, 20, 3_000, 3_600, 90, 1_024, 882, 20_000, 721]
         [seed as usize % 16];
     flow.media = Some(media);

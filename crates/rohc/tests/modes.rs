@@ -97,7 +97,7 @@ impl ModesLink {
             let result = self.decompressor.decompress(self.now, &rohc[..done.len], &mut out);
             match result {
                 Ok(back) if back.len > 0 && out[..back.len] != original => {
-                    // / Before R-mode, changes are repeated and not acknowledged: loss can take all packets with one, and a
+                    // Before R-mode, changes are repeated and not acknowledged: loss can take all packets with one, and a
                     // CRC may match.
                     if !self.reliable.contains(&done.cid.value()) {
                         self.collided += 1;
@@ -156,7 +156,7 @@ fn from_unidirectional_to_reliable_mode() {
     let (first, asked) = link.carry(&mut flow, false, false);
     assert_eq!(first.format, Format::Ir);
     assert_eq!((asked[0].ack, asked[0].mode, asked[0].protected), (AckType::Ack, Some(Mode::Reliable), true));
-    // / IR of this profile does not carry the mode.
+    // IR of this profile does not carry the mode.
     let (second, answered) = link.carry(&mut flow, false, false);
     assert_eq!(second.format, Format::Uor2Ext3);
     assert_eq!((answered[0].ack, answered[0].mode), (AckType::Ack, Some(Mode::Reliable)));
@@ -227,7 +227,7 @@ fn feedback_without_a_crc_changes_no_mode() {
         let mut element = [0; 32];
         let len = feedback.write(CidSpace::Small, &mut element).unwrap();
         link.compressor.receive_feedback(link.now, &element[1..len]).unwrap();
-        // / After a NACK packets have more bits for some time.
+        // After a NACK packets have more bits for some time.
         let formats = link.formats(&mut flow, 100);
         assert!(formats.ends_with(&["UO-0"]), "{formats:?}");
     }
@@ -242,14 +242,14 @@ fn a_compressor_without_r_mode_declines_where_there_is_a_word_for_it() {
     let (done, _) = link.carry(&mut flow, false, false);
     assert_eq!(done.profile, ProfileId::Ip);
     let (done, acks) = link.carry(&mut flow, false, false);
-    // / The mode of extension 3 is 0; the answer refers to the mode in use.
+    // The mode of extension 3 is 0; the answer refers to the mode in use.
     assert_eq!((done.format, acks[0].mode), (Format::Uor2Ext3, Some(Mode::Unidirectional)));
     for _ in 0..100 {
         let (done, feedback) = link.carry(&mut flow, false, false);
         assert_eq!((done.format, feedback), (Format::Uo0, Vec::new()));
     }
     assert_eq!(link.wrong, 0);
-    // / Profile 0x0002 has no such message: the request is ignored, and repeated now and then.
+    // Profile 0x0002 has no such message: the request is ignored, and repeated now and then.
     let (mut link, mut flow) =
         (ModesLink::with(Mode::Reliable, CidSpace::Small, |config| config.reliable = false), udp());
     let asked = (0..1_000).map(|_| link.carry(&mut flow, false, false).1.len()).sum::<usize>();
@@ -341,7 +341,7 @@ fn in_r_mode_loss_makes_no_packet_wrong_and_loses_no_other() {
         println!(
             "loss {loss} %, of feedback {feedback_loss} %, delay {delay}: {right} right, {refused} refused, {formats:?}"
         );
-        // / Packets are rejected before R-mode is reached.
+        // Packets are rejected before R-mode is reached.
         assert!((refused + collided) * 50 < right, "{refused} and {collided} of {right}");
     }
 }
@@ -465,7 +465,7 @@ fn a_timestamp_that_jumps_is_sent_until_it_is_referred_to() {
         let formats = link.formats(&mut flow, 30);
         assert!(formats.iter().any(|format| format.starts_with(name)), "{formats:?}");
         assert!(!formats[..6].contains(&"R-0") && formats.ends_with(&["R-0"]), "{formats:?}");
-        // / A new TS_OFFSET. Without acknowledgments it is sent forever.
+        // A new TS_OFFSET. Without acknowledgments it is sent forever.
         let media = flow.media.as_mut().unwrap();
         media.ts = media.ts.wrapping_add(1);
         for _ in 0..100 {
@@ -492,7 +492,7 @@ fn a_change_of_the_coverage_is_said_until_it_is_acknowledged() {
     assert!(names[20..].iter().all(|name| *name == names[20] && name.starts_with("CCE(O")), "{names:?}");
     let formats = link.formats(&mut flow, 40);
     assert!(formats.ends_with(&["R-0"]), "{formats:?}");
-    // / A packet that a compressor must not send is rejected.
+    // A packet that a compressor must not send is rejected.
     change(&mut flow, Coverage::Full);
     let (mut rohc, mut out) = ([0; 200], [0; 200]);
     let packet = flow.packet(&mut link.random);
@@ -545,7 +545,7 @@ fn modes_may_change_all_the_time_under_loss() {
             if random.once_in(100) {
                 flow.change(&mut random);
             }
-            // / Bursts of up to three, fewer than the repetitions of a change in U- and O-mode.
+            // Bursts of up to three, fewer than the repetitions of a change in U- and O-mode.
             let lost = link.packets % 7 == 3 && random.once_in(2);
             let feedback_lost = random.once_in(5);
             link.carry(&mut flow, lost, feedback_lost);
@@ -585,7 +585,7 @@ fn a_peer_whose_feedback_is_lost_decompresses_all_the_same() {
         assert!(link.formats.keys().all(|name| !name.starts_with("R-")), "{:?}", link.formats);
         assert_eq!((link.wrong, link.refused), (0, 0));
     }
-    // / Also if it is lost once R-mode is reached.
+    // Also if it is lost once R-mode is reached.
     let (mut link, mut flow) = (ModesLink::new(Mode::Reliable), udp());
     link.formats(&mut flow, 100);
     for i in 0..80_000 {
@@ -634,7 +634,7 @@ fn a_flow_that_takes_over_a_cid_stays_in_r_mode() {
     link.decompressor = decompressor(channel, Mode::Reliable);
     for round in 0..20_u8 {
         let mut flow = TestFlow::udp(vec![IpLayer::new(round % 3 == 0, round)]);
-        // / Now and then another profile, which starts in U-mode.
+        // Now and then another profile, which starts in U-mode.
         if round % 7 == 6 {
             flow.protocol = 58;
         }
@@ -673,7 +673,7 @@ fn a_change_of_the_udp_checksum_in_ir_state_is_said_often_enough() {
     let (mut link, mut flow) = (ModesLink::new(Mode::Unidirectional), udp());
     link.formats(&mut flow, 3);
     flow.checksum = !flow.checksum;
-    // / The context has four IR packets, of which the fourth is the first with that flow; the other three need no static
+    // The context has four IR packets, of which the fourth is the first with that flow; the other three need no static
     // part.
     let formats = link.formats(&mut flow, 5);
     assert_eq!(formats, ["IR", "IR-DYN", "IR-DYN", "IR-DYN", "UO-0"]);

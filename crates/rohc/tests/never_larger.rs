@@ -107,7 +107,7 @@ fn two_flow_labels_between_two_hosts_are_two_flows() {
         link.sent - 2_000 * 100
     });
     sent.iter().for_each(|octets| println!("{octets} octets of headers of 120,000"));
-    // / Two connections with one label: 42,043 by profile 0x0004. Profile 0x0006 needs 9,092 if feedback ends the
+    // Two connections with one label: 42,043 by profile 0x0004. Profile 0x0006 needs 9,092 if feedback ends the
     // repetitions.
     assert!(sent[0] <= 46_000 && sent[1] <= 11_000, "{sent:?}");
 }
@@ -125,7 +125,7 @@ fn datagrams_without_payload_are_compressed() {
             assert!(link.sent < 1_000 * (8 + 3) + CONTEXT, "{} octets: {:?}", link.sent, link.formats);
         }
     }
-    // / One in three has no payload: profile 0x0002 carries all of them once its context is established.
+    // One in three has no payload: profile 0x0002 carries all of them once its context is established.
     let mut link = NeverLargerLink::new(CidSpace::Small, 15, v1_and(&[]));
     for i in 0..1_000 {
         let payload = if i % 3 == 1 { &b""[..] } else { b"12" };

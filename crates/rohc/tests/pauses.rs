@@ -80,7 +80,7 @@ fn all(name: &str, mode: Mode, one: impl Fn(u64) -> usize) {
         rows[one(seed)] += 1;
     }
     println!("{name}, {mode:?}: {rows:?} runs with 0, 1, ... refused in a row");
-    // / The remaining case: packets were lost and then rejected, 16 are missing, and CRC-3 may not detect it.
+    // The remaining case: packets were lost and then rejected, 16 are missing, and CRC-3 may not detect it.
     assert!(rows[3..].iter().sum::<u32>() <= 15, "{name}, {mode:?}: {rows:?}");
 }
 

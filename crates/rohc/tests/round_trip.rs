@@ -96,7 +96,7 @@ fn any_flows_come_back(seed: u64, formats: &mut BTreeMap<(ProfileId, Format), u3
         }
         let mut packet = flows[at].packet(&mut random);
         if random.once_in(40) {
-            // / Packets that only profile 0x0000 can carry.
+            // Packets that only profile 0x0000 can carry.
             let at = random.below(packet.len() as u64) as usize;
             packet[at] ^= 1 << random.below(8);
             if HeaderChain::parse(&packet).is_err() {
@@ -124,7 +124,7 @@ fn every_format_is_reached_and_comes_back() {
         any_flows_come_back(seed, &mut formats);
     }
     println!("{formats:?}");
-    // / A round trip that never reached a format has not tested it. While the SN has 4 bits, as here, UO-1 is smaller
+    // A round trip that never reached a format has not tested it. While the SN has 4 bits, as here, UO-1 is smaller
     // than extension 0, which has its own tests. So has the combination of TS and IP-ID in RTP, for which UO-1-ID with
     // extension 1 has fewer octets than others.
     for profile in [ProfileId::Udp, ProfileId::Ip, ProfileId::Esp, ProfileId::UdpLite] {

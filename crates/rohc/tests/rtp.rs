@@ -104,14 +104,14 @@ fn steady_headers_are_as_small_as_the_formats_allow() {
         assert_eq!(last(MediaKind::RtpUdpLite, six, 40, |_| {}), (ProfileId::RtpUdpLite, Format::Uo0, 3));
         let fixed = |flow: &mut TestFlow| media(flow).coverage = Coverage::Fixed(8);
         assert_eq!(last(MediaKind::UdpLite, six, 40, fixed), (ProfileId::UdpLite, Format::Uo0, 3));
-        // / Every packet has a coverage that varies.
+        // Every packet has a coverage that varies.
         let varies = |flow: &mut TestFlow| media(flow).coverage = Coverage::Varies;
         assert_eq!(last(MediaKind::UdpLite, six, 40, varies), (ProfileId::UdpLite, Format::Uo0, 5));
     }
-    // / Constant CSRC identifiers cost nothing.
+    // Constant CSRC identifiers cost nothing.
     let mixed = |flow: &mut TestFlow| media(flow).csrc = vec![1, 2, 3];
     assert_eq!(last(MediaKind::Rtp, false, 40, mixed), (ProfileId::Rtp, Format::Uo0, 3));
-    // / A marker and a jump of the timestamp, with and without a counting IP-ID.
+    // A marker and a jump of the timestamp, with and without a counting IP-ID.
     let jump = |flow: &mut TestFlow| media(flow).clock = TimestampClock::Talkspurts;
     let random = |flow: &mut TestFlow| {
         flow.layers[0].id_kind = IdKind::Random;

@@ -129,7 +129,7 @@ fn flows_to_ports_that_were_told_are_rtp_from_the_first_packet_on_and_no_others(
 #[test]
 fn what_is_no_rtp_on_a_port_that_was_told_goes_as_udp() {
     let mut link = DetectionLink::new(RtpDetection::of_ports(&[PORT]).unwrap(), Mode::Unidirectional, 15);
-    // / STUN, DTLS, a short datagram and one with truncated CSRC identifiers.
+    // STUN, DTLS, a short datagram and one with truncated CSRC identifiers.
     for datagram in [&[0; 20][..], &[0x16; 20], &[0x80; 11], &[0x8F; 20], &[]] {
         assert_eq!(link.datagram(datagram.to_vec()), ProfileId::Udp, "{datagram:02x?}");
     }
@@ -316,7 +316,7 @@ fn a_wrong_guess_costs_few_octets() {
             link.header_octets
         };
         let (guessed, never) = (header_octets(RtpDetection::default()), header_octets(RtpDetection::NEVER));
-        // / A few IR packets of RTP, for which an established flow of UDP would have had three octets each.
+        // A few IR packets of RTP, for which an established flow of UDP would have had three octets each.
         assert!(guessed - never < 6 * 40, "{mode:?}: {guessed} and {never}");
     }
 }
@@ -346,7 +346,7 @@ proptest! {
                     5 => rtp(7 + random.below(3) as u32, sn),
                     6 => (0..random.below(40)).map(|_| random.next() as u8).collect(),
                     _ => {
-                        // / Data with the form of a header, and none of its meaning.
+                        // Data with the form of a header, and none of its meaning.
                         let mut datagram: Vec<_> = (0..80).map(|_| random.next() as u8).collect();
                         datagram[0] = 0x80 | datagram[0] & 0x3F;
                         datagram

@@ -138,7 +138,7 @@ fn every_kind_of_stream_takes_fewer_octets_than_with_another_compressor() {
         let each: Vec<usize> = (0..IP.len()).map(|ip| octets(&stream(step, ip))).collect();
         let ours: usize = each.iter().sum();
         println!("{name}: {ours} octets {each:?}, theirs {theirs}");
-        // / A step of another length is a jump to the compressor here, and a new stride at the second one: one or two
+        // A step of another length is a jump to the compressor here, and a new stride at the second one: one or two
         // octets more if the stride changes every other second, six fewer at each jump.
         let allowed = if name == "frames of other lengths" { theirs + theirs / 200 } else { theirs };
         if ours > allowed {

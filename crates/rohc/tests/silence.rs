@@ -45,7 +45,7 @@ impl Fates for Burst {
 
 fn cell(setup: &JourneySetup, bursts: &[u64], size: &Size) -> JourneyOutcome {
     let mut all = JourneyOutcome::default();
-    // / In a short run the bursts share the phases.
+    // In a short run the bursts share the phases.
     let behind = size.packets.unwrap_or(BEHIND * 24);
     let mut random = SplitMix64(size.seed);
     for i in 0.. {

@@ -58,7 +58,7 @@ impl TcpLink {
         let delivered = delivered
             .unwrap_or_else(|error| panic!("packet {}, {:?}, {packet:x?}: {error}", self.sent, done.format));
         assert_eq!(back[..delivered.len], octets, "packet {}, {:?}", self.sent, done.format);
-        // / A packet of the other direction carries feedback.
+        // A packet of the other direction carries feedback.
         let len = self.far.send(now, &[0x60; 40], &mut rohc).unwrap().len;
         self.near.receive(now, &rohc[..len], &mut back).unwrap();
         (done.profile, done.format, done.header_out)
@@ -98,7 +98,7 @@ fn a_segment_that_is_sent_again_behind_a_pause_says_everything() {
         link.carry(&last).1
     });
     assert!(formats[0] != Format::IrDyn && formats[1] == Format::IrDyn, "{formats:?}");
-    // / Later packets are as small as ever, with or without a pause.
+    // Later packets are as small as ever, with or without a pause.
     link.sent += 30;
     assert_ne!(link.carry(&packets.next().unwrap()).1, Format::IrDyn);
 }
@@ -192,7 +192,7 @@ fn a_checksum_that_an_interface_is_to_complete_is_no_damage() {
     let words = octets[12..20].chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
     let sum = words.sum::<u32>() + 6 + (octets.len() as u32 - 20);
     let sum = (sum & 0xFFFF) + (sum >> 16);
-    // / A correct checksum of that value.
+    // A correct checksum of that value.
     packet.payload[..2].fill(0);
     let is = packet.octets();
     let is = u32::from(u16::from_be_bytes([is[36], is[37]]));
@@ -210,7 +210,7 @@ fn an_ir_dyn_packet_of_another_flow_is_refused() {
         link.carry_all(segments(port, sequence_number).take(20));
         link
     });
-    // / Two flags at once, which no other format can encode.
+    // Two flags at once, which no other format can encode.
     let mut packet = segments(5000, 0x4000_0000).nth(20).unwrap();
     packet.tcp.acknowledgment_number ^= 0x4000_0000;
     (packet.tcp.syn, packet.tcp.fin) = (true, true);
@@ -255,7 +255,7 @@ fn a_connection_that_is_seen_from_its_start_takes_one_ir_packet() {
         packet.tcp.acknowledgment_number = 0;
         packet.options =
             [&[2, 4, 5, 180, 4, 2, 8, 10][..], &[0, 0, 3, 232, 0, 0, 0, 0], &[1, 3, 3, 7]].concat();
-        // / The first one was not answered yet.
+        // The first one was not answered yet.
         assert_eq!([link.carry(&packet).1, link.carry(&packet).1], [Format::Ir; 2]);
         (packet.tcp.syn, packet.tcp.ack) = (false, true);
         packet.tcp.sequence_number += 1;

@@ -146,7 +146,7 @@ fn run(mut flow: TcpFlow, mode: Mode, what: Impairment, seed: u64, packets: usiz
     let mut count = TcpImpairedCount::default();
     let (mut rohc, mut back) = (vec![0; 4096], vec![0; 4096]);
     let (mut losing, mut quiet) = (0, 20);
-    // / Packets in flight: number of others that still overtake them, ROHC packet, original packet, and true if it was
+    // Packets in flight: number of others that still overtake them, ROHC packet, original packet, and true if it was
     // not impaired.
     let mut held: VecDeque<(u64, Vec<u8>, Vec<u8>, bool)> = VecDeque::new();
     for i in 0..packets {
@@ -265,7 +265,7 @@ fn late_packets_and_duplicates_are_right_or_refused() {
 #[test]
 fn damaged_packets_are_refused_and_take_few_others_with_them() {
     let all = matrix(Impairment { flip: 20, ..Impairment::default() }, true, &IDS, 1_000);
-    // / A CRC of 3 bits would accept one in eight.
+    // A CRC of 3 bits would accept one in eight.
     assert!(all.wrong * 40 <= all.refused, "{all:?}");
     assert!(all.lost_with_others * 8 <= all.refused, "{all:?}");
 }

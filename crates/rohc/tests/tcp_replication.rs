@@ -124,11 +124,11 @@ fn another_host_or_a_context_in_doubt_is_no_base() {
     for packet in connection(true, 1) {
         link.carry(&packet, false);
     }
-    // / No field of the replicate chain has the Hop Limit, so it has to be that of the base.
+    // No field of the replicate chain has the Hop Limit, so it has to be that of the base.
     let mut packet = connection(true, 2).remove(0);
     packet.ips[0].ttl = 17;
     assert_eq!(link.carry(&packet, false).format, Format::Ir);
-    // / No packet of this flow has arrived since its TTL has changed.
+    // No packet of this flow has arrived since its TTL has changed.
     let mut link = ReplicationLink::new(CidSpace::Small, Mode::Optimistic);
     for (i, mut packet) in connection(false, 1).into_iter().enumerate() {
         packet.ips[0].ttl = if i < 4 { 64 } else { 50 };
@@ -151,7 +151,7 @@ fn replicated_connections_stand_losses() {
                     let done = link.carry(&packet, is_lost);
                     replicated += usize::from(done.format == Format::IrCr);
                     arrived += usize::from(!is_lost);
-                    // / A host does not continue before the SYN has arrived.
+                    // A host does not continue before the SYN has arrived.
                     if !packet.tcp.syn || link.delivered > before {
                         break;
                     }
@@ -233,11 +233,11 @@ fn connections_like_others_take_what_is_new_in_them() {
         }
         assert_eq!(link.delivered as u64, 60);
         println!("{octets:?}, feedback {:?}", link.feedback);
-        // / After profile, CRCs and base: IP-ID, flags, MSN, sequence number, a port and the checksum; or the acknowledgment
+        // After profile, CRCs and base: IP-ID, flags, MSN, sequence number, a port and the checksum; or the acknowledgment
         // number instead of the IP-ID, which is 0.
         let syn = if is_client { 21 } else { 23 };
         assert!(octets[4..].iter().all(|octets| octets[0] <= syn), "{octets:?}");
-        // / Nothing waits for the last packet, and it depends only on the one before it.
+        // Nothing waits for the last packet, and it depends only on the one before it.
         let last = if is_client { 11 } else { 10 };
         assert!(octets[4..].iter().all(|octets| octets[2] <= last), "{octets:?}");
         let elements = link.feedback.iter().rposition(|len| *len > 0).unwrap();
@@ -322,7 +322,7 @@ fn patterns_stand_losses() {
             let is_client = random.once_in(2);
             let mut packets = short_connection(is_client, service, count, cookie);
             if random.once_in(5) {
-                // / The connection ends in one of several ways.
+                // The connection ends in one of several ways.
                 packets.truncate(2);
             }
             let mut has_begun = false;
@@ -330,7 +330,7 @@ fn patterns_stand_losses() {
                 if random.once_in(10) {
                     packet.tcp.window = 65_000 + count;
                 }
-                // / A server sends its response at once; otherwise a host continues only after its SYN has arrived.
+                // A server sends its response at once; otherwise a host continues only after its SYN has arrived.
                 if i == 2 && !has_begun {
                     break;
                 }

@@ -20,7 +20,7 @@ const LINES: &[(&str, &str)] = &[
     ("pub(crate) mod rfc6846;", "pub(crate) mod toy;"),
     (r#"    Coap = 0x0081 "coap" "coap","#, "    /// 0x00F0, a toy."),
     ("    /// 0x00F0, a toy.", r#"    Toy = 0x00F0 "toy","#),
-    // / Packets are offered to it before profile 0x0004, which accepts every packet.
+    // Packets are offered to it before profile 0x0004, which accepts every packet.
     ("registry! {", "    Toy: toy::ToySender, toy::ToyReceiver, Toy;"),
 ];
 
@@ -51,7 +51,7 @@ fn a_profile_is_a_folder_and_at_most_five_lines() {
         .unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "cargo test: {}\n{stderr}\n{stdout}", output.status);
-    // / A filter that matches no test is a success, too.
+    // A filter that matches no test is a success, too.
     let passed = stdout.lines().filter(|line| line.starts_with("test profile::toy::")).count();
     assert!(passed > 0, "no test of the toy was run\n{stdout}");
 }

@@ -47,7 +47,7 @@ impl Sum {
     /// Returns the sum folded to 16 bits.
     #[inline]
     pub fn fold(self) -> u16 {
-        // / The carry out of the word is added at its other end, where it cannot carry a second time.
+        // The carry out of the word is added at its other end, where it cannot carry a second time.
         let (sum, carry) = ((self.0 >> 32) as u32).overflowing_add(self.0 as u32);
         let sum = sum.wrapping_add(carry.into());
         let (sum, carry) = ((sum >> 16) as u16).overflowing_add(sum as u16);

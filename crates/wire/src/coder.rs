@@ -177,6 +177,6 @@ pub fn sdvl<'p, C: Coder<'p>>(c: &mut C, name: &'static str, value: &mut u32) ->
         return c.uint(name, 21, value);
     }
     c.uint(name, 29, value)?;
-    // / Only a writer can have a value that is too large.
+    // Only a writer can have a value that is too large.
     if *value > 0x1FFF_FFFF { Err(Refusal::DoesNotFit) } else { Ok(()) }
 }

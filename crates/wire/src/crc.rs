@@ -71,7 +71,7 @@ impl Check {
     /// Returns the state after `octets`, from `state`.
     #[inline]
     pub fn update(self, state: u8, octets: &[u8]) -> u8 {
-        // / Tables are in the order of the variants.
+        // Tables are in the order of the variants.
         let table = &TABLES[self as usize];
         octets.iter().fold(state, |state, octet| table[usize::from(state ^ octet)])
     }
@@ -81,7 +81,7 @@ impl Check {
     #[inline]
     fn update_crc3(state: u8, octets: &[u8]) -> u8 {
         let (mut sum, mut rest) = (0, octets);
-        // / The eighth octet is read again with the next ones.
+        // The eighth octet is read again with the next ones.
         while let Some(chunk) = rest.first_chunk::<8>() {
             sum ^= u64::from_le_bytes(*chunk);
             rest = rest.get(7..).unwrap_or_default();
@@ -95,7 +95,7 @@ impl Check {
         sum ^= sum >> 28;
         sum ^= sum >> 14 & 0x3FFF;
         sum ^= sum >> 7;
-        // / The sum covers whole periods of seven bits; each octet left over is one bit longer than a period.
+        // The sum covers whole periods of seven bits; each octet left over is one bit longer than a period.
         let seven = sum & 0x7F;
         let turned = (seven << 7 | seven) >> rest.len() & 0x7F;
         TABLES[Self::Crc3 as usize][turned as usize * 2]

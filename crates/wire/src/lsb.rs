@@ -57,7 +57,7 @@ pub fn needed_bits<S: Serial>(value: S, reference: S, shift: Shift) -> u32 {
             u32::BITS - from_start.leading_zeros()
         }
         Shift::Sn | Shift::Ts | Shift::Half => {
-            // / p grows with k in steps, so the first k that fits is searched for, as in the RFC.
+            // p grows with k in steps, so the first k that fits is searched for, as in the RFC.
             let mut k = 0;
             while !fits(value, reference, k, shift) {
                 k += 1;

@@ -81,7 +81,7 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
     fn insert(&mut self, value: S, width: usize) {
         self.insert_all(value, value, 1, width);
         let at = (self.newest() + 1) % SPANS;
-        // / The oldest span normally shows that they are not equal.
+        // The oldest span normally shows that they are not equal.
         if self.low[at] != value || self.used() < SPANS {
             return;
         }
@@ -143,7 +143,7 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
         } else {
             self.widen(self.newest(), value);
         }
-        // / This span is full for every later width.
+        // This span is full for every later width.
         self.filled = SAME - 1;
     }
 
@@ -162,7 +162,7 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
         if self.is_empty() {
             return None;
         }
-        // / Signed distances from one of the values. Their order does not matter, so where every span has values this is a loop
+        // Signed distances from one of the values. Their order does not matter, so where every span has values this is a loop
         // over two arrays.
         let origin = self.low[self.newest()];
         let beside = |value: S| (value.since(origin) << (32 - S::BITS)) as i32 >> (32 - S::BITS);
@@ -188,7 +188,7 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
         let (mut all, at) = (*self, self.newest());
         for (low, high) in self.spans().skip(1) {
             all.widen(at, low);
-            // / Any value may lie between these bounds.
+            // Any value may lie between these bounds.
             if high.since(low) >= 1 << (S::BITS - 1) {
                 return (low, high);
             }
@@ -235,7 +235,7 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
             needed = needed.max(lsb::needed_bits(value, low, shift));
             if high != low {
                 needed = needed.max(lsb::needed_bits(value, high, shift));
-                // / Bounds of half the space or more stand for any value.
+                // Bounds of half the space or more stand for any value.
                 if high.since(low) >= 1 << (S::BITS - 1) {
                     needed = S::BITS;
                 }
@@ -317,7 +317,7 @@ impl<S: Serial> SequenceRange<S> {
         } else {
             if self.run > 0 {
                 self.before.insert_all(self.oldest(), self.newest, self.run, width);
-                // / Each run has a span of its own if there are as many spans as values.
+                // Each run has a span of its own if there are as many spans as values.
                 self.is_sparse |= span(width, SPANS) > 1;
             }
             self.run = 1;
@@ -378,7 +378,7 @@ impl<S: Serial> SequenceRange<S> {
     /// Adds a value that the other side may hold until another one is confirmed. Returns true if it opens a span of values, one
     /// of which has to be confirmed.
     pub fn add(&mut self, value: S) -> bool {
-        // / A confirmed value was sent since, so the first one is newer than all before it.
+        // A confirmed value was sent since, so the first one is newer than all before it.
         let is_newest = self.bounds().is_none_or(|(_, newest)| newest.is_before(value));
         let opens = self.run != 1 && is_newest;
         self.before.add(value, opens);
@@ -501,7 +501,7 @@ mod tests {
         for sn in [240_u16, 241, 242, 243, 246, 247, 249, 250, 251, 254] {
             count.push(sn, 4);
         }
-        // / 249 is the oldest: from it 4 bits reach 263, and from 247 they would not.
+        // 249 is the oldest: from it 4 bits reach 263, and from 247 they would not.
         assert_eq!(count.needed_bits(263, Shift::Sn), 4);
         assert_eq!(count.needed_bits(264, Shift::Sn), 5);
     }

@@ -57,7 +57,7 @@ pub fn span(text: &str) -> Option<Duration> {
     let (digits, seconds) =
         units.into_iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)))?;
     let digits = digits.trim_end();
-    // / `parse` also accepts signs, exponents, infinity and NaN.
+    // `parse` also accepts signs, exponents, infinity and NaN.
     let plain = digits.bytes().all(|octet| octet.is_ascii_digit() || octet == b'.');
     let number: f64 = digits.parse().ok().filter(|_| plain)?;
     Duration::try_from_secs_f64(number * seconds).ok()

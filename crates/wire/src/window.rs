@@ -58,7 +58,7 @@ impl<S: Serial> Window<S> {
     pub fn push(&mut self, value: S, width: usize) {
         let width = width.clamp(1, CAPACITY);
         if self.len() == width && !self.wide && self.min == self.max && value == self.max {
-            // / All values equal this one, so nothing would change.
+            // All values equal this one, so nothing would change.
             return;
         }
         if self.len() >= width {

@@ -229,7 +229,7 @@ impl Ports {
     /// True if the set has `port`.
     #[inline]
     pub fn has(&self, port: u16) -> bool {
-        // / Most sets have one port.
+        // Most sets have one port.
         self.len > 0 && self.ports[0] == port
             || self.ports.iter().take(usize::from(self.len)).skip(1).any(|&listed| listed == port)
     }

@@ -114,7 +114,7 @@ impl<'m> FlowTable<'m> {
         links.fill(FlowLink::EMPTY);
         buckets.fill(NONE);
         let capacity = contexts.len().min(links.len()).min(limit) as u16;
-        // / The largest power of two for which there is room. Without any bucket, every packet starts a new flow.
+        // The largest power of two for which there is room. Without any bucket, every packet starts a new flow.
         let mask = (1_u32 << buckets.len().max(1).ilog2()) - 1;
         let key = seed ^ 0x2D35_8DCC_AA6C_78A5;
         Self {
@@ -194,7 +194,7 @@ impl<'m> FlowTable<'m> {
         }
         let is_own =
             |at: u16| self.links.get(usize::from(at)).is_some_and(|link| link.balance().pair() == pair);
-        // / Flows that have ended leave contexts behind, which other flows get one by one.
+        // Flows that have ended leave contexts behind, which other flows get one by one.
         let is_turn = self.displaced.is_multiple_of(TURN);
         let has_share = !is_turn && self.pairs.count(pair) >= (self.capacity / 2).max(1);
         if !has_share || is_own(self.oldest) {
@@ -277,7 +277,7 @@ impl<'m> FlowTable<'m> {
         let credit = self.credit;
         let Some(link) = self.links.get_mut(cid.index()) else { return true };
         if link.credit == credit && sent < before && !is_initialization {
-            // / The flow has a full credit, and saves octets again.
+            // The flow has a full credit, and saves octets again.
             return true;
         }
         let mut balance = link.balance();
@@ -308,7 +308,7 @@ impl<'m> FlowTable<'m> {
 
     #[inline]
     pub(crate) fn place_mut(&mut self, cid: Cid) -> &mut Place {
-        // / Every CID of this table has a place; the compressor checks CIDs from outside.
+        // Every CID of this table has a place; the compressor checks CIDs from outside.
         &mut self.contexts[cid.index()].place
     }
 

@@ -4,7 +4,7 @@ use thinair_wire::coder::NoRoom;
 
 /// Reason a context cannot compress a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-// / As wide as the first field of a result, which is moved word by word.
+// As wide as the first field of a result, which is moved word by word.
 #[repr(usize)]
 pub(crate) enum Refused {
     /// The caller's buffer is too short.

@@ -170,7 +170,7 @@ impl HostPairs {
             return true;
         }
         pair.asked += 1;
-        // / Odd, since a packet may request two.
+        // Odd, since a packet may request two.
         let is_given = pair.asked >= (pair.wasted - WASTED) | 1;
         pair.asked *= u8::from(!is_given);
         is_given

@@ -90,7 +90,7 @@ pub(crate) fn verify_crc8(
     format: Format,
 ) -> Result<(), Failure> {
     let len = packet.len_before(reader.remaining());
-    // / The CRC stands behind the profile octet, which follows the first octet and the CID.
+    // The CRC stands behind the profile octet, which follows the first octet and the CID.
     let at = packet.len_before(packet.rest) + 1;
     let (head, behind) = (packet.whole.get(..at), packet.whole.get(at + 1..len));
     let (Some(head), Some(behind), Some((8, crc))) = (head, behind, reader.crc_read()) else {

@@ -54,7 +54,7 @@ impl Decompressor<'_> {
         if !slot.is_two_way(config) || ack != AckType::Ack && !slot.admit_nack(now, config.nack_interval) {
             return;
         }
-        // / RFC 3095, section 5.6.3: R-mode is requested "only after at least one packet has been correctly decompressed".
+        // RFC 3095, section 5.6.3: R-mode is requested "only after at least one packet has been correctly decompressed".
         let mode = config.mode.min(Mode::Optimistic);
         let element = Feedback { mode: Some(mode), protected: true, ..Feedback::new(cid, ack) };
         let format = outcome.ok().map(|done| done.format);
@@ -63,7 +63,7 @@ impl Decompressor<'_> {
             None => element,
         };
         if let Err(Problem::Failure(Failure::NoMemory)) = outcome {
-            // / RFC 3843, section 3.7, for the profile that has it; REJECT for others.
+            // RFC 3843, section 3.7, for the profile that has it; REJECT for others.
             element.context_memory = slot.place.profile() == Some(ProfileId::Ip);
             element.reject = !element.context_memory;
         }

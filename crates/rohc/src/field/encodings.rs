@@ -36,7 +36,7 @@ impl<S: Serial + Word> Counter<S> {
     /// Creates a field to be written, with all values that the other side may hold.
     #[inline(always)]
     pub(crate) fn beside(value: S, held: &Range<S>) -> Self {
-        // / Normally it does not change.
+        // Normally it does not change.
         let is_same = held.holds_only(value);
         Self::between(value, if is_same { Some((value, value)) } else { held.bounds() })
     }

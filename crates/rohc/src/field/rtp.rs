@@ -57,7 +57,7 @@ impl Guess {
         let proofs = if goes_on { before.proofs.saturating_add(1) } else { 0 };
         self.streams[0] = SsrcState { ssrc, sn, proofs };
         let is_rtp = proofs >= PROOFS;
-        // / After one stream, another one may follow.
+        // After one stream, another one may follow.
         self.looks = if is_rtp { 0 } else { self.looks.saturating_add(1) };
         is_rtp
     }

@@ -66,7 +66,7 @@ impl Carries {
     #[inline]
     fn is_nothing(&self) -> bool {
         let Self { ip_id, message_id, request, token, numbers, message_type, msn, checksum } = *self;
-        // / One word.
+        // One word.
         let all = [ip_id, message_id, request, token, numbers, message_type, msn, checksum];
         u64::from_ne_bytes(all.map(u8::from)) == 0
     }
@@ -112,7 +112,7 @@ struct Differences {
 const fn msn_interval(k: u32) -> (u32, u32) {
     match k {
         0..=3 => (0, 0),
-        // / pt_0, which uses no turns, and the formats with a template.
+        // pt_0, which uses no turns, and the formats with a template.
         4 => (2, 7),
         16.. => (1 << 15, 0),
         _ => (8, 3),
@@ -144,7 +144,7 @@ struct HeaderFields<'p> {
     holes: Holes,
     numbers: [u32; MAX_DYNAMIC],
     octets: [&'p [u8]; MAX_DYNAMIC],
-    // / Parts of co_common, co_repair and IR that are present.
+    // Parts of co_common, co_repair and IR that are present.
     has_ip: bool,
     has_control: bool,
     has_definition: bool,

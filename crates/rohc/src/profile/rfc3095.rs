@@ -79,7 +79,7 @@ const CSRC: usize = 2;
 /// Compressed formats, cheapest first.
 const FORMATS: [Format; 7] = [
     Format::Uo0,
-    // / As long as UO-1, but with the stronger CRC.
+    // As long as UO-1, but with the stronger CRC.
     Format::Uor2,
     Format::Uo1,
     Format::Uor2Ext0,
@@ -106,7 +106,7 @@ const RTP_FORMATS: [Format; 23] = [
     Format::Uor2IdExt1,
     Format::Uor2TsExt1,
     Format::Uo1IdExt2,
-    // / Sent with SN, TS and IP-ID alone, since no other field of it is kept (RFC 3095, section 5.7.3).
+    // Sent with SN, TS and IP-ID alone, since no other field of it is kept (RFC 3095, section 5.7.3).
     Format::Uo1IdExt3,
     Format::Uor2Ext2,
     Format::Uor2IdExt2,
@@ -147,7 +147,7 @@ const RTP_FORMATS_R: [Format; 32] = [
     Format::Uor2Ext3,
     Format::Uor2TsExt3,
     Format::Uor2IdExt3,
-    // / Only received: their fields are not kept.
+    // Only received: their fields are not kept.
     Format::R1Ext3,
     Format::R1TsExt3,
     Format::R1IdExt3,
@@ -166,7 +166,7 @@ const FORMATS_R: [Format; 12] = [
     Format::Uor2Ext2,
     Format::R1Ext2,
     Format::Uor2Ext3,
-    // / Only received: it is as long as the one before.
+    // Only received: it is as long as the one before.
     Format::R1Ext3,
 ];
 

@@ -152,7 +152,7 @@ impl Compressor<'_> {
         }
         frame.close(header_out, packet, out).map_err(|_| too_small)?;
         if format == Format::Ir {
-            // / The CRC is the last octet of the header, and does not cover itself.
+            // The CRC is the last octet of the header, and does not cover itself.
             out[header_out - 1] = Check::Crc8.of(&out[..header_out - 1]);
         }
         let compressed = Compressed {
@@ -228,7 +228,7 @@ impl ReceiverContext for UncompressedReceiver {
         ir(&mut reader).map_err(|_| Failure::Malformed)?;
         let payload = reader.remaining();
         let header_in = header.len_before(payload);
-        // / The CRC is the last octet of the header, and does not cover itself.
+        // The CRC is the last octet of the header, and does not cover itself.
         let covered = header.whole.get(..header_in - 1).ok_or(Failure::Malformed)?;
         if reader.crc_read() != Some((8, Check::Crc8.of(covered))) {
             return Err(Failure::Crc(Format::Ir).into());

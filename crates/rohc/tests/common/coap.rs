@@ -296,7 +296,7 @@ impl Mix {
         if random.once_in(25)
             && let Some((side, packet)) = self.last.clone()
         {
-            // / A retransmission: a new IP-ID, and otherwise unchanged.
+            // A retransmission: a new IP-ID, and otherwise unchanged.
             let coap = packet[if self.six { 48 } else { 28 }..].to_vec();
             return self.wrap(side, &coap, random);
         }
@@ -306,7 +306,7 @@ impl Mix {
         let (side, message) = self.message(random);
         let mut coap = message.octets();
         if random.once_in(50) {
-            // / Not CoAP, or invalid.
+            // Not CoAP, or invalid.
             match random.below(4) {
                 0 => coap.push(0xFF),
                 1 => coap[0] = random.next() as u8,

@@ -190,7 +190,7 @@ impl UdpSource {
         udp.extend(length.to_be_bytes());
         udp.extend([0, 0]);
         udp.extend(&rtp);
-        // / A message that changes from packet to packet: a count, and a value that moves.
+        // A message that changes from packet to packet: a count, and a value that moves.
         udp.extend(self.count.to_be_bytes());
         udp.extend((2..payload).map(|i| if i < 6 { self.random.next_u64() as u8 } else { i as u8 }));
         udp.truncate(usize::from(length));
@@ -289,7 +289,7 @@ impl DamageRun {
             } += 1;
             while let Some(len) = decompressor.poll_feedback(&mut element) {
                 for data in packet::parts(&element[..len]).unwrap().feedback {
-                    // / Damage in an Add-CID octet causes feedback for flows that do not exist.
+                    // Damage in an Add-CID octet causes feedback for flows that do not exist.
                     let _ = compressor.receive_feedback(now, data);
                 }
             }

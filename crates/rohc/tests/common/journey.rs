@@ -71,7 +71,7 @@ impl JourneySetup {
             for six in [false, true] {
                 for &checksum in kind.checksums() {
                     for &pace in paces {
-                        // / The pace proves the packets of a paced flow without a count.
+                        // The pace proves the packets of a paced flow without a count.
                         for counts in [false, true].into_iter().filter(|counts| !counts || !pace.is_paced()) {
                             for mode in [Mode::Unidirectional, Mode::Optimistic, Mode::Reliable] {
                                 if mode != Mode::Reliable || !kind.is_coap() && !kind.is_tcp() {
@@ -266,7 +266,7 @@ pub fn run(setup: &JourneySetup, fates: &mut dyn Fates, seed: u64, packets: u64)
             interval
         }
     };
-    // / A clock of 8 kHz, as for voice.
+    // A clock of 8 kHz, as for voice.
     let mut source = PacketSource::new(
         setup.kind,
         setup.six,
@@ -284,7 +284,7 @@ pub fn run(setup: &JourneySetup, fates: &mut dyn Fates, seed: u64, packets: u64)
         if is_changed {
             journey.changed.push(journey.directions[0].sent + 1);
         }
-        // / Timestamps continue in pauses.
+        // Timestamps continue in pauses.
         time += u64::from(passed).saturating_sub(interval / 125) * 125;
         let at = match setup.pace {
             PacketPace::Every(interval) => {
@@ -465,7 +465,7 @@ impl<'a> Journey<'a> {
             let (from, to) = (direction.reference.min(number), direction.reference.max(number));
             let distance = number as i64 - direction.reference as i64;
             let is_changed = match self.setup.kind {
-                // / Any field may have changed in lost or overtaking packets.
+                // Any field may have changed in lost or overtaking packets.
                 SourceKind::CoapMix => distance != 1,
                 _ => {
                     let at = self.changed.partition_point(|changed| *changed <= from);
@@ -544,7 +544,7 @@ fn updates(format: Format) -> bool {
 /// Probability that a format accepts a wrong header, for a packet with that distance from the reference: 0 if its LSBs
 /// are unambiguous (RFC 3095, sections 4.5.1 and 5.7; RFC 6846, section 8.2) and no other field has changed meanwhile.
 fn let_through(kind: SourceKind, format: Format, distance: i64, is_changed: bool) -> f64 {
-    // / Bits of the sequence number, the tolerated reordering, and bits of CRC.
+    // Bits of the sequence number, the tolerated reordering, and bits of CRC.
     let (bits, behind, check) = match format {
         Format::Uo0 | Format::Uo1Ts | Format::Uo1Id => (4, 1, 3),
         Format::Uo1 if kind.is_rtp() => (4, 1, 3),

@@ -106,13 +106,13 @@ impl SourceKind {
     /// detects a wrong candidate, unless the pace or the carrier's count excludes it.
     pub fn is_unproved(self, six: bool, checksum: ChecksumUse) -> bool {
         match self {
-            // / TTLs of the mix change, and some of its checksums are wrong.
+            // TTLs of the mix change, and some of its checksums are wrong.
             Self::Esp | Self::CoapMix => true,
             Self::Udp | Self::Ip | Self::UdpLite | Self::TcpData | Self::TcpAck | Self::TcpChat => !six,
             Self::Rtp | Self::RtpTalk | Self::RtpPause | Self::CoapGet | Self::CoapNotify => {
                 checksum == ChecksumUse::Elided
             }
-            // / Message IDs are in the packet or follow from a request, which proves no number.
+            // Message IDs are in the packet or follow from a request, which proves no number.
             Self::CoapExchange => !six || checksum == ChecksumUse::Elided,
         }
     }

@@ -168,7 +168,7 @@ impl Test {
                     Err(_) => lost += 1,
                 }
             }
-            // / The bench has its own feedback.
+            // The bench has its own feedback.
             while decompressor.poll_feedback(&mut [0; 64]).is_some() {}
             if sn == ASKED {
                 acknowledge(&mut compressor, now, 0, self.mode);

@@ -50,7 +50,7 @@ impl ReceiverContext for ToyReceiver {
         let mut context = Self::new(profile);
         context.flow = ToyFlow(Ipv6 { payload_length: 0, ..header });
         context.state.on_success();
-        // / The CRC does not cover the payload, so a truncated packet is detected here.
+        // The CRC does not cover the payload, so a truncated packet is detected here.
         if context.flow.header(payload) != Some(header) {
             return Err(Failure::Malformed.into());
         }

@@ -128,7 +128,7 @@ impl ToySender {
 
         let frame = CidFrame::new(cid, config.channel.cids());
         let mut writer = Writer::new(out, frame.len());
-        // / Every value can be written.
+        // Every value can be written.
         let _ = if is_ir { ir(&mut writer, &mut header) } else { uo_0(&mut writer, &mut msn) };
         if !is_ir {
             writer.fill_crc(crc3(header, msn));

@@ -82,7 +82,7 @@ fn packets_come_back_bit_for_bit() {
 fn whatever_differs_but_the_length_is_another_flow() {
     let (mut out, mut back) = (compressor(channel(CidSpace::Small)), decompressor(channel(CidSpace::Small)));
     let (mut rohc, mut ip) = ([0; 128], [0; 128]);
-    // / An octet each of Traffic Class, Flow Label, Hop Limit, source and destination; and a payload.
+    // An octet each of Traffic Class, Flow Label, Hop Limit, source and destination; and a payload.
     let flows = [0, 1, 3, 7, 23, 39].map(|at| {
         let mut packet = toy(b"same");
         packet[at] ^= u8::from(at > 0);
@@ -110,7 +110,7 @@ fn flows_with_the_same_hash_are_told_apart() {
         packet[2..4].copy_from_slice(&label.to_be_bytes());
         packet
     };
-    // / 24 bits of a hash are kept, so that two of 65,536 flows have equal ones.
+    // 24 bits of a hash are kept, so that two of 65,536 flows have equal ones.
     let mut labels = BTreeMap::new();
     let two = (0..=u16::MAX).find_map(|label| {
         let packet = labeled(label);
@@ -140,7 +140,7 @@ fn other_packets_go_by_other_profiles() {
     assert_eq!(profile_of(&packet(254, b"toy"), all), ProfileId::Ip);
     assert_eq!(profile_of(&packet(17, b"\x12\x34\x56\x78\0\x0A\x9A\xBC??"), all), ProfileId::Udp);
     assert_eq!(profile_of(&packet(41, &toy(b"toy")), all), ProfileId::Ip);
-    // / Behind an extension header, and with one octet more than Payload Length.
+    // Behind an extension header, and with one octet more than Payload Length.
     let extended = packet(60, b"\xFD\0\x01\x04\0\0\0\0toy");
     assert_ne!(profile_of(&extended, all), ProfileId::Toy);
     let mut longer = toy(b"toy");
@@ -151,7 +151,7 @@ fn other_packets_go_by_other_profiles() {
 #[test]
 fn a_damaged_octet_is_not_delivered() {
     let mut rohc = [0; 64];
-    // / An IR packet, each bit of which is wrong once.
+    // An IR packet, each bit of which is wrong once.
     let ir = compressor(channel(CidSpace::Small)).compress(Instant::ZERO, &toy(b"odd"), &mut rohc).unwrap();
     for bit in 0..8 * ir.header_out {
         let mut damaged = rohc;
@@ -161,7 +161,7 @@ fn a_damaged_octet_is_not_delivered() {
         assert!(done.is_err(), "bit {bit}: {done:?}");
         assert_eq!(back.contexts().count(), 0, "bit {bit}");
     }
-    // / A UO-0 packet likewise, with a new context each time, since failures damage it.
+    // A UO-0 packet likewise, with a new context each time, since failures damage it.
     let after = |packet: &[u8]| established().1.decompress(Instant::ZERO, packet, &mut [0; 64]);
     let (mut out, _) = established();
     for _ in 0..16 {

@@ -44,7 +44,7 @@ proptest! {
         prop_assert_eq!(&again, &written);
         prop_assert_eq!(traced, bits);
 
-        // / With the first octet apart, as with large CIDs.
+        // With the first octet apart, as with large CIDs.
         if plan.iter().all(|piece| !matches!(piece, Piece::Octets(_) | Piece::Slice(_))) {
             let mut reader = Reader::new(out[start], &out[start + 1..end]);
             let mut apart = std::vec![PieceValue::default(); plan.len()];
@@ -88,7 +88,7 @@ proptest! {
         writer.offer(TS, Lsb { value: ts, needed: 0 });
         format(&mut writer, &first, &mut first.iter().map(PieceValue::of).collect::<Vec<_>>()).unwrap();
         writer.fill_crc(0b111);
-        // / In the middle of an octet.
+        // In the middle of an octet.
         writer.uint("", 5, &mut 0b10101_u8).unwrap();
         writer.rewind();
         prop_assert_eq!(writer.position(), 2);
@@ -129,7 +129,7 @@ proptest! {
         let low = (u64::from(value) & ((1 << width) - 1)) as u32;
         prop_assert_eq!(reader.collected(SN), (low, width));
 
-        // / One bit more than the format has does not fit, already in the base header.
+        // One bit more than the format has does not fit, already in the base header.
         let mut writer = Writer::new(&mut out, 0);
         writer.offer(SN, Lsb { value, needed: width + 1 });
         prop_assert_eq!(writer.lsb(SN, a, b + c), Err(Refusal::DoesNotFit));
@@ -299,7 +299,7 @@ fn told(octets: &[u8], code: impl FnOnce(&mut Tracer<'_, &mut dyn FnMut(Traced<'
     let mut tracer = Tracer::new(Reader::contiguous(octets), &mut on_field as &mut dyn FnMut(Traced<'_>));
     let coded = code(&mut tracer);
     let read = tracer.reader().position() as u32 * 8;
-    // / A rejected header may end within an octet.
+    // A rejected header may end within an octet.
     if coded.is_ok() { bits == read } else { bits <= read }
 }
 

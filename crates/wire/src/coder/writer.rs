@@ -87,7 +87,7 @@ impl<'o> Writer<'o> {
     /// Writes the CRC into the gap that the format has left for it.
     #[inline]
     pub fn fill_crc(&mut self, value: u8) {
-        // / Without room there is no gap, and the octet before belongs to the caller.
+        // Without room there is no gap, and the octet before belongs to the caller.
         if self.overflow || self.crc_width == 0 {
             return;
         }
@@ -179,7 +179,7 @@ impl<'p> Coder<'p> for Writer<'_> {
     #[inline(always)]
     fn lsb(&mut self, slot: LsbSlot, width: u32, rest: u32) -> Step {
         let lsb = self.slots[slot.index];
-        // / The bits of an extension are less significant than those of the base header.
+        // The bits of an extension are less significant than those of the base header.
         let sent = &mut self.sent[slot.index];
         if lsb.needed > *sent + width + rest {
             return Err(Refusal::DoesNotFit);

@@ -41,7 +41,7 @@ impl<'p> Ah<'p> {
     /// Writes the header from octet `at` of `out` on and returns its end.
     pub fn write(mut self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
         let mut writer = Writer::new(out, at);
-        // / Every value can be written.
+        // Every value can be written.
         let _ = self.code(&mut writer);
         writer.finish()
     }
@@ -52,7 +52,7 @@ impl<'p> Ah<'p> {
         let mut payload_len = (self.len() / 4 - 2) as u8;
         c.uint("Next Header", 8, &mut self.next_header)?;
         c.uint("Payload Len", 8, &mut payload_len)?;
-        // / A smaller value would end before the Sequence Number does.
+        // A smaller value would end before the Sequence Number does.
         c.require(payload_len >= 1)?;
         c.uint("RESERVED", 16, &mut self.reserved)?;
         c.uint("Security Parameters Index (SPI)", 32, &mut self.spi)?;

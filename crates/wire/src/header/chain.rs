@@ -114,7 +114,7 @@ impl<'p> Ip<'p> {
     pub fn is_fragment(&self) -> bool {
         match self.header() {
             IpHeader::V4(header) => header.mf || header.fragment_offset != 0,
-            // / A fragment header is no extension header of the chain, so it ends the chain.
+            // A fragment header is no extension header of the chain, so it ends the chain.
             IpHeader::V6(_) => false,
         }
     }
@@ -239,7 +239,7 @@ impl<'p> HeaderChain<'p> {
             self.is_plain &= ip.is_plain();
             len += 1;
         }
-        // / The data of a fragment may be the middle of a datagram.
+        // The data of a fragment may be the middle of a datagram.
         if last.next == protocol::UDP && !last.is_fragment() {
             self.udp = self.packet.get(self.ip_end..).and_then(<[u8]>::first_chunk);
         }
@@ -533,7 +533,7 @@ mod tests {
         let mut next_header = carried;
         let mut behind = packet;
         for &(kind, length) in extensions.iter().rev() {
-            // / An AH of length 0 is invalid.
+            // An AH of length 0 is invalid.
             let length = length.max(1);
             let mut extension = std::vec![noise[0]; crate::header::extension::octets_of(kind, length)];
             extension[..2].copy_from_slice(&[next_header, length]);

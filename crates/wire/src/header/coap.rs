@@ -50,7 +50,7 @@ impl<'p> Coap<'p> {
     /// TKL of 9 to 15 is [`Refusal::Malformed`].
     #[inline]
     pub fn read(octets: &'p [u8]) -> Step<Self> {
-        // / Fast path for valid messages: all fields at once. `read_fields` reads these alike, and classifies
+        // Fast path for valid messages: all fields at once. `read_fields` reads these alike, and classifies
         // the errors of others.
         if let [first, code, high, low, behind @ ..] = octets
             && (0x40..0x80).contains(first)
@@ -75,7 +75,7 @@ impl<'p> Coap<'p> {
     /// [`NoRoom`].
     #[inline]
     pub fn write(self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
-        // / Fast path: all fields at once, as in `read`.
+        // Fast path: all fields at once, as in `read`.
         let room = out.get_mut(at..).and_then(|out| out.get_mut(..self.len()));
         if let Some([first, code, high, low, behind @ ..]) = room
             && self.token.len() <= MAX_TOKEN
@@ -104,7 +104,7 @@ impl<'p> Coap<'p> {
     /// Codes the message field by field; it has `len` octets, by the length of the datagram.
     #[inline]
     pub fn code<C: Coder<'p>>(&mut self, c: &mut C, len: usize) -> Step {
-        // / A longer token than TKL can encode is rejected like a reserved TKL.
+        // A longer token than TKL can encode is rejected like a reserved TKL.
         let mut tkl = self.token.len().min(15) as u8;
         c.discriminator(2, 1)?;
         c.uint("T", 2, &mut self.message_type)?;
@@ -256,7 +256,7 @@ fn extended<'p, C: Coder<'p>>(c: &mut C, name: &'static str, nibble: u8, value: 
     };
     let mut above = value.wrapping_sub(base);
     c.uint(name, width, &mut above)?;
-    // / Only a writer can have a value that is too large.
+    // Only a writer can have a value that is too large.
     if above >> width != 0 {
         return Err(Refusal::DoesNotFit);
     }
@@ -371,7 +371,7 @@ impl<'p> CoapOptions<'p> {
 /// Reads the option at the start of `octets`, behind an option with number `previous`.
 #[inline]
 fn read_option(previous: u16, octets: &[u8]) -> Option<CoapOption<'_>> {
-    // / Fast path for options without extended forms. `read_any_option` reads these alike.
+    // Fast path for options without extended forms. `read_any_option` reads these alike.
     if let Some((&head, behind)) = octets.split_first() {
         let (delta, length) = (head >> 4, usize::from(head & 0xF));
         if delta < 13 && length < 13 {
@@ -531,10 +531,10 @@ mod tests {
         assert_eq!(end(b"\xff"), CoapOptionsEnd::MarkerWithoutPayload);
         assert_eq!(end(b"\x60\xff"), CoapOptionsEnd::MarkerWithoutPayload);
         assert_eq!(end(b"\x60\xff\xff"), CoapOptionsEnd::Payload(b"\xff"));
-        // / Option Delta 15 without being the Payload Marker, and Option Length 15.
+        // Option Delta 15 without being the Payload Marker, and Option Length 15.
         assert_eq!(end(b"\x60\xf1a"), CoapOptionsEnd::Malformed { offset: 1 });
         assert_eq!(end(b"\x60\x1faaaaaaaaaaaaaaaaaaaaa"), CoapOptionsEnd::Malformed { offset: 1 });
-        // / Truncated in the value, in the extended delta, in the extended length.
+        // Truncated in the value, in the extended delta, in the extended length.
         assert_eq!(end(b"\xb4tim"), CoapOptionsEnd::Malformed { offset: 0 });
         assert_eq!(end(b"\xe0\x01"), CoapOptionsEnd::Malformed { offset: 0 });
         assert_eq!(end(b"\x0e\x01"), CoapOptionsEnd::Malformed { offset: 0 });

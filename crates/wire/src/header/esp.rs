@@ -27,7 +27,7 @@ impl Esp {
     /// Writes the header from octet `at` of `out` on and returns its end.
     pub fn write(mut self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
         let mut writer = Writer::new(out, at);
-        // / Every value can be written.
+        // Every value can be written.
         let _ = self.code(&mut writer);
         writer.finish()
     }

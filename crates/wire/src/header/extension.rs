@@ -63,7 +63,7 @@ impl<'p> Iterator for Extensions<'p> {
         }
         let &[next, length, ..] = self.rest else { return None };
         let octets = octets_of(kind, length);
-        // / An AH without SPI and sequence number is invalid.
+        // An AH without SPI and sequence number is invalid.
         if octets > self.rest.len() || kind == protocol::AH && octets < AH_FIXED {
             return None;
         }

@@ -88,7 +88,7 @@ impl<'p> Ipv4<'p> {
     #[inline]
     pub fn write(mut self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
         if self.options.is_empty() {
-            // / The usual header, of a constant length.
+            // The usual header, of a constant length.
             let mut fixed = [0; 20];
             let _ = self.code(&mut Writer::new(&mut fixed, 0));
             let end = at + Self::LEN;
@@ -96,7 +96,7 @@ impl<'p> Ipv4<'p> {
             return Ok(end);
         }
         let mut writer = Writer::new(out, at);
-        // / Every value can be written.
+        // Every value can be written.
         let _ = self.code(&mut writer);
         writer.finish()
     }
@@ -133,7 +133,7 @@ impl<'p> Ipv4<'p> {
     /// True if the checksum of the header in `octets` equals [`checksum_of`](Self::checksum_of).
     #[inline(always)]
     pub fn checksum_is_right(octets: &[u8]) -> bool {
-        // / The sum of the other fields is not zero, so a correct checksum is never the other zero, 0xFFFF.
+        // The sum of the other fields is not zero, so a correct checksum is never the other zero, 0xFFFF.
         checksum(octets) == 0 && octets.get(10..12) != Some(&[0xFF, 0xFF])
     }
 }

@@ -53,7 +53,7 @@ impl Ipv6 {
     #[inline]
     pub fn write(mut self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
         let mut fixed = [0; Self::LEN];
-        // / Every value can be written.
+        // Every value can be written.
         let _ = self.code(&mut Writer::new(&mut fixed, 0));
         let end = at + Self::LEN;
         out.get_mut(at..end).ok_or(NoRoom)?.copy_from_slice(&fixed);

@@ -70,7 +70,7 @@ impl<'p> Rtp<'p> {
     pub fn read(octets: &'p [u8]) -> Step<Self> {
         let mut header = Self::default();
         let coded = header.code(&mut Reader::contiguous(octets));
-        // / A truncated header of another version is not malformed RTP.
+        // A truncated header of another version is not malformed RTP.
         if header.version != VERSION {
             return Err(Refusal::NotThis);
         }
@@ -80,7 +80,7 @@ impl<'p> Rtp<'p> {
     /// Writes the header from octet `at` of `out` on and returns its end.
     pub fn write(mut self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
         let mut writer = Writer::new(out, at);
-        // / Every value can be written.
+        // Every value can be written.
         let _ = self.code(&mut writer);
         writer.finish()
     }

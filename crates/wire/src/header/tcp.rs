@@ -62,7 +62,7 @@ impl<'p> Tcp<'p> {
     /// Writes the header from octet `at` of `out` on and returns its end.
     pub fn write(mut self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
         let mut writer = Writer::new(out, at);
-        // / Every value can be written.
+        // Every value can be written.
         let _ = self.code(&mut writer);
         writer.finish()
     }
@@ -165,7 +165,7 @@ impl<'p> TcpOptions<'p> {
             [] => return Err(TcpOptionsEnd::Exhausted),
             [kind::EOL, ref padding @ ..] => return Err(TcpOptionsEnd::EndOfOptionList { padding }),
             [kind::NOP, ..] => 1,
-            // / The length does not cover Kind and Length.
+            // The length does not cover Kind and Length.
             [_] | [_, 0 | 1, ..] => return Err(TcpOptionsEnd::Malformed { offset: self.at }),
             [_, len, ..] => usize::from(len),
         };

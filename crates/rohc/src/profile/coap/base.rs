@@ -118,7 +118,7 @@ impl Base {
         room.copy_from_slice(template.outline);
         let token = CoapToken::of(template.token);
         *slot = Template {
-            // / Only the length of a token that is not static is used.
+            // Only the length of a token that is not static is used.
             token: if template.token_mode == TokenMode::Static {
                 token
             } else {

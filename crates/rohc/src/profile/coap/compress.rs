@@ -74,7 +74,7 @@ impl Left {
     #[inline]
     fn is_nothing(&self) -> bool {
         let Self { ir, repair, ip, control, own, echoed, request, ip_id, switch } = *self;
-        // / One word and the rest.
+        // One word and the rest.
         u64::from_ne_bytes([ir, repair, ip, control, own, echoed, request, ip_id]) == 0 && switch == 0
     }
 }
@@ -157,7 +157,7 @@ impl CoapSenderContext {
         let mut shared = CoapState::new();
         shared.path = *message.path;
         shared.settle();
-        // / The MSN starts at the Message ID, so that its anchor is 0.
+        // The MSN starts at the Message ID, so that its anchor is 0.
         shared.msn = u32::from(message.message_id);
         let ir = match config.refresh {
             Refresh::Cycle { ir, .. } => u8::try_from(ir).unwrap_or(u8::MAX),
@@ -359,7 +359,7 @@ impl CoapSenderContext {
         );
         let checksum = match message.checksum {
             0 => ChecksumMode::Zero,
-            // / Carried unchanged, neither corrected nor elided.
+            // Carried unchanged, neither corrected nor elided.
             sent if sent != header::udp_checksum(&self.shared, message.coap(), 0, 0) => ChecksumMode::Raw,
             _ if config.channel.integrity_below() == Integrity::None => ChecksumMode::Carried,
             _ => ChecksumMode::Elided,
@@ -370,14 +370,14 @@ impl CoapSenderContext {
         } else {
             ip_id_mode = self.ip_id.watch(ip_id_mode, x.ip_id, x.msn as u16, self.is_unsettled());
         }
-        // / True if the shortest format is in use.
+        // True if the shortest format is in use.
         let pt_0 = match config.coap.format {
             FormatPolicy::Pt0 => true,
             FormatPolicy::Pt1 | FormatPolicy::Pt0c => false,
             FormatPolicy::Auto => self.is_clean(),
         };
         let pt_0 = pt_0 && checksum != ChecksumMode::Carried && !switching;
-        // / Short formats carry their template if it changed often among the last packets.
+        // Short formats carry their template if it changed often among the last packets.
         let other = x.template != self.shared.current;
         self.switches = self.switches << 1 | u32::from(other);
         if self.switches != 0 || switching {
@@ -391,7 +391,7 @@ impl CoapSenderContext {
         let new = (checksum, ip_id_mode, switching, pt_0);
         if new != kept {
             if pt_0 != had_pt_0 {
-                // / A decompressor that has missed that could not read any of the next packets.
+                // A decompressor that has missed that could not read any of the next packets.
                 self.knows_pt_0 = config.coap.format == FormatPolicy::Pt0;
             }
             let path = &mut self.shared.path;
@@ -471,7 +471,7 @@ impl CoapSenderContext {
             }
         }
         if !header::infer(&self.shared, template, request, x) {
-            // / The message referred to has no Block option.
+            // The message referred to has no Block option.
             x.carries.numbers = true;
         }
         x.carries.message_type = x.message_type != message.message_type;
@@ -503,7 +503,7 @@ impl CoapSenderContext {
             received.by_token(self.names[1], &message.token)
         } else {
             let found = received.by_message_id(self.names[1], message.message_id);
-            // / A Message ID is used again; a response has the token of its request (RFC 7252, section 5.3.1).
+            // A Message ID is used again; a response has the token of its request (RFC 7252, section 5.3.1).
             found.filter(|found| message.token == CoapToken::EMPTY || message.token == found.token())
         }
     }
@@ -522,7 +522,7 @@ impl CoapSenderContext {
                 Some(message.message_id.wrapping_sub(self.shared.own))
             }
             MessageIdMode::Counted => Some(message.message_id.wrapping_sub(self.shared.echoed)),
-            // / The packet carries bits for the message, so that the MSN need not follow it. A change gets an MSN of its own, so
+            // The packet carries bits for the message, so that the MSN need not follow it. A change gets an MSN of its own, so
             // that an acknowledgment of it confirms the change.
             _ if template.names => Some((last as u16).wrapping_add(u16::from(template.left > 0))),
             MessageIdMode::OfRequest | MessageIdMode::Irregular => {
@@ -561,7 +561,7 @@ impl CoapSenderContext {
         let counts_token = matches!(template.token_mode, TokenMode::Counted | TokenMode::CountedUint);
         let counts_message_id = template.message_id == MessageIdMode::Counted;
         let is_plain = template.is_plain();
-        // / After an unexpected step the next ones are regular again, so that a repetition gains nothing.
+        // After an unexpected step the next ones are regular again, so that a repetition gains nothing.
         let repeats_numbers = !is_plain && !x.holes.has_step();
         let is_own = Template::is_own(x.message_type);
         let mut changed = false;
@@ -770,10 +770,10 @@ impl CoapSenderContext {
         for number in self.shared.numbers().filter(|&number| initializes && number != x.template) {
             let Some(template) = self.shared.template_mut(number, templates) else { continue };
             if format == Format::IrCr {
-                // / It also restarts the other templates of the base, which then have no anchors.
+                // It also restarts the other templates of the base, which then have no anchors.
                 template.anchors_left = config.repetitions;
             } else if !x.keep {
-                // / It restarts the context: templates defined by a base or by previous packets are dropped.
+                // It restarts the context: templates defined by a base or by previous packets are dropped.
                 template.left = config.repetitions;
             }
         }

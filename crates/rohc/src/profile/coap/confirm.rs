@@ -45,7 +45,7 @@ impl CoapSenderContext {
         repetitions: u8,
         templates: &mut Templates<'_>,
     ) {
-        // / Damage could look like FEEDBACK-1, and would end the refreshes of a channel without feedback.
+        // Damage could look like FEEDBACK-1, and would end the refreshes of a channel without feedback.
         if !self.two_way && !feedback.protected {
             return;
         }
@@ -84,7 +84,7 @@ impl CoapSenderContext {
         if bits == 0 {
             return;
         }
-        // / The newest MSN with these bits that was sent.
+        // The newest MSN with these bits that was sent.
         let mask = (1_u32 << bits) - 1;
         let back = self.shared.msn.wrapping_sub(feedback.sn) & mask;
         let acked = self.shared.msn.wrapping_sub(back);
@@ -93,7 +93,7 @@ impl CoapSenderContext {
             self.refreshing = false;
             self.knows_pt_0 = true;
             for number in self.shared.numbers() {
-                // / A template is established if a packet that used it is acknowledged.
+                // A template is established if a packet that used it is acknowledged.
                 if let Some(template) = self.shared.template_mut(number, templates)
                     && acked.wrapping_sub(template.used) as i32 >= 0
                     && template.uses > 0

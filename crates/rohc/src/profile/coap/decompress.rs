@@ -169,7 +169,7 @@ impl CoapReceiverContext {
         {
             return Err(Failure::Crc(format));
         }
-        // / Verified: the context is created, or continues.
+        // Verified: the context is created, or continues.
         let ahead = x.msn.wrapping_sub(self.shared.msn).cast_signed();
         self.arrivals = if keeps { self.arrivals.behind(ahead) } else { Arrivals::NEW };
         if keeps {
@@ -220,7 +220,7 @@ impl CoapReceiverContext {
         let mut x = HeaderFields::new(self.shared.current);
         let mut reader = Reader::new(packet.first, packet.rest);
         short(format, &mut reader, &mut x).map_err(|_| Failure::Malformed)?;
-        // / RFC 5795, section 5.2.3: packets with a CRC of 3 bits are not used on a damaged context.
+        // RFC 5795, section 5.2.3: packets with a CRC of 3 bits are not used on a damaged context.
         if self.state == DecompressorState::Sc && format == Format::Pt0 {
             return Err(Failure::NotAllowed(format));
         }
@@ -237,7 +237,7 @@ impl CoapReceiverContext {
         let found = PacketTail { format, reader: &reader, template, outline, payload, sum };
         let len = self.find(now, &found, &mut x, memory, out)?;
         if self.state == DecompressorState::Sc && !has_check(format) && !self.trial {
-            // / A single 8-bit CRC does not prove that a damaged context is repaired; two in a row do.
+            // A single 8-bit CRC does not prove that a damaged context is repaired; two in a row do.
             self.trial = true;
             return Err(Failure::OnTrial(format));
         }
@@ -292,7 +292,7 @@ impl CoapReceiverContext {
         let sum = sum_for(&next, payload);
         let found = PacketTail { format, reader, template: &template, outline, payload, sum };
         let len = self.build(&next, &found, x, out)?.ok_or(Failure::Crc(format))?;
-        // / The checks that repair a damaged context have more than 8 bits: CRC-7, control CRC, and all fields.
+        // The checks that repair a damaged context have more than 8 bits: CRC-7, control CRC, and all fields.
         if x.has_definition && !next.define(x.template, &template, outline, memory.templates) {
             self.shared = next;
             return Err(Failure::NoMemory);
@@ -346,14 +346,14 @@ impl CoapReceiverContext {
         let mut with = |msn: u32| self.with(msn, unknown, packet, x, memory, out);
         let ahead = first.wrapping_sub(last).cast_signed();
         if is_near {
-            // / A packet that seems to be so far ahead is late.
+            // A packet that seems to be so far ahead is late.
             return if k == 4 && ahead >= LATE { with(first.wrapping_sub(turn)) } else { Ok(None) };
         }
         let behind = ahead <= 0;
         let ahead = first.wrapping_add(if behind { turn } else { 0 }).wrapping_sub(last);
         let clock = self.arrivals.passed(now);
         let candidates = Candidates::new(ahead, turn, clock, false);
-        // / Each candidate is one more that may pass a CRC of 8 bits by chance, where more than the MSN was missed.
+        // Each candidate is one more that may pass a CRC of 8 bits by chance, where more than the MSN was missed.
         let (_, turns) = msn_interval(k);
         let few = if packet.format == Format::Pt0 { turn } else { turn * (turns + 1) };
         let is_likely = |distance: u32| match clock {
@@ -368,7 +368,7 @@ impl CoapReceiverContext {
                 fits.add(ahead, &candidates);
             }
         }
-        // / Messages may be repeated.
+        // Messages may be repeated.
         let is_again = behind && with(first)?.is_some();
         let is_usual = self.arrivals.has_paused_as_usual(now);
         match fits.proof(&candidates, is_usual) {
@@ -501,7 +501,7 @@ impl CoapReceiverContext {
         self.seen = self.seen.saturating_add(1);
         match ahead {
             2..256 => self.lost = self.lost.saturating_add(ahead as u16 - 1),
-            // / A late packet was counted as lost.
+            // A late packet was counted as lost.
             -8..0 => self.lost = self.lost.saturating_sub(1),
             _ => {}
         }
@@ -597,7 +597,7 @@ fn sum_for(state: &CoapState, payload: &[u8]) -> u16 {
 #[inline]
 fn crc_is_right(state: &CoapState, packet: &PacketTail<'_, '_>, x: &HeaderFields<'_>) -> bool {
     let PacketTail { format, reader, template, payload, sum, .. } = *packet;
-    // / The check of IR and IR-CR covers their octets.
+    // The check of IR and IR-CR covers their octets.
     if format.is_initialization() {
         return true;
     }

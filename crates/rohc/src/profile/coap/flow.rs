@@ -76,7 +76,7 @@ impl FlowKey for CoapPath {
     fn key(&self, mut word: impl FnMut(u64)) {
         let half = |octets: &[u8]| octets.first_chunk().map_or(0, |half| u64::from_ne_bytes(*half));
         let [s, d] = [&self.source, &self.destination];
-        // / IPv4 addresses have four octets each.
+        // IPv4 addresses have four octets each.
         word(half(s) ^ half(d).rotate_left(32));
         if self.v6 {
             word(half(&s[8..]));
@@ -142,7 +142,7 @@ impl<'m> Compressor<'m> {
         let cid = match found {
             Some(cid) => cid,
             None if self.flows.is_rejected(hash, now) => return Err(Refused::ByThisPacket),
-            // / A datagram that only looks like CoAP stays with the flow that it has.
+            // A datagram that only looks like CoAP stays with the flow that it has.
             None if message.by_parse && self.has_flow(packet) => return Err(Refused::ByThisPacket),
             None => {
                 let pair = self.flows.pair(message.packet);
@@ -305,7 +305,7 @@ impl ReceiverContext for decompress::CoapReceiverContext {
             return Some(AckType::StaticNack);
         }
         let has_many_failures = policy.config.nack.is_reached(self.failures);
-        // / Waiting does not restore a template that was lost.
+        // Waiting does not restore a template that was lost.
         let is_urgent = matches!(failure, Some(Failure::UnknownTemplate(_)));
         let is_damaged = policy.is_two_way && self.is_beyond_repair(policy.config.static_nack.k);
         on_failure(&mut self.state, has_many_failures, is_urgent, is_damaged)
@@ -320,7 +320,7 @@ impl ReceiverContext for decompress::CoapReceiverContext {
         if element.ack != AckType::Ack || is_first || element.loss.is_some() {
             return element;
         }
-        // / FEEDBACK-1: the compressor has received feedback before.
+        // FEEDBACK-1: the compressor has received feedback before.
         Feedback { sn: element.sn & 0xFF, sn_bits: 8, protected: false, ..element }
     }
 }

@@ -285,7 +285,7 @@ pub(super) fn differences<'p, C: Coder<'p>>(
     if d.destination_port {
         c.uint("Destination Port", 16, &mut whole.next.destination_port)?;
     }
-    // / The interface identifier; of IPv4 the whole address.
+    // The interface identifier; of IPv4 the whole address.
     let interface = if whole.next.v6 { 8..16 } else { 0..4 };
     if d.source {
         for octet in whole.next.source.get_mut(interface.clone()).into_iter().flatten() {
@@ -409,7 +409,7 @@ pub(super) fn chain<'p, C: Coder<'p>>(
     }
     let is_sent = match state.path.checksum {
         ChecksumMode::Raw | ChecksumMode::Carried => !has_check,
-        // / The CRC of an IR packet does not cover the payload; the checksum does.
+        // The CRC of an IR packet does not cover the payload; the checksum does.
         ChecksumMode::Elided => carries.checksum,
         ChecksumMode::Zero => false,
     };

@@ -310,7 +310,7 @@ impl ExampleConversation {
                 _ => field.value.to_string(),
             };
             match told.last_mut() {
-                // / Addresses and tokens come octet by octet.
+                // Addresses and tokens come octet by octet.
                 Some((name, octets, true)) if *name == field.name && field.bits == 8 => {
                     *octets += &format!(" {value}")
                 }
@@ -433,7 +433,7 @@ fn a_flow_without_its_checksum_is_that_of_the_document() {
     }
     hold("example pt_0", &talk.text);
 
-    // / Two relations alternate until every packet of the context carries its template.
+    // Two relations alternate until every packet of the context carries its template.
     let mut talk = ExampleConversation::new(Integrity::Crc32, FormatPolicy::Pt1, &[]);
     for i in 0..24 {
         let (token, format) = if i % 2 == 0 { (b"\x71\x05", 50) } else { (b"\x71\x06", 60) };

@@ -150,7 +150,7 @@ pub(super) fn rebuild(
     let fixed = coap_at + 4 + 8;
     let too_short = Unbuildable::NoRoom(fixed);
     let head = out.get_mut(..fixed).ok_or(too_short)?;
-    // / CoAP up to the token, which is written with its zeros; the options overwrite those.
+    // CoAP up to the token, which is written with its zeros; the options overwrite those.
     let tkl = x.token.len;
     let coap = head.get_mut(coap_at..).ok_or(too_short)?;
     coap[0] = 0x40 | (x.message_type as u8) << 4 | tkl;
@@ -219,7 +219,7 @@ fn options(outline: &[u8], x: &HeaderFields<'_>, out: &mut [u8], at: usize) -> R
     let mut done = 0;
     for ((hole, &number), &octets) in x.holes.as_slice().iter().zip(&x.numbers).zip(&x.octets) {
         let (at, end) = hole.place();
-        // / Static options are copied.
+        // Static options are copied.
         if done < at {
             writer.copy(outline.get(done..at).unwrap_or_default());
         }
@@ -268,7 +268,7 @@ pub(super) fn udp_checksum(state: &CoapState, header: &[u8], payload: usize, pay
     // A payload that begins at an odd octet contributes its sum with the octets exchanged (RFC 1071, section 2 B).
     let odd = header.len() % 2 == 1;
     let payload_sum = if odd { payload_sum.swap_bytes() } else { payload_sum };
-    // / The length is in the pseudo-header and in the header.
+    // The length is in the pseudo-header and in the header.
     let sum = Sum::ZERO.octets(header).word(state.sum).word(len).word(len).word(payload_sum).checksum();
     if sum == 0 { 0xFFFF } else { sum }
 }
@@ -312,7 +312,7 @@ pub(super) fn crc(
     if !template.is_plain() {
         crc = crc_of_values(check, crc, x);
     }
-    // / The factor keeps a few additional turns from having the effect of a flipped bit.
+    // The factor keeps a few additional turns from having the effect of a flipped bit.
     ((u32::from(crc) + above * TURN) & ((1 << check.width()) - 1)) as u8
 }
 

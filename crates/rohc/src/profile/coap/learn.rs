@@ -231,7 +231,7 @@ impl CoapSenderContext {
         let template = self.shared.template(number, memory.templates)?;
         let carries = x.carries;
         if template.refers && self.request(message, memory).is_none() {
-            // / The message that it answers was lost, which does not predict later answers.
+            // The message that it answers was lost, which does not predict later answers.
             return None;
         }
         let renames = carries.request && !template.names;
@@ -271,7 +271,7 @@ impl CoapSenderContext {
             self.redefine(number, config, memory, |template| {
                 let counted = CoapToken::of_uint(header::counted_token(template, msn), new.len);
                 template.token_mode = match template.token_mode {
-                    // / It has wrapped around, and has kept its length.
+                    // It has wrapped around, and has kept its length.
                     TokenMode::CountedUint if counted == new && new.len > 0 => TokenMode::Counted,
                     TokenMode::Counted | TokenMode::CountedUint if of_request => TokenMode::OfRequest,
                     _ => TokenMode::Irregular,
@@ -366,7 +366,7 @@ impl CoapSenderContext {
         let mut room = [0; MAX_OUTLINE];
         let len = outline_of(message, request.as_ref(), &mut room).ok_or(Refused::ByThisPacket)?;
         let of_request = request.filter(|_| !Template::is_own(message.message_type));
-        // / Similar messages show the behavior of its token.
+        // Similar messages show the behavior of its token.
         let like = self.shared.numbers().find_map(|number| {
             let template = self.shared.template(number, memory.templates)?;
             let alike = template.code == message.code && template.message_type == message.message_type;
@@ -413,7 +413,7 @@ impl CoapSenderContext {
     ) {
         let Some(&template) = self.shared.template(number, memory.templates) else { return };
         let (old, new) = (template.token, message.token);
-        // / The MSN follows the Message ID if that counts.
+        // The MSN follows the Message ID if that counts.
         let trial = self.trial(number, message, memory);
         let msn = trial.map_or(self.shared.msn, |trial| trial.x.msn);
         let steps = u64::from(msn.wrapping_sub(template.used));
@@ -513,10 +513,10 @@ fn first_class<'p>(
 ) -> Class<'p> {
     let value = option.value;
     match option.number {
-        // / RFC 7641, section 3.4: in notifications it is a sequence number.
+        // RFC 7641, section 3.4: in notifications it is a sequence number.
         OBSERVE if message.code.class() >= 2 && uint(value, 3).is_some() => Class::Counted,
         BLOCK1 | BLOCK2 => match uint(value, 3) {
-            // / The first block, and the last: there is nothing to count.
+            // The first block, and the last: there is nothing to count.
             Some(0..8) => Class::Static(value),
             Some(block) => {
                 let of_request = request.and_then(CoapExchange::block) == Some(block >> 4);

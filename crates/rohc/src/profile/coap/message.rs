@@ -166,7 +166,7 @@ fn fill<'p>(x: &mut HeaderFields<'p>, mut rest: &'p [u8], outline: &[u8], holes:
         rest = rest.strip_prefix(outline.get(done..at)?)?;
         done = end;
         let (delta, parameters) = hole.option(outline)?;
-        // / No option starts with the marker, and none is empty.
+        // No option starts with the marker, and none is empty.
         if *rest.first()? == PAYLOAD_MARKER {
             return None;
         }

@@ -109,7 +109,7 @@ impl Hole {
     /// Returns delta and parameters of its entry. A prefix stands behind the first octet of the parameters.
     #[inline(always)]
     pub(super) fn option(self, outline: &[u8]) -> Option<(u32, &[u8])> {
-        // / Behind the octet of the class.
+        // Behind the octet of the class.
         let (delta, parameters, _) = option_at(outline.get(usize::from(self.at) + 1..)?)?;
         Some((delta, parameters))
     }
@@ -243,7 +243,7 @@ impl<'o> Iterator for Entries<'o> {
 pub(super) fn option_at(octets: &[u8]) -> Option<(u32, &[u8], &[u8])> {
     let (&first, behind) = octets.split_first()?;
     let (delta, length) = (first >> 4, first & 0x0F);
-    // / Fast path: both are in the first octet.
+    // Fast path: both are in the first octet.
     if delta < 13 && length < 13 {
         let (value, behind) = behind.split_at_checked(usize::from(length))?;
         return Some((u32::from(delta), value, behind));

@@ -83,7 +83,7 @@ impl CoapSenderContext {
             self.base = Some(number);
             for number in self.shared.numbers() {
                 if let Some(template) = self.shared.template_mut(number, memory.templates) {
-                    // / Both ends have it, except for the anchors.
+                    // Both ends have it, except for the anchors.
                     template.anchors_left = config.repetitions;
                 }
             }

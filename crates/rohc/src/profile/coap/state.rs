@@ -93,7 +93,7 @@ macro_rules! word {
                 $(if value == Self::$variant as u32 {
                     return Self::$variant;
                 })+
-                // / The last variant stands for values without a mode; readers reject them before.
+                // The last variant stands for values without a mode; readers reject them before.
                 Self::Irregular
             }
         }
@@ -212,7 +212,7 @@ impl Template {
         let holes = Holes::of(outline, MAX_DYNAMIC as u8);
         self.holes = holes.as_slice().len() as u8;
         if matches!(self.token_mode, TokenMode::CountedUint | TokenMode::OfRequest) {
-            // / Its tokens have no length of their own. Checks cover the length, and must not depend on which packets
+            // Its tokens have no length of their own. Checks cover the length, and must not depend on which packets
             // have arrived.
             self.token.len = 0;
         }
@@ -265,13 +265,13 @@ impl<'m> Templates<'m> {
 /// The IP and UDP fields of a flow, and its control fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CoapPath {
-    // / Static part. IPv4 addresses use the first four octets.
+    // Static part. IPv4 addresses use the first four octets.
     pub(super) source: [u8; 16],
     pub(super) destination: [u8; 16],
     pub(super) source_port: u16,
     pub(super) destination_port: u16,
     pub(super) v6: bool,
-    // / Dynamic part, by the names of IPv4; Traffic Class and Hop Limit in IPv6.
+    // Dynamic part, by the names of IPv4; Traffic Class and Hop Limit in IPv6.
     pub(super) tos: u8,
     pub(super) ttl: u8,
     pub(super) df: bool,
@@ -317,7 +317,7 @@ impl CoapPath {
         };
         let source = end(&self.source, self.source_port);
         let destination = end(&self.destination, self.destination_port);
-        // / Odd, so never 0, the name of no flow.
+        // Odd, so never 0, the name of no flow.
         let name = |from: u64, to: u64| (fold(from.rotate_left(1), to) >> 32) as u32 | 1;
         [name(source, destination), name(destination, source)]
     }
@@ -482,7 +482,7 @@ impl CoapState {
     pub(super) fn oldest(&self, pool: &Templates<'_>, but: [u8; 2]) -> Option<u8> {
         self.numbers()
             .filter(|number| !but.contains(number))
-            // / By the distance from the last MSN, since after an IR packet the two ends count the turns of the 16
+            // By the distance from the last MSN, since after an IR packet the two ends count the turns of the 16
             // bits differently.
             .min_by_key(|&number| {
                 self.template(number, pool).map_or(0, |template| template.used.wrapping_sub(self.msn) as i32)
@@ -565,7 +565,7 @@ impl CoapState {
     /// Moves the outlines in use together. Outlines of two templates are either identical or disjoint, so they fit.
     fn compact(&mut self, pool: &mut Templates<'_>) {
         let old = self.arena;
-        // / Old and new index of each outline.
+        // Old and new index of each outline.
         let mut moved = [(0, 0, 0); TEMPLATES];
         let mut count = 0;
         self.arena_len = 0;
@@ -653,7 +653,7 @@ mod tests {
             assert!(state.define(number, &template, &[number; 14], &mut pool));
         }
         assert_eq!(state.outline(state.template(15, &pool).unwrap()), [15; 14]);
-        // / The oldest of the long ones are gone; the others are in their places.
+        // The oldest of the long ones are gone; the others are in their places.
         for number in state.numbers() {
             let outline = state.outline(state.template(number, &pool).unwrap());
             assert!(outline == b"\xb4time" || outline == [number; 14], "{number}: {outline:?}");

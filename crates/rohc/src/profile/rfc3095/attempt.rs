@@ -74,19 +74,19 @@ impl CandidateSearch<'_, '_> {
         }
         if self.is_counted(sn) {
             let is_right = self.with(None, sn, x, extensions, out, passed)?;
-            // / An SN that the compressor does not generate may take any step.
+            // An SN that the compressor does not generate may take any step.
             if is_right || !has_own_sn(x.profile) {
                 return if is_right { Ok(()) } else { Err(Failure::Crc(format)) };
             }
         }
         if self.is_far_ahead(sn, k) {
-            // / RFC 4224: on a channel that reorders or duplicates, a packet that is late by `d` looks like one that is ahead
+            // RFC 4224: on a channel that reorders or duplicates, a packet that is late by `d` looks like one that is ahead
             // by `2^k - d`. A packet that is really that far ahead follows a loss, and therefore a pause. If it could be late
             // nevertheless, it is not delivered.
             let ahead = context.ahead(sn, context.sn) as u32;
             passed.looks_late = !self.is_behind(ahead / 2);
             let late = self.sn_plus(sn, (1_u32 << k).wrapping_neg());
-            // / An SN that the compressor does not generate may take such a step by itself.
+            // An SN that the compressor does not generate may take such a step by itself.
             let steps = has_own_sn(x.profile);
             if let Some(sn2) = self.in_leap(sn, x) {
                 let is_ahead =
@@ -98,7 +98,7 @@ impl CandidateSearch<'_, '_> {
                 }
                 return found;
             }
-            // / If no field depends on the SN, both are right, or none.
+            // If no field depends on the SN, both are right, or none.
             let holds_sn = self.holds_sn(x);
             let fits_ahead = holds_sn && self.verify(sn, x, extensions, out, passed)?;
             let is_ahead = if passed.looks_late {
@@ -120,7 +120,7 @@ impl CandidateSearch<'_, '_> {
         if self.with(None, sn, x, extensions, out, passed)? {
             return Ok(());
         }
-        // / RFC 3095, section 5.3.2.2.5: the reference may have been updated wrongly.
+        // RFC 3095, section 5.3.2.2.5: the reference may have been updated wrongly.
         let sn2 = match self.in_leap(sn, x) {
             None if context.doubt.is_open() => self.behind_before().filter(|&sn2| sn2 == sn),
             sn2 => sn2,
@@ -212,7 +212,7 @@ impl CandidateSearch<'_, '_> {
             let by_newest = self.context.reference(x);
             match by_before {
                 Some(_) if sn2 != sn => {
-                    // / Two leaps in a row, or one that did not happen. Since it is unknown which, the packet is not
+                    // Two leaps in a row, or one that did not happen. Since it is unknown which, the packet is not
                     // delivered.
                     self.with(Some(before), sn2, x, extensions, out, passed)?;
                     passed.by = By::Before { suspect: false, deliver: false };
@@ -220,11 +220,11 @@ impl CandidateSearch<'_, '_> {
                 }
                 Some(by_before) if by_before != by_newest => {
                     if !self.is_determined() {
-                        // / Without damage, CRC-3 also fits one header in eight with ref -1: no reason to hold it back.
+                        // Without damage, CRC-3 also fits one header in eight with ref -1: no reason to hold it back.
                         let suspect = context.doubt.suspect;
                         return if suspect { Err(Failure::Ambiguous(format)) } else { Ok(()) };
                     }
-                    // / On a channel that damages packets, fields that the packet carries show which reference it is near. On
+                    // On a channel that damages packets, fields that the packet carries show which reference it is near. On
                     // others ref 0 is right.
                     if !self.has_failed
                         || by_newest.moved_from(&context.newest()) <= by_before.moved_from(before)
@@ -365,7 +365,7 @@ impl CandidateSearch<'_, '_> {
             if holder == Some(i) {
                 bits = self.reader.collected(IP_ID);
             }
-            // / The outer one of two may be in a slot of its own, or in the only one.
+            // The outer one of two may be in a slot of its own, or in the only one.
             if i == 0 && x.ip_count > 1 && bits.1 == 0 {
                 bits = self.reader.collected(IP_ID2);
             }

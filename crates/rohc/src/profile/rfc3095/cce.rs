@@ -122,7 +122,7 @@ impl Coverage {
         if self.left > 0 && (fits || self.turn == Some(Cce::On)) {
             return self.turn;
         }
-        // / The acknowledgment of a packet that does not carry the pending change does not confirm it.
+        // The acknowledgment of a packet that does not carry the pending change does not confirm it.
         if self.left > 0 {
             *since = sn.wrapping_add(1);
         }
@@ -190,7 +190,7 @@ impl Coverage {
         let is_steady = self.context.inferred || self.same >= PATIENCE;
         self.context.present = !is_steady;
         self.turn = Some(if is_steady { Cce::Off } else { Cce::On });
-        // / The packet itself does not carry it.
+        // The packet itself does not carry it.
         (self.left, *since) = (repetitions.max(1), sn.wrapping_add(1));
     }
 }

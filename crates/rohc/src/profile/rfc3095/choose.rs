@@ -167,7 +167,7 @@ impl Rfc3095SenderContext {
         if let Some(rtp) = self.own.rtp() {
             needed.ts = rtp.timestamps.needed(now, &x.rtp, plan.timer.as_ref());
             if !needed.ts.inferable {
-                // / Without any bits the SN would determine it.
+                // Without any bits the SN would determine it.
                 needed.ts.bits = needed.ts.bits.max(1);
             }
             let Needed { value, bits, inferable, .. } = needed.ts;
@@ -194,7 +194,7 @@ impl Rfc3095SenderContext {
         plan: &ClassifiedPacket<'p>,
         needed: NeededBits,
     ) -> Option<Format> {
-        // / Only extension 3 has flags and fields of IP headers and of RTP.
+        // Only extension 3 has flags and fields of IP headers and of RTP.
         let flags = x.rtp_extra.flags
             || (0..x.base_ips())
                 .any(|i| x.extra[i].tos || x.extra[i].ttl || x.extra[i].ipx || self.pending[i].flags > 0);
@@ -202,7 +202,7 @@ impl Rfc3095SenderContext {
         // RFC 4019, section 5.3.2: these "MUST NOT be used to extend R-0 and R-1* headers".
         let sets_coverage = matches!(x.cce, Some(Cce::On | Cce::Off));
         let secure = self.mode.is_secure();
-        // / It need not be sent as soon as there is a reference from which the SN determines it.
+        // It need not be sent as soon as there is a reference from which the SN determines it.
         let has_more = needed.ip_id > 0 || x.extra[0].id || is_rtp && !needed.ts.inferable;
         let update_due = secure && self.is_update_due(x.sn as u16, has_more);
         let format = formats(self.profile, self.mode.mode()).iter().copied().find(|&format| {
@@ -216,7 +216,7 @@ impl Rfc3095SenderContext {
             } else if flags || is_only_read(format) || self.strong > 0 && has_crc_3(format) {
                 return false;
             } else if format == Format::Uo1IdExt3 {
-                // / RFC 3095, section 5.7.3: it updates SN, TS and IP-ID, and is sent with these alone.
+                // RFC 3095, section 5.7.3: it updates SN, TS and IP-ID, and is sent with these alone.
                 if x.rtp.m || x.extra[0].flags || x.cce.is_some() || !needed.shape(format, x) {
                     return false;
                 }

@@ -127,7 +127,7 @@ impl<'p> ClassifiedPacket<'p> {
             }
             _ => return false,
         }
-        // / Headers of UDP, UDP-Lite and ESP have equal lengths.
+        // Headers of UDP, UDP-Lite and ESP have equal lengths.
         self.header_len += Udp::LEN;
         true
     }
@@ -195,7 +195,7 @@ impl<'p> ClassifiedPacket<'p> {
                 ProfileId::Rtp | ProfileId::Coap2015 => ProfileId::Udp,
                 ProfileId::RtpUdpLite => ProfileId::UdpLite,
                 ProfileId::Udp | ProfileId::UdpLite | ProfileId::Esp => ProfileId::Ip,
-                // / None is below it, and profiles of other RFCs do not occur here.
+                // None is below it, and profiles of other RFCs do not occur here.
                 _ => return false,
             };
             (self.coap, self.header_len) = (None, self.ip_end + Udp::LEN);
@@ -237,7 +237,7 @@ impl FlowKey for ClassifiedPacket<'_> {
                     word(u64::from(source) << 32 | u64::from(destination));
                 }
                 IpHeader::V6(header) => {
-                    // / A static field (RFC 3095, section 5.7.7.3): each label is a flow of its own.
+                    // A static field (RFC 3095, section 5.7.7.3): each label is a flow of its own.
                     let mut label = u64::from(header.flow_label);
                     for address in [&header.source, &header.destination] {
                         for half in address.chunks_exact(8) {

@@ -215,7 +215,7 @@ fn token<'p, C: Coder<'p>>(c: &mut C, x: &mut CoapFields) -> Step {
     if bits > 0 {
         c.uint("Token", bits.min(32), &mut low)?;
     }
-    // / Octets of the context beyond the length of this token are not part of it.
+    // Octets of the context beyond the length of this token are not part of it.
     let mask = u64::MAX.checked_shr(64 - bits).unwrap_or(0);
     x.token = halves((u64::from(high) << 32 | u64::from(low)) & mask);
     Ok(())
@@ -369,7 +369,7 @@ mod tests {
     #[test]
     fn an_unsound_message_has_no_header() {
         assert!(CoapHeader::read(&CONTENT[..10]).is_some_and(|header| !header.fields.marker));
-        // / Marker without payload, a truncated option, no token, no Message ID.
+        // Marker without payload, a truncated option, no token, no Message ID.
         for len in [11, 9, 6, 3] {
             assert!(CoapHeader::read(&CONTENT[..len]).is_none(), "{len} octets");
         }

@@ -310,7 +310,7 @@ impl Rfc3095SenderContext {
         let result = self.try_compress(now, plan, cid, config, pool, out);
         if result.is_err() {
             self.lists = lists;
-            // / Items that the packet has put into the table were not sent, and a reference may name them.
+            // Items that the packet has put into the table were not sent, and a reference may name them.
             self.lists.iter_mut().for_each(ListState::forget_reference);
         }
         result
@@ -338,7 +338,7 @@ impl Rfc3095SenderContext {
             self.note_further_ips(&mut x, plan, repetitions, pool)?;
         }
         if upper(self.profile) == Upper::Udp && (x.udp.checksum == 0) != (self.udp.checksum == 0) {
-            // / Context(UDP Checksum) is updated only by IR or IR-DYN (RFC 3095, section 5.7).
+            // Context(UDP Checksum) is updated only by IR or IR-DYN (RFC 3095, section 5.7).
             self.enter_fo(x.sn, repetitions, false);
         }
         self.note_sn(x.sn, repetitions);
@@ -352,7 +352,7 @@ impl Rfc3095SenderContext {
             && let Some(rtp) = self.own.rtp_mut()
         {
             let sns = (x.sn, self.sn, since);
-            // / R-mode uses no timer, since its references are older than the last packet.
+            // R-mode uses no timer, since its references are older than the last packet.
             let link = plan.timer.as_ref().filter(|_| !self.mode.is_secure());
             is_static_same &= rtp.note(now, &mut x, header, sns, config, link, &mut self.pending_since);
         }
@@ -370,7 +370,7 @@ impl Rfc3095SenderContext {
         let layout = layout(plan, x.coap.as_ref());
         let header = plan.chain.packet().get(..layout.len).unwrap_or_default();
         let is_static_same = is_static_same && !has_lists && x.ip_count <= BASE_IPS;
-        // / The first packets of a flow have no CRC over these octets, and there may be only one.
+        // The first packets of a flow have no CRC over these octets, and there may be only one.
         let is_unused =
             self.state == CompressorState::Ir && is_static_same && self.crc_static.known().is_none();
         let crc_static = if is_unused {
@@ -615,7 +615,7 @@ impl Rfc3095SenderContext {
             Due::Everything => {
                 let packets = match policy {
                     Refresh::Cycle { ir, .. } => u8::try_from(*ir).unwrap_or(u8::MAX),
-                    // / Nothing has changed, so that one packet is enough for a decompressor that has lost the context.
+                    // Nothing has changed, so that one packet is enough for a decompressor that has lost the context.
                     Refresh::Budget { .. } | Refresh::Periodic { .. } | Refresh::Off => 1,
                 };
                 if self.state != CompressorState::Ir {
@@ -640,7 +640,7 @@ impl Rfc3095SenderContext {
     pub(super) fn enter_fo(&mut self, sn: u32, packets: u8, refreshing: bool) {
         if self.state == CompressorState::Ir {
             if !refreshing {
-                // / IR packets carry it, too; IR-DYN packets carry the rest.
+                // IR packets carry it, too; IR-DYN packets carry the rest.
                 self.in_state.mark(sn as u16);
                 self.dynamic = packets.min(REFRESH - 1);
             }
@@ -658,7 +658,7 @@ impl Rfc3095SenderContext {
         self.in_state.start(sn, packets);
         self.dynamic = if refreshing { REFRESH } else { 0 };
         if self.mode.is_secure() {
-            // / No packet refers to anything before one of these packets is acknowledged.
+            // No packet refers to anything before one of these packets is acknowledged.
             self.forget_references(sn);
         }
     }
@@ -716,7 +716,7 @@ impl Rfc3095SenderContext {
         self.strong = self.strong.saturating_sub(1);
         let is_at_risk = match (self.crc_static.known(), crc_static.known()) {
             (Some(before), Some(now)) => before != now && before[0] == now[0],
-            // / The states of the first packets are unknown.
+            // The states of the first packets are unknown.
             (None, Some(_)) => !is_static_same && !self.sns.is_empty(),
             (_, None) => false,
         };
@@ -740,7 +740,7 @@ impl Rfc3095SenderContext {
         pool: &mut Pool<'_>,
     ) {
         let (secure, initialized) = (self.mode.is_secure(), format.is_initialization());
-        // / In R-mode references may be dropped, while the decompressor keeps its context.
+        // In R-mode references may be dropped, while the decompressor keeps its context.
         let is_first = self.sns.is_empty() && !secure;
         let since = self.since(x.sn);
         let width = usize::from(config.window);

@@ -35,7 +35,7 @@ impl Rfc3095SenderContext {
             AckType::StaticNack => {
                 self.caution.refused();
                 self.enter_ir(next, repetitions, true);
-                // / No list is established any longer: RFC 3095, section 5.8.2.1 a).
+                // No list is established any longer: RFC 3095, section 5.8.2.1 a).
                 for list in &mut self.lists {
                     list.forget_reference();
                 }
@@ -53,7 +53,7 @@ impl Rfc3095SenderContext {
     }
 
     fn acknowledge(&mut self, sn: u16, config: &CompressorConfig, pool: &mut Pool<'_>) {
-        // / Packets before the acknowledged one are no longer references.
+        // Packets before the acknowledged one are no longer references.
         let secure = self.mode.is_secure();
         if secure && !self.acknowledge_reference(sn) {
             return;
@@ -70,11 +70,11 @@ impl Rfc3095SenderContext {
         }
         self.in_state.acknowledge(sn);
         if !self.in_state.is_due() {
-            // / The acknowledged packet also carried the dynamic part.
+            // The acknowledged packet also carried the dynamic part.
             self.dynamic = 0;
             self.leave_state();
         }
-        // / An acknowledged packet has carried all changes, if it is not older than the newest one.
+        // An acknowledged packet has carried all changes, if it is not older than the newest one.
         if !sn.is_before(self.pending_since) {
             self.pending = [PendingIp::default(); BASE_IPS];
             self.coverage.acknowledge();

@@ -245,7 +245,7 @@ impl Rfc3095ReceiverContext {
         self.ips.copy_from_slice(&x.ips[..BASE_IPS]);
         self.udp = x.udp;
         match &mut self.own {
-            // / Context(M) is zero and never updated (RFC 3095, section 5.7).
+            // Context(M) is zero and never updated (RFC 3095, section 5.7).
             UpperFields::Rtp(rtp) => {
                 *rtp = RtpFields { m: false, ..x.rtp };
                 self.version = x.rtp_extra.version;
@@ -270,7 +270,7 @@ impl Rfc3095ReceiverContext {
             return Ok(());
         }
         let lists = &self.lists;
-        // / Static chains of further IP headers use the numbers of those, and CSRC identifiers that of a second one.
+        // Static chains of further IP headers use the numbers of those, and CSRC identifiers that of a second one.
         let owners = if has_rtp(self.profile) { LISTS } else { BASE_IPS };
         self.table.retain(pool, |owner, index| {
             let is_named = |list: &List| list.has(index);
@@ -315,7 +315,7 @@ impl Rfc3095ReceiverContext {
         let mut lists = ListUpdate::default();
         let layout = {
             let mut extensions = ExtensionLists::default();
-            // / The static chain has all options; the dynamic chain has none.
+            // The static chain has all options; the dynamic chain has none.
             if let Some(header) = &x.coap {
                 let in_packet = (format == Format::Ir).then_some(header.options);
                 extensions.options = in_packet.map_or_else(|| self.options(pool, format), Ok).map(Some)?;
@@ -381,7 +381,7 @@ impl Rfc3095ReceiverContext {
         deliver_empty: bool,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
-        // / RFC 3095, section 5.7.7: delivered "if and only if the payload is non-empty". Profile 0x0080 does not have this rule.
+        // RFC 3095, section 5.7.7: delivered "if and only if the payload is non-empty". Profile 0x0080 does not have this rule.
         let deliver_empty = deliver_empty || self.profile == ProfileId::Coap2015;
         if payload.is_empty() && !deliver_empty {
             let header_in = packet.len_before(payload);
@@ -410,10 +410,10 @@ impl Rfc3095ReceiverContext {
         let mut reader = Reader::new(packet.first, packet.rest);
         let reliable = self.mode.mode() == Mode::Reliable;
         let format = read_base(packet, &mut reader, &mut x, self.mode.mode())?;
-        // / Without a CRC nothing is compared, so that these values do not matter.
+        // Without a CRC nothing is compared, so that these values do not matter.
         let (width, crc) = reader.crc_read().unwrap_or((3, 0));
         let check = Check::of_width(width).ok_or(Failure::Malformed)?;
-        // / RFC 3095, section 5.3.2.2.1, and RFC 5795, section 5.2.3: packets with a CRC of 3 bits, or none, are not used on an
+        // RFC 3095, section 5.3.2.2.1, and RFC 5795, section 5.2.3: packets with a CRC of 3 bits, or none, are not used on an
         // invalid dynamic context.
         if self.state == DecompressorState::Sc && check == Check::Crc3 {
             return Err(Failure::NotAllowed(format));
@@ -462,7 +462,7 @@ impl Rfc3095ReceiverContext {
         let ahead = self.ahead(x.sn, self.sn);
         let is_late = !passed.proved && self.is_late(ahead);
         found.map_err(|failure| match failure {
-            // / It is no evidence about the context.
+            // It is no evidence about the context.
             Failure::Crc(format) if is_late || passed.looks_late && self.is_steady() => {
                 Failure::Ambiguous(format)
             }
@@ -488,7 +488,7 @@ impl Rfc3095ReceiverContext {
         }
         let updates = format != Format::Uo1IdExt3 || uo_1_id_updates;
         if reliable && self.only_delivers(&x, format) {
-            // / A timer counts from the arrival of the reference.
+            // A timer counts from the arrival of the reference.
             if x.rtp.time_stride == 0 {
                 self.arrivals.note(now, 1);
             }
@@ -505,7 +505,7 @@ impl Rfc3095ReceiverContext {
                 }
             }
         }
-        // / It may be late, or a duplicate (RFC 4224): the previous reference is kept.
+        // It may be late, or a duplicate (RFC 4224): the previous reference is kept.
         let may_be_late = !reliable && check != Check::Crc3 && ahead <= 0;
         match passed.by {
             By::Repair => self.note_repair(),
@@ -537,7 +537,7 @@ impl Rfc3095ReceiverContext {
         if passed.proved {
             self.failures = 0;
         } else if check == Check::Crc3 && self.failures & DOUBTFUL == DOUBTFUL {
-            // / CRC-3 accepts one in eight of the headers that a damaged context produces.
+            // CRC-3 accepts one in eight of the headers that a damaged context produces.
             self.failures <<= 1;
             return Err(Failure::OnTrial(format));
         }
@@ -714,7 +714,7 @@ impl Rfc3095ReceiverContext {
                 self.receive(pool, i, xi.index, item, Some(update))?;
             }
             let state = &mut self.lists[i];
-            // / RFC 3095, section 5.8.2.1 d): a list without gen_id does not update the context; in an IR packet it is the only
+            // RFC 3095, section 5.8.2.1 d): a list without gen_id does not update the context; in an IR packet it is the only
             // one. In R-mode all lists update it.
             if keeps && (initialization == Some(Format::Ir) || sent.has_gen_id || reliable) {
                 state.current = update.lists[i];
@@ -775,7 +775,7 @@ impl Rfc3095ReceiverContext {
         self.failures <<= 1;
         if update {
             self.update_failures <<= 1;
-            // / An update was verified by 7 or 8 bits: earlier failures are no longer evidence about the context.
+            // An update was verified by 7 or 8 bits: earlier failures are no longer evidence about the context.
             self.failures = 0;
         }
     }
@@ -862,14 +862,14 @@ fn read_base<'p>(
     for &format in formats(x.profile, mode).iter().filter(|format| packet_type.has(**format)) {
         *reader = Reader::new(packet.first, packet.rest);
         let step = if has_t_bit_behind(format) {
-            // / An extension 3 of another format may have changed fields of the IP headers before the mismatch is found.
+            // An extension 3 of another format may have changed fields of the IP headers before the mismatch is found.
             let mut read = *x;
             base(format, reader, &mut read).map(|()| *x = read)
         } else {
             base(format, reader, x)
         };
         match step {
-            // / RFC 4019, section 5.3.2.2: only packets that update the context change the coverage.
+            // RFC 4019, section 5.3.2.2: only packets that update the context change the coverage.
             Ok(()) if !format.updates() && matches!(x.cce, Some(Cce::On | Cce::Off)) => {
                 return Err(Failure::Malformed);
             }

@@ -211,7 +211,7 @@ impl Rfc3095ReceiverContext {
         if is_leap || next.moved_from(&newest) != (false, 0) {
             let mut before = newest;
             if doubt.is_open() && !doubt.is_leap() && !is_leap {
-                // / Unchanged fields are as doubtful as before.
+                // Unchanged fields are as doubtful as before.
                 let same = next.offsets == newest.offsets;
                 before.offsets = if same { old.offsets } else { newest.offsets };
                 let same = next.ts_of_zero == newest.ts_of_zero;
@@ -224,7 +224,7 @@ impl Rfc3095ReceiverContext {
         } else if doubt.is_open() {
             doubt.unconfirmed -= 1;
             if !doubt.is_leap() {
-                // / The fields that do not follow from the SN are in doubt, the SN is not.
+                // The fields that do not follow from the SN are in doubt, the SN is not.
                 (doubt.sn, doubt.leap) = (newest.sn as u16, newest.sn as u16);
             }
         }

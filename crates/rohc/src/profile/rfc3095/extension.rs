@@ -30,7 +30,7 @@ pub(super) fn rest(extension: FormatExtension, t: T, x: &Rfc3095Fields<'_>) -> R
         }
     };
     match t {
-        // / Extension 2 has the IP-IDs of two headers; the base header has bits of the lower one only.
+        // Extension 2 has the IP-IDs of two headers; the base header has bits of the lower one only.
         T::Undefined if extension == FormatExtension::Two => Rest { sn: 3, ts: 0, ip_id: minus },
         T::Undefined => Rest { sn: 3, ts: 0, ip_id: plus + minus },
         T::Absent => Rest { sn: 3, ts: plus + minus, ip_id: 0 },
@@ -54,7 +54,7 @@ pub(super) fn rtp_extension<'p, C: Coder<'p>>(
         T::Zero => (IP_ID, TS),
         T::One => (TS, IP_ID),
     };
-    // / Number of bits of the slot that follow.
+    // Number of bits of the slot that follow.
     let behind = if plus == minus { 8 } else { 0 };
     match extension {
         FormatExtension::None => Ok(()),

@@ -151,7 +151,7 @@ impl Compressor<'_> {
             Some(done) => done,
             None => context.compress(now, plan, cid, &self.config, &mut self.shared.pool, out)?,
         };
-        // / In R-mode packets carry everything until it is acknowledged, however long that takes.
+        // In R-mode packets carry everything until it is acknowledged, however long that takes.
         if !context.mode.is_secure() {
             self.note_cost(&compressed);
         }
@@ -176,7 +176,7 @@ impl Compressor<'_> {
         context.start(self.flows.context(cid), self.random as u8, &self.config);
         let owes = self.release(cid);
         if let Some(coap) = &plan.coap {
-            // / There is room for them, since otherwise another profile was chosen.
+            // There is room for them, since otherwise another profile was chosen.
             let _ = context.start_coap(coap, &mut self.shared.pool);
         }
         self.flows.set(cid, context);
@@ -195,7 +195,7 @@ impl Compressor<'_> {
     fn find_rfc3095(&self, plan: &ClassifiedPacket<'_>) -> Option<Cid> {
         let is_it = |context: &Rfc3095SenderContext| context.is_flow_of(plan, &self.shared.pool);
         let newest = self.flows.latest().next()?;
-        // / Further IP headers are distinguished by their hash alone.
+        // Further IP headers are distinguished by their hash alone.
         let is_enough = plan.ip_count <= BASE_IPS && plan.coap.is_none();
         if is_enough && self.flows.context(newest).is_some_and(is_it) {
             return Some(newest);
@@ -258,7 +258,7 @@ impl ReceiverContext for decompress::Rfc3095ReceiverContext {
         let Decompressor { shared, contexts, .. } = decompressor;
         let slot = contexts.get_mut(header.cid.index()).ok_or(Problem::NoContext)?;
         let before = Self::of_mut(&mut slot.place);
-        // / Mode of a new context that replaces another one (RFC 4815, section 7.2.2).
+        // Mode of a new context that replaces another one (RFC 4815, section 7.2.2).
         let mode = before.as_ref().map(|before| before.mode.after()).unwrap_or_default();
         if let Some(context) = before.filter(|context| context.profile == profile) {
             return Ok(context.ir(at, header, deliver_empty, &mut shared.pool, out)?);
@@ -267,7 +267,7 @@ impl ReceiverContext for decompress::Rfc3095ReceiverContext {
         let mut context = Self::new(profile);
         let mut verified = context.ir(at, header, deliver_empty, &mut shared.pool, out);
         if verified == Err(Failure::NoMemory) {
-            // / Its CRC was right: the compressor has released the memory of the previous context.
+            // Its CRC was right: the compressor has released the memory of the previous context.
             context.release(&mut shared.pool);
             slot.release(shared);
             slot.place = ReceiverPlace::Free;
@@ -359,7 +359,7 @@ impl ReceiverContext for decompress::Rfc3095ReceiverContext {
     ) -> Option<AckType> {
         let is_behind_pause = self.is_behind_pause(at);
         match failure {
-            // / None of these shows that the context is damaged, and a packet with a strong CRC would decide. A request
+            // None of these shows that the context is damaged, and a packet with a strong CRC would decide. A request
             // can wait while other packets are in flight; after a pause each of them may be the last one for long.
             Some(Failure::OnTrial(_) | Failure::Ambiguous(_) | Failure::Suspect(_)) => {
                 return (policy.failures_since_nack >= HELD_BACK || is_behind_pause).then_some(AckType::Nack);
@@ -369,7 +369,7 @@ impl ReceiverContext for decompress::Rfc3095ReceiverContext {
         }
         let (before, is_update) = (self.state, self.is_update(first));
         if self.mode.mode() == Mode::Reliable && before != DecompressorState::Nc && !is_update {
-            // / RFC 3095, section 5.5.2.2: "Feedback is never sent for packets not updating the context".
+            // RFC 3095, section 5.5.2.2: "Feedback is never sent for packets not updating the context".
             return None;
         }
         self.failures = self.failures << 1 | 1;

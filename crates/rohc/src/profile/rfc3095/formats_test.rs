@@ -57,7 +57,7 @@ fn base_formats_are_those_of_the_figures() {
         (Format::Uor2Ext0, &one, 1, "110 SN:5 X:1 CRC:7 00 SN:3 IP-ID:3"),
         (Format::Uor2Ext1, &one, 1, "110 SN:5 X:1 CRC:7 01 SN:3 IP-ID:3 IP-ID:8"),
         (Format::Uor2Ext2, &two, 1, "110 SN:5 X:1 CRC:7 10 SN:3 IP-ID2:3 IP-ID2:8 IP-ID:8"),
-        // / Flags in the order in which they are read: X S I ip ip2.
+        // Flags in the order in which they are read: X S I ip ip2.
         (Format::Uor2Ext3, &one, 0b00001, "110 SN:5 X:1 CRC:7 11 S:1 Mode:2 I:1 ip:1 ip2:1"),
         (Format::Uor2Ext3, &one, 0b00111, "110 SN:5 X:1 CRC:7 11 S:1 Mode:2 I:1 ip:1 ip2:1 SN:8 IP-ID:16"),
     ] {
@@ -70,7 +70,7 @@ fn base_formats_are_those_of_the_figures() {
 #[test]
 fn extension_3_is_that_of_section_5_11_4() {
     let mut x = fields(ProfileId::Udp, &[IpVersion::V4, IpVersion::V4]);
-    // / X, S, I, ip, ip2; seven inner flags; seven outer flags and I2; CL, ASeq, ESeq, GSeq left out by IPX = 0.
+    // X, S, I, ip, ip2; seven inner flags; seven outer flags and I2; CL, ASeq, ESeq, GSeq left out by IPX = 0.
     let choices = 0b1110_1111_1101_1111_1111;
     assert_eq!(
         described(choices, |c| base(Format::Uor2Ext3, c, &mut x)),

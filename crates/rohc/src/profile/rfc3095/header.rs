@@ -183,7 +183,7 @@ impl Layout {
         let checksum = upper.get(6..8)?;
         let sum = Sum::ZERO.octets(addresses).word(u16::from(*kind)).word(len as u16);
         let payload = payload.get(..behind)?;
-        // / An odd octet forms a word with the next one.
+        // An odd octet forms a word with the next one.
         let sum = match (upper.split_last(), payload.split_first()) {
             (Some((a, upper)), Some((b, payload))) if upper.len().is_multiple_of(2) => {
                 sum.octets(upper).word(u16::from_be_bytes([*a, *b])).octets(payload)
@@ -413,7 +413,7 @@ pub(super) fn write_upper(
             return esp.write(out, at).map(|_| ()).map_err(no_room);
         }
         Upper::Udp => u16::try_from(total - at).map_err(|_| Unbuildable::Malformed)?,
-        // / The two headers differ in one field, which is no length in UDP-Lite.
+        // The two headers differ in one field, which is no length in UDP-Lite.
         Upper::UdpLite => x.udp.coverage,
     };
     let UdpFields { source_port, destination_port, checksum, .. } = *x.udp;

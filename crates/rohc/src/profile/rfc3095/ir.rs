@@ -46,7 +46,7 @@ fn static_chain<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>) -> Step 
         if !goes_on {
             break;
         }
-        // / The peer may send a chain of more headers than are kept, but it is not supported here.
+        // The peer may send a chain of more headers than are kept, but it is not supported here.
         if i == most_ips(x.profile) {
             return Err(Refusal::Malformed);
         }

@@ -164,7 +164,7 @@ pub(super) fn compressed_list<'p, C: Coder<'p>>(
             x.removal.code(c, "removal bit mask")?;
         }
         _ => {
-            // / The first octet holds XI 1 if XI fields have 4 bits; otherwise these bits are reserved.
+            // The first octet holds XI 1 if XI fields have 4 bits; otherwise these bits are reserved.
             if c.flag("PS", &mut x.wide)? {
                 c.reserved(4)?;
             } else {

@@ -145,7 +145,7 @@ impl ListState {
             let item = item.ok_or(NoMemory)?;
             let index = match table.find_item(pool, owner, &item) {
                 Some(index) => {
-                    // / A packet that was not sent in the end has put it into the table.
+                    // A packet that was not sent in the end has put it into the table.
                     if times_sent(table, pool, owner, index) == 0 {
                         is_new = true;
                         self.forget_reference();
@@ -157,7 +157,7 @@ impl ListState {
                     let index = free_index(&list, owner, table, pool).ok_or(NoMemory)?;
                     table.put(pool, owner, index, &item)?;
                     if self.reference.has(index) {
-                        // / The reference would differ from the acknowledged list from now on.
+                        // The reference would differ from the acknowledged list from now on.
                         self.forget_reference();
                     }
                     index
@@ -166,7 +166,7 @@ impl ListState {
             list.push(index);
             if item.kind == protocol::AH && self.note_ah(&item, sn, repetitions) {
                 is_new = true;
-                // / An item of the reference would not be sent again.
+                // An item of the reference would not be sent again.
                 self.forget_reference();
                 if let Some(sent) = table.find(pool, owner, index).and_then(|place| table::sent(pool, place))
                 {
@@ -176,7 +176,7 @@ impl ListState {
         }
         if is_new || list != self.current {
             if assurance.by_sn && self.pending.is_due() {
-                // / One of two newer lists may have been sent with the SN that names the reference.
+                // One of two newer lists may have been sent with the SN that names the reference.
                 self.forget_reference();
             }
             self.current = list;
@@ -192,7 +192,7 @@ impl ListState {
     /// Records an AH. Returns true if the sequence number must be sent in full: the format has 31 bits for it, which replace
     /// those of the expected number (RFC 4815, section 8.9).
     fn note_ah(&mut self, ah: &Item<'_>, sn: u32, repetitions: u8) -> bool {
-        // / The part in front of the body has two octets.
+        // The part in front of the body has two octets.
         let Some(&[a, b, c, d]) = ah.body.get(AH_FIXED - 6..AH_FIXED - 2) else { return false };
         let ah_sn = u32::from_be_bytes([a, b, c, d]);
         let offset = ah_sn.wrapping_sub(sn);
@@ -203,7 +203,7 @@ impl ListState {
         let expected = before.wrapping_add(sn);
         self.ah_offset = offset.to_le_bytes();
         self.ah.start(sn as u16, repetitions);
-        // / The highest bit must not change while the change is repeated.
+        // The highest bit must not change while the change is repeated.
         let stays = |value: u32| (value ^ value.wrapping_add(REPEATED)) >> 31 == 0;
         (ah_sn ^ expected) >> 31 != 0 || !stays(ah_sn) || !stays(expected)
     }
@@ -261,7 +261,7 @@ impl ListState {
             return generic;
         }
         let current = self.current;
-        // / Greedy, as RFC 3095, section 5.8.3, suggests: items of the reference that the list does not have are removed.
+        // Greedy, as RFC 3095, section 5.8.3, suggests: items of the reference that the list does not have are removed.
         let mut removal = Mask::default();
         let mut insertion = Mask::default();
         let mut at = 0;

@@ -162,7 +162,7 @@ fn indices(state: &ListState, sent: &CompressedList<'_>) -> Option<List> {
     if sent.encoding == encoding::REMOVAL {
         return Some(kept);
     }
-    // / A marked position takes the next inserted item, an unmarked one the next item that was kept; positions beyond the mask
+    // A marked position takes the next inserted item, an unmarked one the next item that was kept; positions beyond the mask
     // are kept (RFC 4815, section 5.3).
     let mut kept = kept.iter();
     for position in 0..sent.insertion.len() {

@@ -43,7 +43,7 @@ impl CandidateSearch<'_, '_> {
         match arrivals.passed(self.now) {
             Clock::AtMost(most) => {
                 let ahead = self.context.ahead(sn, self.context.sn);
-                // / An SN that the compressor does not generate may take such a step by itself. A late packet is not counted.
+                // An SN that the compressor does not generate may take such a step by itself. A late packet is not counted.
                 let is_bounded = !has_own_sn(x.profile) && !(1..=i64::from(most)).contains(&i64::from(ahead));
                 i64::from(ahead) + (1 << k) <= i64::from(most) || is_bounded
             }
@@ -122,15 +122,15 @@ impl CandidateSearch<'_, '_> {
             return Err(Failure::Ambiguous(format));
         }
         let usual = context.arrivals.is_usual(self.now);
-        // / Then no packet was missed, except one that was damaged.
+        // Then no packet was missed, except one that was damaged.
         let is_awaited = first <= REPEATED as u32 && context.arrivals.failed() <= 1;
         let is_determined = self.reader.collected(TS).1 > 0;
-        // / A flow that never pauses keeps its pace, unless the timestamp in the packet has jumped.
+        // A flow that never pauses keeps its pace, unless the timestamp in the packet has jumped.
         let is_near = |ahead: u32| match clock {
             Clock::About { packets, off } if !usual && !is_determined => ahead.abs_diff(packets) <= off,
             _ => true,
         };
-        // / A packet after a pause of a paced flow, or a counted one, is not late.
+        // A packet after a pause of a paced flow, or a counted one, is not late.
         let late = self.sn_plus(sn, turn.wrapping_neg());
         let is_late =
             matches!(clock, Clock::Perhaps(_)) && self.verify_late(late, x, extensions, out, passed)?;
@@ -171,14 +171,14 @@ impl CandidateSearch<'_, '_> {
             passed.proved = true;
             return Ok(());
         }
-        // / The timestamp may have jumped in lost packets. Fewer were lost if the clock leaves no time for a jump.
+        // The timestamp may have jumped in lost packets. Fewer were lost if the clock leaves no time for a jump.
         let may_have_jumped = has_rtp(x.profile) && usual;
         let has_no_time = fits.last <= turn
             && matches!(context.arrivals.passed_by_clock(self.now), Clock::About { packets, off } if packets <= fits.last + off);
         let (ahead, proved) = match fits.count {
             0 => return Err(Failure::Crc(format)),
             1 if is_complete && (!may_have_jumped || has_no_time || is_awaited) => (fits.last, true),
-            // / A flow that pauses regularly has paused once more.
+            // A flow that pauses regularly has paused once more.
             _ if usual && is_awaited && fits.last == first && !is_counted => (first, false),
             _ => return Err(Failure::Ambiguous(format)),
         };

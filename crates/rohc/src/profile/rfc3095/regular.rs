@@ -93,7 +93,7 @@ impl Rfc3095SenderContext {
             Upper::Udp => {
                 let (udp, payload) = (chain.udp()?, datagram.get(UPPER_LEN..)?);
                 if self.own.rtp().is_some() {
-                    // / The SSRC is compared with the fields that may change.
+                    // The SSRC is compared with the fields that may change.
                     let header = rtp_header(payload)?;
                     len += header.len();
                     rtp = Some(header);

@@ -131,7 +131,7 @@ impl compress::Rfc3095SenderContext {
     /// True if the mode allows a format for a packet.
     pub(super) fn is_allowed_by_mode(&self, format: Format, update_due: bool) -> bool {
         if self.mode.is_pending() {
-            // / RFC 3095, section 5.6.1: formats that are common to all modes, and carry the mode.
+            // RFC 3095, section 5.6.1: formats that are common to all modes, and carry the mode.
             return has_mode(format);
         }
         format.updates() || !update_due
@@ -175,7 +175,7 @@ impl compress::Rfc3095SenderContext {
         let sn = x.sn as u16;
         let is_old = self.sns.bounds().is_some_and(|(oldest, _)| sn.since(oldest) >= TOO_OLD);
         if is_old && self.in_state.is_due() {
-            // / Every packet carries everything, and was not acknowledged for so long that SNs would soon be ambiguous.
+            // Every packet carries everything, and was not acknowledged for so long that SNs would soon be ambiguous.
             self.start_anew(sn, config.repetitions);
         }
         let opens = self.sns.add(sn);
@@ -262,7 +262,7 @@ impl decompress::Rfc3095ReceiverContext {
             || !x.rtp_extra.scaled
             || x.extra.iter().any(|extra| extra.has_list || extra.has_ah_sn);
         if !format.updates() || !is_same || has_more {
-            // / "Each new pattern MUST be treated as a new sequence" (RFC 3095, section 5.5.2.2).
+            // "Each new pattern MUST be treated as a new sequence" (RFC 3095, section 5.5.2.2).
             self.sequence = 0;
         }
         !is_same || has_more
@@ -287,7 +287,7 @@ impl decompress::Rfc3095ReceiverContext {
             return answers || format == Format::Ir && self.mode.is_two_way();
         }
         let due = format.updates() && (self.sequence < ACKED || self.sequence.is_multiple_of(SPARSE));
-        // / Packets after the first ones count in turns.
+        // Packets after the first ones count in turns.
         self.sequence = if self.sequence == SPARSE - 1 + SPARSE { SPARSE } else { self.sequence + 1 };
         answers || due
     }
@@ -313,7 +313,7 @@ impl CandidateSearch<'_, '_> {
         let context = self.context;
         let (bits, k) = Reader::collected(self.reader, SN);
         let sn = self.decode_sn(bits, k, context.sn);
-        // / RFC 4224, as in U- and O-mode, but relative to the last packet, since the reference is older.
+        // RFC 4224, as in U- and O-mode, but relative to the last packet, since the reference is older.
         let ahead = (sn as u16).since(context.doubt.sn);
         passed.looks_late = k > 0 && k < u16::BITS && ahead >= 1 << (k - 1) && ahead < 1 << (u16::BITS - 1);
         passed.looks_late &= !self.is_behind(ahead / 2) && !self.is_counted(sn);
@@ -326,7 +326,7 @@ impl CandidateSearch<'_, '_> {
                 self.verify_late(late, x, extensions, out, passed)?
             } else {
                 self.rebuild(None, late, x, extensions, out, passed)?;
-                // / Nothing verifies it: it is delivered only if it continues the previous packets.
+                // Nothing verifies it: it is delivered only if it continues the previous packets.
                 let goes_on = context.reference(x).moved_from(&context.newest()) == (false, 0);
                 goes_on && !context.doubt.is_open() && !(late as u16).is_before(context.doubt.leap)
             };

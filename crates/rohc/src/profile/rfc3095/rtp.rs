@@ -163,7 +163,7 @@ pub(super) fn rtp_header_flags_and_fields<'p, C: Coder<'p>>(
     c.uint("Mode", 2, &mut x.mode)?;
     let pt = c.flag("R-PT", &mut x.rtp_extra.pt)?;
     c.flag("M", &mut x.rtp.m)?;
-    // / RFC 4815, section 8.4: two occurrences must agree, or the packet is discarded.
+    // RFC 4815, section 8.4: two occurrences must agree, or the packet is discarded.
     c.require(!m || x.rtp.m == in_base)?;
     c.flag("R-X", &mut x.rtp.x)?;
     let csrc = c.flag("CSRC", &mut x.extra[LIST].has_list)?;
@@ -195,7 +195,7 @@ pub(super) fn rtp_static<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>)
 
 /// Dynamic part of an RTP header, with the SN. RFC 3095, section 5.7.7.6.
 pub(super) fn rtp_dynamic<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>) -> Step {
-    // / RFC 4815, section 5.2: equal to that of the list, and ignored when received.
+    // RFC 4815, section 5.2: equal to that of the list, and ignored when received.
     let mut cc = x.extra[LIST].list().count;
     let mut more = x.rtp.x || x.rtp_extra.stride || x.rtp_extra.time_stride;
     c.uint("V", 2, &mut x.rtp_extra.version)?;

@@ -46,7 +46,7 @@ fn base_formats_of_rtp_are_those_of_section_5_7() {
         (Format::Uo1IdExt1, true, 0b1, "10 0 IP-ID:5 X:1 SN:4 CRC:3 01 SN:3 IP-ID:3 TS:8"),
         (Format::Uo1IdExt2, true, 0b1, "10 0 IP-ID:5 X:1 SN:4 CRC:3 10 SN:3 IP-ID:3 IP-ID:8 TS:8"),
         (Format::Uo1IdExt3, true, 0b1, "10 0 IP-ID:5 X:1 SN:4 CRC:3 11 S:1 R-TS:1 Tsc:1 I:1 ip:1 rtp:1"),
-        // / Formats of R-mode: RFC 3095, section 5.7.2.
+        // Formats of R-mode: RFC 3095, section 5.7.2.
         (Format::R0, true, 0, "00 SN:6"),
         (Format::R0Crc, true, 0, "01 SN:6 SN:1 CRC:7"),
         (Format::R1, false, 0, "10 SN:6 M:1 X:1 TS:6"),
@@ -67,7 +67,7 @@ fn base_formats_of_rtp_are_those_of_section_5_7() {
     ] {
         let mut x = rtp(has_t_bit);
         assert_eq!(described(choices, |c| base(format, c, &mut x)), expected, "{}", format.name());
-        // / The other kind of context does not have the format (RFC 3095, section 5.7).
+        // The other kind of context does not have the format (RFC 3095, section 5.7).
         if !matches!(format, Format::Uo0 | Format::R0 | Format::R0Crc) {
             let mut out = [0; 16];
             let refused = base(format, &mut Writer::new(&mut out, 0), &mut rtp(!has_t_bit));
@@ -82,7 +82,7 @@ fn extension_3_of_rtp_is_that_of_section_5_7_5() {
     let flags = "11 S:1 R-TS:1 Tsc:1 I:1 ip:1 rtp:1 \
                  TOS:1 TTL:1 DF:1 PR:1 IPX:1 NBO:1 RND:1 ip2:1 \
                  TOS2:1 TTL2:1 DF2:1 PR2:1 IPX2:1 NBO2:1 RND2:1 I2:1 ";
-    // / With all flags, RND and RND2 too, there is no T bit. TS of one octet; R-PT, M, R-X, CSRC, TSS, TIS; R-P; an
+    // With all flags, RND and RND2 too, there is no T bit. TS of one octet; R-PT, M, R-X, CSRC, TSS, TIS; R-P; an
     // empty list; TS_STRIDE of one octet, TIME_STRIDE of two.
     let inner = 0b1110_1111_u32;
     let choices = 0b11 | 0b111_111 << 2 | inner << 8 | 0b1110_1111 << 16;
@@ -304,7 +304,7 @@ fn octets_of_cce_packets_are_those_of_appendix_b() {
             assert_eq!(Cce::of(first), Some(kind));
         }
     }
-    // / 0x0007: formats of RTP.
+    // 0x0007: formats of RTP.
     for (format, has_t_bit, inner) in [
         (Format::Uo0, true, &[0b0_0101_111][..]),
         (Format::Uo1, false, &[0b10_110101, 0b0_0101_111]),
@@ -324,7 +324,7 @@ fn octets_of_cce_packets_are_those_of_appendix_b() {
             assert_eq!(written(format, &mut x, &has), expected, "{kind:?} {}", format.name());
         }
     }
-    // / In R-mode, `CCE()` around formats that update nothing.
+    // In R-mode, `CCE()` around formats that update nothing.
     for (profile, version, format, inner) in [
         (ProfileId::UdpLite, IpVersion::V4, Format::R0, &[0b00_010101][..]),
         (ProfileId::UdpLite, IpVersion::V4, Format::R1, &[0b10_010101, 0b0_1001110]),
@@ -338,7 +338,7 @@ fn octets_of_cce_packets_are_those_of_appendix_b() {
         let expected = [&[0b1111_1001][..], inner, &[0x00, 0x14, 0xC0, 0xDE]].concat();
         assert_eq!(written(format, &mut x, &has), expected, "{}", format.name());
     }
-    // / F, K = 00 is IR-DYN, and the next value is IR.
+    // F, K = 00 is IR-DYN, and the next value is IR.
     assert_eq!([Cce::of(0b1111_1000), Cce::of(0b1111_1100)], [None; 2]);
 }
 

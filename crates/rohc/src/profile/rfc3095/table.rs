@@ -281,7 +281,7 @@ pub(super) fn same(a: &Item<'_>, b: &Item<'_>) -> bool {
         return false;
     }
     if a.kind == protocol::AH {
-        // / `body` starts behind the length field, one octet later than the stable part.
+        // `body` starts behind the length field, one octet later than the stable part.
         let stable = AH_STABLE - 1;
         return a.body.get(..stable) == b.body.get(..stable);
     }

@@ -177,7 +177,7 @@ impl Timestamps {
         } else {
             (self.divisor, self.even) = (step, TwoCounts::default());
         }
-        // / TS_STRIDE is 1 from the beginning (RFC 3095, section 5.7.5.2), but some decompressors need to receive it.
+        // TS_STRIDE is 1 from the beginning (RFC 3095, section 5.7.5.2), but some decompressors need to receive it.
         let turned = now.stride != before.stride || !self.is_stride_known();
         if turned {
             self.note_stride_sent();
@@ -244,7 +244,7 @@ impl Timestamps {
     fn learn(&mut self, now: &mut RtpFields, step: u32) {
         let fits = step.is_multiple_of(now.stride);
         if self.stage == Stage::Begun {
-            // / The first step is as good an estimate as any.
+            // The first step is as good an estimate as any.
             self.stage = Stage::Guessed;
             now.stride = step;
             return;
@@ -258,7 +258,7 @@ impl Timestamps {
         if !fits {
             rough += 2;
         }
-        // / A step that divides TS_STRIDE is no jump: the stride was too large.
+        // A step that divides TS_STRIDE is no jump: the stride was too large.
         let is_given_up = !fits && (rough >= ROUGH || now.stride.is_multiple_of(step));
         let is_looked_at = fits && rough == 0 && steps >= LOOKS;
         if is_given_up || is_looked_at && self.divisor / now.stride >= WORTH {

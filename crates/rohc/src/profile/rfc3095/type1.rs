@@ -45,10 +45,10 @@ pub(super) fn uo_1_id<'p, C: Coder<'p>>(
     x: &mut Rfc3095Fields<'p>,
     extension: FormatExtension,
 ) -> Step {
-    // / The packet type "MUST NOT be used" while an RND flag is being established (RFC 3095, section 5.7), so that
+    // The packet type "MUST NOT be used" while an RND flag is being established (RFC 3095, section 5.7), so that
     // extension 3 need not be examined for it.
     c.enforce(x.has_t_bit())?;
-    // / Only the RTP flags of extension 3 have M.
+    // Only the RTP flags of extension 3 have M.
     c.enforce(!x.rtp.m || extension == FormatExtension::Three)?;
     let rest = extension::rest(extension, T::Zero, x);
     c.discriminator(2, 0b10)?;
@@ -71,7 +71,7 @@ pub(super) fn r_1<'p, C: Coder<'p>>(
     extension: FormatExtension,
 ) -> Step {
     if t != T::Undefined {
-        // / As with UO-1-ID, an extension 3 changes no RND flag (RFC 3095, sections 5.7 and 5.7.5.1).
+        // As with UO-1-ID, an extension 3 changes no RND flag (RFC 3095, sections 5.7 and 5.7.5.1).
         c.enforce(x.has_t_bit() == matches!(t, T::Zero | T::One))?;
     }
     let rest = extension::rest(extension, t, x);

@@ -65,7 +65,7 @@ pub(super) fn uor_2<'p, C: Coder<'p>>(
     c.crc("CRC", 7)?;
     if t != T::Undefined {
         rtp_extension(c, x, extension, t, true)?;
-        // / An extension 3 may change the RND flags, and with them the base header (RFC 3095, section 5.7.5.1).
+        // An extension 3 may change the RND flags, and with them the base header (RFC 3095, section 5.7.5.1).
         return c.enforce(x.has_t_bit() == has_t_bit);
     }
     extension_of(c, x, extension)

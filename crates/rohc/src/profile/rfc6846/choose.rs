@@ -33,7 +33,7 @@ impl TcpSenderContext {
         let ack_scale = if self.scaled_acks >= config.window && !is_due(aged::STRIDE) { stride } else { 0 };
         let oldest = next.msn.wrapping_sub(u16::from(config.window.min(MSNS)));
         let ttl = if is_due(aged::TTL) { None } else { Some((ip.header.ttl, ip.header.ttl)) };
-        // / Offsets of another behavior are meaningless.
+        // Offsets of another behavior are meaningless.
         let is_whole = plan.ip_id || is_due(aged::BEHAVIOR) || !ip.behavior.is_sequential();
         let offset = next.ip_id_offset();
         TcpFields {

@@ -71,7 +71,7 @@ pub(crate) struct TcpSenderContext {
     /// MSN of the newest change.
     pub(super) since: u16,
     pub(super) timer: RefreshTimer,
-    // / Values that the decompressor may hold.
+    // Values that the decompressor may hold.
     pub(super) numbers: [Numbers; NUMBERS],
     pub(super) window: Range<u16>,
     pub(super) ip_id_offset: Range<u16>,
@@ -128,7 +128,7 @@ impl TcpSenderContext {
         now: Instant,
         config: &CompressorConfig,
     ) -> Self {
-        // / RFC 6846, section 6.1.1: the MSN continues if the CID belonged to a flow of this profile.
+        // RFC 6846, section 6.1.1: the MSN continues if the CID belonged to a flow of this profile.
         let msn = if reused { room.0.msn } else { msn };
         room.0 = TcpState { msn, ..TcpState::EMPTY };
         let left_ir = match config.refresh {
@@ -155,7 +155,7 @@ impl TcpSenderContext {
             numbers: [Numbers::NONE; NUMBERS],
             window: Range::new(),
             ip_id_offset: Range::new(),
-            // / The IR packets carry all fields.
+            // The IR packets carry all fields.
             young: 0,
             ages: [0; aged::COUNT],
             sent_items: [0; ITEMS],

@@ -45,7 +45,7 @@ impl TcpSenderContext {
                 self.since = room.0.msn.wrapping_add(1);
                 self.refreshing = true;
             }
-            // / RFC 6846, section 8.3.2.2: without an MSN, a NACK has the meaning of a STATIC-NACK.
+            // RFC 6846, section 8.3.2.2: without an MSN, a NACK has the meaning of a STATIC-NACK.
             AckType::Nack | AckType::StaticNack => {
                 self.left_ir = self.left_ir.max(config.repetitions);
                 self.since = room.0.msn.wrapping_add(1);
@@ -65,7 +65,7 @@ impl TcpSenderContext {
         let newer = newest.wrapping_sub(feedback.sn as u16) & mask;
         let acked = newest.wrapping_sub(newer);
         let width = usize::from(config.window);
-        // / Not every packet has timestamps, so that this is the largest number of newer ones.
+        // Not every packet has timestamps, so that this is the largest number of newer ones.
         for numbers in &mut self.numbers {
             numbers.acknowledge(usize::from(newer));
         }
@@ -78,7 +78,7 @@ impl TcpSenderContext {
         self.is_rooted = true;
         self.confirmed |= feedback.protected;
         self.base = None;
-        // / Every change is in the acknowledged packet, or in one before it.
+        // Every change is in the acknowledged packet, or in one before it.
         (self.left_ir, self.left_dyn, self.refreshing) = (0, 0, false);
         self.young = 0;
         self.note_established(&room.0.options);

@@ -199,7 +199,7 @@ impl TcpReceiverContext {
             return found.deliver(packet, len, out);
         }
         let right = is_right(&found, out, len);
-        // / No CRC of an IR-DYN packet covers the fields of the context.
+        // No CRC of an IR-DYN packet covers the fields of the context.
         if format == Format::IrDyn && self.expects_right && !right && !found.next.goes_on(&room.0) {
             return Err(Failure::Crc(format));
         }
@@ -270,7 +270,7 @@ impl TcpReceiverContext {
         self.expects_right = is_right(&found, out, len);
         self.begin(&found.next, room);
         if found.next.rsf == SYN && !parts.list {
-            // / Its base is also that of a SYN, and the better base for later ones. TCP itself shows the compressor that the SYN
+            // Its base is also that of a SYN, and the better base for later ones. TCP itself shows the compressor that the SYN
             // has arrived.
             (self.ack_due, self.unanswered) = (false, SHORT);
         }
@@ -310,7 +310,7 @@ impl TcpReceiverContext {
             return Err(Failure::NotAllowed(Format::CoCommon));
         }
         let last = &room.0;
-        // / The state is copied once here, and back once it is verified.
+        // The state is copied once here, and back once it is verified.
         let (next, turns) = (*last, [0; NUMBERS]);
         let format = Format::CoCommon;
         let mut found = ReadPacket {
@@ -330,7 +330,7 @@ impl TcpReceiverContext {
         }
         let mut len = rebuild(&found.next, found.payload.len(), out)?;
         let mut passes = found.passes(out, len);
-        // / By the notation, `ack_flag` is 1 where it is not sent; other compressors use the last one.
+        // By the notation, `ack_flag` is 1 where it is not sent; other compressors use the last one.
         if !passes && has_crc7(found.format) && found.format != Format::CoCommon && !last.ack_flag {
             found.next.ack_flag = false;
             len = rebuild(&found.next, found.payload.len(), out)?;
@@ -382,7 +382,7 @@ impl TcpReceiverContext {
         next.set_implied_flags();
         let (format, mut reader) = read_base(packet, next, &mut x)?;
         apply(&x, format, last, next)?;
-        // / Without a list the options are those of the last packet, all of which are in the table.
+        // Without a list the options are those of the last packet, all of which are in the table.
         if x.full.list && !has_options(next, x.options.present) {
             return Err(Failure::UnknownItem(format));
         }

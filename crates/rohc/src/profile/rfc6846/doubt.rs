@@ -64,7 +64,7 @@ impl TcpReceiverContext {
     ) -> Result<Verified, Failure> {
         let format = found.format;
         found.turns = found.turns_of(&room.0);
-        // / RFC 5795, section 5.2.3: packets with a CRC of 3 bits are not used on a damaged context, unless a checksum proves
+        // RFC 5795, section 5.2.3: packets with a CRC of 3 bits are not used on a damaged context, unless a checksum proves
         // them.
         let is_strong = has_crc7(format);
         if self.state == DecompressorState::Sc && !is_strong && (!self.expects_right || self.is_stale) {
@@ -78,7 +78,7 @@ impl TcpReceiverContext {
         if ahead > 0 {
             self.take(found, room, ahead, right);
         } else {
-            // / Fields that a late packet does not carry may have changed since.
+            // Fields that a late packet does not carry may have changed since.
             let has_moved = found.next.msn.wrapping_sub(self.moved).cast_signed() < 0;
             let is_shared = found.next.inner().behavior.is_sequential() && self.grown_offset(&room.0).0 > 0;
             if !is_strong && (has_moved || is_shared) {
@@ -130,7 +130,7 @@ impl TcpReceiverContext {
         match meant {
             Some(meant) if fits == 1 => Ok(meant),
             None if fits == 0 => {
-                // / The numbers are right, so that another field is wrong.
+                // The numbers are right, so that another field is wrong.
                 self.is_stale |= proves;
                 Err(Failure::Crc(format))
             }
@@ -158,12 +158,12 @@ impl TcpReceiverContext {
         let first = if as_read > 0 { as_read } else { as_read + TURN };
         let next = found.meant(&Meant { turns: *turns, ahead: as_read, offset: 0 }, last).next;
         let goes_on = goes_on(&next, last, self.highest);
-        // / Without evidence from numbers: a repeated packet, or a late one.
+        // Without evidence from numbers: a repeated packet, or a late one.
         let otherwise = if (1..LATE_FROM).contains(&as_read) { as_read } else { first - TURN };
         let by_octets = self.packets_by_octets(&next, last);
         let is_counting = found.next.inner().behavior.is_sequential();
         if !is_counting || found.has_whole_ip_id {
-            // / A full IP-ID determines the MSN if it counts only the packets of this flow.
+            // A full IP-ID determines the MSN if it counts only the packets of this flow.
             let counted = next.inner().behavior.counted(next.inner().header.id).wrapping_sub(last_id(last));
             let is_turn = counted.wrapping_sub(first as u16).is_multiple_of(TURN as u16);
             let is_told = is_counting && is_turn && (1..LARGEST).contains(&counted);
@@ -174,7 +174,7 @@ impl TcpReceiverContext {
             };
             return Ok(if passes(ahead, 0)? { Placed::At(ahead, 0) } else { Placed::Nowhere });
         }
-        // / A sequence number one payload after the last packet leaves no room for a lost one, and these bits are those of the
+        // A sequence number one payload after the last packet leaves no room for a lost one, and these bits are those of the
         // next packet.
         let goes_on_at_once = as_read == 1
             && !found.payload.is_empty()
@@ -184,7 +184,7 @@ impl TcpReceiverContext {
             return Ok(if passes(1, 0)? { Placed::At(1, 0) } else { Placed::Nowhere });
         }
         let most_trials = if has_crc7(found.format) { MOST_TRIALS } else { MOST_TRIALS >> 4 };
-        // / Distances times offsets that are tried. Distances with one offset each are bounded elsewhere.
+        // Distances times offsets that are tried. Distances with one offset each are bounded elsewhere.
         let mut trials = 0;
         let mut offset_of = |ahead: i16| -> Result<Placed, Failure> {
             let mut placed = Placed::Nowhere;
@@ -210,14 +210,14 @@ impl TcpReceiverContext {
             return Ok(late);
         }
         let clock = match (clock, by_octets) {
-            // / Without a count or a pace, packets may be faster than before; octets may not.
+            // Without a count or a pace, packets may be faster than before; octets may not.
             (PassedPackets::Perhaps(most), Some(packets)) => PassedPackets::Perhaps(most.max(packets * 2)),
             (clock, _) => clock,
         };
         let candidates = Candidates::new(first as u32, TURN as u32, clock, false);
-        // / A flow that pauses regularly has paused once more, whatever its octets indicate.
+        // A flow that pauses regularly has paused once more, whatever its octets indicate.
         let is_usual = (1..LATE_FROM).contains(&first) && self.arrivals.has_paused_as_usual(now);
-        // / Octets may have been retransmitted, and the clock may have stood still.
+        // Octets may have been retransmitted, and the clock may have stood still.
         let is_likely = |ahead: u32| match (by_octets, clock) {
             (None, _) | (_, PassedPackets::AtMost(_)) => true,
             (Some(_), PassedPackets::About { packets, off }) if ahead.abs_diff(packets) <= off => true,
@@ -228,7 +228,7 @@ impl TcpReceiverContext {
             candidates.distances().filter(|ahead| is_usual && *ahead == first as u32 || is_likely(*ahead))
         {
             let Ok(distance) = i16::try_from(ahead) else { continue };
-            // / A packet that seems so far ahead is late if it has no new octets, unless enough time has passed.
+            // A packet that seems so far ahead is late if it has no new octets, unless enough time has passed.
             if distance >= LATE_FROM && !goes_on && !is_old_enough(ahead, clock) {
                 continue;
             }

@@ -67,7 +67,7 @@ pub(super) fn rsf_index_enc<'p, C: Coder<'p>>(c: &mut C, rsf: &mut u8) -> Step {
         _ => None,
     };
     if !C::READS {
-        // / A value that is read stands for the flags of the previous packet, which may have been several.
+        // A value that is read stands for the flags of the previous packet, which may have been several.
         c.enforce(index.is_some())?;
     }
     let mut index = index.unwrap_or(0_u8);

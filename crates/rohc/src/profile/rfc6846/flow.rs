@@ -127,7 +127,7 @@ impl Compressor<'_> {
             Some(cid) if self.is_pattern_of(cid, &pattern) => {
                 self.claim_segment(now, (hash, pair), Some(cid), false)
             }
-            // / It was not acknowledged, or differs: it is sent again.
+            // It was not acknowledged, or differs: it is sent again.
             Some(cid) => {
                 let base = base.filter(|base| *base != cid);
                 self.set_segment(now, cid, base, true)
@@ -297,7 +297,7 @@ impl ReceiverContext for decompress::TcpReceiverContext {
         failure: Option<&Failure>,
         policy: &NackPolicy<'_>,
     ) -> Option<AckType> {
-        // / It may be retransmitted, at growing intervals, and the next ones would look alike.
+        // It may be retransmitted, at growing intervals, and the next ones would look alike.
         if let Some(Failure::OnTrial(_) | Failure::Ambiguous(_)) = failure {
             return Some(AckType::Nack);
         }

@@ -172,7 +172,7 @@ fn options<'p, C: Coder<'p>>(c: &mut C, state: &mut TcpState, x: &mut TcpFields)
     if !x.full.list {
         return Ok(());
     }
-    // / A scaled one never occurs together with a list.
+    // A scaled one never occurs together with a list.
     let ack = x.ack.value;
     list_tcp_options(c, &mut state.options, &mut x.options, ack)
 }

@@ -287,7 +287,7 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<FormatField>> {
             chain(kind, &|c, state| ip::extension_static(c, kind, &mut state.extensions, 0))
         }
         ("ip_dest_opt" | "ip_hop_opt" | "ip_rout_opt" | "ah", _) if name.ends_with("_dynamic") => {
-            // / Behind the three fields of `ipv6_dynamic`.
+            // Behind the three fields of `ipv6_dynamic`.
             let all = chain(kind, &|c, state| ip::dynamic_chain(c, state));
             all.into_iter().map(|fields| fields[3..].to_vec()).collect()
         }
@@ -300,7 +300,7 @@ fn ours(block: &str, notation: &str) -> Vec<Vec<FormatField>> {
                 let len = usize::from(state.ips[0].extensions);
                 ip::extension_replicate(c, first, &mut state.extensions[..len])
             });
-            // / Both octets of a routing header have the name of the first one.
+            // Both octets of a routing header have the name of the first one.
             let is_new = notation.starts_with('1');
             all.into_iter().skip(usize::from(is_new)).take(1).collect()
         }

@@ -62,7 +62,7 @@ pub(super) fn port_replicate<'p, C: Coder<'p>>(
     match flags {
         0b00 => Ok(()),
         0b01 => {
-            // / The writer has checked that 8 bits are enough.
+            // The writer has checked that 8 bits are enough.
             let mut counter = Counter::between(*port, Some((*port, *port)));
             counter.lsb(c, name, 8, 64)?;
             *port = counter.value;

@@ -46,7 +46,7 @@ impl IpIds {
         self.counts = run(self.counts, is_near(last, id));
         self.swapped = run(self.swapped, is_near(last.swap_bytes(), id.swap_bytes()));
         self.zeros = run(self.zeros, id == 0);
-        // / Normally it continues as before.
+        // Normally it continues as before.
         match behavior {
             Behavior::Constant if id == 0 => return Behavior::Constant,
             Behavior::Sequential | Behavior::Swapped => {
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(watch(&[0, 0, 0, 700, 701]), [Constant, Constant, Constant, Sequential, Sequential]);
         assert_eq!(watch(&[0x0500, 0x0600, 0x0700, 0x0800])[1..], [Swapped; 3]);
         assert_eq!(watch(&[5, 900, 50, 7, 10_000])[1..], [Random; 4]);
-        // / One jump does not change the behavior, three do.
+        // One jump does not change the behavior, three do.
         assert_eq!(watch(&[5, 6, 7, 8, 900, 901, 902])[6], Sequential);
         assert_eq!(watch(&[5, 6, 7, 8, 900, 50, 7000, 3])[7], Random);
         assert_eq!(watch(&[5, 900, 50, 7, 8, 9, 10, 11])[7], Sequential);

@@ -179,7 +179,7 @@ impl TcpSenderContext {
             }
             return (bit(aged::OUTER_TTL, header.ttl != before.ttl), header.tos != before.tos);
         }
-        // / Another behavior has other formats, or other octets in the irregular chain, so that the TCP checksum is in another
+        // Another behavior has other formats, or other octets in the irregular chain, so that the TCP checksum is in another
         // place; but not these two.
         let has_other = ip.behavior != kept.behavior;
         let is_swapped = has_other && ip.behavior.is_sequential() && kept.behavior.is_sequential();
@@ -250,7 +250,7 @@ impl TcpSenderContext {
         config: &CompressorConfig,
     ) -> Written {
         let is_right = segment.has_right_checksum(&next.inner().header);
-        // / A wrong checksum after correct ones must not look like damage.
+        // A wrong checksum after correct ones must not look like damage.
         let is_wrong_now = !is_right && (self.expects_right || self.wrong_checksums < config.repetitions);
         let (is_careful, is_moved) = self.ip_id_in_doubt(now, next, last);
         let in_full = |format: Format| Written { format, present: 0, is_right };
@@ -412,7 +412,7 @@ impl TcpSenderContext {
         let mut sent = ListEncoding { present: 0, changed: 0, timestamps };
         let pending_items =
             self.pending_items | bit(index::TIMESTAMP.into(), !timestamps.iter().all(ts_fits));
-        // / Only a list carries the content of the items before that of SACK.
+        // Only a list carries the content of the items before that of SACK.
         if next.options.used & (pending_items | u16::MAX << index::SACK) != 0 {
             self.look_at_items(&mut sent, pending_items, next, last, config.repetitions.max(config.window));
         }
@@ -471,7 +471,7 @@ impl TcpSenderContext {
     ) {
         let Written { format, is_right, .. } = *written;
         if format == Format::Ir {
-            // / Other items in the table of the other side depend on its previous content.
+            // Other items in the table of the other side depend on its previous content.
             next.options.known = next.options.used;
         }
         if written.present != 0 || next.options.used >> index::SACK != 0 {

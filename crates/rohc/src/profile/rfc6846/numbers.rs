@@ -44,7 +44,7 @@ impl Numbers {
             *self = Self { low: value, high: value, newest: [value; 2], filled: 1 };
             return;
         }
-        // / Including the added value they are as many as the window has.
+        // Including the added value they are as many as the window has.
         if usize::from(self.filled) + 1 >= width {
             [self.low, self.high] = self.newest;
             self.newest = [value; 2];

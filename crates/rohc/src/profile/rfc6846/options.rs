@@ -135,7 +135,7 @@ impl TcpOptionTable {
         if let Some(room) = self.arena.get_mut(start..start + option.len()) {
             room.copy_from_slice(option);
         }
-        // / Unused octets are zero, so that equal tables compare equal.
+        // Unused octets are zero, so that equal tables compare equal.
         if let Some(behind) = self.arena.get_mut(used - old + option.len()..) {
             behind.fill(0);
         }
@@ -267,7 +267,7 @@ impl TcpOptionTable {
         }
         match walk.end()? {
             TcpOptionsEnd::Exhausted => {}
-            // / 8 bits have the number of bits of padding.
+            // 8 bits have the number of bits of padding.
             TcpOptionsEnd::EndOfOptionList { padding }
                 if padding.len() <= 31 && padding.iter().all(|octet| *octet == 0) =>
             {
@@ -302,7 +302,7 @@ impl TcpOptionTable {
         if before == option {
             return Some(found);
         }
-        // / An option in more than one header may change: most have numbers or digests. rohc-lib cannot read static ones.
+        // An option in more than one header may change: most have numbers or digests. rohc-lib cannot read static ones.
         self.statics &= !(1 << found);
         self.make_room(found, option, used).then_some(found)
     }

@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn a_port_is_said_so_that_both_readings_are_one() {
         assert_eq!([port(0x9340, 0x9340), port(0x9340, 0x9341), port(0x9340, 0x9301)], [0b00, 0b01, 0b01]);
-        // / 64 below and 191 above are `lsb(8, 64)`; not all implementations support a carry.
+        // 64 below and 191 above are `lsb(8, 64)`; not all implementations support a carry.
         assert_eq!([port(0x9340, 0x9300), port(0x9300, 0x93BF), port(0x9300, 0x93C0)], [0b01, 0b01, 0b10]);
         assert_eq!([port(0x93FF, 0x9400), port(0x9400, 0x93FF)], [0b10, 0b10]);
     }

@@ -78,7 +78,7 @@ impl ReadPacket<'_> {
         let turn = |bits: u8, scale: u32| if bits == 0 { 0 } else { scale << bits };
         let seq = turn(seq, 1) | turn(seq_scaled, self.payload.len() as u32);
         let ack = turn(ack, 1) | turn(ack_scaled, u32::from(last.ack_stride));
-        // / SACK blocks are encoded relative to the acknowledgment number.
+        // SACK blocks are encoded relative to the acknowledgment number.
         let has_sack = self.next.options.structure().contains(&index::SACK);
         [seq, if has_sack { 0 } else { ack }, turn(value, 1), turn(echo, 1)]
     }
@@ -104,7 +104,7 @@ impl TcpReceiverContext {
         }
         let turn = found.turns.map(i64::from);
         let has_stamps = found.next.options.structure().contains(&index::TIMESTAMP);
-        // / If both ends have clocks, the distance of the timestamps stays about constant.
+        // If both ends have clocks, the distance of the timestamps stays about constant.
         let tied = has_stamps && turn[2] > 0 && turn[3] > 0;
         let slack = 64 + 4 * i64::from(self.drift);
         let ahead = distance(read[3], kept[3]) - distance(read[2], kept[2]);
@@ -116,7 +116,7 @@ impl TcpReceiverContext {
             for value in all(self.by_octets(ranges[2], turn[2], distance(read[2], kept[2]), octets, last)) {
                 let mut echoes = ranges[3];
                 if tied {
-                    // / Echoes that have moved about as far as the value.
+                    // Echoes that have moved about as far as the value.
                     let wanted = value * turn[2] - ahead;
                     let near = ((wanted - slack).div_euclid(turn[3]), (wanted + slack).div_euclid(turn[3]));
                     let low = near.0 + i64::from((wanted - slack).rem_euclid(turn[3]) > 0);
@@ -128,7 +128,7 @@ impl TcpReceiverContext {
                 }
                 for echo in all(echoes) {
                     let turns = [seq, ack, value, echo];
-                    // / They may wrap around.
+                    // They may wrap around.
                     let moved = |i: usize| i64::from(read[i].wrapping_add((turns[i] * turn[i]) as u32));
                     let sum: i64 = (0..NUMBERS).map(|i| moved(i) - i64::from(read[i])).sum();
                     if (i64::from(off) + sum) % 0xFFFF != 0 {
@@ -196,7 +196,7 @@ impl TcpReceiverContext {
         let mark = &self.marks[0];
         let grown = last.ip_id_offset().wrapping_sub(mark.offset);
         let packets = last.msn.wrapping_sub(mark.msn).max(1);
-        // / A flow that has just begun gives no reliable growth.
+        // A flow that has just begun gives no reliable growth.
         let least = if i64::from(packets) < LATEST { packets } else { 0 };
         (grown.clamp(least, 1 << 12), packets)
     }
