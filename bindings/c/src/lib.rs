@@ -6,14 +6,16 @@
 //! - [`abi`]: structures and constants as C sees them.
 //! - `config`: parameters of a handle, checked.
 //! - `memory`: a handle with everything that it needs in one block of memory.
-//! - [`functions`]: the functions of the library.
+//! - [`functions`]: the functions of the library; `handle`: one packet through a handle; `pointers`: pointers of C as references.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
 pub mod abi;
 mod config;
 pub mod functions;
+mod handle;
 mod memory;
+mod pointers;
 
 /// Stops here: the engine has no call that panics, and without an operating system nobody could be notified.
 #[cfg(not(feature = "std"))]

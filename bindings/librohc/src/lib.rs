@@ -6,12 +6,13 @@
 //! - [`abi`]: structures and numbers as C sees them.
 //! - [`comp`] and [`decomp`]: the functions of the two sides.
 //! - [`text`]: the functions that turn numbers to text.
-//! - `profiles`, `clock`, `trace`: what both sides have of their own.
+//! - `side`: what the two sides have in common; `profiles`, `clock`, `trace`: what each has of its own.
 
 pub mod abi;
 mod clock;
 pub mod comp;
 pub mod decomp;
 mod profiles;
+mod side;
 pub mod text;
 mod trace;

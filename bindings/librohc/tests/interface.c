@@ -80,7 +80,8 @@ static void settings(void) {
     CHECK(!rohc_comp_enable_profile(c, ROHC_PROFILE_RTP_LLA) && !rohc_comp_enable_profile(c, (rohc_profile_t)0x4242));
     CHECK(!rohc_comp_set_optimistic_approach(c, 0) && !rohc_comp_set_optimistic_approach(c, 256));
     CHECK(rohc_comp_set_optimistic_approach(c, 8) && rohc_comp_set_wlsb_window_width(c, 4) && rohc_comp_set_list_trans_nr(c, 4));
-    CHECK(rohc_comp_set_reorder_ratio(c, ROHC_REORDERING_NONE));
+    CHECK(rohc_comp_set_reorder_ratio(c, ROHC_REORDERING_NONE) && rohc_comp_set_reorder_ratio(c, ROHC_REORDERING_THREEQUARTERS));
+    CHECK(!rohc_comp_set_reorder_ratio(c, (rohc_reordering_offset_t)4));
     CHECK(!rohc_comp_set_periodic_refreshes(c, 100, 100) && !rohc_comp_set_periodic_refreshes(c, 100, 0));
     CHECK(rohc_comp_set_periodic_refreshes(c, 100, 50) && !rohc_comp_set_periodic_refreshes_time(c, 1000, 500));
     CHECK(!rohc_comp_set_features(c, ROHC_COMP_FEATURE_COMPAT_1_6_x));

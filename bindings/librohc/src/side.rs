@@ -1,0 +1,101 @@
+//! A compressor or a decompressor, as functions of both name it.
+
+#![allow(unsafe_code, reason = "pointers of C become references here")]
+
+use std::ffi::{c_int, c_uint};
+
+use thinair_rohc::{Channel, CidSpace, ProfileSet};
+
+use crate::abi::{LARGE_CID, SMALL_CID, listed};
+use crate::profiles::Profiles;
+
+/// A channel of these parameters, without profiles.
+pub(crate) fn channel(cid_type: c_uint, max_cid: u16) -> Option<Channel> {
+    let cids = match cid_type {
+        SMALL_CID => CidSpace::Small,
+        LARGE_CID => CidSpace::Large,
+        _ => return None,
+    };
+    Channel::new(cids, max_cid, ProfileSet::UNCOMPRESSED).ok()
+}
+
+/// One of the two sides.
+pub(crate) trait Side {
+    /// Largest unit that is cut into segments, in octets; 0 if none is.
+    fn mrru(&self) -> usize;
+
+    /// Profiles that are on.
+    fn profiles(&mut self) -> &mut Profiles;
+
+    /// Hands the profiles that are on to the engine, if there is one.
+    fn set_profiles(&mut self);
+
+    /// Turns a profile on. False if that cannot be: segments and ROHCv2 exclude each other.
+    fn enable(&mut self, profile: c_uint) -> bool {
+        let is_second_version = profile >> 8 == 1;
+        let done = !(is_second_version && self.mrru() > 0) && self.profiles().enable(profile);
+        self.set_profiles();
+        done
+    }
+
+    /// Turns a profile off.
+    fn disable(&mut self, profile: c_uint) -> bool {
+        let done = self.profiles().disable(profile);
+        self.set_profiles();
+        done
+    }
+}
+
+/// Turns all profiles of a list on, as [`variadic`](crate::abi::variadic) hands it over. False if one of them cannot be.
+///
+/// # Safety
+///
+/// `side` is null or a handle, and lists are as for [`listed`].
+pub(crate) unsafe extern "C" fn enable_all<S: Side>(
+    side: *mut S,
+    registers: *const u64,
+    count: usize,
+    stack: *const u64,
+) -> bool {
+    // SAFETY: the caller of the variadic function promises it.
+    let (Some(side), numbers) = (unsafe { side.as_mut() }, unsafe { listed(registers, count, stack) }) else {
+        return false;
+    };
+    numbers.fold(true, |all, number: c_int| all & side.enable(number as c_uint))
+}
+
+/// Turns all profiles of a list off.
+///
+/// # Safety
+///
+/// `side` is null or a handle, and lists are as for [`listed`].
+pub(crate) unsafe extern "C" fn disable_all<S: Side>(
+    side: *mut S,
+    registers: *const u64,
+    count: usize,
+    stack: *const u64,
+) -> bool {
+    // SAFETY: the caller of the variadic function promises it.
+    let (Some(side), numbers) = (unsafe { side.as_mut() }, unsafe { listed(registers, count, stack) }) else {
+        return false;
+    };
+    numbers.fold(true, |all, number: c_int| all & side.disable(number as c_uint))
+}
+
+/// Declares functions that set or read something of a side: false without one.
+macro_rules! functions {
+    ($side:ty: $($(#[$doc:meta])* $name:ident($this:ident $(, $argument:ident: $type:ty)*) $body:block)+) => {
+        $($(#[$doc])*
+        ///
+        /// # Safety
+        ///
+        /// The first argument is null or a handle, and pointers are null or can be written.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(this: *mut $side $(, $argument: $type)*) -> bool {
+            // SAFETY: as the caller promises.
+            let Some($this) = (unsafe { this.as_mut() }) else { return false };
+            $body
+        })+
+    };
+}
+pub(crate) use functions;
