@@ -57,10 +57,14 @@ impl ServerBench {
     fn spawn(&self, command: &[&str]) -> Child {
         let mut timeout = Command::new("timeout");
         // Without --foreground the command would receive a signal twice.
-        timeout.args(["--foreground", "--signal", "KILL", LIMIT]).args(command).current_dir(&self.folder);
+        timeout.args(["--foreground", "--signal", "KILL", LIMIT]).args(command);
         timeout.env("PYTHONPATH", python()).env("PYTHONDONTWRITEBYTECODE", "1");
-        timeout.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        self.namespace.spawn(&mut timeout).unwrap()
+        self.spawn_alone(&mut timeout)
+    }
+
+    fn spawn_alone(&self, command: &mut Command) -> Child {
+        command.current_dir(&self.folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.namespace.spawn(command).unwrap()
     }
 
     /// Server of libcoap; `None` if it is not installed.
@@ -101,6 +105,11 @@ impl ServerBench {
 
     fn start(&self, arguments: &[&str]) -> Child {
         self.spawn(&[&[thinair().unwrap(), "coap"], arguments].concat())
+    }
+
+    /// Without `timeout`, which may end by a signal itself before it has passed the signal on.
+    fn start_to_interrupt(&self, arguments: &[&str]) -> Child {
+        self.spawn_alone(Command::new(thinair().unwrap()).arg("coap").args(arguments))
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
@@ -331,7 +340,7 @@ fn interrupted(mut child: Child) -> (Duration, Output) {
 fn an_interruption_is_heard() {
     let Some(bench) = ServerBench::with_libcoap("interrupted") else { return };
     let silent = bench.namespace.within(|| std::net::UdpSocket::bind("127.0.0.1:7000")).unwrap().unwrap();
-    let waiting = bench.start(&["get", "coap://127.0.0.1:7000/x"]);
+    let waiting = bench.start_to_interrupt(&["get", "coap://127.0.0.1:7000/x"]);
     // Once the request arrives, the command only waits.
     silent.recv(&mut [0; 100]).unwrap();
     let (took, output) = interrupted(waiting);
@@ -341,7 +350,8 @@ fn an_interruption_is_heard() {
 
     // An interrupted observation prints a message, and is no failure.
     for scheme in SCHEMES {
-        let observing = bench.start(&["observe", &format!("{scheme}://127.0.0.1/time"), "--timing"]);
+        let observing =
+            bench.start_to_interrupt(&["observe", &format!("{scheme}://127.0.0.1/time"), "--timing"]);
         std::thread::sleep(Duration::from_millis(1_500));
         let (took, output) = interrupted(observing);
         assert!(output.status.success(), "{}", stderr(&output));
