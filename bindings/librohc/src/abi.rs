@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 /// A random number.
 pub type RandomCallback = unsafe extern "C" fn(*const crate::comp::Comp, *mut c_void) -> c_int;
 
-/// Whether a datagram is RTP: innermost IP header, UDP header, payload, its octets.
+/// True if a datagram is RTP. Arguments: innermost IP header, UDP header, payload, its octets.
 pub type RtpCallback = unsafe extern "C" fn(*const u8, *const u8, *const u8, c_uint, *mut c_void) -> bool;
 
 /// A trace.

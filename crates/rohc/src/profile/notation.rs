@@ -5,7 +5,7 @@ use std::vec::Vec;
 
 use thinair_wire::coder::FormatField;
 
-/// Whether fields are those of the notation. A field there may be several here, which follow each other.
+/// True if fields are those of the notation. A field there may be several here, which follow each other.
 pub(crate) fn agree(notation: &[&str], ours: &[FormatField]) -> bool {
     let Some((token, rest)) = notation.split_first() else { return ours.is_empty() };
     let sums = |n: usize| ours[..n].iter().map(|field| field.bits).sum::<u32>();

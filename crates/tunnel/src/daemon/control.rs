@@ -38,7 +38,7 @@ pub enum Verb {
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Answer {
-    /// Whether the request succeeded.
+    /// True if the request succeeded.
     pub ok: bool,
     /// Changes made, or reasons why there are none, one sentence each.
     pub messages: Vec<String>,

@@ -171,7 +171,7 @@ impl Helper {
         }
     }
 
-    /// Whether there are answers received while waiting for another one.
+    /// True if there are answers received while waiting for another one.
     pub(super) fn has_late(&self) -> bool {
         !self.late.is_empty()
     }

@@ -254,7 +254,7 @@ fn remove(rules: &[Rule]) {
     }
 }
 
-/// Whether something cannot be removed because it does not exist.
+/// True if something cannot be removed because it does not exist.
 fn is_gone(error: &Error) -> bool {
     // ESRCH, which has no `ErrorKind`, for routes; ENOENT for rules.
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(ESRCH)

@@ -18,7 +18,7 @@ const RETRY: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Inside {
     mtu: u16,
-    /// Whether the MTU could not be changed.
+    /// True if the MTU could not be changed.
     has_mtu_of_its_own: bool,
     /// Port of the carrier's socket, whose datagrams must not enter the interface.
     carrier_port: Option<u16>,
@@ -132,7 +132,7 @@ impl Inside {
         &self.tun
     }
 
-    /// Whether the interface exists.
+    /// True if the interface exists.
     pub(super) fn is_there(&self) -> bool {
         self.retry_at.is_none()
     }

@@ -53,11 +53,11 @@ pub(super) struct Flushed {
     pub(super) refused: u64,
     /// Datagrams that are longer than an interface of this machine allows.
     pub(super) too_long: u64,
-    /// Whether datagrams wait for room.
+    /// True if datagrams wait for room.
     pub(super) waits: bool,
 }
 
-/// Whether more data may follow.
+/// True if more data may follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Received {
     /// All available data was received.
@@ -110,7 +110,7 @@ impl Outside {
         }
     }
 
-    /// Whether data may be available without waiting.
+    /// True if data may be available without waiting.
     pub(super) fn is_always_readable(&self) -> bool {
         matches!(self, Self::File(files) if files.is_always_readable())
     }
@@ -124,7 +124,7 @@ impl Outside {
         }
     }
 
-    /// Whether so much is queued that no more packets should be read from the interface.
+    /// True if so much is queued that no more packets should be read from the interface.
     pub(super) fn is_full(&self) -> bool {
         match self {
             Self::Udp(socket) => socket.is_full(),

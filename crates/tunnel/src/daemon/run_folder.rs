@@ -81,7 +81,7 @@ impl RunFolder {
         Ok(Some(Self { path: path.to_owned(), lock }))
     }
 
-    /// Whether a tunnel is running there.
+    /// True if a tunnel is running there.
     pub fn is_in_use(path: &Path) -> bool {
         File::open(path).is_ok_and(|file| folder::lock(&file).is_ok_and(|is_locked| !is_locked))
     }
@@ -105,7 +105,7 @@ impl Drop for RunFolder {
     }
 }
 
-/// Whether an open folder is the one that has the path now.
+/// True if an open folder is the one that has the path now.
 fn is_at(folder: &File, path: &Path) -> io::Result<bool> {
     let (open, named) = (folder.metadata()?, fs::metadata(path)?);
     Ok((open.dev(), open.ino()) == (named.dev(), named.ino()))

@@ -98,14 +98,14 @@ pub struct Daemon {
     pub(super) remembered: Option<Remembered>,
     /// Buffer for a packet.
     pub(super) packet: Vec<u8>,
-    /// Whether the loop waits for packets of the interface, and for room in the carrier.
+    /// True if the loop waits for packets of the interface, and for room in the carrier.
     pub(super) inside_waits: bool,
     pub(super) outside_waits: bool,
     /// Batches of packets in a row after which unfinished datagrams were not sent.
     pub(super) batches: u32,
-    /// Whether the input file has ended.
+    /// True if the input file has ended.
     pub(super) stream_ended: bool,
-    /// Whether the tunnel ends with its input, as it has no output.
+    /// True if the tunnel ends with its input, as it has no output.
     pub(super) ends_with_stream: bool,
     identity: Identity,
     started: Instant,

@@ -193,7 +193,7 @@ pub(crate) fn packaging(carrier: &Carrier) -> &Packaging {
     }
 }
 
-/// Whether the carrier has no return direction.
+/// True if the carrier has no return direction.
 fn is_one_way(carrier: &Carrier) -> bool {
     matches!(carrier, Carrier::File { from: None, .. } | Carrier::File { to: None, .. })
 }

@@ -84,7 +84,7 @@ impl Site {
         Ok(changes)
     }
 
-    /// Whether the peer of that name has a trouble, so that it may have moved.
+    /// True if the peer of that name has a trouble, so that it may have moved.
     pub fn is_troubled(&self, name: &str) -> bool {
         self.sources.iter().any(|source| source.name == name && source.trouble.is_some())
     }

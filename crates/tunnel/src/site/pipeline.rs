@@ -34,7 +34,7 @@ pub(super) struct Link {
     pub(super) destination: Destination,
     /// Destination, if the seal does not know a newer one.
     pub(super) configured: Option<SocketAddr>,
-    /// Whether the carrier has addresses.
+    /// True if the carrier has addresses.
     pub(super) needs_address: bool,
     pub(super) sent: TrafficCounters,
     /// Path MTU; `None` if the carrier has none, or nobody confirms probes.

@@ -17,7 +17,7 @@ pub(super) struct Source {
     pub(super) counters: PeerCounters,
     /// Source address of its newest datagram.
     pub(super) address: Option<SocketAddr>,
-    /// Whether its last datagram was late. Partially received units may be lost then, although no counter is
+    /// True if its last datagram was late. Partially received units may be lost then, although no counter is
     /// missing.
     pub(super) was_late: bool,
     /// Time when it was last heard, and when it agreed on keys.

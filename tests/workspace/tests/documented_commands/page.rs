@@ -136,7 +136,7 @@ pub(crate) fn sections(page: &str, text: &str) -> Result<Vec<PageSection>, Strin
     Ok(sections)
 }
 
-/// Whether the one marker excludes the whole block.
+/// True if the one marker excludes the whole block.
 fn is_excluded(markers: &[Marker]) -> bool {
     matches!(markers, [Marker { command: None, action: Action::Exclude(_), .. }])
 }
@@ -259,7 +259,7 @@ fn without_comment(line: &str) -> (&str, &str) {
     }
 }
 
-/// Whether a printed line contains a shown one, in which a number behind `~` may be another one.
+/// True if a printed line contains a shown one, in which a number behind `~` may be another one.
 pub(crate) fn shows(printed: &str, shown: &str) -> bool {
     let spaced = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (printed, shown) = (spaced(printed), spaced(shown));

@@ -27,7 +27,7 @@ pub(in crate::daemon) struct Line {
     path: PathBuf,
     serial: Option<Serial>,
     retry_at: Option<Instant>,
-    /// Whether a refusal to open the line was logged.
+    /// True if a refusal to open the line was logged.
     complained: bool,
     framer: Framer,
     deframer: Deframer,
