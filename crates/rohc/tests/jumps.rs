@@ -5,7 +5,7 @@
 mod common;
 
 use common::media::{Media, MediaKind};
-use common::{IpLayer, SplitMix64, TestFlow};
+use common::{IdKind, IpLayer, SplitMix64, TestFlow};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
     DecompressorMemory, Format, Instant, ProfileSet, RtpDetection,
@@ -82,4 +82,28 @@ fn a_step_of_9_981_is_no_packet_that_is_late_by_6_403() {
         }
     }
     assert!(tried > 1_000, "{tried} packets with 14 bits");
+}
+
+/// A sender of ESP that repeats its sequence number, and its IP-ID: with another TTL a packet is not the last one once more.
+#[test]
+fn fields_that_change_while_sn_and_ip_id_stand_still_are_kept() {
+    let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
+    let config = CompressorConfig { sid_everywhere: true, ..CompressorConfig::new(channel) };
+    let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+    let mut decompressor =
+        Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 4));
+    let mut random = SplitMix64(1);
+    let mut flow = TestFlow::udp(vec![IpLayer { id_kind: IdKind::Constant, ..IpLayer::new(false, 1) }]);
+    flow.media = Some(Media::new(MediaKind::Esp));
+    let (mut rohc, mut back) = ([0; 400], [0; 400]);
+    for i in 0..60 {
+        flow.media.as_mut().unwrap().sn = 7;
+        flow.layers[0].ttl = if i < 30 { 64 } else { 63 };
+        let packet = flow.packet(&mut random);
+        let now = Instant::from_millis(20 * i);
+        let done = compressor.compress(now, &packet, &mut rohc).unwrap();
+        let received = decompressor.decompress(now, &rohc[..done.len], &mut back);
+        let received = received.unwrap_or_else(|error| panic!("packet {i}: {error}: {done:?}"));
+        assert_eq!(&back[..received.len], packet, "packet {i}: {done:?}");
+    }
 }

@@ -747,22 +747,24 @@ impl Rfc3095ReceiverContext {
     }
 
     /// True if a packet that seems late was sent before ref 0. If the SN is the sender's own, it may have gone back, while
-    /// timestamp and IP-IDs continue. Without these, a packet with a larger format counts as a new one.
+    /// timestamp or IP-IDs continue. Without these, and with all of them as in ref 0, a packet with a larger format counts as a
+    /// new one.
     fn is_old(&self, x: &Rfc3095Fields<'_>, format: Format) -> bool {
-        let has_next_ts = match &self.own {
-            UpperFields::Rtp(rtp) => has_rtp(self.profile) && x.rtp.ts.wrapping_sub(rtp.ts).cast_signed() > 0,
-            _ => false,
+        if !has_own_sn(self.profile) {
+            return true;
+        }
+        let (mut tells_order, mut goes_on, mut is_same) = (false, false, x.sn == self.sn);
+        let mut step = |step: i32| {
+            (tells_order, goes_on, is_same) = (true, goes_on || step > 0, is_same && step == 0);
         };
-        let has_next_id = |(kept, ip): (&IpFields, &IpFields)| {
-            ip.holds_ip_id() && ip.counted_id().wrapping_sub(kept.counted_id()).cast_signed() > 0
-        };
-        let tells_order = has_rtp(self.profile) || x.base().iter().any(IpFields::holds_ip_id);
-        !has_own_sn(self.profile)
-            || if tells_order {
-                !has_next_ts && !self.ips.iter().zip(x.base()).any(has_next_id)
-            } else {
-                !format.updates()
-            }
+        if let (true, UpperFields::Rtp(rtp)) = (has_rtp(self.profile), &self.own) {
+            step(x.rtp.ts.wrapping_sub(rtp.ts).cast_signed());
+        }
+        for (kept, ip) in self.ips.iter().zip(x.base()).filter(|(_, ip)| ip.holds_ip_id()) {
+            step(ip.counted_id().wrapping_sub(kept.counted_id()).cast_signed().into());
+        }
+        let is_new = goes_on || format.updates() && (is_same || !tells_order);
+        !is_new
     }
 
     fn is_steady(&self) -> bool {
