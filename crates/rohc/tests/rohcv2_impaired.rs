@@ -13,10 +13,15 @@
 
 mod common;
 
-use common::SplitMix64;
+use std::time::Duration;
+
 use common::journey::{Fates, JourneyOutcome, JourneySetup, PacketFate, PacketPace, run};
 use common::table::{OutcomeTable, Size, wrong};
-use thinair_rohc::ReorderRatio;
+use common::{IpLayer, SplitMix64, TestFlow};
+use thinair_rohc::{
+    Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
+    DecompressorMemory, Instant, Mode, ProfileSet, ReorderRatio, packet,
+};
 
 const COLUMNS: [&str; 5] = ["5 % late", "all late", "loss 20 %", "bursts 2 to 40", "5 % twice"];
 
@@ -86,4 +91,64 @@ fn packets_are_right_whatever_the_channel_does() {
         });
         table.hold(OPEN, |_, _, outcome| wrong(outcome));
     }
+}
+
+/// Late packets of the second half that do not come back, of all of them, where the last packets of a flow of UDP are overtaken by
+/// 1, then up to 3, then up to 7 others. The compressor begins with [`ReorderRatio::None`].
+fn late_packets_lost(mode: Mode) -> (usize, usize) {
+    let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v2()).unwrap();
+    let mut compressor =
+        Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(&channel, 0));
+    let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
+    let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, 0));
+    let mut random = SplitMix64(7);
+    let mut flow = TestFlow::udp(vec![IpLayer::new(false, 1)]);
+    let (mut lost, mut late, mut now) = (0, 0, Instant::ZERO);
+    for depth in [1, 3, 7] {
+        // Packets that wait, each until so many others have overtaken it.
+        let mut waiting: Vec<(u64, Vec<u8>, Vec<u8>)> = Vec::new();
+        for number in 0..2_000 {
+            now = now + Duration::from_millis(20);
+            let packet = flow.packet(&mut random);
+            let mut rohc = vec![0; 200];
+            let len = compressor.compress(now, &packet, &mut rohc).unwrap().len;
+            rohc.truncate(len);
+            if random.once_in(10) && number > 20 {
+                waiting.push((1 + random.below(depth), rohc, packet));
+                continue;
+            }
+            let mut arriving = vec![(rohc, packet, false)];
+            waiting.retain_mut(|(left, rohc, packet)| {
+                *left -= 1;
+                if *left == 0 {
+                    arriving.push((core::mem::take(rohc), core::mem::take(packet), true));
+                }
+                *left > 0
+            });
+            for (rohc, packet, is_late) in arriving {
+                let (mut back, mut feedback) = ([0; 300], [0; 16]);
+                let done =
+                    decompressor.decompress(now, &rohc, &mut back).map(|done| back[..done.len].to_vec());
+                if is_late && number > 1_000 {
+                    late += 1;
+                    lost += usize::from(!done.is_ok_and(|back| back == packet));
+                }
+                while let Some(len) = decompressor.poll_feedback(&mut feedback) {
+                    let parts = packet::parts(&feedback[..len]).unwrap();
+                    parts.feedback.for_each(|element| compressor.receive_feedback(now, element).unwrap());
+                }
+            }
+        }
+    }
+    (lost, late)
+}
+
+#[test]
+fn acknowledgments_of_late_packets_widen_the_interval() {
+    let (without, with) = (late_packets_lost(Mode::Unidirectional), late_packets_lost(Mode::Optimistic));
+    println!(
+        "late packets lost: {} of {} in U-mode, {} of {} in O-mode",
+        without.0, without.1, with.0, with.1
+    );
+    assert!(without.0 > 10 && with.0 == 0 && with.1 > 200);
 }

@@ -46,7 +46,8 @@ pub struct CompressorConfig {
     /// CLOCK option. The value is Max_Jitter_CD, the largest variation of the delay between the two. A packet that varies more is
     /// decompressed wrongly, which its CRC may not detect. Default: `None`, no timer.
     pub timer: Option<Duration>,
-    /// Profiles of RFC 5225: how late packets may be that are still decompressed. Default: [`ReorderRatio::None`].
+    /// Profiles of RFC 5225: how late packets may be that are still decompressed, at least. A flow whose acknowledgments show that
+    /// packets come later gets more. Default: [`ReorderRatio::None`].
     pub reorder_ratio: ReorderRatio,
     /// Parameters of the CoAP profiles.
     pub coap: CoapConfig,
@@ -85,7 +86,7 @@ impl CompressorConfig {
 /// Part of the interpretation interval of the MSN that lies behind the newest packet: `reorder_ratio`. RFC 5225, section 6.8.2.4.
 ///
 /// With the 4 bits of the smallest header a packet may be 1, 3, 7 or 11 packets late, and 13, 11, 7 or 3 packets in a row may be lost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReorderRatio {
     /// One packet.
     #[default]
@@ -106,6 +107,13 @@ impl ReorderRatio {
             Self::None => 1,
             _ => (1 << k) / 4 * self as u32 - 1,
         }
+    }
+
+    /// The least one with which the smallest headers bear packets that are later than `late` packets; else the greatest.
+    #[cfg(feature = "v2")]
+    pub(crate) fn beyond(late: u32) -> Self {
+        let all = [Self::None, Self::Quarter, Self::Half];
+        all.into_iter().find(|ratio| ratio.p(4) > late).unwrap_or(Self::ThreeQuarters)
     }
 }
 

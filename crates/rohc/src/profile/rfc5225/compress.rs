@@ -13,7 +13,7 @@ use super::state::State;
 use super::stride::Strides;
 use crate::caution::Caution;
 use crate::cid::Cid;
-use crate::compressor::{Compressed, CompressorConfig, Refused};
+use crate::compressor::{Compressed, CompressorConfig, Refused, ReorderRatio};
 use crate::field::ip_id::Watcher;
 use crate::field::rtp::Guess;
 use crate::framing::CidFrame;
@@ -37,6 +37,10 @@ pub(crate) struct V2SenderContext {
     /// MSN of the newest packet, and of the newest change.
     pub(super) msn: u32,
     pub(super) since: u32,
+    /// Newest MSN that was acknowledged, or the first one.
+    pub(super) acknowledged: u32,
+    /// `reorder_ratio` of the next packet.
+    pub(super) reorder_ratio: ReorderRatio,
     /// Fields that have changed and are due, a bit for each of [`said`]; packets since each of them has changed.
     pub(super) due: u16,
     pub(super) ages: [u8; said::COUNT],
@@ -79,6 +83,8 @@ impl V2SenderContext {
             is_new: true,
             msn,
             since: msn.wrapping_add(1),
+            acknowledged: msn,
+            reorder_ratio: config.reorder_ratio,
             due: 0,
             ages: [0; said::COUNT],
             watchers: [Watcher::default(); MAX_IP],

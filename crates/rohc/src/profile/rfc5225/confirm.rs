@@ -3,8 +3,12 @@
 use thinair_wire::time::Instant;
 
 use super::compress::V2SenderContext;
-use crate::compressor::CompressorConfig;
+use super::note::said;
+use crate::compressor::{CompressorConfig, ReorderRatio};
 use crate::feedback::{AckType, Feedback};
+
+/// Packets by which no packet is late: such an acknowledgment was late itself.
+const LATE: u32 = 16;
 
 impl V2SenderContext {
     /// ACK, NACK and STATIC-NACK.
@@ -44,6 +48,7 @@ impl V2SenderContext {
         }
         // The newest MSN with these bits that was sent.
         let newer = self.msn.wrapping_sub(feedback.sn) & ((1 << bits) - 1);
+        self.note_lateness(self.msn.wrapping_sub(newer));
         let (width, count) = (usize::from(config.window), newer as usize);
         self.msns.acknowledge(count, width);
         self.ip_id_offsets.acknowledge(count, width);
@@ -59,5 +64,21 @@ impl V2SenderContext {
         self.is_rooted = true;
         // Everything that has changed is in the packet that was acknowledged, or in one before it.
         (self.left_ir, self.left_repair, self.refreshing, self.due) = (0, 0, false, 0);
+    }
+
+    /// An acknowledgment behind that of a newer packet: the packet came late. From the next packet on later ones are borne.
+    fn note_lateness(&mut self, msn: u32) {
+        let late = self.acknowledged.wrapping_sub(msn);
+        if late.cast_signed() <= 0 {
+            self.acknowledged = msn;
+            return;
+        }
+        let needed = ReorderRatio::beyond(late);
+        if late < LATE && needed > self.reorder_ratio {
+            self.reorder_ratio = needed;
+            self.due |= 1 << said::REORDER_RATIO;
+            self.ages[said::REORDER_RATIO] = 0;
+            self.changed(self.msn.wrapping_add(1));
+        }
     }
 }

@@ -5,7 +5,7 @@ use thinair_wire::crc::Check;
 
 use super::chains::irregular_chain;
 use super::doubt::Meant;
-use super::encodings::Counter;
+use super::encodings::{Counter, ReorderRatio};
 use super::formats::{Fields, base, co_repair, formats, has_control_crc, ir, is_strong, resolve};
 use super::headers::{Headers, Kind};
 use super::state::State;
@@ -45,9 +45,26 @@ pub(crate) struct V2ReceiverContext {
     pub(super) seen: u16,
     /// The MSN behind that of the last packet, if that was late, or the sender has gone back.
     pub(super) behind: Option<u32>,
+    pub(super) late: Late,
+    /// Late packets that were acknowledged since the reorder ratio has changed.
+    pub(super) late_acks: u8,
     /// The MSN since which no field has changed that no checksum covers.
     pub(super) moved: u32,
 }
+
+/// A packet as late as the reorder ratio bears. It is acknowledged behind the newest one, so that the compressor sees by how much: two
+/// acknowledgments in the order of arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Late {
+    None,
+    /// The newest packet is acknowledged, this MSN with the next packet.
+    Noted(u32),
+    /// This MSN is acknowledged now.
+    Due(u32),
+}
+
+/// Late packets that are acknowledged as long as the reorder ratio stays: the compressor may not heed them.
+const LATE_ACKS: u8 = 4;
 
 /// A packet that was read, not verified.
 #[derive(Clone, Copy)]
@@ -103,6 +120,8 @@ impl V2ReceiverContext {
             msn: 0,
             seen: u16::MAX,
             behind: None,
+            late: Late::None,
+            late_acks: 0,
             moved: 0,
         }
     }
@@ -178,14 +197,19 @@ impl V2ReceiverContext {
         let Meant { ahead, proved, len } = self.find(now, &mut found, room, out)?;
         let follows = core::mem::take(&mut self.behind) == Some(found.next.msn);
         if self.is_late(ahead, format, room) && is_old(&found, room) && !follows {
-            self.seen |= 1_u16.checked_shl(ahead.unsigned_abs()).unwrap_or(0);
+            let place = 1_u16.checked_shl(ahead.unsigned_abs()).unwrap_or(0);
+            let is_at_limit = self.seen & place == 0 && self.is_at_limit(ahead, room);
+            self.seen |= place;
             let may_go_back = is_strong(format) && found.next.has_own_msn();
             self.behind = may_go_back.then_some(found.next.msn.wrapping_add(1));
             // What a late packet does not say may have changed since.
             if !is_strong(format) && found.next.msn.wrapping_sub(self.moved).cast_signed() < 0 {
                 return Err(Failure::Ambiguous(format));
             }
-            self.ack_due = false;
+            self.ack_due = is_at_limit;
+            if is_at_limit {
+                (self.late, self.late_acks) = (Late::Noted(found.next.msn), self.late_acks + 1);
+            }
             return Verified::deliver(packet, format, len, payload, out);
         }
         if is_strong(format) {
@@ -208,6 +232,15 @@ impl V2ReceiverContext {
         self.state == DecompressorState::Fc && (-latest(last)..=0).contains(&ahead) && !is_new
     }
 
+    /// True if a packet so much ahead of the newest one, which is late, could not have been later, and more can be borne.
+    fn is_at_limit(&self, ahead: i32, last: &State) -> bool {
+        let ratio = last.reorder_ratio;
+        ahead.unsigned_abs() >= ratio.p(4)
+            && ratio != ReorderRatio::ThreeQuarters
+            && self.late_acks < LATE_ACKS
+            && self.late == Late::None
+    }
+
     /// A packet is the newest one.
     fn accept(&mut self, now: Moment, found: &Packet<'_>, room: &mut State, ahead: i32) {
         let next = &found.next;
@@ -221,6 +254,12 @@ impl V2ReceiverContext {
         }
         let is_repaired = self.state == DecompressorState::Sc;
         self.ack_due = found.format == Format::Ir || is_strong(found.format) || is_repaired;
+        if let Late::Noted(msn) = self.late {
+            (self.late, self.ack_due) = (Late::Due(msn), true);
+        }
+        if next.reorder_ratio != room.reorder_ratio {
+            self.late_acks = 0;
+        }
         self.arrivals.note(now, ahead.max(1).cast_unsigned());
         self.seen = self.seen.checked_shl(ahead.unsigned_abs()).filter(|_| ahead >= 0).unwrap_or(0) | 1;
         (self.msn, self.unrepaired, self.is_timed) = (next.msn, 0, next.time_stride != 0);
@@ -256,6 +295,13 @@ impl V2ReceiverContext {
     pub(super) fn note_success(&mut self) -> bool {
         self.failures <<= 1;
         core::mem::take(&mut self.ack_due)
+    }
+
+    /// The MSN of a late packet whose turn it is to be acknowledged.
+    pub(super) fn late_to_acknowledge(&mut self) -> Option<u32> {
+        let Late::Due(msn) = self.late else { return None };
+        self.late = Late::None;
+        Some(msn)
     }
 
     /// Counts a packet that has failed.

@@ -320,7 +320,9 @@ impl ReceiverContext for decompress::V2ReceiverContext {
     fn complete(&mut self, element: Feedback, _: Option<Format>, config: &DecompressorConfig) -> Feedback {
         // RFC 5225, section 6.6.9: zero, if there is no clock.
         let clock = self.is_timed.then_some(config.clock.unwrap_or(0));
-        Feedback { clock, ..element.with_msn(FeedbackForm::Rfc5225, self.state, self.msn as u16) }
+        let late = self.late_to_acknowledge().filter(|_| element.ack == AckType::Ack);
+        let msn = late.unwrap_or(self.msn);
+        Feedback { clock, ..element.with_msn(FeedbackForm::Rfc5225, self.state, msn as u16) }
     }
 }
 

@@ -195,6 +195,7 @@ impl decompress::V2ReceiverContext {
             || self.state != DecompressorState::Fc
             || self.failures & decompress::DOUBTFUL == decompress::DOUBTFUL
             || self.behind.is_some()
+            || self.late != decompress::Late::None
             || !self.arrivals.has_not_failed()
             || !self.arrivals.is_next(now, 1 << BITS)
         {

@@ -26,7 +26,8 @@ pub(super) mod said {
     pub(in super::super) const LIST: usize = 6;
     pub(in super::super) const STRIDE: usize = 7;
     pub(in super::super) const BEHAVIOR: usize = 8;
-    pub(in super::super) const COUNT: usize = 9;
+    pub(in super::super) const REORDER_RATIO: usize = 9;
+    pub(in super::super) const COUNT: usize = 10;
 }
 
 /// What no checksum covers: where a change of it is lost, a CRC of 3 bits is all that tells.
@@ -65,8 +66,9 @@ impl V2SenderContext {
 
     /// Completes a packet by its control fields, and notes what has changed since the `last` one.
     pub(super) fn note(&mut self, next: &mut State, last: &State, total: usize, config: &CompressorConfig) {
+        next.reorder_ratio = self.reorder_ratio;
         if self.is_new {
-            (next.reorder_ratio, self.since) = (config.reorder_ratio, next.msn);
+            (self.since, self.acknowledged) = (next.msn, next.msn);
         }
         let mut changed = self.note_ips(next, last);
         let mut repair = false;
@@ -266,7 +268,7 @@ impl V2SenderContext {
         let outer = is_due(said::OUTER);
         let (ttl, tos) = (is_due(said::TTL), is_due(said::TOS));
         let mut flags1 = is_due(said::DF) || is_due(said::BEHAVIOR) || outer || coverage;
-        flags1 |= next.has_rtp() && (ttl || tos);
+        flags1 |= next.has_rtp() && (ttl || tos || is_due(said::REORDER_RATIO));
         let mut numbers = [Counter::read(0); NUMBERS];
         for (place, (item, at)) in self::numbers(&next.headers).enumerate().take(NUMBERS) {
             numbers[place] = Counter::between(next.headers.long(item, at), self.numbers[place].bounds());
