@@ -84,26 +84,43 @@ fn a_step_of_9_981_is_no_packet_that_is_late_by_6_403() {
     assert!(tried > 1_000, "{tried} packets with 14 bits");
 }
 
-/// A sender of ESP that repeats its sequence number, and its IP-ID: with another TTL a packet is not the last one once more.
+/// What changes in a flow of ESP that repeats its sequence number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Change {
+    Ttl,
+    /// The order of the octets in which the IP-ID counts.
+    ByteOrder,
+}
+
+/// A sender of ESP that repeats its sequence number: with other fields a packet is not the last one once more.
 #[test]
-fn fields_that_change_while_sn_and_ip_id_stand_still_are_kept() {
+fn fields_that_change_while_the_sn_stands_still_are_kept() {
     let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
-    let config = CompressorConfig { sid_everywhere: true, ..CompressorConfig::new(channel) };
-    let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
-    let mut decompressor =
-        Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 4));
-    let mut random = SplitMix64(1);
-    let mut flow = TestFlow::udp(vec![IpLayer { id_kind: IdKind::Constant, ..IpLayer::new(false, 1) }]);
-    flow.media = Some(Media::new(MediaKind::Esp));
-    let (mut rohc, mut back) = ([0; 400], [0; 400]);
-    for i in 0..60 {
-        flow.media.as_mut().unwrap().sn = 7;
-        flow.layers[0].ttl = if i < 30 { 64 } else { 63 };
-        let packet = flow.packet(&mut random);
-        let now = Instant::from_millis(20 * i);
-        let done = compressor.compress(now, &packet, &mut rohc).unwrap();
-        let received = decompressor.decompress(now, &rohc[..done.len], &mut back);
-        let received = received.unwrap_or_else(|error| panic!("packet {i}: {error}: {done:?}"));
-        assert_eq!(&back[..received.len], packet, "packet {i}: {done:?}");
+    for (change, seed) in (0..40).flat_map(|seed| [(Change::Ttl, seed), (Change::ByteOrder, seed)]) {
+        let config = CompressorConfig { sid_everywhere: true, ..CompressorConfig::new(channel) };
+        let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+        let mut decompressor =
+            Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 4));
+        let mut random = SplitMix64(seed);
+        let id_kind = if change == Change::Ttl { IdKind::Constant } else { IdKind::Counts };
+        let id = random.next() as u16;
+        let mut flow = TestFlow::udp(vec![IpLayer { id, id_kind, ..IpLayer::new(false, 1) }]);
+        flow.media = Some(Media::new(MediaKind::Esp));
+        let (mut rohc, mut back) = ([0; 400], [0; 400]);
+        for i in 0..60 {
+            flow.media.as_mut().unwrap().sn = 7;
+            let layer = &mut flow.layers[0];
+            match change {
+                Change::Ttl => layer.ttl = if i < 30 { 64 } else { 63 },
+                Change::ByteOrder => layer.id_kind = if i < 30 { IdKind::Counts } else { IdKind::Swapped },
+            }
+            let packet = flow.packet(&mut random);
+            let now = Instant::from_millis(20 * i);
+            let done = compressor.compress(now, &packet, &mut rohc).unwrap();
+            let received = decompressor.decompress(now, &rohc[..done.len], &mut back);
+            let received = received
+                .unwrap_or_else(|error| panic!("{change:?}, seed {seed}, packet {i}: {error}: {done:?}"));
+            assert_eq!(&back[..received.len], packet, "{change:?}, seed {seed}, packet {i}: {done:?}");
+        }
     }
 }

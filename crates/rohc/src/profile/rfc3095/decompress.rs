@@ -761,7 +761,9 @@ impl Rfc3095ReceiverContext {
             step(x.rtp.ts.wrapping_sub(rtp.ts).cast_signed());
         }
         for (kept, ip) in self.ips.iter().zip(x.base()).filter(|(_, ip)| ip.holds_ip_id()) {
-            step(ip.counted_id().wrapping_sub(kept.counted_id()).cast_signed().into());
+            // In another byte order they cannot be compared: the sender has said that it counts anew.
+            let moved = ip.counted_id().wrapping_sub(kept.counted_id()).cast_signed();
+            step(if ip.nbo == kept.nbo { moved.into() } else { 1 });
         }
         let is_new = goes_on || format.updates() && (is_same || !tells_order);
         !is_new
