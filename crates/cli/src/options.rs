@@ -10,7 +10,7 @@ use thinair_rohc::profile::coap::Base;
 use thinair_rohc::profile::coap::ChecksumMode;
 use thinair_rohc::{
     Channel, CidSpace, CompressorConfig, DecompressorConfig, Integrity, Mode, Ports, ProfileId, ProfileSet,
-    Refresh, RtpDetection, Threshold,
+    Refresh, ReorderRatio, RtpDetection, Threshold,
 };
 use thinair_rohc::{CoapConfig, FormatPolicy};
 
@@ -107,7 +107,8 @@ pub(crate) struct ChannelOptions {
     pub(crate) max_cid: Option<u16>,
     /// Profiles, separated by commas, such as v1,coap [default: v1,coap,tcp]
     ///
-    /// Names: rtp, udp, esp, ip, rtp-udp-lite, udp-lite, tcp and coap; v1 stands for the first six.
+    /// Names: rtp, udp, esp, ip, rtp-udp-lite, udp-lite, tcp and coap; v1 stands for the first six, v2 for those
+    /// of ROHCv2, such as udp-v2.
     /// `uncompressed` is always included. Without this option `analyze` compares several sets.
     #[arg(long, value_name = "LIST", value_parser = profiles, help_heading = "Channel")]
     pub(crate) profiles: Option<ProfileSet>,
@@ -125,6 +126,10 @@ pub(crate) struct ChannelOptions {
     /// Values in a W-LSB window: number of consecutive lost packets to tolerate, plus one
     #[arg(long, value_name = "N", default_value_t = DEFAULT_WINDOW, hide_short_help = true, value_parser = clap::value_parser!(u8).range(1..=16), help_heading = "Channel")]
     pub(crate) window: u8,
+    /// ROHCv2: packets of the smallest headers may be 1 (none), 3 (quarter), 7 (half) or 11 (three-quarters) late;
+    /// with feedback a flow gets more as needed
+    #[arg(long, value_name = "RATIO", default_value = "none", hide_short_help = true, value_parser = reorder_ratio, help_heading = "Channel")]
+    pub(crate) reorder_ratio: ReorderRatio,
     /// k_1/n_1: damage of the dynamic context is assumed after k of n packets have failed (RFC 3095, section
     /// 5.3.2.2.3) [default: 3/6, in U-mode 5/6]
     #[arg(long, value_name = "K/N", hide_short_help = true, value_parser = threshold, help_heading = "Channel")]
@@ -265,6 +270,7 @@ impl ChannelOptions {
         }
         config.repetitions = self.repetitions;
         config.window = self.window;
+        config.reorder_ratio = self.reorder_ratio;
         config.sid_everywhere = self.sid_everywhere;
         config.rtp = self.rtp();
         let format = match self.coap_format {
@@ -307,10 +313,13 @@ impl ChannelOptions {
         let rtp = (self.rtp != RtpOption::Guess).then_some(self.rtp);
         let checksum = (self.coap_checksum != ChecksumOption::Carry).then_some(self.coap_checksum);
         let format = (self.coap_format != CoapFormatOption::Auto).then_some(self.coap_format);
+        let reorder = ReorderRatio::NAMES[1..].iter().find(|(_, value)| *value == self.reorder_ratio);
+        let reorder = reorder.map(|(name, _)| (*name).to_owned());
         let options = [
             ("refresh", self.refresh.map(|refresh| refresh.to_string()), true),
             ("repetitions", is_not(self.repetitions, DEFAULT_REPETITIONS), true),
             ("window", is_not(self.window, DEFAULT_WINDOW), true),
+            ("reorder-ratio", reorder, true),
             ("nack", self.nack.map(threshold), false),
             ("static-nack", (ratio != DEFAULT_STATIC_NACK).then_some(ratio), false),
             ("rtp", word(rtp.and_then(|rtp| rtp.to_possible_value())), true),
@@ -336,6 +345,14 @@ impl ChannelOptions {
 fn listed(has: impl Fn(u16) -> bool) -> String {
     let ports = (1..=u16::MAX).filter(|port| has(*port)).map(|port| port.to_string());
     ports.collect::<Vec<_>>().join(",")
+}
+
+fn reorder_ratio(text: &str) -> Result<ReorderRatio, String> {
+    let found = ReorderRatio::NAMES.iter().find(|(name, _)| *name == text);
+    found.map(|(_, ratio)| *ratio).ok_or_else(|| {
+        let names = ReorderRatio::NAMES.map(|(name, _)| name);
+        format!("expected one of {}", names.join(", "))
+    })
 }
 
 fn threshold(text: &str) -> Result<Threshold, String> {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use thinair_rohc::profile::coap::Base;
-use thinair_rohc::{CidSpace, CompressorConfig, Mode, ProfileSet, Refresh, RtpDetection};
+use thinair_rohc::{CidSpace, CompressorConfig, Mode, ProfileSet, Refresh, ReorderRatio, RtpDetection};
 use thinair_segment::Sizer;
 use thinair_ule::{Npa, Pid};
 
@@ -226,6 +226,8 @@ pub struct ChannelConfig {
     pub repetitions: u8,
     /// Values of a W-LSB window.
     pub window: u8,
+    /// Least reorder ratio of ROHCv2, as in [`CompressorConfig`].
+    pub reorder_ratio: ReorderRatio,
     /// Provisioned bases of profile 0x0081, equal at all ends.
     pub bases: Vec<Base>,
     /// Format of packets that no profile compresses. False: ROHC packet of the uncompressed profile. True:
@@ -251,6 +253,7 @@ impl ChannelConfig {
             rtp: RtpDetection::NEVER.or_guess(),
             repetitions: 4,
             window: 4,
+            reorder_ratio: ReorderRatio::None,
             bases: Vec::new(),
             by_type: false,
             feedback_wait: Duration::from_millis(20),
@@ -354,6 +357,7 @@ impl ChannelConfig {
         }
         config.repetitions = self.repetitions;
         config.window = self.window;
+        config.reorder_ratio = self.reorder_ratio;
         config.rtp = self.rtp;
         // Counters of encrypted datagrams count packets.
         config.counted = true;

@@ -100,6 +100,14 @@ pub enum ReorderRatio {
 }
 
 impl ReorderRatio {
+    /// Each by the name that configurations use.
+    pub const NAMES: [(&str, Self); 4] = [
+        ("none", Self::None),
+        ("quarter", Self::Quarter),
+        ("half", Self::Half),
+        ("three-quarters", Self::ThreeQuarters),
+    ];
+
     /// The offset of the interval for `k` bits: `msn_lsb(k)`.
     #[inline]
     pub(crate) const fn p(self, k: u32) -> u32 {

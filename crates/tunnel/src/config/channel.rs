@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use thinair_rohc::{Channel, CidSpace, Mode, Ports, ProfileId, ProfileSet, Refresh, RtpDetection};
+use thinair_rohc::{
+    Channel, CidSpace, Mode, Ports, ProfileId, ProfileSet, Refresh, ReorderRatio, RtpDetection,
+};
 
 use super::setting::ConfigError;
 use super::settings::{Settings, SettingsSection};
@@ -74,6 +76,9 @@ pub(super) fn channel(
             .read("refresh", |text| text.parse::<Refresh>().map_err(|error| error.to_string()))?,
         rtp: rtp(&section, profiles)?,
         repetitions: section.read("repetitions", words::number(1..=255))?.unwrap_or(default.repetitions),
+        reorder_ratio: section
+            .read("reorder_ratio", words::word(&ReorderRatio::NAMES))?
+            .unwrap_or(default.reorder_ratio),
         window: section.read("window", words::number(1..=16))?.unwrap_or(default.window),
         bases: bases(&section, surroundings)?,
         by_type,

@@ -171,7 +171,7 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
             all("profiles")
                 .option(CHANNEL, "LIST", "Profiles, equal at both ends, such as v1,coap [default: v1,coap,tcp]")
                 .details("Names: rtp, udp, esp, ip, rtp-udp-lite, udp-lite, tcp and coap; v1 stands for the first \
-                 six. `uncompressed` is always included."),
+                 six, v2 for those of ROHCv2, such as udp-v2. `uncompressed` is always included."),
             all("mrru")
                 .option(CHANNEL, "N", "Maximum size of a segmented packet (MRRU) in octets, equal at both ends; 0: no segments \
                  [default: as needed]")
@@ -192,6 +192,11 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
             all("window")
                 .option(CHANNEL, "N", "Values in a W-LSB window: number of consecutive lost packets to tolerate, plus one \
                  [default: 4]")
+                .rare(),
+            all("reorder_ratio")
+                .option(CHANNEL, "RATIO", "ROHCv2: packets of the smallest headers may be 1 (none), 3 (quarter), 7 (half) or 11 \
+                 (three-quarters) late; with feedback a flow gets more as needed [default: none]")
+                .named("reorder-ratio")
                 .rare(),
             all("rtp")
                 .option(CHANNEL, "HOW", "Detection of RTP: guess, ports or never [default: guess]")

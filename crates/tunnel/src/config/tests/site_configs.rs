@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use thinair_rohc::{CidSpace, Mode, ProfileId, Refresh, RtpDetection};
+use thinair_rohc::{CidSpace, Mode, ProfileId, Refresh, ReorderRatio, RtpDetection};
 use thinair_segment::NetworkProperties;
 
 use super::{KEY, OPEN, complains, of_arguments};
@@ -48,6 +48,7 @@ fn every_key_of_the_channel_is_taken() {
         ("channel", "rtp_ports", "5004,5006"),
         ("channel", "repetitions", "3"),
         ("channel", "window", "16"),
+        ("channel", "reorder_ratio", "half"),
         ("channel", "feedback_wait", "100ms"),
         ("channel", "pad", "16"),
     ];
@@ -60,6 +61,7 @@ fn every_key_of_the_channel_is_taken() {
     assert_eq!((channel.mrru, channel.refresh), (Some(1_400), Some(refresh)));
     assert_eq!(channel.rtp, RtpDetection::of_ports(&[5_004, 5_006]).unwrap());
     assert_eq!((channel.repetitions, channel.window, channel.pad), (3, 16, 16));
+    assert_eq!(channel.reorder_ratio, ReorderRatio::Half);
     assert_eq!(channel.feedback_wait, Duration::from_millis(100));
     // ULE and GSE have Types.
     let by_type = ("channel", "by_type", "true");
@@ -80,6 +82,7 @@ fn what_a_channel_cannot_be_is_told() {
         ("rtp_ports", "0", &["1 to 65535"]),
         ("repetitions", "0", &["1 to 255"]),
         ("window", "17", &["1 to 16"]),
+        ("reorder_ratio", "1/2", &["none", "three-quarters"]),
         ("feedback_wait", "11s", &["at most 10s"]),
         ("feedback_wait", "20", &["its unit"]),
         ("pad", "2000", &["0 to 1024"]),
