@@ -51,6 +51,7 @@ mod mesh;
 pub mod outcome;
 mod packet;
 mod recommendation;
+mod report;
 mod run;
 pub mod schc;
 mod scheme;
