@@ -7,9 +7,10 @@ use crate::settings::{SchemeSpec, Settings};
 use crate::tally::{SchemeSums, TrafficSums};
 
 /// Converts a flow that is not listed with all sums.
-pub(crate) fn other_flow(flow: &FlowSums) -> OtherFlow {
+pub(crate) fn other_flow(number: usize, flow: &FlowSums) -> OtherFlow {
     OtherFlow {
         input: flow.input,
+        number,
         src: flow.key.source_text(),
         dst: flow.key.destination_text(),
         protocol: flow.key.protocol_text(),
@@ -32,7 +33,7 @@ pub(crate) struct SumsReport<'s> {
 }
 
 impl SumsReport<'_> {
-    pub(crate) fn flow(&self, flow: &FlowSums, detail: Detail) -> outcome::Flow {
+    pub(crate) fn flow(&self, number: usize, flow: &FlowSums, detail: Detail) -> outcome::Flow {
         let Detail { traffic, mut carried, course } = detail;
         for (sums, sum) in carried.iter_mut().zip(&flow.sums) {
             sums.gaps.add(sum.gap.ended());
@@ -40,6 +41,7 @@ impl SumsReport<'_> {
         let profiles = profiles(&carried);
         outcome::Flow {
             input: flow.input,
+            number,
             src: flow.key.source_text(),
             dst: flow.key.destination_text(),
             protocol: flow.key.protocol_text(),

@@ -1,19 +1,19 @@
 //! The run of an analysis: from records of captures to an [`Outcome`].
 
 use std::io::Read;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use thinair_capture::{Error, Reader, Record, Timestamp};
 use thinair_rohc::Instant;
 
 use crate::flow::{FlowSums, FlowTable};
+use crate::merge::RunSums;
 use crate::outcome::{InputSummary, MOST_FAULTS, Mismatch, Outcome, SCHEMA, SchcRules, Totals};
 use crate::packet::ParsedPacket;
-use crate::recommendation::Recommendation;
 use crate::report::{SumsReport, other_flow};
 use crate::scheme::{Cause, Delivery, SchemeLink, Trip};
 use crate::settings::{SchemeSpec, Settings};
-use crate::survey::{Provision, Survey};
+use crate::survey::{Facts, Provision, Survey};
 use crate::tally::{SchemeSums, SizeCounts, TrafficSums, layers_out};
 use crate::timeline::Timeline;
 use crate::unpack::Unpack;
@@ -36,7 +36,8 @@ pub(crate) const PROGRESS_EVERY: u64 = 1_024;
 #[derive(Debug)]
 pub struct Analysis {
     settings: Settings,
-    survey: Survey,
+    provisions: Vec<Arc<Provision>>,
+    facts: Facts,
     inputs: Vec<InputSummary>,
     flows: FlowTable,
     traffic: TrafficSums,
@@ -50,8 +51,8 @@ pub struct Analysis {
     number: u64,
     /// Start of the next input on the time axis, in nanoseconds.
     begins: u64,
-    /// For each scheme, true after an octet was damaged on request.
-    damaged: Vec<bool>,
+    /// For each scheme of each carried partition, true until an octet was damaged on request.
+    damage: Vec<bool>,
     header_out: Vec<usize>,
     /// Octets that each scheme sends for one packet, feedback included.
     octets_out: Vec<u64>,
@@ -72,11 +73,12 @@ impl Analysis {
             header_sizes_out: vec![SizeCounts::default(); schemes],
             number: 0,
             begins: 0,
-            damaged: vec![!settings.damage_one; schemes],
+            damage: vec![settings.damage_one; settings.carried().len() * schemes],
             header_out: Vec::with_capacity(schemes),
             octets_out: Vec::with_capacity(schemes),
             settings,
-            survey,
+            facts: survey.facts,
+            provisions: survey.provisions,
         }
     }
 
@@ -91,14 +93,9 @@ impl Analysis {
         source: R,
         mut progress: impl FnMut(u64),
     ) -> Result<(), Error> {
-        let provision = self.survey.provisions.get(self.inputs.len()).cloned().unwrap_or_default();
+        let provision = self.provisions.get(self.inputs.len()).cloned().unwrap_or_default();
         let mut reader = Reader::new(source)?;
-        let mut link = InputLink::new(&self.settings, self.begins, &provision);
-        for (scheme, &damaged) in link.schemes.iter_mut().zip(&self.damaged) {
-            if damaged {
-                scheme.spare();
-            }
-        }
+        let mut link = InputLink::new(&self.settings, self.begins, Arc::clone(&provision));
         self.flows.start(self.inputs.len());
         let mut unpack = self.unpack();
         let mut input = InputSummary { path: path.to_owned(), ..InputSummary::default() };
@@ -121,7 +118,6 @@ impl Analysis {
             }
         }
         self.begins = link.latest;
-        self.damaged = link.schemes.iter().map(SchemeLink::did_damage).collect();
         if let Some(link_type) = reader.link_type() {
             input.link_types.entry(link_type).or_default();
         }
@@ -132,36 +128,46 @@ impl Analysis {
 
     /// Returns the results.
     pub fn finish(self) -> Outcome {
-        let totals = self.totals();
-        let tally = SumsReport { settings: &self.settings };
-        let recommendation = Recommendation::of(&self.settings, &self.survey, &totals, self.begins);
+        let sums = self.sums();
+        let report = SumsReport { settings: &self.settings };
         let (mut flows, mut other_flows) = (Vec::new(), Vec::new());
-        for mut flow in self.flows.into_list() {
+        let carried = self.settings.carried();
+        for (number, mut flow) in self.flows.into_list().into_iter().enumerate() {
             match flow.detail.take() {
-                Some(detail) => flows.push(tally.flow(&flow, *detail)),
-                None => other_flows.push(other_flow(&flow)),
+                Some(detail) => flows.push(report.flow(number, &flow, *detail)),
+                None if carried.contains(&flow.partition) => other_flows.push(other_flow(number, &flow)),
+                None => {}
             }
         }
+        let totals = sums.totals();
         Outcome {
             schema: SCHEMA,
+            partitions: self.settings.partitions(),
             inputs: self.inputs,
+            recommendation: sums.recommendation(&totals),
             totals,
-            recommendation,
             flows,
             other_flows,
             faults: self.faults,
             timeline: self.timeline,
             header_sizes_in: self.header_sizes_in.counts(),
             header_sizes_out: self.header_sizes_out.iter().map(SizeCounts::counts).collect(),
+            sums: Some(Box::new(sums)),
         }
     }
 
     /// Returns the sums over all packets so far.
     pub fn totals(&self) -> Totals {
-        let tally = SumsReport { settings: &self.settings };
+        self.sums().totals()
+    }
+
+    fn sums(&self) -> RunSums {
         let mut carried = self.others.clone();
         let mut larger_flows = vec![0; carried.len()];
-        for flow in self.flows.list() {
+        let partitions = self.settings.carried();
+        let mut flows = 0;
+        for flow in self.flows.list().iter().filter(|flow| partitions.contains(&flow.partition)) {
+            flows += 1;
             for (all, of_flow) in
                 carried.iter_mut().zip(flow.detail.iter().flat_map(|detail| &detail.carried))
             {
@@ -172,15 +178,14 @@ impl Analysis {
                 *larger += u64::from(flow.is_larger(sum));
             }
         }
-        let mut schemes = tally.schemes(&self.traffic, &carried);
-        for ((scheme, larger), spec) in schemes.iter_mut().zip(larger_flows).zip(&self.settings.schemes) {
-            scheme.larger_flows = spec.channel().map(|_| larger);
-        }
-        Totals {
-            packets: self.traffic.packets,
-            flows: self.flows.list().len() as u64,
-            traffic: tally.traffic(&self.traffic),
-            schemes,
+        RunSums {
+            settings: self.settings.clone(),
+            facts: self.facts,
+            nanos: self.begins,
+            flows,
+            traffic: self.traffic,
+            carried,
+            larger_flows,
         }
     }
 
@@ -227,10 +232,16 @@ impl Analysis {
         self.carry(link, now, record.number, &packet);
     }
 
-    /// Sends one packet through every scheme.
+    /// Sends one packet through every scheme, if the run carries its partition.
     fn carry(&mut self, link: &mut InputLink, now: Instant, record: u64, packet: &ParsedPacket<'_>) {
         let settings = &self.settings;
-        let flow = self.flows.of(packet, settings.schemes.len());
+        let number = self.number;
+        self.number += 1;
+        let flow = self.flows.of(packet, settings);
+        let Some(channel) = flow.partition.checked_sub(settings.only.start).map(|at| at as usize) else {
+            return;
+        };
+        let Some(schemes) = link.channel(settings, channel) else { return };
         let application = flow.application_header(packet, &settings.compressor.coap.ports);
         let is_first = flow.packets == 0;
         flow.add(packet, application, settings);
@@ -239,8 +250,9 @@ impl Analysis {
         self.header_sizes_in.add(header_in);
         self.header_out.clear();
         self.octets_out.clear();
-        for (at, scheme) in link.schemes.iter_mut().enumerate() {
-            let trip = scheme.carry(settings, self.number, now, flow.side, packet.octets);
+        let damage = self.damage[channel * schemes.len()..].iter_mut();
+        for ((at, scheme), damage) in schemes.iter_mut().enumerate().zip(damage) {
+            let trip = scheme.carry(settings, number, now, flow.side, packet.octets, damage);
             let layers = layers_out(packet, application, trip.compressed.as_ref());
             let gap = flow.sums[at].add(now, &trip);
             let sums = match &mut flow.detail {
@@ -263,13 +275,14 @@ impl Analysis {
             detail.course.add(packet.octets.len() as u64, &self.octets_out);
         }
         self.timeline.add(link.latest, header_in, &self.header_out);
-        self.number += 1;
     }
 }
 
 /// The link of one input.
 struct InputLink {
-    schemes: Vec<SchemeLink>,
+    provision: Arc<Provision>,
+    /// The schemes of each carried partition, from its first packet on.
+    channels: Vec<Option<Vec<SchemeLink>>>,
     /// Time of the first packet, in nanoseconds.
     first: Option<u64>,
     /// Start of the link on the time axis, in nanoseconds.
@@ -279,10 +292,16 @@ struct InputLink {
 }
 
 impl InputLink {
-    fn new(settings: &Settings, begins: u64, provision: &Rc<Provision>) -> Self {
-        let schemes =
-            settings.schemes.iter().map(|spec| SchemeLink::new(spec, settings, provision)).collect();
-        Self { schemes, first: None, begins, latest: begins }
+    fn new(settings: &Settings, begins: u64, provision: Arc<Provision>) -> Self {
+        let channels = settings.carried().map(|_| None).collect();
+        Self { provision, channels, first: None, begins, latest: begins }
+    }
+
+    /// Returns the schemes of a carried partition; `None` if there is no such partition.
+    fn channel(&mut self, settings: &Settings, at: usize) -> Option<&mut [SchemeLink]> {
+        let new = |spec| SchemeLink::new(spec, settings, &self.provision);
+        let channel = self.channels.get_mut(at)?;
+        Some(channel.get_or_insert_with(|| settings.schemes.iter().map(new).collect()))
     }
 
     /// Time of a packet since the first one of the link. Times in captures can go backwards; engines need
