@@ -12,7 +12,7 @@ use crate::outcome;
 pub const MOST_FLOWS: usize = 10_000;
 
 /// Maximum number of partitions.
-pub const MOST_PARTITIONS: u32 = 65_536;
+pub const MOST_PARTITIONS: u32 = 1_024;
 
 /// Settings of an analysis.
 #[derive(Clone, Debug, PartialEq)]

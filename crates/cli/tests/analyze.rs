@@ -194,7 +194,7 @@ fn wrong_arguments_are_status_2_and_say_why() {
         (&[ONE, "--loss", "101"], "from 0 to 100"),
         (&[ONE, "--price", "x"], "not negative"),
         (&[ONE, "--billing-unit", "0"], "--billing-unit"),
-        (&[ONE, "--partitions", "0"], "not in 1..=65536"),
+        (&[ONE, "--partitions", "0"], "not in 1..=1024"),
         (&[ONE, "--jobs", "0"], "not in 1..=256"),
         (&["-", "-"], "only once"),
         (&[], "<FILE>"),

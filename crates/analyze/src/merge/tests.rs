@@ -148,9 +148,13 @@ fn run(settings: &Settings, only: Range<u32>, survey: &Survey, captures: &[Vec<u
     analysis.finish()
 }
 
-/// Returns all values of an outcome as text, with every digit.
-fn text(outcome: Outcome) -> String {
-    format!("{:#?}", Outcome { sums: None, ..outcome })
+/// Compares all values in every digit.
+fn assert_equal(merged: Outcome, whole: Outcome) {
+    let [merged, whole] = [merged, whole].map(|outcome| format!("{:#?}", Outcome { sums: None, ..outcome }));
+    for (number, (merged, whole)) in (1..).zip(merged.lines().zip(whole.lines())) {
+        assert_eq!(merged, whole, "line {number}");
+    }
+    assert_eq!(merged.len(), whole.len());
 }
 
 proptest! {
@@ -174,16 +178,17 @@ proptest! {
             starts.zip(ends).map(|(start, end)| run(&settings, start..end, &survey, &captures)).collect();
         let turn = turn % parts.len();
         parts.rotate_left(turn);
-        prop_assert_eq!(text(Outcome::merge(parts).unwrap()), text(whole));
+        assert_equal(Outcome::merge(parts).unwrap(), whole);
     }
 }
 
-/// A conversation of each host with each other one, and settings with eight partitions.
+/// Datagrams of each host to each other one, more than 20 of each flow, and settings with eight partitions, each
+/// with a single context.
 fn conversations() -> (Settings, Vec<Vec<u8>>) {
-    let pairs = (0..6).flat_map(|from| (0..6).map(move |to| (from, to))).cycle().take(360);
+    let pairs = (0..6).flat_map(|from| (0..6).map(move |to| (from, to))).cycle().take(36 * 25);
     let packets: Vec<_> =
         pairs.map(|(from, to)| SentBetween { from, to, kind: Kind::Datagram, octet: 0, pause: 1 }).collect();
-    let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
+    let channel = Channel::new(CidSpace::Small, 0, ProfileSet::v1()).unwrap();
     let rohc = SchemeSpec::Rohc { name: "rohc-v1", channel, mode: Mode::Optimistic, learned: false };
     (Settings { partitions: 8, ..Settings::new(channel, &[rohc]) }, vec![capture(&packets)])
 }
@@ -214,13 +219,15 @@ fn parts_that_do_not_fit_together_are_refused() {
 }
 
 #[test]
-fn a_merged_outcome_is_a_part_again() {
+fn merged_parts_are_a_whole_and_a_part_again() {
     let (settings, captures) = conversations();
     let survey = surveyed(&settings, &captures);
     let part = |only| run(&settings, only, &survey, &captures);
     let merged = Outcome::merge(vec![part(0..3), part(3..8)]).unwrap();
+    assert!(merged.totals.schemes[0].larger_flows > Some(10));
+    assert_equal(merged.clone(), part(0..8));
     let again = Outcome::merge(vec![merged.clone()]).unwrap();
-    assert_eq!(text(again), text(merged));
+    assert_equal(again, merged);
 }
 
 #[test]
@@ -235,10 +242,10 @@ fn shards_carry_all_partitions_and_about_as_many_packets_each() {
             .iter()
             .map(|only| run(&settings, only.clone(), &survey, &captures).totals.packets as usize)
             .collect();
-        assert_eq!(packets.iter().sum::<usize>(), 360);
-        // A conversation has 20 packets.
-        let mean = 360 / shards.len();
-        assert!(packets.iter().all(|packets| packets.abs_diff(mean) <= 20), "{packets:?}");
+        assert_eq!(packets.iter().sum::<usize>(), 36 * 25);
+        // Two hosts exchange 50 packets.
+        let mean = 36 * 25 / shards.len();
+        assert!(packets.iter().all(|packets| packets.abs_diff(mean) <= 50), "{packets:?}");
     }
     assert_eq!(Survey::default().shards(4), [0..u32::MAX]);
 }
