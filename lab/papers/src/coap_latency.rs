@@ -133,6 +133,7 @@ fn scenario(cell: &Vars) -> Result<Scenario, PaperError> {
         },
         spread: Duration::ZERO,
         content: 23,
+        stepping: false,
         download: None,
         download_octets: None,
         warm_up: usize::from(cell.has("control.warm")),
