@@ -36,7 +36,7 @@ endif
 comma := ,
 heading = printf '\n%s== %s%s\n' '$(BOLD)' '$(1)' '$(PLAIN)'
 
-.PHONY: help demo test robustness dist-test package c bench fuzz lint doc docs sizes
+.PHONY: help demo test peers robustness dist-test package c bench fuzz lint doc docs sizes
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -85,6 +85,13 @@ test: ## set up, then run every test
 	$(call heading,Skipped tests)
 	scripts/skips '$(TARGET)/tests.log'
 	$(call heading,All tests passed)
+
+peers: ## programs around rohc-lib in ROHC_PREFIX, and our packets through it and back; bench and test use them afterwards
+	@$(call heading,Programs around rohc-lib)
+	target=$$(mkdir -p '$(TARGET)' && cd '$(TARGET)' && pwd)
+	$(MAKE) -C extras/peers OUT="$$target/peers" ROHC_PREFIX='$(ROHC_PREFIX)'
+	$(call heading,rohc-lib reads all packets$(comma) and its packets are read)
+	cargo test --locked --quiet -p thinair-tests --test peer_decompressor --test peer_compressor -- --nocapture
 
 robustness: ## silence, loss, reordering and duplicates: PACKETS (1000000) a cell with the seed SEED (2); an hour
 	@$(call heading,Behind 1 to 1$(comma)024 losses in a row: wrong/bound$(comma) not delivered behind a gap$(comma) longest outage)
@@ -142,6 +149,7 @@ bench: ## time and instructions per packet, memory per context, what damage cost
 	fi
 	$(call heading,Instructions of the paper coap-delay: x86-64 and Cortex-M4)
 	scripts/delay '$(TARGET)'
+	[ ! -x '$(TARGET)/peers/times' ] || export THINAIR_PEER_TIMES="$${THINAIR_PEER_TIMES:-$(abspath $(TARGET))/peers/times}"
 	cargo bench --locked -p thinair-rohc --bench throughput -- --quiet
 	cargo bench --locked -p thinair-ule --features fast-crc --bench throughput -- --quiet
 	$(call heading,Sealing; the tunnel beside a plain forwarder, as root)
@@ -150,6 +158,14 @@ bench: ## time and instructions per packet, memory per context, what damage cost
 	$(call heading,Virtual time: events and exchanges a second; hops of CSMA-CA)
 	cargo bench --locked -p thinair-simulation --bench events
 	cargo bench --locked -p thinair-simulation --bench chains
+	$(call heading,TCP beside that of the kernel; a transport stream; segment sizes: in real time$(comma) as root)
+	if [ "$$(id -u)" -eq 0 ]; then
+		cargo run --release --locked --quiet -p thinair-simulation --example kernel_tcp
+		cargo run --release --locked --quiet -p thinair-simulation --example stream_in_real_time
+		cargo test --locked --quiet -p thinair-tests --test segment_sizes -- --ignored --nocapture
+	else
+		echo "Nothing is measured in real time: that needs root"
+	fi
 	$(call heading,A CoAP server beside that of libcoap)
 	cargo bench --locked -p thinair-services --bench server -- 300000
 	$(MAKE) sizes

@@ -165,7 +165,7 @@ fn in_real_time(folder: &Path, arguments: &[&str]) -> Option<Output> {
 #[cfg(target_os = "linux")]
 static NAMESPACES: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
-/// Hosts and losses as in virtual time, and at least the time of the link. The excess of a busy machine is printed.
+/// Hosts and losses as in virtual time, and the time of the link: longer only by what the packets were late.
 #[test]
 #[cfg(target_os = "linux")]
 fn real_time_loses_the_same_packets_and_takes_as_long() {
@@ -190,8 +190,12 @@ fn real_time_loses_the_same_packets_and_takes_as_long() {
     for key in ["rtr_percent", "octets", "transmissions", "given_up"] {
         assert_eq!(mean(&real, key), mean(&planned, key), "{key}");
     }
-    let late = mean(&real, "download_ms") - mean(&planned, "download_ms");
-    assert!(late > -1.0, "{late} ms");
+    for key in ["download_ms", "crtt_ms"] {
+        // Each packet in turn, of 30 at most, is late by what the run reports at most, and hosts take 5 % of the time.
+        let most = 30.0 * real["lateness"]["max_us"].as_f64().unwrap() / 1e3 + 0.05 * mean(&planned, key);
+        let late = mean(&real, key) - mean(&planned, key);
+        assert!((-0.1..most).contains(&late), "{key}: {late} ms, of at most {most}");
+    }
 
     // Times of both kinds are not mixed.
     let mixed = ["run", "plan.toml", "--runs", "2", "--seed", "5", "--out", "real.jsonl", "--resume"];

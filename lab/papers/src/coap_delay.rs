@@ -34,6 +34,10 @@ pub(crate) fn instructions_of_exchange(profile: ProfileId, is_first: bool) -> Op
 
 fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let rounds = if run.plan.quick { QUICK_ROUNDS } else { ROUNDS };
+    figures.left_out.push(format!(
+        "Instructions are not counted in this run: they are those of commit {}; `scripts/delay` counts them.",
+        instructions::commit()
+    ));
     let cases: Vec<_> = CallCase::all().collect();
     let (mut not_provoked, mut not_exact) = (0, 0);
     for (done, case) in cases.iter().enumerate() {

@@ -16,8 +16,8 @@ pub(crate) const PAPER: Paper = declared!("coap-lossy", "coap_lossy", measure);
 
 /// Exchanges of one of the paper's runs.
 const TWENTY: usize = 20;
-/// Exchanges of a quick run, except where the paper has twenty.
-const FEW: usize = 250;
+/// Exchanges of a quick run, by the most of a full one.
+const QUICK: [(usize, usize); 3] = [(TWENTY, TWENTY), (1_000, 250), (usize::MAX, 5_000)];
 
 /// Figures of runs, by their names in ids.
 const FIGURES: [Named<LossySample>; 8] = [
@@ -34,7 +34,7 @@ const FIGURES: [Named<LossySample>; 8] = [
 fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
     let samples = run.repeat(|cell, seed, number| {
         let exchanges = cell.vars.parse("exchanges")?;
-        let exchanges = if run.plan.quick && exchanges != TWENTY { FEW } else { exchanges };
+        let exchanges = if run.plan.quick { fewer(exchanges) } else { exchanges };
         cell::run(&cell.vars, exchanges, seed, number)
     })?;
     for (id, runs) in samples.iter() {
@@ -47,13 +47,18 @@ fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> 
     Ok(())
 }
 
+/// Number of exchanges of a quick run.
+fn fewer(exchanges: usize) -> usize {
+    QUICK.into_iter().find(|(most, _)| exchanges <= *most).map_or(exchanges, |(_, few)| few)
+}
+
 fn long(id: &str, runs: &[LossySample], sum: &LossySample, figures: &mut Figures) {
     for (name, of) in FIGURES {
         let figure = figures.put(format!("{id}/{name}"), of(sum));
         figure.half = Summary::of(&runs.iter().filter_map(of).collect::<Vec<_>>()).and_then(|runs| runs.half);
         figure.bar = match (id, name) {
             _ if !sum.is_significant() => None,
-            ("coap/bi/1e-3/iid" | "coap/uni/1e-3/iid", "give-ups") => {
+            ("coap/default-bi/1e-3/iid" | "coap/default-uni/1e-3/iid", "give-ups") => {
                 Some(Bar { max: Some(0.05), min: None })
             }
             ("uncompressed/bi/1e-3/iid" | "uncompressed/uni/1e-3/iid", "give-ups") => {
@@ -65,7 +70,7 @@ fn long(id: &str, runs: &[LossySample], sum: &LossySample, figures: &mut Figures
     // Bar for the ratio of uncompressed to compressed exchange times.
     let Some(at) = id.strip_prefix("uncompressed/").filter(|at| at.ends_with("/1e-3/iid")) else { return };
     let bar = sum.is_significant().then_some(Bar { min: Some(5.0), max: None });
-    figures.put(format!("ratio/{at}"), None).bar = bar;
+    figures.put(format!("ratio/default-{at}"), None).bar = bar;
 }
 
 /// Puts the results of the runs of 20 exchanges, and the interval with 95 % of them.

@@ -6,6 +6,7 @@
 
 mod figures;
 mod page;
+mod quick;
 mod rows;
 mod vars;
 
@@ -75,6 +76,7 @@ pub(crate) struct PlanFile {
     row: Vec<rows::RowForm>,
     bar: Vec<rows::BarForm>,
     section: Vec<page::SectionForm>,
+    quick: quick::QuickForm,
 }
 
 /// Cells with repeated runs. Of cells with one id, the first counts.
@@ -100,8 +102,16 @@ impl PlanFile {
     }
 
     /// Rows, tables and plots of the measured figures.
-    pub(crate) fn findings(&self, figures: Figures, published: &Published) -> Result<Findings, PaperError> {
-        let rows = self.rows(&figures, published)?;
+    pub(crate) fn findings(
+        &self,
+        figures: Figures,
+        published: &Published,
+        is_quick: bool,
+    ) -> Result<Findings, PaperError> {
+        let mut rows = self.rows(&figures, published)?;
+        if is_quick {
+            self.quick.hold(&mut rows)?;
+        }
         let ours = self.sections(&rows, &figures, published)?;
         Ok(Findings { rows, ours, left_out: figures.left_out })
     }

@@ -42,12 +42,11 @@ impl Paper {
     ///
     /// # Errors
     /// A file that the plan names is damaged, or a channel or packet of the evaluation is rejected.
-    /// A file that the plan names is damaged, or a channel or packet of the evaluation is refused.
     pub fn run(&self, plan: &RunPlan, progress: ProgressCallback<'_>) -> Result<Findings, PaperError> {
         let (form, published) = self.read()?;
         let mut figures = Figures::default();
         (self.measure)(&PaperRun { plan, form: &form, published: &published, progress }, &mut figures)?;
-        form.findings(figures, &published)
+        form.findings(figures, &published, plan.quick)
     }
 
     /// Parses its plan and the published figures.

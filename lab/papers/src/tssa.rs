@@ -7,7 +7,7 @@ use thinair_simulation::Summary;
 
 use cell::{Setting, TransferSample};
 
-use crate::form::{Figures, Named, PaperRun, declared};
+use crate::form::{Figures, Named, PaperRun, Vars, declared};
 use crate::paper::{Paper, PaperError};
 use crate::row::Bar;
 use crate::sweep::Samples;
@@ -58,6 +58,13 @@ fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> 
         }
     }
     collisions(run, &samples, figures)?;
+    let saved = |vars: &Vars| {
+        let at = vars.expand("base/{rate}/tssa/duration-above-dmss").ok()?;
+        figures.value(&at).map(|longer| -longer)
+    };
+    let saved: Vec<f64> = run.form.all(&["rate!1e-6,6e-4"])?.iter().filter_map(saved).collect();
+    figures.put("tssa/saved/least", saved.iter().copied().reduce(f64::min));
+    figures.put("tssa/saved/most", saved.iter().copied().reduce(f64::max));
     for id in ["base/2e-4", "stepped"]
         .into_iter()
         .flat_map(|of| ["tssa", "dmss", "adaptive"].map(|control| format!("{of}/{control}")))

@@ -1,6 +1,7 @@
-//! Quick runs of all papers against a record: figures per seed, and the ids that miss their bars.
+//! Quick runs of all papers: every bar is met, but for known misses, and all figures are those of a record.
 //!
-//! After an intended change of figures, replace `quick.txt` by the output of this test.
+//! After an intended change of figures, replace `quick.txt` by the output of this test, and renew the intervals of quick
+//! bars: `scripts/quick-bars`. They come from other seeds than that of this test.
 
 use std::fmt::Write;
 
@@ -9,10 +10,22 @@ use thinair_papers::{PAPERS, Paper, RunPlan, document, outcome};
 
 const RECORD: &str = include_str!("quick.txt");
 
-/// Record of a paper: number of rows, their digest, and the ids that miss their bars. Figures by the clock of the
-/// machine are excluded; others are rounded to nine digits, so that differences between libraries for powers do not
-/// matter.
+/// Papers whose quick runs have no bar: everything is measured in real time.
+const WITHOUT_BARS: [&str; 1] = ["coap-tunnel-rtt"];
+
+/// Bars that the full run misses as well: paper, beginning and end of the ids, their number. `docs/full-link.md` and
+/// `docs/ntn-voice.md` give the reasons.
+const MISSED: [(&str, &str, &str, usize); 4] = [
+    ("full-link", "udp/queue-100/", "x/20/r/ratio", 2),
+    ("full-link", "ule/queue-100/", "x/20/r/ratio", 2),
+    ("ntn-voice", "ip/v4/", "/1024/undelivered", 6),
+    ("ntn-voice", "udp/v4/", "/1024/undelivered", 6),
+];
+
+/// Record of a paper: number of rows and of bars, and a digest of the rows. Figures by the clock of the machine are
+/// excluded; others are rounded to nine digits, so that differences between libraries for powers do not matter.
 fn recorded(paper: &Paper) -> String {
+    let name = paper.about().name;
     let plan = RunPlan { quick: true, threads: 2, ..RunPlan::default() };
     let findings = paper.run(&plan, &|_, _| ()).expect("it runs");
     let page = document(paper, &plan, &findings).to_html();
@@ -27,11 +40,18 @@ fn recorded(paper: &Paper) -> String {
     assert!(rows.windows(2).all(|two| two[0]["id"] != two[1]["id"]), "ids are unique");
     let mut text = String::new();
     rows.iter().for_each(|row| write_value(row, &mut text));
-    let mut record = format!("{} {} {:016x}\n", paper.about().name, rows.len(), digest(&text));
-    for id in rows.iter().filter(|row| row["met"] == false).filter_map(|row| row["id"].as_str()) {
-        writeln!(record, "    missed {id}").expect("a text grows");
+    let bars = rows.iter().filter(|row| !row["bar"].is_null()).count();
+    assert!(bars > 0 || WITHOUT_BARS.contains(&name), "{name} has no bar");
+
+    let mut missed: Vec<_> =
+        rows.iter().filter(|row| row["met"] == false).filter_map(|row| row["id"].as_str()).collect();
+    for (_, start, end, count) in MISSED.into_iter().filter(|(paper, ..)| *paper == name) {
+        let all = missed.len();
+        missed.retain(|id| !(id.starts_with(start) && id.ends_with(end)));
+        assert_eq!(all - missed.len(), count, "known misses of {name}: {start}..{end}");
     }
-    record
+    assert!(missed.is_empty(), "{name} misses bars: {missed:?}");
+    format!("{name} {} {bars} {:016x}\n", rows.len(), digest(&text))
 }
 
 fn write_value(value: &Value, text: &mut String) {

@@ -38,6 +38,7 @@ fn scenario() -> Scenario {
         },
         spread: Duration::ZERO,
         content: 23,
+        stepping: false,
         download: None,
         download_octets: None,
         warm_up: 0,

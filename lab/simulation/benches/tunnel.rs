@@ -3,7 +3,8 @@
 //! `cargo bench -p thinair-simulation --bench tunnel`, as root. Each row creates its own two hosts (network
 //! namespaces), with a TUN device each, and measures the connection between them: 1,000 consecutive echo requests, then
 //! UDP datagrams of 64 octets as fast as a thread can send them, for three seconds. Generator and both ends share the
-//! machine, so that only ratios of rows are meaningful.
+//! machine, so that only ratios of rows are meaningful. All rows are measured by turns, five times; medians are printed with the
+//! least and the most.
 
 #![allow(missing_docs)]
 
@@ -37,6 +38,9 @@ mod linux {
         ("uncompressed, sealed", || tunnel(false, true)),
         ("compressed, sealed: the default", || tunnel(true, true)),
     ];
+
+    /// Number of turns.
+    const TURNS: usize = 5;
 
     /// First argument that makes this program an end of a tunnel.
     const END: &str = "end-of-a-tunnel";
@@ -143,35 +147,48 @@ mod linux {
             }
             return;
         }
+        let mut turns: Vec<Vec<LoadOutcome>> = ROWS.iter().map(|_| Vec::new()).collect();
+        for _ in 0..TURNS {
+            for ((name, measure), outcomes) in ROWS.iter().zip(&mut turns) {
+                match measure() {
+                    Ok(outcome) => outcomes.push(outcome),
+                    Err(LoadError::Os(why)) if why.is_permission() => {
+                        println!("skipped: {why}, which needs root");
+                        return;
+                    }
+                    Err(why) => println!("{name:<32} {why}"),
+                }
+            }
+        }
+        println!("Medians of {TURNS} turns, and in brackets the least and the most");
         println!(
-            "{:<32} {:>10} {:>15} {:>8} {:>10} {:>11}  CPU us a packet",
-            "", "sent kpps", "delivered kpps", "of first", "median us", "unanswered"
+            "{:<32} {:>26} {:>22} {:>26} {:>11}  CPU us a packet",
+            "", "delivered kpps", "of the forwarder", "median round trip us", "unanswered"
         );
-        let mut first = None;
-        for (name, measure) in ROWS {
-            let outcome = match measure() {
-                Ok(outcome) => outcome,
-                Err(LoadError::Os(why)) if why.is_permission() => {
-                    println!("skipped: {why}, which needs root");
-                    return;
-                }
-                Err(why) => {
-                    println!("{name:<32} {why}");
-                    continue;
-                }
-            };
-            let first = *first.get_or_insert(outcome.delivered);
-            let ends = outcome.ends.iter().map(|end| format!("{} {:.2}", end.name, end.cost()));
+        for ((name, _), outcomes) in ROWS.iter().zip(&turns) {
+            let forwarder = turns.iter().flatten().take(TURNS).map(|outcome| outcome.delivered);
+            let ratios = outcomes.iter().zip(forwarder).map(|(outcome, first)| outcome.delivered / first);
+            let trip = |outcome: &LoadOutcome| outcome.median().unwrap_or_default().as_secs_f64() * 1e6;
+            let ends = outcomes.last().into_iter().flat_map(|outcome| &outcome.ends);
+            let ends = ends.map(|end| format!("{} {:.2}", end.name, end.cost()));
             println!(
-                "{name:<32} {:>10.1} {:>15.1} {:>8.2} {:>10.1} {:>11}  {}",
-                outcome.sent / 1e3,
-                outcome.delivered / 1e3,
-                outcome.delivered / first,
-                outcome.median().unwrap_or_default().as_secs_f64() * 1e6,
-                outcome.unanswered,
+                "{name:<32} {:>26} {:>22} {:>26} {:>11}  {}",
+                spread(outcomes.iter().map(|outcome| outcome.delivered / 1e3), 1),
+                spread(ratios, 2),
+                spread(outcomes.iter().map(trip), 1),
+                outcomes.iter().map(|outcome| outcome.unanswered).sum::<usize>(),
                 ends.collect::<Vec<_>>().join(", ")
             );
         }
+    }
+
+    /// Median, and least and most in brackets; empty without figures.
+    fn spread(figures: impl Iterator<Item = f64>, decimals: usize) -> String {
+        let mut figures: Vec<f64> = figures.collect();
+        figures.sort_by(f64::total_cmp);
+        let Some((least, most)) = figures.first().zip(figures.last()) else { return String::new() };
+        let median = figures.get(figures.len() / 2).unwrap_or(most);
+        format!("{median:.decimals$} ({least:.decimals$} to {most:.decimals$})")
     }
 }
 

@@ -34,7 +34,8 @@ fn payload_that_kernels_exchange_comes_near_to_exact_packing() {
     let share = outcome.throughput / exact.throughput(BITRATE);
     println!("{:.1} kbit/s of payload, {share:.3} of exact packing; {outcome:?}", outcome.throughput / 1e3);
     assert_eq!((outcome.not_delivered, outcome.lost_ts), (0, 0));
-    // The delivered share is at most the stream's capacity; the shortfall depends on the load of the machine.
+    // The delivered share is at most the stream's capacity; the shortfall depends on the load of the machine. `make bench`
+    // demands 0.97: the example of this name.
     assert!((0.5..1.02).contains(&share), "{share}");
 }
 

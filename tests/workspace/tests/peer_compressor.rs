@@ -1,7 +1,8 @@
 //! Our decompressor with packets of another implementation's compressor. The channel is lossless, so each packet must
 //! be restored.
 //!
-//! `THINAIR_PEER_COMPRESSOR` names a program; without it the test is skipped with a message. The program is started
+//! `THINAIR_PEER_COMPRESSOR` names a program; without it, it is that of `make peers` around rohc-lib
+//! (`extras/peers/compressor.c`); without both the test is skipped with a message. The program is started
 //! anew for every stream, as `PROGRAM small|large MAX_CID`: kind of CIDs and highest CID. It has the profiles of RFC
 //! 3095, RFC 3843 and RFC 6846, answers every request before it reads the next one, and ends with its input. Numbers
 //! have 32 bits unless noted, least significant octet first.
@@ -20,7 +21,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::peer::{BLOCKS, CIDS, MODES, StreamRun, groups, hex};
+use common::peer::{BLOCKS, CIDS, MODES, StreamRun, groups, hex, program};
 use thinair_rohc::{CidSpace, Decompressor, DecompressorConfig, DecompressorMemory, Mode};
 use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::header::protocol;
@@ -31,10 +32,8 @@ const SHOWN: usize = 60;
 
 #[test]
 fn packets_of_another_compressor_come_back() {
-    let Some(program) = std::env::var_os("THINAIR_PEER_COMPRESSOR") else {
-        println!("skipped: THINAIR_PEER_COMPRESSOR is not set (packets of another compressor)");
-        return;
-    };
+    let packets = "packets of another compressor";
+    let Some(program) = program("THINAIR_PEER_COMPRESSOR", "compressor", packets) else { return };
     let (mut failures, mut formats, mut lost, mut captures) = (BTreeMap::new(), BTreeMap::new(), 0, 0);
     println!(
         "{:<44}{:<6}{:<7}{:>8}{:>8}{:>7}{:>9}{:>10}",

@@ -1,6 +1,7 @@
 //! Our compressor's packets, decompressed by another implementation.
 //!
-//! `THINAIR_PEER_DECOMPRESSOR` names a program; without it the test is skipped with a message. The program is started
+//! `THINAIR_PEER_DECOMPRESSOR` names a program; without it, it is that of `make peers` around rohc-lib
+//! (`extras/peers/decompressor.c`); without both the test is skipped with a message. The program is started
 //! anew for every stream, as `PROGRAM small|large MAX_CID u|o`: kind of CIDs, highest CID, and target mode. It has the
 //! profiles of RFC 3095, RFC 3843 and RFC 6846, answers every request before it reads the next one, and ends with its
 //! input. Numbers have 32 bits, least significant octet first.
@@ -22,7 +23,9 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::peer::{BLOCKS, CIDS, CaptureStream, MODES, PeerProgram, RTP_PORTS, StreamRun, groups, hex};
+use common::peer::{
+    BLOCKS, CIDS, CaptureStream, MODES, PeerProgram, RTP_PORTS, StreamRun, groups, hex, program,
+};
 use thinair_rohc::{Compressor, CompressorConfig, CompressorMemory, Instant, RtpDetection, packet};
 use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader};
 use thinair_wire::header::protocol;
@@ -34,10 +37,8 @@ const SHOWN: usize = 40;
 
 #[test]
 fn another_decompressor_gives_the_packets_back() {
-    let Some(program) = std::env::var_os("THINAIR_PEER_DECOMPRESSOR") else {
-        println!("skipped: THINAIR_PEER_DECOMPRESSOR is not set (packets read by another decompressor)");
-        return;
-    };
+    let packets = "packets read by another decompressor";
+    let Some(program) = program("THINAIR_PEER_DECOMPRESSOR", "decompressor", packets) else { return };
     let mut groups = groups();
     groups.push(("all in turn".to_owned(), vec![in_turn(&groups)]));
     let (mut failures, mut left_out, mut sent) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());

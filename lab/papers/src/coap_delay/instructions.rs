@@ -41,6 +41,11 @@ impl CallInstructions {
     }
 }
 
+/// Commit whose code was counted, in the head of the file.
+pub(super) fn commit() -> &'static str {
+    COUNTED.lines().find_map(|line| line.strip_prefix("# Commit ")?.strip_suffix('.')).unwrap_or("unknown")
+}
+
 /// Counts of a call.
 pub(super) fn of(case: CallCase, side: CallSide) -> CallInstructions {
     let key = [case.profile.name(), case.kind.name(), case.half.name(), side.name()];
@@ -80,5 +85,6 @@ mod tests {
     #[test]
     fn the_file_says_what_prints_it() {
         assert!(COUNTED.starts_with("# ") && COUNTED.contains("scripts/delay"));
+        assert!(commit().len() >= 7 && commit() != "unknown", "{}", commit());
     }
 }

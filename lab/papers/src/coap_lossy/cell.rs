@@ -38,9 +38,12 @@ fn profiles(name: &str) -> Result<ProfileSet, PaperError> {
     })
 }
 
-/// O-mode, or U-mode with the refreshes of rohc-lib, but by a clock, which continues while a client backs off.
+/// Our defaults; or O-mode without refreshes, and U-mode with those of rohc-lib, in packets alone or by a clock as
+/// well, which continues while a client backs off.
 fn mode(way: &str) -> (Mode, Refresh) {
     let refresh = match way {
+        "default-bi" => return (Mode::Optimistic, Refresh::default()),
+        "default-uni" => Refresh::default(),
         "bi" => return (Mode::Optimistic, Refresh::Off),
         "uni" => Refresh::Periodic { packets: Some(1_700), time: None, backoff: false },
         _ => Refresh::Periodic { packets: Some(1_024), time: Some(Duration::from_secs(16)), backoff: true },
@@ -68,7 +71,9 @@ fn model(errors: &str, ppm: u32) -> LinkModel<'static> {
 
 /// Runs a cell, starting without contexts.
 pub(super) fn run(cell: &Vars, exchanges: usize, seed: u64, run: u32) -> Result<LossySample, PaperError> {
-    let (mode, refresh) = mode(cell.text("way")?);
+    let way = cell.text("way")?;
+    let is_default = way.starts_with("default");
+    let (mode, refresh) = mode(way);
     let profiles = profiles(cell.text("profile")?)?;
     let scenario = Scenario {
         model: model(cell.text("errors")?, cell.parse("rate.ppm")?),
@@ -88,6 +93,7 @@ pub(super) fn run(cell: &Vars, exchanges: usize, seed: u64, run: u32) -> Result<
         },
         spread: Duration::ZERO,
         content: CONTENT,
+        stepping: is_default,
         download: None,
         download_octets: None,
         warm_up: 0,

@@ -44,7 +44,7 @@ fn findings(measured: &[PlaceMeasurements]) -> Findings {
     let (plan, mut figures) = (RunPlan::default(), Figures::default());
     let run = PaperRun { plan: &plan, form: &form, published: &published, progress: &|_, _| () };
     put(measured, &run, &mut figures).unwrap();
-    form.findings(figures, &published).unwrap()
+    form.findings(figures, &published, false).unwrap()
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn rows(measured: &TransportMeasurements) -> Vec<crate::FigureRow> {
     let (plan, mut figures) = (RunPlan::default(), Figures::default());
     let run = PaperRun { plan: &plan, form: &form, published: &published, progress: &|_, _| () };
     measured.put(&run, FULL, &mut figures).expect("it has all variables");
-    form.findings(figures, &published).expect("it is written well").rows
+    form.findings(figures, &published, false).expect("it is written well").rows
 }
 
 fn row<'r>(rows: &'r [crate::FigureRow], id: &str) -> Option<&'r crate::FigureRow> {

@@ -22,7 +22,7 @@ fn found(plan: &RunPlan, chosen: impl Fn(&SimulationJob) -> bool) -> Findings {
     let run = PaperRun { plan, form: &form, published: &published, progress: &|_, _| () };
     let jobs = simulate::jobs().into_iter().filter(chosen).collect();
     measure_jobs(&run, TINY, jobs, &mut figures).unwrap();
-    form.findings(figures, &published).unwrap()
+    form.findings(figures, &published, false).unwrap()
 }
 
 fn missed(found: &Findings) -> Vec<(&str, Option<f64>)> {
@@ -107,7 +107,7 @@ fn every_figure_has_a_row() {
     let (form, published) = PAPER.read().unwrap();
     let mut figures = Figures::default();
     Put { results: &results, published: &published, figures: &mut figures }.all();
-    let rows = form.findings(figures, &published).unwrap().rows;
+    let rows = form.findings(figures, &published, false).unwrap().rows;
     let ids: BTreeSet<_> = rows.iter().map(FigureRow::id).collect();
     for id in ["real/1024/gain", "sweep/40/cmp/3500/loss", "mesh/16/star/delay", "threshold/20/1600/delay"] {
         assert!(ids.contains(id), "{id}");

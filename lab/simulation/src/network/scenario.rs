@@ -44,6 +44,9 @@ pub struct Scenario {
     pub spread: Duration,
     /// Content of each response, in octets.
     pub content: usize,
+    /// True if the Identifications of the server's datagrams rise in random steps, as those of an unconnected socket of
+    /// Linux 5.17 and later; false if they are 0, as before.
+    pub stepping: bool,
     /// TCP of a download from B to A, from the start of time.
     pub download: Option<tcp::TcpConfig>,
     /// Size of the download in octets; `None`: as long as there are other events.
@@ -219,7 +222,10 @@ impl Scenario {
             MessageTransport::Udp { protection } => (tcp::TcpConfig::default(), protection),
         };
         let response = Response::content(vec![b'x'; self.content]).format(0);
-        let host = CoapServer::new(server, protection, tcp, self.config, response, choices(0));
+        let mut host = CoapServer::new(server, protection, tcp, self.config, response, choices(0));
+        if self.stepping {
+            host = host.stepping(streams.stream(run, 0, Purpose::Content));
+        }
         world.add(server.address, AnyHost::CoapServer(Box::new(host)))?;
         for number in 0..self.clients {
             let node = u32::from(number) + 1;

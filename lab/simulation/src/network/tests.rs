@@ -27,6 +27,7 @@ fn scenario(model: &LinkModel<'static>, transport: MessageTransport, nstart: u16
         },
         spread: Duration::ZERO,
         content: 23,
+        stepping: false,
         download: None,
         download_octets: None,
         warm_up: 0,

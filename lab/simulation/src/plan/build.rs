@@ -94,6 +94,7 @@ pub(super) fn scenario(document: &Document) -> Result<Scenario, Wrong> {
         spread: clients.spread.map_or(Duration::ZERO, |spread| spread.0),
         // Content of one message, without blocks.
         content: number("requests.content", requests.content, 23, 0..=1_024)? as usize,
+        stepping: false,
         download: document.download.as_ref().map(download).transpose()?.flatten(),
         download_octets: document.download.as_ref().map(download_octets).transpose()?.flatten(),
         warm_up: number("clients.warm_up", clients.warm_up, 0, 0..=1_000)? as usize,

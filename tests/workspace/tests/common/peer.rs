@@ -1,7 +1,7 @@
 //! Another implementation of ROHC in a separate program, and the captures for it.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -26,6 +26,20 @@ pub(crate) const RTP_PORTS: [u16; 6] = [1_234, 36_780, 33_238, 5_020, 5_002, 5_0
 
 /// Number of blocks for extension headers.
 pub(crate) const BLOCKS: usize = 64;
+
+/// Program around another implementation: that of the variable, or that of `make peers` by its name; `None`, and a message, without
+/// both.
+pub(crate) fn program(variable: &str, name: &str, packets: &str) -> Option<OsString> {
+    let built = || {
+        let target = super::text(&super::metadata(), "target_directory");
+        Some(Path::new(&target).join("peers").join(name)).filter(|path| path.exists()).map(Into::into)
+    };
+    let program = std::env::var_os(variable).or_else(built);
+    if program.is_none() {
+        println!("skipped: {variable} is not set, and `make peers` was not run ({packets})");
+    }
+    program
+}
 
 /// Program that answers each request on its standard input before it reads the next one, and ends with its input.
 /// Numbers have 32 bits unless noted, least significant octet first.
