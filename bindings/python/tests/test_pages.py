@@ -1,0 +1,56 @@
+"""Examples: those of docstrings and pages print what they show, and types are right."""
+
+import doctest
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+import thinair
+
+PAGES = ["README.md", "docs/python.md", "bindings/python/README.md"]
+
+
+def blocks(page: str) -> str:
+    """Blocks of Python of a page, in order, on the lines where they stand."""
+    lines, inside = [], False
+    for line in (ROOT / page).read_text().splitlines():
+        is_fence = line.startswith("```")
+        lines.append(line if inside and not is_fence else "")
+        inside = line == "```python" if is_fence else inside
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("module", ["thinair", "thinair._analyze", "thinair._flows"])
+def test_docstrings(module: str) -> None:
+    result = doctest.testmod(sys.modules[module])
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages(page: str, tmp_path: Path) -> None:
+    program = blocks(page)
+    assert program.strip(), page
+    if ">>> " in program:
+        test = doctest.DocTestParser().get_doctest(program, {}, page, page, 0)
+        assert test.examples and doctest.DocTestRunner().run(test).failed == 0
+    else:
+        exec(compile(program, page, "exec"), {})
+
+
+def test_types() -> None:
+    """mypy accepts the package, its tests, and the programs of pages."""
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", sys.prefix + "/mypy"]
+    programs = ["-c", program] if (program := "\n".join(blocks(page) for page in PAGES)) else []
+    for what in [["-p", "thinair"], sorted(str(path) for path in Path(__file__).parent.glob("*.py")), programs]:
+        done = subprocess.run([*mypy, *what], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_stubs() -> None:
+    """The stub of the native part has its names and signatures."""
+    arguments = [sys.executable, "-m", "mypy.stubtest", "thinair._native"]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
