@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
-use thinair_analyze::{Analysis, Outcome, SchemeName, SchemeSpec, Settings, Survey};
+use thinair_analyze::{Analysis, MOST_PARTITIONS, Outcome, SchemeName, SchemeSpec, Settings, Survey};
 use thinair_capture::Error;
 use thinair_rohc::{Channel, CidSpace, Mode, ProfileSet};
 
@@ -27,18 +28,44 @@ pub(crate) fn analyze(
     py: Python<'_>,
     inputs: Vec<(PathBuf, Option<Octets>)>,
     schemes: Option<Vec<String>>,
+    partitions: u32,
+    shard: (u32, u32),
     most_flows: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Results> {
     let channel = Channel::new(CidSpace::Small, CidSpace::Small.highest(), ProfileSet::v1());
     let mut settings = Settings::new(channel.map_err(value_error)?, &[]);
     settings.most_flows = most_flows;
+    (settings.partitions, settings.only) = (partitions, carried(partitions, shard)?);
     let named = schemes.map(|names| specs(&names, &settings.channel)).transpose()?;
     py.detach(|| {
         let mut captures = inputs.into_iter().map(Capture::open).collect::<PyResult<Vec<_>>>()?;
         let total = captures.iter().map(|capture| capture.len).sum::<u64>() * READINGS;
         run(settings, named, &mut captures, Watch::new(progress, total)).map(Results::new)
     })
+}
+
+/// Returns the partitions of a shard: `shard` is its number, from 0, and the number of shards.
+fn carried(partitions: u32, (number, shards): (u32, u32)) -> PyResult<Range<u32>> {
+    if !(1..=MOST_PARTITIONS).contains(&partitions) {
+        return Err(value_error(format_args!(
+            "invalid partitions {partitions}: not within 1 and {MOST_PARTITIONS}"
+        )));
+    }
+    if number >= shards || shards > partitions {
+        return Err(value_error(format_args!(
+            "invalid shard {number} of {shards}: numbers begin at 0, and there are at most as many as partitions, {partitions}"
+        )));
+    }
+    let start = |number: u32| (u64::from(partitions) * u64::from(number) / u64::from(shards)) as u32;
+    Ok(start(number)..start(number + 1))
+}
+
+/// Merges the results of all shards of a run.
+#[pyfunction]
+pub(crate) fn merge(py: Python<'_>, parts: Vec<Bound<'_, Results>>) -> PyResult<Results> {
+    let parts: Vec<_> = parts.iter().map(|part| part.get().outcome().clone()).collect();
+    py.detach(|| Outcome::merge(parts)).map(Results::new).map_err(value_error)
 }
 
 /// Reads identifiers of schemes, each scheme once.

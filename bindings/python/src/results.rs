@@ -30,6 +30,10 @@ impl Results {
         Self { outcome, table: OnceLock::new() }
     }
 
+    pub(crate) const fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
+
     fn table(&self, py: Python<'_>) -> PyResult<RecordBatch> {
         if let Some(table) = self.table.get() {
             return Ok(table.clone());
@@ -104,7 +108,7 @@ fn arrow_error(error: ArrowError) -> PyErr {
 /// A flow in one scheme.
 struct Row<'o> {
     input: usize,
-    /// Number of the flow, from 0.
+    /// Number of the flow, in order of appearance, from 0.
     flow: usize,
     src: &'o str,
     dst: &'o str,
@@ -134,10 +138,10 @@ impl Row<'_> {
 fn rows<'o>(outcome: &'o Outcome, ids: &'o [String]) -> Vec<Row<'o>> {
     let totals = &outcome.totals.schemes;
     let mut rows = Vec::with_capacity((outcome.flows.len() + outcome.other_flows.len()) * totals.len());
-    for (number, flow) in outcome.flows.iter().enumerate() {
+    for flow in &outcome.flows {
         rows.extend(totals.iter().zip(ids).zip(&flow.schemes).map(|((total, id), scheme)| Row {
             input: flow.input,
-            flow: number,
+            flow: flow.number,
             src: &flow.src,
             dst: &flow.dst,
             protocol: &flow.protocol,
@@ -151,11 +155,11 @@ fn rows<'o>(outcome: &'o Outcome, ids: &'o [String]) -> Vec<Row<'o>> {
             listed: Some((flow, scheme)),
         }));
     }
-    for (number, flow) in outcome.other_flows.iter().enumerate() {
+    for flow in &outcome.other_flows {
         rows.extend(totals.iter().zip(ids).zip(&flow.bytes_out).enumerate().map(
             |(at, ((total, id), &bytes_out))| Row {
                 input: flow.input,
-                flow: outcome.flows.len() + number,
+                flow: flow.number,
                 src: &flow.src,
                 dst: &flow.dst,
                 protocol: &flow.protocol,

@@ -90,7 +90,7 @@ def test_a_lost_context_is_asked_for() -> None:
         compressed = compressor.compress(udp4(number, 4000, b"x"), number * SECOND)
     with pytest.raises(thinair.DecompressError, match="no context") as raised:
         decompressor.decompress(compressed, 20 * SECOND)
-    assert raised.value.reason == "no-context"
+    assert raised.value.reason == "no_context"
     feedback = decompressor.poll_feedback()
     assert feedback is not None and decompressor.poll_feedback() is None
     compressor.receive_feedback(feedback, 20 * SECOND)

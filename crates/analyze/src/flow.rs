@@ -25,9 +25,10 @@ pub(crate) struct FlowSums {
     pub(crate) side: CaptureSide,
     /// Index of its input.
     pub(crate) input: usize,
+    pub(crate) partition: u32,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
-    /// Octets by scheme, in the order of schemes.
+    /// Octets by scheme, in the order of schemes; empty if the run does not carry its partition.
     pub(crate) sums: Box<[SchemeSum]>,
     rtp: Option<Box<RtpStreams>>,
     /// All sums, if the flow is listed.
@@ -192,24 +193,30 @@ impl FlowTable {
         self.input = input;
     }
 
-    /// Returns the flow of a packet, for `schemes` schemes.
-    pub(crate) fn of(&mut self, packet: &ParsedPacket<'_>, schemes: usize) -> &mut FlowSums {
+    /// Returns the flow of a packet.
+    pub(crate) fn of(&mut self, packet: &ParsedPacket<'_>, settings: &Settings) -> &mut FlowSums {
         let (number, listed, input) = (self.directory.list.len(), &self.listed, self.input);
-        self.directory.of(packet, |side| FlowSums {
-            key: packet.key,
-            side,
-            input,
-            packets: 0,
-            bytes: 0,
-            sums: vec![SchemeSum::default(); schemes].into(),
-            rtp: None,
-            detail: listed.has(number).then(|| {
-                Box::new(Detail {
-                    traffic: TrafficSums::default(),
-                    carried: vec![SchemeSums::default(); schemes],
-                    course: Course::new(schemes, listed.is_drawn(number)),
-                })
-            }),
+        self.directory.of(packet, |side| {
+            let partition = packet.partition(settings.partitions());
+            let is_carried = settings.carried().contains(&partition);
+            let schemes = if is_carried { settings.schemes.len() } else { 0 };
+            FlowSums {
+                key: packet.key,
+                side,
+                input,
+                partition,
+                packets: 0,
+                bytes: 0,
+                sums: vec![SchemeSum::default(); schemes].into(),
+                rtp: None,
+                detail: (is_carried && listed.has(number)).then(|| {
+                    Box::new(Detail {
+                        traffic: TrafficSums::default(),
+                        carried: vec![SchemeSums::default(); schemes],
+                        course: Course::new(schemes, listed.is_drawn(number)),
+                    })
+                }),
+            }
         })
     }
 
@@ -226,10 +233,11 @@ impl FlowTable {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use thinair_rohc::{Format, ProfileId};
+    use thinair_rohc::{Channel, CidSpace, Format, ProfileId, ProfileSet};
 
     use super::*;
     use crate::scheme::{CompressedPacket, Delivery, FormatLabel};
+    use crate::settings::SchemeSpec;
 
     fn trip(format: Format, len: usize, feedback: &[usize]) -> Trip {
         let compressed = CompressedPacket {
@@ -255,10 +263,12 @@ mod tests {
         let octets =
             *b"\x45\0\0\x1c\0\0\0\0\x40\x11\0\0\x0a\x63\0\x01\x0a\x63\0\x02\xe0\x01\x16\x33\0\x08\0\0";
         let packet = ParsedPacket::parse(&octets).unwrap();
+        let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
+        let settings = Settings::new(channel, &[SchemeSpec::Schc]);
         let mut flows = FlowTable::new(Listed::default());
         for at in 0..packets {
             let (format, len) = if at == 0 { (Format::Ir, 28 + 1 + 3) } else { (Format::Normal, len) };
-            let flow = flows.of(&packet, 1);
+            let flow = flows.of(&packet, &settings);
             (flow.packets, flow.bytes) = (flow.packets + 1, flow.bytes + 28);
             flow.sums[0].add(Instant::ZERO, &trip(format, len, if at == 1 { feedback } else { &[] }));
         }

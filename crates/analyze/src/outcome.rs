@@ -12,6 +12,7 @@ mod flow;
 
 pub use flow::{BreakEven, Flow, Milestone, OtherFlow};
 
+use crate::merge::RunSums;
 use crate::recommendation::Recommendation;
 use crate::schc::{self, Direction, RuleSet};
 use crate::timeline::Timeline;
@@ -24,6 +25,8 @@ pub const SCHEMA: &str = "thinair.analyze/1";
 pub struct Outcome {
     /// [`SCHEMA`].
     pub schema: &'static str,
+    /// Number of parallel channels of the link: [`Settings::partitions`](crate::Settings::partitions).
+    pub partitions: u32,
     /// The files, in reading order.
     pub inputs: Vec<InputSummary>,
     /// Sums over all files.
@@ -48,6 +51,9 @@ pub struct Outcome {
     /// Number of packets by the octets of all their headers as sent, for each scheme.
     #[serde(skip)]
     pub header_sizes_out: Vec<BTreeMap<u64, u64>>,
+    /// Sums for [`merge`](Self::merge); `None` if schemes were left out.
+    #[serde(skip)]
+    pub(crate) sums: Option<Box<RunSums>>,
 }
 
 /// Maximum number of faults listed; all are counted.
@@ -75,6 +81,7 @@ impl Outcome {
         let keep: Vec<_> = schemes.iter().enumerate().map(|(at, scheme)| is_best(at, scheme)).collect();
         let outcome = Self {
             schema: self.schema,
+            partitions: self.partitions,
             inputs: self.inputs.clone(),
             totals: self.totals.clone(),
             recommendation: self.recommendation.clone(),
@@ -84,6 +91,7 @@ impl Outcome {
             timeline: self.timeline.clone(),
             header_sizes_in: self.header_sizes_in.clone(),
             header_sizes_out: self.header_sizes_out.clone(),
+            sums: None,
         };
         outcome.only(&keep)
     }
@@ -111,7 +119,7 @@ pub(crate) fn retain<T>(of_schemes: &mut Vec<T>, keep: &[bool]) {
 }
 
 /// A capture file. `packets` is the sum of `ip_packets` and all of `skipped`.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct InputSummary {
     /// Path, as given.
     pub path: String,
@@ -156,7 +164,7 @@ fn by_link_type<S: Serializer>(records: &BTreeMap<LinkType, u64>, serializer: S)
 }
 
 /// SCHC rules provisioned at both ends before the first packet.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SchcRules {
     /// Octets for provisioning all of them at one side, see [`RuleSet::provisioning_octets`].
     pub provisioning_bytes: usize,
@@ -165,7 +173,7 @@ pub struct SchcRules {
 }
 
 /// A rule of SCHC for one direction.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SchcRule {
     /// RuleID.
     pub id: u8,
@@ -365,6 +373,13 @@ impl LayersIn {
     /// Octets of IP, transport and application headers.
     pub fn all_headers(&self) -> u64 {
         self.headers() + self.application
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.ip += other.ip;
+        self.transport += other.transport;
+        self.application += other.application;
+        self.payload += other.payload;
     }
 }
 

@@ -11,6 +11,8 @@ use thinair_wire::header::rtp::Rtp;
 use thinair_wire::header::tcp::Tcp;
 use thinair_wire::header::udp_lite::UdpLite;
 
+use crate::partition::partition;
+
 /// RTP payload types that cannot be distinguished from RTCP (RFC 5761, section 4).
 const RTCP_TYPES: std::ops::RangeInclusive<u8> = 64..=95;
 
@@ -81,6 +83,11 @@ impl<'p> ParsedPacket<'p> {
         let has_no_header = self.transport == 0 && self.key.protocol == protocol::TCP && !self.is_fragment;
         let are_there = self.headers() + application <= captured && !has_no_header;
         are_there.then_some(Self { missing, ..self })
+    }
+
+    /// Partition of the packet, if a link has this number of partitions.
+    pub(crate) fn partition(&self, partitions: u32) -> u32 {
+        partition(self.key.source, self.key.destination, partitions)
     }
 
     /// Octets after the last IP header and its extension headers.

@@ -7,7 +7,7 @@ use thinair_rohc::{Channel, CidSpace, CompressorMemory, DecompressorMemory, Mode
 use crate::outcome::{Contexts, LateWait, Scheme, Totals};
 use crate::scheme::BLOCKS;
 use crate::settings::{SchemeSpec, Settings};
-use crate::survey::Survey;
+use crate::survey::Facts;
 
 /// Length of a month for the extrapolation of traffic: 30 days, in seconds.
 pub const MONTH_SECONDS: f64 = 30.0 * 86_400.0;
@@ -46,7 +46,8 @@ pub struct Recommendation {
     /// Waiting time of a decompressor that starts late; `None` if feedback requests the context.
     #[serde(flatten)]
     pub late_wait: Option<LateWait>,
-    /// Memory at each end in octets: a compressor and a decompressor with all their contexts.
+    /// Memory at each end in octets: a compressor and a decompressor with all their contexts, for each
+    /// partition.
     pub memory_bytes: usize,
     /// Sum of the durations of all captures, in seconds.
     pub seconds: f64,
@@ -88,7 +89,7 @@ pub fn more_contexts(channel: &Channel, flows: usize) -> Vec<Channel> {
 }
 
 impl Recommendation {
-    pub(crate) fn of(settings: &Settings, survey: &Survey, totals: &Totals, nanos: u64) -> Option<Self> {
+    pub(crate) fn of(settings: &Settings, facts: &Facts, totals: &Totals, nanos: u64) -> Option<Self> {
         let rohc = settings.schemes.iter().zip(&totals.schemes).filter_map(|(spec, scheme)| match *spec {
             SchemeSpec::Rohc { channel, mode, learned, .. } => {
                 Some(Candidate { channel, mode, learned, scheme })
@@ -114,7 +115,7 @@ impl Recommendation {
             .iter()
             .filter(|one| one.sent() <= bearable)
             .min_by_key(|one| (one.channel.contexts(), one.sent()))?;
-        (chosen.sent() < bytes_in).then(|| chosen.recommended(settings, survey, totals, nanos))
+        (chosen.sent() < bytes_in).then(|| chosen.recommended(settings, facts, totals, nanos))
     }
 }
 
@@ -136,14 +137,8 @@ impl Candidate<'_> {
         self.channel.profiles().has(ProfileId::Coap2015)
     }
 
-    fn recommended(
-        &self,
-        settings: &Settings,
-        survey: &Survey,
-        totals: &Totals,
-        nanos: u64,
-    ) -> Recommendation {
-        let profiles = self.profiles(survey);
+    fn recommended(&self, settings: &Settings, facts: &Facts, totals: &Totals, nanos: u64) -> Recommendation {
+        let profiles = self.profiles(facts);
         let channel = Channel::new(self.channel.cids(), self.channel.max_cid(), profiles)
             .map_or(self.channel, |channel| channel.with_integrity_below(settings.channel.integrity_below()));
         let bytes_in = totals.traffic.bytes_in;
@@ -167,9 +162,10 @@ impl Candidate<'_> {
             feedback_bytes: self.scheme.feedback_bytes,
             saved_ratio: self.scheme.saved_ratio,
             late_wait: self.scheme.late_wait,
-            memory_bytes: CompressorMemory::owned(&channel, BLOCKS).octets()
-                + DecompressorMemory::owned(&channel, BLOCKS).octets()
-                + 2 * Exchanges::for_channel(&channel).octets(),
+            memory_bytes: settings.partitions() as usize
+                * (CompressorMemory::owned(&channel, BLOCKS).octets()
+                    + DecompressorMemory::owned(&channel, BLOCKS).octets()
+                    + 2 * Exchanges::for_channel(&channel).octets()),
             seconds,
             month,
             channel,
@@ -177,8 +173,8 @@ impl Candidate<'_> {
     }
 
     /// Returns the default profiles if other ones make no difference.
-    fn profiles(&self, survey: &Survey) -> ProfileSet {
+    fn profiles(&self, facts: &Facts) -> ProfileSet {
         let (own, usual) = (self.channel.profiles(), ProfileSet::default());
-        if survey.useful(usual) == survey.useful(own) { usual } else { own }
+        if facts.useful(usual) == facts.useful(own) { usual } else { own }
     }
 }

@@ -1,21 +1,19 @@
 //! The run of an analysis: from records of captures to an [`Outcome`].
 
 use std::io::Read;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use thinair_capture::{Error, Reader, Record, Timestamp};
 use thinair_rohc::Instant;
 
-use crate::course::Course;
-use crate::flow::{Detail, FlowSums, FlowTable};
-use crate::outcome::{
-    self, BreakEven, InputSummary, MOST_FAULTS, Mismatch, OtherFlow, Outcome, SCHEMA, SchcRules, Totals,
-};
+use crate::flow::{FlowSums, FlowTable};
+use crate::merge::RunSums;
+use crate::outcome::{InputSummary, MOST_FAULTS, Mismatch, Outcome, SCHEMA, SchcRules, Totals};
 use crate::packet::ParsedPacket;
-use crate::recommendation::Recommendation;
+use crate::report::{SumsReport, other_flow};
 use crate::scheme::{Cause, Delivery, SchemeLink, Trip};
 use crate::settings::{SchemeSpec, Settings};
-use crate::survey::{Provision, Survey};
+use crate::survey::{Facts, Provision, Survey};
 use crate::tally::{SchemeSums, SizeCounts, TrafficSums, layers_out};
 use crate::timeline::Timeline;
 use crate::unpack::Unpack;
@@ -38,7 +36,8 @@ pub(crate) const PROGRESS_EVERY: u64 = 1_024;
 #[derive(Debug)]
 pub struct Analysis {
     settings: Settings,
-    survey: Survey,
+    provisions: Vec<Arc<Provision>>,
+    facts: Facts,
     inputs: Vec<InputSummary>,
     flows: FlowTable,
     traffic: TrafficSums,
@@ -52,8 +51,8 @@ pub struct Analysis {
     number: u64,
     /// Start of the next input on the time axis, in nanoseconds.
     begins: u64,
-    /// For each scheme, true after an octet was damaged on request.
-    damaged: Vec<bool>,
+    /// For each scheme of each carried partition, true until an octet was damaged on request.
+    damage: Vec<bool>,
     header_out: Vec<usize>,
     /// Octets that each scheme sends for one packet, feedback included.
     octets_out: Vec<u64>,
@@ -74,11 +73,12 @@ impl Analysis {
             header_sizes_out: vec![SizeCounts::default(); schemes],
             number: 0,
             begins: 0,
-            damaged: vec![!settings.damage_one; schemes],
+            damage: vec![settings.damage_one; settings.carried().len() * schemes],
             header_out: Vec::with_capacity(schemes),
             octets_out: Vec::with_capacity(schemes),
             settings,
-            survey,
+            facts: survey.facts,
+            provisions: survey.provisions,
         }
     }
 
@@ -93,14 +93,9 @@ impl Analysis {
         source: R,
         mut progress: impl FnMut(u64),
     ) -> Result<(), Error> {
-        let provision = self.survey.provisions.get(self.inputs.len()).cloned().unwrap_or_default();
+        let provision = self.provisions.get(self.inputs.len()).cloned().unwrap_or_default();
         let mut reader = Reader::new(source)?;
-        let mut link = InputLink::new(&self.settings, self.begins, &provision);
-        for (scheme, &damaged) in link.schemes.iter_mut().zip(&self.damaged) {
-            if damaged {
-                scheme.spare();
-            }
-        }
+        let mut link = InputLink::new(&self.settings, self.begins, Arc::clone(&provision));
         self.flows.start(self.inputs.len());
         let mut unpack = self.unpack();
         let mut input = InputSummary { path: path.to_owned(), ..InputSummary::default() };
@@ -123,7 +118,6 @@ impl Analysis {
             }
         }
         self.begins = link.latest;
-        self.damaged = link.schemes.iter().map(SchemeLink::did_damage).collect();
         if let Some(link_type) = reader.link_type() {
             input.link_types.entry(link_type).or_default();
         }
@@ -134,36 +128,46 @@ impl Analysis {
 
     /// Returns the results.
     pub fn finish(self) -> Outcome {
-        let totals = self.totals();
-        let tally = SumsReport { settings: &self.settings };
-        let recommendation = Recommendation::of(&self.settings, &self.survey, &totals, self.begins);
+        let sums = self.sums();
+        let report = SumsReport { settings: &self.settings };
         let (mut flows, mut other_flows) = (Vec::new(), Vec::new());
-        for mut flow in self.flows.into_list() {
+        let carried = self.settings.carried();
+        for (number, mut flow) in self.flows.into_list().into_iter().enumerate() {
             match flow.detail.take() {
-                Some(detail) => flows.push(tally.flow(&flow, *detail)),
-                None => other_flows.push(other_flow(&flow)),
+                Some(detail) => flows.push(report.flow(number, &flow, *detail)),
+                None if carried.contains(&flow.partition) => other_flows.push(other_flow(number, &flow)),
+                None => {}
             }
         }
+        let totals = sums.totals();
         Outcome {
             schema: SCHEMA,
+            partitions: self.settings.partitions(),
             inputs: self.inputs,
+            recommendation: sums.recommendation(&totals),
             totals,
-            recommendation,
             flows,
             other_flows,
             faults: self.faults,
             timeline: self.timeline,
             header_sizes_in: self.header_sizes_in.counts(),
             header_sizes_out: self.header_sizes_out.iter().map(SizeCounts::counts).collect(),
+            sums: Some(Box::new(sums)),
         }
     }
 
     /// Returns the sums over all packets so far.
     pub fn totals(&self) -> Totals {
-        let tally = SumsReport { settings: &self.settings };
+        self.sums().totals()
+    }
+
+    fn sums(&self) -> RunSums {
         let mut carried = self.others.clone();
         let mut larger_flows = vec![0; carried.len()];
-        for flow in self.flows.list() {
+        let partitions = self.settings.carried();
+        let mut flows = 0;
+        for flow in self.flows.list().iter().filter(|flow| partitions.contains(&flow.partition)) {
+            flows += 1;
             for (all, of_flow) in
                 carried.iter_mut().zip(flow.detail.iter().flat_map(|detail| &detail.carried))
             {
@@ -174,15 +178,14 @@ impl Analysis {
                 *larger += u64::from(flow.is_larger(sum));
             }
         }
-        let mut schemes = tally.schemes(&self.traffic, &carried);
-        for ((scheme, larger), spec) in schemes.iter_mut().zip(larger_flows).zip(&self.settings.schemes) {
-            scheme.larger_flows = spec.channel().map(|_| larger);
-        }
-        Totals {
-            packets: self.traffic.packets,
-            flows: self.flows.list().len() as u64,
-            traffic: tally.traffic(&self.traffic),
-            schemes,
+        RunSums {
+            settings: self.settings.clone(),
+            facts: self.facts,
+            nanos: self.begins,
+            flows,
+            traffic: self.traffic,
+            carried,
+            larger_flows,
         }
     }
 
@@ -229,10 +232,16 @@ impl Analysis {
         self.carry(link, now, record.number, &packet);
     }
 
-    /// Sends one packet through every scheme.
+    /// Sends one packet through every scheme, if the run carries its partition.
     fn carry(&mut self, link: &mut InputLink, now: Instant, record: u64, packet: &ParsedPacket<'_>) {
         let settings = &self.settings;
-        let flow = self.flows.of(packet, settings.schemes.len());
+        let number = self.number;
+        self.number += 1;
+        let flow = self.flows.of(packet, settings);
+        let Some(channel) = flow.partition.checked_sub(settings.only.start).map(|at| at as usize) else {
+            return;
+        };
+        let Some(schemes) = link.channel(settings, channel) else { return };
         let application = flow.application_header(packet, &settings.compressor.coap.ports);
         let is_first = flow.packets == 0;
         flow.add(packet, application, settings);
@@ -241,8 +250,9 @@ impl Analysis {
         self.header_sizes_in.add(header_in);
         self.header_out.clear();
         self.octets_out.clear();
-        for (at, scheme) in link.schemes.iter_mut().enumerate() {
-            let trip = scheme.carry(settings, self.number, now, flow.side, packet.octets);
+        let damage = self.damage[channel * schemes.len()..].iter_mut();
+        for ((at, scheme), damage) in schemes.iter_mut().enumerate().zip(damage) {
+            let trip = scheme.carry(settings, number, now, flow.side, packet.octets, damage);
             let layers = layers_out(packet, application, trip.compressed.as_ref());
             let gap = flow.sums[at].add(now, &trip);
             let sums = match &mut flow.detail {
@@ -265,13 +275,14 @@ impl Analysis {
             detail.course.add(packet.octets.len() as u64, &self.octets_out);
         }
         self.timeline.add(link.latest, header_in, &self.header_out);
-        self.number += 1;
     }
 }
 
 /// The link of one input.
 struct InputLink {
-    schemes: Vec<SchemeLink>,
+    provision: Arc<Provision>,
+    /// The schemes of each carried partition, from its first packet on.
+    channels: Vec<Option<Vec<SchemeLink>>>,
     /// Time of the first packet, in nanoseconds.
     first: Option<u64>,
     /// Start of the link on the time axis, in nanoseconds.
@@ -281,10 +292,16 @@ struct InputLink {
 }
 
 impl InputLink {
-    fn new(settings: &Settings, begins: u64, provision: &Rc<Provision>) -> Self {
-        let schemes =
-            settings.schemes.iter().map(|spec| SchemeLink::new(spec, settings, provision)).collect();
-        Self { schemes, first: None, begins, latest: begins }
+    fn new(settings: &Settings, begins: u64, provision: Arc<Provision>) -> Self {
+        let channels = settings.carried().map(|_| None).collect();
+        Self { provision, channels, first: None, begins, latest: begins }
+    }
+
+    /// Returns the schemes of a carried partition; `None` if there is no such partition.
+    fn channel(&mut self, settings: &Settings, at: usize) -> Option<&mut [SchemeLink]> {
+        let new = |spec| SchemeLink::new(spec, settings, &self.provision);
+        let channel = self.channels.get_mut(at)?;
+        Some(channel.get_or_insert_with(|| settings.schemes.iter().map(new).collect()))
     }
 
     /// Time of a packet since the first one of the link. Times in captures can go backwards; engines need
@@ -312,129 +329,4 @@ fn fault(flow: &FlowSums, record: u64, spec: &SchemeSpec, trip: &Trip, cause: &C
         },
         cause: cause.to_string(),
     }
-}
-
-/// Converts a flow that is not listed with all sums.
-fn other_flow(flow: &FlowSums) -> OtherFlow {
-    OtherFlow {
-        input: flow.input,
-        src: flow.key.source_text(),
-        dst: flow.key.destination_text(),
-        protocol: flow.key.protocol_text(),
-        side: flow.side.name(),
-        spi: flow.key.spi,
-        ssrcs: flow.ssrcs().to_vec(),
-        packets: flow.packets,
-        bytes_in: flow.bytes,
-        bytes_out: flow.sums.iter().map(|sum| sum.bytes).collect(),
-        feedback_bytes: match flow.sums.iter().all(|sum| sum.feedback_bytes == 0) {
-            true => Vec::new(),
-            false => flow.sums.iter().map(|sum| sum.feedback_bytes).collect(),
-        },
-    }
-}
-
-/// Converts sums to results.
-struct SumsReport<'s> {
-    settings: &'s Settings,
-}
-
-impl SumsReport<'_> {
-    fn flow(&self, flow: &FlowSums, detail: Detail) -> outcome::Flow {
-        let Detail { traffic, mut carried, course } = detail;
-        for (sums, sum) in carried.iter_mut().zip(&flow.sums) {
-            sums.gaps.add(sum.gap.ended());
-        }
-        let profiles = profiles(&carried);
-        outcome::Flow {
-            input: flow.input,
-            src: flow.key.source_text(),
-            dst: flow.key.destination_text(),
-            protocol: flow.key.protocol_text(),
-            side: flow.side.name(),
-            profile: profiles.first().copied().unwrap_or("none"),
-            profiles,
-            spi: flow.key.spi,
-            ssrcs: flow.ssrcs().to_vec(),
-            break_even: self.break_even(&course),
-            course: course.milestones(),
-            packets: traffic.packets,
-            traffic: self.traffic(&traffic),
-            schemes: self.schemes(&traffic, &carried),
-        }
-    }
-
-    fn traffic(&self, traffic: &TrafficSums) -> outcome::Traffic {
-        outcome::Traffic {
-            bytes_in: traffic.bytes,
-            header_bytes_in: traffic.layers.headers(),
-            layers_in: traffic.layers,
-            cost_in: self.cost(traffic.units),
-            over_mtu_in: self.settings.link_mtu.map(|_| traffic.over_mtu),
-        }
-    }
-
-    fn schemes(&self, traffic: &TrafficSums, carried: &[SchemeSums]) -> Vec<outcome::Scheme> {
-        let specs = self.settings.schemes.iter();
-        specs.zip(carried).map(|(spec, carried)| self.scheme(spec, traffic, carried)).collect()
-    }
-
-    fn scheme(&self, spec: &SchemeSpec, traffic: &TrafficSums, carried: &SchemeSums) -> outcome::Scheme {
-        let sent = carried.bytes + carried.feedback_bytes;
-        let kept = if traffic.bytes == 0 { 1.0 } else { sent as f64 / traffic.bytes as f64 };
-        let formats = carried.formats();
-        outcome::Scheme {
-            scheme: spec.name(),
-            mode: spec.mode(),
-            contexts: self.settings.unusual_contexts(spec),
-            bytes_out: carried.bytes,
-            header_bytes_out: carried.layers.headers(),
-            first_packet_bytes: carried.first_packets,
-            saved_ratio: 1.0 - kept,
-            not_applicable: carried.not_applicable,
-            roundtrip_mismatches: carried.mismatches,
-            lost: carried.lost,
-            lost_by: carried.lost_by.clone(),
-            packet_types: formats.iter().map(|(format, sums)| (format.name(), sums.0)).collect(),
-            rohc_bytes_by_type: formats.iter().map(|(format, sums)| (format.name(), sums.1)).collect(),
-            profiles: carried.profiles().into_iter().map(|(profile, n)| (profile.name(), n)).collect(),
-            refreshes: carried.refreshes,
-            refresh_bytes: carried.refresh_bytes,
-            late_wait: if spec.refreshes() { carried.gaps.late_wait() } else { None },
-            larger_flows: None,
-            feedback_packets: carried.feedback_packets,
-            feedback_bytes: carried.feedback_bytes,
-            layers_out: carried.layers,
-            cost_out: self.cost(carried.units),
-            over_mtu_out: self.settings.link_mtu.map(|_| carried.over_mtu),
-        }
-    }
-
-    fn break_even(&self, course: &Course) -> Vec<BreakEven> {
-        let id = |at: usize| {
-            let spec = &self.settings.schemes[at];
-            outcome::id(spec.name(), spec.mode(), self.settings.unusual_contexts(spec))
-        };
-        let leads = course.leads();
-        leads
-            .map(|lead| BreakEven {
-                cheaper: id(lead.cheaper),
-                than: id(lead.than),
-                after_packets: lead.since,
-            })
-            .collect()
-    }
-
-    fn cost(&self, units: u64) -> Option<f64> {
-        self.settings.billing.map(|billing| units as f64 * billing.price)
-    }
-}
-
-/// Returns the profiles of the last scheme with profiles, most frequent first; for equal counts, lower
-/// numbers first.
-fn profiles(carried: &[SchemeSums]) -> Vec<&'static str> {
-    let last = carried.iter().map(SchemeSums::profiles).rfind(|profiles| !profiles.is_empty());
-    let mut profiles: Vec<_> = last.into_iter().flatten().collect();
-    profiles.sort_by_key(|(_, packets)| std::cmp::Reverse(*packets));
-    profiles.into_iter().map(|(profile, _)| profile.name()).collect()
 }

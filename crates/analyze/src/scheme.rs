@@ -9,7 +9,7 @@ pub(crate) use rohc::BLOCKS;
 pub use rohc::endpoint;
 
 use std::fmt;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use thinair_rohc::{Format, Instant, ProfileId};
 
@@ -58,8 +58,6 @@ pub(crate) struct SchemeLink {
     carrier: Box<dyn SchemeEnds>,
     sent: Vec<u8>,
     back: Vec<u8>,
-    /// True until the requested damage of one octet has happened.
-    damage: bool,
 }
 
 /// A compressed packet.
@@ -157,30 +155,20 @@ pub(crate) enum Cause {
 }
 
 impl SchemeLink {
-    pub(crate) fn new(spec: &SchemeSpec, settings: &Settings, provision: &Rc<Provision>) -> Self {
+    pub(crate) fn new(spec: &SchemeSpec, settings: &Settings, provision: &Arc<Provision>) -> Self {
         let carrier: Box<dyn SchemeEnds> = match *spec {
             SchemeSpec::Rohc { channel, mode, learned, .. } => {
                 let bases = if learned { &settings.learned } else { &settings.bases };
                 Box::new(rohc::Rohc::new(channel, mode, bases, settings))
             }
-            SchemeSpec::Schc => Box::new(schc::Schc::new(Rc::clone(provision))),
+            SchemeSpec::Schc => Box::new(schc::Schc::new(Arc::clone(provision))),
             SchemeSpec::Lowpan => Box::new(lowpan::Lowpan::new(settings, provision)),
         };
-        Self { carrier, sent: Vec::new(), back: Vec::new(), damage: settings.damage_one }
-    }
-
-    /// True if the requested damage of one octet has happened.
-    pub(crate) fn did_damage(&self) -> bool {
-        !self.damage
-    }
-
-    /// Cancels the damage, which happened in an earlier input.
-    pub(crate) fn spare(&mut self) {
-        self.damage = false;
+        Self { carrier, sent: Vec::new(), back: Vec::new() }
     }
 
     /// Sends a packet from side `from` to the other one, and its feedback back. `number` is that of the
-    /// packet in the run.
+    /// packet in the run; `damage` is true until the requested damage of one octet has happened.
     pub(crate) fn carry(
         &mut self,
         settings: &Settings,
@@ -188,6 +176,7 @@ impl SchemeLink {
         now: Instant,
         from: CaptureSide,
         packet: &[u8],
+        damage: &mut bool,
     ) -> Trip {
         let room = 2 * packet.len() + MARGIN;
         if self.sent.len() < room {
@@ -220,8 +209,8 @@ impl SchemeLink {
         let sent = &mut self.sent[..compressed.len];
         // No CRC of ROHC covers the payload: only the comparison can detect this. The first bit of the last
         // octet is payload even if the payload ends in padding.
-        if self.damage && compressed.header_out < sent.len() {
-            self.damage = false;
+        if *damage && compressed.header_out < sent.len() {
+            *damage = false;
             if let Some(octet) = sent.last_mut() {
                 *octet ^= 0x80;
             }

@@ -1,5 +1,7 @@
 //! Settings of an analysis.
 
+use std::ops::Range;
+
 use thinair_lowpan::Contexts;
 use thinair_rohc::profile::coap::Base;
 use thinair_rohc::{Channel, CompressorConfig, DecompressorConfig, Integrity, Mode};
@@ -8,6 +10,9 @@ use crate::outcome;
 
 /// Default number of flows that are listed with all sums.
 pub const MOST_FLOWS: usize = 10_000;
+
+/// Maximum number of partitions.
+pub const MOST_PARTITIONS: u32 = 65_536;
 
 /// Settings of an analysis.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,9 +44,18 @@ pub struct Settings {
     /// Number of flows listed with all sums, the largest by octets; others are listed with octets only.
     /// Default: [`MOST_FLOWS`].
     pub most_flows: usize,
-    /// Damages one octet of one compressed packet of each scheme, to test that verification detects it.
-    /// Default: false.
+    /// Damages one octet of one compressed packet of each scheme and partition, to test that verification
+    /// detects it. Default: false.
     pub damage_one: bool,
+    /// Number of parallel channels that each link consists of, 1 to [`MOST_PARTITIONS`]. Each has a set of
+    /// contexts of its own, so results depend on this number. A hash of both addresses selects the channel of a
+    /// packet, in an order that is independent of the direction: packets between two hosts share a channel.
+    /// Default: 1.
+    pub partitions: u32,
+    /// Partitions that the run carries; packets of others only count as records and for the clock. Results of
+    /// runs that together carry all partitions once are those of one run: see
+    /// [`Outcome::merge`](crate::Outcome::merge). Default: all.
+    pub only: Range<u32>,
 }
 
 impl Settings {
@@ -61,6 +75,8 @@ impl Settings {
             keep_tunnels: false,
             most_flows: MOST_FLOWS,
             damage_one: false,
+            partitions: 1,
+            only: 0..u32::MAX,
         }
     }
 
@@ -68,6 +84,17 @@ impl Settings {
     pub(crate) fn unusual_contexts(&self, spec: &SchemeSpec) -> Option<outcome::Contexts> {
         let usual = outcome::Contexts::of(&self.channel);
         spec.channel().map(|channel| outcome::Contexts::of(&channel)).filter(|contexts| *contexts != usual)
+    }
+
+    /// Number of partitions, within its limits.
+    pub(crate) fn partitions(&self) -> u32 {
+        self.partitions.clamp(1, MOST_PARTITIONS)
+    }
+
+    /// Existing partitions that the run carries.
+    pub(crate) fn carried(&self) -> Range<u32> {
+        let end = self.only.end.min(self.partitions());
+        self.only.start.min(end)..end
     }
 
     /// True if correct UDP checksums are not sent, since the carrier protects its frames.

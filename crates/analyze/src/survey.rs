@@ -4,7 +4,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::io::Read;
-use std::rc::Rc;
+use std::ops::Range;
+use std::sync::Arc;
 
 use thinair_capture::{Error, Reader};
 use thinair_lowpan::{Contexts, LowpanContext};
@@ -24,18 +25,34 @@ use crate::unpack::Unpack;
 ///
 /// **Call [`read`](Self::read) for each capture, in the order in which [`Analysis`](crate::Analysis) reads
 /// them.**
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Survey {
-    pub(crate) provisions: Vec<Rc<Provision>>,
-    most_flows: usize,
+    pub(crate) provisions: Vec<Arc<Provision>>,
+    pub(crate) facts: Facts,
     largest: Largest,
+    /// Number of packets of each partition.
+    packets: Vec<u64>,
+}
+
+/// Facts for the selection of schemes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Facts {
+    most_flows: usize,
     has_ipv6: bool,
     has_coap: bool,
     has_tcp: bool,
 }
 
+/// A flow in the first reading.
+struct FlowCount {
+    side: CaptureSide,
+    partition: u32,
+    packets: u64,
+    octets: u64,
+}
+
 /// The largest flows by octets, selected in memory proportional to their number.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Largest {
     /// Octets and number of each flow, smallest on top; of flows with equal octets the last one.
     heap: BinaryHeap<Reverse<(u64, Reverse<usize>)>>,
@@ -134,15 +151,21 @@ impl Survey {
             match record {
                 Ok(record) => {
                     if let Ok(packet) = unpack.packet(&record) {
-                        let (from, octets) = flows.of(&packet, |side| (side, 0));
-                        *octets += packet.octets.len() as u64;
-                        learner.observe(direction(*from), packet.octets);
+                        let flow = flows.of(&packet, |side| FlowCount {
+                            side,
+                            partition: packet.partition(settings.partitions()),
+                            packets: 0,
+                            octets: 0,
+                        });
+                        flow.packets += 1;
+                        flow.octets += packet.octets.len() as u64;
+                        learner.observe(direction(flow.side), packet.octets);
                         count_prefixes(&packet, &mut prefixes);
                         let is_of_coap = |port| ports.has(port);
-                        self.has_coap |= packet.key.protocol == protocol::UDP
+                        self.facts.has_coap |= packet.key.protocol == protocol::UDP
                             && packet.key.ports.is_some_and(|(a, b)| is_of_coap(a) || is_of_coap(b));
-                        self.has_tcp |= packet.key.protocol == protocol::TCP;
-                        self.has_ipv6 |= packet.octets.first().is_some_and(|first| first >> 4 == 6);
+                        self.facts.has_tcp |= packet.key.protocol == protocol::TCP;
+                        self.facts.has_ipv6 |= packet.octets.first().is_some_and(|first| first >> 4 == 6);
                     }
                 }
                 Err(error @ Error::Io { .. }) => return Err(error),
@@ -154,11 +177,16 @@ impl Survey {
                 progress(reader.octets_read());
             }
         }
-        self.most_flows = self.most_flows.max(flows.list().len());
-        for (_, octets) in flows.list() {
-            self.largest.add(*octets, settings.most_flows);
+        self.packets.resize(settings.partitions() as usize, 0);
+        let mut numbers = vec![0; self.packets.len()];
+        for flow in flows.list() {
+            let partition = flow.partition as usize;
+            self.packets[partition] += flow.packets;
+            numbers[partition] += 1;
+            self.largest.add(flow.octets, settings.most_flows);
         }
-        self.provisions.push(Rc::new(Provision { rules: learner.finish(), contexts: contexts(prefixes) }));
+        self.facts.most_flows = numbers.into_iter().fold(self.facts.most_flows, usize::max);
+        self.provisions.push(Arc::new(Provision { rules: learner.finish(), contexts: contexts(prefixes) }));
         Ok(())
     }
 
@@ -170,26 +198,38 @@ impl Survey {
         }
     }
 
-    /// Number of flows in the capture with most flows.
+    /// Number of flows in the partition of a capture with most flows.
     pub fn most_flows(&self) -> usize {
-        self.most_flows
+        self.facts.most_flows
     }
 
     /// True if any datagram has a port of CoAP.
     pub fn has_coap(&self) -> bool {
-        self.has_coap
+        self.facts.has_coap
+    }
+
+    /// Divides the partitions into at most `most` ranges with about equal numbers of packets, each for
+    /// [`Settings::only`]. Together they are all partitions.
+    pub fn shards(&self, most: usize) -> Vec<Range<u32>> {
+        let packets: u64 = self.packets.iter().sum();
+        let most = most.max(1) as u64;
+        let (mut shards, mut start, mut before) = (Vec::new(), 0, 0);
+        for (end, of_partition) in (1..).zip(&self.packets) {
+            before += of_partition;
+            let is_last = shards.len() as u64 + 1 == most;
+            if !is_last && before * most >= packets * (shards.len() as u64 + 1) {
+                shards.push(start..end);
+                start = end;
+            }
+        }
+        shards.push(start..u32::MAX);
+        shards
     }
 
     /// Returns the profiles of a set that can make a difference: without `coap` and `coap-2015` if no
     /// datagram has a CoAP port, and without `tcp` if there is no TCP.
     pub fn useful(&self, profiles: ProfileSet) -> ProfileSet {
-        let is_useful = |profile: &ProfileId| match profile {
-            ProfileId::Coap | ProfileId::Coap2015 => self.has_coap,
-            ProfileId::Tcp => self.has_tcp,
-            _ => true,
-        };
-        let kept: Vec<_> = profiles.iter().filter(is_useful).collect();
-        ProfileSet::of(&kept).unwrap_or(profiles)
+        self.facts.useful(profiles)
     }
 
     /// Returns the schemes whose results can differ on these captures, in the given order: the first one of
@@ -202,7 +242,7 @@ impl Survey {
                     kept.iter().all(|other| self.essence(other) != self.essence(&spec))
                 }
                 SchemeSpec::Schc => true,
-                SchemeSpec::Lowpan => self.has_ipv6,
+                SchemeSpec::Lowpan => self.facts.has_ipv6,
             };
             if is_applicable {
                 kept.push(spec);
@@ -219,6 +259,19 @@ impl Survey {
             }
             SchemeSpec::Schc | SchemeSpec::Lowpan => None,
         }
+    }
+}
+
+impl Facts {
+    /// Returns the profiles of a set that can make a difference.
+    pub(crate) fn useful(&self, profiles: ProfileSet) -> ProfileSet {
+        let is_useful = |profile: &ProfileId| match profile {
+            ProfileId::Coap | ProfileId::Coap2015 => self.has_coap,
+            ProfileId::Tcp => self.has_tcp,
+            _ => true,
+        };
+        let kept: Vec<_> = profiles.iter().filter(is_useful).collect();
+        ProfileSet::of(&kept).unwrap_or(profiles)
     }
 }
 

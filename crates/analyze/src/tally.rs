@@ -36,6 +36,18 @@ impl TrafficSums {
     }
 }
 
+impl TrafficSums {
+    /// Adds the sums of other packets.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let Self { packets, bytes, layers, units, over_mtu } = other;
+        self.packets += packets;
+        self.bytes += bytes;
+        self.layers.add(layers);
+        self.units += units;
+        self.over_mtu += over_mtu;
+    }
+}
+
 /// Sums of one scheme.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SchemeSums {

@@ -29,6 +29,18 @@ pub struct Stretch {
     pub header_bytes_out: Vec<u64>,
 }
 
+impl Stretch {
+    fn add(&mut self, other: &Self) {
+        self.packets += other.packets;
+        self.header_bytes_in += other.header_bytes_in;
+        let len = self.header_bytes_out.len().max(other.header_bytes_out.len());
+        self.header_bytes_out.resize(len, 0);
+        for (sum, out) in self.header_bytes_out.iter_mut().zip(&other.header_bytes_out) {
+            *sum += out;
+        }
+    }
+}
+
 impl Default for Timeline {
     fn default() -> Self {
         Self { length: SHORTEST, stretches: Vec::new() }
@@ -48,7 +60,7 @@ impl Timeline {
     /// Adds one packet.
     pub(crate) fn add(&mut self, nanos: u64, header_in: usize, header_out: &[usize]) {
         while nanos / self.length >= MOST as u64 {
-            self.merge();
+            self.halve();
         }
         let at = (nanos / self.length) as usize;
         if at >= self.stretches.len() {
@@ -63,6 +75,22 @@ impl Timeline {
         }
     }
 
+    /// Adds the packets of another timeline, as if each had been [added](Self::add).
+    pub(crate) fn merge(&mut self, mut other: Self) {
+        while self.length < other.length {
+            self.halve();
+        }
+        while other.length < self.length {
+            other.halve();
+        }
+        if self.stretches.len() < other.stretches.len() {
+            self.stretches.resize_with(other.stretches.len(), Stretch::default);
+        }
+        for (sum, stretch) in self.stretches.iter_mut().zip(&other.stretches) {
+            sum.add(stretch);
+        }
+    }
+
     /// Keeps the schemes for which `keep` is true.
     pub(crate) fn retain(&mut self, keep: &[bool]) {
         for stretch in &mut self.stretches {
@@ -70,20 +98,15 @@ impl Timeline {
         }
     }
 
-    fn merge(&mut self) {
+    /// Halves the resolution.
+    fn halve(&mut self) {
         // Doubling ends: 64 bits of nanoseconds are less than 240 times the largest power of two.
         self.length = self.length.saturating_mul(2);
         let mut merged = Vec::with_capacity(MOST);
         for pair in self.stretches.chunks(2) {
             let mut sum = pair[0].clone();
             if let Some(second) = pair.get(1) {
-                sum.packets += second.packets;
-                sum.header_bytes_in += second.header_bytes_in;
-                let len = sum.header_bytes_out.len().max(second.header_bytes_out.len());
-                sum.header_bytes_out.resize(len, 0);
-                for (sum, out) in sum.header_bytes_out.iter_mut().zip(&second.header_bytes_out) {
-                    *sum += out;
-                }
+                sum.add(second);
             }
             merged.push(sum);
         }

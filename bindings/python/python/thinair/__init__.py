@@ -9,8 +9,8 @@
 pandas, polars, pyarrow and DuckDB. `Compressor`, `Decompressor` and `Endpoint` are the engines themselves.
 """
 
-from thinair._analyze import analyze
+from thinair._analyze import analyze, merge
 from thinair._flows import Flows
 from thinair._native import Compressor, DecompressError, Decompressor, Endpoint
 
-__all__ = ["Compressor", "DecompressError", "Decompressor", "Endpoint", "Flows", "analyze"]
+__all__ = ["Compressor", "DecompressError", "Decompressor", "Endpoint", "Flows", "analyze", "merge"]

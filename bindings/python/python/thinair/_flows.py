@@ -82,6 +82,13 @@ class Flows:
     def __len__(self) -> int:
         return len(self._native)
 
+    def __eq__(self, other: object) -> bool:
+        """True if both have equal documents, `to_json`."""
+        return isinstance(other, Flows) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
     def __repr__(self) -> str:
         totals = self.totals
         return f"<thinair.Flows: {totals['packets']} packets, {totals['flows']} flows, {len(totals['schemes'])} schemes>"

@@ -5,7 +5,7 @@ from typing import final
 
 from thinair._types import Buffer, Octets, Time
 
-__all__ = ["Compressor", "DecompressError", "Decompressor", "Endpoint", "Results", "analyze"]
+__all__ = ["Compressor", "DecompressError", "Decompressor", "Endpoint", "Results", "analyze", "merge"]
 
 class DecompressError(ValueError):
     """A ROHC packet that cannot be decompressed.
@@ -14,7 +14,7 @@ class DecompressError(ValueError):
     """
 
     reason: str
-    """Stable name of the reason, such as ``crc`` or ``no-context``."""
+    """Stable name of the reason, such as ``crc`` or ``no_context``."""
 
 @final
 class Compressor:
@@ -94,6 +94,9 @@ class Results:
 def analyze(
     inputs: Sequence[tuple[str, Buffer | None]],
     schemes: Sequence[str] | None,
+    partitions: int,
+    shard: tuple[int, int],
     most_flows: int,
     progress: Callable[[int, int], object] | None,
 ) -> Results: ...
+def merge(parts: Sequence[Results]) -> Results: ...

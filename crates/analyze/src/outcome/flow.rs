@@ -9,6 +9,9 @@ use super::{Scheme, Traffic};
 pub struct Flow {
     /// Index of its input, from 0.
     pub input: usize,
+    /// Number in order of appearance, from 0, over all inputs, and flows of both lists.
+    #[serde(skip)]
+    pub number: usize,
     /// Source: address and port.
     pub src: String,
     /// Destination: address and port.
@@ -71,6 +74,9 @@ pub struct Milestone {
 pub struct OtherFlow {
     /// Index of its input, from 0.
     pub input: usize,
+    /// Number in order of appearance, from 0, over all inputs, and flows of both lists.
+    #[serde(skip)]
+    pub number: usize,
     /// Source: address and port.
     pub src: String,
     /// Destination: address and port.

@@ -1,6 +1,6 @@
 //! Analysis of a capture in progress: records one by one, and sums at any time.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use thinair_capture::Record;
 
@@ -29,7 +29,7 @@ impl Analysis {
     /// Begins a link whose packets are not known in advance. Schemes with provisioning (SCHC, 6LoWPAN) get
     /// none: analyze the finished capture for them.
     pub fn begin(&mut self, path: &str) -> Live {
-        let link = InputLink::new(&self.settings, self.begins, &Rc::new(Provision::default()));
+        let link = InputLink::new(&self.settings, self.begins, Arc::new(Provision::default()));
         self.flows.start(self.inputs.len());
         let input = InputSummary { path: path.to_owned(), ..InputSummary::default() };
         Live { input, link, unpack: self.unpack() }

@@ -1,7 +1,7 @@
 //! 6LoWPAN in the best case: the prefixes of the capture are contexts, and interface identifiers are derived
 //! from link addresses, which the frame contains.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use thinair_lowpan::{LinkAddress, Links, LowpanSettings, UdpChecksum, compress, decompress};
 use thinair_rohc::Instant;
@@ -21,7 +21,7 @@ pub(super) struct Lowpan {
 }
 
 impl Lowpan {
-    pub(super) fn new(settings: &settings::Settings, provision: &Rc<Provision>) -> Self {
+    pub(super) fn new(settings: &settings::Settings, provision: &Arc<Provision>) -> Self {
         let udp_checksum =
             if settings.elides_checksums() { UdpChecksum::Elided } else { UdpChecksum::InLine };
         let settings = LowpanSettings { contexts: provision.contexts, udp_checksum };

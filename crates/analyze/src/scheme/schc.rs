@@ -1,6 +1,6 @@
 //! SCHC with rules derived from the capture.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use thinair_rohc::Instant;
 
@@ -12,12 +12,12 @@ use crate::survey::{Provision, direction};
 /// Both sides, which have equal rules and no state.
 #[derive(Debug)]
 pub(super) struct Schc {
-    provision: Rc<Provision>,
+    provision: Arc<Provision>,
     room: Vec<u8>,
 }
 
 impl Schc {
-    pub(super) fn new(provision: Rc<Provision>) -> Self {
+    pub(super) fn new(provision: Arc<Provision>) -> Self {
         Self { provision, room: Vec::new() }
     }
 

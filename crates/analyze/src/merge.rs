@@ -1,0 +1,153 @@
+//! Merge of the outcomes of shards, each of which carried a part of the partitions.
+//!
+//! A shard reads all packets: flows, sides, packet numbers and times are therefore those of one run, and the
+//! outcomes of all shards add up to its outcome.
+
+use std::ops::Range;
+
+use crate::outcome::{MOST_FAULTS, Outcome, Totals};
+use crate::recommendation::Recommendation;
+use crate::report::SumsReport;
+use crate::settings::Settings;
+use crate::survey::Facts;
+use crate::tally::{SchemeSums, TrafficSums};
+
+#[cfg(test)]
+mod tests;
+
+/// Sums over the packets that a run carried, from which totals and recommendation are computed.
+#[derive(Clone, Debug)]
+pub(crate) struct RunSums {
+    pub(crate) settings: Settings,
+    pub(crate) facts: Facts,
+    /// Sum of the durations of all captures, in nanoseconds.
+    pub(crate) nanos: u64,
+    /// Number of flows.
+    pub(crate) flows: u64,
+    pub(crate) traffic: TrafficSums,
+    /// In the order of schemes, as the next one.
+    pub(crate) carried: Vec<SchemeSums>,
+    pub(crate) larger_flows: Vec<u64>,
+}
+
+/// Reason why outcomes cannot be merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MergeError {
+    /// Settings differ, other than in the partitions to carry.
+    #[error("the parts have different settings; run all shards with the same settings except `only`")]
+    Settings,
+    /// Inputs differ, or were surveyed differently.
+    #[error("the parts have different inputs; run all shards on the same files with the same survey")]
+    Inputs,
+    /// A partition was carried by two parts.
+    #[error("partition {0} is in two parts; run each partition in one shard")]
+    Twice(u32),
+    /// A partition was carried by no part.
+    #[error("partition {0} is in none of the parts; run the shard that carries it")]
+    Missing(u32),
+    /// A part lacks schemes of its run.
+    #[error("a part is reduced to the best schemes; merge whole outcomes, then select")]
+    Reduced,
+}
+
+impl Outcome {
+    /// Returns the outcome that one run with all partitions would have had, in every bit. The parts may be in
+    /// any order.
+    ///
+    /// # Errors
+    /// The parts do not fit together: they are not runs of all partitions, each in one part, on the same
+    /// captures with the same survey and settings.
+    pub fn merge(parts: Vec<Self>) -> Result<Self, MergeError> {
+        let mut runs = Vec::new();
+        for mut part in parts {
+            runs.push((part.sums.take().ok_or(MergeError::Reduced)?, part));
+        }
+        runs.sort_by_key(|(sums, _)| (sums.settings.carried().start, sums.settings.carried().end));
+        let mut runs = runs.into_iter();
+        let (mut sums, mut whole) = runs.next().ok_or(MergeError::Missing(0))?;
+        for (more, part) in runs {
+            if (more.facts, more.nanos) != (sums.facts, sums.nanos) || part.inputs != whole.inputs {
+                return Err(MergeError::Inputs);
+            }
+            sums.add(&more)?;
+            whole.add(part);
+        }
+        match sums.settings.carried() {
+            Range { start: 0, end } if end == whole.partitions => {}
+            Range { start: 0, end } => return Err(MergeError::Missing(end)),
+            Range { start: _, end: _ } => return Err(MergeError::Missing(0)),
+        }
+        whole.flows.sort_by_key(|flow| flow.number);
+        whole.other_flows.sort_by_key(|flow| flow.number);
+        whole.faults.sort_by_key(|fault| (fault.input, fault.packet));
+        whole.faults.truncate(MOST_FAULTS);
+        whole.totals = sums.totals();
+        whole.recommendation = sums.recommendation(&whole.totals);
+        whole.sums = Some(sums);
+        Ok(whole)
+    }
+}
+
+impl Outcome {
+    /// Adds lists and counts of another part.
+    fn add(&mut self, part: Self) {
+        self.flows.extend(part.flows);
+        self.other_flows.extend(part.other_flows);
+        self.faults.extend(part.faults);
+        self.timeline.merge(part.timeline);
+        let sizes = self.header_sizes_out.iter_mut().zip(part.header_sizes_out);
+        for (all, sizes) in sizes.chain([(&mut self.header_sizes_in, part.header_sizes_in)]) {
+            for (size, packets) in sizes {
+                *all.entry(size).or_default() += packets;
+            }
+        }
+    }
+}
+
+impl RunSums {
+    pub(crate) fn totals(&self) -> Totals {
+        let report = SumsReport { settings: &self.settings };
+        let mut schemes = report.schemes(&self.traffic, &self.carried);
+        for ((scheme, larger), spec) in schemes.iter_mut().zip(&self.larger_flows).zip(&self.settings.schemes)
+        {
+            scheme.larger_flows = spec.channel().map(|_| *larger);
+        }
+        Totals {
+            packets: self.traffic.packets,
+            flows: self.flows,
+            traffic: report.traffic(&self.traffic),
+            schemes,
+        }
+    }
+
+    pub(crate) fn recommendation(&self, totals: &Totals) -> Option<Recommendation> {
+        Recommendation::of(&self.settings, &self.facts, totals, self.nanos)
+    }
+
+    /// Adds the sums of a run with the next partitions.
+    fn add(&mut self, next: &Self) -> Result<(), MergeError> {
+        let (own, others) = (self.settings.carried(), next.settings.carried());
+        let only = own.start..others.end;
+        if (Settings { only: only.clone(), ..next.settings.clone() })
+            != (Settings { only: only.clone(), ..self.settings.clone() })
+        {
+            return Err(MergeError::Settings);
+        }
+        if others.start < own.end {
+            return Err(MergeError::Twice(others.start));
+        }
+        if others.start > own.end {
+            return Err(MergeError::Missing(own.end));
+        }
+        self.settings.only = only;
+        self.flows += next.flows;
+        self.traffic.merge(&next.traffic);
+        for (sums, next) in self.carried.iter_mut().zip(&next.carried) {
+            sums.merge(next);
+        }
+        for (flows, next) in self.larger_flows.iter_mut().zip(&next.larger_flows) {
+            *flows += next;
+        }
+        Ok(())
+    }
+}
