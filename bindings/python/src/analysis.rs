@@ -2,12 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
-use thinair_analyze::{Analysis, MOST_PARTITIONS, Outcome, SchemeName, SchemeSpec, Settings, Survey};
+use thinair_analyze::{
+    Analysis, MOST_PARTITIONS, MergeError, Outcome, SchemeName, SchemeSpec, Settings, Survey,
+};
 use thinair_capture::Error;
 use thinair_rohc::{Channel, CidSpace, Mode, ProfileSet};
 
@@ -29,47 +30,62 @@ pub(crate) fn analyze(
     inputs: Vec<(PathBuf, Option<Octets>)>,
     schemes: Option<Vec<String>>,
     partitions: u32,
-    shard: (u32, u32),
+    shard: (usize, usize),
     most_flows: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Results> {
-    let channel = Channel::new(CidSpace::Small, CidSpace::Small.highest(), ProfileSet::v1());
-    let mut settings = Settings::new(channel.map_err(value_error)?, &[]);
-    settings.most_flows = most_flows;
-    (settings.partitions, settings.only) = (partitions, carried(partitions, shard)?);
+    let settings = settings(most_flows, partitions)?;
     let named = schemes.map(|names| specs(&names, &settings.channel)).transpose()?;
-    py.detach(|| {
-        let mut captures = inputs.into_iter().map(Capture::open).collect::<PyResult<Vec<_>>>()?;
-        let total = captures.iter().map(|capture| capture.len).sum::<u64>() * READINGS;
-        run(settings, named, &mut captures, Watch::new(progress, total)).map(Results::new)
-    })
-}
-
-/// Returns the partitions of a shard: `shard` is its number, from 0, and the number of shards.
-fn carried(partitions: u32, (number, shards): (u32, u32)) -> PyResult<Range<u32>> {
-    if !(1..=MOST_PARTITIONS).contains(&partitions) {
-        return Err(value_error(format_args!(
-            "invalid partitions {partitions}: not within 1 and {MOST_PARTITIONS}"
-        )));
-    }
-    if number >= shards || shards > partitions {
+    let (number, shards) = shard;
+    if number >= shards || u64::try_from(shards).is_ok_and(|shards| shards > partitions.into()) {
         return Err(value_error(format_args!(
             "invalid shard {number} of {shards}: numbers begin at 0, and there are at most as many as partitions, {partitions}"
         )));
     }
-    let start = |number: u32| (u64::from(partitions) * u64::from(number) / u64::from(shards)) as u32;
-    Ok(start(number)..start(number + 1))
+    py.detach(|| {
+        let mut captures = inputs.into_iter().map(Capture::open).collect::<PyResult<Vec<_>>>()?;
+        let total = captures.iter().map(|capture| capture.len).sum::<u64>() * READINGS;
+        run(settings, named, shard, &mut captures, Watch::new(progress, total))
+    })
 }
 
 /// Merges the results of all shards of a run.
 #[pyfunction]
 pub(crate) fn merge(py: Python<'_>, parts: Vec<Bound<'_, Results>>) -> PyResult<Results> {
+    together(py, &parts, Outcome::merge)
+}
+
+/// Joins the results of runs on different captures.
+#[pyfunction]
+pub(crate) fn join(py: Python<'_>, parts: Vec<Bound<'_, Results>>) -> PyResult<Results> {
+    together(py, &parts, Outcome::join)
+}
+
+fn together(
+    py: Python<'_>,
+    parts: &[Bound<'_, Results>],
+    operation: fn(Vec<Outcome>) -> Result<Outcome, MergeError>,
+) -> PyResult<Results> {
+    let whole = parts.first().map(|part| Settings { only: 0..u32::MAX, ..part.get().settings().clone() });
+    let whole = whole.ok_or_else(|| value_error("there is no part to merge"))?;
     let parts: Vec<_> = parts.iter().map(|part| part.get().outcome().clone()).collect();
-    py.detach(|| Outcome::merge(parts)).map(Results::new).map_err(value_error)
+    py.detach(|| operation(parts)).map(|outcome| Results::new(whole, outcome)).map_err(value_error)
+}
+
+/// Returns the settings that arguments and the state of results determine, without schemes.
+pub(crate) fn settings(most_flows: usize, partitions: u32) -> PyResult<Settings> {
+    if !(1..=MOST_PARTITIONS).contains(&partitions) {
+        return Err(value_error(format_args!(
+            "invalid partitions {partitions}: not within 1 and {MOST_PARTITIONS}"
+        )));
+    }
+    let channel =
+        Channel::new(CidSpace::Small, CidSpace::Small.highest(), ProfileSet::v1()).map_err(value_error)?;
+    Ok(Settings { most_flows, partitions, ..Settings::new(channel, &[]) })
 }
 
 /// Reads identifiers of schemes, each scheme once.
-fn specs(names: &[String], cids: &Channel) -> PyResult<Vec<SchemeSpec>> {
+pub(crate) fn specs(names: &[String], cids: &Channel) -> PyResult<Vec<SchemeSpec>> {
     let mut specs = Vec::new();
     for name in names {
         for spec in SchemeSpec::read(name, cids, &MODES).map_err(value_error)? {
@@ -89,9 +105,10 @@ fn usual(cids: &Channel) -> PyResult<Vec<SchemeSpec>> {
 fn run(
     mut settings: Settings,
     named: Option<Vec<SchemeSpec>>,
+    (number, shards): (usize, usize),
     captures: &mut [Capture],
     mut watch: Watch,
-) -> PyResult<Outcome> {
+) -> PyResult<Results> {
     let mut survey = Survey::default();
     for capture in &mut *captures {
         capture.read(&mut watch, |_, source| survey.read(&settings, source, |_| ()))?;
@@ -100,12 +117,13 @@ fn run(
         Some(specs) => specs,
         None => survey.applicable(&usual(&settings.channel)?),
     };
-    let mut analysis = Analysis::new(settings, survey);
+    settings.only = survey.shards(shards).get(number).cloned().unwrap_or_default();
+    let mut analysis = Analysis::new(settings.clone(), survey);
     for capture in captures {
         capture.read(&mut watch, |name, source| analysis.read(name, source, |_| ()))?;
     }
     watch.finish()?;
-    Ok(analysis.finish())
+    Ok(Results::new(settings, analysis.finish()))
 }
 
 /// A capture that is read several times.
@@ -163,5 +181,5 @@ impl Capture {
 fn os_error(path: &Path, error: &io::Error) -> PyErr {
     let text = error.to_string();
     let reason = text.split(" (os error").next().unwrap_or_default().to_owned();
-    PyOSError::new_err((error.raw_os_error(), reason, path.to_owned()))
+    PyOSError::new_err((error.raw_os_error(), reason, path.as_os_str().to_owned()))
 }

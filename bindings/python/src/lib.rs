@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::analysis::{analyze, merge};
+    use crate::analysis::{analyze, join, merge};
     #[pymodule_export]
     use crate::codec::{Compressor, DecompressError, Decompressor, Endpoint};
     #[pymodule_export]

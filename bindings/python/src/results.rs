@@ -12,22 +12,28 @@ use arrow_schema::ffi::FFI_ArrowSchema;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use thinair_analyze::Outcome;
 use thinair_analyze::outcome::{Flow, Scheme};
+use thinair_analyze::{Outcome, Portable, Settings};
 
+use crate::analysis::{settings, specs};
 use crate::value_error;
 
 /// Results of an analysis.
 #[pyclass(frozen, module = "thinair._native")]
 pub(crate) struct Results {
+    settings: Settings,
     outcome: Outcome,
     /// The table, once it was asked for.
     table: OnceLock<RecordBatch>,
 }
 
 impl Results {
-    pub(crate) const fn new(outcome: Outcome) -> Self {
-        Self { outcome, table: OnceLock::new() }
+    pub(crate) const fn new(settings: Settings, outcome: Outcome) -> Self {
+        Self { settings, outcome, table: OnceLock::new() }
+    }
+
+    pub(crate) const fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     pub(crate) const fn outcome(&self) -> &Outcome {
@@ -42,6 +48,9 @@ impl Results {
         Ok(self.table.get_or_init(|| table).clone())
     }
 }
+
+/// Schemes, number of listed flows, partitions, those that were carried, and the rest as JSON.
+type State = (Vec<String>, usize, u32, (u32, u32), String);
 
 type Pair<'py> = (Bound<'py, PyCapsule>, Bound<'py, PyCapsule>);
 
@@ -75,6 +84,24 @@ impl Results {
     /// Identifiers of the schemes, in the order of the totals.
     fn schemes(&self) -> Vec<String> {
         self.outcome.totals.schemes.iter().map(Scheme::id).collect()
+    }
+
+    /// State for `from_state`, in another process with this version of the package.
+    fn state(&self, py: Python<'_>) -> PyResult<State> {
+        let Settings { most_flows, partitions, only, .. } = &self.settings;
+        let part = py.detach(|| serde_json::to_string(&Portable::of(&self.outcome))).map_err(value_error)?;
+        Ok((self.schemes(), *most_flows, *partitions, (only.start, only.end), part))
+    }
+
+    /// Results with that state. It is trusted, as all that is pickled.
+    #[staticmethod]
+    fn from_state(py: Python<'_>, state: State) -> PyResult<Self> {
+        let (schemes, most_flows, partitions, (start, end), part) = state;
+        let mut settings = settings(most_flows, partitions)?;
+        settings.schemes = specs(&schemes, &settings.channel)?;
+        settings.only = start..end;
+        let part: Portable = py.detach(|| serde_json::from_str(&part)).map_err(value_error)?;
+        Ok(Self::new(settings.clone(), part.into_outcome(settings)))
     }
 
     /// Number of rows: flows times schemes.

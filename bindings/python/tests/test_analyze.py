@@ -51,7 +51,8 @@ def test_identifiers_of_schemes_choose_mode_and_cids() -> None:
 def test_octets_and_paths_are_equal() -> None:
     octets = (CAPTURES / "coap_udp6_get_con.pcap").read_bytes()
     totals = thinair.analyze(COAP).totals
-    for capture in [Path(COAP), octets, bytearray(octets), memoryview(octets)]:
+    same: list[Path | bytes | bytearray | memoryview] = [Path(COAP), octets, bytearray(octets), memoryview(octets)]
+    for capture in same:
         assert thinair.analyze(capture).totals == totals
 
 

@@ -124,7 +124,8 @@ def test_octets_come_from_buffers_and_packets() -> None:
 
     plain = udp4(0, 1, b"x")
     expected = thinair.Compressor().compress(plain, 0)
-    for packet in [bytearray(plain), memoryview(plain), Packet()]:
+    same: list[bytearray | memoryview | Packet] = [bytearray(plain), memoryview(plain), Packet()]
+    for packet in same:
         assert thinair.Compressor().compress(packet, 0) == expected
     for wrong in [7, "text", None]:
         with pytest.raises(TypeError):

@@ -57,6 +57,6 @@ def test_a_notebook_shows_a_table(flows: thinair.Flows) -> None:
 
 def test_a_chart_has_a_bar_for_each_scheme(flows: thinair.Flows) -> None:
     pytest.importorskip("altair", reason="altair is missing")
-    values = flows.plot().to_dict()["data"]["values"]
+    (values,) = flows.plot().to_dict()["datasets"].values()
     assert [value["scheme"] for value in values] == ["before", "coap/u", "coap/o", "schc"]
     assert values[0]["octets"] == flows.totals["bytes_in"]

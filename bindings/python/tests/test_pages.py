@@ -10,6 +10,7 @@ from conftest import ROOT
 
 import thinair
 
+CONFIG = str(ROOT / "bindings/python/pyproject.toml")
 PAGES = ["README.md", "docs/python.md", "bindings/python/README.md"]
 
 
@@ -42,15 +43,16 @@ def test_pages(page: str, tmp_path: Path) -> None:
 
 def test_types() -> None:
     """mypy accepts the package, its tests, and the programs of pages."""
-    mypy = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", sys.prefix + "/mypy"]
-    programs = ["-c", program] if (program := "\n".join(blocks(page) for page in PAGES)) else []
-    for what in [["-p", "thinair"], sorted(str(path) for path in Path(__file__).parent.glob("*.py")), programs]:
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", sys.prefix + "/mypy", "--config-file", CONFIG]
+    tests = sorted(str(path) for path in Path(__file__).parent.glob("*.py"))
+    programs = [doctest.script_from_examples(text) if ">>> " in (text := blocks(page)) else text for page in PAGES]
+    for what in [["-p", "thinair"], tests, ["-c", "\n".join(programs)]]:
         done = subprocess.run([*mypy, *what], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_stubs() -> None:
     """The stub of the native part has its names and signatures."""
-    arguments = [sys.executable, "-m", "mypy.stubtest", "thinair._native"]
+    arguments = [sys.executable, "-m", "mypy.stubtest", "thinair._native", "--mypy-config-file", CONFIG]
     done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

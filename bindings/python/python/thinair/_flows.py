@@ -79,6 +79,9 @@ class Flows:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self._native.arrow_stream()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (self._native.state(),)
+
     def __len__(self) -> int:
         return len(self._native)
 
@@ -125,16 +128,21 @@ class Flows:
             axes.invert_yaxis()
             axes.set_xlabel("octets, feedback included")
             return figure
-        data = altair.Data(values=[{"scheme": name, "octets": count} for name, count in zip(names, octets, strict=True)])
-        return (
-            altair.Chart(data)
-            .mark_bar()
-            .encode(
-                x=altair.X("octets:Q", title="octets, feedback included"),
-                y=altair.Y("scheme:N", sort=list(names), title=None),
-                tooltip=["scheme:N", "octets:Q"],
-            )
+        octets_of = [{"scheme": name, "octets": count} for name, count in zip(names, octets, strict=True)]
+        return altair.Chart.from_dict(
+            {
+                "data": {"values": octets_of},
+                "mark": "bar",
+                "encoding": {
+                    "x": {"field": "octets", "type": "quantitative", "title": "octets, feedback included"},
+                    "y": {"field": "scheme", "type": "nominal", "sort": list(names), "title": None},
+                },
+            }
         )
+
+
+def _unpickled(state: Any) -> Flows:
+    return Flows(_native.Results.from_state(state))
 
 
 def _object(text: str) -> dict[str, Any]:
