@@ -20,7 +20,7 @@ use anyhow::Context;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use thinair_analyze::{
-    Analysis, Billing, MOST_FLOWS, Outcome, RandomLoss, SchemeName, SchemeSpec, Settings, Survey,
+    Billing, MOST_FLOWS, MOST_PARTITIONS, Outcome, RandomLoss, SchemeName, SchemeSpec, Settings, Survey,
     more_contexts,
 };
 use thinair_report::Numerals;
@@ -28,7 +28,7 @@ use thinair_rohc::profile::coap::Base;
 use thinair_rohc::{Channel, Mode, Ports, ProfileSet};
 
 use self::advice::{Advice, MEGABYTE};
-use self::source::Captures;
+use self::source::{Captures, is_file};
 use crate::learn;
 use crate::options::{ChannelOptions, CidOption, MOST_BASES};
 use crate::packets::PacketOptions;
@@ -64,8 +64,26 @@ pub(crate) struct AnalyzeArguments {
     /// Unidirectional, bidirectional optimistic or bidirectional reliable mode (RFC 3095, section 4.4).
     #[arg(long, value_name = "MODE", value_parser = mode)]
     mode: Option<Mode>,
+    /// Number of threads; the result does not depend on it
+    ///
+    /// Each thread carries some of the --partitions, so more threads than partitions have no effect.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    jobs: u16,
     #[command(flatten)]
     channel: ChannelOptions,
+    /// Number of parallel channels of each link, each with contexts of its own
+    ///
+    /// Both addresses select the channel of a packet. Results depend on this number: more channels have more
+    /// contexts for many flows, and each thread of --jobs carries some of them.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_PARTITIONS)),
+        hide_short_help = true,
+        help_heading = "Channel"
+    )]
+    partitions: u32,
     /// Drop this percentage of compressed packets and feedback, 0 to 100
     #[arg(long, value_name = "PCT", value_parser = percentage, help_heading = "Link")]
     loss: Option<f64>,
@@ -139,7 +157,10 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<ExitCode> {
     if let Some(name) = arguments.channel.template_name(&settings.bases) {
         eprintln!("template {name}");
     }
-    let (mut captures, dropped) = match &arguments.live.interface {
+    if arguments.jobs > 1 && arguments.partitions == 1 {
+        eprintln!("note: --jobs has no effect on a single channel; divide the link with --partitions");
+    }
+    let (captures, dropped) = match &arguments.live.interface {
         Some(name) => {
             let mut settings = settings.clone();
             settings.schemes = live_schemes(arguments, &settings.channel)?;
@@ -151,9 +172,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<ExitCode> {
     let survey = captures.survey(&settings)?;
     settings.learned = learned(arguments, &survey)?;
     settings.schemes = schemes(arguments, &settings, &survey)?;
-    let mut analysis = Analysis::new(settings.clone(), survey);
-    captures.analyze(&mut analysis)?;
-    let mut outcome = analysis.finish();
+    let mut outcome = captures.analyze(&settings, &survey, arguments.jobs)?;
     for input in &mut outcome.inputs {
         input.dropped = dropped;
     }
@@ -202,6 +221,7 @@ fn settings(arguments: &AnalyzeArguments) -> Result<Settings, String> {
     settings.keep_tunnels = arguments.packets.outer;
     settings.most_flows = arguments.most_flows;
     settings.damage_one = arguments.damage;
+    settings.partitions = arguments.partitions;
     Ok(settings)
 }
 
@@ -210,7 +230,7 @@ fn learned(arguments: &AnalyzeArguments, survey: &Survey) -> anyhow::Result<Vec<
     let options = &arguments.channel;
     let is_asked = arguments.schemes.is_none() && options.profiles.is_none() && options.template().is_none();
     let files = arguments.kept();
-    if !is_asked || !survey.has_coap() || files.is_empty() || files.iter().any(|file| is_stdio(file)) {
+    if !is_asked || !survey.has_coap() || files.is_empty() || !files.iter().all(|file| is_file(file)) {
         return Ok(Vec::new());
     }
     let ports = options.coap_ports.unwrap_or(Ports::COAP);

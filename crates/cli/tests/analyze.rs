@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+use thinair_capture::{LinkType, Timestamp, Writer};
 
 const ONE: &str = "../../captures/coap_udp4_observe.pcap";
 const SIX: &str = "../../captures/coap_udp6_get_con.pcap";
@@ -193,6 +194,8 @@ fn wrong_arguments_are_status_2_and_say_why() {
         (&[ONE, "--loss", "101"], "from 0 to 100"),
         (&[ONE, "--price", "x"], "not negative"),
         (&[ONE, "--billing-unit", "0"], "--billing-unit"),
+        (&[ONE, "--partitions", "0"], "not in 1..=65536"),
+        (&[ONE, "--jobs", "0"], "not in 1..=256"),
         (&["-", "-"], "only once"),
         (&[], "<FILE>"),
     ] {
@@ -232,6 +235,80 @@ fn standard_input_is_a_capture() {
     let named = json(&[ONE, "--schemes", "coap,schc"]);
     assert_eq!(piped["inputs"][0]["path"], "-");
     assert_eq!((&piped["totals"], &piped["flows"]), (&named["totals"], &named["flows"]));
+}
+
+/// Returns a capture in which 40 hosts each send datagrams to one host, which responds.
+fn many_hosts() -> Vec<u8> {
+    let mut file = Writer::new(Vec::new(), LinkType::RAW).unwrap();
+    for number in 0..1_600_u32 {
+        let (host, port) = ((number / 2 % 40) as u8 + 2, 50_000 + (number / 400) as u16);
+        let (ends, ports) = if number % 2 == 0 { ([host, 1], [port, 9]) } else { ([1, host], [9, port]) };
+        let mut packet = [0; 56];
+        (packet[0], packet[5], packet[6], packet[7]) = (0x60, 16, 17, 64);
+        (packet[8], packet[23], packet[24], packet[39]) = (0xFD, ends[0], 0xFD, ends[1]);
+        packet[40..42].copy_from_slice(&ports[0].to_be_bytes());
+        packet[42..44].copy_from_slice(&ports[1].to_be_bytes());
+        packet[45] = 16;
+        packet[52..].copy_from_slice(&number.to_be_bytes());
+        file.write(Timestamp::from_nanos(u64::from(number) * 50_000_000), &packet).unwrap();
+    }
+    file.into_inner()
+}
+
+#[test]
+fn the_number_of_threads_changes_no_octet_and_that_of_partitions_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hosts.pcap");
+    fs::write(&path, many_hosts()).unwrap();
+    let path = path.to_str().unwrap();
+    for format in ["--json", "--csv"] {
+        let common = ["analyze", path, SIX, "--partitions", "7", "--loss", "3", "--most-flows", "50", format];
+        let output = |jobs| {
+            let output = thinair(&[&common[1..], &["--jobs", jobs]].concat());
+            assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+            stdout(&output)
+        };
+        let one = output("1");
+        for jobs in ["2", "3", "9"] {
+            assert!(output(jobs) == one, "{format}, {jobs} jobs");
+        }
+    }
+    let octets = |partitions| {
+        let found = json(&[path, "--mode", "o", "--schemes", "rohc-v1", "--partitions", partitions]);
+        assert_eq!(found["partitions"].to_string(), partitions);
+        found["totals"]["schemes"][0]["bytes_out"].as_u64().unwrap()
+    };
+    assert!(octets("16") < octets("1"), "more contexts, fewer octets");
+}
+
+#[test]
+fn threads_without_partitions_are_no_failure_and_explained() {
+    let output = thinair(&[ONE, "--jobs", "2", "--json"]);
+    assert_eq!(output.status.code(), Some(0));
+    let note = "note: --jobs has no effect on a single channel; divide the link with --partitions\n";
+    assert_eq!((stderr(&output).as_str(), stdout(&output)), (note, stdout(&thinair(&[ONE, "--json"]))));
+}
+
+#[test]
+fn threads_share_a_pipe_too() {
+    let run = |file: &str, stdin: Stdio| {
+        let arguments = ["analyze", file, "--json", "--partitions", "4", "--jobs", "2"];
+        let mut command = Command::new(env!("CARGO_BIN_EXE_thinair"));
+        let output = command.args(arguments).stdin(stdin).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+        // Bases are learned from files only.
+        assert!(!ids(&found).iter().any(|id| id.starts_with("coap-learned")));
+        (found["totals"].clone(), found["flows"].clone())
+    };
+    let mut cat = Command::new("cat").arg(ONE).stdout(Stdio::piped()).spawn().unwrap();
+    let standard = run("-", cat.stdout.take().unwrap().into());
+    cat.wait().unwrap();
+    if cfg!(target_os = "linux") {
+        let mut cat = Command::new("cat").arg(ONE).stdout(Stdio::piped()).spawn().unwrap();
+        assert_eq!(run("/dev/stdin", cat.stdout.take().unwrap().into()), standard);
+        cat.wait().unwrap();
+    }
 }
 
 #[test]

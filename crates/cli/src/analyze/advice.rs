@@ -98,9 +98,10 @@ fn recommended(
         (
             "memory",
             format!(
-                "{} at each end, for {} contexts each way",
+                "{} at each end, for {} contexts each way{}",
                 n.octets(best.memory_bytes as u64),
-                contexts(best)
+                contexts(best),
+                channels(n, outcome.partitions)
             ),
         ),
         ("in a tunnel", in_tunnels(n, &tunnels)),
@@ -151,6 +152,17 @@ fn headline(best: &Recommendation) -> String {
 
 fn contexts(best: &Recommendation) -> usize {
     best.channel.contexts()
+}
+
+/// Names the channels of a link with several.
+fn channels(n: Numerals, partitions: u32) -> String {
+    match partitions {
+        1 => String::new(),
+        _ => {
+            let partitions = n.integer(partitions.into());
+            format!(" in each of {partitions} channels; the commands below set up one of them")
+        }
+    }
 }
 
 /// Traffic of a month, in octets and money.

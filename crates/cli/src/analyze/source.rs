@@ -1,13 +1,15 @@
-//! Captures from files and standard input, with a progress bar on terminals.
+//! Captures from files and standard input, read by one or several threads, with a progress bar on terminals.
 
 use std::collections::hash_map::RandomState;
 use std::fs::File;
 use std::hash::{BuildHasher as _, Hasher as _};
-use std::io::{self, Seek};
-use std::path::PathBuf;
+use std::io::{self, Read};
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::thread;
 
 use anyhow::Context;
-use thinair_analyze::{Analysis, Settings, Survey};
+use thinair_analyze::{Analysis, Outcome, Settings, Survey};
 
 use crate::progress::{self, ProgressBar};
 use crate::values::is_stdio;
@@ -20,11 +22,9 @@ pub(crate) struct Captures {
     files: Vec<(String, File)>,
     /// Progress bar for large captures.
     bar: Option<ProgressBar>,
-    /// Octets read before the current reading.
-    before: u64,
 }
 
-/// Number of readings of each capture.
+/// Number of readings of each capture, those of further threads aside.
 const READINGS: u64 = 2;
 
 impl Captures {
@@ -33,56 +33,100 @@ impl Captures {
         for path in paths {
             let name = path.display().to_string();
             let file = match is_stdio(path) {
-                true => spooled().context("cannot store standard input")?,
+                true => spooled(io::stdin().lock()).context("cannot store standard input")?,
                 false => File::open(path).with_context(|| format!("cannot open {name}"))?,
+            };
+            let file = match is_stdio(path) || is_file(path) {
+                true => file,
+                false => spooled(file).with_context(|| format!("cannot read {name}"))?,
             };
             files.push((name, file));
         }
         let total: u64 = files.iter().filter_map(|(_, file)| Some(file.metadata().ok()?.len())).sum();
-        Ok(Self { files, bar: bar(total * READINGS), before: 0 })
+        Ok(Self { files, bar: bar(total * READINGS) })
     }
 
     /// Returns a single open capture.
     pub(crate) fn of(name: &str, file: File) -> Self {
         let total = file.metadata().map_or(0, |metadata| metadata.len());
-        Self { files: vec![(name.to_owned(), file)], bar: bar(total * READINGS), before: 0 }
+        Self { files: vec![(name.to_owned(), file)], bar: bar(total * READINGS) }
     }
 
     /// Reads all captures for the survey.
-    pub(crate) fn survey(&mut self, settings: &Settings) -> anyhow::Result<Survey> {
+    pub(crate) fn survey(&self, settings: &Settings) -> anyhow::Result<Survey> {
         let mut survey = Survey::default();
-        self.each(|_, file, progress| survey.read(settings, file, progress))?;
-        for (name, file) in &mut self.files {
-            file.rewind().with_context(|| format!("cannot read {name} a second time"))?;
+        for (name, file) in &self.files {
+            survey.read(settings, FromStart::of(file), self.progress()).with_context(|| name.clone())?;
         }
         Ok(survey)
     }
 
-    /// Reads all captures again for the analysis.
-    pub(crate) fn analyze(mut self, analysis: &mut Analysis) -> anyhow::Result<()> {
-        self.each(|name, file, progress| analysis.read(name, file, progress))?;
+    /// Reads all captures again for the analysis, in at most `jobs` threads.
+    pub(crate) fn analyze(&self, settings: &Settings, survey: &Survey, jobs: u16) -> anyhow::Result<Outcome> {
+        let shards = survey.shards(jobs.into()).into_iter().enumerate();
+        let parts = thread::scope(|scope| {
+            let run = |(number, only)| {
+                let settings = Settings { only, ..settings.clone() };
+                scope.spawn(move || self.shard(settings, survey.clone(), number == 0))
+            };
+            let threads: Vec<_> = shards.map(run).collect();
+            let parts =
+                threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            parts.collect::<anyhow::Result<Vec<_>>>()
+        })?;
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
-        Ok(())
+        Ok(Outcome::merge(parts)?)
     }
 
-    fn each(
-        &mut self,
-        mut read: impl FnMut(&str, &File, &mut dyn FnMut(u64)) -> Result<(), thinair_capture::Error>,
-    ) -> anyhow::Result<()> {
+    /// Reads all captures for a part of the partitions. One of several threads shows its progress.
+    fn shard(&self, settings: Settings, survey: Survey, is_shown: bool) -> anyhow::Result<Outcome> {
+        let mut analysis = Analysis::new(settings, survey);
         for (name, file) in &self.files {
-            let mut latest = 0;
-            let mut progress = |octets| {
-                latest = octets;
-                if let Some(bar) = &self.bar {
-                    bar.set_position(self.before + octets);
+            let mut progress = self.progress();
+            let shown = |octets| {
+                if is_shown {
+                    progress(octets)
                 }
             };
-            read(name, file, &mut progress).with_context(|| name.clone())?;
-            self.before += latest;
+            analysis.read(name, FromStart::of(file), shown).with_context(|| name.clone())?;
         }
-        Ok(())
+        Ok(analysis.finish())
+    }
+
+    /// Returns a function that receives the octets read so far of one capture.
+    fn progress(&self) -> impl FnMut(u64) {
+        let mut shown = 0;
+        move |octets| {
+            if let Some(bar) = &self.bar {
+                bar.inc(octets - shown);
+            }
+            shown = octets;
+        }
+    }
+}
+
+/// Reads a file from its start. Threads that read one file need a position each.
+struct FromStart<'f> {
+    file: &'f File,
+    position: u64,
+}
+
+impl<'f> FromStart<'f> {
+    fn of(file: &'f File) -> Self {
+        Self { file, position: 0 }
+    }
+}
+
+impl Read for FromStart<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        #[cfg(unix)]
+        let len = std::os::unix::fs::FileExt::read_at(self.file, out, self.position)?;
+        #[cfg(windows)]
+        let len = std::os::windows::fs::FileExt::seek_read(self.file, out, self.position)?;
+        self.position += len as u64;
+        Ok(len)
     }
 }
 
@@ -99,11 +143,15 @@ pub(super) fn temporary_file() -> io::Result<File> {
     Ok(file)
 }
 
-/// Copies standard input to a temporary file, since a pipe cannot be read twice.
-fn spooled() -> io::Result<File> {
+/// True for a path to a file that can be read several times.
+pub(super) fn is_file(path: &Path) -> bool {
+    !is_stdio(path) && path.is_file()
+}
+
+/// Copies a pipe to a temporary file, since it cannot be read twice.
+fn spooled(mut pipe: impl Read) -> io::Result<File> {
     let mut file = temporary_file()?;
-    io::copy(&mut io::stdin().lock(), &mut file)?;
-    file.rewind()?;
+    io::copy(&mut pipe, &mut file)?;
     Ok(file)
 }
 

@@ -159,6 +159,12 @@ pub(crate) fn overtaken(flow: &Flow, scheme: &Scheme) -> String {
 pub(crate) fn terms(settings: &Settings, outcome: &Outcome) -> String {
     let has = |name: &str| outcome.totals.schemes.iter().any(|scheme| scheme.scheme == name);
     let mut terms = Vec::new();
+    if outcome.partitions > 1 {
+        terms.push(format!(
+            "Each capture is a link of {} channels with contexts of their own; both addresses of a packet select one.",
+            N.integer(outcome.partitions.into())
+        ));
+    }
     if has("coap") || has("schc") || has("6lowpan") {
         terms.push(match settings.channel.integrity_below() {
             Integrity::None => {
