@@ -18,7 +18,7 @@ create_exception!(
     thinair,
     DecompressError,
     PyValueError,
-    "A ROHC packet that cannot be decompressed; `reason` is a stable name."
+    "A ROHC packet that is dropped; `reason` is a stable name, such as `crc`. Later packets may be decompressed nevertheless."
 );
 
 /// Blocks for extension headers in each compressor and decompressor.
@@ -66,6 +66,10 @@ fn delivered<'py>(
     }
 }
 
+/// Compressor of one channel of ROHC: IP packets to ROHC packets.
+///
+/// Give it every packet of the channel in order. `scheme` names the profiles and the CIDs: ``rohc-v1``, ``rohc-v2``, ``coap`` or
+/// ``tcp``, or an identifier such as ``coap/o/large-127``. The mode follows the feedback of the other end.
 #[pyclass(module = "thinair")]
 pub(crate) struct Compressor {
     engine: thinair_rohc::Compressor<'static>,
@@ -84,6 +88,12 @@ impl Compressor {
         Ok(Self { engine, clock: Clock::default(), out: output() })
     }
 
+    /// Compress one IP packet.
+    ///
+    /// An integer `time` counts nanoseconds; a float, a Decimal and other numbers are seconds. Only differences between times
+    /// matter. A time before that of an earlier call counts as that one.
+    ///
+    /// Raises ValueError if the octets are no IP packet.
     fn compress<'py>(
         &mut self,
         py: Python<'py>,
@@ -95,6 +105,9 @@ impl Compressor {
         Ok(PyBytes::new(py, &self.out[..compressed.len]))
     }
 
+    /// Handle feedback of the other end, as `Decompressor.poll_feedback` returns it.
+    ///
+    /// Raises ValueError if it is damaged or invalid; it is ignored then.
     fn receive_feedback(&mut self, packet: Octets, time: Time) -> PyResult<()> {
         let now = self.clock.at(&time);
         let parts =
@@ -106,6 +119,10 @@ impl Compressor {
     }
 }
 
+/// Decompressor of one channel of ROHC: ROHC packets to IP packets.
+///
+/// `scheme` is that of the compressor. Its mode is the one that feedback requests: ``coap/u`` sends none, ``coap/o`` (the
+/// default) asks for refreshes, ``coap/r`` acknowledges updates.
 #[pyclass(module = "thinair")]
 pub(crate) struct Decompressor {
     engine: thinair_rohc::Decompressor<'static>,
@@ -124,6 +141,11 @@ impl Decompressor {
         Ok(Self { engine, clock: Clock::default(), out: output() })
     }
 
+    /// Restore the IP packet, bit for bit. `time` is that of arrival, as for `Compressor.compress`.
+    ///
+    /// Returns None if the packet delivers nothing: it only updates the context, or holds only feedback.
+    ///
+    /// Raises DecompressError if the packet is dropped; its `reason` is a stable name.
     fn decompress<'py>(
         &mut self,
         py: Python<'py>,
@@ -134,12 +156,17 @@ impl Decompressor {
         delivered(py, outcome, &self.out)
     }
 
+    /// Return the next feedback for the compressor, or None. Call it after each packet until it returns None.
     fn poll_feedback<'py>(&mut self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         let len = self.engine.poll_feedback(&mut self.out)?;
         Some(PyBytes::new(py, &self.out[..len]))
     }
 }
 
+/// Both directions of one side of a link: a compressor, a decompressor, and feedback between them.
+///
+/// Give every packet that arrives to `receive`, and send every packet through `send`, which puts waiting feedback in front.
+/// CoAP responses are compressed relative to their requests.
 #[pyclass(module = "thinair")]
 pub(crate) struct Endpoint {
     engine: thinair_rohc::Endpoint<'static>,
@@ -157,12 +184,14 @@ impl Endpoint {
         Ok(Self { engine, clock: Clock::default(), out: output() })
     }
 
+    /// Compress one IP packet, as `Compressor.compress`.
     fn send<'py>(&mut self, py: Python<'py>, packet: Octets, time: Time) -> PyResult<Bound<'py, PyBytes>> {
         let now = self.clock.at(&time);
         let compressed = self.engine.send(now, &packet, &mut self.out).map_err(not_compressed)?;
         Ok(PyBytes::new(py, &self.out[..compressed.len]))
     }
 
+    /// Take feedback from a ROHC packet and restore its IP packet, as `Decompressor.decompress`.
     fn receive<'py>(
         &mut self,
         py: Python<'py>,
@@ -173,6 +202,7 @@ impl Endpoint {
         delivered(py, outcome, &self.out)
     }
 
+    /// Return feedback that waits, as a packet of its own, for a side that has nothing else to send; or None.
     fn poll_feedback<'py>(&mut self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         let len = self.engine.poll_feedback(&mut self.out)?;
         Some(PyBytes::new(py, &self.out[..len]))

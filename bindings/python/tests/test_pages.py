@@ -41,6 +41,17 @@ def test_pages(page: str, tmp_path: Path) -> None:
         exec(compile(program, page, "exec"), {})
 
 
+def test_notebook() -> None:
+    """The notebook runs from its first cell to its last one."""
+    nbclient = pytest.importorskip("nbclient", reason="nbclient is missing")
+    nbformat = pytest.importorskip("nbformat", reason="nbformat is missing")
+    pytest.importorskip("ipykernel", reason="ipykernel is missing")
+    notebook = nbformat.read(ROOT / "docs/notebooks/fleet.ipynb", as_version=4)
+    nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(ROOT)}}).execute()
+    shown = "".join(str(output) for cell in notebook.cells for output in cell.get("outputs", []))
+    assert "coap in O-mode" in shown
+
+
 def test_types() -> None:
     """mypy accepts the package, its tests, and the programs of pages."""
     mypy = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", sys.prefix + "/mypy", "--config-file", CONFIG]

@@ -38,7 +38,7 @@ def analyze(
     Args:
         urls: Paths, patterns such as ``captures/*.pcap``, or what fsspec opens, such as ``s3://bucket/day/*.pcap.gz``; of a
             pattern, all files in the order of their names. Workers read the files: they must be within their reach.
-        schemes: Schemes to compare, as of `thinair.analyze`.
+        schemes: Schemes to compare, as of `thinair.analyze`. There is no default, since it depends on all captures.
         partitions: Parallel channels of each link, as of `thinair.analyze`.
         shards: Parts in which each file is analyzed, at most `partitions`; about as many as workers, for one big file.
         most_flows: Flows with all sums, as of `thinair.analyze`.
@@ -74,7 +74,7 @@ def analyze(
 
 
 def _submit(client: Any, function: Callable[..., Flows], *arguments: Any) -> "Future[Flows]":
-    """Submit a task. Dask would take a second try for the first one, unless it is impure."""
+    """Submit a task. It is not pure for Dask, which would give a second try the result of the first one."""
     options = {} if isinstance(client, Executor) else {"pure": False}
     future: "Future[Flows]" = client.submit(function, *arguments, **options)
     return future
