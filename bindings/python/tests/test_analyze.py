@@ -114,14 +114,21 @@ def test_an_exception_of_progress_ends_the_analysis() -> None:
 
 
 def test_an_interrupt_ends_the_analysis() -> None:
-    """The analysis takes many times as long as the interrupt waits."""
-    interrupt = threading.Timer(0.2, lambda: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT))
-    ended = False
-    interrupt.start()
+    """It ends before an analysis of a fortieth of the captures, which begins with the interrupt."""
+    ended = []
+
+    def interrupt() -> None:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        thinair.analyze([COAP] * 100)
+        ended.append("the shorter one")
+
+    thread = threading.Timer(0.2, interrupt)
+    thread.start()
     with pytest.raises(KeyboardInterrupt):
         thinair.analyze([COAP] * 4_000)
-        ended = True
-    assert not ended
+    ended.append("the interrupted one")
+    thread.join()
+    assert ended == ["the interrupted one", "the shorter one"]
 
 
 def test_other_threads_go_on() -> None:
