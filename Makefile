@@ -36,7 +36,7 @@ endif
 comma := ,
 heading = printf '\n%s== %s%s\n' '$(BOLD)' '$(1)' '$(PLAIN)'
 
-.PHONY: help demo test peers robustness dist-test package c bench fuzz lint doc docs sizes
+.PHONY: help demo test peers robustness dist-test package c python bench fuzz lint doc docs sizes
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -68,6 +68,8 @@ test: ## set up, then run every test
 	mkdir -p '$(TARGET)'
 	cargo test --workspace --locked -- --show-output 2>&1 | tee '$(TARGET)/tests.log'
 	cargo test --locked --quiet -p thinair-ule --features fast-crc --lib
+	$(call heading,Python package)
+	scripts/python test '$(TARGET)' 2>&1 | tee -a '$(TARGET)/tests.log'
 	$(call heading,Instructions of a packet)
 	scripts/instructions '$(TARGET)'
 	$(call heading,Documentation)
@@ -111,6 +113,11 @@ c: ## libraries for C: libthinair-rohc and librohc, shared and static, with head
 	@scripts/need c
 	$(call heading,Libraries for C)
 	scripts/c-libraries out/c
+
+python: ## the Python package as a wheel, into out/python
+	@scripts/need python
+	$(call heading,Wheel)
+	scripts/python wheel out/python
 
 dist-test: ## what takes long: packages, built twice, installed into a clean root and removed; crates as they would be published
 	@scripts/need dist-test
@@ -207,7 +214,7 @@ lint: ## formatting, clippy and words of comments, warnings are errors
 	done
 	$(call heading,Formatting)
 	cargo fmt --all --check
-	for folder in firmware fuzz; do (cd $$folder && cargo fmt --check); done
+	for folder in bindings/python firmware fuzz; do (cd $$folder && cargo fmt --check); done
 	$(call heading,Words of comments)
 	scripts/words
 	$(call heading,Lints)

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU64;
 
+use serde::{Deserialize, Serialize};
 use thinair_rohc::{Format, Instant, ProfileId};
 
 use crate::outcome::LateWait;
@@ -39,7 +40,7 @@ impl Gap {
 }
 
 /// Sums of gaps that have ended.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Gaps {
     longest_packets: u64,
     longest_nanos: u64,

@@ -3,9 +3,10 @@
 //! A shard reads all packets: flows, sides, packet numbers and times are therefore those of one run, and the
 //! outcomes of all shards add up to its outcome.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
-use crate::outcome::{MOST_FAULTS, Outcome, Totals};
+use crate::outcome::{Flow, MOST_COURSES, MOST_FAULTS, Outcome, Totals};
 use crate::recommendation::Recommendation;
 use crate::report::SumsReport;
 use crate::settings::Settings;
@@ -45,6 +46,11 @@ pub enum MergeError {
     /// A partition was carried by no part.
     #[error("partition {0} is in none of the parts; run the shard that carries it")]
     Missing(u32),
+    /// The link of joined parts loses or damages packets.
+    #[error(
+        "parts with loss or damage cannot be joined, since it depends on the packets before; analyze all inputs in one run"
+    )]
+    Impaired,
     /// A part lacks schemes of its run.
     #[error("a part is reduced to the best schemes; merge whole outcomes, then select")]
     Reduced,
@@ -89,6 +95,79 @@ impl Outcome {
 }
 
 impl Outcome {
+    /// Returns the outcome of one run on the inputs of all parts, in their order: each input is a link of its own.
+    ///
+    /// It is that of one run except for the [`timeline`](Self::timeline): packets of later parts are moved by less
+    /// than an interval.
+    ///
+    /// # Errors
+    /// The parts have different settings, lack partitions or schemes, or their link loses or damages packets, which
+    /// depends on the packets before.
+    pub fn join(parts: Vec<Self>) -> Result<Self, MergeError> {
+        let mut runs = Vec::new();
+        for mut part in parts {
+            let sums = part.sums.take().ok_or(MergeError::Reduced)?;
+            match sums.settings.carried() {
+                Range { start: 0, end } if end == part.partitions => runs.push((sums, part)),
+                Range { start: 0, end } => return Err(MergeError::Missing(end)),
+                Range { start: _, end: _ } => return Err(MergeError::Missing(0)),
+            }
+        }
+        let mut runs = runs.into_iter();
+        let (mut sums, mut whole) = runs.next().ok_or(MergeError::Missing(0))?;
+        for (next, mut part) in runs {
+            let only = sums.settings.only.clone();
+            if sums.settings != (Settings { only, ..next.settings.clone() }) {
+                return Err(MergeError::Settings);
+            }
+            if sums.settings.loss.is_some() || sums.settings.damage_one {
+                return Err(MergeError::Impaired);
+            }
+            let (inputs, flows) = (whole.inputs.len(), sums.flows as usize);
+            for flow in &mut part.flows {
+                (flow.input, flow.number) = (flow.input + inputs, flow.number + flows);
+            }
+            for flow in &mut part.other_flows {
+                (flow.input, flow.number) = (flow.input + inputs, flow.number + flows);
+            }
+            part.faults.iter_mut().for_each(|fault| fault.input += inputs);
+            part.timeline.delay(sums.nanos);
+            whole.inputs.append(&mut part.inputs);
+            whole.add(part);
+            sums.nanos = sums.nanos.saturating_add(next.nanos);
+            sums.facts.add(&next.facts);
+            sums.add_counts(&next);
+        }
+        whole.list_largest(sums.settings.most_flows);
+        whole.faults.truncate(MOST_FAULTS);
+        whole.totals = sums.totals();
+        whole.recommendation = sums.recommendation(&whole.totals);
+        whole.sums = Some(sums);
+        Ok(whole)
+    }
+
+    /// Keeps all sums of the largest flows only, and the course of fewer.
+    fn list_largest(&mut self, most: usize) {
+        let mut ranks: Vec<_> =
+            self.flows.iter().map(|flow| (Reverse(flow.traffic.bytes_in), flow.number)).collect();
+        ranks.sort_unstable();
+        let is_among = |flow: &Flow, most: usize| {
+            ranks
+                .get(most)
+                .is_none_or(|first_left_out| (Reverse(flow.traffic.bytes_in), flow.number) < *first_left_out)
+        };
+        let (mut listed, others): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.flows).into_iter().partition(|flow| is_among(flow, most));
+        for flow in &mut listed {
+            if !is_among(flow, MOST_COURSES) {
+                flow.course.clear();
+            }
+        }
+        self.flows = listed;
+        self.other_flows.extend(others.into_iter().map(Flow::without_sums));
+        self.other_flows.sort_by_key(|flow| flow.number);
+    }
+
     /// Adds lists and counts of another part.
     fn add(&mut self, part: Self) {
         self.flows.extend(part.flows);
@@ -140,6 +219,11 @@ impl RunSums {
             return Err(MergeError::Missing(own.end));
         }
         self.settings.only = only;
+        self.add_counts(next);
+        Ok(())
+    }
+
+    fn add_counts(&mut self, next: &Self) {
         self.flows += next.flows;
         self.traffic.merge(&next.traffic);
         for (sums, next) in self.carried.iter_mut().zip(&next.carried) {
@@ -148,6 +232,5 @@ impl RunSums {
         for (flows, next) in self.larger_flows.iter_mut().zip(&next.larger_flows) {
             *flows += next;
         }
-        Ok(())
     }
 }

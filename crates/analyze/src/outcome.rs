@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use thinair_capture::LinkType;
 use thinair_rohc::{Channel, CidSpace};
 
@@ -13,9 +13,13 @@ mod flow;
 pub use flow::{BreakEven, Flow, Milestone, OtherFlow};
 
 use crate::merge::RunSums;
+use crate::portable::names;
 use crate::recommendation::Recommendation;
 use crate::schc::{self, Direction, RuleSet};
 use crate::timeline::Timeline;
+
+/// A name of a fixed set.
+pub type Name = &'static str;
 
 /// Name and version of the JSON document.
 pub const SCHEMA: &str = "thinair.analyze/1";
@@ -119,7 +123,7 @@ pub(crate) fn retain<T>(of_schemes: &mut Vec<T>, keep: &[bool]) {
 }
 
 /// A capture file. `packets` is the sum of `ip_packets` and all of `skipped`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct InputSummary {
     /// Path, as given.
     pub path: String,
@@ -132,16 +136,18 @@ pub struct InputSummary {
     pub cut: u64,
     /// Number of records by link type: name in the registry of `LINKTYPE_` values and number. Includes the
     /// first link type of a file even if it has no record.
-    #[serde(serialize_with = "by_link_type")]
+    #[serde(serialize_with = "by_link_type", skip_deserializing)]
     pub link_types: BTreeMap<LinkType, u64>,
     /// Packets extracted from tunnels, by kind of tunnel; empty if there are none.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub unwrapped: BTreeMap<&'static str, u64>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default, deserialize_with = "names")]
+    pub unwrapped: BTreeMap<Name, u64>,
     /// Other records, by reason for skipping them.
-    pub skipped: BTreeMap<&'static str, u64>,
+    #[serde(deserialize_with = "names")]
+    pub skipped: BTreeMap<Name, u64>,
     /// IP packets that are compressed less than usual so that they can be restored exactly, by the first
     /// reason that applies.
-    pub odd: BTreeMap<&'static str, u64>,
+    #[serde(deserialize_with = "names")]
+    pub odd: BTreeMap<Name, u64>,
     /// Frames that the system dropped before they could be captured, if it was queried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dropped: Option<u64>,
@@ -164,7 +170,7 @@ fn by_link_type<S: Serializer>(records: &BTreeMap<LinkType, u64>, serializer: S)
 }
 
 /// SCHC rules provisioned at both ends before the first packet.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SchcRules {
     /// Octets for provisioning all of them at one side, see [`RuleSet::provisioning_octets`].
     pub provisioning_bytes: usize,
@@ -173,12 +179,13 @@ pub struct SchcRules {
 }
 
 /// A rule of SCHC for one direction.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SchcRule {
     /// RuleID.
     pub id: u8,
     /// DI: `Up` from side `a`, or `Dw`.
-    pub direction: &'static str,
+    #[serde(deserialize_with = "names")]
+    pub direction: Name,
     /// Octets for provisioning it at one side.
     pub provisioning_bytes: usize,
     /// Field descriptors.
@@ -213,7 +220,7 @@ pub struct Totals {
 }
 
 /// Octets of the uncompressed traffic.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Traffic {
     /// Octets of IP packets.
     pub bytes_in: u64,
@@ -231,12 +238,14 @@ pub struct Traffic {
 }
 
 /// Results of one scheme.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Scheme {
     /// `rohc-v1`, `coap`, `tcp`, `schc` or `6lowpan`.
-    pub scheme: &'static str,
+    #[serde(deserialize_with = "names")]
+    pub scheme: Name,
     /// `u`, `o` or `r`; `None` for schemes without modes.
-    pub mode: Option<&'static str>,
+    #[serde(deserialize_with = "names")]
+    pub mode: Option<Name>,
     /// Contexts of ROHC, if they differ from those of the other schemes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contexts: Option<Contexts>,
@@ -256,13 +265,15 @@ pub struct Scheme {
     /// Packets that were not delivered, on a lossy link.
     pub lost: u64,
     /// Packets that were not delivered, by reason: `link`, or the reason of the decompressor.
-    pub lost_by: BTreeMap<&'static str, u64>,
+    #[serde(deserialize_with = "names")]
+    pub lost_by: BTreeMap<Name, u64>,
     /// Packets by format, without those that the scheme cannot compress.
     pub packet_types: BTreeMap<Cow<'static, str>, u64>,
     /// Octets of compressed headers by format, for every scheme, not only ROHC.
     pub rohc_bytes_by_type: BTreeMap<Cow<'static, str>, u64>,
     /// Packets by ROHC profile.
-    pub profiles: BTreeMap<&'static str, u64>,
+    #[serde(deserialize_with = "names")]
+    pub profiles: BTreeMap<Name, u64>,
     /// Packets that refresh an established context.
     pub refreshes: u64,
     /// Octets of their compressed headers.
@@ -292,7 +303,7 @@ pub struct Scheme {
 /// Gaps between packets that establish a context from nothing, by flow: a decompressor that starts late, or
 /// has lost its context, delivers no packet of the flow within a gap. Packets of profile 0x0000 are not
 /// counted.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LateWait {
     /// Largest number of packets of a flow from such a packet to the next one, or to the end of the flow.
     #[serde(rename = "late_wait_packets")]
@@ -332,10 +343,11 @@ pub(crate) fn id(scheme: &str, mode: Option<&str>, contexts: Option<Contexts>) -
 }
 
 /// Context identifiers of a ROHC channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contexts {
     /// CID space: `small` or `large`.
-    pub cid: &'static str,
+    #[serde(deserialize_with = "names")]
+    pub cid: Name,
     /// MAX_CID: 0 to 15, or 0 to 16,383.
     pub max_cid: u16,
 }
@@ -352,7 +364,7 @@ impl Contexts {
 }
 
 /// Octets of uncompressed packets by layer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayersIn {
     /// IP headers and extension headers.
     pub ip: u64,
@@ -384,7 +396,7 @@ impl LayersIn {
 }
 
 /// Octets sent, by layer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayersOut {
     /// Compressed headers of any scheme, not only ROHC.
     pub rohc: u64,
@@ -419,7 +431,7 @@ impl LayersOut {
 }
 
 /// A packet that was not restored bit for bit.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Mismatch {
     /// Index of the input, from 0.
     pub input: usize,
@@ -430,9 +442,11 @@ pub struct Mismatch {
     /// Destination of the packet.
     pub dst: String,
     /// The scheme.
-    pub scheme: &'static str,
+    #[serde(deserialize_with = "names")]
+    pub scheme: Name,
     /// Its mode.
-    pub mode: Option<&'static str>,
+    #[serde(deserialize_with = "names")]
+    pub mode: Option<Name>,
     /// Format sent; `None` if the packet was not compressed.
     pub format: Option<Cow<'static, str>>,
     /// Offset of the first octet that differs, from 0; `None` if nothing was delivered.

@@ -256,6 +256,12 @@ impl FormatLabel {
             Self::Ipv6 => "IPv6".into(),
         }
     }
+
+    /// Returns the label with that name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let formats = Format::ALL.into_iter().map(Self::Format).chain([Self::Iphc, Self::Ipv6]);
+        formats.chain((0..=u8::MAX).map(Self::Rule)).find(|label| label.name() == name)
+    }
 }
 
 impl Rejection {

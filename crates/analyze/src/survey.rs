@@ -7,6 +7,7 @@ use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use thinair_capture::{Error, Reader};
 use thinair_lowpan::{Contexts, LowpanContext};
 use thinair_rohc::{CidSpace, Mode, ProfileId, ProfileSet};
@@ -35,12 +36,22 @@ pub struct Survey {
 }
 
 /// Facts for the selection of schemes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Facts {
     most_flows: usize,
     has_ipv6: bool,
     has_coap: bool,
     has_tcp: bool,
+}
+
+impl Facts {
+    /// Adds the facts about other captures.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.most_flows = self.most_flows.max(other.most_flows);
+        self.has_ipv6 |= other.has_ipv6;
+        self.has_coap |= other.has_coap;
+        self.has_tcp |= other.has_tcp;
+    }
 }
 
 /// A flow in the first reading.

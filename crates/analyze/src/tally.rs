@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use thinair_rohc::ProfileId;
 
 use crate::gaps::Gaps;
-use crate::outcome::{LayersIn, LayersOut};
+use crate::outcome::{LayersIn, LayersOut, Name};
 use crate::packet::ParsedPacket;
+use crate::portable::names;
 use crate::scheme::{CompressedPacket, Delivery, FormatLabel, Trip};
 use crate::settings::Settings;
 
 /// Sums of uncompressed packets.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct TrafficSums {
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
@@ -49,7 +51,7 @@ impl TrafficSums {
 }
 
 /// Sums of one scheme.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SchemeSums {
     pub(crate) bytes: u64,
     pub(crate) layers: LayersOut,
@@ -58,7 +60,8 @@ pub(crate) struct SchemeSums {
     pub(crate) not_applicable: u64,
     pub(crate) mismatches: u64,
     pub(crate) lost: u64,
-    pub(crate) lost_by: BTreeMap<&'static str, u64>,
+    #[serde(deserialize_with = "names")]
+    pub(crate) lost_by: BTreeMap<Name, u64>,
     kinds: Vec<FormatCount>,
     pub(crate) refreshes: u64,
     pub(crate) refresh_bytes: u64,
@@ -71,13 +74,36 @@ pub(crate) struct SchemeSums {
 }
 
 /// Packets of one format and profile. A flow has few of these.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(into = "(String, Option<u16>, u64, u64)", try_from = "(String, Option<u16>, u64, u64)")]
 struct FormatCount {
     format: FormatLabel,
     profile: Option<ProfileId>,
     packets: u64,
     /// Octets of their compressed headers.
     header_bytes: u64,
+}
+
+impl From<FormatCount> for (String, Option<u16>, u64, u64) {
+    fn from(kind: FormatCount) -> Self {
+        let profile = kind.profile.map(ProfileId::number);
+        (kind.format.name().into_owned(), profile, kind.packets, kind.header_bytes)
+    }
+}
+
+impl TryFrom<(String, Option<u16>, u64, u64)> for FormatCount {
+    type Error = &'static str;
+
+    fn try_from(kind: (String, Option<u16>, u64, u64)) -> Result<Self, Self::Error> {
+        let (format, profile, packets, header_bytes) = kind;
+        let profile_of = |number| ProfileId::ALL.into_iter().find(|profile| profile.number() == number);
+        Ok(Self {
+            format: FormatLabel::named(&format).ok_or("unknown format")?,
+            profile: profile.map(|number| profile_of(number).ok_or("unknown profile")).transpose()?,
+            packets,
+            header_bytes,
+        })
+    }
 }
 
 impl SchemeSums {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::outcome;
 
 /// Maximum number of intervals. If a packet is later than the last one, neighbors are merged.
@@ -11,7 +13,7 @@ const MOST: usize = 240;
 const SHORTEST: u64 = 1_000_000;
 
 /// Octets of all headers of the packets in each interval.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
     /// Length of an interval in nanoseconds.
     length: u64,
@@ -19,7 +21,7 @@ pub struct Timeline {
 }
 
 /// Sums of one interval.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stretch {
     /// Packets.
     pub packets: u64,
@@ -89,6 +91,15 @@ impl Timeline {
         for (sum, stretch) in self.stretches.iter_mut().zip(&other.stretches) {
             sum.add(stretch);
         }
+    }
+
+    /// Moves all packets by a time, rounded down to an interval.
+    pub(crate) fn delay(&mut self, nanos: u64) {
+        while nanos / self.length >= (MOST - self.stretches.len().min(MOST - 1)) as u64 {
+            self.halve();
+        }
+        let empty = std::iter::repeat_n(Stretch::default(), (nanos / self.length) as usize);
+        self.stretches.splice(0..0, empty);
     }
 
     /// Keeps the schemes for which `keep` is true.

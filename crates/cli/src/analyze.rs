@@ -17,13 +17,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use thinair_analyze::{
-    Billing, MOST_FLOWS, MOST_PARTITIONS, Outcome, RandomLoss, SchemeSpec, Settings, Survey, more_contexts,
+    Billing, MOST_FLOWS, MOST_PARTITIONS, Outcome, RandomLoss, SchemeName, SchemeSpec, Settings, Survey,
+    more_contexts,
 };
 use thinair_report::Numerals;
 use thinair_rohc::profile::coap::Base;
-use thinair_rohc::{Channel, Mode, Ports, ProfileId, ProfileSet};
+use thinair_rohc::{Channel, Mode, Ports, ProfileSet};
 
 use self::advice::{Advice, MEGABYTE};
 use self::source::{Captures, is_file};
@@ -38,7 +40,7 @@ Exit status: 0 if every packet was restored bit for bit; 1 if not, if a file can
 contains an IP packet; 2 for wrong arguments; 3 if the savings are below --fail-under.";
 
 /// Scheme that uses the profiles of `--profiles`, if that option is given.
-const ROHC_V1: &str = "rohc-v1";
+const ROHC_V1: &str = SchemeName::RohcV1.name();
 
 /// Scheme with the most profiles; its bases are learned from the captures.
 const COAP_LEARNED: &str = "coap-learned";
@@ -55,7 +57,7 @@ pub(crate) struct AnalyzeArguments {
     #[command(flatten)]
     live: live::LiveOptions,
     /// Header compression schemes to compare, separated by commas [default: all that apply]
-    #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', conflicts_with = "profiles")]
+    #[arg(long, value_parser = scheme_names(), value_name = "LIST", value_delimiter = ',', conflicts_with = "profiles")]
     schemes: Option<Vec<SchemeName>>,
     /// Mode of ROHC: u, o or r [default: compare u and o]
     ///
@@ -139,48 +141,6 @@ impl AnalyzeArguments {
         match &self.live.interface {
             Some(_) => self.live.written(),
             None => &self.files,
-        }
-    }
-}
-
-/// Name of a scheme on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum SchemeName {
-    /// ROHC with the profiles RTP, UDP, UDP-Lite, ESP and IP (RFC 3095, RFC 3843, RFC 4019)
-    RohcV1,
-    /// ROHC with the profiles RTP, UDP, UDP-Lite, ESP and IP of RFC 5225
-    RohcV2,
-    /// rohc-v1 and the profile for CoAP (`coap`)
-    Coap,
-    /// coap and the profile for TCP (RFC 6846)
-    Tcp,
-    /// SCHC (RFC 8724, RFC 8824) with the best rules for the capture at both ends
-    Schc,
-    /// 6LoWPAN (RFC 6282) with the prefixes of the capture as contexts; IPv6 only
-    #[value(name = "6lowpan")]
-    Lowpan,
-}
-
-impl SchemeName {
-    /// Schemes of a default comparison, as far as they apply to the captures.
-    const USUAL: [Self; 5] = [Self::RohcV1, Self::Coap, Self::Tcp, Self::Schc, Self::Lowpan];
-
-    /// Returns one specification for each mode, or a single one for a scheme without modes. `cids` sets the
-    /// CID space of ROHC.
-    fn specs(self, cids: &Channel, modes: &[Mode]) -> anyhow::Result<Vec<SchemeSpec>> {
-        let rohc = |name, set: ProfileSet, more: &[ProfileId]| {
-            let profiles = more.iter().try_fold(set, |set, profile| set.with(*profile))?;
-            let channel = Channel::new(cids.cids(), cids.max_cid(), profiles)?;
-            Ok(modes.iter().map(|&mode| SchemeSpec::Rohc { name, channel, mode, learned: false }).collect())
-        };
-        let v1 = ProfileSet::v1();
-        match self {
-            Self::RohcV1 => rohc(ROHC_V1, v1, &[]),
-            Self::RohcV2 => rohc("rohc-v2", ProfileSet::v2(), &[]),
-            Self::Coap => rohc("coap", v1, &[ProfileId::Coap]),
-            Self::Tcp => rohc("tcp", v1, &[ProfileId::Coap, ProfileId::Tcp]),
-            Self::Schc => Ok(vec![SchemeSpec::Schc]),
-            Self::Lowpan => Ok(vec![SchemeSpec::Lowpan]),
         }
     }
 }
@@ -387,12 +347,12 @@ fn verdict(arguments: &AnalyzeArguments, outcome: &Outcome) -> ExitCode {
 }
 
 fn mode(text: &str) -> Result<Mode, String> {
-    match text {
-        "u" => Ok(Mode::Unidirectional),
-        "o" => Ok(Mode::Optimistic),
-        "r" => Ok(Mode::Reliable),
-        _ => Err("expected u, o or r".to_owned()),
-    }
+    Mode::from_letter(text).ok_or_else(|| "expected u, o or r".to_owned())
+}
+
+fn scheme_names() -> impl TypedValueParser<Value = SchemeName> {
+    let names = SchemeName::ALL.map(|name| PossibleValue::new(name.name()).help(name.summary()));
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<SchemeName>())
 }
 
 fn percentage(text: &str) -> Result<f64, String> {

@@ -37,6 +37,13 @@ impl Mode {
         if is_two_way { Self::Optimistic } else { Self::Unidirectional }
     }
 
+    /// Returns the mode of a [letter](Self::letter).
+    pub fn from_letter(letter: &str) -> Option<Self> {
+        [Self::Unidirectional, Self::Optimistic, Self::Reliable]
+            .into_iter()
+            .find(|mode| mode.letter() == letter)
+    }
+
     /// The letter of the mode: `u`, `o` or `r`.
     pub const fn letter(self) -> &'static str {
         match self {

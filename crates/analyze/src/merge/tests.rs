@@ -13,9 +13,11 @@ use thinair_wire::header::ipv4::Ipv4;
 
 use super::MergeError;
 use crate::outcome::Outcome;
+use crate::portable::Portable;
 use crate::run::Analysis;
 use crate::settings::{Billing, MOST_PARTITIONS, RandomLoss, SchemeSpec, Settings};
 use crate::survey::Survey;
+use crate::timeline::Timeline;
 
 /// A packet between two of a few hosts.
 #[derive(Clone, Copy, Debug)]
@@ -148,6 +150,13 @@ fn run(settings: &Settings, only: Range<u32>, survey: &Survey, captures: &[Vec<u
     analysis.finish()
 }
 
+/// Returns an outcome as it arrives from another process.
+fn sent_by_another(outcome: &Outcome) -> Outcome {
+    let settings = outcome.sums.as_ref().unwrap().settings.clone();
+    let text = serde_json::to_string(&Portable::of(outcome).unwrap()).unwrap();
+    serde_json::from_str::<Portable>(&text).unwrap().into_outcome(settings)
+}
+
 /// Compares all values in every digit.
 fn assert_equal(merged: Outcome, whole: Outcome) {
     let [merged, whole] = [merged, whole].map(|outcome| format!("{:#?}", Outcome { sums: None, ..outcome }));
@@ -178,8 +187,48 @@ proptest! {
             starts.zip(ends).map(|(start, end)| run(&settings, start..end, &survey, &captures)).collect();
         let turn = turn % parts.len();
         parts.rotate_left(turn);
+        for part in parts.iter_mut().step_by(2) {
+            let sent = sent_by_another(part);
+            assert_equal(sent.clone(), part.clone());
+            *part = sent;
+        }
         assert_equal(Outcome::merge(parts).unwrap(), whole);
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn inputs_of_joined_runs_are_those_of_one_run(
+        packets in vec(vec(sent(), 1..80), 1..5),
+        settings in settings(),
+    ) {
+        let settings = Settings { loss: None, damage_one: false, ..settings };
+        let captures: Vec<_> = packets.iter().map(|packets| capture(packets)).collect();
+        let whole = run(&settings, 0..u32::MAX, &surveyed(&settings, &captures), &captures);
+        let alone = |captures: &[Vec<u8>]| run(&settings, 0..u32::MAX, &surveyed(&settings, captures), captures);
+        let joined = Outcome::join(captures.chunks(1).map(alone).collect()).unwrap();
+        let packets = |outcome: &Outcome| outcome.timeline.stretches().map(|(_, stretch)| stretch.packets).sum::<u64>();
+        prop_assert_eq!(packets(&joined), packets(&whole));
+        let timeline = Timeline::default();
+        assert_equal(Outcome { timeline: timeline.clone(), ..joined }, Outcome { timeline, ..whole });
+    }
+}
+
+#[test]
+fn runs_that_do_not_fit_together_are_not_joined() {
+    let (settings, captures) = conversations();
+    let survey = surveyed(&settings, &captures);
+    let part = |settings: &Settings, only| run(settings, only, &survey, &captures);
+    let joined = |parts| Outcome::join(parts).map(|_| ());
+    let (whole, other) = (part(&settings, 0..8), Settings { link_mtu: Some(60), ..settings.clone() });
+    let lossy = Settings { loss: Some(RandomLoss { probability: 0.1, seed: 1 }), ..settings.clone() };
+    assert_eq!(joined(vec![]), Err(MergeError::Missing(0)));
+    assert_eq!(joined(vec![whole.clone(), part(&settings, 0..7)]), Err(MergeError::Missing(7)));
+    assert_eq!(joined(vec![whole.clone(), part(&other, 0..8)]), Err(MergeError::Settings));
+    assert_eq!(joined(vec![whole.clone(), whole.best_of_each()]), Err(MergeError::Reduced));
+    assert_eq!(joined(vec![part(&lossy, 0..8), part(&lossy, 0..8)]), Err(MergeError::Impaired));
 }
 
 /// Datagrams of each host to each other one, more than 20 of each flow, and settings with eight partitions, each

@@ -1,11 +1,12 @@
 //! Flows, with all sums or with octets only.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Scheme, Traffic};
+use super::{Name, Scheme, Traffic};
+use crate::portable::names;
 
 /// One direction of a conversation.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Flow {
     /// Index of its input, from 0.
     pub input: usize,
@@ -19,17 +20,20 @@ pub struct Flow {
     /// Name of the protocol in the innermost IP header.
     pub protocol: String,
     /// Side of the link that sends it, `a` or `b`.
-    pub side: &'static str,
+    #[serde(deserialize_with = "names")]
+    pub side: Name,
     /// ROHC profile of most packets, in the last ROHC scheme.
-    pub profile: &'static str,
+    #[serde(deserialize_with = "names")]
+    pub profile: Name,
     /// All profiles of its packets in that scheme, most frequent first. RTP flows that are detected by their
     /// first packets have those packets in profile `udp` or `udp-lite`.
-    pub profiles: Vec<&'static str>,
+    #[serde(deserialize_with = "names")]
+    pub profiles: Vec<Name>,
     /// Security Parameters Index; only of ESP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spi: Option<u32>,
     /// SSRCs of its RTP streams, at most 8; omitted if there are none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub ssrcs: Vec<u32>,
     /// Packets.
     pub packets: u64,
@@ -46,9 +50,34 @@ pub struct Flow {
     pub course: Vec<Milestone>,
 }
 
+impl Flow {
+    /// Returns the flow with octets only.
+    pub(crate) fn without_sums(self) -> OtherFlow {
+        let feedback_bytes: Vec<_> = self.schemes.iter().map(|scheme| scheme.feedback_bytes).collect();
+        OtherFlow {
+            input: self.input,
+            number: self.number,
+            src: self.src,
+            dst: self.dst,
+            protocol: self.protocol,
+            side: self.side,
+            spi: self.spi,
+            ssrcs: self.ssrcs,
+            packets: self.packets,
+            bytes_in: self.traffic.bytes_in,
+            bytes_out: self.schemes.iter().map(|scheme| scheme.bytes_out).collect(),
+            feedback_bytes: if feedback_bytes.iter().all(|octets| *octets == 0) {
+                Vec::new()
+            } else {
+                feedback_bytes
+            },
+        }
+    }
+}
+
 /// A scheme that becomes cheaper than another one for good, by all octets of the flow so far, feedback
 /// included.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BreakEven {
     /// Cheaper scheme, as [`Scheme::id`].
     pub cheaper: String,
@@ -59,7 +88,7 @@ pub struct BreakEven {
 }
 
 /// Octets of the first packets of a flow.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Milestone {
     /// Number of packets so far.
     pub packets: u64,
@@ -70,7 +99,7 @@ pub struct Milestone {
 }
 
 /// One direction of a conversation, with octets only.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OtherFlow {
     /// Index of its input, from 0.
     pub input: usize,
@@ -84,12 +113,13 @@ pub struct OtherFlow {
     /// Name of the protocol in the innermost IP header.
     pub protocol: String,
     /// Side of the link that sends it, `a` or `b`.
-    pub side: &'static str,
+    #[serde(deserialize_with = "names")]
+    pub side: Name,
     /// Security Parameters Index; only of ESP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spi: Option<u32>,
     /// SSRCs of its RTP streams, at most 8; omitted if there are none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub ssrcs: Vec<u32>,
     /// Packets.
     pub packets: u64,
@@ -98,6 +128,6 @@ pub struct OtherFlow {
     /// [`Scheme::bytes_out`] of each scheme, in the order of [`Totals::schemes`](super::Totals::schemes).
     pub bytes_out: Vec<u64>,
     /// [`Scheme::feedback_bytes`] of each scheme, in that order; empty if there is no feedback.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub feedback_bytes: Vec<u64>,
 }

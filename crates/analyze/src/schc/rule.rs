@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Direction;
 use super::bits::Bits;
 use super::fields::{FieldId, FieldLabel, Parsed};
+use crate::outcome::Name;
+use crate::portable::names;
 
 /// Field length (FL).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +53,7 @@ pub struct Rule {
 }
 
 /// A field descriptor as a line of a table.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DescriptorRow {
     /// FID, as written in RFC 8724 and RFC 8824.
@@ -61,13 +63,15 @@ pub struct DescriptorRow {
     /// FP: from 1.
     pub fp: u16,
     /// DI: `Up` or `Dw`.
-    pub di: &'static str,
+    #[serde(deserialize_with = "names")]
+    pub di: Name,
     /// TV: hexadecimal from the left, a list in brackets, or nothing.
     pub tv: String,
     /// MO.
     pub mo: String,
     /// CDA.
-    pub cda: &'static str,
+    #[serde(deserialize_with = "names")]
+    pub cda: Name,
     /// Number of bits sent; `None` if it depends on the packet.
     pub sent: Option<usize>,
 }

@@ -395,11 +395,10 @@ fn csv_suffix(scheme: &Scheme) -> String {
 mod tests {
     use std::fs::File;
 
-    use thinair_analyze::{Analysis, Survey};
+    use thinair_analyze::{Analysis, SchemeName, Survey};
     use thinair_rohc::{Channel, CidSpace, Mode, ProfileSet};
 
     use super::*;
-    use crate::analyze::SchemeName;
 
     #[test]
     fn tables_of_all_schemes_fit_80_columns() {

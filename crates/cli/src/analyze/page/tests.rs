@@ -4,11 +4,10 @@ use std::fs::{self, File};
 
 use serde_json::Value;
 use thinair_analyze::outcome::Scheme;
-use thinair_analyze::{Analysis, Survey};
+use thinair_analyze::{Analysis, SchemeName, Survey};
 use thinair_rohc::{Channel, CidSpace, Mode, ProfileSet};
 
 use super::*;
-use crate::analyze::SchemeName;
 
 #[test]
 fn bars_and_tables_show_the_same_octets() {

@@ -1,0 +1,29 @@
+//! Native part of the Python package `thinair`: analysis of captures, results as Arrow columns, and both ends of a ROHC
+//! channel.
+//!
+//! The package in `python/thinair/` has the public functions, their documentation and everything that other packages do
+//! for it; this crate has what needs the engines. The interpreter is released while a capture is read.
+
+mod analysis;
+mod codec;
+mod octets;
+mod results;
+mod watch;
+
+use pyo3::prelude::*;
+
+/// Engines of the package `thinair`.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::analysis::{analyze, join, merge};
+    #[pymodule_export]
+    use crate::codec::{Compressor, DecompressError, Decompressor, Endpoint};
+    #[pymodule_export]
+    use crate::results::Results;
+}
+
+/// Returns `ValueError`: an error of the caller.
+fn value_error(error: impl std::fmt::Display) -> PyErr {
+    pyo3::exceptions::PyValueError::new_err(error.to_string())
+}

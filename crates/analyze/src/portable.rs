@@ -1,0 +1,162 @@
+//! Portable form of the outcome of a shard, for a [merge](crate::Outcome::merge) in another process or on another machine.
+//!
+//! The form is internal: it is read by the same version of this crate only.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use thinair_capture::LinkType;
+
+use crate::merge::RunSums;
+use crate::outcome::{Flow, InputSummary, Milestone, Mismatch, Name, OtherFlow, Outcome, SCHEMA};
+use crate::settings::Settings;
+use crate::survey::Facts;
+use crate::tally::{SchemeSums, TrafficSums};
+use crate::timeline::Timeline;
+
+/// Outcome without its settings. Deserialize it from trusted data: it is not checked.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Portable {
+    inputs: Vec<(InputSummary, BTreeMap<u16, u64>, bool)>,
+    flows: Vec<(usize, Flow, Vec<Milestone>)>,
+    other_flows: Vec<(usize, OtherFlow)>,
+    faults: Vec<Mismatch>,
+    timeline: Timeline,
+    header_sizes_in: BTreeMap<u64, u64>,
+    header_sizes_out: Vec<BTreeMap<u64, u64>>,
+    facts: Facts,
+    nanos: u64,
+    number_of_flows: u64,
+    traffic: TrafficSums,
+    carried: Vec<SchemeSums>,
+    larger_flows: Vec<u64>,
+}
+
+impl Portable {
+    /// Returns the portable form; `None` if the outcome is reduced to the best schemes.
+    pub fn of(outcome: &Outcome) -> Option<Self> {
+        let outcome = outcome.clone();
+        let sums = outcome.sums?;
+        let input = |input: InputSummary| {
+            let link_types =
+                input.link_types.iter().map(|(link_type, records)| (link_type.0, *records)).collect();
+            let damaged = input.damaged;
+            (input, link_types, damaged)
+        };
+        let flow = |mut flow: Flow| {
+            let course = std::mem::take(&mut flow.course);
+            (flow.number, flow, course)
+        };
+        Some(Self {
+            inputs: outcome.inputs.into_iter().map(input).collect(),
+            flows: outcome.flows.into_iter().map(flow).collect(),
+            other_flows: outcome.other_flows.into_iter().map(|flow| (flow.number, flow)).collect(),
+            faults: outcome.faults,
+            timeline: outcome.timeline,
+            header_sizes_in: outcome.header_sizes_in,
+            header_sizes_out: outcome.header_sizes_out,
+            facts: sums.facts,
+            nanos: sums.nanos,
+            number_of_flows: sums.flows,
+            traffic: sums.traffic,
+            carried: sums.carried,
+            larger_flows: sums.larger_flows,
+        })
+    }
+
+    /// Returns the outcome. `settings` are those of the run.
+    pub fn into_outcome(self, settings: Settings) -> Outcome {
+        let input = |(mut input, link_types, damaged): (InputSummary, BTreeMap<u16, u64>, bool)| {
+            input.link_types =
+                link_types.into_iter().map(|(link_type, records)| (LinkType(link_type), records)).collect();
+            input.damaged = damaged;
+            input
+        };
+        let sums = RunSums {
+            settings,
+            facts: self.facts,
+            nanos: self.nanos,
+            flows: self.number_of_flows,
+            traffic: self.traffic,
+            carried: self.carried,
+            larger_flows: self.larger_flows,
+        };
+        let totals = sums.totals();
+        Outcome {
+            schema: SCHEMA,
+            partitions: sums.settings.partitions(),
+            inputs: self.inputs.into_iter().map(input).collect(),
+            recommendation: sums.recommendation(&totals),
+            totals,
+            flows: self
+                .flows
+                .into_iter()
+                .map(|(number, flow, course)| Flow { number, course, ..flow })
+                .collect(),
+            other_flows: self
+                .other_flows
+                .into_iter()
+                .map(|(number, flow)| OtherFlow { number, ..flow })
+                .collect(),
+            faults: self.faults,
+            timeline: self.timeline,
+            header_sizes_in: self.header_sizes_in,
+            header_sizes_out: self.header_sizes_out,
+            sums: Some(Box::new(sums)),
+        }
+    }
+}
+
+/// Deserializes names, which are few, so that each is kept once and for good.
+pub(crate) fn names<'de, D: Deserializer<'de>, N: Names>(deserializer: D) -> Result<N, D::Error> {
+    N::Owned::deserialize(deserializer).map(N::keep)
+}
+
+/// A value with names.
+pub(crate) trait Names {
+    /// The value as it is deserialized.
+    type Owned: DeserializeOwned;
+
+    fn keep(owned: Self::Owned) -> Self;
+}
+
+impl Names for Name {
+    type Owned = String;
+
+    fn keep(owned: String) -> Self {
+        static NAMES: Mutex<BTreeSet<Name>> = Mutex::new(BTreeSet::new());
+        let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(name) = names.get(owned.as_str()) {
+            return name;
+        }
+        let name: Name = owned.leak();
+        names.insert(name);
+        name
+    }
+}
+
+impl Names for Option<Name> {
+    type Owned = Option<String>;
+
+    fn keep(owned: Self::Owned) -> Self {
+        owned.map(Name::keep)
+    }
+}
+
+impl Names for Vec<Name> {
+    type Owned = Vec<String>;
+
+    fn keep(owned: Self::Owned) -> Self {
+        owned.into_iter().map(Name::keep).collect()
+    }
+}
+
+impl Names for BTreeMap<Name, u64> {
+    type Owned = BTreeMap<String, u64>;
+
+    fn keep(owned: Self::Owned) -> Self {
+        owned.into_iter().map(|(name, count)| (Name::keep(name), count)).collect()
+    }
+}
