@@ -40,12 +40,18 @@ pub(crate) struct Moment {
     /// Packets missing since the channel began, modulo 2^32.
     lost: u32,
     counts: bool,
+    ignores_pauses: bool,
 }
 
 /// Number that stands for an unknown number of lost packets.
 const UNCOUNTED: u32 = 1 << 24;
 
 impl Moment {
+    /// Before the first arrival. `ignores_pauses` is that of `DecompressorConfig`.
+    pub(crate) fn new(ignores_pauses: bool) -> Self {
+        Self { ignores_pauses, ..Self::default() }
+    }
+
     /// Records the next arrival.
     pub(crate) fn advance(&mut self, arrival: Arrival) {
         let lost = arrival.lost.map_or(UNCOUNTED, |lost| lost.min(UNCOUNTED));
@@ -99,10 +105,10 @@ impl Arrivals {
         self.last.time()
     }
 
-    /// Time since the last verified packet, in the units of [`FlowPace`].
+    /// Time since the last verified packet, in the units of [`FlowPace`]; 0 if pauses are ignored.
     #[inline]
     fn waited(&self, at: Moment) -> u64 {
-        units(at.now.nanos_since(self.last()))
+        if at.ignores_pauses { 0 } else { units(at.now.nanos_since(self.last())) }
     }
 
     /// True if that many packets may have passed since the last verified packet, by the clock.

@@ -56,6 +56,10 @@ pub struct DecompressorConfig {
     /// Keep the fields in extension 3 of UO-1-ID. RFC 3095, section 5.7.3, and RFC 4815, section 6.2, forbid it: such packets
     /// update SN, TS and IP-ID alone. Some compressors nevertheless rely on it. Default: false.
     pub uo_1_id_updates: bool,
+    /// Do not infer from a pause that packets may be missing: for compressors of other implementations, which send as few bits of
+    /// the SN behind a pause as elsewhere. If more packets are lost in a row than these bits count, a header may then be wrong.
+    /// Default: false.
+    pub ignores_pauses: bool,
 }
 
 impl DecompressorConfig {
@@ -71,6 +75,7 @@ impl DecompressorConfig {
             deliver_empty: false,
             clock: None,
             uo_1_id_updates: false,
+            ignores_pauses: false,
         }
     }
 }
@@ -295,7 +300,7 @@ impl<'m> Decompressor<'m> {
             shared,
             reassembler: Reassembler::new(unit),
             pending: [None; PENDING],
-            moment: Moment::default(),
+            moment: Moment::new(config.ignores_pauses),
         }
     }
 

@@ -123,3 +123,31 @@ fn segments_that_are_sent_again_are_not_refused_for_long() {
         }
     }
 }
+
+/// Packets that are not delivered of a compressor that does not know of pauses, as those of other implementations: its clock
+/// stands still, and the packets arrive at other times.
+fn refused_of_another_compressor(ignores_pauses: bool) -> usize {
+    let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
+    let mut compressor =
+        Compressor::new(CompressorConfig::new(channel), CompressorMemory::owned(&channel, 4));
+    let config = DecompressorConfig { ignores_pauses, ..DecompressorConfig::new(channel) };
+    let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, 4));
+    let mut random = SplitMix64(1);
+    let mut flow = TestFlow::udp(vec![IpLayer::new(false, 1)]);
+    let (mut rohc, mut back, mut now, mut refused) = ([0; 100], [0; 100], Instant::ZERO, 0);
+    for i in 0..200 {
+        now = now + Duration::from_millis(if i % 40 == 39 { 100_000 } else { 5 + random.below(50) });
+        let packet = flow.packet(&mut random);
+        let sent = compressor.compress(Instant::ZERO, &packet, &mut rohc).unwrap();
+        let done = decompressor.decompress(now, &rohc[..sent.len], &mut back);
+        refused += usize::from(done.is_err());
+        assert!(done.is_err() || done.is_ok_and(|done| back[..done.len] == packet), "packet {i}");
+    }
+    refused
+}
+
+#[test]
+fn packets_of_another_compressor_are_delivered_behind_pauses() {
+    assert!(refused_of_another_compressor(false) > 0);
+    assert_eq!(refused_of_another_compressor(true), 0);
+}

@@ -94,6 +94,7 @@ impl StreamRun<'_> {
             mode,
             deliver_empty: true,
             uo_1_id_updates: true,
+            ignores_pauses: true,
             ..DecompressorConfig::new(channel)
         };
         let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, BLOCKS));

@@ -74,14 +74,20 @@ pub(super) struct Leniency {
     ///
     /// IR and IR-DYN packets without payload are delivered, although they may belong to no packet and only
     /// refresh the context (section 5.7.7). Values from extension 3 of UO-1-ID are kept in the context
-    /// (section 5.7.3 and RFC 4815, section 6.2, forbid it).
+    /// (section 5.7.3 and RFC 4815, section 6.2, forbid it). A pause is no sign that packets are missing.
     #[arg(long, hide_short_help = true)]
     lenient: bool,
 }
 
 impl Leniency {
     pub(super) fn apply(self, config: DecompressorConfig) -> DecompressorConfig {
-        DecompressorConfig { deliver_empty: self.lenient, uo_1_id_updates: self.lenient, ..config }
+        let lenient = self.lenient;
+        DecompressorConfig {
+            deliver_empty: lenient,
+            uo_1_id_updates: lenient,
+            ignores_pauses: lenient,
+            ..config
+        }
     }
 }
 
