@@ -30,7 +30,7 @@ def analyze(
         schemes: Schemes to compare: ``rohc-v1``, ``rohc-v2``, ``coap``, ``tcp``, ``schc``, ``6lowpan``; with a mode, as in
             ``coap/o``, and with CIDs, as in ``coap/o/large-127``. Without a mode: U-mode and O-mode. Without CIDs: 16 small
             ones. Default: all but ``rohc-v2`` that can differ on these captures.
-        partitions: Parallel channels of each link, 1 to 65,536. Each has contexts of its own, and packets between two
+        partitions: Parallel channels of each link, 1 to 1,024. Each has contexts of its own, and packets between two
             hosts share one, so this number changes results.
         shard: Number of a shard, from 0, and number of shards, at most `partitions`: only a part of the partitions is
             carried. `merge` makes of all shards what one run would have returned.
