@@ -29,7 +29,7 @@ pub const SCHEMA: &str = "thinair.analyze/1";
 pub struct Outcome {
     /// [`SCHEMA`].
     pub schema: &'static str,
-    /// Number of parallel channels of the link: [`Settings::partitions`](crate::Settings::partitions).
+    /// Number of parallel channels of each link, as set by `Settings`.
     pub partitions: u32,
     /// The files, in reading order.
     pub inputs: Vec<InputSummary>,
