@@ -84,7 +84,7 @@ fn a_step_of_9_981_is_no_packet_that_is_late_by_6_403() {
     assert!(tried > 1_000, "{tried} packets with 14 bits");
 }
 
-/// What changes in a flow of ESP that repeats its sequence number.
+/// A change in a flow of ESP that repeats its sequence number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Change {
     Ttl,
