@@ -6,7 +6,7 @@
 
 use thinair_wire::time::Instant;
 
-use crate::pace::{FlowPace, units};
+use crate::pace::{FlowPace, LEAP, units};
 
 /// Bits after a request for repair, enough for a loss of 128 packets.
 const BEHIND_NACK: u8 = 8;
@@ -62,7 +62,12 @@ impl Caution {
     /// repair.
     #[inline]
     pub(crate) fn is_behind_any_pause(&self, now: Instant) -> bool {
-        self.left > 0 || self.is_longer_than_smallest(self.waited(now))
+        self.left > 0 || self.has_waited(now)
+    }
+
+    /// True if the decompressor may consider other packets than the next one because of the time that has passed.
+    pub(crate) fn has_waited(&self, now: Instant) -> bool {
+        self.is_longer_than_smallest(self.waited(now))
     }
 
     #[inline]
@@ -109,6 +114,15 @@ impl Caution {
     fn begin(&mut self, group: u8) {
         let kept = if self.left > 0 { self.bits } else { 0 };
         (self.group, self.bits, self.left) = (group, kept.max(BEHIND_NACK), self.left.max(1));
+    }
+
+    /// Records that an IR packet moves the sequence number by `ahead`: the decompressor measures the pace anew after a leap
+    /// (`Arrivals::behind`).
+    #[inline]
+    pub(crate) fn leap(&mut self, ahead: i32) {
+        if ahead.unsigned_abs() >= LEAP {
+            (self.last, self.pace) = ([0; 5], FlowPace::NEW);
+        }
     }
 
     /// Records a packet that was sent, whose sequence number is `step` after that of the last one. Changes are sent `repetitions`

@@ -74,10 +74,10 @@ impl FlowPace {
         u32::from_ne_bytes(self.gap)
     }
 
-    /// True if there was more than one packet.
+    /// True if a time between packets was measured.
     #[inline]
     pub(crate) fn is_known(&self) -> bool {
-        self.steps > 0
+        self.gap != [0; 4]
     }
 
     /// True if packets come at a steady pace.

@@ -130,6 +130,15 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
         }
     }
 
+    /// Adds a value that the other side hardly takes as its reference, to the newest span: no other one is dropped for it.
+    pub fn include(&mut self, value: S) {
+        if self.is_empty() {
+            self.push(value, 1);
+        }
+        self.filled &= !SAME;
+        self.widen(self.newest(), value);
+    }
+
     /// Adds a value to the newest span, which grows without limit; opens another span if `opens`. The other side may hold any
     /// value of the spans before until [`keep_newest`](Self::keep_newest) is called, so they are merged into one. R-mode, RFC
     /// 3095, section 5.5.1.2.
@@ -296,6 +305,14 @@ impl<S: Serial> SequenceRange<S> {
             self.newest = value;
         } else {
             self.push_any(value, width, is_next);
+        }
+    }
+
+    /// Adds a value up to the newest one that the other side hardly takes as its reference: no other one is dropped for it.
+    pub fn include(&mut self, value: S) {
+        if self.newest.since(value) >= u32::from(self.run) {
+            self.before.include(value);
+            self.is_sparse = true;
         }
     }
 

@@ -19,6 +19,7 @@ mod flow;
 mod header;
 mod ip_id;
 mod ir;
+mod late;
 mod list;
 mod list_plan;
 mod list_state;

@@ -78,6 +78,14 @@ fn is_only_read(format: Format) -> bool {
     matches!(format, Format::R1Ext3 | Format::R1IdExt3 | Format::R1TsExt3)
 }
 
+/// True if a format has an extension with bits of an IP-ID in a profile without RTP. RFC 3095, section 5.11.4, does not say what
+/// they are where no IP-ID is compressed, and there are decompressors that refuse them then.
+#[inline]
+fn extends_ip_id(format: Format) -> bool {
+    use Format::{R1Ext0, R1Ext1, R1Ext2, Uor2Ext0, Uor2Ext1, Uor2Ext2};
+    matches!(format, Uor2Ext0 | Uor2Ext1 | Uor2Ext2 | R1Ext0 | R1Ext1 | R1Ext2)
+}
+
 /// True if a format has the CRC of 3 bits.
 #[inline]
 pub(super) fn has_crc_3(format: Format) -> bool {
@@ -106,10 +114,13 @@ impl Rfc3095SenderContext {
         let careful = if self.depends_on_sn(x) { self.caution.bits(now) } else { 0 };
         let needed = needed.max(careful);
         let step = sn.wrapping_sub(self.sn) as u16;
-        if has_own_sn(self.profile) && (8..1 << 15).contains(&step) {
-            return needed.max(u16::BITS - step.leading_zeros() + 1);
+        match step {
+            _ if !has_own_sn(self.profile) => needed,
+            8..0x8000 => needed.max(u16::BITS - step.leading_zeros() + 1),
+            // Behind a pause an SN that does not go on looks like one that is ahead by a turn of its bits.
+            0 | 0x8000.. if self.caution.has_waited(now) && !self.mode.is_secure() => u16::BITS,
+            _ => needed,
         }
-        needed
     }
 
     /// Number of bits of an IP-ID offset that a packet needs. An IP-ID that moves against the SN is sent in full now and then: no
@@ -213,7 +224,11 @@ impl Rfc3095SenderContext {
                 if is_rtp && !needed.shape(format, x) {
                     return false;
                 }
-            } else if flags || is_only_read(format) || self.strong > 0 && has_crc_3(format) {
+            } else if flags
+                || is_only_read(format)
+                || self.strong > 0 && has_crc_3(format)
+                || !is_rtp && extends_ip_id(format) && x.ip_id_holder().is_none()
+            {
                 return false;
             } else if format == Format::Uo1IdExt3 {
                 // RFC 3095, section 5.7.3: it updates SN, TS and IP-ID, and is sent with these alone.

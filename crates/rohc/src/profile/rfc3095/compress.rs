@@ -16,9 +16,11 @@ use super::coap_2015;
 use super::header::Layout;
 use super::ip_id;
 use super::ir;
+use super::late::LATE;
 use super::list::Item;
 use super::list_plan::{Assurance, ListState, Scope, items};
 use super::own::{RtpContext, UpperContext};
+use super::proof::{REPEATED, is_proved_by_sum};
 use super::table::{self, ItemTable, Pool};
 use super::{
     BASE_IPS, CSRC, IpFields, IpHeader, IpVersion, Rfc3095Fields, UdpFields, Upper, has_own_sn, has_rtp, rtp,
@@ -307,13 +309,18 @@ impl Rfc3095SenderContext {
         out: &mut [u8],
     ) -> Result<Compressed, Refused> {
         let lists = self.lists;
-        let result = self.try_compress(now, plan, cid, config, pool, out);
+        let result = self.try_compress(now, plan, cid, (config, &lists), pool, out);
         if result.is_err() {
-            self.lists = lists;
-            // Items that the packet has put into the table were not sent, and a reference may name them.
-            self.lists.iter_mut().for_each(ListState::forget_reference);
+            self.take_back(&lists);
         }
         result
+    }
+
+    /// Takes lists back: items that a packet has put into the table were not sent, or are not kept, and a reference may name them.
+    #[cold]
+    fn take_back(&mut self, lists: &[ListState; BASE_IPS]) {
+        self.lists = *lists;
+        self.lists.iter_mut().for_each(ListState::forget_reference);
     }
 
     fn try_compress(
@@ -321,7 +328,7 @@ impl Rfc3095SenderContext {
         now: Instant,
         plan: &ClassifiedPacket<'_>,
         cid: Cid,
-        config: &CompressorConfig,
+        (config, lists): (&CompressorConfig, &[ListState; BASE_IPS]),
         pool: &mut Pool<'_>,
         out: &mut [u8],
     ) -> Result<Compressed, Refused> {
@@ -369,6 +376,9 @@ impl Rfc3095SenderContext {
         self.note_refresh(now, u32::from(since), config);
         let layout = layout(plan, x.coap.as_ref());
         let header = plan.chain.packet().get(..layout.len).unwrap_or_default();
+        if self.may_need_sum(now, &x) && !layout.has_right_sum(header, plan.payload()) {
+            self.enter_fo(u32::from(since), repetitions, false);
+        }
         let is_static_same = is_static_same && !has_lists && x.ip_count <= BASE_IPS;
         // The first packets of a flow have no CRC over these octets, and there may be only one.
         let is_unused =
@@ -417,7 +427,6 @@ impl Rfc3095SenderContext {
                 _ => ir::ir_dyn(&mut writer, &mut x),
             };
             written.map_err(|_| Refused::ByThisPacket)?;
-            self.sums = layout.has_right_sum(header, plan.payload());
         } else if format.updates() {
             let check = Check::of_width(writer.crc_width()).ok_or(Refused::ByThisPacket)?;
             let state = crc_static.0[usize::from(check != Check::Crc3)];
@@ -428,8 +437,16 @@ impl Rfc3095SenderContext {
         if format.is_initialization() {
             frame.fill_crc8(end, out);
         }
-        self.note_crc_static(crc_static, is_static_same, config.repetitions);
-        self.commit(now, &x, format, has_lists, length, config, pool);
+        if self.seems_late(x.sn) && self.is_newer_than(&x, format) {
+            self.note_late(now, &x);
+            self.take_back(lists);
+        } else {
+            if format.is_initialization() {
+                self.sums = layout.has_right_sum(header, plan.payload());
+            }
+            self.note_crc_static(crc_static, is_static_same, config.repetitions);
+            self.commit(now, &x, format, has_lists, length, config, pool);
+        }
         let compressed = Compressed {
             cid,
             profile: self.profile,
@@ -533,16 +550,35 @@ impl Rfc3095SenderContext {
         Ok(has_lists)
     }
 
-    /// Records an SN far from the last one. The window keeps 16 bits of it, and no format has bits for such a step.
+    /// Records an SN that has gone back by more than a late packet, or an SN of ESP far from the last one, whose window keeps 16
+    /// bits of it.
     fn note_sn(&mut self, sn: u32, repetitions: u8) {
-        if has_own_sn(self.profile) && !self.sns.is_empty() {
-            self.note_old_sn(sn, repetitions);
-            let step = sn.wrapping_sub(self.sn) as i32;
-            if self.profile == ProfileId::Esp && step.unsigned_abs() >= FAR_SN_STEP {
-                self.sns = SequenceRange::new();
-                self.enter_fo(sn, repetitions, false);
-            }
+        if !has_own_sn(self.profile) || self.sns.is_empty() {
+            return;
         }
+        self.note_old_sn(sn, repetitions);
+        let step = ahead(self.profile, sn, self.sn);
+        if self.profile == ProfileId::Esp && step.unsigned_abs() >= FAR_SN_STEP {
+            self.sns = SequenceRange::new();
+            self.enter_fo(sn, repetitions, false);
+        } else if step < -LATE {
+            // The decompressor is in doubt (`doubt`), and a wrong reference fits CRC-3 once in eight times.
+            self.strong = self.strong.max(repetitions.saturating_mul(2));
+            self.established = false;
+        }
+    }
+
+    /// True if the decompressor may deliver a packet only if its checksum is right (`proof`): behind a pause, or a request for
+    /// repair, with an SN that takes an unusual step, and in R-mode, whose references are older. A wrong one needs a format that
+    /// does not depend on it.
+    #[inline]
+    fn may_need_sum(&self, now: Instant, x: &Rfc3095Fields<'_>) -> bool {
+        self.sums
+            && x.udp.checksum != 0
+            && is_proved_by_sum(self.profile)
+            && (self.mode.is_secure()
+                || !(1..=REPEATED).contains(&ahead(self.profile, x.sn, self.sn))
+                || self.caution.is_behind_any_pause(now))
     }
 
     /// Records IP headers beyond the second: their static part is in the table, and every packet has their dynamic part.
@@ -744,8 +780,11 @@ impl Rfc3095SenderContext {
         let is_first = self.sns.is_empty() && !secure;
         let since = self.since(x.sn);
         let width = usize::from(config.window);
-        let step = ahead(self.profile, x.sn, self.sn).max(1) as u32;
-        self.caution.sent(now, step, config.repetitions);
+        let ahead = ahead(self.profile, x.sn, self.sn);
+        if initialized {
+            self.caution.leap(ahead);
+        }
+        self.caution.sent(now, ahead.max(1) as u32, config.repetitions);
         self.sn = x.sn;
         if !secure {
             self.sns.push(x.sn as u16, width);

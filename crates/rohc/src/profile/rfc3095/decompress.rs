@@ -12,6 +12,7 @@ use super::doubt::{By, Doubt};
 use super::header::{self, ChainFields, ExtensionLists, Layout, TransportLayout, datagram_len, ip_dynamic};
 use super::ip_id;
 use super::ir;
+use super::late::{LATE, NewestPacket, seems_late};
 use super::list::{Item, MAX_ITEMS, encoding};
 use super::list_state::{List, ListState, ah_sn, compressed_icv_len, resolve_current, resolve_list, stays};
 use super::reliable::NO_MODE;
@@ -20,7 +21,7 @@ use super::table::{self, ItemTable, Pool};
 use super::tail::{Tail, random_ip_id, tail, udp_checksum};
 use super::{
     BASE_IPS, CSRC, IP_ID, IpFields, IpVersion, LISTS, PacketType, Rfc3095Fields, TS, UdpFields, Upper, base,
-    formats, has_own_sn, has_rtp, has_t_bit_behind, sn_plus, timestamp, upper,
+    formats, has_rtp, has_t_bit_behind, sn_plus, timestamp, upper,
 };
 use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified, verify_crc8};
@@ -35,9 +36,6 @@ const PAUSE: u64 = 16;
 /// Mask of the last two packets in `Rfc3095ReceiverContext::failures`. If both failed, a header that is right by CRC-3 is
 /// held back.
 pub(super) const DOUBTFUL: u16 = 0b11;
-
-/// Number of packets by which a packet may be late, or a duplicate.
-pub(super) const LATE: i32 = 8;
 
 /// Factor: an IP-ID that has moved within that many times the packets of a gap may have moved in the gap.
 const MEMORY: u32 = 8;
@@ -333,7 +331,7 @@ impl Rfc3095ReceiverContext {
         let is_other_flow = format == Format::Ir && self.is_other_flow(x);
         let ahead = self.ahead(x.sn, self.sn);
         let goes_on = self.state == DecompressorState::Fc && !is_other_flow;
-        if goes_on && self.is_late(ahead) && ahead < 0 && self.is_on_line(x) {
+        if goes_on && self.is_late(ahead) && self.newest_packet().is_newer_than(x, format) {
             return self.initialized(packet, format, &layout, payload, deliver_empty, out);
         }
         if is_other_flow {
@@ -474,7 +472,7 @@ impl Rfc3095ReceiverContext {
             || passed.by == By::Newest
                 && is_late
                 && (format.updates() || !reliable)
-                && self.is_old(&x, format)
+                && self.newest_packet().is_newer_than(&x, format)
         {
             return deliver(out);
         }
@@ -738,35 +736,13 @@ impl Rfc3095ReceiverContext {
     /// True if a packet that is `ahead` of ref 0 by that much is late or a duplicate (RFC 4224), and does not show that ref 0 is
     /// wrong.
     pub(super) fn is_late(&self, ahead: i32) -> bool {
-        (-LATE..=0).contains(&ahead) && self.is_steady()
+        seems_late(ahead) && self.is_steady()
     }
 
-    /// True if a header continues the pattern of the packets so far.
-    fn is_on_line(&self, x: &Rfc3095Fields<'_>) -> bool {
-        self.reference(x).moved_from(&self.newest()) == (false, 0)
-    }
-
-    /// True if a packet that seems late was sent before ref 0. If the SN is the sender's own, it may have gone back, while
-    /// timestamp or IP-IDs continue. Without these, and with all of them as in ref 0, a packet with a larger format counts as a
-    /// new one.
-    fn is_old(&self, x: &Rfc3095Fields<'_>, format: Format) -> bool {
-        if !has_own_sn(self.profile) {
-            return true;
-        }
-        let (mut tells_order, mut goes_on, mut is_same) = (false, false, x.sn == self.sn);
-        let mut step = |step: i32| {
-            (tells_order, goes_on, is_same) = (true, goes_on || step > 0, is_same && step == 0);
-        };
-        if let (true, UpperFields::Rtp(rtp)) = (has_rtp(self.profile), &self.own) {
-            step(x.rtp.ts.wrapping_sub(rtp.ts).cast_signed());
-        }
-        for (kept, ip) in self.ips.iter().zip(x.base()).filter(|(_, ip)| ip.holds_ip_id()) {
-            // In another byte order they cannot be compared: the sender has said that it counts anew.
-            let moved = ip.counted_id().wrapping_sub(kept.counted_id()).cast_signed();
-            step(if ip.nbo == kept.nbo { moved.into() } else { 1 });
-        }
-        let is_new = goes_on || format.updates() && (is_same || !tells_order);
-        !is_new
+    /// The packet of ref 0.
+    fn newest_packet(&self) -> NewestPacket<'_> {
+        let ips = self.ips.get(..usize::from(self.ip_count)).unwrap_or(&self.ips);
+        NewestPacket { profile: self.profile, sn: self.sn, ips, rtp: self.rtp() }
     }
 
     fn is_steady(&self) -> bool {

@@ -49,7 +49,7 @@ pub(super) struct Reference {
 }
 
 impl Reference {
-    fn new(sn: u32, ips: &[IpFields], rtp: Option<&RtpFields>) -> Self {
+    pub(super) fn new(sn: u32, ips: &[IpFields], rtp: Option<&RtpFields>) -> Self {
         let mut offsets = [0; BASE_IPS];
         for (offset, ip) in offsets.iter_mut().zip(ips) {
             if ip.holds_ip_id() && !ip.sid {
@@ -171,7 +171,7 @@ impl Rfc3095ReceiverContext {
         Reference::new(x.sn, x.base(), rtp.as_ref())
     }
 
-    fn rtp(&self) -> Option<&RtpFields> {
+    pub(super) fn rtp(&self) -> Option<&RtpFields> {
         match &self.own {
             UpperFields::Rtp(rtp) if has_rtp(self.profile) => Some(rtp),
             _ => None,

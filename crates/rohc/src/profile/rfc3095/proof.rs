@@ -24,7 +24,7 @@ use crate::profile::{Format, ProfileId};
 use crate::proof::{HALF, TRIALS};
 
 /// Number of packets in which compressors repeat a change. If fewer are missing, no change was missed.
-const REPEATED: i32 = 4;
+pub(super) const REPEATED: i32 = 4;
 
 impl CandidateSearch<'_, '_> {
     /// True if `k` bits may stand for other SNs than `sn`, by the carrier's count or by the clock, and the header depends on it.

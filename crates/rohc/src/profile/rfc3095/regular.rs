@@ -139,7 +139,10 @@ impl Rfc3095SenderContext {
         let (packet, ips, kind) = (chain.packet(), chain.ips(), upper(self.profile));
         let waited = self.caution.waited(now);
         let may_be = self.established && kind != Upper::UdpLite && ips.len() <= BASE_IPS;
-        if !may_be || !self.timer.is_quiet(now) || self.mode.is_pending() || !self.caution.is_quiet(waited) {
+        // Behind any pause the decompressor may need the checksum of RTP, which is not verified here.
+        let may_need_sum = has_rtp(self.profile) && self.caution.is_behind_any_pause(now);
+        let is_quiet = self.caution.is_quiet(waited) && !may_need_sum;
+        if !may_be || !self.timer.is_quiet(now) || self.mode.is_pending() || !is_quiet {
             return None;
         }
         let header = packet.get(..len)?;

@@ -17,9 +17,10 @@ use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
 
 use super::attempt::{CandidateSearch, VerifiedHeader};
-use super::decompress::{self, LATE};
+use super::decompress;
 use super::doubt::By;
 use super::header::ExtensionLists;
+use super::late::LATE;
 use super::{IpFields, IpHeader, IpVersion, Rfc3095Fields, SN, Upper, compress, upper};
 use crate::compressor::CompressorConfig;
 use crate::decompressor::Failure;

@@ -331,8 +331,7 @@ impl Timestamps {
         in_full: bool,
         window: usize,
     ) {
-        let reference = if now.time_stride > 0 { TimestampTimer::phase(time, now) } else { now.ts };
-        self.references.push(reference, window);
+        self.references.push(reference(time, now), window);
         self.timer.sent(in_full || extra.time_stride);
         self.bend = self.bend.saturating_sub(1);
         if in_full || !extra.scaled {
@@ -341,6 +340,12 @@ impl Timestamps {
         if in_full || extra.stride {
             self.stride = self.stride.saturating_sub(1);
         }
+    }
+
+    /// Records a late packet; acknowledgments confirm changes from `since` on.
+    pub(super) fn note_late(&mut self, time: Instant, now: &RtpFields, since: u16) {
+        self.references.include(reference(time, now));
+        self.since = since.to_be_bytes();
     }
 
     /// Handles the acknowledgment of a packet, after which `newer` were sent.
@@ -405,6 +410,11 @@ impl Timestamps {
     pub(super) fn needs_stride(&self) -> bool {
         self.stride > 0
     }
+}
+
+/// Returns what the decompressor may hold of a timestamp: a phase where a timer approximates it.
+fn reference(time: Instant, now: &RtpFields) -> u32 {
+    if now.time_stride > 0 { TimestampTimer::phase(time, now) } else { now.ts }
 }
 
 fn gcd(mut a: u32, mut b: u32) -> u32 {
