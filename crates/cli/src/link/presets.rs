@@ -36,14 +36,13 @@ pub(crate) fn run(arguments: &PresetsArguments) -> anyhow::Result<ExitCode> {
         }
         for evidence in Evidence::ALL {
             let sources = preset.sources.iter().filter(|source| source.evidence == evidence);
-            let line = |source: &Citation| match arguments.sources {
-                true => format!("\n    {}: {}", source.what, source.from),
-                false => format!("{}; ", source.what),
+            let line = |source: &Citation| {
+                let Citation { what, from, .. } = source;
+                if arguments.sources { format!("\n    {what}: {from}") } else { format!(" {what};") }
             };
             let lines: String = sources.map(line).collect();
             if !lines.is_empty() {
-                text += format!("  {}: {lines}", evidence.name()).trim_end_matches("; ");
-                text += "\n";
+                text += &format!("  {}:{}\n", evidence.name(), lines.trim_end_matches(';'));
             }
         }
     }
