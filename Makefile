@@ -20,6 +20,7 @@ NO_STD := $(EMBEDDED) wasm32-unknown-unknown
 FIRMWARE := $(TARGET)/firmware/$(EMBEDDED)/release
 CONTEXTS := 4
 
+ONLY ?=
 FUZZ_SECONDS ?= 60
 PACKETS ?= 1000000
 SEED ?= 2
@@ -36,7 +37,7 @@ endif
 comma := ,
 heading = printf '\n%s== %s%s\n' '$(BOLD)' '$(1)' '$(PLAIN)'
 
-.PHONY: help demo test peers robustness dist-test package c python bench fuzz lint doc docs sizes
+.PHONY: help demo test peers robustness dist-test package c python bench fuzz lint doc docs sizes results
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -223,6 +224,10 @@ lint: ## formatting, clippy and words of comments, warnings are errors
 
 docs: ## tables and outputs in README.md and docs/, as their commands print them now
 	@scripts/docs
+
+results: ## every figure of README.md and docs/ beside what its command prints now; ONLY=PATTERN: those whose place or command matches
+	@scripts/need results
+	scripts/docs --results '$(ONLY)'
 
 doc: ## the documentation of every crate
 	@RUSTDOCFLAGS='-D warnings' cargo doc --workspace --locked --no-deps

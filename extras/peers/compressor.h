@@ -10,7 +10,7 @@
 static inline bool is_rtp(const unsigned char *ip, const unsigned char *udp, const unsigned char *payload,
                           unsigned int payload_size, void *unused)
 {
-    static const unsigned ports[] = {1234, 36780, 33238, 5020, 5002, 5004, 5006};
+    static const unsigned ports[] = {1234, 36780, 33238, 5020, 5002, 5004, 5006, 37376};
     unsigned port = (unsigned)udp[2] << 8 | udp[3];
     (void)ip, (void)payload, (void)unused;
     for (size_t i = 0; i < sizeof ports / sizeof *ports; i++)

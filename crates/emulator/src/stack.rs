@@ -14,6 +14,9 @@ const IPV4: usize = 20;
 const IPV6: usize = 40;
 const UDP: usize = 8;
 const RTP: usize = 12;
+const TCP: usize = 20;
+const PROTOCOL_TCP: u8 = 6;
+const ACK: u8 = 0x10;
 const PROTOCOL_UDP: u8 = 17;
 
 /// The port of iperf, which the published measurements used.
@@ -41,7 +44,7 @@ enum StackVersion {
     V6,
 }
 
-/// UDP checksum: zero is allowed over IPv4. RFC 768.
+/// Checksum of UDP or TCP: zero is allowed for UDP over IPv4. RFC 768.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum StackChecksum {
     Sent,
@@ -53,6 +56,8 @@ enum Above {
     Nothing,
     Rtp,
     Coap,
+    /// TCP in place of UDP.
+    Tcp,
 }
 
 impl ProtocolStack {
@@ -60,7 +65,7 @@ impl ProtocolStack {
     pub const IPV6_UDP: Self = Self::new(StackVersion::V6, StackChecksum::Sent, Above::Nothing);
 
     /// All stacks, with their names.
-    pub const ALL: [(&'static str, Self); 8] = [
+    pub const ALL: [(&'static str, Self); 10] = [
         ("ipv6/udp", Self::IPV6_UDP),
         ("ipv4/udp", Self::new(StackVersion::V4, StackChecksum::Sent, Above::Nothing)),
         ("ipv4/udp0", Self::new(StackVersion::V4, StackChecksum::Zero, Above::Nothing)),
@@ -69,6 +74,8 @@ impl ProtocolStack {
         ("ipv4/udp0/rtp", Self::new(StackVersion::V4, StackChecksum::Zero, Above::Rtp)),
         ("ipv6/udp/coap", Self::new(StackVersion::V6, StackChecksum::Sent, Above::Coap)),
         ("ipv4/udp/coap", Self::new(StackVersion::V4, StackChecksum::Sent, Above::Coap)),
+        ("ipv6/tcp", Self::new(StackVersion::V6, StackChecksum::Sent, Above::Tcp)),
+        ("ipv4/tcp", Self::new(StackVersion::V4, StackChecksum::Sent, Above::Tcp)),
     ];
 
     const fn new(version: StackVersion, checksum: StackChecksum, above: Above) -> Self {
@@ -87,11 +94,12 @@ impl ProtocolStack {
             StackVersion::V6 => IPV6,
         };
         let above = match self.above {
-            Above::Nothing => 0,
-            Above::Rtp => RTP,
-            Above::Coap => COAP.len(),
+            Above::Nothing => UDP,
+            Above::Rtp => UDP + RTP,
+            Above::Coap => UDP + COAP.len(),
+            Above::Tcp => TCP,
         };
-        ip + UDP + above
+        ip + above
     }
 
     /// Returns the largest payload of a packet, in octets.
@@ -118,6 +126,7 @@ impl ProtocolStack {
             Above::Nothing => ProfileId::Udp,
             Above::Rtp => ProfileId::Rtp,
             Above::Coap => ProfileId::Coap,
+            Above::Tcp => ProfileId::Tcp,
         }
     }
 
@@ -207,22 +216,23 @@ impl StackFlow {
             StackVersion::V4 => IPV4,
             StackVersion::V6 => IPV6,
         };
-        let udp_len = (out.len() - ip_len) as u16;
-        let (ip, udp) = out.split_at_mut(ip_len);
+        let len = (out.len() - ip_len) as u16;
+        let protocol = if kind == Above::Tcp { PROTOCOL_TCP } else { PROTOCOL_UDP };
+        let (ip, datagram) = out.split_at_mut(ip_len);
         match version {
             StackVersion::V4 => {
                 ip[..2].copy_from_slice(&[0x45, 0]);
-                ip[2..4].copy_from_slice(&(ip_len as u16 + udp_len).to_be_bytes());
+                ip[2..4].copy_from_slice(&(ip_len as u16 + len).to_be_bytes());
                 ip[4..6].copy_from_slice(&(ip_id.wrapping_add(number) as u16).to_be_bytes());
-                ip[6..10].copy_from_slice(&[0x40, 0, 64, PROTOCOL_UDP]);
+                ip[6..10].copy_from_slice(&[0x40, 0, 64, protocol]);
                 ip[12..20].copy_from_slice(&[10, 9, 0, host, 10, 9, 0, 254]);
                 let checksum = Sum::ZERO.octets(ip).checksum();
                 ip[10..12].copy_from_slice(&checksum.to_be_bytes());
             }
             StackVersion::V6 => {
                 ip[0] = 0x60;
-                ip[4..6].copy_from_slice(&udp_len.to_be_bytes());
-                ip[6..8].copy_from_slice(&[PROTOCOL_UDP, 64]);
+                ip[4..6].copy_from_slice(&len.to_be_bytes());
+                ip[6..8].copy_from_slice(&[protocol, 64]);
                 [ip[8], ip[9], ip[23]] = [0xFD, 0x09, host];
                 [ip[24], ip[25], ip[39]] = [0xFD, 0x09, 254];
             }
@@ -232,36 +242,46 @@ impl StackFlow {
             StackVersion::V6 => 32,
         });
         let port = match kind {
-            Above::Nothing => IPERF_PORT,
+            Above::Nothing | Above::Tcp => IPERF_PORT,
             Above::Rtp => RTP_PORT,
             Above::Coap => COAP_PORT,
         };
-        udp[..2].copy_from_slice(&49_152_u16.to_be_bytes());
-        udp[2..4].copy_from_slice(&port.to_be_bytes());
-        udp[4..6].copy_from_slice(&udp_len.to_be_bytes());
+        datagram[..2].copy_from_slice(&49_152_u16.to_be_bytes());
+        datagram[2..4].copy_from_slice(&port.to_be_bytes());
+        if protocol == PROTOCOL_UDP {
+            datagram[4..6].copy_from_slice(&len.to_be_bytes());
+        }
         let counter = (above.wrapping_add(number) as u16).to_be_bytes();
         match kind {
             Above::Nothing => {}
             Above::Rtp => {
-                udp[8..10].copy_from_slice(&[0x80, 0]);
-                udp[10..12].copy_from_slice(&counter);
+                datagram[8..10].copy_from_slice(&[0x80, 0]);
+                datagram[10..12].copy_from_slice(&counter);
                 let timestamp = timestamp.wrapping_add(number.wrapping_mul(TIMESTAMP_STRIDE));
-                udp[12..16].copy_from_slice(&timestamp.to_be_bytes());
-                udp[16..20].copy_from_slice(&[0x7A, 0x11, 0xA1, host]);
+                datagram[12..16].copy_from_slice(&timestamp.to_be_bytes());
+                datagram[16..20].copy_from_slice(&[0x7A, 0x11, 0xA1, host]);
             }
             Above::Coap => {
-                udp[8..18].copy_from_slice(&COAP);
-                udp[10..12].copy_from_slice(&counter);
+                datagram[8..18].copy_from_slice(&COAP);
+                datagram[10..12].copy_from_slice(&counter);
+            }
+            // Segments of one direction: the sequence number grows by the payload. RFC 9293, section 3.1.
+            Above::Tcp => {
+                let sequence = above.wrapping_add(number.wrapping_mul(self.payload as u32));
+                datagram[4..8].copy_from_slice(&sequence.to_be_bytes());
+                datagram[8..12].copy_from_slice(&timestamp.to_be_bytes());
+                datagram[12..16].copy_from_slice(&[5 << 4, ACK, 0x20, 0]);
             }
         }
         if checksum == StackChecksum::Sent {
-            let sum = Sum::ZERO.octets(addresses).word(u16::from(PROTOCOL_UDP)).word(udp_len).octets(udp);
+            let sum = Sum::ZERO.octets(addresses).word(u16::from(protocol)).word(len).octets(datagram);
             // Zero would mean that there is no checksum. RFC 768.
             let checksum = match sum.checksum() {
                 0 => 0xFFFF,
                 checksum => checksum,
             };
-            udp[6..8].copy_from_slice(&checksum.to_be_bytes());
+            let at = if protocol == PROTOCOL_TCP { 16 } else { 6 };
+            datagram[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
         }
     }
 }
@@ -277,7 +297,7 @@ mod tests {
             assert_eq!((name.parse(), stack.to_string().as_str()), (Ok(stack), name));
         }
         assert_eq!("ipx".parse::<ProtocolStack>(), Err(ParseStackError));
-        assert!(ParseStackError.to_string().ends_with("ipv6/udp/coap, ipv4/udp/coap"));
+        assert!(ParseStackError.to_string().ends_with("ipv4/udp/coap, ipv6/tcp, ipv4/tcp"));
     }
 
     #[test]
@@ -288,13 +308,16 @@ mod tests {
                 let mut packet = Vec::new();
                 flow.packet(70_000, &mut packet);
                 assert_eq!(packet.len(), stack.headers() + payload, "{name}");
-                let (ip, udp) = packet.split_at(if stack.version == StackVersion::V4 { 20 } else { 40 });
+                let (ip, datagram) = packet.split_at(if stack.version == StackVersion::V4 { 20 } else { 40 });
                 if stack.version == StackVersion::V4 {
                     assert_eq!(Sum::ZERO.octets(ip).fold(), 0xFFFF, "{name}");
                 }
                 let addresses = &ip[ip.len() - if stack.version == StackVersion::V4 { 8 } else { 32 }..];
-                let sum = Sum::ZERO.octets(addresses).word(17).word(udp.len() as u16).octets(udp);
-                let is_zero = udp[6..8] == [0, 0];
+                let protocol = if stack.above == Above::Tcp { 6 } else { 17 };
+                let sum =
+                    Sum::ZERO.octets(addresses).word(protocol).word(datagram.len() as u16).octets(datagram);
+                let at = if stack.above == Above::Tcp { 16 } else { 6 };
+                let is_zero = datagram[at..at + 2] == [0, 0];
                 assert_eq!(is_zero, stack.checksum == StackChecksum::Zero, "{name}");
                 assert!(is_zero || sum.fold() == 0xFFFF, "{name}");
             }

@@ -12,7 +12,7 @@ use core::time::Duration;
 
 use crate::jitter::nanoseconds;
 use crate::model::Direction;
-use crate::preset::{self, Citation, Preset};
+use crate::preset::{self, Citation, Preset, assumed, public};
 
 /// Energy in nanojoules: up to 18 GJ. Sums saturate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -138,11 +138,11 @@ pub const CORTEX_M3: Cpu = Cpu {
     frequency: 32_000_000,
     cycles: 2_000,
     sources: &[
-        Citation { what: "13 mA at 32 MHz and 3 V", from: "Texas Instruments, CC2538 data sheet (SWRS096)" },
-        Citation {
-            what: "2 cycles an instruction",
-            from: "chosen: on the high side for this core, flash included",
-        },
+        assumed(
+            "13 mA at 32 MHz and 3 V",
+            "CC2538 of Texas Instruments, as commonly quoted; its data sheet was not at hand",
+        ),
+        assumed("2 cycles an instruction", "chosen: on the high side for this core, flash included"),
     ],
 };
 
@@ -153,12 +153,12 @@ pub const RASPBERRY_PI: Cpu = Cpu {
     frequency: 700_000_000,
     cycles: 2_000,
     sources: &[
-        Citation {
-            what: "340 mA at 5 V, the whole board with its radio; 700 MHz",
-            from: "M. Majanen, P. Koskela, M. Valta: Constrained Application Protocol Profile for Robust Header \
+        public(
+            "340 mA at 5 V, the whole board with its radio; 700 MHz",
+            "M. Majanen, P. Koskela, M. Valta: Constrained Application Protocol Profile for Robust Header \
                 Compression Framework, 2015, section V.E",
-        },
-        Citation { what: "2 cycles an instruction", from: "chosen" },
+        ),
+        assumed("2 cycles an instruction", "chosen"),
     ],
 };
 
@@ -209,11 +209,11 @@ pub const WIFI: Radio = Radio {
     // 14 octets at 24 Mbit/s.
     acknowledgement: Duration::from_micros(34),
     sources: &[
-        Citation {
-            what: "223 mA transmitting at full power, 53 mA receiving, 54 Mbit/s; 115 uA in LPDS; 3.6 V",
-            from: "Texas Instruments, CC3100 data sheet (SWAS031)",
-        },
-        Citation { what: "idle as receiving", from: "chosen: it listens all the time, without power save" },
+        assumed(
+            "223 mA transmitting at full power, 53 mA receiving, 54 Mbit/s; 115 uA in LPDS; 3.6 V",
+            "CC3100 of Texas Instruments, as commonly quoted; its data sheet was not at hand",
+        ),
+        assumed("idle as receiving", "chosen: it listens all the time, without power save"),
     ],
 };
 
@@ -230,11 +230,11 @@ pub const CC2538: Radio = Radio {
     // 11 octets at 250 kbit/s.
     acknowledgement: Duration::from_micros(352),
     sources: &[
-        Citation {
-            what: "24 mA transmitting at 0 dBm, 20 mA receiving, CPU idle; 1.3 uA in power mode 2; 3 V",
-            from: "Texas Instruments, CC2538 data sheet (SWRS096)",
-        },
-        Citation { what: "idle as receiving", from: "a receiver that listens is a receiver" },
+        assumed(
+            "24 mA transmitting at 0 dBm, 20 mA receiving, CPU idle; 1.3 uA in power mode 2; 3 V",
+            "CC2538 of Texas Instruments, as commonly quoted; its data sheet was not at hand",
+        ),
+        assumed("idle as receiving", "a receiver that listens is a receiver"),
     ],
 };
 
@@ -247,11 +247,12 @@ pub const CC2420: Radio = Radio {
     idle: Power::from_current(19_700, 3_000),
     sleep: Power::from_current(20, 3_000),
     sources: &[
-        Citation {
-            what: "17.4 mA transmitting at 0 dBm, 19.7 mA receiving, 20 uA in power down; 3 V",
-            from: "Chipcon, CC2420 data sheet, rev. 1.2. (Publications also have 50.2 mW for transmitting.)",
-        },
-        Citation { what: "idle as receiving", from: "a receiver that listens is a receiver" },
+        assumed(
+            "17.4 mA transmitting at 0 dBm, 19.7 mA receiving, 20 uA in power down; 3 V",
+            "CC2420 of Chipcon, as commonly quoted; its data sheet was not at hand. (Publications also have 50.2 mW for \
+                transmitting.)",
+        ),
+        assumed("idle as receiving", "a receiver that listens is a receiver"),
     ],
     ..CC2538
 };
@@ -266,11 +267,10 @@ pub const NB_IOT: Radio = Radio {
     sleep: Power::from_microwatts(15),
     link: &preset::NB_IOT,
     acknowledgement: Duration::ZERO,
-    sources: &[Citation {
-        what: "545 mW transmitting at 23 dBm, 90 mW receiving, 3 mW in light sleep, 15 uW in deep sleep",
-        from: "3GPP TR 45.820, section 5.4, as evaluations of NB-IoT take it (P. Andres-Maldonado et al., IEEE Network \
-            31(6), 2017)",
-    }],
+    sources: &[assumed(
+        "545 mW transmitting at 23 dBm, 90 mW receiving, 3 mW in light sleep, 15 uW in deep sleep",
+        "as evaluations of NB-IoT commonly take it; 3GPP TR 45.820 was not at hand",
+    )],
 };
 
 /// LoRa at 13 dBm, SF 7.
@@ -285,14 +285,11 @@ pub const LORA: Radio = Radio {
     link: &preset::LORA,
     acknowledgement: Duration::ZERO,
     sources: &[
-        Citation {
-            what: "29 mA transmitting at 13 dBm, 10.8 mA receiving, 1.6 mA in standby, 0.2 uA asleep; 3.3 V",
-            from: "Semtech, SX1276/77/78/79 data sheet, section 2.5.2",
-        },
-        Citation {
-            what: "idle is standby",
-            from: "LoRaWAN class A: nothing is received outside of two windows",
-        },
+        assumed(
+            "29 mA transmitting at 13 dBm, 10.8 mA receiving, 1.6 mA in standby, 0.2 uA asleep; 3.3 V",
+            "SX1276 of Semtech, as commonly quoted; its data sheet was not at hand",
+        ),
+        assumed("idle is standby", "LoRaWAN class A: nothing is received outside of two windows"),
     ],
 };
 

@@ -1,4 +1,4 @@
-//! Named links of publications and standards. Every number has its source.
+//! Named links of publications and standards. Every number has its source, and the kind of evidence that this is.
 
 mod text;
 
@@ -32,10 +32,45 @@ pub struct Citation {
     pub what: &'static str,
     /// Its source.
     pub from: &'static str,
+    /// Kind of evidence.
+    pub evidence: Evidence,
 }
 
-const fn source(what: &'static str, from: &'static str) -> Citation {
-    Citation { what, from }
+/// Kind of evidence for a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Evidence {
+    /// Compared with published measurements by the command that the source names.
+    Measured,
+    /// In a public document, which the source names: a publication or a standard.
+    Public,
+    /// Chosen, or from a document that was not at hand when the number was written down.
+    Assumed,
+}
+
+impl Evidence {
+    /// All kinds, in the order of listing.
+    pub const ALL: [Self; 3] = [Self::Measured, Self::Public, Self::Assumed];
+
+    /// Returns its name: one word in lower case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Public => "public",
+            Self::Assumed => "assumed",
+        }
+    }
+}
+
+pub(crate) const fn measured(what: &'static str, from: &'static str) -> Citation {
+    Citation { what, from, evidence: Evidence::Measured }
+}
+
+pub(crate) const fn public(what: &'static str, from: &'static str) -> Citation {
+    Citation { what, from, evidence: Evidence::Public }
+}
+
+pub(crate) const fn assumed(what: &'static str, from: &'static str) -> Citation {
+    Citation { what, from, evidence: Evidence::Assumed }
 }
 
 /// Returns all presets, in the order of listing.
@@ -72,10 +107,10 @@ pub const ZIGBEE_20K: Preset = Preset {
         Duplex::Full,
     ),
     sources: &[
-        source("rate, delay, MTU", IOT_SERVICES),
-        source("full duplex, no link-layer octets", "what netem does, with which it was emulated"),
-        source("queue", NETEM_QUEUE),
-        source("fragments of longer packets", "RFC 4944, section 5.3; of frames of the MTU"),
+        public("rate, delay, MTU", IOT_SERVICES),
+        assumed("full duplex, no link-layer octets", "what netem does, with which it was emulated"),
+        assumed("queue", NETEM_QUEUE),
+        public("fragments of longer packets", "RFC 4944, section 5.3; of frames of the MTU"),
     ],
 };
 
@@ -107,24 +142,24 @@ pub const IEEE_802_15_4: Preset = Preset {
         Duplex::Half { turnaround: Duration::from_micros(192) },
     ),
     sources: &[
-        source("rate", "IEEE 802.15.4-2006, section 6.5.1: 250 kbit/s, symbols of 16 us"),
-        source("6 octets of preamble, SFD and length", "IEEE 802.15.4-2006, section 6.3"),
-        source(
+        public("rate", "IEEE 802.15.4-2006, section 6.5.1: 250 kbit/s, symbols of 16 us"),
+        public("6 octets of preamble, SFD and length", "IEEE 802.15.4-2006, section 6.3"),
+        public(
             "25 octets of MAC header and FCS, 102 for the packet",
             "RFC 4944, section 4: the most there are",
         ),
-        source(
+        public(
             "1,984 us a frame: back-off, CCA, turnarounds, acknowledgement",
             "IEEE 802.15.4-2006, section 7.5.1.4: on average (2^3 - 1) / 2 periods of 320 us, CCA of 128 us, twice \
                 aTurnaroundTime of 192 us, a frame of 11 octets",
         ),
-        source("turnaround", "IEEE 802.15.4-2006, section 6.4.1: aTurnaroundTime, 12 symbols"),
-        source("fragments", "RFC 4944, section 5.3"),
-        source("queue", NETEM_QUEUE),
+        public("turnaround", "IEEE 802.15.4-2006, section 6.4.1: aTurnaroundTime, 12 symbols"),
+        public("fragments", "RFC 4944, section 5.3"),
+        assumed("queue", NETEM_QUEUE),
     ],
 };
 
-const COAP_LATENCY: &str = "fitted to F. Zheng, B. Fu, Z. Cao: CoAP Latency Evaluation \
+const COAP_LATENCY: &str = "`thinair-lab paper run coap-latency`: fitted to F. Zheng, B. Fu, Z. Cao: CoAP Latency Evaluation \
     (draft-zheng-core-coap-lantency-evaluation-00), 2016: the rows RAW of table 1 are within their bands";
 /// GPRS, 20 kbit/s up and 40 down.
 pub const GPRS: Preset = Preset {
@@ -137,11 +172,11 @@ pub const GPRS: Preset = Preset {
         duplex: Duplex::Full,
     },
     sources: &[
-        source("rates, 72.5 ms each way", COAP_LATENCY),
-        source("jitter: |N(0, 2 ms)|, and exp(100 ms) for 2 % of packets", COAP_LATENCY),
-        source("queue of 1,000 packets", "chosen: deep, it never overflowed in what was published"),
-        source("order is kept", "a FIFO below: RLC delivers in sequence"),
-        source("no idle_wake", "optional, see GPRS_IDLE_WAKE"),
+        measured("rates, 72.5 ms each way", COAP_LATENCY),
+        measured("jitter: |N(0, 2 ms)|, and exp(100 ms) for 2 % of packets", COAP_LATENCY),
+        assumed("queue of 1,000 packets", "chosen: deep, it never overflowed in what was published"),
+        assumed("order is kept", "a FIFO below: RLC delivers in sequence"),
+        assumed("no idle_wake", "optional, see GPRS_IDLE_WAKE"),
     ],
 };
 
@@ -181,9 +216,9 @@ pub const WIFI: Preset = Preset {
         Duplex::Full,
     ),
     sources: &[
-        source("8.8 ms each way, no rate", COAP_LATENCY),
-        source("jitter: |N(0, 0.2 ms)|, and exp(20 ms) for 2 % of packets", COAP_LATENCY),
-        source("queue of 1,000 packets, order is kept", "chosen: it never overflowed in what was published"),
+        measured("8.8 ms each way, no rate", COAP_LATENCY),
+        measured("jitter: |N(0, 0.2 ms)|, and exp(20 ms) for 2 % of packets", COAP_LATENCY),
+        assumed("queue of 1,000 packets, order is kept", "chosen: it never overflowed in what was published"),
     ],
 };
 
@@ -204,18 +239,18 @@ pub const WIFI_80211G: Preset = Preset {
         Duplex::Half { turnaround: Duration::ZERO },
     ),
     sources: &[
-        source("symbols and preamble at 54 Mbit/s", "IEEE 802.11-2020, sections 17.3.2 and 18.3.2.4"),
-        source(
+        public("symbols and preamble at 54 Mbit/s", "IEEE 802.11-2020, sections 17.3.2 and 18.3.2.4"),
+        public(
             "36 octets: MAC header 24, FCS 4, LLC and SNAP 8",
             "IEEE 802.11-2020, section 9.3.2; RFC 1042",
         ),
-        source(
+        public(
             "139.5 us a frame: DIFS, back-off, SIFS, acknowledgement",
             "IEEE 802.11-2020, section 18.4: slots of 9 us, DIFS of 28 us, (16 - 1) / 2 slots on average, SIFS of 10 us, \
                 14 octets at 24 Mbit/s",
         ),
-        source("queue", "chosen: 1,000 packets"),
-        source("2,304 octets at most", "IEEE 802.11-2020, section 9.2.4.7.1: MSDU"),
+        assumed("queue", "chosen: 1,000 packets"),
+        public("2,304 octets at most", "IEEE 802.11-2020, section 9.2.4.7.1: MSDU"),
     ],
 };
 
@@ -234,13 +269,13 @@ pub const GEO_DVBS: Preset = Preset {
         Duplex::Full,
     ),
     sources: &[
-        source(
+        public(
             "rate",
             "the evaluation of ROHC over ULE in a DVB-S testbed: the Transport Stream, 3.507 Mbit/s",
         ),
-        source("250 ms each way", "two times 36,000 km at the speed of light, and some way on the ground"),
-        source("no link-layer octets", "those of ULE and MPEG-2 TS are counted by who encapsulates"),
-        source("queue", "chosen: 1,000 packets"),
+        assumed("250 ms each way", "two times 36,000 km at the speed of light, and some way on the ground"),
+        assumed("no link-layer octets", "those of ULE and MPEG-2 TS are counted by who encapsulates"),
+        assumed("queue", "chosen: 1,000 packets"),
     ],
 };
 
@@ -255,26 +290,23 @@ pub const NB_IOT: Preset = Preset {
         duplex: Duplex::Half { turnaround: Duration::from_millis(3) },
     },
     sources: &[
-        source(
+        assumed(
             "66 kbit/s up (multi-tone), 26 kbit/s down",
-            "3GPP Release 13: peak rates of Cat-NB1, scheduling gaps included (TS 36.306, TS 36.213)",
+            "peak rates of Cat-NB1 in 3GPP Release 13, scheduling gaps included, as commonly described",
         ),
-        source(
-            "5 octets of PDCP, RLC and MAC",
-            "TS 36.323 (SN of 7 bits), TS 36.322 (AM), TS 36.321; the least",
-        ),
-        source("1,600 octets at most", "RFC 8376, section 2.4: PDCP SDU"),
-        source(
+        assumed("5 octets of PDCP, RLC and MAC", "PDCP with an SN of 7 bits, RLC in AM, and MAC: the least"),
+        public("1,600 octets at most", "RFC 8376, section 2.4: PDCP SDU"),
+        assumed(
             "1.6 s to wake after 10 s of silence",
-            "TR 45.820, exception reports at a coupling loss of 144 dB: 1.6 s (3.1 s at 154 dB, 7.6 s at 164 dB); the \
-                10 s are a usual inactivity timer of networks",
+            "exception reports at a coupling loss of 144 dB, as evaluations of NB-IoT commonly have them; the 10 s are a usual \
+                inactivity timer of networks",
         ),
-        source(
+        assumed(
             "50 ms each way while connected",
-            "chosen: scheduling of NPDCCH and NPUSCH (TS 36.213, section 16) and a core network",
+            "chosen: scheduling of NPDCCH and NPUSCH, and a core network",
         ),
-        source("3 ms turnaround", "TS 36.211, section 10.2: guard of half-duplex FDD, rounded up"),
-        source("queue", "chosen: 100 packets"),
+        assumed("3 ms turnaround", "guard of half-duplex FDD, rounded up"),
+        assumed("queue", "chosen: 100 packets"),
     ],
 };
 
@@ -288,20 +320,23 @@ const NB_IOT_UP: Direction<'static> = Direction {
 };
 
 const LORA_SOURCES: &[Citation] = &[
-    source("symbols", "Semtech, SX1276/77/78/79 data sheet, section 4.1.1.7; AN1200.13"),
-    source(
+    assumed("symbols", "the formula in common use, by the number of symbols; the data sheet was not at hand"),
+    assumed(
         "125 kHz, 4/5, preamble of 8, CRC on the uplink only",
-        "LoRaWAN 1.0.4; RP002 regional parameters, EU868",
+        "LoRaWAN 1.0.x in EU868, as commonly described",
     ),
-    source("13 octets: MHDR 1, FHDR 7, FPort 1, MIC 4", "LoRaWAN 1.0.4, section 4"),
-    source("242 octets with SF 7, 51 with SF 12", "RP002, EU868, data rates 5 and 0, without FOpts"),
-    source("fragments: header of 1 octet, tiles of 10", "RFC 9011, section 5.6.2; both ways here"),
-    source(
+    assumed("13 octets: MHDR 1, FHDR 7, FPort 1, MIC 4", "LoRaWAN 1.0.x, as commonly described"),
+    assumed(
+        "242 octets with SF 7, 51 with SF 12",
+        "LoRaWAN in EU868, data rates 5 and 0, without FOpts, as commonly described",
+    ),
+    public("fragments: header of 1 octet, tiles of 10", "RFC 9011, section 5.6.2; both ways here"),
+    assumed(
         "duty cycle 1 %",
-        "ETSI EN 300 220-2, 868.0 to 868.6 MHz; the pause after a frame of LoRaWAN 1.0.x",
+        "868.0 to 868.6 MHz in Europe, as commonly described; the pause after a frame of LoRaWAN 1.0.x",
     ),
-    source("1 s down", "LoRaWAN: RECEIVE_DELAY1, if the answer waits at the network"),
-    source("queue", "chosen: 16 packets"),
+    assumed("1 s down", "LoRaWAN: RECEIVE_DELAY1, if the answer waits at the network"),
+    assumed("queue", "chosen: 16 packets"),
 ];
 
 /// LoRaWAN in Europe, fast.
@@ -373,6 +408,17 @@ mod tests {
         for preset in presets() {
             assert_eq!(by_name(preset.name), Some(preset));
             assert!(preset.sources.iter().any(|source| source.what.contains("queue")), "{}", preset.name);
+            for source in preset.sources {
+                assert_eq!(
+                    source.evidence == Evidence::Measured,
+                    source.from.starts_with("`thinair"),
+                    "a measured number names its command: {source:?}"
+                );
+                assert!(
+                    source.evidence == Evidence::Assumed || !source.from.starts_with("chosen"),
+                    "{source:?}"
+                );
+            }
         }
         assert_eq!(by_name("Zigbee-20k"), None);
         for name in ["zigbee-20k", "zigbee-250k", "gprs", "wifi", "geo-dvbs", "nb-iot", "lora"] {

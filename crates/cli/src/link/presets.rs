@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::{Value, json};
-use thinair_link::preset::{Preset, presets};
+use thinair_link::preset::{Citation, Evidence, Preset, presets};
 use thinair_link::{Airtime, Direction, Duplex};
 
 use crate::terminal::print;
@@ -13,7 +13,7 @@ const SCHEMA: &str = "thinair.link-presets/1";
 
 #[derive(Args, Debug)]
 pub(crate) struct PresetsArguments {
-    /// Print the source of each figure, too
+    /// Print the source of each figure, too. Figures are `measured`, `public`, or `assumed`
     #[arg(long)]
     sources: bool,
     /// Print the presets as JSON (thinair.link-presets/1)
@@ -34,8 +34,16 @@ pub(crate) fn run(arguments: &PresetsArguments) -> anyhow::Result<ExitCode> {
         for (direction, numbers) in directions(preset) {
             text += &format!("  {direction}: {numbers}\n");
         }
-        for source in preset.sources.iter().filter(|_| arguments.sources) {
-            text += &format!("    {}: {}\n", source.what, source.from);
+        for evidence in Evidence::ALL {
+            let sources = preset.sources.iter().filter(|source| source.evidence == evidence);
+            let line = |source: &Citation| {
+                let Citation { what, from, .. } = source;
+                if arguments.sources { format!("\n    {what}: {from}") } else { format!(" {what};") }
+            };
+            let lines: String = sources.map(line).collect();
+            if !lines.is_empty() {
+                text += &format!("  {}:{}\n", evidence.name(), lines.trim_end_matches(';'));
+            }
         }
     }
     print(&text)?;
@@ -58,8 +66,7 @@ fn directions(preset: &Preset) -> Vec<(&'static str, String)> {
 
 fn to_json(preset: &Preset) -> Value {
     let model = &preset.model;
-    let source =
-        |source: &thinair_link::preset::Citation| json!({ "what": source.what, "from": source.from });
+    let source = |source: &Citation| json!({ "what": source.what, "evidence": source.evidence.name(), "from": source.from });
     json!({
         "name": preset.name,
         "title": preset.title,

@@ -245,23 +245,23 @@ impl DamageRun {
 
     /// Carries packets of the flow with default parameters except the mode. Feedback arrives before the next packet.
     pub fn carry(&self, packets: u32, seed: u64) -> DamageCount {
-        let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
-        let config = CompressorConfig { seed, ..CompressorConfig::new(channel) };
-        let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
-        let config = DecompressorConfig { mode: self.mode, ..DecompressorConfig::new(channel) };
-        let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, 4));
+        self.carry_by(&mut OurEnds::new(self.mode, seed), packets, seed)
+    }
+
+    /// Carries the same packets over the same link by other ends.
+    pub fn carry_by(&self, ends: &mut impl ChannelEnds, packets: u32, seed: u64) -> DamageCount {
         let mut random = Random::new(seed);
         let damage = Probability::from_percent(self.rates.damage).unwrap();
         let loss = LossModel::Random(Probability::from_percent(self.rates.loss).unwrap());
         let mut link = Link::new(Impairments { loss, ..Impairments::default() }, random.next_u64());
         let mut source = UdpSource::new(self.flow, random.split());
         let mut count = DamageCount::default();
-        let (mut rohc, mut back, mut element) = (vec![0; 2_048], vec![0; 2_048], [0; 64]);
+        let (mut rohc, mut back) = (vec![0; 2_048], vec![0; 2_048]);
         let mut now = Instant::ZERO;
         for _ in 0..packets {
             now = now + self.step;
             let packet = source.next();
-            let sent = compressor.compress(now, &packet, &mut rohc).unwrap();
+            let sent = ends.compress(now, &packet, &mut rohc);
             let octets = &mut rohc[..sent.len];
             count.sent += 1;
             let (is_hit, place) = (random.happens(damage), random.below(1 << 32));
@@ -273,11 +273,10 @@ impl DamageRun {
             if is_hit {
                 octets[bit / 8] ^= 0x80 >> (bit % 8);
             }
-            let outcome = decompressor.decompress(now, octets, &mut back).ok();
-            let headers = sent.header_in;
-            let is_right =
-                outcome.map(|done| done.len == packet.len() && back[..headers] == packet[..headers]);
-            let is_header_hit = is_hit && bit < 8 * sent.header_out;
+            let outcome = ends.decompress(now, octets, &mut back);
+            let headers = packet.len() - sent.payload;
+            let is_right = outcome.map(|len| len == packet.len() && back[..headers] == packet[..headers]);
+            let is_header_hit = is_hit && bit < 8 * (sent.len - sent.payload);
             *match (is_header_hit, is_right) {
                 (true, None) => &mut count.header_refused,
                 (true, Some(true)) => &mut count.header_right,
@@ -287,13 +286,57 @@ impl DamageRun {
                 (false, Some(true)) => &mut count.right,
                 (false, Some(false)) => &mut count.wrong,
             } += 1;
-            while let Some(len) = decompressor.poll_feedback(&mut element) {
-                for data in packet::parts(&element[..len]).unwrap().feedback {
-                    // Damage in an Add-CID octet causes feedback for flows that do not exist.
-                    let _ = compressor.receive_feedback(now, data);
-                }
-            }
         }
         count
+    }
+}
+
+/// Compressed packet.
+pub struct SentPacket {
+    pub len: usize,
+    /// Octets behind the compressed headers.
+    pub payload: usize,
+}
+
+/// Compressor and decompressor of a channel, with their feedback.
+pub trait ChannelEnds {
+    fn compress(&mut self, now: Instant, packet: &[u8], rohc: &mut [u8]) -> SentPacket;
+
+    /// Returns the octets of the packet, or `None` if it is rejected.
+    fn decompress(&mut self, now: Instant, rohc: &[u8], back: &mut [u8]) -> Option<usize>;
+}
+
+/// Both ends by this crate.
+struct OurEnds {
+    compressor: Compressor<'static>,
+    decompressor: Decompressor<'static>,
+}
+
+impl OurEnds {
+    fn new(mode: Mode, seed: u64) -> Self {
+        let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
+        let config = CompressorConfig { seed, ..CompressorConfig::new(channel) };
+        let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+        let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
+        Self { compressor, decompressor: Decompressor::new(config, DecompressorMemory::owned(&channel, 4)) }
+    }
+}
+
+impl ChannelEnds for OurEnds {
+    fn compress(&mut self, now: Instant, packet: &[u8], rohc: &mut [u8]) -> SentPacket {
+        let sent = self.compressor.compress(now, packet, rohc).unwrap();
+        SentPacket { len: sent.len, payload: packet.len() - sent.header_in }
+    }
+
+    fn decompress(&mut self, now: Instant, rohc: &[u8], back: &mut [u8]) -> Option<usize> {
+        let outcome = self.decompressor.decompress(now, rohc, back).ok();
+        let mut element = [0; 64];
+        while let Some(len) = self.decompressor.poll_feedback(&mut element) {
+            for data in packet::parts(&element[..len]).unwrap().feedback {
+                // Damage in an Add-CID octet causes feedback for flows that do not exist.
+                let _ = self.compressor.receive_feedback(now, data);
+            }
+        }
+        outcome.map(|done| done.len)
     }
 }

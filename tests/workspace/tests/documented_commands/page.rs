@@ -9,7 +9,8 @@
 //! - ``<!-- not run in tests: `COMMAND`: REASON -->`` one of them;
 //! - ``<!-- run in tests as `OTHER` for `COMMAND`: REASON -->`` replaces one;
 //! - ``<!-- printed by `COMMAND` -->`` stands before an output: each of its lines is one that the command prints;
-//! - ``<!-- made by `COMMAND` -->`` stands before an output or a table that `make docs` writes: `pages.rs` compares it.
+//! - ``<!-- made by `COMMAND` -->`` stands before figures that `make docs` writes, and `pages.rs` compares;
+//! - ``<!-- measured by `COMMAND`, within 20 % -->`` before figures that `make results` compares: see `scripts/docs`.
 //!
 //! Blocks `text format` and `text example` of `docs/coap-profile.md` are compared by `formats_test.rs` of `thinair-rohc`.
 
@@ -107,13 +108,13 @@ pub(crate) fn sections(page: &str, text: &str) -> Result<Vec<PageSection>, Strin
             if line.starts_with('#') {
                 sections.push(section_of(line.trim_start_matches('#').trim()));
             }
-            if line.starts_with("<!-- made by `") {
+            if ["<!-- made by `", "<!-- measured by `"].iter().any(|marker| line.starts_with(marker)) {
                 let next = lines.get(at).copied().unwrap_or_default();
                 if next.starts_with("```text") {
                     let end = lines[at + 1..].iter().position(|line| *line == "```");
                     at += end.ok_or_else(|| wrong("no end"))? + 2;
-                } else if !next.starts_with('|') {
-                    return Err(wrong("no output and no table behind the marker"));
+                } else if next.is_empty() {
+                    return Err(wrong("no figures behind the marker"));
                 }
                 continue;
             }
