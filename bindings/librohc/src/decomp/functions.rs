@@ -66,7 +66,7 @@ pub unsafe extern "C" fn rohc_decomp_free(decomp: *mut Decomp) {
 /// # Safety
 ///
 /// `decomp` is null or a decompressor, buffers are as long as their fields promise, and `output`, `received` and `send` are null or can
-/// be written.
+/// be written; none of them lies within a buffer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rohc_decompress3(
     decomp: *mut Decomp,
@@ -75,10 +75,13 @@ pub unsafe extern "C" fn rohc_decompress3(
     received: *mut Buf,
     send: *mut Buf,
 ) -> Status {
-    // SAFETY: as the caller promises.
-    let (Some(decomp), Some(output)) = (unsafe { decomp.as_mut() }, unsafe { output.as_mut() }) else {
+    if output == received || output == send || received == send && !send.is_null() {
         return ERROR;
-    };
+    }
+    // SAFETY: as the caller promises, and they are not one.
+    let (decomp, output, received, send) =
+        unsafe { (decomp.as_mut(), output.as_mut(), received.as_mut(), send.as_mut()) };
+    let (Some(decomp), Some(output)) = (decomp, output) else { return ERROR };
     if output.len != 0 || input.overlaps(output) {
         return ERROR;
     }
@@ -87,14 +90,14 @@ pub unsafe extern "C" fn rohc_decompress3(
         return ERROR;
     };
     decomp.trace.dump("packet to be decompressed", octets);
-    // SAFETY: as the caller promises.
-    if let Some(received) = unsafe { received.as_mut() }
+    if let Some(received) = received
         && octets.first().is_some_and(|first| *first >= packet::PADDING)
         && let Ok(Parts { feedback, .. }) = packet::parts(octets)
         && !feedback.octets().is_empty()
     {
-        // SAFETY: as the caller promises.
-        let room = if received.overlaps(&input) { None } else { unsafe { received.room() } };
+        let is_apart = !received.overlaps(&input) && !received.overlaps(output);
+        // SAFETY: as the caller promises, and nobody else uses it.
+        let room = if is_apart { unsafe { received.room() } } else { None };
         let Some(room) = room.and_then(|room| room.get_mut(..feedback.octets().len())) else {
             return OUTPUT_TOO_SMALL;
         };
@@ -103,18 +106,18 @@ pub unsafe extern "C" fn rohc_decompress3(
     }
     let now = decomp.clock.now(input.time);
     let result = decomp.decompress(now, octets, room);
-    // SAFETY: as the caller promises.
-    if let Some(send) = unsafe { send.as_mut() } {
-        // SAFETY: as the caller promises.
-        unsafe { decomp.send_feedback(result.is_ok_and(|(_, is_due)| is_due), send) };
-    }
-    match result {
-        Ok((len, _)) => {
+    let (status, is_due) = match result {
+        Ok((len, is_due)) => {
             (output.len, output.time) = (len, input.time);
-            OK
+            (OK, is_due)
         }
-        Err(status) => status,
+        Err(status) => (status, false),
+    };
+    if let Some(send) = send {
+        // SAFETY: as the caller promises; the room of the output is not used any more.
+        unsafe { decomp.send_feedback(is_due, send) };
     }
+    status
 }
 
 functions! { Decomp:
