@@ -119,7 +119,7 @@ python: ## the Python package as a wheel, into out/python
 	$(call heading,Wheel)
 	scripts/python wheel out/python
 
-dist-test: ## what takes long: packages, built twice, installed into a clean root and removed; crates as they would be published
+dist-test: ## what takes long: packages, built twice, installed and removed; libraries for C with sanitizers; crates as published
 	@scripts/need dist-test
 	scripts/dist-test '$(PACKAGES)'
 
