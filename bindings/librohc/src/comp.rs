@@ -14,7 +14,7 @@ use crate::abi::{ERROR, OK, OUTPUT_TOO_SMALL, RtpCallback, SEGMENT, Status};
 use crate::clock::Clock;
 use crate::profiles::Profiles;
 use crate::side::Side;
-use crate::trace::{DEBUG, GENERAL, Trace, WARNING};
+use crate::trace::{GENERAL, Trace, WARNING};
 
 pub mod functions;
 
@@ -132,16 +132,7 @@ impl Comp {
         self.packets += 1;
         self.octets_in += octets_in as u64;
         self.octets_out += done.len as u64;
-        self.trace.emit(
-            DEBUG,
-            done.profile.number().into(),
-            format_args!(
-                "CID {}: {}, {octets_in} -> {} octets",
-                done.cid.value(),
-                done.format.name(),
-                done.len
-            ),
-        );
+        self.trace.packet(done.cid, done.profile, done.format, octets_in, done.len);
         done.len
     }
 
