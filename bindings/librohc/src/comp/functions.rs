@@ -6,16 +6,16 @@ use std::ffi::{c_uint, c_void};
 use std::time::Duration;
 
 use thinair_rohc::packet::{self, PADDING};
-use thinair_rohc::{CidSpace, CompressorConfig, Refresh, ReorderRatio, RtpDetection};
+use thinair_rohc::{CompressorConfig, Refresh, ReorderRatio, RtpDetection};
 
 use super::{Comp, Last};
 use crate::abi::{
-    Buf, CompGeneral, CompLastPacket, ERROR, LARGE_CID, OK, RandomCallback, RtpCallback, SMALL_CID, Status,
-    TraceCallback, answer, give, variadic,
+    Buf, CompGeneral, CompLastPacket, ERROR, OK, RandomCallback, RtpCallback, Status, TraceCallback, answer,
+    give, variadic,
 };
 use crate::clock::Clock;
 use crate::profiles::Profiles;
-use crate::side::{Side, channel, disable_all, enable_all, functions};
+use crate::side::{Side, channel, cid_type, functions, turn_all};
 use crate::text::packet_type;
 use crate::trace::{GENERAL, INFO, Trace, WARNING};
 
@@ -314,10 +314,9 @@ functions! { Comp:
     }
 
     /// `rohc_comp_get_cid_type`.
-    rohc_comp_get_cid_type(comp, cid_type: *mut c_uint) {
-        let number = if comp.config.channel.cids() == CidSpace::Small { SMALL_CID } else { LARGE_CID };
+    rohc_comp_get_cid_type(comp, place: *mut c_uint) {
         // SAFETY: as the caller promises.
-        unsafe { give(cid_type, number) }
+        unsafe { give(place, cid_type(&comp.config.channel)) }
     }
 
     /// `rohc_comp_get_last_packet_info2`.
@@ -385,9 +384,9 @@ pub unsafe extern "C" fn rohc_comp_set_list_trans_nr(comp: *mut Comp, number: us
 
 variadic! {
     /// `rohc_comp_enable_profiles`.
-    rohc_comp_enable_profiles: enable_all::<Comp>
+    rohc_comp_enable_profiles: turn_all::<Comp, true>
 }
 variadic! {
     /// `rohc_comp_disable_profiles`.
-    rohc_comp_disable_profiles: disable_all::<Comp>
+    rohc_comp_disable_profiles: turn_all::<Comp, false>
 }

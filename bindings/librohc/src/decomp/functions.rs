@@ -5,16 +5,16 @@
 use std::ffi::{c_uint, c_void};
 
 use thinair_rohc::packet::{self, Parts};
-use thinair_rohc::{CidSpace, DecompressorConfig, Mode, Threshold};
+use thinair_rohc::{DecompressorConfig, Mode, Threshold};
 
 use super::{Decomp, Last};
 use crate::abi::{
-    Buf, DecompContext, DecompGeneral, DecompLastPacket, ERROR, LARGE_CID, OK, OUTPUT_TOO_SMALL, SMALL_CID,
-    Status, TraceCallback, answer, give, variadic,
+    Buf, DecompContext, DecompGeneral, DecompLastPacket, ERROR, OK, OUTPUT_TOO_SMALL, Status, TraceCallback,
+    answer, give, variadic,
 };
 use crate::clock::Clock;
 use crate::profiles::Profiles;
-use crate::side::{Side, channel, disable_all, enable_all, functions};
+use crate::side::{Side, channel, cid_type, functions, turn_all};
 use crate::text::packet_type;
 use crate::trace::{GENERAL, INFO, Trace};
 
@@ -159,10 +159,9 @@ functions! { Decomp:
     }
 
     /// `rohc_decomp_get_cid_type`.
-    rohc_decomp_get_cid_type(decomp, cid_type: *mut c_uint) {
-        let number = if decomp.config.channel.cids() == CidSpace::Small { SMALL_CID } else { LARGE_CID };
+    rohc_decomp_get_cid_type(decomp, place: *mut c_uint) {
         // SAFETY: as the caller promises.
-        unsafe { give(cid_type, number) }
+        unsafe { give(place, cid_type(&decomp.config.channel)) }
     }
 
     /// `rohc_decomp_set_prtt`: kept for the caller alone. The engine always sends as many bits of the SN as there are.
@@ -287,9 +286,9 @@ fn threshold(k: usize, n: usize) -> Threshold {
 
 variadic! {
     /// `rohc_decomp_enable_profiles`.
-    rohc_decomp_enable_profiles: enable_all::<Decomp>
+    rohc_decomp_enable_profiles: turn_all::<Decomp, true>
 }
 variadic! {
     /// `rohc_decomp_disable_profiles`.
-    rohc_decomp_disable_profiles: disable_all::<Decomp>
+    rohc_decomp_disable_profiles: turn_all::<Decomp, false>
 }
