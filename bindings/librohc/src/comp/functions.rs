@@ -6,9 +6,9 @@ use std::ffi::{c_uint, c_void};
 use std::time::Duration;
 
 use thinair_rohc::packet::{self, PADDING};
-use thinair_rohc::{CompressorConfig, Refresh, ReorderRatio, RtpDetection};
+use thinair_rohc::{CompressorConfig, ReorderRatio, RtpDetection};
 
-use super::{Comp, Last};
+use super::{Comp, Last, TIME_BASED_REFRESHES};
 use crate::abi::{
     Buf, CompGeneral, CompLastPacket, ERROR, OK, RandomCallback, RtpCallback, Status, TraceCallback, answer,
     give, variadic,
@@ -22,13 +22,12 @@ use crate::trace::{GENERAL, INFO, Trace, WARNING};
 /// Environment variable that has RTP detected without a callback: the value is `guess`.
 pub const RTP_VARIABLE: &str = "THINAIR_ROHC_RTP";
 
-/// Packets between two refreshes.
-const REFRESHES: (usize, usize) = (1_700, 700);
+/// Packets, and time, between two refreshes.
+const REFRESH: (usize, Duration) = (1_700, Duration::from_secs(1));
 
 /// `ROHC_COMP_FEATURE_...`.
 const NO_IP_CHECKSUMS: c_uint = 4;
 const DUMP_PACKETS: c_uint = 8;
-const TIME_BASED_REFRESHES: c_uint = 16;
 
 /// `rohc_comp_new2`.
 ///
@@ -47,14 +46,14 @@ pub unsafe extern "C" fn rohc_comp_new2(
     };
     let guesses = std::env::var_os(RTP_VARIABLE).is_some_and(|value| value == "guess");
     let rtp = if guesses { RtpDetection::NEVER.or_guess() } else { RtpDetection::NEVER };
-    let refresh = Refresh::Periodic { packets: Some(REFRESHES.0 as u32), time: None, backoff: false };
     let comp = Box::into_raw(Box::new(Comp {
-        config: CompressorConfig { rtp, refresh, ..CompressorConfig::new(channel) },
+        config: CompressorConfig { rtp, ..CompressorConfig::new(channel) },
         profiles: Profiles::NONE,
         engine: None,
         trace: Trace::of(0),
         clock: Clock::new(true),
         features: 0,
+        refresh: REFRESH,
         rtp: None,
         mrru: 0,
         unit: Vec::new(),
@@ -249,37 +248,31 @@ functions! { Comp:
 
     /// `rohc_comp_set_periodic_refreshes`.
     rohc_comp_set_periodic_refreshes(comp, ir: usize, fo: usize) {
-        let packets = Some(u32::try_from(ir).unwrap_or(u32::MAX));
-        let time = match comp.config.refresh {
-            Refresh::Periodic { time, .. } => time,
-            _ => None,
-        };
-        comp.set_refresh(ir as u64, fo as u64, Refresh::Periodic { packets, time, backoff: false })
+        let is_possible = comp.engine.is_none() && fo > 0 && fo < ir;
+        if is_possible {
+            comp.refresh.0 = ir;
+        }
+        is_possible
     }
 
     /// `rohc_comp_set_periodic_refreshes_time`.
     rohc_comp_set_periodic_refreshes_time(comp, ir: u64, fo: u64) {
-        let packets = match comp.config.refresh {
-            Refresh::Periodic { packets, .. } => packets,
-            _ => None,
-        };
-        let time = Some(Duration::from_millis(ir));
-        comp.features & TIME_BASED_REFRESHES != 0
-            && comp.set_refresh(ir, fo, Refresh::Periodic { packets, time, backoff: false })
+        let is_possible = comp.engine.is_none() && fo > 0 && fo < ir;
+        if is_possible {
+            comp.refresh.1 = Duration::from_millis(ir);
+        }
+        is_possible
     }
 
-    /// `rohc_comp_set_features`.
+    /// `rohc_comp_set_features`. Refreshes by time cannot be turned on or off behind the first packet.
     rohc_comp_set_features(comp, features: c_uint) {
-        if features & !(NO_IP_CHECKSUMS | DUMP_PACKETS | TIME_BASED_REFRESHES) != 0 || comp.engine.is_some() {
+        let changed = comp.features ^ features;
+        let is_known = features & !(NO_IP_CHECKSUMS | DUMP_PACKETS | TIME_BASED_REFRESHES) == 0;
+        if !is_known || comp.engine.is_some() && changed & TIME_BASED_REFRESHES != 0 {
             return false;
         }
         comp.features = features;
         comp.trace.dumps = features & DUMP_PACKETS != 0;
-        if features & TIME_BASED_REFRESHES != 0 {
-            let packets = Some(REFRESHES.0 as u32);
-            let time = Some(Duration::from_secs(1));
-            comp.config.refresh = Refresh::Periodic { packets, time, backoff: false };
-        }
         true
     }
 

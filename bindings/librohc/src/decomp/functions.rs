@@ -89,6 +89,9 @@ pub unsafe extern "C" fn rohc_decompress3(
     let (Some(octets), Some(room)) = (unsafe { input.octets() }, unsafe { output.room() }) else {
         return ERROR;
     };
+    if octets.is_empty() {
+        return ERROR;
+    }
     decomp.trace.dump("packet to be decompressed", octets);
     if let Some(received) = received
         && octets.first().is_some_and(|first| *first >= packet::PADDING)
@@ -166,7 +169,7 @@ functions! { Decomp:
 
     /// `rohc_decomp_set_prtt`: kept for the caller alone. The engine always sends as many bits of the SN as there are.
     rohc_decomp_set_prtt(decomp, prtt: usize) {
-        let is_possible = prtt > 0 && prtt < usize::from(u16::MAX);
+        let is_possible = prtt < usize::MAX / 2;
         if is_possible {
             decomp.prtt = prtt;
         }
@@ -210,7 +213,7 @@ functions! { Decomp:
 
     /// `rohc_decomp_set_features`.
     rohc_decomp_set_features(decomp, features: c_uint) {
-        if features & !(CRC_REPAIR | DUMP_PACKETS) != 0 || decomp.engine.is_some() {
+        if features & !(CRC_REPAIR | DUMP_PACKETS) != 0 {
             return false;
         }
         decomp.trace.dumps = features & DUMP_PACKETS != 0;
