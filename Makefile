@@ -17,6 +17,7 @@ export CALLER CAPTURE REPORT
 # What the engines are built for without an operating system, and the programs that are measured.
 EMBEDDED := thumbv7em-none-eabihf
 NO_STD := $(EMBEDDED) wasm32-unknown-unknown
+RISC_V := riscv32imc-unknown-none-elf
 FIRMWARE := $(TARGET)/firmware/$(EMBEDDED)/release
 CONTEXTS := 4
 
@@ -79,8 +80,11 @@ test: ## set up, then run every test
 		build() { RUSTFLAGS='-D warnings' cargo build --locked --quiet --target "$$target" "$$@"; }
 		build --no-default-features -p thinair-wire -p thinair-rohc -p thinair-link -p thinair-coap -p thinair-http -p thinair-lowpan -p thinair-segment -p thinair-ule
 		build -p thinair-rohc -p thinair-link
+		echo "thinair-wire, -rohc, -link, -coap, -http, -lowpan, -segment and -ule are built for $$target"
+	done
+	for target in $$(scripts/targets $(NO_STD) $(RISC_V)); do
 		RUSTFLAGS='-D warnings' cargo rustc --locked --quiet --target "$$target" -p thinair-c --crate-type staticlib --no-default-features --features udp,ip
-		echo "thinair-wire, -rohc, -link, -coap, -http, -lowpan, -segment, -ule and -c are built for $$target"
+		echo "libthinair-rohc is built for $$target"
 	done
 	cargo run --locked --quiet -p thinair-rohc --no-default-features --features udp,ip --example no_alloc
 	$(MAKE) sizes
