@@ -95,16 +95,13 @@ pub unsafe extern "C" fn rohc_compress4(comp: *mut Comp, input: Buf, output: *mu
     let (Some(comp), Some(output)) = (unsafe { comp.as_mut() }, unsafe { output.as_mut() }) else {
         return ERROR;
     };
-    if output.len != 0 || input.overlaps(output) {
+    if input.len == 0 || output.len != 0 || input.overlaps(output) {
         return ERROR;
     }
     // SAFETY: as the caller promises, and the two do not overlap.
     let (Some(octets), Some(room)) = (unsafe { input.octets() }, unsafe { output.room() }) else {
         return ERROR;
     };
-    if octets.is_empty() {
-        return ERROR;
-    }
     comp.trace.dump("packet to be compressed", octets);
     let now = comp.clock.now(input.time);
     match comp.compress(now, octets, room) {

@@ -82,16 +82,13 @@ pub unsafe extern "C" fn rohc_decompress3(
     let (decomp, output, received, send) =
         unsafe { (decomp.as_mut(), output.as_mut(), received.as_mut(), send.as_mut()) };
     let (Some(decomp), Some(output)) = (decomp, output) else { return ERROR };
-    if output.len != 0 || input.overlaps(output) {
+    if input.len == 0 || output.len != 0 || input.overlaps(output) {
         return ERROR;
     }
     // SAFETY: as the caller promises, and the two do not overlap.
     let (Some(octets), Some(room)) = (unsafe { input.octets() }, unsafe { output.room() }) else {
         return ERROR;
     };
-    if octets.is_empty() {
-        return ERROR;
-    }
     decomp.trace.dump("packet to be decompressed", octets);
     if let Some(received) = received
         && octets.first().is_some_and(|first| *first >= packet::PADDING)
