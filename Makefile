@@ -17,6 +17,7 @@ export CALLER CAPTURE REPORT
 # What the engines are built for without an operating system, and the programs that are measured.
 EMBEDDED := thumbv7em-none-eabihf
 NO_STD := $(EMBEDDED) wasm32-unknown-unknown
+RISC_V := riscv32imc-unknown-none-elf
 FIRMWARE := $(TARGET)/firmware/$(EMBEDDED)/release
 CONTEXTS := 4
 
@@ -80,8 +81,11 @@ test: ## set up, then run every test
 		build() { RUSTFLAGS='-D warnings' cargo build --locked --quiet --target "$$target" "$$@"; }
 		build --no-default-features -p thinair-wire -p thinair-rohc -p thinair-link -p thinair-coap -p thinair-http -p thinair-lowpan -p thinair-segment -p thinair-ule
 		build -p thinair-rohc -p thinair-link
+		echo "thinair-wire, -rohc, -link, -coap, -http, -lowpan, -segment and -ule are built for $$target"
+	done
+	for target in $$(scripts/targets $(NO_STD) $(RISC_V)); do
 		RUSTFLAGS='-D warnings' cargo rustc --locked --quiet --target "$$target" -p thinair-c --crate-type staticlib --no-default-features --features udp,ip
-		echo "thinair-wire, -rohc, -link, -coap, -http, -lowpan, -segment, -ule and -c are built for $$target"
+		echo "libthinair-rohc is built for $$target"
 	done
 	cargo run --locked --quiet -p thinair-rohc --no-default-features --features udp,ip --example no_alloc
 	$(MAKE) sizes
@@ -120,7 +124,7 @@ python: ## the Python package as a wheel, into out/python
 	$(call heading,Wheel)
 	scripts/python wheel out/python
 
-dist-test: ## what takes long: packages, built twice, installed into a clean root and removed; crates as they would be published
+dist-test: ## what takes long: packages, built twice, installed and removed; libraries for C with sanitizers; crates as published
 	@scripts/need dist-test
 	scripts/dist-test '$(PACKAGES)'
 
@@ -152,6 +156,7 @@ bench: ## time and instructions per packet, memory per context, what damage cost
 		cargo bench --locked -p thinair-rohc --bench instructions
 		cargo bench --locked -p thinair-ule --features fast-crc --bench instructions
 		cargo bench --locked -p thinair-coap --bench instructions
+		cargo bench --locked -p thinair-librohc --bench calls
 	else
 		echo "Instructions are not counted: valgrind is missing"
 	fi

@@ -12,6 +12,11 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
+/// The C compiler: that of the environment variable CC, or `cc`.
+fn compiler() -> String {
+    env::var("CC").unwrap_or_else(|_| "cc".to_owned())
+}
+
 /// Folder with a shared library under the name that programs load, for one test.
 pub struct Library {
     folder: PathBuf,
@@ -24,7 +29,7 @@ impl Library {
     /// The library that Cargo has built as `file`, for the C programs of `test`; `None`, and a line `skipped`, without
     /// a C compiler.
     pub fn for_test(file: &str, soname: &'static str, test: &str) -> Option<Self> {
-        if Command::new("cc").arg("--version").output().is_err() {
+        if Command::new(compiler()).arg("--version").output().is_err() {
             println!("skipped: there is no C compiler");
             return None;
         }
@@ -43,7 +48,7 @@ impl Library {
             Some("c") => &["-std=c11"],
             _ => &["-std=c++17"],
         };
-        let output = Command::new("cc")
+        let output = Command::new(compiler())
             .args(standard)
             .args(["-O1", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"])
             .arg(&self.include)

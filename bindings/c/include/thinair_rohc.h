@@ -202,7 +202,7 @@ typedef struct thinair_rohc_statistics {
     uint64_t decompressed_octets_out; /**< Their octets behind. */
     uint64_t decompress_errors;       /**< Packets that were not delivered. */
     uint64_t feedback_in;             /**< Feedback elements received. */
-    uint64_t feedback_in_refused;     /**< Of those of thinair_rohc_give_feedback(), the ones that were refused. */
+    uint64_t feedback_in_refused;     /**< Those of them that were refused. */
     uint64_t feedback_out;            /**< Feedback elements that thinair_rohc_poll_feedback() gave. */
     uint64_t displaced_flows;         /**< Flows that lost their context to another one since the last reset, modulo 2^32. */
 } thinair_rohc_statistics;

@@ -256,8 +256,10 @@ unsafe fn batch(
     for packet in packets {
         // SAFETY: as the caller promises.
         let octets = unsafe { packet.octets() };
-        let result = octets.and_then(|(input, output)| each(handle, packet, input, output));
-        done += packet.finish(result);
+        match octets.and_then(|(input, output)| each(handle, packet, input, output)) {
+            Ok(()) => done += 1,
+            Err(error) => packet.fail(error),
+        }
     }
     done
 }

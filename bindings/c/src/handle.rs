@@ -18,14 +18,10 @@ impl Handle {
         output: &mut [u8],
         record: impl FnOnce(&Compressed) -> T,
     ) -> Result<T, Error> {
-        if !self.config.has_compressor {
-            return Err(Error::NO_SIDE);
-        }
         let now = Instant::from_nanos(now);
-        let result = match (self.config.has_decompressor, self.config.feedback_in_front) {
-            (false, _) => self.endpoint.compressor.compress(now, input, output),
-            (true, false) => self.endpoint.compress(now, input, output),
-            (true, true) => self.endpoint.send(now, input, output),
+        let result = match self.config.feedback_in_front {
+            false => self.endpoint.compress(now, input, output),
+            true => self.endpoint.send(now, input, output),
         };
         match result {
             Ok(done) => Ok(record(self.statistics.count_compressed(input, &done))),
@@ -33,7 +29,7 @@ impl Handle {
         }
     }
 
-    /// Sends what is no IP packet by profile 0x0000.
+    /// Sends what is no IP packet by profile 0x0000. A side that the handle does not have always fails, for it has no contexts.
     #[cold]
     fn compress_otherwise(
         &mut self,
@@ -42,6 +38,9 @@ impl Handle {
         output: &mut [u8],
         error: CompressError,
     ) -> Result<Compressed, Error> {
+        if !self.config.has_compressor {
+            return Err(Error::NO_SIDE);
+        }
         let result = match error {
             CompressError::NotIp(_) => self.endpoint.compressor.uncompressed(now, input, output),
             error => Err(error),
@@ -65,25 +64,13 @@ impl Handle {
         output: &mut [u8],
         record: impl FnOnce(&Decompressed) -> T,
     ) -> Result<T, Error> {
-        if !self.config.has_decompressor {
-            return Err(Error::NO_SIDE);
+        let arrival = Arrival { now: Instant::from_nanos(now), lost: (lost != NOT_COUNTED).then_some(lost) };
+        if input.first().is_some_and(|first| *first >= packet::PADDING) {
+            self.take_feedback_in_front(now, input);
         }
-        let now = Instant::from_nanos(now);
-        let arrival = Arrival { now, lost: (lost != NOT_COUNTED).then_some(lost) };
-        let counters = &mut self.statistics;
-        let result = if self.config.has_compressor {
-            if input.first().is_some_and(|first| *first >= packet::PADDING)
-                && let Ok(parts) = packet::parts(input)
-            {
-                // The endpoint hands them to the compressor.
-                counters.feedback_in += parts.feedback.count() as u64;
-            }
-            self.endpoint.receive(arrival, input, output)
-        } else {
-            self.endpoint.decompressor.decompress(arrival, input, output)
-        };
-        match result {
+        match self.endpoint.decompress(arrival, input, output) {
             Ok(done) => {
+                let counters = &mut self.statistics;
                 counters.decompressed_packets += 1;
                 counters.decompressed_octets_in += input.len() as u64;
                 counters.decompressed_octets_out += done.len as u64;
@@ -93,8 +80,23 @@ impl Handle {
         }
     }
 
+    /// Hands feedback in front of a packet to the compressor of a pair.
+    #[cold]
+    fn take_feedback_in_front(&mut self, now: u64, input: &[u8]) {
+        if self.config.has_compressor
+            && self.config.has_decompressor
+            && let Ok(parts) = packet::parts(input)
+        {
+            // What is refused is counted, and the packet is decompressed nevertheless: RFC 3095, section 5.7.6.3.
+            let _ = self.take_feedback(now, parts);
+        }
+    }
+
     #[cold]
     fn decompress_failed(&mut self, error: DecompressError) -> Error {
+        if !self.config.has_decompressor {
+            return Error::NO_SIDE;
+        }
         self.statistics.decompress_errors += u64::from(error != DecompressError::NothingYet);
         error.into()
     }
@@ -138,24 +140,15 @@ impl Packet {
         header_in: usize,
         header_out: usize,
     ) {
-        self.output_len = len;
+        (self.error, self.output_len) = (Error::OK.0, len);
         (self.cid, self.profile) = (cid.value(), profile.number());
         (self.header_in, self.header_out) = (header_in as u32, header_out as u32);
     }
 
-    /// Notes whether there was an outcome, and counts it.
-    #[inline(always)]
-    pub(crate) fn finish(&mut self, result: Result<(), Error>) -> usize {
-        match result {
-            Ok(()) => {
-                self.error = Error::OK.0;
-                1
-            }
-            Err(error) => {
-                (self.error, self.output_len) = (error.0, 0);
-                (self.cid, self.profile, self.header_in, self.header_out) = (0, 0, 0, 0);
-                0
-            }
-        }
+    /// Notes that there was none.
+    #[cold]
+    pub(crate) fn fail(&mut self, error: Error) {
+        (self.error, self.output_len) = (error.0, 0);
+        (self.cid, self.profile, self.header_in, self.header_out) = (0, 0, 0, 0);
     }
 }

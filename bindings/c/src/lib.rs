@@ -17,6 +17,8 @@ mod handle;
 mod memory;
 mod pointers;
 
+pub use memory::Handle;
+
 /// Stops here: the engine has no call that panics, and without an operating system nobody could be notified.
 #[cfg(not(feature = "std"))]
 #[panic_handler]

@@ -94,18 +94,16 @@ pub(crate) unsafe fn octets<'a>(
     output: *mut u8,
     size: usize,
 ) -> Result<(&'a [u8], &'a mut [u8]), Error> {
-    // SAFETY: as the caller promises.
-    let from = unsafe { input(from, len)? };
-    if output.is_null() || size > MAX_LEN {
+    if from.is_null() || output.is_null() || len | size > MAX_LEN {
         return Err(Error::ARGUMENT);
     }
     // One begins within the other.
-    let ahead = (from.as_ptr() as usize).wrapping_sub(output as usize);
+    let ahead = (from as usize).wrapping_sub(output as usize);
     if ahead < size || ahead.wrapping_neg() < len {
         return Err(Error::OVERLAP);
     }
-    // SAFETY: the pointer is not null, the octets are none of the input, and as the caller promises.
-    Ok((from, unsafe { core::slice::from_raw_parts_mut(output, size) }))
+    // SAFETY: neither pointer is null, the octets of the one are none of the other, and as the caller promises.
+    Ok(unsafe { (core::slice::from_raw_parts(from, len), core::slice::from_raw_parts_mut(output, size)) })
 }
 
 /// Packets of a batch.

@@ -137,6 +137,14 @@ static void pairs(void) {
     thinair_rohc_context context;
     CHECK(thinair_rohc_get_context(a, THINAIR_ROHC_COMPRESSOR, 0, &context) == OK);
     CHECK(context.mode == THINAIR_ROHC_O_MODE);
+    /* Feedback in front for a context that does not exist is refused, and the packet is delivered. */
+    thinair_rohc_statistics before, s;
+    CHECK(thinair_rohc_get_statistics(b, &before) == OK && before.feedback_in > 0 && before.feedback_in_refused == 0);
+    size_t len = udp4(in, 1, 20, 5000, 6000, 20);
+    rohc[0] = 0xF2, rohc[1] = 0xE9, rohc[2] = 0;
+    CHECK(thinair_rohc_compress(a, 20, in, len, rohc + 3, sizeof rohc - 3, &rohc_len) == OK);
+    CHECK(thinair_rohc_decompress(b, 20, 0, rohc, 3 + rohc_len, back, sizeof back, &back_len) == OK && back_len == len);
+    CHECK(thinair_rohc_get_statistics(b, &s) == OK && s.feedback_in > before.feedback_in && s.feedback_in_refused == 1);
     thinair_rohc_destroy(a);
     thinair_rohc_destroy(b);
 }

@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "a callback of C is called")]
 
 use std::ffi::{c_uint, c_void};
+use std::time::Duration;
 
 use thinair_rohc::{
     CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory, Instant, Refresh, RtpDetection,
@@ -14,7 +15,7 @@ use crate::abi::{ERROR, OK, OUTPUT_TOO_SMALL, RtpCallback, SEGMENT, Status};
 use crate::clock::Clock;
 use crate::profiles::Profiles;
 use crate::side::Side;
-use crate::trace::{DEBUG, GENERAL, Trace, WARNING};
+use crate::trace::{GENERAL, Trace, WARNING};
 
 pub mod functions;
 
@@ -28,6 +29,9 @@ const GROWTH: usize = 512;
 const UDP_HEADER: usize = 8;
 const RTP_HEADER: usize = 12;
 
+/// `ROHC_COMP_FEATURE_TIME_BASED_REFRESHES`.
+const TIME_BASED_REFRESHES: c_uint = 16;
+
 /// `struct rohc_comp`.
 ///
 /// The engine is made with the first packet, so that everything that is set before it counts.
@@ -39,6 +43,8 @@ pub struct Comp {
     trace: Trace,
     clock: Clock,
     features: c_uint,
+    /// Packets, and time, between two refreshes; the time counts with its feature alone.
+    refresh: (usize, Duration),
     rtp: Option<(RtpCallback, *mut c_void)>,
     mrru: usize,
     /// A packet that is cut into segments with its CRC, and the octets of it that are sent.
@@ -78,16 +84,13 @@ impl Comp {
         // TCP may still be turned on later, and has memory of its own.
         let memory = CompressorMemory::owned(&channel, contexts.min(BLOCKS)).with_tcp_flows(contexts);
         self.config.channel = channel;
+        let (packets, time) = self.refresh;
+        self.config.refresh = Refresh::Periodic {
+            packets: Some(u32::try_from(packets).unwrap_or(u32::MAX)),
+            time: (self.features & TIME_BASED_REFRESHES != 0).then_some(time),
+            backoff: false,
+        };
         self.engine = Some(Compressor::new(self.config, memory));
-    }
-
-    /// Sets a refresh policy, if no packet was sent yet.
-    fn set_refresh(&mut self, ir: u64, fo: u64, refresh: Refresh) -> bool {
-        let is_possible = self.engine.is_none() && fo > 0 && fo < ir;
-        if is_possible {
-            self.config.refresh = refresh;
-        }
-        is_possible
     }
 
     #[inline(always)]
@@ -132,16 +135,7 @@ impl Comp {
         self.packets += 1;
         self.octets_in += octets_in as u64;
         self.octets_out += done.len as u64;
-        self.trace.emit(
-            DEBUG,
-            done.profile.number().into(),
-            format_args!(
-                "CID {}: {}, {octets_in} -> {} octets",
-                done.cid.value(),
-                done.format.name(),
-                done.len
-            ),
-        );
+        self.trace.packet(done.cid, done.profile, done.format, octets_in, done.len);
         done.len
     }
 

@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::comp::BLOCKS;
 use crate::profiles::Profiles;
 use crate::side::Side;
-use crate::trace::{DEBUG, GENERAL, Trace, WARNING};
+use crate::trace::{GENERAL, Trace, WARNING};
 
 pub mod functions;
 
@@ -117,16 +117,7 @@ impl Decomp {
             record.unacknowledged = 0;
         }
         self.last = Some(Last { done, octets_in });
-        self.trace.emit(
-            DEBUG,
-            profile.into(),
-            format_args!(
-                "CID {}: {}, {octets_in} -> {} octets",
-                done.cid.value(),
-                done.format.name(),
-                done.len
-            ),
-        );
+        self.trace.packet(done.cid, done.profile, done.format, octets_in, done.len);
         is_due
     }
 

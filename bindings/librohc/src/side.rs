@@ -19,6 +19,14 @@ pub(crate) fn channel(cid_type: c_uint, max_cid: u16) -> Option<Channel> {
     Channel::new(cids, max_cid, ProfileSet::UNCOMPRESSED).ok()
 }
 
+/// The type of CIDs of a channel.
+pub(crate) fn cid_type(channel: &Channel) -> c_uint {
+    match channel.cids() {
+        CidSpace::Small => SMALL_CID,
+        CidSpace::Large => LARGE_CID,
+    }
+}
+
 /// One of the two sides.
 pub(crate) trait Side {
     /// Largest unit that is cut into segments, in octets; 0 if none is.
@@ -46,12 +54,12 @@ pub(crate) trait Side {
     }
 }
 
-/// Turns all profiles of a list on, as [`variadic`](crate::abi::variadic) hands it over. False if one of them cannot be.
+/// Turns all profiles of a list on or off, as [`variadic`](crate::abi::variadic) hands it over. False if that fails for one of them.
 ///
 /// # Safety
 ///
 /// `side` is null or a handle, and lists are as for [`listed`].
-pub(crate) unsafe extern "C" fn enable_all<S: Side>(
+pub(crate) unsafe extern "C" fn turn_all<S: Side, const ON: bool>(
     side: *mut S,
     registers: *const u64,
     count: usize,
@@ -61,25 +69,9 @@ pub(crate) unsafe extern "C" fn enable_all<S: Side>(
     let (Some(side), numbers) = (unsafe { side.as_mut() }, unsafe { listed(registers, count, stack) }) else {
         return false;
     };
-    numbers.fold(true, |all, number: c_int| all & side.enable(number as c_uint))
-}
-
-/// Turns all profiles of a list off.
-///
-/// # Safety
-///
-/// `side` is null or a handle, and lists are as for [`listed`].
-pub(crate) unsafe extern "C" fn disable_all<S: Side>(
-    side: *mut S,
-    registers: *const u64,
-    count: usize,
-    stack: *const u64,
-) -> bool {
-    // SAFETY: the caller of the variadic function promises it.
-    let (Some(side), numbers) = (unsafe { side.as_mut() }, unsafe { listed(registers, count, stack) }) else {
-        return false;
-    };
-    numbers.fold(true, |all, number: c_int| all & side.disable(number as c_uint))
+    let mut turn =
+        |number: c_int| if ON { side.enable(number as c_uint) } else { side.disable(number as c_uint) };
+    numbers.fold(true, |all, number| all & turn(number))
 }
 
 /// Declares functions that set or read something of a side: false without one.

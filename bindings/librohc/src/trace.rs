@@ -5,9 +5,11 @@
 use std::ffi::{c_int, c_uint, c_void};
 use std::fmt::{self, Write as _};
 
+use thinair_rohc::{Cid, Format, ProfileId};
+
 use crate::abi::TraceCallback;
 
-pub(crate) const DEBUG: c_uint = 0;
+const DEBUG: c_uint = 0;
 pub(crate) const INFO: c_uint = 1;
 pub(crate) const WARNING: c_uint = 2;
 
@@ -40,6 +42,24 @@ impl Trace {
         if let Some(callback) = self.callback {
             self.call(callback, level, profile, text);
         }
+    }
+
+    /// Traces a packet that a context took: its octets before and behind.
+    #[inline(always)]
+    pub(crate) fn packet(&self, cid: Cid, profile: ProfileId, format: Format, before: usize, behind: usize) {
+        if self.callback.is_some() {
+            self.packet_line(cid, profile, format, before, behind);
+        }
+    }
+
+    #[cold]
+    fn packet_line(&self, cid: Cid, profile: ProfileId, format: Format, before: usize, behind: usize) {
+        let (cid, name) = (cid.value(), format.name());
+        self.emit(
+            DEBUG,
+            profile.number().into(),
+            format_args!("CID {cid}: {name}, {before} -> {behind} octets"),
+        );
     }
 
     #[cold]

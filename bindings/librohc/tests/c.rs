@@ -64,3 +64,12 @@ fn garbage_calls_harm_nobody() {
     let Some(library) = library("garbage") else { return };
     print!("{}", library.run(&library.compile(&source("garbage.c")), &["100000"], &[]));
 }
+
+#[test]
+fn sequences_of_calls_harm_nobody() {
+    let Some(library) = library("sequence") else { return };
+    let captures = Library::captures();
+    let arguments: Vec<_> =
+        ["/dev/null", "10"].into_iter().chain(captures.iter().map(String::as_str)).collect();
+    print!("{}", library.run(&library.compile(&source("sequence.c")), &arguments, &[]));
+}

@@ -83,7 +83,8 @@ static void settings(void) {
     CHECK(rohc_comp_set_reorder_ratio(c, ROHC_REORDERING_NONE) && rohc_comp_set_reorder_ratio(c, ROHC_REORDERING_THREEQUARTERS));
     CHECK(!rohc_comp_set_reorder_ratio(c, (rohc_reordering_offset_t)4));
     CHECK(!rohc_comp_set_periodic_refreshes(c, 100, 100) && !rohc_comp_set_periodic_refreshes(c, 100, 0));
-    CHECK(rohc_comp_set_periodic_refreshes(c, 100, 50) && !rohc_comp_set_periodic_refreshes_time(c, 1000, 500));
+    CHECK(rohc_comp_set_periodic_refreshes(c, 100, 50) && rohc_comp_set_periodic_refreshes_time(c, 1000, 500));
+    CHECK(!rohc_comp_set_periodic_refreshes_time(c, 500, 500) && !rohc_comp_set_periodic_refreshes_time(c, 500, 0));
     CHECK(!rohc_comp_set_features(c, ROHC_COMP_FEATURE_COMPAT_1_6_x));
     CHECK(rohc_comp_set_features(c, ROHC_COMP_FEATURE_TIME_BASED_REFRESHES) && rohc_comp_set_periodic_refreshes_time(c, 1000, 500));
     CHECK(rohc_comp_get_mrru(c, &number) && number == 0 && !rohc_comp_set_mrru(c, 65536));
@@ -91,7 +92,8 @@ static void settings(void) {
     CHECK(!rohc_decomp_set_features(d, ROHC_DECOMP_FEATURE_COMPAT_1_6_x));
     CHECK(rohc_decomp_set_features(d, ROHC_DECOMP_FEATURE_CRC_REPAIR));
     CHECK(rohc_decomp_get_prtt(d, &number) && number == 50 && rohc_decomp_set_prtt(d, 60));
-    CHECK(rohc_decomp_get_prtt(d, &number) && number == 60 && !rohc_decomp_set_prtt(d, 0));
+    CHECK(rohc_decomp_get_prtt(d, &number) && number == 60 && !rohc_decomp_set_prtt(d, SIZE_MAX / 2));
+    CHECK(rohc_decomp_set_prtt(d, 0) && rohc_decomp_set_prtt(d, SIZE_MAX / 2 - 1));
     CHECK(rohc_decomp_get_rate_limits(d, k, k + 1, k + 2, k + 3, k + 4, k + 5) && k[1] == 50 && k[2] == 30 && k[5] == 100);
     CHECK(rohc_decomp_set_rate_limits(d, 1, 10, 20, 100, 20, 100) && !rohc_decomp_set_rate_limits(d, 2, 1, 1, 1, 1, 1));
     CHECK(rohc_decomp_get_rate_limits(d, k, k + 1, k + 2, k + 3, k + 4, k + 5) && k[1] == 10);
@@ -100,6 +102,9 @@ static void settings(void) {
     memset(&p.time, 0, sizeof p.time);
     carry(&p, packet, udp4(packet, 1, 0, 5000, 6000, 20), false);
     CHECK(!rohc_comp_set_optimistic_approach(c, 8) && !rohc_decomp_set_mrru(d, 100));
+    CHECK(rohc_comp_set_features(c, (rohc_comp_features_t)(ROHC_COMP_FEATURE_TIME_BASED_REFRESHES | ROHC_COMP_FEATURE_DUMP_PACKETS)));
+    CHECK(!rohc_comp_set_features(c, ROHC_COMP_FEATURE_NONE));
+    CHECK(rohc_decomp_set_features(d, ROHC_DECOMP_FEATURE_NONE));
     CHECK(rohc_comp_enable_profile(c, ROHC_PROFILE_TCP) && rohc_decomp_enable_profile(d, ROHC_PROFILE_TCP));
     for (uint16_t i = 0; i < 10; i++) {
         carry(&p, packet, tcp4(packet, i, i * 10u, 10), false);
@@ -249,6 +254,9 @@ static void feedback(void) {
     /* Alone: no packet, and no failure. */
     back.len = 0, rcvd.len = 0;
     CHECK(rohc_decompress3(q.decomp, send, &back, &rcvd, NULL) == ROHC_STATUS_OK && back.len == 0 && rcvd.len == send.len);
+    /* Nothing at all is an error. */
+    const struct rohc_buf nothing = rohc_buf_init_empty(received, sizeof received);
+    CHECK(rohc_decompress3(q.decomp, nothing, &back, NULL, NULL) == ROHC_STATUS_ERROR);
     /* No room for it: the packet may be tried again. */
     struct rohc_buf small = rohc_buf_init_empty(received, 1);
     CHECK(rohc_decompress3(q.decomp, send, &back, &small, NULL) == ROHC_STATUS_OUTPUT_TOO_SMALL);
@@ -355,6 +363,26 @@ static void zero_clock(void) {
     close_pair(&p);
 }
 
+/* A refresh by time, set before or behind its feature; without it none comes. */
+static void refreshes_by_time(void) {
+    for (int by = 0; by < 3; by++) {
+        open_pair(&p, ROHC_SMALL_CID, 15, ROHC_U_MODE, v1);
+        CHECK(by != 1 || rohc_comp_set_features(p.comp, ROHC_COMP_FEATURE_TIME_BASED_REFRESHES));
+        CHECK(rohc_comp_set_periodic_refreshes_time(p.comp, 2000, 500));
+        CHECK(by != 2 || rohc_comp_set_features(p.comp, ROHC_COMP_FEATURE_TIME_BASED_REFRESHES));
+        unsigned refreshes = 0;
+        for (uint16_t i = 0; i < 50; i++) {
+            rohc_comp_last_packet_info2_t last = {0};
+            p.time.sec = 1 + i / 10, p.time.nsec = i % 10 * 100000000u;
+            carry(&p, packet, udp4(packet, 1, i, 5000, 6000, 20), true);
+            CHECK(rohc_comp_get_last_packet_info2(p.comp, &last));
+            refreshes += i > 10 && last.packet_type == ROHC_PACKET_IR;
+        }
+        CHECK(by == 0 ? refreshes == 0 : refreshes > 0);
+        close_pair(&p);
+    }
+}
+
 /* Any octets are carried, up to 9,000. */
 static void anything(void) {
     open_pair(&p, ROHC_SMALL_CID, 15, ROHC_U_MODE, v1);
@@ -373,12 +401,19 @@ static void texts(void) {
         CHECK(strcmp(rohc_strerror((rohc_status_t)i), rohc_strerror((rohc_status_t)99)) != 0);
     }
     for (int i = 0; i < ROHC_PACKET_MAX; i++) {
-        const char *text = rohc_get_packet_descr((rohc_packet_t)i);
-        CHECK(text != NULL && (rohc_get_packet_type(text) == (rohc_packet_t)i || i == 11 || i == 12));
+        CHECK((strcmp(rohc_get_packet_descr((rohc_packet_t)i), "unknown ROHC packet") != 0) == (i < 11 || i == 13 || i > 14));
     }
+    CHECK(rohc_get_packet_type("irdyn") == ROHC_PACKET_IR_DYN && rohc_get_packet_type("uor2rtp-ext3") == ROHC_PACKET_UOR_2_RTP_EXT3);
+    CHECK(rohc_get_packet_type("uncomp-normal") == ROHC_PACKET_NORMAL && rohc_get_packet_type("tcp-seq-8") == ROHC_PACKET_TCP_SEQ_8);
+    CHECK(rohc_get_packet_type("nortp-pt-1-seq-id") == ROHC_PACKET_NORTP_PT_1_SEQ_ID);
     CHECK(rohc_get_packet_type(NULL) == ROHC_PACKET_UNKNOWN && rohc_get_packet_type("x") == ROHC_PACKET_UNKNOWN);
     CHECK(rohc_get_mode_descr(ROHC_U_MODE) && rohc_get_profile_descr(ROHC_PROFILE_MAX) && rohc_get_ext_descr(ROHC_EXT_3));
-    CHECK(rohc_comp_get_state_descr(ROHC_COMP_STATE_CR) && rohc_decomp_get_state_descr(ROHC_DECOMP_STATE_FC));
+    CHECK(strcmp(rohc_comp_get_state_descr(ROHC_COMP_STATE_CR), "CR") == 0);
+    CHECK(strcmp(rohc_decomp_get_state_descr(ROHC_DECOMP_STATE_NC), "No Context") == 0);
+    CHECK(strcmp(rohc_decomp_get_state_descr(ROHC_DECOMP_STATE_SC), "Static Context") == 0);
+    CHECK(strcmp(rohc_decomp_get_state_descr(ROHC_DECOMP_STATE_FC), "Full Context") == 0);
+    CHECK(strcmp(rohc_decomp_get_state_descr(ROHC_DECOMP_STATE_UNKNOWN), "no description") == 0);
+    CHECK(strcmp(rohc_comp_get_state_descr(ROHC_COMP_STATE_UNKNOWN), "no description") == 0);
     CHECK(rohc_packet_is_ir(ROHC_PACKET_IR_CR) && !rohc_packet_is_ir(ROHC_PACKET_UO_0));
     CHECK(rohc_packet_carry_static_info(ROHC_PACKET_IR) && !rohc_packet_carry_static_info(ROHC_PACKET_IR_DYN));
     CHECK(rohc_packet_carry_crc_7_or_8(ROHC_PACKET_UOR_2) && !rohc_packet_carry_crc_7_or_8(ROHC_PACKET_UO_1));
@@ -396,6 +431,7 @@ int main(void) {
     rtp();
     traces();
     zero_clock();
+    refreshes_by_time();
     anything();
     texts();
     return 0;

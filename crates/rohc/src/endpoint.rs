@@ -146,11 +146,23 @@ impl<'m> Endpoint<'m> {
                 let _ = self.compressor.receive_feedback(arrival.now, element);
             }
         }
+        self.decompress(arrival, packet, out)
+    }
+
+    /// Decompresses a packet to `out`, without passing feedback in front of it to the compressor: for a carrier that has a place of its
+    /// own for feedback.
+    #[inline]
+    pub fn decompress(
+        &mut self,
+        arrival: impl Into<Arrival>,
+        packet: &[u8],
+        out: &mut [u8],
+    ) -> Result<Decompressed, DecompressError> {
         #[cfg(feature = "coap")]
         let linked = Some(Linked { sent: &mut self.sent, received: &mut self.received });
         #[cfg(not(feature = "coap"))]
         let linked = None;
-        self.decompressor.decompress_linked(arrival, packet, out, linked)
+        self.decompressor.decompress_linked(arrival.into(), packet, out, linked)
     }
 
     /// Uses the messages that the other end has received as those that this end has sent.

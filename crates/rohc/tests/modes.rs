@@ -12,7 +12,7 @@ use common::{IdKind, IpLayer, SplitMix64, TestFlow, any_flow};
 use thinair_rohc::feedback::{AckType, Feedback};
 use thinair_rohc::{
     Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,
-    DecompressorConfig, DecompressorMemory, Format, Instant, Mode, ProfileId, ProfileSet, Refresh,
+    DecompressorConfig, DecompressorMemory, Endpoint, Format, Instant, Mode, ProfileId, ProfileSet, Refresh,
     RtpDetection, packet,
 };
 
@@ -677,4 +677,23 @@ fn a_change_of_the_udp_checksum_in_ir_state_is_said_often_enough() {
     // part.
     let formats = link.formats(&mut flow, 5);
     assert_eq!(formats, ["IR", "IR-DYN", "IR-DYN", "IR-DYN", "UO-0"]);
+}
+
+/// A carrier that takes feedback out of a packet by itself calls `decompress`.
+#[test]
+fn an_endpoint_passes_feedback_to_its_compressor_by_receive_alone() {
+    let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
+    let decompressor = DecompressorConfig { mode: Mode::Optimistic, ..DecompressorConfig::new(channel) };
+    let end = || Endpoint::owned(CompressorConfig::new(channel), decompressor, 4);
+    let (mut near, mut far, now) = (end(), end(), Instant::ZERO);
+    let packet = udp().packet(&mut SplitMix64(7));
+    let (mut rohc, mut back) = ([0; 512], [0; 512]);
+    let done = near.send(now, &packet, &mut rohc).unwrap();
+    far.receive(now, &rohc[..done.len], &mut back).unwrap();
+    let len = far.send(now, &packet, &mut rohc).unwrap().len;
+    let mode = |end: &Endpoint<'_>| end.compressor.context(done.cid).unwrap().mode;
+    near.decompress(now, &rohc[..len], &mut back).unwrap();
+    assert_eq!((&back[..packet.len()], mode(&near)), (&packet[..], Mode::Unidirectional));
+    near.receive(now, &rohc[..len], &mut back).unwrap();
+    assert_eq!(mode(&near), Mode::Optimistic);
 }

@@ -97,7 +97,7 @@ typedef enum {
 /** Text of a format, as "UO-0". */
 const char *rohc_get_packet_descr(const rohc_packet_t packet_type);
 
-/** The format with that text; ROHC_PACKET_UNKNOWN if there is none. */
+/** The format with that name, as "uo0", "tcp-rnd-1" and "uor2rtp-ext3"; ROHC_PACKET_UNKNOWN if there is none. */
 rohc_packet_t rohc_get_packet_type(const char *const packet_id);
 
 /** Text of an extension. */

@@ -6,29 +6,28 @@ use std::ffi::{c_uint, c_void};
 use std::time::Duration;
 
 use thinair_rohc::packet::{self, PADDING};
-use thinair_rohc::{CidSpace, CompressorConfig, Refresh, ReorderRatio, RtpDetection};
+use thinair_rohc::{CompressorConfig, ReorderRatio, RtpDetection};
 
-use super::{Comp, Last};
+use super::{Comp, Last, TIME_BASED_REFRESHES};
 use crate::abi::{
-    Buf, CompGeneral, CompLastPacket, ERROR, LARGE_CID, OK, RandomCallback, RtpCallback, SMALL_CID, Status,
-    TraceCallback, answer, give, variadic,
+    Buf, CompGeneral, CompLastPacket, ERROR, OK, RandomCallback, RtpCallback, Status, TraceCallback, answer,
+    give, variadic,
 };
 use crate::clock::Clock;
 use crate::profiles::Profiles;
-use crate::side::{Side, channel, disable_all, enable_all, functions};
+use crate::side::{Side, channel, cid_type, functions, turn_all};
 use crate::text::packet_type;
 use crate::trace::{GENERAL, INFO, Trace, WARNING};
 
 /// Environment variable that has RTP detected without a callback: the value is `guess`.
 pub const RTP_VARIABLE: &str = "THINAIR_ROHC_RTP";
 
-/// Packets between two refreshes.
-const REFRESHES: (usize, usize) = (1_700, 700);
+/// Packets, and time, between two refreshes.
+const REFRESH: (usize, Duration) = (1_700, Duration::from_secs(1));
 
 /// `ROHC_COMP_FEATURE_...`.
 const NO_IP_CHECKSUMS: c_uint = 4;
 const DUMP_PACKETS: c_uint = 8;
-const TIME_BASED_REFRESHES: c_uint = 16;
 
 /// `rohc_comp_new2`.
 ///
@@ -47,14 +46,14 @@ pub unsafe extern "C" fn rohc_comp_new2(
     };
     let guesses = std::env::var_os(RTP_VARIABLE).is_some_and(|value| value == "guess");
     let rtp = if guesses { RtpDetection::NEVER.or_guess() } else { RtpDetection::NEVER };
-    let refresh = Refresh::Periodic { packets: Some(REFRESHES.0 as u32), time: None, backoff: false };
     let comp = Box::into_raw(Box::new(Comp {
-        config: CompressorConfig { rtp, refresh, ..CompressorConfig::new(channel) },
+        config: CompressorConfig { rtp, ..CompressorConfig::new(channel) },
         profiles: Profiles::NONE,
         engine: None,
         trace: Trace::of(0),
         clock: Clock::new(true),
         features: 0,
+        refresh: REFRESH,
         rtp: None,
         mrru: 0,
         unit: Vec::new(),
@@ -96,16 +95,13 @@ pub unsafe extern "C" fn rohc_compress4(comp: *mut Comp, input: Buf, output: *mu
     let (Some(comp), Some(output)) = (unsafe { comp.as_mut() }, unsafe { output.as_mut() }) else {
         return ERROR;
     };
-    if output.len != 0 || input.overlaps(output) {
+    if input.len == 0 || output.len != 0 || input.overlaps(output) {
         return ERROR;
     }
     // SAFETY: as the caller promises, and the two do not overlap.
     let (Some(octets), Some(room)) = (unsafe { input.octets() }, unsafe { output.room() }) else {
         return ERROR;
     };
-    if octets.is_empty() {
-        return ERROR;
-    }
     comp.trace.dump("packet to be compressed", octets);
     let now = comp.clock.now(input.time);
     match comp.compress(now, octets, room) {
@@ -249,37 +245,31 @@ functions! { Comp:
 
     /// `rohc_comp_set_periodic_refreshes`.
     rohc_comp_set_periodic_refreshes(comp, ir: usize, fo: usize) {
-        let packets = Some(u32::try_from(ir).unwrap_or(u32::MAX));
-        let time = match comp.config.refresh {
-            Refresh::Periodic { time, .. } => time,
-            _ => None,
-        };
-        comp.set_refresh(ir as u64, fo as u64, Refresh::Periodic { packets, time, backoff: false })
+        let is_possible = comp.engine.is_none() && fo > 0 && fo < ir;
+        if is_possible {
+            comp.refresh.0 = ir;
+        }
+        is_possible
     }
 
     /// `rohc_comp_set_periodic_refreshes_time`.
     rohc_comp_set_periodic_refreshes_time(comp, ir: u64, fo: u64) {
-        let packets = match comp.config.refresh {
-            Refresh::Periodic { packets, .. } => packets,
-            _ => None,
-        };
-        let time = Some(Duration::from_millis(ir));
-        comp.features & TIME_BASED_REFRESHES != 0
-            && comp.set_refresh(ir, fo, Refresh::Periodic { packets, time, backoff: false })
+        let is_possible = comp.engine.is_none() && fo > 0 && fo < ir;
+        if is_possible {
+            comp.refresh.1 = Duration::from_millis(ir);
+        }
+        is_possible
     }
 
-    /// `rohc_comp_set_features`.
+    /// `rohc_comp_set_features`. Refreshes by time cannot be turned on or off behind the first packet.
     rohc_comp_set_features(comp, features: c_uint) {
-        if features & !(NO_IP_CHECKSUMS | DUMP_PACKETS | TIME_BASED_REFRESHES) != 0 || comp.engine.is_some() {
+        let changed = comp.features ^ features;
+        let is_known = features & !(NO_IP_CHECKSUMS | DUMP_PACKETS | TIME_BASED_REFRESHES) == 0;
+        if !is_known || comp.engine.is_some() && changed & TIME_BASED_REFRESHES != 0 {
             return false;
         }
         comp.features = features;
         comp.trace.dumps = features & DUMP_PACKETS != 0;
-        if features & TIME_BASED_REFRESHES != 0 {
-            let packets = Some(REFRESHES.0 as u32);
-            let time = Some(Duration::from_secs(1));
-            comp.config.refresh = Refresh::Periodic { packets, time, backoff: false };
-        }
         true
     }
 
@@ -314,10 +304,9 @@ functions! { Comp:
     }
 
     /// `rohc_comp_get_cid_type`.
-    rohc_comp_get_cid_type(comp, cid_type: *mut c_uint) {
-        let number = if comp.config.channel.cids() == CidSpace::Small { SMALL_CID } else { LARGE_CID };
+    rohc_comp_get_cid_type(comp, place: *mut c_uint) {
         // SAFETY: as the caller promises.
-        unsafe { give(cid_type, number) }
+        unsafe { give(place, cid_type(&comp.config.channel)) }
     }
 
     /// `rohc_comp_get_last_packet_info2`.
@@ -385,9 +374,9 @@ pub unsafe extern "C" fn rohc_comp_set_list_trans_nr(comp: *mut Comp, number: us
 
 variadic! {
     /// `rohc_comp_enable_profiles`.
-    rohc_comp_enable_profiles: enable_all::<Comp>
+    rohc_comp_enable_profiles: turn_all::<Comp, true>
 }
 variadic! {
     /// `rohc_comp_disable_profiles`.
-    rohc_comp_disable_profiles: disable_all::<Comp>
+    rohc_comp_disable_profiles: turn_all::<Comp, false>
 }

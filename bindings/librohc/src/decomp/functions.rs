@@ -5,16 +5,16 @@
 use std::ffi::{c_uint, c_void};
 
 use thinair_rohc::packet::{self, Parts};
-use thinair_rohc::{CidSpace, DecompressorConfig, Mode, Threshold};
+use thinair_rohc::{DecompressorConfig, Mode, Threshold};
 
 use super::{Decomp, Last};
 use crate::abi::{
-    Buf, DecompContext, DecompGeneral, DecompLastPacket, ERROR, LARGE_CID, OK, OUTPUT_TOO_SMALL, SMALL_CID,
-    Status, TraceCallback, answer, give, variadic,
+    Buf, DecompContext, DecompGeneral, DecompLastPacket, ERROR, OK, OUTPUT_TOO_SMALL, Status, TraceCallback,
+    answer, give, variadic,
 };
 use crate::clock::Clock;
 use crate::profiles::Profiles;
-use crate::side::{Side, channel, disable_all, enable_all, functions};
+use crate::side::{Side, channel, cid_type, functions, turn_all};
 use crate::text::packet_type;
 use crate::trace::{GENERAL, INFO, Trace};
 
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn rohc_decomp_free(decomp: *mut Decomp) {
 /// # Safety
 ///
 /// `decomp` is null or a decompressor, buffers are as long as their fields promise, and `output`, `received` and `send` are null or can
-/// be written.
+/// be written; none of them lies within a buffer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rohc_decompress3(
     decomp: *mut Decomp,
@@ -75,11 +75,14 @@ pub unsafe extern "C" fn rohc_decompress3(
     received: *mut Buf,
     send: *mut Buf,
 ) -> Status {
-    // SAFETY: as the caller promises.
-    let (Some(decomp), Some(output)) = (unsafe { decomp.as_mut() }, unsafe { output.as_mut() }) else {
+    if output == received || output == send || received == send && !send.is_null() {
         return ERROR;
-    };
-    if output.len != 0 || input.overlaps(output) {
+    }
+    // SAFETY: as the caller promises, and they are not one.
+    let (decomp, output, received, send) =
+        unsafe { (decomp.as_mut(), output.as_mut(), received.as_mut(), send.as_mut()) };
+    let (Some(decomp), Some(output)) = (decomp, output) else { return ERROR };
+    if input.len == 0 || output.len != 0 || input.overlaps(output) {
         return ERROR;
     }
     // SAFETY: as the caller promises, and the two do not overlap.
@@ -87,14 +90,14 @@ pub unsafe extern "C" fn rohc_decompress3(
         return ERROR;
     };
     decomp.trace.dump("packet to be decompressed", octets);
-    // SAFETY: as the caller promises.
-    if let Some(received) = unsafe { received.as_mut() }
+    if let Some(received) = received
         && octets.first().is_some_and(|first| *first >= packet::PADDING)
         && let Ok(Parts { feedback, .. }) = packet::parts(octets)
         && !feedback.octets().is_empty()
     {
-        // SAFETY: as the caller promises.
-        let room = if received.overlaps(&input) { None } else { unsafe { received.room() } };
+        let is_apart = !received.overlaps(&input) && !received.overlaps(output);
+        // SAFETY: as the caller promises, and nobody else uses it.
+        let room = if is_apart { unsafe { received.room() } } else { None };
         let Some(room) = room.and_then(|room| room.get_mut(..feedback.octets().len())) else {
             return OUTPUT_TOO_SMALL;
         };
@@ -103,18 +106,18 @@ pub unsafe extern "C" fn rohc_decompress3(
     }
     let now = decomp.clock.now(input.time);
     let result = decomp.decompress(now, octets, room);
-    // SAFETY: as the caller promises.
-    if let Some(send) = unsafe { send.as_mut() } {
-        // SAFETY: as the caller promises.
-        unsafe { decomp.send_feedback(result.is_ok_and(|(_, is_due)| is_due), send) };
-    }
-    match result {
-        Ok((len, _)) => {
+    let (status, is_due) = match result {
+        Ok((len, is_due)) => {
             (output.len, output.time) = (len, input.time);
-            OK
+            (OK, is_due)
         }
-        Err(status) => status,
+        Err(status) => (status, false),
+    };
+    if let Some(send) = send {
+        // SAFETY: as the caller promises; the room of the output is not used any more.
+        unsafe { decomp.send_feedback(is_due, send) };
     }
+    status
 }
 
 functions! { Decomp:
@@ -156,15 +159,14 @@ functions! { Decomp:
     }
 
     /// `rohc_decomp_get_cid_type`.
-    rohc_decomp_get_cid_type(decomp, cid_type: *mut c_uint) {
-        let number = if decomp.config.channel.cids() == CidSpace::Small { SMALL_CID } else { LARGE_CID };
+    rohc_decomp_get_cid_type(decomp, place: *mut c_uint) {
         // SAFETY: as the caller promises.
-        unsafe { give(cid_type, number) }
+        unsafe { give(place, cid_type(&decomp.config.channel)) }
     }
 
     /// `rohc_decomp_set_prtt`: kept for the caller alone. The engine always sends as many bits of the SN as there are.
     rohc_decomp_set_prtt(decomp, prtt: usize) {
-        let is_possible = prtt > 0 && prtt < usize::from(u16::MAX);
+        let is_possible = prtt < usize::MAX / 2;
         if is_possible {
             decomp.prtt = prtt;
         }
@@ -208,7 +210,7 @@ functions! { Decomp:
 
     /// `rohc_decomp_set_features`.
     rohc_decomp_set_features(decomp, features: c_uint) {
-        if features & !(CRC_REPAIR | DUMP_PACKETS) != 0 || decomp.engine.is_some() {
+        if features & !(CRC_REPAIR | DUMP_PACKETS) != 0 {
             return false;
         }
         decomp.trace.dumps = features & DUMP_PACKETS != 0;
@@ -284,9 +286,9 @@ fn threshold(k: usize, n: usize) -> Threshold {
 
 variadic! {
     /// `rohc_decomp_enable_profiles`.
-    rohc_decomp_enable_profiles: enable_all::<Decomp>
+    rohc_decomp_enable_profiles: turn_all::<Decomp, true>
 }
 variadic! {
     /// `rohc_decomp_disable_profiles`.
-    rohc_decomp_disable_profiles: disable_all::<Decomp>
+    rohc_decomp_disable_profiles: turn_all::<Decomp, false>
 }
