@@ -1,7 +1,5 @@
 """The table in frames of others, in notebooks and in charts."""
 
-import sys
-
 import pytest
 
 import thinair
@@ -71,16 +69,8 @@ def test_a_notebook_shows_a_table(flows: thinair.Flows) -> None:
 
 
 def test_a_chart_has_a_bar_for_each_scheme(flows: thinair.Flows) -> None:
-    pytest.importorskip("altair", reason="altair is missing")
-    (values,) = flows.plot().to_dict()["datasets"].values()
-    assert [value["scheme"] for value in values] == ["before", "coap/u", "coap/o", "schc"]
-    assert values[0]["octets"] == flows.totals["bytes_in"]
-
-
-def test_without_altair_matplotlib_draws_the_chart(flows: thinair.Flows, monkeypatch: pytest.MonkeyPatch) -> None:
     matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is missing")
     matplotlib.use("agg")
-    monkeypatch.setitem(sys.modules, "altair", None)
     (axes,) = flows.plot().axes
     octets = [scheme["bytes_out"] + scheme["feedback_bytes"] for scheme in flows.totals["schemes"]]
     assert [patch.get_width() for patch in axes.patches] == [flows.totals["bytes_in"], *octets]

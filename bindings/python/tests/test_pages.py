@@ -26,7 +26,8 @@ def test_pages(page: str) -> None:
 
 
 def test_notebook() -> None:
-    assert "coap in O-mode" in run_notebook(NOTEBOOK)
+    shown = run_notebook(NOTEBOOK)
+    assert "coap in O-mode" in shown and "image/png" in shown
 
 
 def test_types() -> None:

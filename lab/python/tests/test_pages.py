@@ -6,12 +6,13 @@ from importlib.metadata import requires, version
 from pathlib import Path
 
 import pytest
-from helpers import blocks, check_stubs, check_types, run_examples
+from helpers import blocks, check_stubs, check_types, notebook_code, run_examples, run_notebook
 
 import thinair_lab
 
 CONFIG = "lab/python/pyproject.toml"
-PAGES = ["docs/python.md", "lab/python/README.md"]
+PAGES = ["docs/python.md", "docs/scale.md", "lab/python/README.md"]
+NOTEBOOK = "docs/notebooks/sweep.ipynb"
 
 
 @pytest.mark.parametrize("module", ["thinair_lab", "thinair_lab._experiment", "thinair_lab._paper"])
@@ -25,8 +26,13 @@ def test_pages(page: str) -> None:
     run_examples(page)
 
 
+def test_notebook() -> None:
+    shown = run_notebook(NOTEBOOK)
+    assert "fasor: " in shown and "image/png" in shown and "Traceback" not in shown
+
+
 def test_types() -> None:
-    check_types("thinair_lab", CONFIG, Path(__file__).parent, [blocks(page) for page in PAGES])
+    check_types("thinair_lab", CONFIG, Path(__file__).parent, [*(blocks(page) for page in PAGES), notebook_code(NOTEBOOK)])
 
 
 def test_stubs() -> None:

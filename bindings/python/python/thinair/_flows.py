@@ -85,29 +85,16 @@ class Flows(Frame):
         return f"<p>{html.escape(repr(self)[1:-1])}</p>{html_table(['scheme', 'octets', 'saved'], rows)}"
 
     def plot(self) -> Any:
-        """A chart of octets by scheme: of altair if it is installed, else of matplotlib."""
-        names, octets, _ = zip(*self._summary(), strict=True)
-        try:
-            import altair
-        except ImportError:
-            from matplotlib import pyplot
+        """A chart of octets by scheme, as a figure of matplotlib."""
+        from matplotlib import pyplot
 
-            figure, axes = pyplot.subplots()
-            axes.barh(names, octets)
-            axes.invert_yaxis()
-            axes.set_xlabel("octets, feedback included")
-            return figure
-        octets_of = [{"scheme": name, "octets": count} for name, count in zip(names, octets, strict=True)]
-        return altair.Chart.from_dict(
-            {
-                "data": {"values": octets_of},
-                "mark": "bar",
-                "encoding": {
-                    "x": {"field": "octets", "type": "quantitative", "title": "octets, feedback included"},
-                    "y": {"field": "scheme", "type": "nominal", "sort": list(names), "title": None},
-                },
-            }
-        )
+        names, octets, _ = zip(*self._summary(), strict=True)
+        figure, axes = pyplot.subplots(layout="constrained")
+        axes.barh(names, octets)
+        axes.invert_yaxis()
+        axes.set_xlabel("octets, feedback included")
+        pyplot.close(figure)  # Else a notebook shows it twice.
+        return figure
 
 
 def _unpickled(state: Any) -> Flows:

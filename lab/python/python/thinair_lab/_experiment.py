@@ -143,8 +143,8 @@ class Runs(Frame):
         return cls(_native.Runs.from_lines(title, list(lines)))
 
     def plot(self, figure: str = "crtt_ms") -> Any:
-        """A chart of the means of a figure, with intervals of 95 %, by matplotlib: over the first key with numbers, a line
-        for each value of the other keys; bars if no key has numbers."""
+        """A chart of the means of a figure, with intervals of 95 %, as a figure of matplotlib: over the first key with
+        numbers, a line for each value of the other keys; bars if no key has numbers."""
         from matplotlib import pyplot
 
         rows = self.cells.rows()
@@ -156,7 +156,7 @@ class Runs(Frame):
                 others = [str(row[key]) for key in keys if key != over]
                 name, place = (", ".join(others), row[over]) if over else ("", ", ".join(others))
                 lines.setdefault(name, []).append((place, row[figure], row[f"{figure}_half"] or 0.0))
-        chart, axes = pyplot.subplots()
+        chart, axes = pyplot.subplots(layout="constrained")
         for name, points in lines.items():
             places, means, halves = zip(*(sorted(points) if over else points), strict=True)
             if over:
@@ -166,6 +166,7 @@ class Runs(Frame):
         axes.set(xlabel=over or ", ".join(keys), ylabel=figure, title=self.title)
         if over and len(lines) > 1:
             axes.legend(title=", ".join(key for key in keys if key != over))
+        pyplot.close(chart)  # Else a notebook shows it twice.
         return chart
 
     def __reduce__(self) -> tuple[Any, ...]:
