@@ -119,9 +119,9 @@ c: ## libraries for C: libthinair-rohc and librohc, shared and static, with head
 	$(call heading,Libraries for C)
 	scripts/c-libraries out/c
 
-python: ## the Python package as a wheel, into out/python
+python: ## the Python packages as wheels, into out/python
 	@scripts/need python
-	$(call heading,Wheel)
+	$(call heading,Wheels)
 	scripts/python wheel out/python
 
 dist-test: ## what takes long: packages, built twice, installed and removed; libraries for C with sanitizers; crates as published
@@ -220,7 +220,7 @@ lint: ## formatting, clippy and words of comments, warnings are errors
 	done
 	$(call heading,Formatting)
 	cargo fmt --all --check
-	for folder in bindings/python firmware fuzz; do (cd $$folder && cargo fmt --check); done
+	for folder in bindings/python firmware fuzz lab/python; do (cd $$folder && cargo fmt --check); done
 	$(call heading,Words of comments)
 	scripts/words
 	$(call heading,Lints)

@@ -10,15 +10,12 @@ use thinair_analyze::{
     Analysis, MOST_PARTITIONS, MergeError, Outcome, SchemeName, SchemeSpec, Settings, Survey,
 };
 use thinair_capture::Error;
+use thinair_python_common::value_error;
 use thinair_rohc::{Channel, CidSpace, Mode, ProfileSet};
 
 use crate::octets::Octets;
 use crate::results::Results;
-use crate::value_error;
 use crate::watch::Watch;
-
-/// Number of readings of each capture: the survey, then the analysis.
-const READINGS: u64 = 2;
 
 /// Modes of a scheme that is named without one.
 const MODES: [Mode; 2] = [Mode::Unidirectional, Mode::Optimistic];
@@ -32,21 +29,139 @@ pub(crate) fn analyze(
     partitions: u32,
     shard: (usize, usize),
     most_flows: usize,
+    surveyed: Option<Bound<'_, Surveyed>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Results> {
-    let settings = settings(most_flows, partitions)?;
-    let named = schemes.map(|names| specs(&names, &settings.channel)).transpose()?;
+    let given = surveyed.map(|surveyed| surveyed.get().clone());
+    let settings = match &given {
+        Some(given) => given.settings.clone(),
+        None => chosen(schemes, most_flows, partitions)?,
+    };
     let (number, shards) = shard;
+    let partitions = settings.partitions;
     if number >= shards || u64::try_from(shards).is_ok_and(|shards| shards > partitions.into()) {
         return Err(value_error(format_args!(
             "invalid shard {number} of {shards}: numbers begin at 0, and there are at most as many as partitions, {partitions}"
         )));
     }
     py.detach(|| {
-        let mut captures = inputs.into_iter().map(Capture::open).collect::<PyResult<Vec<_>>>()?;
-        let total = captures.iter().map(|capture| capture.len).sum::<u64>() * READINGS;
-        run(settings, named, shard, &mut captures, Watch::new(progress, total))
+        let mut captures = Capture::open_all(inputs)?;
+        let readings = if given.is_some() { 1 } else { 2 };
+        let mut watch = Watch::new(progress, Capture::total(&captures) * readings);
+        let surveyed = match given {
+            Some(given) => given,
+            None => Surveyed::read(settings, &mut captures, &mut watch)?,
+        };
+        let Surveyed { mut settings, survey } = surveyed;
+        if settings.schemes.is_empty() {
+            settings.schemes = survey.applicable(&usual(&settings.channel)?);
+        }
+        settings.only = survey.shards(shards).get(number).cloned().unwrap_or_default();
+        let mut analysis = Analysis::new(settings.clone(), survey);
+        for capture in &mut captures {
+            capture.read(&mut watch, |name, source| analysis.read(name, source, |_| ()))?;
+        }
+        watch.finish()?;
+        Ok(Results::new(settings, analysis.finish()))
     })
+}
+
+/// Surveys captures for all shards of a run. Without schemes, those that apply are chosen.
+#[pyfunction]
+pub(crate) fn survey(
+    py: Python<'_>,
+    inputs: Vec<(PathBuf, Option<Octets>)>,
+    schemes: Option<Vec<String>>,
+    partitions: u32,
+    most_flows: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Surveyed> {
+    let settings = chosen(schemes, most_flows, partitions)?;
+    py.detach(|| {
+        let mut captures = Capture::open_all(inputs)?;
+        let mut watch = Watch::new(progress, Capture::total(&captures));
+        let surveyed = Surveyed::read(settings, &mut captures, &mut watch)?;
+        watch.finish()?;
+        Ok(surveyed)
+    })
+}
+
+/// Returns the identifiers of the schemes of a default comparison that apply to the captures of all surveys.
+#[pyfunction]
+pub(crate) fn applicable(surveys: Vec<Bound<'_, Surveyed>>) -> PyResult<Vec<String>> {
+    let mut all = Survey::default();
+    surveys.iter().for_each(|surveyed| all.add_facts(&surveyed.get().survey));
+    let channel = settings(0, 1)?.channel;
+    Ok(all.applicable(&usual(&channel)?).iter().map(|spec| spec.id(&channel)).collect())
+}
+
+/// Survey of captures, and the settings of the run.
+#[pyclass(frozen, module = "thinair._native")]
+#[derive(Clone)]
+pub(crate) struct Surveyed {
+    /// Without schemes if they are to be chosen.
+    settings: Settings,
+    survey: Survey,
+}
+
+/// Schemes, number of listed flows, partitions, and the survey as JSON.
+type SurveyState = (Option<Vec<String>>, usize, u32, String);
+
+impl Surveyed {
+    fn read(settings: Settings, captures: &mut [Capture], watch: &mut Watch) -> PyResult<Self> {
+        let mut survey = Survey::default();
+        for capture in captures {
+            capture.read(watch, |_, source| survey.read(&settings, source, |_| ()))?;
+        }
+        Ok(Self { settings, survey })
+    }
+}
+
+#[pymethods]
+impl Surveyed {
+    /// Identifiers of the schemes.
+    fn schemes(&self) -> PyResult<Vec<String>> {
+        let channel = &self.settings.channel;
+        let specs = match self.settings.schemes.is_empty() {
+            true => self.survey.applicable(&usual(channel)?),
+            false => self.settings.schemes.clone(),
+        };
+        Ok(specs.iter().map(|spec| spec.id(channel)).collect())
+    }
+
+    #[getter]
+    fn partitions(&self) -> u32 {
+        self.settings.partitions
+    }
+
+    #[getter]
+    fn most_flows(&self) -> usize {
+        self.settings.most_flows
+    }
+
+    /// The survey with other schemes, for which it was made too.
+    fn with_schemes(&self, schemes: Vec<String>) -> PyResult<Self> {
+        let mut surveyed = self.clone();
+        surveyed.settings.schemes = specs(&schemes, &surveyed.settings.channel)?;
+        Ok(surveyed)
+    }
+
+    /// State for `from_state`, in another process with this version of the package.
+    fn state(&self, py: Python<'_>) -> PyResult<SurveyState> {
+        let Settings { most_flows, partitions, schemes, channel, .. } = &self.settings;
+        let names = schemes.iter().map(|spec| spec.id(channel)).collect();
+        let survey = py.detach(|| serde_json::to_string(&self.survey)).map_err(value_error)?;
+        Ok(((!schemes.is_empty()).then_some(names), *most_flows, *partitions, survey))
+    }
+
+    /// Survey with that state. It is trusted, as all that is pickled.
+    #[staticmethod]
+    fn from_state(py: Python<'_>, state: SurveyState) -> PyResult<Self> {
+        let (schemes, most_flows, partitions, survey) = state;
+        let settings = chosen(schemes, most_flows, partitions)?;
+        let survey = py.detach(|| serde_json::from_str(&survey)).map_err(value_error)?;
+        Ok(Self { settings, survey })
+    }
 }
 
 /// Merges the results of all shards of a run.
@@ -70,6 +185,15 @@ fn together(
     let whole = whole.ok_or_else(|| value_error("there is no part to merge"))?;
     let parts: Vec<_> = parts.iter().map(|part| part.get().outcome().clone()).collect();
     py.detach(|| operation(parts)).map(|outcome| Results::new(whole, outcome)).map_err(value_error)
+}
+
+/// Returns the settings of a run, without schemes if none are named.
+fn chosen(schemes: Option<Vec<String>>, most_flows: usize, partitions: u32) -> PyResult<Settings> {
+    let mut settings = settings(most_flows, partitions)?;
+    if let Some(names) = schemes {
+        settings.schemes = specs(&names, &settings.channel)?;
+    }
+    Ok(settings)
 }
 
 /// Returns the settings that arguments and the state of results determine, without schemes.
@@ -102,30 +226,6 @@ fn usual(cids: &Channel) -> PyResult<Vec<SchemeSpec>> {
     specs(&SchemeName::USUAL.map(|name| name.name().to_owned()), cids)
 }
 
-fn run(
-    mut settings: Settings,
-    named: Option<Vec<SchemeSpec>>,
-    (number, shards): (usize, usize),
-    captures: &mut [Capture],
-    mut watch: Watch,
-) -> PyResult<Results> {
-    let mut survey = Survey::default();
-    for capture in &mut *captures {
-        capture.read(&mut watch, |_, source| survey.read(&settings, source, |_| ()))?;
-    }
-    settings.schemes = match named {
-        Some(specs) => specs,
-        None => survey.applicable(&usual(&settings.channel)?),
-    };
-    settings.only = survey.shards(shards).get(number).cloned().unwrap_or_default();
-    let mut analysis = Analysis::new(settings.clone(), survey);
-    for capture in captures {
-        capture.read(&mut watch, |name, source| analysis.read(name, source, |_| ()))?;
-    }
-    watch.finish()?;
-    Ok(Results::new(settings, analysis.finish()))
-}
-
 /// A capture that is read several times.
 struct Capture {
     name: PathBuf,
@@ -140,6 +240,15 @@ enum Content {
 }
 
 impl Capture {
+    fn open_all(inputs: Vec<(PathBuf, Option<Octets>)>) -> PyResult<Vec<Self>> {
+        inputs.into_iter().map(Self::open).collect()
+    }
+
+    /// Size of all captures in octets.
+    fn total(captures: &[Self]) -> u64 {
+        captures.iter().map(|capture| capture.len).sum()
+    }
+
     fn open((name, octets): (PathBuf, Option<Octets>)) -> PyResult<Self> {
         let (content, len) = match octets {
             Some(octets) => {

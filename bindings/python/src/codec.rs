@@ -5,6 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use thinair_analyze::SchemeSpec;
+use thinair_python_common::value_error;
 use thinair_rohc::packet::parts;
 use thinair_rohc::{
     Channel, CidSpace, CompressError, CompressorConfig, CompressorMemory, Decompressed, DecompressorConfig,
@@ -12,7 +13,6 @@ use thinair_rohc::{
 };
 
 use crate::octets::{Clock, Octets, Time};
-use crate::value_error;
 
 create_exception!(
     thinair,

@@ -16,14 +16,11 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::analysis::{analyze, join, merge};
+    use crate::analysis::{Surveyed, analyze, applicable, join, merge, survey};
     #[pymodule_export]
     use crate::codec::{Compressor, DecompressError, Decompressor, Endpoint};
     #[pymodule_export]
     use crate::results::Results;
-}
-
-/// Returns `ValueError`: an error of the caller.
-fn value_error(error: impl std::fmt::Display) -> PyErr {
-    pyo3::exceptions::PyValueError::new_err(error.to_string())
+    #[pymodule_export]
+    use thinair_python_common::Frame;
 }

@@ -4,9 +4,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use thinair_python_common::value_error;
 use thinair_rohc::Instant;
-
-use crate::value_error;
 
 /// Octets of `bytes`, of a buffer such as `bytearray`, `memoryview` or an array of numpy, or of a packet with `__bytes__`, as
 /// of scapy and dpkt.

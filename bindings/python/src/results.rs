@@ -1,22 +1,13 @@
 //! Results as JSON, and as columns of Arrow.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-use arrow_array::ffi::to_ffi;
-use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{
-    Array, ArrayRef, Float64Array, RecordBatch, RecordBatchIterator, StringArray, StructArray, UInt64Array,
-};
-use arrow_schema::ArrowError;
-use arrow_schema::ffi::FFI_ArrowSchema;
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
 use thinair_analyze::outcome::{Flow, Scheme};
 use thinair_analyze::{Outcome, Portable, Settings};
+use thinair_python_common::{Frame, Series, value_error};
 
 use crate::analysis::{settings, specs};
-use crate::value_error;
 
 /// Results of an analysis.
 #[pyclass(frozen, module = "thinair._native")]
@@ -24,7 +15,7 @@ pub(crate) struct Results {
     settings: Settings,
     outcome: Outcome,
     /// The table, once it was asked for.
-    table: OnceLock<RecordBatch>,
+    table: OnceLock<Py<Frame>>,
 }
 
 impl Results {
@@ -39,20 +30,10 @@ impl Results {
     pub(crate) const fn outcome(&self) -> &Outcome {
         &self.outcome
     }
-
-    fn table(&self, py: Python<'_>) -> PyResult<RecordBatch> {
-        if let Some(table) = self.table.get() {
-            return Ok(table.clone());
-        }
-        let table = py.detach(|| table(&self.outcome)).map_err(arrow_error)?;
-        Ok(self.table.get_or_init(|| table).clone())
-    }
 }
 
 /// Schemes, number of listed flows, partitions, those that were carried, and the rest as JSON.
 type State = (Vec<String>, usize, u32, (u32, u32), String);
-
-type Pair<'py> = (Bound<'py, PyCapsule>, Bound<'py, PyCapsule>);
 
 #[pymethods]
 impl Results {
@@ -104,32 +85,14 @@ impl Results {
         Ok(Self::new(settings.clone(), part.into_outcome(settings)))
     }
 
-    /// Number of rows: flows times schemes.
-    fn __len__(&self) -> usize {
-        (self.outcome.flows.len() + self.outcome.other_flows.len()) * self.outcome.totals.schemes.len()
+    /// The table: a row for each flow and scheme.
+    fn frame(&self, py: Python<'_>) -> PyResult<Py<Frame>> {
+        if let Some(table) = self.table.get() {
+            return Ok(table.clone_ref(py));
+        }
+        let frame = Py::new(py, py.detach(|| frame(&self.outcome))?)?;
+        Ok(self.table.get_or_init(|| frame).clone_ref(py))
     }
-
-    fn arrow_schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = FFI_ArrowSchema::try_from(self.table(py)?.schema().as_ref()).map_err(arrow_error)?;
-        PyCapsule::new_with_value(py, schema, c"arrow_schema")
-    }
-
-    fn arrow_array<'py>(&self, py: Python<'py>) -> PyResult<Pair<'py>> {
-        let (array, schema) = to_ffi(&StructArray::from(self.table(py)?).to_data()).map_err(arrow_error)?;
-        let schema = PyCapsule::new_with_value(py, schema, c"arrow_schema")?;
-        Ok((schema, PyCapsule::new_with_value(py, array, c"arrow_array")?))
-    }
-
-    fn arrow_stream<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let table = self.table(py)?;
-        let schema = table.schema();
-        let stream = FFI_ArrowArrayStream::new(Box::new(RecordBatchIterator::new([Ok(table)], schema)));
-        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
-    }
-}
-
-fn arrow_error(error: ArrowError) -> PyErr {
-    PyRuntimeError::new_err(error.to_string())
 }
 
 /// A flow in one scheme.
@@ -205,48 +168,40 @@ fn rows<'o>(outcome: &'o Outcome, ids: &'o [String]) -> Vec<Row<'o>> {
 }
 
 /// Returns the table. A flow that is not listed with all sums has no value in the columns that need them.
-fn table(outcome: &Outcome) -> Result<RecordBatch, ArrowError> {
+fn frame(outcome: &Outcome) -> PyResult<Frame> {
     let ids: Vec<_> = outcome.totals.schemes.iter().map(Scheme::id).collect();
     let rows = rows(outcome, &ids);
-    let (required, optional) = (false, true);
-    RecordBatch::try_from_iter_with_nullable([
-        ("input", counts(&rows, |row| Some(row.input as u64)), required),
-        (
-            "path",
-            texts(&rows, |row| outcome.inputs.get(row.input).map(|input| input.path.as_str())),
-            required,
-        ),
-        ("flow", counts(&rows, |row| Some(row.flow as u64)), required),
-        ("src", texts(&rows, |row| Some(row.src)), required),
-        ("dst", texts(&rows, |row| Some(row.dst)), required),
-        ("protocol", texts(&rows, |row| Some(row.protocol)), required),
-        ("side", texts(&rows, |row| Some(row.side)), required),
-        ("profile", texts(&rows, |row| Some(row.listed?.0.profile)), optional),
-        ("id", texts(&rows, |row| Some(row.id)), required),
-        ("scheme", texts(&rows, |row| Some(row.scheme.scheme)), required),
-        ("mode", texts(&rows, |row| row.scheme.mode), optional),
-        ("packets", counts(&rows, |row| Some(row.packets)), required),
-        ("bytes_in", counts(&rows, |row| Some(row.bytes_in)), required),
-        ("header_bytes_in", counts(&rows, |row| Some(row.listed?.0.traffic.header_bytes_in)), optional),
-        ("bytes_out", counts(&rows, |row| Some(row.bytes_out)), required),
-        ("header_bytes_out", counts(&rows, |row| Some(row.listed?.1.header_bytes_out)), optional),
-        ("first_packet_bytes", counts(&rows, |row| Some(row.listed?.1.first_packet_bytes)), optional),
-        ("feedback_packets", counts(&rows, |row| Some(row.listed?.1.feedback_packets)), optional),
-        ("feedback_bytes", counts(&rows, |row| Some(row.feedback_bytes)), required),
-        ("not_applicable", counts(&rows, |row| Some(row.listed?.1.not_applicable)), optional),
-        ("roundtrip_mismatches", counts(&rows, |row| Some(row.listed?.1.roundtrip_mismatches)), optional),
-        ("saved_ratio", ratios(&rows), required),
+    let path = |row: &Row<'_>| outcome.inputs.get(row.input).map(|input| input.path.as_str());
+    Frame::new([
+        counts("input", &rows, |row| Some(row.input as u64)),
+        Series::texts("path", rows.iter().map(path)),
+        counts("flow", &rows, |row| Some(row.flow as u64)),
+        texts("src", &rows, |row| Some(row.src)),
+        texts("dst", &rows, |row| Some(row.dst)),
+        texts("protocol", &rows, |row| Some(row.protocol)),
+        texts("side", &rows, |row| Some(row.side)),
+        texts("profile", &rows, |row| Some(row.listed?.0.profile)).optional(),
+        texts("id", &rows, |row| Some(row.id)),
+        texts("scheme", &rows, |row| Some(row.scheme.scheme)),
+        texts("mode", &rows, |row| row.scheme.mode).optional(),
+        counts("packets", &rows, |row| Some(row.packets)),
+        counts("bytes_in", &rows, |row| Some(row.bytes_in)),
+        counts("header_bytes_in", &rows, |row| Some(row.listed?.0.traffic.header_bytes_in)).optional(),
+        counts("bytes_out", &rows, |row| Some(row.bytes_out)),
+        counts("header_bytes_out", &rows, |row| Some(row.listed?.1.header_bytes_out)).optional(),
+        counts("first_packet_bytes", &rows, |row| Some(row.listed?.1.first_packet_bytes)).optional(),
+        counts("feedback_packets", &rows, |row| Some(row.listed?.1.feedback_packets)).optional(),
+        counts("feedback_bytes", &rows, |row| Some(row.feedback_bytes)),
+        counts("not_applicable", &rows, |row| Some(row.listed?.1.not_applicable)).optional(),
+        counts("roundtrip_mismatches", &rows, |row| Some(row.listed?.1.roundtrip_mismatches)).optional(),
+        Series::numbers("saved_ratio", rows.iter().map(|row| Some(row.saved_ratio()))),
     ])
 }
 
-fn counts(rows: &[Row<'_>], of: impl Fn(&Row<'_>) -> Option<u64>) -> ArrayRef {
-    Arc::new(rows.iter().map(of).collect::<UInt64Array>())
+fn counts(name: &str, rows: &[Row<'_>], of: impl Fn(&Row<'_>) -> Option<u64>) -> Series {
+    Series::counts(name, rows.iter().map(of))
 }
 
-fn texts<'o>(rows: &[Row<'o>], of: impl Fn(&Row<'o>) -> Option<&'o str>) -> ArrayRef {
-    Arc::new(rows.iter().map(of).collect::<StringArray>())
-}
-
-fn ratios(rows: &[Row<'_>]) -> ArrayRef {
-    Arc::new(rows.iter().map(|row| Some(row.saved_ratio())).collect::<Float64Array>())
+fn texts<'o>(name: &str, rows: &[Row<'o>], of: impl Fn(&Row<'o>) -> Option<&'o str>) -> Series {
+    Series::texts(name, rows.iter().map(of))
 }

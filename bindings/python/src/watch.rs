@@ -1,16 +1,14 @@
 //! Progress of a long reading, and its interruption by Python.
 
 use std::io::{self, Read};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use pyo3::prelude::*;
-
-/// Time between two looks at Python: short beside the second after which an interrupt seems to have no effect.
-const PERIOD: Duration = Duration::from_millis(50);
+use thinair_python_common::{PERIOD, Progress};
 
 /// Observer of all readings of one call.
 pub(crate) struct Watch {
-    progress: Option<Py<PyAny>>,
+    progress: Progress,
     /// Octets read so far.
     read: u64,
     /// Octets that all readings will read.
@@ -22,7 +20,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) fn new(progress: Option<Py<PyAny>>, total: u64) -> Self {
-        Self { progress, read: 0, total, due: Instant::now(), raised: None }
+        Self { progress: Progress::new(progress), read: 0, total, due: Instant::now(), raised: None }
     }
 
     /// Returns a source whose octets are observed.
@@ -33,22 +31,12 @@ impl Watch {
     /// Reports the end of all readings.
     pub(crate) fn finish(&mut self) -> PyResult<()> {
         self.read = self.total;
-        self.report()
+        self.progress.report(self.read, self.total)
     }
 
     /// Returns the exception that has ended reading, if any.
     pub(crate) fn check(&mut self) -> PyResult<()> {
         self.raised.take().map_or(Ok(()), Err)
-    }
-
-    fn report(&self) -> PyResult<()> {
-        Python::attach(|py| {
-            py.check_signals()?;
-            match &self.progress {
-                Some(progress) => progress.call1(py, (self.read, self.total)).map(drop),
-                None => Ok(()),
-            }
-        })
     }
 }
 
@@ -62,7 +50,7 @@ impl<R: Read> Read for Source<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let now = Instant::now();
         if now >= self.watch.due {
-            if let Err(error) = self.watch.report() {
+            if let Err(error) = self.watch.progress.report(self.watch.read, self.watch.total) {
                 self.watch.raised = Some(error);
                 return Err(io::Error::other("an exception was raised"));
             }

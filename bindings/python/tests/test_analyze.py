@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import CAPTURES, command
+from helpers import CAPTURES, command
 
 import thinair
 
@@ -116,6 +116,9 @@ def test_an_exception_of_progress_ends_the_analysis() -> None:
 def test_an_interrupt_ends_the_analysis() -> None:
     """It ends before an analysis of a fortieth of the captures, which begins with the interrupt."""
     ended = []
+
+    # A shell that starts tests in the background has them ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupt() -> None:
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)

@@ -4,7 +4,7 @@ import decimal
 import struct
 
 import pytest
-from conftest import packets
+from helpers import packets
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

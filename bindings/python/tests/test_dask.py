@@ -1,6 +1,10 @@
 """Many workers: their results are those of one run, and failures are tried again and named."""
 
+import multiprocessing
+import os
 import shutil
+import signal
+import threading
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -21,15 +25,23 @@ FILES = [
 SCHEMES = ["rohc-v1", "coap/o", "schc", "6lowpan"]
 
 
-@settings(max_examples=8, deadline=None)
-@given(st.lists(st.sampled_from(FILES), min_size=1, max_size=4), st.integers(1, 5), st.integers(1, 5), st.integers(0, 8))
-def test_results_are_those_of_one_run(files: list[str], partitions: int, shards: int, most_flows: int) -> None:
+@settings(max_examples=12, deadline=None)
+@given(
+    st.lists(st.sampled_from(FILES), min_size=1, max_size=4),
+    st.sampled_from([SCHEMES, None]),
+    st.integers(1, 5),
+    st.integers(1, 5),
+    st.integers(0, 8),
+)
+def test_results_are_those_of_one_run(
+    files: list[str], schemes: list[str] | None, partitions: int, shards: int, most_flows: int
+) -> None:
     shards = min(shards, partitions)
     with ThreadPoolExecutor() as pool:
         flows = thinair.dask.analyze(
-            files, schemes=SCHEMES, partitions=partitions, shards=shards, most_flows=most_flows, client=pool
+            files, schemes=schemes, partitions=partitions, shards=shards, most_flows=most_flows, client=pool
         )
-    assert flows == thinair.analyze(files, schemes=SCHEMES, partitions=partitions, most_flows=most_flows)
+    assert flows == thinair.analyze(files, schemes=schemes, partitions=partitions, most_flows=most_flows)
 
 
 def test_a_pool_of_processes_needs_no_dask() -> None:
@@ -66,7 +78,7 @@ class Unsteady(Executor):
 
     def submit(self, function: Any, /, *arguments: Any, **_: Any) -> "Future[Any]":
         future: "Future[Any]" = Future()
-        key = arguments[:2]
+        key = (function, str(arguments[:2]))
         self.tries[key] = self.tries.get(key, 0) + 1
         if self.tries[key] <= self.failures:
             future.set_exception(ConnectionError("the worker is gone"))
@@ -85,8 +97,103 @@ def test_shards_that_fail_are_tried_again() -> None:
 def test_shards_that_fail_for_good_are_named(tmp_path: Path) -> None:
     shutil.copy("README.md", tmp_path / "wrong.pcap")
     files = [FILES[0], str(tmp_path / "wrong.pcap")]
-    with ThreadPoolExecutor() as pool, pytest.raises(thinair.dask.ShardError, match="wrong.pcap, shard 1: ValueError") as raised:
-        thinair.dask.analyze(files, schemes=SCHEMES, partitions=2, shards=2, client=pool)
-    assert [(url, shard) for url, shard, _ in raised.value.failed] == [(files[1], 0), (files[1], 1)]
+    for shards, number in [(1, 0), (2, None)]:
+        name = "survey" if number is None else f"shard {number}"
+        with pytest.raises(thinair.dask.ShardError, match=f"wrong.pcap, {name}: ValueError") as raised:
+            with ThreadPoolExecutor() as pool:
+                thinair.dask.analyze(files, schemes=SCHEMES, partitions=2, shards=shards, client=pool)
+        assert [(url, shard) for url, shard, _ in raised.value.failed] == [(files[1], number)]
+    with pytest.raises(thinair.dask.ShardError, match="ConnectionError"):
+        thinair.dask.analyze(FILES[0], schemes=SCHEMES, retries=1, client=Unsteady(2))
     with pytest.raises(FileNotFoundError, match="no file matches"):
         thinair.dask.analyze("captures/*.missing", schemes=SCHEMES, client=Unsteady(0))
+
+
+LARGE = "captures/rtp_udp4_h264.pcap"
+
+
+def test_partial_results_come_as_they_end() -> None:
+    parts: dict[tuple[str, int], thinair.Flows] = {}
+    with ThreadPoolExecutor() as pool:
+        flows = thinair.dask.analyze(
+            FILES[:2], partitions=4, shards=2, client=pool, partial=lambda url, shard, part: parts.update({(url, shard): part})
+        )
+    assert sorted(parts) == [(file, shard) for file in sorted(FILES[:2]) for shard in range(2)]
+    assert sum(part.totals["packets"] for part in parts.values()) == flows.totals["packets"]
+
+
+def test_a_process_may_be_killed() -> None:
+    """Another one takes its place, and its shard are tried again."""
+    killed: list[int] = []
+
+    def kill(_url: str, _shard: int, _flows: thinair.Flows) -> None:
+        if not killed:
+            process = multiprocessing.active_children()[0]
+            killed.append(process.pid or 0)
+            process.kill()
+
+    flows = thinair.dask.analyze([LARGE] * 8, partitions=16, shards=8, partial=kill)
+    assert flows == thinair.analyze([LARGE] * 8, partitions=16)
+    killed.clear()
+    with pytest.raises(thinair.dask.ShardError, match="WorkerError: process .* died, exit code -9"):
+        thinair.dask.analyze([LARGE] * 8, partitions=16, shards=8, partial=kill, retries=0)
+
+
+def test_a_worker_of_dask_may_be_killed() -> None:
+    distributed = pytest.importorskip("distributed", reason="distributed (Dask) is missing")
+    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    killed: list[int] = []
+    with cluster, distributed.Client(cluster) as client:
+        workers = sorted(client.run(os.getpid).values())
+
+        def kill(_url: str, _shard: int, _flows: thinair.Flows) -> None:
+            if not killed:
+                killed.append(workers[0])
+                os.kill(workers[0], signal.SIGKILL)
+
+        path = str(Path(LARGE).resolve())
+        flows = thinair.dask.analyze([path] * 8, partitions=16, shards=8, client=client, partial=kill)
+        assert killed[0] not in client.run(os.getpid).values()
+    assert flows == thinair.analyze([path] * 8, partitions=16)
+
+
+def test_an_interrupt_cancels_all_tasks() -> None:
+    """It ends before an analysis of a few of the files, which begins with the interrupt, and leaves no process."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    ended = []
+
+    def interrupt() -> None:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        thinair.analyze([LARGE] * 200)
+        ended.append("the shorter one")
+
+    thread = threading.Thread(target=interrupt)
+
+    def ended_one(_url: str, _shard: int, _flows: thinair.Flows) -> None:
+        if thread.ident is None:
+            thread.start()
+
+    with pytest.raises(KeyboardInterrupt):
+        thinair.dask.analyze([LARGE] * 3_000, schemes=SCHEMES, partial=ended_one)
+    ended.append("the interrupted one")
+    thread.join()
+    assert ended == ["the interrupted one", "the shorter one"]
+    assert multiprocessing.active_children() == []
+
+
+
+def test_an_exception_of_partial_cancels_all_tasks() -> None:
+    class Enough(Exception):
+        pass
+
+    calls = []
+
+    def stop(url: str, shard: int, flows: thinair.Flows) -> None:
+        calls.append(shard)
+        raise Enough
+
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(Enough):
+            thinair.dask.analyze([LARGE] * 1_000, schemes=SCHEMES, client=pool, partial=stop)
+        waiting = pool._work_queue.qsize()
+    assert calls == [0] and waiting > 0

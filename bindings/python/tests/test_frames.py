@@ -1,4 +1,4 @@
-"""The table in frames of others."""
+"""The table in frames of others, in notebooks and in charts."""
 
 import pytest
 
@@ -49,6 +49,19 @@ def test_pandas_and_polars_have_equal_frames(flows: thinair.Flows) -> None:
         assert octets["schc"] == flows.totals["schemes"][2]["bytes_out"]
 
 
+def test_duckdb_takes_a_table_by_its_name(flows: thinair.Flows) -> None:
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is missing")
+    found = duckdb.connect().execute("select id, sum(bytes_out) from flows group by id order by id").fetchall()
+    octets = {scheme["mode"] and f"{scheme['scheme']}/{scheme['mode']}" or scheme["scheme"]: scheme["bytes_out"] for scheme in flows.totals["schemes"]}
+    assert dict(found) == octets and list(octets) == ["coap/u", "coap/o", "schc"]
+
+
+def test_rows_need_no_other_package(flows: thinair.Flows) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is missing")
+    assert flows.rows() == pyarrow.table(flows).to_pylist() and flows.rows(2) == flows.rows()[:2]
+    assert isinstance(flows, thinair.Frame)
+
+
 def test_a_notebook_shows_a_table(flows: thinair.Flows) -> None:
     page = flows._repr_html_()
     assert page.count("<tr>") == 5 and "coap/o" in page and f"{flows.totals['bytes_in']:,}" in page
@@ -56,7 +69,10 @@ def test_a_notebook_shows_a_table(flows: thinair.Flows) -> None:
 
 
 def test_a_chart_has_a_bar_for_each_scheme(flows: thinair.Flows) -> None:
-    pytest.importorskip("altair", reason="altair is missing")
-    (values,) = flows.plot().to_dict()["datasets"].values()
-    assert [value["scheme"] for value in values] == ["before", "coap/u", "coap/o", "schc"]
-    assert values[0]["octets"] == flows.totals["bytes_in"]
+    matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is missing")
+    matplotlib.use("agg")
+    (axes,) = flows.plot().axes
+    octets = [scheme["bytes_out"] + scheme["feedback_bytes"] for scheme in flows.totals["schemes"]]
+    assert [patch.get_width() for patch in axes.patches] == [flows.totals["bytes_in"], *octets]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["before", "coap/u", "coap/o", "schc"]
+    assert axes.get_xlabel() == "octets, feedback included" and axes.yaxis_inverted()

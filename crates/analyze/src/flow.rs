@@ -12,7 +12,7 @@ use crate::packet::{FlowKey, ParsedPacket, RtpTrace};
 use crate::scheme::Trip;
 use crate::settings::Settings;
 use crate::sides::{CaptureSide, Sides};
-use crate::survey::Listed;
+use crate::survey::{FlowPlace, Listed};
 use crate::tally::{SchemeSums, TrafficSums};
 
 /// Number of packets up to which a flow may grow by compression: a context pays off after its first packets.
@@ -23,6 +23,8 @@ const SHORT: u64 = 20;
 pub(crate) struct FlowSums {
     pub(crate) key: FlowKey,
     pub(crate) side: CaptureSide,
+    /// Number in order of appearance, from 0.
+    pub(crate) number: usize,
     /// Index of its input.
     pub(crate) input: usize,
     pub(crate) partition: u32,
@@ -155,8 +157,13 @@ impl<T> Default for Directory<T> {
 impl<T> Directory<T> {
     /// Returns the value for a packet's flow; for a new flow, the result of `value` for its side.
     pub(crate) fn of(&mut self, packet: &ParsedPacket<'_>, value: impl FnOnce(CaptureSide) -> T) -> &mut T {
+        self.of_some(packet, |sides| value(sides.of_flow(packet.key.source, packet.key.destination)))
+    }
+
+    /// Works like [`of`](Self::of), if not all flows are in the list: `value` finds the side of a new flow.
+    fn of_some(&mut self, packet: &ParsedPacket<'_>, value: impl FnOnce(&mut Sides) -> T) -> &mut T {
         let at = *self.index.entry(packet.key).or_insert_with(|| {
-            self.list.push(value(self.sides.of_flow(packet.key.source, packet.key.destination)));
+            self.list.push(value(&mut self.sides));
             self.list.len() - 1
         });
         &mut self.list[at]
@@ -173,36 +180,54 @@ impl<T> Directory<T> {
     }
 }
 
-/// All flows of a run.
+/// All flows of a run; of surveyed inputs, those that the run carries.
 #[derive(Debug)]
 pub(crate) struct FlowTable {
     directory: Directory<FlowSums>,
     listed: Listed,
     input: usize,
+    /// Number of the first flow of the input.
+    first: usize,
+    /// Numbers and sides of the next flows that the run carries, if the input was surveyed.
+    next: std::vec::IntoIter<(usize, CaptureSide)>,
 }
 
 impl FlowTable {
     /// Returns an empty list of flows.
     pub(crate) fn new(listed: Listed) -> Self {
-        Self { directory: Directory::default(), listed, input: 0 }
+        let next = Vec::new().into_iter();
+        Self { directory: Directory::default(), listed, input: 0, first: 0, next }
     }
 
-    /// Starts the next input.
-    pub(crate) fn start(&mut self, input: usize) {
+    /// Starts the next input, with the places of its flows if it was surveyed.
+    pub(crate) fn start(&mut self, input: usize, places: &[FlowPlace], settings: &Settings) {
         self.directory.forget();
         self.input = input;
+        let carried = settings.carried();
+        let next = (self.first..).zip(places).filter(|(_, place)| carried.contains(&place.partition()));
+        self.next = next.map(|(number, place)| (number, place.side())).collect::<Vec<_>>().into_iter();
+        self.first += places.len();
     }
 
-    /// Returns the flow of a packet.
-    pub(crate) fn of(&mut self, packet: &ParsedPacket<'_>, settings: &Settings) -> &mut FlowSums {
-        let (number, listed, input) = (self.directory.list.len(), &self.listed, self.input);
-        self.directory.of(packet, |side| {
-            let partition = packet.partition(settings.partitions());
+    /// Returns the flow of a packet in a partition.
+    pub(crate) fn of(
+        &mut self,
+        packet: &ParsedPacket<'_>,
+        partition: u32,
+        settings: &Settings,
+    ) -> &mut FlowSums {
+        let (count, listed, input, next) =
+            (self.directory.list.len(), &self.listed, self.input, &mut self.next);
+        self.directory.of_some(packet, |sides| {
+            let place = next.next();
+            let (number, side) =
+                place.unwrap_or_else(|| (count, sides.of_flow(packet.key.source, packet.key.destination)));
             let is_carried = settings.carried().contains(&partition);
             let schemes = if is_carried { settings.schemes.len() } else { 0 };
             FlowSums {
                 key: packet.key,
                 side,
+                number,
                 input,
                 partition,
                 packets: 0,
@@ -268,7 +293,7 @@ mod tests {
         let mut flows = FlowTable::new(Listed::default());
         for at in 0..packets {
             let (format, len) = if at == 0 { (Format::Ir, 28 + 1 + 3) } else { (Format::Normal, len) };
-            let flow = flows.of(&packet, &settings);
+            let flow = flows.of(&packet, 0, &settings);
             (flow.packets, flow.bytes) = (flow.packets + 1, flow.bytes + 28);
             flow.sums[0].add(Instant::ZERO, &trip(format, len, if at == 1 { feedback } else { &[] }));
         }

@@ -46,6 +46,7 @@ pub mod exchange;
 mod flow;
 mod follow;
 mod gaps;
+mod hosts;
 mod loss;
 mod merge;
 mod mesh;

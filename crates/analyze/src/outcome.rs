@@ -3,9 +3,10 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::io::Read;
 
 use serde::{Deserialize, Serialize, Serializer};
-use thinair_capture::LinkType;
+use thinair_capture::{Error, LinkType, Reader, Record};
 use thinair_rohc::{Channel, CidSpace};
 
 mod flow;
@@ -13,10 +14,12 @@ mod flow;
 pub use flow::{BreakEven, Flow, Milestone, OtherFlow};
 
 use crate::merge::RunSums;
+use crate::packet::ParsedPacket;
 use crate::portable::names;
 use crate::recommendation::Recommendation;
 use crate::schc::{self, Direction, RuleSet};
 use crate::timeline::Timeline;
+use crate::unpack::Unpack;
 
 /// A name of a fixed set.
 pub type Name = &'static str;
@@ -163,6 +166,55 @@ pub struct InputSummary {
     /// True if reading ended at damage, and the rest of the file is unknown.
     #[serde(skip)]
     pub damaged: bool,
+}
+
+impl InputSummary {
+    /// Counts a record. Returns its IP packet, if it has one with complete headers.
+    pub(crate) fn count<'p>(
+        &mut self,
+        unpack: &'p mut Unpack,
+        record: &Record<'p>,
+    ) -> Option<ParsedPacket<'p>> {
+        self.packets += 1;
+        *self.link_types.entry(record.link_type).or_default() += 1;
+        let packet = match unpack.packet(record) {
+            Ok(packet) => packet,
+            Err(reason) => {
+                *self.skipped.entry(reason).or_default() += 1;
+                return None;
+            }
+        };
+        self.ip_packets += 1;
+        self.cut += u64::from(packet.missing > 0);
+        if let Some(odd) = packet.odd {
+            *self.odd.entry(odd).or_default() += 1;
+        }
+        Some(packet)
+    }
+
+    /// Counts a record that cannot be read, or notes the end of reading.
+    pub(crate) fn count_error(&mut self, error: Error) -> Result<(), Error> {
+        match error {
+            Error::Io { .. } => return Err(error),
+            error if error.ends_reading() => {
+                self.damaged = !matches!(error, Error::Truncated { .. });
+                self.ended_by = Some(error.to_string());
+            }
+            _ => {
+                self.packets += 1;
+                *self.skipped.entry("malformed_record").or_default() += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what is known when all records are read.
+    pub(crate) fn end<R: Read>(&mut self, reader: &Reader<R>, unpack: &Unpack) {
+        if let Some(link_type) = reader.link_type() {
+            self.link_types.entry(link_type).or_default();
+        }
+        self.unwrapped.clone_from(unpack.unwrapped());
+    }
 }
 
 fn by_link_type<S: Serializer>(records: &BTreeMap<LinkType, u64>, serializer: S) -> Result<S::Ok, S::Error> {

@@ -16,10 +16,31 @@ use crate::survey::Facts;
 use crate::tally::{SchemeSums, TrafficSums};
 use crate::timeline::Timeline;
 
+/// Summary of a capture with all its fields.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct PortableInput(InputSummary, BTreeMap<u16, u64>, bool);
+
+impl From<InputSummary> for PortableInput {
+    fn from(input: InputSummary) -> Self {
+        let link_types =
+            input.link_types.iter().map(|(link_type, records)| (link_type.0, *records)).collect();
+        let damaged = input.damaged;
+        Self(input, link_types, damaged)
+    }
+}
+
+impl From<PortableInput> for InputSummary {
+    fn from(PortableInput(input, link_types, damaged): PortableInput) -> Self {
+        let link_types =
+            link_types.into_iter().map(|(link_type, records)| (LinkType(link_type), records)).collect();
+        Self { link_types, damaged, ..input }
+    }
+}
+
 /// Outcome without its settings. Deserialize it from trusted data: it is not checked.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Portable {
-    inputs: Vec<(InputSummary, BTreeMap<u16, u64>, bool)>,
+    inputs: Vec<PortableInput>,
     flows: Vec<(usize, Flow, Vec<Milestone>)>,
     other_flows: Vec<(usize, OtherFlow)>,
     faults: Vec<Mismatch>,
@@ -39,18 +60,12 @@ impl Portable {
     pub fn of(outcome: &Outcome) -> Option<Self> {
         let outcome = outcome.clone();
         let sums = outcome.sums?;
-        let input = |input: InputSummary| {
-            let link_types =
-                input.link_types.iter().map(|(link_type, records)| (link_type.0, *records)).collect();
-            let damaged = input.damaged;
-            (input, link_types, damaged)
-        };
         let flow = |mut flow: Flow| {
             let course = std::mem::take(&mut flow.course);
             (flow.number, flow, course)
         };
         Some(Self {
-            inputs: outcome.inputs.into_iter().map(input).collect(),
+            inputs: outcome.inputs.into_iter().map(PortableInput::from).collect(),
             flows: outcome.flows.into_iter().map(flow).collect(),
             other_flows: outcome.other_flows.into_iter().map(|flow| (flow.number, flow)).collect(),
             faults: outcome.faults,
@@ -68,12 +83,6 @@ impl Portable {
 
     /// Returns the outcome. `settings` are those of the run.
     pub fn into_outcome(self, settings: Settings) -> Outcome {
-        let input = |(mut input, link_types, damaged): (InputSummary, BTreeMap<u16, u64>, bool)| {
-            input.link_types =
-                link_types.into_iter().map(|(link_type, records)| (LinkType(link_type), records)).collect();
-            input.damaged = damaged;
-            input
-        };
         let sums = RunSums {
             settings,
             facts: self.facts,
@@ -87,7 +96,7 @@ impl Portable {
         Outcome {
             schema: SCHEMA,
             partitions: sums.settings.partitions(),
-            inputs: self.inputs.into_iter().map(input).collect(),
+            inputs: self.inputs.into_iter().map(InputSummary::from).collect(),
             recommendation: sums.recommendation(&totals),
             totals,
             flows: self

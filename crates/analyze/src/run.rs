@@ -7,13 +7,15 @@ use thinair_capture::{Error, Reader, Record, Timestamp};
 use thinair_rohc::Instant;
 
 use crate::flow::{FlowSums, FlowTable};
+use crate::hosts::hosts;
 use crate::merge::RunSums;
 use crate::outcome::{InputSummary, MOST_FAULTS, Mismatch, Outcome, SCHEMA, SchcRules, Totals};
 use crate::packet::ParsedPacket;
+use crate::partition::partition;
 use crate::report::{SumsReport, other_flow};
 use crate::scheme::{Cause, Delivery, SchemeLink, Trip};
 use crate::settings::{SchemeSpec, Settings};
-use crate::survey::{Facts, Provision, Survey};
+use crate::survey::{Facts, Survey, SurveyedInput};
 use crate::tally::{SchemeSums, SizeCounts, TrafficSums, layers_out};
 use crate::timeline::Timeline;
 use crate::unpack::Unpack;
@@ -36,7 +38,7 @@ pub(crate) const PROGRESS_EVERY: u64 = 1_024;
 #[derive(Debug)]
 pub struct Analysis {
     settings: Settings,
-    provisions: Vec<Arc<Provision>>,
+    surveyed: Vec<Arc<SurveyedInput>>,
     facts: Facts,
     inputs: Vec<InputSummary>,
     flows: FlowTable,
@@ -78,7 +80,7 @@ impl Analysis {
             octets_out: Vec::with_capacity(schemes),
             settings,
             facts: survey.facts,
-            provisions: survey.provisions,
+            surveyed: survey.inputs,
         }
     }
 
@@ -93,37 +95,47 @@ impl Analysis {
         source: R,
         mut progress: impl FnMut(u64),
     ) -> Result<(), Error> {
-        let provision = self.provisions.get(self.inputs.len()).cloned().unwrap_or_default();
+        let surveyed = self.surveyed.get(self.inputs.len()).cloned();
+        let is_part = self.settings.carried() != (0..self.settings.partitions());
+        // Losses depend on the number of the packet.
+        let skips = is_part && surveyed.is_some() && self.settings.loss.is_none();
         let mut reader = Reader::new(source)?;
-        let mut link = InputLink::new(&self.settings, self.begins, Arc::clone(&provision));
-        self.flows.start(self.inputs.len());
+        let mut link = InputLink::new(&self.settings, self.begins, surveyed.clone().unwrap_or_default());
+        let places = surveyed.as_ref().map_or(&[][..], |surveyed| &surveyed.flows);
+        self.flows.start(self.inputs.len(), places, &self.settings);
         let mut unpack = self.unpack();
-        let mut input = InputSummary { path: path.to_owned(), ..InputSummary::default() };
-        (input.schc_rules, input.lowpan_contexts) = self.provisioning(&provision);
+        let mut input = InputSummary::default();
         while let Some(record) = reader.next_record() {
             match record {
-                Ok(record) => self.record(&mut input, &mut link, &mut unpack, &record),
-                Err(error @ Error::Io { .. }) => return Err(error),
-                Err(error) if error.ends_reading() => {
-                    input.damaged = !matches!(error, Error::Truncated { .. });
-                    input.ended_by = Some(error.to_string());
-                }
-                Err(_) => {
+                Ok(record) if skips && self.is_of_others(&record) => {
                     input.packets += 1;
-                    *input.skipped.entry("malformed_record").or_default() += 1;
+                    link.time(record.time);
                 }
+                Ok(record) => self.record(&mut input, &mut link, &mut unpack, &record),
+                Err(error) => input.count_error(error)?,
             }
             if input.packets.is_multiple_of(PROGRESS_EVERY) {
                 progress(reader.octets_read());
             }
         }
         self.begins = link.latest;
-        if let Some(link_type) = reader.link_type() {
-            input.link_types.entry(link_type).or_default();
+        input.end(&reader, &unpack);
+        if let (true, Some(surveyed)) = (skips, &surveyed) {
+            let InputSummary { packets, ended_by, damaged, .. } = input;
+            input = InputSummary { packets, ended_by, damaged, ..surveyed.summary() };
         }
-        input.unwrapped.clone_from(unpack.unwrapped());
+        input.path = path.to_owned();
+        (input.schc_rules, input.lowpan_contexts) = self.provisioning(&link.surveyed);
         self.inputs.push(input);
         Ok(())
+    }
+
+    /// True if the run is known not to carry the packet of a record, without parsing it.
+    fn is_of_others(&self, record: &Record<'_>) -> bool {
+        hosts(record).is_some_and(|(source, destination)| {
+            let partition = partition(source, destination, self.settings.partitions());
+            !self.settings.carried().contains(&partition)
+        })
     }
 
     /// Returns the results.
@@ -132,10 +144,10 @@ impl Analysis {
         let report = SumsReport { settings: &self.settings };
         let (mut flows, mut other_flows) = (Vec::new(), Vec::new());
         let carried = self.settings.carried();
-        for (number, mut flow) in self.flows.into_list().into_iter().enumerate() {
+        for mut flow in self.flows.into_list() {
             match flow.detail.take() {
-                Some(detail) => flows.push(report.flow(number, &flow, *detail)),
-                None if carried.contains(&flow.partition) => other_flows.push(other_flow(number, &flow)),
+                Some(detail) => flows.push(report.flow(flow.number, &flow, *detail)),
+                None if carried.contains(&flow.partition) => other_flows.push(other_flow(flow.number, &flow)),
                 None => {}
             }
         }
@@ -197,10 +209,10 @@ impl Analysis {
 
     /// Returns the provisioning of both ends: rules of SCHC and prefixes of 6LoWPAN, for schemes that need
     /// them.
-    fn provisioning(&self, provision: &Provision) -> (Option<SchcRules>, Option<Vec<String>>) {
+    fn provisioning(&self, surveyed: &SurveyedInput) -> (Option<SchcRules>, Option<Vec<String>>) {
         let schemes = &self.settings.schemes;
-        let rules = schemes.contains(&SchemeSpec::Schc).then(|| SchcRules::of(&provision.rules));
-        let contexts = (0..).map_while(|id| provision.contexts.context(id)).map(|context| {
+        let rules = schemes.contains(&SchemeSpec::Schc).then(|| SchcRules::of(&surveyed.rules));
+        let contexts = (0..).map_while(|id| surveyed.contexts.context(id)).map(|context| {
             let prefix = std::net::Ipv6Addr::from(context.prefix());
             format!("{prefix}/{}", context.length())
         });
@@ -214,20 +226,7 @@ impl Analysis {
         unpack: &mut Unpack,
         record: &Record<'_>,
     ) {
-        input.packets += 1;
-        *input.link_types.entry(record.link_type).or_default() += 1;
-        let packet = match unpack.packet(record) {
-            Ok(packet) => packet,
-            Err(reason) => {
-                *input.skipped.entry(reason).or_default() += 1;
-                return;
-            }
-        };
-        input.ip_packets += 1;
-        input.cut += u64::from(packet.missing > 0);
-        if let Some(odd) = packet.odd {
-            *input.odd.entry(odd).or_default() += 1;
-        }
+        let Some(packet) = input.count(unpack, record) else { return };
         let now = link.time(record.time);
         self.carry(link, now, record.number, &packet);
     }
@@ -237,10 +236,13 @@ impl Analysis {
         let settings = &self.settings;
         let number = self.number;
         self.number += 1;
-        let flow = self.flows.of(packet, settings);
-        let Some(channel) = flow.partition.checked_sub(settings.only.start).map(|at| at as usize) else {
+        let partition = packet.partition(settings.partitions());
+        let is_carried = settings.carried().contains(&partition);
+        if !is_carried && link.is_surveyed() {
             return;
-        };
+        }
+        let flow = self.flows.of(packet, partition, settings);
+        let Some(channel) = partition.checked_sub(settings.only.start).map(|at| at as usize) else { return };
         let Some(schemes) = link.channel(settings, channel) else { return };
         let application = flow.application_header(packet, &settings.compressor.coap.ports);
         let is_first = flow.packets == 0;
@@ -280,7 +282,7 @@ impl Analysis {
 
 /// The link of one input.
 struct InputLink {
-    provision: Arc<Provision>,
+    surveyed: Arc<SurveyedInput>,
     /// The schemes of each carried partition, from its first packet on.
     channels: Vec<Option<Vec<SchemeLink>>>,
     /// Time of the first packet, in nanoseconds.
@@ -292,14 +294,19 @@ struct InputLink {
 }
 
 impl InputLink {
-    fn new(settings: &Settings, begins: u64, provision: Arc<Provision>) -> Self {
+    fn new(settings: &Settings, begins: u64, surveyed: Arc<SurveyedInput>) -> Self {
         let channels = settings.carried().map(|_| None).collect();
-        Self { provision, channels, first: None, begins, latest: begins }
+        Self { surveyed, channels, first: None, begins, latest: begins }
+    }
+
+    /// True if the flows of the link are known.
+    fn is_surveyed(&self) -> bool {
+        !self.surveyed.flows.is_empty()
     }
 
     /// Returns the schemes of a carried partition; `None` if there is no such partition.
     fn channel(&mut self, settings: &Settings, at: usize) -> Option<&mut [SchemeLink]> {
-        let new = |spec| SchemeLink::new(spec, settings, &self.provision);
+        let new = |spec| SchemeLink::new(spec, settings, &self.surveyed);
         let channel = self.channels.get_mut(at)?;
         Some(channel.get_or_insert_with(|| settings.schemes.iter().map(new).collect()))
     }

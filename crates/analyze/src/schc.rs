@@ -83,13 +83,14 @@ use std::hash::{BuildHasherDefault, Hasher};
 use fields::{FieldLabel, Parsed};
 pub use learn::Learner;
 pub use rule::{DescriptorRow, Rule};
+use serde::{Deserialize, Serialize};
 use thinair_rohc::Ports;
 
 /// RuleID of packets that are sent uncompressed.
 pub const NO_COMPRESSION: u8 = 0;
 
 /// Direction of a packet (DI).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Direction {
     /// From the device to the application.
     Up,
@@ -130,7 +131,7 @@ impl Default for Reading {
 }
 
 /// Treatment of a correct UDP checksum.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Checksum {
     /// Not sent: the other end computes it, since another layer protects the packet (RFC 8724, section
     /// 10.11).
@@ -165,13 +166,30 @@ pub enum SchcError {
 }
 
 /// Rules of both directions, called the context in RFC 8724.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(into = "PortableRules", from = "PortableRules")]
 pub struct RuleSet {
     reading: Reading,
     /// By direction; the RuleID of a rule is its index plus one.
     rules: [Vec<Rule>; 2],
     /// Indices of the rules with these fields.
     places: [HashMap<Vec<FieldLabel>, Vec<usize>, BuildHasherDefault<Fold>>; 2],
+}
+
+/// Rules without their index.
+#[derive(Serialize, Deserialize)]
+struct PortableRules(Checksum, Vec<u16>, [Vec<Rule>; 2]);
+
+impl From<RuleSet> for PortableRules {
+    fn from(RuleSet { reading, rules, .. }: RuleSet) -> Self {
+        Self(reading.checksum, (0..=u16::MAX).filter(|port| reading.ports.has(*port)).collect(), rules)
+    }
+}
+
+impl From<PortableRules> for RuleSet {
+    fn from(PortableRules(checksum, ports, rules): PortableRules) -> Self {
+        Self::new(Reading { checksum, ports: Ports::of(&ports).unwrap_or(Ports::COAP) }, rules)
+    }
 }
 
 /// A hash that processes several octets per step. With at most 255 rules per direction, collisions are

@@ -16,7 +16,7 @@ use thinair_rohc::{Format, Instant, ProfileId};
 use crate::loss::SentPacket;
 use crate::settings::{SchemeSpec, Settings};
 use crate::sides::CaptureSide;
-use crate::survey::Provision;
+use crate::survey::SurveyedInput;
 
 /// Octets by which headers may grow: an IR packet is larger than the headers it replaces.
 const MARGIN: usize = 1024;
@@ -155,14 +155,14 @@ pub(crate) enum Cause {
 }
 
 impl SchemeLink {
-    pub(crate) fn new(spec: &SchemeSpec, settings: &Settings, provision: &Arc<Provision>) -> Self {
+    pub(crate) fn new(spec: &SchemeSpec, settings: &Settings, surveyed: &Arc<SurveyedInput>) -> Self {
         let carrier: Box<dyn SchemeEnds> = match *spec {
             SchemeSpec::Rohc { channel, mode, learned, .. } => {
                 let bases = if learned { &settings.learned } else { &settings.bases };
                 Box::new(rohc::Rohc::new(channel, mode, bases, settings))
             }
-            SchemeSpec::Schc => Box::new(schc::Schc::new(Arc::clone(provision))),
-            SchemeSpec::Lowpan => Box::new(lowpan::Lowpan::new(settings, provision)),
+            SchemeSpec::Schc => Box::new(schc::Schc::new(Arc::clone(surveyed))),
+            SchemeSpec::Lowpan => Box::new(lowpan::Lowpan::new(settings, surveyed)),
         };
         Self { carrier, sent: Vec::new(), back: Vec::new() }
     }

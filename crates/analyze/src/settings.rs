@@ -138,6 +138,12 @@ impl SchemeSpec {
         }
     }
 
+    /// Identifier, as [`Scheme::id`](crate::outcome::Scheme::id). `usual`: the channel whose contexts are not named.
+    pub fn id(&self, usual: &Channel) -> String {
+        let contexts = self.channel().map(|channel| outcome::Contexts::of(&channel));
+        outcome::id(self.name(), self.mode(), contexts.filter(|own| *own != outcome::Contexts::of(usual)))
+    }
+
     /// Channel of both directions, for ROHC.
     pub const fn channel(&self) -> Option<Channel> {
         match self {

@@ -15,8 +15,9 @@ use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::header::protocol;
 
 use crate::flow::Directory;
-use crate::outcome::MOST_COURSES;
+use crate::outcome::{InputSummary, MOST_COURSES};
 use crate::packet::ParsedPacket;
+use crate::portable::PortableInput;
 use crate::schc::{Checksum, Direction, Learner, Reading, RuleSet};
 use crate::settings::{SchemeSpec, Settings};
 use crate::sides::CaptureSide;
@@ -25,10 +26,12 @@ use crate::unpack::Unpack;
 /// Facts about captures, collected before their packets are compressed.
 ///
 /// **Call [`read`](Self::read) for each capture, in the order in which [`Analysis`](crate::Analysis) reads
-/// them.**
-#[derive(Clone, Debug, Default)]
+/// them.** All shards of a run may share one survey: it has all that a shard needs of the packets that it does not
+/// carry. Serialized, it is read by the same version of this crate only, from trusted data.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Survey {
-    pub(crate) provisions: Vec<Arc<Provision>>,
+    #[serde(with = "portable_inputs")]
+    pub(crate) inputs: Vec<Arc<SurveyedInput>>,
     pub(crate) facts: Facts,
     largest: Largest,
     /// Number of packets of each partition.
@@ -63,7 +66,7 @@ struct FlowCount {
 }
 
 /// The largest flows by octets, selected in memory proportional to their number.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Largest {
     /// Octets and number of each flow, smallest on top; of flows with equal octets the last one.
     heap: BinaryHeap<Reverse<(u64, Reverse<usize>)>>,
@@ -113,11 +116,44 @@ impl Listed {
     }
 }
 
-/// Provisioning of both ends of one link.
-#[derive(Debug, Default)]
-pub(crate) struct Provision {
+/// A capture in the survey.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct SurveyedInput {
+    /// Rules of SCHC at both ends.
     pub(crate) rules: RuleSet,
+    /// Contexts of 6LoWPAN at both ends.
+    #[serde(with = "portable_contexts")]
     pub(crate) contexts: Contexts,
+    /// Counts of its records and packets, without its path.
+    summary: PortableInput,
+    /// Places of its flows, in order of appearance.
+    pub(crate) flows: Vec<FlowPlace>,
+}
+
+/// Partition and side of a flow, in 2 octets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FlowPlace(u16);
+
+impl SurveyedInput {
+    /// Counts of its records and packets, without its path.
+    pub(crate) fn summary(&self) -> InputSummary {
+        self.summary.clone().into()
+    }
+}
+
+impl FlowPlace {
+    /// `partition`: less than [`MOST_PARTITIONS`](crate::MOST_PARTITIONS), which is 2^10.
+    fn new(partition: u32, side: CaptureSide) -> Self {
+        Self((partition as u16) << 1 | side.index() as u16)
+    }
+
+    pub(crate) fn partition(self) -> u32 {
+        (self.0 >> 1).into()
+    }
+
+    pub(crate) fn side(self) -> CaptureSide {
+        if self.0 & 1 == 0 { CaptureSide::A } else { CaptureSide::B }
+    }
 }
 
 /// Length of the prefixes that are 6LoWPAN contexts, in bits; the rest of an address is the interface
@@ -141,6 +177,9 @@ pub(crate) fn direction(from: CaptureSide) -> Direction {
 impl Survey {
     /// Reads a capture as far as possible. `progress` receives the octets read so far from time to time.
     ///
+    /// Rules of SCHC and contexts of 6LoWPAN are derived if these are among the schemes of the settings, or if the settings
+    /// have no schemes yet.
+    ///
     /// # Errors
     /// The data is not a capture, or cannot be read.
     pub fn read<R: Read>(
@@ -151,17 +190,18 @@ impl Survey {
     ) -> Result<(), Error> {
         let checksum = if settings.elides_checksums() { Checksum::Computed } else { Checksum::Sent };
         let ports = settings.compressor.coap.ports;
-        let mut learner = Learner::new(Reading { checksum, ports });
-        let mut prefixes = BTreeMap::new();
+        let wants = |spec| settings.schemes.is_empty() || settings.schemes.contains(&spec);
+        let mut learner = wants(SchemeSpec::Schc).then(|| Learner::new(Reading { checksum, ports }));
+        let mut prefixes = wants(SchemeSpec::Lowpan).then(BTreeMap::new);
+        let mut summary = InputSummary::default();
         let mut flows = Directory::default();
         let mut unpack =
             Unpack::new(settings.contexts).keeping_tunnels(settings.keep_tunnels).filling_payload(ports);
         let mut reader = Reader::new(source)?;
-        let mut records = 0_u64;
         while let Some(record) = reader.next_record() {
             match record {
                 Ok(record) => {
-                    if let Ok(packet) = unpack.packet(&record) {
+                    if let Some(packet) = summary.count(&mut unpack, &record) {
                         let flow = flows.of(&packet, |side| FlowCount {
                             side,
                             partition: packet.partition(settings.partitions()),
@@ -170,8 +210,12 @@ impl Survey {
                         });
                         flow.packets += 1;
                         flow.octets += packet.octets.len() as u64;
-                        learner.observe(direction(flow.side), packet.octets);
-                        count_prefixes(&packet, &mut prefixes);
+                        if let Some(learner) = &mut learner {
+                            learner.observe(direction(flow.side), packet.octets);
+                        }
+                        if let Some(prefixes) = &mut prefixes {
+                            count_prefixes(&packet, prefixes);
+                        }
                         let is_of_coap = |port| ports.has(port);
                         self.facts.has_coap |= packet.key.protocol == protocol::UDP
                             && packet.key.ports.is_some_and(|(a, b)| is_of_coap(a) || is_of_coap(b));
@@ -179,15 +223,13 @@ impl Survey {
                         self.facts.has_ipv6 |= packet.octets.first().is_some_and(|first| first >> 4 == 6);
                     }
                 }
-                Err(error @ Error::Io { .. }) => return Err(error),
-                // The second reading reports the error.
-                Err(_) => {}
+                Err(error) => summary.count_error(error)?,
             }
-            records += 1;
-            if records.is_multiple_of(crate::run::PROGRESS_EVERY) {
+            if summary.packets.is_multiple_of(crate::run::PROGRESS_EVERY) {
                 progress(reader.octets_read());
             }
         }
+        summary.end(&reader, &unpack);
         self.packets.resize(settings.partitions() as usize, 0);
         let mut numbers = vec![0; self.packets.len()];
         for flow in flows.list() {
@@ -197,16 +239,28 @@ impl Survey {
             self.largest.add(flow.octets, settings.most_flows);
         }
         self.facts.most_flows = numbers.into_iter().fold(self.facts.most_flows, usize::max);
-        self.provisions.push(Arc::new(Provision { rules: learner.finish(), contexts: contexts(prefixes) }));
+        let flows = flows.list().iter().map(|flow| FlowPlace::new(flow.partition, flow.side)).collect();
+        self.inputs.push(Arc::new(SurveyedInput {
+            rules: learner.map(Learner::finish).unwrap_or_default(),
+            contexts: contexts(prefixes.unwrap_or_default()),
+            summary: summary.into(),
+            flows,
+        }));
         Ok(())
     }
 
     /// Returns at most `most` flows of all captures to list with all sums.
     pub(crate) fn listed(&mut self, most: usize) -> Listed {
-        match self.provisions.is_empty() {
+        match self.inputs.is_empty() {
             true => Listed { unranked: most, ..Listed::default() },
             false => std::mem::take(&mut self.largest).finish(),
         }
+    }
+
+    /// Adds the facts of another survey for the selection of schemes: [`applicable`](Self::applicable) and others then
+    /// consider the captures of both.
+    pub fn add_facts(&mut self, other: &Self) {
+        self.facts.add(&other.facts);
     }
 
     /// Number of flows in the partition of a capture with most flows.
@@ -298,15 +352,57 @@ fn count_prefixes(packet: &ParsedPacket<'_>, prefixes: &mut BTreeMap<[u8; 8], u6
     }
 }
 
+/// Inputs without the pointers to them.
+mod portable_inputs {
+    use std::sync::Arc;
+
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    use super::SurveyedInput;
+
+    type Inputs = Vec<Arc<SurveyedInput>>;
+
+    pub(super) fn serialize<S: Serializer>(inputs: &Inputs, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(inputs.iter().map(|input| &**input))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Inputs, D::Error> {
+        Ok(Vec::deserialize(deserializer)?.into_iter().map(Arc::new).collect())
+    }
+}
+
+/// Contexts of 6LoWPAN as their prefixes, in the order of their numbers.
+mod portable_contexts {
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    use super::{Contexts, numbered};
+
+    pub(super) fn serialize<S: Serializer>(contexts: &Contexts, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((0..).map_while(|id| contexts.context(id)).map(|context| context.prefix()))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Contexts, D::Error> {
+        Ok(numbered(Vec::deserialize(deserializer)?))
+    }
+}
+
 /// Returns the most frequent prefixes; referring to the first one costs no octet.
 fn contexts(prefixes: BTreeMap<[u8; 8], u64>) -> Contexts {
     let mut prefixes: Vec<_> = prefixes.into_iter().collect();
     prefixes.sort_by_key(|(_, packets)| std::cmp::Reverse(*packets));
-    let mut contexts = Contexts::NONE;
-    for (id, (prefix, _)) in (0..).zip(prefixes.into_iter().take(MOST_CONTEXTS)) {
+    let address = |(prefix, _): ([u8; 8], u64)| {
         let mut address = [0; 16];
         address[..8].copy_from_slice(&prefix);
-        let added = LowpanContext::new(address, PREFIX).and_then(|context| contexts.with(id, context));
+        address
+    };
+    numbered(prefixes.into_iter().take(MOST_CONTEXTS).map(address))
+}
+
+/// Returns contexts of these prefixes, numbered in their order.
+fn numbered(prefixes: impl IntoIterator<Item = [u8; 16]>) -> Contexts {
+    let mut contexts = Contexts::NONE;
+    for (id, prefix) in (0..).zip(prefixes) {
+        let added = LowpanContext::new(prefix, PREFIX).and_then(|context| contexts.with(id, context));
         contexts = added.unwrap_or(contexts);
     }
     contexts

@@ -10,7 +10,7 @@ use thinair_wire::header::protocol;
 use crate::packet::ParsedPacket;
 
 /// UDP destination port of VXLAN (RFC 7348, section 8).
-const VXLAN_PORT: u16 = 4_789;
+pub(crate) const VXLAN_PORT: u16 = 4_789;
 
 /// EtherType of Transparent Ethernet Bridging.
 const ETHERTYPE_TEB: u16 = 0x6558;

@@ -169,9 +169,10 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<ExitCode> {
         }
         None => (Captures::open(&arguments.files)?, None),
     };
+    settings.schemes = named(arguments, &settings.channel)?;
     let survey = captures.survey(&settings)?;
     settings.learned = learned(arguments, &survey)?;
-    settings.schemes = schemes(arguments, &settings, &survey)?;
+    settings.schemes = schemes(arguments, &settings, &survey);
     let mut outcome = captures.analyze(&settings, &survey, arguments.jobs)?;
     for input in &mut outcome.inputs {
         input.dropped = dropped;
@@ -255,28 +256,30 @@ fn live_schemes(arguments: &AnalyzeArguments, channel: &Channel) -> anyhow::Resu
     Ok(specs)
 }
 
-/// Returns the schemes to compare: those given, or all that can differ on these captures. Contexts are added
-/// where the captures have more flows.
-fn schemes(
-    arguments: &AnalyzeArguments,
-    settings: &Settings,
-    survey: &Survey,
-) -> anyhow::Result<Vec<SchemeSpec>> {
-    let usual = &settings.channel;
-    let modes = match arguments.mode {
-        Some(mode) => vec![mode],
-        None => vec![Mode::Unidirectional, Mode::Optimistic],
-    };
-    let named = arguments.schemes.as_deref().unwrap_or(&SchemeName::USUAL);
-    let mut specs = Vec::new();
+/// Modes to compare.
+fn modes(arguments: &AnalyzeArguments) -> Vec<Mode> {
+    arguments.mode.map_or(vec![Mode::Unidirectional, Mode::Optimistic], |mode| vec![mode])
+}
+
+/// Returns the given schemes, or those that are compared without any.
+fn named(arguments: &AnalyzeArguments, usual: &Channel) -> anyhow::Result<Vec<SchemeSpec>> {
+    let modes = modes(arguments);
     if arguments.channel.profiles.is_some() {
         let (name, channel, learned) = (ROHC_V1, *usual, false);
-        specs.extend(modes.iter().map(|&mode| SchemeSpec::Rohc { name, channel, mode, learned }));
-    } else {
-        for name in named {
-            specs.extend(name.specs(usual, &modes)?);
-        }
+        return Ok(modes.iter().map(|&mode| SchemeSpec::Rohc { name, channel, mode, learned }).collect());
     }
+    let mut specs = Vec::new();
+    for name in arguments.schemes.as_deref().unwrap_or(&SchemeName::USUAL) {
+        specs.extend(name.specs(usual, &modes)?);
+    }
+    Ok(specs)
+}
+
+/// Returns the schemes to compare: those given, or all that can differ on these captures. Contexts are added
+/// where the captures have more flows.
+fn schemes(arguments: &AnalyzeArguments, settings: &Settings, survey: &Survey) -> Vec<SchemeSpec> {
+    let modes = modes(arguments);
+    let mut specs = settings.schemes.clone();
     if arguments.schemes.is_none() {
         specs = survey.applicable(&specs);
     }
@@ -300,7 +303,7 @@ fn schemes(
             true
         }
     });
-    Ok(specs)
+    specs
 }
 
 /// Returns the text for standard output.

@@ -98,6 +98,7 @@ fn run_one(arguments: &PaperArguments) -> anyhow::Result<ExitCode> {
     let progress = |done, of| {
         bar.set_length(of);
         bar.set_position(done);
+        Ok(())
     };
     let findings = paper.run(&plan, &progress);
     bar.finish_and_clear();

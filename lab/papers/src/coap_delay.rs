@@ -41,7 +41,7 @@ fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> 
     let cases: Vec<_> = CallCase::all().collect();
     let (mut not_provoked, mut not_exact) = (0, 0);
     for (done, case) in cases.iter().enumerate() {
-        (run.progress)(done as u64, cases.len() as u64);
+        (run.progress)(done as u64, cases.len() as u64)?;
         let id = format!("{}/{}/{}", case.profile.name(), case.kind.name(), case.half.name());
         figures.put_text(format!("format/{id}"), case.wanted().0.name());
         put_counts(*case, &id, figures);
@@ -67,7 +67,7 @@ fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> 
         let both = times.map(|[compress, decompress]| compress.median + decompress.median);
         figures.put(format!("{id}/total/ns"), both);
     }
-    (run.progress)(cases.len() as u64, cases.len() as u64);
+    (run.progress)(cases.len() as u64, cases.len() as u64)?;
     figures.put("not-provoked", f64::from(not_provoked));
     figures.put("round-trip/not-exact", f64::from(not_exact));
     Ok(())
@@ -120,7 +120,7 @@ mod tests {
     use crate::traffic::{self, TrafficKind, TrafficVersion};
 
     fn found() -> Findings {
-        PAPER.run(&RunPlan { quick: true, ..RunPlan::default() }, &|_, _| ()).unwrap()
+        PAPER.run(&RunPlan { quick: true, ..RunPlan::default() }, &|_, _| Ok(())).unwrap()
     }
 
     fn published() -> Published {

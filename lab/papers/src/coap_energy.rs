@@ -149,7 +149,7 @@ mod tests {
     use crate::row::FigureRow;
 
     fn found(seed: u64, threads: usize) -> Findings {
-        PAPER.run(&RunPlan { seed, threads, ..RunPlan::default() }, &|_, _| ()).unwrap()
+        PAPER.run(&RunPlan { seed, threads, ..RunPlan::default() }, &|_, _| Ok(())).unwrap()
     }
 
     fn figure(found: &Findings, id: &str) -> f64 {

@@ -219,12 +219,12 @@ fn in_real_time(
     }
     let all: u64 = LinkPlace::ALL.iter().map(|&place| real::requests(place, scale)).sum();
     let done = std::cell::Cell::new(0);
-    progress(0, all);
+    progress(0, all)?;
     let mut measured = Vec::new();
     for place in LinkPlace::ALL {
         measured.push(real::measure(place, plan, program, scale, &interrupt, &|| {
             done.set(done.get() + 1);
-            progress(done.get(), all);
+            progress(done.get(), all)
         })?);
     }
     Ok(Ok(measured))

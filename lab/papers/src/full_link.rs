@@ -71,7 +71,7 @@ fn in_real_time(
     let seconds = if plan.quick { 4 } else { 10 };
     let mut samples = Vec::new();
     for (done, (id, scenario, way)) in (0..).zip(&measured) {
-        (run.progress)(done, measured.len() as u64);
+        (run.progress)(done, measured.len() as u64)?;
         let sample = real::measure(*scenario, *way, plan, program, seconds, &interrupt)?;
         samples.push(((*id).clone(), vec![sample]));
     }

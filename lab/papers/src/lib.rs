@@ -14,7 +14,7 @@
 //!
 //! let paper = by_name("coap-sizes").ok_or("no such paper")?;
 //! let plan = RunPlan { quick: true, ..RunPlan::default() };
-//! let findings = paper.run(&plan, &|_done, _of| ())?;
+//! let findings = paper.run(&plan, &|_done, _of| Ok(()))?;
 //! let outcome = outcome(paper, &findings);
 //! assert_eq!(outcome.schema, "thinair.paper/1");
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -9,8 +9,9 @@ use crate::PAPERS;
 use crate::form::{Figures, PaperRun, PlanFile, Published};
 use crate::row::FigureRow;
 
-/// Callback for the progress of a run: completed steps, total steps.
-pub type ProgressCallback<'a> = &'a (dyn Fn(u64, u64) + Sync);
+/// Callback for the progress of a run: completed steps, total steps. An error of it, such as
+/// [`PaperError::Interrupted`], ends the run.
+pub type ProgressCallback<'a> = &'a (dyn Fn(u64, u64) -> Result<(), PaperError> + Sync);
 
 /// Published evaluation that can be repeated.
 #[derive(Debug)]

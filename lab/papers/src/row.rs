@@ -120,6 +120,11 @@ impl FigureRow {
         self.ours
     }
 
+    /// Names of the peers.
+    pub fn peers(&self) -> impl Iterator<Item = &str> {
+        self.peers.keys().map(String::as_str)
+    }
+
     /// Figure of a peer.
     pub fn of_peer(&self, name: &str) -> Option<f64> {
         self.peers.get(name).copied()

@@ -19,7 +19,8 @@ pub(crate) fn sweep<J: Sync, R: Send>(
     let numbered: Vec<(usize, &J)> = jobs.iter().enumerate().collect();
     let (mut done, all) = (0, jobs.iter().map(&cost).sum());
     let mut results: Vec<Option<Result<R, PaperError>>> = jobs.iter().map(|_| None).collect();
-    progress(done, all);
+    progress(done, all)?;
+    let mut watched = Ok(());
     work(
         &numbered,
         threads,
@@ -27,14 +28,15 @@ pub(crate) fn sweep<J: Sync, R: Send>(
         |step| {
             if let WorkProgress::Done((at, result)) = step {
                 done += jobs.get(at).map_or(0, &cost);
-                progress(done, all);
+                watched = progress(done, all);
                 if let Some(place) = results.get_mut(at) {
                     *place = Some(result);
                 }
             }
-            true
+            watched.is_ok()
         },
     );
+    watched?;
     results.into_iter().flatten().collect()
 }
 
@@ -112,12 +114,28 @@ mod tests {
         let progress = |_: u64, of: u64| {
             assert_eq!(of, 200);
             seen.fetch_add(1, Ordering::Relaxed);
+            Ok(())
         };
         for threads in [0, 1, 3, 200] {
             let squares = sweep(&jobs, threads, &progress, |_| 2, |job| Ok(job * job)).unwrap();
             assert!(squares.into_iter().eq(jobs.iter().map(|job| job * job)), "{threads}");
         }
         assert_eq!(seen.into_inner(), 4 * 101);
+    }
+
+    #[test]
+    fn an_error_of_the_progress_function_ends_a_run() {
+        let (jobs, measured) = ([(); 1_000], AtomicUsize::new(0));
+        for last in [0, 3] {
+            let progress = |done, _| if done < last { Ok(()) } else { Err(PaperError::Interrupted) };
+            let measure = |(): &()| {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                Ok(measured.fetch_add(1, Ordering::Relaxed))
+            };
+            let ended = sweep(&jobs, 2, &progress, |()| 1, measure);
+            assert!(matches!(ended, Err(PaperError::Interrupted)), "{ended:?}");
+        }
+        assert!(measured.into_inner() < jobs.len());
     }
 
     #[test]
@@ -129,7 +147,8 @@ mod tests {
             cost: 1,
             vars: Vars::default(),
         });
-        let found = repeat(&cells, &plan, &|_, _| (), |cell, seed, run| Ok((cell.runs, seed, run))).unwrap();
+        let found =
+            repeat(&cells, &plan, &|_, _| Ok(()), |cell, seed, run| Ok((cell.runs, seed, run))).unwrap();
         assert_eq!((found.of("a"), found.of("b")), (&[(2, 7, 0), (2, 7, 1)][..], &[][..]));
         assert_eq!(found.of("c"), [(3, 7, 0), (3, 7, 1), (3, 7, 2)]);
     }

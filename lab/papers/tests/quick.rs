@@ -27,7 +27,7 @@ const MISSED: [(&str, &str, &str, usize); 4] = [
 fn recorded(paper: &Paper) -> String {
     let name = paper.about().name;
     let plan = RunPlan { quick: true, threads: 2, ..RunPlan::default() };
-    let findings = paper.run(&plan, &|_, _| ()).expect("it runs");
+    let findings = paper.run(&plan, &|_, _| Ok(())).expect("it runs");
     let page = document(paper, &plan, &findings).to_html();
     assert!(!page.contains("$("), "{} shows what is no figure", paper.about().name);
 

@@ -9,8 +9,9 @@
 pandas, polars, pyarrow and DuckDB. `Compressor`, `Decompressor` and `Endpoint` are the engines themselves.
 """
 
-from thinair._analyze import analyze, merge
+from thinair._analyze import Survey, analyze, merge, survey
 from thinair._flows import Flows
+from thinair._frame import Frame
 from thinair._native import Compressor, DecompressError, Decompressor, Endpoint
 
-__all__ = ["Compressor", "DecompressError", "Decompressor", "Endpoint", "Flows", "analyze", "merge"]
+__all__ = ["Compressor", "DecompressError", "Decompressor", "Endpoint", "Flows", "Frame", "Survey", "analyze", "merge", "survey"]

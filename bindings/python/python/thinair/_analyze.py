@@ -2,10 +2,14 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any, final
 
 from thinair import _native
 from thinair._flows import Flows
 from thinair._types import Buffer, Captures
+
+MOST_FLOWS = 10_000
+"""Flows with all sums, unless another number is given."""
 
 _BUFFERS = (bytes, bytearray, memoryview)
 
@@ -14,9 +18,10 @@ def analyze(
     captures: Captures,
     *,
     schemes: Sequence[str] | None = None,
-    partitions: int = 1,
+    partitions: int | None = None,
     shard: tuple[int, int] | None = None,
-    most_flows: int = 10_000,
+    survey: "Survey | None" = None,
+    most_flows: int | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Flows:
     """Return what each scheme makes of the packets of captures, flow by flow.
@@ -31,25 +36,87 @@ def analyze(
             ``coap/o``, and with CIDs, as in ``coap/o/large-127``. Without a mode: U-mode and O-mode. Without CIDs: 16 small
             ones. Default: all but ``rohc-v2`` that can differ on these captures.
         partitions: Parallel channels of each link, 1 to 1,024. Each has contexts of its own, and packets between two
-            hosts share one, so this number changes results.
+            hosts share one, so this number changes results. Default: 1.
         shard: Number of a shard, from 0, and number of shards, at most `partitions`: only a part of the partitions is
             carried. `merge` makes of all shards what one run would have returned.
+        survey: What `survey` returned for these captures: they are read once instead of twice, and packets of other shards
+            are skipped. Schemes, partitions and flows are those of the survey.
         most_flows: Flows with all sums, the largest by octets. Others have their octets only, and no value in the other
-            columns.
+            columns. Default: 10,000.
         progress: Called with the octets read and the octets to read, up to twenty times a second. An exception of it ends
             the analysis.
 
     Raises:
         OSError: A file cannot be read; `filename` is its path.
-        ValueError: A file is no capture, or a scheme is not known. A capture that is cut off is no error: its packets up
+        ValueError: A file is no capture, a scheme is not known, or another argument is wrong. A capture that is cut off is no error: its packets up
             to there are counted, and `Flows.inputs` has the reason.
 
     >>> flows = analyze("captures/coap_udp6_get_con.pcap", schemes=["coap"])
     >>> flows.totals["packets"], flows.totals["flows"], len(flows)
     (600, 2, 4)
     """
-    names = None if schemes is None else list(schemes)
-    return Flows(_native.analyze(_inputs(captures), names, partitions, shard or (0, 1), most_flows, progress))
+    surveyed = None if survey is None else survey._native
+    given = {"schemes": schemes, "partitions": partitions, "most_flows": most_flows}
+    if surveyed and (named := [name for name, value in given.items() if value is not None]):
+        raise ValueError(f"{', '.join(named)} of a survey cannot be changed: give them to thinair.survey")
+    return Flows(
+        _native.analyze(
+            inputs(captures), _names(schemes), _or(partitions, 1), shard or (0, 1), _or(most_flows, MOST_FLOWS), surveyed, progress
+        )
+    )
+
+
+@final
+class Survey:
+    """What all shards of a run need to know of the captures: rules of SCHC, contexts of 6LoWPAN, and the flows.
+
+    It can be pickled, and has about 4 octets for each flow. It is `survey` that returns it.
+    """
+
+    __module__ = "thinair"
+    __slots__ = ("_native",)
+
+    def __init__(self, native: _native.Surveyed) -> None:
+        self._native = native
+
+    @property
+    def schemes(self) -> list[str]:
+        """Identifiers of the schemes: those given, or all that can differ on the captures."""
+        return self._native.schemes()
+
+    @property
+    def partitions(self) -> int:
+        """Parallel channels of each link."""
+        return self._native.partitions
+
+    @property
+    def most_flows(self) -> int:
+        """Flows with all sums."""
+        return self._native.most_flows
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (self._native.state(),)
+
+    def __repr__(self) -> str:
+        return f"<thinair.Survey: {', '.join(self.schemes)}; {self.partitions} partitions>"
+
+
+def survey(
+    captures: Captures,
+    *,
+    schemes: Sequence[str] | None = None,
+    partitions: int = 1,
+    most_flows: int = 10_000,
+    progress: Callable[[int, int], object] | None = None,
+) -> Survey:
+    """Survey captures once, for all shards of a run. Arguments and errors are those of `analyze`.
+
+    >>> captures = "captures/coap_udp6_get_con.pcap"
+    >>> once = survey(captures, partitions=4)
+    >>> merge([analyze(captures, survey=once, shard=(i, 3)) for i in range(3)]) == analyze(captures, partitions=4)
+    True
+    """
+    return Survey(_native.survey(inputs(captures), _names(schemes), partitions, most_flows, progress))
 
 
 def merge(parts: Iterable[Flows]) -> Flows:
@@ -64,10 +131,22 @@ def merge(parts: Iterable[Flows]) -> Flows:
     return Flows(_native.merge([part._native for part in parts]))
 
 
-def _inputs(captures: Captures) -> list[tuple[str, Buffer | None]]:
+def inputs(captures: Captures) -> list[tuple[str, Buffer | None]]:
     """Name of each capture, and its octets unless the name is its path."""
     several = [captures] if isinstance(captures, (str, os.PathLike, *_BUFFERS)) else captures
     return [
         (f"<octets {number}>", capture) if isinstance(capture, _BUFFERS) else (os.fspath(capture), None)
         for number, capture in enumerate(several)
     ]
+
+
+def _names(schemes: Sequence[str] | None) -> list[str] | None:
+    return None if schemes is None else list(schemes)
+
+
+def _or(value: int | None, default: int) -> int:
+    return default if value is None else value
+
+
+def _unpickled(state: Any) -> Survey:
+    return Survey(_native.Surveyed.from_state(state))

@@ -2,17 +2,14 @@
 
 import html
 import json
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 from thinair import _native
-
-if TYPE_CHECKING:
-    import pandas
-    import polars
+from thinair._frame import Frame, html_table
 
 
 @final
-class Flows:
+class Flows(Frame):
     """Results of an analysis: a table with a row for each flow and scheme, and sums over all flows.
 
     It implements the Arrow PyCapsule interface: ``pyarrow.table(flows)``, ``polars.DataFrame(flows)`` and
@@ -31,6 +28,9 @@ class Flows:
 
     def __init__(self, native: _native.Results) -> None:
         self._native = native
+
+    def _frame(self) -> _native.Frame:
+        return self._native.frame()
 
     @property
     def totals(self) -> dict[str, Any]:
@@ -57,33 +57,8 @@ class Flows:
         """The JSON document ``thinair.analyze/1``, as of ``thinair analyze --json``."""
         return self._native.json()
 
-    def to_pandas(self) -> "pandas.DataFrame":
-        """The table as a frame of pandas. Needs pandas and pyarrow."""
-        import pyarrow
-
-        frame: "pandas.DataFrame" = pyarrow.table(self).to_pandas()
-        return frame
-
-    def to_polars(self) -> "polars.DataFrame":
-        """The table as a frame of polars. Needs polars."""
-        import polars
-
-        return polars.DataFrame(self)
-
-    def __arrow_c_schema__(self) -> object:
-        return self._native.arrow_schema()
-
-    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        return self._native.arrow_array()
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self._native.arrow_stream()
-
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, (self._native.state(),)
-
-    def __len__(self) -> int:
-        return len(self._native)
 
     def __eq__(self, other: object) -> bool:
         """True if both have equal documents, `to_json`."""
@@ -106,39 +81,20 @@ class Flows:
         return rows
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{html.escape(name)}</td><td>{octets:,}</td><td>{saved}</td></tr>"
-            for name, octets, saved in self._summary()
-        )
-        return (
-            f"<p>{html.escape(repr(self)[1:-1])}</p><table><thead><tr><th>scheme</th><th>octets</th><th>saved</th></tr></thead>"
-            f"<tbody>{rows}</tbody></table>"
-        )
+        rows = [[name, f"{octets:,}", saved] for name, octets, saved in self._summary()]
+        return f"<p>{html.escape(repr(self)[1:-1])}</p>{html_table(['scheme', 'octets', 'saved'], rows)}"
 
     def plot(self) -> Any:
-        """A chart of octets by scheme: of altair if it is installed, else of matplotlib."""
-        names, octets, _ = zip(*self._summary(), strict=True)
-        try:
-            import altair
-        except ImportError:
-            from matplotlib import pyplot
+        """A chart of octets by scheme, as a figure of matplotlib."""
+        from matplotlib import pyplot
 
-            figure, axes = pyplot.subplots()
-            axes.barh(names, octets)
-            axes.invert_yaxis()
-            axes.set_xlabel("octets, feedback included")
-            return figure
-        octets_of = [{"scheme": name, "octets": count} for name, count in zip(names, octets, strict=True)]
-        return altair.Chart.from_dict(
-            {
-                "data": {"values": octets_of},
-                "mark": "bar",
-                "encoding": {
-                    "x": {"field": "octets", "type": "quantitative", "title": "octets, feedback included"},
-                    "y": {"field": "scheme", "type": "nominal", "sort": list(names), "title": None},
-                },
-            }
-        )
+        names, octets, _ = zip(*self._summary(), strict=True)
+        figure, axes = pyplot.subplots(layout="constrained")
+        axes.barh(names, octets)
+        axes.invert_yaxis()
+        axes.set_xlabel("octets, feedback included")
+        pyplot.close(figure)  # Else a notebook shows it twice.
+        return figure
 
 
 def _unpickled(state: Any) -> Flows:

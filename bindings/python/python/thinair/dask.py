@@ -7,18 +7,23 @@ every bit. Extra ``thinair[dask]`` brings Dask and fsspec; neither is needed for
 import glob
 import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from typing import Any
 
-from thinair import _native
+from thinair import _native, _workers
+from thinair._analyze import Survey
 from thinair._flows import Flows
+from thinair._types import Buffer
 
 
 class ShardError(RuntimeError):
-    """Shards that failed in every try: `failed` has file, number of the shard, and the last exception of each."""
+    """Shards that failed in every try: `failed` has file, number of the shard (None: the survey of the file), and the last
+    exception of each."""
 
-    def __init__(self, failed: list[tuple[str, int, BaseException]]) -> None:
-        lines = [f"{url}, shard {shard}: {type(error).__name__}: {error}" for url, shard, error in failed]
+    def __init__(self, failed: list[tuple[str, int | None, Exception]]) -> None:
+        lines = [
+            f"{url}, {'survey' if shard is None else f'shard {shard}'}: {type(error).__name__}: {error}"
+            for url, shard, error in failed
+        ]
         super().__init__("\n".join(lines))
         self.failed = failed
 
@@ -26,66 +31,82 @@ class ShardError(RuntimeError):
 def analyze(
     urls: str | Iterable[str],
     *,
-    schemes: Sequence[str],
+    schemes: Sequence[str] | None = None,
     partitions: int = 1,
     shards: int = 1,
     most_flows: int = 10_000,
     retries: int = 2,
     client: Any = None,
+    partial: Callable[[str, int, Flows], object] | None = None,
 ) -> Flows:
     """Return what `thinair.analyze` returns for these captures, by many workers.
+
+    Files of several shards are surveyed first, once for all their shards. So are all files if no schemes are given, since the
+    default depends on all captures. An exception, also of `partial`, and Ctrl-C cancel what is not done.
 
     Args:
         urls: Paths, patterns such as ``captures/*.pcap``, or what fsspec opens, such as ``s3://bucket/day/*.pcap.gz``; of a
             pattern, all files in the order of their names. Workers read the files: they must be within their reach.
-        schemes: Schemes to compare, as of `thinair.analyze`. There is no default, since it depends on all captures.
+        schemes: Schemes to compare, as of `thinair.analyze`.
         partitions: Parallel channels of each link, as of `thinair.analyze`.
         shards: Parts in which each file is analyzed, at most `partitions`; about as many as workers, for one big file.
         most_flows: Flows with all sums, as of `thinair.analyze`.
         retries: Further tries of a part that failed.
         client: A `distributed.Client` or an `Executor`; the caller closes it. Default: a pool of processes.
+        partial: Called with file, number of the shard, and its results, as they end.
 
     Raises:
         ShardError: Some parts failed in every try.
         FileNotFoundError: A pattern matches no file.
     """
-    if client is None:
-        with ProcessPoolExecutor() as pool:
-            return analyze(
-                urls, schemes=schemes, partitions=partitions, shards=shards, most_flows=most_flows, retries=retries, client=pool
-            )
     files = [file for url in ([urls] if isinstance(urls, str) else urls) for file in _expanded(url)]
-    settings = (list(schemes), partitions, most_flows)
-    todo = [(file, shard) for file in range(len(files)) for shard in range(shards)]
+    surveys: dict[int, Survey | None] = dict.fromkeys(range(len(files)))
+    settings = (None if schemes is None else list(schemes), partitions, most_flows)
+    if shards > 1 or schemes is None:
+        todo = {file: (_survey, (files[file], *settings)) for file in surveys}
+        errors = _workers.run(client, 1 + retries, todo, surveys.__setitem__)
+        if errors:
+            raise ShardError([(files[file], None, error) for file, error in sorted(errors.items())])
+    if schemes is None:
+        found = [survey._native for survey in surveys.values() if survey]
+        names = _native.applicable(found)
+        surveys = {file: Survey(survey._native.with_schemes(names)) for file, survey in surveys.items() if survey}
     done: dict[tuple[int, int], Flows] = {}
-    errors: dict[tuple[int, int], BaseException] = {}
-    for _ in range(1 + retries):
-        tasks = {part: _submit(client, _shard, files[part[0]], (part[1], shards), *settings) for part in todo}
-        for part, task in tasks.items():
-            try:
-                done[part] = task.result()
-            except Exception as error:
-                errors[part] = error
-        todo = [part for part in todo if part not in done]
-    if todo:
-        raise ShardError([(files[file], shard, errors[file, shard]) for file, shard in todo])
+
+    def ended(part: tuple[int, int], flows: Flows) -> None:
+        done[part] = flows
+        if partial:
+            partial(files[part[0]], part[1], flows)
+
+    tasks = {
+        (file, shard): (_shard, (files[file], (shard, shards), survey, *settings))
+        for file, survey in surveys.items()
+        for shard in range(shards)
+    }
+    failed = _workers.run(client, 1 + retries, tasks, ended)
+    if failed:
+        raise ShardError([(files[file], shard, error) for (file, shard), error in sorted(failed.items())])
     wholes = [_native.merge([done[file, shard]._native for shard in range(shards)]) for file in range(len(files))]
     return Flows(_native.join(wholes))
 
 
-def _submit(client: Any, function: Callable[..., Flows], *arguments: Any) -> "Future[Flows]":
-    """Submit a task. It is not pure for Dask, which would give a second try the result of the first one."""
-    options = {} if isinstance(client, Executor) else {"pure": False}
-    future: "Future[Flows]" = client.submit(function, *arguments, **options)
-    return future
+def _survey(url: str, schemes: list[str] | None, partitions: int, most_flows: int) -> Survey:
+    """A task: the survey of one file."""
+    return Survey(_native.survey([(url, _octets(url))], schemes, partitions, most_flows, None))
 
 
 def _shard(
-    url: str, shard: tuple[int, int], schemes: list[str], partitions: int, most_flows: int
+    url: str, shard: tuple[int, int], survey: Survey | None, schemes: list[str] | None, partitions: int, most_flows: int
 ) -> Flows:
     """A task: one shard of one file."""
-    octets = None if os.path.exists(url) else _fsspec().open(url, "rb").open().read()
-    return Flows(_native.analyze([(url, octets)], schemes, partitions, shard, most_flows, None))
+    surveyed = survey._native if survey else None
+    return Flows(_native.analyze([(url, _octets(url))], schemes, partitions, shard, most_flows, surveyed, None))
+
+
+def _octets(url: str) -> Buffer | None:
+    """Octets of a file that is not local."""
+    octets: Buffer | None = None if os.path.exists(url) or "://" not in url else _fsspec().open(url, "rb").open().read()
+    return octets
 
 
 def _expanded(url: str) -> list[str]:

@@ -36,13 +36,16 @@ enum Kind {
     Response,
     Datagram,
     Fragment,
+    /// In GRE between two other hosts.
+    InTunnel,
     /// Not an IP packet.
     Other,
 }
 
 fn sent() -> impl Strategy<Value = SentBetween> {
-    use Kind::{Datagram, Fragment, Other, Request, Response};
-    let kind = prop::sample::select(vec![Request, Request, Response, Response, Datagram, Fragment, Other]);
+    use Kind::{Datagram, Fragment, InTunnel, Other, Request, Response};
+    let kind = vec![Request, Request, Response, Response, Datagram, Fragment, InTunnel, Other];
+    let kind = prop::sample::select(kind);
     (0..6_u8, 0..6_u8, kind, any::<u8>(), 0..7_u32).prop_map(|(from, to, kind, octet, pause)| SentBetween {
         from,
         to,
@@ -60,7 +63,9 @@ impl SentBetween {
         let (ports, payload) = match self.kind {
             Kind::Request => ([57_345, 5683], vec![0x41, 1, high, low, token, 0xB4, b't', b'i', b'm', b'e']),
             Kind::Response => ([5683, 57_345], vec![0x61, 0x45, high, low, token, 0xFF, self.octet]),
-            Kind::Datagram | Kind::Fragment => ([u16::from(token) + 9, 99], vec![high, low, self.octet]),
+            Kind::Datagram | Kind::Fragment | Kind::InTunnel => {
+                ([u16::from(token) + 9, 99], vec![high, low, self.octet])
+            }
             Kind::Other => return vec![self.octet & 0x0F; 3],
         };
         let len = 8 + payload.len() as u16;
@@ -87,8 +92,22 @@ impl SentBetween {
         };
         packet.extend([ports[0], ports[1], len, 0x1234].iter().flat_map(|field| field.to_be_bytes()));
         packet.extend(payload);
-        packet
+        match self.kind {
+            Kind::InTunnel => tunneled(&packet, self.octet),
+            _ => packet,
+        }
     }
+}
+
+/// Returns an IPv4 packet with a packet in GRE.
+fn tunneled(packet: &[u8], from: u8) -> Vec<u8> {
+    let mut header = *b"\x45\0\0\0\0\0\0\0\x40\x2f\0\0\xc0\0\x02\0\xc0\0\x02\xff";
+    header[15] = from;
+    header[2..4].copy_from_slice(&(24 + packet.len() as u16).to_be_bytes());
+    let sum = Ipv4::checksum_of(&header);
+    header[10..12].copy_from_slice(&sum.to_be_bytes());
+    let kind = if packet[0] >> 4 == 4 { [8, 0] } else { [0x86, 0xDD] };
+    [&header[..], &[0, 0], &kind, packet].concat()
 }
 
 /// Returns a capture of the packets.
@@ -180,6 +199,7 @@ proptest! {
         let captures = [capture(&packets), capture(&second)];
         let survey = surveyed(&settings, &captures);
         let whole = run(&settings, 0..u32::MAX, &survey, &captures);
+        let survey: Survey = serde_json::from_str(&serde_json::to_string(&survey).unwrap()).unwrap();
         cuts.sort_unstable();
         let starts = [0].into_iter().chain(cuts.iter().copied());
         let ends = cuts.iter().copied().chain([u32::MAX]);

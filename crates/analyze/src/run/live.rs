@@ -6,7 +6,6 @@ use thinair_capture::Record;
 
 use super::{Analysis, InputLink};
 use crate::outcome::InputSummary;
-use crate::survey::Provision;
 use crate::unpack::Unpack;
 
 /// A link that receives its records one by one.
@@ -29,8 +28,8 @@ impl Analysis {
     /// Begins a link whose packets are not known in advance. Schemes with provisioning (SCHC, 6LoWPAN) get
     /// none: analyze the finished capture for them.
     pub fn begin(&mut self, path: &str) -> Live {
-        let link = InputLink::new(&self.settings, self.begins, Arc::new(Provision::default()));
-        self.flows.start(self.inputs.len());
+        let link = InputLink::new(&self.settings, self.begins, Arc::default());
+        self.flows.start(self.inputs.len(), &[], &self.settings);
         let input = InputSummary { path: path.to_owned(), ..InputSummary::default() };
         Live { input, link, unpack: self.unpack() }
     }

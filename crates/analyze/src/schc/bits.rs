@@ -3,18 +3,20 @@
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
+use serde::{Deserialize, Serialize};
+
 /// Maximum length of a value without memory allocation, in octets: that of an address.
 const SHORT: usize = 16;
 
 /// A value of any length in bits.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Bits {
     /// The bits, left-aligned; unused bits of the last octet are zero.
     octets: BitsStorage,
     len: usize,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 enum BitsStorage {
     Short([u8; SHORT]),
     Long(Box<[u8]>),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use thinair_wire::header::chain::{HeaderChain, IpHeader};
 use thinair_wire::header::coap::{Coap, CoapOptionsEnd};
 use thinair_wire::header::ipv4::Ipv4;
@@ -23,7 +24,7 @@ const OSCORE: u16 = 9;
 const NOT_IN_RULES: [u16; 6] = [1, 4, 8, 20, 23, 27];
 
 /// FID: protocol and field. Addresses and ports are named by role (RFC 8724, section 10).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) enum FieldId {
     Ipv4Version,
     Ipv4Ihl,
@@ -190,7 +191,7 @@ impl fmt::Display for FieldId {
 }
 
 /// Properties of a field that a matching rule must have, too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) struct FieldLabel {
     /// FID.
     pub(super) id: FieldId,

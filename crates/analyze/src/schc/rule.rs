@@ -11,7 +11,7 @@ use crate::outcome::Name;
 use crate::portable::names;
 
 /// Field length (FL).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Length {
     /// Number of bits.
     Fixed(usize),
@@ -22,7 +22,7 @@ pub(super) enum Length {
 }
 
 /// Combination of TV, MO and CDA.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Action {
     /// equal, not-sent.
     NotSent(Bits),
@@ -37,7 +37,7 @@ pub(super) enum Action {
 }
 
 /// Field descriptor.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Descriptor {
     pub(super) label: FieldLabel,
     pub(super) length: Length,
@@ -45,7 +45,7 @@ pub(super) struct Descriptor {
 }
 
 /// A rule for the packets of one direction.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
     pub(super) id: u8,
     pub(super) direction: Direction,

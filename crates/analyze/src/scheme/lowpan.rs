@@ -10,7 +10,7 @@ use thinair_wire::header::ipv6::Ipv6;
 use super::{CompressedPacket, FormatLabel, Rejection, SchemeEnds};
 use crate::settings;
 use crate::sides::CaptureSide;
-use crate::survey::Provision;
+use crate::survey::SurveyedInput;
 
 /// Both sides, which have equal contexts and no state.
 #[derive(Debug)]
@@ -21,10 +21,10 @@ pub(super) struct Lowpan {
 }
 
 impl Lowpan {
-    pub(super) fn new(settings: &settings::Settings, provision: &Arc<Provision>) -> Self {
+    pub(super) fn new(settings: &settings::Settings, surveyed: &Arc<SurveyedInput>) -> Self {
         let udp_checksum =
             if settings.elides_checksums() { UdpChecksum::Elided } else { UdpChecksum::InLine };
-        let settings = LowpanSettings { contexts: provision.contexts, udp_checksum };
+        let settings = LowpanSettings { contexts: surveyed.contexts, udp_checksum };
         Self { settings, links: Links::default() }
     }
 }

@@ -7,22 +7,22 @@ use thinair_rohc::Instant;
 use super::{CompressedPacket, FormatLabel, Rejection, SchemeEnds};
 use crate::schc::RuleSet;
 use crate::sides::CaptureSide;
-use crate::survey::{Provision, direction};
+use crate::survey::{SurveyedInput, direction};
 
 /// Both sides, which have equal rules and no state.
 #[derive(Debug)]
 pub(super) struct Schc {
-    provision: Arc<Provision>,
+    surveyed: Arc<SurveyedInput>,
     room: Vec<u8>,
 }
 
 impl Schc {
-    pub(super) fn new(provision: Arc<Provision>) -> Self {
-        Self { provision, room: Vec::new() }
+    pub(super) fn new(surveyed: Arc<SurveyedInput>) -> Self {
+        Self { surveyed, room: Vec::new() }
     }
 
     fn rules(&self) -> &RuleSet {
-        &self.provision.rules
+        &self.surveyed.rules
     }
 
     /// Copies the result to the start of `out`.

@@ -4,13 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use thinair_report::{Axis, Cell, Column, Document, Figure, Lines, Section, Series, Table};
-use thinair_simulation::plan::{CellResults, Metric, Results};
+use thinair_simulation::plan::{Metric, Results};
 
 use thinair_cli::terminal::{print, style};
-
-const SCHEMA: &str = "thinair.lab/1";
 
 /// Columns of the output when it does not go to a terminal.
 const PLAIN_WIDTH: usize = 160;
@@ -27,7 +25,7 @@ pub(super) struct ResultFormat {
 
 pub(super) fn show(output: &ResultFormat, title: &str, results: &Results) -> anyhow::Result<()> {
     if output.json {
-        print(&(serde_json::to_string_pretty(&to_json(title, results))? + "\n"))?;
+        print(&(serde_json::to_string_pretty(&results.to_json(title))? + "\n"))?;
     } else {
         print(&table(title, results).to_text(&style(PLAIN_WIDTH)))?;
     }
@@ -37,13 +35,6 @@ pub(super) fn show(output: &ResultFormat, title: &str, results: &Results) -> any
         eprintln!("thinair-lab: wrote {}", path.display());
     }
     Ok(())
-}
-
-fn keys(results: &Results) -> Vec<String> {
-    results
-        .cells()
-        .next()
-        .map_or_else(Vec::new, |cell| cell.sweep.iter().map(|(key, _)| key.clone()).collect())
 }
 
 /// Metrics that have a value in at least one cell.
@@ -57,7 +48,7 @@ fn text(value: &Value) -> String {
 }
 
 fn table(title: &str, results: &Results) -> Table {
-    let mut columns: Vec<_> = keys(results).into_iter().map(Column::text).collect();
+    let mut columns: Vec<_> = results.keys().into_iter().map(Column::text).collect();
     columns.push(Column::number("runs"));
     let shown = metrics(results);
     columns.extend(shown.iter().map(|metric| match metric.unit {
@@ -87,31 +78,6 @@ fn table(title: &str, results: &Results) -> Table {
     }
 }
 
-fn to_json(title: &str, results: &Results) -> Value {
-    let cell = |cell: &CellResults| {
-        let figure = |metric: &Metric| {
-            let found = cell.summary(metric);
-            let value =
-                found.map(|found| json!({ "mean": found.mean, "half": found.half, "runs": found.count }));
-            (metric.key.to_owned(), value.unwrap_or(Value::Null))
-        };
-        json!({
-            "name": cell.name(),
-            "sweep": cell.sweep.iter().cloned().collect::<Map<_, _>>(),
-            "runs": cell.count(),
-            "figures": Metric::ALL.iter().map(figure).collect::<Map<_, _>>(),
-        })
-    };
-    let cells: Vec<_> = results.cells().map(cell).collect();
-    let time = if results.real_time().is_some() { "real" } else { "virtual" };
-    let mut value =
-        json!({ "schema": SCHEMA, "title": title, "time": time, "keys": keys(results), "cells": cells });
-    if let Some(late) = results.real_time() {
-        value["lateness"] = json!(late);
-    }
-    value
-}
-
 /// Name, and points: position, mean and half of the interval.
 type Curve = (String, Vec<(f64, f64, f64)>);
 
@@ -122,7 +88,7 @@ fn page(title: &str, results: &Results) -> Document {
     let numeric = |at: &usize| {
         results.cells().all(|cell| cell.sweep.get(*at).is_some_and(|(_, value)| value.is_number()))
     };
-    let keys = keys(results);
+    let keys = results.keys();
     let Some(x) = (0..keys.len()).find(numeric) else { return document };
     let mut plots = Section::new(format!("Over {}", keys[x]));
     for metric in metrics(results) {

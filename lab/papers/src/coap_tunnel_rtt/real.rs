@@ -73,7 +73,7 @@ pub(super) fn measure(
     program: &Path,
     scale: RttScale,
     interrupt: &Interrupt,
-    progress: &dyn Fn(),
+    progress: &dyn Fn() -> Result<(), PaperError>,
 ) -> Result<PlaceMeasurements, PaperError> {
     let site = TunnelSite::open(place)?;
     let stop = Waker::new()?;
@@ -160,7 +160,7 @@ impl TunnelSite {
         program: &Path,
         scale: RttScale,
         interrupt: &Interrupt,
-        progress: &dyn Fn(),
+        progress: &dyn Fn() -> Result<(), PaperError>,
     ) -> Result<PlaceMeasurements, PaperError> {
         let mut children = Children::new(interrupt)?;
         let [here, there] = self.namespaces();
@@ -218,7 +218,7 @@ impl TunnelSite {
             for at in order {
                 // The capture shows if it was answered.
                 children.run(here, &mut cells[at].client, PATIENCE)?;
-                progress();
+                progress()?;
             }
         }
         let stolen = match (begin, clock::ProcessorTime::until_now()) {

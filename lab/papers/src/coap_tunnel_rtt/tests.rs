@@ -42,7 +42,7 @@ fn found(of: impl Fn(TunnelPath) -> f64 + Copy) -> Findings {
 fn findings(measured: &[PlaceMeasurements]) -> Findings {
     let (form, published) = PAPER.read().unwrap();
     let (plan, mut figures) = (RunPlan::default(), Figures::default());
-    let run = PaperRun { plan: &plan, form: &form, published: &published, progress: &|_, _| () };
+    let run = PaperRun { plan: &plan, form: &form, published: &published, progress: &|_, _| Ok(()) };
     put(measured, &run, &mut figures).unwrap();
     form.findings(figures, &published, false).unwrap()
 }
@@ -132,7 +132,7 @@ fn tables_and_plots_fit_into_a_hundred_columns() {
 
 #[test]
 fn what_is_missing_is_told() {
-    let run = |plan: &RunPlan| PAPER.run(plan, &|_, _| ()).unwrap();
+    let run = |plan: &RunPlan| PAPER.run(plan, &|_, _| Ok(())).unwrap();
     let found = run(&RunPlan::default());
     assert!(found.rows.is_empty() && found.left_out.len() == 1, "{found:?}");
     let found = run(&RunPlan { real_time: true, ..RunPlan::default() });

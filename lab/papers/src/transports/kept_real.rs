@@ -32,7 +32,7 @@ pub(super) fn run(
     crate::sweep::sweep(
         &jobs,
         plan.threads,
-        &|_, _| (),
+        &|_, _| Ok(()),
         |_| 1,
         |&(service, size)| {
             let site = super::site::LinkSite::open(TransportLink::Slow, KernelOptions::Lean, program, &[])?;

@@ -111,7 +111,7 @@ pub(super) fn measure(
     crate::sweep::sweep(
         &jobs,
         plan.threads,
-        &|_, _| (),
+        &|_, _| Ok(()),
         |_| 1,
         |&(service, way)| {
             let mut options = vec!["--rohc", "--mode", "o", "--profiles", "v1,tcp,coap"];

@@ -24,7 +24,7 @@ fn served(service: TransportService, downloads: &[Option<u64>]) -> Served {
 fn rows(measured: &TransportMeasurements) -> Vec<crate::FigureRow> {
     let (form, published) = PAPER.read().expect("it is written well");
     let (plan, mut figures) = (RunPlan::default(), Figures::default());
-    let run = PaperRun { plan: &plan, form: &form, published: &published, progress: &|_, _| () };
+    let run = PaperRun { plan: &plan, form: &form, published: &published, progress: &|_, _| Ok(()) };
     measured.put(&run, FULL, &mut figures).expect("it has all variables");
     form.findings(figures, &published, false).expect("it is written well").rows
 }
@@ -59,7 +59,7 @@ fn what_never_finished_misses_its_bar() {
 fn without_real_time_there_is_virtual_time_and_it_says_so() {
     let plan = RunPlan { quick: true, ..RunPlan::default() };
     let [first, second] = [1, 2].map(|threads| {
-        let findings = PAPER.run(&RunPlan { threads, ..plan.clone() }, &|_, _| ());
+        let findings = PAPER.run(&RunPlan { threads, ..plan.clone() }, &|_, _| Ok(()));
         findings.map(|findings| (findings.rows, findings.left_out.join("")))
     });
     let Ok((rows, why)) = first else { panic!("it runs") };

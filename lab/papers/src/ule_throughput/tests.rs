@@ -19,7 +19,7 @@ const TINY: RunDurations = RunDurations {
 fn found(plan: &RunPlan, chosen: impl Fn(&SimulationJob) -> bool) -> Findings {
     let (form, published) = PAPER.read().unwrap();
     let mut figures = Figures::default();
-    let run = PaperRun { plan, form: &form, published: &published, progress: &|_, _| () };
+    let run = PaperRun { plan, form: &form, published: &published, progress: &|_, _| Ok(()) };
     let jobs = simulate::jobs().into_iter().filter(chosen).collect();
     measure_jobs(&run, TINY, jobs, &mut figures).unwrap();
     form.findings(figures, &published, false).unwrap()

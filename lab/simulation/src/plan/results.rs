@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use thiserror::Error;
 
 use super::sample::{Lateness, Metric, Sample};
@@ -12,6 +12,9 @@ use crate::summary::Summary;
 
 /// Value of `schema` in every line.
 const SCHEMA: &str = "thinair.lab.run/1";
+
+/// Value of `schema` in the document of all results.
+const RESULTS_SCHEMA: &str = "thinair.lab/1";
 
 /// Completed run: a line of a file of results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,6 +56,11 @@ impl RunRecord {
             sample,
             real_time,
         }
+    }
+
+    /// Name of the cell: keys and values; empty if no key has several values.
+    pub fn name(&self) -> String {
+        name(&self.sweep)
     }
 
     /// Text of the line, without its end.
@@ -205,6 +213,40 @@ impl Results {
     /// True if it has no runs.
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
+    }
+
+    /// Keys with several values, in the order of the plan.
+    pub fn keys(&self) -> Vec<String> {
+        self.cells()
+            .next()
+            .map_or_else(Vec::new, |cell| cell.sweep.iter().map(|(key, _)| key.clone()).collect())
+    }
+
+    /// Returns the document `thinair.lab/1`: every figure of every cell.
+    pub fn to_json(&self, title: &str) -> Value {
+        let cell = |cell: &CellResults| {
+            let figure = |metric: &Metric| {
+                let found = cell.summary(metric);
+                let value =
+                    found.map(|found| json!({ "mean": found.mean, "half": found.half, "runs": found.count }));
+                (metric.key.to_owned(), value.unwrap_or(Value::Null))
+            };
+            json!({
+                "name": cell.name(),
+                "sweep": cell.sweep.iter().cloned().collect::<Map<_, _>>(),
+                "runs": cell.count(),
+                "figures": Metric::ALL.iter().map(figure).collect::<Map<_, _>>(),
+            })
+        };
+        let cells: Vec<_> = self.cells().map(cell).collect();
+        let time = if self.real_time.is_some() { "real" } else { "virtual" };
+        let mut value = json!({
+            "schema": RESULTS_SCHEMA, "title": title, "time": time, "keys": self.keys(), "cells": cells,
+        });
+        if let Some(late) = self.real_time {
+            value["lateness"] = json!(late);
+        }
+        value
     }
 
     /// Cells with at least one run, in the order of their plan.

@@ -1,0 +1,119 @@
+//! Addresses of a record without parsing its packet, for records of which a run needs no more.
+
+use std::net::IpAddr;
+
+use thinair_capture::{IpVersion, LinkType, Record, ZEP_PORT};
+use thinair_wire::header::protocol;
+
+use crate::tunnel::VXLAN_PORT;
+
+/// Returns source and destination of the flow of a record, if it has a whole IP packet with a single IP header, which is
+/// not in a tunnel; `None` if only the parser can find them.
+///
+/// [`Unpack::packet`](crate::Unpack) would return that packet and change no state.
+pub(crate) fn hosts(record: &Record<'_>) -> Option<(IpAddr, IpAddr)> {
+    const ICMP: u8 = 1;
+    const ICMPV6: u8 = 58;
+
+    let is_mac_frame =
+        [LinkType::IEEE802_15_4_WITHFCS, LinkType::IEEE802_15_4_NOFCS, LinkType::IEEE802_15_4_TAP];
+    if is_mac_frame.contains(&record.link_type) {
+        return None;
+    }
+    let network = record.part_of_network_packet().ok().filter(|network| network.missing_len == 0)?;
+    let packet = network.packet;
+    let (next, behind, source, destination) = match network.version {
+        IpVersion::V4 => {
+            let (header, behind) = packet.split_first_chunk::<20>()?;
+            let is_fragment = header[6] & 0x3F != 0 || header[7] != 0;
+            if header[0] != 0x45 || is_fragment {
+                return None;
+            }
+            let address = |at: usize| Some(IpAddr::from(*header.get(at..)?.first_chunk::<4>()?));
+            (header[9], behind, address(12)?, address(16)?)
+        }
+        IpVersion::V6 => {
+            let (header, behind) = packet.split_first_chunk::<40>()?;
+            let address = |at: usize| Some(IpAddr::from(*header.get(at..)?.first_chunk::<16>()?));
+            (header[6], behind, address(8)?, address(24)?)
+        }
+    };
+    let is_plain = match next {
+        protocol::UDP => {
+            let &[high, low] = behind.get(2..)?.first_chunk()?;
+            ![VXLAN_PORT, ZEP_PORT].contains(&u16::from_be_bytes([high, low]))
+        }
+        protocol::TCP | protocol::ESP | protocol::UDP_LITE | ICMP | ICMPV6 => true,
+        _ => false,
+    };
+    is_plain.then_some((source, destination))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use thinair_capture::Timestamp;
+    use thinair_lowpan::Contexts;
+    use thinair_rohc::Ports;
+
+    use super::*;
+    use crate::unpack::Unpack;
+
+    fn record(link_type: LinkType, data: &[u8], missing: u32) -> Record<'_> {
+        let original_len = data.len() as u32 + missing;
+        Record { number: 1, time: Timestamp::from_nanos(0), link_type, data, original_len }
+    }
+
+    /// UDP to port 5683 over IPv4.
+    const UDP4: &[u8] =
+        b"\x45\0\0\x20\0\0\0\0\x40\x11\0\0\x0a\x63\0\x01\x0a\x63\0\x02\xe0\x01\x16\x33\0\x0c\0\0time";
+    /// UDP to port 5683 over IPv6.
+    const UDP6: &[u8] = b"\x60\0\0\0\0\x0c\x11\x40\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x02\xe0\x01\x16\x33\0\x0c\0\0time";
+
+    #[test]
+    fn hosts_of_usual_packets_are_found() {
+        for (packet, source, destination) in [(UDP4, "10.99.0.1", "10.99.0.2"), (UDP6, "fd00::1", "fd00::2")]
+        {
+            let found = Some((source.parse().unwrap(), destination.parse().unwrap()));
+            assert_eq!(hosts(&record(LinkType::RAW, packet, 0)), found);
+            let kind = if packet == UDP4 { [8, 0] } else { [0x86, 0xDD] };
+            let frame = [&[2; 12][..], &kind, packet].concat();
+            assert_eq!(hosts(&record(LinkType::ETHERNET, &frame, 0)), found);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 20_000, ..ProptestConfig::default() })]
+
+        /// Packets with some octets changed, of which most are in the headers.
+        #[test]
+        fn hosts_are_those_of_the_parser(
+            packet in prop::sample::select(vec![UDP4, UDP6]),
+            changes in vec((0..52_usize, prop_oneof![any::<u8>(), prop::sample::select(vec![0, 1, 4, 6, 17, 41, 44, 47, 50, 51, 136])]), 0..4),
+            port in prop_oneof![Just(5683), Just(VXLAN_PORT), Just(ZEP_PORT)],
+            next in prop_oneof![Just(None), any::<u8>().prop_map(Some)],
+            len in 0..60_usize,
+            missing in prop_oneof![Just(0), 0..4_u32],
+        ) {
+            let mut packet = packet.to_vec();
+            let (at, protocol) = if packet[0] >> 4 == 4 { (22, 9) } else { (42, 6) };
+            packet[at..at + 2].copy_from_slice(&u16::to_be_bytes(port));
+            packet[protocol] = next.unwrap_or(packet[protocol]);
+            for (at, octet) in changes {
+                if let Some(place) = packet.get_mut(at) {
+                    *place = octet;
+                }
+            }
+            packet.truncate(len);
+            let record = record(LinkType::RAW, &packet, missing);
+            if let Some(found) = hosts(&record) {
+                let mut unpack = Unpack::new(Contexts::NONE).filling_payload(Ports::COAP);
+                let key = unpack.packet(&record).unwrap().key;
+                prop_assert_eq!((key.source, key.destination), found);
+                prop_assert!(unpack.unwrapped().is_empty());
+            }
+        }
+    }
+}
