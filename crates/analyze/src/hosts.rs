@@ -25,8 +25,7 @@ pub(crate) fn hosts(record: &Record<'_>) -> Option<(IpAddr, IpAddr)> {
     let (next, behind, source, destination) = match network.version {
         IpVersion::V4 => {
             let (header, behind) = packet.split_first_chunk::<20>()?;
-            let is_fragment = header[6] & 0x3F != 0 || header[7] != 0;
-            if header[0] != 0x45 || is_fragment {
+            if header[0] != 0x45 {
                 return None;
             }
             let address = |at: usize| Some(IpAddr::from(*header.get(at..)?.first_chunk::<4>()?));
@@ -72,6 +71,18 @@ mod tests {
     /// UDP to port 5683 over IPv6.
     const UDP6: &[u8] = b"\x60\0\0\0\0\x0c\x11\x40\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x02\xe0\x01\x16\x33\0\x0c\0\0time";
 
+    /// VXLAN with an Ethernet frame, and in it an IPv4 header.
+    const VXLAN: &[u8] = b"\x08\0\0\0\0\0\x01\0\x02\x02\x02\x02\x02\x02\x02\x02\x02\x02\x02\x02\x08\0\x45\0\0\x14\0\0\0\0\x40\xfe\0\0\x0a\x07\0\x01\x0a\x07\0\x02";
+    /// UDP over IPv4 between other hosts.
+    const INNER4: &[u8] =
+        b"\x45\0\0\x1c\0\0\0\0\x40\x11\0\0\x0a\x07\0\x01\x0a\x07\0\x02\xe0\x01\x16\x33\0\x08\0\0";
+    /// UDP over IPv6 between other hosts.
+    const INNER6: &[u8] = b"\x60\0\0\0\0\x08\x11\x40\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x07\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x08\xe0\x01\x16\x33\0\x08\0\0";
+    /// GRE with an IPv4 header.
+    const GRE: &[u8] = b"\0\0\x08\0\x45\0\0\x14\0\0\0\0\x40\xfe\0\0\x0a\x07\0\x01\x0a\x07\0\x02";
+    /// ZEP version 2 with a frame of no octet.
+    const ZEP: &[u8] = b"EX\x02\x01\x0b\0\x01\x01\xff\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+
     #[test]
     fn hosts_of_usual_packets_are_found() {
         for (packet, source, destination) in [(UDP4, "10.99.0.1", "10.99.0.2"), (UDP6, "fd00::1", "fd00::2")]
@@ -90,23 +101,29 @@ mod tests {
         /// Packets with some octets changed, of which most are in the headers.
         #[test]
         fn hosts_are_those_of_the_parser(
-            packet in prop::sample::select(vec![UDP4, UDP6]),
-            changes in vec((0..52_usize, prop_oneof![any::<u8>(), prop::sample::select(vec![0, 1, 4, 6, 17, 41, 44, 47, 50, 51, 136])]), 0..4),
-            port in prop_oneof![Just(5683), Just(VXLAN_PORT), Just(ZEP_PORT)],
-            next in prop_oneof![Just(None), any::<u8>().prop_map(Some)],
-            len in 0..60_usize,
+            header in prop::sample::select(vec![&UDP4[..28], &UDP6[..48], &UDP4[..20], &UDP6[..40]]),
+            payload in prop::sample::select(vec![&b"time"[..], VXLAN, ZEP, INNER4, INNER6, GRE]),
+            port in prop::sample::select(vec![5683, VXLAN_PORT, ZEP_PORT]),
+            next in prop_oneof![Just(None), prop::sample::select(vec![4, 41, 47]).prop_map(Some), any::<u8>().prop_map(Some)],
+            changes in vec((0..52_usize, prop_oneof![any::<u8>(), prop::sample::select(vec![0, 4, 41, 44, 47])]), 0..4),
+            cut in prop_oneof![Just(0), 0..60_usize],
             missing in prop_oneof![Just(0), 0..4_u32],
         ) {
-            let mut packet = packet.to_vec();
-            let (at, protocol) = if packet[0] >> 4 == 4 { (22, 9) } else { (42, 6) };
-            packet[at..at + 2].copy_from_slice(&u16::to_be_bytes(port));
+            let mut packet = [header, payload].concat();
+            let (length, ip, ports, protocol) = if packet[0] >> 4 == 4 { (2, 0, 20, 9) } else { (4, 40, 40, 6) };
+            let len = packet.len();
+            packet[length..length + 2].copy_from_slice(&((len - ip) as u16).to_be_bytes());
+            if header.len() == ports + 8 {
+                packet[ports + 2..ports + 4].copy_from_slice(&u16::to_be_bytes(port));
+                packet[ports + 4..ports + 6].copy_from_slice(&((len - ports) as u16).to_be_bytes());
+            }
             packet[protocol] = next.unwrap_or(packet[protocol]);
             for (at, octet) in changes {
                 if let Some(place) = packet.get_mut(at) {
                     *place = octet;
                 }
             }
-            packet.truncate(len);
+            packet.truncate(len.saturating_sub(cut));
             let record = record(LinkType::RAW, &packet, missing);
             if let Some(found) = hosts(&record) {
                 let mut unpack = Unpack::new(Contexts::NONE).filling_payload(Ports::COAP);
