@@ -7,6 +7,7 @@ static uint8_t packet[ROOM], rohc[ROOM], feedback[ROOM];
 
 int main(int argc, char **argv)
 {
+    check_library();
     if (argc != 3)
         fail("usage: compressor small|large MAX_CID");
     struct rohc_comp *comp = compressor(cid_type(argv[1]), (unsigned)strtoul(argv[2], NULL, 10));

@@ -9,6 +9,7 @@ static uint8_t rohc[ROOM], packet[ROOM], received[ROOM], sent[ROOM];
 
 int main(int argc, char **argv)
 {
+    check_library();
     if (argc != 4)
         fail("usage: decompressor small|large MAX_CID u|o");
     int has_feedback = argv[3][0] == 'o';

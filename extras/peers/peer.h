@@ -24,6 +24,13 @@ static inline void fail(const char *what)
     exit(1);
 }
 
+/* The library of thinair has the same name. */
+static inline void check_library(void)
+{
+    if (strstr(rohc_version(), "thinair") != NULL)
+        fail("librohc is that of thinair, and no peer: give the folder of rohc-lib as ROHC_PREFIX");
+}
+
 /* Reads `len` octets. Returns 0 at the end of the input, if it is in front of the first octet. */
 static inline int take(void *octets, size_t len)
 {

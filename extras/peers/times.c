@@ -109,6 +109,7 @@ static double median(double *values)
 
 int main(int argc, char **argv)
 {
+    check_library();
     static double compress[BATCHES], decompress[BATCHES];
     static uint8_t out[ROOM], received[ROOM], sent[ROOM];
     if (argc != 2)

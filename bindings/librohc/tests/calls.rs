@@ -98,6 +98,27 @@ fn packets_come_back() {
 }
 
 #[test]
+fn requests_for_repair_are_repeated() {
+    let pair = open();
+    (0..6).for_each(|_| _ = carry(pair));
+    let mut requests = 0;
+    for sec in 1..20 {
+        let (mut packet, mut rohc, mut back, mut sent) = (PACKET.to_vec(), [0; 300], [0; 300], [0; 99]);
+        let (mut rohc, mut back, mut send) =
+            (buf(&mut rohc, 0, 0), buf(&mut back, 0, 0), buf(&mut sent, 0, 0));
+        unsafe {
+            assert_eq!(rohc_compress4(pair.0, buf(&mut packet, 0, PACKET.len()), &mut rohc), OK);
+            *rohc.data ^= 1;
+            rohc.time = Time { sec, nsec: 0 };
+            assert_ne!(rohc_decompress3(pair.1, rohc, &mut back, null_mut(), &mut send), OK);
+        }
+        requests += usize::from(send.len > 0);
+    }
+    assert!(requests > 2, "{requests} of 19 damaged packets, one a second, were reported");
+    close(pair);
+}
+
+#[test]
 fn structures_are_written_as_far_as_their_version_goes() {
     let pair = open();
     carry(pair);

@@ -34,12 +34,16 @@ const RATES: [usize; 6] = [1, 50, 30, 100, 30, 100];
 pub extern "C" fn rohc_decomp_new2(cid_type: c_uint, max_cid: u16, mode: c_uint) -> *mut Decomp {
     let mode = u8::try_from(mode).ok().and_then(Mode::from_bits);
     let (Some(channel), Some(mode)) = (channel(cid_type, max_cid), mode) else { return std::ptr::null_mut() };
+    // Another make does not send more bits of the SN behind a pause, and its packets would be taken for late ones.
+    let ignores_pauses = std::env::var_os(PEER_VARIABLE).is_none_or(|value| value != "thinair");
+    let config =
+        DecompressorConfig { mode, deliver_empty: true, ignores_pauses, ..DecompressorConfig::new(channel) };
     Box::into_raw(Box::new(Decomp {
-        config: DecompressorConfig { mode, deliver_empty: true, ..DecompressorConfig::new(channel) },
+        config,
         profiles: Profiles::NONE,
         engine: None,
         trace: Trace::of(1),
-        clock: Clock::new(std::env::var_os(PEER_VARIABLE).is_some_and(|value| value == "thinair")),
+        clock: Clock::default(),
         prtt: 50,
         rates: RATES,
         interval: RATES[1] / RATES[0],
