@@ -1,4 +1,4 @@
-/* Compressor of rohc-lib for THINAIR_PEER_COMPRESSOR: `compressor small|large MAX_CID`.
+/* Compressor of rohc-lib for THINAIR_PEER_COMPRESSOR: `compressor small|large MAX_CID v1|v2`.
  *
  * The protocol is in the head of tests/workspace/tests/peer_compressor.rs. */
 #include "compressor.h"
@@ -8,9 +8,9 @@ static uint8_t packet[ROOM], rohc[ROOM], feedback[ROOM];
 int main(int argc, char **argv)
 {
     check_library();
-    if (argc != 3)
-        fail("usage: compressor small|large MAX_CID");
-    struct rohc_comp *comp = compressor(cid_type(argv[1]), (unsigned)strtoul(argv[2], NULL, 10));
+    if (argc != 4)
+        fail("usage: compressor small|large MAX_CID v1|v2");
+    struct rohc_comp *comp = compressor(cid_type(argv[1]), (unsigned)strtoul(argv[2], NULL, 10), is_v2(argv[3]));
     uint64_t now;
     size_t len, feedback_len;
     while (take_number(&now, 8)) {

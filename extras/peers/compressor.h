@@ -26,10 +26,11 @@ static inline int not_random(const struct rohc_comp *comp, void *unused)
     return 1;
 }
 
-static inline struct rohc_comp *compressor(rohc_cid_type_t cids, unsigned max_cid)
+static inline struct rohc_comp *compressor(rohc_cid_type_t cids, unsigned max_cid, int is_v2)
 {
     struct rohc_comp *comp = rohc_comp_new2(cids, max_cid, not_random, NULL);
-    if (comp == NULL || !rohc_comp_enable_profiles(comp, PEER_PROFILES) ||
+    if (comp == NULL ||
+        !(is_v2 ? rohc_comp_enable_profiles(comp, PEER_PROFILES_V2) : rohc_comp_enable_profiles(comp, PEER_PROFILES)) ||
         !rohc_comp_set_rtp_detection_cb(comp, is_rtp, NULL))
         fail("rohc-lib gives no compressor");
     return comp;

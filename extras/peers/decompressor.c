@@ -1,4 +1,4 @@
-/* Decompressor of rohc-lib for THINAIR_PEER_DECOMPRESSOR: `decompressor small|large MAX_CID u|o`.
+/* Decompressor of rohc-lib for THINAIR_PEER_DECOMPRESSOR: `decompressor small|large MAX_CID v1|v2 u|o`.
  *
  * The protocol is in the head of tests/workspace/tests/peer_decompressor.rs. */
 #include <rohc/rohc_decomp.h>
@@ -10,12 +10,13 @@ static uint8_t rohc[ROOM], packet[ROOM], received[ROOM], sent[ROOM];
 int main(int argc, char **argv)
 {
     check_library();
-    if (argc != 4)
-        fail("usage: decompressor small|large MAX_CID u|o");
-    int has_feedback = argv[3][0] == 'o';
+    if (argc != 5)
+        fail("usage: decompressor small|large MAX_CID v1|v2 u|o");
+    int has_feedback = argv[4][0] == 'o';
     struct rohc_decomp *decomp = rohc_decomp_new2(cid_type(argv[1]), (rohc_cid_t)strtoul(argv[2], NULL, 10),
                                                   has_feedback ? ROHC_O_MODE : ROHC_U_MODE);
-    if (decomp == NULL || !rohc_decomp_enable_profiles(decomp, PEER_PROFILES))
+    if (decomp == NULL || !(is_v2(argv[3]) ? rohc_decomp_enable_profiles(decomp, PEER_PROFILES_V2)
+                                           : rohc_decomp_enable_profiles(decomp, PEER_PROFILES)))
         fail("rohc-lib gives no decompressor");
     size_t len;
     while (take_octets(rohc, &len)) {

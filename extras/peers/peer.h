@@ -18,6 +18,11 @@
     ROHC_PROFILE_UNCOMPRESSED, ROHC_PROFILE_RTP, ROHC_PROFILE_UDP, ROHC_PROFILE_ESP,               \
         ROHC_PROFILE_IP, ROHC_PROFILE_TCP, -1
 
+/* Those of RFC 5225 that rohc-lib compresses: its profile 0x0101 sends and reads IR packets alone. */
+#define PEER_PROFILES_V2                                                                           \
+    ROHC_PROFILE_UNCOMPRESSED, ROHCv2_PROFILE_IP_UDP, ROHCv2_PROFILE_IP_ESP, ROHCv2_PROFILE_IP,     \
+        ROHC_PROFILE_TCP, -1
+
 static inline void fail(const char *what)
 {
     fprintf(stderr, "%s\n", what);
@@ -77,6 +82,11 @@ static inline void put_octets(const uint8_t *octets, size_t len)
 static inline rohc_cid_type_t cid_type(const char *name)
 {
     return strcmp(name, "large") == 0 ? ROHC_LARGE_CID : ROHC_SMALL_CID;
+}
+
+static inline int is_v2(const char *name)
+{
+    return strcmp(name, "v2") == 0;
 }
 
 /* Buffer of `len` octets that has arrived `nanoseconds` after the start. */

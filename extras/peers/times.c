@@ -114,7 +114,7 @@ int main(int argc, char **argv)
     static uint8_t out[ROOM], received[ROOM], sent[ROOM];
     if (argc != 2)
         fail("usage: times CASE");
-    struct rohc_comp *comp = compressor(ROHC_LARGE_CID, CONTEXTS - 1);
+    struct rohc_comp *comp = compressor(ROHC_LARGE_CID, CONTEXTS - 1, 0);
     struct rohc_decomp *decomp = rohc_decomp_new2(ROHC_LARGE_CID, CONTEXTS - 1, ROHC_U_MODE);
     if (decomp == NULL || !rohc_decomp_enable_profiles(decomp, PEER_PROFILES) ||
         !rohc_comp_set_periodic_refreshes(comp, 1000000000, 999999999))

@@ -2,8 +2,8 @@
 //!
 //! `THINAIR_PEER_DECOMPRESSOR` names a program; without it, it is that of `make peers` around rohc-lib
 //! (`extras/peers/decompressor.c`); without both the test is skipped with a message. The program is started
-//! anew for every stream, as `PROGRAM small|large MAX_CID u|o`: kind of CIDs, highest CID, and target mode. It has the
-//! profiles of RFC 3095, RFC 3843 and RFC 6846, answers every request before it reads the next one, and ends with its
+//! anew for every stream, as `PROGRAM small|large MAX_CID v1|v2 u|o`: kind of CIDs, highest CID, set of profiles (`PROFILES` in
+//! `common/peer.rs`), and target mode. It answers every request before it reads the next one, and ends with its
 //! input. Numbers have 32 bits, least significant octet first.
 //!
 //! | request, on its standard input | answer, on its standard output |
@@ -24,7 +24,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::peer::{
-    BLOCKS, CIDS, CaptureStream, MODES, PeerProgram, RTP_PORTS, StreamRun, groups, hex, program,
+    BLOCKS, CIDS, CaptureStream, MODES, PROFILES, PeerProgram, RTP_PORTS, StreamRun, groups, hex, program,
 };
 use thinair_rohc::{Compressor, CompressorConfig, CompressorMemory, Instant, RtpDetection, packet};
 use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader};
@@ -44,31 +44,33 @@ fn another_decompressor_gives_the_packets_back() {
     let (mut failures, mut left_out, mut sent) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     let mut failed = 0;
     println!(
-        "{:<44}{:<6}{:<7}{:>8}{:>8}{:>7}{:>9}{:>10}",
-        "streams", "mode", "CIDs", "packets", "right", "wrong", "refused", "left out"
+        "{:<44}{:<4}{:<6}{:<7}{:>8}{:>8}{:>7}{:>9}{:>10}",
+        "streams", "", "mode", "CIDs", "packets", "right", "wrong", "refused", "left out"
     );
     for (name, streams) in &groups {
-        for (mode, cids) in MODES.iter().flat_map(|mode| CIDS.map(|cids| (mode, cids))) {
+        let runs = PROFILES.iter().flat_map(|set| MODES.map(|mode| (set, mode)));
+        for (profiles, mode, cids) in runs.flat_map(|(set, mode)| CIDS.map(|cids| (*set, mode, cids))) {
             let mut counts = DecompressorCounts::default();
             for stream in streams {
-                let run = StreamRun { program: &program, mode, cids, stream };
+                let run = StreamRun { program: &program, profiles, mode, cids, stream };
                 run.go(&mut counts, &mut failures, &mut sent);
             }
             let DecompressorCounts { right, wrong, refused, beyond } = &counts;
             println!(
-                "{name:<44}{mode:<6}{:<7}{:>8}{right:>8}{wrong:>7}{refused:>9}{:>10}",
+                "{name:<44}{:<4}{mode:<6}{:<7}{:>8}{right:>8}{wrong:>7}{refused:>9}{:>10}",
+                profiles.0,
                 cids.0,
                 right + wrong + refused,
                 beyond.values().sum::<usize>()
             );
             failed += wrong + refused;
             // Every mode leaves out the same packets.
-            left_out.insert(name, counts.beyond);
+            left_out.insert((name, profiles.0), counts.beyond);
         }
     }
     println!("\nleft out of each mode and kind of CIDs");
-    for (name, reasons) in &left_out {
-        reasons.iter().for_each(|(reason, count)| println!("{name:<44}{count:>6} {reason}"));
+    for ((name, set), reasons) in &left_out {
+        reasons.iter().for_each(|(reason, count)| println!("{name:<44}{set:<4}{count:>6} {reason}"));
     }
     println!("\nprofiles and formats sent");
     for ((profile, format), count) in &sent {
@@ -109,8 +111,8 @@ struct FlowHistory {
 /// Flows of a stream, by addresses, protocol and ports.
 type FlowHistories = BTreeMap<Vec<u8>, FlowHistory>;
 
-/// Reason that a packet exceeds the abilities of the peer, if there is one.
-fn beyond(packet: &[u8], flows: &mut FlowHistories) -> Option<&'static str> {
+/// Reason that a packet exceeds the abilities of the peer with that set of profiles, if there is one.
+fn beyond(set: &str, packet: &[u8], flows: &mut FlowHistories) -> Option<&'static str> {
     let Ok(chain) = HeaderChain::parse(packet) else { return Some("no IP packet") };
     let ips = chain.ips();
     if ips.len() > 2 {
@@ -125,6 +127,9 @@ fn beyond(packet: &[u8], flows: &mut FlowHistories) -> Option<&'static str> {
         return Some("a CSRC list");
     }
     let extensions = ips.iter().map(|ip| ip.extensions).collect::<Vec<_>>().concat();
+    if set == "v2" && !extensions.is_empty() {
+        return Some("extension headers: its profiles of RFC 5225 have none");
+    }
     let has_ipv4 = ips.iter().any(|ip| matches!(ip.header(), IpHeader::V4(_)));
     if has_ipv4 && !extensions.is_empty() {
         // Our list of an IPv4 header is then an empty one with a generation identifier, where the peer expects one
@@ -188,7 +193,7 @@ impl StreamRun<'_> {
         let mut out = vec![0; 70_000];
         let mut flows = FlowHistories::new();
         for (i, (now, packet)) in self.stream.packets.iter().enumerate() {
-            if let Some(reason) = beyond(packet, &mut flows) {
+            if let Some(reason) = beyond(self.profiles.0, packet, &mut flows) {
                 *counts.beyond.entry(reason).or_default() += 1;
                 continue;
             }
@@ -211,7 +216,8 @@ impl StreamRun<'_> {
                 && !failures.contains_key(&self.stream.name)
             {
                 let failure = format!(
-                    "mode {}, {} CIDs, packet {}, CID {}, {} {}\n  {}\nis\n  {}\n{what}",
+                    "{}, mode {}, {} CIDs, packet {}, CID {}, {} {}\n  {}\nis\n  {}\n{what}",
+                    self.profiles.0,
                     self.mode,
                     self.cids.0,
                     i + 1,

@@ -12,8 +12,12 @@ use thinair_rohc::{Channel, CidSpace, Instant, ProfileId, ProfileSet};
 
 use super::{files, root};
 
-/// Profiles of RFC 3095, RFC 3843 and RFC 6846 that both rohc-lib and this implementation have.
-pub(crate) const PROFILES: [&str; 6] = ["uncompressed", "rtp", "udp", "esp", "ip", "tcp"];
+/// Sets of profiles that both rohc-lib and this implementation have: those of RFC 3095 and RFC 3843, or those of RFC 5225, whose
+/// profile 0x0101 rohc-lib sends and reads as IR packets alone; with that of RFC 6846.
+pub(crate) const PROFILES: [(&str, &[&str]); 2] = [
+    ("v1", &["uncompressed", "rtp", "udp", "esp", "ip", "tcp"]),
+    ("v2", &["uncompressed", "udp-v2", "esp-v2", "ip-v2", "tcp"]),
+];
 
 /// CID spaces with a MAX_CID. Large CIDs include two-octet ones, from 128 on.
 pub(crate) const CIDS: [(&str, CidSpace, u16); 2] =
@@ -109,6 +113,7 @@ pub(crate) struct CaptureStream {
 /// One stream through one channel.
 pub(crate) struct StreamRun<'r> {
     pub(crate) program: &'r OsStr,
+    pub(crate) profiles: (&'r str, &'r [&'r str]),
     pub(crate) mode: &'r str,
     pub(crate) cids: (&'r str, CidSpace, u16),
     pub(crate) stream: &'r CaptureStream,
@@ -117,14 +122,18 @@ pub(crate) struct StreamRun<'r> {
 impl StreamRun<'_> {
     pub(crate) fn channel(&self) -> Channel {
         let (_, space, max_cid) = self.cids;
-        let profiles: Vec<ProfileId> = PROFILES.into_iter().filter_map(ProfileId::by_name).collect();
+        let profiles: Vec<ProfileId> =
+            self.profiles.1.iter().map(|name| ProfileId::by_name(name).unwrap()).collect();
         Channel::new(space, max_cid, ProfileSet::of(&profiles).unwrap()).unwrap()
     }
 
-    /// Starts the program: kind of CIDs and highest CID come before its other `arguments`.
+    /// Starts the program: kind of CIDs, highest CID and set of profiles come before its other `arguments`.
     pub(crate) fn start(&self, arguments: &[&str]) -> PeerProgram {
         let (kind, _, max_cid) = self.cids;
-        PeerProgram::start(self.program, &[&[kind, &max_cid.to_string()], arguments].concat())
+        PeerProgram::start(
+            self.program,
+            &[&[kind, &max_cid.to_string(), self.profiles.0], arguments].concat(),
+        )
     }
 }
 
