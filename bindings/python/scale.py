@@ -5,6 +5,7 @@ one after the other. THINAIR is the command.
 """
 
 import argparse
+import logging
 import multiprocessing
 import os
 import platform
@@ -16,7 +17,9 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
+from typing import Any
 
 import distributed
 
@@ -28,7 +31,8 @@ import thinair_lab.dask
 PARTITIONS = 64
 PAIRS = 16
 SCHEMES = ["rohc-v1/u", "rohc-v1/o", "schc"]
-PLAN = {"link": {"preset": "gprs"}, "requests": {"count": 20}, "runs": {"count": 1}}
+QUIET: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+PLAN = {"link": {"preset": "gprs"}, "requests": {"count": 1_000}, "runs": {"count": 1}}
 
 
 def capture(path: Path, packets: int) -> None:
@@ -48,13 +52,19 @@ def capture(path: Path, packets: int) -> None:
             file.write(packet)
 
 
+def cluster(workers: int) -> distributed.LocalCluster:
+    return distributed.LocalCluster(
+        n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.ERROR
+    )
+
+
 def timed(work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
     begin = clock()
     work()
     return clock() - begin
 
 
-def shard(path: str, number: int, begin: "multiprocessing.synchronize.Barrier") -> None:  # type: ignore[name-defined]
+def shard(path: str, number: int, begin: Barrier) -> None:
     begin.wait()
     thinair.analyze(path, schemes=SCHEMES, partitions=PARTITIONS, shard=(number, 2))
 
@@ -81,46 +91,45 @@ def threads(path: str) -> None:
 
 
 def command(*arguments: str) -> Callable[[], object]:
-    return lambda: subprocess.run([os.environ["THINAIR"], *arguments], stdout=subprocess.DEVNULL, check=True)
+    return lambda: subprocess.run([os.environ["THINAIR"], *arguments], check=True, **QUIET)
 
 
 def memory(path: str) -> float:
     """Largest resident set of a process that analyzes a capture, in MiB."""
     program = (
-        f"import resource, thinair; thinair.analyze({path!r}, schemes={SCHEMES}); "
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+        f"import thinair; thinair.analyze({path!r}, schemes={SCHEMES}); "
+        "print(*(line for line in open('/proc/self/status') if line.startswith('VmHWM')))"
     )
-    return float(subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True).stdout)
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True).stdout
+    return int(shown.split()[1]) / 1024
 
 
 def row(what: str, figure: str, bar: str, is_met: bool) -> None:
     print(f"| {what} | {figure} | {bar} | {'yes' if is_met else 'no'} |", flush=True)
 
 
-def ratio(what: str, pairs: list[tuple[float, float]], bar: float) -> None:
+def ratio(what: str, pairs: list[tuple[float, float]], bar: float, unit: str = " s") -> None:
     """A row with the ratio of both sides of each round."""
     found = statistics.median(other / own for own, other in pairs)
     own, other = (statistics.median(times) for times in zip(*pairs, strict=True))
-    row(what, f"{found:.2f} ({other:.2f} s, {own:.2f} s)", f"at least {bar}", found >= bar)
+    row(what, f"{found:.2f} ({other:.2f}{unit}, {own:.2f}{unit})", f"at least {bar}", found >= bar)
 
 
 def analysis(path: str, rounds: int) -> None:
-    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
-    with cluster, distributed.Client(cluster) as client:
-        options = ["--partitions", str(PARTITIONS), "--jobs", "2", "--schemes", "rohc-v1,schc", "--json"]
-        sides: dict[str, Callable[[], object]] = {
-            "two workers of Dask": lambda: thinair.dask.analyze(
-                path, schemes=SCHEMES, partitions=PARTITIONS, shards=2, client=client
-            ),
-            "two threads of Python": lambda: threads(path),
-            "`thinair analyze --partitions 64 --jobs 2`": command("analyze", path, *options),
-        }
-        times: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
+    options = ["--partitions", str(PARTITIONS), "--schemes", "rohc-v1,schc", "--json"]
+    dask, two_threads, jobs = [], [], []
+    with cluster(2) as two, distributed.Client(two) as client:
         for _ in range(rounds):
-            for name, work in sides.items():
-                times[name].append((timed(work), processes(path)))
-        for name, pairs in times.items():
-            ratio(f"{name}, beside two processes with a shard each", pairs, 0.95)
+            alone = timed(lambda: thinair.analyze(path, schemes=SCHEMES, partitions=PARTITIONS))
+            both = processes(path)
+            split = {"schemes": SCHEMES, "partitions": PARTITIONS, "shards": 2, "client": client}
+            dask.append((timed(lambda: thinair.dask.analyze(path, **split)), both))
+            two_threads.append((timed(lambda: threads(path)), both))
+            one = timed(command("analyze", path, *options))
+            jobs.append((timed(command("analyze", path, *options, "--jobs", "2")) / one, both / alone))
+    ratio("two workers of Dask, beside two processes with a shard each", dask, 0.95)
+    ratio("two threads of Python, beside them", two_threads, 0.95)
+    ratio("`--jobs 2` of the command in times of `--jobs 1`, beside them in times of one", jobs, 0.95, unit="")
 
 
 def skipped(path: str, packets: int, rounds: int) -> None:
@@ -156,14 +165,10 @@ def beside_the_command(path: str, folder: Path, packets: int, rounds: int) -> No
 
 def sweeps(rounds: int) -> None:
     times: list[tuple[float, float]] = []
-    clusters = [distributed.LocalCluster(n_workers=number, threads_per_worker=1, dashboard_address=None) for number in (1, 2)]
-    clients = [distributed.Client(cluster) for cluster in clusters]
-    for _ in range(rounds):
-        one, two = (timed(lambda client=client: thinair_lab.dask.sweep(PLAN, range(1_000), client=client)) for client in clients)
-        times.append((two, one))
-    for client, cluster in zip(clients, clusters, strict=True):
-        client.close()
-        cluster.close()
+    with cluster(1) as one, cluster(2) as two, distributed.Client(one) as of_one, distributed.Client(two) as of_two:
+        for _ in range(rounds):
+            alone = timed(lambda: thinair_lab.dask.sweep(PLAN, range(1_000), client=of_one))
+            times.append((timed(lambda: thinair_lab.dask.sweep(PLAN, range(1_000), client=of_two)), alone))
     ratio("1,000 runs of a lab by two workers of Dask, beside one", times, 1.7)
 
 
