@@ -71,7 +71,8 @@ test: ## set up, then run every test
 	cargo test --workspace --locked -- --show-output 2>&1 | tee '$(TARGET)/tests.log'
 	cargo test --locked --quiet -p thinair-ule --features fast-crc --lib
 	$(call heading,Python package)
-	scripts/python test '$(TARGET)' 2>&1 | tee -a '$(TARGET)/tests.log'
+	# That of the laboratory builds all of it once more: it is part of dist-test.
+	scripts/python test '$(TARGET)' bindings/python 2>&1 | tee -a '$(TARGET)/tests.log'
 	$(call heading,Instructions of a packet)
 	scripts/instructions '$(TARGET)'
 	$(call heading,Documentation)
