@@ -26,7 +26,9 @@ def command(*arguments: str, variable: str = "THINAIR") -> Any:
     program = os.environ.get(variable)
     if program is None:
         pytest.skip(f"{variable} does not name the command")
-    done = subprocess.run([program, *arguments], capture_output=True, check=False, cwd=ROOT)
+    # The packages have no captures beside those of the repository.
+    environment = {name: value for name, value in os.environ.items() if name != "THINAIR_VECTORS"}
+    done = subprocess.run([program, *arguments], capture_output=True, check=False, cwd=ROOT, env=environment)
     return json.loads(done.stdout)
 
 
