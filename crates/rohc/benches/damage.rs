@@ -17,6 +17,9 @@ use thinair_rohc::Mode;
 mod damage;
 #[path = "peer/ends.rs"]
 mod ends;
+#[allow(dead_code, reason = "programs that have to end by themselves are those of tests")]
+#[path = "peer/program.rs"]
+mod program;
 
 use damage::{DamageCount, DamageRun, Rates, UdpFlow};
 use ends::PeerPrograms;

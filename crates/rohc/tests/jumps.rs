@@ -131,7 +131,7 @@ fn fields_that_change_while_the_sn_stands_still_are_kept() {
 }
 
 /// A sender of RTP that repeats sequence numbers, goes back, and changes other fields at the same time, with checksums that are
-/// wrong now and then; also behind pauses. One flow in 100 may lose a packet that fits both the SN before a leap back and the one
+/// wrong now and then; also behind pauses. One of these flows loses a packet that fits both the SN before a leap back and the one
 /// behind it: which one is right cannot be known.
 #[test]
 fn rtp_with_an_sn_that_stands_still_or_goes_back_comes_back() {
@@ -186,5 +186,5 @@ fn rtp_with_an_sn_that_stands_still_or_goes_back_comes_back() {
             }
         }
     }
-    assert!(refused <= 9, "{refused} of 900 flows have lost a packet");
+    assert!(refused <= 1, "{refused} of 900 flows have lost a packet");
 }

@@ -133,7 +133,7 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
     /// Adds a value that the other side hardly takes as its reference, to the newest span: no other one is dropped for it.
     pub fn include(&mut self, value: S) {
         if self.is_empty() {
-            self.push(value, 1);
+            return self.push(value, 1);
         }
         self.filled &= !SAME;
         self.widen(self.newest(), value);
@@ -275,8 +275,18 @@ pub struct SequenceRange<S> {
     run: u8,
     /// Values sent before the run.
     before: Range<S, SPANS>,
-    /// A span of `before` may hold fewer values than lie between its bounds.
-    is_sparse: bool,
+    kind: Before,
+}
+
+/// What `before` of a [`SequenceRange`] holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Before {
+    /// All values between the bounds of a span.
+    Exact,
+    /// Perhaps fewer.
+    Sparse,
+    /// As `Sparse`, and the newest value, too, behind which another one was [included](SequenceRange::include).
+    Late,
 }
 
 impl<S: Serial> Default for SequenceRange<S> {
@@ -288,7 +298,7 @@ impl<S: Serial> Default for SequenceRange<S> {
 impl<S: Serial> SequenceRange<S> {
     /// Creates a range without candidates.
     pub fn new() -> Self {
-        Self { newest: S::default(), run: 0, before: Range::new(), is_sparse: false }
+        Self { newest: S::default(), run: 0, before: Range::new(), kind: Before::Exact }
     }
 
     /// True if there is no candidate: nothing was sent yet.
@@ -308,34 +318,46 @@ impl<S: Serial> SequenceRange<S> {
         }
     }
 
-    /// Adds a value up to the newest one that the other side hardly takes as its reference: no other one is dropped for it.
-    pub fn include(&mut self, value: S) {
-        if self.newest.since(value) >= u32::from(self.run) {
-            self.before.include(value);
-            self.is_sparse = true;
+    /// Adds a value that is sent behind the newest one, and is hardly a reference of the other side, which has the newest one. It is a
+    /// candidate as long as one that is pushed, and the newest one as long as if it were pushed next.
+    pub fn include(&mut self, value: S, width: usize) {
+        if self.run == 0 {
+            return;
         }
+        if self.kind != Before::Late {
+            self.before.insert_all(self.oldest(), self.newest, self.run, width);
+            (self.run, self.kind) = (1, Before::Late);
+        }
+        self.before.include(value);
     }
 
     /// True if all candidates are in the newest run.
     #[inline]
     fn is_run(&self) -> bool {
-        self.before.is_empty() && !self.is_sparse
+        self.before.is_empty() && self.kind == Before::Exact
     }
 
     fn push_any(&mut self, value: S, width: usize, is_next: bool) {
+        let is_late = self.kind == Before::Late;
+        if is_late {
+            self.kind = Before::Sparse;
+        }
         if is_next {
-            self.run = (usize::from(self.run) + 1).min(width.max(1)) as u8;
+            // `before` has the value in front of it if that is followed by a late one.
+            self.run = if is_late { 1 } else { (usize::from(self.run) + 1).min(width.max(1)) as u8 };
             if usize::from(self.run) >= width {
                 self.before.clear();
-                self.is_sparse = false;
+                self.kind = Before::Exact;
             } else if !self.before.is_empty() {
                 self.trim(width);
             }
         } else {
-            if self.run > 0 {
+            if self.run > 0 && !is_late {
                 self.before.insert_all(self.oldest(), self.newest, self.run, width);
                 // Each run has a span of its own if there are as many spans as values.
-                self.is_sparse |= span(width, SPANS) > 1;
+                if span(width, SPANS) > 1 {
+                    self.kind = Before::Sparse;
+                }
             }
             self.run = 1;
             self.trim(width);
@@ -345,7 +367,7 @@ impl<S: Serial> SequenceRange<S> {
 
     /// Drops the oldest values before the newest run, so that `width` candidates stay.
     fn trim(&mut self, width: usize) {
-        if self.is_sparse {
+        if self.kind != Before::Exact {
             return;
         }
         let mut left = width.saturating_sub(usize::from(self.run)) as u32;
@@ -373,6 +395,9 @@ impl<S: Serial> SequenceRange<S> {
         }
         self.run = newer as u8 + 1;
         self.before.clear();
+        if self.kind == Before::Late {
+            self.kind = Before::Sparse;
+        }
         Some(newer as usize)
     }
 
@@ -383,7 +408,7 @@ impl<S: Serial> SequenceRange<S> {
             self.before.add(self.oldest(), true);
             self.before.add(self.newest, false);
             self.run = OPENS;
-            self.is_sparse = true;
+            self.kind = Before::Sparse;
         }
     }
 
@@ -399,7 +424,7 @@ impl<S: Serial> SequenceRange<S> {
         let is_newest = self.bounds().is_none_or(|(_, newest)| newest.is_before(value));
         let opens = self.run != 1 && is_newest;
         self.before.add(value, opens);
-        self.is_sparse = true;
+        self.kind = Before::Sparse;
         if opens {
             (self.newest, self.run) = (value, 1);
         }
@@ -524,6 +549,36 @@ mod tests {
     }
 
     proptest! {
+        /// Values that are late are candidates like others, and the newest one remains one behind any number of them.
+        #[test]
+        fn late_values_and_the_newest_one_are_covered(
+            steps in proptest::collection::vec(prop_oneof![4 => Just(1_i32), 1 => 2_i32..9, 2 => -8_i32..=0], 1..60),
+            width in 1_usize..=16,
+            value: u16,
+        ) {
+            let (mut count, mut offsets) = (SequenceRange::new(), Range::<u16>::new());
+            let (mut sent, mut newest) = (Vec::new(), 65_500_u16);
+            for (i, &step) in steps.iter().enumerate() {
+                let sn = newest.wrapping_add(step as u16);
+                if step > 0 || i == 0 {
+                    newest = sn;
+                    count.push(sn, width);
+                    offsets.push(sn, width);
+                } else {
+                    count.include(sn, width);
+                    offsets.include(sn);
+                }
+                sent.push(sn);
+            }
+            let last = sent.iter().rev().take(width).chain([&newest]);
+            for (&reference, value) in last.flat_map(|sn| [(sn, value), (sn, newest.wrapping_add(1))]) {
+                for (k, shift) in [(count.needed_bits(value, Shift::Sn), Shift::Sn), (offsets.needed_bits(value, Shift::Zero), Shift::Zero)] {
+                    let bits = u32::from(value) & ((1_u64 << k) - 1) as u32;
+                    prop_assert_eq!(lsb::decode(bits, k, reference, shift), value, "{} from {}", k, reference);
+                }
+            }
+        }
+
         /// The bits that a sequence range needs are enough for each of the last `width` values.
         #[test]
         fn every_candidate_of_a_counter_is_covered(

@@ -3,9 +3,9 @@
 //!
 //! `THINAIR_PEER_COMPRESSOR` names a program; without it, it is that of `make peers` around rohc-lib
 //! (`extras/peers/compressor.c`); without both the test is skipped with a message. The program is started
-//! anew for every stream, as `PROGRAM small|large MAX_CID v1|v2`: kind of CIDs, highest CID, and set of profiles, `PROFILES` in `common/peer.rs`.
-//! It answers every request before it reads the next one, and ends with its input. Numbers
-//! have 32 bits unless noted, least significant octet first.
+//! anew for every stream, as `PROGRAM small|large MAX_CID v1|v2`: kind of CIDs, highest CID, and set of profiles (`PROFILES` in
+//! `common/peer.rs`). It answers every request before it reads the next one, and ends with its input. Numbers have 32 bits
+//! unless noted, least significant octet first.
 //!
 //! | request, on its standard input | answer, on its standard output |
 //! |---|---|

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::Stdio;
 
+#[path = "../../../../crates/rohc/benches/peer/program.rs"]
+mod program;
+
+pub(crate) use program::PeerProgram;
 use thinair_capture::{Error, Reader};
 use thinair_rohc::{Channel, CidSpace, Instant, ProfileId, ProfileSet};
 
@@ -45,65 +48,6 @@ pub(crate) fn program(variable: &str, name: &str, packets: &str) -> Option<OsStr
     program
 }
 
-/// Program that answers each request on its standard input before it reads the next one, and ends with its input.
-/// Numbers have 32 bits unless noted, least significant octet first.
-pub(crate) struct PeerProgram {
-    child: Child,
-    requests: BufWriter<ChildStdin>,
-    answers: BufReader<ChildStdout>,
-}
-
-impl PeerProgram {
-    fn start(program: &OsStr, arguments: &[&str]) -> Self {
-        let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child =
-            command.spawn().unwrap_or_else(|error| panic!("{}: {error}", program.to_string_lossy()));
-        let requests = BufWriter::new(child.stdin.take().unwrap());
-        let answers = BufReader::new(child.stdout.take().unwrap());
-        Self { child, requests, answers }
-    }
-
-    /// Appends octets to the request.
-    pub(crate) fn write(&mut self, octets: &[u8]) {
-        self.requests.write_all(octets).unwrap();
-    }
-
-    /// Appends a length and its octets to the request.
-    pub(crate) fn put(&mut self, octets: &[u8]) {
-        self.write(&(octets.len() as u32).to_le_bytes());
-        self.write(octets);
-    }
-
-    /// Ends the request.
-    pub(crate) fn flush(&mut self) {
-        self.requests.flush().unwrap();
-    }
-
-    /// Reads a length and its octets.
-    pub(crate) fn octets(&mut self) -> Vec<u8> {
-        let mut length = [0; 4];
-        self.answers.read_exact(&mut length).unwrap();
-        let mut octets = vec![0; u32::from_le_bytes(length) as usize];
-        self.answers.read_exact(&mut octets).unwrap();
-        octets
-    }
-
-    /// Reads one octet.
-    pub(crate) fn octet(&mut self) -> u8 {
-        let mut octet = [0];
-        self.answers.read_exact(&mut octet).unwrap();
-        octet[0]
-    }
-
-    pub(crate) fn end(self) {
-        let Self { mut child, requests, answers: _ } = self;
-        drop(requests);
-        let status = child.wait().unwrap();
-        assert!(status.success(), "the other implementation ends with {status}");
-    }
-}
-
 /// Packets with the time since the start of the capture, and its name.
 pub(crate) struct CaptureStream {
     pub(crate) name: String,
@@ -130,10 +74,8 @@ impl StreamRun<'_> {
     /// Starts the program: kind of CIDs, highest CID and set of profiles come before its other `arguments`.
     pub(crate) fn start(&self, arguments: &[&str]) -> PeerProgram {
         let (kind, _, max_cid) = self.cids;
-        PeerProgram::start(
-            self.program,
-            &[&[kind, &max_cid.to_string(), self.profiles.0], arguments].concat(),
-        )
+        let arguments = [&[kind, &max_cid.to_string(), self.profiles.0], arguments].concat();
+        PeerProgram::start(self.program, &arguments, Stdio::inherit())
     }
 }
 

@@ -79,7 +79,7 @@ fn is_only_read(format: Format) -> bool {
 }
 
 /// True if a format has an extension with bits of an IP-ID in a profile without RTP. RFC 3095, section 5.11.4, does not say what
-/// they are where no IP-ID is compressed, and there are decompressors that refuse them then.
+/// these bits are where no IP-ID is compressed, and rohc-lib refuses the packet.
 #[inline]
 fn extends_ip_id(format: Format) -> bool {
     use Format::{R1Ext0, R1Ext1, R1Ext2, Uor2Ext0, Uor2Ext1, Uor2Ext2};

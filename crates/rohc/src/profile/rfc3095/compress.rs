@@ -16,11 +16,9 @@ use super::coap_2015;
 use super::header::Layout;
 use super::ip_id;
 use super::ir;
-use super::late::LATE;
 use super::list::Item;
 use super::list_plan::{Assurance, ListState, Scope, items};
 use super::own::{RtpContext, UpperContext};
-use super::proof::{REPEATED, is_proved_by_sum};
 use super::table::{self, ItemTable, Pool};
 use super::{
     BASE_IPS, CSRC, IpFields, IpHeader, IpVersion, Rfc3095Fields, UdpFields, Upper, has_own_sn, has_rtp, rtp,
@@ -98,9 +96,6 @@ impl PendingIp {
         self.tos | self.ttl | self.flags | self.id != 0
     }
 }
-
-/// Steps of a 32-bit SN from which on its low 16 bits may be ambiguous.
-const FAR_SN_STEP: u32 = 1 << 11;
 
 /// Special value of `dynamic`: a refresh, without a number of packets.
 const REFRESH: u8 = u8::MAX;
@@ -437,8 +432,8 @@ impl Rfc3095SenderContext {
         if format.is_initialization() {
             frame.fill_crc8(end, out);
         }
-        if self.seems_late(x.sn) && self.is_newer_than(&x, format) {
-            self.note_late(now, &x);
+        if self.seems_late(x.sn) && self.has_sent_newer(&x, format) {
+            self.note_late(now, &x, config.window);
             self.take_back(lists);
         } else {
             if format.is_initialization() {
@@ -548,37 +543,6 @@ impl Rfc3095SenderContext {
         }
         self.established &= !has_lists;
         Ok(has_lists)
-    }
-
-    /// Records an SN that has gone back by more than a late packet, or an SN of ESP far from the last one, whose window keeps 16
-    /// bits of it.
-    fn note_sn(&mut self, sn: u32, repetitions: u8) {
-        if !has_own_sn(self.profile) || self.sns.is_empty() {
-            return;
-        }
-        self.note_old_sn(sn, repetitions);
-        let step = ahead(self.profile, sn, self.sn);
-        if self.profile == ProfileId::Esp && step.unsigned_abs() >= FAR_SN_STEP {
-            self.sns = SequenceRange::new();
-            self.enter_fo(sn, repetitions, false);
-        } else if step < -LATE {
-            // The decompressor is in doubt (`doubt`), and a wrong reference fits CRC-3 once in eight times.
-            self.strong = self.strong.max(repetitions.saturating_mul(2));
-            self.established = false;
-        }
-    }
-
-    /// True if the decompressor may deliver a packet only if its checksum is right (`proof`): behind a pause, or a request for
-    /// repair, with an SN that takes an unusual step, and in R-mode, whose references are older. A wrong one needs a format that
-    /// does not depend on it.
-    #[inline]
-    fn may_need_sum(&self, now: Instant, x: &Rfc3095Fields<'_>) -> bool {
-        self.sums
-            && x.udp.checksum != 0
-            && is_proved_by_sum(self.profile)
-            && (self.mode.is_secure()
-                || !(1..=REPEATED).contains(&ahead(self.profile, x.sn, self.sn))
-                || self.caution.is_behind_any_pause(now))
     }
 
     /// Records IP headers beyond the second: their static part is in the table, and every packet has their dynamic part.

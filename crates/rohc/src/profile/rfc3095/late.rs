@@ -3,6 +3,7 @@
 //! A packet that was sent before the newest one must not set the context back. Both ends decide by the same rule which one was: the
 //! compressor keeps as its context what the decompressor keeps.
 
+use thinair_wire::range::SequenceRange;
 use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
 
@@ -15,6 +16,9 @@ use crate::profile::{Format, ProfileId};
 
 /// Number of packets by which a packet may be late, or a duplicate.
 pub(super) const LATE: i32 = 8;
+
+/// Steps of a 32-bit SN from which on its low 16 bits may be ambiguous.
+const FAR_SN_STEP: u32 = 1 << 11;
 
 /// True if a packet that is `ahead` of the newest one by that much may be late or a duplicate.
 #[inline]
@@ -77,7 +81,7 @@ impl Rfc3095SenderContext {
 
     /// True if a packet that seems late was sent before the newest one, in U- and O-mode.
     #[cold]
-    pub(super) fn is_newer_than(&self, x: &Rfc3095Fields<'_>, format: Format) -> bool {
+    pub(super) fn has_sent_newer(&self, x: &Rfc3095Fields<'_>, format: Format) -> bool {
         let ips = self.ips.get(..x.base_ips()).unwrap_or(&self.ips);
         let rtp = self.own.rtp().filter(|_| has_rtp(self.profile)).map(|rtp| &rtp.fields);
         let newest = NewestPacket { profile: self.profile, sn: self.sn, ips, rtp };
@@ -87,8 +91,8 @@ impl Rfc3095SenderContext {
     /// Records a packet that was sent before the newest one: a decompressor that has lost that one takes it as its reference.
     /// Otherwise nothing is kept of it, and its acknowledgment confirms no change.
     #[cold]
-    pub(super) fn note_late(&mut self, now: Instant, x: &Rfc3095Fields<'_>) {
-        self.sns.include(x.sn as u16);
+    pub(super) fn note_late(&mut self, now: Instant, x: &Rfc3095Fields<'_>, window: u8) {
+        self.sns.include(x.sn as u16, usize::from(window));
         for (offsets, ip) in self.offsets.iter_mut().zip(&x.ips).take(x.base_ips()) {
             if ip.holds_ip_id() {
                 offsets.include(ip.counted_id().wrapping_sub(x.sn as u16));
@@ -100,5 +104,23 @@ impl Rfc3095SenderContext {
             rtp.timestamps.note_late(now, &x.rtp, next);
         }
         self.established = false;
+    }
+
+    /// Records an SN that has gone back by more than a late packet, or an SN of ESP far from the last one, whose window keeps 16
+    /// bits of it.
+    pub(super) fn note_sn(&mut self, sn: u32, repetitions: u8) {
+        if !has_own_sn(self.profile) || self.sns.is_empty() {
+            return;
+        }
+        self.note_old_sn(sn, repetitions);
+        let step = ahead(self.profile, sn, self.sn);
+        if self.profile == ProfileId::Esp && step.unsigned_abs() >= FAR_SN_STEP {
+            self.sns = SequenceRange::new();
+            self.enter_fo(sn, repetitions, false);
+        } else if step < -LATE {
+            // The decompressor is in doubt (`doubt`), and a wrong reference fits CRC-3 once in eight times.
+            self.strong = self.strong.max(repetitions.saturating_mul(2));
+            self.established = false;
+        }
     }
 }

@@ -13,7 +13,10 @@
 //! Otherwise nothing is delivered, and feedback requests more. The same applies if an IP-ID that moves against the SN may have
 //! moved in a gap, since none of these rules covers it.
 
-use super::attempt::{CandidateSearch, VerifiedHeader};
+use thinair_wire::time::Instant;
+
+use super::attempt::{CandidateSearch, VerifiedHeader, ahead};
+use super::compress::Rfc3095SenderContext;
 use super::decompress::UpperFields;
 use super::doubt::{By, Reference};
 use super::header::ExtensionLists;
@@ -24,7 +27,7 @@ use crate::profile::{Format, ProfileId};
 use crate::proof::{HALF, TRIALS};
 
 /// Number of packets in which compressors repeat a change. If fewer are missing, no change was missed.
-pub(super) const REPEATED: i32 = 4;
+const REPEATED: i32 = 4;
 
 impl CandidateSearch<'_, '_> {
     /// True if `k` bits may stand for other SNs than `sn`, by the carrier's count or by the clock, and the header depends on it.
@@ -256,6 +259,21 @@ impl CandidateSearch<'_, '_> {
         }
         let Some(this) = found else { return Ok(false) };
         self.with(Some(&this), this.sn, x, extensions, out, passed)
+    }
+}
+
+impl Rfc3095SenderContext {
+    /// True if the decompressor may deliver a packet only if its checksum is right (`proof`): behind a pause, or a request for
+    /// repair, with an SN that takes an unusual step, and in R-mode, whose references are older. A wrong one needs a format that
+    /// does not depend on it.
+    #[inline]
+    pub(super) fn may_need_sum(&self, now: Instant, x: &Rfc3095Fields<'_>) -> bool {
+        self.sums
+            && x.udp.checksum != 0
+            && is_proved_by_sum(self.profile)
+            && (self.mode.is_secure()
+                || !(1..=REPEATED).contains(&ahead(self.profile, x.sn, self.sn))
+                || self.caution.is_behind_any_pause(now))
     }
 }
 
