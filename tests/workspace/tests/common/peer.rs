@@ -74,7 +74,8 @@ impl StreamRun<'_> {
     /// Starts the program: kind of CIDs, highest CID and set of profiles come before its other `arguments`.
     pub(crate) fn start(&self, arguments: &[&str]) -> PeerProgram {
         let (kind, _, max_cid) = self.cids;
-        let arguments = [&[kind, &max_cid.to_string(), self.profiles.0], arguments].concat();
+        let max_cid = max_cid.to_string();
+        let arguments = [&[kind, &max_cid, self.profiles.0], arguments].concat();
         PeerProgram::start(self.program, &arguments, Stdio::inherit())
     }
 }

@@ -21,7 +21,7 @@ use super::list_plan::{Assurance, ListState, Scope, items};
 use super::own::{RtpContext, UpperContext};
 use super::table::{self, ItemTable, Pool};
 use super::{
-    BASE_IPS, CSRC, IpFields, IpHeader, IpVersion, Rfc3095Fields, UdpFields, Upper, has_own_sn, has_rtp, rtp,
+    BASE_IPS, CSRC, IpFields, IpHeader, IpVersion, Rfc3095Fields, UdpFields, Upper, has_rtp, rtp,
     sn_plus, upper,
 };
 use crate::caution::Caution;
