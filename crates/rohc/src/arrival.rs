@@ -52,6 +52,11 @@ impl Moment {
         Self { ignores_pauses, ..Self::default() }
     }
 
+    /// The same arrival, if pauses are ignored: with them.
+    pub(crate) fn with_pauses(self) -> Option<Self> {
+        self.ignores_pauses.then_some(Self { ignores_pauses: false, ..self })
+    }
+
     /// Records the next arrival.
     pub(crate) fn advance(&mut self, arrival: Arrival) {
         let lost = arrival.lost.map_or(UNCOUNTED, |lost| lost.min(UNCOUNTED));
@@ -108,13 +113,31 @@ impl Arrivals {
     /// Time since the last verified packet, in the units of [`FlowPace`]; 0 if pauses are ignored.
     #[inline]
     fn waited(&self, at: Moment) -> u64 {
-        if at.ignores_pauses { 0 } else { units(at.now.nanos_since(self.last())) }
+        if at.ignores_pauses { 0 } else { self.elapsed(at) }
+    }
+
+    #[inline]
+    fn elapsed(&self, at: Moment) -> u64 {
+        units(at.now.nanos_since(self.last()))
     }
 
     /// True if that many packets may have passed since the last verified packet, by the clock.
     #[inline]
     pub(crate) fn is_behind(&self, at: Moment, packets: u64) -> bool {
         self.waited(at) >= u64::from(self.pace.gap()) * packets
+    }
+
+    /// True if the clock is no evidence of the order of packets: it is ignored, or they come faster than it tells.
+    #[inline]
+    pub(crate) fn is_without_clock(&self, at: Moment) -> bool {
+        at.ignores_pauses || self.pace.gap() <= SHORTEST
+    }
+
+    /// True if so many packets in a row have been held back that the next one, which may be late or ahead, is ahead: packets are late
+    /// one by one. Only where no clock tells.
+    pub(crate) fn has_held_back(&self, at: Moment) -> bool {
+        const HELD_BACK: u8 = 2;
+        self.is_without_clock(at) && self.failed() >= HELD_BACK
     }
 
     /// Records a verified packet, `ahead` packets after the last one.
@@ -128,7 +151,7 @@ impl Arrivals {
     #[inline]
     pub(crate) fn note_intervals(&mut self, at: Moment, ahead: u32, intervals: u32) {
         if self.last != Stamp::NEVER {
-            self.pace.note(self.waited(at), ahead, intervals);
+            self.pace.note(self.elapsed(at), ahead, intervals);
         }
         self.last = Stamp::of(at.now);
         self.lost = at.lost;

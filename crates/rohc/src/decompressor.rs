@@ -104,6 +104,8 @@ pub struct DecompressorContext {
     quiet_until: u32,
     /// Failed packets since the last negative acknowledgment.
     failures_since_nack: u8,
+    /// Packets that have failed since an IR-DYN packet, plus one; 0 if another one was right since then.
+    behind_ir_dyn: u8,
     /// A packet of the CID has failed, or was held back: the channel has damage.
     has_failed: bool,
 }
@@ -117,8 +119,13 @@ impl DecompressorContext {
     }
 
     /// No context.
-    pub const EMPTY: Self =
-        Self { place: Place::Free, quiet_until: 0, failures_since_nack: 0, has_failed: false };
+    pub const EMPTY: Self = Self {
+        place: Place::Free,
+        quiet_until: 0,
+        failures_since_nack: 0,
+        behind_ir_dyn: 0,
+        has_failed: false,
+    };
 }
 
 /// Outcome of decompressing one packet.
@@ -460,13 +467,19 @@ impl<'m> Decompressor<'m> {
     ) -> Result<Decompressed, Problem> {
         let cid = header.cid;
         let slot = self.contexts.get_mut(cid.index()).ok_or(Problem::NoContext)?;
-        let packet = IncomingPacket { at, header, has_failed: slot.has_failed, linked };
+        let has_failed = slot.has_failed;
+        let packet = IncomingPacket { at, header, has_failed, linked };
         // RFC 5795, section 5.2.6: IR and IR-DYN name their profile, other packets have that of the context.
         let is_ir = header.first & 0b1111_1110 == 0b1111_1100;
         if !is_ir && header.first != 0b1111_1000 {
             let context = slot.place.context_mut().ok_or(Problem::NoContext)?;
-            let verified = context.decompress(packet, &self.config, &mut self.shared, out)?;
-            return Ok(delivered(cid, context.profile(), verified));
+            let mut verified = context.decompress(packet, &self.config, &mut self.shared, out);
+            if let (Err(Failure::Crc(_)), Some(at)) = (&verified, at.with_pauses()) {
+                // RFC 3095, section 5.3.2.2.4: the clock tells whether the bits of the SN have come round in a loss.
+                let packet = IncomingPacket { at, header, has_failed, linked: None };
+                verified = context.decompress(packet, &self.config, &mut self.shared, out).or(verified);
+            }
+            return Ok(delivered(cid, context.profile(), verified?));
         }
         let low = *header.rest.first().ok_or(Problem::Failure(Failure::Malformed))?;
         let profile = self.config.channel.profiles().by_low_octet(low);

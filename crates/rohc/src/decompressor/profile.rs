@@ -115,6 +115,9 @@ pub(crate) struct NackPolicy<'c> {
     pub(crate) is_two_way: bool,
     /// Packets of the CID that have failed since the last negative feedback.
     pub(crate) failures_since_nack: u8,
+    /// IR-DYN packets were right, and several packets behind them were not: the static part is that of another flow, which had the CID
+    /// before.
+    pub(crate) is_static_wrong: bool,
 }
 
 impl NackPolicy<'_> {

@@ -14,10 +14,14 @@ use crate::cid::Cid;
 use crate::decompressor::Failure;
 use crate::feedback::{AckType, Feedback};
 use crate::mode::Mode;
-use crate::profile::ProfileId;
+use crate::profile::{Format, ProfileId};
 
 /// Number of failed packets of one context after which a NACK is repeated, regardless of the time.
 const NACK_EVERY: u8 = 8;
+
+/// Number of packets behind IR-DYN packets whose failure shows that the static part is wrong. The CRC of an IR-DYN packet does not cover
+/// it, so that more of them would go on setting up a context that fits nothing else.
+const STATIC_FAILURES: u8 = 3;
 
 impl Decompressor<'_> {
     /// Counts successes and failures, moves the state down, and decides what feedback to send.
@@ -28,6 +32,7 @@ impl Decompressor<'_> {
         let ack = match outcome {
             Ok(done) => {
                 slot.failures_since_nack = 0;
+                slot.behind_ir_dyn = if done.format == Format::IrDyn { slot.behind_ir_dyn.max(1) } else { 0 };
                 let context = slot.place.context_mut();
                 let is_due =
                     |context: &mut dyn ReceiverContext| context.note_success(first, done.format, config.mode);
@@ -96,7 +101,17 @@ impl DecompressorContext {
         let Some(context) = self.place.context_mut() else { return Some(AckType::StaticNack) };
         self.failures_since_nack = self.failures_since_nack.saturating_add(1);
         self.has_failed = true;
-        let policy = NackPolicy { config, is_two_way, failures_since_nack: self.failures_since_nack };
+        if let Some(Failure::Crc(format)) = problem.failure()
+            && (self.behind_ir_dyn > 0 || *format == Format::IrDyn)
+        {
+            self.behind_ir_dyn = self.behind_ir_dyn.max(1) + 1;
+        }
+        let is_static_wrong = self.behind_ir_dyn > STATIC_FAILURES;
+        if is_static_wrong {
+            self.behind_ir_dyn = 0;
+        }
+        let failures_since_nack = self.failures_since_nack;
+        let policy = NackPolicy { config, is_two_way, failures_since_nack, is_static_wrong };
         context.note_failure(at, first, problem.failure(), &policy)
     }
 

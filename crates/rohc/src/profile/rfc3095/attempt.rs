@@ -81,10 +81,10 @@ impl CandidateSearch<'_, '_> {
         }
         if self.is_far_ahead(sn, k) {
             // RFC 4224: on a channel that reorders or duplicates, a packet that is late by `d` looks like one that is ahead
-            // by `2^k - d`. A packet that is really that far ahead follows a loss, and therefore a pause. If it could be late
-            // nevertheless, it is not delivered.
+            // by `2^k - d`. A packet that is really that far ahead follows a loss, and therefore a pause, where the clock can tell.
+            // If it could be late nevertheless, it is not delivered.
             let ahead = context.ahead(sn, context.sn) as u32;
-            passed.looks_late = !self.is_behind(ahead / 2);
+            passed.looks_late = !context.arrivals.is_without_clock(self.now) && !self.is_behind(ahead / 2);
             let late = self.sn_plus(sn, (1_u32 << k).wrapping_neg());
             // An SN that the compressor does not generate may take such a step by itself.
             let steps = has_own_sn(x.profile);
@@ -111,7 +111,8 @@ impl CandidateSearch<'_, '_> {
                 passed.by = By::Late;
                 return Ok(());
             }
-            if holds_sn && (is_late || !is_ahead && passed.looks_late) {
+            let is_doubtful = is_late && !context.arrivals.has_held_back(self.now);
+            if holds_sn && (is_doubtful || !is_ahead && passed.looks_late) {
                 return Err(Failure::Ambiguous(format));
             }
         } else if let Some(sn2) = self.doubtful(sn, x) {

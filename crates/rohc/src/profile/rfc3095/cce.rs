@@ -92,8 +92,8 @@ pub(super) struct Coverage {
     /// Context of the decompressor, once no change is pending.
     context: CoverageContext,
     /// context(UDP-Lite Checksum Coverage).
-    value: u16,
-    last: u16,
+    value: [u8; 2],
+    last: [u8; 2],
     /// Number of packets in a row with an unchanged field, and of those with the packet length in it.
     same: u8,
     full: u8,
@@ -104,6 +104,10 @@ pub(super) struct Coverage {
 }
 
 impl Coverage {
+    fn value(&self) -> u16 {
+        u16::from_be_bytes(self.value)
+    }
+
     /// Records the field of a packet and returns the kind of CCE packet that it needs; a new change is pending
     /// from this SN on.
     pub(super) fn note(
@@ -115,10 +119,10 @@ impl Coverage {
     ) -> Option<Cce> {
         let is_full = usize::from(coverage) == length;
         let tally = |holds: bool, count: u8| if holds { count.saturating_add(1) } else { 0 };
-        self.same = tally(coverage == self.last, self.same);
+        self.same = tally(coverage == u16::from_be_bytes(self.last), self.same);
         self.full = tally(is_full, self.full);
-        self.last = coverage;
-        let fits = if self.context.inferred { is_full } else { coverage == self.value && !is_full };
+        self.last = coverage.to_be_bytes();
+        let fits = if self.context.inferred { is_full } else { coverage == self.value() && !is_full };
         if self.left > 0 && (fits || self.turn == Some(Cce::On)) {
             return self.turn;
         }
@@ -131,9 +135,9 @@ impl Coverage {
                 return None;
             }
             self.context = CoverageContext { present: false, inferred: is_full };
-            self.value = coverage;
+            self.value = coverage.to_be_bytes();
             self.turn = Some(Cce::Off);
-        } else if self.left == 0 && (fits || coverage == self.value && !self.context.inferred) {
+        } else if self.left == 0 && (fits || coverage == self.value() && !self.context.inferred) {
             self.breaks = self.breaks.saturating_sub(1);
             return None;
         } else {
@@ -182,7 +186,7 @@ impl Coverage {
         (sn, since): (u16, &mut u16),
     ) {
         let before = (self.context, self.value, self.left > 0);
-        self.context = CoverageContext::initial(self.last, length);
+        self.context = CoverageContext::initial(u16::from_be_bytes(self.last), length);
         self.value = self.last;
         if is_first || before == (self.context, self.value, false) {
             return;

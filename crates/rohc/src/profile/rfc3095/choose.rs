@@ -97,7 +97,7 @@ impl Rfc3095SenderContext {
     /// True if the headers depend on the SN, and no checksum proves it (`proof`).
     #[inline]
     fn depends_on_sn(&self, x: &Rfc3095Fields<'_>) -> bool {
-        if self.sums && x.udp.checksum != 0 && is_proved_by_sum(self.profile) {
+        if self.initialization.has_right_sum() && x.udp.checksum != 0 && is_proved_by_sum(self.profile) {
             return false;
         }
         has_own_sn(self.profile)

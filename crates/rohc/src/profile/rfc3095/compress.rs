@@ -13,6 +13,7 @@ use super::cce::{Cce, Coverage};
 use super::choose::has_extension_3;
 use super::classify::ClassifiedPacket;
 use super::coap_2015;
+use super::confirm::Initialization;
 use super::header::Layout;
 use super::ip_id;
 use super::ir;
@@ -21,8 +22,8 @@ use super::list_plan::{Assurance, ListState, Scope, items};
 use super::own::{RtpContext, UpperContext};
 use super::table::{self, ItemTable, Pool};
 use super::{
-    BASE_IPS, CSRC, IpFields, IpHeader, IpVersion, Rfc3095Fields, UdpFields, Upper, has_rtp, rtp,
-    sn_plus, upper,
+    BASE_IPS, CSRC, IpFields, IpHeader, IpVersion, Rfc3095Fields, UdpFields, Upper, has_rtp, rtp, sn_plus,
+    upper,
 };
 use crate::caution::Caution;
 use crate::cid::Cid;
@@ -100,6 +101,10 @@ impl PendingIp {
 /// Special value of `dynamic`: a refresh, without a number of packets.
 const REFRESH: u8 = u8::MAX;
 
+/// Packets with CRC-7 of a flow that has taken over a CID, where CRC-3 does not tell its static chain from that of the flow before:
+/// until the first refresh at 50 packets a second.
+const STRONG_BEHIND_TAKEOVER: u8 = 64;
+
 /// Index of the list of CSRC identifiers: that of a second IP header, which RTP does not have.
 pub(super) const CSRC_STATE: usize = 1;
 
@@ -151,9 +156,8 @@ pub(crate) struct Rfc3095SenderContext {
     pub(super) lists: [ListState; BASE_IPS],
     pub(super) table: ItemTable,
     pub(super) timer: RefreshTimer,
+    pub(super) initialization: Initialization,
     pub(super) caution: Caution,
-    /// The last packet with all fields had a correct transport checksum.
-    pub(super) sums: bool,
 }
 
 impl Rfc3095SenderContext {
@@ -197,8 +201,8 @@ impl Rfc3095SenderContext {
             lists: [ListState::default(); BASE_IPS],
             table: ItemTable::default(),
             timer: RefreshTimer::start(now),
+            initialization: Initialization::default(),
             caution: Caution::default(),
-            sums: false,
         };
         for (kept, ip) in context.ips.iter_mut().zip(plan.ips()) {
             kept.header = ip_header(ip);
@@ -219,6 +223,8 @@ impl Rfc3095SenderContext {
         self.mode.on_initialization();
         self.mode.on_sent(false);
         let before = before.filter(|before| before.profile == self.profile);
+        // The decompressor may have that of the flow before.
+        self.crc_static = before.map_or(CrcStatic::UNKNOWN, |before| before.crc_static);
         if let (Some(rtp), Some(_)) = (self.own.rtp_mut(), before) {
             rtp.timestamps.note_stride_sent();
         }
@@ -334,7 +340,7 @@ impl Rfc3095SenderContext {
         x.udp = udp_fields(plan);
         x.spi = plan.esp.spi;
         x.mode = self.mode.bits();
-        let mut is_static_same = true;
+        let mut is_static_same = !self.sns.is_empty() || self.crc_static.known().is_none();
         self.note_ips(&mut x, plan, config, &mut is_static_same);
         if plan.ip_count > BASE_IPS {
             self.note_further_ips(&mut x, plan, repetitions, pool)?;
@@ -437,7 +443,8 @@ impl Rfc3095SenderContext {
             self.take_back(lists);
         } else {
             if format.is_initialization() {
-                self.sums = layout.has_right_sum(header, plan.payload());
+                let has_right_sum = layout.has_right_sum(header, plan.payload());
+                self.initialization.sent(format, x.sn as u16, self.sn as u16, has_right_sum);
             }
             self.note_crc_static(crc_static, is_static_same, config.repetitions);
             self.commit(now, &x, format, has_lists, length, config, pool);
@@ -600,9 +607,10 @@ impl Rfc3095SenderContext {
         })
     }
 
-    /// Refresh policy of the mode.
+    /// Refresh policy of the mode; that of U-mode until an IR packet is acknowledged.
     fn policy<'c>(&self, config: &'c CompressorConfig) -> &'c Refresh {
-        if self.mode.is_unidirectional() { &config.refresh } else { &config.refresh_two_way }
+        let is_confirmed = self.initialization.is_acknowledged() && !self.mode.is_unidirectional();
+        if is_confirmed { &config.refresh_two_way } else { &config.refresh }
     }
 
     /// Starts the refresh that is due by count or by clock, if there is one.
@@ -635,6 +643,9 @@ impl Rfc3095SenderContext {
         self.state.on_static_nack();
         self.enter(sn as u16, packets, refreshing);
         self.mode.on_initialization();
+        if !refreshing {
+            self.initialization.restart();
+        }
     }
 
     pub(super) fn enter_fo(&mut self, sn: u32, packets: u8, refreshing: bool) {
@@ -710,7 +721,7 @@ impl Rfc3095SenderContext {
     ///
     /// RFC 3095, section 5.9.2: if the CRC-STATIC octets have changed and the state of CRC-3 has not, it "cannot catch the
     /// error consisting in the decompressor not having updated the static context". The change itself is sent in UOR-2; the
-    /// next packets are at risk.
+    /// next packets are at risk. So are those of a flow that has taken over the CID, until an IR packet must have arrived.
     #[inline]
     fn note_crc_static(&mut self, crc_static: CrcStatic, is_static_same: bool, repetitions: u8) {
         self.strong = self.strong.saturating_sub(1);
@@ -721,7 +732,8 @@ impl Rfc3095SenderContext {
             (_, None) => false,
         };
         if is_at_risk {
-            self.strong = repetitions.saturating_mul(2);
+            let is_taken_over = self.sns.is_empty();
+            self.strong = if is_taken_over { STRONG_BEHIND_TAKEOVER } else { repetitions.saturating_mul(2) };
             self.established = false;
         }
         self.crc_static = crc_static;

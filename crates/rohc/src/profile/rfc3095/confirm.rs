@@ -9,6 +9,64 @@ use super::table::Pool;
 use super::{BASE_IPS, CSRC, has_rtp};
 use crate::compressor::CompressorConfig;
 use crate::feedback::{AckType, Feedback};
+use crate::profile::Format;
+
+/// What the newest packets with all fields were: the IR packets in a row, and whether one of them was acknowledged.
+///
+/// Until then the decompressor may hold the static chain of the flow that had the CID before. Acknowledgments of other packets do not
+/// exclude that: the CRC of an IR-DYN packet does not cover the static chain, and CRC-3 may fit both.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Initialization {
+    /// Low bits of the SN of the newest IR packet.
+    sn: u8,
+    /// [`ACKNOWLEDGED`], [`SUMS`], and the number of IR packets before the newest one.
+    flags: u8,
+}
+
+/// Flag of `Initialization`: an IR packet was acknowledged.
+const ACKNOWLEDGED: u8 = 0x80;
+
+/// Flag of `Initialization`: the last packet with all fields had a correct transport checksum.
+const SUMS: u8 = 0x40;
+
+impl Initialization {
+    /// True if an IR packet was acknowledged.
+    #[inline]
+    pub(super) fn is_acknowledged(self) -> bool {
+        self.flags & ACKNOWLEDGED != 0
+    }
+
+    /// True if the last packet with all fields had a correct transport checksum.
+    #[inline]
+    pub(super) fn has_right_sum(self) -> bool {
+        self.flags & SUMS != 0
+    }
+
+    /// Forgets that one was acknowledged.
+    pub(super) fn restart(&mut self) {
+        self.flags &= SUMS;
+    }
+
+    /// Records an IR or IR-DYN packet behind that with the SN `previous`.
+    pub(super) fn sent(&mut self, format: Format, sn: u16, previous: u16, has_right_sum: bool) {
+        let (acknowledged, mut more) = (self.flags & ACKNOWLEDGED, self.flags & !(ACKNOWLEDGED | SUMS));
+        if format == Format::Ir {
+            more = if self.sn == previous as u8 { (more + 1).min(SUMS - 1) } else { 0 };
+            self.sn = sn as u8;
+        }
+        self.flags = acknowledged | if has_right_sum { SUMS } else { 0 } | more;
+    }
+
+    /// Records the acknowledgment of a packet. True if it is the first one of an IR packet.
+    fn acknowledge(&mut self, sn: u16) -> bool {
+        let more = self.flags & !(ACKNOWLEDGED | SUMS);
+        let is_first = !self.is_acknowledged() && self.sn.wrapping_sub(sn as u8) <= more;
+        if is_first {
+            self.flags |= ACKNOWLEDGED;
+        }
+        is_first
+    }
+}
 
 impl Rfc3095SenderContext {
     /// Handles ACK, NACK and STATIC-NACK. RFC 3095, sections 5.4.1.1.1 and 5.4.1.1.2.
@@ -28,11 +86,11 @@ impl Rfc3095SenderContext {
                     self.acknowledge(sn, config, pool);
                 }
             }
-            AckType::Nack => {
+            AckType::Nack if self.initialization.is_acknowledged() => {
                 self.caution.refused();
                 self.enter_fo(next, repetitions, true);
             }
-            AckType::StaticNack => {
+            AckType::Nack | AckType::StaticNack => {
                 self.caution.refused();
                 self.enter_ir(next, repetitions, true);
                 // No list is established any longer: RFC 3095, section 5.8.2.1 a).
@@ -53,6 +111,9 @@ impl Rfc3095SenderContext {
     }
 
     fn acknowledge(&mut self, sn: u16, config: &CompressorConfig, pool: &mut Pool<'_>) {
+        if self.initialization.acknowledge(sn) {
+            self.strong = self.strong.min(config.repetitions.saturating_mul(2));
+        }
         // Packets before the acknowledged one are no longer references.
         let secure = self.mode.is_secure();
         if secure && !self.acknowledge_reference(sn) {

@@ -328,6 +328,9 @@ impl Rfc3095ReceiverContext {
             }
             header::rebuild(&x.chain(), &extensions, payload.len(), out)?
         };
+        if format == Format::IrDyn && self.is_refuted_by_sum(&layout, x, out, payload) {
+            return Err(Failure::Crc(format));
+        }
         let is_other_flow = format == Format::Ir && self.is_other_flow(x);
         let ahead = self.ahead(x.sn, self.sn);
         let goes_on = self.state == DecompressorState::Fc && !is_other_flow;
@@ -367,6 +370,17 @@ impl Rfc3095ReceiverContext {
         }
         self.state.on_success();
         self.initialized(packet, format, &layout, payload, deliver_empty, out)
+    }
+
+    /// True if an IR-DYN packet behind a failed one has a wrong checksum, where they were right: its CRC does not cover the static
+    /// chain, which may be that of another flow.
+    fn is_refuted_by_sum(&self, layout: &Layout, x: &Rfc3095Fields<'_>, out: &[u8], payload: &[u8]) -> bool {
+        !self.arrivals.has_not_failed() && self.has_right_sums(x) && !layout.has_right_sum(out, payload)
+    }
+
+    /// True if checksums are carried, and the last one was right.
+    pub(super) fn has_right_sums(&self, x: &Rfc3095Fields<'_>) -> bool {
+        self.sums && x.udp.checksum != 0 && matches!(upper(self.profile), Upper::Udp | Upper::UdpLite)
     }
 
     /// Returns the outcome of a verified IR or IR-DYN packet.

@@ -372,6 +372,11 @@ impl ReceiverContext for decompress::Rfc3095ReceiverContext {
             // RFC 3095, section 5.5.2.2: "Feedback is never sent for packets not updating the context".
             return None;
         }
+        if policy.is_static_wrong {
+            self.state.on_dynamic_damage();
+            self.state.on_static_damage();
+            return Some(AckType::StaticNack);
+        }
         self.failures = self.failures << 1 | 1;
         if is_update {
             self.update_failures = self.update_failures << 1 | 1;

@@ -79,7 +79,7 @@ impl CandidateSearch<'_, '_> {
     }
 
     /// Rejects a header that its CRC has accepted, or that has none, after a gap, a failure or a packet in doubt, if its checksum
-    /// shows that it is wrong.
+    /// shows that it is wrong: that of RTP covers what follows from the SN, and each covers addresses and ports.
     #[inline]
     pub(super) fn by_sum(
         &self,
@@ -92,7 +92,7 @@ impl CandidateSearch<'_, '_> {
         let is_awaited = passed.by == By::Newest
             && (1..=REPEATED).contains(&context.ahead(x.sn, context.sn))
             && context.arrivals.has_not_failed();
-        if is_awaited || passed.proved || !self.has_sum(x) {
+        if is_awaited || passed.proved && self.has_sum(x) || !context.has_right_sums(x) {
             return Ok(());
         }
         let is_right = passed.layout.has_right_sum(out, self.reader.remaining());
@@ -268,7 +268,7 @@ impl Rfc3095SenderContext {
     /// does not depend on it.
     #[inline]
     pub(super) fn may_need_sum(&self, now: Instant, x: &Rfc3095Fields<'_>) -> bool {
-        self.sums
+        self.initialization.has_right_sum()
             && x.udp.checksum != 0
             && is_proved_by_sum(self.profile)
             && (self.mode.is_secure()

@@ -114,6 +114,9 @@ impl V2ReceiverContext {
         let is_usual = (1..=REPEATED).contains(&first) && self.arrivals.has_paused_as_usual(now);
         let (ahead, proved) = match (is_late, fits.proof(&candidates, is_usual)) {
             (true, Proof::Nothing) => (late, true),
+            (true, Proof::Meant(ahead, _)) if self.arrivals.has_held_back(now) => {
+                (ahead.cast_signed(), false)
+            }
             (true, _) => return Err(Failure::Ambiguous(format)),
             (false, Proof::Nothing) => return Err(Failure::Crc(format)),
             (false, Proof::Meant(ahead, proved)) => (ahead.cast_signed(), proved),
