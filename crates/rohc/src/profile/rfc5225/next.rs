@@ -124,7 +124,8 @@ impl V2SenderContext {
         let (now, packet) = (outgoing.now, outgoing.chain.packet());
         let waited = self.caution.waited(now);
         let has_more = u16::from(self.left_ir | self.left_repair) | self.due != 0 || !self.is_steady;
-        if has_more || !self.timer.is_quiet(now) || !self.caution.is_quiet(waited) {
+        let may_need_sum = room.has_rtp() && self.caution.is_behind_any_pause(now);
+        if has_more || !self.timer.is_quiet(now) || !self.caution.is_quiet(waited) || may_need_sum {
             return None;
         }
         let next = room.msn.wrapping_add(1);

@@ -261,10 +261,15 @@ impl V2SenderContext {
         let flags2 = is_due(said::PT) || is_due(said::LIST) || is_due(said::FLAGS2) && next.has_rtp();
         let coverage = is_due(said::FLAGS2) && !next.has_rtp();
         // A number of the sender that does not go on looks like one that is late, or behind a gap.
-        let is_leap = next.has_own_msn() && !(1..=LEAP).contains(&next.msn.wrapping_sub(self.msn));
+        let step = next.msn.wrapping_sub(self.msn);
+        let bits_of_leap = match next.has_own_msn() && !(1..=LEAP).contains(&step) {
+            // Behind a pause, one that stands still or goes back looks like one that has come round, too.
+            true if step.cast_signed() <= 0 && self.caution.has_waited(now) => u16::BITS,
+            true => LEAP_BITS,
+            false => 0,
+        };
         let depends = next.has_own_msn() || next.is_sequential();
-        let least_bits =
-            if depends { self.caution.bits(now) } else { 0 }.max(if is_leap { LEAP_BITS } else { 0 });
+        let least_bits = if depends { self.caution.bits(now) } else { 0 }.max(bits_of_leap);
         let outer = is_due(said::OUTER);
         let (ttl, tos) = (is_due(said::TTL), is_due(said::TOS));
         let mut flags1 = is_due(said::DF) || is_due(said::BEHAVIOR) || outer || coverage;
