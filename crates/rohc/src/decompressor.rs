@@ -473,13 +473,12 @@ impl<'m> Decompressor<'m> {
         let is_ir = header.first & 0b1111_1110 == 0b1111_1100;
         if !is_ir && header.first != 0b1111_1000 {
             let context = slot.place.context_mut().ok_or(Problem::NoContext)?;
-            let mut verified = context.decompress(packet, &self.config, &mut self.shared, out);
-            if let (Err(Failure::Crc(_)), Some(at)) = (&verified, at.with_pauses()) {
-                // RFC 3095, section 5.3.2.2.4: the clock tells whether the bits of the SN have come round in a loss.
-                let packet = IncomingPacket { at, header, has_failed, linked: None };
-                verified = context.decompress(packet, &self.config, &mut self.shared, out).or(verified);
-            }
-            return Ok(delivered(cid, context.profile(), verified?));
+            let profile = context.profile();
+            let verified = match context.decompress(packet, &self.config, &mut self.shared, out) {
+                Ok(verified) => verified,
+                Err(failure) => self.decompress_by_clock(at, header, has_failed, failure, out)?,
+            };
+            return Ok(delivered(cid, profile, verified));
         }
         let low = *header.rest.first().ok_or(Problem::Failure(Failure::Malformed))?;
         let profile = self.config.channel.profiles().by_low_octet(low);
@@ -491,6 +490,27 @@ impl<'m> Decompressor<'m> {
             context.decompress_ir_dyn(profile, packet, &self.config, &mut self.shared, out)?
         };
         Ok(delivered(cid, profile, verified))
+    }
+
+    /// Decompresses a packet that has failed, if pauses are ignored, as if they were not: the clock tells whether the bits of its SN have
+    /// come round in a loss (RFC 3095, section 5.3.2.2.4).
+    #[cold]
+    fn decompress_by_clock(
+        &mut self,
+        at: Moment,
+        header: &PacketHeader<'_>,
+        has_failed: bool,
+        failure: Failure,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let slot = self.contexts.get_mut(header.cid.index());
+        match (&failure, at.with_pauses(), slot.and_then(|slot| slot.place.context_mut())) {
+            (Failure::Crc(_), Some(at), Some(context)) => {
+                let packet = IncomingPacket { at, header, has_failed, linked: None };
+                context.decompress(packet, &self.config, &mut self.shared, out).map_err(|_| failure)
+            }
+            _ => Err(failure),
+        }
     }
 
     /// Puts a context into its place, and returns the memory of the previous one to the channel.

@@ -32,7 +32,9 @@ impl Decompressor<'_> {
         let ack = match outcome {
             Ok(done) => {
                 slot.failures_since_nack = 0;
-                slot.behind_ir_dyn = if done.format == Format::IrDyn { slot.behind_ir_dyn.max(1) } else { 0 };
+                if slot.behind_ir_dyn > 0 || done.format == Format::IrDyn {
+                    slot.note_ir_dyn(done.format);
+                }
                 let context = slot.place.context_mut();
                 let is_due =
                     |context: &mut dyn ReceiverContext| context.note_success(first, done.format, config.mode);
@@ -86,6 +88,11 @@ impl DecompressorContext {
     /// True if there is feedback for the context.
     fn is_two_way(&self, config: &DecompressorConfig) -> bool {
         config.mode != Mode::Unidirectional || self.place.context().is_some_and(ReceiverContext::is_two_way)
+    }
+
+    #[cold]
+    fn note_ir_dyn(&mut self, format: Format) {
+        self.behind_ir_dyn = if format == Format::IrDyn { self.behind_ir_dyn.max(1) } else { 0 };
     }
 
     /// Counts a failed packet, and returns the feedback that is due.
