@@ -52,7 +52,7 @@ impl Moment {
         Self { ignores_pauses, ..Self::default() }
     }
 
-    /// The same arrival, if pauses are ignored: with them.
+    /// This arrival with its pause, if pauses are ignored.
     pub(crate) fn with_pauses(self) -> Option<Self> {
         self.ignores_pauses.then_some(Self { ignores_pauses: false, ..self })
     }

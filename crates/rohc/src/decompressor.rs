@@ -57,8 +57,8 @@ pub struct DecompressorConfig {
     /// update SN, TS and IP-ID alone. Some compressors nevertheless rely on it. Default: false.
     pub uo_1_id_updates: bool,
     /// Do not infer from a pause that packets may be missing: for compressors of other implementations, which send as few bits of
-    /// the SN behind a pause as elsewhere. If more packets are lost in a row than these bits count, a header may then be wrong.
-    /// Default: false.
+    /// the SN behind a pause as elsewhere. If more packets are lost in a row than these bits count, a header may then be wrong; the
+    /// clock helps once a packet has failed. Default: false.
     pub ignores_pauses: bool,
 }
 

@@ -201,7 +201,7 @@ impl Rfc3095SenderContext {
             lists: [ListState::default(); BASE_IPS],
             table: ItemTable::default(),
             timer: RefreshTimer::start(now),
-            initialization: Initialization::default(),
+            initialization: Initialization::CONFIRMED,
             caution: Caution::default(),
         };
         for (kept, ip) in context.ips.iter_mut().zip(plan.ips()) {
@@ -222,8 +222,10 @@ impl Rfc3095SenderContext {
         });
         self.mode.on_initialization();
         self.mode.on_sent(false);
+        if before.is_some() {
+            self.initialization.restart();
+        }
         let before = before.filter(|before| before.profile == self.profile);
-        // The decompressor may have that of the flow before.
         self.crc_static = before.map_or(CrcStatic::UNKNOWN, |before| before.crc_static);
         if let (Some(rtp), Some(_)) = (self.own.rtp_mut(), before) {
             rtp.timestamps.note_stride_sent();

@@ -13,9 +13,9 @@ use crate::profile::Format;
 
 /// What the newest packets with all fields were: the IR packets in a row, and whether one of them was acknowledged.
 ///
-/// Until then the decompressor may hold the static chain of the flow that had the CID before. Acknowledgments of other packets do not
+/// If a flow had the CID before, the decompressor may hold its static chain until then. Acknowledgments of other packets do not
 /// exclude that: the CRC of an IR-DYN packet does not cover the static chain, and CRC-3 may fit both.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Initialization {
     /// Low bits of the SN of the newest IR packet.
     sn: u8,
@@ -30,6 +30,9 @@ const ACKNOWLEDGED: u8 = 0x80;
 const SUMS: u8 = 0x40;
 
 impl Initialization {
+    /// No flow had the CID before.
+    pub(super) const CONFIRMED: Self = Self { sn: 0, flags: ACKNOWLEDGED };
+
     /// True if an IR packet was acknowledged.
     #[inline]
     pub(super) fn is_acknowledged(self) -> bool {
@@ -42,7 +45,7 @@ impl Initialization {
         self.flags & SUMS != 0
     }
 
-    /// Forgets that one was acknowledged.
+    /// The decompressor may have another static chain from now on.
     pub(super) fn restart(&mut self) {
         self.flags &= SUMS;
     }
