@@ -51,6 +51,9 @@ static const uint8_t RTP_IPV4[] = "\x45\0\0\x3c\0\0\0\0\x40\x11\0\0\x0a\0\0\x01\
                                   "\x13\x8c\x13\x8c\0\x28\x12\x34\x80\x12\0\0\0\0\0\0\x12\x34\x56\x78";
 static const uint8_t ESP_IPV4[] = "\x45\0\0\x2c\0\0\0\0\x40\x32\0\0\x0a\0\0\x01\x0a\x63\0\x02\0\0\x12\x34";
 
+/* The case of ROHCv2. */
+static const char V2[] = "udp-v2-ipv4";
+
 /* Packet `count` of a case. */
 static void packet(const char *name, uint32_t count, octets_t *to)
 {
@@ -77,7 +80,7 @@ static void packet(const char *name, uint32_t count, octets_t *to)
         } else if (strcmp(name, "new-flow-16384") == 0) {
             host = count;
             id = 0;
-        } else if (strcmp(name, "udp-ipv4") != 0) {
+        } else if (strcmp(name, "udp-ipv4") != 0 && strcmp(name, V2) != 0) {
             fail("unknown case");
         }
         to->len = sizeof GET_IPV4 - 1;
@@ -114,9 +117,11 @@ int main(int argc, char **argv)
     static uint8_t out[ROOM], received[ROOM], sent[ROOM];
     if (argc != 2)
         fail("usage: times CASE");
-    struct rohc_comp *comp = compressor(ROHC_LARGE_CID, CONTEXTS - 1, 0);
+    int is_v2 = strcmp(argv[1], V2) == 0;
+    struct rohc_comp *comp = compressor(ROHC_LARGE_CID, CONTEXTS - 1, is_v2);
     struct rohc_decomp *decomp = rohc_decomp_new2(ROHC_LARGE_CID, CONTEXTS - 1, ROHC_U_MODE);
-    if (decomp == NULL || !rohc_decomp_enable_profiles(decomp, PEER_PROFILES) ||
+    if (decomp == NULL ||
+        !(is_v2 ? rohc_decomp_enable_profiles(decomp, PEER_PROFILES_V2) : rohc_decomp_enable_profiles(decomp, PEER_PROFILES)) ||
         !rohc_comp_set_periodic_refreshes(comp, 1000000000, 999999999))
         fail("rohc-lib gives no compressor or decompressor");
     /* Each context is set up, and every one is in use, before the first batch that counts. */

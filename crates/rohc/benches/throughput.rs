@@ -8,8 +8,8 @@
 //!   memory, so that the processor cannot predict the next one: the worst case;
 //! - `compress/one-packet` and `decompress/one-packet`: one IR packet of a new flow, while every context is in use, so
 //!   that the least recently used one is replaced;
-//! - `compress/ipv6`, `compress/rtp`, `compress/esp` and the like with `decompress`: one flow of UDP over IPv6, of voice,
-//!   of a VPN;
+//! - `compress/ipv6`, `compress/rtp`, `compress/esp`, `compress/v2` and the like with `decompress`: one flow of UDP over IPv6, of
+//!   voice, of a VPN, and of UDP over IPv4 with ROHCv2;
 //!
 //! and prints at the end the ratio of the times for 16,384 flows and for one flow. Times depend on the machine and its
 //! load; the ratio is measured by turns, batch by batch, and does not. Its limit, for flows that take turns, is 2.5.
@@ -25,6 +25,7 @@
 //! | `udp-ipv6` | the same over IPv6 (`get::IPV6`) |
 //! | `rtp-ipv4` | voice (`flows::rtp`) |
 //! | `esp-ipv4` | a VPN (`flows::esp`) |
+//! | `udp-v2-ipv4` | that of `udp-ipv4`, with ROHCv2 |
 //! | `udp-ipv4-16384` | the GET of 16,384 hosts that take turns |
 //! | `new-flow-16384` | the GET of a host never seen before, while every context is in use |
 
@@ -99,6 +100,7 @@ fn measure<S: TimedSide>(criterion: &mut Criterion, name: &str) {
     measure("ipv6", BenchTraffic::Ipv6);
     measure("rtp", BenchTraffic::Rtp);
     measure("esp", BenchTraffic::Esp);
+    measure("v2", BenchTraffic::V2);
 }
 
 fn ratio<S: TimedSide>(name: &str, order: &str, traffic: BenchTraffic) {
@@ -129,6 +131,8 @@ enum BenchTraffic {
     Rtp,
     /// One flow of a VPN.
     Esp,
+    /// One flow of UDP over IPv4, with ROHCv2.
+    V2,
 }
 
 /// An IP packet of at most 64 octets.
@@ -160,6 +164,7 @@ impl BenchTraffic {
                 get(count * stride % flows, count / flows)
             }
             Self::OnePacketFlows => get(count, 0),
+            Self::V2 => get(0, count),
             Self::Ipv6 => BenchPacket::new(&get::IPV6),
             Self::Rtp => BenchPacket::new(&flows::rtp(count as u32)),
             Self::Esp => BenchPacket::new(&flows::esp(count as u32)),
@@ -171,7 +176,13 @@ impl BenchTraffic {
         match self {
             Self::InTurn(_) | Self::Scattered(_) | Self::Ipv6 | Self::Rtp | Self::Esp => Format::Uo0,
             Self::OnePacketFlows => Format::Ir,
+            Self::V2 => Format::Pt0Crc3,
         }
+    }
+
+    fn channel(self) -> Channel {
+        let profiles = if self == Self::V2 { ProfileSet::v2() } else { ProfileSet::v1() };
+        Channel::new(CidSpace::Large, CidSpace::Large.highest(), profiles).expect("the highest CID is a CID")
     }
 
     /// Number of packets until then: 8 of each flow, or one of each context; more for a single flow.
@@ -179,7 +190,7 @@ impl BenchTraffic {
         match self {
             Self::InTurn(flows) | Self::Scattered(flows) => 8 * flows as usize,
             Self::OnePacketFlows => CONTEXTS as usize,
-            Self::Ipv6 | Self::Rtp | Self::Esp => 64,
+            Self::Ipv6 | Self::Rtp | Self::Esp | Self::V2 => 64,
         }
     }
 
@@ -188,9 +199,7 @@ impl BenchTraffic {
     fn is_steady(self, as_expected: usize, batch: usize) -> bool {
         match self {
             Self::Rtp => as_expected + 16 >= batch,
-            Self::InTurn(_) | Self::Scattered(_) | Self::OnePacketFlows | Self::Ipv6 | Self::Esp => {
-                as_expected == batch
-            }
+            _ => as_expected == batch,
         }
     }
 }
@@ -217,9 +226,9 @@ struct TimedSender {
 
 impl TimedSide for TimedSender {
     fn new(traffic: BenchTraffic) -> Self {
-        let mut config = CompressorConfig::new(channel());
-        config.refresh = Refresh::Off;
-        let compressor = Compressor::new(config, CompressorMemory::owned(&channel(), 0));
+        let channel = traffic.channel();
+        let config = CompressorConfig { refresh: Refresh::Off, ..CompressorConfig::new(channel) };
+        let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 0));
         let mut sender = Self { traffic, compressor, count: 0 };
         sender.send(traffic.settling(), |_| ());
         sender
@@ -276,11 +285,11 @@ struct TimedReceiver {
 
 impl TimedSide for TimedReceiver {
     fn new(traffic: BenchTraffic) -> Self {
-        let mut config = CompressorConfig::new(channel());
-        config.refresh = Refresh::Off;
-        let compressor = Compressor::new(config, CompressorMemory::owned(&channel(), 0));
+        let channel = traffic.channel();
+        let config = CompressorConfig { refresh: Refresh::Off, ..CompressorConfig::new(channel) };
+        let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 0));
         let mut decompressor =
-            Decompressor::new(DecompressorConfig::new(channel()), DecompressorMemory::owned(&channel(), 0));
+            Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 0));
         let mut sender = TimedSender { traffic, compressor, count: 0 };
         let mut out = [0; ROOM];
         sender.send(traffic.settling(), |rohc| {
@@ -317,9 +326,4 @@ impl TimedSide for TimedReceiver {
         }
         times
     }
-}
-
-fn channel() -> Channel {
-    let highest = CidSpace::Large.highest();
-    Channel::new(CidSpace::Large, highest, ProfileSet::v1()).expect("the highest CID is a CID")
 }

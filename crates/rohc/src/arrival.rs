@@ -41,6 +41,8 @@ pub(crate) struct Moment {
     lost: u32,
     counts: bool,
     ignores_pauses: bool,
+    /// The packet is tried once more, with its pause.
+    is_again: bool,
 }
 
 /// Number that stands for an unknown number of lost packets.
@@ -54,7 +56,7 @@ impl Moment {
 
     /// This arrival with its pause, if pauses are ignored.
     pub(crate) fn with_pauses(self) -> Option<Self> {
-        self.ignores_pauses.then_some(Self { ignores_pauses: false, ..self })
+        self.ignores_pauses.then_some(Self { ignores_pauses: false, is_again: true, ..self })
     }
 
     /// Records the next arrival.
@@ -121,10 +123,10 @@ impl Arrivals {
         units(at.now.nanos_since(self.last()))
     }
 
-    /// True if that many packets may have passed since the last verified packet, by the clock.
+    /// True if that many packets may have passed since the last verified packet, by the clock, whether pauses are ignored or not.
     #[inline]
     pub(crate) fn is_behind(&self, at: Moment, packets: u64) -> bool {
-        self.waited(at) >= u64::from(self.pace.gap()) * packets
+        self.elapsed(at) >= u64::from(self.pace.gap()) * packets
     }
 
     /// True if the clock is no evidence of the order of packets: it is ignored, or they come faster than it tells.
@@ -159,7 +161,10 @@ impl Arrivals {
     }
 
     /// Records a packet that failed verification.
-    pub(crate) fn note_failure(&mut self) {
+    pub(crate) fn note_failure(&mut self, at: Moment) {
+        if at.is_again {
+            return;
+        }
         if self.failed & !COUNTED < !COUNTED {
             self.failed += 1;
         } else {

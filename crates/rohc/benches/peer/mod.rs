@@ -5,11 +5,12 @@ use std::process::Command;
 use crate::{BATCH, BenchTraffic, CONTEXTS, DECOMPRESSED_AT_ONCE, TimedReceiver, TimedSender, TimedSide};
 
 /// Cases that are compared, by the names that the program gets.
-const CASES: [(&str, BenchTraffic); 6] = [
+const CASES: [(&str, BenchTraffic); 7] = [
     ("udp-ipv4", BenchTraffic::InTurn(1)),
     ("udp-ipv6", BenchTraffic::Ipv6),
     ("rtp-ipv4", BenchTraffic::Rtp),
     ("esp-ipv4", BenchTraffic::Esp),
+    ("udp-v2-ipv4", BenchTraffic::V2),
     ("udp-ipv4-16384", BenchTraffic::InTurn(CONTEXTS)),
     ("new-flow-16384", BenchTraffic::OnePacketFlows),
 ];

@@ -260,7 +260,7 @@ impl ReceiverContext for decompress::CoapReceiverContext {
         let mut memory = memory(packet.linked, config, shared);
         let verified = self.compressed(packet.at, packet.header, &mut memory, out);
         if verified.is_err() {
-            self.arrivals.note_failure();
+            self.arrivals.note_failure(packet.at);
         }
         verified
     }

@@ -194,7 +194,7 @@ fn both_paths_of_both_ends_agree() {
                 Ok(verified) => assert_eq!(back[..verified.len], other_back[..verified.len]),
                 Err(_) => {
                     for context in [&mut *fast, &mut *slow] {
-                        context.arrivals.note_failure();
+                        context.arrivals.note_failure(at);
                         context.failures = context.failures << 1 | 1;
                     }
                 }

@@ -316,7 +316,7 @@ impl ReceiverContext for decompress::Rfc3095ReceiverContext {
         let verified =
             self.compressed(packet.at, packet.header, updates, packet.has_failed, &mut shared.pool, out);
         if verified.is_err() {
-            self.arrivals.note_failure();
+            self.arrivals.note_failure(packet.at);
         }
         verified
     }

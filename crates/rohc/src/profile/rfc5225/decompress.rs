@@ -174,7 +174,7 @@ impl V2ReceiverContext {
         }
         let verified = self.verified(now, packet, room, out);
         if verified.is_err() {
-            self.arrivals.note_failure();
+            self.arrivals.note_failure(now);
         }
         verified
     }

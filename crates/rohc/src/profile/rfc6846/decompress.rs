@@ -292,7 +292,7 @@ impl TcpReceiverContext {
             Ok(_) => self.arrivals.note(now, u32::from(self.msn.wrapping_sub(last).max(1))),
             Err(_) => {
                 self.calm = 0;
-                self.arrivals.note_failure();
+                self.arrivals.note_failure(now);
             }
         }
         verified
