@@ -177,7 +177,7 @@ pub(crate) fn coap(bench: &TunnelBench, version: usize) -> usize {
     fs::write(&sent, &octets).unwrap();
     let (seen, received) = std::thread::scope(|scope| {
         // Each notification is a time of day, with two colons.
-        let observer = scope.spawn(|| client(&["-s", "3", "-B", "10"], "/time").stdout);
+        let observer = scope.spawn(|| client(&["-s", "5", "-B", "10"], "/time").stdout);
         let path = bench.folder.path(&format!("received{version}"));
         let mut received = Vec::new();
         // A client that loses several consecutive messages gives up. Its output until then is right, too.
