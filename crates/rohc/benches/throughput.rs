@@ -6,8 +6,8 @@
 //! - `compress/N` and `decompress/N`: one packet in steady state (UO-0), of `N` flows that take turns;
 //! - `compress/16384-scattered` and `decompress/16384-scattered`: likewise, but not in the order of their contexts in
 //!   memory, so that the processor cannot predict the next one: the worst case;
-//! - `compress/one-packet` and `decompress/one-packet`: one IR packet of a new flow, while every context is in use, so
-//!   that the least recently used one is replaced;
+//! - `compress/one-packet` and `decompress/one-packet`: one packet of a new flow, while every context is in use. The first ones are
+//!   IR packets, for which the least recently used context is replaced; later ones are sent without compression;
 //! - `compress/ipv6`, `compress/rtp`, `compress/esp`, `compress/v2` and the like with `decompress`: one flow of UDP over IPv6, of
 //!   voice, of a VPN, and of UDP over IPv4 with ROHCv2;
 //!

@@ -278,7 +278,7 @@ pub struct SequenceRange<S> {
     kind: Before,
 }
 
-/// What `before` of a [`SequenceRange`] holds.
+/// Values that the spans in `before` of a [`SequenceRange`] stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Before {
     /// All values between the bounds of a span.

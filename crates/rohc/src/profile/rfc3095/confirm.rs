@@ -11,7 +11,7 @@ use crate::compressor::CompressorConfig;
 use crate::feedback::{AckType, Feedback};
 use crate::profile::Format;
 
-/// What the newest packets with all fields were: the IR packets in a row, and whether one of them was acknowledged.
+/// The last IR packets that were sent in a row, and whether one was acknowledged.
 ///
 /// If a flow had the CID before, the decompressor may hold its static chain until then. Acknowledgments of other packets do not
 /// exclude that: the CRC of an IR-DYN packet does not cover the static chain, and CRC-3 may fit both.
