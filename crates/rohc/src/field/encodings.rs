@@ -16,7 +16,7 @@ pub(crate) struct Counter<S = u32> {
     /// value, they are half the space apart: no number of bits is enough, and the field is not static.
     low: S,
     high: S,
-    /// Number of bits that were read; 0 if the value does not depend on its reference.
+    /// Number of bits that were read or written; 0 if the value does not depend on its reference.
     pub(crate) bits: u8,
 }
 
@@ -81,10 +81,10 @@ impl<S: Serial + Word> Counter<S> {
     ) -> Step {
         let mut bits = Word::to_u32(self.value) & ((1 << k) - 1);
         c.uint(name, k, &mut bits)?;
+        self.bits = k as u8;
         if C::READS {
             let start = self.low.plus(p.wrapping_neg());
             self.value = start.plus(bits.wrapping_sub(Word::to_u32(start)) & ((1 << k) - 1));
-            self.bits = k as u8;
         }
         Ok(())
     }

@@ -16,6 +16,7 @@ mod formats;
 #[allow(clippy::unwrap_used)]
 mod formats_test;
 mod headers;
+mod late;
 mod next;
 mod note;
 mod state;

@@ -8,6 +8,7 @@ use thinair_wire::time::Instant;
 use super::chains::irregular_chain;
 use super::formats::{NUMBERS, base, co_repair, formats, ir, is_strong};
 use super::headers::{Headers, MAX_IP};
+use super::late::Pair;
 use super::note::said;
 use super::state::State;
 use super::stride::Strides;
@@ -39,6 +40,8 @@ pub(crate) struct V2SenderContext {
     pub(super) since: u32,
     /// Newest MSN that was acknowledged, or the first one.
     pub(super) acknowledged: u32,
+    /// The MSN behind that of the last packet, if that was late, or the sender has gone back.
+    pub(super) behind: Option<u32>,
     /// `reorder_ratio` of the next packet.
     pub(super) reorder_ratio: ReorderRatio,
     /// Fields that have changed and are due, a bit for each of [`said`]; packets since each of them has changed.
@@ -84,6 +87,7 @@ impl V2SenderContext {
             msn,
             since: msn.wrapping_add(1),
             acknowledged: msn,
+            behind: None,
             reorder_ratio: config.reorder_ratio,
             due: 0,
             ages: [0; said::COUNT],
@@ -133,29 +137,33 @@ impl V2SenderContext {
         let frame = CidFrame::new(cid, config.channel.cids());
         let (octets, payload) = packet.split_at_checked(headers.len()).ok_or(Refused::ByThisPacket)?;
         let mut writer = Writer::new(out, frame.len());
-        let format = self.write(now, &mut writer, &mut next, (octets, payload))?;
+        let (format, is_whole) = self.write(now, &mut writer, &mut next, (octets, payload))?;
         let end = writer.finish()?;
         let len = frame.close(end, payload, out)?;
         if format == Format::Ir {
             frame.fill_crc8(end, out);
         }
         let refresh = self.refreshing && matches!(format, Format::Ir | Format::CoRepair);
-        self.commit(now, &mut next, &last, format, config);
-        *room = next;
+        if (Pair { next: &next, last: &last, format, is_whole }).is_late(&mut self.behind) {
+            self.note_late(&next);
+        } else {
+            self.commit(now, &mut next, &last, format, config);
+            *room = next;
+        }
         let (profile, header_in) = (self.profile, headers.len());
         let compressed = Compressed { cid, profile, format, header_in, header_out: end, len, refresh };
         self.timer.sent(now, &compressed, format == Format::Ir, self.policy(config));
         Ok(compressed)
     }
 
-    /// Writes the least format that says everything.
+    /// Writes the least format that says everything. Returns it, and whether the MSN stands in it as a whole.
     fn write(
         &self,
         now: Instant,
         writer: &mut Writer<'_>,
         next: &mut State,
         (octets, payload): (&[u8], &[u8]),
-    ) -> Result<Format, Refused> {
+    ) -> Result<(Format, bool), Refused> {
         let needs_whole_msn = self.may_need_sum(now, next) && !next.has_right_sum(octets, payload);
         if self.left_ir == 0 && self.left_repair == 0 && !needs_whole_msn {
             let mut x = self.fields(now, next);
@@ -169,11 +177,12 @@ impl V2SenderContext {
                     x.control_crc3 = next.control_crc3();
                 }
                 writer.rewind();
+                x.msn.bits = 0;
                 if base(format, writer, next, &mut x)
                     .and_then(|()| irregular_chain(writer, next, &mut x))
                     .is_ok()
                 {
-                    return Ok(format);
+                    return Ok((format, x.msn.bits == 0));
                 }
             }
         }
@@ -182,10 +191,10 @@ impl V2SenderContext {
             let mut x = self.fields(now, next);
             (x.crc7, x.control_crc3) = (Check::Crc7.of(octets), next.control_crc3());
             co_repair(writer, next, &mut x).map_err(|_| Refused::ByThisPacket)?;
-            return Ok(Format::CoRepair);
+            return Ok((Format::CoRepair, true));
         }
         ir(writer, next).map_err(|_| Refused::ByThisPacket)?;
-        Ok(Format::Ir)
+        Ok((Format::Ir, true))
     }
 
     /// True if the decompressor may deliver a packet with a part of the MSN only if its checksum is right (`doubt`).

@@ -8,6 +8,7 @@ use super::doubt::Meant;
 use super::encodings::{Counter, ReorderRatio};
 use super::formats::{Fields, base, co_repair, formats, has_control_crc, ir, is_strong, resolve};
 use super::headers::{Headers, Kind};
+use super::late::Pair;
 use super::state::State;
 use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified, verify_crc8};
@@ -147,7 +148,7 @@ impl V2ReceiverContext {
         let len = found.rebuild(out)?;
         let is_same_flow = is_known && next.headers.is_flow_of(&room.headers);
         let ahead = next.msn.wrapping_sub(self.msn).cast_signed();
-        if is_same_flow && self.is_late(ahead, Format::Ir, room) && is_old(&found, room) {
+        if is_same_flow && self.is_late(&found, room) {
             self.ack_due = false;
             return Verified::deliver(packet, Format::Ir, len, payload, out);
         }
@@ -195,13 +196,10 @@ impl V2ReceiverContext {
             return Err(Failure::NotAllowed(format));
         }
         let Meant { ahead, proved, len } = self.find(now, &mut found, room, out)?;
-        let follows = core::mem::take(&mut self.behind) == Some(found.next.msn);
-        if self.is_late(ahead, format, room) && is_old(&found, room) && !follows {
+        if self.is_late(&found, room) {
             let place = 1_u16.checked_shl(ahead.unsigned_abs()).unwrap_or(0);
             let is_at_limit = self.seen & place == 0 && self.is_at_limit(ahead, room);
             self.seen |= place;
-            let may_go_back = is_strong(format) && found.next.has_own_msn();
-            self.behind = may_go_back.then_some(found.next.msn.wrapping_add(1));
             // What a late packet does not say may have changed since.
             if !is_strong(format) && found.next.msn.wrapping_sub(self.moved).cast_signed() < 0 {
                 return Err(Failure::Ambiguous(format));
@@ -225,11 +223,11 @@ impl V2ReceiverContext {
         Verified::deliver(packet, format, len, payload, out)
     }
 
-    /// True if a packet so much ahead of the newest one is late, or a duplicate.
-    fn is_late(&self, ahead: i32, format: Format, last: &State) -> bool {
-        // With the same number again and a strong CRC, a packet is the newest one once more, or one that says more.
-        let is_new = ahead == 0 && is_strong(format);
-        self.state == DecompressorState::Fc && (-latest(last)..=0).contains(&ahead) && !is_new
+    /// True if a packet was sent before the newest one, or is that once more.
+    fn is_late(&mut self, found: &Packet<'_>, last: &State) -> bool {
+        let is_whole = found.x.msn.bits == 0;
+        let pair = Pair { next: &found.next, last, format: found.format, is_whole };
+        self.state == DecompressorState::Fc && pair.is_late(&mut self.behind)
     }
 
     /// True if a packet so much ahead of the newest one, which is late, could not have been later, and more can be borne.
@@ -339,25 +337,6 @@ impl V2ReceiverContext {
         let _ = irregular_chain(&mut tracer, &mut next, &mut x);
         Some(format)
     }
-}
-
-/// Packets by which a packet may be late: a few, or as many as the interpretation interval of the smallest formats allows.
-pub(super) fn latest(last: &State) -> i32 {
-    last.reorder_ratio.p(4).max(8).cast_signed()
-}
-
-/// True if a packet that seems late was sent before the newest one. A sequence number of the sender may have gone back: timestamp and
-/// IP-ID go on then, or it stands as a whole.
-fn is_old(found: &Packet<'_>, last: &State) -> bool {
-    let next = &found.next;
-    let goes_on = |new: u32, old: u32| new.wrapping_sub(old).cast_signed() > 0;
-    let id = |state: &State| {
-        let counted = state.inner_behavior().counted(state.headers.word(state.headers.inner(), 4));
-        if state.is_sequential() { u32::from(counted) << 16 } else { 0 }
-    };
-    let is_whole = found.format == Format::CoCommon && found.x.msn.bits == 0;
-    !(next.has_own_msn()
-        && (is_whole || goes_on(next.timestamp(), last.timestamp()) || goes_on(id(next), id(last))))
 }
 
 /// True if two headers of a flow have the same fields, as far as no checksum covers them: TOS, TTL and DF.

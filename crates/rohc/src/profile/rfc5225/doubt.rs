@@ -3,8 +3,9 @@
 //! The bits of the MSN stand for several MSNs. Where the header depends on the MSN, all that clock and carrier allow are tried, and one
 //! is believed if no other one is right, or if the UDP checksum proves it: that covers what follows from the MSN in RTP.
 
-use super::decompress::{Packet, V2ReceiverContext, latest};
+use super::decompress::{Packet, V2ReceiverContext};
 use super::headers::Kind;
+use super::late::latest;
 use super::state::State;
 use crate::arrival::{Moment, PassedPackets};
 use crate::decompressor::Failure;

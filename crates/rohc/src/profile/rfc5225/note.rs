@@ -251,11 +251,10 @@ impl V2SenderContext {
         let is_due = |what: usize| self.due >> what & 1 == 1;
         let timestamp = next.timestamp();
         let ts_scaled = self.scaled(next, timestamp);
-        let line = timestamp.wrapping_sub(next.ts_stride.wrapping_mul(next.msn));
         let stamp = match &ts_scaled {
             _ if is_due(said::STRIDE) => Stamp::Unscaled,
             None => Stamp::Unscaled,
-            Some(_) if Counter::between(line, self.lines.bounds()).is_static() => Stamp::Inferred,
+            Some(_) if Counter::between(next.line(), self.lines.bounds()).is_static() => Stamp::Inferred,
             Some(_) => Stamp::Scaled,
         };
         let flags2 = is_due(said::PT) || is_due(said::LIST) || is_due(said::FLAGS2) && next.has_rtp();
@@ -340,7 +339,7 @@ impl V2SenderContext {
             let timestamp = next.timestamp();
             self.timestamps.push(timestamp, width);
             self.ts_offsets.push(timestamp.checked_rem(next.ts_stride).unwrap_or(0), width);
-            let line = timestamp.wrapping_sub(next.ts_stride.wrapping_mul(next.msn));
+            let line = next.line();
             self.lines.push(line, width);
             self.is_steady &= self.lines.holds_only(line);
         }

@@ -141,6 +141,11 @@ impl State {
         self.headers.upper(Kind::Rtp).map_or(0, |rtp| self.headers.long(rtp, 4))
     }
 
+    /// The RTP timestamp of MSN 0, as far as `ts_stride` tells it.
+    pub(super) fn line(&self) -> u32 {
+        self.timestamp().wrapping_sub(self.ts_stride.wrapping_mul(self.msn))
+    }
+
     /// Writes the headers of a packet with a payload of so many octets to the start of `out`; `None` if there is no room, or a
     /// length does not fit its field.
     pub(super) fn rebuild(&self, payload: usize, out: &mut [u8]) -> Option<usize> {

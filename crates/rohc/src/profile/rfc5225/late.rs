@@ -1,0 +1,78 @@
+//! Packets whose MSN does not go on: late ones, duplicates, and those of a sender that counts anew. RFC 4224.
+//!
+//! A packet that was sent before the newest one must not set the context back. Both ends decide by the same rule which one was: the
+//! compressor keeps as its context what the decompressor keeps.
+
+use super::compress::V2SenderContext;
+use super::formats::is_strong;
+use super::note::numbers;
+use super::state::State;
+use crate::profile::Format;
+
+/// Packets by which a packet may be late: a few, or as many as the interpretation interval of the smallest formats allows.
+pub(super) fn latest(last: &State) -> i32 {
+    last.reorder_ratio.p(4).max(8).cast_signed()
+}
+
+/// A packet, and the newest one before it.
+pub(super) struct Pair<'a> {
+    pub(super) next: &'a State,
+    pub(super) last: &'a State,
+    pub(super) format: Format,
+    /// The MSN stands in the packet as a whole.
+    pub(super) is_whole: bool,
+}
+
+impl Pair<'_> {
+    /// True if the packet is late, a duplicate, or one of a sender that has gone back by a few. `behind` is the MSN behind the last packet
+    /// of which this was true, if that may be the sender's: one that goes on from there has gone back.
+    #[inline]
+    pub(super) fn is_late(&self, behind: &mut Option<u32>) -> bool {
+        let msn = self.next.msn;
+        let ahead = msn.wrapping_sub(self.last.msn).cast_signed();
+        let follows = behind.take() == Some(msn);
+        // With the same number again and a strong CRC, a packet is the newest one once more, or one that says more.
+        let is_new = ahead > 0 || ahead < -latest(self.last) || ahead == 0 && is_strong(self.format);
+        if is_new || follows || self.goes_on() {
+            return false;
+        }
+        *behind = (is_strong(self.format) && self.next.has_own_msn()).then_some(msn.wrapping_add(1));
+        true
+    }
+
+    /// True if a sequence number of the sender has gone back, with a packet that is the newest one: timestamp or IP-ID go on, or it
+    /// stands as a whole.
+    fn goes_on(&self) -> bool {
+        let Self { next, last, .. } = *self;
+        let is_behind = |new: u32, old: u32| new.wrapping_sub(old).cast_signed() > 0;
+        let id = |state: &State| {
+            let counted = state.inner_behavior().counted(state.headers.word(state.headers.inner(), 4));
+            if state.is_sequential() { u32::from(counted) << 16 } else { 0 }
+        };
+        next.has_own_msn()
+            && (self.format == Format::CoCommon && self.is_whole
+                || is_behind(next.timestamp(), last.timestamp())
+                || is_behind(id(next), id(last)))
+    }
+}
+
+impl V2SenderContext {
+    /// Records a late packet: a decompressor that has lost the newest one takes it as its reference. Otherwise nothing is kept of it,
+    /// and its acknowledgment confirms no change.
+    #[cold]
+    pub(super) fn note_late(&mut self, late: &State) {
+        self.msns.include(late.msn);
+        self.ip_id_offsets.include(late.offset_of_id());
+        if late.has_rtp() {
+            let timestamp = late.timestamp();
+            self.timestamps.include(timestamp);
+            self.ts_offsets.include(timestamp.checked_rem(late.ts_stride).unwrap_or(0));
+            self.lines.include(late.line());
+        }
+        for (held, (item, at)) in self.numbers.iter_mut().zip(numbers(&late.headers)) {
+            held.include(late.headers.long(item, at));
+        }
+        self.since = self.msn.wrapping_add(1);
+        self.is_steady = false;
+    }
+}
