@@ -230,7 +230,8 @@ fn esp_whose_numbers_count_down_comes_back() {
             let now = Instant::from_millis(20 * i);
             let done = compressor.compress(now, &packet, &mut rohc).unwrap();
             let received = decompressor.decompress(now, &rohc[..done.len], &mut back);
-            let received = received.unwrap_or_else(|error| panic!("seed {seed}, packet {i}: {error}: {done:?}"));
+            let received =
+                received.unwrap_or_else(|error| panic!("seed {seed}, packet {i}: {error}: {done:?}"));
             assert_eq!(&back[..received.len], packet, "seed {seed}, packet {i}: {done:?}");
         }
     }
