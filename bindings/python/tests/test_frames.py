@@ -1,5 +1,7 @@
 """The table in frames of others, in notebooks and in charts."""
 
+import sys
+
 import pytest
 
 import thinair
@@ -60,6 +62,17 @@ def test_rows_need_no_other_package(flows: thinair.Flows) -> None:
     pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is missing")
     assert flows.rows() == pyarrow.table(flows).to_pylist() and flows.rows(2) == flows.rows()[:2]
     assert isinstance(flows, thinair.Frame)
+
+
+def test_a_package_that_is_missing_is_named_with_its_cure(flows: thinair.Flows, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ["pandas", "polars", "matplotlib.pyplot"]:
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ModuleNotFoundError, match=r"pandas is missing: pip install 'thinair\[pandas\]'"):
+        flows.to_pandas()
+    with pytest.raises(ModuleNotFoundError, match=r"polars is missing: pip install 'thinair\[polars\]'"):
+        flows.to_polars()
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'thinair\[plot\]'"):
+        flows.plot()
 
 
 def test_a_notebook_shows_a_table(flows: thinair.Flows) -> None:

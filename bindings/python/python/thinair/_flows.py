@@ -5,7 +5,7 @@ import json
 from typing import Any, final
 
 from thinair import _native
-from thinair._frame import Frame, html_table
+from thinair._frame import Frame, html_table, optional
 
 
 @final
@@ -86,7 +86,7 @@ class Flows(Frame):
 
     def plot(self) -> Any:
         """A chart of octets by scheme, as a figure of matplotlib."""
-        from matplotlib import pyplot
+        pyplot = optional("matplotlib.pyplot", "plot")
 
         names, octets, _ = zip(*self._summary(), strict=True)
         figure, axes = pyplot.subplots(layout="constrained")

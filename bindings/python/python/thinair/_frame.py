@@ -1,6 +1,7 @@
 """Tables that frames of other packages take."""
 
 import html
+import importlib
 import itertools
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -44,16 +45,14 @@ class Frame:
 
     def to_pandas(self) -> "pandas.DataFrame":
         """The table as a frame of pandas. Needs pandas and pyarrow."""
-        import pyarrow
-
-        frame: "pandas.DataFrame" = pyarrow.table(self).to_pandas()
+        optional("pandas", "pandas")
+        frame: "pandas.DataFrame" = optional("pyarrow", "pandas").table(self).to_pandas()
         return frame
 
     def to_polars(self) -> "polars.DataFrame":
         """The table as a frame of polars. Needs polars."""
-        import polars
-
-        return polars.DataFrame(self)
+        frame: "polars.DataFrame" = optional("polars", "polars").DataFrame(self)
+        return frame
 
     def __arrow_c_schema__(self) -> object:
         return self._frame().arrow_schema()
@@ -75,6 +74,14 @@ class Frame:
         names = list(itertools.chain.from_iterable(self.rows(1)))
         more = f"<p>and {len(self) - _SHOWN:,} rows more</p>" if len(self) > _SHOWN else ""
         return f"<p>{html.escape(repr(self)[1:-1])}</p>{html_table(names, rows)}{more}"
+
+
+def optional(module: str, extra: str) -> Any:
+    """A package of an extra. Raises ModuleNotFoundError with the command that installs it."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(f"{error.name} is missing: pip install 'thinair[{extra}]'", name=error.name) from None
 
 
 def html_table(names: list[str], rows: list[list[str]]) -> str:

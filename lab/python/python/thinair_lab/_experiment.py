@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, Union, final
 
 from thinair import Frame
+from thinair._frame import optional
 from thinair_lab import _native
 from thinair_lab._plan import to_toml
 
@@ -145,7 +146,7 @@ class Runs(Frame):
     def plot(self, figure: str = "crtt_ms") -> Any:
         """A chart of the means of a figure, with intervals of 95 %, as a figure of matplotlib: over the first key with
         numbers, a line for each value of the other keys; bars if no key has numbers."""
-        from matplotlib import pyplot
+        pyplot = optional("matplotlib.pyplot", "plot")
 
         rows = self.cells.rows()
         keys = list(rows[0])[: list(rows[0]).index("runs")] if rows else []
