@@ -12,6 +12,7 @@ from typing import Any
 from thinair import _native, _workers
 from thinair._analyze import Survey
 from thinair._flows import Flows
+from thinair._frame import optional
 from thinair._types import Buffer
 
 
@@ -105,7 +106,7 @@ def _shard(
 
 def _octets(url: str) -> Buffer | None:
     """Octets of a file that is not local."""
-    octets: Buffer | None = None if os.path.exists(url) or "://" not in url else _fsspec().open(url, "rb").open().read()
+    octets: Buffer | None = None if os.path.exists(url) or "://" not in url else optional("fsspec", "dask").open(url, "rb").open().read()
     return octets
 
 
@@ -114,15 +115,9 @@ def _expanded(url: str) -> list[str]:
     if not glob.has_magic(url) or os.path.exists(url):
         return [url]
     if "://" in url:
-        files = sorted(file.full_name for file in _fsspec().open_files(url))
+        files = sorted(file.full_name for file in optional("fsspec", "dask").open_files(url))
     else:
         files = sorted(glob.glob(url))
     if not files:
         raise FileNotFoundError(f"no file matches {url}")
     return files
-
-
-def _fsspec() -> Any:
-    import fsspec
-
-    return fsspec

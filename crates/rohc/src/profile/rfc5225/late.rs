@@ -62,7 +62,9 @@ impl V2SenderContext {
     #[cold]
     pub(super) fn note_late(&mut self, late: &State) {
         self.msns.include(late.msn);
-        self.ip_id_offsets.include(late.offset_of_id());
+        if late.is_sequential() {
+            self.ip_id_offsets.include(late.offset_of_id());
+        }
         if late.has_rtp() {
             let timestamp = late.timestamp();
             self.timestamps.include(timestamp);
