@@ -166,6 +166,11 @@ pub trait Fates {
     fn loses_feedback(&mut self, _random: &mut SplitMix64) -> bool {
         false
     }
+
+    /// False if so many packets are late that they do not arrive at the pace at which they were sent.
+    fn keeps_pace(&self) -> bool {
+        true
+    }
 }
 
 /// Figures of one run, or of several.
@@ -461,10 +466,13 @@ impl<'a> Journey<'a> {
             direction.highest = number;
         }
         let is_counted = self.setup.counts && !self.setup.is_wild();
-        if self.setup.is_unproved() && !(is_counted && is_newest) {
+        let JourneySetup { kind, six, checksum, .. } = *self.setup;
+        let is_unproved =
+            self.setup.is_unproved() || !self.fates.keeps_pace() && kind.is_unproved(six, checksum);
+        if is_unproved && !(is_counted && is_newest) {
             let (from, to) = (direction.reference.min(number), direction.reference.max(number));
             let distance = number as i64 - direction.reference as i64;
-            let is_changed = match self.setup.kind {
+            let is_changed = match kind {
                 // Any field may have changed in lost or overtaking packets.
                 SourceKind::CoapMix => distance != 1,
                 _ => {
@@ -473,8 +481,8 @@ impl<'a> Journey<'a> {
                 }
             };
             let part = match self.setup.v2 {
-                Some(ratio) => let_through_by_v2(self.setup.kind, ratio, format, distance, is_changed),
-                None => let_through(self.setup.kind, format, distance, is_changed),
+                Some(ratio) => let_through_by_v2(self.setup, ratio, format, distance, is_changed),
+                None => let_through(kind, format, distance, is_changed),
             };
             self.outcome.bound += part;
             // The sum of the first odd numbers is the square of their number.
@@ -571,9 +579,9 @@ fn let_through(kind: SourceKind, format: Format, distance: i64, is_changed: bool
     if decides && !is_changed { 0.0 } else { 0.5_f64.powi(check) }
 }
 
-/// [`let_through`] of RFC 5225, section 6.8.2.4.
+/// [`let_through`] of RFC 5225, section 6.8.2.4. Acknowledgments of late packets may have raised the ratio.
 fn let_through_by_v2(
-    kind: SourceKind,
+    setup: &JourneySetup,
     ratio: ReorderRatio,
     format: Format,
     distance: i64,
@@ -581,18 +589,19 @@ fn let_through_by_v2(
 ) -> f64 {
     let (bits, check) = match format {
         Format::Pt0Crc3 | Format::Pt1Rnd | Format::Pt1SeqTs => (4, 3),
-        Format::Pt1SeqId if kind.is_rtp() => (5, 3),
+        Format::Pt1SeqId if setup.kind.is_rtp() => (5, 3),
         Format::Pt1SeqId => (6, 3),
-        Format::Pt0Crc7 if kind.is_rtp() => (5, 7),
+        Format::Pt0Crc7 if setup.kind.is_rtp() => (5, 7),
         Format::Pt0Crc7 => (6, 7),
         Format::Pt2Rnd | Format::Pt2SeqId | Format::Pt2SeqTs | Format::Pt2SeqBoth => (7, 7),
         Format::CoCommon => (7, 7),
         _ => return 0.0,
     };
-    let behind = match ratio {
+    let behind = |ratio| match ratio {
         ReorderRatio::None => 1,
         _ => (1 << bits) / 4 * ratio as i64 - 1,
     };
-    let decides = (-behind..(1 << bits) - behind).contains(&distance);
+    let highest = if setup.mode == Mode::Unidirectional { ratio } else { ReorderRatio::ThreeQuarters };
+    let decides = (-behind(ratio)..(1 << bits) - behind(highest)).contains(&distance);
     if decides && !is_changed { 0.0 } else { 0.5_f64.powi(check) }
 }

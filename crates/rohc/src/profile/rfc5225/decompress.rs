@@ -51,6 +51,8 @@ pub(crate) struct V2ReceiverContext {
     pub(super) late_acks: u8,
     /// The MSN since which no field has changed that no checksum covers.
     pub(super) moved: u32,
+    /// The RTP timestamp of MSN 0 before the timestamp has jumped.
+    pub(super) line_before: u32,
 }
 
 /// A packet as late as the reorder ratio bears. It is acknowledged behind the newest one, so that the compressor sees by how much: two
@@ -124,6 +126,7 @@ impl V2ReceiverContext {
             late: Late::None,
             late_acks: 0,
             moved: 0,
+            line_before: 0,
         }
     }
 
@@ -201,7 +204,7 @@ impl V2ReceiverContext {
             let is_at_limit = self.seen & place == 0 && self.is_at_limit(ahead, room);
             self.seen |= place;
             // What a late packet does not say may have changed since.
-            if !is_strong(format) && found.next.msn.wrapping_sub(self.moved).cast_signed() < 0 {
+            if !is_strong(format) && self.has_moved_since(found.next.msn) {
                 return Err(Failure::Ambiguous(format));
             }
             self.ack_due = is_at_limit;
@@ -227,7 +230,19 @@ impl V2ReceiverContext {
     fn is_late(&mut self, found: &Packet<'_>, last: &State) -> bool {
         let is_whole = found.x.msn.bits == 0;
         let pair = Pair { next: &found.next, last, format: found.format, is_whole };
+        // A number that is missing is late. A sender that has gone back repeats others.
+        self.behind = self.behind.filter(|msn| !self.is_missing(msn.wrapping_sub(last.msn).cast_signed()));
         self.state == DecompressorState::Fc && pair.is_late(&mut self.behind)
+    }
+
+    /// True if the number at a distance is one of the last ones, and has not been received.
+    pub(super) fn is_missing(&self, ahead: i32) -> bool {
+        ahead < 0 && self.seen.checked_shr(ahead.unsigned_abs()).is_some_and(|seen| seen & 1 == 0)
+    }
+
+    /// True if a field that no checksum covers has changed since that MSN.
+    pub(super) fn has_moved_since(&self, msn: u32) -> bool {
+        msn.wrapping_sub(self.moved).cast_signed() < 0
     }
 
     /// True if a packet so much ahead of the newest one, which is late, could not have been later, and more can be borne.
@@ -242,7 +257,11 @@ impl V2ReceiverContext {
     /// A packet is the newest one.
     fn accept(&mut self, now: Moment, found: &Packet<'_>, room: &mut State, ahead: i32) {
         let next = &found.next;
-        if !has_same_fields(&next.headers, &room.headers) {
+        let has_jumped = next.has_rtp() && next.line() != room.line();
+        if has_jumped {
+            self.line_before = room.line();
+        }
+        if has_jumped && !next.sum_covers_rtp() || !has_same_fields(&next.headers, &room.headers) {
             self.moved = next.msn;
         }
         if next.ip_id_offset != room.ip_id_offset && found.format != Format::Ir {
@@ -258,8 +277,13 @@ impl V2ReceiverContext {
         if next.reorder_ratio != room.reorder_ratio {
             self.late_acks = 0;
         }
-        self.arrivals.note(now, ahead.max(1).cast_unsigned());
-        self.seen = self.seen.checked_shl(ahead.unsigned_abs()).filter(|_| ahead >= 0).unwrap_or(0) | 1;
+        let packets = ahead.max(1).cast_unsigned();
+        // Where no checksum proves a timestamp, a pause could as well be a loss.
+        let intervals = if next.sum_covers_rtp() { next.intervals(room, packets) } else { packets };
+        self.arrivals.note_intervals(now, packets, intervals);
+        // Nothing is known of the numbers before one that has gone back.
+        self.seen =
+            if ahead < 0 { u16::MAX } else { self.seen.checked_shl(ahead.unsigned_abs()).unwrap_or(0) | 1 };
         (self.msn, self.unrepaired, self.is_timed) = (next.msn, 0, next.time_stride != 0);
         *room = *next;
         self.state.on_success();

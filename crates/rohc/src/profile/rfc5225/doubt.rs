@@ -1,15 +1,17 @@
 //! Which packet it is: the next one, one behind a gap, or one that is late. RFC 5225, section 5.2.2; RFC 4224.
 //!
 //! The bits of the MSN stand for several MSNs. Where the header depends on the MSN, all that clock and carrier allow are tried, and one
-//! is believed if no other one is right, or if the UDP checksum proves it: that covers what follows from the MSN in RTP.
+//! is believed if no other one is right, or if the UDP checksum proves it: that covers what follows from the MSN in RTP. Where that
+//! checksum proves them, timestamps are tried, too, that do not go on from the last one: of packets that were sent before it jumped, and
+//! of packets behind a jump in a gap.
 
 use super::decompress::{Packet, V2ReceiverContext};
-use super::headers::Kind;
+use super::formats::{Stamp, is_strong, ts_p};
 use super::late::latest;
 use super::state::State;
 use crate::arrival::{Moment, PassedPackets};
 use crate::decompressor::Failure;
-use crate::proof::{Candidates, Fits, Proof};
+use crate::proof::{Candidates, Fits, HALF, Proof, TRIALS};
 use crate::state::DecompressorState;
 
 /// Packets in which compressors repeat what has changed: where fewer are missing, nothing was missed.
@@ -18,8 +20,8 @@ const REPEATED: i32 = 4;
 /// An IP-ID that has moved within so many times the packets of a gap may have moved in the gap.
 const MEMORY: u32 = 8;
 
-/// Packets that are missing among those that may still come late, where most are late.
-const HOLES: u32 = 3;
+/// Packets that are missing among those that may still come late, this one among them, where others are late, too.
+const HOLES: u32 = 2;
 
 /// The packet that is meant.
 pub(super) struct Meant {
@@ -29,6 +31,100 @@ pub(super) struct Meant {
     pub(super) proved: bool,
     /// Octets of its headers, which were written.
     pub(super) len: usize,
+}
+
+/// A packet that may be meant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Place {
+    /// Its distance from the newest one.
+    ahead: i32,
+    /// Its timestamp, where that does not go on from the newest one.
+    timestamp: Option<u32>,
+}
+
+impl From<i32> for Place {
+    fn from(ahead: i32) -> Self {
+        Self { ahead, timestamp: None }
+    }
+}
+
+/// The search for the packet that is meant.
+struct Search<'s, 'p> {
+    found: &'s mut Packet<'p>,
+    last: &'s State,
+    out: &'s mut [u8],
+    /// Packets behind which the bits of the MSN come round.
+    turn: u32,
+    /// The UDP checksum proves what follows from the MSN.
+    proves: bool,
+    /// The timestamp follows from the MSN.
+    infers: bool,
+    clock: PassedPackets,
+}
+
+impl Search<'_, '_> {
+    /// Writes the headers of a packet. Returns their octets if it may be meant.
+    fn attempt(&mut self, place: Place) -> Result<Option<usize>, Failure> {
+        let x = &mut self.found.x;
+        if let Some(timestamp) = place.timestamp {
+            (x.stamp, x.timestamp.value) = (Stamp::Unscaled, timestamp);
+        } else if self.infers {
+            x.stamp = Stamp::Inferred;
+        }
+        let msn = self.last.msn.wrapping_add_signed(place.ahead);
+        let Some(len) = self.found.attempt(self.last, msn, self.out)? else { return Ok(None) };
+        let headers = self.out.get(..len).unwrap_or_default();
+        let is_right = !self.proves || self.found.next.has_right_sum(headers, self.found.payload);
+        Ok(is_right.then_some(len))
+    }
+
+    /// Steps of the timestamp up to which the UDP checksum tells packets apart, in a flow that pauses: so many packets more and as much
+    /// less silence have the same sum.
+    fn distinct(&self) -> u32 {
+        let (stride, turn) = (self.last.ts_stride, self.turn);
+        if !self.proves || !self.infers || stride == 0 {
+            return u32::MAX;
+        }
+        // Their least common multiple, as `turn` is a power of two.
+        stride.saturating_mul(turn >> stride.trailing_zeros().min(turn.trailing_zeros()))
+    }
+
+    /// A packet that is late, by a distance.
+    fn late(&mut self, late: i32, line_before: u32) -> Result<Option<Place>, Failure> {
+        if self.attempt(late.into())?.is_some() {
+            return Ok(Some(late.into()));
+        }
+        if !self.proves || !self.infers {
+            return Ok(None);
+        }
+        let msn = self.last.msn.wrapping_add_signed(late);
+        let timestamp = Some(line_before.wrapping_add(self.last.ts_stride.wrapping_mul(msn)));
+        let place = Place { ahead: late, timestamp };
+        Ok(self.attempt(place)?.map(|_| place))
+    }
+
+    /// A packet behind a jump of the timestamp, as after silence, in packets that were lost. The clock tells the timestamp.
+    fn behind_jump(&mut self, first: u32) -> Result<Option<Place>, Failure> {
+        let PassedPackets::About { packets, off } = self.clock else { return Ok(None) };
+        let most = packets + off;
+        if !self.proves || !self.infers || self.last.ts_stride == 0 || most > self.distinct().min(HALF) {
+            return Ok(None);
+        }
+        let (mut meant, mut trials) = (None, 0);
+        for steps in packets.saturating_sub(off)..=most {
+            let timestamp = self.last.timestamp().wrapping_add(self.last.ts_stride.wrapping_mul(steps));
+            for ahead in (first..=steps).step_by(self.turn as usize) {
+                trials += 1;
+                let place = Place { ahead: ahead.cast_signed(), timestamp: Some(timestamp) };
+                let is_right = self.attempt(place)?.is_some();
+                if trials > TRIALS || is_right && meant.is_some() {
+                    return Ok(None);
+                }
+                meant = meant.or(is_right.then_some(place));
+            }
+        }
+        Ok(meant)
+    }
 }
 
 impl V2ReceiverContext {
@@ -50,7 +146,7 @@ impl V2ReceiverContext {
             let len = found.attempt(last, msn, out)?.ok_or(Failure::Crc(format))?;
             return Ok(Meant { ahead: as_read, proved: is_whole, len });
         }
-        if self.misses_ip_id(now, found) {
+        if self.misses_ip_id(now, found) || self.misses_timestamp(now, found) {
             return Err(Failure::Ambiguous(format));
         }
         self.find_in_doubt(now, found, last, (as_read, turn), out)
@@ -65,66 +161,72 @@ impl V2ReceiverContext {
         (as_read, turn): (i32, u32),
         out: &mut [u8],
     ) -> Result<Meant, Failure> {
-        let format = found.format;
-        let proves = self.sums
-            && found.next.has_rtp()
-            && found.next.headers.upper(Kind::Udp).is_none_or(|_| found.next.checksum_used);
-        let found_own = found.next.has_own_msn();
-        let mut attempt = |ahead: i32| -> Result<Option<usize>, Failure> {
-            let len = found.attempt(last, last.msn.wrapping_add_signed(ahead), out)?;
-            Ok(len.filter(|len| {
-                !proves || found.next.has_right_sum(out.get(..*len).unwrap_or_default(), found.payload)
-            }))
-        };
-        // A number of the sender that has gone back goes on from there.
-        let behind = self.behind.map_or(0, |next| next.wrapping_sub(last.msn).cast_signed());
-        let goes_on = behind != 0 && (behind - as_read).cast_unsigned().is_multiple_of(turn);
-        if goes_on && let Some(len) = attempt(behind)? {
-            return Ok(Meant { ahead: behind, proved: proves, len });
-        }
+        let (format, found_own) = (found.format, found.next.has_own_msn());
+        let proves = self.sums && found.next.sum_covers_rtp();
+        let infers = found.x.stamp == Stamp::Inferred;
         let clock = self.arrivals.passed(now);
+        let mut search = Search { found, last, out, turn, proves, infers, clock };
         let first = if as_read > 0 { as_read } else { as_read + turn.cast_signed() };
         let late = first - turn.cast_signed();
         let most = match clock {
             PassedPackets::AtMost(most) | PassedPackets::Perhaps(most) => most,
             PassedPackets::About { packets, off } => packets.saturating_add(off),
         };
-        // Where many are late, or this one would be a duplicate, it may as well have overtaken others, whatever the clock tells.
-        let holes = (!self.seen & ((1 << latest(last)) - 1)).count_ones();
+        // No packet is late by so much, but a number of the sender may go back.
+        let goes_back = as_read < -latest(last) && found_own;
+        // Such a packet, a duplicate, or one that is late where others are, too, may as well have overtaken others, whatever the clock tells.
+        let holes = (!self.seen & ((2 << latest(last)) - 1)).count_ones();
         let is_twice =
             late <= 0 && self.seen.checked_shr(late.unsigned_abs()).is_some_and(|seen| seen & 1 == 1);
-        let most = if holes >= HOLES || is_twice { most.max(latest(last).cast_unsigned() + 1) } else { most };
+        let is_any = holes >= HOLES || is_twice || goes_back;
+        let most = if is_any { most.max(latest(last).cast_unsigned() + 1) } else { most };
         // Where nothing tells that the bits of the MSN have come round, they have not.
         let most = if self.arrivals.is_next(now, turn) { most.min(first.cast_unsigned()) } else { most };
+        let most = if self.arrivals.has_paused() { most.min(search.distinct()) } else { most };
         let is_counted =
             matches!(clock, PassedPackets::AtMost(most) if (1..=most).contains(&first.cast_unsigned()));
-        // A packet that is counted is not late; nor is one late by more than packets ever are, but a number of the sender may go back.
-        let goes_back = as_read < -latest(last) && found_own;
-        let may_be_late = late >= -latest(last) && !(1..=turn.cast_signed() / 2).contains(&as_read);
-        let is_late = (may_be_late && !is_counted || goes_back) && attempt(late)?.is_some();
+        // A number of the sender that has gone back goes on from there.
+        let behind = self.behind.map_or(0, |next| next.wrapping_sub(last.msn).cast_signed());
+        let goes_on = behind != 0
+            && !is_counted
+            && !self.is_missing(behind)
+            && (behind - as_read).cast_unsigned().is_multiple_of(turn);
+        if goes_on && let Some(len) = search.attempt(behind.into())? {
+            return Ok(Meant { ahead: behind, proved: proves, len });
+        }
+        // A packet that is counted is not late.
+        let may_be_late =
+            late >= -latest(last) && !(1..=turn.cast_signed() / 2).contains(&as_read) && !is_counted;
+        // What a late packet does not say may have changed since: then nothing but the CRC would tell it from one ahead.
+        let has_moved = !is_strong(format) && self.has_moved_since(last.msn.wrapping_add_signed(late));
+        if may_be_late && !proves && has_moved {
+            return Err(Failure::Ambiguous(format));
+        }
+        let late = if may_be_late || goes_back { search.late(late, self.line_before)? } else { None };
         let candidates = Candidates::new(first.cast_unsigned(), turn, clock, proves);
         let mut fits = Fits::default();
         // Behind a context that is damaged the MSN may have taken any step.
         let is_open = |ahead: u32| ahead <= most || as_read > 0 && ahead == first.cast_unsigned();
         for ahead in candidates.distances().filter(|ahead| is_open(*ahead)) {
             let Ok(distance) = i32::try_from(ahead) else { continue };
-            if attempt(distance)?.is_some() {
+            if search.attempt(distance.into())?.is_some() {
                 fits.add(ahead, &candidates);
             }
         }
         let is_usual = (1..=REPEATED).contains(&first) && self.arrivals.has_paused_as_usual(now);
-        let (ahead, proved) = match (is_late, fits.proof(&candidates, is_usual)) {
-            (true, Proof::Nothing) => (late, true),
-            (true, Proof::Meant(ahead, _)) if self.arrivals.has_held_back(now) => {
-                (ahead.cast_signed(), false)
+        let (place, proved) = match (late, fits.proof(&candidates, is_usual)) {
+            (Some(late), Proof::Nothing) => (late, true),
+            (Some(_), Proof::Meant(ahead, _)) if self.arrivals.has_held_back(now) => {
+                (ahead.cast_signed().into(), false)
             }
-            (true, _) => return Err(Failure::Ambiguous(format)),
-            (false, Proof::Nothing) => return Err(Failure::Crc(format)),
-            (false, Proof::Meant(ahead, proved)) => (ahead.cast_signed(), proved),
-            (false, Proof::Ambiguous) => return Err(Failure::Ambiguous(format)),
+            (Some(_), _) | (None, Proof::Ambiguous) => return Err(Failure::Ambiguous(format)),
+            (None, Proof::Meant(ahead, proved)) => (ahead.cast_signed().into(), proved),
+            (None, Proof::Nothing) => {
+                (search.behind_jump(first.cast_unsigned())?.ok_or(Failure::Crc(format))?, true)
+            }
         };
-        let len = attempt(ahead)?.ok_or(Failure::Crc(format))?;
-        Ok(Meant { ahead, proved: proved && proves, len })
+        let len = search.attempt(place)?.ok_or(Failure::Crc(format))?;
+        Ok(Meant { ahead: place.ahead, proved: proved && proves, len })
     }
 
     /// True if the packet depends on an IP-ID that may have moved in a gap, as far as the carrier counts: no checksum covers it, and a
@@ -135,5 +237,20 @@ impl V2ReceiverContext {
             && found.next.is_sequential()
             && !found.x.has_whole_id
             && matches!(self.arrivals.passed(now), PassedPackets::AtMost(most) if most > REPEATED as u32 && may_have_moved(most))
+    }
+
+    /// True if the bits of a scaled timestamp have come round in a gap, as far as carrier or clock tell: then the packet that is meant
+    /// cannot be told, and another one may be right by its CRC.
+    fn misses_timestamp(&self, now: Moment, found: &Packet<'_>) -> bool {
+        let most = match self.arrivals.passed(now) {
+            PassedPackets::AtMost(most) => most,
+            PassedPackets::About { packets, off } => packets.saturating_add(off),
+            PassedPackets::Perhaps(_) => return false,
+        };
+        let bits = u32::from(found.x.ts_scaled.bits);
+        found.x.stamp == Stamp::Scaled
+            && bits < u32::BITS
+            && most >= (1 << bits) - ts_p(&found.next, bits)
+            && !(self.sums && found.next.sum_covers_rtp())
     }
 }

@@ -194,7 +194,7 @@ fn ts_scaled<'p, C: Coder<'p>>(c: &mut C, state: &State, x: &mut Fields, k: u32)
 }
 
 /// The offset of `k` bits of a scaled timestamp.
-fn ts_p(state: &State, k: u32) -> u32 {
+pub(super) fn ts_p(state: &State, k: u32) -> u32 {
     if state.time_stride != 0 { (1 << k) / 2 - 1 } else { quarter(k) }
 }
 

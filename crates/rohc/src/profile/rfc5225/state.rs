@@ -146,6 +146,13 @@ impl State {
         self.timestamp().wrapping_sub(self.ts_stride.wrapping_mul(self.msn))
     }
 
+    /// Times between packets since the `last` one, so many `packets` ago: RTP timestamps go on in pauses.
+    pub(super) fn intervals(&self, last: &Self, packets: u32) -> u32 {
+        let step = self.timestamp().wrapping_sub(last.timestamp());
+        let is_even = self.ts_stride > 1 && step.is_multiple_of(self.ts_stride);
+        if is_even { (step / self.ts_stride).max(packets) } else { packets }
+    }
+
     /// Writes the headers of a packet with a payload of so many octets to the start of `out`; `None` if there is no room, or a
     /// length does not fit its field.
     pub(super) fn rebuild(&self, payload: usize, out: &mut [u8]) -> Option<usize> {
@@ -175,6 +182,17 @@ impl State {
             crc = check.update(crc, &[behavior as u8]);
         }
         crc
+    }
+
+    /// True if the checksum of UDP or UDP-Lite, if it is right, covers sequence number and timestamp of RTP.
+    pub(super) fn sum_covers_rtp(&self) -> bool {
+        /// Octets from the UDP-Lite header to the end of the timestamp. RFC 3828, section 3.1: 0 is the whole datagram.
+        const COVERED: u16 = 16;
+        let is_covered = |lite| match self.headers.word(lite, 4) {
+            0 => true,
+            coverage => self.infers_coverage() || coverage >= COVERED,
+        };
+        self.has_rtp() && self.headers.upper(Kind::UdpLite).map_or(self.checksum_used, is_covered)
     }
 
     /// Sums up what a UDP or UDP-Lite checksum covers in headers that were rebuilt, with their payload: true if it is right.
