@@ -72,9 +72,9 @@ pub(crate) fn run(task: &PaperCommand) -> anyhow::Result<ExitCode> {
 }
 
 fn list() -> anyhow::Result<ExitCode> {
-    let mut table = Table::new("", [Column::text("name"), Column::text("title")]);
+    let mut table = Table::new("", [Column::text("name"), Column::text("published"), Column::text("title")]);
     for about in PAPERS.iter().map(|paper| paper.about()) {
-        table.row([about.name, about.title].map(Cell::text));
+        table.row([about.name, about.year().unwrap_or("ours"), about.title].map(Cell::text));
     }
     print(&table.to_text(&style(PLAIN_WIDTH)))?;
     Ok(ExitCode::SUCCESS)

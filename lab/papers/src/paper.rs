@@ -76,6 +76,13 @@ pub struct About {
 }
 
 impl About {
+    /// Year of the publication; `None` for an evaluation of our own, whose source begins with "Ours".
+    pub fn year(&self) -> Option<&'static str> {
+        let mut words = self.source.split(|c: char| !c.is_ascii_digit());
+        let year = words.rfind(|word| word.len() == 4 && word.starts_with("20"));
+        year.filter(|_| !self.source.starts_with("Ours"))
+    }
+
     /// Parses a text with the title in its first line, then the source, and a heading for each of the other parts. A
     /// paragraph is a line.
     pub(crate) fn read(name: &'static str, text: &'static str) -> Self {
