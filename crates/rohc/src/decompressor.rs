@@ -368,11 +368,20 @@ impl<'m> Decompressor<'m> {
     /// Writes the next feedback element to the start of `out` and returns its length; `None` if there is none.
     /// [`MAX_ELEMENT`](crate::feedback::MAX_ELEMENT) octets are always enough.
     pub fn poll_feedback(&mut self, out: &mut [u8]) -> Option<usize> {
-        let space = self.config.channel.cids();
-        let len = self.pending[0]?.write(space, out)?;
+        let len = self.next_feedback(out)?;
+        self.drop_feedback();
+        Some(len)
+    }
+
+    /// [`poll_feedback`](Self::poll_feedback) of an element that stays the next one.
+    pub(crate) fn next_feedback(&self, out: &mut [u8]) -> Option<usize> {
+        self.pending[0]?.write(self.config.channel.cids(), out)
+    }
+
+    /// Drops the next feedback element.
+    pub(crate) fn drop_feedback(&mut self) {
         self.pending[0] = None;
         self.pending.rotate_left(1);
-        Some(len)
     }
 
     /// Passes the fields of a header to `on_field`, as far as its context allows, and returns CID, profile and format. Changes

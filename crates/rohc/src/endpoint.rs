@@ -99,15 +99,16 @@ impl<'m> Endpoint<'m> {
     }
 
     /// Compresses a packet to the start of `out`, behind the feedback that waits (at most one element), which counts in
-    /// [`len`](Compressed::len).
+    /// [`len`](Compressed::len). After an error it still waits.
     pub fn send(&mut self, now: Instant, packet: &[u8], out: &mut [u8]) -> Result<Compressed, CompressError> {
         let have = out.len();
         let mut element = [0; MAX_ELEMENT];
-        let feedback = self.decompressor.poll_feedback(&mut element).unwrap_or(0);
+        let feedback = self.decompressor.next_feedback(&mut element).unwrap_or(0);
         let (front, room) =
             out.split_at_mut_checked(feedback).ok_or(CompressError::OutputTooSmall { have })?;
         front.copy_from_slice(element.get(..feedback).unwrap_or_default());
         let compressed = self.compress(now, packet, room)?;
+        self.decompressor.drop_feedback();
         Ok(Compressed { len: feedback + compressed.len, ..compressed })
     }
 

@@ -697,3 +697,19 @@ fn an_endpoint_passes_feedback_to_its_compressor_by_receive_alone() {
     near.receive(now, &rohc[..len], &mut back).unwrap();
     assert_eq!(mode(&near), Mode::Optimistic);
 }
+
+#[test]
+fn feedback_waits_where_a_packet_cannot_be_sent() {
+    let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
+    let decompressor = DecompressorConfig { mode: Mode::Optimistic, ..DecompressorConfig::new(channel) };
+    let end = || Endpoint::owned(CompressorConfig::new(channel), decompressor, 4);
+    let (mut near, mut far, now) = (end(), end(), Instant::ZERO);
+    let packet = udp().packet(&mut SplitMix64(7));
+    let (mut rohc, mut back) = ([0; 512], [0; 512]);
+    let done = near.send(now, &packet, &mut rohc).unwrap();
+    far.receive(now, &rohc[..done.len], &mut back).unwrap();
+    assert!(far.send(now, &packet, &mut rohc[..8]).is_err());
+    let len = far.send(now, &packet, &mut rohc).unwrap().len;
+    assert_eq!(packet::parts(&rohc[..len]).unwrap().feedback.count(), 1);
+    assert_eq!(far.poll_feedback(&mut rohc), None);
+}
