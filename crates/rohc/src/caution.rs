@@ -14,6 +14,10 @@ const BEHIND_NACK: u8 = 8;
 /// Number of packets with these bits.
 const PACKETS_BEHIND_NACK: u8 = 64;
 
+/// Packets in which compressors repeat a change: a decompressor takes a number that is so many ahead, behind a usual pause, for the next
+/// one (`proof`).
+pub(crate) const REPEATED: i32 = 4;
+
 /// Bits of SN in the smallest formats.
 const SMALLEST: u32 = 4;
 
@@ -82,16 +86,20 @@ impl Caution {
         self.is_longer_than_smallest(waited) && !self.pace.is_surely_usual(waited)
     }
 
-    /// Bits that the next packet needs; 0 if it needs no additional bits.
-    pub(crate) fn bits(&self, now: Instant) -> u32 {
-        let kept = if self.left > 0 { u32::from(self.bits) } else { 0 };
-        kept.max(self.bits_behind_pause(self.waited(now)))
+    /// Bits that the next packet needs, whose sequence number is `step` after that of the last one; 0 if it needs no additional bits.
+    pub(crate) fn bits(&self, now: Instant, step: i32) -> u32 {
+        let (kept, waited) = (if self.left > 0 { u32::from(self.bits) } else { 0 }, self.waited(now));
+        // A pause is only a usual one where the number goes on.
+        let is_step = !(1..=REPEATED).contains(&step) && self.is_longer_than_smallest(waited);
+        kept.max(if is_step { self.bits_to_tell(waited) } else { self.bits_behind_pause(waited) })
     }
 
     fn bits_behind_pause(&self, waited: u64) -> u32 {
-        if !self.is_behind_pause(waited) {
-            return 0;
-        }
+        if self.is_behind_pause(waited) { self.bits_to_tell(waited) } else { 0 }
+    }
+
+    /// Bits that tell a packet apart from all that may have been sent in that time.
+    fn bits_to_tell(&self, waited: u64) -> u32 {
         let packets = (waited / u64::from(self.pace.gap().max(1))).saturating_mul(4);
         (u64::BITS - packets.leading_zeros()).clamp(SMALLEST + 1, u16::BITS)
     }

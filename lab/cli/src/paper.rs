@@ -21,6 +21,9 @@ Rows that need the captures of THINAIR_VECTORS (a folder) are left out without i
 /// Columns of the output when it does not go to a terminal.
 const PLAIN_WIDTH: usize = 100;
 
+/// Columns of the list, for its titles.
+const LIST_WIDTH: usize = 120;
+
 /// Maximum number of missed bars that are listed.
 const MOST_MISSED: usize = 20;
 
@@ -72,11 +75,11 @@ pub(crate) fn run(task: &PaperCommand) -> anyhow::Result<ExitCode> {
 }
 
 fn list() -> anyhow::Result<ExitCode> {
-    let mut table = Table::new("", [Column::text("name"), Column::text("published"), Column::text("title")]);
+    let mut table = Table::new("", [Column::text("name"), Column::text("year"), Column::text("title")]);
     for about in PAPERS.iter().map(|paper| paper.about()) {
         table.row([about.name, about.year().unwrap_or("ours"), about.title].map(Cell::text));
     }
-    print(&table.to_text(&style(PLAIN_WIDTH)))?;
+    print(&table.to_text(&style(LIST_WIDTH)))?;
     Ok(ExitCode::SUCCESS)
 }
 

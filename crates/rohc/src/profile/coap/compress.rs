@@ -741,7 +741,7 @@ impl CoapSenderContext {
     fn needed_bits(&self, now: Instant, x: &HeaderFields<'_>) -> u32 {
         let Some((lowest, highest)) = self.msns.bounds() else { return 16 };
         let told_apart = if x.carries.is_nothing() { TRIALS.ilog2() } else { 0 };
-        let careful = self.caution.bits(now).saturating_sub(told_apart);
+        let careful = self.caution.bits(now, 1).saturating_sub(told_apart);
         let low = x.msn as u16;
         let fits = |k: u32| {
             let (below, _) = msn_interval(k);

@@ -111,9 +111,10 @@ impl Rfc3095SenderContext {
     fn sn_bits(&self, now: Instant, x: &Rfc3095Fields<'_>) -> u32 {
         let sn = x.sn;
         let needed = self.sns.needed_bits(sn as u16, sn_shift(self.profile));
-        let careful = if self.depends_on_sn(x) { self.caution.bits(now) } else { 0 };
-        let needed = needed.max(careful);
         let step = sn.wrapping_sub(self.sn) as u16;
+        let careful =
+            if self.depends_on_sn(x) { self.caution.bits(now, i32::from(step.cast_signed())) } else { 0 };
+        let needed = needed.max(careful);
         match step {
             _ if !has_own_sn(self.profile) => needed,
             8..0x8000 => needed.max(u16::BITS - step.leading_zeros() + 1),

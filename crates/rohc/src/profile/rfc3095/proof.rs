@@ -22,12 +22,10 @@ use super::doubt::{By, Reference};
 use super::header::ExtensionLists;
 use super::{IP_ID, IP_ID2, Rfc3095Fields, SN, TS, Upper, has_own_sn, has_rtp, upper};
 use crate::arrival::PassedPackets as Clock;
+use crate::caution::REPEATED;
 use crate::decompressor::Failure;
 use crate::profile::{Format, ProfileId};
 use crate::proof::{HALF, TRIALS};
-
-/// Number of packets in which compressors repeat a change. If fewer are missing, no change was missed.
-const REPEATED: i32 = 4;
 
 impl CandidateSearch<'_, '_> {
     /// True if `k` bits may stand for other SNs than `sn`, by the carrier's count or by the clock, and the header depends on it.

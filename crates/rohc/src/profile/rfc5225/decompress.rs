@@ -183,6 +183,7 @@ impl V2ReceiverContext {
         verified
     }
 
+    #[inline(never)]
     fn verified(
         &mut self,
         now: Moment,
@@ -257,11 +258,19 @@ impl V2ReceiverContext {
     /// A packet is the newest one.
     fn accept(&mut self, now: Moment, found: &Packet<'_>, room: &mut State, ahead: i32) {
         let next = &found.next;
-        let has_jumped = next.has_rtp() && next.line() != room.line();
-        if has_jumped {
-            self.line_before = room.line();
+        let packets = ahead.max(1).cast_unsigned();
+        let (mut is_covered, mut intervals) = (true, packets);
+        let (line, before) = (next.line(), room.line());
+        if next.has_rtp() && line != before {
+            self.line_before = before;
+            is_covered = next.sum_covers_rtp();
+            // Timestamps go on in pauses. Where no checksum proves them, a pause could as well be a loss.
+            let silence = line.wrapping_sub(before);
+            if is_covered && next.ts_stride > 1 && silence.is_multiple_of(next.ts_stride) {
+                intervals = packets.saturating_add(silence / next.ts_stride);
+            }
         }
-        if has_jumped && !next.sum_covers_rtp() || !has_same_fields(&next.headers, &room.headers) {
+        if !is_covered || !has_same_fields(&next.headers, &room.headers) {
             self.moved = next.msn;
         }
         if next.ip_id_offset != room.ip_id_offset && found.format != Format::Ir {
@@ -277,9 +286,6 @@ impl V2ReceiverContext {
         if next.reorder_ratio != room.reorder_ratio {
             self.late_acks = 0;
         }
-        let packets = ahead.max(1).cast_unsigned();
-        // Where no checksum proves a timestamp, a pause could as well be a loss.
-        let intervals = if next.sum_covers_rtp() { next.intervals(room, packets) } else { packets };
         self.arrivals.note_intervals(now, packets, intervals);
         // Nothing is known of the numbers before one that has gone back.
         self.seen =

@@ -10,12 +10,10 @@ use super::formats::{Stamp, is_strong, ts_p};
 use super::late::latest;
 use super::state::State;
 use crate::arrival::{Moment, PassedPackets};
+use crate::caution::REPEATED;
 use crate::decompressor::Failure;
 use crate::proof::{Candidates, Fits, HALF, Proof, TRIALS};
 use crate::state::DecompressorState;
-
-/// Packets in which compressors repeat what has changed: where fewer are missing, nothing was missed.
-const REPEATED: i32 = 4;
 
 /// An IP-ID that has moved within so many times the packets of a gap may have moved in the gap.
 const MEMORY: u32 = 8;
@@ -57,8 +55,8 @@ struct Search<'s, 'p> {
     turn: u32,
     /// The UDP checksum proves what follows from the MSN.
     proves: bool,
-    /// The timestamp follows from the MSN.
-    infers: bool,
+    /// How the packet tells the timestamp.
+    stamp: Stamp,
     clock: PassedPackets,
 }
 
@@ -66,10 +64,9 @@ impl Search<'_, '_> {
     /// Writes the headers of a packet. Returns their octets if it may be meant.
     fn attempt(&mut self, place: Place) -> Result<Option<usize>, Failure> {
         let x = &mut self.found.x;
-        if let Some(timestamp) = place.timestamp {
-            (x.stamp, x.timestamp.value) = (Stamp::Unscaled, timestamp);
-        } else if self.infers {
-            x.stamp = Stamp::Inferred;
+        match place.timestamp {
+            Some(timestamp) => (x.stamp, x.timestamp.value) = (Stamp::Unscaled, timestamp),
+            None => x.stamp = self.stamp,
         }
         let msn = self.last.msn.wrapping_add_signed(place.ahead);
         let Some(len) = self.found.attempt(self.last, msn, self.out)? else { return Ok(None) };
@@ -82,7 +79,7 @@ impl Search<'_, '_> {
     /// less silence have the same sum.
     fn distinct(&self) -> u32 {
         let (stride, turn) = (self.last.ts_stride, self.turn);
-        if !self.proves || !self.infers || stride == 0 {
+        if !self.proves || self.stamp != Stamp::Inferred || stride == 0 {
             return u32::MAX;
         }
         // Their least common multiple, as `turn` is a power of two.
@@ -94,7 +91,8 @@ impl Search<'_, '_> {
         if self.attempt(late.into())?.is_some() {
             return Ok(Some(late.into()));
         }
-        if !self.proves || !self.infers {
+        // Bits of a scaled timestamp may stand for one too far back.
+        if !self.proves || self.stamp == Stamp::Unscaled {
             return Ok(None);
         }
         let msn = self.last.msn.wrapping_add_signed(late);
@@ -107,7 +105,11 @@ impl Search<'_, '_> {
     fn behind_jump(&mut self, first: u32) -> Result<Option<Place>, Failure> {
         let PassedPackets::About { packets, off } = self.clock else { return Ok(None) };
         let most = packets + off;
-        if !self.proves || !self.infers || self.last.ts_stride == 0 || most > self.distinct().min(HALF) {
+        if !self.proves
+            || self.stamp != Stamp::Inferred
+            || self.last.ts_stride == 0
+            || most > self.distinct().min(HALF)
+        {
             return Ok(None);
         }
         let (mut meant, mut trials) = (None, 0);
@@ -163,9 +165,9 @@ impl V2ReceiverContext {
     ) -> Result<Meant, Failure> {
         let (format, found_own) = (found.format, found.next.has_own_msn());
         let proves = self.sums && found.next.sum_covers_rtp();
-        let infers = found.x.stamp == Stamp::Inferred;
+        let stamp = found.x.stamp;
         let clock = self.arrivals.passed(now);
-        let mut search = Search { found, last, out, turn, proves, infers, clock };
+        let mut search = Search { found, last, out, turn, proves, stamp, clock };
         let first = if as_read > 0 { as_read } else { as_read + turn.cast_signed() };
         let late = first - turn.cast_signed();
         let most = match clock {

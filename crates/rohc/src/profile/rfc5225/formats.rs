@@ -82,7 +82,8 @@ impl Fields {
 const FORMATS: [Format; 5] =
     [Format::Pt0Crc3, Format::Pt0Crc7, Format::Pt1SeqId, Format::Pt2SeqId, Format::CoCommon];
 
-/// Formats of profiles with RTP, cheapest first; of those of one length the ones with the stronger CRC.
+/// Formats of profiles with RTP, cheapest first; of those of one length the ones with the stronger CRC, then those that late packets bear
+/// better: the bits of a timestamp stand for 7 packets back at least, however many the ratio allows.
 const RTP_FORMATS: [Format; 10] = [
     Format::Pt0Crc3,
     Format::Pt0Crc7,
@@ -90,8 +91,8 @@ const RTP_FORMATS: [Format; 10] = [
     Format::Pt1SeqTs,
     Format::Pt1SeqId,
     Format::Pt2Rnd,
-    Format::Pt2SeqTs,
     Format::Pt2SeqId,
+    Format::Pt2SeqTs,
     Format::Pt2SeqBoth,
     Format::CoCommon,
 ];

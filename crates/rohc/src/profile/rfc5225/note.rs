@@ -268,7 +268,8 @@ impl V2SenderContext {
             false => 0,
         };
         let depends = next.has_own_msn() || next.is_sequential();
-        let least_bits = if depends { self.caution.bits(now) } else { 0 }.max(bits_of_leap);
+        let least_bits =
+            if depends { self.caution.bits(now, step.cast_signed()) } else { 0 }.max(bits_of_leap);
         let outer = is_due(said::OUTER);
         let (ttl, tos) = (is_due(said::TTL), is_due(said::TOS));
         let mut flags1 = is_due(said::DF) || is_due(said::BEHAVIOR) || outer || coverage;

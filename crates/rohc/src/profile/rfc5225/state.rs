@@ -146,13 +146,6 @@ impl State {
         self.timestamp().wrapping_sub(self.ts_stride.wrapping_mul(self.msn))
     }
 
-    /// Times between packets since the `last` one, so many `packets` ago: RTP timestamps go on in pauses.
-    pub(super) fn intervals(&self, last: &Self, packets: u32) -> u32 {
-        let step = self.timestamp().wrapping_sub(last.timestamp());
-        let is_even = self.ts_stride > 1 && step.is_multiple_of(self.ts_stride);
-        if is_even { (step / self.ts_stride).max(packets) } else { packets }
-    }
-
     /// Writes the headers of a packet with a payload of so many octets to the start of `out`; `None` if there is no room, or a
     /// length does not fit its field.
     pub(super) fn rebuild(&self, payload: usize, out: &mut [u8]) -> Option<usize> {
