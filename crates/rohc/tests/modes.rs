@@ -713,3 +713,35 @@ fn feedback_waits_where_a_packet_cannot_be_sent() {
     assert_eq!(packet::parts(&rohc[..len]).unwrap().feedback.count(), 1);
     assert_eq!(far.poll_feedback(&mut rohc), None);
 }
+
+/// The decompressor has the context of the flow before, and asks it for repair.
+#[test]
+fn uncompressed_packets_whose_ir_packets_are_lost_come_back() {
+    let channel = Channel::new(CidSpace::Small, 0, ProfileSet::v1()).unwrap();
+    let decompressor = DecompressorConfig { mode: Mode::Optimistic, ..DecompressorConfig::new(channel) };
+    let end = || Endpoint::owned(CompressorConfig::new(channel), decompressor, 4);
+    let (mut near, mut far, mut now) = (end(), end(), Instant::ZERO);
+    let (mut flow, mut random) = (udp(), SplitMix64(7));
+    let (mut rohc, mut back, mut feedback) = ([0; 512], [0; 512], [0; 64]);
+    let mut delivered = Vec::new();
+    for number in 0..60 {
+        now = now + STEP;
+        let packet = flow.packet(&mut random);
+        let is_compressed = number < 20;
+        let sent = if is_compressed {
+            near.send(now, &packet, &mut rohc)
+        } else {
+            near.compressor.uncompressed(now, &packet, &mut rohc)
+        };
+        let len = sent.unwrap().len;
+        if (20..36).contains(&number) {
+            continue;
+        }
+        let done = far.receive(now, &rohc[..len], &mut back);
+        delivered.push(done.is_ok_and(|done| back[..done.len] == packet));
+        while let Some(len) = far.poll_feedback(&mut feedback) {
+            let _ = near.receive(now, &feedback[..len], &mut back);
+        }
+    }
+    assert!(delivered[..20].iter().chain(&delivered[24..]).all(|is_right| *is_right), "{delivered:?}");
+}

@@ -70,7 +70,11 @@ impl SenderContext for UncompressedSender {
         _: &mut SharedMemory<'_>,
     ) -> Option<Cid> {
         self.two_way = true;
-        self.ir_left = u8::from(feedback.ack == AckType::StaticNack);
+        self.ir_left = match feedback.ack {
+            AckType::Ack => 0,
+            // A NACK comes from the context of the flow before, whose CID this one has taken over.
+            AckType::Nack | AckType::StaticNack => self.ir_left.max(1),
+        };
         None
     }
 
