@@ -87,11 +87,17 @@ impl Caution {
     }
 
     /// Bits that the next packet needs, whose sequence number is `step` after that of the last one; 0 if it needs no additional bits.
+    #[inline(always)]
     pub(crate) fn bits(&self, now: Instant, step: i32) -> u32 {
         let (kept, waited) = (if self.left > 0 { u32::from(self.bits) } else { 0 }, self.waited(now));
-        // A pause is only a usual one where the number goes on.
-        let is_step = !(1..=REPEATED).contains(&step) && self.is_longer_than_smallest(waited);
-        kept.max(if is_step { self.bits_to_tell(waited) } else { self.bits_behind_pause(waited) })
+        let behind_step = if (1..=REPEATED).contains(&step) { 0 } else { self.bits_behind_step(waited) };
+        kept.max(self.bits_behind_pause(waited)).max(behind_step)
+    }
+
+    /// Bits behind a pause that is a usual one only where the number goes on.
+    #[cold]
+    fn bits_behind_step(&self, waited: u64) -> u32 {
+        if self.is_longer_than_smallest(waited) { self.bits_to_tell(waited) } else { 0 }
     }
 
     fn bits_behind_pause(&self, waited: u64) -> u32 {
@@ -99,6 +105,7 @@ impl Caution {
     }
 
     /// Bits that tell a packet apart from all that may have been sent in that time.
+    #[inline]
     fn bits_to_tell(&self, waited: u64) -> u32 {
         let packets = (waited / u64::from(self.pace.gap().max(1))).saturating_mul(4);
         (u64::BITS - packets.leading_zeros()).clamp(SMALLEST + 1, u16::BITS)
