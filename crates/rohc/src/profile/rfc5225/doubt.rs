@@ -241,14 +241,10 @@ impl V2ReceiverContext {
             && matches!(self.arrivals.passed(now), PassedPackets::AtMost(most) if most > REPEATED as u32 && may_have_moved(most))
     }
 
-    /// True if the bits of a scaled timestamp have come round in a gap, as far as carrier or clock tell: then the packet that is meant
+    /// True if the bits of a scaled timestamp may have come round in a gap, as far as the carrier counts: then the packet that is meant
     /// cannot be told, and another one may be right by its CRC.
     fn misses_timestamp(&self, now: Moment, found: &Packet<'_>) -> bool {
-        let most = match self.arrivals.passed(now) {
-            PassedPackets::AtMost(most) => most,
-            PassedPackets::About { packets, off } => packets.saturating_add(off),
-            PassedPackets::Perhaps(_) => return false,
-        };
+        let PassedPackets::AtMost(most) = self.arrivals.passed(now) else { return false };
         let bits = u32::from(found.x.ts_scaled.bits);
         found.x.stamp == Stamp::Scaled
             && bits < u32::BITS
