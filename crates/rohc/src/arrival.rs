@@ -149,10 +149,10 @@ impl Arrivals {
     }
 
     /// Records a verified packet, `ahead` packets and `intervals` times between packets after the last one. Intervals also count
-    /// while the flow is silent. With the number of the last one, `ahead` is 0: a duplicate tells no pace.
+    /// while the flow is silent.
     #[inline]
     pub(crate) fn note_intervals(&mut self, at: Moment, ahead: u32, intervals: u32) {
-        if self.last != Stamp::NEVER && ahead > 0 {
+        if self.last != Stamp::NEVER {
             self.pace.note(self.elapsed(at), ahead, intervals);
         }
         self.last = Stamp::of(at.now);

@@ -358,7 +358,7 @@ impl Rfc3095ReceiverContext {
         }
         let goes_on = self.state != DecompressorState::Nc && !is_other_flow;
         self.arrivals = if goes_on { self.arrivals.behind(ahead) } else { Arrivals::NEW };
-        self.arrivals.note(now, if ahead < 0 { 1 } else { ahead.unsigned_abs() });
+        self.arrivals.note(now, ahead.max(1) as u32);
         self.sums = layout.has_right_sum(out, payload);
         self.sn = x.sn;
         self.trust_newest();

@@ -286,7 +286,7 @@ impl V2ReceiverContext {
         if next.reorder_ratio != room.reorder_ratio {
             self.late_acks = 0;
         }
-        self.arrivals.note_intervals(now, if ahead == 0 { 0 } else { packets }, intervals);
+        self.arrivals.note_intervals(now, packets, intervals);
         // Nothing is known of the numbers before one that has gone back.
         self.seen =
             if ahead < 0 { u16::MAX } else { self.seen.checked_shl(ahead.unsigned_abs()).unwrap_or(0) | 1 };
