@@ -3,7 +3,7 @@
 
 use thinair_wire::time::Instant;
 
-use crate::pace::{FlowPace, LEAP, SHORTEST, Stamp, units};
+use crate::pace::{FlowPace, LEAP, SHORTEST, Stamp, is_duplicate, units};
 
 /// Arrival of a ROHC packet.
 ///
@@ -152,7 +152,7 @@ impl Arrivals {
     /// while the flow is silent.
     #[inline]
     pub(crate) fn note_intervals(&mut self, at: Moment, ahead: u32, intervals: u32) {
-        if self.last != Stamp::NEVER {
+        if self.last != Stamp::NEVER && !is_duplicate(self.elapsed(at), ahead) {
             self.pace.note(self.elapsed(at), ahead, intervals);
         }
         self.last = Stamp::of(at.now);

@@ -6,7 +6,7 @@
 
 use thinair_wire::time::Instant;
 
-use crate::pace::{FlowPace, LEAP, units};
+use crate::pace::{FlowPace, LEAP, is_duplicate, units};
 
 /// Bits after a request for repair, enough for a loss of 128 packets.
 const BEHIND_NACK: u8 = 8;
@@ -154,7 +154,7 @@ impl Caution {
     /// [`sent`](Self::sent) for a packet without additional bits, `waited` after the last one.
     #[inline]
     pub(crate) fn sent_quietly(&mut self, now: Instant, waited: u64, step: u32) {
-        if self.last != [0; 5] {
+        if self.last != [0; 5] && !is_duplicate(waited, step) {
             // The other end may have seen shorter times.
             self.pace.note(waited.saturating_sub(waited / 4 + JITTER), step, step);
         }

@@ -17,6 +17,18 @@ pub(crate) const LEAP: u32 = 64;
 /// Number of parts of a smoothed time in which deviations are measured.
 pub(crate) const OFF: u32 = 64;
 
+/// Number of packets from the last one to one that is `ahead` of it: 0 if the number stands still, 1 if it has gone back.
+#[inline]
+pub(crate) fn steps(ahead: i32) -> u32 {
+    if ahead < 0 { 1 } else { ahead.unsigned_abs() }
+}
+
+/// True if a packet whose number stands still is no packet of its own: it was `waited` behind the last one, as duplicates are.
+#[inline]
+pub(crate) fn is_duplicate(waited: u64, steps: u32) -> bool {
+    steps == 0 && waited < u64::from(SHORTEST)
+}
+
 /// Pace of the packets of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FlowPace {

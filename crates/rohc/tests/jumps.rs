@@ -236,3 +236,28 @@ fn esp_whose_numbers_count_down_comes_back() {
         }
     }
 }
+
+/// IR packets that come twice would make the flow look so fast that later packets seem to be behind a pause, or late.
+#[test]
+fn duplicates_tell_no_pace() {
+    for profiles in [ProfileSet::v1(), ProfileSet::v2()] {
+        let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
+        let config = CompressorConfig { repetitions: 8, ..CompressorConfig::new(channel) };
+        let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
+        let config = DecompressorConfig { mode: Mode::Unidirectional, ..DecompressorConfig::new(channel) };
+        let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, 4));
+        let media = Some(Media::new(MediaKind::Esp));
+        let mut flow = TestFlow { media, protocol: 50, ..TestFlow::udp(vec![IpLayer::new(true, 1)]) };
+        let packet = flow.packet(&mut SplitMix64(7));
+        let (mut now, mut rohc, mut back) = (Instant::ZERO, [0; 400], [0; 400]);
+        for number in 0..40 {
+            now = now + Duration::from_secs(if number < 20 { 12 } else { 2 });
+            let done = compressor.compress(now, &packet, &mut rohc).unwrap();
+            for _ in 0..if number < 8 { 2 } else { 1 } {
+                let received = decompressor.decompress(now, &rohc[..done.len], &mut back);
+                assert!(received.is_ok(), "packet {number} by {}: {received:?}", done.format.name());
+                assert_eq!(back[..packet.len()], packet);
+            }
+        }
+    }
+}

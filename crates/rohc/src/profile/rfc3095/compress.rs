@@ -32,6 +32,7 @@ use crate::field::ip_id::Watcher;
 use crate::field::rtp::{Guess, is_step};
 use crate::framing::CidFrame;
 use crate::mode::CompressorMode;
+use crate::pace::steps;
 use crate::profile::{Format, ProfileId};
 use crate::refresh::{Due, Refresh, RefreshTimer};
 use crate::state::CompressorState;
@@ -762,7 +763,7 @@ impl Rfc3095SenderContext {
         if initialized {
             self.caution.leap(ahead);
         }
-        self.caution.sent(now, ahead.max(1) as u32, config.repetitions);
+        self.caution.sent(now, steps(ahead), config.repetitions);
         self.sn = x.sn;
         if !secure {
             self.sns.push(x.sn as u16, width);

@@ -26,6 +26,7 @@ use super::{
 use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified, verify_crc8};
 use crate::mode::{DecompressorMode, Mode};
+use crate::pace::steps;
 use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
@@ -358,7 +359,7 @@ impl Rfc3095ReceiverContext {
         }
         let goes_on = self.state != DecompressorState::Nc && !is_other_flow;
         self.arrivals = if goes_on { self.arrivals.behind(ahead) } else { Arrivals::NEW };
-        self.arrivals.note(now, ahead.max(1) as u32);
+        self.arrivals.note(now, steps(ahead));
         self.sums = layout.has_right_sum(out, payload);
         self.sn = x.sn;
         self.trust_newest();
@@ -532,7 +533,7 @@ impl Rfc3095ReceiverContext {
         } else {
             self.calm = self.calm.saturating_add(1);
         }
-        let packets = ahead.max(1) as u32;
+        let packets = steps(ahead);
         self.arrivals.note_intervals(now, packets, self.intervals(&x, packets));
         self.sn = x.sn;
         self.keep(&x, updates, length);

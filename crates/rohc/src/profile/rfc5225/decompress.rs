@@ -12,6 +12,7 @@ use super::late::Pair;
 use super::state::State;
 use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified, verify_crc8};
+use crate::pace::steps;
 use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
@@ -258,7 +259,7 @@ impl V2ReceiverContext {
     /// A packet is the newest one.
     fn accept(&mut self, now: Moment, found: &Packet<'_>, room: &mut State, ahead: i32) {
         let next = &found.next;
-        let packets = ahead.max(1).cast_unsigned();
+        let packets = steps(ahead);
         let (mut is_covered, mut intervals) = (true, packets);
         let (line, before) = (next.line(), room.line());
         if next.has_rtp() && line != before {

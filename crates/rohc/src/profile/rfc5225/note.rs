@@ -10,7 +10,7 @@ use super::headers::{CSRC, GRE_SEQUENCE, Headers, Item, Kind, MAX_IP, gre_sequen
 use super::state::{Behavior, State, coverage};
 use crate::caution::Caution;
 use crate::compressor::CompressorConfig;
-use crate::pace;
+use crate::pace::{self, steps};
 use crate::profile::Format;
 use crate::refresh::{Due, Refresh};
 
@@ -328,7 +328,7 @@ impl V2SenderContext {
             // The other side begins anew, too.
             self.caution = Caution::default();
         }
-        self.caution.sent(now, step.max(1).cast_unsigned(), config.repetitions);
+        self.caution.sent(now, steps(step), config.repetitions);
         self.msns.push(next.msn, width);
         self.is_steady = true;
         if next.is_sequential() {
