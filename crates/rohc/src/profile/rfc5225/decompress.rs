@@ -162,7 +162,7 @@ impl V2ReceiverContext {
         }
         self.arrivals = self.arrivals.behind(ahead);
         self.sums = next.has_right_sum(out, payload);
-        self.accept(now, &found, room, ahead.max(1));
+        self.accept(now, &found, room, steps(ahead).cast_signed());
         Verified::deliver(packet, Format::Ir, len, payload, out)
     }
 
