@@ -5,7 +5,7 @@
 //! checksum proves them, timestamps are tried, too, that do not go on from the last one: of packets that were sent before it jumped, and
 //! of packets behind a jump in a gap.
 
-use super::decompress::{Packet, V2ReceiverContext};
+use super::decompress::{DOUBTFUL, Packet, V2ReceiverContext};
 use super::formats::{Stamp, is_strong, ts_p};
 use super::late::latest;
 use super::state::State;
@@ -55,6 +55,8 @@ struct Search<'s, 'p> {
     turn: u32,
     /// The UDP checksum proves what follows from the MSN.
     proves: bool,
+    /// A late packet may have a timestamp from before it jumped.
+    may_be_before_jump: bool,
     /// How the packet tells the timestamp.
     stamp: Stamp,
     clock: PassedPackets,
@@ -92,7 +94,7 @@ impl Search<'_, '_> {
             return Ok(Some(late.into()));
         }
         // Bits of a scaled timestamp may stand for one too far back.
-        if !self.proves || self.stamp == Stamp::Unscaled {
+        if !self.may_be_before_jump || self.stamp == Stamp::Unscaled {
             return Ok(None);
         }
         let msn = self.last.msn.wrapping_add_signed(late);
@@ -165,9 +167,11 @@ impl V2ReceiverContext {
     ) -> Result<Meant, Failure> {
         let (format, found_own) = (found.format, found.next.has_own_msn());
         let proves = self.sums && found.next.sum_covers_rtp();
+        // A strong CRC tells, too, where the context is not damaged.
+        let may_be_before_jump = proves || is_strong(format) && self.failures & DOUBTFUL != DOUBTFUL;
         let stamp = found.x.stamp;
         let clock = self.arrivals.passed(now);
-        let mut search = Search { found, last, out, turn, proves, stamp, clock };
+        let mut search = Search { found, last, out, turn, proves, may_be_before_jump, stamp, clock };
         let first = if as_read > 0 { as_read } else { as_read + turn.cast_signed() };
         let late = first - turn.cast_signed();
         let most = match clock {
