@@ -51,7 +51,8 @@ pub struct DecompressorConfig {
     /// context. Some compressors nevertheless send packets without payload that way. Default: false.
     pub deliver_empty: bool,
     /// Resolution in milliseconds of the clock that the times come from, 1 to 255. It is sent to compressors, which may then use
-    /// a timer for timestamps (CLOCK option, RFC 3095, section 5.7.6.7). Default: `None`, not sent.
+    /// a timer for timestamps (CLOCK option, RFC 3095, section 5.7.6.7; CLOCK_RESOLUTION, RFC 5225, section 6.9.2.4). Default: `None`,
+    /// not sent.
     pub clock: Option<u8>,
     /// Keep the fields in extension 3 of UO-1-ID. RFC 3095, section 5.7.3, and RFC 4815, section 6.2, forbid it: such packets
     /// update SN, TS and IP-ID alone. Some compressors nevertheless rely on it. Default: false.

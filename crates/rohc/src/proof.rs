@@ -17,20 +17,21 @@ pub(crate) struct Candidates {
     turn: u32,
     turns: u32,
     clock: PassedPackets,
-    /// True if candidates that are not near the pace are tried, too.
-    all: bool,
+    /// A checksum proves a candidate: those that are not near the pace are tried, too.
+    proves: bool,
 }
 
 impl Candidates {
-    /// Returns the distances that clock and carrier allow: `all` of them, or `first` and those near the pace.
-    pub(crate) fn new(first: u32, turn: u32, clock: PassedPackets, all: bool) -> Self {
+    /// Returns the distances that clock and carrier allow: all of them if a checksum `proves` one, else `first` and those near the
+    /// pace.
+    pub(crate) fn new(first: u32, turn: u32, clock: PassedPackets, proves: bool) -> Self {
         let most = match clock {
             PassedPackets::AtMost(most) | PassedPackets::Perhaps(most) => most,
-            PassedPackets::About { packets, off } if !all => packets.saturating_add(off),
+            PassedPackets::About { packets, off } if !proves => packets.saturating_add(off),
             PassedPackets::About { packets, .. } => packets.saturating_mul(2),
         };
         let turns = most.min(HALF).saturating_sub(first) / turn;
-        Self { first, turn, turns, clock, all }
+        Self { first, turn, turns, clock, proves }
     }
 
     /// Iterates over the distances, `first` last.
@@ -38,7 +39,7 @@ impl Candidates {
         let first = (self.turns >= TRIALS).then_some(0);
         let turns = (0..=self.turns).rev().take(TRIALS as usize).chain(first);
         turns
-            .filter(move |&n| self.all || n == 0 || self.is_near(self.first + n * self.turn))
+            .filter(move |&n| self.proves || n == 0 || self.is_near(self.first + n * self.turn))
             .map(move |n| self.first + n * self.turn)
     }
 
@@ -50,9 +51,9 @@ impl Candidates {
         }
     }
 
-    /// True if every distance that clock and carrier allow is tried.
+    /// True if one that fits is enough, as it is proved, or every distance that clock and carrier allow is tried.
     fn is_complete(&self) -> bool {
-        self.turns < TRIALS || matches!(self.clock, PassedPackets::About { .. }) && !self.all
+        self.proves || self.turns < TRIALS || matches!(self.clock, PassedPackets::About { .. })
     }
 }
 

@@ -11,6 +11,8 @@ use crate::compressor::{CompressorContext, FlowLink};
 use crate::decompressor::DecompressorContext;
 #[cfg(feature = "coap")]
 use crate::exchange::CoapExchange;
+#[cfg(any(feature = "rfc3095", feature = "v2"))]
+use crate::field::timer::FarClock;
 #[cfg(any(feature = "tcp", feature = "v2"))]
 use crate::profile::ProfileId;
 #[cfg(feature = "coap")]
@@ -199,11 +201,8 @@ fn rooms_for(channel: &Channel, profiles: &[ProfileId]) -> usize {
 pub(crate) struct SharedMemory<'m> {
     #[cfg(feature = "rfc3095")]
     pub(crate) pool: Pool<'m>,
-    /// CLOCK option of feedback, in milliseconds.
-    #[cfg(feature = "rfc3095")]
-    pub(crate) clock: Option<u8>,
-    #[cfg(feature = "rfc3095")]
-    pub(crate) jitter: u8,
+    #[cfg(any(feature = "rfc3095", feature = "v2"))]
+    pub(crate) clock: FarClock,
     #[cfg(feature = "coap")]
     pub(crate) templates: Templates<'m>,
     #[cfg(feature = "coap")]
@@ -227,10 +226,8 @@ impl<'m> SharedMemory<'m> {
         Self {
             #[cfg(feature = "rfc3095")]
             pool: Pool::new(memory.blocks),
-            #[cfg(feature = "rfc3095")]
-            clock: None,
-            #[cfg(feature = "rfc3095")]
-            jitter: 0,
+            #[cfg(any(feature = "rfc3095", feature = "v2"))]
+            clock: FarClock::default(),
             #[cfg(feature = "coap")]
             templates: Templates::new(memory.templates),
             #[cfg(feature = "coap")]

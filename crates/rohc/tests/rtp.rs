@@ -27,7 +27,15 @@ struct RtpLink {
 
 impl RtpLink {
     fn new(mode: Mode, change: impl Fn(&mut CompressorConfig, &mut DecompressorConfig)) -> Self {
-        let channel = Channel::new(CidSpace::Small, 3, ProfileSet::v1()).unwrap();
+        Self::with(ProfileSet::v1(), mode, change)
+    }
+
+    fn with(
+        profiles: ProfileSet,
+        mode: Mode,
+        change: impl Fn(&mut CompressorConfig, &mut DecompressorConfig),
+    ) -> Self {
+        let channel = Channel::new(CidSpace::Small, 3, profiles).unwrap();
         let mut near = CompressorConfig::new(channel);
         near.rtp = RtpDetection::of_ports(&[5004]).unwrap();
         near.refresh = Refresh::Off;
@@ -196,13 +204,13 @@ fn with_right_sum(mut packet: Vec<u8>) -> Vec<u8> {
 }
 
 /// Sends voice with pauses of up to 90 s on a link with jitter. Returns the number of packets by format.
-fn talk(timer: Option<Duration>) -> BTreeMap<Format, usize> {
-    let mut link = RtpLink::new(Mode::Optimistic, |near, far| {
+fn talk(profiles: ProfileSet, timer: Option<Duration>) -> BTreeMap<Format, usize> {
+    let mut link = RtpLink::with(profiles, Mode::Optimistic, |near, far| {
         near.timer = timer;
         far.clock = Some(1);
     });
     let (mut flow, mut random) = (flow(MediaKind::Rtp, true), SplitMix64(3));
-    let mut formats = BTreeMap::new();
+    let (mut formats, mut undelivered) = (BTreeMap::new(), 0);
     for i in 0..3_000 {
         let mut pause = 1;
         if i > 200 && random.once_in(20) {
@@ -218,21 +226,53 @@ fn talk(timer: Option<Duration>) -> BTreeMap<Format, usize> {
         let before = link.now;
         link.now = link.now + late;
         let packet = with_right_sum(flow.packet(&mut random));
-        let (done, right) = link.carry(&packet, random.once_in(20));
+        let lost = random.once_in(20);
+        let (done, right) = link.carry(&packet, lost);
         link.now = before;
-        assert!(right || done.len > 0);
+        undelivered += u32::from(!right && !lost);
         *formats.entry(done.format).or_insert(0) += 1;
     }
+    assert!(undelivered <= 1, "{undelivered} packets arrived and were not delivered");
     formats
 }
 
 #[test]
 fn a_timer_makes_the_end_of_a_pause_as_cheap_as_a_short_one() {
-    let (without, with) = (talk(None), talk(Some(Duration::from_millis(40))));
-    let count = |formats: &BTreeMap<Format, usize>, which: &[Format]| -> usize {
-        which.iter().filter_map(|format| formats.get(format)).sum()
+    use Format::{Pt0Crc3, Pt0Crc7, Pt1Rnd, Pt2Rnd, Uo0, Uo1, Uor2};
+    let count = |formats: &BTreeMap<Format, usize>| -> usize {
+        let short = [Uo0, Uo1, Uor2, Pt0Crc3, Pt0Crc7, Pt1Rnd, Pt2Rnd];
+        short.iter().filter_map(|format| formats.get(format)).sum()
     };
-    let short = [Format::Uo0, Format::Uo1, Format::Uor2];
-    assert!(count(&without, &short) < 2_600, "{without:?}");
-    assert!(count(&with, &short) > 2_900, "{with:?}");
+    for profiles in [ProfileSet::v1(), ProfileSet::v2()] {
+        let (without, with) = (talk(profiles, None), talk(profiles, Some(Duration::from_millis(40))));
+        assert!(count(&with) > 2_900, "{with:?}");
+        assert!(count(&without) + 200 < count(&with), "{without:?}");
+    }
+}
+
+/// A silence of any length comes through, without loss: its end is told by a few bits where the clock tells the rest.
+#[test]
+fn a_silence_of_any_length_comes_through() {
+    for (profiles, timer) in [ProfileSet::v1(), ProfileSet::v2()]
+        .into_iter()
+        .flat_map(|profiles| [None, Some(Duration::from_millis(40))].map(|timer| (profiles, timer)))
+    {
+        for silent in [0, 10, 100, 1_000, 4_500, 20_000, 60_000] {
+            let mut link = RtpLink::with(profiles, Mode::Optimistic, |near, far| {
+                near.timer = timer;
+                far.clock = Some(1);
+            });
+            let (mut flow, mut random) = (flow(MediaKind::Rtp, true), SplitMix64(3));
+            for i in 0..300 {
+                let silent = if i == 200 { silent } else { 0 };
+                let stride = media(&mut flow).stride;
+                media(&mut flow).ts = media(&mut flow).ts.wrapping_add(stride * silent);
+                link.now = link.now + Duration::from_millis(20) * (1 + silent);
+                let packet = with_right_sum(flow.packet(&mut random));
+                let (done, right) = link.carry(&packet, false);
+                assert!(right, "packet {i} behind {silent} intervals: {done:?}");
+                assert!(timer.is_none() || i < 200 || done.header_out <= 4, "packet {i}: {done:?}");
+            }
+        }
+    }
 }

@@ -42,8 +42,8 @@ pub struct CompressorConfig {
     pub reliable: bool,
     /// Datagrams that use profiles 0x0001 and 0x0007.
     pub rtp: RtpDetection,
-    /// Encode timestamps by a timer (RFC 3095, section 4.5.4), once the decompressor has sent the resolution of its clock in a
-    /// CLOCK option. The value is Max_Jitter_CD, the largest variation of the delay between the two. A packet that varies more is
+    /// Encode timestamps by a timer (RFC 3095, section 4.5.4; RFC 5225, section 6.6.9), once the decompressor has sent the resolution
+    /// of its clock in a CLOCK or CLOCK_RESOLUTION option. The value is Max_Jitter_CD, the largest variation of the delay between the two. A packet that varies more is
     /// decompressed wrongly, which its CRC may not detect. Default: `None`, no timer.
     pub timer: Option<Duration>,
     /// Profiles of RFC 5225: how late packets may be that are still decompressed, at least. A flow whose acknowledgments show that

@@ -6,10 +6,10 @@ use thinair_wire::header::extension::AH_FIXED;
 use thinair_wire::header::protocol;
 use thinair_wire::header::udp::Udp;
 
-use super::timer::TimerLimits;
 use super::{BASE_IPS, INDICES, coap_2015, rtp};
 use crate::channel::ProfileSet;
 use crate::compressor::{CompressorConfig, FlowKey};
+use crate::field::timer::TimerLimits;
 use crate::profile::ProfileId;
 
 /// Largest number of items in a list, and largest size of one in octets.

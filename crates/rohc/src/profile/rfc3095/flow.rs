@@ -8,7 +8,6 @@ use super::classify::ClassifiedPacket;
 use super::compress::Rfc3095SenderContext;
 use super::decompress;
 use super::regular::RegularOutcome;
-use super::timer::TimerLimits;
 use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::compressor::{
@@ -62,9 +61,7 @@ impl SenderContext for Rfc3095SenderContext {
     ) -> Option<Cid> {
         self.receive_feedback(now, feedback, config, &mut shared.pool);
         if matches!(self.profile, ProfileId::Rtp | ProfileId::RtpUdpLite) {
-            // RFC 4815, section 4.7: "on a per-channel basis". Zero means no timer.
-            shared.clock = feedback.clock.map_or(shared.clock, |clock| Some(clock).filter(|ms| *ms > 0));
-            shared.jitter = feedback.jitter.map_or(shared.jitter, |jitter| jitter.max(shared.jitter));
+            shared.clock.note(feedback);
         }
         None
     }
@@ -93,7 +90,7 @@ impl Compressor<'_> {
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         let now = packet.now;
-        let mut plan = ClassifiedPacket::new(packet.chain, self.timer());
+        let mut plan = ClassifiedPacket::new(packet.chain, self.shared.clock.limits(&self.config));
         if !plan.choose(packet.chain, &self.config, |plan| self.has_place_for(now, plan)) {
             return None;
         }
@@ -181,14 +178,6 @@ impl Compressor<'_> {
         }
         self.flows.set(cid, context);
         Ok((cid, owes))
-    }
-
-    /// Returns the limits of a timer for timestamps, if one may be used.
-    pub(super) fn timer(&self) -> Option<TimerLimits> {
-        let (jitter, clock) = (self.config.timer?, self.shared.clock?);
-        let jitter_ms =
-            u32::try_from(jitter.as_millis()).unwrap_or(u32::MAX / 2).saturating_add(u32::from(clock));
-        Some(TimerLimits { jitter_ms, reported: self.shared.jitter })
     }
 
     /// Returns the context of a packet's flow, which is often that of the previous packet.

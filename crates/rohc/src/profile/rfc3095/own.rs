@@ -4,11 +4,11 @@ use thinair_wire::time::Instant;
 
 use super::coap_2015::CoapFields;
 use super::rtp::{RtpFields, RtpHeader};
-use super::timer::TimerLimits;
 use super::timestamp::{Needed, Timestamps};
 use super::{CSRC, Rfc3095Fields};
 use crate::compressor::CompressorConfig;
 use crate::field::rtp::Guess;
+use crate::field::timer::TimerLimits;
 use crate::profile::Format;
 
 /// State of the headers behind IP and UDP in a context.

@@ -12,12 +12,12 @@ use super::classify::{ClassifiedPacket, rtp_header};
 use super::compress::Rfc3095SenderContext;
 use super::header::{TransportLayout, ip_dynamic};
 use super::ip_id::behavior;
-use super::timer::TimerLimits;
 use super::{BASE_IPS, SN, Upper, has_own_sn, has_rtp, rtp, sn_shift, tail, type0, upper};
 use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, Compressor, CompressorConfig, OutgoingPacket};
 use crate::field::ip_id::Behavior;
+use crate::field::timer::TimerLimits;
 use crate::framing::CidFrame;
 use crate::profile::{Format, ProfileId};
 
@@ -48,7 +48,7 @@ impl Compressor<'_> {
         packet: &OutgoingPacket<'_, '_, '_>,
         out: &mut [u8],
     ) -> RegularOutcome {
-        let (timer, profiles) = (self.timer(), self.config.channel.profiles());
+        let (timer, profiles) = (self.shared.clock.limits(&self.config), self.config.channel.profiles());
         if let Some(cid) = self.flows.newest_in_use()
             && let Some(context) = self.flows.context_mut::<Rfc3095SenderContext>(cid)
             && context.established

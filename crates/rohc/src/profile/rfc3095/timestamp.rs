@@ -9,7 +9,8 @@ use thinair_wire::time::Instant;
 
 use super::TS;
 use super::rtp::{RtpExtra, RtpFields};
-use super::timer::{TimerLimits, TimestampTimer, ticks};
+use super::timer::TimestampTimer;
+use crate::field::timer::{TimerLimits, phase, ticks};
 
 /// Number of steps that are examined before a larger TS_STRIDE is sent.
 const LOOKS: u8 = 5;
@@ -414,7 +415,7 @@ impl Timestamps {
 
 /// Returns what the decompressor may hold of a timestamp: a phase where a timer approximates it.
 fn reference(time: Instant, now: &RtpFields) -> u32 {
-    if now.time_stride > 0 { TimestampTimer::phase(time, now) } else { now.ts }
+    if now.time_stride > 0 { phase(time, scaled(now.ts, now.stride), now.time_stride) } else { now.ts }
 }
 
 fn gcd(mut a: u32, mut b: u32) -> u32 {

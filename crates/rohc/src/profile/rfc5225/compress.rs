@@ -17,6 +17,7 @@ use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Refused, ReorderRatio};
 use crate::field::ip_id::Watcher;
 use crate::field::rtp::Guess;
+use crate::field::timer::{ClockComparison, TimerLimits};
 use crate::framing::CidFrame;
 use crate::profile::{Format, ProfileId};
 use crate::refresh::{Refresh, RefreshTimer};
@@ -49,13 +50,17 @@ pub(crate) struct V2SenderContext {
     pub(super) ages: [u8; said::COUNT],
     pub(super) watchers: [Watcher; MAX_IP],
     pub(super) strides: Strides,
+    pub(super) comparison: ClockComparison,
     /// Of a flow of UDP or UDP-Lite: signs that it is RTP.
     pub(super) guess: Guess,
     pub(super) caution: Caution,
+    /// The last packet with a strong CRC, or IR packet, had a right UDP checksum, which covers the numbers of RTP.
+    pub(super) sums: bool,
     pub(super) timer: RefreshTimer,
     // What the decompressor may hold.
     pub(super) msns: Range<u32, 2>,
     pub(super) ip_id_offsets: Range<u16, 2>,
+    /// Timestamps, as [`State::stamp`] has them.
     pub(super) timestamps: Range<u32, 2>,
     /// `ts_offset`: where it is one, scaled timestamps tell the timestamp.
     pub(super) ts_offsets: Range<u32, 2>,
@@ -71,6 +76,8 @@ pub(super) struct Outbound<'a> {
     pub(super) now: Instant,
     pub(super) headers: &'a Headers,
     pub(super) packet: &'a [u8],
+    /// Limits of a timer for timestamps, if one may be used.
+    pub(super) timer: Option<TimerLimits>,
 }
 
 impl V2SenderContext {
@@ -93,8 +100,10 @@ impl V2SenderContext {
             ages: [0; said::COUNT],
             watchers: [Watcher::default(); MAX_IP],
             strides: Strides::default(),
+            comparison: ClockComparison::default(),
             guess: Guess::default(),
             caution: Caution::default(),
+            sums: false,
             timer: RefreshTimer::start(now),
             msns: Range::new(),
             ip_id_offsets: Range::new(),
@@ -127,25 +136,28 @@ impl V2SenderContext {
         config: &CompressorConfig,
         out: &mut [u8],
     ) -> Result<Compressed, Refused> {
-        let Outbound { now, headers, packet } = *outbound;
+        let Outbound { now, headers, packet, .. } = *outbound;
         let last = *room;
         let mut next = State { headers: *headers, ..last };
         next.msn = last.own_msn(headers).unwrap_or(last.msn.wrapping_add(1));
         self.note_refresh(now, config);
-        self.note(&mut next, &last, packet.len(), config);
+        self.note(outbound, &mut next, &last, config);
 
         let frame = CidFrame::new(cid, config.channel.cids());
         let (octets, payload) = packet.split_at_checked(headers.len()).ok_or(Refused::ByThisPacket)?;
         let mut writer = Writer::new(out, frame.len());
-        let (format, is_whole) = self.write(now, &mut writer, &mut next, (octets, payload))?;
+        let (format, is_whole) = self.write(outbound, &mut writer, &mut next, (octets, payload))?;
         let end = writer.finish()?;
         let len = frame.close(end, payload, out)?;
         if format == Format::Ir {
             frame.fill_crc8(end, out);
         }
+        if format == Format::Ir || is_strong(format) {
+            self.sums = next.sum_covers_rtp() && next.has_right_sum(octets, payload);
+        }
         let refresh = self.refreshing && matches!(format, Format::Ir | Format::CoRepair);
         if (Pair { next: &next, last: &last, format, is_whole }).is_late(&mut self.behind) {
-            self.note_late(&next);
+            self.note_late(now, &next);
         } else {
             self.commit(now, &mut next, &last, format, config);
             *room = next;
@@ -159,14 +171,14 @@ impl V2SenderContext {
     /// Writes the least format that says everything. Returns it, and whether the MSN stands in it as a whole.
     fn write(
         &self,
-        now: Instant,
+        outbound: &Outbound<'_>,
         writer: &mut Writer<'_>,
         next: &mut State,
         (octets, payload): (&[u8], &[u8]),
     ) -> Result<(Format, bool), Refused> {
-        let needs_whole_msn = self.may_need_sum(now, next) && !next.has_right_sum(octets, payload);
+        let needs_whole_msn = self.may_need_sum(outbound.now, next) && !next.has_right_sum(octets, payload);
         if self.left_ir == 0 && self.left_repair == 0 && !needs_whole_msn {
-            let mut x = self.fields(now, next);
+            let mut x = self.fields(outbound, next);
             x.crc3 = Check::Crc3.of(octets);
             for &format in formats(next).iter().filter(|format| self.due == 0 || **format == Format::CoCommon)
             {
@@ -188,7 +200,7 @@ impl V2SenderContext {
         }
         writer.rewind();
         if self.left_ir == 0 {
-            let mut x = self.fields(now, next);
+            let mut x = self.fields(outbound, next);
             (x.crc7, x.control_crc3) = (Check::Crc7.of(octets), next.control_crc3());
             co_repair(writer, next, &mut x).map_err(|_| Refused::ByThisPacket)?;
             return Ok((Format::CoRepair, true));

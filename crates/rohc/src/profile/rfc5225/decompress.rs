@@ -296,6 +296,17 @@ impl V2ReceiverContext {
         self.state.on_success();
     }
 
+    /// Fields that a packet behind the last one has, as far as they follow from that. A clock advances the scaled timestamp: by whole
+    /// `time_stride` since the last packet has arrived.
+    fn awaited(&self, now: Moment, last: &State) -> Fields {
+        let mut x = Fields::read(last);
+        if last.time_stride != 0 {
+            let elapsed = now.now.nanos_since(self.arrivals.last()) / 1_000_000 / u64::from(last.time_stride);
+            x.ts_scaled = Counter::read(x.ts_scaled.value.wrapping_add(elapsed as u32));
+        }
+        x
+    }
+
     /// Reads a compressed packet.
     fn read<'p>(&self, now: Moment, packet: &PacketHeader<'p>, last: &State) -> Result<Packet<'p>, Failure> {
         let mut next = *last;
@@ -304,18 +315,23 @@ impl V2ReceiverContext {
             let second = next.headers.of(rtp)[1] & 0x7F;
             next.headers.set(rtp, 1, [second]);
         }
-        let mut x = Fields::read(last);
-        if last.time_stride != 0 {
-            let elapsed = now.now.nanos_since(self.arrivals.last()) / 1_000_000 / u64::from(last.time_stride);
-            x.ts_scaled = Counter::read(x.ts_scaled.value.wrapping_add(elapsed as u32));
-        }
+        let mut x = self.awaited(now, &next);
         if packet.first == CO_REPAIR {
             let mut reader = Reader::new(packet.first, packet.rest);
             co_repair(&mut reader, &mut next, &mut x).map_err(unreadable)?;
             x.msn.value = next.msn;
             return Ok(Packet { next, x, format: Format::CoRepair, payload: reader.remaining() });
         }
-        let (format, mut reader) = read_base(packet, &mut next, &mut x)?;
+        let (mut as_read, mut fields) = (next, x);
+        let (mut format, mut reader) = read_base(packet, &mut as_read, &mut fields)?;
+        if as_read.time_stride != last.time_stride {
+            // It stands behind the timestamp, and governs it.
+            next.time_stride = as_read.time_stride;
+            x = self.awaited(now, &next);
+            (as_read, fields) = (next, x);
+            (format, reader) = read_base(packet, &mut as_read, &mut fields)?;
+        }
+        (next, x) = (as_read, fields);
         irregular_chain(&mut reader, &mut next, &mut x).map_err(unreadable)?;
         Ok(Packet { next, x, format, payload: reader.remaining() })
     }
@@ -406,4 +422,43 @@ fn read_base<'p>(
 /// A refusal to read.
 fn unreadable(_: Refusal) -> Failure {
     Failure::Malformed
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use thinair_wire::coder::Writer;
+    use thinair_wire::time::Instant;
+
+    use super::*;
+    use crate::cid::CidSpace;
+    use crate::profile::rfc5225::formats::Stamp;
+    use crate::profile::rfc5225::headers::MAX_IP;
+    use crate::profile::rfc5225::state::Behavior;
+
+    /// RFC 5225, section 6.8.2.4: `time_stride` stands behind the timestamp that it governs.
+    #[test]
+    fn a_time_stride_governs_the_packet_that_tells_it() {
+        let mut last = State { ts_stride: 160, ..State::new(ProfileId::RtpV2) };
+        last.headers.push(Kind::V6, &[0; 40]).unwrap();
+        last.headers.end_ips();
+        last.headers.push(Kind::Udp, &[0; 8]).unwrap();
+        last.headers.push(Kind::Rtp, &[0; 12]).unwrap();
+        last.behaviors = [Behavior::Random; MAX_IP];
+        let mut next = State { msn: 1, time_stride: 20, ..last };
+        let mut x = Fields::read(&last);
+        // After 10 s, as the clock expects it: the 500th.
+        (x.msn, x.ts_scaled) = (Counter::within(1, (0, 0)), Counter::within(502, (500, 500)));
+        (x.says.flags2, x.says.time_stride, x.stamp) = (true, true, Stamp::Scaled);
+        let mut octets = [0; 32];
+        let mut writer = Writer::new(&mut octets, 0);
+        base(Format::CoCommon, &mut writer, &mut next, &mut x).unwrap();
+        let end = writer.finish().unwrap();
+
+        let mut context = V2ReceiverContext::new(ProfileId::RtpV2);
+        context.arrivals.note(Instant::ZERO.into(), 1);
+        let packet = PacketHeader::read(&octets[..end], CidSpace::Small).unwrap();
+        let found = context.read(Instant::from_millis(10_000).into(), &packet, &last).unwrap();
+        assert_eq!((found.next.time_stride, found.x.ts_scaled.value), (20, 502));
+    }
 }

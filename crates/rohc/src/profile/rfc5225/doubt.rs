@@ -251,6 +251,7 @@ impl V2ReceiverContext {
         let PassedPackets::AtMost(most) = self.arrivals.passed(now) else { return false };
         let bits = u32::from(found.x.ts_scaled.bits);
         found.x.stamp == Stamp::Scaled
+            && found.next.time_stride == 0
             && bits < u32::BITS
             && most >= (1 << bits) - ts_p(&found.next, bits)
             && !(self.sums && found.next.sum_covers_rtp())

@@ -5,7 +5,7 @@ use thinair_wire::header::chain::HeaderChain;
 use super::compress::{Outbound, V2SenderContext};
 use super::decompress;
 use super::headers::{Headers, Kind, MAX_IP, upper};
-use super::state::V2Room;
+use super::state::{V2Room, has_rtp};
 use crate::arrival::Moment;
 use crate::channel::ProfileSet;
 use crate::cid::Cid;
@@ -97,9 +97,12 @@ impl SenderContext for V2SenderContext {
         now: thinair_wire::time::Instant,
         feedback: &Feedback,
         config: &CompressorConfig,
-        _: &mut SharedMemory<'_>,
+        shared: &mut SharedMemory<'_>,
     ) -> Option<Cid> {
         self.note_feedback(now, feedback, config);
+        if has_rtp(self.profile) {
+            shared.clock.note(feedback);
+        }
         None
     }
 
@@ -156,8 +159,12 @@ impl Compressor<'_> {
             if self.flows.rests(cid) {
                 continue;
             }
-            let outbound =
-                Outbound { now: packet.now, headers: &candidate.headers, packet: packet.chain.packet() };
+            let outbound = Outbound {
+                now: packet.now,
+                headers: &candidate.headers,
+                packet: packet.chain.packet(),
+                timer: self.shared.clock.limits(&self.config),
+            };
             let room = &mut self.shared.v2_rooms.get_mut(cid.index())?.0;
             let group = self.group;
             let context = self.flows.context_mut::<V2SenderContext>(cid)?;
@@ -318,8 +325,8 @@ impl ReceiverContext for decompress::V2ReceiverContext {
     }
 
     fn complete(&mut self, element: Feedback, _: Option<Format>, config: &DecompressorConfig) -> Feedback {
-        // RFC 5225, section 6.6.9: zero, if there is no clock.
-        let clock = self.is_timed.then_some(config.clock.unwrap_or(0));
+        // RFC 5225, section 6.6.9: zero, if there is no clock, and one is counted on.
+        let clock = config.clock.filter(|_| has_rtp(self.profile)).or(self.is_timed.then_some(0));
         let late = self.late_to_acknowledge().filter(|_| element.ack == AckType::Ack);
         let msn = late.unwrap_or(self.msn);
         Feedback { clock, ..element.with_msn(FeedbackForm::Rfc5225, self.state, msn as u16) }

@@ -3,6 +3,8 @@
 //! A packet that was sent before the newest one must not set the context back. Both ends decide by the same rule which one was: the
 //! compressor keeps as its context what the decompressor keeps.
 
+use thinair_wire::time::Instant;
+
 use super::compress::V2SenderContext;
 use super::formats::is_strong;
 use super::note::numbers;
@@ -60,15 +62,14 @@ impl V2SenderContext {
     /// Records a late packet: a decompressor that has lost the newest one takes it as its reference. Otherwise nothing is kept of it,
     /// and its acknowledgment confirms no change.
     #[cold]
-    pub(super) fn note_late(&mut self, late: &State) {
+    pub(super) fn note_late(&mut self, now: Instant, late: &State) {
         self.msns.include(late.msn);
         if late.is_sequential() {
             self.ip_id_offsets.include(late.offset_of_id());
         }
         if late.has_rtp() {
-            let timestamp = late.timestamp();
-            self.timestamps.include(timestamp);
-            self.ts_offsets.include(timestamp.checked_rem(late.ts_stride).unwrap_or(0));
+            self.timestamps.include(late.stamp(now));
+            self.ts_offsets.include(late.timestamp().checked_rem(late.ts_stride).unwrap_or(0));
             self.lines.include(late.line());
         }
         for (held, (item, at)) in self.numbers.iter_mut().zip(numbers(&late.headers)) {

@@ -99,6 +99,10 @@ impl Compressor<'_> {
         let cid = self.flows.newest_in_use()?;
         let room = &mut self.shared.v2_rooms.get_mut(cid.index())?.0;
         let guesses = self.config.rtp.guesses();
+        // Clock and timestamps are compared on the full path.
+        if room.has_rtp() && room.time_stride == 0 && self.shared.clock.limits(&self.config).is_some() {
+            return None;
+        }
         let group = self.group;
         let context = self.flows.context_mut::<V2SenderContext>(cid)?;
         if !context.caution.is_in(group) {
@@ -172,7 +176,7 @@ impl V2SenderContext {
         self.caution.sent_quietly(now, waited, 1);
         self.msns.push(next, width);
         if room.has_rtp() {
-            self.timestamps.push(room.timestamp(), width);
+            self.timestamps.push(room.stamp(now), width);
         }
         self.timer.count(sent);
         let (profile, format) = (room.profile, Format::Pt0Crc3);

@@ -3,13 +3,14 @@
 use thinair_wire::time::Instant;
 
 use super::chains::csrc_of;
-use super::compress::V2SenderContext;
+use super::compress::{Outbound, V2SenderContext};
 use super::encodings::{Counter, quarter};
 use super::formats::{Fields, NUMBERS, Says, Stamp};
 use super::headers::{CSRC, GRE_SEQUENCE, Headers, Item, Kind, MAX_IP, gre_sequence};
 use super::state::{Behavior, State, coverage};
 use crate::caution::Caution;
 use crate::compressor::CompressorConfig;
+use crate::field::timer::{ClockComparison, ticks};
 use crate::pace::{self, steps};
 use crate::profile::Format;
 use crate::refresh::{Due, Refresh};
@@ -65,7 +66,13 @@ impl V2SenderContext {
     }
 
     /// Completes a packet by its control fields, and notes what has changed since the `last` one.
-    pub(super) fn note(&mut self, next: &mut State, last: &State, total: usize, config: &CompressorConfig) {
+    pub(super) fn note(
+        &mut self,
+        outbound: &Outbound<'_>,
+        next: &mut State,
+        last: &State,
+        config: &CompressorConfig,
+    ) {
         next.reorder_ratio = self.reorder_ratio;
         if self.is_new {
             (self.since, self.acknowledged) = (next.msn, next.msn);
@@ -79,9 +86,12 @@ impl V2SenderContext {
         }
         next.checksum_used = next.headers.upper(Kind::Udp).is_some_and(|udp| next.headers.word(udp, 6) != 0);
         repair |= next.checksum_used != last.checksum_used;
-        changed |= self.note_coverage(next, last, total);
+        changed |= self.note_coverage(next, last, outbound.packet.len());
         if let Some(rtp) = next.headers.upper(Kind::Rtp) {
             changed |= self.note_rtp(next, last, rtp);
+            self.note_clock(outbound, next, last);
+            // All that depends on it is said as a whole.
+            repair |= next.time_stride != last.time_stride;
         }
         if self.is_new {
             return;
@@ -216,6 +226,23 @@ impl V2SenderContext {
             | bit(said::STRIDE, next.ts_stride != last.ts_stride)
     }
 
+    /// Sets TIME_STRIDE: once clock and timestamps were compared for long enough, as long as the stride of the timestamps stays.
+    fn note_clock(&mut self, outbound: &Outbound<'_>, next: &mut State, last: &State) {
+        let (now, ts_scaled) = (outbound.now, next.ts_scaled());
+        next.time_stride = match outbound.timer {
+            _ if self.is_new || next.ts_stride != last.ts_stride => {
+                self.comparison = ClockComparison::start(now, ts_scaled);
+                0
+            }
+            Some(_) if last.time_stride > 0 => last.time_stride,
+            Some(_) if next.ts_stride > 1 => self.comparison.time_stride(now, ts_scaled).unwrap_or(0),
+            _ => 0,
+        };
+        if next.time_stride != last.time_stride {
+            self.timestamps.clear();
+        }
+    }
+
     /// Gives each CSRC identifier an item of the table.
     fn assign_csrcs(next: &mut State, rtp: Item) {
         let count = (usize::from(rtp.len) - 12) / CSRC;
@@ -247,10 +274,10 @@ impl V2SenderContext {
     }
 
     /// What a packet that needs no IR packet may have to say.
-    pub(super) fn fields(&self, now: Instant, next: &State) -> Fields {
+    pub(super) fn fields(&self, outbound: &Outbound<'_>, next: &State) -> Fields {
         let is_due = |what: usize| self.due >> what & 1 == 1;
-        let timestamp = next.timestamp();
-        let ts_scaled = self.scaled(next, timestamp);
+        let now = outbound.now;
+        let ts_scaled = self.scaled(outbound, next);
         let stamp = match &ts_scaled {
             _ if is_due(said::STRIDE) => Stamp::Unscaled,
             None => Stamp::Unscaled,
@@ -267,7 +294,9 @@ impl V2SenderContext {
             true => LEAP_BITS,
             false => 0,
         };
-        let depends = next.has_own_msn() || next.is_sequential();
+        // With bits of the timestamp behind silence, the UDP checksum proves the number of RTP (`doubt`).
+        let is_proved = stamp == Stamp::Scaled && self.sums && next.sum_covers_rtp();
+        let depends = next.has_own_msn() && !is_proved || next.is_sequential();
         let least_bits =
             if depends { self.caution.bits(now, step.cast_signed()) } else { 0 }.max(bits_of_leap);
         let outer = is_due(said::OUTER);
@@ -283,7 +312,10 @@ impl V2SenderContext {
             least_bits,
             ip_id_offset: Counter::between(next.offset_of_id(), self.ip_id_offsets.bounds()),
             has_whole_id: is_due(said::BEHAVIOR),
-            timestamp: Counter::between(timestamp, self.timestamps.bounds()),
+            timestamp: Counter::between(
+                next.timestamp(),
+                self.timestamps.bounds().filter(|_| next.time_stride == 0),
+            ),
             ts_scaled: ts_scaled.unwrap_or(Counter::read(0)),
             stamp,
             outer_ip: outer,
@@ -305,12 +337,23 @@ impl V2SenderContext {
     }
 
     /// The scaled timestamp, if every candidate has the same `ts_offset`. Nothing may wrap around: that is another one then.
-    fn scaled(&self, next: &State, timestamp: u32) -> Option<Counter> {
+    fn scaled(&self, outbound: &Outbound<'_>, next: &State) -> Option<Counter> {
         let stride = next.ts_stride;
-        let (low, high) = self.timestamps.bounds().filter(|(low, high)| low <= high)?;
-        let offset = timestamp.checked_rem(stride)?;
-        let is_in_step = Counter::between(offset, self.ts_offsets.bounds()).is_static();
-        is_in_step.then(|| Counter::between(timestamp / stride, Some((low / stride, high / stride))))
+        let offset = next.timestamp().checked_rem(stride)?;
+        if !Counter::between(offset, self.ts_offsets.bounds()).is_static() {
+            return None;
+        }
+        let (low, high) = self.timestamps.bounds()?;
+        let bounds = match (next.time_stride, outbound.timer) {
+            (time_stride @ 1.., Some(timer)) => {
+                // Where the decompressor expects it, by its clock.
+                let (at, margin) = (ticks(outbound.now, time_stride), timer.margin(time_stride));
+                (low.wrapping_add(at).wrapping_sub(margin), high.wrapping_add(at).wrapping_add(margin))
+            }
+            _ if low <= high => (low / stride, high / stride),
+            _ => return None,
+        };
+        Some(Counter::between(next.ts_scaled(), Some(bounds)))
     }
 
     /// A packet was written: both ends know what it said.
@@ -337,9 +380,8 @@ impl V2SenderContext {
             self.ip_id_offsets.clear();
         }
         if next.has_rtp() {
-            let timestamp = next.timestamp();
-            self.timestamps.push(timestamp, width);
-            self.ts_offsets.push(timestamp.checked_rem(next.ts_stride).unwrap_or(0), width);
+            self.timestamps.push(next.stamp(now), width);
+            self.ts_offsets.push(next.timestamp().checked_rem(next.ts_stride).unwrap_or(0), width);
             let line = next.line();
             self.lines.push(line, width);
             self.is_steady &= self.lines.holds_only(line);

@@ -1,10 +1,12 @@
 //! What both ends keep of a flow: the headers of its last packet, and the control fields. RFC 5225, section 6.6.11 and 6.8.2.4.
 
 use thinair_wire::crc::Check;
+use thinair_wire::time::Instant;
 
 use super::encodings::{ReorderRatio, near};
 use super::headers::{Headers, Item, Kind, MAX_IP, infer, upper};
 pub(super) use crate::field::ip_id::Behavior;
+use crate::field::timer::phase;
 use crate::profile::ProfileId;
 
 /// `ts_stride` of a new context: TS_STRIDE_DEFAULT.
@@ -59,10 +61,10 @@ impl State {
         }
     }
 
-    /// True if the profile has an RTP header.
+    /// True if there is an RTP header.
     #[inline]
     pub(super) fn has_rtp(&self) -> bool {
-        upper(self.profile).len() == 2
+        has_rtp(self.profile)
     }
 
     /// True if the profile has a UDP-Lite header.
@@ -141,6 +143,20 @@ impl State {
         self.headers.upper(Kind::Rtp).map_or(0, |rtp| self.headers.long(rtp, 4))
     }
 
+    /// The scaled RTP timestamp.
+    pub(super) fn ts_scaled(&self) -> u32 {
+        self.timestamp().checked_div(self.ts_stride).unwrap_or(0)
+    }
+
+    /// What a decompressor holds of the RTP timestamp of a packet that was sent `now`: its distance from the clock where a timer is used.
+    #[inline]
+    pub(super) fn stamp(&self, now: Instant) -> u32 {
+        match self.time_stride {
+            0 => self.timestamp(),
+            time_stride => phase(now, self.ts_scaled(), time_stride),
+        }
+    }
+
     /// The RTP timestamp of MSN 0, as far as `ts_stride` tells it.
     pub(super) fn line(&self) -> u32 {
         self.timestamp().wrapping_sub(self.ts_stride.wrapping_mul(self.msn))
@@ -197,6 +213,12 @@ impl State {
         let Some(datagram) = out.get(usize::from(udp.at)..self.headers.len()) else { return false };
         sum_is_right(lite, self.headers.inner(), out, datagram, payload)
     }
+}
+
+/// True if a profile has an RTP header.
+#[inline]
+pub(super) fn has_rtp(profile: ProfileId) -> bool {
+    upper(profile).len() == 2
 }
 
 /// True if the checksum of a datagram whose headers and payload lie apart is right.
