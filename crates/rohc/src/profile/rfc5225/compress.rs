@@ -146,7 +146,7 @@ impl V2SenderContext {
         let frame = CidFrame::new(cid, config.channel.cids());
         let (octets, payload) = packet.split_at_checked(headers.len()).ok_or(Refused::ByThisPacket)?;
         let mut writer = Writer::new(out, frame.len());
-        let (format, is_whole) = self.write(outbound, &mut writer, &mut next, (octets, payload))?;
+        let (format, is_whole) = self.write(outbound, &mut writer, &mut next, (octets, payload), config)?;
         let end = writer.finish()?;
         let len = frame.close(end, payload, out)?;
         if format == Format::Ir {
@@ -175,10 +175,11 @@ impl V2SenderContext {
         writer: &mut Writer<'_>,
         next: &mut State,
         (octets, payload): (&[u8], &[u8]),
+        config: &CompressorConfig,
     ) -> Result<(Format, bool), Refused> {
         let needs_whole_msn = self.may_need_sum(outbound.now, next) && !next.has_right_sum(octets, payload);
         if self.left_ir == 0 && self.left_repair == 0 && !needs_whole_msn {
-            let mut x = self.fields(outbound, next);
+            let mut x = self.fields(outbound, next, config);
             x.crc3 = Check::Crc3.of(octets);
             for &format in formats(next).iter().filter(|format| self.due == 0 || **format == Format::CoCommon)
             {
@@ -200,7 +201,7 @@ impl V2SenderContext {
         }
         writer.rewind();
         if self.left_ir == 0 {
-            let mut x = self.fields(outbound, next);
+            let mut x = self.fields(outbound, next, config);
             (x.crc7, x.control_crc3) = (Check::Crc7.of(octets), next.control_crc3());
             co_repair(writer, next, &mut x).map_err(|_| Refused::ByThisPacket)?;
             return Ok((Format::CoRepair, true));

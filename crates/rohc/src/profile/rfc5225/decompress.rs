@@ -296,42 +296,45 @@ impl V2ReceiverContext {
         self.state.on_success();
     }
 
-    /// Fields that a packet behind the last one has, as far as they follow from that. A clock advances the scaled timestamp: by whole
-    /// `time_stride` since the last packet has arrived.
-    fn awaited(&self, now: Moment, last: &State) -> Fields {
-        let mut x = Fields::read(last);
-        if last.time_stride != 0 {
-            let elapsed = now.now.nanos_since(self.arrivals.last()) / 1_000_000 / u64::from(last.time_stride);
-            x.ts_scaled = Counter::read(x.ts_scaled.value.wrapping_add(elapsed as u32));
-        }
-        x
-    }
-
     /// Reads a compressed packet.
     fn read<'p>(&self, now: Moment, packet: &PacketHeader<'p>, last: &State) -> Result<Packet<'p>, Failure> {
-        let mut next = *last;
+        // A time_stride that stands behind the timestamp governs it: then the packet is read once more.
+        let mut time_stride = last.time_stride;
+        loop {
+            let found = self.read_with(now, packet, State { time_stride, ..*last })?;
+            if found.next.time_stride == time_stride || found.format == Format::CoRepair {
+                return Ok(found);
+            }
+            time_stride = found.next.time_stride;
+        }
+    }
+
+    /// Reads a compressed packet behind a last one.
+    #[inline]
+    fn read_with<'p>(
+        &self,
+        now: Moment,
+        packet: &PacketHeader<'p>,
+        mut next: State,
+    ) -> Result<Packet<'p>, Failure> {
+        let mut x = Fields::read(&next);
         if let Some(rtp) = next.headers.upper(Kind::Rtp) {
             // The marker is not set where it is not sent.
             let second = next.headers.of(rtp)[1] & 0x7F;
             next.headers.set(rtp, 1, [second]);
         }
-        let mut x = self.awaited(now, &next);
+        if next.time_stride != 0 {
+            // The clock advances the timestamp by whole strides.
+            let elapsed = now.now.nanos_since(self.arrivals.last()) / 1_000_000 / u64::from(next.time_stride);
+            x.ts_scaled = Counter::read(x.ts_scaled.value.wrapping_add(elapsed as u32));
+        }
         if packet.first == CO_REPAIR {
             let mut reader = Reader::new(packet.first, packet.rest);
             co_repair(&mut reader, &mut next, &mut x).map_err(unreadable)?;
             x.msn.value = next.msn;
             return Ok(Packet { next, x, format: Format::CoRepair, payload: reader.remaining() });
         }
-        let (mut as_read, mut fields) = (next, x);
-        let (mut format, mut reader) = read_base(packet, &mut as_read, &mut fields)?;
-        if as_read.time_stride != last.time_stride {
-            // It stands behind the timestamp, and governs it.
-            next.time_stride = as_read.time_stride;
-            x = self.awaited(now, &next);
-            (as_read, fields) = (next, x);
-            (format, reader) = read_base(packet, &mut as_read, &mut fields)?;
-        }
-        (next, x) = (as_read, fields);
+        let (format, mut reader) = read_base(packet, &mut next, &mut x)?;
         irregular_chain(&mut reader, &mut next, &mut x).map_err(unreadable)?;
         Ok(Packet { next, x, format, payload: reader.remaining() })
     }

@@ -8,7 +8,7 @@ use super::encodings::{Counter, quarter};
 use super::formats::{Fields, NUMBERS, Says, Stamp};
 use super::headers::{CSRC, GRE_SEQUENCE, Headers, Item, Kind, MAX_IP, gre_sequence};
 use super::state::{Behavior, State, coverage};
-use crate::caution::Caution;
+use crate::caution::{Caution, SURE};
 use crate::compressor::CompressorConfig;
 use crate::field::timer::{ClockComparison, ticks};
 use crate::pace::{self, steps};
@@ -33,9 +33,6 @@ pub(super) mod said {
 
 /// What no checksum covers: where a change of it is lost, a CRC of 3 bits is all that tells.
 const UNCOVERED: u16 = 1 << said::TTL | 1 << said::TOS | 1 << said::DF | 1 << said::OUTER;
-
-/// Packets that say such a change, until one is acknowledged: more in a row than are likely to be lost. Routes change seldom.
-const SURE: u8 = 48;
 
 /// Steps of a sequence number of the sender that are none of a leap, and bits of one that leaps, which have a CRC of 7 bits with them.
 const LEAP: u32 = 4;
@@ -274,7 +271,7 @@ impl V2SenderContext {
     }
 
     /// What a packet that needs no IR packet may have to say.
-    pub(super) fn fields(&self, outbound: &Outbound<'_>, next: &State) -> Fields {
+    pub(super) fn fields(&self, outbound: &Outbound<'_>, next: &State, config: &CompressorConfig) -> Fields {
         let is_due = |what: usize| self.due >> what & 1 == 1;
         let now = outbound.now;
         let ts_scaled = self.scaled(outbound, next);
@@ -295,7 +292,10 @@ impl V2SenderContext {
             false => 0,
         };
         // With bits of the timestamp behind silence, the UDP checksum proves the number of RTP (`doubt`).
-        let is_proved = stamp == Stamp::Scaled && self.sums && next.sum_covers_rtp();
+        let is_proved = stamp == Stamp::Scaled
+            && self.sums
+            && next.sum_covers_rtp()
+            && !self.caution.is_behind_nack(config.repetitions);
         let depends = next.has_own_msn() && !is_proved || next.is_sequential();
         let least_bits =
             if depends { self.caution.bits(now, step.cast_signed()) } else { 0 }.max(bits_of_leap);
@@ -410,7 +410,7 @@ impl V2SenderContext {
     fn age(&mut self, config: &CompressorConfig) {
         for (what, age) in self.ages.iter_mut().enumerate() {
             *age = age.saturating_add(1);
-            let is_sure = UNCOVERED >> what & 1 == 1 && !self.two_way;
+            let is_sure = UNCOVERED >> what & 1 == 1;
             if *age >= config.repetitions.max(if is_sure { SURE } else { 0 }) {
                 self.due &= !(1 << what);
             }

@@ -15,6 +15,7 @@ use super::options::{ITEMS, ListEncoding, TcpOptionTable, index};
 use super::segment::TcpSegment;
 use super::solve::{NUMBERS, numbers};
 use super::state::{Behavior, FIN, IpState, MAX_IP, SYN, TcpState};
+use crate::caution::SURE;
 use crate::compressor::CompressorConfig;
 use crate::profile::Format;
 use crate::refresh::{Due, Refresh};
@@ -33,10 +34,6 @@ const COMMON: u16 = 1 << aged::DSCP
 
 /// Fields that only `rnd_8`, `seq_8` and `co_common` have.
 const EXTENDED: u16 = 1 << aged::TTL | 1 << aged::ECN_USED | 1 << aged::LIST;
-
-/// Number of packets that carry such a change with a CRC of 7 bits, until one is acknowledged: more in a row than are likely to
-/// be lost. Routes change seldom.
-const SURE: u8 = 48;
 
 /// Without feedback, one packet in this many has a CRC of 7 bits and 8 bits of a counting IP-ID. The IP-ID follows from the MSN,
 /// which is uncertain after a gap, and only the CRC covers it.
