@@ -78,6 +78,11 @@ impl Caution {
         self.is_longer_than_smallest(self.waited(now))
     }
 
+    /// True if a number that does not go on may look like one that has come round: time has passed, or no pace tells.
+    pub(crate) fn may_have_turned(&self, now: Instant) -> bool {
+        !self.pace.is_known() || self.has_waited(now)
+    }
+
     #[inline]
     fn is_longer_than_smallest(&self, waited: u64) -> bool {
         self.pace.is_known() && waited > u64::from(self.pace.gap()) << SMALLEST >> 2

@@ -261,3 +261,31 @@ fn duplicates_tell_no_pace() {
         }
     }
 }
+
+/// ESP whose numbers leap all the time has no pace: one that then stands still looks like one that has come round.
+#[test]
+fn a_number_that_stands_still_behind_leaps_is_told_as_a_whole() {
+    for (seed, profiles) in (0..1_000).zip([ProfileSet::v1(), ProfileSet::v2()].into_iter().cycle()) {
+        let channel = Channel::new(CidSpace::Small, 0, profiles).unwrap();
+        let config = CompressorConfig { repetitions: 1, ..CompressorConfig::new(channel) };
+        let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 0));
+        let mut decompressor =
+            Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 0));
+        let mut media = Media::new(MediaKind::Esp);
+        media.sn = SplitMix64(seed).next() as u32;
+        let media = Some(media);
+        let mut flow = TestFlow { media, protocol: 50, ..TestFlow::udp(vec![IpLayer::new(true, 1)]) };
+        let (mut random, mut now, mut packet) = (SplitMix64(seed), Instant::ZERO, Vec::new());
+        let (mut rohc, mut back) = ([0; 400], [0; 400]);
+        for number in 0..7 {
+            for _ in 0..if number < 6 { 737 } else { 0 } {
+                packet = flow.packet(&mut random);
+            }
+            now = now + Duration::from_secs(17);
+            let done = compressor.compress(now, &packet, &mut rohc).unwrap();
+            let received = decompressor.decompress(now, &rohc[..done.len], &mut back);
+            assert!(received.is_ok(), "packet {number} of {seed} by {}: {received:?}", done.format.name());
+            assert_eq!(back[..packet.len()], packet);
+        }
+    }
+}

@@ -287,7 +287,7 @@ impl V2SenderContext {
         let step = next.msn.wrapping_sub(self.msn);
         let bits_of_leap = match next.has_own_msn() && !(1..=LEAP).contains(&step) {
             // Behind a pause, one that stands still or goes back looks like one that has come round, too.
-            true if step.cast_signed() <= 0 && self.caution.has_waited(now) => u16::BITS,
+            true if step.cast_signed() <= 0 && self.caution.may_have_turned(now) => u16::BITS,
             true => LEAP_BITS,
             false => 0,
         };
