@@ -298,26 +298,25 @@ impl V2ReceiverContext {
 
     /// Reads a compressed packet.
     fn read<'p>(&self, now: Moment, packet: &PacketHeader<'p>, last: &State) -> Result<Packet<'p>, Failure> {
-        // A time_stride that stands behind the timestamp governs it: then the packet is read once more.
-        let mut time_stride = last.time_stride;
-        loop {
-            let found = self.read_with(now, packet, State { time_stride, ..*last })?;
-            if found.next.time_stride == time_stride || found.format == Format::CoRepair {
-                return Ok(found);
-            }
-            time_stride = found.next.time_stride;
+        let (mut next, mut x) = (*last, Fields::read(last));
+        let (mut format, mut payload) = self.read_to(now, packet, &mut next, &mut x)?;
+        if next.time_stride != last.time_stride && format != Format::CoRepair {
+            // It stands behind the timestamp, and governs it.
+            next = State { time_stride: next.time_stride, ..*last };
+            x = Fields::read(last);
+            (format, payload) = self.read_to(now, packet, &mut next, &mut x)?;
         }
+        Ok(Packet { next, x, format, payload })
     }
 
-    /// Reads a compressed packet behind a last one.
-    #[inline]
-    fn read_with<'p>(
+    /// Reads a compressed packet to the last one, and fields that are to be read behind it. Returns its format and payload.
+    fn read_to<'p>(
         &self,
         now: Moment,
         packet: &PacketHeader<'p>,
-        mut next: State,
-    ) -> Result<Packet<'p>, Failure> {
-        let mut x = Fields::read(&next);
+        next: &mut State,
+        x: &mut Fields,
+    ) -> Result<(Format, &'p [u8]), Failure> {
         if let Some(rtp) = next.headers.upper(Kind::Rtp) {
             // The marker is not set where it is not sent.
             let second = next.headers.of(rtp)[1] & 0x7F;
@@ -330,13 +329,13 @@ impl V2ReceiverContext {
         }
         if packet.first == CO_REPAIR {
             let mut reader = Reader::new(packet.first, packet.rest);
-            co_repair(&mut reader, &mut next, &mut x).map_err(unreadable)?;
+            co_repair(&mut reader, next, x).map_err(unreadable)?;
             x.msn.value = next.msn;
-            return Ok(Packet { next, x, format: Format::CoRepair, payload: reader.remaining() });
+            return Ok((Format::CoRepair, reader.remaining()));
         }
-        let (format, mut reader) = read_base(packet, &mut next, &mut x)?;
-        irregular_chain(&mut reader, &mut next, &mut x).map_err(unreadable)?;
-        Ok(Packet { next, x, format, payload: reader.remaining() })
+        let (format, mut reader) = read_base(packet, next, x)?;
+        irregular_chain(&mut reader, next, x).map_err(unreadable)?;
+        Ok((format, reader.remaining()))
     }
 
     /// Counts a packet that was right. Returns true if it is acknowledged.
