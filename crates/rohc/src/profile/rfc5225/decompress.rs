@@ -54,6 +54,8 @@ pub(crate) struct V2ReceiverContext {
     pub(super) moved: u32,
     /// The RTP timestamp of MSN 0 before the timestamp has jumped.
     pub(super) line_before: u32,
+    /// The timestamp has jumped, as behind silence.
+    pub(super) has_jumped: bool,
 }
 
 /// A packet as late as the reorder ratio bears. It is acknowledged behind the newest one, so that the compressor sees by how much: two
@@ -128,6 +130,7 @@ impl V2ReceiverContext {
             late_acks: 0,
             moved: 0,
             line_before: 0,
+            has_jumped: false,
         }
     }
 
@@ -264,6 +267,7 @@ impl V2ReceiverContext {
         let (line, before) = (next.line(), room.line());
         if next.has_rtp() && line != before {
             self.line_before = before;
+            self.has_jumped |= next.ts_stride == room.ts_stride;
             is_covered = next.sum_covers_rtp();
             // Timestamps go on in pauses. Where no checksum proves them, a pause could as well be a loss.
             let silence = line.wrapping_sub(before);

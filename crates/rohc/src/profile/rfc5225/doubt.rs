@@ -143,7 +143,7 @@ impl V2ReceiverContext {
         let (format, bits) = (found.format, u32::from(found.x.msn.bits));
         let (as_read, msn) = (found.x.msn.value.wrapping_sub(last.msn).cast_signed(), found.x.msn.value);
         let turn = 1_u32 << bits.min(16);
-        let is_awaited = as_read == 1 && self.arrivals.has_not_failed() && self.arrivals.is_next(now, turn);
+        let is_awaited = as_read == 1 && self.arrivals.has_not_failed() && self.is_next(now, turn, last);
         let depends = found.next.has_own_msn() || found.next.is_sequential() && !found.x.has_whole_id;
         let is_whole = bits == 0 || bits >= 16;
         if is_awaited && self.state == DecompressorState::Fc || is_whole || !depends {
@@ -154,6 +154,14 @@ impl V2ReceiverContext {
             return Err(Failure::Ambiguous(format));
         }
         self.find_in_doubt(now, found, last, (as_read, turn), out)
+    }
+
+    /// True if no time has passed for the bits of the MSN to come round. Where the UDP checksum proves the MSN, it is looked at twice as
+    /// early: a compressor knows it to be right by then (`may_need_sum`).
+    #[inline]
+    pub(super) fn is_next(&self, now: Moment, turn: u32, last: &State) -> bool {
+        let proves = self.sums && last.has_rtp();
+        self.arrivals.is_next(now, if proves { turn / 2 } else { turn })
     }
 
     #[cold]
@@ -187,8 +195,9 @@ impl V2ReceiverContext {
         let is_any = holes >= HOLES || is_twice || goes_back;
         let most = if is_any { most.max(latest(last).cast_unsigned() + 1) } else { most };
         // Where nothing tells that the bits of the MSN have come round, they have not.
-        let most = if self.arrivals.is_next(now, turn) { most.min(first.cast_unsigned()) } else { most };
-        let most = if self.arrivals.has_paused() { most.min(search.distinct()) } else { most };
+        let most = if self.is_next(now, turn, last) { most.min(first.cast_unsigned()) } else { most };
+        let may_be_silent = self.arrivals.has_paused() || self.has_jumped;
+        let most = if may_be_silent { most.min(search.distinct()) } else { most };
         let is_counted =
             matches!(clock, PassedPackets::AtMost(most) if (1..=most).contains(&first.cast_unsigned()));
         // A number of the sender that has gone back goes on from there.

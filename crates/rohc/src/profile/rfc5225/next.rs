@@ -202,7 +202,7 @@ impl decompress::V2ReceiverContext {
             || self.behind.is_some()
             || self.late != decompress::Late::None
             || !self.arrivals.has_not_failed()
-            || !self.arrivals.is_next(now, 1 << BITS)
+            || !self.is_next(now, 1 << BITS, room)
         {
             return None;
         }
