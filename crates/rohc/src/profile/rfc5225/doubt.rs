@@ -156,8 +156,8 @@ impl V2ReceiverContext {
         self.find_in_doubt(now, found, last, (as_read, turn), out)
     }
 
-    /// True if no time has passed for the bits of the MSN to come round. Where the UDP checksum proves the MSN, it is looked at twice as
-    /// early: a compressor knows it to be right by then (`may_need_sum`).
+    /// True if too little time has passed for the bits of the MSN to come round. In a flow of RTP with right checksums half as much time
+    /// counts as enough: the compressor has made sure by then that the checksum is right (`may_need_sum`).
     #[inline]
     pub(super) fn is_next(&self, now: Moment, turn: u32, last: &State) -> bool {
         let proves = self.sums && last.has_rtp();
