@@ -51,7 +51,7 @@ impl Caution {
     /// Time of the last packet; 0 before the first one.
     fn last(&self) -> u64 {
         let [a, b, c, d, e] = self.last;
-        u64::from_be_bytes([0, 0, 0, a, b, c, d, e])
+        u64::from_le_bytes([a, b, c, d, e, 0, 0, 0])
     }
 
     /// Time since the last packet, in the units of [`FlowPace`].
@@ -167,7 +167,7 @@ impl Caution {
             // The other end may have seen shorter times.
             self.pace.note(waited.saturating_sub(waited / 4 + JITTER), step, step);
         }
-        let [_, _, _, last @ ..] = stamp(now).to_be_bytes();
+        let [last @ .., _, _, _] = stamp(now).to_le_bytes();
         self.last = last;
     }
 

@@ -13,7 +13,7 @@ use crate::channel::{Channel, ProfileSet};
 use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::exchange::Linked;
-use crate::feedback::Feedback;
+use crate::feedback::{AckType, Feedback};
 use crate::mode::Mode;
 use crate::packet::{self, PacketBody, PacketHeader, PartsError};
 use crate::profile::{Format, ProfileId, ReceiverPlace as Place};
@@ -346,22 +346,32 @@ impl<'m> Decompressor<'m> {
         linked: Option<Linked<'_, 'm>>,
     ) -> Result<Decompressed, DecompressError> {
         self.moment.advance(arrival);
-        let now = self.moment;
-        if packet.first().is_some_and(|first| *first < packet::PADDING) {
-            // Fast path of most packets: neither padding, Add-CID, feedback, IR nor segment.
-            self.reassembler.abort();
-            return self.header(now, packet, out, linked);
+        if packet.first().is_none_or(|first| *first >= packet::PADDING) {
+            return self.unframed(packet, out, linked);
         }
+        // Most packets: neither padding, Add-CID, feedback, IR nor segment.
+        self.reassembler.abort();
+        self.header(packet, out, linked)
+    }
+
+    /// Decompresses a packet that may begin with padding or feedback, or be a segment.
+    #[inline(never)]
+    fn unframed(
+        &mut self,
+        packet: &[u8],
+        out: &mut [u8],
+        linked: Option<Linked<'_, 'm>>,
+    ) -> Result<Decompressed, DecompressError> {
         match packet::parts(packet).map_err(DecompressError::Packet)?.body {
             PacketBody::Empty => Err(DecompressError::NothingYet),
             PacketBody::Header(whole) => {
                 self.reassembler.abort();
-                self.header(now, whole, out, linked)
+                self.header(whole, out, linked)
             }
             PacketBody::Segment { last, octets } => match self.reassembler.add(last, octets) {
                 None => Err(DecompressError::NothingYet),
                 Some(Err(error)) => Err(DecompressError::Segment(error)),
-                Some(Ok(len)) => self.reconstructed(now, len, out, linked),
+                Some(Ok(len)) => self.reconstructed(len, out, linked),
             },
         }
     }
@@ -424,7 +434,6 @@ impl<'m> Decompressor<'m> {
     /// Decompresses a reconstructed unit, which must have neither padding, feedback nor segments. RFC 5795, section 5.2.5.2.
     fn reconstructed(
         &mut self,
-        now: Moment,
         len: usize,
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
@@ -436,7 +445,7 @@ impl<'m> Decompressor<'m> {
             Ok(packet::Parts { feedback, body: PacketBody::Header(header) })
                 if feedback.octets().is_empty() && header.len() == whole.len() =>
             {
-                self.header(now, header, out, linked)
+                self.header(header, out, linked)
             }
             _ => Err(DecompressError::Segment(SegmentError::Crc)),
         };
@@ -446,7 +455,6 @@ impl<'m> Decompressor<'m> {
 
     fn header(
         &mut self,
-        now: Moment,
         whole: &[u8],
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
@@ -456,9 +464,18 @@ impl<'m> Decompressor<'m> {
         if !self.config.channel.allows(cid) || cid.index() >= self.contexts.len() {
             return Err(DecompressError::Cid);
         }
-        let outcome = self.dispatch(now, &header, out, linked);
-        self.react(now, cid, header.first, &outcome);
-        outcome.map_err(|failure| failure.error(cid, out.len()))
+        match self.dispatch(&header, out, linked) {
+            Ok((done, is_due)) => {
+                if is_due {
+                    self.send_feedback(cid, AckType::Ack, Ok(done.format));
+                }
+                Ok(done)
+            }
+            Err(problem) => {
+                self.note_failure(&header, &problem);
+                Err(problem.error(cid, out.len()))
+            }
+        }
     }
 
     /// Returns the profile that an IR or IR-DYN packet names.
@@ -468,14 +485,15 @@ impl<'m> Decompressor<'m> {
         self.config.channel.profiles().by_low_octet(*low)
     }
 
+    /// Decompresses a packet by the profile of its context. Returns whether it is to be acknowledged, too.
+    #[inline]
     fn dispatch(
         &mut self,
-        at: Moment,
         header: &PacketHeader<'_>,
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
-    ) -> Result<Decompressed, Problem> {
-        let cid = header.cid;
+    ) -> Result<(Decompressed, bool), Problem> {
+        let (at, cid) = (self.moment, header.cid);
         let slot = self.contexts.get_mut(cid.index()).ok_or(Problem::NoContext)?;
         let has_failed = slot.has_failed;
         let packet = IncomingPacket { at, header, has_failed, linked };
@@ -483,12 +501,13 @@ impl<'m> Decompressor<'m> {
         let is_ir = header.first & 0b1111_1110 == 0b1111_1100;
         if !is_ir && header.first != 0b1111_1000 {
             let context = slot.place.context_mut().ok_or(Problem::NoContext)?;
-            let profile = context.profile();
-            let verified = match context.decompress(packet, &self.config, &mut self.shared, out) {
-                Ok(verified) => verified,
-                Err(failure) => self.decompress_by_clock(at, header, has_failed, failure, out)?,
+            return match context.decompress(packet, &self.config, &mut self.shared, out) {
+                Ok(verified) => {
+                    (slot.failures_since_nack, slot.behind_ir_dyn) = (0, 0);
+                    Ok(delivered(context, header, verified, &self.config))
+                }
+                Err(failure) => Ok(self.decompress_by_clock(header, has_failed, failure, out)?),
             };
-            return Ok(delivered(cid, profile, verified));
         }
         let low = *header.rest.first().ok_or(Problem::Failure(Failure::Malformed))?;
         let profile = self.config.channel.profiles().by_low_octet(low);
@@ -499,7 +518,11 @@ impl<'m> Decompressor<'m> {
             let context = slot.place.context_mut().ok_or(Problem::NoContext)?;
             context.decompress_ir_dyn(profile, packet, &self.config, &mut self.shared, out)?
         };
-        Ok(delivered(cid, profile, verified))
+        let slot = self.contexts.get_mut(cid.index()).ok_or(Problem::NoContext)?;
+        slot.failures_since_nack = 0;
+        slot.behind_ir_dyn = if is_ir { 0 } else { slot.behind_ir_dyn.max(1) };
+        let context = slot.place.context_mut().ok_or(Problem::NoContext)?;
+        Ok(delivered(context, header, verified, &self.config))
     }
 
     /// Decompresses a packet that has failed, if pauses are ignored, as if they were not: the clock tells whether the bits of its SN have
@@ -507,17 +530,19 @@ impl<'m> Decompressor<'m> {
     #[cold]
     fn decompress_by_clock(
         &mut self,
-        at: Moment,
         header: &PacketHeader<'_>,
         has_failed: bool,
         failure: Failure,
         out: &mut [u8],
-    ) -> Result<Verified, Failure> {
-        let slot = self.contexts.get_mut(header.cid.index());
-        match (&failure, at.with_pauses(), slot.and_then(|slot| slot.place.context_mut())) {
+    ) -> Result<(Decompressed, bool), Failure> {
+        let Some(slot) = self.contexts.get_mut(header.cid.index()) else { return Err(failure) };
+        match (&failure, self.moment.with_pauses(), slot.place.context_mut()) {
             (Failure::Crc(_), Some(at), Some(context)) => {
                 let packet = IncomingPacket { at, header, has_failed, linked: None };
-                context.decompress(packet, &self.config, &mut self.shared, out).map_err(|_| failure)
+                let verified =
+                    context.decompress(packet, &self.config, &mut self.shared, out).map_err(|_| failure)?;
+                (slot.failures_since_nack, slot.behind_ir_dyn) = (0, 0);
+                Ok(delivered(context, header, verified, &self.config))
             }
             _ => Err(failure),
         }
@@ -532,9 +557,16 @@ impl<'m> Decompressor<'m> {
     }
 }
 
-/// Converts the outcome of a verified packet.
+/// Counts a verified packet at its context. Returns whether it is to be acknowledged, too.
 #[inline]
-fn delivered(cid: Cid, profile: ProfileId, verified: Verified) -> Decompressed {
+fn delivered(
+    context: &mut dyn ReceiverContext,
+    header: &PacketHeader<'_>,
+    verified: Verified,
+    config: &DecompressorConfig,
+) -> (Decompressed, bool) {
     let Verified { format, header_in, header_out, len } = verified;
-    Decompressed { cid, profile, format, header_in, header_out, len }
+    let (cid, profile) = (header.cid, context.profile());
+    let is_due = context.note_success(header.first, format, config.mode);
+    (Decompressed { cid, profile, format, header_in, header_out, len }, is_due)
 }

@@ -79,6 +79,13 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
 
     #[inline(never)]
     fn insert(&mut self, value: S, width: usize) {
+        let at = self.newest();
+        let goes_on = value == self.high[at].plus(1) && value.since(self.low[at]) < 1 << (S::BITS - 1);
+        if goes_on && !self.is_empty() && usize::from(self.filled) < span(width, SPANS) {
+            self.high[at] = value;
+            self.filled += 1;
+            return;
+        }
         self.insert_all(value, value, 1, width);
         let at = (self.newest() + 1) % SPANS;
         // The oldest span normally shows that they are not equal.
@@ -190,6 +197,19 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
         }
         let span = high.wrapping_sub(low) as u32;
         (!is_wide && span < 1 << (S::BITS - 1)).then(|| (origin.plus(low as u32), origin.plus(high as u32)))
+    }
+
+    /// True if there are candidates, and a value is less than `distance` ahead of each: of the lowest one as of the highest one.
+    #[inline]
+    pub fn is_within(&self, value: S, distance: u32) -> bool {
+        let mut is_within = !self.is_empty();
+        for (at, (low, high)) in self.low.iter().zip(&self.high).enumerate() {
+            let is_empty = (self.newest() + SPANS - at) % SPANS >= self.used();
+            // The bounds of a span that stands for any value are in the other order.
+            let (of_low, of_high) = (value.since(*low), value.since(*high));
+            is_within &= is_empty || of_high <= of_low && of_low < distance;
+        }
+        is_within
     }
 
     /// Returns the bounds of all spans together.
@@ -572,6 +592,11 @@ mod tests {
             }
             let last = sent.iter().rev().take(width).chain([&newest]);
             for (&reference, value) in last.flat_map(|sn| [(sn, value), (sn, newest.wrapping_add(1))]) {
+                for distance in [1, 8, 100, 1 << 15] {
+                    let bounds = offsets.bounds();
+                    let is_within = bounds.is_some_and(|(low, high)| value.since(low) < distance && value.since(high) < distance);
+                    prop_assert_eq!(offsets.is_within(value, distance), is_within, "{} within {} of {:?}", value, distance, bounds);
+                }
                 for (k, shift) in [(count.needed_bits(value, Shift::Sn), Shift::Sn), (offsets.needed_bits(value, Shift::Zero), Shift::Zero)] {
                     let bits = u32::from(value) & ((1_u64 << k) - 1) as u32;
                     prop_assert_eq!(lsb::decode(bits, k, reference, shift), value, "{} from {}", k, reference);

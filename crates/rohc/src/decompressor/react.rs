@@ -6,14 +6,14 @@ use core::time::Duration;
 use thinair_wire::time::Instant;
 
 use super::{
-    Decompressed, Decompressor, DecompressorConfig, DecompressorContext, NackPolicy, PENDING, Problem,
-    ReceiverContext,
+    Decompressor, DecompressorConfig, DecompressorContext, NackPolicy, PENDING, Problem, ReceiverContext,
 };
 use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::decompressor::Failure;
 use crate::feedback::{AckType, Feedback};
 use crate::mode::Mode;
+use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
 
 /// Number of failed packets of one context after which a NACK is repeated, regardless of the time.
@@ -24,39 +24,22 @@ const NACK_EVERY: u8 = 8;
 const STATIC_FAILURES: u8 = 3;
 
 impl Decompressor<'_> {
-    /// Counts successes and failures, moves the state down, and decides what feedback to send.
-    #[inline]
-    pub(super) fn react(&mut self, at: Moment, cid: Cid, first: u8, outcome: &Result<Decompressed, Problem>) {
-        let config = &self.config;
-        let Some(slot) = self.contexts.get_mut(cid.index()) else { return };
-        let ack = match outcome {
-            Ok(done) => {
-                slot.failures_since_nack = 0;
-                if slot.behind_ir_dyn > 0 || done.format == Format::IrDyn {
-                    slot.note_ir_dyn(done.format);
-                }
-                let context = slot.place.context_mut();
-                let is_due =
-                    |context: &mut dyn ReceiverContext| context.note_success(first, done.format, config.mode);
-                context.is_some_and(is_due).then_some(AckType::Ack)
-            }
-            Err(Problem::Failure(Failure::NoRoom(_))) => None,
-            Err(problem) => slot.note_failure(at, first, problem, config),
-        };
-        if let Some(ack) = ack {
-            self.send_feedback(at.now, cid, ack, outcome);
+    /// Counts a failed packet, moves the state down, and sends the feedback that is due.
+    #[cold]
+    pub(super) fn note_failure(&mut self, header: &PacketHeader<'_>, problem: &Problem) {
+        let Some(slot) = self.contexts.get_mut(header.cid.index()) else { return };
+        if let Problem::Failure(Failure::NoRoom(_)) = problem {
+            return;
+        }
+        if let Some(ack) = slot.note_failure(self.moment, header.first, problem, &self.config) {
+            self.send_feedback(header.cid, ack, Err(problem));
         }
     }
 
+    /// Sends feedback on a packet of that format, or on a failed one.
     #[cold]
-    fn send_feedback(
-        &mut self,
-        now: Instant,
-        cid: Cid,
-        ack: AckType,
-        outcome: &Result<Decompressed, Problem>,
-    ) {
-        let config = &self.config;
+    pub(super) fn send_feedback(&mut self, cid: Cid, ack: AckType, outcome: Result<Format, &Problem>) {
+        let (config, now) = (&self.config, self.moment.now);
         let Some(slot) = self.contexts.get_mut(cid.index()) else { return };
         if !slot.is_two_way(config) || ack != AckType::Ack && !slot.admit_nack(now, config.nack_interval) {
             return;
@@ -64,9 +47,8 @@ impl Decompressor<'_> {
         // RFC 3095, section 5.6.3: R-mode is requested "only after at least one packet has been correctly decompressed".
         let mode = config.mode.min(Mode::Optimistic);
         let element = Feedback { mode: Some(mode), protected: true, ..Feedback::new(cid, ack) };
-        let format = outcome.ok().map(|done| done.format);
         let mut element = match slot.place.context_mut() {
-            Some(context) => context.complete(element, format, config),
+            Some(context) => context.complete(element, outcome.ok(), config),
             None => element,
         };
         if let Err(Problem::Failure(Failure::NoMemory)) = outcome {
@@ -88,11 +70,6 @@ impl DecompressorContext {
     /// True if there is feedback for the context.
     fn is_two_way(&self, config: &DecompressorConfig) -> bool {
         config.mode != Mode::Unidirectional || self.place.context().is_some_and(ReceiverContext::is_two_way)
-    }
-
-    #[cold]
-    fn note_ir_dyn(&mut self, format: Format) {
-        self.behind_ir_dyn = if format == Format::IrDyn { self.behind_ir_dyn.max(1) } else { 0 };
     }
 
     /// Counts a failed packet, and returns the feedback that is due.

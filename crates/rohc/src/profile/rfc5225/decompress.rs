@@ -56,6 +56,8 @@ pub(crate) struct V2ReceiverContext {
     pub(super) line_before: u32,
     /// The timestamp has jumped, as behind silence.
     pub(super) has_jumped: bool,
+    /// Octets of the irregular chain of a packet that goes on.
+    pub(super) irregular: u8,
 }
 
 /// A packet as late as the reorder ratio bears. It is acknowledged behind the newest one, so that the compressor sees by how much: two
@@ -131,6 +133,7 @@ impl V2ReceiverContext {
             moved: 0,
             line_before: 0,
             has_jumped: false,
+            irregular: 0,
         }
     }
 
@@ -296,6 +299,7 @@ impl V2ReceiverContext {
         self.seen =
             if ahead < 0 { u16::MAX } else { self.seen.checked_shl(ahead.unsigned_abs()).unwrap_or(0) | 1 };
         (self.msn, self.unrepaired, self.is_timed) = (next.msn, 0, next.time_stride != 0);
+        self.irregular = next.irregular_octets();
         *room = *next;
         self.state.on_success();
     }

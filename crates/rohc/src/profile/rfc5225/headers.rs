@@ -414,36 +414,45 @@ pub(super) fn infer(items: &[Item], octets: &mut [u8], total: usize, lite: bool)
         let h = octets.get_mut(item.range())?;
         match item.kind {
             Kind::V4 => infer_v4(h.first_chunk_mut()?, u16::try_from(behind).ok()?),
-            Kind::V6 => {
-                let h: &mut [u8; Ipv6::LEN] = h.first_chunk_mut()?;
-                h[0] = h[0] & 0x0F | 0x60;
-                [h[4], h[5]] = u16::try_from(behind.checked_sub(Ipv6::LEN)?).ok()?.to_be_bytes();
-            }
-            Kind::Udp => h.get_mut(4..6)?.copy_from_slice(&u16::try_from(behind).ok()?.to_be_bytes()),
-            Kind::UdpLite if lite => {
+            Kind::V6 => infer_v6(h.first_chunk_mut()?, behind)?,
+            Kind::UdpLite if !lite => {}
+            Kind::Udp | Kind::UdpLite => {
                 h.get_mut(4..6)?.copy_from_slice(&u16::try_from(behind).ok()?.to_be_bytes())
             }
             Kind::Rtp => h[0] = h[0] & 0x3F | 0x80,
-            Kind::Ah => h.get_mut(2..4)?.fill(0),
-            Kind::Mine => {
-                h.get_mut(2..4)?.fill(0);
-                let sum = Sum::ZERO.octets(h).checksum();
-                h.get_mut(2..4)?.copy_from_slice(&sum.to_be_bytes());
-            }
-            Kind::Gre => {
-                if h[0] & GRE_CHECKSUM != 0 {
-                    h.get_mut(6..8)?.fill(0);
-                }
-            }
-            Kind::UdpLite | Kind::Esp | Kind::HopByHop | Kind::Routing | Kind::Destination => {}
+            kind => infer_seldom(kind, h)?,
         }
     }
     Some(())
 }
 
+/// [`infer`] of headers that flows seldom have.
+#[cold]
+pub(super) fn infer_seldom(kind: Kind, h: &mut [u8]) -> Option<()> {
+    match kind {
+        Kind::Ah => h.get_mut(2..4)?.fill(0),
+        Kind::Mine => {
+            h.get_mut(2..4)?.fill(0);
+            let sum = Sum::ZERO.octets(h).checksum();
+            h.get_mut(2..4)?.copy_from_slice(&sum.to_be_bytes());
+        }
+        Kind::Gre if h[0] & GRE_CHECKSUM != 0 => h.get_mut(6..8)?.fill(0),
+        _ => {}
+    }
+    Some(())
+}
+
+/// [`infer`] of an IPv6 header.
+#[inline]
+pub(super) fn infer_v6(h: &mut [u8; Ipv6::LEN], behind: usize) -> Option<()> {
+    h[0] = h[0] & 0x0F | 0x60;
+    [h[4], h[5]] = u16::try_from(behind.checked_sub(Ipv6::LEN)?).ok()?.to_be_bytes();
+    Some(())
+}
+
 /// [`infer`] of an IPv4 header.
 #[inline]
-fn infer_v4(h: &mut [u8; Ipv4::LEN], length: u16) {
+pub(super) fn infer_v4(h: &mut [u8; Ipv4::LEN], length: u16) {
     h[0] = 0x45;
     [h[2], h[3]] = length.to_be_bytes();
     (h[6], h[7]) = (h[6] & 0x40, 0);

@@ -2,12 +2,13 @@
 //! follows from nothing.
 
 use thinair_wire::crc::Check;
+use thinair_wire::header::ipv4::Ipv4;
 use thinair_wire::header::protocol;
+use thinair_wire::header::udp::Udp;
 
 use super::compress::V2SenderContext;
 use super::decompress;
-use super::encodings::Counter;
-use super::headers::{Kind, infer};
+use super::headers::{Kind, infer_seldom, infer_v4, infer_v6};
 use super::state::{State, coverage};
 use crate::arrival::Moment;
 use crate::cid::Cid;
@@ -24,43 +25,64 @@ const BITS: u32 = 4;
 const MOST: usize = 128;
 
 impl State {
-    /// Writes the headers of the packet behind the last one but for what [`infer`] fills in. `irregular` fills in fields of two octets
-    /// that follow from nothing, each at its offset, in the order of the irregular chain.
+    /// Writes the headers of the packet behind the last one, which has `total` octets. `irregular` fills in fields of two octets that
+    /// follow from nothing, each at its offset, in the order of the irregular chain.
     #[inline(always)]
     fn predict(
         &self,
         out: &mut [u8],
-        mut irregular: impl FnMut(usize, &mut [u8]) -> Option<()>,
+        total: usize,
+        mut irregular: impl FnMut(usize, &mut [u8; 2]) -> Option<()>,
     ) -> Option<()> {
         out.copy_from_slice(self.headers.all());
-        let mut field = |out: &mut [u8], at: usize| irregular(at, out.get_mut(at..at + 2)?);
+        let total = u16::try_from(total).ok()?;
         let mut behaviors = self.behaviors.iter();
         for item in self.headers.items() {
             let at = usize::from(item.at);
+            let behind = total.checked_sub(item.at.into())?;
             match item.kind {
-                Kind::V4 => match *behaviors.next()? {
-                    Behavior::Random => field(out, at + 4)?,
-                    Behavior::Constant => {}
-                    behavior => {
-                        let id: &mut [u8; 2] = out.get_mut(at + 4..)?.first_chunk_mut()?;
-                        let next = behavior.counted(u16::from_be_bytes(*id)).wrapping_add(1);
-                        *id = behavior.counted(next).to_be_bytes();
+                Kind::V4 => {
+                    let h: &mut [u8; Ipv4::LEN] = out.get_mut(at..)?.first_chunk_mut()?;
+                    let mut id = [h[4], h[5]];
+                    match *behaviors.next()? {
+                        Behavior::Random => irregular(at + 4, &mut id)?,
+                        Behavior::Constant => {}
+                        behavior => {
+                            let next = behavior.counted(u16::from_be_bytes(id)).wrapping_add(1);
+                            id = behavior.counted(next).to_be_bytes();
+                        }
                     }
-                },
+                    [h[4], h[5]] = id;
+                    infer_v4(h, behind);
+                }
                 Kind::V6 => {
                     behaviors.next();
+                    infer_v6(out.get_mut(at..)?.first_chunk_mut()?, behind.into())?;
                 }
-                Kind::Udp if self.checksum_used => field(out, at + 6)?,
-                Kind::UdpLite => {
-                    if self.coverage_behavior == coverage::IRREGULAR {
-                        field(out, at + 4)?;
+                Kind::Udp => {
+                    let [.., a, b, c, d]: &mut [u8; Udp::LEN] = out.get_mut(at..)?.first_chunk_mut()?;
+                    [*a, *b] = behind.to_be_bytes();
+                    if self.checksum_used {
+                        let mut sum = [*c, *d];
+                        irregular(at + 6, &mut sum)?;
+                        [*c, *d] = sum;
                     }
-                    field(out, at + 6)?;
+                }
+                Kind::UdpLite => {
+                    let [.., a, b, c, d]: &mut [u8; Udp::LEN] = out.get_mut(at..)?.first_chunk_mut()?;
+                    let (mut covered, mut sum) = ([*a, *b], [*c, *d]);
+                    match self.coverage_behavior {
+                        coverage::INFERRED => covered = behind.to_be_bytes(),
+                        coverage::IRREGULAR => irregular(at + 4, &mut covered)?,
+                        _ => {}
+                    }
+                    irregular(at + 6, &mut sum)?;
+                    ([*a, *b], [*c, *d]) = (covered, sum);
                 }
                 Kind::Rtp => {
                     let h: &mut [u8; 8] = out.get_mut(at..)?.first_chunk_mut()?;
-                    let [_, second, a, b, stamp @ ..] = h;
-                    *second &= 0x7F;
+                    let [first, second, a, b, stamp @ ..] = h;
+                    (*first, *second) = (*first & 0x3F | 0x80, *second & 0x7F);
                     [*a, *b] = u16::from_be_bytes([*a, *b]).wrapping_add(1).to_be_bytes();
                     *stamp = u32::from_be_bytes(*stamp).wrapping_add(self.ts_stride).to_be_bytes();
                 }
@@ -69,10 +91,27 @@ impl State {
                     *number = u32::from_be_bytes(*number).wrapping_add(1).to_be_bytes();
                 }
                 Kind::Ah | Kind::Gre => return None,
-                Kind::Udp | Kind::HopByHop | Kind::Routing | Kind::Destination | Kind::Mine => {}
+                Kind::Mine => infer_seldom(Kind::Mine, out.get_mut(item.range())?)?,
+                Kind::HopByHop | Kind::Routing | Kind::Destination => {}
             }
         }
         Some(())
+    }
+
+    /// Octets of the irregular chain of such a packet.
+    pub(super) fn irregular_octets(&self) -> u8 {
+        let mut behaviors = self.behaviors.iter();
+        let fields = self.headers.items().iter().map(|item| match item.kind {
+            Kind::V4 => u8::from(behaviors.next() == Some(&Behavior::Random)),
+            Kind::V6 => {
+                behaviors.next();
+                0
+            }
+            Kind::Udp => self.checksum_used.into(),
+            Kind::UdpLite => 1 + u8::from(self.coverage_behavior == coverage::IRREGULAR),
+            _ => 0,
+        });
+        2 * fields.sum::<u8>()
     }
 
     /// Takes over the headers of the next packet.
@@ -133,7 +172,7 @@ impl V2SenderContext {
             return None;
         }
         let next = room.msn.wrapping_add(1);
-        if !Counter::between(next, self.msns.bounds()).fits(BITS, room.reorder_ratio.p(BITS)) {
+        if !self.msns.is_within(next.wrapping_add(room.reorder_ratio.p(BITS)), 1 << BITS) {
             return None;
         }
         let len = room.headers.len();
@@ -157,13 +196,12 @@ impl V2SenderContext {
         let start = frame.len();
         let (mut predicted, mut end) = ([0; MOST], start + 1);
         let headers = predicted.get_mut(..len)?;
-        room.predict(headers, |at, field| {
-            field.copy_from_slice(octets.get(at..at + 2)?);
-            out.get_mut(end..end + 2)?.copy_from_slice(field);
+        room.predict(headers, packet.len(), |at, field| {
+            *field = *octets.get(at..)?.first_chunk()?;
+            *out.get_mut(end..)?.first_chunk_mut()? = *field;
             end += 2;
             Some(())
         })?;
-        infer(room.headers.items(), headers, packet.len(), room.infers_coverage())?;
         if *headers != *octets {
             return None;
         }
@@ -208,14 +246,12 @@ impl decompress::V2ReceiverContext {
         }
         let len = room.headers.len();
         let headers = out.get_mut(..len)?;
-        let mut payload = packet.rest;
-        room.predict(headers, |_, field| {
-            let (sent, behind) = payload.split_at_checked(2)?;
-            field.copy_from_slice(sent);
-            payload = behind;
+        let (irregular, payload) = packet.rest.split_at_checked(self.irregular.into())?;
+        let mut fields = irregular.as_chunks().0.iter();
+        room.predict(headers, len + payload.len(), |_, field| {
+            *field = *fields.next()?;
             Some(())
         })?;
-        infer(room.headers.items(), headers, len + payload.len(), room.infers_coverage())?;
         if Check::Crc3.of(headers) != packet.first & 7 {
             return None;
         }
