@@ -90,7 +90,7 @@ impl Caution {
 
     /// True if the decompressor may not identify a packet in the smallest format after such a pause. The limit is half of that in
     /// `arrival`; a usual pause does not count.
-    #[inline]
+    #[inline(always)]
     fn is_behind_pause(&self, waited: u64) -> bool {
         self.is_longer_than_smallest(waited) && !self.pace.is_surely_usual(waited)
     }
@@ -161,7 +161,7 @@ impl Caution {
     }
 
     /// [`sent`](Self::sent) for a packet without additional bits, `waited` after the last one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn sent_quietly(&mut self, now: Instant, waited: u64, step: u32) {
         if self.last != [0; 5] && !is_duplicate(waited, step) {
             // The other end may have seen shorter times.

@@ -48,16 +48,21 @@ impl FlowPace {
 
     /// Records a packet that was sent or has arrived `waited` after the last one, and is `ahead` of it by packets and
     /// `intervals` by times between packets. Intervals also count while the flow is silent.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn note(&mut self, waited: u64, ahead: u32, intervals: u32) {
-        if ahead >= LEAP {
-            return;
-        }
         let part = |of: u32| if of > 1 { waited / u64::from(of) } else { waited };
-        if intervals < LEAP {
-            self.note_time(u32::try_from(part(intervals)).unwrap_or(u32::MAX));
+        if ahead < LEAP {
+            self.note_times((intervals < LEAP).then_some(part(intervals)), part(ahead));
         }
-        self.longest = forget(self.longest, self.steps).max(size(part(ahead)));
+    }
+
+    /// Records the time between two packets, if it is known, and the time since the last one.
+    #[inline(never)]
+    fn note_times(&mut self, between: Option<u64>, waited: u64) {
+        if let Some(between) = between {
+            self.note_time(u32::try_from(between).unwrap_or(u32::MAX));
+        }
+        self.longest = forget(self.longest, self.steps).max(size(waited));
         // The low bits go on counting.
         self.steps = if self.steps == u8::MAX { u8::MAX - 0x1F } else { self.steps + 1 };
     }

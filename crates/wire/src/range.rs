@@ -200,7 +200,7 @@ impl<S: Serial, const SPANS: usize> Range<S, SPANS> {
     }
 
     /// True if there are candidates, and a value is less than `distance` ahead of each: of the lowest one as of the highest one.
-    #[inline]
+    #[inline(always)]
     pub fn is_within(&self, value: S, distance: u32) -> bool {
         let mut is_within = !self.is_empty();
         for (at, (low, high)) in self.low.iter().zip(&self.high).enumerate() {

@@ -25,8 +25,8 @@ const BITS: u32 = 4;
 const MOST: usize = 128;
 
 impl State {
-    /// Writes the headers of the packet behind the last one, which has `total` octets. `irregular` fills in fields of two octets that
-    /// follow from nothing, each at its offset, in the order of the irregular chain.
+    /// Makes the headers of the last packet in `out` those of the next one, which has `total` octets. `irregular` fills in fields of two
+    /// octets that follow from nothing, each at its offset, in the order of the irregular chain.
     #[inline(always)]
     fn predict(
         &self,
@@ -34,7 +34,6 @@ impl State {
         total: usize,
         mut irregular: impl FnMut(usize, &mut [u8; 2]) -> Option<()>,
     ) -> Option<()> {
-        out.copy_from_slice(self.headers.all());
         let total = u16::try_from(total).ok()?;
         let mut behaviors = self.behaviors.iter();
         for item in self.headers.items() {
@@ -114,12 +113,9 @@ impl State {
         2 * fields.sum::<u8>()
     }
 
-    /// Takes over the headers of the next packet.
+    /// Notes that the headers are those of the next packet.
     #[inline]
-    fn go_on(&mut self, headers: &[u8]) {
-        if let Some(octets) = self.headers.octets.get_mut(..headers.len()) {
-            octets.copy_from_slice(headers);
-        }
+    fn go_on(&mut self) {
         self.msn = self.msn.wrapping_add(1);
         if !self.is_sequential() {
             self.ip_id_offset = self.offset_of_id();
@@ -194,7 +190,7 @@ impl V2SenderContext {
         }
         let frame = CidFrame::new(cid, config.channel.cids());
         let start = frame.len();
-        let (mut predicted, mut end) = ([0; MOST], start + 1);
+        let (mut predicted, mut end) = (*room.headers.octets.first_chunk::<MOST>()?, start + 1);
         let headers = predicted.get_mut(..len)?;
         room.predict(headers, packet.len(), |at, field| {
             *field = *octets.get(at..)?.first_chunk()?;
@@ -209,7 +205,8 @@ impl V2SenderContext {
         let sent = frame.close(end, payload, out).ok()?;
 
         let width = usize::from(config.window);
-        room.go_on(octets);
+        *room.headers.octets.first_chunk_mut()? = predicted;
+        room.go_on();
         self.msn = next;
         self.caution.sent_quietly(now, waited, 1);
         self.msns.push(next, width);
@@ -246,6 +243,7 @@ impl decompress::V2ReceiverContext {
         }
         let len = room.headers.len();
         let headers = out.get_mut(..len)?;
+        headers.copy_from_slice(room.headers.all());
         let (irregular, payload) = packet.rest.split_at_checked(self.irregular.into())?;
         let mut fields = irregular.as_chunks().0.iter();
         room.predict(headers, len + payload.len(), |_, field| {
@@ -256,7 +254,8 @@ impl decompress::V2ReceiverContext {
             return None;
         }
         let verified = Verified::deliver(packet, Format::Pt0Crc3, len, payload, out).ok()?;
-        room.go_on(out.get(..len)?);
+        room.headers.octets.get_mut(..len)?.copy_from_slice(out.get(..len)?);
+        room.go_on();
         (self.msn, self.ack_due) = (next, false);
         (self.calm, self.seen) = (self.calm.saturating_add(1), self.seen << 1 | 1);
         self.arrivals.note(now, 1);
