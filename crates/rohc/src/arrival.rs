@@ -59,6 +59,11 @@ impl Moment {
         self.ignores_pauses.then_some(Self { ignores_pauses: false, is_again: true, ..self })
     }
 
+    /// True if the carrier counts, and the packet was sent behind all that have arrived.
+    pub(crate) fn is_in_order(self) -> bool {
+        self.counts
+    }
+
     /// Records the next arrival.
     pub(crate) fn advance(&mut self, arrival: Arrival) {
         let lost = arrival.lost.map_or(UNCOUNTED, |lost| lost.min(UNCOUNTED));
@@ -143,14 +148,14 @@ impl Arrivals {
     }
 
     /// Records a verified packet, `ahead` packets after the last one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn note(&mut self, at: Moment, ahead: u32) {
         self.note_intervals(at, ahead, ahead);
     }
 
     /// Records a verified packet, `ahead` packets and `intervals` times between packets after the last one. Intervals also count
     /// while the flow is silent.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn note_intervals(&mut self, at: Moment, ahead: u32, intervals: u32) {
         if self.last != Stamp::NEVER && !is_duplicate(self.elapsed(at), ahead) {
             self.pace.note(self.elapsed(at), ahead, intervals);

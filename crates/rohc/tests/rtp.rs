@@ -13,7 +13,7 @@ use common::{IdKind, IpLayer, SplitMix64, TestFlow};
 use thinair_rohc::{
     Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,
     DecompressorConfig, DecompressorMemory, Format, Instant, Mode, ProfileId, ProfileSet, Refresh,
-    RtpDetection,
+    ReorderRatio, RtpDetection,
 };
 use thinair_wire::checksum::Sum;
 
@@ -275,4 +275,42 @@ fn a_silence_of_any_length_comes_through() {
             }
         }
     }
+}
+
+/// The UDP checksum tells the timestamp of a packet that was sent before several jumps, and of one that tells a jump itself.
+#[test]
+fn packets_late_over_several_jumps_come_through() {
+    let mut link = RtpLink::with(ProfileSet::v2(), Mode::Unidirectional, |near, _| {
+        near.reorder_ratio = ReorderRatio::ThreeQuarters;
+    });
+    let (mut flow, mut random) = (flow(MediaKind::Rtp, true), SplitMix64(3));
+    let (mut held, mut late, mut delivered) = (None, 0, 0);
+    for i in 0..2_000 {
+        let silent = if i > 20 && i % 5 == 0 { 2 + random.below(50) as u32 } else { 0 };
+        let stride = media(&mut flow).stride;
+        media(&mut flow).ts = media(&mut flow).ts.wrapping_add(stride * silent);
+        link.now = link.now + Duration::from_millis(20) * (1 + silent);
+        let packet = with_right_sum(flow.packet(&mut random));
+        let mut rohc = vec![0; 200];
+        let done = link.compressor.compress(link.now, &packet, &mut rohc).unwrap();
+        rohc.truncate(done.len);
+        if i > 100 && i % 20 == i / 20 % 20 {
+            held = Some((i + 11, rohc, packet));
+            continue;
+        }
+        let mut arriving = vec![(rohc, packet, false)];
+        if let Some((_, rohc, packet)) = held.take_if(|(until, ..)| *until == i) {
+            arriving.push((rohc, packet, true));
+        }
+        for (rohc, packet, is_late) in arriving {
+            let mut back = [0; 200];
+            let got = link.decompressor.decompress(link.now, &rohc, &mut back);
+            assert!(is_late || got.is_ok(), "packet {i}: {done:?}");
+            assert!(got.is_err() || back[..got.unwrap().len] == packet, "packet {i}: {done:?}");
+            late += u32::from(is_late);
+            delivered += u32::from(is_late && got.is_ok());
+        }
+    }
+    println!("{delivered} of {late} late packets were delivered");
+    assert!(late > 80 && delivered + 1 >= late);
 }

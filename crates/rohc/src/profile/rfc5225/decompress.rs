@@ -52,8 +52,8 @@ pub(crate) struct V2ReceiverContext {
     pub(super) late_acks: u8,
     /// The MSN since which no field has changed that no checksum covers.
     pub(super) moved: u32,
-    /// The RTP timestamp of MSN 0 before the timestamp has jumped.
-    pub(super) line_before: u32,
+    /// The RTP timestamp of MSN 0 before the timestamp has jumped, and before earlier jumps.
+    pub(super) lines_before: [u32; LINES],
     /// The timestamp has jumped, as behind silence.
     pub(super) has_jumped: bool,
     /// Octets of the irregular chain of a packet that goes on.
@@ -70,6 +70,9 @@ pub(super) enum Late {
     /// This MSN is acknowledged now.
     Due(u32),
 }
+
+/// Jumps of the timestamp over which a packet may be late.
+const LINES: usize = 4;
 
 /// Late packets that are acknowledged as long as the reorder ratio stays: the compressor may not heed them.
 const LATE_ACKS: u8 = 4;
@@ -131,7 +134,7 @@ impl V2ReceiverContext {
             late: Late::None,
             late_acks: 0,
             moved: 0,
-            line_before: 0,
+            lines_before: [0; LINES],
             has_jumped: false,
             irregular: 0,
         }
@@ -216,6 +219,11 @@ impl V2ReceiverContext {
                 return Err(Failure::Ambiguous(format));
             }
             self.ack_due = is_at_limit;
+            // A jump of the timestamp may be told by late packets alone.
+            let line = found.next.line();
+            if proved && found.next.has_rtp() && line != room.line() {
+                self.note_line(line);
+            }
             if is_at_limit {
                 (self.late, self.late_acks) = (Late::Noted(found.next.msn), self.late_acks + 1);
             }
@@ -262,6 +270,13 @@ impl V2ReceiverContext {
             && self.late == Late::None
     }
 
+    /// Notes a line that is not that of the newest packet.
+    fn note_line(&mut self, line: u32) {
+        let held = self.lines_before.iter().take(LINES - 1).take_while(|held| **held != line).count();
+        self.lines_before[..=held].rotate_right(1);
+        self.lines_before[0] = line;
+    }
+
     /// A packet is the newest one.
     fn accept(&mut self, now: Moment, found: &Packet<'_>, room: &mut State, ahead: i32) {
         let next = &found.next;
@@ -269,7 +284,7 @@ impl V2ReceiverContext {
         let (mut is_covered, mut intervals) = (true, packets);
         let (line, before) = (next.line(), room.line());
         if next.has_rtp() && line != before {
-            self.line_before = before;
+            self.note_line(before);
             self.has_jumped |= next.ts_stride == room.ts_stride;
             is_covered = next.sum_covers_rtp();
             // Timestamps go on in pauses. Where no checksum proves them, a pause could as well be a loss.

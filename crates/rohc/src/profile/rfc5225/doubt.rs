@@ -88,19 +88,42 @@ impl Search<'_, '_> {
         stride.saturating_mul(turn >> stride.trailing_zeros().min(turn.trailing_zeros()))
     }
 
-    /// A packet that is late, by a distance.
-    fn late(&mut self, late: i32, line_before: u32) -> Result<Option<Place>, Failure> {
+    /// A packet that is late, by a distance. It may be from before the timestamp has jumped, once or several times, or one that has told
+    /// such a jump: `lines` are those before, the newest one first.
+    fn late(&mut self, late: i32, lines: &[u32]) -> Result<Option<Place>, Failure> {
         if self.attempt(late.into())?.is_some() {
             return Ok(Some(late.into()));
         }
-        // Bits of a scaled timestamp may stand for one too far back.
         if !self.may_be_before_jump || self.stamp == Stamp::Unscaled {
             return Ok(None);
         }
         let msn = self.last.msn.wrapping_add_signed(late);
-        let timestamp = Some(line_before.wrapping_add(self.last.ts_stride.wrapping_mul(msn)));
-        let place = Place { ahead: late, timestamp };
-        Ok(self.attempt(place)?.map(|_| place))
+        // A CRC alone tells no more than one jump.
+        for &line in lines.iter().take(if self.proves { lines.len() } else { 1 }) {
+            let goes_on = line.wrapping_add(self.last.ts_stride.wrapping_mul(msn));
+            let timestamp = self.told_behind(goes_on);
+            let place = Place { ahead: late, timestamp: Some(timestamp) };
+            if (self.proves || timestamp == goes_on) && self.attempt(place)?.is_some() {
+                return Ok(Some(place));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The timestamp that the packet tells to a decompressor whose reference goes on to that one.
+    fn told_behind(&self, goes_on: u32) -> u32 {
+        let (told, stride) = (&self.found.x.ts_scaled, self.last.ts_stride);
+        let bits = u32::from(told.bits);
+        if self.stamp != Stamp::Scaled || self.last.time_stride != 0 || !(1..u32::BITS).contains(&bits) {
+            return goes_on;
+        }
+        let (Some(reference), Some(offset)) = (goes_on.checked_div(stride), goes_on.checked_rem(stride))
+        else {
+            return goes_on;
+        };
+        let start = reference.wrapping_sub(ts_p(self.last, bits));
+        let ahead = told.value.wrapping_sub(start) & ((1 << bits) - 1);
+        start.wrapping_add(ahead).wrapping_mul(stride).wrapping_add(offset)
     }
 
     /// A packet behind a jump of the timestamp, as after silence, in packets that were lost. The clock tells the timestamp.
@@ -192,7 +215,8 @@ impl V2ReceiverContext {
         let holes = (!self.seen & ((2 << latest(last)) - 1)).count_ones();
         let is_twice =
             late <= 0 && self.seen.checked_shr(late.unsigned_abs()).is_some_and(|seen| seen & 1 == 1);
-        let is_any = holes >= HOLES || is_twice || goes_back;
+        let is_counted_anew = now.is_in_order() && !matches!(clock, PassedPackets::AtMost(_));
+        let is_any = holes >= HOLES || is_twice || goes_back || is_counted_anew;
         let most = if is_any { most.max(latest(last).cast_unsigned() + 1) } else { most };
         // Where nothing tells that the bits of the MSN have come round, they have not.
         let most = if self.is_next(now, turn, last) { most.min(first.cast_unsigned()) } else { most };
@@ -209,15 +233,17 @@ impl V2ReceiverContext {
         if goes_on && let Some(len) = search.attempt(behind.into())? {
             return Ok(Meant { ahead: behind, proved: proves, len });
         }
-        // A packet that is counted is not late.
-        let may_be_late =
-            late >= -latest(last) && !(1..=turn.cast_signed() / 2).contains(&as_read) && !is_counted;
+        // A packet that is counted is not late, unless its sender has numbered it so.
+        let may_be_late = late >= -latest(last)
+            && !(1..=turn.cast_signed() / 2).contains(&as_read)
+            && !is_counted
+            && (found_own || !now.is_in_order());
         // What a late packet does not say may have changed since: then nothing but the CRC would tell it from one ahead.
         let has_moved = !is_strong(format) && self.has_moved_since(last.msn.wrapping_add_signed(late));
         if may_be_late && !proves && has_moved {
             return Err(Failure::Ambiguous(format));
         }
-        let late = if may_be_late || goes_back { search.late(late, self.line_before)? } else { None };
+        let late = if may_be_late || goes_back { search.late(late, &self.lines_before)? } else { None };
         let candidates = Candidates::new(first.cast_unsigned(), turn, clock, proves);
         let mut fits = Fits::default();
         // Behind a context that is damaged the MSN may have taken any step.

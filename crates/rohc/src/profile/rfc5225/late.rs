@@ -35,7 +35,14 @@ impl Pair<'_> {
         let follows = behind.take() == Some(msn);
         // With the same number again and a strong CRC, a packet is the newest one once more, or one that says more.
         let is_new = ahead > 0 || ahead < -latest(self.last) || ahead == 0 && is_strong(self.format);
-        if is_new || follows || self.goes_on() {
+        if is_new || self.goes_on() {
+            return false;
+        }
+        // A packet from before a jump of the timestamp is late, and those that follow it are.
+        if self.next.has_rtp() && self.next.line() != self.last.line() {
+            return true;
+        }
+        if follows {
             return false;
         }
         *behind = (is_strong(self.format) && self.next.has_own_msn()).then_some(msn.wrapping_add(1));
