@@ -357,6 +357,7 @@ impl<S: Serial> SequenceRange<S> {
         self.before.is_empty() && self.kind == Before::Exact
     }
 
+    #[inline(never)]
     fn push_any(&mut self, value: S, width: usize, is_next: bool) {
         let is_late = self.kind == Before::Late;
         if is_late {

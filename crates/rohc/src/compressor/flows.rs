@@ -69,6 +69,15 @@ impl FlowLink {
         self.credit = balance.credit;
         self.tag = self.tag & HASH | u32::from(balance.state) << HASH.count_ones();
     }
+
+    /// [`Balance::note`].
+    #[inline(never)]
+    fn note_cost(&mut self, before: usize, sent: usize, is_initialization: bool, full: i16) -> bool {
+        let mut balance = self.balance();
+        let is_worth = balance.note(before, sent, is_initialization, full);
+        self.set(balance);
+        is_worth
+    }
 }
 
 /// Fields that distinguish flows.
@@ -280,10 +289,7 @@ impl<'m> FlowTable<'m> {
             // The flow has a full credit, and saves octets again.
             return true;
         }
-        let mut balance = link.balance();
-        let is_worth = balance.note(before, sent, is_initialization, credit);
-        link.set(balance);
-        is_worth
+        link.note_cost(before, sent, is_initialization, credit)
     }
 
     /// Puts a context into a place.

@@ -49,11 +49,12 @@ impl Compressor<'_> {
         out: &mut [u8],
     ) -> RegularOutcome {
         let (timer, profiles) = (self.shared.clock.limits(&self.config), self.config.channel.profiles());
+        let mut rtp = None;
         if let Some(cid) = self.flows.newest_in_use()
             && let Some(context) = self.flows.context_mut::<Rfc3095SenderContext>(cid)
             && context.established
             && context.caution.is_in(self.group)
-            && let Some((rtp, len)) = context.headers_of(packet.chain, profiles)
+            && let Some(len) = context.headers_of(packet.chain, profiles, &mut rtp)
         {
             let headers = (packet.chain, rtp.as_ref(), len);
             match context.compress_regular(packet.now, headers, timer.as_ref(), cid, &self.config, out) {
@@ -69,20 +70,21 @@ impl Compressor<'_> {
 }
 
 impl Rfc3095SenderContext {
-    /// Returns the RTP header of a packet of this flow, if it has one, and the octets of all headers; `None` if the packet may
+    /// Reads the RTP header of a packet of this flow, if it has one, and returns the octets of all headers; `None` if the packet may
     /// need another profile or context.
     #[inline]
     fn headers_of<'p>(
         &self,
         chain: &HeaderChain<'p>,
         profiles: ProfileSet,
-    ) -> Option<(Option<rtp::RtpHeader<'p>>, usize)> {
+        rtp: &mut Option<rtp::RtpHeader<'p>>,
+    ) -> Option<usize> {
         let (ips, ip_end) = (chain.ips(), chain.ip_end());
         let is_path = chain.is_plain()
             && ips.len() == usize::from(self.ip_count)
             && self.ips.iter().zip(ips).all(|(kept, ip)| !kept.terminates && kept.header.is_path_of(ip));
         let datagram = chain.packet().get(ip_end..).filter(|_| is_path)?;
-        let (mut rtp, mut len) = (None, ip_end + UPPER_LEN);
+        let mut len = ip_end + UPPER_LEN;
         let is_flow = match upper(self.profile) {
             Upper::None => {
                 use protocol::{ESP, IPV4, IPV6, UDP, UDP_LITE};
@@ -96,7 +98,7 @@ impl Rfc3095SenderContext {
                     // The SSRC is compared with the fields that may change.
                     let header = rtp_header(payload)?;
                     len += header.len();
-                    rtp = Some(header);
+                    *rtp = Some(header);
                 }
                 (rtp.is_some() || !profiles.has(ProfileId::Rtp) || !rtp::may_be(payload))
                     && (udp.source_port, udp.destination_port)
@@ -105,7 +107,7 @@ impl Rfc3095SenderContext {
             }
             Upper::UdpLite => false,
         };
-        is_flow.then_some((rtp, len))
+        is_flow.then_some(len)
     }
 
     /// [`compress_regular`](Self::compress_regular) after the profile was chosen.

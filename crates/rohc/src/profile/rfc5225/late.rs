@@ -6,14 +6,18 @@
 use thinair_wire::time::Instant;
 
 use super::compress::V2SenderContext;
+use super::encodings::ReorderRatio;
 use super::formats::is_strong;
 use super::note::numbers;
 use super::state::State;
 use crate::profile::Format;
 
-/// Packets by which a packet may be late: a few, or as many as the interpretation interval of the smallest formats allows.
+/// Packets by which a packet may be late: as many as the interpretation interval of the smallest formats bears, or a few.
 pub(super) fn latest(last: &State) -> i32 {
-    last.reorder_ratio.p(4).max(8).cast_signed()
+    match last.reorder_ratio {
+        ReorderRatio::None | ReorderRatio::Quarter => 8,
+        ratio => ratio.p(4).cast_signed(),
+    }
 }
 
 /// A packet, and the newest one before it.

@@ -4,7 +4,7 @@ use thinair_wire::time::Instant;
 
 use super::chains::csrc_of;
 use super::compress::{Outbound, V2SenderContext};
-use super::encodings::{Counter, quarter};
+use super::encodings::{Counter, ReorderRatio, quarter};
 use super::formats::{Fields, NUMBERS, Says, Stamp};
 use super::headers::{CSRC, GRE_SEQUENCE, Headers, Item, Kind, MAX_IP, gre_sequence};
 use super::state::{Behavior, State, coverage};
@@ -37,6 +37,9 @@ const UNCOVERED: u16 = 1 << said::TTL | 1 << said::TOS | 1 << said::DF | 1 << sa
 /// Steps of a sequence number of the sender that are none of a leap, and bits of one that leaps, which have a CRC of 7 bits with them.
 const LEAP: u32 = 4;
 const LEAP_BITS: u32 = 7;
+
+/// Bits of a packet that may be taken for one that is late, with a CRC of 7 bits.
+const FAR_BITS: u32 = 6;
 
 fn bit(what: usize, has_changed: bool) -> u16 {
     u16::from(has_changed) << what
@@ -297,8 +300,9 @@ impl V2SenderContext {
             && next.sum_covers_rtp()
             && !self.caution.is_behind_nack(config.repetitions);
         let depends = next.has_own_msn() && !is_proved || next.is_sequential();
-        let least_bits =
-            if depends { self.caution.bits(now, step.cast_signed()) } else { 0 }.max(bits_of_leap);
+        let far_bits = if self.may_be_far(next) { FAR_BITS } else { 0 };
+        let cautious_bits = if depends { self.caution.bits(now, step.cast_signed()) } else { 0 };
+        let least_bits = cautious_bits.max(bits_of_leap).max(far_bits);
         let outer = is_due(said::OUTER);
         let (ttl, tos) = (is_due(said::TTL), is_due(said::TOS));
         let mut flags1 = is_due(said::DF) || is_due(said::BEHAVIOR) || outer || coverage;
@@ -334,6 +338,14 @@ impl V2SenderContext {
             crc7: 0,
             control_crc3: 0,
         }
+    }
+
+    /// True if a packet in the smallest format would often be taken for one that is late, or the other way round: three quarters of its
+    /// interpretation interval lie behind the newest packet, and nothing proves which one it is.
+    fn may_be_far(&self, next: &State) -> bool {
+        next.reorder_ratio == ReorderRatio::ThreeQuarters
+            && (next.has_own_msn() || next.is_sequential())
+            && !(self.sums && next.sum_covers_rtp())
     }
 
     /// The scaled timestamp, if every candidate has the same `ts_offset`. Nothing may wrap around: that is another one then.
@@ -373,7 +385,7 @@ impl V2SenderContext {
         }
         self.caution.sent(now, steps(step), config.repetitions);
         self.msns.push(next.msn, width);
-        self.is_steady = true;
+        self.is_steady = !self.may_be_far(next);
         if next.is_sequential() {
             self.ip_id_offsets.push(next.offset_of_id(), width);
         } else {
