@@ -305,6 +305,24 @@ fn a_change_is_said_until_it_is_acknowledged() {
 }
 
 /// Traffic with random changes, and loss of packets and feedback.
+/// Of a change that a CRC of 3 bits does not notice, several packets with one of 7 bits tell, however many of the first ones are lost: a
+/// flow in O-mode has no refresh.
+#[test]
+fn a_change_that_was_lost_as_a_whole_is_noticed() {
+    for (six, ttl) in (65..=128).flat_map(|ttl| [(false, ttl), (true, ttl)]) {
+        let (mut link, mut flow) =
+            (ModesLink::new(Mode::Optimistic), TestFlow::udp(vec![IpLayer::new(six, 1)]));
+        link.formats(&mut flow, 20);
+        flow.layers[0].ttl = ttl;
+        for i in 0..100 {
+            link.carry(&mut flow, i < 30, false);
+        }
+        let before = link.collided;
+        (0..50).for_each(|_| drop(link.carry(&mut flow, false, false)));
+        assert_eq!(link.collided, before, "TTL {ttl}, IPv6: {six}");
+    }
+}
+
 fn lossy(seed: u64, mode: Mode, loss: u64, feedback_loss: u64, delay: usize, packets: usize) -> ModesLink {
     let mut random = SplitMix64(seed);
     let cids = if random.once_in(2) { CidSpace::Small } else { CidSpace::Large };

@@ -3,6 +3,7 @@
 use thinair_wire::coder::Writer;
 use thinair_wire::crc::Check;
 use thinair_wire::header::chain::{self, Ip};
+use thinair_wire::header::ipv4::Ipv4;
 use thinair_wire::header::protocol;
 use thinair_wire::range::{Range, SequenceRange};
 use thinair_wire::serial::Serial;
@@ -25,13 +26,13 @@ use super::{
     BASE_IPS, CSRC, IpFields, IpHeader, IpVersion, Rfc3095Fields, UdpFields, Upper, has_rtp, rtp, sn_plus,
     upper,
 };
-use crate::caution::Caution;
+use crate::caution::{Caution, SURE};
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Refused};
 use crate::field::ip_id::Watcher;
 use crate::field::rtp::{Guess, is_step};
 use crate::framing::CidFrame;
-use crate::mode::CompressorMode;
+use crate::mode::{CompressorMode, Mode};
 use crate::pace::steps;
 use crate::profile::{Format, ProfileId};
 use crate::refresh::{Due, Refresh, RefreshTimer};
@@ -449,7 +450,7 @@ impl Rfc3095SenderContext {
                 let has_right_sum = layout.has_right_sum(header, plan.payload());
                 self.initialization.sent(format, x.sn as u16, self.sn as u16, has_right_sum);
             }
-            self.note_crc_static(crc_static, is_static_same, config.repetitions);
+            self.note_crc_static(crc_static, is_static_same, (&layout, header), config.repetitions);
             self.commit(now, &x, format, has_lists, length, config, pool);
         }
         let compressed = Compressed {
@@ -722,24 +723,56 @@ impl Rfc3095SenderContext {
 
     /// Stores the states of the checks of a packet that was written.
     ///
-    /// RFC 3095, section 5.9.2: if the CRC-STATIC octets have changed and the state of CRC-3 has not, it "cannot catch the
-    /// error consisting in the decompressor not having updated the static context". The change itself is sent in UOR-2; the
-    /// next packets are at risk. So are those of a flow that has taken over the CID, until an IR packet must have arrived.
+    /// RFC 3095, section 5.9.2: if CRC-3 is the same with the fields of the last packet, it "cannot catch the error consisting in the
+    /// decompressor not having updated the static context". The change itself is sent in UOR-2; the next packets are at risk. So are
+    /// those of a flow that has taken over the CID, until an IR packet must have arrived.
     #[inline]
-    fn note_crc_static(&mut self, crc_static: CrcStatic, is_static_same: bool, repetitions: u8) {
+    fn note_crc_static(
+        &mut self,
+        crc_static: CrcStatic,
+        is_static_same: bool,
+        (layout, header): (&Layout, &[u8]),
+        repetitions: u8,
+    ) {
         self.strong = self.strong.saturating_sub(1);
         let is_at_risk = match (self.crc_static.known(), crc_static.known()) {
-            (Some(before), Some(now)) => before != now && before[0] == now[0],
+            (Some(before), Some(now)) => before != now && self.is_unseen(before[0], now[0], layout, header),
             // The states of the first packets are unknown.
             (None, Some(_)) => !is_static_same && !self.sns.is_empty(),
             (_, None) => false,
         };
         if is_at_risk {
-            let is_taken_over = self.sns.is_empty();
-            self.strong = if is_taken_over { STRONG_BEHIND_TAKEOVER } else { repetitions.saturating_mul(2) };
+            self.strong = match self.mode.mode() {
+                _ if self.sns.is_empty() => STRONG_BEHIND_TAKEOVER,
+                Mode::Unidirectional => repetitions.saturating_mul(2),
+                // No refresh comes soon.
+                Mode::Optimistic | Mode::Reliable => SURE,
+            };
             self.established = false;
         }
         self.crc_static = crc_static;
+    }
+
+    /// True if CRC-3 is the same in a decompressor that has missed the changes of a packet. `before` and `now` are its states after the
+    /// static octets of both; the IPv4 checksum, which is not among them, changes, too.
+    #[cold]
+    fn is_unseen(&self, before: u8, now: u8, layout: &Layout, header: &[u8]) -> bool {
+        let mut missed = [0; 128];
+        let missed = missed.get_mut(..header.len()).filter(|_| !self.sns.is_empty());
+        let Some(missed) = missed else { return before == now };
+        missed.copy_from_slice(header);
+        for (kept, (at, version, _)) in self.ips.iter().zip(layout.ips()) {
+            if let (IpVersion::V4, Some(h)) =
+                (version, missed.get_mut(at..).and_then(<[u8]>::first_chunk_mut::<{ Ipv4::LEN }>))
+            {
+                (h[1], h[8]) = (kept.header.tos, kept.header.ttl);
+                h[6] = h[6] & !0x40 | u8::from(kept.header.df) << 6;
+                [h[10], h[11]] = [0; 2];
+                [h[10], h[11]] = Ipv4::checksum_of(h).to_be_bytes();
+            }
+        }
+        let crc = |state: u8, header: &[u8]| layout.crc_dynamic(Check::Crc3, state, header);
+        crc(before, missed) == crc(now, header)
     }
 
     /// Updates windows and pending changes by a packet that was written.

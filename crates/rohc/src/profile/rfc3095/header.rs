@@ -156,7 +156,7 @@ impl Layout {
 
     /// Start and version of each IP header, and the octets of its extension headers.
     #[inline]
-    fn ips(&self) -> impl Iterator<Item = (usize, IpVersion, usize)> + '_ {
+    pub(super) fn ips(&self) -> impl Iterator<Item = (usize, IpVersion, usize)> + '_ {
         let ips = self.ips.get(..usize::from(self.ip_count)).unwrap_or_default();
         ips.iter().map(|&(at, version, extensions)| (usize::from(at), version, usize::from(extensions)))
     }

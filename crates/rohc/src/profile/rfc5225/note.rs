@@ -300,7 +300,7 @@ impl V2SenderContext {
             && next.sum_covers_rtp()
             && !self.caution.is_behind_nack(config.repetitions);
         let depends = next.has_own_msn() && !is_proved || next.is_sequential();
-        let far_bits = if self.may_be_far(next) { FAR_BITS } else { 0 };
+        let far_bits = if Self::may_be_far(next) { FAR_BITS } else { 0 };
         let cautious_bits = if depends { self.caution.bits(now, step.cast_signed()) } else { 0 };
         let least_bits = cautious_bits.max(bits_of_leap).max(far_bits);
         let outer = is_due(said::OUTER);
@@ -342,10 +342,10 @@ impl V2SenderContext {
 
     /// True if a packet in the smallest format would often be taken for one that is late, or the other way round: three quarters of its
     /// interpretation interval lie behind the newest packet, and nothing proves which one it is.
-    fn may_be_far(&self, next: &State) -> bool {
+    fn may_be_far(next: &State) -> bool {
         next.reorder_ratio == ReorderRatio::ThreeQuarters
+            && !next.has_rtp()
             && (next.has_own_msn() || next.is_sequential())
-            && !(self.sums && next.sum_covers_rtp())
     }
 
     /// The scaled timestamp, if every candidate has the same `ts_offset`. Nothing may wrap around: that is another one then.
@@ -385,7 +385,7 @@ impl V2SenderContext {
         }
         self.caution.sent(now, steps(step), config.repetitions);
         self.msns.push(next.msn, width);
-        self.is_steady = !self.may_be_far(next);
+        self.is_steady = !Self::may_be_far(next);
         if next.is_sequential() {
             self.ip_id_offsets.push(next.offset_of_id(), width);
         } else {
