@@ -754,25 +754,27 @@ impl Rfc3095SenderContext {
     }
 
     /// True if CRC-3 is the same in a decompressor that has missed the changes of a packet. `before` and `now` are its states after the
-    /// static octets of both; the IPv4 checksum, which is not among them, changes, too.
+    /// static octets of both. The IPv4 checksum, which is not among them, changes, too.
     #[cold]
     fn is_unseen(&self, before: u8, now: u8, layout: &Layout, header: &[u8]) -> bool {
-        let mut missed = [0; 128];
-        let missed = missed.get_mut(..header.len()).filter(|_| !self.sns.is_empty());
-        let Some(missed) = missed else { return before == now };
-        missed.copy_from_slice(header);
-        for (kept, (at, version, _)) in self.ips.iter().zip(layout.ips()) {
-            if let (IpVersion::V4, Some(h)) =
-                (version, missed.get_mut(at..).and_then(<[u8]>::first_chunk_mut::<{ Ipv4::LEN }>))
-            {
-                (h[1], h[8]) = (kept.header.tos, kept.header.ttl);
-                h[6] = h[6] & !0x40 | u8::from(kept.header.df) << 6;
-                [h[10], h[11]] = [0; 2];
-                [h[10], h[11]] = Ipv4::checksum_of(h).to_be_bytes();
-            }
+        // A CRC is linear: this is that of the difference. Octets behind the last one that differs do not make it zero.
+        let (check, mut difference) = (Check::Crc3, before ^ now);
+        let ips = self.ips.iter().zip(layout.ips()).filter(|_| !self.sns.is_empty());
+        for (kept, (at, version, _)) in ips {
+            let h = header.get(at..).and_then(<[u8]>::first_chunk::<{ Ipv4::LEN }>);
+            difference = match (version, h) {
+                (IpVersion::V4, Some(h)) => {
+                    let mut missed = *h;
+                    (missed[1], missed[8]) = (kept.header.tos, kept.header.ttl);
+                    missed[6] = h[6] & !0x40 | u8::from(kept.header.df) << 6;
+                    [missed[10], missed[11]] = [0; 2];
+                    let [a, b] = Ipv4::checksum_of(&missed).to_be_bytes();
+                    check.update(difference, &[0, 0, 0, 0, a ^ h[10], b ^ h[11]])
+                }
+                _ => check.update(difference, &[0, 0]),
+            };
         }
-        let crc = |state: u8, header: &[u8]| layout.crc_dynamic(Check::Crc3, state, header);
-        crc(before, missed) == crc(now, header)
+        difference == 0
     }
 
     /// Updates windows and pending changes by a packet that was written.
