@@ -224,7 +224,7 @@ impl CallCase {
             }
             len += octets.len();
         };
-        let ttl = if number < REROUTED { 64 } else { 63 };
+        let ttl = if number < REROUTED { 64 } else { 50 };
         let udp_len = (8 + 4 + message.len()) as u16;
         put(&[0x45, 0]);
         put(&(IPV4 as u16 + udp_len).to_be_bytes());
