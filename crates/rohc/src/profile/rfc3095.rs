@@ -35,6 +35,7 @@ mod timestamp;
 mod type0;
 mod type1;
 mod type2;
+mod unseen;
 
 #[cfg(test)]
 mod fast_path_test;

@@ -3,7 +3,6 @@
 use thinair_wire::coder::Writer;
 use thinair_wire::crc::Check;
 use thinair_wire::header::chain::{self, Ip};
-use thinair_wire::header::ipv4::Ipv4;
 use thinair_wire::header::protocol;
 use thinair_wire::range::{Range, SequenceRange};
 use thinair_wire::serial::Serial;
@@ -26,13 +25,13 @@ use super::{
     BASE_IPS, CSRC, IpFields, IpHeader, IpVersion, Rfc3095Fields, UdpFields, Upper, has_rtp, rtp, sn_plus,
     upper,
 };
-use crate::caution::{Caution, SURE};
+use crate::caution::Caution;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, Refused};
 use crate::field::ip_id::Watcher;
 use crate::field::rtp::{Guess, is_step};
 use crate::framing::CidFrame;
-use crate::mode::{CompressorMode, Mode};
+use crate::mode::CompressorMode;
 use crate::pace::steps;
 use crate::profile::{Format, ProfileId};
 use crate::refresh::{Due, Refresh, RefreshTimer};
@@ -102,10 +101,6 @@ impl PendingIp {
 
 /// Special value of `dynamic`: a refresh, without a number of packets.
 const REFRESH: u8 = u8::MAX;
-
-/// Packets with CRC-7 of a flow that has taken over a CID, where CRC-3 does not tell its static chain from that of the flow before:
-/// until the first refresh at 50 packets a second.
-const STRONG_BEHIND_TAKEOVER: u8 = 64;
 
 /// Index of the list of CSRC identifiers: that of a second IP header, which RTP does not have.
 pub(super) const CSRC_STATE: usize = 1;
@@ -719,62 +714,6 @@ impl Rfc3095SenderContext {
             let extra = &mut x.extra[CSRC];
             self.lists[CSRC_STATE].fill(extra, CSRC, items, sn, scope, assurance, &self.table, pool);
         }
-    }
-
-    /// Stores the states of the checks of a packet that was written.
-    ///
-    /// RFC 3095, section 5.9.2: if CRC-3 is the same with the fields of the last packet, it "cannot catch the error consisting in the
-    /// decompressor not having updated the static context". The change itself is sent in UOR-2; the next packets are at risk. So are
-    /// those of a flow that has taken over the CID, until an IR packet must have arrived.
-    #[inline]
-    fn note_crc_static(
-        &mut self,
-        crc_static: CrcStatic,
-        is_static_same: bool,
-        (layout, header): (&Layout, &[u8]),
-        repetitions: u8,
-    ) {
-        self.strong = self.strong.saturating_sub(1);
-        let is_at_risk = match (self.crc_static.known(), crc_static.known()) {
-            (Some(before), Some(now)) => before != now && self.is_unseen(before[0], now[0], layout, header),
-            // The states of the first packets are unknown.
-            (None, Some(_)) => !is_static_same && !self.sns.is_empty(),
-            (_, None) => false,
-        };
-        if is_at_risk {
-            self.strong = match self.mode.mode() {
-                _ if self.sns.is_empty() => STRONG_BEHIND_TAKEOVER,
-                Mode::Unidirectional => repetitions.saturating_mul(2),
-                // No refresh comes soon.
-                Mode::Optimistic | Mode::Reliable => SURE,
-            };
-            self.established = false;
-        }
-        self.crc_static = crc_static;
-    }
-
-    /// True if CRC-3 is the same in a decompressor that has missed the changes of a packet. `before` and `now` are its states after the
-    /// static octets of both. The IPv4 checksum, which is not among them, changes, too.
-    #[cold]
-    fn is_unseen(&self, before: u8, now: u8, layout: &Layout, header: &[u8]) -> bool {
-        // A CRC is linear: this is that of the difference. Octets behind the last one that differs do not make it zero.
-        let (check, mut difference) = (Check::Crc3, before ^ now);
-        let ips = self.ips.iter().zip(layout.ips()).filter(|_| !self.sns.is_empty());
-        for (kept, (at, version, _)) in ips {
-            let h = header.get(at..).and_then(<[u8]>::first_chunk::<{ Ipv4::LEN }>);
-            difference = match (version, h) {
-                (IpVersion::V4, Some(h)) => {
-                    let mut missed = *h;
-                    (missed[1], missed[8]) = (kept.header.tos, kept.header.ttl);
-                    missed[6] = h[6] & !0x40 | u8::from(kept.header.df) << 6;
-                    [missed[10], missed[11]] = [0; 2];
-                    let [a, b] = Ipv4::checksum_of(&missed).to_be_bytes();
-                    check.update(difference, &[0, 0, 0, 0, a ^ h[10], b ^ h[11]])
-                }
-                _ => check.update(difference, &[0, 0]),
-            };
-        }
-        difference == 0
     }
 
     /// Updates windows and pending changes by a packet that was written.
