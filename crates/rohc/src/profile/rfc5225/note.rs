@@ -343,9 +343,7 @@ impl V2SenderContext {
     /// True if a packet in the smallest format would often be taken for one that is late, or the other way round: three quarters of its
     /// interpretation interval lie behind the newest packet, and nothing proves which one it is.
     fn may_be_far(next: &State) -> bool {
-        next.reorder_ratio == ReorderRatio::ThreeQuarters
-            && !next.has_rtp()
-            && (next.has_own_msn() || next.is_sequential())
+        next.reorder_ratio == ReorderRatio::ThreeQuarters && !next.has_own_msn() && next.is_sequential()
     }
 
     /// The scaled timestamp, if every candidate has the same `ts_offset`. Nothing may wrap around: that is another one then.
