@@ -499,28 +499,31 @@ impl<'m> Decompressor<'m> {
         let packet = IncomingPacket { at, header, has_failed, linked };
         // RFC 5795, section 5.2.6: IR and IR-DYN name their profile, other packets have that of the context.
         let is_ir = header.first & 0b1111_1110 == 0b1111_1100;
-        if !is_ir && header.first != 0b1111_1000 {
+        let verified = if !is_ir && header.first != 0b1111_1000 {
             let context = slot.place.context_mut().ok_or(Problem::NoContext)?;
-            return match context.decompress(packet, &self.config, &mut self.shared, out) {
+            match context.decompress(packet, &self.config, &mut self.shared, out) {
                 Ok(verified) => {
+                    // Most packets: their context is at hand.
                     (slot.failures_since_nack, slot.behind_ir_dyn) = (0, 0);
-                    Ok(delivered(context, header, verified, &self.config))
+                    return Ok(delivered(context, header, verified, &self.config));
                 }
-                Err(failure) => Ok(self.decompress_by_clock(header, has_failed, failure, out)?),
-            };
-        }
-        let low = *header.rest.first().ok_or(Problem::Failure(Failure::Malformed))?;
-        let profile = self.config.channel.profiles().by_low_octet(low);
-        let profile = profile.ok_or(Problem::UnsupportedProfile(low))?;
-        let verified = if is_ir {
-            Place::initialize(self, profile, packet, out)?
+                Err(failure) => self.decompress_by_clock(header, has_failed, failure, out)?,
+            }
         } else {
-            let context = slot.place.context_mut().ok_or(Problem::NoContext)?;
-            context.decompress_ir_dyn(profile, packet, &self.config, &mut self.shared, out)?
+            let low = *header.rest.first().ok_or(Problem::Failure(Failure::Malformed))?;
+            let profile = self.config.channel.profiles().by_low_octet(low);
+            let profile = profile.ok_or(Problem::UnsupportedProfile(low))?;
+            if is_ir {
+                Place::initialize(self, profile, packet, out)?
+            } else {
+                let context = slot.place.context_mut().ok_or(Problem::NoContext)?;
+                context.decompress_ir_dyn(profile, packet, &self.config, &mut self.shared, out)?
+            }
         };
         let slot = self.contexts.get_mut(cid.index()).ok_or(Problem::NoContext)?;
-        slot.failures_since_nack = 0;
-        slot.behind_ir_dyn = if is_ir { 0 } else { slot.behind_ir_dyn.max(1) };
+        let is_ir_dyn = verified.format == Format::IrDyn;
+        (slot.failures_since_nack, slot.behind_ir_dyn) =
+            (0, if is_ir_dyn { slot.behind_ir_dyn.max(1) } else { 0 });
         let context = slot.place.context_mut().ok_or(Problem::NoContext)?;
         Ok(delivered(context, header, verified, &self.config))
     }
@@ -534,15 +537,12 @@ impl<'m> Decompressor<'m> {
         has_failed: bool,
         failure: Failure,
         out: &mut [u8],
-    ) -> Result<(Decompressed, bool), Failure> {
-        let Some(slot) = self.contexts.get_mut(header.cid.index()) else { return Err(failure) };
-        match (&failure, self.moment.with_pauses(), slot.place.context_mut()) {
+    ) -> Result<Verified, Failure> {
+        let slot = self.contexts.get_mut(header.cid.index());
+        match (&failure, self.moment.with_pauses(), slot.and_then(|slot| slot.place.context_mut())) {
             (Failure::Crc(_), Some(at), Some(context)) => {
                 let packet = IncomingPacket { at, header, has_failed, linked: None };
-                let verified =
-                    context.decompress(packet, &self.config, &mut self.shared, out).map_err(|_| failure)?;
-                (slot.failures_since_nack, slot.behind_ir_dyn) = (0, 0);
-                Ok(delivered(context, header, verified, &self.config))
+                context.decompress(packet, &self.config, &mut self.shared, out).map_err(|_| failure)
             }
             _ => Err(failure),
         }

@@ -304,9 +304,7 @@ fn a_change_is_said_until_it_is_acknowledged() {
     assert!(formats.ends_with(&["R-0"]), "{formats:?}");
 }
 
-/// Traffic with random changes, and loss of packets and feedback.
-/// Of a change that a CRC of 3 bits does not notice, several packets with one of 7 bits tell, however many of the first ones are lost: a
-/// flow in O-mode has no refresh.
+/// All packets with a change are lost, and CRC-3 does not notice it: the packets behind them have a CRC of 7 bits, which does.
 #[test]
 fn a_change_that_was_lost_as_a_whole_is_noticed() {
     for (six, ttl) in (65..=128).flat_map(|ttl| [(false, ttl), (true, ttl)]) {
@@ -323,6 +321,7 @@ fn a_change_that_was_lost_as_a_whole_is_noticed() {
     }
 }
 
+/// Traffic with random changes, and loss of packets and feedback.
 fn lossy(seed: u64, mode: Mode, loss: u64, feedback_loss: u64, delay: usize, packets: usize) -> ModesLink {
     let mut random = SplitMix64(seed);
     let cids = if random.once_in(2) { CidSpace::Small } else { CidSpace::Large };

@@ -23,9 +23,11 @@ const MOST: u16 = 64;
 const PACE: u64 = 1_000;
 /// Packets between two IR packets, with an IR-DYN packet halfway.
 const REFRESH: u32 = 32;
-/// Number of the first packet with a lower TTL, as after a longer route. CRC-3 does not detect this change, so that the
-/// packets after it must carry CRC-7 (RFC 3095, section 5.9.2): UOR-2 without extension.
+/// Number of the first packet with a lower TTL, as after a longer route.
 const REROUTED: u16 = 20;
+/// TTL before and after. CRC-3 does not detect this change, so that the packets after it must carry CRC-7 (RFC 3095, section
+/// 5.9.2): UOR-2 without extension.
+const TTLS: [u8; 2] = [64, 50];
 /// UO-0 packets before the measured one, so that windows are full.
 const SETTLED: u8 = 8;
 
@@ -224,7 +226,7 @@ impl CallCase {
             }
             len += octets.len();
         };
-        let ttl = if number < REROUTED { 64 } else { 50 };
+        let ttl = TTLS[usize::from(number >= REROUTED)];
         let udp_len = (8 + 4 + message.len()) as u16;
         put(&[0x45, 0]);
         put(&(IPV4 as u16 + udp_len).to_be_bytes());

@@ -16,9 +16,9 @@ const STRONG_BEHIND_TAKEOVER: u8 = 64;
 impl Rfc3095SenderContext {
     /// Stores the states of the checks of a packet that was written.
     ///
-    /// RFC 3095, section 5.9.2: if CRC-3 is the same with the fields of the last packet, it "cannot catch the error consisting in the
-    /// decompressor not having updated the static context". The change itself is sent in UOR-2; the next packets are at risk. So are
-    /// those of a flow that has taken over the CID, until an IR packet must have arrived.
+    /// RFC 3095, section 5.9.2: if a change leaves CRC-3 as it was, that "cannot catch the error consisting in the decompressor not having
+    /// updated the static context". The change itself is sent in UOR-2; the next packets are at risk. So are those of a flow that has
+    /// taken over the CID, until an IR packet must have arrived.
     #[inline]
     pub(super) fn note_crc_static(
         &mut self,
@@ -50,10 +50,12 @@ impl Rfc3095SenderContext {
     /// static octets of both. The IPv4 checksum, which is not among them, changes, too.
     #[cold]
     fn is_unseen(&self, before: u8, now: u8, layout: &Layout, header: &[u8]) -> bool {
-        // A CRC is linear: this is that of the difference. Octets behind the last one that differs do not make it zero.
+        if self.sns.is_empty() {
+            return before == now;
+        }
+        // A CRC is linear: this is the CRC of the difference of both headers, over the octets that `ip_dynamic` covers.
         let (check, mut difference) = (Check::Crc3, before ^ now);
-        let ips = self.ips.iter().zip(layout.ips()).filter(|_| !self.sns.is_empty());
-        for (kept, (at, version, _)) in ips {
+        for (kept, (at, version, _)) in self.ips.iter().zip(layout.ips()) {
             let h = header.get(at..).and_then(<[u8]>::first_chunk::<{ Ipv4::LEN }>);
             difference = match (version, h) {
                 (IpVersion::V4, Some(h)) => {
@@ -67,6 +69,7 @@ impl Rfc3095SenderContext {
                 _ => check.update(difference, &[0, 0]),
             };
         }
+        // Behind them both are the same, and what is zero stays zero.
         difference == 0
     }
 }

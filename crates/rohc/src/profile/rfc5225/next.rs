@@ -97,7 +97,7 @@ impl State {
         Some(())
     }
 
-    /// Octets of the irregular chain of such a packet.
+    /// Octets of the irregular chain of the next packet, if it goes on: those that [`predict`](Self::predict) asks for.
     pub(super) fn irregular_octets(&self) -> u8 {
         let mut behaviors = self.behaviors.iter();
         let fields = self.headers.items().iter().map(|item| match item.kind {

@@ -38,7 +38,7 @@ const UNCOVERED: u16 = 1 << said::TTL | 1 << said::TOS | 1 << said::DF | 1 << sa
 const LEAP: u32 = 4;
 const LEAP_BITS: u32 = 7;
 
-/// Bits of a packet that may be taken for one that is late, with a CRC of 7 bits.
+/// Bits of a packet that [`may_be_far`](V2SenderContext::may_be_far): its formats have a CRC of 7 bits.
 const FAR_BITS: u32 = 6;
 
 fn bit(what: usize, has_changed: bool) -> u16 {
@@ -341,7 +341,8 @@ impl V2SenderContext {
     }
 
     /// True if a packet in the smallest format would often be taken for one that is late, or the other way round: three quarters of its
-    /// interpretation interval lie behind the newest packet, and nothing proves which one it is.
+    /// interpretation interval lie behind the newest packet, and no checksum covers the IP-ID that follows from the MSN. Numbers of RTP
+    /// and ESP are left out: behind bursts they are wrong for long, and then as often with 6 bits.
     fn may_be_far(next: &State) -> bool {
         next.reorder_ratio == ReorderRatio::ThreeQuarters && !next.has_own_msn() && next.is_sequential()
     }
