@@ -237,7 +237,7 @@ impl<'m> Compressor<'m> {
 
     /// Records the cost of a packet that a context has compressed, and suspends a context that is not worth it. The cost of a
     /// refresh is left out, since the policy asks for it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn note_cost(&mut self, done: &Compressed) {
         let is_worth = done.refresh || {
             let is_initialization = done.format.is_initialization();

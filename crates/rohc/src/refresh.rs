@@ -133,6 +133,16 @@ impl Default for Refresh {
     }
 }
 
+impl Refresh {
+    /// Number of IR packets in a row: that of a cycle, or `otherwise`.
+    pub(crate) fn ir_packets(&self, otherwise: u8) -> u8 {
+        match self {
+            Self::Cycle { ir, .. } => u8::try_from(*ir).unwrap_or(u8::MAX),
+            Self::Budget { .. } | Self::Periodic { .. } | Self::Off => otherwise,
+        }
+    }
+}
+
 /// Error in the text of a refresh policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseRefreshError;

@@ -293,6 +293,45 @@ impl<const C: usize, const B: usize, const T: usize, const R: usize, const V: us
     }
 }
 
+/// Memory of an end from the heap.
+#[cfg(feature = "alloc")]
+macro_rules! owned_memory {
+    ($memory:ident) => {
+        impl $memory<'static> {
+            /// Sets the number of templates of CoAP messages, for all flows together.
+            #[cfg(feature = "coap")]
+            pub fn with_templates(mut self, templates: usize) -> Self {
+                self.pools.templates = Slots::owned(vec![Template::EMPTY; templates]);
+                self
+            }
+
+            /// Sets the number of flows of profile 0x0006.
+            #[cfg(feature = "tcp")]
+            pub fn with_tcp_flows(mut self, flows: usize) -> Self {
+                self.pools.rooms = Slots::owned(vec![TcpRoom::EMPTY; flows]);
+                self
+            }
+
+            /// The memory with room for so many flows of the profiles of RFC 5225.
+            #[cfg(feature = "v2")]
+            pub fn with_v2_flows(mut self, flows: usize) -> Self {
+                self.pools.v2_rooms = Slots::owned(vec![V2Room::EMPTY; flows]);
+                self
+            }
+
+            /// Creates memory for a channel, with `blocks` blocks for extension headers.
+            pub fn owned(channel: &Channel, blocks: usize) -> Self {
+                Self::of(channel, blocks, &mut Heap)
+            }
+        }
+    };
+}
+
+#[cfg(feature = "alloc")]
+owned_memory!(CompressorMemory);
+#[cfg(feature = "alloc")]
+owned_memory!(DecompressorMemory);
+
 /// Memory of a compressor: a lent [`CompressorStorage`], or [`owned`](Self::owned) memory.
 #[derive(Debug)]
 pub struct CompressorMemory<'m> {
@@ -312,35 +351,6 @@ impl<'m, const C: usize, const B: usize, const T: usize, const R: usize, const V
             buckets: Slots::Lent(storage.buckets.as_flattened_mut()),
             pools: storage.pools.lend(),
         }
-    }
-}
-
-#[cfg(feature = "alloc")]
-impl CompressorMemory<'static> {
-    /// Sets the number of templates of CoAP messages, for all flows together.
-    #[cfg(feature = "coap")]
-    pub fn with_templates(mut self, templates: usize) -> Self {
-        self.pools.templates = Slots::owned(vec![Template::EMPTY; templates]);
-        self
-    }
-
-    /// Sets the number of flows of profile 0x0006.
-    #[cfg(feature = "tcp")]
-    pub fn with_tcp_flows(mut self, flows: usize) -> Self {
-        self.pools.rooms = Slots::owned(vec![TcpRoom::EMPTY; flows]);
-        self
-    }
-
-    /// The memory with room for so many flows of the profiles of RFC 5225.
-    #[cfg(feature = "v2")]
-    pub fn with_v2_flows(mut self, flows: usize) -> Self {
-        self.pools.v2_rooms = Slots::owned(vec![V2Room::EMPTY; flows]);
-        self
-    }
-
-    /// Creates memory for a channel, with `blocks` blocks for extension headers.
-    pub fn owned(channel: &Channel, blocks: usize) -> Self {
-        Self::of(channel, blocks, &mut Heap)
     }
 }
 
@@ -420,35 +430,6 @@ impl<'m, const C: usize, const B: usize, const T: usize, const R: usize, const U
             unit: Slots::Lent(&mut storage.unit),
             pools: storage.pools.lend(),
         }
-    }
-}
-
-#[cfg(feature = "alloc")]
-impl DecompressorMemory<'static> {
-    /// Sets the number of templates of CoAP messages, for all flows together.
-    #[cfg(feature = "coap")]
-    pub fn with_templates(mut self, templates: usize) -> Self {
-        self.pools.templates = Slots::owned(vec![Template::EMPTY; templates]);
-        self
-    }
-
-    /// Sets the number of flows of profile 0x0006.
-    #[cfg(feature = "tcp")]
-    pub fn with_tcp_flows(mut self, flows: usize) -> Self {
-        self.pools.rooms = Slots::owned(vec![TcpRoom::EMPTY; flows]);
-        self
-    }
-
-    /// The memory with room for so many flows of the profiles of RFC 5225.
-    #[cfg(feature = "v2")]
-    pub fn with_v2_flows(mut self, flows: usize) -> Self {
-        self.pools.v2_rooms = Slots::owned(vec![V2Room::EMPTY; flows]);
-        self
-    }
-
-    /// Creates memory for a channel, with `blocks` blocks for extension headers.
-    pub fn owned(channel: &Channel, blocks: usize) -> Self {
-        Self::of(channel, blocks, &mut Heap)
     }
 }
 

@@ -199,10 +199,7 @@ impl UncompressedSender {
         let due = self.timer.tick(now, policy) == Due::Everything && self.ir_left == 0;
         if due {
             // RFC 3095, section 5.10.3 a): "only one when refreshing".
-            self.ir_left = match policy {
-                Refresh::Cycle { ir, .. } => u8::try_from(*ir).unwrap_or(u8::MAX),
-                Refresh::Budget { .. } | Refresh::Periodic { .. } | Refresh::Off => 1,
-            };
+            self.ir_left = policy.ir_packets(1);
         }
         due
     }

@@ -118,10 +118,7 @@ impl ToySender {
         let policy = if self.two_way { &config.refresh_two_way } else { &config.refresh };
         let refresh = self.timer.tick(now, policy) == Due::Everything && self.ir_left == 0;
         if refresh {
-            self.ir_left = match policy {
-                Refresh::Cycle { ir, .. } => u8::try_from(*ir).unwrap_or(u8::MAX),
-                Refresh::Budget { .. } | Refresh::Periodic { .. } | Refresh::Off => 1,
-            };
+            self.ir_left = policy.ir_packets(1);
         }
         let is_ir = self.ir_left > 0;
         let (format, mut msn) = if is_ir { (Format::Ir, 0) } else { (Format::Uo0, (self.msn + 1) & 0xF) };

@@ -34,7 +34,7 @@ impl Udp {
     }
 
     /// Writes the header from octet `at` of `out` on and returns its end.
-    #[inline]
+    #[inline(always)]
     pub fn write(mut self, out: &mut [u8], at: usize) -> Result<usize, NoRoom> {
         let mut fixed = [0; Self::LEN];
         // Every value can be written.

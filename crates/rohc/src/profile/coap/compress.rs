@@ -159,10 +159,7 @@ impl CoapSenderContext {
         shared.settle();
         // The MSN starts at the Message ID, so that its anchor is 0.
         shared.msn = u32::from(message.message_id);
-        let ir = match config.refresh {
-            Refresh::Cycle { ir, .. } => u8::try_from(ir).unwrap_or(u8::MAX),
-            Refresh::Budget { .. } | Refresh::Periodic { .. } | Refresh::Off => config.repetitions,
-        };
+        let ir = config.refresh.ir_packets(config.repetitions);
         let mut context = Self {
             names: shared.path.names(),
             shared,
@@ -295,12 +292,8 @@ impl CoapSenderContext {
         match self.timer.tick(now, policy) {
             Due::Nothing => {}
             Due::Everything => {
-                let packets = match policy {
-                    Refresh::Cycle { ir, .. } => u8::try_from(*ir).unwrap_or(u8::MAX),
-                    Refresh::Budget { .. } | Refresh::Periodic { .. } | Refresh::Off => 1,
-                };
                 if self.left.ir == 0 {
-                    self.left.ir = packets;
+                    self.left.ir = policy.ir_packets(1);
                     self.refreshing = true;
                     self.base = None;
                     for number in self.shared.numbers() {

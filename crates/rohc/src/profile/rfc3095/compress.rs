@@ -292,10 +292,8 @@ impl Rfc3095SenderContext {
 
     /// Number of IR packets that establish a context.
     fn ir_packets(&self, config: &CompressorConfig) -> u8 {
-        match config.refresh {
-            Refresh::Cycle { ir, .. } if self.mode.is_unidirectional() => u8::try_from(ir).unwrap_or(u8::MAX),
-            _ => config.repetitions.max(1),
-        }
+        let repetitions = config.repetitions.max(1);
+        if self.mode.is_unidirectional() { config.refresh.ir_packets(repetitions) } else { repetitions }
     }
 
     /// Compresses a packet of this flow on the full path. If it fails, the next packet carries everything that this one had to.
@@ -619,18 +617,12 @@ impl Rfc3095SenderContext {
         }
         let policy = self.policy(config);
         match self.timer.tick(now, policy) {
-            Due::Everything => {
-                let packets = match policy {
-                    Refresh::Cycle { ir, .. } => u8::try_from(*ir).unwrap_or(u8::MAX),
-                    // Nothing has changed, so that one packet is enough for a decompressor that has lost the context.
-                    Refresh::Budget { .. } | Refresh::Periodic { .. } | Refresh::Off => 1,
-                };
-                if self.state != CompressorState::Ir {
-                    self.enter_ir(sn, packets, true);
-                }
+            // Nothing has changed, so that one packet is enough for a decompressor that has lost the context.
+            Due::Everything if self.state != CompressorState::Ir => {
+                self.enter_ir(sn, policy.ir_packets(1), true)
             }
             Due::Dynamic if self.state == CompressorState::So => self.enter_fo(sn, 1, true),
-            Due::Dynamic | Due::Nothing => {}
+            Due::Everything | Due::Dynamic | Due::Nothing => {}
         }
     }
 

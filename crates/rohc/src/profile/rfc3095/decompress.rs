@@ -573,7 +573,10 @@ impl Rfc3095ReceiverContext {
         let (check, mut crc) = (Check::Crc3, self.crc_static.known()?[0]);
         let (ips, mut ids, mut udp) = (self.ips.get(..usize::from(self.ip_count))?, [0; BASE_IPS], self.udp);
         let mut reader = Reader::contiguous(packet.rest);
+        let transport = TransportLayout::of(self.profile, 0);
+        let mut len = transport.len();
         for (id, ip) in ids.iter_mut().zip(ips) {
+            len += ip.header.version.header_len();
             let behavior = ip_id::behavior(ip);
             *id = ip.header.id;
             if ip.header.version == IpVersion::V4 && behavior.is_sequential() {
@@ -581,12 +584,12 @@ impl Rfc3095ReceiverContext {
             }
             random_ip_id(&mut reader, ip.is_random(), id).ok()?;
         }
-        if upper(self.profile) == Upper::Udp && udp.checksum != 0 {
+        if matches!(transport, TransportLayout::Udp | TransportLayout::Rtp(_)) && udp.checksum != 0 {
             udp_checksum(&mut reader, &mut udp.checksum).ok()?;
         }
         let (mut rtp, mut spi) = (RtpFields::INITIAL, 0);
         match &self.own {
-            UpperFields::Rtp(kept) if has_rtp(self.profile) => {
+            UpperFields::Rtp(kept) if matches!(transport, TransportLayout::Rtp(_)) => {
                 rtp = RtpFields { ts: timestamp::ahead_of(kept, 1), ..*kept };
             }
             UpperFields::Rtp(_) => {}
@@ -594,8 +597,6 @@ impl Rfc3095ReceiverContext {
             UpperFields::Coap(_) => return None,
         }
         let payload = reader.remaining();
-        let transport = TransportLayout::of(self.profile, 0);
-        let len = ips.iter().map(|ip| ip.header.version.header_len()).sum::<usize>() + transport.len();
         let total = len + payload.len();
         let headers = out.get_mut(..len)?;
         let mut at = 0;
@@ -616,7 +617,7 @@ impl Rfc3095ReceiverContext {
         for (kept, id) in self.ips.iter_mut().zip(ids) {
             kept.header.id = id;
         }
-        if let (true, UpperFields::Rtp(kept)) = (has_rtp(self.profile), &mut self.own) {
+        if let (TransportLayout::Rtp(_), UpperFields::Rtp(kept)) = (transport, &mut self.own) {
             kept.ts = rtp.ts;
         }
         self.arrivals.note(now, 1);

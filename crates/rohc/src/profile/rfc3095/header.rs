@@ -283,7 +283,7 @@ impl TransportLayout {
     }
 
     /// Returns the check over its CRC-DYNAMIC octets at the end of `header`, from the state after those before.
-    #[inline]
+    #[inline(always)]
     pub(super) fn crc_dynamic(self, check: Check, crc: u8, header: &[u8]) -> u8 {
         match self {
             Self::None => crc,

@@ -219,7 +219,10 @@ impl Rfc3095SenderContext {
         self.watchers = watchers;
         for (i, ip) in ips.iter().enumerate() {
             let kept = &mut self.ips[i];
-            kept.header.update(ip);
+            // Everything else is as it was.
+            if let IpHeader::V4(header) = ip.header() {
+                kept.header.id = header.identification;
+            }
             if kept.sid {
                 self.offsets[i].push(kept.counted_id().wrapping_sub(low), width);
             }

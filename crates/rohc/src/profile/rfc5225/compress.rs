@@ -85,7 +85,7 @@ impl V2SenderContext {
     pub(super) fn new(profile: ProfileId, msn: u32, now: Instant, config: &CompressorConfig) -> Self {
         Self {
             profile,
-            left_ir: ir_packets(config),
+            left_ir: config.refresh.ir_packets(config.repetitions),
             left_repair: 0,
             two_way: false,
             refreshing: false,
@@ -118,7 +118,7 @@ impl V2SenderContext {
     /// Begins with IR packets again, as a new context does.
     #[cold]
     pub(super) fn restart(&mut self, config: &CompressorConfig) {
-        self.left_ir = self.left_ir.max(ir_packets(config));
+        self.left_ir = self.left_ir.max(config.refresh.ir_packets(config.repetitions));
         self.changed(self.msn.wrapping_add(1));
     }
 
@@ -215,13 +215,5 @@ impl V2SenderContext {
         next.has_rtp()
             && (next.msn.wrapping_sub(self.msn) != 1 || self.caution.is_behind_any_pause(now))
             && (next.checksum_used || next.has_lite())
-    }
-}
-
-/// IR packets that establish a context.
-fn ir_packets(config: &CompressorConfig) -> u8 {
-    match config.refresh {
-        Refresh::Cycle { ir, .. } => u8::try_from(ir).unwrap_or(u8::MAX),
-        Refresh::Budget { .. } | Refresh::Periodic { .. } | Refresh::Off => config.repetitions,
     }
 }

@@ -65,23 +65,14 @@ impl FlowKey for Candidate {
 }
 
 impl SenderContext for V2SenderContext {
+    #[inline]
     fn compress_packet<'m>(
         compressor: &mut Compressor<'m>,
         packet: &mut OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Option<Result<Compressed, CompressError>> {
         // A channel without these profiles has no memory for them.
-        if compressor.shared.v2_rooms.is_empty() {
-            return None;
-        }
-        if let Some(done) = compressor.compress_predicted(packet, out) {
-            return Some(Ok(done));
-        }
-        let profiles = compressor.config.channel.profiles();
-        if !V2Room::PROFILES.iter().any(|profile| profiles.has(*profile)) {
-            return None;
-        }
-        compressor.rfc5225(packet, out)
+        if compressor.shared.v2_rooms.is_empty() { None } else { compressor.next_or_any(packet, out) }
     }
 
     fn has_flow(compressor: &Compressor<'_>, packet: &OutgoingPacket<'_, '_, '_>) -> bool {
@@ -122,6 +113,23 @@ impl SenderContext for V2SenderContext {
 }
 
 impl Compressor<'_> {
+    /// Compresses a packet that is the next one of the newest flow, or any.
+    #[inline(never)]
+    fn next_or_any(
+        &mut self,
+        packet: &OutgoingPacket<'_, '_, '_>,
+        out: &mut [u8],
+    ) -> Option<Result<Compressed, CompressError>> {
+        if let Some(done) = self.compress_predicted(packet, out) {
+            return Some(Ok(done));
+        }
+        let profiles = self.config.channel.profiles();
+        if !V2Room::PROFILES.iter().any(|profile| profiles.has(*profile)) {
+            return None;
+        }
+        self.rfc5225(packet, out)
+    }
+
     /// The packet in each profile that restores it, the highest first.
     fn candidates<'a>(&self, chain: &'a HeaderChain<'_>) -> impl Iterator<Item = Candidate> + use<'a> {
         let profiles = self.config.channel.profiles();

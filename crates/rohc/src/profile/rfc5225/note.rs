@@ -13,7 +13,7 @@ use crate::compressor::CompressorConfig;
 use crate::field::timer::{ClockComparison, ticks};
 use crate::pace::{self, steps};
 use crate::profile::Format;
-use crate::refresh::{Due, Refresh};
+use crate::refresh::Due;
 
 /// What a packet says only once it has changed; where its age is kept.
 pub(super) mod said {
@@ -51,10 +51,7 @@ impl V2SenderContext {
         let policy = self.policy(config);
         match self.timer.tick(now, policy) {
             Due::Everything if self.left_ir == 0 => {
-                self.left_ir = match policy {
-                    Refresh::Cycle { ir, .. } => u8::try_from(*ir).unwrap_or(u8::MAX),
-                    Refresh::Budget { .. } | Refresh::Periodic { .. } | Refresh::Off => 1,
-                };
+                self.left_ir = policy.ir_packets(1);
                 self.refreshing = true;
             }
             Due::Dynamic if self.left_ir == 0 => {

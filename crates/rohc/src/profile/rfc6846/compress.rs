@@ -19,7 +19,7 @@ use crate::cid::{Cid, CidSpace};
 use crate::compressor::{Compressed, CompressorConfig, Refused};
 use crate::framing::CidFrame;
 use crate::profile::{Format, ProfileId};
-use crate::refresh::{Refresh, RefreshTimer};
+use crate::refresh::RefreshTimer;
 
 /// Fields that a packet carries only after a change: indices of their ages.
 pub(super) mod aged {
@@ -131,12 +131,8 @@ impl TcpSenderContext {
         // RFC 6846, section 6.1.1: the MSN continues if the CID belonged to a flow of this profile.
         let msn = if reused { room.0.msn } else { msn };
         room.0 = TcpState { msn, ..TcpState::EMPTY };
-        let left_ir = match config.refresh {
-            Refresh::Cycle { ir, .. } => u8::try_from(ir).unwrap_or(u8::MAX),
-            Refresh::Budget { .. } | Refresh::Periodic { .. } | Refresh::Off => config.repetitions,
-        };
         Self {
-            left_ir,
+            left_ir: config.refresh.ir_packets(config.repetitions),
             left_dyn: 0,
             two_way: false,
             refreshing: false,

@@ -61,10 +61,7 @@ impl TcpSenderContext {
         match self.timer.tick(now, policy) {
             Due::Nothing => {}
             Due::Everything if self.left_ir == 0 => {
-                self.left_ir = match policy {
-                    Refresh::Cycle { ir, .. } => u8::try_from(*ir).unwrap_or(u8::MAX),
-                    Refresh::Budget { .. } | Refresh::Periodic { .. } | Refresh::Off => 1,
-                };
+                self.left_ir = policy.ir_packets(1);
                 self.refreshing = true;
             }
             Due::Dynamic if self.left_ir == 0 => {
