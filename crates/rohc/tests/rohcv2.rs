@@ -15,6 +15,7 @@ use thinair_rohc::{
     ReorderRatio, RtpDetection,
 };
 use thinair_wire::header::chain::HeaderChain;
+use thinair_wire::header::protocol;
 
 const RATIOS: [ReorderRatio; 4] =
     [ReorderRatio::None, ReorderRatio::Quarter, ReorderRatio::Half, ReorderRatio::ThreeQuarters];
@@ -146,6 +147,22 @@ fn steady_headers_are_as_small_as_the_formats_allow() {
     };
     assert_eq!(last(vec![IpLayer::new(false, 1)]), (Format::Pt0Crc3, 1 + 2));
     assert_eq!(last(vec![IpLayer::new(true, 1)]), (Format::Pt0Crc3, 1 + 2));
+}
+
+/// Some senders name the other version of IP in front of an inner header.
+#[test]
+fn the_version_of_an_inner_header_is_its_own() {
+    for (inner_is_v6, other) in [(false, protocol::IPV6), (true, protocol::IPV4)] {
+        let mut link = Link::new(CidSpace::Small, 15, Mode::Unidirectional, |_| ());
+        let layers = vec![IpLayer::new(true, 1), IpLayer::new(inner_is_v6, 2)];
+        let (mut flow, mut random) = (TestFlow::udp(layers), SplitMix64(1));
+        for _ in 0..20 {
+            let mut packet = flow.packet(&mut random);
+            packet[6] = other;
+            let done = link.carry(&packet);
+            assert_eq!(done.header_in, packet.len() - flow.payload, "{done:?}");
+        }
+    }
 }
 
 /// Damage is refused or found out, and leaves the context as it was: the packets behind it come back.

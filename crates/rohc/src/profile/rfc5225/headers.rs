@@ -205,9 +205,11 @@ impl Headers {
         loop {
             let behind = packet.get(headers.len()..)?;
             let version = behind.first().map_or(0, |octet| octet >> 4);
-            let kind = match next {
-                protocol::IPV4 if version == 4 && ips < most => Kind::V4,
-                protocol::IPV6 if version == 6 && ips < most => Kind::V6,
+            let is_ip = matches!(next, protocol::IPV4 | protocol::IPV6) && ips < most;
+            // The static chain has the version beside the number, which may be that of the other one.
+            let kind = match version {
+                4 if is_ip => Kind::V4,
+                6 if is_ip => Kind::V6,
                 _ => match Kind::between(next) {
                     Some(kind) => kind,
                     None => break,
