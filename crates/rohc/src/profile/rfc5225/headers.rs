@@ -206,7 +206,7 @@ impl Headers {
             let behind = packet.get(headers.len()..)?;
             let version = behind.first().map_or(0, |octet| octet >> 4);
             let is_ip = matches!(next, protocol::IPV4 | protocol::IPV6) && ips < most;
-            // The static chain has the version beside the number, which may be that of the other one.
+            // The version decides: some senders write the number of the other one. The static chain carries both.
             let kind = match version {
                 4 if is_ip => Kind::V4,
                 6 if is_ip => Kind::V6,
