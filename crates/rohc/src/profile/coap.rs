@@ -32,6 +32,7 @@ pub(crate) use state::Templates;
 pub use state::{ChecksumMode, IpIdMode, MessageIdMode, Template, TokenMode};
 
 use crate::channel::Channel;
+use crate::profile::ProfileId;
 
 /// Option Number of Observe. RFC 7641, section 2.
 const OBSERVE: u16 = 6;
@@ -206,7 +207,10 @@ impl Whole<'_> {
 }
 
 /// Number of templates for the flows of a channel: as many as the flows of a small channel can use, four per flow of a
-/// large one.
+/// large one, none without the profile.
 pub(crate) fn templates_for(channel: &Channel) -> usize {
+    if !channel.profiles().has(ProfileId::Coap) {
+        return 0;
+    }
     (channel.contexts() * TEMPLATES).min(1_024).max(channel.contexts() * 4).min(usize::from(u16::MAX))
 }
