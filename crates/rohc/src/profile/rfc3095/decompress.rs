@@ -18,7 +18,7 @@ use super::list_state::{List, ListState, ah_sn, compressed_icv_len, resolve_curr
 use super::reliable::NO_MODE;
 use super::rtp::{CSRC_LEN, RtpFields};
 use super::table::{self, ItemTable, Pool};
-use super::tail::{Tail, random_ip_id, tail, udp_checksum};
+use super::tail::{Tail, random_ip_id, tail, udp_checksum, udp_lite};
 use super::{
     BASE_IPS, CSRC, IP_ID, IpFields, IpVersion, LISTS, PacketType, Rfc3095Fields, TS, UdpFields, Upper, base,
     formats, has_rtp, has_t_bit_behind, sn_plus, timestamp, upper,
@@ -584,8 +584,15 @@ impl Rfc3095ReceiverContext {
             }
             random_ip_id(&mut reader, ip.is_random(), id).ok()?;
         }
-        if matches!(transport, TransportLayout::Udp | TransportLayout::Rtp(_)) && udp.checksum != 0 {
-            udp_checksum(&mut reader, &mut udp.checksum).ok()?;
+        match upper(self.profile) {
+            Upper::Udp if udp.checksum != 0 => udp_checksum(&mut reader, &mut udp.checksum).ok()?,
+            Upper::UdpLite => {
+                udp_lite(&mut reader, &mut udp, self.coverage.present).ok()?;
+                if !self.coverage.present && self.coverage.inferred {
+                    udp.coverage = datagram_len(self.profile, 0, reader.remaining().len()) as u16;
+                }
+            }
+            Upper::Udp | Upper::Esp | Upper::None => {}
         }
         let (mut rtp, mut spi) = (RtpFields::INITIAL, 0);
         match &self.own {
@@ -629,8 +636,7 @@ impl Rfc3095ReceiverContext {
     /// True if nothing is in doubt, and the next packet can only be the one after the last.
     #[inline]
     fn awaits_next(&self, now: Moment) -> bool {
-        matches!(self.profile, ProfileId::Rtp | ProfileId::Udp | ProfileId::Esp | ProfileId::Ip)
-            && self.state == DecompressorState::Fc
+        self.state == DecompressorState::Fc
             && self.mode.mode() != Mode::Reliable
             && !self.doubt.is_open()
             && self.failures & DOUBTFUL != DOUBTFUL

@@ -6,13 +6,14 @@ use thinair_wire::coder::{Lsb, Writer};
 use thinair_wire::crc::Check;
 use thinair_wire::header::chain::{HeaderChain, IpHeader};
 use thinair_wire::header::protocol;
+use thinair_wire::header::udp::Udp;
 use thinair_wire::time::Instant;
 
 use super::classify::{ClassifiedPacket, rtp_header};
 use super::compress::Rfc3095SenderContext;
 use super::header::{TransportLayout, ip_dynamic};
 use super::ip_id::behavior;
-use super::{BASE_IPS, SN, Upper, has_own_sn, has_rtp, rtp, sn_shift, tail, type0, upper};
+use super::{BASE_IPS, SN, UdpFields, Upper, has_own_sn, has_rtp, rtp, sn_shift, tail, type0, upper};
 use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, Compressor, CompressorConfig, OutgoingPacket};
@@ -140,7 +141,7 @@ impl Rfc3095SenderContext {
     ) -> Option<Compressed> {
         let (packet, ips, kind) = (chain.packet(), chain.ips(), upper(self.profile));
         let waited = self.caution.waited(now);
-        let may_be = self.established && kind != Upper::UdpLite && ips.len() <= BASE_IPS;
+        let may_be = self.established && ips.len() <= BASE_IPS;
         // Behind any pause the decompressor may need the checksum of RTP, which is not verified here.
         let may_need_sum = has_rtp(self.profile) && self.caution.is_behind_any_pause(now);
         let is_quiet = self.caution.is_quiet(waited) && !may_need_sum;
@@ -205,6 +206,16 @@ impl Rfc3095SenderContext {
                 tail::udp_checksum(&mut writer, &mut checksum).ok()?;
             }
         }
+        let mut coverage = self.coverage;
+        if kind == Upper::UdpLite {
+            let udp = Udp::read(above).ok()?;
+            let (length, mut since) = (packet.len() - chain.ip_end(), self.pending_since);
+            if coverage.note(udp.length, length, config.repetitions, (low, &mut since)).is_some() {
+                return None;
+            }
+            let mut udp = UdpFields { coverage: udp.length, checksum: udp.checksum, ..self.udp };
+            tail::udp_lite(&mut writer, &mut udp, coverage.is_present()).ok()?;
+        }
         writer.fill_crc(TransportLayout::of(self.profile, 0).crc_dynamic(check, crc, header));
         let end = writer.finish().ok()?;
         let sent = frame.close(end, packet.get(len..)?, out).ok()?;
@@ -217,6 +228,7 @@ impl Rfc3095SenderContext {
             own.go_on(rtp, width);
         }
         self.watchers = watchers;
+        self.coverage = coverage;
         for (i, ip) in ips.iter().enumerate() {
             let kept = &mut self.ips[i];
             // Everything else is as it was.

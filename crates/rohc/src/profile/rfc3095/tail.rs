@@ -51,12 +51,18 @@ fn ip_and_udp_lite_tail<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>, 
         ip_dynamic(c, x, i)?;
     }
     if upper(x.profile) == Upper::UdpLite {
-        if has.coverage {
-            c.uint("UDP-Lite Checksum Coverage", 16, &mut x.udp.coverage)?;
-        }
-        c.uint("UDP-Lite Checksum", 16, &mut x.udp.checksum)?;
+        udp_lite(c, &mut x.udp, has.coverage)?;
     }
     Ok(())
+}
+
+/// Checksum Coverage, if it is present, and UDP-Lite checksum. RFC 4019, section 5.3.1.
+#[inline]
+pub(super) fn udp_lite<'p, C: Coder<'p>>(c: &mut C, udp: &mut UdpFields, has_coverage: bool) -> Step {
+    if has_coverage {
+        c.uint("UDP-Lite Checksum Coverage", 16, &mut udp.coverage)?;
+    }
+    c.uint("UDP-Lite Checksum", 16, &mut udp.checksum)
 }
 
 /// The end of a compressed header of profile 0x0080: the UDP checksum, and CoAP.
