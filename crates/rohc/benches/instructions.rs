@@ -77,6 +77,7 @@ macro_rules! measure {
         #[bench::rtp_udp_ipv6_uo_0(PreparedCall::before(media(MediaKind::Rtp, &[V6]).until(Uo0)))]
         #[bench::esp_ipv4_uo_0(PreparedCall::before(media(MediaKind::Esp, &[V4]).until(Uo0)))]
         #[bench::esp_ipv6_uo_0(PreparedCall::before(media(MediaKind::Esp, &[V6]).until(Uo0)))]
+        #[bench::udp_lite_ipv4_uo_0(PreparedCall::before(media(MediaKind::UdpLite, &[V4]).until(Uo0)))]
         #[bench::ip_ipv4_uo_0(PreparedCall::before(ip(&[V4]).until(Uo0)))]
         #[bench::ip_ipv6_uo_0(PreparedCall::before(ip(&[V6]).until(Uo0)))]
         #[bench::tcp_ipv4_acks_with_timestamps_seq_4(PreparedCall::before(acks(V4).until(Seq4)))]

@@ -18,7 +18,7 @@ use super::list_state::{List, ListState, ah_sn, compressed_icv_len, resolve_curr
 use super::reliable::NO_MODE;
 use super::rtp::{CSRC_LEN, RtpFields};
 use super::table::{self, ItemTable, Pool};
-use super::tail::{Tail, random_ip_id, tail, udp_checksum, udp_lite};
+use super::tail::{self, Tail, random_ip_id, tail, udp_checksum};
 use super::{
     BASE_IPS, CSRC, IP_ID, IpFields, IpVersion, LISTS, PacketType, Rfc3095Fields, TS, UdpFields, Upper, base,
     formats, has_rtp, has_t_bit_behind, sn_plus, timestamp, upper,
@@ -584,15 +584,12 @@ impl Rfc3095ReceiverContext {
             }
             random_ip_id(&mut reader, ip.is_random(), id).ok()?;
         }
-        match upper(self.profile) {
-            Upper::Udp if udp.checksum != 0 => udp_checksum(&mut reader, &mut udp.checksum).ok()?,
-            Upper::UdpLite => {
-                udp_lite(&mut reader, &mut udp, self.coverage.present).ok()?;
-                if !self.coverage.present && self.coverage.inferred {
-                    udp.coverage = datagram_len(self.profile, 0, reader.remaining().len()) as u16;
-                }
+        if matches!(transport, TransportLayout::Udp | TransportLayout::Rtp(_)) {
+            if upper(self.profile) == Upper::UdpLite {
+                self.udp_lite_in_line(&mut reader, &mut udp)?;
+            } else if udp.checksum != 0 {
+                udp_checksum(&mut reader, &mut udp.checksum).ok()?;
             }
-            Upper::Udp | Upper::Esp | Upper::None => {}
         }
         let (mut rtp, mut spi) = (RtpFields::INITIAL, 0);
         match &self.own {
@@ -633,10 +630,21 @@ impl Rfc3095ReceiverContext {
         Some(verified)
     }
 
+    /// Reads the fields of UDP-Lite of a packet without extension.
+    #[inline]
+    fn udp_lite_in_line(&self, reader: &mut Reader<'_>, udp: &mut UdpFields) -> Option<()> {
+        tail::udp_lite(reader, udp, self.coverage.present).ok()?;
+        if !self.coverage.present && self.coverage.inferred {
+            udp.coverage = datagram_len(self.profile, 0, reader.remaining().len()) as u16;
+        }
+        Some(())
+    }
+
     /// True if nothing is in doubt, and the next packet can only be the one after the last.
     #[inline]
     fn awaits_next(&self, now: Moment) -> bool {
-        self.state == DecompressorState::Fc
+        self.profile != ProfileId::Coap2015
+            && self.state == DecompressorState::Fc
             && self.mode.mode() != Mode::Reliable
             && !self.doubt.is_open()
             && self.failures & DOUBTFUL != DOUBTFUL

@@ -9,11 +9,12 @@ use thinair_wire::header::protocol;
 use thinair_wire::header::udp::Udp;
 use thinair_wire::time::Instant;
 
+use super::cce::Coverage;
 use super::classify::{ClassifiedPacket, rtp_header};
 use super::compress::Rfc3095SenderContext;
 use super::header::{TransportLayout, ip_dynamic};
 use super::ip_id::behavior;
-use super::{BASE_IPS, SN, UdpFields, Upper, has_own_sn, has_rtp, rtp, sn_shift, tail, type0, upper};
+use super::{BASE_IPS, SN, Upper, has_own_sn, has_rtp, rtp, sn_shift, tail, type0, upper};
 use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, Compressor, CompressorConfig, OutgoingPacket};
@@ -197,24 +198,21 @@ impl Rfc3095SenderContext {
             }
             crc = ip_dynamic(check, crc, header.get(ip.offset..)?, kept.header.version);
         }
-        if kind == Upper::Udp {
+        let mut coverage = None;
+        if matches!(kind, Upper::Udp | Upper::UdpLite) {
             let mut checksum = u16::from_be_bytes(*above.get(UPPER_LEN - 2..)?.first_chunk()?);
-            if (checksum != 0) != (self.udp.checksum != 0) {
+            if kind == Upper::UdpLite {
+                let (next, mut field) = self.next_coverage(packet.get(chain.ip_end()..)?, low, config)?;
+                if next.is_present() {
+                    tail::coverage(&mut writer, &mut field).ok()?;
+                }
+                coverage = Some(next);
+            } else if (checksum != 0) != (self.udp.checksum != 0) {
                 return None;
             }
-            if checksum != 0 {
+            if checksum != 0 || coverage.is_some() {
                 tail::udp_checksum(&mut writer, &mut checksum).ok()?;
             }
-        }
-        let mut coverage = self.coverage;
-        if kind == Upper::UdpLite {
-            let udp = Udp::read(above).ok()?;
-            let (length, mut since) = (packet.len() - chain.ip_end(), self.pending_since);
-            if coverage.note(udp.length, length, config.repetitions, (low, &mut since)).is_some() {
-                return None;
-            }
-            let mut udp = UdpFields { coverage: udp.length, checksum: udp.checksum, ..self.udp };
-            tail::udp_lite(&mut writer, &mut udp, coverage.is_present()).ok()?;
         }
         writer.fill_crc(TransportLayout::of(self.profile, 0).crc_dynamic(check, crc, header));
         let end = writer.finish().ok()?;
@@ -228,7 +226,9 @@ impl Rfc3095SenderContext {
             own.go_on(rtp, width);
         }
         self.watchers = watchers;
-        self.coverage = coverage;
+        if let Some(coverage) = coverage {
+            self.coverage = coverage;
+        }
         for (i, ip) in ips.iter().enumerate() {
             let kept = &mut self.ips[i];
             // Everything else is as it was.
@@ -249,5 +249,14 @@ impl Rfc3095SenderContext {
             len: sent,
             refresh: false,
         })
+    }
+
+    /// The behavior of the Checksum Coverage behind a packet of UDP-Lite, and the field; `None` if that has to be a CCE packet.
+    #[cold]
+    fn next_coverage(&self, datagram: &[u8], sn: u16, config: &CompressorConfig) -> Option<(Coverage, u16)> {
+        let (mut coverage, mut since) = (self.coverage, self.pending_since);
+        let field = Udp::read(datagram).ok()?.length;
+        let kind = coverage.note(field, datagram.len(), config.repetitions, (sn, &mut since));
+        kind.is_none().then_some((coverage, field))
     }
 }

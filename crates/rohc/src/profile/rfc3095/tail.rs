@@ -56,13 +56,19 @@ fn ip_and_udp_lite_tail<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>, 
     Ok(())
 }
 
-/// Checksum Coverage, if it is present, and UDP-Lite checksum. RFC 4019, section 5.3.1.
+/// The fields of UDP-Lite.
 #[inline]
 pub(super) fn udp_lite<'p, C: Coder<'p>>(c: &mut C, udp: &mut UdpFields, has_coverage: bool) -> Step {
     if has_coverage {
-        c.uint("UDP-Lite Checksum Coverage", 16, &mut udp.coverage)?;
+        coverage(c, &mut udp.coverage)?;
     }
     c.uint("UDP-Lite Checksum", 16, &mut udp.checksum)
+}
+
+/// `UDP-Lite Checksum Coverage`. RFC 4019, section 5.3.1.
+#[inline]
+pub(super) fn coverage<'p, C: Coder<'p>>(c: &mut C, coverage: &mut u16) -> Step {
+    c.uint("UDP-Lite Checksum Coverage", 16, coverage)
 }
 
 /// The end of a compressed header of profile 0x0080: the UDP checksum, and CoAP.
