@@ -3,7 +3,7 @@
 
 use thinair_wire::time::Instant;
 
-use crate::pace::{FlowPace, LEAP, SHORTEST, Stamp, is_duplicate, units};
+use crate::pace::{FlowPace, SHORTEST, Stamp, is_duplicate, units};
 
 /// Arrival of a ROHC packet.
 ///
@@ -179,10 +179,10 @@ impl Arrivals {
     }
 
     /// Returns the arrivals after an IR packet that has moved the sequence number by `ahead`: those of a new flow after a leap,
-    /// since the compressor has then restarted, too.
+    /// since the compressor has then restarted, too. A refresh that ends an outage is no leap.
     #[inline]
-    pub(crate) fn behind(self, ahead: i32) -> Self {
-        if ahead.unsigned_abs() < LEAP { self } else { Self::NEW }
+    pub(crate) fn behind(self, at: Moment, ahead: i32) -> Self {
+        if self.pace.is_leap(ahead, self.elapsed(at)) { Self::NEW } else { self }
     }
 
     /// Number of packets that failed since the last verified packet.

@@ -6,7 +6,7 @@
 
 use thinair_wire::time::Instant;
 
-use crate::pace::{FlowPace, LEAP, is_duplicate, units};
+use crate::pace::{FlowPace, is_duplicate, units};
 
 /// Bits after a request for repair, enough for a loss of 128 packets.
 const BEHIND_NACK: u8 = 8;
@@ -143,8 +143,8 @@ impl Caution {
     /// Records that an IR packet moves the sequence number by `ahead`: the decompressor measures the pace anew after a leap
     /// (`Arrivals::behind`).
     #[inline]
-    pub(crate) fn leap(&mut self, ahead: i32) {
-        if ahead.unsigned_abs() >= LEAP {
+    pub(crate) fn leap(&mut self, now: Instant, ahead: i32) {
+        if self.pace.is_leap(ahead, self.waited(now)) {
             (self.last, self.pace) = ([0; 5], FlowPace::NEW);
         }
     }

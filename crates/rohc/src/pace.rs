@@ -12,7 +12,7 @@ pub(crate) fn units(nanos: u64) -> u64 {
 pub(crate) const SHORTEST: u32 = 256;
 
 /// Number of packets from which on a step is not used to measure the pace: the sender may have leapt, or restarted.
-pub(crate) const LEAP: u32 = 64;
+const LEAP: u32 = 64;
 
 /// Number of parts of a smoothed time in which deviations are measured.
 pub(crate) const OFF: u32 = 64;
@@ -95,6 +95,14 @@ impl FlowPace {
     #[inline]
     pub(crate) fn is_known(&self) -> bool {
         self.gap != [0; 4]
+    }
+
+    /// True if a step of the sequence number is a leap: the sender has leapt or restarted, since there was no time for half as many
+    /// packets.
+    #[inline]
+    pub(crate) fn is_leap(&self, ahead: i32, waited: u64) -> bool {
+        let packets = ahead.unsigned_abs();
+        packets >= LEAP && (ahead < 0 || waited < u64::from(self.gap()) * u64::from(packets / 2))
     }
 
     /// True if packets come at a steady pace.

@@ -14,8 +14,12 @@ mod common;
 
 use common::SplitMix64;
 use common::journey::{Fates, JourneyOutcome, JourneySetup, PacketFate, PacketPace, run};
-use common::source::SourceKind;
+use common::source::{ChecksumUse, PacketSource, SourceKind};
 use common::table::{OutcomeTable, Size, wrong};
+use thinair_rohc::{
+    Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
+    DecompressorMemory, Instant, Mode, ProfileSet, RtpDetection,
+};
 
 /// Lengths of bursts, by column.
 const COLUMNS: [(&str, &[u64]); 6] = [
@@ -81,4 +85,89 @@ fn packets_behind_a_silence_are_right() {
         let is_slow = setup.is_paced() && undelivered > 1.0;
         wrong(outcome).or_else(|| is_slow.then(|| format!("{undelivered:.2} undelivered behind a gap")))
     });
+}
+
+/// What becomes of the packets of a flow with two outages, of which a refresh ends the first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Settled,
+    /// More than 64 packets are lost.
+    Outage,
+    /// 16 packets are lost: the LSBs of the next one are those of the packet behind the refresh.
+    BehindRefresh(u8),
+    Behind(u8),
+}
+
+/// Returns how many packets were delivered with wrong octets, and how many in all.
+fn refresh_between_outages(kind: SourceKind, six: bool, profiles: ProfileSet, seed: u64) -> [u32; 2] {
+    let channel = Channel::new(CidSpace::Small, 0, profiles).unwrap();
+    let ports: &[u16] = if kind.is_rtp() { &[5004] } else { &[] };
+    let config =
+        CompressorConfig { rtp: RtpDetection::of_ports(ports).unwrap(), ..CompressorConfig::new(channel) };
+    let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 0));
+    let config = DecompressorConfig { mode: Mode::Unidirectional, ..DecompressorConfig::new(channel) };
+    let mut decompressor = Decompressor::new(config, DecompressorMemory::owned(&channel, 0));
+    let mut source = PacketSource::new(kind, six, ChecksumUse::Carried, 160, seed);
+    let (mut random, mut rohc, mut back) = (SplitMix64(seed), [0; 400], [0; 400]);
+    let (mut phase, mut wrong, mut delivered) = (Phase::Settled, 0, 0);
+    for number in 0_u64.. {
+        let now = Instant::from_millis(20 * number);
+        let packet = source.next(&mut random).remove(0).1;
+        let sent = compressor.compress(now, &packet, &mut rohc).unwrap();
+        let arrives = match &mut phase {
+            Phase::Settled if number < 300 => true,
+            Phase::Settled => {
+                phase = Phase::Outage;
+                false
+            }
+            Phase::Outage if number > 365 && sent.format.is_initialization() => {
+                phase = Phase::BehindRefresh(16);
+                true
+            }
+            Phase::Outage => false,
+            Phase::BehindRefresh(1) => {
+                phase = Phase::Behind(4);
+                false
+            }
+            Phase::BehindRefresh(left) => {
+                *left -= 1;
+                false
+            }
+            Phase::Behind(0) => return [wrong, delivered],
+            Phase::Behind(left) => {
+                *left -= 1;
+                true
+            }
+        };
+        if arrives && let Ok(done) = decompressor.decompress(now, &rohc[..sent.len], &mut back) {
+            delivered += 1;
+            wrong += u32::from(back[..done.len] != packet);
+        }
+    }
+    unreachable!("every number was tried")
+}
+
+/// A refresh behind an outage is no leap of a compressor that has restarted: the decompressor keeps the pace of the flow, and does not
+/// take a packet behind 16 lost ones for the next one.
+#[test]
+fn packets_lost_behind_a_refresh_that_ends_an_outage_are_noticed() {
+    let cells = [
+        (SourceKind::Rtp, ProfileSet::v1()),
+        (SourceKind::Udp, ProfileSet::v1()),
+        (SourceKind::Ip, ProfileSet::v1()),
+        (SourceKind::Rtp, ProfileSet::v2()),
+        (SourceKind::Udp, ProfileSet::v2()),
+        (SourceKind::TcpData, SourceKind::TcpData.profiles()),
+        (SourceKind::TcpAck, SourceKind::TcpAck.profiles()),
+        (SourceKind::CoapGet, SourceKind::CoapGet.profiles()),
+        (SourceKind::CoapNotify, SourceKind::CoapNotify.profiles()),
+    ];
+    for (kind, profiles) in cells {
+        for six in [false, true] {
+            let runs = (0..64).map(|seed| refresh_between_outages(kind, six, profiles, seed));
+            let [wrong, delivered] = runs.fold([0; 2], |sum, run| [sum[0] + run[0], sum[1] + run[1]]);
+            assert_eq!(wrong, 0, "{kind:?} six: {six}, of {delivered}");
+            assert!(delivered > 64 * 304, "{kind:?} six: {six}: {delivered}");
+        }
+    }
 }

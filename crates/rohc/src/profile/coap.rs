@@ -120,12 +120,6 @@ const fn msn_interval(k: u32) -> (u32, u32) {
     }
 }
 
-/// Number of packets from the `last` MSN to another one, for the pace of a flow.
-#[inline]
-fn steps(last: u32, msn: u32) -> u32 {
-    msn.wrapping_sub(last).cast_signed().max(1).cast_unsigned()
-}
-
 /// Headers of one packet, as short formats represent them.
 #[derive(Clone, Copy, Debug)]
 struct HeaderFields<'p> {

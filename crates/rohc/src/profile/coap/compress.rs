@@ -14,13 +14,14 @@ use super::replicate::differences;
 use super::state::{
     ChecksumMode, CoapPath, CoapState, CoapToken, IpIdMode, MessageIdMode, Template, Templates, TokenMode,
 };
-use super::{Base, Carries, Differences, HeaderFields, Least, Whole, msn_interval, steps};
+use super::{Base, Carries, Differences, HeaderFields, Least, Whole, msn_interval};
 use crate::caution::Caution;
 use crate::channel::Integrity;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, FormatPolicy, Refused};
 use crate::exchange::{CoapExchange, Exchanges};
 use crate::framing::CidFrame;
+use crate::pace::steps;
 use crate::profile::{Format, ProfileId};
 use crate::proof::TRIALS;
 use crate::refresh::{Due, Refresh, RefreshTimer};
@@ -263,7 +264,7 @@ impl CoapSenderContext {
         if initializes {
             frame.fill_crc8(end, out);
         }
-        self.caution.sent(now, steps(self.shared.msn, x.msn), config.repetitions);
+        self.caution.sent(now, steps(x.msn.wrapping_sub(self.shared.msn).cast_signed()), config.repetitions);
         self.shared.accept(x, known);
         self.msns.push(x.msn as u16, usize::from(config.window));
         known.uses = known.uses.saturating_add(1);

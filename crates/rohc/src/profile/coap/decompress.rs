@@ -7,10 +7,11 @@ use super::formats::{self, MSN, chain, control_crc, format_of, has_check, is_lon
 use super::header;
 use super::outline::{HoleKind, Holes, is_outline};
 use super::state::{ChecksumMode, CoapPath, CoapState, Template, Templates};
-use super::{HeaderFields, Whole, msn_interval, steps};
+use super::{HeaderFields, Whole, msn_interval};
 use crate::arrival::{Arrivals, Moment, PassedPackets};
 use crate::decompressor::{Failure, Verified, verify_crc8};
 use crate::exchange::{CoapExchange, Exchanges};
+use crate::pace::steps;
 use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
 use crate::proof::{Candidates, Fits, Proof};
@@ -111,6 +112,7 @@ impl CoapReceiverContext {
     /// Decompresses an IR or IR-CR packet. `self` is the context of the CID if it is of this profile, or a new one.
     pub(crate) fn initialize(
         &mut self,
+        at: Moment,
         packet: &PacketHeader<'_>,
         memory: &mut CoapReceiverMemory<'_, '_>,
         out: &mut [u8],
@@ -171,7 +173,8 @@ impl CoapReceiverContext {
         }
         // Verified: the context is created, or continues.
         let ahead = x.msn.wrapping_sub(self.shared.msn).cast_signed();
-        self.arrivals = if keeps { self.arrivals.behind(ahead) } else { Arrivals::NEW };
+        self.arrivals = if keeps { self.arrivals.behind(at, ahead) } else { Arrivals::NEW };
+        self.arrivals.note(at, steps(ahead));
         if keeps {
             next = self.shared.on_path(next.path);
         } else {
@@ -214,7 +217,7 @@ impl CoapReceiverContext {
         if is_long(format) {
             let last = self.shared.msn;
             let verified = self.common(packet, format, memory, out)?;
-            self.arrivals.note(now, steps(last, self.shared.msn));
+            self.arrivals.note(now, steps(self.shared.msn.wrapping_sub(last).cast_signed()));
             return Ok(verified);
         }
         let mut x = HeaderFields::new(self.shared.current);
@@ -242,7 +245,7 @@ impl CoapReceiverContext {
             return Err(Failure::OnTrial(format));
         }
         self.count_losses(x.msn);
-        self.arrivals.note(now, steps(self.shared.msn, x.msn));
+        self.arrivals.note(now, steps(x.msn.wrapping_sub(self.shared.msn).cast_signed()));
         self.ack_due = !x.carries.is_nothing() || self.state == DecompressorState::Sc;
         self.accept(&x, memory);
         Verified::deliver(packet, format, len, payload, out)

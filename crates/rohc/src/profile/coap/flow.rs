@@ -239,13 +239,11 @@ impl ReceiverContext for decompress::CoapReceiverContext {
             contexts.get_mut(header.cid.index()).map(|slot| &mut slot.place).ok_or(Problem::NoContext)?;
         let mut memory = memory(packet.linked, config, shared);
         if let Some(context) = Self::of_mut(place) {
-            let verified = context.initialize(header, &mut memory, out)?;
-            context.arrivals.note(at, 1);
-            return Ok(verified);
+            let verified = context.initialize(at, header, &mut memory, out);
+            return verified.map_err(Problem::from);
         }
         let mut context = Self::new();
-        let verified = context.initialize(header, &mut memory, out)?;
-        context.arrivals.note(at, 1);
+        let verified = context.initialize(at, header, &mut memory, out)?;
         decompressor.set(header.cid, context);
         Ok(verified)
     }

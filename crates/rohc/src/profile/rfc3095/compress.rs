@@ -727,7 +727,7 @@ impl Rfc3095SenderContext {
         let width = usize::from(config.window);
         let ahead = ahead(self.profile, x.sn, self.sn);
         if initialized {
-            self.caution.leap(ahead);
+            self.caution.leap(now, ahead);
         }
         self.caution.sent(now, steps(ahead), config.repetitions);
         self.sn = x.sn;

@@ -358,7 +358,7 @@ impl Rfc3095ReceiverContext {
             self.coverage = CoverageContext::initial(x.udp.coverage, length);
         }
         let goes_on = self.state != DecompressorState::Nc && !is_other_flow;
-        self.arrivals = if goes_on { self.arrivals.behind(ahead) } else { Arrivals::NEW };
+        self.arrivals = if goes_on { self.arrivals.behind(now, ahead) } else { Arrivals::NEW };
         self.arrivals.note(now, steps(ahead));
         self.sums = layout.has_right_sum(out, payload);
         self.sn = x.sn;

@@ -169,10 +169,7 @@ impl V2ReceiverContext {
             *self = Self { state: self.state, ..Self::new(self.profile) };
             self.moved = next.msn;
         }
-        // Behind an outage a refresh is no leap of a compressor that has restarted: there was time for that many packets.
-        if ahead <= 0 || !self.arrivals.is_behind(now, u64::from(ahead.unsigned_abs() / 2)) {
-            self.arrivals = self.arrivals.behind(ahead);
-        }
+        self.arrivals = self.arrivals.behind(now, ahead);
         self.sums = next.has_right_sum(out, payload);
         self.accept(now, &found, room, steps(ahead).cast_signed());
         Verified::deliver(packet, Format::Ir, len, payload, out)

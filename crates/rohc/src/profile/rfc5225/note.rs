@@ -8,10 +8,10 @@ use super::encodings::{Counter, ReorderRatio, quarter};
 use super::formats::{Fields, NUMBERS, Says, Stamp};
 use super::headers::{CSRC, GRE_SEQUENCE, Headers, Item, Kind, MAX_IP, gre_sequence};
 use super::state::{Behavior, State, coverage};
-use crate::caution::{Caution, SURE};
+use crate::caution::SURE;
 use crate::compressor::CompressorConfig;
 use crate::field::timer::{ClockComparison, ticks};
-use crate::pace::{self, steps};
+use crate::pace::steps;
 use crate::profile::Format;
 use crate::refresh::Due;
 
@@ -375,9 +375,8 @@ impl V2SenderContext {
     ) {
         let width = usize::from(config.window);
         let step = next.msn.wrapping_sub(last.msn).cast_signed();
-        if format == Format::Ir && step.unsigned_abs() >= pace::LEAP {
-            // The other side begins anew, too.
-            self.caution = Caution::default();
+        if format == Format::Ir {
+            self.caution.leap(now, step);
         }
         self.caution.sent(now, steps(step), config.repetitions);
         self.msns.push(next.msn, width);

@@ -18,6 +18,7 @@ use super::{TcpFields, ir, ir_dyn, irregular};
 use crate::arrival::{Arrivals, Moment};
 use crate::cid::{Cid, CidSpace};
 use crate::decompressor::{Failure, Verified, verify_crc8};
+use crate::pace::steps;
 use crate::packet::PacketHeader;
 use crate::profile::Format;
 use crate::state::DecompressorState;
@@ -128,6 +129,7 @@ impl TcpReceiverContext {
     /// Decompresses an IR packet. `self` is the context of the CID if it is of this profile, or a new one.
     pub(crate) fn ir(
         &mut self,
+        now: Moment,
         packet: &PacketHeader<'_>,
         room: &mut TcpRoom,
         out: &mut [u8],
@@ -144,12 +146,13 @@ impl TcpReceiverContext {
         if !has_stride && !is_kept {
             next.ack_stride = 0;
         }
-        self.initialize(packet, reader, next, sent.present, Format::Ir, room, out)
+        self.initialize(now, packet, reader, next, sent.present, Format::Ir, room, out)
     }
 
     /// Decompresses an IR-DYN packet.
     pub(crate) fn ir_dyn(
         &mut self,
+        now: Moment,
         packet: &PacketHeader<'_>,
         room: &mut TcpRoom,
         out: &mut [u8],
@@ -161,13 +164,14 @@ impl TcpReceiverContext {
         let mut next = room.0;
         let mut sent = TcpFields::read(&next).options;
         ir_dyn(&mut reader, &mut next, &mut sent, &mut false).map_err(unreadable)?;
-        self.initialize(packet, reader, next, sent.present, Format::IrDyn, room, out)
+        self.initialize(now, packet, reader, next, sent.present, Format::IrDyn, room, out)
     }
 
     /// Common part of IR and IR-DYN, after they were read.
     #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
     fn initialize(
         &mut self,
+        now: Moment,
         packet: &PacketHeader<'_>,
         reader: Reader<'_>,
         mut next: TcpState,
@@ -204,7 +208,7 @@ impl TcpReceiverContext {
             return Err(Failure::Crc(format));
         }
         self.expects_right = right;
-        self.begin(&found.next, room);
+        self.begin(now, &found.next, room);
         found.deliver(packet, len, out)
     }
 
@@ -225,6 +229,7 @@ impl TcpReceiverContext {
     /// Decompresses an IR-CR packet with the base context that it names.
     pub(crate) fn ir_cr(
         &mut self,
+        now: Moment,
         packet: &PacketHeader<'_>,
         space: CidSpace,
         base: &TcpRoom,
@@ -268,7 +273,7 @@ impl TcpReceiverContext {
             return found.deliver(packet, len, out);
         }
         self.expects_right = is_right(&found, out, len);
-        self.begin(&found.next, room);
+        self.begin(now, &found.next, room);
         if found.next.rsf == SYN && !parts.list {
             // Its base is also that of a SYN, and the better base for later ones. TCP itself shows the compressor that the SYN
             // has arrived.
@@ -406,11 +411,12 @@ impl TcpReceiverContext {
     }
 
     /// Starts the context with all fields of this packet.
-    fn begin(&mut self, next: &TcpState, room: &mut TcpRoom) {
+    fn begin(&mut self, now: Moment, next: &TcpState, room: &mut TcpRoom) {
         self.is_stale = false;
         let is_new = self.state == DecompressorState::Nc || !next.is_flow_of(&room.0);
         let ahead = i32::from(next.msn.wrapping_sub(self.msn).cast_signed());
-        self.arrivals = if is_new { Arrivals::NEW } else { self.arrivals.behind(ahead) };
+        self.arrivals = if is_new { Arrivals::NEW } else { self.arrivals.behind(now, ahead) };
+        self.arrivals.note(now, steps(ahead));
         if is_new {
             self.marks = [Mark::of(next); 2];
         }

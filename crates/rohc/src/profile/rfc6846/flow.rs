@@ -235,11 +235,10 @@ impl ReceiverContext for decompress::TcpReceiverContext {
             // RFC 4164, section 3.4: without its base the packet cannot be decompressed.
             held(base).filter(|base| base.state == DecompressorState::Fc).ok_or(Problem::NoContext)?;
             let base = *shared.rooms.get(base.index()).ok_or(Problem::NoContext)?;
-            context.ir_cr(header, space, &base, &mut shared.rooms[cid.index()], out)?
+            context.ir_cr(packet.at, header, space, &base, &mut shared.rooms[cid.index()], out)?
         } else {
-            context.ir(header, &mut shared.rooms[cid.index()], out)?
+            context.ir(packet.at, header, &mut shared.rooms[cid.index()], out)?
         };
-        context.arrivals.note(packet.at, 1);
         decompressor.set(cid, context);
         Ok(verified)
     }
@@ -253,9 +252,7 @@ impl ReceiverContext for decompress::TcpReceiverContext {
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
         let room = shared.rooms.get_mut(packet.header.cid.index()).filter(|_| profile == ProfileId::Tcp);
-        let verified = self.ir_dyn(packet.header, room.ok_or(Failure::Malformed)?, out)?;
-        self.arrivals.note(packet.at, 1);
-        Ok(verified)
+        self.ir_dyn(packet.at, packet.header, room.ok_or(Failure::Malformed)?, out)
     }
 
     fn decompress<'m>(
