@@ -14,6 +14,10 @@ pub(crate) const SHORTEST: u32 = 256;
 /// Number of packets from which on a step is not used to measure the pace: the sender may have leapt, or restarted.
 const LEAP: u32 = 64;
 
+/// Number of packets over which a time is smoothed. With 8, where losses and arrivals alternate, the smoothed time is off by more
+/// than the part of it that `Arrivals` allows for.
+const SMOOTHED: u32 = 16;
+
 /// Number of parts of a smoothed time in which deviations are measured.
 pub(crate) const OFF: u32 = 64;
 
@@ -82,7 +86,7 @@ impl FlowPace {
         } else {
             spread - (spread - off).div_ceil(8)
         } as u8;
-        self.gap = smooth(gap, time).to_ne_bytes();
+        self.gap = smooth(gap, time, (u32::from(self.steps) + 1).min(SMOOTHED)).to_ne_bytes();
     }
 
     /// Smoothed time between packets: at least [`SHORTEST`], or 0 before the second one.
@@ -105,11 +109,14 @@ impl FlowPace {
         packets >= LEAP && (ahead < 0 || waited < u64::from(self.gap()) * u64::from(packets / 2))
     }
 
+    /// True if enough packets have come to tell whether their pace is steady.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.steps >= 8
+    }
+
     /// True if packets come at a steady pace.
     pub(crate) fn is_steady(&self) -> bool {
-        /// Number of packets after the first from which on a flow counts as steady or not.
-        const KNOWN: u8 = 8;
-        self.steps >= KNOWN && u32::from(self.spread) <= OFF / 4
+        self.is_settled() && u32::from(self.spread) <= OFF / 4
     }
 
     /// True if the other end, with longer or shorter delays, may see a steady pace.
@@ -150,12 +157,12 @@ fn off(time: u32, smoothed: u32) -> Option<u8> {
     Some(off.min(u32::from(u8::MAX)) as u8)
 }
 
-/// Returns a smoothed time updated by one more. A pause counts as at most four times the `smoothed` time, since a single one
-/// is no trend.
+/// Returns the average of a smoothed time over `packets - 1` packets and one more. A pause counts as at most four times the
+/// `smoothed` time, since a single one is no trend.
 #[inline]
-fn smooth(smoothed: u32, time: u32) -> u32 {
+fn smooth(smoothed: u32, time: u32, packets: u32) -> u32 {
     let most = smoothed.saturating_mul(4);
-    smoothed - smoothed / 8 + time.min(most) / 8
+    smoothed - smoothed / packets + time.min(most) / packets
 }
 
 /// Returns the longest time, decayed by a number of packets: to half of it after 256.
