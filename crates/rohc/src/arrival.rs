@@ -178,8 +178,9 @@ impl Arrivals {
         }
     }
 
-    /// Returns the arrivals after an IR packet that has moved the sequence number by `ahead`: those of a new flow after a leap,
-    /// since the compressor has then restarted, too. A refresh that ends an outage is no leap.
+    /// Returns the arrivals after an IR packet of the flow that has moved the sequence number by `ahead`: those of a new flow after a
+    /// leap, since the compressor has then restarted, too. A refresh that ends an outage is no leap. A context that was lost keeps
+    /// the pace of its flow.
     #[inline]
     pub(crate) fn behind(self, at: Moment, ahead: i32) -> Self {
         if self.pace.is_leap(ahead, self.elapsed(at)) { Self::NEW } else { self }
@@ -221,6 +222,12 @@ impl Arrivals {
     #[inline]
     pub(crate) fn is_next(&self, at: Moment, turn: u32) -> bool {
         self.missing(at).map_or_else(|| !self.is_open(at, turn), |missing| missing == 0)
+    }
+
+    /// True if enough packets have arrived to tell their pace.
+    #[inline]
+    pub(crate) fn has_settled(&self) -> bool {
+        self.pace.is_settled()
     }
 
     /// Returns the number of packets that may have passed.

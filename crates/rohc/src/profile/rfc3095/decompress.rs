@@ -15,6 +15,7 @@ use super::ir;
 use super::late::{LATE, NewestPacket, seems_late};
 use super::list::{Item, MAX_ITEMS, encoding};
 use super::list_state::{List, ListState, ah_sn, compressed_icv_len, resolve_current, resolve_list, stays};
+use super::proof::is_proved_by_sum;
 use super::reliable::NO_MODE;
 use super::rtp::{CSRC_LEN, RtpFields};
 use super::table::{self, ItemTable, Pool};
@@ -280,8 +281,8 @@ impl Rfc3095ReceiverContext {
         self.table.receive(pool, owner, index, item).map_err(|_| Failure::NoMemory)
     }
 
-    /// True if the static chain of an IR packet is that of another flow, which has taken over the CID. Its compressor has then
-    /// released the memory of this one.
+    /// True if the static chain of an IR packet is that of another flow. Its compressor has then taken over the CID, and released the
+    /// memory of this one.
     fn is_other_flow(&self, x: &Rfc3095Fields<'_>) -> bool {
         let mut ips = self.ips.iter().zip(&x.ips).take(x.base_ips());
         let is_same_upper = match &self.own {
@@ -290,11 +291,10 @@ impl Rfc3095ReceiverContext {
             UpperFields::Coap(_) => true,
         };
         let ports = |udp: &UdpFields| (udp.source_port, udp.destination_port);
-        self.state != DecompressorState::Nc
-            && (usize::from(self.ip_count) != x.ip_count
-                || ips.any(|(kept, ip)| !kept.header.has_same_path(&ip.header))
-                || ports(&self.udp) != ports(&x.udp)
-                || !is_same_upper)
+        usize::from(self.ip_count) != x.ip_count
+            || ips.any(|(kept, ip)| !kept.header.has_same_path(&ip.header))
+            || ports(&self.udp) != ports(&x.udp)
+            || !is_same_upper
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -332,22 +332,23 @@ impl Rfc3095ReceiverContext {
         if format == Format::IrDyn && self.is_refuted_by_sum(&layout, x, out, payload) {
             return Err(Failure::Crc(format));
         }
+        let is_established = self.state != DecompressorState::Nc;
         let is_other_flow = format == Format::Ir && self.is_other_flow(x);
         let ahead = self.ahead(x.sn, self.sn);
         let goes_on = self.state == DecompressorState::Fc && !is_other_flow;
         if goes_on && self.is_late(ahead) && self.newest_packet().is_newer_than(x, format) {
             return self.initialized(packet, format, &layout, payload, deliver_empty, out);
         }
-        if is_other_flow {
+        if is_established && is_other_flow {
             self.release(pool);
             self.lists = [ListState::default(); LISTS];
         }
         self.commit_lists(x, &lists, Some(format), true, pool)?;
         self.note_pattern(x, format);
-        if is_other_flow || self.state == DecompressorState::Nc {
-            self.calm = u8::MAX;
-        } else {
+        if is_established && !is_other_flow {
             self.note_offsets(x);
+        } else {
+            self.calm = u8::MAX;
         }
         self.keep_static(x, pool)?;
         if x.mode != 0 {
@@ -357,8 +358,7 @@ impl Rfc3095ReceiverContext {
             let length = datagram_len(self.profile, lists.csrc_len(), payload.len());
             self.coverage = CoverageContext::initial(x.udp.coverage, length);
         }
-        let goes_on = self.state != DecompressorState::Nc && !is_other_flow;
-        self.arrivals = if goes_on { self.arrivals.behind(now, ahead) } else { Arrivals::NEW };
+        self.arrivals = if is_other_flow { Arrivals::NEW } else { self.arrivals.behind(now, ahead) };
         self.arrivals.note(now, steps(ahead));
         self.sums = layout.has_right_sum(out, payload);
         self.sn = x.sn;
@@ -500,10 +500,14 @@ impl Rfc3095ReceiverContext {
             return deliver(out);
         }
         let updates = format != Format::Uo1IdExt3 || uo_1_id_updates;
+        // In R-mode the reference is older than the last packet.
+        let ahead_of_last =
+            if reliable { i32::from((x.sn as u16).wrapping_sub(self.doubt.sn).cast_signed()) } else { ahead };
+        let packets = steps(ahead_of_last);
         if reliable && self.only_delivers(&x, format) {
             // A timer counts from the arrival of the reference.
             if x.rtp.time_stride == 0 {
-                self.arrivals.note(now, 1);
+                self.arrivals.note(now, packets);
             }
             return Verified::deliver(packet, format, len, payload, out);
         }
@@ -533,7 +537,6 @@ impl Rfc3095ReceiverContext {
         } else {
             self.calm = self.calm.saturating_add(1);
         }
-        let packets = steps(ahead);
         self.arrivals.note_intervals(now, packets, self.intervals(&x, packets));
         self.sn = x.sn;
         self.keep(&x, updates, length);
@@ -649,7 +652,15 @@ impl Rfc3095ReceiverContext {
             && !self.doubt.is_open()
             && self.failures & DOUBTFUL != DOUBTFUL
             && self.arrivals.has_not_failed()
-            && self.arrivals.is_next(now, 1 << 4)
+            && self.is_next(now, 1 << 4)
+    }
+
+    /// True if too little time has passed for the bits of the SN to come round. Where checksums prove the SN, half as much time counts
+    /// as enough: the compressor has made sure by then that the checksum is right (`may_need_sum`).
+    #[inline]
+    pub(super) fn is_next(&self, now: Moment, turn: u32) -> bool {
+        let proves = self.sums && is_proved_by_sum(self.profile) && self.arrivals.has_settled();
+        self.arrivals.is_next(now, if proves { turn / 2 } else { turn })
     }
 
     /// Number of times between packets from ref 0 to a packet `ahead` of it: RTP timestamps continue in pauses.

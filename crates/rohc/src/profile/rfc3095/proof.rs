@@ -13,6 +13,7 @@
 //! Otherwise nothing is delivered, and feedback requests more. The same applies if an IP-ID that moves against the SN may have
 //! moved in a gap, since none of these rules covers it.
 
+use thinair_wire::lsb::Shift;
 use thinair_wire::time::Instant;
 
 use super::attempt::{CandidateSearch, VerifiedHeader, ahead};
@@ -38,7 +39,7 @@ impl CandidateSearch<'_, '_> {
         if self.may_have_jumped(sn, x) || self.is_too_near(sn) {
             return true;
         }
-        if arrivals.is_next(self.now, 1 << k) {
+        if self.context.is_next(self.now, 1 << k) {
             return false;
         }
         match arrivals.passed(self.now) {
@@ -48,7 +49,8 @@ impl CandidateSearch<'_, '_> {
                 let is_bounded = !has_own_sn(x.profile) && !(1..=i64::from(most)).contains(&i64::from(ahead));
                 i64::from(ahead) + (1 << k) <= i64::from(most) || is_bounded
             }
-            _ => arrivals.is_open(self.now, 1 << k),
+            // One that goes back is held against the checksum anyway.
+            _ => self.context.ahead(sn, self.context.sn) > 0 || arrivals.is_open(self.now, 1 << k),
         }
     }
 
@@ -69,6 +71,18 @@ impl CandidateSearch<'_, '_> {
             && (0..x.base_ips()).any(|i| x.ips[i].holds_ip_id() && !x.ips[i].sid)
             && !is_whole(IP_ID)
             && !is_whole(IP_ID2)
+    }
+
+    /// True if the packet depends on a timestamp of which it has the low bits, and so many packets may be missing, by the carrier's
+    /// count, that these bits have come round. No checksum proves it.
+    pub(super) fn misses_timestamp(&self, x: &Rfc3095Fields<'_>) -> bool {
+        let (_, bits) = self.reader.collected(TS);
+        if bits == 0 || bits >= u32::BITS || x.rtp.time_stride > 0 || self.has_sum(x) {
+            return false;
+        }
+        let step = if x.rtp_extra.scaled { 1 } else { x.rtp.stride };
+        let turn = (1 << bits) - Shift::Ts.p(bits);
+        matches!(self.context.arrivals.passed(self.now), Clock::AtMost(most) if most.saturating_mul(step) >= turn)
     }
 
     /// True if a correct checksum proves the SN.

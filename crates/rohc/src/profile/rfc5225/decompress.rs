@@ -159,17 +159,18 @@ impl V2ReceiverContext {
         let payload = reader.remaining();
         let found = Packet { next, x: Fields::read(&next), format: Format::Ir, payload };
         let len = found.rebuild(out)?;
-        let is_same_flow = is_known && next.headers.is_flow_of(&room.headers);
+        let goes_on = next.headers.is_flow_of(&room.headers);
+        let is_same_flow = is_known && goes_on;
         let ahead = next.msn.wrapping_sub(self.msn).cast_signed();
         if is_same_flow && self.is_late(&found, room) {
             self.ack_due = false;
             return Verified::deliver(packet, Format::Ir, len, payload, out);
         }
         if !is_same_flow {
-            *self = Self { state: self.state, ..Self::new(self.profile) };
+            *self = Self { state: self.state, arrivals: self.arrivals, ..Self::new(self.profile) };
             self.moved = next.msn;
         }
-        self.arrivals = self.arrivals.behind(now, ahead);
+        self.arrivals = if goes_on { self.arrivals.behind(now, ahead) } else { Arrivals::NEW };
         self.sums = next.has_right_sum(out, payload);
         self.accept(now, &found, room, steps(ahead).cast_signed());
         Verified::deliver(packet, Format::Ir, len, payload, out)
