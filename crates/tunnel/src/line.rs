@@ -56,13 +56,13 @@ impl Framer {
         }
     }
 
-    /// Appends the frame of a datagram to `out`. An empty datagram is not sent on a line without CRC, which
-    /// cannot distinguish it from an empty frame.
+    /// Appends the frame of a datagram to `out`. An empty datagram is not sent: without CRC it cannot be distinguished from an
+    /// empty frame, and with it four zeros would be one, which damage makes easily.
     pub fn frame(&mut self, datagram: &[u8], out: &mut Vec<u8>) -> Result<(), DatagramTooLong> {
         if datagram.len() > self.largest {
             return Err(DatagramTooLong { octets: datagram.len(), most: self.largest });
         }
-        if datagram.is_empty() && !self.crc {
+        if datagram.is_empty() {
             return Ok(());
         }
         let before = out.len();
@@ -100,8 +100,8 @@ pub enum FrameError {
         /// Size of the frame with the CRC, in octets.
         octets: usize,
     },
-    /// The frame is too short for a CRC-32.
-    #[error("a frame of {octets} octets is too short for its CRC-32")]
+    /// The frame is too short for a datagram and its CRC-32.
+    #[error("a frame of {octets} octets is too short for a datagram and its CRC-32")]
     TooShort {
         /// Size of the frame in octets.
         octets: usize,
@@ -251,7 +251,7 @@ impl Deframer {
         let datagram = match (self.crc, self.frame.split_last_chunk::<CRC>()) {
             (false, _) if self.frame.is_empty() => return,
             (false, _) => &self.frame[..],
-            (true, None) => {
+            (true, None | Some(([], _))) => {
                 return self.drop_frame(FrameError::TooShort { octets: self.frame.len() }, sink);
             }
             (true, Some((datagram, crc))) if fcs32(datagram) == *crc => datagram,
