@@ -180,7 +180,7 @@ impl Arrivals {
 
     /// Returns the arrivals after an IR packet of the flow that has moved the sequence number by `ahead`: those of a new flow after a
     /// leap, since the compressor has then restarted, too. A refresh that ends an outage is no leap. A context that was lost keeps
-    /// the pace of its flow.
+    /// the pace of its flow, in profiles of RFC 3095 and RFC 5225.
     #[inline]
     pub(crate) fn behind(self, at: Moment, ahead: i32) -> Self {
         if self.pace.is_leap(ahead, self.elapsed(at)) { Self::NEW } else { self }

@@ -153,8 +153,10 @@ impl CoapReceiverContext {
         verify_crc8(packet, &reader, format)?;
 
         let (bits, _) = reader.collected(MSN);
-        let is_same_flow = !replicates && x.keep && self.shared.path.is_flow_of(&next.path);
-        let keeps = is_same_flow && self.state != DecompressorState::Nc;
+        let keeps = !replicates
+            && x.keep
+            && self.shared.path.is_flow_of(&next.path)
+            && self.state != DecompressorState::Nc;
         x.msn = if keeps { nearest(bits, self.shared.msn) } else { bits };
         let names = next.path.names();
         let request = self.request(&next, &template, names, &mut x, memory);
@@ -170,8 +172,8 @@ impl CoapReceiverContext {
             return Err(Failure::Crc(format));
         }
         // Verified: the context is created, or continues.
-        let ahead = nearest(bits, self.shared.msn).wrapping_sub(self.shared.msn).cast_signed();
-        self.arrivals = if is_same_flow { self.arrivals.behind(at, ahead) } else { Arrivals::NEW };
+        let ahead = x.msn.wrapping_sub(self.shared.msn).cast_signed();
+        self.arrivals = if keeps { self.arrivals.behind(at, ahead) } else { Arrivals::NEW };
         self.arrivals.note(at, steps(ahead));
         if keeps {
             next = self.shared.on_path(next.path);

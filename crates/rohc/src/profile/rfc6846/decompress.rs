@@ -413,10 +413,9 @@ impl TcpReceiverContext {
     /// Starts the context with all fields of this packet.
     fn begin(&mut self, now: Moment, next: &TcpState, room: &mut TcpRoom) {
         self.is_stale = false;
-        let is_same_flow = next.is_flow_of(&room.0);
-        let is_new = self.state == DecompressorState::Nc || !is_same_flow;
+        let is_new = self.state == DecompressorState::Nc || !next.is_flow_of(&room.0);
         let ahead = i32::from(next.msn.wrapping_sub(self.msn).cast_signed());
-        self.arrivals = if is_same_flow { self.arrivals.behind(now, ahead) } else { Arrivals::NEW };
+        self.arrivals = if is_new { Arrivals::NEW } else { self.arrivals.behind(now, ahead) };
         self.arrivals.note(now, steps(ahead));
         if is_new {
             self.marks = [Mark::of(next); 2];
