@@ -32,7 +32,7 @@ impl ResourceServer {
         events.add(&signals, SIGNALS)?;
         let (mut sockets, mut listeners, mut uris) = (Vec::new(), Vec::new(), Vec::new());
         for listen in &settings.listen {
-            match bind(listen) {
+            match bind_free(listen) {
                 Ok((address, socket, listener)) => {
                     uris.extend(socket.is_some().then(|| format!("coap://{}", authority(address))));
                     uris.extend(listener.is_some().then(|| format!("coap+tcp://{}", authority(address))));
@@ -84,6 +84,24 @@ fn random() -> impl FnMut() -> u64 + Send + 'static {
 }
 
 type Bound = (SocketAddr, Option<UdpSocket>, Option<TcpListener>);
+
+/// Opens both sockets of one address. If the system picks the port, and the one that is free for UDP is in use for TCP, it picks
+/// another one.
+fn bind_free(listen: &Listen) -> Result<Bound, thinair_os::Error> {
+    /// Most ports that are tried.
+    const PICKS: usize = 16;
+    let is_taken = |bound: &Result<Bound, thinair_os::Error>| {
+        listen.address.port() == 0 && matches!(bound, Err(why) if why.kind() == ErrorKind::AddrInUse)
+    };
+    let mut bound = bind(listen);
+    for _ in 1..PICKS {
+        if !is_taken(&bound) {
+            break;
+        }
+        bound = bind(listen);
+    }
+    bound
+}
 
 /// Opens both sockets of one address, with one port.
 fn bind(listen: &Listen) -> Result<Bound, thinair_os::Error> {
