@@ -15,7 +15,6 @@ use super::ir;
 use super::late::{LATE, NewestPacket, seems_late};
 use super::list::{Item, MAX_ITEMS, encoding};
 use super::list_state::{List, ListState, ah_sn, compressed_icv_len, resolve_current, resolve_list, stays};
-use super::proof::is_proved_by_sum;
 use super::reliable::NO_MODE;
 use super::rtp::{CSRC_LEN, RtpFields};
 use super::table::{self, ItemTable, Pool};
@@ -379,11 +378,6 @@ impl Rfc3095ReceiverContext {
         !self.arrivals.has_not_failed() && self.has_right_sums(x) && !layout.has_right_sum(out, payload)
     }
 
-    /// True if checksums are carried, and the last one was right.
-    pub(super) fn has_right_sums(&self, x: &Rfc3095Fields<'_>) -> bool {
-        self.sums && x.udp.checksum != 0 && matches!(upper(self.profile), Upper::Udp | Upper::UdpLite)
-    }
-
     /// Returns the outcome of a verified IR or IR-DYN packet.
     fn initialized(
         &self,
@@ -653,14 +647,6 @@ impl Rfc3095ReceiverContext {
             && self.failures & DOUBTFUL != DOUBTFUL
             && self.arrivals.has_not_failed()
             && self.is_next(now, 1 << 4)
-    }
-
-    /// True if too little time has passed for the bits of the SN to come round. Where checksums prove the SN, half as much time counts
-    /// as enough: the compressor has made sure by then that the checksum is right (`may_need_sum`).
-    #[inline]
-    pub(super) fn is_next(&self, now: Moment, turn: u32) -> bool {
-        let proves = self.sums && is_proved_by_sum(self.profile) && self.arrivals.has_settled();
-        self.arrivals.is_next(now, if proves { turn / 2 } else { turn })
     }
 
     /// Number of times between packets from ref 0 to a packet `ahead` of it: RTP timestamps continue in pauses.

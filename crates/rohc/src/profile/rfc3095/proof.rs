@@ -18,11 +18,11 @@ use thinair_wire::time::Instant;
 
 use super::attempt::{CandidateSearch, VerifiedHeader, ahead};
 use super::compress::Rfc3095SenderContext;
-use super::decompress::UpperFields;
+use super::decompress::{Rfc3095ReceiverContext, UpperFields};
 use super::doubt::{By, Reference};
 use super::header::ExtensionLists;
 use super::{IP_ID, IP_ID2, Rfc3095Fields, SN, TS, Upper, has_own_sn, has_rtp, upper};
-use crate::arrival::PassedPackets as Clock;
+use crate::arrival::{Moment, PassedPackets as Clock};
 use crate::caution::REPEATED;
 use crate::decompressor::Failure;
 use crate::profile::{Format, ProfileId};
@@ -271,6 +271,21 @@ impl CandidateSearch<'_, '_> {
         }
         let Some(this) = found else { return Ok(false) };
         self.with(Some(&this), this.sn, x, extensions, out, passed)
+    }
+}
+
+impl Rfc3095ReceiverContext {
+    /// True if too little time has passed for the bits of the SN to come round. Where checksums prove the SN, half as much time counts
+    /// as enough: the compressor has made sure by then that the checksum is right (`may_need_sum`).
+    #[inline]
+    pub(super) fn is_next(&self, now: Moment, turn: u32) -> bool {
+        let proves = self.sums && is_proved_by_sum(self.profile) && self.arrivals.has_settled();
+        self.arrivals.is_next(now, if proves { turn / 2 } else { turn })
+    }
+
+    /// True if checksums are carried, and the last one was right.
+    pub(super) fn has_right_sums(&self, x: &Rfc3095Fields<'_>) -> bool {
+        self.sums && x.udp.checksum != 0 && matches!(upper(self.profile), Upper::Udp | Upper::UdpLite)
     }
 }
 
