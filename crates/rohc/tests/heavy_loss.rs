@@ -1,14 +1,14 @@
-//! A channel that loses nearly everything, in every profile: a delivered packet equals the one sent. Of 90 % of the packets each
-//! on its own, or of bursts that are longer than the bits of a sequence number tell, with few packets between some of them.
-//! Each cell has wrong packets, and packets not delivered of 1,000. `THINAIR_PACKETS` and `THINAIR_SEED` as in
-//! `impaired_matrix`.
+//! A channel that loses nearly everything, in the profiles of RFC 3095, TCP and CoAP: a delivered packet equals the one sent. Either
+//! 90 % of the packets are lost, or bursts of them, longer than the bits of a sequence number can tell, with few packets between
+//! two bursts. Each cell has wrong packets, and of 1,000 packets that arrive those that are not delivered. `THINAIR_PACKETS` and
+//! `THINAIR_SEED` as in `impaired_matrix`.
 
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
 use common::SplitMix64;
-use common::journey::{Fates, JourneyOutcome, JourneySetup, PacketFate, PacketPace, run};
+use common::journey::{Fates, JourneySetup, PacketFate, PacketPace, run_flows};
 use common::table::{OutcomeTable, Size, wrong};
 
 const COLUMNS: [&str; 2] = ["loss 90 %", "bursts 14 to 1,026"];
@@ -20,13 +20,13 @@ const OPEN: &[&str] = &["RtpTalk bursts wrong", "RtpPause bursts wrong"];
 /// Losses of a column.
 struct HeavyLosses {
     is_in_bursts: bool,
-    /// Packets left that are lost, and that then arrive.
+    /// Packets left of a burst, and of those that arrive behind it.
     losing: u64,
     arriving: u64,
 }
 
 impl HeavyLosses {
-    /// Near the numbers of packets at which 4 to 10 bits repeat.
+    /// Begins a burst about as long as the numbers of packets at which 4 to 10 bits repeat.
     fn begin_burst(&mut self, random: &mut SplitMix64) {
         self.losing = (1 << (4 + random.below(7))) - 2 + random.below(5);
         let most = if random.once_in(2) { 4 } else { 200 };
@@ -62,13 +62,8 @@ fn packets_are_right_where_few_arrive() {
     let packets = size.packets.unwrap_or(5_000);
     let setups = JourneySetup::all(&[PacketPace::MS_20, PacketPace::MS_160, PacketPace::NONE], 50_000);
     let table = OutcomeTable::measure(setups, &COLUMNS, &size, |setup, column| {
-        let mut all = JourneyOutcome::default();
-        let mut random = SplitMix64(size.seed + 1_000);
-        while all.sent < packets {
-            let mut fates = HeavyLosses { is_in_bursts: column == 1, losing: 0, arriving: 0 };
-            all.add(&run(setup, &mut fates, random.next(), (packets - all.sent).min(20_000)));
-        }
-        all
+        let fates = || HeavyLosses { is_in_bursts: column == 1, losing: 0, arriving: 0 };
+        run_flows(setup, size.seed + 1_000, packets, 20_000, fates)
     });
     table.print(|setup, outcome| {
         let bound = if setup.is_unproved() { format!("/{:.0}", outcome.bound) } else { String::new() };

@@ -12,7 +12,7 @@
 mod common;
 
 use common::SplitMix64;
-use common::journey::{Fates, JourneySetup, PacketFate, PacketPace, run};
+use common::journey::{Fates, JourneySetup, PacketFate, PacketPace, run_flows};
 use common::table::{OutcomeTable, Size, wrong};
 
 const COLUMNS: [&str; 7] =
@@ -80,13 +80,7 @@ fn packets_are_right_whatever_the_channel_does() {
     let mut setups = JourneySetup::all(&[PacketPace::MS_20, PacketPace::NONE], 50_000);
     setups.extend(JourneySetup::moving(PacketPace::MS_20, 50_000));
     let table = OutcomeTable::measure(setups, &COLUMNS, &size, |setup, column| {
-        let mut all = common::journey::JourneyOutcome::default();
-        let mut random = SplitMix64(size.seed + 1_000);
-        while all.sent < packets {
-            let mut fates = ColumnFates { column, losing: 0 };
-            all.add(&run(setup, &mut fates, random.next(), (packets - all.sent).min(20_000)));
-        }
-        all
+        run_flows(setup, size.seed + 1_000, packets, 20_000, || ColumnFates { column, losing: 0 })
     });
     table.print(|setup, outcome| {
         let bound = if setup.is_unproved() { format!("/{:.0}", outcome.bound) } else { String::new() };

@@ -10,7 +10,7 @@
 mod common;
 
 use common::SplitMix64;
-use common::journey::{Fates, JourneyOutcome, JourneySetup, PacketFate, PacketPace, run};
+use common::journey::{Fates, JourneyOutcome, JourneySetup, PacketFate, PacketPace, run_flows};
 use common::source::SourceKind;
 use common::table::{OutcomeTable, Size};
 
@@ -40,13 +40,7 @@ fn every_packet_is_delivered_at_any_pace() {
     let mut setups = JourneySetup::all(&paces, 500);
     setups.extend(setups.clone().iter().filter_map(chat));
     let table = OutcomeTable::measure(setups, &["wrong, not delivered"], &size, |setup, _| {
-        let mut all = JourneyOutcome::default();
-        let mut random = SplitMix64(size.seed + 2_000);
-        while all.sent < packets {
-            let part = (packets - all.sent).min(400);
-            all.add(&run(setup, &mut Arrives, random.next(), part));
-        }
-        all
+        run_flows(setup, size.seed + 2_000, packets, 400, || Arrives)
     });
     table.print(|_, outcome| format!("{} {}", outcome.wrong, outcome.undelivered));
     table.hold(&[], |_, _, outcome| {

@@ -15,7 +15,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::journey::{Fates, JourneyOutcome, JourneySetup, PacketFate, PacketPace, run};
+use common::journey::{Fates, JourneySetup, PacketFate, PacketPace, run_flows};
 use common::source::{ChecksumUse, PacketSource, SourceKind};
 use common::table::{OutcomeTable, Size, wrong};
 use common::{IpLayer, SplitMix64, TestFlow};
@@ -81,13 +81,7 @@ fn packets_are_right_whatever_the_channel_does() {
         println!("{ratio:?}, late by {depth} at most");
         let setups = JourneySetup::of_v2(&[PacketPace::MS_20, PacketPace::NONE], 50_000, ratio);
         let table = OutcomeTable::measure(setups, &COLUMNS, &size, |setup, column| {
-            let mut all = JourneyOutcome::default();
-            let mut random = SplitMix64(size.seed + 1_000);
-            while all.sent < packets {
-                let mut fates = Cell { column, depth, losing: 0 };
-                all.add(&run(setup, &mut fates, random.next(), (packets - all.sent).min(20_000)));
-            }
-            all
+            run_flows(setup, size.seed + 1_000, packets, 20_000, || Cell { column, depth, losing: 0 })
         });
         table.print(|_, outcome| {
             let bound = if outcome.bound > 0.0 { format!("/{:.0}", outcome.bound) } else { String::new() };

@@ -56,8 +56,8 @@ impl Framer {
         }
     }
 
-    /// Appends the frame of a datagram to `out`. An empty datagram is not sent: without CRC it cannot be distinguished from an
-    /// empty frame, and with it four zeros would be one, which damage makes easily.
+    /// Appends the frame of a datagram to `out`. An empty datagram is not sent: without CRC its frame is empty, and with
+    /// one it is four zeros, the CRC-32 of nothing, which a single damaged bit may make of a longer frame.
     pub fn frame(&mut self, datagram: &[u8], out: &mut Vec<u8>) -> Result<(), DatagramTooLong> {
         if datagram.len() > self.largest {
             return Err(DatagramTooLong { octets: datagram.len(), most: self.largest });

@@ -263,6 +263,21 @@ fn exponential(mean: u64, random: &mut SplitMix64) -> u64 {
     (-unit.ln() * mean as f64) as u64
 }
 
+/// Carries `packets` packets in flows of at most `longest`, each with seed and impairments of its own.
+pub fn run_flows<F: Fates>(
+    setup: &JourneySetup,
+    seed: u64,
+    packets: u64,
+    longest: u64,
+    mut fates: impl FnMut() -> F,
+) -> JourneyOutcome {
+    let (mut all, mut random) = (JourneyOutcome::default(), SplitMix64(seed));
+    while all.sent < packets {
+        all.add(&run(setup, &mut fates(), random.next(), (packets - all.sent).min(longest)));
+    }
+    all
+}
+
 /// Carries `packets` packets of the flow.
 pub fn run(setup: &JourneySetup, fates: &mut dyn Fates, seed: u64, packets: u64) -> JourneyOutcome {
     let mut journey = Journey::new(setup, fates, seed);

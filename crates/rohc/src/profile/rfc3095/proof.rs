@@ -49,7 +49,7 @@ impl CandidateSearch<'_, '_> {
                 let is_bounded = !has_own_sn(x.profile) && !(1..=i64::from(most)).contains(&i64::from(ahead));
                 i64::from(ahead) + (1 << k) <= i64::from(most) || is_bounded
             }
-            // One that goes back is held against the checksum anyway.
+            // An SN that goes back is not searched for before its bits may have come round: `by_sum` checks it.
             _ => self.context.ahead(sn, self.context.sn) > 0 || arrivals.is_open(self.now, 1 << k),
         }
     }

@@ -88,19 +88,14 @@ type Bound = (SocketAddr, Option<UdpSocket>, Option<TcpListener>);
 /// Opens both sockets of one address. If the system picks the port, and the one that is free for UDP is in use for TCP, it picks
 /// another one.
 fn bind_free(listen: &Listen) -> Result<Bound, thinair_os::Error> {
-    /// Most ports that are tried.
-    const PICKS: usize = 16;
-    let is_taken = |bound: &Result<Bound, thinair_os::Error>| {
-        listen.address.port() == 0 && matches!(bound, Err(why) if why.kind() == ErrorKind::AddrInUse)
-    };
-    let mut bound = bind(listen);
-    for _ in 1..PICKS {
-        if !is_taken(&bound) {
-            break;
+    // More ports in use than this in a row are no coincidence.
+    let mut picks_left = if listen.address.port() == 0 { 16 } else { 0 };
+    loop {
+        match bind(listen) {
+            Err(why) if why.kind() == ErrorKind::AddrInUse && picks_left > 0 => picks_left -= 1,
+            bound => return bound,
         }
-        bound = bind(listen);
     }
-    bound
 }
 
 /// Opens both sockets of one address, with one port.
