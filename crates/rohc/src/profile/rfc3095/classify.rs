@@ -220,6 +220,12 @@ impl<'p> ClassifiedPacket<'p> {
         self.chain.packet().get(self.header_len..).unwrap_or_default()
     }
 
+    /// Octets from the header behind the IP headers on.
+    #[inline]
+    pub(super) fn upper_len(&self) -> usize {
+        self.chain.packet().len() - self.ip_end
+    }
+
     /// True if a packet without payload needs a lower profile. No packet that begins or refreshes a context "can represent" it
     /// (RFC 3095, section 5.7.7); in a lower profile, the headers above are payload. Profile 0x0080 does not have this rule.
     pub(crate) fn lacks_payload(&self) -> bool {

@@ -5,7 +5,6 @@ use thinair_wire::crc::Check;
 use thinair_wire::header::chain::{self, Ip};
 use thinair_wire::header::protocol;
 use thinair_wire::range::{Range, SequenceRange};
-use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
 
 use super::attempt::ahead;
@@ -17,10 +16,11 @@ use super::confirm::Initialization;
 use super::header::Layout;
 use super::ip_id;
 use super::ir;
-use super::list::Item;
 use super::list_plan::{Assurance, ListState, Scope, items};
+use super::note::Noted;
 use super::own::{RtpContext, UpperContext};
-use super::table::{self, ItemTable, Pool};
+use super::pending::{PendingChange, PendingIp};
+use super::table::{ItemTable, Pool};
 use super::{
     BASE_IPS, CSRC, IpFields, IpHeader, IpVersion, Rfc3095Fields, UdpFields, Upper, has_rtp, rtp, sn_plus,
     upper,
@@ -34,73 +34,11 @@ use crate::framing::CidFrame;
 use crate::mode::CompressorMode;
 use crate::pace::steps;
 use crate::profile::{Format, ProfileId};
-use crate::refresh::{Due, Refresh, RefreshTimer};
+use crate::refresh::RefreshTimer;
 use crate::state::CompressorState;
 
-/// A pending change: number of packets left that must carry it (optimistic approach), and SN of the first one.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct PendingChange {
-    left: u8,
-    /// As octets, to avoid padding.
-    since: [u8; 2],
-}
-
-impl PendingChange {
-    pub(super) fn start(&mut self, sn: u16, repetitions: u8) {
-        *self = Self { left: repetitions.max(1), since: sn.to_be_bytes() };
-    }
-
-    /// Requires that `repetitions` more packets carry it.
-    fn repeat(&mut self, repetitions: u8) {
-        self.left = repetitions;
-    }
-
-    /// Sets the first SN of a change that is not counted.
-    pub(super) fn mark(&mut self, sn: u16) {
-        self.since = sn.to_be_bytes();
-    }
-
-    pub(super) fn since(&self) -> u16 {
-        u16::from_be_bytes(self.since)
-    }
-
-    #[inline]
-    pub(super) fn is_due(&self) -> bool {
-        self.left > 0
-    }
-
-    #[inline]
-    pub(super) fn sent(&mut self) {
-        self.left = self.left.saturating_sub(1);
-    }
-
-    /// Handles the acknowledgment of a packet with the change.
-    pub(super) fn acknowledge(&mut self, sn: u16) {
-        if !sn.is_before(self.since()) {
-            self.left = 0;
-        }
-    }
-}
-
-/// Pending changes of one IP header: number of packets left for each.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct PendingIp {
-    pub(super) tos: u8,
-    pub(super) ttl: u8,
-    /// DF, NBO, RND.
-    pub(super) flags: u8,
-    /// The full IP-ID, because its byte order or randomness has changed.
-    pub(super) id: u8,
-}
-
-impl PendingIp {
-    fn is_due(&self) -> bool {
-        self.tos | self.ttl | self.flags | self.id != 0
-    }
-}
-
 /// Special value of `dynamic`: a refresh, without a number of packets.
-const REFRESH: u8 = u8::MAX;
+pub(super) const REFRESH: u8 = u8::MAX;
 
 /// Index of the list of CSRC identifiers: that of a second IP header, which RTP does not have.
 pub(super) const CSRC_STATE: usize = 1;
@@ -148,7 +86,7 @@ pub(crate) struct Rfc3095SenderContext {
     pub(super) crc_static: CrcStatic,
     /// Packets left that must not use CRC-3 (RFC 3095, section 5.9.2).
     pub(super) strong: u8,
-    /// SO state, and no change pending: the next packet may be regular (`regular.rs`).
+    /// SO state, and no change pending: the next packet may be regular (`next.rs`).
     pub(super) established: bool,
     pub(super) lists: [ListState; BASE_IPS],
     pub(super) table: ItemTable,
@@ -290,12 +228,6 @@ impl Rfc3095SenderContext {
             || config.sid_everywhere
     }
 
-    /// Number of IR packets that establish a context.
-    fn ir_packets(&self, config: &CompressorConfig) -> u8 {
-        let repetitions = config.repetitions.max(1);
-        if self.mode.is_unidirectional() { config.refresh.ir_packets(repetitions) } else { repetitions }
-    }
-
     /// Compresses a packet of this flow on the full path. If it fails, the next packet carries everything that this one had to.
     pub(crate) fn compress(
         &mut self,
@@ -330,54 +262,15 @@ impl Rfc3095SenderContext {
         pool: &mut Pool<'_>,
         out: &mut [u8],
     ) -> Result<Compressed, Refused> {
-        let repetitions = config.repetitions;
         let mut x = Rfc3095Fields::new(self.profile);
-        x.sn = plan.sn().unwrap_or(self.next_sn());
-        x.ip_count = plan.ip_count;
-        x.udp = udp_fields(plan);
-        x.spi = plan.esp.spi;
-        x.mode = self.mode.bits();
-        let mut is_static_same = !self.sns.is_empty() || self.crc_static.known().is_none();
-        self.note_ips(&mut x, plan, config, &mut is_static_same);
-        if plan.ip_count > BASE_IPS {
-            self.note_further_ips(&mut x, plan, repetitions, pool)?;
-        }
-        if upper(self.profile) == Upper::Udp && (x.udp.checksum == 0) != (self.udp.checksum == 0) {
-            // Context(UDP Checksum) is updated only by IR or IR-DYN (RFC 3095, section 5.7).
-            self.enter_fo(x.sn, repetitions, false);
-        }
-        self.note_sn(x.sn, repetitions);
-        let since = self.since(x.sn);
-        let length = plan.chain.packet().len() - plan.ip_end;
-        if upper(self.profile) == Upper::UdpLite {
-            let since = (since, &mut self.pending_since);
-            x.cce = self.coverage.note(x.udp.coverage, length, repetitions, since);
-        }
-        if let Some(header) = &plan.rtp
-            && let Some(rtp) = self.own.rtp_mut()
-        {
-            let sns = (x.sn, self.sn, since);
-            // R-mode uses no timer, since its references are older than the last packet.
-            let link = plan.timer.as_ref().filter(|_| !self.mode.is_secure());
-            is_static_same &= rtp.note(now, &mut x, header, sns, config, link, &mut self.pending_since);
-        }
-        if let Some(header) = &plan.coap
-            && self.note_coap(&mut x, header)
-        {
-            is_static_same = false;
-            self.enter_ir(x.sn, self.ir_packets(config), false);
-        }
-        let assurance = Assurance::of(self.mode, repetitions);
-        let may_have_lists =
-            plan.has_extensions || plan.rtp.is_some() || self.lists.iter().any(ListState::is_used);
-        let has_lists = may_have_lists && self.note_lists(plan, x.sn, since, assurance, repetitions, pool)?;
+        let noted = self.note(now, &mut x, plan, config, pool)?;
+        let Noted { since, has_lists, is_static_same } = noted;
         self.note_refresh(now, u32::from(since), config);
         let layout = layout(plan, x.coap.as_ref());
         let header = plan.chain.packet().get(..layout.len).unwrap_or_default();
         if self.may_need_sum(now, &x) && !layout.has_right_sum(header, plan.payload()) {
-            self.enter_fo(u32::from(since), repetitions, false);
+            self.enter_fo(u32::from(since), config.repetitions, false);
         }
-        let is_static_same = is_static_same && !has_lists && x.ip_count <= BASE_IPS;
         // The first packets of a flow have no CRC over these octets, and there may be only one.
         let is_unused =
             self.state == CompressorState::Ir && is_static_same && self.crc_static.known().is_none();
@@ -390,42 +283,8 @@ impl Rfc3095SenderContext {
         let frame = CidFrame::new(cid, config.channel.cids());
         let mut writer = Writer::new(out, frame.len());
         let was_refreshing = self.dynamic == REFRESH;
-        let assurance = Assurance::of(self.mode, repetitions);
-        let format = match self.state {
-            CompressorState::So => {
-                if has_lists {
-                    self.fill_lists(&mut x, plan, Scope::Changes, assurance, pool);
-                }
-                let needed = self.offer(now, &mut writer, &mut x, plan, config.counted);
-                match self.write_compressed(&mut writer, &mut x, plan, needed) {
-                    Some(format) => format,
-                    None => {
-                        self.enter_fo(u32::from(since), repetitions, false);
-                        Format::IrDyn
-                    }
-                }
-            }
-            CompressorState::Fo => Format::IrDyn,
-            CompressorState::Ir => Format::Ir,
-        };
-        if format.is_initialization() {
-            if plan.lacks_payload() {
-                return Err(Refused::ByThisPacket);
-            }
-            if has_lists {
-                self.fill_lists(&mut x, plan, Scope::Everything, assurance, pool);
-            }
-            x.cce = None;
-            if let Some(rtp) = self.own.rtp() {
-                rtp.fill_chain(&mut x);
-            }
-            writer.rewind();
-            let written = match format {
-                Format::Ir => ir::ir(&mut writer, &mut x, true).map(|_| ()),
-                _ => ir::ir_dyn(&mut writer, &mut x),
-            };
-            written.map_err(|_| Refused::ByThisPacket)?;
-        } else if format.updates() {
+        let format = self.write(now, &mut writer, &mut x, plan, &noted, config, pool)?;
+        if format.updates() && !format.is_initialization() {
             let check = Check::of_width(writer.crc_width()).ok_or(Refused::ByThisPacket)?;
             let state = crc_static.0[usize::from(check != Check::Crc3)];
             writer.fill_crc(layout.crc_dynamic(check, state, header));
@@ -444,7 +303,7 @@ impl Rfc3095SenderContext {
                 self.initialization.sent(format, x.sn as u16, self.sn as u16, has_right_sum);
             }
             self.note_crc_static(crc_static, is_static_same, (&layout, header), config.repetitions);
-            self.commit(now, &x, format, has_lists, length, config, pool);
+            self.commit(now, &x, format, has_lists, plan.upper_len(), config, pool);
         }
         let compressed = Compressed {
             cid,
@@ -459,120 +318,51 @@ impl Rfc3095SenderContext {
         Ok(compressed)
     }
 
-    /// Copies the fields of the two base headers, and records their changes.
-    fn note_ips(
+    /// Writes the compressed header, in the cheapest format that the state and the packet allow, and returns that.
+    #[allow(clippy::too_many_arguments)]
+    fn write<'p>(
         &mut self,
-        x: &mut Rfc3095Fields<'_>,
-        plan: &ClassifiedPacket<'_>,
+        now: Instant,
+        writer: &mut Writer<'_>,
+        x: &mut Rfc3095Fields<'p>,
+        plan: &ClassifiedPacket<'p>,
+        noted: &Noted,
         config: &CompressorConfig,
-        is_static_same: &mut bool,
-    ) {
-        let sid = self.sid_allowed(config);
-        let (sn, repetitions) = (u32::from(self.since(x.sn)), config.repetitions.max(1));
-        for (i, header) in plan.ips().iter().take(BASE_IPS).enumerate() {
-            let (ip, kept) = (&mut x.ips[i], &self.ips[i]);
-            *ip = *kept;
-            ip.header.update(header);
-            if ip.header.version == IpVersion::V4 && !self.sns.is_empty() {
-                let next = self.watchers[i].next(ip_id::behavior(ip), ip.header.id, kept.header.id, sid);
-                ip_id::set(ip, next);
-            }
-            if ip.is_like(kept) {
-                continue;
-            }
-            *is_static_same &= self.note_ip(i, x, sn, repetitions);
-        }
-    }
-
-    /// Records the changes of one IP header. Returns true if its CRC-STATIC octets are unchanged.
-    #[cold]
-    fn note_ip(&mut self, i: usize, x: &Rfc3095Fields<'_>, sn: u32, repetitions: u8) -> bool {
-        let (ip, kept, pending) = (&x.ips[i], &self.ips[i], &mut self.pending[i]);
-        let is_other = [
-            ip.header.tos != kept.header.tos,
-            ip.header.ttl != kept.header.ttl,
-            ip.header.df != kept.header.df,
-        ];
-        for (left, is_other) in
-            [&mut pending.tos, &mut pending.ttl, &mut pending.flags].into_iter().zip(is_other)
-        {
-            if is_other {
-                *left = repetitions;
-            }
-        }
-        let is_static_same = is_other == [false; 3];
-        let is_id_same = (ip.rnd, ip.nbo) == (kept.rnd, kept.nbo);
-        if !is_id_same {
-            (pending.flags, pending.id) = (repetitions, repetitions);
-            self.offsets[i].clear();
-        }
-        let is_sid_same = ip.sid == kept.sid;
-        if !(is_static_same && is_id_same) {
-            self.pending_since = sn as u16;
-            self.established = false;
-        }
-        if !is_sid_same {
-            // "Only IR and IR-DYN packets can update context(SID)" (RFC 3843, section 3.3).
-            self.enter_fo(sn, repetitions, false);
-        }
-        is_static_same
-    }
-
-    /// Records the lists of a packet. Returns true if there is or was one.
-    fn note_lists(
-        &mut self,
-        plan: &ClassifiedPacket<'_>,
-        sn: u32,
-        since: u16,
-        assurance: Assurance,
-        repetitions: u8,
         pool: &mut Pool<'_>,
-    ) -> Result<bool, Refused> {
-        let mut has_lists = false;
-        for (i, ip) in plan.ips().iter().take(BASE_IPS).enumerate() {
-            if ip.extension_count > 0 || self.lists[i].is_used() {
-                let noted =
-                    self.lists[i].note(i, items(ip), sn, repetitions, assurance, &mut self.table, pool);
-                noted.map_err(|_| Refused::ByThisPacket)?;
-                self.lists[i].count_since(sn as u16, since);
-                has_lists = true;
+    ) -> Result<Format, Refused> {
+        let assurance = Assurance::of(self.mode, config.repetitions);
+        let format = match self.state {
+            CompressorState::So => {
+                if noted.has_lists {
+                    self.fill_lists(x, plan, Scope::Changes, assurance, pool);
+                }
+                let needed = self.offer(now, writer, x, plan, config.counted);
+                if let Some(format) = self.write_compressed(writer, x, plan, needed) {
+                    return Ok(format);
+                }
+                self.enter_fo(u32::from(noted.since), config.repetitions, false);
+                Format::IrDyn
             }
+            CompressorState::Fo => Format::IrDyn,
+            CompressorState::Ir => Format::Ir,
+        };
+        if plan.lacks_payload() {
+            return Err(Refused::ByThisPacket);
         }
-        if let Some(header) = plan.csrc(self.lists[CSRC_STATE].is_used()) {
-            let (table, items) = (&mut self.table, header.items().map(Some));
-            let noted = self.lists[CSRC_STATE].note(CSRC, items, sn, repetitions, assurance, table, pool);
-            noted.map_err(|_| Refused::ByThisPacket)?;
-            self.lists[CSRC_STATE].count_since(sn as u16, since);
-            has_lists = true;
+        if noted.has_lists {
+            self.fill_lists(x, plan, Scope::Everything, assurance, pool);
         }
-        self.established &= !has_lists;
-        Ok(has_lists)
-    }
-
-    /// Records IP headers beyond the second: their static part is in the table, and every packet has their dynamic part.
-    fn note_further_ips(
-        &mut self,
-        x: &mut Rfc3095Fields<'_>,
-        plan: &ClassifiedPacket<'_>,
-        repetitions: u8,
-        pool: &mut Pool<'_>,
-    ) -> Result<(), Refused> {
-        for (i, ip) in plan.ips().iter().enumerate().skip(BASE_IPS) {
-            let mut fields = IpFields { header: ip_header(ip), nbo: true, ..IpFields::EMPTY };
-            fields.terminates = plan.terminates && i + 1 == plan.ip_count;
-            x.ips[i] = fields;
-            let mut octets = [0; 40];
-            let mut writer = Writer::new(&mut octets, 0);
-            let _ = ir::ip_static(&mut writer, &mut fields);
-            let len = writer.finish().map_err(|_| Refused::NoRoom)?;
-            let item = Item { kind: 0, length: 0, body: octets.get(..len).unwrap_or_default() };
-            let place = self.table.find(pool, i, 0);
-            if place.is_none_or(|place| table::stored(pool, place) != item) {
-                self.table.put(pool, i, 0, &item).map_err(|_| Refused::ByThisPacket)?;
-                self.enter_ir(x.sn, repetitions, false);
-            }
+        x.cce = None;
+        if let Some(rtp) = self.own.rtp() {
+            rtp.fill_chain(x);
         }
-        Ok(())
+        writer.rewind();
+        let written = match format {
+            Format::Ir => ir::ir(writer, x, true).map(|_| ()),
+            _ => ir::ir_dyn(writer, x),
+        };
+        written.map_err(|_| Refused::ByThisPacket)?;
+        Ok(format)
     }
 
     /// Observes a flow of UDP or UDP-Lite for RTP. Returns true once RTP is detected.
@@ -602,90 +392,6 @@ impl Rfc3095SenderContext {
         self.crc_static.known().filter(|_| same).unwrap_or_else(|| {
             [layout.crc_static(Check::Crc3, header), layout.crc_static(Check::Crc7, header)]
         })
-    }
-
-    /// Refresh policy of the mode; that of U-mode until an IR packet is acknowledged.
-    fn policy<'c>(&self, config: &'c CompressorConfig) -> &'c Refresh {
-        let is_confirmed = self.initialization.is_acknowledged() && !self.mode.is_unidirectional();
-        if is_confirmed { &config.refresh_two_way } else { &config.refresh }
-    }
-
-    /// Starts the refresh that is due by count or by clock, if there is one.
-    fn note_refresh(&mut self, now: Instant, sn: u32, config: &CompressorConfig) {
-        if self.pending_since == sn as u16 {
-            self.timer.changed();
-        }
-        let policy = self.policy(config);
-        match self.timer.tick(now, policy) {
-            // Nothing has changed, so that one packet is enough for a decompressor that has lost the context.
-            Due::Everything if self.state != CompressorState::Ir => {
-                self.enter_ir(sn, policy.ir_packets(1), true)
-            }
-            Due::Dynamic if self.state == CompressorState::So => self.enter_fo(sn, 1, true),
-            Due::Everything | Due::Dynamic | Due::Nothing => {}
-        }
-    }
-
-    pub(super) fn enter_ir(&mut self, sn: u32, packets: u8, refreshing: bool) {
-        self.established = false;
-        if !refreshing {
-            self.timer.changed();
-        }
-        self.state.on_static_nack();
-        self.enter(sn as u16, packets, refreshing);
-        self.mode.on_initialization();
-        if !refreshing {
-            self.initialization.restart();
-        }
-    }
-
-    pub(super) fn enter_fo(&mut self, sn: u32, packets: u8, refreshing: bool) {
-        if self.state == CompressorState::Ir {
-            if !refreshing {
-                // IR packets carry it, too; IR-DYN packets carry the rest.
-                self.in_state.mark(sn as u16);
-                self.dynamic = packets.min(REFRESH - 1);
-            }
-            return;
-        }
-        self.established = false;
-        if !refreshing {
-            self.timer.changed();
-        }
-        self.state.on_nack();
-        self.enter(sn as u16, packets, refreshing);
-    }
-
-    fn enter(&mut self, sn: u16, packets: u8, refreshing: bool) {
-        self.in_state.start(sn, packets);
-        self.dynamic = if refreshing { REFRESH } else { 0 };
-        if self.mode.is_secure() {
-            // No packet refers to anything before one of these packets is acknowledged.
-            self.forget_references(sn);
-        }
-    }
-
-    /// Counts the last IR packet twice for fields that the second packet of a flow shows: the behavior of the IP-ID, and
-    /// TS_STRIDE.
-    fn count_once_more(&mut self) {
-        for pending in &mut self.pending {
-            pending.flags = pending.flags.saturating_sub(1);
-            pending.id = pending.id.saturating_sub(1);
-        }
-        if let Some(rtp) = self.own.rtp_mut() {
-            rtp.timestamps.count_once_more();
-        }
-    }
-
-    /// Leaves the state, after enough packets were sent, or one was acknowledged.
-    pub(super) fn leave_state(&mut self) {
-        let dynamic = core::mem::take(&mut self.dynamic);
-        self.state.on_static_confidence();
-        self.state.on_dynamic_confidence();
-        if dynamic > 0 && dynamic != REFRESH {
-            self.in_state.repeat(dynamic);
-            self.state.on_nack();
-        }
     }
 
     /// Fills in the lists of extension headers that this packet must carry.
@@ -743,6 +449,31 @@ impl Rfc3095SenderContext {
             }
             rtp.fields = x.rtp;
         }
+        self.commit_ips(x, format, width);
+        if initialized {
+            self.udp = x.udp;
+            if upper(self.profile) == Upper::UdpLite {
+                let since = (since, &mut self.pending_since);
+                self.coverage.initialize(length, config.repetitions, is_first, since);
+            }
+            self.count_initialization(format, config);
+        }
+        if has_lists {
+            self.commit_lists(x, format, config, pool);
+        }
+        self.note_mode_sent(since, format);
+        if !self.established {
+            let is_due = self.pending.iter().any(PendingIp::is_due);
+            self.established = self.state == CompressorState::So
+                && !(has_lists || is_due || self.is_on_coap_port(config))
+                && self.strong == 0
+                && !secure;
+        }
+    }
+
+    /// Updates the IP headers of the context, and their pending changes.
+    fn commit_ips(&mut self, x: &Rfc3095Fields<'_>, format: Format, width: usize) {
+        let (secure, initialized) = (self.mode.is_secure(), format.is_initialization());
         for i in 0..x.base_ips() {
             let ip = &x.ips[i];
             if ip.header.version == IpVersion::V4 && !ip.rnd && !secure {
@@ -758,56 +489,37 @@ impl Rfc3095SenderContext {
                 pending.id = pending.id.saturating_sub(1);
             }
         }
-        if initialized {
-            self.udp = x.udp;
-            if upper(self.profile) == Upper::UdpLite {
-                let since = (since, &mut self.pending_since);
-                self.coverage.initialize(length, config.repetitions, is_first, since);
-            }
-            if !secure {
-                self.in_state.sent();
-            }
-            if !secure && self.dynamic != REFRESH {
-                self.dynamic = self.dynamic.saturating_sub(1);
-            }
-            if !self.in_state.is_due() {
-                let is_new = format == Format::Ir && self.dynamic != REFRESH;
-                if config.established_by_ir && is_new && !secure {
-                    self.count_once_more();
-                }
-                self.leave_state();
-            }
+    }
+
+    /// Updates the lists of the context.
+    fn commit_lists(
+        &mut self,
+        x: &Rfc3095Fields<'_>,
+        format: Format,
+        config: &CompressorConfig,
+        pool: &mut Pool<'_>,
+    ) {
+        let initialized = format.is_initialization();
+        let assurance = Assurance::of(self.mode, config.repetitions);
+        for i in 0..x.base_ips() {
+            let is_sent = initialized || has_extension_3(format);
+            self.lists[i].commit(i, &x.extra[i], format, is_sent, assurance, &self.table, pool);
         }
-        if has_lists {
-            let assurance = Assurance::of(self.mode, config.repetitions);
-            for i in 0..x.base_ips() {
-                let is_sent = initialized || has_extension_3(format);
-                self.lists[i].commit(i, &x.extra[i], format, is_sent, assurance, &self.table, pool);
-            }
-            if has_rtp(self.profile) && x.ip_count == 1 {
-                let is_sent = initialized || x.rtp_extra.flags;
-                let extra = &x.extra[CSRC];
-                self.lists[CSRC_STATE].commit(CSRC, extra, format, is_sent, assurance, &self.table, pool);
-            }
-        }
-        self.note_mode_sent(since, format);
-        if !self.established {
-            let is_due = self.pending.iter().any(PendingIp::is_due);
-            self.established = self.state == CompressorState::So
-                && !(has_lists || is_due || self.is_on_coap_port(config))
-                && self.strong == 0
-                && !secure;
+        if has_rtp(self.profile) && x.ip_count == 1 {
+            let is_sent = initialized || x.rtp_extra.flags;
+            let extra = &x.extra[CSRC];
+            self.lists[CSRC_STATE].commit(CSRC, extra, format, is_sent, assurance, &self.table, pool);
         }
     }
 }
 
 /// Returns the fields of an IP header. Its Protocol is the type of the header behind the extension headers.
 #[inline]
-fn ip_header(ip: &Ip<'_>) -> IpHeader {
+pub(super) fn ip_header(ip: &Ip<'_>) -> IpHeader {
     IpHeader { protocol: ip.next, ..IpHeader::of(ip) }
 }
 
-fn udp_fields(plan: &ClassifiedPacket<'_>) -> UdpFields {
+pub(super) fn udp_fields(plan: &ClassifiedPacket<'_>) -> UdpFields {
     UdpFields {
         source_port: plan.udp.source_port,
         destination_port: plan.udp.destination_port,

@@ -3,8 +3,9 @@
 use thinair_wire::serial::Serial;
 use thinair_wire::time::Instant;
 
-use super::compress::{CSRC_STATE, PendingIp, Rfc3095SenderContext};
+use super::compress::{CSRC_STATE, Rfc3095SenderContext};
 use super::list_plan::Assurance;
+use super::pending::PendingIp;
 use super::table::Pool;
 use super::{BASE_IPS, CSRC, has_rtp};
 use crate::compressor::CompressorConfig;

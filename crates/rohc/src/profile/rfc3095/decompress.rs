@@ -1,6 +1,6 @@
 //! Decompression of the packets of one context. RFC 3095, sections 5.3.2 and 5.4.2.
 
-use thinair_wire::coder::{Reader, Refusal, Traced, Tracer, Writer};
+use thinair_wire::coder::{Reader, Refusal, Traced, Tracer};
 use thinair_wire::crc::Check;
 use thinair_wire::header::rtp::VERSION;
 
@@ -9,22 +9,21 @@ use super::cce::{Cce, CoverageContext};
 use super::coap_2015::{self, CoapFields};
 use super::compress::CrcStatic;
 use super::doubt::{By, Doubt};
-use super::header::{self, ChainFields, ExtensionLists, Layout, TransportLayout, datagram_len, ip_dynamic};
-use super::ip_id;
+use super::header::{ExtensionLists, datagram_len};
 use super::ir;
 use super::late::{LATE, NewestPacket, seems_late};
-use super::list::{Item, MAX_ITEMS, encoding};
-use super::list_state::{List, ListState, ah_sn, compressed_icv_len, resolve_current, resolve_list, stays};
+use super::list_state::ListState;
+use super::list_update::{ListUpdate, list_owners};
 use super::reliable::NO_MODE;
-use super::rtp::{CSRC_LEN, RtpFields};
+use super::rtp::RtpFields;
 use super::table::{self, ItemTable, Pool};
-use super::tail::{self, Tail, random_ip_id, tail, udp_checksum};
+use super::tail::{Tail, tail};
 use super::{
-    BASE_IPS, CSRC, IP_ID, IpFields, IpVersion, LISTS, PacketType, Rfc3095Fields, TS, UdpFields, Upper, base,
-    formats, has_rtp, has_t_bit_behind, sn_plus, timestamp, upper,
+    BASE_IPS, IP_ID, IpFields, LISTS, PacketType, Rfc3095Fields, TS, UdpFields, Upper, base, formats,
+    has_rtp, has_t_bit_behind, upper,
 };
 use crate::arrival::{Arrivals, Moment};
-use crate::decompressor::{Failure, Verified, verify_crc8};
+use crate::decompressor::{Failure, Verified};
 use crate::mode::{DecompressorMode, Mode};
 use crate::pace::steps;
 use crate::packet::PacketHeader;
@@ -51,6 +50,26 @@ pub(super) enum UpperFields {
     Coap(CoapFields),
 }
 
+/// A packet of type 0, 1 or 2 whose header is verified, and is not late.
+struct VerifiedPacket<'a, 'p> {
+    format: Format,
+    check: Check,
+    /// Numbers of bits of the IP-ID and of TS.
+    bits: (u32, u32),
+    x: &'a Rfc3095Fields<'p>,
+    passed: &'a VerifiedHeader,
+    /// It was sent in R-mode.
+    reliable: bool,
+    /// It updates the context, not only numbers.
+    updates: bool,
+    /// Octets from the UDP-Lite header on.
+    length: usize,
+    /// How far it is ahead of ref 0.
+    ahead: i32,
+    /// Packets since the last one.
+    packets: u32,
+}
+
 /// Context of one flow at the decompressor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rfc3095ReceiverContext {
@@ -60,7 +79,7 @@ pub(crate) struct Rfc3095ReceiverContext {
     pub(super) ip_count: u8,
     pub(super) ips: [IpFields; BASE_IPS],
     pub(super) udp: UdpFields,
-    coverage: CoverageContext,
+    pub(super) coverage: CoverageContext,
     pub(super) own: UpperFields,
     /// V of RTP.
     pub(super) version: u8,
@@ -119,7 +138,7 @@ impl Rfc3095ReceiverContext {
     }
 
     /// Records whether an IP-ID has moved against the SN, by a packet that carries it.
-    fn note_offsets(&mut self, x: &Rfc3095Fields<'_>) {
+    pub(super) fn note_offsets(&mut self, x: &Rfc3095Fields<'_>) {
         let has_moved = self.reference(x).offsets != self.newest().offsets;
         self.calm = if has_moved { 0 } else { self.calm.saturating_add(1) };
     }
@@ -145,7 +164,7 @@ impl Rfc3095ReceiverContext {
     }
 
     #[inline(always)]
-    fn fields<'p>(&self) -> Rfc3095Fields<'p> {
+    pub(super) fn fields<'p>(&self) -> Rfc3095Fields<'p> {
         let [outer, inner] = self.ips;
         let mut x = Rfc3095Fields::new(self.profile);
         x.ips[0] = outer;
@@ -165,236 +184,13 @@ impl Rfc3095ReceiverContext {
     }
 
     /// Adds the static parts of the IP headers beyond the second, which are in the table.
-    fn inner_ips(&self, x: &mut Rfc3095Fields<'_>, pool: &Pool<'_>) {
+    pub(super) fn inner_ips(&self, x: &mut Rfc3095Fields<'_>, pool: &Pool<'_>) {
         for i in BASE_IPS..x.ip_count {
             if let Some(place) = self.table.find(pool, i, 0) {
                 let item = table::stored(pool, place);
                 let _ = ir::ip_static(&mut Reader::contiguous(item.body), &mut x.ips[i]);
             }
         }
-    }
-
-    /// Decompresses an IR packet whose profile is that of the context.
-    pub(crate) fn ir(
-        &mut self,
-        now: Moment,
-        packet: &PacketHeader<'_>,
-        deliver_empty: bool,
-        pool: &mut Pool<'_>,
-        out: &mut [u8],
-    ) -> Result<Verified, Failure> {
-        let mut reader = Reader::new(packet.first, packet.rest);
-        let mut x = self.fields();
-        let dynamic = ir::ir(&mut reader, &mut x, false).map_err(|_| Failure::Malformed)?;
-        verify_crc8(packet, &reader, Format::Ir)?;
-        if !dynamic {
-            return self.static_only(&x, pool, packet.len_before(reader.remaining()));
-        }
-        self.initialize(now, packet, &reader, &x, Format::Ir, deliver_empty, pool, out)
-    }
-
-    /// Decompresses an IR-DYN packet whose profile is that of the context.
-    pub(crate) fn ir_dyn(
-        &mut self,
-        now: Moment,
-        packet: &PacketHeader<'_>,
-        deliver_empty: bool,
-        pool: &mut Pool<'_>,
-        out: &mut [u8],
-    ) -> Result<Verified, Failure> {
-        if self.state == DecompressorState::Nc {
-            return Err(Failure::NotAllowed(Format::IrDyn));
-        }
-        let mut reader = Reader::new(packet.first, packet.rest);
-        let mut x = self.fields();
-        self.inner_ips(&mut x, pool);
-        ir::ir_dyn(&mut reader, &mut x).map_err(|_| Failure::Malformed)?;
-        verify_crc8(packet, &reader, Format::IrDyn)?;
-        self.initialize(now, packet, &reader, &x, Format::IrDyn, deliver_empty, pool, out)
-    }
-
-    /// Decompresses an IR packet without a dynamic chain. RFC 4815, section 6.3: "an IR without a dynamic chain simply updates
-    /// the static part".
-    fn static_only(
-        &mut self,
-        x: &Rfc3095Fields<'_>,
-        pool: &mut Pool<'_>,
-        header_in: usize,
-    ) -> Result<Verified, Failure> {
-        self.keep_static(x, pool)?;
-        self.crc_static = CrcStatic::UNKNOWN;
-        self.state.on_static();
-        Ok(Verified { format: Format::Ir, header_in, header_out: 0, len: 0 })
-    }
-
-    fn keep_static(&mut self, x: &Rfc3095Fields<'_>, pool: &mut Pool<'_>) -> Result<(), Failure> {
-        for i in BASE_IPS..x.ip_count {
-            let mut octets = [0; 40];
-            let mut ip = x.ips[i];
-            let mut writer = Writer::new(&mut octets, 0);
-            let _ = ir::ip_static(&mut writer, &mut ip);
-            let len = writer.finish().map_err(|_| Failure::NoMemory)?;
-            let item = Item { kind: 0, length: 0, body: octets.get(..len).unwrap_or_default() };
-            self.receive(pool, i, 0, &item, None)?;
-        }
-        if let Some(header) = &x.coap {
-            self.keep_coap(header, pool)?;
-        }
-        self.ip_count = x.ip_count as u8;
-        self.ips.copy_from_slice(&x.ips[..BASE_IPS]);
-        self.udp = x.udp;
-        match &mut self.own {
-            // Context(M) is zero and never updated (RFC 3095, section 5.7).
-            UpperFields::Rtp(rtp) => {
-                *rtp = RtpFields { m: false, ..x.rtp };
-                self.version = x.rtp_extra.version;
-            }
-            UpperFields::Esp(spi) => *spi = x.spi,
-            UpperFields::Coap(_) => {}
-        }
-        Ok(())
-    }
-
-    /// Stores an item of a packet that leads to an `update` of the lists. If there is no room, items that no list names any
-    /// longer are removed.
-    fn receive(
-        &mut self,
-        pool: &mut Pool<'_>,
-        owner: usize,
-        index: u8,
-        item: &Item<'_>,
-        update: Option<&ListUpdate>,
-    ) -> Result<(), Failure> {
-        if self.table.receive(pool, owner, index, item).is_ok() {
-            return Ok(());
-        }
-        let lists = &self.lists;
-        // Static chains of further IP headers use the numbers of those, and CSRC identifiers that of a second one.
-        let owners = if has_rtp(self.profile) { LISTS } else { BASE_IPS };
-        self.table.retain(pool, |owner, index| {
-            let is_named = |list: &List| list.has(index);
-            owner >= owners
-                || lists.get(owner).is_some_and(|list| is_named(&list.current))
-                || update.and_then(|update| update.lists.get(owner)).is_some_and(is_named)
-        });
-        self.table.receive(pool, owner, index, item).map_err(|_| Failure::NoMemory)
-    }
-
-    /// True if the static chain of an IR packet is that of another flow. Its compressor has then taken over the CID, and released the
-    /// memory of this one.
-    fn is_other_flow(&self, x: &Rfc3095Fields<'_>) -> bool {
-        let mut ips = self.ips.iter().zip(&x.ips).take(x.base_ips());
-        let is_same_upper = match &self.own {
-            UpperFields::Rtp(rtp) => !has_rtp(self.profile) || rtp.ssrc == x.rtp.ssrc,
-            UpperFields::Esp(spi) => *spi == x.spi,
-            UpperFields::Coap(_) => true,
-        };
-        let ports = |udp: &UdpFields| (udp.source_port, udp.destination_port);
-        usize::from(self.ip_count) != x.ip_count
-            || ips.any(|(kept, ip)| !kept.header.has_same_path(&ip.header))
-            || ports(&self.udp) != ports(&x.udp)
-            || !is_same_upper
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn initialize<'p>(
-        &mut self,
-        now: Moment,
-        packet: &PacketHeader<'_>,
-        reader: &Reader<'p>,
-        x: &Rfc3095Fields<'p>,
-        format: Format,
-        deliver_empty: bool,
-        pool: &mut Pool<'_>,
-        out: &mut [u8],
-    ) -> Result<Verified, Failure> {
-        let payload = reader.remaining();
-        let reliable = self.mode.mode() == Mode::Reliable;
-        let mut lists = ListUpdate::default();
-        let layout = {
-            let mut extensions = ExtensionLists::default();
-            // The static chain has all options; the dynamic chain has none.
-            if let Some(header) = &x.coap {
-                let in_packet = (format == Format::Ir).then_some(header.options);
-                extensions.options = in_packet.map_or_else(|| self.options(pool, format), Ok).map(Some)?;
-            }
-            for i in list_owners(x) {
-                let (state, sent) = (&self.lists[i], x.extra[i].list());
-                lists.lists[i] = if !reliable && stays(sent, format) {
-                    resolve_current(state, i, &self.table, pool, format, &mut extensions)?
-                } else {
-                    resolve_list(state, sent, i, &self.table, pool, format, &mut extensions)?
-                };
-            }
-            header::rebuild(&x.chain(), &extensions, payload.len(), out)?
-        };
-        if format == Format::IrDyn && self.is_refuted_by_sum(&layout, x, out, payload) {
-            return Err(Failure::Crc(format));
-        }
-        let is_established = self.state != DecompressorState::Nc;
-        let is_other_flow = format == Format::Ir && self.is_other_flow(x);
-        let ahead = self.ahead(x.sn, self.sn);
-        let goes_on = self.state == DecompressorState::Fc && !is_other_flow;
-        if goes_on && self.is_late(ahead) && self.newest_packet().is_newer_than(x, format) {
-            return self.initialized(packet, format, &layout, payload, deliver_empty, out);
-        }
-        if is_established && is_other_flow {
-            self.release(pool);
-            self.lists = [ListState::default(); LISTS];
-        }
-        self.commit_lists(x, &lists, Some(format), true, pool)?;
-        self.note_pattern(x, format);
-        if is_established && !is_other_flow {
-            self.note_offsets(x);
-        } else {
-            self.calm = u8::MAX;
-        }
-        self.keep_static(x, pool)?;
-        if x.mode != 0 {
-            self.note_mode_received(x.mode);
-        }
-        if upper(self.profile) == Upper::UdpLite {
-            let length = datagram_len(self.profile, lists.csrc_len(), payload.len());
-            self.coverage = CoverageContext::initial(x.udp.coverage, length);
-        }
-        self.arrivals = if is_other_flow { Arrivals::NEW } else { self.arrivals.behind(now, ahead) };
-        self.arrivals.note(now, steps(ahead));
-        self.sums = layout.has_right_sum(out, payload);
-        self.sn = x.sn;
-        self.trust_newest();
-        self.crc_static = CrcStatic::UNKNOWN;
-        for (state, extra) in self.lists.iter_mut().zip(&x.extra) {
-            if let Some(sn) = ah_sn(extra.list()) {
-                state.ah_offset = sn.wrapping_sub(x.sn);
-            }
-        }
-        self.state.on_success();
-        self.initialized(packet, format, &layout, payload, deliver_empty, out)
-    }
-
-    /// True if an IR-DYN packet behind a failed one has a wrong checksum, where they were right: its CRC does not cover the static
-    /// chain, which may be that of another flow.
-    fn is_refuted_by_sum(&self, layout: &Layout, x: &Rfc3095Fields<'_>, out: &[u8], payload: &[u8]) -> bool {
-        !self.arrivals.has_not_failed() && self.has_right_sums(x) && !layout.has_right_sum(out, payload)
-    }
-
-    /// Returns the outcome of a verified IR or IR-DYN packet.
-    fn initialized(
-        &self,
-        packet: &PacketHeader<'_>,
-        format: Format,
-        layout: &Layout,
-        payload: &[u8],
-        deliver_empty: bool,
-        out: &mut [u8],
-    ) -> Result<Verified, Failure> {
-        // RFC 3095, section 5.7.7: delivered "if and only if the payload is non-empty". Profile 0x0080 does not have this rule.
-        let deliver_empty = deliver_empty || self.profile == ProfileId::Coap2015;
-        if payload.is_empty() && !deliver_empty {
-            let header_in = packet.len_before(payload);
-            return Ok(Verified { format, header_in, header_out: layout.len, len: 0 });
-        }
-        Verified::deliver(packet, format, layout.len, payload, out)
     }
 
     /// Decompresses a packet of type 0, 1 or 2 that is not just the one [next in line](Self::next_in_line). `uo_1_id_updates` is
@@ -510,6 +306,21 @@ impl Rfc3095ReceiverContext {
         }
         if passed.has_lists {
             self.commit_lists(&x, &update, None, updates, pool)?;
+        }
+        let bits = (reader.collected(IP_ID).1, reader.collected(TS).1);
+        let (x, passed) = (&x, &passed);
+        let verified =
+            VerifiedPacket { format, check, bits, x, passed, reliable, updates, length, ahead, packets };
+        self.note_verified(now, &verified)?;
+        deliver(out)
+    }
+
+    /// Keeps what a packet has told. An error if it is not delivered, since the context may be damaged.
+    #[inline]
+    fn note_verified(&mut self, now: Moment, verified: &VerifiedPacket<'_, '_>) -> Result<(), Failure> {
+        let &VerifiedPacket { format, check, x, passed, reliable, updates, ahead, packets, .. } = verified;
+        let (ip_id_bits, ts_bits) = verified.bits;
+        if passed.has_lists {
             for (state, extra) in self.lists.iter_mut().zip(&passed.ah_sn) {
                 if let Some(sn) = *extra {
                     state.ah_offset = sn.wrapping_sub(x.sn);
@@ -521,19 +332,17 @@ impl Rfc3095ReceiverContext {
         match passed.by {
             By::Repair => self.note_repair(),
             By::Newest if may_be_late => self.note_repair(),
-            By::Newest if check == Check::Crc3 => {
-                self.note_update(&x, reader.collected(IP_ID).1, reader.collected(TS).1);
-            }
+            By::Newest if check == Check::Crc3 => self.note_update(x, ip_id_bits, ts_bits),
             By::Newest | By::Before { .. } | By::Late => {}
         }
-        if reader.collected(IP_ID).1 > 0 {
-            self.note_offsets(&x);
+        if ip_id_bits > 0 {
+            self.note_offsets(x);
         } else {
             self.calm = self.calm.saturating_add(1);
         }
-        self.arrivals.note_intervals(now, packets, self.intervals(&x, packets));
+        self.arrivals.note_intervals(now, packets, self.intervals(x, packets));
         self.sn = x.sn;
-        self.keep(&x, updates, length);
+        self.keep(x, updates, verified.length);
         if passed.proved || check != Check::Crc3 && !may_be_late || format == Format::Uo1IdExt3 && updates {
             let since = self.doubt.leap;
             self.trust_newest();
@@ -551,102 +360,7 @@ impl Rfc3095ReceiverContext {
             self.failures <<= 1;
             return Err(Failure::OnTrial(format));
         }
-        deliver(out)
-    }
-
-    /// Decompresses the packet that is next by its `UO-0`, in a context without doubt, where no other SN, reference, or list is
-    /// possible. `None`, without a change, if it is another one, or its CRC does not match.
-    #[inline(always)]
-    pub(crate) fn next_in_line(
-        &mut self,
-        now: Moment,
-        packet: &PacketHeader<'_>,
-        out: &mut [u8],
-    ) -> Option<Verified> {
-        let sn = sn_plus(self.profile, self.sn, 1);
-        if u32::from(packet.first >> 3) != sn & 0xF || !self.awaits_next(now) {
-            return None;
-        }
-        let (check, mut crc) = (Check::Crc3, self.crc_static.known()?[0]);
-        let (ips, mut ids, mut udp) = (self.ips.get(..usize::from(self.ip_count))?, [0; BASE_IPS], self.udp);
-        let mut reader = Reader::contiguous(packet.rest);
-        let transport = TransportLayout::of(self.profile, 0);
-        let mut len = transport.len();
-        for (id, ip) in ids.iter_mut().zip(ips) {
-            len += ip.header.version.header_len();
-            let behavior = ip_id::behavior(ip);
-            *id = ip.header.id;
-            if ip.header.version == IpVersion::V4 && behavior.is_sequential() {
-                *id = behavior.counted(behavior.counted(*id).wrapping_add(1));
-            }
-            random_ip_id(&mut reader, ip.is_random(), id).ok()?;
-        }
-        if matches!(transport, TransportLayout::Udp | TransportLayout::Rtp(_)) {
-            if upper(self.profile) == Upper::UdpLite {
-                self.udp_lite_in_line(&mut reader, &mut udp)?;
-            } else if udp.checksum != 0 {
-                udp_checksum(&mut reader, &mut udp.checksum).ok()?;
-            }
-        }
-        let (mut rtp, mut spi) = (RtpFields::INITIAL, 0);
-        match &self.own {
-            UpperFields::Rtp(kept) if matches!(transport, TransportLayout::Rtp(_)) => {
-                rtp = RtpFields { ts: timestamp::ahead_of(kept, 1), ..*kept };
-            }
-            UpperFields::Rtp(_) => {}
-            UpperFields::Esp(kept) => spi = *kept,
-            UpperFields::Coap(_) => return None,
-        }
-        let payload = reader.remaining();
-        let total = len + payload.len();
-        let headers = out.get_mut(..len)?;
-        let mut at = 0;
-        for (id, ip) in ids.iter().zip(ips) {
-            let behind = total - at - ip.header.version.header_len();
-            let end = ip.header.write(*id, ip.header.protocol, behind, headers, at).ok()?;
-            crc = ip_dynamic(check, crc, headers.get(at..end)?, ip.header.version);
-            at = end;
-        }
-        let (udp, rtp) = (&udp, &rtp);
-        let chain =
-            ChainFields { profile: self.profile, sn, ips, udp, spi, rtp, version: self.version, coap: None };
-        header::write_upper(&chain, &ExtensionLists::default(), total, headers, at).ok()?;
-        if transport.crc_dynamic(check, crc, headers) != packet.first & 7 {
-            return None;
-        }
-        let verified = Verified::deliver(packet, Format::Uo0, len, payload, out).ok()?;
-        for (kept, id) in self.ips.iter_mut().zip(ids) {
-            kept.header.id = id;
-        }
-        if let (TransportLayout::Rtp(_), UpperFields::Rtp(kept)) = (transport, &mut self.own) {
-            kept.ts = rtp.ts;
-        }
-        self.arrivals.note(now, 1);
-        self.sn = sn;
-        self.calm = self.calm.saturating_add(1);
-        Some(verified)
-    }
-
-    /// Reads the fields of UDP-Lite of a packet without extension.
-    #[inline]
-    fn udp_lite_in_line(&self, reader: &mut Reader<'_>, udp: &mut UdpFields) -> Option<()> {
-        tail::udp_lite(reader, udp, self.coverage.present).ok()?;
-        if !self.coverage.present && self.coverage.inferred {
-            udp.coverage = datagram_len(self.profile, 0, reader.remaining().len()) as u16;
-        }
-        Some(())
-    }
-
-    /// True if nothing is in doubt, and the next packet can only be the one after the last.
-    #[inline]
-    fn awaits_next(&self, now: Moment) -> bool {
-        self.profile != ProfileId::Coap2015
-            && self.state == DecompressorState::Fc
-            && self.mode.mode() != Mode::Reliable
-            && !self.doubt.is_open()
-            && self.failures & DOUBTFUL != DOUBTFUL
-            && self.arrivals.has_not_failed()
-            && self.is_next(now, 1 << 4)
+        Ok(())
     }
 
     /// Number of times between packets from ref 0 to a packet `ahead` of it: RTP timestamps continue in pauses.
@@ -665,30 +379,6 @@ impl Rfc3095ReceiverContext {
     fn tail_of(&self, x: &Rfc3095Fields<'_>) -> Tail {
         let coverage = self.coverage.present || x.cce.is_some();
         Tail { udp_checksum: self.udp.checksum != 0, coverage, icv: [0; BASE_IPS] }
-    }
-
-    /// Resolves the list of a compressed packet for header `owner`, and sets the parts of the tail that depend on it.
-    fn resolve<'i>(
-        &self,
-        x: &Rfc3095Fields<'i>,
-        owner: usize,
-        pool: &'i Pool<'_>,
-        format: Format,
-        extensions: &mut ExtensionLists<'i>,
-        has: &mut Tail,
-    ) -> Result<List, Failure> {
-        let (state, list) = (&self.lists[owner], x.extra[owner].list());
-        let resolved = if has_list(x, owner) {
-            resolve_list(state, list, owner, &self.table, pool, format, extensions)?
-        } else if state.current.is_empty() {
-            return Ok(state.current);
-        } else {
-            resolve_current(state, owner, &self.table, pool, format, extensions)?
-        };
-        if let Some(icv) = has.icv.get_mut(owner) {
-            *icv = compressed_icv_len(extensions, owner, list);
-        }
-        Ok(resolved)
     }
 
     /// Stores the fields of a verified packet, which has `length` octets from the UDP-Lite header on.
@@ -718,48 +408,6 @@ impl Rfc3095ReceiverContext {
         self.coverage.update(x.cce, x.udp.coverage, length);
     }
 
-    /// Stores the items of a verified packet, and its lists if the format `keeps` them.
-    fn commit_lists(
-        &mut self,
-        x: &Rfc3095Fields<'_>,
-        update: &ListUpdate,
-        initialization: Option<Format>,
-        keeps: bool,
-        pool: &mut Pool<'_>,
-    ) -> Result<(), Failure> {
-        let reliable = self.mode.mode() == Mode::Reliable;
-        for i in list_owners(x) {
-            let sent = x.extra[i].list();
-            if initialization.is_none() && !has_list(x, i) {
-                continue;
-            }
-            let mut items = sent.items.iter();
-            for xi in sent.xis[..sent.xi_count().min(MAX_ITEMS)].iter().filter(|xi| xi.x) {
-                let Some(item) = items.next() else { break };
-                self.receive(pool, i, xi.index, item, Some(update))?;
-            }
-            let state = &mut self.lists[i];
-            // RFC 3095, section 5.8.2.1 d): a list without gen_id does not update the context; in an IR packet it is the only
-            // one. In R-mode all lists update it.
-            if keeps && (initialization == Some(Format::Ir) || sent.has_gen_id || reliable) {
-                state.current = update.lists[i];
-            }
-            if reliable && !sent.has_gen_id {
-                state.remember_by_sn(x.sn as u8, update.lists[i]);
-                if sent.encoding != encoding::GENERIC {
-                    state.forget_before(sent.ref_id);
-                }
-            }
-            if keeps && sent.has_gen_id {
-                state.remember(sent.gen_id, update.lists[i]);
-                if sent.encoding != encoding::GENERIC {
-                    state.forget_before(sent.ref_id);
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// True if a packet that is `ahead` of ref 0 by that much is late or a duplicate (RFC 4224), and does not show that ref 0 is
     /// wrong.
     pub(super) fn is_late(&self, ahead: i32) -> bool {
@@ -767,7 +415,7 @@ impl Rfc3095ReceiverContext {
     }
 
     /// The packet of ref 0.
-    fn newest_packet(&self) -> NewestPacket<'_> {
+    pub(super) fn newest_packet(&self) -> NewestPacket<'_> {
         let ips = self.ips.get(..usize::from(self.ip_count)).unwrap_or(&self.ips);
         NewestPacket { profile: self.profile, sn: self.sn, ips, rtp: self.rtp() }
     }
@@ -823,31 +471,6 @@ impl Rfc3095ReceiverContext {
         let _ = tail(&mut tracer, &mut x, &has);
         Some(format)
     }
-}
-
-/// Lists after a packet.
-#[derive(Clone, Copy, Debug, Default)]
-struct ListUpdate {
-    lists: [List; LISTS],
-}
-
-impl ListUpdate {
-    /// Octets of CSRC identifiers.
-    fn csrc_len(&self) -> usize {
-        self.lists[CSRC].len() * CSRC_LEN
-    }
-}
-
-/// Iterates over the owners of lists in a packet: the base headers, and CSRC identifiers.
-#[inline]
-fn list_owners(x: &Rfc3095Fields<'_>) -> impl Iterator<Item = usize> + use<> {
-    (0..BASE_IPS.min(x.ip_count)).chain(has_rtp(x.profile).then_some(CSRC))
-}
-
-/// True if a compressed packet carries a list.
-#[inline]
-fn has_list(x: &Rfc3095Fields<'_>, owner: usize) -> bool {
-    x.extra[owner].has_list && (x.extra[owner].ipx || owner == CSRC)
 }
 
 /// Finds the compressed format of a packet.

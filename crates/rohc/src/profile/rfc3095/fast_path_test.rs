@@ -11,7 +11,7 @@ use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::time::Instant;
 
 use super::classify::ClassifiedPacket;
-use super::regular::RegularOutcome;
+use super::next::RegularOutcome;
 use super::table::{ExtensionBlock, Pool};
 use super::{compress, decompress};
 use crate::arrival::Moment;

@@ -7,7 +7,7 @@ use super::BASE_IPS;
 use super::classify::ClassifiedPacket;
 use super::compress::Rfc3095SenderContext;
 use super::decompress;
-use super::regular::RegularOutcome;
+use super::next::RegularOutcome;
 use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::compressor::{

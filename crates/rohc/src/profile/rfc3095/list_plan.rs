@@ -6,8 +6,8 @@ use thinair_wire::header::extension::AH_FIXED;
 use thinair_wire::header::protocol;
 
 use super::IpExtra;
-use super::compress::PendingChange;
 use super::list::{CompressedList, Item, Mask, Xi, encoding};
+use super::pending::PendingChange;
 use super::table::{self, ItemTable, NoMemory, Pool};
 use crate::mode::{CompressorMode, Mode};
 use crate::profile::Format;

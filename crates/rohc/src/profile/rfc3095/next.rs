@@ -1,8 +1,8 @@
-//! Fast path of an established flow. In a regular packet only numbers and checksums have changed, and the numbers by the step
-//! that the decompressor infers, so that `UO-0` carries it. All other packets take the full path,
-//! `Rfc3095SenderContext::compress`. RFC 3095, section 5.7.1.
+//! Fast path of an established flow, at both ends. In a regular packet only numbers and checksums have changed, and the numbers by the
+//! step that the decompressor infers, so that `UO-0` carries it. All other packets take the full path,
+//! `Rfc3095SenderContext::compress` and `Rfc3095ReceiverContext::compressed`. RFC 3095, section 5.7.1.
 
-use thinair_wire::coder::{Lsb, Writer};
+use thinair_wire::coder::{Lsb, Reader, Writer};
 use thinair_wire::crc::Check;
 use thinair_wire::header::chain::{HeaderChain, IpHeader};
 use thinair_wire::header::protocol;
@@ -12,16 +12,27 @@ use thinair_wire::time::Instant;
 use super::cce::Coverage;
 use super::classify::{ClassifiedPacket, rtp_header};
 use super::compress::Rfc3095SenderContext;
-use super::header::{TransportLayout, ip_dynamic};
+use super::decompress::{DOUBTFUL, Rfc3095ReceiverContext, UpperFields};
+use super::header::{self, ChainFields, ExtensionLists, TransportLayout, datagram_len, ip_dynamic};
 use super::ip_id::behavior;
-use super::{BASE_IPS, SN, Upper, has_own_sn, has_rtp, rtp, sn_shift, tail, type0, upper};
+use super::rtp::RtpFields;
+use super::tail::{random_ip_id, udp_checksum};
+use super::{
+    BASE_IPS, IpVersion, SN, UdpFields, Upper, has_own_sn, has_rtp, rtp, sn_plus, sn_shift, tail, timestamp,
+    type0, upper,
+};
+use crate::arrival::Moment;
 use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, Compressor, CompressorConfig, OutgoingPacket};
+use crate::decompressor::Verified;
 use crate::field::ip_id::Behavior;
 use crate::field::timer::TimerLimits;
 use crate::framing::CidFrame;
+use crate::mode::Mode;
+use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
+use crate::state::DecompressorState;
 
 /// Number of bits of the SN in `UO-0`.
 const SN_BITS: u32 = 4;
@@ -182,7 +193,7 @@ impl Rfc3095SenderContext {
                     let (mut id, behavior) = (header.identification, behavior(kept));
                     let offset = behavior.counted(id).wrapping_sub(low);
                     let goes_on = match behavior {
-                        Behavior::Random => tail::random_ip_id(&mut writer, true, &mut id).is_ok(),
+                        Behavior::Random => random_ip_id(&mut writer, true, &mut id).is_ok(),
                         Behavior::Constant => true,
                         Behavior::Sequential | Behavior::Swapped => self.offsets[i].holds_only(offset),
                     };
@@ -211,7 +222,7 @@ impl Rfc3095SenderContext {
                 return None;
             }
             if checksum != 0 || coverage.is_some() {
-                tail::udp_checksum(&mut writer, &mut checksum).ok()?;
+                udp_checksum(&mut writer, &mut checksum).ok()?;
             }
         }
         writer.fill_crc(TransportLayout::of(self.profile, 0).crc_dynamic(check, crc, header));
@@ -258,5 +269,102 @@ impl Rfc3095SenderContext {
         let field = Udp::read(datagram).ok()?.length;
         let kind = coverage.note(field, datagram.len(), config.repetitions, (sn, &mut since));
         kind.is_none().then_some((coverage, field))
+    }
+}
+
+impl Rfc3095ReceiverContext {
+    /// Decompresses the packet that is next by its `UO-0`, in a context without doubt, where no other SN, reference, or list is
+    /// possible. `None`, without a change, if it is another one, or its CRC does not match.
+    #[inline(always)]
+    pub(crate) fn next_in_line(
+        &mut self,
+        now: Moment,
+        packet: &PacketHeader<'_>,
+        out: &mut [u8],
+    ) -> Option<Verified> {
+        let sn = sn_plus(self.profile, self.sn, 1);
+        if u32::from(packet.first >> 3) != sn & 0xF || !self.awaits_next(now) {
+            return None;
+        }
+        let (check, mut crc) = (Check::Crc3, self.crc_static.known()?[0]);
+        let (ips, mut ids, mut udp) = (self.ips.get(..usize::from(self.ip_count))?, [0; BASE_IPS], self.udp);
+        let mut reader = Reader::contiguous(packet.rest);
+        let transport = TransportLayout::of(self.profile, 0);
+        let mut len = transport.len();
+        for (id, ip) in ids.iter_mut().zip(ips) {
+            len += ip.header.version.header_len();
+            let behavior = behavior(ip);
+            *id = ip.header.id;
+            if ip.header.version == IpVersion::V4 && behavior.is_sequential() {
+                *id = behavior.counted(behavior.counted(*id).wrapping_add(1));
+            }
+            random_ip_id(&mut reader, ip.is_random(), id).ok()?;
+        }
+        if matches!(transport, TransportLayout::Udp | TransportLayout::Rtp(_)) {
+            if upper(self.profile) == Upper::UdpLite {
+                self.udp_lite_in_line(&mut reader, &mut udp)?;
+            } else if udp.checksum != 0 {
+                udp_checksum(&mut reader, &mut udp.checksum).ok()?;
+            }
+        }
+        let (mut rtp, mut spi) = (RtpFields::INITIAL, 0);
+        match &self.own {
+            UpperFields::Rtp(kept) if matches!(transport, TransportLayout::Rtp(_)) => {
+                rtp = RtpFields { ts: timestamp::ahead_of(kept, 1), ..*kept };
+            }
+            UpperFields::Rtp(_) => {}
+            UpperFields::Esp(kept) => spi = *kept,
+            UpperFields::Coap(_) => return None,
+        }
+        let payload = reader.remaining();
+        let total = len + payload.len();
+        let headers = out.get_mut(..len)?;
+        let mut at = 0;
+        for (id, ip) in ids.iter().zip(ips) {
+            let behind = total - at - ip.header.version.header_len();
+            let end = ip.header.write(*id, ip.header.protocol, behind, headers, at).ok()?;
+            crc = ip_dynamic(check, crc, headers.get(at..end)?, ip.header.version);
+            at = end;
+        }
+        let (udp, rtp) = (&udp, &rtp);
+        let chain =
+            ChainFields { profile: self.profile, sn, ips, udp, spi, rtp, version: self.version, coap: None };
+        header::write_upper(&chain, &ExtensionLists::default(), total, headers, at).ok()?;
+        if transport.crc_dynamic(check, crc, headers) != packet.first & 7 {
+            return None;
+        }
+        let verified = Verified::deliver(packet, Format::Uo0, len, payload, out).ok()?;
+        for (kept, id) in self.ips.iter_mut().zip(ids) {
+            kept.header.id = id;
+        }
+        if let (TransportLayout::Rtp(_), UpperFields::Rtp(kept)) = (transport, &mut self.own) {
+            kept.ts = rtp.ts;
+        }
+        self.arrivals.note(now, 1);
+        self.sn = sn;
+        self.calm = self.calm.saturating_add(1);
+        Some(verified)
+    }
+
+    /// Reads the fields of UDP-Lite of a packet without extension.
+    #[inline]
+    fn udp_lite_in_line(&self, reader: &mut Reader<'_>, udp: &mut UdpFields) -> Option<()> {
+        tail::udp_lite(reader, udp, self.coverage.present).ok()?;
+        if !self.coverage.present && self.coverage.inferred {
+            udp.coverage = datagram_len(self.profile, 0, reader.remaining().len()) as u16;
+        }
+        Some(())
+    }
+
+    /// True if nothing is in doubt, and the next packet can only be the one after the last.
+    #[inline]
+    fn awaits_next(&self, now: Moment) -> bool {
+        self.profile != ProfileId::Coap2015
+            && self.state == DecompressorState::Fc
+            && self.mode.mode() != Mode::Reliable
+            && !self.doubt.is_open()
+            && self.failures & DOUBTFUL != DOUBTFUL
+            && self.arrivals.has_not_failed()
+            && self.is_next(now, 1 << 4)
     }
 }
