@@ -33,6 +33,7 @@ mod formats;
 #[allow(clippy::unwrap_used)]
 mod formats_test;
 mod header;
+mod initialize;
 mod ip;
 mod learn;
 mod life;

@@ -10,13 +10,13 @@ use super::formats::{self, MSN, chain, control_crc, format_for, has_check, is_lo
 use super::header;
 use super::learn::IpIdWatcher;
 use super::message::CoapMessage;
+use super::note::Left;
 use super::replicate::differences;
 use super::state::{
-    ChecksumMode, CoapPath, CoapState, CoapToken, IpIdMode, MessageIdMode, Template, Templates, TokenMode,
+    ChecksumMode, CoapPath, CoapState, CoapToken, MessageIdMode, Template, Templates, TokenMode,
 };
 use super::{Base, Carries, Differences, HeaderFields, Least, Whole, msn_interval};
 use crate::caution::Caution;
-use crate::channel::Integrity;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, CompressorConfig, FormatPolicy, Refused};
 use crate::exchange::{CoapExchange, Exchanges};
@@ -24,7 +24,7 @@ use crate::framing::CidFrame;
 use crate::pace::steps;
 use crate::profile::{Format, ProfileId};
 use crate::proof::TRIALS;
-use crate::refresh::{Due, Refresh, RefreshTimer};
+use crate::refresh::{Refresh, RefreshTimer};
 
 /// Largest step of the MSN to follow the Message ID. After a larger step the Message ID gets a new anchor.
 const REACH: i16 = 200;
@@ -36,10 +36,6 @@ const NEAR: i16 = 8;
 /// Largest reordering, in packets, that does not set a new anchor.
 const LATE: i16 = -8;
 
-/// Numbers of template changes in the last 32 packets from which on every short format carries its template, and up to which that
-/// ends.
-const SWITCHING: (u32, u32) = (6, 1);
-
 /// Memory of the channel that a context uses.
 pub(crate) struct CoapSenderMemory<'a, 'm> {
     pub(crate) templates: &'a mut Templates<'m>,
@@ -48,36 +44,6 @@ pub(crate) struct CoapSenderMemory<'a, 'm> {
     /// Messages that this end has received.
     pub(crate) received: Option<&'a Exchanges<'m>>,
     pub(crate) bases: &'a [Base],
-}
-
-/// Packets left that must repeat a change.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Left {
-    /// All fields: IR or IR-CR.
-    pub(super) ir: u8,
-    /// All fields that can change: `co_repair`.
-    pub(super) repair: u8,
-    /// The dynamic part of the IP header.
-    ip: u8,
-    /// The control fields.
-    pub(super) control: u8,
-    /// Anchors of own and of echoed Message IDs.
-    own: u8,
-    echoed: u8,
-    /// MSN of the other direction minus the own one.
-    request: u8,
-    ip_id: u8,
-    /// The template.
-    switch: u8,
-}
-
-impl Left {
-    #[inline]
-    fn is_nothing(&self) -> bool {
-        let Self { ir, repair, ip, control, own, echoed, request, ip_id, switch } = *self;
-        // One word and the rest.
-        u64::from_ne_bytes([ir, repair, ip, control, own, echoed, request, ip_id]) == 0 && switch == 0
-    }
 }
 
 /// The context of one flow at the compressor.
@@ -96,7 +62,7 @@ pub(crate) struct CoapSenderContext {
     /// The IR packets that are due are a refresh of an established context.
     pub(super) refreshing: bool,
     /// Templates that were established before a refresh and have to be defined again because of it, a bit each.
-    again: u16,
+    pub(super) again: u16,
     /// The decompressor has the information that `pt_0` is in use.
     pub(super) knows_pt_0: bool,
     /// An IR or IR-CR packet was sent. The next ones keep the templates that it has defined.
@@ -282,126 +248,8 @@ impl CoapSenderContext {
     }
 
     /// Refresh policy of the mode.
-    fn policy<'c>(&self, config: &'c CompressorConfig) -> &'c Refresh {
+    pub(super) fn policy<'c>(&self, config: &'c CompressorConfig) -> &'c Refresh {
         if self.two_way { &config.refresh_two_way } else { &config.refresh }
-    }
-
-    /// Starts the refresh that is due by count or by clock, if there is one.
-    #[inline]
-    fn note_refresh(&mut self, now: Instant, config: &CompressorConfig, templates: &mut Templates<'_>) {
-        let policy = self.policy(config);
-        match self.timer.tick(now, policy) {
-            Due::Nothing => {}
-            Due::Everything => {
-                if self.left.ir == 0 {
-                    self.left.ir = policy.ir_packets(1);
-                    self.refreshing = true;
-                    self.base = None;
-                    for number in self.shared.numbers() {
-                        let template = self.shared.template(number, templates);
-                        let is_known = template.is_some_and(|template| template.left == 0);
-                        self.again |= u16::from(is_known) << (number & 0xF);
-                    }
-                    self.define_again(1, templates);
-                }
-            }
-            Due::Dynamic => {
-                if self.left.ir == 0 {
-                    self.left.repair = self.left.repair.max(1);
-                    self.refreshing = true;
-                }
-            }
-        }
-    }
-
-    /// Requires that every template is defined again at its next use.
-    pub(super) fn define_again(&mut self, times: u8, templates: &mut Templates<'_>) {
-        for number in self.shared.numbers() {
-            if let Some(template) = self.shared.template_mut(number, templates) {
-                template.left = template.left.max(times);
-            }
-        }
-    }
-
-    #[inline]
-    fn note_path(&mut self, message: &CoapMessage<'_>, config: &CompressorConfig) {
-        let (kept, new) = (&self.shared.path, message.path);
-        let same =
-            (kept.tos, kept.ttl, kept.df, kept.flow_label) == (new.tos, new.ttl, new.df, new.flow_label);
-        if !same {
-            let path = &mut self.shared.path;
-            (path.tos, path.ttl, path.df, path.flow_label) = (new.tos, new.ttl, new.df, new.flow_label);
-            self.shared.settle();
-            self.left.ip = config.repetitions;
-            self.changed();
-        }
-    }
-
-    /// Sets the control fields by a packet, and records its template.
-    #[inline]
-    fn note_controls(
-        &mut self,
-        message: &CoapMessage<'_>,
-        x: &mut HeaderFields<'_>,
-        config: &CompressorConfig,
-    ) {
-        let kept = (
-            self.shared.path.checksum,
-            self.shared.path.ip_id_mode,
-            self.shared.path.switching,
-            self.shared.path.pt_0,
-        );
-        let checksum = match message.checksum {
-            0 => ChecksumMode::Zero,
-            // Carried unchanged, neither corrected nor elided.
-            sent if sent != header::udp_checksum(&self.shared, message.coap(), 0, 0) => ChecksumMode::Raw,
-            _ if config.channel.integrity_below() == Integrity::None => ChecksumMode::Carried,
-            _ => ChecksumMode::Elided,
-        };
-        let (_, mut ip_id_mode, mut switching, had_pt_0) = kept;
-        if self.shared.path.v6 {
-            x.carries.ip_id = false;
-        } else {
-            ip_id_mode = self.ip_id.watch(ip_id_mode, x.ip_id, x.msn as u16, self.is_unsettled());
-        }
-        // True if the shortest format is in use.
-        let pt_0 = match config.coap.format {
-            FormatPolicy::Pt0 => true,
-            FormatPolicy::Pt1 | FormatPolicy::Pt0c => false,
-            FormatPolicy::Auto => self.is_clean(),
-        };
-        let pt_0 = pt_0 && checksum != ChecksumMode::Carried && !switching;
-        // Short formats carry their template if it changed often among the last packets.
-        let other = x.template != self.shared.current;
-        self.switches = self.switches << 1 | u32::from(other);
-        if self.switches != 0 || switching {
-            let (many, few) = SWITCHING;
-            let count = self.switches.count_ones();
-            switching = count >= many || switching && count > few;
-            if other {
-                self.left.switch = config.repetitions;
-            }
-        }
-        let new = (checksum, ip_id_mode, switching, pt_0);
-        if new != kept {
-            if pt_0 != had_pt_0 {
-                // A decompressor that has missed that could not read any of the next packets.
-                self.knows_pt_0 = config.coap.format == FormatPolicy::Pt0;
-            }
-            let path = &mut self.shared.path;
-            (path.checksum, path.ip_id_mode, path.switching, path.pt_0) = new;
-            self.left.control = config.repetitions;
-            self.changed();
-        }
-    }
-
-    /// Records that a change has to be sent from the next packet on.
-    pub(super) fn changed(&mut self) {
-        self.since = self.shared.msn.wrapping_add(1);
-        self.timer.changed();
-        if self.msns.newest().is_some() {
-            self.base = None;
-        }
     }
 
     /// True if every packet carries all fields anyway, so that changes of templates cost nothing.
@@ -543,55 +391,6 @@ impl CoapSenderContext {
     fn is_quiet(&self, x: &HeaderFields<'_>, template: &Template) -> bool {
         let is_known = template.left | template.anchors_left == 0;
         is_known && self.left.is_nothing() && x.carries.is_nothing() && !self.refreshing
-    }
-
-    /// Adds fields that have to be repeated, and records fields that are carried because they have changed.
-    #[inline(never)]
-    fn repeat(&mut self, x: &mut HeaderFields<'_>, config: &CompressorConfig, templates: &mut Templates<'_>) {
-        let repetitions = config.repetitions;
-        let missed = x.carries;
-        let msn = x.msn;
-        let Some(template) = self.shared.template(x.template, templates) else { return };
-        let counts_token = matches!(template.token_mode, TokenMode::Counted | TokenMode::CountedUint);
-        let counts_message_id = template.message_id == MessageIdMode::Counted;
-        let is_plain = template.is_plain();
-        // After an unexpected step the next ones are regular again, so that a repetition gains nothing.
-        let repeats_numbers = !is_plain && !x.holes.has_step();
-        let is_own = Template::is_own(x.message_type);
-        let mut changed = false;
-        let mut due = |left: &mut u8, missed: bool| {
-            if missed {
-                *left = repetitions;
-                changed = true;
-            }
-            *left > 0
-        };
-        if counts_message_id {
-            let left = if is_own { &mut self.left.own } else { &mut self.left.echoed };
-            x.carries.message_id = due(left, missed.message_id);
-        }
-        if !self.shared.path.v6 {
-            let is_kept = self.shared.path.ip_id_mode != IpIdMode::Irregular;
-            x.carries.ip_id = due(&mut self.left.ip_id, missed.ip_id && is_kept) && is_kept;
-        }
-        if missed.request || self.left.request > 0 {
-            let template = self.shared.template(x.template, templates);
-            if template.is_some_and(|t| !t.names && t.refers) {
-                x.carries.request = due(&mut self.left.request, missed.request);
-            }
-        }
-        if let Some(template) = self.shared.template_mut(x.template, templates) {
-            let missed_anchor = missed.token && counts_token || missed.numbers && repeats_numbers;
-            if due(&mut template.anchors_left, missed_anchor) {
-                x.carries.token |= counts_token;
-                x.carries.numbers |= repeats_numbers;
-            }
-        }
-        if changed {
-            let is_new = msn.wrapping_sub(self.shared.msn) as i32 > 0;
-            self.since = if is_new { msn } else { self.shared.msn.wrapping_add(1) };
-            self.base = self.base.filter(|_| self.msns.is_empty());
-        }
     }
 
     /// Writes the smallest format that has all fields.
@@ -743,50 +542,5 @@ impl CoapSenderContext {
             k >= careful && ahead(lowest) < 1 << k && ahead(highest) < 1 << k
         };
         if fits(4) { 4 } else { [6, 7, 8].into_iter().find(|&k| fits(k)).unwrap_or(16) }
-    }
-
-    /// Counts the fields that a packet has carried, and returns true if it was a refresh.
-    #[inline(never)]
-    fn note_sent(
-        &mut self,
-        x: &HeaderFields<'_>,
-        format: Format,
-        config: &CompressorConfig,
-        templates: &mut Templates<'_>,
-    ) -> bool {
-        let initializes = format.is_initialization();
-        let whole = initializes || format == Format::CoRepair;
-        let again = if whole || x.has_definition { 1 << (x.template & 0xF) } else { 0 };
-        let refresh = self.refreshing && matches!(format, Format::Ir | Format::CoRepair)
-            || self.again & again != 0 && !initializes;
-        self.again &= !again;
-        self.opened |= initializes;
-        for number in self.shared.numbers().filter(|&number| initializes && number != x.template) {
-            let Some(template) = self.shared.template_mut(number, templates) else { continue };
-            if format == Format::IrCr {
-                // It also restarts the other templates of the base, which then have no anchors.
-                template.anchors_left = config.repetitions;
-            } else if !x.keep {
-                // It restarts the context: templates defined by a base or by previous packets are dropped.
-                template.left = config.repetitions;
-            }
-        }
-        let left = &mut self.left;
-        let count_down = |left: &mut u8, is: bool| *left -= u8::from(is && *left > 0);
-        count_down(&mut left.ir, initializes);
-        count_down(&mut left.repair, whole);
-        count_down(&mut left.ip, x.has_ip || whole);
-        count_down(&mut left.control, x.has_control || whole);
-        let anchor = if Template::is_own(x.message_type) { &mut left.own } else { &mut left.echoed };
-        count_down(anchor, x.carries.message_id);
-        count_down(&mut left.request, x.carries.request && x.names_request);
-        count_down(&mut left.ip_id, x.carries.ip_id);
-        count_down(&mut left.switch, true);
-        self.refreshing &= left.ir > 0 || left.repair > 0;
-        if let Some(template) = self.shared.template_mut(x.template, templates) {
-            count_down(&mut template.left, x.has_definition || whole);
-            count_down(&mut template.anchors_left, x.carries.token || x.carries.numbers);
-        }
-        refresh
     }
 }

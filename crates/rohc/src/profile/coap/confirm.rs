@@ -3,7 +3,8 @@
 
 use thinair_wire::time::Instant;
 
-use super::compress::{CoapSenderContext, Left};
+use super::compress::CoapSenderContext;
+use super::note::Left;
 use super::state::Templates;
 use crate::feedback::{AckType, Feedback};
 

@@ -3,13 +3,13 @@
 use thinair_wire::coder::{Reader, Traced, Tracer};
 use thinair_wire::crc::Check;
 
-use super::formats::{self, MSN, chain, control_crc, format_of, has_check, is_long, long, short};
+use super::formats::{self, MSN, chain, format_of, has_check, is_long, long, short};
 use super::header;
 use super::outline::{HoleKind, Holes, is_outline};
-use super::state::{ChecksumMode, CoapPath, CoapState, Template, Templates};
+use super::state::{ChecksumMode, CoapState, Template, Templates};
 use super::{HeaderFields, Whole, msn_interval};
 use crate::arrival::{Arrivals, Moment, PassedPackets};
-use crate::decompressor::{Failure, Verified, verify_crc8};
+use crate::decompressor::{Failure, Verified};
 use crate::exchange::{CoapExchange, Exchanges};
 use crate::pace::steps;
 use crate::packet::PacketHeader;
@@ -39,11 +39,11 @@ pub(crate) struct CoapReceiverMemory<'a, 'm> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CoapReceiverContext {
     pub(crate) state: DecompressorState,
-    shared: CoapState,
+    pub(super) shared: CoapState,
     /// Pace of the flow, in steps of the MSN.
     pub(crate) arrivals: Arrivals,
     /// Names of the flow and of its other direction.
-    names: [u32; 2],
+    pub(super) names: [u32; 2],
     /// Outcomes of the last 16 packets: 1 is a failure.
     pub(crate) failures: u16,
     /// Number of packets that should have repaired the context, and failed.
@@ -53,19 +53,19 @@ pub(crate) struct CoapReceiverContext {
     /// The last packet has made a change that the compressor needs an acknowledgment of.
     pub(crate) ack_due: bool,
     /// Packets since the last report, and losses among them by the MSN.
-    seen: u16,
-    lost: u16,
+    pub(super) seen: u16,
+    pub(super) lost: u16,
 }
 
 /// Fields read behind the base header of a packet.
-struct PacketTail<'a, 'p> {
-    format: Format,
-    reader: &'a Reader<'p>,
-    template: &'a Template,
-    outline: &'a [u8],
-    payload: &'p [u8],
+pub(super) struct PacketTail<'a, 'p> {
+    pub(super) format: Format,
+    pub(super) reader: &'a Reader<'p>,
+    pub(super) template: &'a Template,
+    pub(super) outline: &'a [u8],
+    pub(super) payload: &'p [u8],
     /// Sum of the payload, if a check needs it.
-    sum: u16,
+    pub(super) sum: u16,
 }
 
 impl CoapReceiverContext {
@@ -107,98 +107,6 @@ impl CoapReceiverContext {
     #[inline]
     pub(crate) fn has_report(&self) -> bool {
         self.seen >= REPORT
-    }
-
-    /// Decompresses an IR or IR-CR packet. `self` is the context of the CID if it is of this profile, or a new one.
-    pub(crate) fn initialize(
-        &mut self,
-        at: Moment,
-        packet: &PacketHeader<'_>,
-        memory: &mut CoapReceiverMemory<'_, '_>,
-        out: &mut [u8],
-    ) -> Result<Verified, Failure> {
-        let replicates = packet.first == 0xFC;
-        let format = if replicates { Format::IrCr } else { Format::Ir };
-        let mut reader = Reader::new(packet.first, packet.rest);
-        let mut x = HeaderFields::new(0);
-        x.has_definition = true;
-        let mut whole = Whole::new(CoapPath::default());
-        long(format, &mut reader, &mut x, &mut whole).map_err(|_| Failure::Malformed)?;
-        let mut next = CoapState::new();
-        let mut template;
-        let outline: &[u8];
-        if replicates {
-            let base = memory.bases.get(usize::from(whole.base)).ok_or(Failure::Malformed)?;
-            whole.next = base.path();
-            formats::differences(&mut reader, &mut x, &mut whole).map_err(|_| Failure::Malformed)?;
-            let (found, its_outline) = base.template(x.template).ok_or(Failure::Malformed)?;
-            (template, outline) = (found, its_outline);
-            (next.own, next.echoed) = (0, 0);
-            x.carries.ip_id = true;
-        } else {
-            template = whole.definition;
-            outline = whole.outline;
-            next = self.shared;
-        }
-        next.path = whole.next;
-        if next.path.checksum == ChecksumMode::Elided && !memory.may_elide {
-            return Err(Failure::Malformed);
-        }
-        next.settle();
-        template.settle(outline);
-        x.holes = Holes::of(outline, template.holes);
-        x.carries.checksum = !replicates;
-        chain(&mut reader, &next, &template, false, &mut x).map_err(|_| Failure::Malformed)?;
-        let payload = reader.remaining();
-        verify_crc8(packet, &reader, format)?;
-
-        let (bits, _) = reader.collected(MSN);
-        let keeps = !replicates
-            && x.keep
-            && self.shared.path.is_flow_of(&next.path)
-            && self.state != DecompressorState::Nc;
-        x.msn = if keeps { nearest(bits, self.shared.msn) } else { bits };
-        let names = next.path.names();
-        let request = self.request(&next, &template, names, &mut x, memory);
-        if !header::infer(&next, &template, request, &mut x) {
-            return Err(Failure::NoRequest(format));
-        }
-        let sum = sum_for(&next, payload);
-        let found = PacketTail { format, reader: &reader, template: &template, outline, payload, sum };
-        let len = self.build(&next, &found, &mut x, out)?.ok_or(Failure::Crc(format))?;
-        if replicates
-            && header::crc_of_headers(out.get(..len).unwrap_or_default(), next.path.v6) != whole.header_crc
-        {
-            return Err(Failure::Crc(format));
-        }
-        // Verified: the context is created, or continues.
-        let ahead = x.msn.wrapping_sub(self.shared.msn).cast_signed();
-        self.arrivals = if keeps { self.arrivals.behind(at, ahead) } else { Arrivals::NEW };
-        self.arrivals.note(at, steps(ahead));
-        if keeps {
-            next = self.shared.on_path(next.path);
-        } else {
-            self.shared.forget_all(memory.templates);
-            next = CoapState::new().on_path(next.path);
-        }
-        let defined = if replicates {
-            let base = memory.bases.get(usize::from(whole.base)).ok_or(Failure::Malformed)?;
-            base.define_all(&mut next, memory.templates)
-        } else {
-            next.define(x.template, &template, outline, memory.templates)
-        };
-        if !defined {
-            self.shared = next;
-            self.release(memory.templates);
-            self.state = DecompressorState::Nc;
-            return Err(Failure::NoMemory);
-        }
-        self.shared = next;
-        self.names = names;
-        self.ack_due = true;
-        (self.seen, self.lost) = (0, 0);
-        self.accept(&x, memory);
-        Verified::deliver(packet, format, len, payload, out)
     }
 
     /// Decompresses a packet of an established context.
@@ -248,62 +156,6 @@ impl CoapReceiverContext {
         self.arrivals.note(now, steps(x.msn.wrapping_sub(self.shared.msn).cast_signed()));
         self.ack_due = !x.carries.is_nothing() || self.state == DecompressorState::Sc;
         self.accept(&x, memory);
-        Verified::deliver(packet, format, len, payload, out)
-    }
-
-    /// Decompresses `co_common` or `co_repair`.
-    #[inline(never)]
-    fn common(
-        &mut self,
-        packet: &PacketHeader<'_>,
-        format: Format,
-        memory: &mut CoapReceiverMemory<'_, '_>,
-        out: &mut [u8],
-    ) -> Result<Verified, Failure> {
-        let (x, whole) = (&mut HeaderFields::new(self.shared.current), &mut Whole::new(self.shared.path));
-        let reader = &mut Reader::new(packet.first, packet.rest);
-        long(format, reader, x, whole).map_err(|_| Failure::Malformed)?;
-        let mut next = self.shared;
-        next.path = whole.next;
-        if next.path.checksum == ChecksumMode::Elided && !memory.may_elide {
-            return Err(Failure::Malformed);
-        }
-        next.settle();
-        let mut template;
-        let outline: &[u8];
-        if x.has_definition {
-            template = whole.definition;
-            outline = whole.outline;
-            template.settle(outline);
-        } else {
-            template =
-                *next.template(x.template, memory.templates).ok_or(Failure::UnknownTemplate(format))?;
-            outline = self.shared.outline(&template);
-        }
-        x.holes = Holes::of(outline, template.holes);
-        chain(reader, &next, &template, false, x).map_err(|_| Failure::Malformed)?;
-        if control_crc(&next, x.template, &template) != whole.control_crc {
-            return Err(Failure::Crc(format));
-        }
-        let (bits, _) = reader.collected(MSN);
-        x.msn = nearest(bits, self.shared.msn);
-        let request = self.request(&next, &template, self.names, x, memory);
-        if !header::infer(&next, &template, request, x) {
-            return Err(Failure::NoRequest(format));
-        }
-        let payload = reader.remaining();
-        let sum = sum_for(&next, payload);
-        let found = PacketTail { format, reader, template: &template, outline, payload, sum };
-        let len = self.build(&next, &found, x, out)?.ok_or(Failure::Crc(format))?;
-        // The checks that repair a damaged context have more than 8 bits: CRC-7, control CRC, and all fields.
-        if x.has_definition && !next.define(x.template, &template, outline, memory.templates) {
-            self.shared = next;
-            return Err(Failure::NoMemory);
-        }
-        self.shared = next;
-        self.count_losses(x.msn);
-        self.ack_due = true;
-        self.accept(x, memory);
         Verified::deliver(packet, format, len, payload, out)
     }
 
@@ -429,7 +281,7 @@ impl CoapReceiverContext {
 
     /// Finds the message of the other direction that a packet refers to.
     #[inline(always)]
-    fn request<'e>(
+    pub(super) fn request<'e>(
         &self,
         state: &CoapState,
         template: &Template,
@@ -447,7 +299,7 @@ impl CoapReceiverContext {
 
     /// Rebuilds the headers with the MSN of `x`; `None` if they do not pass the check.
     #[inline]
-    fn build(
+    pub(super) fn build(
         &self,
         state: &CoapState,
         packet: &PacketTail<'_, '_>,
@@ -484,7 +336,7 @@ impl CoapReceiverContext {
     }
 
     #[inline]
-    fn accept(&mut self, x: &HeaderFields<'_>, memory: &mut CoapReceiverMemory<'_, '_>) {
+    pub(super) fn accept(&mut self, x: &HeaderFields<'_>, memory: &mut CoapReceiverMemory<'_, '_>) {
         self.trial = false;
         self.unrepaired = 0;
         if let Some(template) = self.shared.template_mut(x.template, memory.templates) {
@@ -499,7 +351,7 @@ impl CoapReceiverContext {
     }
 
     #[inline(always)]
-    fn count_losses(&mut self, msn: u32) {
+    pub(super) fn count_losses(&mut self, msn: u32) {
         let ahead = msn.wrapping_sub(self.shared.msn) as i32;
         self.seen = self.seen.saturating_add(1);
         match ahead {
@@ -590,7 +442,7 @@ impl HeaderFields<'_> {
 
 /// Sum of a payload if a packet of that state is checked with it, otherwise 0.
 #[inline]
-fn sum_for(state: &CoapState, payload: &[u8]) -> u16 {
+pub(super) fn sum_for(state: &CoapState, payload: &[u8]) -> u16 {
     match state.path.checksum {
         ChecksumMode::Elided | ChecksumMode::Carried => header::payload_sum(payload),
         ChecksumMode::Zero | ChecksumMode::Raw => 0,
@@ -611,7 +463,7 @@ fn crc_is_right(state: &CoapState, packet: &PacketTail<'_, '_>, x: &HeaderFields
 }
 
 /// Returns the MSN near the last one whose 16 low bits are `bits`.
-fn nearest(bits: u32, last: u32) -> u32 {
+pub(super) fn nearest(bits: u32, last: u32) -> u32 {
     let ahead = (bits as u16).wrapping_sub(last as u16) as i16;
     last.wrapping_add_signed(i32::from(ahead))
 }

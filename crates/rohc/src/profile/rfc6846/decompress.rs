@@ -8,17 +8,15 @@ use thinair_wire::crc::Check;
 
 use super::checksum::{CALM, is_right};
 use super::formats::{base, formats, has_crc7};
-use super::header::Replicate;
 use super::options::index;
-use super::replicate::{IrCrHead, ir_cr, replicate_chain};
+use super::replicate::{IrCrHead, ir_cr};
 use super::segment::rebuild;
 use super::solve::{MARKED, Mark, NUMBERS};
-use super::state::{IpState, MAX_IP, SYN, TcpRoom, TcpState};
+use super::state::{IpState, MAX_IP, TcpRoom, TcpState};
 use super::{TcpFields, ir, ir_dyn, irregular};
 use crate::arrival::{Arrivals, Moment};
-use crate::cid::{Cid, CidSpace};
-use crate::decompressor::{Failure, Verified, verify_crc8};
-use crate::pace::steps;
+use crate::cid::CidSpace;
+use crate::decompressor::{Failure, Verified};
 use crate::packet::PacketHeader;
 use crate::profile::Format;
 use crate::state::DecompressorState;
@@ -32,7 +30,7 @@ pub(crate) struct TcpReceiverContext {
     /// MSN of the last change of a field that the TCP checksum does not cover.
     pub(super) moved: u16,
     /// The IP-ID counts, and follows from the MSN.
-    counts: bool,
+    pub(super) counts: bool,
     /// A packet with proved numbers has failed: a field that the TCP checksum does not cover is wrong.
     pub(super) is_stale: bool,
     /// Number of packets in sequence without a gap or a failure, up to [`CALM`].
@@ -51,16 +49,13 @@ pub(crate) struct TcpReceiverContext {
     /// The last packet has made a change that the compressor needs an acknowledgment of.
     pub(crate) ack_due: bool,
     /// Number of next packets that are not acknowledged.
-    unanswered: u8,
-    msn: u16,
+    pub(super) unanswered: u8,
+    pub(super) msn: u16,
 }
-
-/// Largest number of packets by which an IR or IR-DYN packet may be late. A compressor that restarts seldom hits these MSNs.
-const LATE: u16 = 32;
 
 /// Number of packets after an unacknowledged SYN that are not acknowledged: short connections have no more of them in one
 /// direction.
-const SHORT: u8 = 2;
+pub(super) const SHORT: u8 = 2;
 
 /// A packet that was read, and is not verified yet.
 #[derive(Clone, Copy)]
@@ -80,7 +75,21 @@ pub(super) struct ReadPacket<'p> {
     pub(super) offset_bits: u8,
 }
 
-impl ReadPacket<'_> {
+impl<'p> ReadPacket<'p> {
+    /// A packet of a format that has all fields, as they are.
+    pub(super) fn whole(next: TcpState, format: Format, payload: &'p [u8]) -> Self {
+        Self {
+            next,
+            format,
+            payload,
+            crc: 0,
+            has_whole_ip_id: true,
+            turns: [0; NUMBERS],
+            number_bits: [0; 6],
+            offset_bits: 0,
+        }
+    }
+
     /// Copies the payload behind the `len` octets of rebuilt headers.
     #[inline]
     pub(super) fn deliver(
@@ -124,162 +133,6 @@ impl TcpReceiverContext {
     /// The last verified MSN.
     pub(crate) fn msn(&self) -> u16 {
         self.msn
-    }
-
-    /// Decompresses an IR packet. `self` is the context of the CID if it is of this profile, or a new one.
-    pub(crate) fn ir(
-        &mut self,
-        now: Moment,
-        packet: &PacketHeader<'_>,
-        room: &mut TcpRoom,
-        out: &mut [u8],
-    ) -> Result<Verified, Failure> {
-        let mut reader = Reader::new(packet.first, packet.rest);
-        let is_known = self.state != DecompressorState::Nc;
-        let mut next = if is_known { room.0 } else { TcpState::EMPTY };
-        next.ips = [IpState::EMPTY; MAX_IP];
-        next.extensions.fill(0);
-        let mut sent = TcpFields::read(&next).options;
-        let mut has_stride = false;
-        ir(&mut reader, &mut next, &mut sent, &mut has_stride).map_err(unreadable)?;
-        let is_kept = is_known && next.is_flow_of(&room.0);
-        if !has_stride && !is_kept {
-            next.ack_stride = 0;
-        }
-        self.initialize(now, packet, reader, next, sent.present, Format::Ir, room, out)
-    }
-
-    /// Decompresses an IR-DYN packet.
-    pub(crate) fn ir_dyn(
-        &mut self,
-        now: Moment,
-        packet: &PacketHeader<'_>,
-        room: &mut TcpRoom,
-        out: &mut [u8],
-    ) -> Result<Verified, Failure> {
-        if self.state == DecompressorState::Nc {
-            return Err(Failure::NotAllowed(Format::IrDyn));
-        }
-        let mut reader = Reader::new(packet.first, packet.rest);
-        let mut next = room.0;
-        let mut sent = TcpFields::read(&next).options;
-        ir_dyn(&mut reader, &mut next, &mut sent, &mut false).map_err(unreadable)?;
-        self.initialize(now, packet, reader, next, sent.present, Format::IrDyn, room, out)
-    }
-
-    /// Common part of IR and IR-DYN, after they were read.
-    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
-    fn initialize(
-        &mut self,
-        now: Moment,
-        packet: &PacketHeader<'_>,
-        reader: Reader<'_>,
-        mut next: TcpState,
-        present: u16,
-        format: Format,
-        room: &mut TcpRoom,
-        out: &mut [u8],
-    ) -> Result<Verified, Failure> {
-        let payload = reader.remaining();
-        // RFC 6846, section 6.3.5: "all X-bits in the XI list MUST be set".
-        if present.count_ones() != u32::from(next.options.count) || !is_sound(&next) {
-            return Err(Failure::Malformed);
-        }
-        verify_crc8(packet, &reader, format)?;
-        next.scale(payload.len());
-        let found = ReadPacket {
-            next,
-            format,
-            payload,
-            crc: 0,
-            has_whole_ip_id: true,
-            turns: [0; NUMBERS],
-            number_bits: [0; 6],
-            offset_bits: 0,
-        };
-        let len = rebuild(&found.next, payload.len(), out)?;
-        if self.is_late(&found.next, room) {
-            self.ack_due = false;
-            return found.deliver(packet, len, out);
-        }
-        let right = is_right(&found, out, len);
-        // No CRC of an IR-DYN packet covers the fields of the context.
-        if format == Format::IrDyn && self.expects_right && !right && !found.next.goes_on(&room.0) {
-            return Err(Failure::Crc(format));
-        }
-        self.expects_right = right;
-        self.begin(now, &found.next, room);
-        found.deliver(packet, len, out)
-    }
-
-    /// True if an IR, IR-DYN or IR-CR packet is late: the context is newer.
-    fn is_late(&self, next: &TcpState, room: &TcpRoom) -> bool {
-        let behind = self.msn.wrapping_sub(next.msn);
-        self.state == DecompressorState::Fc && behind <= LATE && next.is_flow_of(&room.0)
-    }
-
-    /// Returns the base context of an IR-CR packet, if it is another one.
-    pub(crate) fn base_of(packet: &PacketHeader<'_>, space: CidSpace) -> Result<Option<Cid>, Failure> {
-        let mut head = IrCrHead { crc7: 0, base: None };
-        let mut reader = Reader::new(packet.first, packet.rest);
-        ir_cr(&mut reader, space, &mut head).map_err(unreadable)?;
-        Ok(head.base)
-    }
-
-    /// Decompresses an IR-CR packet with the base context that it names.
-    pub(crate) fn ir_cr(
-        &mut self,
-        now: Moment,
-        packet: &PacketHeader<'_>,
-        space: CidSpace,
-        base: &TcpRoom,
-        room: &mut TcpRoom,
-        out: &mut [u8],
-    ) -> Result<Verified, Failure> {
-        let mut reader = Reader::new(packet.first, packet.rest);
-        let mut head = IrCrHead { crc7: 0, base: None };
-        ir_cr(&mut reader, space, &mut head).map_err(unreadable)?;
-        let mut next = base.0;
-        let mut sent = TcpFields::read(&next).options;
-        let mut parts = Replicate::default();
-        replicate_chain(&mut reader, &mut next, &mut parts, &mut [false; MAX_IP], &mut sent)
-            .map_err(unreadable)?;
-        let payload = reader.remaining();
-        verify_crc8(packet, &reader, Format::IrCr)?;
-        if !is_sound(&next) {
-            return Err(Failure::Malformed);
-        }
-        if parts.list && !has_options(&next, sent.present) {
-            return Err(Failure::UnknownItem(Format::IrCr));
-        }
-        next.scale(payload.len());
-        let (format, crc, turns) = (Format::IrCr, head.crc7, [0; NUMBERS]);
-        let found = ReadPacket {
-            next,
-            format,
-            payload,
-            crc,
-            has_whole_ip_id: true,
-            turns,
-            number_bits: [0; 6],
-            offset_bits: 0,
-        };
-        let len = rebuild(&found.next, payload.len(), out)?;
-        if Check::Crc7.of(out.get(..len).unwrap_or_default()) != found.crc {
-            return Err(Failure::Crc(Format::IrCr));
-        }
-        if self.is_late(&found.next, room) {
-            self.ack_due = false;
-            return found.deliver(packet, len, out);
-        }
-        self.expects_right = is_right(&found, out, len);
-        self.begin(now, &found.next, room);
-        if found.next.rsf == SYN && !parts.list {
-            // Its base is also that of a SYN, and the better base for later ones. TCP itself shows the compressor that the SYN
-            // has arrived.
-            (self.ack_due, self.unanswered) = (false, SHORT);
-        }
-        found.deliver(packet, len, out)
     }
 
     /// Decompresses a packet of an established context.
@@ -410,26 +263,8 @@ impl TcpReceiverContext {
         Ok(())
     }
 
-    /// Starts the context with all fields of this packet.
-    fn begin(&mut self, now: Moment, next: &TcpState, room: &mut TcpRoom) {
-        self.is_stale = false;
-        let is_new = self.state == DecompressorState::Nc || !next.is_flow_of(&room.0);
-        let ahead = i32::from(next.msn.wrapping_sub(self.msn).cast_signed());
-        self.arrivals = if is_new { Arrivals::NEW } else { self.arrivals.behind(now, ahead) };
-        self.arrivals.note(now, steps(ahead));
-        if is_new {
-            self.marks = [Mark::of(next); 2];
-        }
-        if is_new || !is_unmoved(next, &room.0) {
-            self.moved = next.msn;
-        }
-        self.highest = next.seq;
-        self.accept(next, room);
-        (self.ack_due, self.unanswered) = (true, 0);
-    }
-
     #[inline]
-    fn accept(&mut self, next: &TcpState, room: &mut TcpRoom) {
+    pub(super) fn accept(&mut self, next: &TcpState, room: &mut TcpRoom) {
         if (next.seq.wrapping_sub(self.highest) as i32) > 0 {
             self.highest = next.seq;
         }
@@ -544,22 +379,15 @@ fn apply(x: &TcpFields, format: Format, last: &TcpState, next: &mut TcpState) ->
 /// True if the fields that the TCP checksum does not cover are unchanged, except IP-IDs. Extension headers behind the last IP
 /// header do not change.
 #[inline]
-fn is_unmoved(next: &TcpState, last: &TcpState) -> bool {
+pub(super) fn is_unmoved(next: &TcpState, last: &TcpState) -> bool {
     let fields = |ip: &IpState| {
         u32::from_le_bytes([ip.header.tos, ip.header.ttl, u8::from(ip.header.df), ip.behavior as u8])
     };
     next.ips.each_ref().map(fields) == last.ips.each_ref().map(fields)
 }
 
-/// True if a compressor may send such headers: "a compressor MUST NOT assign [a sequential behavior] to tunneling headers" (RFC
-/// 6846, section 6.1.2).
-fn is_sound(state: &TcpState) -> bool {
-    let outer = state.ips().split_last().map_or(&[][..], |(_, outer)| outer);
-    outer.iter().all(|ip| ip.is_v6() || !ip.behavior.is_sequential())
-}
-
 /// True if the options of a list that were not `present` in it are in the table.
-fn has_options(state: &TcpState, present: u16) -> bool {
+pub(super) fn has_options(state: &TcpState, present: u16) -> bool {
     state.options.structure().iter().enumerate().all(|(k, &index)| {
         let has_content = !matches!(index, index::NOP | index::SACK_PERMITTED);
         !has_content || present >> k & 1 == 1 || state.options.has_item(index)
@@ -567,7 +395,7 @@ fn has_options(state: &TcpState, present: u16) -> bool {
 }
 
 /// Returns the failure for octets that could not be read, or not be stored.
-fn unreadable(refusal: Refusal) -> Failure {
+pub(super) fn unreadable(refusal: Refusal) -> Failure {
     match refusal {
         Refusal::DoesNotFit => Failure::NoMemory,
         Refusal::NotThis | Refusal::Malformed => Failure::Malformed,

@@ -43,6 +43,16 @@ struct Meant {
     offset: i16,
 }
 
+/// Distances from the last packet that the bits of an MSN may stand for, without the clock.
+struct MsnBits {
+    /// The first one ahead.
+    first: i16,
+    /// The likely one of a packet that has nothing new: it is repeated, or late.
+    otherwise: i16,
+    /// The numbers of the packet are new.
+    goes_on: bool,
+}
+
 impl TcpReceiverContext {
     /// True if the packet is the next one, or one of the next, by clock and carrier.
     #[inline]
@@ -183,6 +193,21 @@ impl TcpReceiverContext {
         if goes_on_at_once && !matches!(clock, PassedPackets::AtMost(_)) {
             return Ok(if passes(1, 0)? { Placed::At(1, 0) } else { Placed::Nowhere });
         }
+        let bits = MsnBits { first, otherwise, goes_on };
+        self.place_by_ip_id(now, found, last, clock, (&bits, by_octets), passes)
+    }
+
+    /// [`place`](Self::place) if the IP-ID counts, and follows from the MSN: it is wrong if the distance is.
+    fn place_by_ip_id(
+        &self,
+        now: Moment,
+        found: &ReadPacket<'_>,
+        last: &TcpState,
+        clock: PassedPackets,
+        (bits, by_octets): (&MsnBits, Option<u32>),
+        mut passes: impl FnMut(i16, i16) -> Result<bool, Failure>,
+    ) -> Result<Placed, Failure> {
+        let &MsnBits { first, otherwise, goes_on } = bits;
         let most_trials = if has_crc7(found.format) { MOST_TRIALS } else { MOST_TRIALS >> 4 };
         // Distances times offsets that are tried. Distances with one offset each are bounded elsewhere.
         let mut trials = 0;

@@ -1,0 +1,165 @@
+//! Decompression of packets in long formats, which carry control fields and templates: `IR`, `IR-CR`, `co_common` and `co_repair`.
+//! Sections 6 and 9 of `docs/coap-profile.md`.
+
+use thinair_wire::coder::Reader;
+
+use super::decompress::{CoapReceiverContext, CoapReceiverMemory, PacketTail, nearest, sum_for};
+use super::formats::{self, MSN, chain, control_crc, long};
+use super::header;
+use super::outline::Holes;
+use super::state::{ChecksumMode, CoapPath, CoapState};
+use super::{HeaderFields, Whole};
+use crate::arrival::{Arrivals, Moment};
+use crate::decompressor::{Failure, Verified, verify_crc8};
+use crate::pace::steps;
+use crate::packet::PacketHeader;
+use crate::profile::Format;
+use crate::state::DecompressorState;
+
+impl CoapReceiverContext {
+    /// Decompresses an IR or IR-CR packet. `self` is the context of the CID if it is of this profile, or a new one.
+    pub(crate) fn initialize(
+        &mut self,
+        at: Moment,
+        packet: &PacketHeader<'_>,
+        memory: &mut CoapReceiverMemory<'_, '_>,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let replicates = packet.first == 0xFC;
+        let format = if replicates { Format::IrCr } else { Format::Ir };
+        let mut reader = Reader::new(packet.first, packet.rest);
+        let mut x = HeaderFields::new(0);
+        x.has_definition = true;
+        let mut whole = Whole::new(CoapPath::default());
+        long(format, &mut reader, &mut x, &mut whole).map_err(|_| Failure::Malformed)?;
+        let mut next = CoapState::new();
+        let mut template;
+        let outline: &[u8];
+        let base = match replicates {
+            true => Some(memory.bases.get(usize::from(whole.base)).ok_or(Failure::Malformed)?),
+            false => None,
+        };
+        if let Some(base) = base {
+            whole.next = base.path();
+            formats::differences(&mut reader, &mut x, &mut whole).map_err(|_| Failure::Malformed)?;
+            (template, outline) = base.template(x.template).ok_or(Failure::Malformed)?;
+            (next.own, next.echoed) = (0, 0);
+            x.carries.ip_id = true;
+        } else {
+            (template, outline) = (whole.definition, whole.outline);
+            next = self.shared;
+        }
+        next.path = whole.next;
+        if next.path.checksum == ChecksumMode::Elided && !memory.may_elide {
+            return Err(Failure::Malformed);
+        }
+        next.settle();
+        template.settle(outline);
+        x.holes = Holes::of(outline, template.holes);
+        x.carries.checksum = !replicates;
+        chain(&mut reader, &next, &template, false, &mut x).map_err(|_| Failure::Malformed)?;
+        let payload = reader.remaining();
+        verify_crc8(packet, &reader, format)?;
+
+        let (bits, _) = reader.collected(MSN);
+        let keeps = !replicates
+            && x.keep
+            && self.shared.path.is_flow_of(&next.path)
+            && self.state != DecompressorState::Nc;
+        x.msn = if keeps { nearest(bits, self.shared.msn) } else { bits };
+        let names = next.path.names();
+        let request = self.request(&next, &template, names, &mut x, memory);
+        if !header::infer(&next, &template, request, &mut x) {
+            return Err(Failure::NoRequest(format));
+        }
+        let sum = sum_for(&next, payload);
+        let found = PacketTail { format, reader: &reader, template: &template, outline, payload, sum };
+        let len = self.build(&next, &found, &mut x, out)?.ok_or(Failure::Crc(format))?;
+        if replicates
+            && header::crc_of_headers(out.get(..len).unwrap_or_default(), next.path.v6) != whole.header_crc
+        {
+            return Err(Failure::Crc(format));
+        }
+        // Verified: the context is created, or continues.
+        let ahead = x.msn.wrapping_sub(self.shared.msn).cast_signed();
+        self.arrivals = if keeps { self.arrivals.behind(at, ahead) } else { Arrivals::NEW };
+        self.arrivals.note(at, steps(ahead));
+        if keeps {
+            next = self.shared.on_path(next.path);
+        } else {
+            self.shared.forget_all(memory.templates);
+            next = CoapState::new().on_path(next.path);
+        }
+        let is_defined = match base {
+            Some(base) => base.define_all(&mut next, memory.templates),
+            None => next.define(x.template, &template, outline, memory.templates),
+        };
+        self.shared = next;
+        if !is_defined {
+            self.release(memory.templates);
+            self.state = DecompressorState::Nc;
+            return Err(Failure::NoMemory);
+        }
+        self.names = names;
+        self.ack_due = true;
+        (self.seen, self.lost) = (0, 0);
+        self.accept(&x, memory);
+        Verified::deliver(packet, format, len, payload, out)
+    }
+
+    /// Decompresses `co_common` or `co_repair`.
+    #[inline(never)]
+    pub(super) fn common(
+        &mut self,
+        packet: &PacketHeader<'_>,
+        format: Format,
+        memory: &mut CoapReceiverMemory<'_, '_>,
+        out: &mut [u8],
+    ) -> Result<Verified, Failure> {
+        let (x, whole) = (&mut HeaderFields::new(self.shared.current), &mut Whole::new(self.shared.path));
+        let reader = &mut Reader::new(packet.first, packet.rest);
+        long(format, reader, x, whole).map_err(|_| Failure::Malformed)?;
+        let mut next = self.shared;
+        next.path = whole.next;
+        if next.path.checksum == ChecksumMode::Elided && !memory.may_elide {
+            return Err(Failure::Malformed);
+        }
+        next.settle();
+        let mut template;
+        let outline: &[u8];
+        if x.has_definition {
+            template = whole.definition;
+            outline = whole.outline;
+            template.settle(outline);
+        } else {
+            template =
+                *next.template(x.template, memory.templates).ok_or(Failure::UnknownTemplate(format))?;
+            outline = self.shared.outline(&template);
+        }
+        x.holes = Holes::of(outline, template.holes);
+        chain(reader, &next, &template, false, x).map_err(|_| Failure::Malformed)?;
+        if control_crc(&next, x.template, &template) != whole.control_crc {
+            return Err(Failure::Crc(format));
+        }
+        let (bits, _) = reader.collected(MSN);
+        x.msn = nearest(bits, self.shared.msn);
+        let request = self.request(&next, &template, self.names, x, memory);
+        if !header::infer(&next, &template, request, x) {
+            return Err(Failure::NoRequest(format));
+        }
+        let payload = reader.remaining();
+        let sum = sum_for(&next, payload);
+        let found = PacketTail { format, reader, template: &template, outline, payload, sum };
+        let len = self.build(&next, &found, x, out)?.ok_or(Failure::Crc(format))?;
+        // The checks that repair a damaged context have more than 8 bits: CRC-7, control CRC, and all fields.
+        if x.has_definition && !next.define(x.template, &template, outline, memory.templates) {
+            self.shared = next;
+            return Err(Failure::NoMemory);
+        }
+        self.shared = next;
+        self.count_losses(x.msn);
+        self.ack_due = true;
+        self.accept(x, memory);
+        Verified::deliver(packet, format, len, payload, out)
+    }
+}

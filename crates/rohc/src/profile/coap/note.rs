@@ -1,0 +1,272 @@
+//! What a packet changes, what must be sent of it and how often, and what is left to send after it. Section 9 of
+//! `docs/coap-profile.md`.
+
+use thinair_wire::time::Instant;
+
+use super::HeaderFields;
+use super::compress::CoapSenderContext;
+use super::header;
+use super::message::CoapMessage;
+use super::state::{ChecksumMode, IpIdMode, MessageIdMode, Template, Templates, TokenMode};
+use crate::channel::Integrity;
+use crate::compressor::{CompressorConfig, FormatPolicy};
+use crate::profile::Format;
+use crate::refresh::Due;
+
+/// Numbers of template changes in the last 32 packets from which on every short format carries its template, and up to which that
+/// ends.
+const SWITCHING: (u32, u32) = (6, 1);
+
+/// Packets left that must repeat a change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Left {
+    /// All fields: IR or IR-CR.
+    pub(super) ir: u8,
+    /// All fields that can change: `co_repair`.
+    pub(super) repair: u8,
+    /// The dynamic part of the IP header.
+    pub(super) ip: u8,
+    /// The control fields.
+    pub(super) control: u8,
+    /// Anchors of own and of echoed Message IDs.
+    pub(super) own: u8,
+    pub(super) echoed: u8,
+    /// MSN of the other direction minus the own one.
+    pub(super) request: u8,
+    pub(super) ip_id: u8,
+    /// The template.
+    pub(super) switch: u8,
+}
+
+impl Left {
+    #[inline]
+    pub(super) fn is_nothing(&self) -> bool {
+        let Self { ir, repair, ip, control, own, echoed, request, ip_id, switch } = *self;
+        // One word and the rest.
+        u64::from_ne_bytes([ir, repair, ip, control, own, echoed, request, ip_id]) == 0 && switch == 0
+    }
+}
+
+impl CoapSenderContext {
+    /// Starts the refresh that is due by count or by clock, if there is one.
+    #[inline]
+    pub(super) fn note_refresh(
+        &mut self,
+        now: Instant,
+        config: &CompressorConfig,
+        templates: &mut Templates<'_>,
+    ) {
+        let policy = self.policy(config);
+        match self.timer.tick(now, policy) {
+            Due::Nothing => {}
+            Due::Everything => {
+                if self.left.ir == 0 {
+                    self.left.ir = policy.ir_packets(1);
+                    self.refreshing = true;
+                    self.base = None;
+                    for number in self.shared.numbers() {
+                        let template = self.shared.template(number, templates);
+                        let is_known = template.is_some_and(|template| template.left == 0);
+                        self.again |= u16::from(is_known) << (number & 0xF);
+                    }
+                    self.define_again(1, templates);
+                }
+            }
+            Due::Dynamic => {
+                if self.left.ir == 0 {
+                    self.left.repair = self.left.repair.max(1);
+                    self.refreshing = true;
+                }
+            }
+        }
+    }
+
+    /// Requires that every template is defined again at its next use.
+    pub(super) fn define_again(&mut self, times: u8, templates: &mut Templates<'_>) {
+        for number in self.shared.numbers() {
+            if let Some(template) = self.shared.template_mut(number, templates) {
+                template.left = template.left.max(times);
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn note_path(&mut self, message: &CoapMessage<'_>, config: &CompressorConfig) {
+        let (kept, new) = (&self.shared.path, message.path);
+        let same =
+            (kept.tos, kept.ttl, kept.df, kept.flow_label) == (new.tos, new.ttl, new.df, new.flow_label);
+        if !same {
+            let path = &mut self.shared.path;
+            (path.tos, path.ttl, path.df, path.flow_label) = (new.tos, new.ttl, new.df, new.flow_label);
+            self.shared.settle();
+            self.left.ip = config.repetitions;
+            self.changed();
+        }
+    }
+
+    /// Sets the control fields by a packet, and records its template.
+    #[inline]
+    pub(super) fn note_controls(
+        &mut self,
+        message: &CoapMessage<'_>,
+        x: &mut HeaderFields<'_>,
+        config: &CompressorConfig,
+    ) {
+        let kept = (
+            self.shared.path.checksum,
+            self.shared.path.ip_id_mode,
+            self.shared.path.switching,
+            self.shared.path.pt_0,
+        );
+        let checksum = match message.checksum {
+            0 => ChecksumMode::Zero,
+            // Carried unchanged, neither corrected nor elided.
+            sent if sent != header::udp_checksum(&self.shared, message.coap(), 0, 0) => ChecksumMode::Raw,
+            _ if config.channel.integrity_below() == Integrity::None => ChecksumMode::Carried,
+            _ => ChecksumMode::Elided,
+        };
+        let (_, mut ip_id_mode, mut switching, had_pt_0) = kept;
+        if self.shared.path.v6 {
+            x.carries.ip_id = false;
+        } else {
+            ip_id_mode = self.ip_id.watch(ip_id_mode, x.ip_id, x.msn as u16, self.is_unsettled());
+        }
+        // True if the shortest format is in use.
+        let pt_0 = match config.coap.format {
+            FormatPolicy::Pt0 => true,
+            FormatPolicy::Pt1 | FormatPolicy::Pt0c => false,
+            FormatPolicy::Auto => self.is_clean(),
+        };
+        let pt_0 = pt_0 && checksum != ChecksumMode::Carried && !switching;
+        // Short formats carry their template if it changed often among the last packets.
+        let other = x.template != self.shared.current;
+        self.switches = self.switches << 1 | u32::from(other);
+        if self.switches != 0 || switching {
+            let (many, few) = SWITCHING;
+            let count = self.switches.count_ones();
+            switching = count >= many || switching && count > few;
+            if other {
+                self.left.switch = config.repetitions;
+            }
+        }
+        let new = (checksum, ip_id_mode, switching, pt_0);
+        if new != kept {
+            if pt_0 != had_pt_0 {
+                // A decompressor that has missed that could not read any of the next packets.
+                self.knows_pt_0 = config.coap.format == FormatPolicy::Pt0;
+            }
+            let path = &mut self.shared.path;
+            (path.checksum, path.ip_id_mode, path.switching, path.pt_0) = new;
+            self.left.control = config.repetitions;
+            self.changed();
+        }
+    }
+
+    /// Records that a change has to be sent from the next packet on.
+    pub(super) fn changed(&mut self) {
+        self.since = self.shared.msn.wrapping_add(1);
+        self.timer.changed();
+        if self.msns.newest().is_some() {
+            self.base = None;
+        }
+    }
+
+    /// Adds fields that have to be repeated, and records fields that are carried because they have changed.
+    #[inline(never)]
+    pub(super) fn repeat(
+        &mut self,
+        x: &mut HeaderFields<'_>,
+        config: &CompressorConfig,
+        templates: &mut Templates<'_>,
+    ) {
+        let repetitions = config.repetitions;
+        let missed = x.carries;
+        let msn = x.msn;
+        let Some(template) = self.shared.template(x.template, templates) else { return };
+        let counts_token = matches!(template.token_mode, TokenMode::Counted | TokenMode::CountedUint);
+        let counts_message_id = template.message_id == MessageIdMode::Counted;
+        let is_plain = template.is_plain();
+        // After an unexpected step the next ones are regular again, so that a repetition gains nothing.
+        let repeats_numbers = !is_plain && !x.holes.has_step();
+        let is_own = Template::is_own(x.message_type);
+        let mut changed = false;
+        let mut due = |left: &mut u8, missed: bool| {
+            if missed {
+                *left = repetitions;
+                changed = true;
+            }
+            *left > 0
+        };
+        if counts_message_id {
+            let left = if is_own { &mut self.left.own } else { &mut self.left.echoed };
+            x.carries.message_id = due(left, missed.message_id);
+        }
+        if !self.shared.path.v6 {
+            let is_kept = self.shared.path.ip_id_mode != IpIdMode::Irregular;
+            x.carries.ip_id = due(&mut self.left.ip_id, missed.ip_id && is_kept) && is_kept;
+        }
+        if missed.request || self.left.request > 0 {
+            let template = self.shared.template(x.template, templates);
+            if template.is_some_and(|t| !t.names && t.refers) {
+                x.carries.request = due(&mut self.left.request, missed.request);
+            }
+        }
+        if let Some(template) = self.shared.template_mut(x.template, templates) {
+            let missed_anchor = missed.token && counts_token || missed.numbers && repeats_numbers;
+            if due(&mut template.anchors_left, missed_anchor) {
+                x.carries.token |= counts_token;
+                x.carries.numbers |= repeats_numbers;
+            }
+        }
+        if changed {
+            let is_new = msn.wrapping_sub(self.shared.msn) as i32 > 0;
+            self.since = if is_new { msn } else { self.shared.msn.wrapping_add(1) };
+            self.base = self.base.filter(|_| self.msns.is_empty());
+        }
+    }
+
+    /// Counts the fields that a packet has carried, and returns true if it was a refresh.
+    #[inline(never)]
+    pub(super) fn note_sent(
+        &mut self,
+        x: &HeaderFields<'_>,
+        format: Format,
+        config: &CompressorConfig,
+        templates: &mut Templates<'_>,
+    ) -> bool {
+        let initializes = format.is_initialization();
+        let whole = initializes || format == Format::CoRepair;
+        let again = if whole || x.has_definition { 1 << (x.template & 0xF) } else { 0 };
+        let refresh = self.refreshing && matches!(format, Format::Ir | Format::CoRepair)
+            || self.again & again != 0 && !initializes;
+        self.again &= !again;
+        self.opened |= initializes;
+        for number in self.shared.numbers().filter(|&number| initializes && number != x.template) {
+            let Some(template) = self.shared.template_mut(number, templates) else { continue };
+            if format == Format::IrCr {
+                // It also restarts the other templates of the base, which then have no anchors.
+                template.anchors_left = config.repetitions;
+            } else if !x.keep {
+                // It restarts the context: templates defined by a base or by previous packets are dropped.
+                template.left = config.repetitions;
+            }
+        }
+        let left = &mut self.left;
+        let count_down = |left: &mut u8, is: bool| *left -= u8::from(is && *left > 0);
+        count_down(&mut left.ir, initializes);
+        count_down(&mut left.repair, whole);
+        count_down(&mut left.ip, x.has_ip || whole);
+        count_down(&mut left.control, x.has_control || whole);
+        let anchor = if Template::is_own(x.message_type) { &mut left.own } else { &mut left.echoed };
+        count_down(anchor, x.carries.message_id);
+        count_down(&mut left.request, x.carries.request && x.names_request);
+        count_down(&mut left.ip_id, x.carries.ip_id);
+        count_down(&mut left.switch, true);
+        self.refreshing &= left.ir > 0 || left.repair > 0;
+        if let Some(template) = self.shared.template_mut(x.template, templates) {
+            count_down(&mut template.left, x.has_definition || whole);
+            count_down(&mut template.anchors_left, x.carries.token || x.carries.numbers);
+        }
+        refresh
+    }
+}
