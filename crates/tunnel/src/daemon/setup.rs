@@ -72,6 +72,18 @@ pub(super) struct Page {
     _live: Live,
 }
 
+impl Page {
+    fn serve(address: SocketAddr, events: &EventLoop) -> Result<Self, RunError> {
+        let waker = Arc::new(Waker::new()?);
+        events.add(&*waker, WAKER)?;
+        let ring = Arc::clone(&waker);
+        let feed = Feed::waking(move || ring.ring());
+        let live = Live::start(address, feed.clone())?;
+        tracing::info!("the page is at http://{}/", live.address());
+        Ok(Self { feed, _live: live, waker })
+    }
+}
+
 /// A tunnel that is open.
 pub struct Daemon {
     pub(super) site: Site,
@@ -140,18 +152,10 @@ impl Daemon {
         let inside = Inside::open(&config.inside, budget.mtu, outside.port(), &mut helper)?;
         let status_socket = config.seeing.status.as_deref().and_then(status_socket);
         let control = folder.as_ref().and_then(|folder| control_socket(folder.path()));
-        let record = |path: &PathBuf, recorder: io::Result<Recorder>| {
-            recorder.map_err(|why| RunError::Record(path.clone(), why))
-        };
-        let seeing = &config.seeing;
-        let record_inside = seeing.pcap_inside.as_ref();
-        let record_inside = record_inside
-            .map(|path| record(path, Recorder::inside(path, config.inside.bridged)))
-            .transpose()?;
-        let record_outside = seeing.pcap_outside.as_ref();
-        let record_outside = record_outside
-            .map(|path| record(path, Recorder::outside(path, own(&config.carrier))))
-            .transpose()?;
+        let record_inside =
+            record(&config.seeing.pcap_inside, |path| Recorder::inside(path, config.inside.bridged))?;
+        let record_outside =
+            record(&config.seeing.pcap_outside, |path| Recorder::outside(path, own(&config.carrier)))?;
 
         let events = EventLoop::new(Duration::ZERO)?;
         events.add(inside.tun(), INSIDE)?;
@@ -172,28 +176,7 @@ impl Daemon {
             tracing::info!("{line}");
         }
         tracing::info!(interface = inside.name(), "the tunnel is open");
-        let identity = Identity {
-            site: keys::site_name(config),
-            inside: InsideStatus {
-                name: inside.name().to_owned(),
-                bridged: config.inside.bridged,
-                mtu: u32::from(budget.mtu),
-                addresses: config
-                    .inside
-                    .addresses
-                    .iter()
-                    .map(|(address, bits)| format!("{address}/{bits}"))
-                    .collect(),
-                up: true,
-            },
-            carrier: CarrierStatus {
-                url: config.carrier.to_string(),
-                mtu: u32::from(budget.carrier_mtu),
-                overhead: u32::try_from(budget.overhead()).unwrap_or(u32::MAX),
-                ..CarrierStatus::default()
-            },
-            security: config.security.to_string(),
-        };
+        let identity = identity(config, &inside, &budget);
         let mut daemon = Self {
             site,
             inside,
@@ -225,13 +208,7 @@ impl Daemon {
         daemon.give_up_rights(config)?;
         // Threads start here.
         if let Some(address) = config.seeing.http {
-            let waker = Arc::new(Waker::new()?);
-            daemon.events.add(&*waker, WAKER)?;
-            let ring = Arc::clone(&waker);
-            let feed = Feed::waking(move || ring.ring());
-            let live = Live::start(address, feed.clone())?;
-            tracing::info!("the page is at http://{}/", live.address());
-            daemon.page = Some(Page { feed, _live: live, waker });
+            daemon.page = Some(Page::serve(address, &daemon.events)?);
         }
         Ok(daemon)
     }
@@ -314,4 +291,39 @@ fn own(carrier: &Carrier) -> Option<SocketAddr> {
         Carrier::Udp { listen, .. } => Some(*listen),
         Carrier::Serial { .. } | Carrier::File { .. } => None,
     }
+}
+
+/// What does not change while a tunnel is open.
+fn identity(config: &SiteConfig, inside: &Inside, budget: &Budget) -> Identity {
+    Identity {
+        site: keys::site_name(config),
+        inside: InsideStatus {
+            name: inside.name().to_owned(),
+            bridged: config.inside.bridged,
+            mtu: u32::from(budget.mtu),
+            addresses: config
+                .inside
+                .addresses
+                .iter()
+                .map(|(address, bits)| format!("{address}/{bits}"))
+                .collect(),
+            up: true,
+        },
+        carrier: CarrierStatus {
+            url: config.carrier.to_string(),
+            mtu: u32::from(budget.carrier_mtu),
+            overhead: u32::try_from(budget.overhead()).unwrap_or(u32::MAX),
+            ..CarrierStatus::default()
+        },
+        security: config.security.to_string(),
+    }
+}
+
+/// Starts to write a capture, if there is a path for it.
+fn record(
+    path: &Option<PathBuf>,
+    start: impl FnOnce(&Path) -> io::Result<Recorder>,
+) -> Result<Option<Recorder>, RunError> {
+    let Some(path) = path else { return Ok(None) };
+    start(path).map(Some).map_err(|why| RunError::Record(path.clone(), why))
 }
