@@ -6,71 +6,17 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
+use common::link::Link;
 use common::{IdKind, IpLayer, SplitMix64, TestFlow};
 use proptest::prelude::*;
 use thinair_rohc::{
-    Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,
-    DecompressorConfig, DecompressorMemory, Endpoint, Format, Instant, Mode, Ports, ProfileId, ProfileSet,
-    Refresh,
+    Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
+    DecompressorMemory, Format, Instant, Mode, Ports, ProfileId, ProfileSet, Refresh,
 };
 
-/// Two ends of a link, of which one sends.
-struct Coap2015Link {
-    near: Endpoint<'static>,
-    far: Endpoint<'static>,
-    now: Instant,
-    rohc: Vec<u8>,
-    len: usize,
-}
-
-impl Coap2015Link {
-    /// Creates a link whose compressor has `blocks` blocks.
-    fn new(channel: Channel, mode: Mode, blocks: usize, change: impl Fn(&mut CompressorConfig)) -> Self {
-        let endpoint = || {
-            let mut config = CompressorConfig::new(channel);
-            change(&mut config);
-            let compressor = Compressor::new(config, CompressorMemory::owned(&channel, blocks));
-            let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-            Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(&channel, 64)))
-        };
-        let (near, far) = (endpoint(), endpoint());
-        Self { near, far, now: Instant::ZERO, rohc: vec![0; 4_000], len: 0 }
-    }
-
-    fn usual() -> Self {
-        Self::new(channel(CidSpace::Small, 15), Mode::Unidirectional, 16, |_| {})
-    }
-
-    fn send(&mut self, packet: &[u8]) -> Compressed {
-        self.now = self.now + Duration::from_millis(20);
-        let compressed = self.near.send(self.now, packet, &mut self.rohc).unwrap();
-        let len = compressed.len;
-        self.len = len;
-        compressed
-    }
-
-    /// Carries a sent packet, compares the result with the packet, and carries feedback back.
-    fn receive(&mut self, packet: &[u8], compressed: &Compressed) {
-        let (rohc, mut back) = (&self.rohc[..self.len], [0; 4_000]);
-        let done = self.far.receive(self.now, rohc, &mut back);
-        let done =
-            done.unwrap_or_else(|error| panic!("{error}: {compressed:?} {rohc:02x?} of {packet:02x?}"));
-        assert_eq!(&back[..done.len], packet, "{compressed:?} {rohc:02x?}");
-        assert_eq!((done.profile, done.format), (compressed.profile, compressed.format));
-        assert_eq!((done.header_in, done.header_out), (compressed.header_out, compressed.header_in));
-        let mut feedback = [0; 64];
-        while let Some(len) = self.far.poll_feedback(&mut feedback) {
-            let _ = self.near.receive(self.now, &feedback[..len], &mut back);
-        }
-    }
-
-    fn carry(&mut self, packet: &[u8]) -> Compressed {
-        let compressed = self.send(packet);
-        self.receive(packet, &compressed);
-        compressed
-    }
+fn usual() -> Link {
+    Link::new(channel(CidSpace::Small, 15), Mode::Unidirectional, 16, |_| {})
 }
 
 fn channel(cids: CidSpace, max_cid: u16) -> Channel {
@@ -116,9 +62,8 @@ impl RequestKind {
 fn sizes(six: bool, mut talk: RequestKind) -> BTreeMap<Format, usize> {
     // Includes IR-DYN packets half way.
     let refresh = Refresh::Periodic { packets: Some(64), time: None, backoff: false };
-    let mut link = Coap2015Link::new(channel(CidSpace::Small, 15), Mode::Unidirectional, 16, |near| {
-        near.refresh = refresh
-    });
+    let mut link =
+        Link::new(channel(CidSpace::Small, 15), Mode::Unidirectional, 16, |near| near.refresh = refresh);
     let mut flow = TestFlow::udp(vec![IpLayer::new(six, 1)]);
     let mut random = SplitMix64(1);
     let mut sizes = BTreeMap::new();
@@ -151,7 +96,7 @@ fn packets_are_as_small_as_was_published() {
 
 #[test]
 fn every_type_code_and_bundle_of_options_is_a_flow() {
-    let mut link = Coap2015Link::usual();
+    let mut link = usual();
     let mut flow = TestFlow::udp(vec![IpLayer::new(true, 1)]);
     let mut random = SplitMix64(2);
     let mut cid = |talk: &RequestKind| {
@@ -180,7 +125,7 @@ fn every_type_code_and_bundle_of_options_is_a_flow() {
 
 #[test]
 fn a_token_that_changes_is_said_by_ir_and_then_goes_with_every_packet() {
-    let mut link = Coap2015Link::usual();
+    let mut link = usual();
     let mut flow = TestFlow::udp(vec![IpLayer::new(false, 1)]);
     let mut random = SplitMix64(3);
     let mut talk = RequestKind { token: vec![7; 4], ..RequestKind::get() };
@@ -201,7 +146,7 @@ fn a_token_that_changes_is_said_by_ir_and_then_goes_with_every_packet() {
 
 #[test]
 fn a_message_that_is_not_sound_goes_by_the_udp_profile_and_does_not_keep_others_from_theirs() {
-    let mut link = Coap2015Link::usual();
+    let mut link = usual();
     let mut flow = TestFlow::udp(vec![IpLayer::new(false, 1)]);
     let mut random = SplitMix64(4);
     let sound = RequestKind { rest: vec![0xFF, 1, 2], ..RequestKind::get() };
@@ -231,8 +176,7 @@ fn ports_tell_which_packets_are_coap() {
     let profile = |ports: &[u16], set: ProfileSet| {
         let channel = Channel::new(CidSpace::Small, 15, set).unwrap();
         let ports = Ports::of(ports).unwrap();
-        let mut link =
-            Coap2015Link::new(channel, Mode::Unidirectional, 16, |config| config.coap.ports = ports);
+        let mut link = Link::new(channel, Mode::Unidirectional, 16, |config| config.coap.ports = ports);
         // An IR packet of the UDP profile needs a payload, which is then the whole message.
         link.carry(&packet).profile
     };
@@ -246,7 +190,7 @@ fn ports_tell_which_packets_are_coap() {
 
 #[test]
 fn without_memory_for_its_options_a_flow_goes_by_the_udp_profile() {
-    let mut link = Coap2015Link::new(channel(CidSpace::Small, 15), Mode::Unidirectional, 1, |_| {});
+    let mut link = Link::new(channel(CidSpace::Small, 15), Mode::Unidirectional, 1, |_| {});
     let mut flow = TestFlow::udp(vec![IpLayer::new(false, 1)]);
     let mut random = SplitMix64(6);
     let mut profile = |mut talk: RequestKind| link.carry(&flow.carry(talk.next(), &mut random)).profile;
@@ -261,7 +205,7 @@ fn without_memory_for_its_options_a_flow_goes_by_the_udp_profile() {
 /// With one context and one block, each flow finds the block in use, and releases it by taking over the context.
 #[test]
 fn a_flow_that_ends_gives_its_memory_back() {
-    let mut link = Coap2015Link::new(channel(CidSpace::Small, 0), Mode::Unidirectional, 1, |_| {});
+    let mut link = Link::new(channel(CidSpace::Small, 0), Mode::Unidirectional, 1, |_| {});
     let mut flow = TestFlow::udp(vec![IpLayer::new(false, 1)]);
     let mut random = SplitMix64(9);
     let mut profile = |mut talk: RequestKind| link.carry(&flow.carry(talk.next(), &mut random)).profile;
@@ -297,7 +241,7 @@ fn a_rejected_flow_goes_by_the_udp_profile() {
 
 #[test]
 fn every_field_is_told() {
-    let mut link = Coap2015Link::usual();
+    let mut link = usual();
     let mut flow = TestFlow::udp(vec![IpLayer::new(false, 1)]);
     let (mut random, mut talk) =
         (SplitMix64(8), RequestKind { token: vec![1, 2, 3, 4, 5], ..RequestKind::content() });
@@ -308,8 +252,8 @@ fn every_field_is_told() {
     for _ in 0..12 {
         talk.token[0] += 1;
         let packet = flow.carry(talk.next(), &mut random);
-        let _ = link.send(&packet);
-        let (rohc, mut back) = (&link.rohc[..link.len], [0; 128]);
+        let sent = link.send(&packet);
+        let (rohc, mut back) = (&link.rohc[..sent.len], [0; 128]);
         let mut fields = Vec::new();
         let named = decompressor.dissect(rohc, |field| fields.push((field.name, field.bits, field.value)));
         let (_, profile, format) = named.unwrap();
@@ -355,7 +299,7 @@ fn real_exchanges_come_back() {
     files.sort();
     let (mut all, mut coap) = (0, 0);
     for file in &files {
-        let mut link = Coap2015Link::new(channel(CidSpace::Small, 15), Mode::Optimistic, 16, |_| {});
+        let mut link = Link::new(channel(CidSpace::Small, 15), Mode::Optimistic, 16, |_| {});
         for packet in packets(file) {
             all += 1;
             coap += u32::from(link.carry(&packet).profile == ProfileId::Coap2015);
@@ -413,7 +357,7 @@ fn any_talks_come_back(seed: u64, formats: &mut BTreeMap<(ProfileId, Format), u3
     let lossy = random.once_in(2);
     let window = if lossy { 4 } else { 1 } + random.below(10) as u8;
     let blocks = [0, 1, 2, 16, 64][random.below(5) as usize];
-    let mut link = Coap2015Link::new(channel, mode, blocks, |config| {
+    let mut link = Link::new(channel, mode, blocks, |config| {
         config.refresh = refresh;
         config.window = window;
         config.seed = seed;
@@ -464,7 +408,7 @@ fn any_talks_come_back(seed: u64, formats: &mut BTreeMap<(ProfileId, Format), u3
         }
         let packet = flow.carry(message, &mut random);
         let compressed = link.send(&packet);
-        let mut damaged = link.rohc[..link.len].to_vec();
+        let mut damaged = link.rohc[..compressed.len].to_vec();
         if random.once_in(3) {
             let bit = random.below(damaged.len() as u64 * 8) as usize;
             damaged[bit / 8] ^= 1 << (bit % 8);

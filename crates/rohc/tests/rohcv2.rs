@@ -8,102 +8,20 @@ mod common;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use common::link::{Link, any_flows_come_back};
 use common::{IpLayer, SplitMix64, TestFlow, any_flow};
 use thinair_rohc::{
-    Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,
-    DecompressorConfig, DecompressorMemory, Endpoint, Format, Instant, Mode, ProfileId, ProfileSet, Refresh,
-    ReorderRatio, RtpDetection,
+    Channel, CidSpace, CompressorConfig, Decompressor, DecompressorConfig, DecompressorMemory, Format,
+    Instant, Mode, ProfileId, ProfileSet, Refresh, ReorderRatio,
 };
-use thinair_wire::header::chain::HeaderChain;
 use thinair_wire::header::protocol;
 
 const RATIOS: [ReorderRatio; 4] =
     [ReorderRatio::None, ReorderRatio::Quarter, ReorderRatio::Half, ReorderRatio::ThreeQuarters];
 
-/// Two ends of a link, of which one sends.
-struct Link {
-    near: Endpoint<'static>,
-    far: Endpoint<'static>,
-    now: Instant,
-    rohc: Vec<u8>,
-    back: Vec<u8>,
-}
-
-impl Link {
-    fn new(cids: CidSpace, max_cid: u16, mode: Mode, change: impl Fn(&mut CompressorConfig)) -> Self {
-        let channel = Channel::new(cids, max_cid, ProfileSet::v2()).unwrap();
-        let endpoint = || {
-            let mut config = CompressorConfig::new(channel);
-            change(&mut config);
-            let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 0));
-            let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-            Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(&channel, 0)))
-        };
-        let (rohc, back) = (vec![0; 4_000], vec![0; 4_000]);
-        Self { near: endpoint(), far: endpoint(), now: Instant::ZERO, rohc, back }
-    }
-
-    /// Carries a packet over and its feedback back.
-    fn carry(&mut self, packet: &[u8]) -> Compressed {
-        self.now = self.now + Duration::from_millis(20);
-        let compressed = self.near.send(self.now, packet, &mut self.rohc).unwrap();
-        let len = compressed.len;
-        let done = self.far.receive(self.now, &self.rohc[..len], &mut self.back);
-        let done = done.unwrap_or_else(|error| {
-            panic!("{error}: {compressed:?} {:02x?} of {packet:02x?}", &self.rohc[..len])
-        });
-        assert_eq!(&self.back[..done.len], packet, "{compressed:?} {:02x?}", &self.rohc[..len]);
-        assert_eq!((done.profile, done.format), (compressed.profile, compressed.format));
-        let mut feedback = [0; 64];
-        while let Some(len) = self.far.poll_feedback(&mut feedback) {
-            let _ = self.near.receive(self.now, &feedback[..len], &mut self.back);
-        }
-        compressed
-    }
-}
-
-/// Flows of any shape through a channel of any kind, as one number says. Returns how often each format was used.
-fn any_flows_come_back(seed: u64, formats: &mut BTreeMap<(ProfileId, Format), u32>) {
-    let mut random = SplitMix64(seed);
-    let (cids, max_cid) = match random.below(4) {
-        0 => (CidSpace::Small, 0),
-        1 => (CidSpace::Large, 300),
-        _ => (CidSpace::Small, 15),
-    };
-    let mode = if random.once_in(2) { Mode::Optimistic } else { Mode::Unidirectional };
-    let window = 1 + random.below(16) as u8;
-    let refresh = match random.below(3) {
-        0 => Refresh::Off,
-        1 => Refresh::Cycle { ir: 3, so: 20, direct: true },
-        _ => Refresh::Periodic { packets: Some(60), time: None, backoff: seed.is_multiple_of(2) },
-    };
-    let mut link = Link::new(cids, max_cid, mode, |config| {
-        config.window = window;
-        config.refresh = refresh;
-        config.reorder_ratio = RATIOS[seed as usize % 4];
-        if seed.is_multiple_of(3) {
-            config.rtp = RtpDetection::of_ports(&[5004]).unwrap();
-        }
-        config.seed = seed;
-    });
-    let mut flows: Vec<_> = (0..1 + random.below(5)).map(|_| any_flow(&mut random)).collect();
-    for _ in 0..150 {
-        let at = random.below(flows.len() as u64) as usize;
-        if random.once_in(6) {
-            flows[at].change(&mut random);
-        }
-        let mut packet = flows[at].packet(&mut random);
-        if random.once_in(40) {
-            // What no profile but 0x0000 can say.
-            let at = random.below(packet.len() as u64) as usize;
-            packet[at] ^= 1 << random.below(8);
-            if HeaderChain::parse(&packet).is_err() {
-                continue;
-            }
-        }
-        let compressed = link.carry(&packet);
-        *formats.entry((compressed.profile, compressed.format)).or_insert(0) += 1;
-    }
+fn link(change: impl Fn(&mut CompressorConfig)) -> Link {
+    let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v2()).unwrap();
+    Link::new(channel, Mode::Unidirectional, 0, change)
 }
 
 /// THINAIR_CASES takes more seeds. A round trip that never reached a format has not tested it.
@@ -112,7 +30,8 @@ fn every_format_is_reached_and_comes_back() {
     let cases = std::env::var("THINAIR_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(1_000);
     let mut formats = BTreeMap::new();
     for seed in 0..cases {
-        any_flows_come_back(seed, &mut formats);
+        let ratio = |config: &mut CompressorConfig| config.reorder_ratio = RATIOS[seed as usize % 4];
+        any_flows_come_back(ProfileSet::v2(), seed, ratio, &mut formats);
     }
     println!("{formats:?}");
     use Format::{CoCommon, CoRepair, Ir, Pt0Crc3, Pt0Crc7, Pt1Rnd, Pt1SeqId, Pt1SeqTs};
@@ -139,8 +58,7 @@ fn every_format_is_reached_and_comes_back() {
 #[test]
 fn steady_headers_are_as_small_as_the_formats_allow() {
     let last = |layers: Vec<IpLayer>| {
-        let mut link =
-            Link::new(CidSpace::Small, 15, Mode::Unidirectional, |config| config.refresh = Refresh::Off);
+        let mut link = link(|config| config.refresh = Refresh::Off);
         let (mut flow, mut random) = (TestFlow::udp(layers), SplitMix64(1));
         let sizes = (0..20).map(|_| link.carry(&flow.packet(&mut random))).collect::<Vec<_>>();
         (sizes[19].format, sizes[19].header_out)
@@ -153,7 +71,7 @@ fn steady_headers_are_as_small_as_the_formats_allow() {
 #[test]
 fn the_version_of_an_inner_header_is_its_own() {
     for (inner_is_v6, other) in [(false, protocol::IPV6), (true, protocol::IPV4)] {
-        let mut link = Link::new(CidSpace::Small, 15, Mode::Unidirectional, |_| ());
+        let mut link = link(|_| ());
         let layers = vec![IpLayer::new(true, 1), IpLayer::new(inner_is_v6, 2)];
         let (mut flow, mut random) = (TestFlow::udp(layers), SplitMix64(1));
         for _ in 0..20 {
@@ -171,7 +89,7 @@ fn a_damaged_packet_changes_no_context() {
     let mut random = SplitMix64(1);
     let (mut refused, mut behind) = (0, 0);
     for seed in 0..200 {
-        let mut link = Link::new(CidSpace::Small, 3, Mode::Unidirectional, |config| {
+        let mut link = link(|config| {
             (config.seed, config.refresh) = (seed, Refresh::Off);
         });
         let mut flow = any_flow(&mut random);

@@ -4,16 +4,11 @@
 
 mod common;
 
-use std::time::Duration;
-
+use common::link::Link;
 use common::media::{Media, MediaKind};
 use common::{IpLayer, SplitMix64, TestFlow};
 use proptest::prelude::*;
-use thinair_rohc::{
-    Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,
-    DecompressorConfig, DecompressorMemory, Endpoint, Instant, Mode, Ports, ProfileId, ProfileSet,
-    RtpDetection,
-};
+use thinair_rohc::{Channel, CidSpace, Compressed, Mode, Ports, ProfileId, ProfileSet, RtpDetection};
 
 /// Port to which [`TestFlow`] sends datagrams.
 const PORT: u16 = 5683;
@@ -21,11 +16,9 @@ const PORT: u16 = 5683;
 /// RTCP sender report, receiver report, and source description, as second octets.
 const RTCP: [u8; 3] = [200, 201, 202];
 
-/// Two ends of a link, of which one sends. Every packet has to be delivered.
+/// A link, and a flow whose payload may be RTP.
 struct DetectionLink {
-    near: Endpoint<'static>,
-    far: Endpoint<'static>,
-    now: Instant,
+    link: Link,
     random: SplitMix64,
     flow: TestFlow,
     header_octets: usize,
@@ -34,32 +27,13 @@ struct DetectionLink {
 impl DetectionLink {
     fn new(rtp: RtpDetection, mode: Mode, max_cid: u16) -> Self {
         let channel = Channel::new(CidSpace::Small, max_cid, ProfileSet::v1()).unwrap();
-        let endpoint = || {
-            let config = CompressorConfig { rtp, ..CompressorConfig::new(channel) };
-            let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
-            let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
-            Endpoint::new(compressor, Decompressor::new(config, DecompressorMemory::owned(&channel, 64)))
-        };
-        Self {
-            near: endpoint(),
-            far: endpoint(),
-            now: Instant::ZERO,
-            random: SplitMix64(1),
-            flow: TestFlow::udp(vec![IpLayer::new(false, 1)]),
-            header_octets: 0,
-        }
+        let link = Link::new(channel, mode, 4, |config| config.rtp = rtp);
+        let flow = TestFlow::udp(vec![IpLayer::new(false, 1)]);
+        Self { link, random: SplitMix64(1), flow, header_octets: 0 }
     }
 
     fn carry(&mut self, packet: &[u8]) -> Compressed {
-        self.now = self.now + Duration::from_millis(20);
-        let (mut rohc, mut back) = ([0; 512], [0; 512]);
-        let compressed = self.near.send(self.now, packet, &mut rohc).unwrap();
-        let len = compressed.len;
-        let done = self.far.receive(self.now, &rohc[..len], &mut back).unwrap();
-        assert_eq!(&back[..done.len], packet, "{compressed:?} {:02x?}", &rohc[..len]);
-        while let Some(len) = self.far.poll_feedback(&mut rohc) {
-            let _ = self.near.receive(self.now, &rohc[..len], &mut back);
-        }
+        let compressed = self.link.carry(packet);
         self.header_octets += compressed.header_out;
         compressed
     }

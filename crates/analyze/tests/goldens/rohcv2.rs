@@ -1,7 +1,7 @@
 //! RFC 5225: what rohc-lib has made of the streams of RFC 3095, and what our compressor makes of the sources.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use thinair_rohc::packet::{self, PacketBody};
 use thinair_rohc::{
@@ -9,7 +9,7 @@ use thinair_rohc::{
     Instant, Mode, ProfileId, ProfileSet, ReorderRatio,
 };
 
-use crate::streams::{cids_of, decode_with};
+use crate::streams::{Stream, cids_of, decode_all, streams_in};
 use crate::{ROOM, RohcPair, captures, compressor_config, files, records, stem, vectors, with_payload};
 
 fn channel(cids: CidSpace) -> Channel {
@@ -23,37 +23,16 @@ fn decompressor(cids: CidSpace) -> Decompressor<'static> {
 }
 
 /// Each stream: its source, and its goldens.
-fn streams(folder: &Path) -> Vec<(PathBuf, Vec<PathBuf>)> {
-    let sources =
-        files(&folder.join("non_regression/rfc3095/inputs"), &|name| name.starts_with("source.pcap"));
-    let goldens = |source: &PathBuf| {
-        let stream = source.parent().unwrap();
-        files(stream, &|name| name.starts_with("rohcv2_"))
-            .into_iter()
-            .filter(|golden| golden.parent() == Some(stream))
-            .collect()
-    };
-    sources.into_iter().map(|source| (source.clone(), goldens(&source))).collect()
+fn streams(folder: &Path) -> Vec<Stream> {
+    let folder = folder.join("non_regression/rfc3095/inputs");
+    streams_in(&folder, &|name| name.starts_with("source.pcap"), "rohcv2_")
 }
 
 /// 60 streams with 8 goldens each; every CRC of every packet is right.
 #[test]
 fn goldens_of_rohcv2_decode_to_their_source_packets() {
     let Some(folder) = vectors("480 goldens of RFC 5225") else { return };
-    let (mut good, mut all) = (0, 0);
-    for (source, goldens) in streams(&folder) {
-        let expected = records(&source);
-        for golden in goldens {
-            all += 1;
-            let cids = cids_of(&golden);
-            match decode_with(&records(&golden), &expected, [decompressor(cids), decompressor(cids)]) {
-                Ok(()) => good += 1,
-                Err(why) => println!("{}: {why}", golden.display()),
-            }
-        }
-    }
-    println!("{good} of {all} goldens decode to their source packets");
-    assert_eq!((good, all), (480, 480));
+    assert_eq!(decode_all(&streams(&folder), decompressor), (480, 480));
 }
 
 /// Packets of the goldens by profile and format.

@@ -36,13 +36,8 @@ fn profiles_named(records: &[Vec<u8>], cids: CidSpace) -> Vec<u8> {
     records.iter().filter_map(named).collect()
 }
 
-/// Decompresses a golden. The error describes the first failure.
-fn decode(records: &[Vec<u8>], expected: &[Vec<u8>], cids: CidSpace) -> Result<(), String> {
-    decode_with(records, expected, [decompressor(cids), decompressor(cids)])
-}
-
-/// Decompresses a golden with the given decompressors of both directions.
-pub(crate) fn decode_with(
+/// Decompresses a golden with the given decompressors of both directions. The error describes the first failure.
+fn decode(
     records: &[Vec<u8>],
     expected: &[Vec<u8>],
     mut sides: [Decompressor<'static>; 2],
@@ -73,29 +68,50 @@ pub(crate) fn decode_with(
     Ok(())
 }
 
-/// Output of rohc-lib for a stream.
-struct Golden {
-    path: PathBuf,
-    records: Vec<Vec<u8>>,
-    cids: CidSpace,
-}
+/// A source, and the goldens made of it.
+pub(crate) type Stream = (PathBuf, Vec<PathBuf>);
 
-/// Returns each stream whose goldens use only profiles that we implement: its source, and its goldens.
-fn streams(folder: &Path) -> Vec<(PathBuf, Vec<Golden>)> {
-    let mut streams = Vec::new();
-    for source in files(&folder.join("non_regression/rfc3095/inputs"), &|name| name == "source.pcap") {
+/// Returns each source below a folder, by name, and the goldens beside it, by the beginning of their names.
+pub(crate) fn streams_in(folder: &Path, is_source: &dyn Fn(&str) -> bool, golden: &str) -> Vec<Stream> {
+    let goldens = |source: &PathBuf| {
         let stream = source.parent().unwrap();
-        let goldens: Vec<_> = files(stream, &|name| name.starts_with("rohc_"))
+        files(stream, &|name| name.starts_with(golden))
             .into_iter()
             .filter(|golden| golden.parent() == Some(stream))
-            .map(|path| Golden { records: records(&path), cids: cids_of(&path), path })
-            .collect();
-        let ours = ProfileSet::v1();
-        let mut named = goldens.iter().flat_map(|golden| profiles_named(&golden.records, golden.cids));
-        if named.all(|profile| ours.by_low_octet(profile).is_some()) {
-            streams.push((source, goldens));
+            .collect()
+    };
+    files(folder, is_source).into_iter().map(|source| (source.clone(), goldens(&source))).collect()
+}
+
+/// Returns how many goldens decode to their source packets, and how many there are. Prints the failures.
+pub(crate) fn decode_all(
+    streams: &[Stream],
+    decompressor: impl Fn(CidSpace) -> Decompressor<'static>,
+) -> (usize, usize) {
+    let (mut good, mut all) = (0, 0);
+    for (source, goldens) in streams {
+        let expected = records(source);
+        for golden in goldens {
+            all += 1;
+            let cids = cids_of(golden);
+            match decode(&records(golden), &expected, [decompressor(cids), decompressor(cids)]) {
+                Ok(()) => good += 1,
+                Err(why) => println!("{}: {why}", golden.display()),
+            }
         }
     }
+    println!("{good} of {all} goldens decode to their source packets");
+    (good, all)
+}
+
+/// Returns each stream whose goldens use only profiles of RFC 3095.
+fn streams(folder: &Path) -> Vec<Stream> {
+    let folder = folder.join("non_regression/rfc3095/inputs");
+    let mut streams = streams_in(&folder, &|name| name == "source.pcap", "rohc_");
+    streams.retain(|(_, goldens)| {
+        let mut named = goldens.iter().flat_map(|golden| profiles_named(&records(golden), cids_of(golden)));
+        named.all(|profile| ProfileSet::v1().by_low_octet(profile).is_some())
+    });
     streams
 }
 
@@ -103,19 +119,7 @@ fn streams(folder: &Path) -> Vec<(PathBuf, Vec<Golden>)> {
 #[test]
 fn goldens_decode_to_their_source_packets() {
     let Some(folder) = vectors("472 goldens") else { return };
-    let (mut good, mut all) = (0, 0);
-    for (source, goldens) in streams(&folder) {
-        let expected = records(&source);
-        for golden in goldens {
-            all += 1;
-            match decode(&golden.records, &expected, golden.cids) {
-                Ok(()) => good += 1,
-                Err(why) => println!("{}: {why}", golden.path.display()),
-            }
-        }
-    }
-    println!("{good} of {all} goldens decode to their source packets");
-    assert_eq!((good, all), (472, 472));
+    assert_eq!(decode_all(&streams(&folder), decompressor), (472, 472));
 }
 
 /// A capture of another vendor: 23 packets of the IP profile with random IP-IDs.
@@ -190,15 +194,15 @@ fn our_packets_are_no_larger_than_theirs() {
             println!("not compared, because not everything is a whole IP packet: {what}");
             continue;
         };
-        let is_bar = |golden: &&Golden| golden.path.to_string_lossy().contains("maxcontexts0_wlsb4_");
+        let is_bar = |golden: &&PathBuf| golden.to_string_lossy().contains("maxcontexts0_wlsb4_");
         for golden in goldens.iter().filter(is_bar) {
-            let lengths =
-                golden.records.iter().step_by(2).map(|record| match packet::parts(record).unwrap().body {
-                    PacketBody::Header(header) => header.len() + 1,
-                    PacketBody::Empty | PacketBody::Segment { .. } => 0,
-                });
+            let theirs = records(golden);
+            let lengths = theirs.iter().step_by(2).map(|record| match packet::parts(record).unwrap().body {
+                PacketBody::Header(header) => header.len() + 1,
+                PacketBody::Empty | PacketBody::Segment { .. } => 0,
+            });
             let theirs: usize = lengths.sum();
-            let ours = our_octets(&packets, golden.cids, &what);
+            let ours = our_octets(&packets, cids_of(golden), &what);
             let verdict = if ours > theirs { "LARGER: " } else { "" };
             println!("{verdict}{theirs} -> {ours} octets, {} packets, {what}", packets.len());
             compared += 1;

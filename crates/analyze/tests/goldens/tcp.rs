@@ -1,7 +1,7 @@
 //! Profile 0x0006: TCP streams compressed by rohc-lib and others, and their sources through our compressor.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use thinair_rohc::packet::{self, PacketBody};
 use thinair_rohc::{
@@ -9,7 +9,7 @@ use thinair_rohc::{
     Instant, Mode, ProfileId, ProfileSet,
 };
 
-use crate::streams::{cids_of, decode_with};
+use crate::streams::{Stream, cids_of, decode_all, streams_in};
 use crate::{ROOM, RohcPair, captures, compressor_config, files, records, stem, vectors};
 
 fn channel(cids: CidSpace) -> Channel {
@@ -27,36 +27,16 @@ fn decompressor(cids: CidSpace) -> Decompressor<'static> {
 }
 
 /// Returns each stream of their tests of RFC 6846: its source, and its goldens.
-fn streams(folder: &Path) -> Vec<(PathBuf, Vec<PathBuf>)> {
-    let sources = files(&folder.join("non_regression/rfc6846/inputs"), &|name| name == "source.pcap");
-    let goldens = |source: &PathBuf| {
-        let stream = source.parent().unwrap();
-        files(stream, &|name| name.starts_with("rohc_"))
-            .into_iter()
-            .filter(|golden| golden.parent() == Some(stream))
-            .collect()
-    };
-    sources.into_iter().map(|source| (source.clone(), goldens(&source))).collect()
+fn streams(folder: &Path) -> Vec<Stream> {
+    let folder = folder.join("non_regression/rfc6846/inputs");
+    streams_in(&folder, &|name| name == "source.pcap", "rohc_")
 }
 
 /// 61 streams with 8 goldens each.
 #[test]
 fn goldens_of_tcp_decode_to_their_source_packets() {
     let Some(folder) = vectors("goldens of profile 0x0006") else { return };
-    let (mut good, mut all) = (0, 0);
-    for (source, goldens) in streams(&folder) {
-        let expected = records(&source);
-        for golden in goldens {
-            all += 1;
-            let cids = cids_of(&golden);
-            match decode_with(&records(&golden), &expected, [decompressor(cids), decompressor(cids)]) {
-                Ok(()) => good += 1,
-                Err(why) => println!("{}: {why}", golden.display()),
-            }
-        }
-    }
-    println!("{good} of {all} goldens decode to their source packets");
-    assert_eq!((good, all), (488, 488));
+    assert_eq!(decode_all(&streams(&folder), decompressor), (488, 488));
 }
 
 /// Packets of a base station tester: an IR, and a stream of IRs that ends with a co_common.

@@ -5,6 +5,7 @@
 pub mod coap;
 pub mod damage;
 pub mod journey;
+pub mod link;
 pub mod media;
 pub mod source;
 pub mod table;
