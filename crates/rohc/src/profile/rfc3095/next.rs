@@ -4,7 +4,7 @@
 
 use thinair_wire::coder::{Lsb, Reader, Writer};
 use thinair_wire::crc::Check;
-use thinair_wire::header::chain::{HeaderChain, IpHeader};
+use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader};
 use thinair_wire::header::protocol;
 use thinair_wire::header::udp::Udp;
 use thinair_wire::time::Instant;
@@ -26,7 +26,7 @@ use crate::channel::ProfileSet;
 use crate::cid::Cid;
 use crate::compressor::{Compressed, Compressor, CompressorConfig, OutgoingPacket};
 use crate::decompressor::Verified;
-use crate::field::ip_id::Behavior;
+use crate::field::ip_id::{Behavior, Watcher};
 use crate::field::timer::TimerLimits;
 use crate::framing::CidFrame;
 use crate::mode::Mode;
@@ -151,7 +151,7 @@ impl Rfc3095SenderContext {
         config: &CompressorConfig,
         out: &mut [u8],
     ) -> Option<Compressed> {
-        let (packet, ips, kind) = (chain.packet(), chain.ips(), upper(self.profile));
+        let (packet, ips) = (chain.packet(), chain.ips());
         let waited = self.caution.waited(now);
         let may_be = self.established && ips.len() <= BASE_IPS;
         // Behind any pause the decompressor may need the checksum of RTP, which is not verified here.
@@ -162,16 +162,8 @@ impl Rfc3095SenderContext {
         }
         let header = packet.get(..len)?;
         let above = header.get(chain.ip_end()..)?;
-        let sn = match (kind, rtp) {
-            (Upper::Esp, _) => u32::from_be_bytes(*above.last_chunk()?),
-            (_, Some(rtp)) if has_rtp(self.profile) => u32::from(rtp.sn),
-            _ => self.next_sn(),
-        };
+        let sn = self.regular_sn(above, rtp)?;
         let (step, low) = (sn.wrapping_sub(self.sn), sn as u16);
-        let is_step = !has_own_sn(self.profile) || (1..=MAX_STEP).contains(&step);
-        if !is_step || !self.sns.fits(low, SN_BITS, sn_shift(self.profile)) || self.pending_since == low {
-            return None;
-        }
         let rtp = match (self.own.rtp(), rtp) {
             (None, _) => None,
             (Some(rtp), Some(header)) if step == 1 => Some(rtp.regular(header, timer)?),
@@ -182,50 +174,11 @@ impl Rfc3095SenderContext {
         let mut writer = Writer::new(out, frame.len());
         writer.offer(SN, Lsb { value: sn, needed: SN_BITS });
         type0::uo_0(&mut writer, false).ok()?;
-        let (check, mut crc) = (Check::Crc3, self.crc_static.known()?[0]);
-        let sid = self.sid_allowed(config);
         let mut watchers = self.watchers;
-        for (i, ip) in ips.iter().enumerate() {
-            let kept = &self.ips[i];
-            let mut next = kept.header;
-            match ip.header() {
-                IpHeader::V4(header) => {
-                    let (mut id, behavior) = (header.identification, behavior(kept));
-                    let offset = behavior.counted(id).wrapping_sub(low);
-                    let goes_on = match behavior {
-                        Behavior::Random => random_ip_id(&mut writer, true, &mut id).is_ok(),
-                        Behavior::Constant => true,
-                        Behavior::Sequential | Behavior::Swapped => self.offsets[i].holds_only(offset),
-                    };
-                    if !goes_on || watchers[i].next(behavior, id, kept.header.id, sid) != behavior {
-                        return None;
-                    }
-                }
-                IpHeader::V6(_) => {}
-            }
-            next.update(ip);
-            if !next.is_like(&kept.header) {
-                return None;
-            }
-            crc = ip_dynamic(check, crc, header.get(ip.offset..)?, kept.header.version);
-        }
-        let mut coverage = None;
-        if matches!(kind, Upper::Udp | Upper::UdpLite) {
-            let mut checksum = u16::from_be_bytes(*above.get(UPPER_LEN - 2..)?.first_chunk()?);
-            if kind == Upper::UdpLite {
-                let (next, mut field) = self.next_coverage(packet.get(chain.ip_end()..)?, low, config)?;
-                if next.is_present() {
-                    tail::coverage(&mut writer, &mut field).ok()?;
-                }
-                coverage = Some(next);
-            } else if (checksum != 0) != (self.udp.checksum != 0) {
-                return None;
-            }
-            if checksum != 0 || coverage.is_some() {
-                udp_checksum(&mut writer, &mut checksum).ok()?;
-            }
-        }
-        writer.fill_crc(TransportLayout::of(self.profile, 0).crc_dynamic(check, crc, header));
+        let crc = self.write_regular_ips(&mut writer, ips, header, low, &mut watchers, config)?;
+        let datagram = packet.get(chain.ip_end()..)?;
+        let coverage = self.write_regular_udp(&mut writer, datagram, low, config)?;
+        writer.fill_crc(TransportLayout::of(self.profile, 0).crc_dynamic(Check::Crc3, crc, header));
         let end = writer.finish().ok()?;
         let sent = frame.close(end, packet.get(len..)?, out).ok()?;
 
@@ -260,6 +213,88 @@ impl Rfc3095SenderContext {
             len: sent,
             refresh: false,
         })
+    }
+
+    /// SN of a packet with these headers behind IP, if `UO-0` carries it.
+    #[inline(always)]
+    fn regular_sn(&self, above: &[u8], rtp: Option<&rtp::RtpHeader<'_>>) -> Option<u32> {
+        let sn = match (upper(self.profile), rtp) {
+            (Upper::Esp, _) => u32::from_be_bytes(*above.last_chunk()?),
+            (_, Some(rtp)) if has_rtp(self.profile) => u32::from(rtp.sn),
+            _ => self.next_sn(),
+        };
+        let (step, low) = (sn.wrapping_sub(self.sn), sn as u16);
+        let is_step = !has_own_sn(self.profile) || (1..=MAX_STEP).contains(&step);
+        let fits = is_step && self.sns.fits(low, SN_BITS, sn_shift(self.profile));
+        (fits && self.pending_since != low).then_some(sn)
+    }
+
+    /// Writes random IP-IDs, if nothing else of the IP headers has to be sent. Returns the state of CRC-3 behind their CRC-DYNAMIC
+    /// octets.
+    #[inline(always)]
+    fn write_regular_ips(
+        &self,
+        writer: &mut Writer<'_>,
+        ips: &[Ip<'_>],
+        header: &[u8],
+        sn: u16,
+        watchers: &mut [Watcher; BASE_IPS],
+        config: &CompressorConfig,
+    ) -> Option<u8> {
+        let mut crc = self.crc_static.known()?[0];
+        let sid = self.sid_allowed(config);
+        for (i, ip) in ips.iter().enumerate() {
+            let kept = &self.ips[i];
+            let mut next = kept.header;
+            if let IpHeader::V4(header) = ip.header() {
+                let (mut id, behavior) = (header.identification, behavior(kept));
+                let offset = behavior.counted(id).wrapping_sub(sn);
+                let goes_on = match behavior {
+                    Behavior::Random => random_ip_id(writer, true, &mut id).is_ok(),
+                    Behavior::Constant => true,
+                    Behavior::Sequential | Behavior::Swapped => self.offsets[i].holds_only(offset),
+                };
+                if !goes_on || watchers[i].next(behavior, id, kept.header.id, sid) != behavior {
+                    return None;
+                }
+            }
+            next.update(ip);
+            if !next.is_like(&kept.header) {
+                return None;
+            }
+            crc = ip_dynamic(Check::Crc3, crc, header.get(ip.offset..)?, kept.header.version);
+        }
+        Some(crc)
+    }
+
+    /// Writes the checksum of UDP or UDP-Lite, and its coverage, of which it returns the next behavior.
+    #[inline(always)]
+    fn write_regular_udp(
+        &self,
+        writer: &mut Writer<'_>,
+        datagram: &[u8],
+        sn: u16,
+        config: &CompressorConfig,
+    ) -> Option<Option<Coverage>> {
+        let kind = upper(self.profile);
+        if !matches!(kind, Upper::Udp | Upper::UdpLite) {
+            return Some(None);
+        }
+        let mut coverage = None;
+        let mut checksum = u16::from_be_bytes(*datagram.get(UPPER_LEN - 2..)?.first_chunk()?);
+        if kind == Upper::UdpLite {
+            let (next, mut field) = self.next_coverage(datagram, sn, config)?;
+            if next.is_present() {
+                tail::coverage(writer, &mut field).ok()?;
+            }
+            coverage = Some(next);
+        } else if (checksum != 0) != (self.udp.checksum != 0) {
+            return None;
+        }
+        if checksum != 0 || coverage.is_some() {
+            udp_checksum(writer, &mut checksum).ok()?;
+        }
+        Some(coverage)
     }
 
     /// The behavior of the Checksum Coverage behind a packet of UDP-Lite, and the field; `None` if that has to be a CCE packet.
