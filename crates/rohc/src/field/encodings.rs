@@ -28,13 +28,13 @@ impl<S: Serial + Word> Counter<S> {
     }
 
     /// Creates a field to be written, with the bounds of the values that the other side may hold.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn between(value: S, bounds: Option<(S, S)>) -> Self {
         Self::within(value, bounds.unwrap_or((value, value.plus(1 << (S::BITS - 1)))))
     }
 
     /// Creates a field to be written, with all values that the other side may hold.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn beside(value: S, held: &Range<S>) -> Self {
         // Normally it does not change.
         let is_same = held.holds_only(value);
@@ -42,14 +42,14 @@ impl<S: Serial + Word> Counter<S> {
     }
 
     /// Creates a field to be written, with bounds that are half the space apart if no number of bits is enough.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn within(value: S, (low, high): (S, S)) -> Self {
         Self { value, low, high, bits: 0 }
     }
 
     /// True if `k` bits of the value are enough for every candidate of the other side. `p` is the offset of RFC 4997. (Writing
     /// only.)
-    #[inline(always)]
+    #[inline]
     pub(crate) fn fits(&self, k: u32, p: u32) -> bool {
         let highest = self.value.plus(p);
         highest.since(self.low) | highest.since(self.high) < 1 << k
@@ -62,7 +62,7 @@ impl<S: Serial + Word> Counter<S> {
     }
 
     /// `lsb(k, p)`, with `k` less than the width of the field.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn lsb<'p, C: Coder<'p>>(&mut self, c: &mut C, name: &'static str, k: u32, p: u32) -> Step {
         if !C::READS {
             c.enforce(self.fits(k, p))?;
@@ -71,7 +71,7 @@ impl<S: Serial + Word> Counter<S> {
     }
 
     /// [`lsb`](Self::lsb) of a value for which `k` bits are known to be enough.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn low_bits<'p, C: Coder<'p>>(
         &mut self,
         c: &mut C,
@@ -90,14 +90,14 @@ impl<S: Serial + Word> Counter<S> {
     }
 
     /// `irregular(width)`.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn irregular<'p, C: Coder<'p>>(&mut self, c: &mut C, name: &'static str, width: u32) -> Step {
         c.uint(name, width, &mut self.value)
     }
 }
 
 /// Bits that must be zero; "otherwise, the decompressor MUST discard the packet".
-#[inline(always)]
+#[inline]
 pub(crate) fn zeros<'p, C: Coder<'p>>(c: &mut C, name: &'static str, width: u32) -> Step {
     let mut zeros = 0_u8;
     c.uint(name, width, &mut zeros)?;
@@ -105,7 +105,7 @@ pub(crate) fn zeros<'p, C: Coder<'p>>(c: &mut C, name: &'static str, width: u32)
 }
 
 /// `static_or_irreg(flag, width)`.
-#[inline(always)]
+#[inline]
 pub(crate) fn static_or_irreg<'p, W: Word, C: Coder<'p>>(
     c: &mut C,
     name: &'static str,

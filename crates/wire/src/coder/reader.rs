@@ -56,7 +56,7 @@ impl<'p> Reader<'p> {
         self.rest.get(self.at..).unwrap_or_default()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(small), inline(always))]
     fn take(&mut self, width: u32) -> Step<u32> {
         while self.bits < width {
             let Some(&octet) = self.rest.get(self.at) else {
@@ -70,7 +70,7 @@ impl<'p> Reader<'p> {
         Ok((self.acc >> self.bits & ((1 << width) - 1)) as u32)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(small), inline(always))]
     fn take_octets(&mut self, len: usize) -> Step<&'p [u8]> {
         debug_assert_eq!(self.bits, 0, "octets are read on an octet boundary");
         let octets =
@@ -83,35 +83,35 @@ impl<'p> Reader<'p> {
 impl<'p> Coder<'p> for Reader<'p> {
     const READS: bool = true;
 
-    #[inline(always)]
+    #[inline]
     fn enforce(&mut self, guard: bool) -> Step {
         if guard { Ok(()) } else { Err(Refusal::NotThis) }
     }
 
-    #[inline(always)]
+    #[inline]
     fn discriminator(&mut self, width: u32, pattern: u32) -> Step {
         if self.take(width)? == pattern { Ok(()) } else { Err(Refusal::NotThis) }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(small), inline(always))]
     fn uint<W: Word>(&mut self, _name: &'static str, width: u32, value: &mut W) -> Step {
         *value = W::from_u32(self.take(width)?);
         Ok(())
     }
 
-    #[inline(always)]
+    #[inline]
     fn flag(&mut self, _name: &'static str, value: &mut bool) -> Step<bool> {
         *value = self.take(1)? == 1;
         Ok(*value)
     }
 
-    #[inline(always)]
+    #[inline]
     fn reserved(&mut self, width: u32) -> Step {
         self.take(width)?;
         Ok(())
     }
 
-    #[inline(always)]
+    #[inline]
     fn lsb(&mut self, slot: LsbSlot, width: u32, _rest: u32) -> Step {
         let bits = self.take(width)?;
         let (value, count) = &mut self.slots[slot.index];
@@ -120,20 +120,20 @@ impl<'p> Coder<'p> for Reader<'p> {
         Ok(())
     }
 
-    #[inline(always)]
+    #[inline]
     fn crc(&mut self, _name: &'static str, width: u32) -> Step {
         self.crc = self.take(width)? as u8;
         self.crc_width = width;
         Ok(())
     }
 
-    #[inline(always)]
+    #[inline]
     fn octets<const N: usize>(&mut self, _name: &'static str, value: &mut [u8; N]) -> Step {
         value.copy_from_slice(self.take_octets(N)?);
         Ok(())
     }
 
-    #[inline(always)]
+    #[inline]
     fn slice(&mut self, _name: &'static str, len: usize, value: &mut &'p [u8]) -> Step {
         *value = self.take_octets(len)?;
         Ok(())

@@ -123,7 +123,7 @@ impl<'o> Writer<'o> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(small), inline(always))]
     fn put(&mut self, width: u32, value: u32) {
         if width == u16::BITS && self.bits == 0 {
             // The most frequent field of more than one octet, in one piece.
@@ -147,36 +147,36 @@ impl<'o> Writer<'o> {
 impl<'p> Coder<'p> for Writer<'_> {
     const READS: bool = false;
 
-    #[inline(always)]
+    #[inline]
     fn enforce(&mut self, guard: bool) -> Step {
         if guard { Ok(()) } else { Err(Refusal::NotThis) }
     }
 
-    #[inline(always)]
+    #[inline]
     fn discriminator(&mut self, width: u32, pattern: u32) -> Step {
         self.put(width, pattern);
         Ok(())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(small), inline(always))]
     fn uint<W: Word>(&mut self, _name: &'static str, width: u32, value: &mut W) -> Step {
         self.put(width, value.to_u32());
         Ok(())
     }
 
-    #[inline(always)]
+    #[inline]
     fn flag(&mut self, _name: &'static str, value: &mut bool) -> Step<bool> {
         self.put(1, u32::from(*value));
         Ok(*value)
     }
 
-    #[inline(always)]
+    #[inline]
     fn reserved(&mut self, width: u32) -> Step {
         self.put(width, 0);
         Ok(())
     }
 
-    #[inline(always)]
+    #[inline]
     fn lsb(&mut self, slot: LsbSlot, width: u32, rest: u32) -> Step {
         let lsb = self.slots[slot.index];
         // The bits of an extension are less significant than those of the base header.
@@ -189,7 +189,7 @@ impl<'p> Coder<'p> for Writer<'_> {
         Ok(())
     }
 
-    #[inline(always)]
+    #[inline]
     fn crc(&mut self, _name: &'static str, width: u32) -> Step {
         self.put(width, 0);
         debug_assert_eq!(self.bits, 0, "a CRC ends on an octet boundary");
@@ -198,13 +198,13 @@ impl<'p> Coder<'p> for Writer<'_> {
         Ok(())
     }
 
-    #[inline(always)]
+    #[inline]
     fn octets<const N: usize>(&mut self, _name: &'static str, value: &mut [u8; N]) -> Step {
         self.copy(value);
         Ok(())
     }
 
-    #[inline(always)]
+    #[inline]
     fn slice(&mut self, _name: &'static str, len: usize, value: &mut &'p [u8]) -> Step {
         debug_assert_eq!(len, value.len());
         self.copy(value);

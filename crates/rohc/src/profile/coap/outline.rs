@@ -107,7 +107,7 @@ impl Hole {
     }
 
     /// Returns delta and parameters of its entry. A prefix stands behind the first octet of the parameters.
-    #[inline(always)]
+    #[inline]
     pub(super) fn option(self, outline: &[u8]) -> Option<(u32, &[u8])> {
         // Behind the octet of the class.
         let (delta, parameters, _) = option_at(outline.get(usize::from(self.at) + 1..)?)?;
@@ -223,7 +223,7 @@ impl<'o> Entries<'o> {
 impl<'o> Iterator for Entries<'o> {
     type Item = OutlineEntry<'o>;
 
-    #[inline(always)]
+    #[inline]
     fn next(&mut self) -> Option<OutlineEntry<'o>> {
         let start = self.octets;
         let (&first, behind) = start.split_first()?;
@@ -239,7 +239,7 @@ impl<'o> Iterator for Entries<'o> {
 }
 
 /// Splits the option at the start of some octets: its delta, its value, and the octets behind it.
-#[inline(always)]
+#[inline]
 pub(super) fn option_at(octets: &[u8]) -> Option<(u32, &[u8], &[u8])> {
     let (&first, behind) = octets.split_first()?;
     let (delta, length) = (first >> 4, first & 0x0F);
