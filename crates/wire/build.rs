@@ -1,5 +1,5 @@
-//! Tells the code whether it is built for size: then the steps of a format are calls, which takes a third of the flash of a
-//! profile; otherwise they are inlined, which takes a tenth of the instructions of its shortest packets.
+//! Tells the code whether it is built for size: then the steps of a format are calls, which saves a third of the flash of an endpoint;
+//! otherwise they are inlined, which saves a tenth of the instructions of the shortest packets.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
