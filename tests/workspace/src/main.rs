@@ -12,7 +12,7 @@ use object::elf::{SHF_ALLOC, SHF_WRITE};
 use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, SectionKind, SymbolKind};
 use thinair_rohc::{Compressor, Decompressor};
 
-/// Flash of an endpoint with these profiles, in octets, and 5 % of room, as other compilers differ.
+/// Flash that an endpoint with these profiles may take, in octets: 3 to 5 % more than it takes, as compilers differ.
 const MOST_FLASH: [(&str, u64); 3] =
     [("udp,ip", 86_500), ("udp,ip,coap", 131_072), ("rtp,udp,esp,ip,udp-lite,tcp,coap", 199_500)];
 

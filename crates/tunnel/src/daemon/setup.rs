@@ -293,7 +293,7 @@ fn own(carrier: &Carrier) -> Option<SocketAddr> {
     }
 }
 
-/// What does not change while a tunnel is open.
+/// Returns the part of the status that stays the same while the tunnel is open.
 fn identity(config: &SiteConfig, inside: &Inside, budget: &Budget) -> Identity {
     Identity {
         site: keys::site_name(config),

@@ -1,4 +1,4 @@
-//! What a packet changes, what must be sent of it and how often, and what is left to send after it. Section 9 of
+//! Changes that a packet makes in its context: how often each has to be sent, and the count after a packet was sent. Section 9 of
 //! `docs/coap-profile.md`.
 
 use thinair_wire::time::Instant;
@@ -90,6 +90,7 @@ impl CoapSenderContext {
         }
     }
 
+    /// Records changes of TOS, TTL, DF and flow label.
     #[inline]
     pub(super) fn note_path(&mut self, message: &CoapMessage<'_>, config: &CompressorConfig) {
         let (kept, new) = (&self.shared.path, message.path);

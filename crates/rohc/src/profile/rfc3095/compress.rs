@@ -319,7 +319,7 @@ impl Rfc3095SenderContext {
     }
 
     /// Writes the compressed header, in the cheapest format that the state and the packet allow, and returns that.
-    #[allow(clippy::too_many_arguments)]
+    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
     fn write<'p>(
         &mut self,
         now: Instant,

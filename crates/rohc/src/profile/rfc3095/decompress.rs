@@ -315,7 +315,7 @@ impl Rfc3095ReceiverContext {
         deliver(out)
     }
 
-    /// Keeps what a packet has told. An error if it is not delivered, since the context may be damaged.
+    /// Updates the context by a verified packet. An error if the packet is not delivered, because the context may be damaged.
     #[inline]
     fn note_verified(&mut self, now: Moment, verified: &VerifiedPacket<'_, '_>) -> Result<(), Failure> {
         let &VerifiedPacket { format, check, x, passed, reliable, updates, ahead, packets, .. } = verified;

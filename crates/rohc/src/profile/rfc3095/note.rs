@@ -1,4 +1,4 @@
-//! What a packet changes, and must be sent of it. RFC 3095, sections 5.3.1.1 and 5.7.
+//! Changes that a packet makes in its context: how often each has to be sent, and from which SN on. RFC 3095, sections 5.3.1.1 and 5.7.
 
 use thinair_wire::coder::Writer;
 use thinair_wire::time::Instant;
@@ -13,7 +13,7 @@ use super::table::{self, Pool};
 use super::{BASE_IPS, CSRC, IpFields, IpVersion, Rfc3095Fields, Upper, upper};
 use crate::compressor::{CompressorConfig, Refused};
 
-/// What a packet was found to change.
+/// Changes of a packet, as far as the rest of the compression depends on them.
 pub(super) struct Noted {
     /// SN from which on its changes count as sent.
     pub(super) since: u16,
