@@ -6,6 +6,7 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use common::link::Link;
 use common::{IdKind, IpLayer, SplitMix64, TestFlow};
@@ -121,6 +122,23 @@ fn every_type_code_and_bundle_of_options_is_a_flow() {
     }
     // Message ID, token and payload do not identify the flow.
     assert_eq!(cid(&RequestKind { message_id: 9, token: vec![9, 9], ..get }), 0);
+}
+
+/// Requests with another code, between equal ports, take over the only CID. After a pause, the pace of the flow before must not
+/// make the decompressor doubt them.
+#[test]
+fn a_flow_that_takes_over_the_cid_has_a_pace_of_its_own() {
+    let mut link = Link::new(channel(CidSpace::Small, 0), Mode::Optimistic, 16, |_| {});
+    let mut flow = TestFlow::udp(vec![IpLayer::new(false, 1)]);
+    let mut random = SplitMix64(4);
+    for (code, packets, seconds) in [(1, 32, 0), (3, 2, 16)].repeat(32) {
+        let mut talk = RequestKind { code, ..RequestKind::get() };
+        link.now = link.now + Duration::from_secs(900);
+        for _ in 0..packets {
+            link.carry(&flow.carry(talk.next(), &mut random));
+            link.now = link.now + Duration::from_secs(seconds);
+        }
+    }
 }
 
 #[test]

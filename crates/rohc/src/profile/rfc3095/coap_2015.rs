@@ -225,6 +225,17 @@ fn item(options: &[u8]) -> Item<'_> {
     Item { kind: 0, length: 0, body: options }
 }
 
+/// True if a header is of the flow whose fields a context keeps.
+#[cold]
+pub(super) fn is_coap_flow_of(
+    table: &ItemTable,
+    pool: &Pool<'_>,
+    x: &CoapFields,
+    header: &CoapHeader<'_>,
+) -> bool {
+    x.is_flow_of(&header.fields) && stored(table, pool, x) == Some(header.options)
+}
+
 /// Returns the options that a context keeps; `None` if it does not have them.
 fn stored<'t>(table: &ItemTable, pool: &'t Pool<'_>, x: &CoapFields) -> Option<&'t [u8]> {
     if x.options_len == 0 {
@@ -257,7 +268,7 @@ impl compress::Rfc3095SenderContext {
     #[cold]
     pub(super) fn is_coap_flow_of(&self, header: &CoapHeader<'_>, pool: &Pool<'_>) -> bool {
         let UpperContext::Coap(coap) = &self.own else { return false };
-        coap.is_flow_of(&header.fields) && stored(&self.table, pool, coap) == Some(header.options)
+        is_coap_flow_of(&self.table, pool, coap, header)
     }
 
     /// Copies the fields of a CoAP header, and returns true if its token is the first one that differs, which the static

@@ -3,6 +3,7 @@
 use thinair_wire::coder::{Reader, Writer};
 
 use super::cce::CoverageContext;
+use super::coap_2015::is_coap_flow_of;
 use super::compress::CrcStatic;
 use super::decompress::{Rfc3095ReceiverContext, UpperFields};
 use super::header::{self, ExtensionLists, Layout, datagram_len};
@@ -106,12 +107,14 @@ impl Rfc3095ReceiverContext {
 
     /// True if the static chain of an IR packet is that of another flow. Its compressor has then taken over the CID, and released the
     /// memory of this one.
-    fn is_other_flow(&self, x: &Rfc3095Fields<'_>) -> bool {
+    fn is_other_flow(&self, x: &Rfc3095Fields<'_>, pool: &Pool<'_>) -> bool {
         let mut ips = self.ips.iter().zip(&x.ips).take(x.base_ips());
         let is_same_upper = match &self.own {
             UpperFields::Rtp(rtp) => !has_rtp(self.profile) || rtp.ssrc == x.rtp.ssrc,
             UpperFields::Esp(spi) => *spi == x.spi,
-            UpperFields::Coap(_) => true,
+            UpperFields::Coap(coap) => {
+                x.coap.as_ref().is_some_and(|header| is_coap_flow_of(&self.table, pool, coap, header))
+            }
         };
         let ports = |udp: &UdpFields| (udp.source_port, udp.destination_port);
         usize::from(self.ip_count) != x.ip_count
@@ -156,7 +159,7 @@ impl Rfc3095ReceiverContext {
             return Err(Failure::Crc(format));
         }
         let is_established = self.state != DecompressorState::Nc;
-        let is_other_flow = format == Format::Ir && self.is_other_flow(x);
+        let is_other_flow = format == Format::Ir && self.is_other_flow(x, pool);
         let ahead = self.ahead(x.sn, self.sn);
         let goes_on = self.state == DecompressorState::Fc && !is_other_flow;
         if goes_on && self.is_late(ahead) && self.newest_packet().is_newer_than(x, format) {
