@@ -315,17 +315,18 @@ fn units(
             Ok((for_body, for_body.saturating_sub(1)))
         }
         Packaging::Ts { per_datagram, .. } => {
-            if rtp {
-                layer("RTP", 12, "");
+            let rtp = if rtp { 12 } else { 0 };
+            if rtp > 0 {
+                layer("RTP", rtp, "");
             }
-            let fit = for_body.saturating_sub(if rtp { 12 } else { 0 }) / TS_PACKET;
+            let fit = for_body.saturating_sub(rtp) / TS_PACKET;
             if usize::from(*per_datagram) > fit {
                 return Err(BudgetError::TsPackets { asked: *per_datagram, fit, mtu });
             }
             layer("TS Packets", 5, "4 per further TS Packet, and padding");
             layer("SNDU", 4, "6 with an NPA");
             layer("CRC-32 of SNDU", 4, "");
-            Ok((usize::from(*per_datagram) * TS_PACKET, SNDU_MOST))
+            Ok((rtp + usize::from(*per_datagram) * TS_PACKET, SNDU_MOST))
         }
         Packaging::Gse { .. } => {
             let (header, most) = BB_FRAME;
@@ -366,7 +367,8 @@ fn inside(config: &SiteConfig, largest_unit: usize) -> Result<(u16, u16), Budget
         }
         Some(mrru) => Ok((mtu, mrru)),
         None => {
-            let most = usize::from(mtu) + GROWTH_WITH_EXTENSIONS + UNIT_CRC;
+            // Ends with different smaller MTUs agree.
+            let most = usize::from(mtu.max(USUAL)) + GROWTH_WITH_EXTENSIONS + UNIT_CRC;
             Ok((mtu, u16::try_from(most).unwrap_or(u16::MAX)))
         }
     }

@@ -214,7 +214,7 @@ pub struct ChannelConfig {
     pub large_max_cid: Option<u16>,
     /// PROFILES.
     pub profiles: ProfileSet,
-    /// MRRU in octets; `None`: enough for the longest packet of the interface with the longest header chain.
+    /// MRRU in octets; `None`: enough for a packet of 1,500 octets, or of the MTU if that is larger, with the longest header chain.
     pub mrru: Option<u16>,
     /// Mode that decompressors request.
     pub mode: Mode,

@@ -2,8 +2,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::*;
+use crate::packaging::{Packager, PackagerConfig, rtp};
 use crate::site_config::{ChannelConfig, Inside, Mesh, Peer, Seeing, Suite};
 use crate::unit::SiteId;
+use thinair_wire::time::Instant;
 
 fn config(carrier: Carrier, security: Security) -> SiteConfig {
     SiteConfig {
@@ -68,14 +70,14 @@ fn a_sealed_datagram_over_ipv4() {
     let budget = Budget::of(&config(udp(Packaging::Packed, 1_500), key(Suite::ChaCha20Poly1305))).unwrap();
     // 1,500 less IP, UDP, a header with the whole counter, and the tag.
     assert_eq!((budget.largest_datagram, budget.largest_body, budget.largest_unit), (1_472, 1_446, 1_445));
-    assert_eq!((budget.mtu, budget.mrru, budget.is_cut), (1_429, 1_465, false));
+    assert_eq!((budget.mtu, budget.mrru, budget.is_cut), (1_429, 1_536, false));
     assert_eq!(budget.overhead(), 48);
     assert_eq!(
         budget.to_string(),
         "TUN MTU            1429 octets, the maximum of the carrier, at least 1280\n\
          largest datagram   1472 octets\n\
          largest unit       1445 octets\n\
-         MRRU               1465 octets: segments only for long chains of headers\n\
+         MRRU               1536 octets: segments only for long chains of headers\n\
          around a packet      48 octets\n\
          \x20 outer IPv4         20\n\
          \x20 UDP                 8\n\
@@ -105,12 +107,37 @@ fn a_way_over_ipv6_has_less_room() {
     assert_eq!(Budget::of(&config).unwrap().mtu, 1_434);
 }
 
+/// MRRU must be equal at both ends, which have MTUs of their own.
+#[test]
+fn mrru_is_the_same_with_every_mtu_up_to_1500() {
+    for mtu in [576, 1_492, 1_500] {
+        let config = config(udp(Packaging::Packed, mtu), key(Suite::ChaCha20Poly1305));
+        assert_eq!(Budget::of(&config).unwrap().mrru, 1_536);
+    }
+    let jumbo = config(udp(Packaging::Packed, 9_000), key(Suite::ChaCha20Poly1305));
+    let budget = Budget::of(&jumbo).unwrap();
+    assert_eq!(budget.mrru, budget.mtu + 32 + 4);
+}
+
+#[test]
+fn ts_packets_behind_an_rtp_header_have_room() {
+    let mut carrier = udp(ts(7), 1_500);
+    if let Carrier::Udp { rtp, .. } = &mut carrier {
+        *rtp = true;
+    }
+    let config = config(carrier, Security::Open);
+    let budget = Budget::of(&config).unwrap();
+    let start = rtp::Start { ssrc: 1, sequence_number: 1 };
+    let packager = PackagerConfig { rtp: Some(start), ..PackagerConfig::new(budget.largest_body) };
+    assert!(Packager::new(Instant::ZERO, &ts(7), &config.others, packager).is_ok());
+}
+
 #[test]
 fn a_narrow_line_cuts_packets() {
     let mut config = config(serial(256, true), key(Suite::AesCcm8));
     let budget = Budget::of(&config).unwrap();
     assert_eq!((budget.mtu, budget.largest_body, budget.is_cut), (1_280, 239, true));
-    assert_eq!(budget.mrru, 1_280 + 32 + 4);
+    assert_eq!(budget.mrru, 1_500 + 32 + 4);
     assert_eq!(budget.overhead(), 2 + 4 + 3 + 8);
     config.channel.mrru = Some(0);
     let error = Budget::of(&config).unwrap_err();
