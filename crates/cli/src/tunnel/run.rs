@@ -95,7 +95,11 @@ fn daemon(settings: &Settings, options: TunnelOptions) -> anyhow::Result<()> {
         }),
     };
     let source = has_file.then(|| Arc::new(source));
-    let mut daemon = Daemon::open(&plan, claimed, source).map_err(|error| match error {
+    let opened = Daemon::open(&plan, claimed, source);
+    if let Err(RunError::Ended) = opened {
+        return Ok(());
+    }
+    let mut daemon = opened.map_err(|error| match error {
         // Errors of the configuration, not of the system: another attempt would fail again.
         RunError::Budget(_) | RunError::Build(_) | RunError::Key(_) | RunError::Keys(_) => {
             Usage::error(error.to_string())

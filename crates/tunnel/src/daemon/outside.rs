@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
-use thinair_os::Error;
 use thinair_os::udp::SocketMemory;
 use thinair_os::udp::errors::ErrorReport;
+use thinair_os::{Error, Signals};
 use thinair_wire::time::Instant;
 
 use super::helper::Helper;
@@ -70,7 +70,8 @@ pub(super) enum Received {
 
 impl Outside {
     /// Opens the carrier of a configuration, for datagrams of at most `largest` octets.
-    pub(super) fn open(carrier: &Carrier, largest: usize) -> Result<Self, Error> {
+    /// `signals` end the wait for the reader of a named pipe.
+    pub(super) fn open(carrier: &Carrier, largest: usize, signals: &Signals) -> Result<Self, Error> {
         Ok(match carrier {
             Carrier::Udp { listen, group, ttl, .. } => {
                 Self::Udp(Box::new(Socket::open(*listen, group.as_ref(), *ttl, largest)?))
@@ -79,7 +80,7 @@ impl Outside {
                 Self::Serial(Box::new(Line::open(path, *speed, *framing, *crc, largest)?))
             }
             Carrier::File { from, to, .. } => {
-                Self::File(Box::new(Files::open(from.as_deref(), to.as_deref())?))
+                Self::File(Box::new(Files::open(from.as_deref(), to.as_deref(), signals)?))
             }
         })
     }

@@ -42,6 +42,9 @@ pub enum RunError {
     /// The system refused something.
     #[error(transparent)]
     Os(#[from] Error),
+    /// A signal asked to end before the carrier was open.
+    #[error("ended before the carrier was open")]
+    Ended,
     /// There is no room for packets.
     #[error(transparent)]
     Budget(#[from] BudgetError),
@@ -148,7 +151,13 @@ impl Daemon {
         let remembered = Remembered::open(config);
         let seal = keys::seal(started, config, &budget, remembered.as_ref())?;
         let site = Site::new(started, config, &budget, seal, &mut random)?;
-        let outside = Outside::open(&config.carrier, budget.largest_datagram)?;
+        let outside =
+            Outside::open(&config.carrier, budget.largest_datagram, &signals).map_err(|error| match error
+                .kind()
+            {
+                io::ErrorKind::Interrupted => RunError::Ended,
+                _ => RunError::Os(error),
+            })?;
         let inside = Inside::open(&config.inside, budget.mtu, outside.port(), &mut helper)?;
         let status_socket = config.seeing.status.as_deref().and_then(status_socket);
         let control = folder.as_ref().and_then(|folder| control_socket(folder.path()));

@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::Path;
 
-use thinair_os::{Error, pipe};
+use thinair_os::{Error, Signals, pipe};
 
 use super::{Arrival, CHUNK, Flushed, Received};
 
@@ -28,9 +28,9 @@ pub(in crate::daemon) struct Files {
 }
 
 impl Files {
-    pub(super) fn open(from: Option<&Path>, to: Option<&Path>) -> Result<Self, Error> {
+    pub(super) fn open(from: Option<&Path>, to: Option<&Path>, signals: &Signals) -> Result<Self, Error> {
         let from = from.map(open_from).transpose()?;
-        let to = to.map(open_to).transpose()?;
+        let to = to.map(|path| open_to(path, signals)).transpose()?;
         let is_plain = |file: &Option<File>| {
             file.as_ref().is_some_and(|file| file.metadata().is_ok_and(|data| data.is_file()))
         };
@@ -124,6 +124,6 @@ fn open_from(path: &Path) -> Result<File, Error> {
 }
 
 /// `-` is standard output.
-fn open_to(path: &Path) -> Result<File, Error> {
-    if path == Path::new("-") { pipe::standard_output() } else { pipe::write(path) }
+fn open_to(path: &Path, signals: &Signals) -> Result<File, Error> {
+    if path == Path::new("-") { pipe::standard_output() } else { pipe::write(path, signals) }
 }
