@@ -97,6 +97,9 @@ fn a_key_file_is_for_its_owner_alone_and_never_overwritten() {
     assert_eq!(thinair(folder, &["keygen", "a.key", "--rotate", "retire"]).status.code(), Some(1));
     assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
 
+    let nowhere = stderr(&thinair(folder, &["keygen", "none/a.key"]));
+    assert!(nowhere.contains("there is no folder none"), "{nowhere}");
+
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     let exposed = thinair(folder, &["keygen", "a.key", "--rotate", "add"]);
     assert!(stderr(&exposed).contains("chmod 600"), "{}", stderr(&exposed));
@@ -121,6 +124,14 @@ fn a_check_tells_what_is_wrong_and_where() {
     );
     printed(folder, &["check", "a.toml", "--against", "a.toml"]);
     refused(folder, &["check", "a.toml", "--against", "b.toml"], &["[channel] max_cid: 1023 here, 7 there"]);
+    printed(folder, &["keygen", "b.key"]);
+    file("b.toml", "[carrier]\nurl = \"udp://192.0.2.2:7000\"\n[security]\nkey = \"b.key\"\n");
+    let json: Value = serde_json::from_str(&printed(folder, &["check", "b.toml", "--json"])).unwrap();
+    let there = format!("{} there", json["keys"][0]["ids"][0].as_str().unwrap());
+    refused(folder, &["check", "a.toml", "--against", "b.toml"], &["disagree on [security] key", &there]);
+    fs::remove_file(folder.join("b.key")).unwrap();
+    let text = printed(folder, &["check", "a.toml", "--against", "b.toml"]);
+    assert!(text.contains("are not compared"), "{text}");
     file("c.toml", "[carrier]\nurll = \"udp://192.0.2.2:7000\"\n");
     refused(folder, &["check", "c.toml"], &["c.toml:2: [carrier] urll", "did you mean `url`?"]);
     refused(folder, &["check", "d.toml"], &["cannot read d.toml"]);

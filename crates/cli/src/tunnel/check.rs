@@ -37,15 +37,18 @@ pub(crate) struct CheckArguments {
 
 pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     let plan = plan(&arguments.file)?;
-    let (keys, wrong_keys) = keys(&plan);
+    let (keys, mut wrong) = keys(&plan);
     let budget = Budget::of(&plan);
-    let no_room = budget.as_ref().err().map(BudgetError::to_string);
-    let mut wrong: Vec<String> = wrong_keys.into_iter().chain(no_room).collect();
-    let differ = match &arguments.against {
-        Some(other) => disagreements(&plan, &self::plan(other)?),
-        None => Vec::new(),
-    };
-    wrong.extend(differ.iter().map(Disagreement::to_string));
+    wrong.extend(budget.as_ref().err().map(BudgetError::to_string));
+    let mut notes = describe::notes(&plan);
+    if let Some(other) = &arguments.against {
+        let other = self::plan(other)?;
+        wrong.extend(disagreements(&plan, &other).iter().map(Disagreement::to_string));
+        match self::keys(&other) {
+            (others, missing) if missing.is_empty() => wrong.extend(other_keys(&keys, &others)),
+            _ => notes.push("the keys of the other end cannot be read here, and are not compared"),
+        }
+    }
     if arguments.json {
         let json = json!({
             "schema": SCHEMA,
@@ -53,12 +56,14 @@ pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
             "ok": wrong.is_empty(),
             "wrong": wrong,
             "plan": describe::to_json(&plan),
+            "keys": keys.iter().map(|keys| json!({ "file": keys.file, "ids": keys.ids })).collect::<Vec<_>>(),
             "budget": budget.as_ref().ok().map(describe::budget_to_json),
         });
         print(&(serde_json::to_string_pretty(&json)? + "\n"))?;
     } else {
         let mut rows = describe::rows(&plan);
-        rows.extend(keys.into_iter().map(|keys| ("keys", keys)));
+        let shown = |keys: &KeyIds| format!("{} in {}", keys.ids.join(", then "), keys.file.display());
+        rows.extend(keys.iter().map(|keys| ("keys", shown(keys))));
         let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         let mut text = String::new();
         for (name, value) in rows {
@@ -67,7 +72,7 @@ pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
         if let Ok(budget) = &budget {
             text += &format!("\n{budget}\n");
         }
-        for note in describe::notes(&plan) {
+        for note in notes {
             text += &format!("{:width$}  {note}\n", "note");
         }
         print(&text)?;
@@ -79,22 +84,36 @@ pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
 }
 
 fn plan(file: &std::path::Path) -> anyhow::Result<SiteConfig> {
-    let name = file.file_stem().and_then(|name| name.to_str());
     let settings = sources::read(file)?;
-    Ok(sources::plan(&settings, &Folders::of(&settings, name)?, &config::system_resolver)?)
+    let folders = Folders::of(&settings, sources::name_of(file))?;
+    Ok(sources::plan(&settings, &folders, &config::system_resolver)?)
 }
 
-/// Returns the key ids of each file, by which ends can compare keys, and the errors in key files.
-fn keys(plan: &SiteConfig) -> (Vec<String>, Vec<String>) {
+/// Ids of the keys of a file, by which ends can compare keys.
+struct KeyIds {
+    file: PathBuf,
+    ids: Vec<String>,
+}
+
+/// Returns the ids of the keys of each file, and the errors in key files.
+fn keys(plan: &SiteConfig) -> (Vec<KeyIds>, Vec<String>) {
     let (mut found, mut wrong) = (Vec::new(), Vec::new());
     for file in plan.key_files() {
         match Keys::read(&file) {
             Ok(keys) => {
-                let ids: Vec<_> = keys.iter().map(|key| key.id().to_string()).collect();
-                found.push(format!("{} in {}", ids.join(", then "), file.display()));
+                found.push(KeyIds { ids: keys.iter().map(|key| key.id().to_string()).collect(), file })
             }
             Err(error) => wrong.push(error.to_string()),
         }
     }
     (found, wrong)
+}
+
+/// Returns what is wrong with two ends that have keys, but none in common. One with several peers may have more.
+fn other_keys(here: &[KeyIds], there: &[KeyIds]) -> Option<String> {
+    let ids = |keys: &[KeyIds]| keys.iter().flat_map(|keys| keys.ids.clone()).collect::<Vec<_>>();
+    let (here, there) = (ids(here), ids(there));
+    let differ = !here.is_empty() && !there.is_empty() && !here.iter().any(|id| there.contains(id));
+    let [here, there] = [here.join(", "), there.join(", ")];
+    differ.then(|| format!("the ends disagree on [security] key: {here} here, {there} there"))
 }

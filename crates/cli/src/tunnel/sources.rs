@@ -25,6 +25,12 @@ pub(super) fn file_of(name: &str) -> PathBuf {
     Path::new(CONFIGURATIONS).join(format!("{name}.toml"))
 }
 
+/// Returns the name of the tunnel whose configuration file this is; others are named by their interface.
+pub(super) fn name_of(file: &Path) -> Option<&str> {
+    let name = file.file_stem()?.to_str()?;
+    (file == file_of(name)).then_some(name)
+}
+
 /// Returns the files of a configuration: the one given, and the one that it includes. Empty if all settings
 /// are arguments.
 pub(super) fn files(options: &TunnelOptions) -> anyhow::Result<Vec<(PathBuf, String)>> {
@@ -207,7 +213,8 @@ pub(super) fn status_socket(name: Option<&str>) -> anyhow::Result<PathBuf> {
     for root in &roots {
         let Ok(entries) = std::fs::read_dir(root) else { continue };
         let sockets = entries.flatten().map(|entry| entry.path().join(config::STATUS_SOCKET));
-        found.extend(sockets.filter(|socket| socket.exists()));
+        // A folder of another user does not tell: the attempt to connect does.
+        found.extend(sockets.filter(|socket| socket.try_exists().unwrap_or(true)));
     }
     found.sort();
     match &found[..] {

@@ -116,8 +116,12 @@ pub enum KeyFileError {
 
 /// Returns advice for a missing file.
 fn hint(why: &io::Error, path: &Path) -> String {
-    match why.kind() {
-        io::ErrorKind::NotFound => format!("; make one with: thinair tunnel keygen {}", path.display()),
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+    match (why.kind(), folder) {
+        (io::ErrorKind::NotFound, Some(folder)) => format!("; there is no folder {}", folder.display()),
+        (io::ErrorKind::NotFound, None) => {
+            format!("; make one with: thinair tunnel keygen {}", path.display())
+        }
         _ => String::new(),
     }
 }
