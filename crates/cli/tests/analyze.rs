@@ -196,6 +196,8 @@ fn wrong_arguments_are_status_2_and_say_why() {
         (&[ONE, "--billing-unit", "0"], "--billing-unit"),
         (&[ONE, "--partitions", "0"], "not in 1..=1024"),
         (&[ONE, "--jobs", "0"], "not in 1..=256"),
+        (&[ONE, "--for", "5s"], "cannot be used with '--for"),
+        (&[ONE, "--write", "kept.pcap"], "cannot be used with '--write"),
         (&["-", "-"], "only once"),
         (&[], "<FILE>"),
     ] {

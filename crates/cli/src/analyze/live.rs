@@ -24,7 +24,15 @@ pub(crate) struct LiveOptions {
     #[arg(long, value_name = "NAME", conflicts_with = "files", help_heading = "Live capture")]
     pub(super) interface: Option<String>,
     /// Stop the capture after this time, such as 60s or 5min
-    #[arg(long = "for", value_name = "TIME", value_parser = time, requires = "interface", help_heading = "Live capture")]
+    // `requires` alone is met by a file, which excludes an interface.
+    #[arg(
+        long = "for",
+        value_name = "TIME",
+        value_parser = time,
+        requires = "interface",
+        conflicts_with = "files",
+        help_heading = "Live capture"
+    )]
     duration: Option<Duration>,
     /// Keep the capture in a pcap file
     #[arg(
@@ -32,6 +40,7 @@ pub(crate) struct LiveOptions {
         hide_short_help = true,
         value_name = "FILE",
         requires = "interface",
+        conflicts_with = "files",
         help_heading = "Live capture"
     )]
     write: Option<PathBuf>,

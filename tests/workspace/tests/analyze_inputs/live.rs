@@ -162,6 +162,8 @@ fn errors_of_interfaces_say_what_is_missing() {
 fn options_of_a_capture_need_an_interface() {
     for (arguments, why) in [
         (&["--for", "1s"][..], "--interface"),
+        (&["--for", "1s", CAPTURE], "cannot be used with"),
+        (&["--write", "kept.pcap", CAPTURE], "cannot be used with"),
         (&["--interface", "lo", CAPTURE], "cannot be used with"),
         (&["--interface", "lo", "--for", "soon"], "expected a number above 0"),
     ] {
