@@ -200,7 +200,7 @@ impl RunSums {
     }
 
     pub(crate) fn recommendation(&self, totals: &Totals) -> Option<Recommendation> {
-        Recommendation::of(&self.settings, &self.facts, totals, self.nanos)
+        Recommendation::of(self, totals)
     }
 
     /// Adds the sums of a run with the next partitions.

@@ -39,7 +39,7 @@ pub struct Outcome {
     /// Sums over all files.
     pub totals: Totals,
     /// Recommended scheme and settings; `None` if no scheme that both ends can be configured for saves
-    /// anything.
+    /// anything: octets, or units where the link bills units.
     pub recommendation: Option<Recommendation>,
     /// The largest flows by octets, in order of appearance; at most
     /// [`Settings::most_flows`](crate::Settings::most_flows).
@@ -77,13 +77,18 @@ impl Outcome {
 }
 
 impl Outcome {
-    /// Returns the outcome with only the best variant of each scheme, the one with fewest octets sent,
-    /// feedback included; without [`other_flows`](Self::other_flows).
+    /// Returns the outcome with only the best variant of each scheme, the one with the lowest price, if the link
+    /// has one, then with fewest octets sent, feedback included; without [`other_flows`](Self::other_flows).
     pub fn best_of_each(&self) -> Self {
         let schemes = &self.totals.schemes;
         let is_best = |at: usize, scheme: &Scheme| {
             let others = schemes.iter().enumerate().filter(|(_, other)| other.scheme == scheme.scheme);
-            others.min_by_key(|(_, other)| other.sent_bytes()).is_some_and(|(best, _)| best == at)
+            let rank = |scheme: &Scheme| (scheme.cost_out.unwrap_or_default(), scheme.sent_bytes());
+            let cheapest = others.min_by(|(_, a), (_, b)| {
+                let ((cost, octets), (other_cost, other_octets)) = (rank(a), rank(b));
+                cost.total_cmp(&other_cost).then(octets.cmp(&other_octets))
+            });
+            cheapest.is_some_and(|(best, _)| best == at)
         };
         let keep: Vec<_> = schemes.iter().enumerate().map(|(at, scheme)| is_best(at, scheme)).collect();
         let outcome = Self {

@@ -4,24 +4,28 @@ use serde::Serialize;
 use thinair_rohc::exchange::Exchanges;
 use thinair_rohc::{Channel, CidSpace, CompressorMemory, DecompressorMemory, Mode, ProfileId, ProfileSet};
 
+use crate::merge::RunSums;
 use crate::outcome::{Contexts, LateWait, Scheme, Totals};
 use crate::scheme::BLOCKS;
-use crate::settings::{SchemeSpec, Settings};
+use crate::settings::SchemeSpec;
 use crate::survey::Facts;
 
 /// Length of a month for the extrapolation of traffic: 30 days, in seconds.
 pub const MONTH_SECONDS: f64 = 30.0 * 86_400.0;
 
-/// Minimum additional saving for which more contexts are recommended, as a share of the uncompressed octets.
+/// Minimum additional saving for which more contexts are recommended, as a share of the uncompressed octets, or of
+/// their billing units.
 const WORTH_MORE_CONTEXTS: f64 = 0.01;
 
-/// Minimum additional saving for which learned bases are recommended, as a share of the uncompressed octets.
+/// Minimum additional saving for which learned bases are recommended, as a share of the uncompressed octets, or of
+/// their billing units.
 const WORTH_LEARNING: f64 = 0.05;
 
 /// Number of contexts that one octet of large CIDs can identify.
 const CIDS_OF_ONE_OCTET: u16 = 128;
 
-/// The ROHC scheme with fewest octets sent among those that two ends can be configured for, and its settings.
+/// The ROHC scheme with fewest octets sent among those that two ends can be configured for, and its settings. Where
+/// the link bills units, the one with fewest units.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Recommendation {
     /// Name of the scheme, as in [`Scheme::scheme`].
@@ -89,10 +93,13 @@ pub fn more_contexts(channel: &Channel, flows: usize) -> Vec<Channel> {
 }
 
 impl Recommendation {
-    pub(crate) fn of(settings: &Settings, facts: &Facts, totals: &Totals, nanos: u64) -> Option<Self> {
-        let rohc = settings.schemes.iter().zip(&totals.schemes).filter_map(|(spec, scheme)| match *spec {
+    pub(crate) fn of(sums: &RunSums, totals: &Totals) -> Option<Self> {
+        let settings = &sums.settings;
+        let results = totals.schemes.iter().zip(&sums.carried);
+        let rohc = settings.schemes.iter().zip(results).filter_map(|(spec, (scheme, carried))| match *spec {
             SchemeSpec::Rohc { channel, mode, learned, .. } => {
-                Some(Candidate { channel, mode, learned, scheme })
+                let billed = settings.billing.map_or(scheme.sent_bytes(), |_| carried.units);
+                Some(Candidate { channel, mode, learned, scheme, billed })
             }
             SchemeSpec::Schc | SchemeSpec::Lowpan => None,
         });
@@ -100,22 +107,22 @@ impl Recommendation {
         if candidates.iter().any(|one| !one.is_superseded()) {
             candidates.retain(|one| !one.is_superseded());
         }
-        let bytes_in = totals.traffic.bytes_in;
+        let before = settings.billing.map_or(totals.traffic.bytes_in, |_| sums.traffic.units);
         let fewest =
-            |learned| candidates.iter().filter(|one| one.learned == learned).map(Candidate::sent).min();
-        let worth = (bytes_in as f64 * WORTH_LEARNING) as u64;
+            |learned| candidates.iter().filter(|one| one.learned == learned).map(|one| one.billed).min();
+        let worth = (before as f64 * WORTH_LEARNING) as u64;
         let is_learned = match (fewest(false), fewest(true)) {
             (Some(plain), Some(learned)) => learned + worth < plain,
             (plain, _) => plain.is_none(),
         };
         candidates.retain(|one| one.learned == is_learned);
-        let fewest = candidates.iter().map(Candidate::sent).min()?;
-        let bearable = fewest + (bytes_in as f64 * WORTH_MORE_CONTEXTS) as u64;
+        let fewest = candidates.iter().map(|one| one.billed).min()?;
+        let bearable = fewest + (before as f64 * WORTH_MORE_CONTEXTS) as u64;
         let chosen = candidates
             .iter()
-            .filter(|one| one.sent() <= bearable)
-            .min_by_key(|one| (one.channel.contexts(), one.sent()))?;
-        (chosen.sent() < bytes_in).then(|| chosen.recommended(settings, facts, totals, nanos))
+            .filter(|one| one.billed <= bearable)
+            .min_by_key(|one| (one.channel.contexts(), one.billed, one.sent()))?;
+        (chosen.billed < before).then(|| chosen.recommended(sums, totals))
     }
 }
 
@@ -125,6 +132,8 @@ struct Candidate<'t> {
     mode: Mode,
     learned: bool,
     scheme: &'t Scheme,
+    /// Billing units of what it sends; octets, if the link has no price.
+    billed: u64,
 }
 
 impl Candidate<'_> {
@@ -137,12 +146,13 @@ impl Candidate<'_> {
         self.channel.profiles().has(ProfileId::Coap2015)
     }
 
-    fn recommended(&self, settings: &Settings, facts: &Facts, totals: &Totals, nanos: u64) -> Recommendation {
-        let profiles = self.profiles(facts);
+    fn recommended(&self, sums: &RunSums, totals: &Totals) -> Recommendation {
+        let settings = &sums.settings;
+        let profiles = self.profiles(&sums.facts);
         let channel = Channel::new(self.channel.cids(), self.channel.max_cid(), profiles)
             .map_or(self.channel, |channel| channel.with_integrity_below(settings.channel.integrity_below()));
         let bytes_in = totals.traffic.bytes_in;
-        let seconds = nanos as f64 / 1e9;
+        let seconds = sums.nanos as f64 / 1e9;
         let months = MONTH_SECONDS / seconds;
         let month = (seconds >= 1.0).then(|| Month {
             bytes_in: (bytes_in as f64 * months) as u64,

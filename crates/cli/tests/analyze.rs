@@ -520,3 +520,41 @@ fn output_to_a_file_has_no_colour() {
     assert!(all.contains("ROHC v1 in U-mode: 15,133 -> "));
     assert!(all.contains("every packet came back bit for bit."));
 }
+
+/// Writes a capture of these frames, a second apart, and returns its path.
+fn made(name: &str, link_type: LinkType, frames: &[Vec<u8>]) -> String {
+    let mut file = Writer::new(Vec::new(), link_type).unwrap();
+    for (frame, second) in frames.iter().zip(1..) {
+        file.write(Timestamp::from_nanos(second * 1_000_000_000), frame).unwrap();
+    }
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::write(&path, file.into_inner()).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn what_costs_more_in_billing_units_is_not_recommended() {
+    // 38 octets are one unit of 40, as little as any packet costs; feedback costs a unit of its own.
+    let packet = *b"\x45\0\0\x26\0\0\x40\0\x40\x11\xb6\xc3\xc0\0\x02\x01\xc0\0\x02\x02\x13\x8c\x13\x8c\0\x12\0\0thin air.\0";
+    let capture = made("unit.pcap", LinkType::RAW, &vec![packet.to_vec(); 40]);
+    let without = json(&[&capture]);
+    assert!(without["recommendation"]["bytes_out"].as_u64() < without["totals"]["bytes_in"].as_u64());
+    let arguments = [&*capture, "--billing-unit", "40", "--price", "3"];
+    assert_eq!(json(&arguments)["recommendation"], Value::Null);
+    let text = stdout(&thinair(&arguments));
+    let headline = "leave headers as they are: no scheme of ROHC costs less in billing units of 40 octets";
+    assert!(text.contains(headline), "{text}");
+    assert!(!text.contains("less to pay"), "{text}");
+
+    // Feedback takes a unit for each packet: O-mode sends fewer octets, and U-mode costs less.
+    let arguments = ["../../captures/mqtt311_tcp4_qos1.pcap", "--billing-unit", "40"];
+    let found = json(&arguments);
+    assert_eq!(
+        (&found["recommendation"]["scheme"], &found["recommendation"]["mode"]),
+        (&"tcp".into(), &"u".into())
+    );
+    let schemes = found["totals"]["schemes"].as_array().unwrap();
+    let cost = |mode| schemes.iter().find(|one| id(one) == mode).unwrap()["cost_out"].as_f64().unwrap();
+    assert!(cost("tcp/u") < cost("tcp/o"));
+    assert!(stdout(&thinair(&arguments)).contains("tcp U"));
+}

@@ -8,7 +8,7 @@ use thinair_wire::header::ipv4::Ipv4;
 
 use super::Analysis;
 use crate::outcome::{BreakEven, Outcome, Totals};
-use crate::settings::{RandomLoss, SchemeSpec, Settings};
+use crate::settings::{Billing, RandomLoss, SchemeSpec, Settings};
 use crate::survey::Survey;
 
 fn settings() -> Settings {
@@ -239,4 +239,20 @@ fn flows_that_are_not_listed_keep_their_octets() {
             assert_eq!((&other.bytes_out, &other.feedback_bytes), (&out, &feedback));
         }
     }
+}
+
+#[test]
+fn where_units_are_billed_a_recommendation_saves_some() {
+    // 48 octets are two units of 40, a compressed packet is one.
+    let settings = Settings { billing: Some(Billing { unit: 40, price: 3.0 }), ..settings() };
+    let packets: Vec<_> = (0..400).map(|i| datagram(1, 2, i, b"twenty octets, whole")).collect();
+    let outcome = run(settings.clone(), &packets, |at| at * 1_000_000);
+    assert!(outcome.recommendation.is_some());
+    assert!(outcome.totals.schemes[1].cost_out < Some(1_300.0), "{:?}", outcome.totals.schemes[1].cost_out);
+
+    // 36 octets are one unit: no scheme can cost less.
+    let packets: Vec<_> = (0..400).map(|i| datagram(1, 2, i, b"8 octets")).collect();
+    let outcome = run(settings, &packets, |at| at * 1_000_000);
+    assert!(outcome.totals.schemes[1].saved_ratio > 0.5);
+    assert_eq!(outcome.recommendation, None);
 }

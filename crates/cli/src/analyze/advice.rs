@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::net::Ipv6Addr;
 
-use thinair_analyze::{Outcome, Recommendation, Settings};
+use thinair_analyze::{Billing, Outcome, Recommendation, Settings};
 use thinair_report::Numerals;
 use thinair_rohc::{CidSpace, ProfileId, ProfileSet};
 
@@ -38,12 +38,9 @@ impl Advice {
     ) -> Self {
         match &outcome.recommendation {
             Some(best) => recommended(n, options, settings, outcome, best, paths),
-            None => Self {
-                headline: "leave headers as they are: no scheme of ROHC sends fewer octets of these packets"
-                    .to_owned(),
-                rows: Vec::new(),
-                blocks: Vec::new(),
-            },
+            None => {
+                Self { headline: without_recommendation(n, settings), rows: Vec::new(), blocks: Vec::new() }
+            }
         }
     }
 
@@ -61,6 +58,19 @@ impl Advice {
             }
         }
         text
+    }
+}
+
+/// Reason why no scheme is recommended.
+fn without_recommendation(n: Numerals, settings: &Settings) -> String {
+    match settings.billing {
+        Some(Billing { unit: unit @ 2.., .. }) => format!(
+            "leave headers as they are: no scheme of ROHC costs less in billing units of {} octets",
+            n.integer(unit.into())
+        ),
+        Some(_) | None => {
+            "leave headers as they are: no scheme of ROHC sends fewer octets of these packets".to_owned()
+        }
     }
 }
 
