@@ -53,7 +53,8 @@ pub struct Recommendation {
     /// Memory at each end in octets: a compressor and a decompressor with all their contexts, for each
     /// partition.
     pub memory_bytes: usize,
-    /// Sum of the durations of all captures, in seconds.
+    /// Sum of the durations of all captures, in seconds: from the first packet to the last, or
+    /// [`Settings::duration`](crate::Settings::duration).
     pub seconds: f64,
     /// Traffic of 30 days at the rate of the captures; `None` if they last less than a second.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -118,7 +118,7 @@ impl Analysis {
                 progress(reader.octets_read());
             }
         }
-        self.begins = link.latest;
+        self.begins = link.ends(&self.settings);
         input.end(&reader, &unpack);
         if let (true, Some(surveyed)) = (skips, &surveyed) {
             let InputSummary { packets, ended_by, damaged, .. } = input;
@@ -309,6 +309,12 @@ impl InputLink {
         let new = |spec| SchemeLink::new(spec, settings, &self.surveyed);
         let channel = self.channels.get_mut(at)?;
         Some(channel.get_or_insert_with(|| settings.schemes.iter().map(new).collect()))
+    }
+
+    /// End of the link on the time axis, in nanoseconds.
+    fn ends(&self, settings: &Settings) -> u64 {
+        let nanos = settings.duration.map_or(0, |duration| duration.as_nanos());
+        self.latest.max(self.begins.saturating_add(u64::try_from(nanos).unwrap_or(u64::MAX)))
     }
 
     /// Time of a packet since the first one of the link. Times in captures can go backwards; engines need

@@ -1,6 +1,7 @@
 //! Settings of an analysis.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use thinair_lowpan::Contexts;
 use thinair_rohc::profile::coap::Base;
@@ -36,6 +37,9 @@ pub struct Settings {
     pub billing: Option<Billing>,
     /// Maximum size of a packet in one frame, in octets; larger packets are counted. Default: `None`.
     pub link_mtu: Option<u32>,
+    /// Duration of each capture, if it is known; later packets extend it. Default: `None`, from its first packet to
+    /// its last.
+    pub duration: Option<Duration>,
     /// Contexts of LOWPAN_IPHC in the captured network, which a capture does not contain.
     pub contexts: Contexts,
     /// Analyzes the outer packets of tunnels (GRE, ERSPAN, VXLAN, ZEP). Default: false, analyzes the packets
@@ -71,6 +75,7 @@ impl Settings {
             loss: None,
             billing: None,
             link_mtu: None,
+            duration: None,
             contexts: Contexts::NONE,
             keep_tunnels: false,
             most_flows: MOST_FLOWS,

@@ -162,10 +162,11 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<ExitCode> {
     }
     let (captures, dropped) = match &arguments.live.interface {
         Some(name) => {
-            let mut settings = settings.clone();
-            settings.schemes = live_schemes(arguments, &settings.channel)?;
-            let (file, dropped) = live::capture(&arguments.live, name, &settings)?;
-            (Captures::of(name, file), Some(dropped))
+            let mut live_settings = settings.clone();
+            live_settings.schemes = live_schemes(arguments, &settings.channel)?;
+            let capture = live::capture(&arguments.live, name, &live_settings)?;
+            settings.duration = Some(capture.duration);
+            (Captures::of(name, capture.file), Some(capture.dropped))
         }
         None => (Captures::open(&arguments.files)?, None),
     };

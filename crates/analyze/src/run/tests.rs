@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::time::Duration;
+
 use thinair_capture::{LinkType, Reader, Timestamp, Writer};
 use thinair_rohc::{Channel, CidSpace, Mode, ProfileSet};
 use thinair_wire::header::ipv4::Ipv4;
@@ -255,4 +257,19 @@ fn where_units_are_billed_a_recommendation_saves_some() {
     let outcome = run(settings, &packets, |at| at * 1_000_000);
     assert!(outcome.totals.schemes[1].saved_ratio > 0.5);
     assert_eq!(outcome.recommendation, None);
+}
+
+#[test]
+fn a_capture_of_known_duration_has_the_rate_of_all_of_it() {
+    let packets: Vec<_> = (0..11).map(|i| datagram(1, 2, i, b"tick")).collect();
+    let run = |duration| {
+        let outcome = run(Settings { duration, ..settings() }, &packets, |at| at * 200_000_000);
+        let recommendation = outcome.recommendation.unwrap();
+        (recommendation.seconds, recommendation.month.unwrap().bytes_in)
+    };
+    let (seconds, octets) = run(None);
+    assert_eq!((seconds, octets), (2.0, 11 * 32 * 1_296_000));
+    assert_eq!(run(Some(Duration::from_secs(16))), (16.0, octets / 8));
+    // Packets later than that count, too.
+    assert_eq!(run(Some(Duration::from_secs(1))), (seconds, octets));
 }

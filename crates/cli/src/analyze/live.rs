@@ -4,6 +4,7 @@
 //! The table shows ROHC only: SCHC and 6LoWPAN need rules and prefixes from a first reading of the whole
 //! capture.
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -53,6 +54,14 @@ impl LiveOptions {
     }
 }
 
+/// A finished capture.
+pub(super) struct LiveCapture {
+    pub(super) file: File,
+    /// Number of frames that the system dropped.
+    pub(super) dropped: u64,
+    pub(super) duration: Duration,
+}
+
 #[cfg(all(feature = "live", target_os = "linux"))]
 pub(super) use self::linux::capture;
 
@@ -62,7 +71,7 @@ pub(super) fn capture(
     _: &LiveOptions,
     _: &str,
     _: &thinair_analyze::Settings,
-) -> anyhow::Result<(std::fs::File, u64)> {
+) -> anyhow::Result<LiveCapture> {
     anyhow::bail!(
         "--interface needs Linux, and a build with the feature `live`; capture with tcpdump instead, and analyze the file"
     )
@@ -70,7 +79,6 @@ pub(super) fn capture(
 
 #[cfg(all(feature = "live", target_os = "linux"))]
 mod linux {
-    use std::fs::File;
     use std::io::{BufWriter, Seek as _, Write as _};
 
     use anyhow::{Context as _, anyhow};
@@ -82,7 +90,7 @@ mod linux {
     use thinair_os::{EventLoop, Interface, Signal, Signals};
     use thinair_wire::time::Instant;
 
-    use super::{Duration, LiveOptions, MOST_OCTETS};
+    use super::{Duration, File, LiveCapture, LiveOptions, MOST_OCTETS};
     use crate::analyze::source::temporary_file;
     use crate::analyze::words::{self, counted};
 
@@ -95,13 +103,12 @@ mod linux {
     const SIGNALS: u64 = 0;
     const FRAMES: u64 = 1;
 
-    /// Captures on an interface, and shows a table of the schemes of `settings`. Returns the capture and the
-    /// number of frames that the system dropped.
+    /// Captures on an interface, and shows a table of the schemes of `settings`.
     pub(in crate::analyze) fn capture(
         options: &LiveOptions,
         name: &str,
         settings: &Settings,
-    ) -> anyhow::Result<(File, u64)> {
+    ) -> anyhow::Result<LiveCapture> {
         let interface = named(name)?;
         // Opened before the file is created: without the permission to capture, no file is left behind.
         let mut capture = opened(&interface)?;
@@ -135,7 +142,8 @@ mod linux {
         };
         // Frames in the socket buffer were received before the end.
         kept.take(&mut capture, &mut table)?;
-        let seconds = now().since(start).as_secs_f64();
+        let duration = now().since(start);
+        let seconds = duration.as_secs_f64();
         let dropped = capture.dropped()?;
         table.clear();
         eprintln!(
@@ -146,7 +154,7 @@ mod linux {
         if let Some(path) = &options.write {
             eprintln!("thinair: wrote {}", path.display());
         }
-        Ok((kept.finish()?, dropped))
+        Ok(LiveCapture { file: kept.finish()?, dropped, duration })
     }
 
     fn named(name: &str) -> anyhow::Result<Interface> {
