@@ -558,3 +558,20 @@ fn what_costs_more_in_billing_units_is_not_recommended() {
     assert!(cost("tcp/u") < cost("tcp/o"));
     assert!(stdout(&thinair(&arguments)).contains("tcp U"));
 }
+
+#[test]
+fn the_commands_of_the_advice_take_the_options_of_coap() {
+    let capture = fs::canonicalize("../../captures/coap_udp4_libcoap_new_port_each.pcap").unwrap();
+    let options = ["--coap-checksum", "elide", "--coap-ports", "5683,6000"];
+    let text = stdout(&thinair(&[&[capture.to_str().unwrap()][..], &options].concat()));
+    let lines: Vec<_> = text.lines().filter_map(|line| line.trim().strip_prefix("thinair ")).collect();
+    let learn = lines.iter().find(|line| line.starts_with("rohc learn")).unwrap();
+    assert!(learn.ends_with(" --coap-checksum elide --coap-ports 5683,6000"), "{learn}");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("advice");
+    fs::create_dir_all(&folder).unwrap();
+    for line in lines.iter().filter(|line| line.starts_with("rohc")) {
+        let typed = format!("{} {line}", env!("CARGO_BIN_EXE_thinair"));
+        let output = Command::new("sh").args(["-c", &typed]).current_dir(&folder).output().unwrap();
+        assert!(output.status.success(), "{line}: {}", stderr(&output));
+    }
+}

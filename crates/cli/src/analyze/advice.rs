@@ -121,7 +121,8 @@ fn recommended(
     }
     let mut blocks = Vec::new();
     if best.learned {
-        let line = format!("thinair rohc learn {capture} -o {TEMPLATE}{packets}");
+        let options = joined(&learn_arguments(options));
+        let line = format!("thinair rohc learn {capture} -o {TEMPLATE}{packets}{options}");
         blocks.push((
             "Learn what first packets of flows look like, and give the file to both ends",
             vec![line],
@@ -253,6 +254,13 @@ fn channel_arguments(options: &ChannelOptions, best: &Recommendation) -> Vec<Str
     let mode = std::iter::once(("mode", best.mode.to_owned()));
     let given = options.given().into_iter().map(|given| (given.name, given.value));
     mode.chain(settings_of(best)).chain(given).map(argument).collect()
+}
+
+/// Returns the given options that `thinair rohc learn` has, too.
+fn learn_arguments(options: &ChannelOptions) -> Vec<String> {
+    let given =
+        options.given().into_iter().filter(|given| ["coap-checksum", "coap-ports"].contains(&given.name));
+    given.map(|given| argument((given.name, given.value))).collect()
 }
 
 /// Returns the options with which `thinair rohc compress` and `learn` select the analyzed packets.
