@@ -83,6 +83,12 @@ impl ReasonTally {
         *count += 1;
         *count
     }
+
+    /// The most frequent reason; of several, the first by name. Empty if nothing was counted.
+    pub(crate) fn main(&self) -> &'static str {
+        let main = self.0.iter().rev().max_by_key(|(_, (count, _))| *count);
+        main.map_or("", |(reason, _)| reason)
+    }
 }
 
 /// Formats as `not_ip 2 (first: record 5), truncated 1 (record 9)`.

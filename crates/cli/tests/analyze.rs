@@ -575,3 +575,30 @@ fn the_commands_of_the_advice_take_the_options_of_coap() {
         assert!(output.status.success(), "{line}: {}", stderr(&output));
     }
 }
+
+#[test]
+fn the_advice_says_that_cut_packets_cannot_be_tried() {
+    let whole = made("whole.pcap", LinkType::RAW, &vec![[&HEADERS[..], &[7; 100]].concat(); 9]);
+    // Records of pcap: 24 octets of the file header, then 16 octets before each, with both lengths at 8 and 12.
+    let cut = |cut: usize, name: &str| {
+        let octets = fs::read(&whole).unwrap();
+        let mut file = octets[..24].to_vec();
+        for (at, record) in octets[24..].chunks(16 + 128).enumerate() {
+            let len: u32 = if at < cut { 40 } else { 128 };
+            file.extend([&record[..8], &len.to_le_bytes(), &record[12..16 + len as usize]].concat());
+        }
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        fs::write(&path, file).unwrap();
+        stdout(&thinair(&[path.to_str().unwrap()]))
+    };
+    let none = cut(0, "cut-none.pcap");
+    assert!(none.contains("Try it") && !none.contains("skips"), "{none}");
+    let some = cut(2, "cut-some.pcap");
+    assert!(some.contains("Try it") && some.contains("`thinair rohc compress` skips 2 packets"), "{some}");
+    let all = cut(9, "cut-all.pcap");
+    assert!(!all.contains("Try it") && all.contains("`thinair rohc compress` skips 9 packets"), "{all}");
+}
+
+/// Headers of UDP over IPv4 with 100 octets of payload.
+const HEADERS: [u8; 28] =
+    *b"\x45\0\0\x80\0\0\x40\0\x40\x11\xb6\x69\xc0\0\x02\x01\xc0\0\x02\x02\x13\x8c\x13\x8c\0\x6c\0\0";

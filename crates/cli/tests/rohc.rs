@@ -358,7 +358,8 @@ fn damaged_and_foreign_files_are_told_not_feared() {
     let done = thinair(["decompress"], [&capture, &back], &[]);
     assert_eq!(done.status.code(), Some(1));
     assert!(stderr(&done).contains("not_rohc 600 (first: record 1)"), "{}", stderr(&done));
-    let done = ok(thinair(["compress"], [&rohc, &back], &[]));
+    let done = thinair(["compress"], [&rohc, &back], &[]);
+    assert_eq!(done.status.code(), Some(1));
     assert!(stderr(&done).contains("not_ip 600 (first: record 1)"), "{}", stderr(&done));
 
     // Channel options that differ from those of the writer: a note, no panic.
@@ -407,6 +408,36 @@ fn exit_status_and_message_say_what_to_do() {
         refused("decompress", [&copy, output], &[], 2, "IN and OUT are the same file");
     }
     assert!(fs::read(&copy).unwrap() == fs::read(&capture).unwrap());
+}
+
+#[test]
+fn a_file_without_a_packet_to_compress_is_an_error_that_says_what_to_do() {
+    let folder = TestFolder::new("nothing");
+    let (input, out) = (folder.path("in.pcap"), folder.path("out.pcap"));
+    let written = |frame: &[u8]| {
+        let mut writer = Writer::new(Vec::new(), LinkType::ETHERNET).unwrap();
+        writer.write(Timestamp::from_nanos(1), frame).unwrap();
+        writer.into_inner()
+    };
+    let arp = written(&[&[2; 12][..], &[8, 6], &[0; 46]].concat());
+    let mut cut = written(&[&[2; 12][..], b"\x08\0\x45\0\0\x26\0\0\x40\0\x40\xfd", &[0; 20]].concat());
+    cut[24 + 12] = 100;
+    for (file, why) in [
+        (arp, ["not_ip 1 (record 1)", "`thinair analyze` names"]),
+        (cut, ["truncated 1 (record 1)", "tcpdump -s 0"]),
+    ] {
+        fs::write(&input, file).unwrap();
+        for options in [&[][..], &["--both-ways"], &["--json"]] {
+            let done = thinair(["compress"], [&input, &out], options);
+            let told = stderr(&done);
+            assert_eq!(done.status.code(), Some(1), "{options:?}: {told}");
+            assert!(told.contains("in.pcap could be compressed: "), "{options:?}: {told}");
+            assert!(why.iter().all(|why| told.contains(why)), "{options:?}: {told}");
+        }
+    }
+    // No record: nothing was skipped.
+    fs::write(&input, Writer::new(Vec::new(), LinkType::ETHERNET).unwrap().into_inner()).unwrap();
+    ok(thinair(["compress"], [&input, &out], &[]));
 }
 
 /// Comparison with another implementation: tshark 4.0 reads profile, CID, addresses and ports of every IR

@@ -119,6 +119,17 @@ fn recommended(
     if let Some(wait) = &best.late_wait {
         rows.push(("late start", format!("a decompressor waits for at most {}", words::late_wait(wait))));
     }
+    let cut: u64 = outcome.inputs.iter().map(|input| input.cut).sum();
+    if cut > 0 {
+        let packets = words::counted(cut, "packet");
+        rows.push((
+            "cut",
+            format!(
+                "`thinair rohc compress` skips {packets} whose octets were not all captured; capture whole frames, for \
+                 example with `tcpdump -s 0`"
+            ),
+        ));
+    }
     let mut blocks = Vec::new();
     if best.learned {
         let options = joined(&learn_arguments(options));
@@ -128,13 +139,15 @@ fn recommended(
             vec![line],
         ));
     }
-    blocks.extend([(
-        "Try it: both ends of a link that carries ROHC packets",
-        vec![
-            of_conversion(&format!("compress {capture} OUT{packets}")),
-            of_conversion("decompress OUT BACK"),
-        ],
-    )]);
+    if cut < outcome.totals.packets {
+        blocks.push((
+            "Try it: both ends of a link that carries ROHC packets",
+            vec![
+                of_conversion(&format!("compress {capture} OUT{packets}")),
+                of_conversion("decompress OUT BACK"),
+            ],
+        ));
+    }
     if let Some(tunnel) = tunnels.iter().find(|tunnel| tunnel.octets < best.bytes_in) {
         let arguments = joined(&tunnel_arguments(options, best));
         let by_end =

@@ -8,7 +8,7 @@ use thinair_capture::{MAX_WRITTEN_LEN, Record, Timestamp};
 use thinair_rohc::feedback::MAX_ELEMENT;
 use thinair_rohc::{DecompressError, Endpoint, packet};
 
-use super::compress::{PacketSource, ROOM, refusal};
+use super::compress::{PacketSource, ROOM, finished, refusal};
 use super::conversion::{ConversionArguments, ConversionSettings};
 use super::decompress::packet_of;
 use super::files::{CaptureOutput, REBUILT_ROOM, RecordFraming, side_of};
@@ -65,8 +65,7 @@ pub(super) fn compress(
     }
     link.output.finish()?;
     summary.unwrapped = packets.unwrapped();
-    summary.print(arguments, settings)?;
-    Ok(if summary.mismatches.total() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    finished(arguments, settings, &summary)
 }
 
 /// A link that writes each packet as it is compressed.

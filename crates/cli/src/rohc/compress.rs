@@ -13,14 +13,14 @@ use super::conversion::{Conversion, ConversionArguments, ConversionSettings};
 use super::files::{CaptureOutput, FeedbackInput, MAX_PACKET_LEN, drain_feedback};
 use super::summary::CompressSummary;
 use crate::options::BLOCKS;
-use crate::records::{OpenCapture, RecordClock, unreadable};
+use crate::records::{OpenCapture, RecordClock, name, unreadable};
 use crate::usage::Usage;
 
 pub(super) const EXIT_STATUS: &str = "\
 Records without an IP packet are skipped, and counted by reason.
 
 Exit status: 0 if OUT is complete; 1 if a file cannot be read or written, or if the decompressor of O-mode and \
-R-mode does not restore a packet; 2 for wrong arguments.";
+R-mode does not restore a packet, or if IN has records and no packet could be compressed; 2 for wrong arguments.";
 
 /// Octets by which compression may enlarge a header. An IR packet adds a few to each header at most.
 pub(super) const ROOM: usize = 1_024;
@@ -44,11 +44,27 @@ pub(super) fn run(arguments: &ConversionArguments) -> anyhow::Result<ExitCode> {
     summary.unwrapped = link.packets.unwrapped();
     link.close(&mut summary)?;
 
-    summary.print(arguments, &settings)?;
-    if summary.mismatches.total() > 0 {
+    finished(arguments, &settings, &summary)
+}
+
+/// Prints the summary, and returns the exit status. A file without a compressed packet is an error.
+pub(super) fn finished(
+    arguments: &ConversionArguments,
+    settings: &ConversionSettings,
+    summary: &CompressSummary,
+) -> anyhow::Result<ExitCode> {
+    summary.print(arguments, settings)?;
+    if summary.packets == 0 && summary.skipped.total() > 0 {
+        let advice = match summary.skipped.main() {
+            "truncated" => "capture again with whole frames, for example with `tcpdump -s 0`",
+            "no_context" => "give the prefixes of the network with --lowpan-context",
+            _ => "`thinair analyze` names what the file holds instead, and what to do",
+        };
+        let name = name(&arguments.input, "standard input");
+        eprintln!("thinair: no packet of {name} could be compressed: {}; {advice}", summary.skipped);
         return Ok(ExitCode::FAILURE);
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if summary.mismatches.total() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// The sender's side of the channel, and a substitute for the other side.

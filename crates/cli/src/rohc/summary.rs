@@ -90,7 +90,7 @@ pub(super) struct CompressSummary {
     pub(super) skipped: ReasonTally,
     /// Packets extracted from tunnels, by kind of tunnel.
     pub(super) unwrapped: BTreeMap<&'static str, u64>,
-    packets: u64,
+    pub(super) packets: u64,
     octets_in: u64,
     octets_out: u64,
     header_octets_in: u64,
