@@ -440,6 +440,27 @@ fn a_file_without_a_packet_to_compress_is_an_error_that_says_what_to_do() {
     ok(thinair(["compress"], [&input, &out], &[]));
 }
 
+#[test]
+fn files_of_one_direction_and_of_both_are_told_apart() {
+    let folder = TestFolder::new("directions");
+    let (rohc, back) = (folder.path("rohc.pcap"), folder.path("back.pcap"));
+    let capture = capture("coap_udp4_get_con.pcap");
+    for options in [&[][..], &["--ethertype"]] {
+        ok(thinair(["compress"], [&capture, &rohc], options));
+        let done = thinair(["decompress"], [&rohc, &back], &["--both-ways"]);
+        assert_eq!(done.status.code(), Some(1), "{}", stderr(&done));
+        assert!(stderr(&done).contains("it has one direction; omit --both-ways"), "{}", stderr(&done));
+        assert!(!stderr(&done).contains("link type 147"), "{}", stderr(&done));
+        let done = ok(thinair(["decompress"], [&rohc, &back], &[]));
+        assert!(!stderr(&done).contains("--both-ways"), "{}", stderr(&done));
+    }
+    ok(thinair(["compress", "--both-ways"], [&capture, &rohc], &[]));
+    let done = thinair(["decompress"], [&rohc, &back], &[]);
+    assert!(stderr(&done).contains("was it written with --both-ways?"), "{}", stderr(&done));
+    let done = ok(thinair(["decompress"], [&rohc, &back], &["--both-ways"]));
+    assert!(!stderr(&done).contains("was it written"), "{}", stderr(&done));
+}
+
 /// Comparison with another implementation: tshark 4.0 reads profile, CID, addresses and ports of every IR
 /// packet, and finds nothing malformed. It supports small CIDs only, does not decode the extension header
 /// list of IPv6, and confuses UO-1 with R-1 and UOR-2 with that of RTP, so other packets are not compared. It

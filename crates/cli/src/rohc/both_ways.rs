@@ -15,6 +15,9 @@ use super::files::{CaptureOutput, REBUILT_ROOM, RecordFraming, side_of};
 use super::summary::{CompressSummary, DecompressSummary};
 use crate::records::{OpenCapture, RecordClock, unreadable};
 
+/// Reason for skipping a frame whose addresses name no side.
+pub(super) const NO_DIRECTION: &str = "no_direction";
+
 /// The ends of the link, side A first.
 struct LinkEnds([Endpoint<'static>; 2]);
 
@@ -156,8 +159,7 @@ struct LinkDecompression {
 
 impl LinkDecompression {
     fn receive(&mut self, record: &Record<'_>, summary: &mut DecompressSummary) -> anyhow::Result<()> {
-        let found =
-            packet_of(record).and_then(|rohc| Ok((side_of(record.data).ok_or("no_direction")?, rohc)));
+        let found = packet_of(record).and_then(|rohc| Ok((side_of(record.data).ok_or(NO_DIRECTION)?, rohc)));
         let (side, rohc) = match found {
             Ok(found) => found,
             Err(reason) => {

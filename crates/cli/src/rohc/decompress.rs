@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use thinair_capture::{MAX_WRITTEN_LEN, Record, Skip};
 use thinair_rohc::{DecompressError, Decompressor, DecompressorMemory, packet};
 
-use super::both_ways;
+use super::both_ways::{self, NO_DIRECTION};
 use super::compress::is_writable;
 use super::conversion::{Conversion, ConversionArguments, ConversionSettings};
-use super::files::{CaptureOutput, REBUILT_ROOM, RecordFraming, drain_feedback};
+use super::files::{CaptureOutput, REBUILT_ROOM, RecordFraming, drain_feedback, side_of};
 use super::summary::DecompressSummary;
 use crate::options::BLOCKS;
 use crate::records::{OpenCapture, RecordClock, name, unreadable};
@@ -29,18 +29,30 @@ pub(super) fn run(arguments: &ConversionArguments) -> anyhow::Result<ExitCode> {
         one_way(arguments, &settings, &mut summary)?;
     }
     summary.print(arguments, &settings)?;
+    let name = name(&arguments.input, "standard input");
+    let is_of_both_ways = summary.sides > 0 && summary.not_delivered.total() > 0;
     if summary.delivered == 0 && summary.not_delivered.total() + summary.skipped.total() > 0 {
-        let advice = if summary.packets == 0 {
-            "a ROHC capture has link type 147, or Ethernet frames of type 0x22F1"
-        } else {
+        let advice = if is_of_both_ways {
+            BOTH_WAYS
+        } else if summary.packets > 0 {
             "give the channel options with which it was written, and see its fields with `thinair rohc dissect`"
+        } else if summary.skipped.main() == NO_DIRECTION {
+            "it has one direction; omit --both-ways"
+        } else {
+            "a ROHC capture has link type 147, or Ethernet frames of type 0x22F1"
         };
-        let name = name(&arguments.input, "standard input");
         eprintln!("thinair: no packet of {name} could be delivered; {advice}");
         return Ok(ExitCode::FAILURE);
     }
+    if is_of_both_ways {
+        eprintln!("note: {name}: not every packet could be delivered; {BOTH_WAYS}");
+    }
     Ok(ExitCode::SUCCESS)
 }
+
+/// Advice on a file of both directions that was read as one of a single direction.
+const BOTH_WAYS: &str =
+    "its frames name their direction: was it written with --both-ways? Then give that here, too";
 
 /// Decompresses the packets of one direction.
 fn one_way(
@@ -96,6 +108,7 @@ impl ReceivingLink {
             }
         };
         summary.packets += 1;
+        summary.sides += u64::from(side_of(record.data).is_some());
         summary.octets_in += rohc.len() as u64;
         if let Ok(parts) = packet::parts(rohc) {
             summary.feedback_in_front += parts.feedback.count() as u64;

@@ -168,6 +168,8 @@ pub(super) struct DecompressSummary {
     pub(super) records: u64,
     pub(super) skipped: ReasonTally,
     pub(super) packets: u64,
+    /// Packets read as those of one direction, in frames that name their direction.
+    pub(super) sides: u64,
     pub(super) octets_in: u64,
     pub(super) delivered: u64,
     octets_out: u64,
