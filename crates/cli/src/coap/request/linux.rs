@@ -148,7 +148,12 @@ fn print_refusal(response: &Received<'_>, asked: &Ask<'_>) {
 fn advice(error: &ClientError, asked: &Ask<'_>) -> String {
     let attempts = match error {
         ClientError::Failed(attempts) => attempts,
-        ClientError::TimeLimit { .. } => return ". Raise the limit with --timeout".to_owned(),
+        ClientError::TimeLimit { limit, .. } => {
+            // The shorter of both has ended the wait.
+            let is_of_observation = asked.observe.is_some_and(|(_, duration)| duration == Some(*limit));
+            let option = if is_of_observation { "--for" } else { "--timeout" };
+            return format!(". Raise the limit with {option}");
+        }
         _ => return String::new(),
     };
     let Some(last) = attempts.last() else { return String::new() };
