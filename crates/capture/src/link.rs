@@ -292,17 +292,8 @@ fn link(link_type: LinkType, data: &[u8], original_len: u32) -> Result<ParsedFra
 ///
 /// Values below 1,536 are the length of an LLC frame (IEEE 802.3), and in Linux cooked captures also numbers
 /// defined by Linux; neither is IP.
-fn ethertype(
-    data: &[u8],
-    type_at: usize,
-    mut header_len: usize,
-    trailer: Trailer,
-) -> Option<ParsedFrame<'_>> {
-    let mut ethertype = be16(data, type_at)?;
-    while VLAN_TAGS.contains(&ethertype) {
-        ethertype = be16(data, header_len + 2)?;
-        header_len += 4;
-    }
+fn ethertype(data: &[u8], type_at: usize, header_len: usize, trailer: Trailer) -> Option<ParsedFrame<'_>> {
+    let (ethertype, header_len) = after_tags(data, type_at, header_len)?;
     let protocol = match ethertype {
         ETHERTYPE_PPPOE_SESSION => return ppp::pppoe(data, header_len, trailer),
         ETHERTYPE_IPV4 => NextProtocol::Ipv4,
@@ -311,6 +302,27 @@ fn ethertype(
         _ => NextProtocol::Other,
     };
     Some(ParsedFrame { protocol, payload: data.get(header_len..)?, header_len, trailer })
+}
+
+/// Returns the EtherType after VLAN tags, and the end of the link layer header.
+fn after_tags(data: &[u8], type_at: usize, mut header_len: usize) -> Option<(u16, usize)> {
+    let mut ethertype = be16(data, type_at)?;
+    while VLAN_TAGS.contains(&ethertype) {
+        ethertype = be16(data, header_len + 2)?;
+        header_len += 4;
+    }
+    Some((ethertype, header_len))
+}
+
+/// Returns the EtherType of a frame of Ethernet, or of a Linux cooked capture.
+pub(crate) fn ethertype_of(link_type: LinkType, data: &[u8]) -> Option<u16> {
+    let (type_at, header_len) = match link_type {
+        LinkType::ETHERNET => (12, ETHERNET_HEADER_LEN),
+        LinkType::LINUX_SLL => (14, 16),
+        LinkType::LINUX_SLL2 => (0, 20),
+        _ => return None,
+    };
+    after_tags(data, type_at, header_len).map(|(ethertype, _)| ethertype)
 }
 
 /// ARPHRD type of Ethernet in Linux cooked headers.

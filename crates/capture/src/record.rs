@@ -52,6 +52,12 @@ impl<'a> Record<'a> {
         link::rohc_packet(self.link_type, self.data, self.original_len)
     }
 
+    /// Returns the EtherType of a frame of Ethernet, or of a Linux cooked capture, after VLAN tags; values below
+    /// 1,536 are the length of an LLC frame (IEEE 802.3). `None` for other link types and truncated headers.
+    pub fn ethertype(&self) -> Option<u16> {
+        link::ethertype_of(self.link_type, self.data)
+    }
+
     /// Finds the MAC frame of IEEE 802.15.4: see [`mac_frame`](crate::mac_frame()).
     ///
     /// # Errors

@@ -178,7 +178,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<ExitCode> {
     for input in &mut outcome.inputs {
         input.dropped = dropped;
     }
-    for line in unusable::lines(&outcome) {
+    for line in unusable::lines(&outcome, &captures) {
         eprintln!("thinair: {line}");
     }
     if outcome.totals.packets == 0 {

@@ -602,3 +602,48 @@ fn the_advice_says_that_cut_packets_cannot_be_tried() {
 /// Headers of UDP over IPv4 with 100 octets of payload.
 const HEADERS: [u8; 28] =
     *b"\x45\0\0\x80\0\0\x40\0\x40\x11\xb6\x69\xc0\0\x02\x01\xc0\0\x02\x02\x13\x8c\x13\x8c\0\x6c\0\0";
+
+#[test]
+fn without_a_scheme_of_rohc_none_is_judged() {
+    let text = stdout(&thinair(&[ONE, "--schemes", "schc"]));
+    assert!(text.contains("Recommendation: none: no scheme of ROHC was compared"), "{text}");
+    assert!(!text.contains("sends fewer octets"), "{text}");
+}
+
+#[test]
+fn frames_that_are_not_unpacked_are_named() {
+    let frame = |kind: u16, payload: &[u8]| [&[2; 12][..], &kind.to_be_bytes(), payload].concat();
+    let damaged = [&[0x15][..], &[0; 40]].concat();
+    for (name, link_type, octets, why) in [
+        (
+            "mpls.pcap",
+            LinkType::ETHERNET,
+            frame(0x8847, &[0; 40]),
+            "MPLS (EtherType 0x8847), which is not unpacked",
+        ),
+        (
+            "llc.pcap",
+            LinkType::ETHERNET,
+            frame(40, &[0xaa; 40]),
+            "LLC (a length instead of an EtherType), which is not unpacked",
+        ),
+        (
+            "vlan.pcap",
+            LinkType::ETHERNET,
+            frame(0x8100, &[0, 1, 0x88, 0xe7, 0]),
+            "EtherType 0x88e7, which is not unpacked",
+        ),
+        ("arp.pcap", LinkType::ETHERNET, frame(0x0806, &[0; 40]), "such as ARP; capture while"),
+        (
+            "damaged.pcap",
+            LinkType::ETHERNET,
+            frame(0x0800, &damaged),
+            "announced as IPv4 (EtherType 0x0800), and their IP headers are damaged",
+        ),
+        ("raw.pcap", LinkType::RAW, damaged.clone(), "their IP headers are damaged"),
+    ] {
+        let output = thinair(&[&made(name, link_type, &[frame(0x0806, &[0; 40]), octets.clone(), octets])]);
+        assert_eq!(output.status.code(), Some(1), "{name}");
+        assert!(stderr(&output).contains(why), "{name}: {}", stderr(&output));
+    }
+}

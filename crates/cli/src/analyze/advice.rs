@@ -63,6 +63,9 @@ impl Advice {
 
 /// Reason why no scheme is recommended.
 fn without_recommendation(n: Numerals, settings: &Settings) -> String {
+    if settings.schemes.iter().all(|spec| spec.channel().is_none()) {
+        return "none: no scheme of ROHC was compared; add one to --schemes, such as coap".to_owned();
+    }
     match settings.billing {
         Some(Billing { unit: unit @ 2.., .. }) => format!(
             "leave headers as they are: no scheme of ROHC costs less in billing units of {} octets",

@@ -1,5 +1,6 @@
 //! Captures from files and standard input, read by one or several threads, with a progress bar on terminals.
 
+use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::fs::File;
 use std::hash::{BuildHasher as _, Hasher as _};
@@ -10,6 +11,7 @@ use std::thread;
 
 use anyhow::Context;
 use thinair_analyze::{Analysis, Outcome, Settings, Survey};
+use thinair_capture::Reader;
 
 use crate::progress::{self, ProgressBar};
 use crate::values::is_stdio;
@@ -50,6 +52,21 @@ impl Captures {
     pub(crate) fn of(name: &str, file: File) -> Self {
         let total = file.metadata().map_or(0, |metadata| metadata.len());
         Self { files: vec![(name.to_owned(), file)], bar: bar(total * READINGS) }
+    }
+
+    /// Returns the most frequent EtherType in the frames of a capture; of several, the lowest. `None` if there is
+    /// none.
+    pub(super) fn main_ethertype(&self, at: usize) -> Option<u16> {
+        let (_, file) = self.files.get(at)?;
+        let mut reader = Reader::new(FromStart::of(file)).ok()?;
+        let mut frames: BTreeMap<u16, u64> = BTreeMap::new();
+        while let Some(record) = reader.next_record() {
+            if let Some(ethertype) = record.ok().and_then(|record| record.ethertype()) {
+                *frames.entry(ethertype).or_default() += 1;
+            }
+        }
+        let main = frames.into_iter().rev().max_by_key(|(_, frames)| *frames);
+        main.map(|(ethertype, _)| ethertype)
     }
 
     /// Reads all captures for the survey.

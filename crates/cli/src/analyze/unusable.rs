@@ -2,17 +2,20 @@
 
 use thinair_analyze::Outcome;
 use thinair_analyze::outcome::InputSummary;
-use thinair_capture::LinkType;
+use thinair_capture::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_ROHC, LinkType};
 
+use super::source::Captures;
 use super::words::counted;
 use crate::records::reasons;
 
 /// Returns a line for each capture without IP packets.
-pub(super) fn lines(outcome: &Outcome) -> Vec<String> {
-    outcome.inputs.iter().filter(|input| input.ip_packets == 0).map(line).collect()
+pub(super) fn lines(outcome: &Outcome, captures: &Captures) -> Vec<String> {
+    let inputs = outcome.inputs.iter().enumerate().filter(|(_, input)| input.ip_packets == 0);
+    inputs.map(|(at, input)| line(input, || captures.main_ethertype(at))).collect()
 }
 
-fn line(input: &InputSummary) -> String {
+/// `ethertype`: the most frequent one in its frames.
+fn line(input: &InputSummary, ethertype: impl FnOnce() -> Option<u16>) -> String {
     let path = &input.path;
     if input.packets == 0 {
         if input.dropped.is_some() {
@@ -33,7 +36,11 @@ fn line(input: &InputSummary) -> String {
     }
     let records = counted(input.packets, "record");
     let reasons = reasons(&input.skipped);
-    format!("{path}: no IP packet among {records}{}: {reasons}; {}", of_types(input), advice(input))
+    format!(
+        "{path}: no IP packet among {records}{}: {reasons}; {}",
+        of_types(input),
+        advice(input, ethertype)
+    )
 }
 
 /// Formats link types as ` of LINKTYPE_ETHERNET (1)`.
@@ -47,7 +54,7 @@ fn of_types(input: &InputSummary) -> String {
 }
 
 /// Returns advice on the most frequent reason.
-fn advice(input: &InputSummary) -> String {
+fn advice(input: &InputSummary, ethertype: impl FnOnce() -> Option<u16>) -> String {
     let main = input.skipped.iter().max_by_key(|(_, records)| **records).map_or("", |(reason, _)| reason);
     let has = |types: &[LinkType]| input.link_types.keys().any(|link_type| types.contains(link_type));
     let is_wlan = has(&[
@@ -77,9 +84,13 @@ fn advice(input: &InputSummary) -> String {
             "if these are ROHC packets, `thinair rohc dissect` and `thinair rohc decompress` read them"
                 .to_owned()
         }
-        "not_ip" => {
-            "these are frames of other protocols, such as ARP; capture while the application runs".to_owned()
-        }
+        // Frames in tunnels; those around them hold IP.
+        "not_ip" if !input.unwrapped.is_empty() => OTHERS.to_owned(),
+        "not_ip" => match ethertype() {
+            Some(ethertype) => of_ethertype(ethertype),
+            None if has(&[LinkType::RAW, LinkType::DLT_RAW, LinkType::IPV4, LinkType::IPV6]) => DAMAGED.to_owned(),
+            None => OTHERS.to_owned(),
+        },
         "unsupported_link_type" => {
             "this link type is not supported; capture on an interface that \
                                     carries IP packets (`ip link` lists them)"
@@ -89,4 +100,35 @@ fn advice(input: &InputSummary) -> String {
         "aggregated" => "capture on the interface of an end, which has the packets one by one".to_owned(),
         _ => "capture on an interface that carries IP packets (`ip link` lists them)".to_owned(),
     }
+}
+
+const OTHERS: &str = "these are frames of other protocols, such as ARP; capture while the application runs";
+
+const DAMAGED: &str = "their IP headers are damaged; check what wrote the file, and capture again";
+
+const ETHERTYPE_ARP: u16 = 0x0806;
+const ETHERTYPE_MPLS: [u16; 2] = [0x8847, 0x8848];
+
+/// EtherTypes from this one on; lower values are lengths of LLC frames (IEEE 802.3).
+const LOWEST_ETHERTYPE: u16 = 1_536;
+
+/// Returns advice on a capture with frames that have no IP packet, most of them of an EtherType.
+fn of_ethertype(ethertype: u16) -> String {
+    let wrapped = match ethertype {
+        ETHERTYPE_ARP => return OTHERS.to_owned(),
+        ETHERTYPE_IPV4 | ETHERTYPE_IPV6 => {
+            let version = if ethertype == ETHERTYPE_IPV4 { "IPv4" } else { "IPv6" };
+            return format!("most are announced as {version} (EtherType {ethertype:#06x}), and {DAMAGED}");
+        }
+        ETHERTYPE_ROHC => {
+            return "most are ROHC packets: `thinair rohc dissect` and `thinair rohc decompress` read them"
+                .to_owned();
+        }
+        ..LOWEST_ETHERTYPE => "most are LLC (a length instead of an EtherType)".to_owned(),
+        _ if ETHERTYPE_MPLS.contains(&ethertype) => format!("most are MPLS (EtherType {ethertype:#06x})"),
+        _ => format!("most have EtherType {ethertype:#06x}"),
+    };
+    format!(
+        "{wrapped}, which is not unpacked; capture on an interface whose frames hold IP packets, such as that of an end"
+    )
 }
