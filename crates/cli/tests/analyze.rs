@@ -647,3 +647,25 @@ fn frames_that_are_not_unpacked_are_named() {
         assert!(stderr(&output).contains(why), "{name}: {}", stderr(&output));
     }
 }
+
+#[test]
+fn no_tunnel_is_advised_with_options_that_tunnels_lack() {
+    let capture = "../../captures/rtp_udp4_pcmu.pcap";
+    let with = |options: &[&str]| stdout(&thinair(&[&[capture][..], options].concat()));
+    let plain = with(&[]);
+    for part in ["octets around each packet", "thinair tunnel run", "[channel]"] {
+        assert!(plain.contains(part), "{part}: {plain}");
+    }
+    for (options, name) in [
+        (&["--coap-checksum", "elide"][..], "--coap-checksum"),
+        (&["--coap-ports", "5683,6000"], "--coap-ports"),
+        (&["--nack", "2/3"], "--nack"),
+    ] {
+        let text = with(options);
+        let reason = format!("in a tunnel  not possible: `thinair tunnel` has no option {name}");
+        assert!(text.contains(&reason), "{text}");
+        for part in ["octets around each packet", "thinair tunnel run", "[channel]"] {
+            assert!(!text.contains(part), "{part}: {text}");
+        }
+    }
+}

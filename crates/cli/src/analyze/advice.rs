@@ -92,7 +92,9 @@ fn recommended(
         _ => "CAPTURE".to_owned(),
     };
     let packets = packet_arguments(settings);
-    let tunnels = TunnelCost::all(outcome, best);
+    let lacking: Vec<_> =
+        options.given().iter().filter(|given| !given.in_tunnels).map(|given| given.name).collect();
+    let tunnels = if lacking.is_empty() { TunnelCost::all(outcome, best) } else { Vec::new() };
     let feedback = match best.feedback_bytes {
         0 => String::new(),
         octets => format!(", {} of them feedback", n.integer(octets.into())),
@@ -117,7 +119,7 @@ fn recommended(
                 channels(n, outcome.partitions)
             ),
         ),
-        ("in a tunnel", in_tunnels(n, &tunnels)),
+        ("in a tunnel", in_tunnels(n, &tunnels, &lacking)),
     ];
     if let Some(wait) = &best.late_wait {
         rows.push(("late start", format!("a decompressor waits for at most {}", words::late_wait(wait))));
@@ -158,7 +160,9 @@ fn recommended(
         let heading = "Use it: a tunnel, one line at each end (the key by `thinair tunnel keygen sat.key`)";
         blocks.push((heading, tunnel.ends.map(by_end).to_vec()));
     }
-    blocks.push(("The same in a configuration, for both ends", config_lines(options, best)));
+    if lacking.is_empty() {
+        blocks.push(("The same in a configuration, for both ends", config_lines(options, best)));
+    }
     Advice { headline: headline(best), rows, blocks }
 }
 
@@ -252,8 +256,11 @@ impl TunnelCost {
     }
 }
 
-/// Octets sent through tunnels, overhead included.
-fn in_tunnels(n: Numerals, tunnels: &[TunnelCost]) -> String {
+/// Octets sent through tunnels, overhead included. `lacking`: given options that tunnels lack.
+fn in_tunnels(n: Numerals, tunnels: &[TunnelCost], lacking: &[&str]) -> String {
+    if !lacking.is_empty() {
+        return format!("not possible: `thinair tunnel` has no option --{}", lacking.join(", --"));
+    }
     let part = |tunnel: &TunnelCost| {
         let change = match tunnel.saved_ratio < 0.0 {
             true => format!("{} more than before", n.percent(-tunnel.saved_ratio, 1)),
