@@ -11,7 +11,7 @@ use thinair_lowpan::reassembly::{
 };
 use thinair_lowpan::stack::{HeaderStack, StackContent, StackError};
 use thinair_lowpan::{
-    Contexts, DecompressError, LowpanSettings, UdpChecksum, decompress, fcs, fragment::MAX_DATAGRAM,
+    Contexts, DecompressError, LowpanSettings, UdpChecksum, decompress, dispatch, fcs, fragment::MAX_DATAGRAM,
 };
 use thinair_wire::time::Instant;
 
@@ -29,6 +29,7 @@ pub(crate) struct MeshReassembly {
     reassembler: Reassembler<Vec<u8>, SLOTS>,
     packet: Vec<u8>,
     latest: Instant,
+    iphc_frames: u64,
 }
 
 impl MeshReassembly {
@@ -37,7 +38,12 @@ impl MeshReassembly {
         let slots = [(); SLOTS].map(|()| ReassemblySlot::new(vec![0; MAX_DATAGRAM]));
         let reassembler = Reassembler::new(slots, TIMEOUT, WhenFull::ReplaceOldest);
         let settings = LowpanSettings { contexts, udp_checksum: UdpChecksum::Elided };
-        Self { settings, reassembler, packet: vec![0; ROOM], latest: Instant::ZERO }
+        Self { settings, reassembler, packet: vec![0; ROOM], latest: Instant::ZERO, iphc_frames: 0 }
+    }
+
+    /// Number of frames so far whose headers were compressed with LOWPAN_IPHC.
+    pub(crate) fn iphc_frames(&self) -> u64 {
+        self.iphc_frames
     }
 
     /// Returns the packet that a frame contains or completes, or a stable name of the reason why there is
@@ -64,18 +70,23 @@ impl MeshReassembly {
             StackError::Truncated { .. } => MALFORMED,
             StackError::Dispatch { .. } => Skip::NotIp.name(),
         })?;
+        let is_iphc =
+            matches!(stack.content, StackContent::Ipv6([first, ..]) if dispatch::is_lowpan_iphc(*first));
         let Some(header) = stack.fragment else {
             return match stack.content {
                 StackContent::Rohc(_) | StackContent::Part(_) => Err(Skip::NotIp.name()),
                 StackContent::Ipv6(octets) => {
                     let done = decompress(&self.settings, stack.links, octets, &mut self.packet);
                     let len = done.map_err(not_decompressed)?.len;
+                    self.iphc_frames += u64::from(is_iphc);
                     Ok(self.packet.get(..len).unwrap_or_default())
                 }
             };
         };
         let content = stack.content.octets();
-        match self.reassembler.receive(self.latest, &self.settings, stack.links, header, content) {
+        let received = self.reassembler.receive(self.latest, &self.settings, stack.links, header, content);
+        self.iphc_frames += u64::from(is_iphc && received.is_ok());
+        match received {
             Ok(FragmentOutcome::Complete(datagram)) => match datagram.kind {
                 DatagramKind::Ipv6 => Ok(datagram.octets),
                 DatagramKind::Rohc => Err(Skip::NotIp.name()),

@@ -149,6 +149,9 @@ pub struct InputSummary {
     /// Packets extracted from tunnels, by kind of tunnel; empty if there are none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default, deserialize_with = "names")]
     pub unwrapped: BTreeMap<Name, u64>,
+    /// Frames whose headers were compressed with LOWPAN_IPHC (RFC 6282). Their packets count as expanded from it.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub iphc_frames: u64,
     /// Other records, by reason for skipping them.
     #[serde(deserialize_with = "names")]
     pub skipped: BTreeMap<Name, u64>,
@@ -219,7 +222,12 @@ impl InputSummary {
             self.link_types.entry(link_type).or_default();
         }
         self.unwrapped.clone_from(unpack.unwrapped());
+        self.iphc_frames = unpack.iphc_frames();
     }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 fn by_link_type<S: Serializer>(records: &BTreeMap<LinkType, u64>, serializer: S) -> Result<S::Ok, S::Error> {

@@ -79,6 +79,11 @@ impl Unpack {
         &self.unwrapped
     }
 
+    /// Number of frames whose headers were compressed with LOWPAN_IPHC; their packets are returned expanded.
+    pub(crate) fn iphc_frames(&self) -> u64 {
+        self.mesh.iphc_frames()
+    }
+
     /// Returns the octets of the IP packet that a record contains or completes.
     ///
     /// # Errors
@@ -273,6 +278,20 @@ mod tests {
         let link_type = LinkType::IEEE802_15_4_WITHFCS;
         let record = Record { number: 1, time: Timestamp::from_nanos(0), link_type, data, original_len: 5 };
         assert_eq!(Unpack::new(Contexts::NONE).packet(&record).err(), Some("wrong_fcs"));
+    }
+
+    #[test]
+    fn frames_with_headers_in_iphc_are_counted() {
+        let mut all = sent(&packet(30), &SETTINGS);
+        all.extend(sent(&packet(300), &SETTINGS));
+        let uncompressed = [&[dispatch::IPV6][..], &packet(3)].concat();
+        let mut frame = vec![0; 127];
+        let end = WpanFrame::data(9, LINKS, 0, &uncompressed).write(&mut frame).unwrap();
+        all.push(frame[..end].to_vec());
+        let mut unpack = Unpack::new(Contexts::NONE);
+        results(&mut unpack, &all, LinkType::IEEE802_15_4_NOFCS);
+        // Of the second packet only the first of four fragments has headers.
+        assert_eq!(unpack.iphc_frames(), 2);
     }
 
     /// Returns frames in IPv4 datagrams of ZEP version 2, with check sequence.

@@ -669,3 +669,20 @@ fn no_tunnel_is_advised_with_options_that_tunnels_lack() {
         }
     }
 }
+
+#[test]
+fn headers_that_were_compressed_on_the_air_are_noted() {
+    // A frame of IEEE 802.15.4 with short addresses, then LOWPAN_IPHC, or an uncompressed IPv6 header.
+    let mac = *b"\x41\x88\x01\xcd\xab\x02\x00\x01\x00";
+    let iphc = [&mac[..], b"\x7a\x33\x3a\x80\0\0\0thin air"].concat();
+    let hosts = *b"\xfe\x80\0\0\0\0\0\0\0\0\0\xff\xfe\0\0\x01\xfe\x80\0\0\0\0\0\0\0\0\0\xff\xfe\0\0\x02";
+    let plain = [&mac[..], b"\x41\x60\0\0\0\0\x04\x3a\x40", &hosts, b"\x80\0\0\0"].concat();
+    let note = "compressed with LOWPAN_IPHC on the air: their octets count as IPv6; compare with row 6lowpan";
+    let link_type = LinkType::IEEE802_15_4_NOFCS;
+    let capture = made("iphc.pcap", link_type, &[iphc.clone(), plain.clone(), iphc]);
+    assert!(stdout(&thinair(&[&capture])).contains(&format!("2 frames {note}")));
+    assert_eq!(json(&[&capture])["inputs"][0]["iphc_frames"], 2);
+    let capture = made("plain.pcap", link_type, &[plain]);
+    assert!(!stdout(&thinair(&[&capture])).contains(note));
+    assert_eq!(json(&[&capture])["inputs"][0]["iphc_frames"], Value::Null);
+}

@@ -316,7 +316,12 @@ fn captures(outcome: &Outcome) -> Section {
         row.extend(has_odd.then(|| Cell::text(reasons(&input.odd))));
         table.row(row);
     }
-    Section::new(if several { "Captures" } else { "The capture" }).text(CAPTURES).table(table)
+    let section = Section::new(if several { "Captures" } else { "The capture" }).text(CAPTURES);
+    let section = match outcome.inputs.iter().map(|input| input.iphc_frames).sum() {
+        0 => section,
+        frames => section.text(words::iphc(frames)),
+    };
+    section.table(table)
 }
 
 /// Formats counts as `truncated 3, not ip 1`.

@@ -220,7 +220,18 @@ pub(crate) fn input(input: &InputSummary) -> String {
     if !input.odd.is_empty() {
         line += &format!("; odd, carried exactly all the same: {}", reasons(&input.odd));
     }
+    if input.iphc_frames > 0 {
+        line += &format!("; {}", iphc(input.iphc_frames));
+    }
     line
+}
+
+/// Note on frames whose headers were compressed before they were captured.
+pub(crate) fn iphc(frames: u64) -> String {
+    let frames = counted(frames, "frame");
+    format!(
+        "{frames} compressed with LOWPAN_IPHC on the air: their octets count as IPv6; compare with row 6lowpan"
+    )
 }
 
 /// A line for each capture that was not read to its end.
