@@ -289,7 +289,7 @@ impl Packager {
         }
     }
 
-    /// Limits packed bodies to this number of octets from now on.
+    /// Limits packed bodies to this number of octets from now on, except the one that is unfinished.
     pub fn limit(&mut self, octets: usize) {
         if let Sending::Packed(packer) = &mut self.0 {
             packer.limit(octets);

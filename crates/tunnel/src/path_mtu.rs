@@ -3,8 +3,8 @@
 //! Sizes are octets of the IP packet that carries a datagram. The search starts when a datagram close to the
 //! base size is to be sent, so an idle tunnel sends no probes. If the configured MTU passes, one probe and
 //! its confirmation suffice. Later, datagrams longer than the base request a confirmation from time to time;
-//! if none arrives, the path is a black hole for this size. Routers (ICMP) give hints, which probes verify;
-//! the interface of this machine is trusted.
+//! if none arrives, the path is a black hole for this size. A report of a router (ICMP) causes a search, and
+//! datagrams are as long as the base until a probe is confirmed; the interface of this machine is trusted.
 
 use std::time::Duration;
 
@@ -183,6 +183,8 @@ impl PathMtu {
             && self.probe.is_none()
             && self.is_known
             && octets > self.base()
+            // A longer body was begun before the size fell.
+            && octets <= self.size
             && !is_fresh;
         if asks {
             self.attempts = self.tries();
@@ -298,7 +300,8 @@ impl PathMtu {
     }
 
     /// Processes the report of a router that a datagram to the peer exceeded the MTU of its link. Reports can
-    /// be forged, so they only cause a search at this size, and none below the base (RFC 8899, section 4.6).
+    /// be forged, so they only cause a search at this size, and none below the base; during a search datagrams are
+    /// as long as the base, since longer ones are lost if the report is true (RFC 8899, section 4.6.2).
     pub fn handle_report(&mut self, now: Instant, mtu: u32) {
         let Ok(mtu) = u16::try_from(mtu) else { return };
         if mtu < self.base() || mtu >= self.max || !self.is_known && self.state != SearchState::Searching {

@@ -34,6 +34,8 @@ const ROHC_PADDING: u8 = 0xE0;
 const ETHERNET: usize = 14;
 /// Length of the addresses of an Ethernet frame.
 const ADDRESSES: usize = 12;
+/// Minimum size of the largest body: site number, header of a ROHC frame, and one octet of ROHC.
+const LEAST_BODY: usize = 1 + ETHERNET + 1;
 /// Header for a ROHC packet that belongs to no frame.
 const ROHC_FRAME: [u8; ETHERNET] = *b"\0\0\0\0\0\0\0\0\0\0\0\0\x22\xf1";
 
@@ -58,10 +60,8 @@ pub struct Packer {
 
 impl Packer {
     pub(super) fn new(config: PackagerConfig) -> Result<Self, PackagingError> {
-        // Site number, header of a ROHC frame, and one octet of ROHC.
-        let needed = 1 + ETHERNET + 1;
-        if config.largest_body < needed {
-            return Err(PackagingError::NoRoom { room: config.largest_body, needed });
+        if config.largest_body < LEAST_BODY {
+            return Err(PackagingError::NoRoom { room: config.largest_body, needed: LEAST_BODY });
         }
         let buffer = Vec::with_capacity(config.largest_body + 4);
         let (together, counters) = (usize::MAX, PackagerCounters::default());
@@ -72,8 +72,9 @@ impl Packer {
         self.together = octets;
     }
 
+    /// The unfinished body keeps its units, and may be longer.
     pub(super) fn limit(&mut self, octets: usize) {
-        self.config.largest_body = octets;
+        self.config.largest_body = octets.max(LEAST_BODY);
     }
 
     /// One octet of the body may be the site number.
@@ -158,8 +159,7 @@ impl Packer {
     fn send(&mut self, to: Option<SiteId>, sink: BodySink<'_>) {
         let Some((length, unit)) = self.last else { return };
         let without = self.buffer.len() - (unit - length);
-        let padded =
-            without.next_multiple_of(usize::from(self.config.pad).max(1)).min(self.config.largest_body);
+        let padded = self.padded(without);
         let mut several = self.before.is_some();
         let mut start = 0;
         if self.config.bridged && padded > without {
@@ -184,13 +184,18 @@ impl Packer {
         (self.last, self.before) = (None, None);
     }
 
+    /// Returns the size of a body of `octets` octets with padding, as far as there is room.
+    fn padded(&self, octets: usize) -> usize {
+        let multiple = octets.next_multiple_of(usize::from(self.config.pad).max(1));
+        multiple.min(self.config.largest_body).max(octets)
+    }
+
     /// Pads a body of frames: the last unit consists of zeros, and may be empty. Returns false if there is no
     /// room.
     fn pad_behind(&mut self, without: usize) -> bool {
         let Some((length, unit)) = self.last else { return false };
         let end = self.buffer.len();
-        let padded = end.next_multiple_of(usize::from(self.config.pad).max(1)).min(self.config.largest_body);
-        if padded < end || self.last_length() > LONGEST_WITH_LENGTH {
+        if end > self.config.largest_body || self.last_length() > LONGEST_WITH_LENGTH {
             self.buffer.copy_within(unit..end, length);
             self.buffer.truncate(without);
             return false;
@@ -198,6 +203,7 @@ impl Packer {
         if let Some(length) = self.before.and_then(|before| self.buffer.get_mut(before)) {
             *length |= MORE;
         }
+        let padded = self.padded(end);
         self.buffer.resize(padded, 0);
         self.counters.padding += (padded - without) as u64;
         true

@@ -258,6 +258,17 @@ fn the_own_interface_is_believed_at_once() {
     assert!(end.is_complete(1_000), "{:?}", end.engine);
 }
 
+/// A body may have been begun before the size fell.
+#[test]
+fn a_datagram_above_the_size_asks_for_no_confirmation() {
+    let mut end = PathEnd::new(SimulatedPath::new(1_500));
+    end.stream(Duration::from_secs(30));
+    end.now = end.now + CONFIRMATION_TIMER;
+    assert!(!end.engine.handle_refusal(end.now, 1_500, Some(1_400)));
+    assert!(!end.engine.sent(end.now, 1_450), "it cannot arrive");
+    assert!(end.engine.sent(end.now, 1_400));
+}
+
 #[test]
 fn a_path_below_the_base_still_carries_something() {
     let mut end = PathEnd::new(SimulatedPath::new(1_500));

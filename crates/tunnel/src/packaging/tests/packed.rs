@@ -50,6 +50,38 @@ fn units_go_together_up_to_what_was_said() {
     assert_eq!(together(9_000), [2 + 100 + 4 + 4 + 2 + 100 + 100], "as much as there is room for");
 }
 
+/// The path may turn out to be narrower while units wait for the end of their body.
+#[test]
+fn a_limit_below_the_size_of_an_unfinished_body_changes_no_unit() {
+    let frame = |octet: u8, octets| vec![octet; octets];
+    let units = [frame(1, 100), frame(2, 14), frame(3, 90), frame(4, 60), frame(5, 99)];
+    for (bridged, pad, before) in [false, true]
+        .iter()
+        .flat_map(|b| [0, 16].map(|p| (*b, p)))
+        .flat_map(|(b, p)| (0..6).map(move |n| (b, p, n)))
+    {
+        let protocol = if bridged { Protocol::Bridged } else { Protocol::Rohc };
+        let mut packager = packager(&Packaging::Packed, &mesh(1), config(bridged, pad));
+        let mut bodies = Vec::new();
+        for (octets, number) in units.iter().zip(0..) {
+            if number == before {
+                packager.limit(120);
+            }
+            let unit = Unit { protocol, ..rohc(octets) };
+            packager.push(Instant::ZERO, unit, &mut |body| bodies.push(SentBody::of(body))).unwrap();
+        }
+        packager.limit(110);
+        packager.pause(Instant::ZERO, &mut |body| bodies.push(SentBody::of(body)));
+        let came =
+            bodies.iter().flat_map(|body| received(bridged, &body.octets, body.several, false).unwrap());
+        assert!(came.map(|came| came.3).eq(units.clone()), "{bridged} {pad} {before}");
+        assert!(before > 0 || bodies.iter().all(|body| body.octets.len() <= 120), "{bridged} {pad}");
+    }
+    let mut packager = packager(&Packaging::Packed, &mesh(1), config(true, 0));
+    packager.limit(0);
+    assert!(packager.push(Instant::ZERO, rohc(&[1; 9]), &mut |_| {}).is_err());
+}
+
 #[test]
 fn a_unit_for_one_site_is_alone_behind_its_number() {
     let to = Unit { to: SiteId::new(3), ..rohc(b"feedback") };
