@@ -1,9 +1,10 @@
 //! A folder that no path leaves: not by `..`, not by an absolute path, not by a symbolic link, and not by one that is
 //! replaced meanwhile. The kernel ensures it: openat2(2) with RESOLVE_BENEATH.
 
-use std::fs::File;
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, ResolveFlags};
@@ -43,6 +44,48 @@ pub fn lock(file: &File) -> io::Result<bool> {
         Ok(()) => Ok(true),
         Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Opens a file, for reading, in a folder in which another user may have put anything: a symbolic link at its name is
+/// not followed, and the other end of a pipe not waited for.
+///
+/// # Errors
+/// It does not exist, is not a regular file ([`InvalidInput`](io::ErrorKind::InvalidInput)) or a symbolic link, or is
+/// not readable.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    Ok(file)
+}
+
+/// Replaces a file, with mode 0600, in a folder in which another user may have put anything: no symbolic link is
+/// followed. A reader sees the earlier content or the new one. Until then the name of the file has the suffix `.new`.
+/// `is_durable`: when this returns, the new content survives a loss of power.
+///
+/// # Errors
+/// It cannot be written; then the earlier content stays.
+pub fn replace(path: &Path, octets: &[u8], is_durable: bool) -> io::Result<()> {
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    // A new file is never that of a link.
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+    file.write_all(octets)?;
+    if is_durable {
+        file.sync_all()?;
+    }
+    fs::rename(&new, path)?;
+    match path.parent() {
+        // The entry of the folder, too.
+        Some(folder) if is_durable => File::open(folder)?.sync_all(),
+        _ => Ok(()),
     }
 }
 
@@ -156,7 +199,6 @@ impl Folder {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::fs;
     use std::io::{ErrorKind, Read as _};
     use std::os::unix::fs::symlink;
     use std::path::PathBuf;
@@ -193,6 +235,30 @@ mod tests {
         assert!(folder.folder(Path::new("up")).is_err() && folder.folder(Path::new("..")).is_err());
         let names: Vec<_> = folder.entries(10).unwrap().into_iter().map(|entry| entry.name).collect();
         assert_eq!(names, ["below", "inside"]);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn what_another_user_has_put_there_is_not_followed() {
+        let (root, _) = root("others");
+        let (secret, file) = (root.join("secret"), root.join("served/own"));
+        for place in ["own", "own.new"] {
+            symlink(&secret, root.join("served").join(place)).unwrap();
+        }
+        assert!(open_regular(&file).is_err());
+        for (content, is_durable) in [("one", true), ("two", false)] {
+            replace(&file, content.as_bytes(), is_durable).unwrap();
+            let mut read = String::new();
+            open_regular(&file).unwrap().read_to_string(&mut read).unwrap();
+            assert_eq!(read, content);
+        }
+        assert_eq!(fs::read(&secret).unwrap(), b"secret");
+        nix::unistd::mkfifo(&root.join("served/pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(open_regular(&root.join("served/pipe")).unwrap_err().kind(), ErrorKind::InvalidInput);
+        // A folder at the name of the new file is not removed.
+        fs::create_dir(root.join("served/own.new")).unwrap();
+        assert!(replace(&file, b"three", true).is_err());
+        assert_eq!(fs::read(&file).unwrap(), b"two");
         fs::remove_dir_all(root).unwrap();
     }
 

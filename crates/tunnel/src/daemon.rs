@@ -5,6 +5,7 @@
 //! When no more packets wait, all data is sent at once. The live page has its own thread.
 
 pub mod control;
+mod epochs;
 mod event_loop;
 mod helper;
 mod host;

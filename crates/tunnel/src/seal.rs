@@ -5,7 +5,7 @@
 //! body, without protection. `docs/carriers.md`, section "Encrypted datagrams", describes the formats.
 //!
 //! Sans-IO: times, octets and random octets are arguments; datagrams and events are results. Only
-//! [`key_file`] and [`FileStore`] access files. **After every [`open`](Seal::open), and at
+//! [`key_file`] accesses files. **After every [`open`](Seal::open), and at
 //! [`poll_at`](Seal::poll_at), call [`poll`](Seal::poll) until it returns `None`.**
 
 use std::net::SocketAddr;
@@ -32,7 +32,7 @@ mod two_way;
 mod tests;
 
 pub use around::Around;
-pub use epochs::{Epoch, EpochStore, FileStore};
+pub use epochs::{Epoch, EpochStore};
 pub use group::{BadGroup, Group, GroupConfig};
 pub use insecure::Insecure;
 pub use key_file::{Key, KeyFileError, KeyId, Keys};

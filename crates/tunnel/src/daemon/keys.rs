@@ -9,11 +9,12 @@ use thinair_os::privileges::Account;
 use thinair_rohc::CidSpace;
 use thinair_wire::time::Instant;
 
+use super::epochs::FileStore;
 use super::helper::words;
 use super::remembered::Remembered;
 use super::setup::RunError;
 use crate::mtu::Budget;
-use crate::seal::{FileStore, Group, GroupConfig, Insecure, Key, Keys, Over, PeerKeys, Random, Seal, TwoWay};
+use crate::seal::{Group, GroupConfig, Insecure, Key, Keys, Over, PeerKeys, Random, Seal, TwoWay};
 use crate::site::packaging;
 use crate::site_config::{Others, Security, SiteConfig};
 

@@ -4,13 +4,14 @@
 //! The file `peers` in the state folder has a line for each: id of its key, address, name. The file is
 //! optional: errors of reading or writing it are logged at a low level, and otherwise ignored.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::fs;
+use std::io::{self, Read as _};
 use std::net::SocketAddr;
-use std::os::unix::fs::{OpenOptionsExt as _, chown};
+use std::os::unix::fs::chown;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use thinair_os::folder;
 use thinair_os::privileges::Account;
 use thinair_wire::time::Instant;
 
@@ -65,7 +66,7 @@ impl Remembered {
 
     fn read(&self) -> io::Result<String> {
         let mut text = String::new();
-        File::open(self.folder.join("peers"))?.take(LARGEST).read_to_string(&mut text)?;
+        folder::open_regular(&self.folder.join("peers"))?.take(LARGEST).read_to_string(&mut text)?;
         Ok(text)
     }
 
@@ -101,20 +102,12 @@ impl Remembered {
         }
     }
 
-    /// Writes a new file and renames it, so that the file is always complete.
     fn store(&self) -> io::Result<()> {
         let mut text = String::new();
         for Entry { name, key, address } in &self.entries {
             text += &format!("{key} {address} {name}\n");
         }
-        let new = self.folder.join("peers.new");
-        match fs::remove_file(&new) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-        file.write_all(text.as_bytes())?;
-        fs::rename(&new, self.folder.join("peers"))
+        folder::replace(&self.folder.join("peers"), text.as_bytes(), false)
     }
 }
 
