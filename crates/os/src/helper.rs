@@ -49,16 +49,14 @@ pub struct Helper {
 /// The system has no room for another process.
 pub fn start(serve: impl FnOnce(HelperSocket)) -> Result<Helper> {
     let what = || "start a helper process".to_owned();
-    let (ours, theirs) =
-        socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC).attempt(what)?;
-    let line = |socket| HelperSocket { socket, room: vec![0; LONGEST] };
+    let (ours, theirs) = HelperSocket::pair().attempt(what)?;
     match forked::fork().attempt(what)? {
-        Some(pid) => Ok(Helper { line: Some(line(ours)), pid }),
+        Some(pid) => Ok(Helper { line: Some(ours), pid }),
         None => {
             drop(ours);
             // Shown by ps(1), without further effect.
             let _ = nix::sys::prctl::set_name(c"thinair-helper");
-            let status = catch_unwind(AssertUnwindSafe(|| serve(line(theirs))));
+            let status = catch_unwind(AssertUnwindSafe(|| serve(theirs)));
             forked::exit(status.is_err().into())
         }
     }
@@ -105,6 +103,17 @@ impl AsFd for HelperSocket {
 }
 
 impl HelperSocket {
+    /// Returns both ends of a new socket.
+    ///
+    /// # Errors
+    /// The system has no room for another file.
+    pub fn pair() -> io::Result<(Self, Self)> {
+        let (one, other) =
+            socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
+        let end = |socket| Self { socket, room: vec![0; LONGEST] };
+        Ok((end(one), end(other)))
+    }
+
     /// Returns another handle of this end.
     ///
     /// # Errors
@@ -125,18 +134,20 @@ impl HelperSocket {
         Ok(())
     }
 
-    /// Waits for a message, at most for `limit` if it is given. `None`: the other end is gone.
+    /// Waits for a message, at most for `limit` if it is given; zero: not at all. `None`: the other end is gone.
     ///
     /// # Errors
     /// [`WouldBlock`](io::ErrorKind::WouldBlock): no message came in time.
     pub fn receive(&mut self, limit: Option<Duration>) -> io::Result<Option<(&[u8], Option<OwnedFd>)>> {
+        let is_now = limit == Some(Duration::ZERO);
         let limit = limit.unwrap_or_default();
         let time = TimeVal::new(limit.as_secs().try_into().unwrap_or(i64::MAX), limit.subsec_micros().into());
         setsockopt(&self.socket, sockopt::ReceiveTimeout, &time)?;
         let mut control = nix::cmsg_space!([std::os::fd::RawFd; 1]);
         let mut octets = [IoSliceMut::new(&mut self.room)];
         let raw = self.socket.as_raw_fd();
-        let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+        let now = if is_now { MsgFlags::MSG_DONTWAIT } else { MsgFlags::empty() };
+        let flags = MsgFlags::MSG_CMSG_CLOEXEC | now;
         let received = loop {
             match recvmsg::<()>(raw, &mut octets, Some(&mut control), flags) {
                 Err(Errno::EINTR) => {}

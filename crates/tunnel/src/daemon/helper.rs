@@ -47,7 +47,7 @@ pub type MakeSiteConfig =
 /// Looks up the addresses of a host.
 pub type Resolve<'r> = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + 'r;
 
-/// Request of the daemon.
+/// Request of the daemon, which follows its number.
 #[derive(Debug, Deserialize, Serialize)]
 enum Request {
     SetUp { mtu: u16, carrier_port: Option<u16> },
@@ -58,12 +58,19 @@ enum Request {
     Resolve(String, u16),
 }
 
-/// Answer of the helper.
+/// Message of the helper.
 #[derive(Debug, Deserialize, Serialize)]
 enum Reply {
-    Done,
-    Refused { what: String, is_permission: bool },
+    /// Answer to the request of this number.
+    Answer(u64, Result<(), Refusal>),
     Late(Late),
+}
+
+/// Error of a request.
+#[derive(Debug, Deserialize, Serialize)]
+struct Refusal {
+    what: String,
+    is_permission: bool,
 }
 
 /// An asynchronous answer.
@@ -104,7 +111,15 @@ impl Loaded {
 #[derive(Debug)]
 pub(super) struct Helper {
     process: helper::Helper,
-    /// Answers received while waiting for another one.
+    requests: Requests,
+}
+
+/// Requests to the helper, and its answers. An answer that did not arrive in time is ignored later.
+#[derive(Debug, Default)]
+struct Requests {
+    /// Number of the last request.
+    number: u64,
+    /// Asynchronous answers received while waiting for another one.
     late: Vec<Late>,
 }
 
@@ -124,7 +139,7 @@ impl Helper {
                 run_folder::clear(&folder);
             }
         })?;
-        Ok(Self { process, late: Vec::new() })
+        Ok(Self { process, requests: Requests::default() })
     }
 
     /// Sets MTU, addresses and routes of the interface: [`Host::set_up`].
@@ -151,29 +166,26 @@ impl Helper {
 
     /// Requests that the configuration be read again.
     pub(super) fn load(&mut self) -> Result<(), Error> {
-        self.send(&Request::Load)
+        self.process.line().and_then(|line| self.requests.send(line, &Request::Load)).map_err(gone)
     }
 
     /// Requests the addresses of a host.
     pub(super) fn resolve(&mut self, host: &str, port: u16) -> Result<(), Error> {
-        self.send(&Request::Resolve(host.to_owned(), port))
+        let request = Request::Resolve(host.to_owned(), port);
+        self.process.line().and_then(|line| self.requests.send(line, &request)).map_err(gone)
     }
 
-    /// The next asynchronous answer, once the helper is [readable](Self::as_fd). `None`: the helper has
-    /// ended.
-    pub(super) fn next_late(&mut self) -> Option<Late> {
-        if !self.late.is_empty() {
-            return Some(self.late.remove(0));
-        }
-        match self.receive(None) {
-            Ok((Reply::Late(late), _)) => Some(late),
-            Ok(_) | Err(_) => None,
-        }
+    /// The next asynchronous answer, once the helper is [readable](Self::as_fd). `None`: none has arrived.
+    ///
+    /// # Errors
+    /// The helper has ended.
+    pub(super) fn next_late(&mut self) -> io::Result<Option<Late>> {
+        self.requests.next_late(self.process.line()?)
     }
 
     /// True if there are answers received while waiting for another one.
     pub(super) fn has_late(&self) -> bool {
-        !self.late.is_empty()
+        !self.requests.late.is_empty()
     }
 
     /// The socket, to wait for.
@@ -187,27 +199,51 @@ impl Helper {
         self.process.end();
     }
 
-    fn send(&mut self, request: &Request) -> Result<(), Error> {
-        let message = serde_json::to_vec(request).unwrap_or_default();
-        self.process.line().and_then(|line| line.send(&message, None)).map_err(gone)
+    fn ask(&mut self, request: &Request) -> Result<Option<OwnedFd>, Error> {
+        self.requests.ask(self.process.line().map_err(gone)?, request)
+    }
+}
+
+impl Requests {
+    fn send(&mut self, line: &HelperSocket, request: &Request) -> io::Result<()> {
+        self.number += 1;
+        let message = serde_json::to_vec(&(self.number, request)).unwrap_or_default();
+        line.send(&message, None)
     }
 
-    fn ask(&mut self, request: &Request) -> Result<Option<OwnedFd>, Error> {
-        self.send(request)?;
+    /// Sends a request, and waits for its answer.
+    fn ask(&mut self, line: &mut HelperSocket, request: &Request) -> Result<Option<OwnedFd>, Error> {
+        self.send(line, request).map_err(gone)?;
         loop {
-            match self.receive(Some(PATIENCE)).map_err(gone)? {
-                (Reply::Done, file) => return Ok(file),
-                (Reply::Refused { what, is_permission }, _) => return Err(refused(&what, is_permission)),
+            match receive(line, Some(PATIENCE)).map_err(gone)? {
+                (Reply::Answer(number, _), _) if number != self.number => {}
+                (Reply::Answer(_, Ok(())), file) => return Ok(file),
+                (Reply::Answer(_, Err(refusal)), _) => return Err(refused(&refusal)),
                 (Reply::Late(late), _) => self.late.push(late),
             }
         }
     }
 
-    fn receive(&mut self, limit: Option<Duration>) -> io::Result<(Reply, Option<OwnedFd>)> {
-        let received = self.process.line()?.receive(limit)?;
-        let (message, file) = received.ok_or(io::ErrorKind::UnexpectedEof)?;
-        Ok((serde_json::from_slice(message)?, file))
+    fn next_late(&mut self, line: &mut HelperSocket) -> io::Result<Option<Late>> {
+        if !self.late.is_empty() {
+            return Ok(Some(self.late.remove(0)));
+        }
+        match receive(line, Some(Duration::ZERO)) {
+            Ok((Reply::Late(late), _)) => Ok(Some(late)),
+            Ok((Reply::Answer(..), _)) => Ok(None),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::InvalidData) => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
+}
+
+fn receive(line: &mut HelperSocket, limit: Option<Duration>) -> io::Result<(Reply, Option<OwnedFd>)> {
+    let (message, file) = line.receive(limit)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+    let reply =
+        serde_json::from_slice(message).map_err(|bad| io::Error::new(io::ErrorKind::InvalidData, bad))?;
+    Ok((reply, file))
 }
 
 fn gone(why: io::Error) -> Error {
@@ -215,10 +251,10 @@ fn gone(why: io::Error) -> Error {
 }
 
 /// An error reported by the helper: "cannot WHAT: REASON".
-fn refused(text: &str, is_permission: bool) -> Error {
-    let text = text.strip_prefix("cannot ").unwrap_or(text);
+fn refused(refusal: &Refusal) -> Error {
+    let text = refusal.what.strip_prefix("cannot ").unwrap_or(&refusal.what);
     let (what, why) = text.rsplit_once(": ").unwrap_or((text, "refused"));
-    let kind = if is_permission { io::ErrorKind::PermissionDenied } else { io::ErrorKind::Other };
+    let kind = if refusal.is_permission { io::ErrorKind::PermissionDenied } else { io::ErrorKind::Other };
     Error::new(what, io::Error::new(kind, why.to_owned()))
 }
 
@@ -243,37 +279,38 @@ fn serve(
         }
     };
     loop {
-        let request = match line.receive(None) {
-            Ok(Some((message, _))) => serde_json::from_slice(message),
-            Ok(None) | Err(_) => return,
+        let Ok(Some((message, _))) = line.receive(None) else { return };
+        let (number, request) = match serde_json::from_slice(message) {
+            Ok(request) => request,
+            Err(error) => {
+                tracing::error!(%error, "a request of the daemon is malformed");
+                continue;
+            }
         };
         let mut file = None;
         let done = match request {
-            Ok(Request::SetUp { mtu, carrier_port }) => host.set_up(mtu, carrier_port),
-            Ok(Request::SetMtu(mtu)) => host.set_mtu(mtu),
-            Ok(Request::Change { addresses, routes, dns }) => host.change(addresses, routes, dns),
-            Ok(Request::OpenLine) => open_line(&carrier).map(|line| file = Some(line)),
-            Ok(Request::Load) => {
+            Request::SetUp { mtu, carrier_port } => host.set_up(mtu, carrier_port),
+            Request::SetMtu(mtu) => host.set_mtu(mtu),
+            Request::Change { addresses, routes, dns } => host.change(addresses, routes, dns),
+            Request::OpenLine => open_line(&carrier).map(|line| file = Some(line)),
+            Request::Load => {
                 let source = source.clone();
                 answer_later(&line, move || {
                     Late::Loaded(source.ok_or_else(no_file).and_then(|it| load(&it)))
                 });
                 continue;
             }
-            Ok(Request::Resolve(name, port)) => {
+            Request::Resolve(name, port) => {
                 answer_later(&line, move || {
                     let found = crate::config::system_resolver(&name, port).unwrap_or_default();
                     Late::Resolved(name, port, found)
                 });
                 continue;
             }
-            Err(error) => Err(Error::new("understand the daemon", io::Error::other(error))),
         };
-        let reply = match done {
-            Ok(()) => Reply::Done,
-            Err(error) => Reply::Refused { what: words(&error), is_permission: error.is_permission() },
-        };
-        let message = serde_json::to_vec(&reply).unwrap_or_default();
+        let done =
+            done.map_err(|error| Refusal { what: words(&error), is_permission: error.is_permission() });
+        let message = serde_json::to_vec(&Reply::Answer(number, done)).unwrap_or_default();
         if line.send(&message, file.as_ref().map(|file| file.as_fd())).is_err() {
             return;
         }
@@ -344,5 +381,36 @@ pub(super) fn words(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {}", words(source)),
         None => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_comes_too_late_is_ignored() {
+        let (mut ours, theirs) = HelperSocket::pair().unwrap();
+        let tell = |reply: &Reply| theirs.send(&serde_json::to_vec(reply).unwrap(), None).unwrap();
+        let refusal = || Refusal { what: "cannot do it: a reason".to_owned(), is_permission: false };
+        // The patience for the first request was over.
+        let mut requests = Requests { number: 1, ..Requests::default() };
+        assert!(requests.next_late(&mut ours).unwrap().is_none(), "nothing has arrived");
+        tell(&Reply::Answer(1, Ok(())));
+        assert!(requests.next_late(&mut ours).unwrap().is_none(), "the helper has not ended");
+        // It is not the answer to the next one, either.
+        tell(&Reply::Answer(1, Err(refusal())));
+        tell(&Reply::Late(Late::Resolved("host".to_owned(), 7, Vec::new())));
+        tell(&Reply::Answer(2, Ok(())));
+        requests.ask(&mut ours, &Request::SetMtu(1_400)).unwrap();
+        tell(&Reply::Answer(3, Err(refusal())));
+        let error = requests.ask(&mut ours, &Request::SetMtu(1_400)).unwrap_err();
+        assert_eq!(words(&error), "cannot do it: a reason");
+        assert!(matches!(requests.next_late(&mut ours), Ok(Some(Late::Resolved(..)))));
+        theirs.send(b"?", None).unwrap();
+        assert!(requests.next_late(&mut ours).unwrap().is_none(), "no message");
+        drop(theirs);
+        assert!(requests.next_late(&mut ours).is_err(), "it has ended");
     }
 }

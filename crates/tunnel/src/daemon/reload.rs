@@ -40,7 +40,7 @@ impl Daemon {
     pub(super) fn take_late_answers(&mut self) -> Result<(), RunError> {
         loop {
             match self.helper.next_late() {
-                Some(Late::Loaded(loaded)) => {
+                Ok(Some(Late::Loaded(loaded))) => {
                     let answer = match loaded.and_then(|loaded| self.reload(&loaded)) {
                         Ok(messages) => Answer { ok: true, messages },
                         Err(wrong) => Answer { ok: false, messages: vec![wrong] },
@@ -52,10 +52,11 @@ impl Daemon {
                         control.answer(&answer);
                     }
                 }
-                Some(Late::Resolved(host, port, addresses)) => {
+                Ok(Some(Late::Resolved(host, port, addresses))) => {
                     self.take_addresses(&host, port, &addresses);
                 }
-                None => {
+                Ok(None) => {}
+                Err(_) => {
                     if let Some(socket) = self.helper.as_fd() {
                         self.events.remove(socket)?;
                     }
