@@ -212,7 +212,9 @@ impl Interface {
             .attempt(|| format!("add the address {address}/{bits} to `{}`", self.name))
     }
 
-    /// Removes an address, and with it the routes with that source.
+    /// Removes an address, and with it the routes of IPv4 with that source. With the last address of IPv4 Linux removes
+    /// all routes of IPv4 by the interface; with the first one of a network, its other addresses may go, too
+    /// (`net.ipv4.conf.NAME.promote_secondaries`).
     ///
     /// # Errors
     /// It has no such address, or a missing privilege (CAP_NET_ADMIN).
@@ -241,6 +243,19 @@ impl Interface {
     /// # Errors
     /// Those of [`add_route`](Self::add_route).
     pub fn add_route_in(&self, table: u32, route: &Route) -> Result<()> {
+        // Routes of IPv6 have no order; without NLM_F_EXCL none is replaced.
+        self.route(table, route, if route.to.0.is_ipv4() { NLM_F_APPEND } else { 0 })
+    }
+
+    /// Adds a route by this interface to a table, in place of an existing one to the same destination.
+    ///
+    /// # Errors
+    /// Those of [`add_route`](Self::add_route), except that it exists.
+    pub fn set_route_in(&self, table: u32, route: &Route) -> Result<()> {
+        self.route(table, route, NLM_F_REPLACE)
+    }
+
+    fn route(&self, table: u32, route: &Route, flags: u16) -> Result<()> {
         let (to, bits) = route.to;
         let mut message = self.route_message(to, bits, route.from);
         set_table(&mut message, table);
@@ -255,9 +270,7 @@ impl Interface {
         if !metrics.is_empty() {
             message.attributes.push(RouteAttribute::Metrics(metrics));
         }
-        // Routes of IPv6 have no order; without NLM_F_EXCL none is replaced.
-        let flags = if to.is_ipv4() { NLM_F_CREATE | NLM_F_APPEND } else { NLM_F_CREATE };
-        ask(RouteNetlinkMessage::NewRoute(message), flags)
+        ask(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | flags)
             .attempt(|| format!("add a route to {to}/{bits} by `{}`", self.name))
     }
 

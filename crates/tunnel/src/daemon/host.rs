@@ -1,6 +1,6 @@
 //! Changes of a tunnel to its host: addresses, routes, routing rules and name servers, and their removal.
 //!
-//! Existing settings are never replaced. Routes of the configuration are in a separate table, which routing
+//! Existing settings of others are never replaced. Routes of the configuration are in a separate table, which routing
 //! rules select; the routes are removed with the interface, and the rules when the tunnel ends. Rules of a
 //! killed tunnel are recognized by their protocol, and by the missing interface of their table.
 //!
@@ -85,10 +85,8 @@ impl Host {
         let priority = self.within(free_priority)?;
         let carrier_port = carrier_port.filter(|_| self.namespace.is_none());
         self.set = Some(Set { interface, carrier_port, priority, rules: Vec::new() });
-        let routes = self.config.routes.clone();
-        let done = self
-            .change_routes(&[], &routes)
-            .and_then(|()| self.names.set(&self.config.name, &self.config.dns));
+        let config = self.config.clone();
+        let done = self.set_routes(&config).and_then(|()| self.names.set(&config.name, &config.dns));
         if done.is_err() {
             self.restore();
         }
@@ -102,6 +100,9 @@ impl Host {
     }
 
     /// Replaces addresses, routes and name servers of the configuration.
+    ///
+    /// # Errors
+    /// The system refuses a change. Changes made before it are undone.
     pub(super) fn change(
         &mut self,
         addresses: Vec<Prefix>,
@@ -113,43 +114,66 @@ impl Host {
             return Err(Error::new("set name servers", io::ErrorKind::InvalidInput));
         }
         let before = self.config.clone();
-        self.config = site_config::Inside { addresses, routes, dns, ..before.clone() };
-        let Some(Set { interface, .. }) = &self.set else { return Ok(()) };
-        let after = &self.config;
-        self.within(|| {
-            for &(address, bits) in before.addresses.iter().filter(|one| !after.addresses.contains(one)) {
-                interface.remove_address(address, bits)?;
-            }
-            let new = after.addresses.iter().filter(|one| !before.addresses.contains(one));
-            new.copied().try_for_each(|address| add_address(interface, address))
-        })?;
-        let (name, dns) = (interface.name().to_owned(), self.config.dns.clone());
-        let routes = self.config.routes.clone();
-        self.change_routes(&before.routes, &routes)?;
-        if before.dns != dns {
+        let after = site_config::Inside { addresses, routes, dns, ..before.clone() };
+        let done = self.replace(&before, &after);
+        if done.is_ok() {
+            self.config = after;
+        } else if let Err(error) = self.replace(&after, &before) {
+            tracing::warn!(%error, "a change that failed is not undone completely");
+        }
+        done
+    }
+
+    /// Changes the host from one configuration to another, of which some parts may be there already.
+    fn replace(&mut self, before: &site_config::Inside, after: &site_config::Inside) -> Result<(), Error> {
+        // At first, since without any address Linux removes the routes of the interface.
+        self.add(after)?;
+        self.remove_missing(before, after)?;
+        // Some may be gone with the first address of their network.
+        self.add(after)?;
+        if before.dns != after.dns && self.set.is_some() {
             self.names.restore();
-            self.names.set(&name, &dns)?;
+            self.names.set(&after.name, &after.dns)?;
         }
         Ok(())
     }
 
-    /// Adds the routes that only `after` contains, and removes those that only `before` contains.
-    fn change_routes(&mut self, before: &[Prefix], after: &[Prefix]) -> Result<(), Error> {
+    /// Adds the addresses and routes of a configuration that are missing.
+    fn add(&mut self, config: &site_config::Inside) -> Result<(), Error> {
+        let Some(Set { interface, .. }) = &self.set else { return Ok(()) };
+        self.within(|| config.addresses.iter().try_for_each(|&address| add_address(interface, address)))?;
+        self.set_routes(config)
+    }
+
+    /// Removes the addresses and routes of `before` that `after` does not contain.
+    fn remove_missing(&self, before: &site_config::Inside, after: &site_config::Inside) -> Result<(), Error> {
+        let Some(Set { interface, .. }) = &self.set else { return Ok(()) };
+        let unless_gone = |result: Result<(), Error>| match result {
+            Err(error) if !is_gone(&error) => Err(error),
+            _ => Ok(()),
+        };
+        self.within(|| {
+            for &to in before.routes.iter().filter(|to| !after.routes.contains(to)) {
+                unless_gone(interface.remove_route_in(TABLES + interface.index(), to))?;
+            }
+            for &(address, bits) in before.addresses.iter().filter(|one| !after.addresses.contains(one)) {
+                unless_gone(interface.remove_address(address, bits))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Sets the routes of a configuration, each with an address of it as source, and their rules.
+    fn set_routes(&mut self, config: &site_config::Inside) -> Result<(), Error> {
         let Some(Set { interface, carrier_port, priority, rules }) = &self.set else { return Ok(()) };
         let table = TABLES + interface.index();
-        let wanted = rules_for(after, *priority, table, *carrier_port);
+        let wanted = rules_for(&config.routes, *priority, table, *carrier_port);
         let keep = *rules == wanted;
-        let own = &self.config.addresses;
         let changed = self.within(|| {
-            for &to in before.iter().filter(|to| !after.contains(to)) {
-                match interface.remove_route_in(table, to) {
-                    Err(error) if !is_gone(&error) => return Err(error),
-                    _ => {}
-                }
-            }
-            for &to in after.iter().filter(|to| !before.contains(to)) {
-                let from = own.iter().map(|&(own, _)| own).find(|own| own.is_ipv4() == to.0.is_ipv4());
-                interface.add_route_in(table, &Route { to, from, mtu: 0, congestion: None })?;
+            for &to in &config.routes {
+                let mut own = config.addresses.iter().map(|&(own, _)| own);
+                let from = own.find(|own| own.is_ipv4() == to.0.is_ipv4());
+                interface.set_route_in(table, &Route { to, from, mtu: 0, congestion: None })?;
             }
             if keep {
                 return Ok(());
@@ -256,8 +280,9 @@ fn remove(rules: &[Rule]) {
 
 /// True if something cannot be removed because it does not exist.
 fn is_gone(error: &Error) -> bool {
-    // ESRCH, which has no `ErrorKind`, for routes; ENOENT for rules.
-    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(ESRCH)
+    // ESRCH, which has no `ErrorKind`, for routes; ENOENT for rules; EADDRNOTAVAIL for addresses.
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AddrNotAvailable)
+        || error.raw_os_error() == Some(ESRCH)
 }
 
 /// errno(3) of a missing route.
@@ -288,7 +313,81 @@ pub(super) fn remove_stale_rules() -> Result<usize, Error> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::net::UdpSocket;
+
+    use thinair_os::{Tun, TunKind};
+
     use super::*;
+
+    fn prefixes(all: &[&str]) -> Vec<Prefix> {
+        let prefix = |text: &&str| {
+            let (address, bits) = text.split_once('/').unwrap();
+            (address.parse().unwrap(), bits.parse().unwrap())
+        };
+        all.iter().map(prefix).collect()
+    }
+
+    /// Source of packets to an address, if there is a route.
+    fn source(namespace: &Namespace, to: &str) -> Option<String> {
+        let to: IpAddr = to.parse().unwrap();
+        let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+        let own = || {
+            let socket = UdpSocket::bind(any)?;
+            socket.connect((to, 9))?;
+            socket.local_addr()
+        };
+        namespace.within(own).unwrap().ok().map(|own| own.ip().to_string())
+    }
+
+    #[test]
+    fn routes_stay_with_changed_addresses_and_what_fails_changes_nothing() {
+        let namespace = match Namespace::create_unnamed() {
+            Ok(namespace) => namespace,
+            Err(error) if error.is_permission() => return println!("skipped: {error}"),
+            Err(error) => panic!("{error}"),
+        };
+        let _tuns = ["host0", "other0"].map(|name| Tun::open_in(&namespace, name, TunKind::Tun).unwrap());
+        let other = || Interface::named("other0")?.add_address("10.7.0.1".parse().unwrap(), 24);
+        namespace.within(other).unwrap().unwrap();
+        let routes = ["10.30.0.0/16", "fd00:30::/32"];
+        let config = site_config::Inside {
+            name: "host0".to_owned(),
+            bridged: false,
+            namespace: Some(namespace.called()),
+            addresses: prefixes(&["10.9.0.1/24", "fd00:9::1/64"]),
+            routes: prefixes(&routes),
+            dns: Vec::new(),
+            mtu: None,
+            queue: None,
+            segments: None,
+        };
+        let mut host = Host::new(config, None).unwrap();
+        host.set_up(1_400, None).unwrap();
+        let sources = || ["10.30.1.1", "fd00:30::1"].map(|to| source(&namespace, to));
+        let are = |four: &str, six: &str| [Some(four.to_owned()), Some(six.to_owned())];
+        assert_eq!(sources(), are("10.9.0.1", "fd00:9::1"));
+        // Another network, another address of the same network, and a further address.
+        for (four, six, more) in [
+            ("10.8.0.1", "fd00:8::1", "fd00:5::1/64"),
+            ("10.8.0.2", "fd00:8::2", "fd00:5::1/64"),
+            ("10.8.0.2", "fd00:8::2", "10.5.0.1/24"),
+            ("10.4.0.1", "fd00:8::2", "10.8.0.2/24"),
+        ] {
+            let addresses = prefixes(&[&format!("{four}/24"), &format!("{six}/64"), more]);
+            host.change(addresses, prefixes(&routes), Vec::new()).unwrap();
+            assert_eq!(sources(), are(four, six));
+        }
+        // The second address is that of another interface.
+        for _ in 0..2 {
+            let taken = prefixes(&["10.3.0.1/24", "10.7.0.1/24"]);
+            assert!(host.change(taken, prefixes(&["10.30.0.0/16", "10.31.0.0/16"]), Vec::new()).is_err());
+            assert_eq!(sources(), are("10.4.0.1", "fd00:8::2"));
+            assert_eq!([source(&namespace, "10.31.1.1"), source(&namespace, "10.3.0.9")], [None, None]);
+        }
+        host.change(prefixes(&["10.9.0.1/24"]), prefixes(&["10.31.0.0/16"]), Vec::new()).unwrap();
+        assert_eq!(source(&namespace, "10.31.1.1").as_deref(), Some("10.9.0.1"));
+        assert_eq!(sources(), [None, None]);
+    }
 
     #[test]
     fn longer_prefixes_of_either_table_are_looked_up_first() {
