@@ -278,8 +278,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
-    /// Returns the waiting state as octets, to replace the notification that is about to be retransmitted. RFC 7641,
-    /// section 4.5.2.
+    /// Returns the waiting state as octets, to replace the notification that is about to be retransmitted. An error ends
+    /// the observation. RFC 7641, sections 4.2 and 4.5.2.
     pub(super) fn newer_notification(&mut self, now: Instant, key: SlotKey) -> Option<Vec<u8>> {
         let WaitingState { code, options, payload, .. } = self.observers.get_mut(key)?.waiting.take()?;
         let response = Response { code, options, payload: payload.into() };
@@ -289,6 +289,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let mut octets = alloc::vec![0; content.most()];
         let len = content.write(Type::Confirmable, 0, &mut octets)?;
         octets.truncate(len);
+        if code.class() != 2 {
+            self.remove_observer(key, Gone::Error);
+        }
         Some(octets)
     }
 

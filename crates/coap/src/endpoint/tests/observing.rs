@@ -324,3 +324,24 @@ fn an_answer_that_does_not_count_leaves_a_deadline() {
     client.handle_timeout(end);
     assert_eq!(client.poll_event(), Some(Event::Failed { call, error: CallError::NoResponse }));
 }
+
+/// Section 4.2: an error that goes out instead of a retransmission (section 4.5.2) ends the observation, too.
+#[test]
+fn an_error_instead_of_a_retransmission_ends_an_observation() {
+    for last in [Response::new(code::NOT_FOUND), Response::content(b"1").format(60)] {
+        let mut pair = EndpointPair::new(rfc7252(), rfc7252());
+        let mut app = Thermometer::new();
+        pair.request(&Request::get("/temperature").observe());
+        pair.run(&mut |server, now, event| app.handle(server, now, event));
+        let now = at(pair.millis);
+        pair.server.notify(now, app.observers[0], &Response::content(b"1"), true).unwrap();
+        assert_eq!(sent(&mut pair.server, now).len(), 1, "lost");
+        pair.server.notify(now, app.observers[0], &last, true).unwrap();
+        pair.millis += 2_000;
+        pair.server.handle_timeout(at(pair.millis));
+        let events = pair.run(&mut |server, now, event| app.handle(server, now, event));
+        assert!(matches!(events[..], [Event::Response { .. }]), "{events:?}");
+        assert_eq!((pair.server.observers(), &app.gone[..]), (0, &[Gone::Error][..]));
+        assert_eq!((pair.log[3].as_str(), pair.server.poll_timeout()), ("> ACK", None));
+    }
+}
