@@ -35,8 +35,8 @@ pub(crate) struct Observer {
     flight: Option<SlotKey>,
     /// State to send after that notification, or when the client may be notified again: only the latest one is kept.
     pub(super) waiting: Option<WaitingState>,
-    /// Content-Format of the first response.
-    format: Option<u16>,
+    /// Content-Format of the first 2.05, or its absence; `None` as long as there was none: 2.03 has no Content-Format.
+    format: Option<Option<u16>>,
     /// Message ID of the latest Non-confirmable notification.
     message_id: Option<u16>,
 }
@@ -113,10 +113,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         Some(observer.sequence)
     }
 
-    /// Stores the Content-Format of the first response to an observer.
-    pub(super) fn observed_as(&mut self, key: SlotKey, format: Option<u16>) {
-        if let Some(observer) = self.observers.get_mut(key) {
-            observer.format = format;
+    /// Stores the Content-Format of the response to a registration.
+    pub(super) fn observed_as(&mut self, key: SlotKey, code: Code, options: &OptionList) {
+        if let Some(observer) = self.observers.get_mut(key).filter(|_| code == Code::CONTENT) {
+            observer.format = Some(options.as_options().content_format());
         }
     }
 
@@ -124,7 +124,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// after the acknowledgement, or instead of the next retransmission; if it was notified less than a round trip ago (3
     /// s if that is not known; RFC 7641, section 4.5.1), the state is sent when that time is over. Intermediate states
     /// are never sent. A response that is not a success ends the observation, and so does another Content-Format than
-    /// that of the first response, which is replaced by 4.06 (section 4.2). At least every
+    /// that of the first 2.05, which is replaced by 4.06 (section 4.2). At least every
     /// [`Timing::confirm_notifications`](crate::Timing::confirm_notifications) the notification is Confirmable,
     /// regardless of `confirmable`.
     pub fn notify(
@@ -142,8 +142,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             return Err(RespondError::Option);
         }
         let not_acceptable = Response::new(code::NOT_ACCEPTABLE);
-        let same = response.code != Code::CONTENT
-            || response.options.as_options().content_format() == observer.format;
+        let format = response.options.as_options().content_format();
+        let same = response.code != Code::CONTENT || observer.format.is_none_or(|first| first == format);
         let response = if same { response } else { &not_acceptable };
         let (peer, under_way) = (observer.peer, observer.flight.is_some());
         let due = now.since(observer.confirmed) >= self.config.timing.confirm_notifications;
@@ -184,7 +184,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             let sequence = self.next_sequence(now, key).ok_or(RespondError::Gone)?;
             options.push_uint(number::OBSERVE, sequence);
         }
-        let observer = self.observers.get(key).ok_or(RespondError::Gone)?;
+        let observer = self.observers.get_mut(key).ok_or(RespondError::Gone)?;
+        if response.code == Code::CONTENT {
+            observer.format.get_or_insert(response.options.as_options().content_format());
+        }
         // As for a response to a request.
         let pending = PendingRequest {
             peer: observer.peer,

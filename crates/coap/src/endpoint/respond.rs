@@ -107,7 +107,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let mut options = response.options.clone();
         match (pending.observer, pending.observe) {
             (Some(observer), _) if response.code.class() == 2 => {
-                self.observed_as(observer, options.as_options().content_format());
+                self.observed_as(observer, response.code, &options);
                 if let Some(sequence) = self.next_sequence(now, observer) {
                     options.push_uint(number::OBSERVE, sequence);
                 }

@@ -345,3 +345,34 @@ fn an_error_instead_of_a_retransmission_ends_an_observation() {
         assert_eq!((pair.log[3].as_str(), pair.server.poll_timeout()), ("> ACK", None));
     }
 }
+
+/// Sections 3.3.2 and 4.3.2: 2.03 for a stored representation tells no Content-Format; the first 2.05 does.
+#[test]
+fn an_observation_with_a_stored_representation_goes_on_when_the_state_changes() {
+    let mut pair = EndpointPair::new(Config::default(), Config::default());
+    let mut observers = Vec::new();
+    pair.request(&Request::get("/temperature").option(number::ETAG, b"1").observe());
+    pair.run(&mut |server, now, event| {
+        let Event::Request { id, .. } = event else { panic!("{event:?}") };
+        observers.extend(server.accept(now, id));
+        server.respond(now, id, &Response::valid(b"1")).unwrap();
+    });
+    for (format, observed) in [(60, 1), (60, 1), (0, 0)] {
+        let state = Response::content(b"2").format(format);
+        pair.server.notify(at(pair.millis), observers[0], &state, true).unwrap();
+        pair.run(&mut |_, _, event| assert!(matches!(event, Event::ObserverGone { .. })));
+        assert_eq!(pair.server.observers(), observed);
+    }
+    assert_eq!(
+        pair.log[1..],
+        [
+            "< ACK 2.03 Observe:1",
+            "< CON 2.05 Observe:2",
+            "> ACK",
+            "< CON 2.05 Observe:3",
+            "> ACK",
+            "< CON 4.06",
+            "> ACK"
+        ]
+    );
+}
