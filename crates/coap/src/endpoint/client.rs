@@ -52,6 +52,11 @@ impl Call {
     pub(super) const fn is_counted(&self) -> bool {
         self.counted
     }
+
+    /// True if there was a notification with this Token.
+    pub(super) fn is_observing(&self, token: &Token) -> bool {
+        self.sequence.is_some() && self.observed == Some(*token)
+    }
 }
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {

@@ -5,6 +5,7 @@ use core::hash::Hash;
 use thinair_wire::header::coap::{Code, Type};
 use thinair_wire::time::Instant;
 
+use super::client::Call;
 use super::digest::Digest;
 use super::flight::{FlightOutcome, Owner};
 use super::remembered::{MessageRef, Remembered, Reply};
@@ -172,8 +173,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             self.remembered.set(memory, Reply::Acknowledgement);
             self.reply(QueuedSend::Empty(peer, Type::Acknowledgement, message.message_id));
         }
-        // The response implies the acknowledgement that was lost. RFC 7252, section 5.2.2.
-        if let Some(key) = self.calls.get(call).and_then(|call| call.flight) {
+        // The response implies the acknowledgement that was lost (RFC 7252, section 5.2.2), a later notification does not.
+        let is_response = |call: &Call| digest.observe.is_none() || !call.is_observing(&message.token);
+        if let Some(key) = self.calls.get(call).filter(|call| is_response(call)).and_then(|call| call.flight)
+        {
             self.arrived(now, key);
         }
         self.call_response(now, call, message, digest)

@@ -376,3 +376,35 @@ fn an_observation_with_a_stored_representation_goes_on_when_the_state_changes() 
         ]
     );
 }
+
+/// A notification does not acknowledge a later message of its call: RFC 7252, section 5.2.2, is about responses.
+#[test]
+fn a_notification_is_not_the_answer_to_a_message_under_way() {
+    for (message_type, duplicate) in [(0x51, 0), (0x41, 1)] {
+        let mut client = plain(rfc7252());
+        let call = client.request(at(0), PEER, &Request::get("/").observe()).unwrap();
+        sent(&mut client, at(0));
+        received(&mut client, at(1), b"\x61\x45\x00\x00\x00\x61\x05\xffA");
+        assert!(client.deregister(at(2), call));
+        let lost = sent(&mut client, at(2));
+        assert!(received(&mut client, at(3), &[message_type, 0x45, 9, 9, 0, 0x61, 6, 0xFF, b'A']).is_empty());
+        assert_eq!(sent(&mut client, at(3)).len(), duplicate, "acknowledgement");
+        assert_eq!(client.poll_timeout(), Some(at(2_002)));
+        client.handle_timeout(at(2_002));
+        assert_eq!(sent(&mut client, at(2_002)), lost);
+        assert_eq!(client.peer(at(2_002), &PEER).unwrap().samples, 1);
+        let events = received(&mut client, at(2_003), b"\x61\x45\x00\x01\x00\xffA");
+        assert!(matches!(events[..], [Event::Response { .. }]), "{events:?}");
+    }
+}
+
+/// The first notification is the response to the registration, and acknowledges it. RFC 7252, section 5.2.2.
+#[test]
+fn a_separate_response_acknowledges_its_registration() {
+    let mut client = plain(rfc7252());
+    client.request(at(0), PEER, &Request::get("/").observe()).unwrap();
+    sent(&mut client, at(0));
+    let events = received(&mut client, at(3), b"\x41\x45\x09\x09\x00\x61\x06\xffA");
+    assert!(matches!(events[..], [Event::Notification { .. }]), "{events:?}");
+    assert_eq!(client.peer(at(3), &PEER).unwrap().samples, 1);
+}
