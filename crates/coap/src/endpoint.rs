@@ -83,6 +83,8 @@ pub struct Endpoint<P> {
     observers: Slab<Observer>,
     /// Observers by peer and Token.
     by_observer: BTreeMap<(SlotKey, Token), SlotKey>,
+    /// Largest number of an Observe option of an observation that has ended.
+    ended_sequence: u32,
     bodies: Bodies,
     timers: BTreeSet<(Instant, Timed)>,
     events: VecDeque<Event<'static, P>>,
@@ -175,6 +177,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             by_token: BTreeMap::new(),
             observers: Slab::new(config.limits.max_observers),
             by_observer: BTreeMap::new(),
+            ended_sequence: 0,
             bodies: Bodies::default(),
             timers: BTreeSet::new(),
             events: VecDeque::new(),

@@ -27,7 +27,7 @@ pub(crate) struct Observer {
     /// Block size that the client has requested.
     size: Option<BlockSize>,
     stream: bool,
-    /// The value of the latest Observe, 24 bits.
+    /// Number of the latest Observe; its option has the low 24 bits.
     sequence: u32,
     /// Time of the latest proof that the client still wants notifications.
     confirmed: Instant,
@@ -89,7 +89,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
                     transfer: pending.transfer,
                     size: pending.block2.map(|block| block.size),
                     stream: pending.stream,
-                    sequence: 0,
+                    sequence: self.ended_sequence,
                     confirmed: now,
                     flight: None,
                     waiting: None,
@@ -107,10 +107,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     /// Returns the value of the next Observe option. RFC 7641, section 4.4.
-    pub(super) fn next_sequence(&mut self, _now: Instant, key: SlotKey) -> Option<u32> {
+    pub(super) fn next_sequence(&mut self, key: SlotKey) -> Option<u32> {
         let observer = self.observers.get_mut(key)?;
-        observer.sequence = (observer.sequence + 1) & 0xFF_FFFF;
-        Some(observer.sequence)
+        observer.sequence = observer.sequence.wrapping_add(1);
+        Some(observer.sequence & 0xFF_FFFF)
     }
 
     /// Stores the Content-Format of the response to a registration.
@@ -162,10 +162,17 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     /// Removes an observer from the list without a message: its client registers again when its representation is older
     /// than Max-Age. RFC 7641, section 3.3.1. No event follows.
     pub fn forget_observer(&mut self, id: ObserverId) {
-        if let Some(observer) = self.observers.remove(id.0) {
-            self.by_observer.remove(&(observer.peer, observer.token));
-            self.peers.unpin(observer.peer);
-        }
+        self.take_observer(id.0);
+    }
+
+    /// Removes an observer; false if it is gone. Later ones continue its sequence, since its client may register again
+    /// with the same Token. RFC 7641, section 4.4.
+    fn take_observer(&mut self, key: SlotKey) -> bool {
+        let Some(observer) = self.observers.remove(key) else { return false };
+        self.by_observer.remove(&(observer.peer, observer.token));
+        self.peers.unpin(observer.peer);
+        self.ended_sequence = self.ended_sequence.max(observer.sequence);
+        true
     }
 
     /// Returns the number of observers.
@@ -181,7 +188,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     ) -> Result<Notification, RespondError> {
         let mut options = response.options.clone();
         if response.code.class() == 2 {
-            let sequence = self.next_sequence(now, key).ok_or(RespondError::Gone)?;
+            let sequence = self.next_sequence(key).ok_or(RespondError::Gone)?;
             options.push_uint(number::OBSERVE, sequence);
         }
         let observer = self.observers.get_mut(key).ok_or(RespondError::Gone)?;
@@ -322,10 +329,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     }
 
     pub(super) fn remove_observer(&mut self, key: SlotKey, reason: Gone) {
-        let Some(observer) = self.observers.remove(key) else { return };
-        self.by_observer.remove(&(observer.peer, observer.token));
-        self.peers.unpin(observer.peer);
-        self.events.push_back(Event::ObserverGone { observer: ObserverId(key), reason });
+        if self.take_observer(key) {
+            self.events.push_back(Event::ObserverGone { observer: ObserverId(key), reason });
+        }
     }
 
     /// Removes every observer of a peer that is gone.

@@ -108,7 +108,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         match (pending.observer, pending.observe) {
             (Some(observer), _) if response.code.class() == 2 => {
                 self.observed_as(observer, response.code, &options);
-                if let Some(sequence) = self.next_sequence(now, observer) {
+                if let Some(sequence) = self.next_sequence(observer) {
                     options.push_uint(number::OBSERVE, sequence);
                 }
             }

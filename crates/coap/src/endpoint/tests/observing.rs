@@ -408,3 +408,23 @@ fn a_separate_response_acknowledges_its_registration() {
     assert!(matches!(events[..], [Event::Notification { .. }]), "{events:?}");
     assert_eq!(client.peer(at(3), &PEER).unwrap().samples, 1);
 }
+
+/// Section 4.4: "MUST be greater than any preceding" value for the same client, Token and resource.
+#[test]
+fn a_client_that_observes_again_sees_greater_numbers() {
+    let mut server = plain(Config::default());
+    let mut app = Thermometer::new();
+    let mut numbers = Vec::new();
+    for (id, observe) in [(1, 0), (2, 1), (3, 0), (4, 0)] {
+        let request = [0x51, 1, 0, id, 0x63, 0x61, observe, 0x51, b'a'];
+        for event in received(&mut server, at(id.into()), &request) {
+            app.handle(&mut server, at(id.into()), event);
+        }
+        if id == 3 {
+            server.forget_observer(app.observers[1]);
+        }
+        let answers = sent(&mut server, at(id.into()));
+        numbers.extend(Message::read(&answers[0]).unwrap().options.uint(number::OBSERVE));
+    }
+    assert_eq!(numbers, [1, 2, 3]);
+}
