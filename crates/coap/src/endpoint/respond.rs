@@ -95,6 +95,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let len = 4 + pending.token.len() + response.options.octets().len() + 1 + response.payload.len();
         len <= self.config.limits.max_message
             && response.payload.len() <= self.config.policy.block_size.octets()
+            && !self.is_too_much(pending, len)
     }
 
     fn respond_in_parts(
@@ -133,8 +134,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             options: part.options.octets(),
             payload,
         };
+        let is_sent = !self.is_too_much(pending, content.most());
         self.answer_as(now, key, pending, &content)?;
-        if part.more {
+        if part.more && is_sent {
             self.hold(now, pending.peer, pending.transfer, response);
         }
         Ok(())
@@ -148,8 +150,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         mut options: OptionList,
         len: usize,
     ) -> Result<Option<BodyPart>, RespondError> {
-        let limits = self.limits(pending.peer);
         let overhead = Self::overhead(pending.token.len(), &options);
+        let limits = self.limits_of(pending, overhead);
         let wanted = pending.block2;
         let fits = overhead + 1 + len <= limits.message && (pending.stream || len <= limits.block.octets());
         if fits && wanted.is_none_or(|block| block.num == 0 && len <= block.size.octets()) {
@@ -189,6 +191,19 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
     }
 
+    /// Returns the size limits of the answer to a request. A request that was processed is not rejected because of its
+    /// answer: if the address of its client is not verified, its blocks are small, if the smallest one fits at all.
+    fn limits_of(&self, pending: &PendingRequest, overhead: usize) -> MessageLimits {
+        let limits = self.limits(pending.peer);
+        let Some(limit) = self.config.policy.amplification else { return limits };
+        if pending.stream || code::is_safe(pending.method) || self.is_verified(pending.peer) {
+            return limits;
+        }
+        let message = limits.message.min(usize::from(limit) * pending.octets as usize);
+        let small = MessageLimits { message, ..limits };
+        if small.block(overhead, None).is_some() { small } else { limits }
+    }
+
     /// Sends a response to a pending request: piggybacked, or as a separate message.
     #[inline]
     fn answer_as(
@@ -218,12 +233,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         pending: &PendingRequest,
         content: &MessageContent<'_>,
     ) -> Result<(), RespondError> {
-        let most = content.most();
-        if let Some(limit) = self.config.policy.amplification
-            && !pending.stream
-            && most > usize::from(limit) * pending.octets as usize
-            && !self.is_verified(pending.peer)
-        {
+        if self.is_too_much(pending, content.most()) {
             return self.answer_less(now, pending, content);
         }
         self.emit(now, pending, content)
@@ -266,6 +276,15 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         self.peers.get(peer).is_some_and(|peer| peer.verified)
     }
 
+    /// True if an answer of so many octets is too large for a peer whose address is not verified.
+    #[inline]
+    fn is_too_much(&self, pending: &PendingRequest, octets: usize) -> bool {
+        let limit = self.config.policy.amplification;
+        limit.is_some_and(|limit| octets > usize::from(limit) * pending.octets as usize)
+            && !pending.stream
+            && !self.is_verified(pending.peer)
+    }
+
     /// Answers with less: the response is too large for a peer whose address is not verified.
     #[cold]
     fn answer_less(
@@ -274,11 +293,12 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         pending: &PendingRequest,
         content: &MessageContent<'_>,
     ) -> Result<(), RespondError> {
-        if code::is_safe(pending.method) {
+        // A request for a further block processes nothing.
+        if code::is_safe(pending.method) || pending.block2.is_some_and(|block| block.num > 0) {
             self.challenge(now, pending);
             return Ok(());
         }
-        // The request was processed: the code alone is no larger than the request.
+        // The request was processed, and is so short that no block fits: the code alone is no larger than the request.
         self.emit(now, pending, &MessageContent { options: &[], payload: &[], ..*content })
     }
 

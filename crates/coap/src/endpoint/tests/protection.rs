@@ -39,6 +39,8 @@ fn no_reply_to_an_unknown_peer_is_larger_than_three_times_its_request() {
         b"\x50\x01\x00\x01",
         b"\x40\x01\x00\x01\x60",
         b"\x40\x02\x00\x01",
+        b"\x41\x02\x00\x01\x07\xb7actions\xff0123456789",
+        b"\x41\x03\x00\x01\x07\xb7actions\xd1\x03\x06\xff0123456789",
         b"\x41\x05\x00\x01\x07\xb1a",
     ] {
         for late in [false, true] {
@@ -117,4 +119,90 @@ fn a_flood_is_answered_within_bounds() {
     assert_eq!(overload, 995);
     assert!(server.counters().forgotten_early > 0 && server.counters().dropped > 0);
     assert_eq!(server.outgoing.len(), 8);
+}
+
+fn limited() -> Config {
+    Config { policy: Policy { amplification: Some(3), ..Policy::default() }, ..Config::default() }
+}
+
+/// A request that was processed is answered by a block that is small enough; further ones may require Echo.
+#[test]
+fn the_large_answer_to_a_post_of_an_unknown_client_comes_in_small_blocks() {
+    let mut pair = EndpointPair::new(Config::default(), limited());
+    let (mut asked, body) = (0, [b'a'; 100]);
+    pair.request(&Request::post("/actions", &b"0123456789"[..]));
+    let events = pair.run(&mut |server, now, event| {
+        let Event::Request { id, .. } = event else { panic!("{event:?}") };
+        asked += 1;
+        let created = Response::new(code::CREATED).option(number::LOCATION_PATH, b"actions");
+        server.respond(now, id, &created.payload(&body[..])).unwrap();
+    });
+    let [.., Event::Response { message, .. }] = &events[..] else { panic!("{events:?}") };
+    assert_eq!((message.code, &*message.payload, asked), (code::CREATED, &body[..], 1));
+    assert_eq!(message.options.first(number::LOCATION_PATH), Some(&b"actions"[..]));
+    assert_eq!(
+        pair.log,
+        [
+            "> CON POST /actions",
+            "< ACK 2.01 2:0/1/32",
+            "> CON POST /actions 2:1/0/32",
+            "< ACK 4.01",
+            "> CON POST /actions 2:1/0/32",
+            "< ACK 2.01 2:1/1/32",
+            "> CON POST /actions 2:2/0/32",
+            "< ACK 2.01 2:2/1/32",
+            "> CON POST /actions 2:3/0/32",
+            "< ACK 2.01 2:3/0/32",
+        ]
+    );
+}
+
+/// A short answer is sent as it is.
+#[test]
+fn the_short_answer_to_a_post_of_an_unknown_client_is_one_message() {
+    let mut pair = EndpointPair::new(Config::default(), limited());
+    pair.request(&Request::post("/actions", &b"0123456789"[..]));
+    let events = pair.run(&mut |server, now, event| {
+        let Event::Request { id, .. } = event else { panic!("{event:?}") };
+        server.respond(now, id, &Response::content(&[b'a'; 50][..])).unwrap();
+    });
+    assert!(matches!(&events[..], [Event::Response { message, .. }] if message.payload.len() == 50));
+}
+
+/// Only a body of which a part was sent is stored.
+#[test]
+fn a_body_that_was_not_sent_is_not_stored() {
+    let mut server = plain(limited());
+    let events = received(&mut server, at(0), b"\x40\x01\x00\x01\xb1a");
+    let [Event::Request { id, .. }] = &events[..] else { panic!("{events:?}") };
+    server.respond(at(0), *id, &Response::content(&[b'a'; 5_000][..])).unwrap();
+    assert_eq!(sent(&mut server, at(0))[0][..2], *b"\x60\x81");
+    assert_eq!((server.held_octets(), server.poll_timeout()), (0, None));
+}
+
+/// A client that knows blocks, but not Echo, gets the whole answer if its requests are long enough for the smallest block.
+#[test]
+fn the_answer_to_a_post_can_be_fetched_without_echo() {
+    let mut server = plain(limited());
+    let (mut body, path) = (Vec::<u8>::new(), b"a-resource-with-a-long-name");
+    for num in 0..7_u8 {
+        let mut datagram = [&[0x41, 2, 0, num, 7, 0xBD, path.len() as u8 - 13][..], path].concat();
+        if num > 0 {
+            datagram.extend([0xC1, num << 4]);
+        }
+        for event in received(&mut server, at(0), &datagram) {
+            let Event::Request { id, .. } = event else { panic!("{event:?}") };
+            assert_eq!(num, 0, "processed once");
+            server.respond(at(0), id, &Response::new(Code::CHANGED).payload(&[b'a'; 100][..])).unwrap();
+        }
+        let answer = sent(&mut server, at(0)).pop().unwrap();
+        assert!(answer.len() <= 3 * datagram.len());
+        let message = Message::read(&answer).unwrap();
+        assert_eq!(message.code, Code::CHANGED);
+        let block = message.options.uint(number::BLOCK2).and_then(Block::from_uint).unwrap();
+        if body.len() <= block.offset() {
+            body.extend_from_slice(message.payload);
+        }
+    }
+    assert_eq!(body, [b'a'; 100]);
 }
