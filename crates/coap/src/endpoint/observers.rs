@@ -204,7 +204,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             stream: observer.stream,
             separate: true,
             method: observer.method,
-            remembered: None,
+            memory: None,
             no_response: 0,
             transfer: observer.transfer,
             octets: 0,

@@ -17,6 +17,8 @@ use crate::table::{Index, KeyedHasher, Order, Slab, SlotKey};
 /// One peer.
 pub(crate) struct PeerState<P> {
     pub(crate) address: P,
+    /// Hash of the address, equal for its next state.
+    pub(crate) hash: u64,
     /// Next Message ID. Message IDs are consecutive, which compresses well.
     pub(crate) message_id: u16,
     pub(crate) transmission: Transmission,
@@ -100,14 +102,14 @@ impl<P: Copy + Eq + Hash> Peers<P> {
     }
 
     #[inline]
-    fn hash(&self, address: &P) -> u32 {
-        KeyedHasher::of(self.hash_key, address) as u32
+    fn hash(&self, address: &P) -> u64 {
+        KeyedHasher::of(self.hash_key, address)
     }
 
     /// Returns the peer at `address`, if it has a state.
     #[inline]
     pub(crate) fn find(&self, address: &P) -> Option<SlotKey> {
-        let slot = self.index.find(self.hash(address), |slot| {
+        let slot = self.index.find(self.hash(address) as u32, |slot| {
             self.slab.at(slot).is_some_and(|(_, peer)| peer.address == *address)
         })?;
         self.slab.at(slot).map(|(key, _)| key)
@@ -163,9 +165,9 @@ impl<P: Copy + Eq + Hash> Peers<P> {
             // The latest peer changes.
             self.latest = None;
         }
-        let hash = self.hash(&peer.address);
+        let hash = peer.hash;
         let key = self.slab.insert(peer).ok()?;
-        self.index.insert(hash, key.slot);
+        self.index.insert(hash as u32, key.slot);
         self.use_order[0].push_back(key.slot);
         Some(key)
     }
@@ -268,6 +270,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let transmission = self.config.timing.transmission;
         self.peers.insert(PeerState {
             address,
+            hash: self.peers.hash(&address),
             message_id: random as u16,
             transmission,
             controller: Controller::new(&self.config.timing.congestion, &transmission),

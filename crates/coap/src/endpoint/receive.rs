@@ -53,8 +53,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             }
             return None;
         }
-        let hash = Remembered::hash(peer, message.message_id);
-        if let Some((memory, reply)) = self.remembered.find(now, hash, peer, message.message_id) {
+        let address = self.peers.get(peer)?.hash;
+        let hash = Remembered::hash(address, message.message_id);
+        if let Some((memory, reply)) = self.remembered.find(now, hash, address, message.message_id) {
             if !self.is_forgotten(reply) {
                 self.duplicate(peer, message.message_id, reply);
                 return None;
@@ -63,7 +64,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
         let expires =
             Instant::from_nanos(now.as_nanos().saturating_add(self.lifetimes[usize::from(!confirmable)]));
-        let (memory, early) = self.remembered.insert(now, hash, peer, message.message_id, expires);
+        let (memory, early) = self.remembered.insert(now, hash, address, message.message_id, expires);
         self.counters.forgotten_early += u64::from(early);
         match kind {
             MessageKind::Request => {

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use thinair_wire::time::Instant;
 
 use crate::ring::OctetSpan;
-use crate::table::{Index, KeyedHasher, SlotKey};
+use crate::table::{Index, KeyedHasher};
 
 /// Reply to a duplicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,8 @@ pub(crate) enum Reply {
 /// A stored message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StoredMessage {
-    peer: SlotKey,
+    /// Hash of the peer's address: the message is stored for longer than the state of the peer may be.
+    peer: u64,
     message_id: u16,
     pub(crate) reply: Reply,
     expires: Instant,
@@ -35,7 +36,8 @@ pub(crate) struct StoredMessage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MessageRef {
     pub(crate) slot: u32,
-    pub(crate) peer: SlotKey,
+    /// Hash of the peer's address.
+    pub(crate) peer: u64,
     pub(crate) message_id: u16,
 }
 
@@ -61,10 +63,10 @@ impl Remembered {
 
     /// Returns the hash of a message.
     #[inline]
-    pub(crate) fn hash(peer: SlotKey, message_id: u16) -> u32 {
-        // Slots and generations are chosen here, Message IDs by the peer itself: no peer can choose its neighbors
+    pub(crate) fn hash(peer: u64, message_id: u16) -> u32 {
+        // The key of the peer's hash is secret, Message IDs are chosen by the peer itself: no peer can choose its neighbors
         // in a bucket.
-        KeyedHasher::of(u64::from(peer.slot) << 32 | u64::from(peer.generation), &message_id) as u32
+        KeyedHasher::of(peer, &message_id) as u32
     }
 
     /// Returns the message if it is stored and not too old.
@@ -73,7 +75,7 @@ impl Remembered {
         &self,
         now: Instant,
         hash: u32,
-        peer: SlotKey,
+        peer: u64,
         message_id: u16,
     ) -> Option<(MessageRef, Reply)> {
         let slot = self.index.find(hash, |slot| {
@@ -90,7 +92,7 @@ impl Remembered {
         &mut self,
         now: Instant,
         hash: u32,
-        peer: SlotKey,
+        peer: u64,
         message_id: u16,
         expires: Instant,
     ) -> (MessageRef, bool) {

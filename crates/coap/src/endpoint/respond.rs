@@ -265,7 +265,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             self.counters.dropped += 1;
             return Err(RespondError::Option);
         };
-        if let Some(memory) = pending.memory().filter(|_| pending.confirmable) {
+        if let Some(memory) = pending.memory.filter(|_| pending.confirmable) {
             self.remembered.set(memory, Reply::Octets(span, code::is_safe(pending.method)));
         }
         self.reply(QueuedSend::Octets(pending.peer, span));

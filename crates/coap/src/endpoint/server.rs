@@ -31,8 +31,8 @@ pub(crate) struct PendingRequest {
     /// True if the response will be a separate message: an Acknowledgement was sent, or there is none.
     pub(super) separate: bool,
     pub(super) method: Code,
-    /// Slot of the stored message; `None` if it came over a stream.
-    pub(super) remembered: Option<u32>,
+    /// The stored message; `None` if it came over a stream.
+    pub(super) memory: Option<MessageRef>,
     pub(super) no_response: u8,
     /// Hash that identifies the body of the response.
     pub(super) transfer: u64,
@@ -47,13 +47,6 @@ pub(crate) struct PendingRequest {
     pub(super) observer: Option<SlotKey>,
     /// Time at which the request is acknowledged without a response.
     pub(super) deadline: Instant,
-}
-
-impl PendingRequest {
-    pub(super) fn memory(&self) -> Option<MessageRef> {
-        let (peer, message_id) = (self.peer, self.message_id);
-        self.remembered.map(|slot| MessageRef { slot, peer, message_id })
-    }
 }
 
 impl<P: Copy + Eq + Hash> Endpoint<P> {
@@ -76,7 +69,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             stream: memory.is_none(),
             separate: !confirmable,
             method: message.code,
-            remembered: memory.map(|memory| memory.slot),
+            memory,
             no_response: digest.no_response,
             transfer: digest.transfer(message.code),
             octets: octets as u32,
@@ -142,7 +135,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
     fn refuse(&mut self, now: Instant, pending: &PendingRequest, digest: &Digest) {
         if !pending.confirmable && !pending.stream {
             // "A Non-confirmable message with an unrecognized critical option MUST be rejected".
-            self.send_reset(pending.peer, pending.memory(), pending.message_id);
+            self.send_reset(pending.peer, pending.memory, pending.message_id);
         } else if digest.proxy {
             self.answer_plain(now, pending, Response::new(code::PROXYING_NOT_SUPPORTED));
         } else {
@@ -190,7 +183,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         }
         let pending = *pending;
         self.unacknowledged.remove(key.slot);
-        if let Some(memory) = pending.memory() {
+        if let Some(memory) = pending.memory {
             self.remembered.set(memory, Reply::Acknowledgement);
         }
         self.reply(QueuedSend::Empty(pending.peer, Type::Acknowledgement, pending.message_id));

@@ -109,3 +109,22 @@ fn a_count_in_the_token_identifies_which_transmission_was_answered() {
     client.handle_timeout(client.poll_timeout().unwrap());
     assert_eq!(sent(&mut client, at(9_000)), first);
 }
+
+/// RFC 7252, section 4.5: a duplicate is one even if the state of its peer was dropped for others meanwhile.
+#[test]
+fn a_duplicate_is_recognized_after_its_peer_was_dropped() {
+    let mut server =
+        plain(Config { limits: Limits { max_peers: 2, ..Limits::default() }, ..Config::default() });
+    let post = b"\x40\x02\x00\x01\xb1a";
+    let Some(Event::Request { id, .. }) = server.handle_datagram(at(0), 1, post) else { panic!() };
+    server.respond(at(0), id, &Response::new(Code::CHANGED)).unwrap();
+    let answer = sent(&mut server, at(0));
+    for peer in 2..10 {
+        let Some(Event::Request { id, .. }) = server.handle_datagram(at(1), peer, post) else { panic!() };
+        server.respond(at(1), id, &Response::new(Code::CHANGED)).unwrap();
+        sent(&mut server, at(1));
+    }
+    assert!(server.peer(at(2), &1).is_none());
+    assert!(server.handle_datagram(at(2), 1, post).is_none());
+    assert_eq!((sent(&mut server, at(2)), server.counters().duplicates), (answer, 1));
+}
