@@ -150,6 +150,8 @@ struct DatagramInfo {
     from: Option<SocketAddr>,
     /// Address of this machine that it was sent to, if that is reported.
     to: Option<IpAddr>,
+    /// True if it was sent to a group or by broadcast, and that is reported.
+    to_many: bool,
 }
 
 impl ReceiveBatch {
@@ -180,11 +182,11 @@ impl ReceiveBatch {
     }
 
     /// Iterates as [`iter`](Self::iter), with the address of this machine to which each was sent, if the socket [reports
-    /// it](options::report_own_address).
+    /// it](options::report_own_address): then without those that were sent to a group (multicast) or by broadcast.
     pub fn iter_with_own(&self) -> impl Iterator<Item = (&[u8], Option<SocketAddr>, Option<IpAddr>)> {
         let chunks = self.octets.chunks_exact(self.room);
-        let whole = chunks.zip(&self.datagrams).filter(|(_, arrival)| !arrival.is_cut);
-        whole.map(|(chunk, arrival)| (&chunk[..arrival.len], arrival.from, arrival.to))
+        let own = chunks.zip(&self.datagrams).filter(|(_, arrival)| !arrival.is_cut && !arrival.to_many);
+        own.map(|(chunk, arrival)| (&chunk[..arrival.len], arrival.from, arrival.to))
     }
 
     /// Takes the next datagram, to be changed in place, and where it came from: `Some(None)` stands for one that was too long, and

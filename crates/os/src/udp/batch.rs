@@ -125,12 +125,14 @@ pub(super) fn receive(
     let filled = headers.iter().zip(names.iter().zip(&controls));
     arrivals.extend(filled.take(received).map(|(header, (name, control))| {
         let head = &header.msg_hdr;
+        let to = control.address(head);
         DatagramInfo {
             // The length of the received part, not of the datagram: MSG_TRUNC is not set.
             len: (header.msg_len as usize).min(room),
             is_cut: head.msg_flags & libc::MSG_TRUNC != 0,
             from: address(name, head.msg_namelen),
-            to: control.address(head),
+            to: to.map(|(own, _)| own),
+            to_many: to.is_some_and(|(_, to_many)| to_many),
         }
     }));
     Ok(())

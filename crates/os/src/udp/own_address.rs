@@ -66,8 +66,9 @@ impl Control {
         }
     }
 
-    /// Returns the address that the system has written.
-    pub(super) fn address(&self, header: &msghdr) -> Option<IpAddr> {
+    /// Returns the own address that the system has written, and true if the datagram was sent to many: to a group or by
+    /// broadcast. ip(7), ipv6(7).
+    pub(super) fn address(&self, header: &msghdr) -> Option<(IpAddr, bool)> {
         if header.msg_controllen as usize > ROOM
             || header.msg_control != from_ref(self).cast_mut().cast::<c_void>()
         {
@@ -85,11 +86,14 @@ impl Control {
             match ((*first).cmsg_level, (*first).cmsg_type) {
                 (libc::IPPROTO_IP, libc::IP_PKTINFO) if holds(size_of::<in_pktinfo>()) => {
                     let info = libc::CMSG_DATA(first).cast::<in_pktinfo>().read_unaligned();
-                    Some(IpAddr::from(info.ipi_spec_dst.s_addr.to_ne_bytes()))
+                    // The address in the header is one of this machine, unless it stands for many.
+                    let to_many = info.ipi_addr.s_addr != info.ipi_spec_dst.s_addr;
+                    Some((IpAddr::from(info.ipi_spec_dst.s_addr.to_ne_bytes()), to_many))
                 }
                 (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) if holds(size_of::<in6_pktinfo>()) => {
                     let info = libc::CMSG_DATA(first).cast::<in6_pktinfo>().read_unaligned();
-                    Some(IpAddr::from(info.ipi6_addr.s6_addr))
+                    let own = IpAddr::from(info.ipi6_addr.s6_addr);
+                    Some((own, own.is_multicast()))
                 }
                 _ => None,
             }
@@ -100,11 +104,12 @@ impl Control {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::net::{SocketAddr, UdpSocket};
+    use std::net::{IpAddr, SocketAddr, UdpSocket};
     use std::time::Duration;
 
-    use super::super::options::{bind_one_family, report_own_address};
+    use super::super::options::{ToGroups, bind_one_family, join, report_own_address, send_to_groups};
     use super::super::{ReceiveBatch, SendQueue};
+    use crate::interface::Interface;
 
     fn asked(own: &str, at: &str, unspecified: &str) {
         let Ok(client) = UdpSocket::bind((own, 0)) else {
@@ -136,6 +141,30 @@ mod tests {
         // The source address of the route to 127.0.0.1 would be 127.0.0.1.
         asked("127.0.0.1", "127.0.0.77", "0.0.0.0");
         asked("::1", "::1", "::");
+    }
+
+    #[test]
+    fn a_datagram_to_a_group_or_by_broadcast_was_sent_to_no_own_address() {
+        let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let server = bind_one_family("0.0.0.0:0".parse().unwrap()).unwrap();
+        report_own_address(&server).unwrap();
+        let port = server.local_addr().unwrap().port();
+        let group = IpAddr::from([239, 255, 77, 2]);
+        let lo = Interface::with_name_or_address("lo").unwrap();
+        join(&server, group, Some(&lo)).unwrap();
+        client.set_broadcast(true).unwrap();
+        let how = ToGroups { interface: Some(lo), hops: 1, heard_here: true };
+        send_to_groups(&client, group, &how).unwrap();
+        for (datagram, to) in
+            [(b"group", group), (b"broad", [127, 255, 255, 255].into()), (b"alone", [127, 0, 0, 1].into())]
+        {
+            client.send_to(datagram, (to, port)).unwrap();
+        }
+        let mut received = ReceiveBatch::new(4, 100);
+        received.receive(&server).unwrap();
+        assert_eq!(received.iter().count(), 3);
+        let datagrams: Vec<_> = received.iter_with_own().map(|(datagram, _, _)| datagram).collect();
+        assert_eq!(datagrams, [b"alone"]);
     }
 
     #[test]

@@ -62,6 +62,7 @@ impl ResourceServer {
             return self.datagrams.send(&self.events, &mut self.statistics);
         }
         let Some(received) = self.datagrams.receive(socket, &mut self.statistics) else { return Ok(()) };
+        // Requests to groups are not supported: they must not be acknowledged or rejected. RFC 7252, sections 8.1 and 8.2.
         for (datagram, from, own) in received.iter_with_own() {
             let Some(address) = from else { continue };
             let peer = CoapPeer::Udp { socket: self.datagrams.place(socket, own), address };
