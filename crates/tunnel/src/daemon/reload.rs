@@ -135,6 +135,11 @@ impl Daemon {
             let changed = self.site.change_peers(now, &config, &self.budget, &peers, &mut random);
             changes.extend(changed.map_err(|error| error.to_string())?);
         }
+        if let (Others::Mesh(_), Some(path)) = (&config.others, config.common_key_file())
+            && let Some(keys) = loaded.keys(path)
+        {
+            changes.extend(self.site.change_keys(now, &keys));
+        }
         self.config = config;
         if changes.is_empty() {
             changes.push("nothing has changed".to_owned());

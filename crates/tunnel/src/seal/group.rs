@@ -175,18 +175,31 @@ impl Group {
     }
 
     /// Replaces the keys by those that the key file contains now. The first one is used within seconds, after
-    /// its announcement; datagrams encrypted with a removed key are rejected at once.
-    pub fn set_keys(&mut self, now: Instant, keys: Keys) {
+    /// its announcement; datagrams encrypted with a removed key are rejected at once. Returns whether the keys
+    /// differ.
+    pub fn set_keys(&mut self, now: Instant, keys: &Keys) -> bool {
+        if self.keys == *keys {
+            return false;
+        }
+        // A removed key may come back.
+        self.store_progress(now);
         let known = |key: KeyId| keys.iter().any(|known| known.id() == key);
         for other in &mut self.others {
             other.current.take_if(|heard| !known(heard.key));
             other.previous.take_if(|heard| !known(heard.key));
         }
-        self.keys = keys;
+        self.keys = keys.clone();
         let first = self.keys.first().id();
         if self.own.as_ref().is_some_and(|own| own.newest().key != first) {
             self.begin_next(now);
         }
+        true
+    }
+
+    /// Stores the progress of the other sites, and tries again in 10 s after a failure.
+    fn store_progress(&mut self, now: Instant) {
+        let stored = self.close();
+        self.store_at = stored.is_err().then(|| now + STORE);
     }
 
     /// Stores the progress of the other sites. Call it at the end; otherwise their datagrams of the last 10 s
@@ -390,13 +403,12 @@ impl Group {
 
     pub(super) fn poll(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
         if self.store_at.is_some_and(|at| at <= now) {
-            // Tried again in 10 s after a failure.
-            let stored = self.close();
-            self.store_at = stored.is_err().then(|| now + STORE);
+            self.store_progress(now);
         }
         let Some(own) = &mut self.own else { return false };
-        if own.next.is_none() && own.current.sealer.counter() >= NEW_KEYS_AT - AHEAD && own.announce_at <= now
-        {
+        let is_old =
+            own.current.sealer.counter() >= NEW_KEYS_AT - AHEAD || own.current.key != self.keys.first().id();
+        if own.next.is_none() && is_old && own.announce_at <= now {
             self.begin_next(now);
         }
         let Some(own) = &mut self.own else { return false };

@@ -84,6 +84,13 @@ impl Site {
         Ok(changes)
     }
 
+    /// Replaces the keys of a mesh by those that the key file contains now. Returns the change, in a sentence.
+    /// Nothing changes without a mesh, or if it has no keys.
+    pub fn change_keys(&mut self, now: Instant, keys: &Keys) -> Option<String> {
+        let Some(Seal::Group(seal)) = &mut self.common.seal else { return None };
+        seal.set_keys(now, keys).then(|| "keys changed".to_owned())
+    }
+
     /// True if the peer of that name has a trouble, so that it may have moved.
     pub fn is_troubled(&self, name: &str) -> bool {
         self.sources.iter().any(|source| source.name == name && source.trouble.is_some())

@@ -38,6 +38,7 @@ impl Host {
     }
 }
 
+mod mesh;
 mod output;
 mod trouble;
 

@@ -330,7 +330,7 @@ fn keys_of_the_file_are_replaced_without_loss() {
         for at_sender in [false, true] {
             let site = if at_sender { &mut sender } else { &mut receiver };
             let now = site.now;
-            site.group().set_keys(now, keys.clone());
+            assert!(site.group().set_keys(now, &keys));
             for _ in 0..60 {
                 count += 1;
                 let mut announcement = Vec::new();
@@ -347,6 +347,33 @@ fn keys_of_the_file_are_replaced_without_loss() {
         receiver.disk.clone().load(site(1)).expect("readable").map(|epoch| epoch.number),
         Some(WALL + 1)
     );
+}
+
+#[test]
+fn a_removed_key_that_comes_back_opens_nothing_again() {
+    let [old, new] = [1, 2].map(key);
+    let (mut sender, mut receiver) = (GroupSite::new(1), GroupSite::new(2));
+    let mut recorded = vec![sender.announcement()];
+    recorded.extend((0..10).map(|i| sender.seal(&[i])));
+    for datagram in &recorded {
+        receiver.open(datagram);
+    }
+    let now = receiver.now;
+    receiver.group().set_keys(now, &Keys::one(new.clone()));
+    receiver.group().set_keys(now, &Keys::two(old, new.clone()));
+    assert_eq!(receiver.open(&recorded[0]), Session(1, false));
+    for datagram in &recorded[1..] {
+        assert_eq!(receiver.open(datagram), Refused(Refused::TooOld));
+    }
+    // An epoch of the new key that cannot be stored is tried again.
+    sender.disk.fail(true);
+    let now = sender.now;
+    sender.group().set_keys(now, &Keys::one(new.clone()));
+    sender.now = sender.now + Duration::from_secs(20);
+    sender.announcement();
+    sender.disk.fail(false);
+    sender.now = sender.now + Duration::from_secs(20);
+    assert_eq!(sender.announcement()[2..6], new.id().0);
 }
 
 #[test]

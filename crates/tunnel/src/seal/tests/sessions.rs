@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::room::*;
-use crate::seal::{Keys, NewSession, NotSealed, Over};
+use crate::seal::{Keys, NewSession, NotSealed, Over, Refused};
 use crate::site_config::Suite;
 
 const SUITES: [Suite; 4] = Suite::ALL;
@@ -171,6 +171,27 @@ fn who_does_not_know_the_new_key_yet_is_asked_by_the_old_one() {
     let mut room = Room::with_keys(Over::Datagrams, Suite::ChaCha20Poly1305, keys);
     room.pass(Duration::from_secs(30));
     room.talk(LEFT, b"by the second key");
+}
+
+#[test]
+fn a_session_that_was_requested_with_a_removed_key_is_not_used() {
+    let [old, new] = [1, 2].map(key);
+    let mut room = Room::with_keys(
+        Over::Datagrams,
+        Suite::ChaCha20Poly1305,
+        [Keys::one(old.clone()), Keys::two(new.clone(), old)],
+    );
+    // Its request is answered, and its first datagram is late.
+    for to in [RIGHT, LEFT] {
+        room.poll();
+        let flying = room.air.pop_front().expect("a request, then its answer");
+        room.arrive(to, &flying);
+    }
+    let late = room.seal(LEFT, b"late").expect("a session");
+    let now = room.now;
+    room.ends[RIGHT].seal.set_keys(now, 0, &Keys::one(new)).expect("no two alike");
+    assert_eq!(room.arrive(RIGHT, &late), Some(RoomEvent::Refused(Refused::Unknown)));
+    assert_eq!(since(&room, RIGHT), None);
 }
 
 proptest! {

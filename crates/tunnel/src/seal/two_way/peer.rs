@@ -149,6 +149,7 @@ impl PeerState {
         if self.pending.as_ref().is_some_and(|pending| !known(pending.key.id)) {
             self.pending = None;
         }
+        self.next.take_if(|next| !known(next.session.key));
         if let Some(current) = &mut self.current {
             if !known(current.key) {
                 current.until = current.until.min(now + KEPT);
