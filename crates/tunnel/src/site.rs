@@ -116,7 +116,10 @@ impl Site {
             }
             Err(error) => {
                 common.counters.drops.count(reason_not_sent(&error));
-                if let NotSent::TooLong { octets, most } = error {
+                // A frame may contain no packet that could be answered.
+                if let NotSent::TooLong { octets, most } = error
+                    && !self.allowed.is_bridged()
+                {
                     self.answer_too_long(now, packet, octets.saturating_sub(most));
                 }
             }

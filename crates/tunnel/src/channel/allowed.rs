@@ -15,6 +15,8 @@ pub struct AllowedIps {
     /// Sorted by falling length, so that the first match is the longest one.
     prefixes: Vec<Prefix>,
     shared: bool,
+    /// True for Ethernet frames: all go to the only peer, and are accepted from each sender.
+    bridged: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,11 +120,15 @@ impl AllowedIps {
             }
         }
         prefixes.sort_by_key(|prefix| core::cmp::Reverse(prefix.length));
-        Ok(Self { prefixes, shared })
+        Ok(Self { prefixes, shared, bridged })
     }
 
-    /// True if a packet from a peer or site has an allowed source. Other data than IP packets is not allowed.
+    /// True if a packet from a peer or site has an allowed source. Other data than IP packets is not allowed;
+    /// Ethernet frames always are.
     pub fn allows(&self, owner: usize, packet: &[u8]) -> bool {
+        if self.bridged {
+            return true;
+        }
         let Some((source, _)) = addresses(packet) else { return false };
         if self.shared {
             return self.prefixes.iter().any(|prefix| prefix.owner == owner && prefix.matches(source));
@@ -130,8 +136,16 @@ impl AllowedIps {
         self.owner(source) == Some(owner)
     }
 
-    /// Returns the peer to which a packet is sent; `None` if its destination belongs to no peer.
+    /// True for Ethernet frames instead of packets.
+    pub fn is_bridged(&self) -> bool {
+        self.bridged
+    }
+
+    /// Returns the peer to which a packet, or a frame, is sent; `None` if its destination belongs to no peer.
     pub fn route(&self, packet: &[u8]) -> Option<usize> {
+        if self.bridged {
+            return self.prefixes.first().map(|prefix| prefix.owner);
+        }
         let (_, destination) = addresses(packet)?;
         self.owner(destination)
     }

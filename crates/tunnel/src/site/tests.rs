@@ -38,6 +38,7 @@ impl Host {
     }
 }
 
+mod bridged;
 mod mesh;
 mod output;
 mod trouble;
