@@ -140,6 +140,12 @@ impl Site {
         }
     }
 
+    /// True if packets must wait, since the queue of a stream of constant rate is full: a packet handled now
+    /// may be dropped. [`handle_timeout`](Self::handle_timeout) makes room.
+    pub fn is_full(&self) -> bool {
+        self.pipelines.iter().any(|pipeline| pipeline.packager.is_full())
+    }
+
     /// Sets the maximum size, in octets, of a datagram that contains several packets.
     pub fn keep_together(&mut self, octets: usize) {
         for pipeline in &mut self.pipelines {

@@ -118,7 +118,7 @@ impl Daemon {
         let mut taken = 0_usize;
         let mut drained = false;
         while taken < BATCH {
-            if self.outside.is_full() {
+            if self.is_full() {
                 drained = true;
                 break;
             }
@@ -159,6 +159,11 @@ impl Daemon {
             self.site.note_way_out(nanos);
         }
         Ok(())
+    }
+
+    /// True if packets must wait in the interface.
+    fn is_full(&self) -> bool {
+        self.outside.is_full() || self.site.is_full()
     }
 
     /// Processes data from the carrier.
@@ -242,13 +247,13 @@ impl Daemon {
         }
         self.site.note_refused_too_long(flushed.too_long);
         self.take_reports(now);
+        let has_room = !self.is_full();
         let Self { events, outside, inside, outside_waits, inside_waits, .. } = self;
         if flushed.waits != *outside_waits {
             wait_for_room(events, outside, flushed.waits)?;
             *outside_waits = flushed.waits;
         }
-        // While the carrier has no room, packets wait in the interface.
-        let wanted = inside.is_there() && !outside.is_full();
+        let wanted = inside.is_there() && has_room;
         if wanted != *inside_waits {
             if wanted {
                 events.add(inside.tun(), INSIDE)?

@@ -39,6 +39,7 @@ impl Host {
 }
 
 mod bridged;
+mod full;
 mod mesh;
 mod output;
 mod trouble;

@@ -19,8 +19,8 @@ pub(in crate::daemon) struct Files {
     /// Regular files are always ready, and cannot be waited for.
     from_is_plain: bool,
     to_is_plain: bool,
+    /// Octets that are not written yet.
     out: Vec<u8>,
-    gone: usize,
     chunk: Vec<u8>,
     /// Octets of it that were read.
     unread: usize,
@@ -40,7 +40,6 @@ impl Files {
             from,
             to,
             out: Vec::new(),
-            gone: 0,
             chunk: vec![0; CHUNK],
             unread: 0,
             refused: 0,
@@ -60,34 +59,41 @@ impl Files {
     }
 
     pub(super) fn carry(&mut self, octets: &[u8]) {
-        match &self.to {
-            Some(_) => self.out.extend_from_slice(octets),
-            None => self.refused += 1,
+        if self.is_full() {
+            self.write();
+        }
+        if self.to.is_some() && !self.is_full() {
+            self.out.extend_from_slice(octets);
+        } else {
+            self.refused += 1;
         }
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.out.len() - self.gone >= FULL
+        self.out.len() >= FULL
     }
 
     pub(super) fn flush(&mut self) -> Flushed {
-        while let (Some(to), Some(waiting @ [_, ..])) = (&mut self.to, self.out.get(self.gone..)) {
+        self.write();
+        Flushed { refused: std::mem::take(&mut self.refused), waits: !self.out.is_empty(), too_long: 0 }
+    }
+
+    /// Writes queued octets, as far as there is room.
+    fn write(&mut self) {
+        let mut written = 0;
+        while let (Some(to), Some(waiting @ [_, ..])) = (&mut self.to, self.out.get(written..)) {
             match to.write(waiting) {
-                Ok(octets) => self.gone += octets,
+                Ok(octets) => written += octets,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     tracing::error!(%error, "nothing more can be written");
                     self.to = None;
-                    self.gone = self.out.len();
+                    written = self.out.len();
                 }
             }
         }
-        if self.gone >= self.out.len() {
-            self.out.clear();
-            self.gone = 0;
-        }
-        Flushed { refused: std::mem::take(&mut self.refused), waits: !self.out.is_empty(), too_long: 0 }
+        self.out.drain(..written);
     }
 
     pub(super) fn receive(&mut self) -> Received {
@@ -126,4 +132,46 @@ fn open_from(path: &Path) -> Result<File, Error> {
 /// `-` is standard output.
 fn open_to(path: &Path, signals: &Signals) -> Result<File, Error> {
     if path == Path::new("-") { pipe::standard_output() } else { pipe::write(path, signals) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsRawFd as _;
+
+    #[test]
+    fn what_a_slow_reader_leaves_has_a_limit_and_is_never_torn() {
+        let (mut reader, writer) = io::pipe().expect("a pipe");
+        // Opened anew, so that writing to it does not block.
+        let path = format!("/proc/self/fd/{}", writer.as_raw_fd());
+        let mut files = Files::open(None, Some(Path::new(&path))).expect("a writer");
+        drop(writer);
+        let (mut carried, mut refused, mut read) = (0_u32, 0, Vec::new());
+        for _ in 0..10_000 {
+            files.carry(&[&carried.to_be_bytes()[..], &[0x47; 184]].concat());
+            carried += 1;
+            let flushed = files.flush();
+            refused += flushed.refused;
+            assert!(files.out.len() < FULL + 188);
+            if flushed.waits && carried % 2 == 0 {
+                let mut some = [0; 100];
+                reader.read_exact(&mut some).expect("octets of the pipe");
+                read.extend(some);
+            }
+        }
+        assert!(refused > 0);
+        let mut room = [0; 4_096];
+        while files.flush().waits {
+            let octets = reader.read(&mut room).expect("the rest");
+            read.extend(&room[..octets]);
+        }
+        drop(files);
+        reader.read_to_end(&mut read).expect("the rest");
+        let numbers: Vec<_> = read
+            .chunks(188)
+            .map(|packet| u32::from_be_bytes(packet[..4].try_into().expect("four octets")))
+            .collect();
+        assert_eq!(numbers.len() as u64 + refused, u64::from(carried));
+        assert!(numbers.is_sorted(), "whole TS Packets, in order");
+    }
 }
