@@ -35,6 +35,8 @@ const YOUNG: Duration = Duration::from_secs(5);
 const SIGN: Duration = Duration::from_secs(10);
 /// Time without received packets after sending at which the session counts as dead.
 const DEAD: Duration = Duration::from_secs(15);
+/// Age of a session from which on the other end should not use another one.
+const AGREED: Duration = Duration::from_secs(10);
 /// Number of consecutive wrong tags at which it counts as dead, too.
 const WRONG: u32 = 32;
 /// Number of confirmations of new keys until a packet is received, after 0.25 s, 0.5 s, ...
@@ -381,6 +383,11 @@ impl PeerState {
             self.confirmed(now);
         }
         plain.newest &= is_current || new_session.is_some();
+        // After two simultaneous key exchanges and losses, each end may use the session that the other does not.
+        let agreed_at = self.current.as_ref().map(|session| session.since + AGREED);
+        if !is_current && new_session.is_none() && agreed_at.is_some_and(|at| at <= now) {
+            self.suspect(now);
+        }
         if !plain.newest {
             plain.missing = Missing::Uncounted;
         }
