@@ -3,6 +3,7 @@
 mod around;
 mod bodies;
 mod cookies;
+mod far;
 mod groups;
 mod key_files;
 pub(super) mod nonces;

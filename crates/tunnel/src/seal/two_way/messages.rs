@@ -108,10 +108,18 @@ impl TwoWay {
         from: Option<SocketAddr>,
         datagram: &[u8],
     ) -> Opened<'static> {
-        let Some(number) = self.asked_by(datagram) else { return Opened::Refused(Refused::Unasked) };
+        let Some(number) = self.asked_by(datagram) else {
+            if let Some(peer) =
+                datagram.get(1).and_then(|index| self.peers.get_mut(usize::from(index / SESSIONS)))
+            {
+                peer.answered_late(now, datagram);
+            }
+            return Opened::Refused(Refused::Unasked);
+        };
         let peer = &mut self.peers[number];
         let Some(pending) = &mut peer.pending else { return Opened::Refused(Refused::Unasked) };
         let Some((theirs, index, shared)) = pending.initiation.finish(datagram) else {
+            peer.answered_late(now, datagram);
             return Opened::Refused(Refused::Forged);
         };
         if theirs.instance == self.ours.instance {

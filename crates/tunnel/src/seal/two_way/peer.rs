@@ -33,9 +33,9 @@ const KEPT: Duration = Duration::from_secs(60);
 const YOUNG: Duration = Duration::from_secs(5);
 /// Silence after a received packet at which a keepalive is sent.
 const SIGN: Duration = Duration::from_secs(10);
-/// Time without received packets after sending at which the session counts as dead.
+/// Time without received packets after sending, besides a round trip, at which the session counts as dead.
 const DEAD: Duration = Duration::from_secs(15);
-/// Age of a session from which on the other end should not use another one.
+/// Age of a session, besides a round trip, from which on the other end should not use another one.
 const AGREED: Duration = Duration::from_secs(10);
 /// Number of consecutive wrong tags at which it counts as dead, too.
 const WRONG: u32 = 32;
@@ -76,6 +76,10 @@ pub(super) struct PeerState {
     previous: Option<(Box<Session>, Instant)>,
     next: Option<NextSession>,
     pub(super) pending: Option<Box<RequestInFlight>>,
+    /// An earlier request, whose answer would show the round trip. `None` if there is a current session.
+    given_up: Option<Box<RequestInFlight>>,
+    /// Time from a request to its answer. Zero: not measured.
+    round_trip: Duration,
     cookie: Option<(Cookie, Instant)>,
     pub(super) timers: Timers,
     /// Start of the search for a free index: released indices rest as long as possible.
@@ -121,6 +125,8 @@ impl PeerState {
             previous: None,
             next: None,
             pending: None,
+            given_up: None,
+            round_trip: Duration::ZERO,
             cookie: None,
             timers,
             next_index: 0,
@@ -152,6 +158,7 @@ impl PeerState {
             self.pending = None;
         }
         self.next.take_if(|next| !known(next.session.key));
+        self.given_up = None;
         if let Some(current) = &mut self.current {
             if !known(current.key) {
                 current.until = current.until.min(now + KEPT);
@@ -227,6 +234,7 @@ impl PeerState {
         session: Box<Session>,
     ) -> Option<NewSession> {
         let pending = self.pending.take()?;
+        self.round_trip = now.since(pending.since);
         if let Some(next) = &mut self.next
             && next.session.since >= pending.since
             && next.session.instance == session.instance
@@ -256,6 +264,7 @@ impl PeerState {
         // Packets of an earlier instance belong to contexts that no longer exist.
         self.previous = self.current.take().filter(|_| !restarted).map(|session| (session, now + KEPT));
         self.current = Some(session);
+        self.given_up = None;
         self.attempts = 0;
         self.wrong = 0;
         self.suspected = false;
@@ -312,7 +321,7 @@ impl PeerState {
         sealed?;
         self.timers.stop(PeerTimer::Sign);
         if !body.is_empty() && is_answered && self.timers.at(PeerTimer::Dead).is_none() {
-            self.timers.set(PeerTimer::Dead, now + DEAD);
+            self.timers.set(PeerTimer::Dead, now + DEAD + self.round_trip);
         }
         if let Some(keepalive) = self.keepalive
             && self.confirmations == 0
@@ -384,7 +393,7 @@ impl PeerState {
         }
         plain.newest &= is_current || new_session.is_some();
         // After two simultaneous key exchanges and losses, each end may use the session that the other does not.
-        let agreed_at = self.current.as_ref().map(|session| session.since + AGREED);
+        let agreed_at = self.current.as_ref().map(|session| session.since + AGREED + self.round_trip);
         if !is_current && new_session.is_none() && agreed_at.is_some_and(|at| at <= now) {
             self.suspect(now);
         }
@@ -448,11 +457,12 @@ fn named(keys: &Keys) -> Vec<NamedKey> {
 mod tests {
     use super::*;
 
-    /// Memory of a peer: at most four sessions, one of them a pending handshake. Boxed parts have fixed
-    /// sizes, except the messages that snow stores of a handshake.
+    /// Memory of a peer: at most four sessions, one of them a pending handshake, and a given up one instead of the
+    /// current one. Boxed parts have fixed sizes, except the messages that snow stores of a handshake.
     #[test]
     fn memory_of_a_peer_is_bounded() {
-        let sessions = 3 * size_of::<Session>() + size_of::<RequestInFlight>();
+        let request = size_of::<RequestInFlight>();
+        let sessions = 2 * size_of::<Session>() + size_of::<Session>().max(request) + request;
         let keys = 2 * size_of::<NamedKey>();
         // The key schedules of AES are in their own boxes.
         let ciphers = 6 * size_of::<ccm::Ccm<aes::Aes128, ccm::aead::consts::U8, ccm::aead::consts::U12>>();

@@ -24,6 +24,8 @@ const PATIENT: (u32, Duration) = (6, Duration::from_secs(120));
 const HURRIED: (u32, Duration) = (17, Duration::from_secs(2));
 /// With pending packets and without a session: maximum waiting time of later requests.
 const EAGER: Duration = Duration::from_secs(4);
+/// Longest round trip that is measured.
+const LONGEST: Duration = Duration::from_secs(30);
 /// Time without an answer after which a peer is reported.
 const UNANSWERED: Duration = Duration::from_secs(4);
 /// Number of requests to the address before our start, without and with a configured address.
@@ -97,7 +99,12 @@ impl PeerState {
 
     /// Writes message 1 of a handshake.
     fn request(&mut self, now: Instant, ours: &EndIdentity, random: &mut dyn Random, out: &mut Vec<u8>) {
-        self.pending = None;
+        let replaced = self.pending.take();
+        if self.current.is_none()
+            && self.given_up.as_ref().is_none_or(|given_up| now.since(given_up.since) >= LONGEST)
+        {
+            self.given_up = replaced;
+        }
         let index = self.free_index();
         // A peer that does not have our first key yet may have the other one.
         let other = self.attempts >= 2 && self.attempts % 2 == 1;
@@ -117,6 +124,7 @@ impl PeerState {
         } else {
             Duration::from_secs(1 << self.attempts.min(BACK_OFF))
         };
+        let wait = wait.max(self.patience());
         // Up to a quarter longer, so that many peers do not initiate simultaneously.
         let mut share = [0];
         random.fill(&mut share);
@@ -148,8 +156,27 @@ impl PeerState {
             _ if has_none => EAGER,
             _ => return,
         };
-        let after = self.last_request.map_or(now, |last| last + pace);
+        let after = self.last_request.map_or(now, |last| last + pace.max(self.patience()));
         self.try_by(after.max(now));
+    }
+
+    /// Least time for which an answer is awaited: the next request makes its session useless.
+    fn patience(&self) -> Duration {
+        self.round_trip + self.round_trip / 4
+    }
+
+    /// Processes an answer that is not that to the pending request. If it answers an earlier one, requests are
+    /// too frequent for the round trip: the pending one is given the time to be answered.
+    pub(in crate::seal::two_way) fn answered_late(&mut self, now: Instant, answer: &[u8]) {
+        let Some(given_up) = &mut self.given_up else { return };
+        if answer.get(1) != Some(&given_up.index) || given_up.initiation.finish(answer).is_none() {
+            return;
+        }
+        self.round_trip = now.since(given_up.since);
+        self.given_up = None;
+        if let (Some(at), Some(last)) = (self.timers.at(PeerTimer::Try), self.last_request) {
+            self.timers.set(PeerTimer::Try, at.max(last + self.patience()));
+        }
     }
 
     fn sign(&mut self, now: Instant, over: Over, ask: bool, out: &mut Vec<u8>) -> bool {
@@ -166,7 +193,7 @@ impl PeerState {
             }
         }
         if ask && sealed && self.timers.at(PeerTimer::Dead).is_none() {
-            self.timers.set(PeerTimer::Dead, now + DEAD);
+            self.timers.set(PeerTimer::Dead, now + DEAD + self.round_trip);
         }
         sealed
     }
