@@ -16,9 +16,9 @@ use thinair_tunnel::seal::Keys;
 
 pub(super) const EXIT_STATUS: &str = "\
 Replacing a key without interruption:\n  \
-1. thinair tunnel keygen sat.key --rotate add      at one end; copy the file to all others, restart each\n  \
-2. thinair tunnel keygen sat.key --rotate promote  at every end; restart each\n  \
-3. thinair tunnel keygen sat.key --rotate retire   at every end; restart each\n\n\
+1. thinair tunnel keygen sat.key --rotate add      at one end; copy the file to all others, reload each\n  \
+2. thinair tunnel keygen sat.key --rotate promote  at every end; reload each\n  \
+3. thinair tunnel keygen sat.key --rotate retire   at every end; reload each\n\n\
 Exit status: 0 for success; 1 for a failure, for example if the file exists; 2 for wrong arguments.";
 
 #[derive(Args, Debug)]

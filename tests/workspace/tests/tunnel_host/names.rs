@@ -89,6 +89,15 @@ fn a_hub_takes_peers_keys_and_routes_while_it_runs() {
         assert!(String::from_utf8_lossy(&refused.stderr).contains("hub.toml:2"), "{refused:?}");
         assert!(ping(3));
 
+        // Another address takes the routes along.
+        hub(&(peer("north", 2) + &peer("south", 3)), "\"10.30.0.0/16\"");
+        let text = fs::read_to_string("/etc/thinair/hub.toml").unwrap();
+        fs::write("/etc/thinair/hub.toml", text.replace("10.9.0.1/24", "10.8.0.1/24")).unwrap();
+        let changes = ok(&sites.gateway, "reload hub");
+        assert!(changes.contains("address 10.8.0.1/24 added"), "{changes}");
+        let route = sh(&format!("ip -n {} route get 10.30.1.1", sites.gateway));
+        assert!(route.contains("dev hub0") && route.contains("src 10.8.0.1"), "{route}");
+
         ok(&sites.gateway, "down hub");
         assert_eq!(south.end("TERM"), Some(0));
         let after = sh(&format!("ip -n {} rule; ip -n {0} route show table all", sites.gateway));

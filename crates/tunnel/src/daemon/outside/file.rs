@@ -144,7 +144,8 @@ mod tests {
         let (mut reader, writer) = io::pipe().expect("a pipe");
         // Opened anew, so that writing to it does not block.
         let path = format!("/proc/self/fd/{}", writer.as_raw_fd());
-        let mut files = Files::open(None, Some(Path::new(&path))).expect("a writer");
+        let signals = Signals::take().expect("signals");
+        let mut files = Files::open(None, Some(Path::new(&path)), &signals).expect("a writer");
         drop(writer);
         let (mut carried, mut refused, mut read) = (0_u32, 0, Vec::new());
         for _ in 0..10_000 {
