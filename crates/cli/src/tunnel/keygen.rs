@@ -59,9 +59,9 @@ pub(super) fn run(arguments: &KeygenArguments) -> anyhow::Result<ExitCode> {
         "{name}: {}",
         match step {
             RotationStep::Add =>
-                "a second key is accepted; copy the file to all ends and restart them, then --rotate promote",
+                "a second key is accepted; copy the file to all ends and reload them, then --rotate promote",
             RotationStep::Promote =>
-                "the second key is the first; do so at all ends and restart them, then --rotate retire",
+                "the second key is the first; do so at all ends and reload them, then --rotate retire",
             RotationStep::Retire => "the second key is gone; do so at all ends",
         }
     );
