@@ -43,7 +43,14 @@ pub(crate) struct Moment {
     ignores_pauses: bool,
     /// The packet is tried once more, with its pause.
     is_again: bool,
+    /// CID of the packet, if the carrier counts.
+    cid: u16,
+    /// Packets of this CID in a row, at most 255.
+    run: u8,
 }
+
+/// Number of packets in a row of one flow from which on missing packets are taken for packets of this flow.
+const ALONE: u8 = 64;
 
 /// Number that stands for an unknown number of lost packets.
 const UNCOUNTED: u32 = 1 << 24;
@@ -62,6 +69,20 @@ impl Moment {
     /// True if the carrier counts, and the packet was sent behind all that have arrived.
     pub(crate) fn is_in_order(self) -> bool {
         self.counts
+    }
+
+    /// Records the CID of the packet that has arrived.
+    #[inline]
+    pub(crate) fn note_flow(&mut self, cid: u16) {
+        if self.counts {
+            self.run = if self.cid == cid { self.run.saturating_add(1) } else { 0 };
+            self.cid = cid;
+        }
+    }
+
+    /// True if the last packets of the channel were all of the flow of this one.
+    fn is_alone(self) -> bool {
+        self.run >= ALONE
     }
 
     /// Records the next arrival.
@@ -93,18 +114,58 @@ pub(crate) struct Arrivals {
     failed: u8,
 }
 
+/// Packets behind which the bits of the smallest format come round.
+pub(crate) const CLOCK_TURN: u32 = 16;
+
 /// Flag in `Arrivals::failed`: the carrier counted.
 const COUNTED: u8 = 0x80;
 
-/// Number of packets that the flow may have had since the last verified packet, including the one that has arrived.
+/// Evidence about the number of packets that the flow has had since the last verified packet, including the one that has arrived.
+///
+/// | evidence | what it proves | what it does not prove |
+/// |---|---|---|
+/// | time | no more packets than fit at the pace of the flow | any packet: the sender may have been silent |
+/// | count of the carrier | no more packets than are missing | that the missing packets were of this flow |
+/// | count that agrees with the time, in a flow that is alone | this number of packets, and no silence | |
+///
+/// A CRC excludes candidates within these limits, and proves one if it excludes all others; a checksum that covers what follows from the
+/// sequence number proves one by itself (`crate::proof`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PassedPackets {
-    /// Upper limit, since the carrier has counted the missing packets.
-    AtMost(u32),
-    /// About `packets`, plus or minus `off`: the flow is paced.
-    About { packets: u32, off: u32 },
-    /// Upper limit for a flow that sends at most twice as fast as before. The flow is not paced.
-    Perhaps(u32),
+pub(crate) struct Passed {
+    /// Largest number of packets: by the carrier's count if there is one, else by the time.
+    pub(crate) most: u32,
+    /// The carrier has counted the missing packets.
+    pub(crate) is_counted: bool,
+    /// The number is `most`, and the flow was not silent.
+    pub(crate) is_exact: bool,
+    /// Usual times between packets that have passed: the steps of an RTP timestamp that goes on in silence.
+    pub(crate) intervals: Intervals,
+}
+
+/// Number of times between packets, by the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Intervals {
+    /// The nearest number.
+    pub(crate) number: u32,
+    /// Largest deviation from it.
+    pub(crate) off: u32,
+    /// The pace of the flow is steady.
+    pub(crate) is_steady: bool,
+}
+
+impl Intervals {
+    /// The largest number.
+    pub(crate) fn most(self) -> u32 {
+        self.number.saturating_add(self.off)
+    }
+
+    /// True if there was no time for silence besides the packets that were sent: at most as many as the bits of a sequence number stand for
+    /// that are `ahead` of the last one, and repeat after a `turn`. Fewer than `least` lost packets do not hide a jump of a timestamp.
+    pub(crate) fn leave_no_silence(self, ahead: u32, turn: u32, least: u32) -> bool {
+        let first = ahead.saturating_sub(1) % turn + 1;
+        let first = if first > least { first } else { first + turn };
+        ahead <= least || self.number <= first.saturating_add(self.off)
+    }
 }
 
 impl Arrivals {
@@ -230,23 +291,31 @@ impl Arrivals {
         self.pace.is_settled()
     }
 
-    /// Returns the number of packets that may have passed.
-    pub(crate) fn passed(&self, at: Moment) -> PassedPackets {
-        if let Some(missing) = self.missing(at) {
-            return PassedPackets::AtMost(missing + u32::from(self.failed & !COUNTED) + 1);
-        }
-        self.passed_by_clock(at)
+    /// Returns the evidence about the number of packets that have passed.
+    pub(crate) fn passed(&self, at: Moment) -> Passed {
+        let intervals = self.intervals(at);
+        let Some(missing) = self.missing(at) else {
+            // A flow without a steady pace may become faster.
+            let most = if intervals.is_steady {
+                intervals.most()
+            } else {
+                intervals.number.saturating_mul(2).saturating_add(2)
+            };
+            return Passed { most, is_counted: false, is_exact: false, intervals };
+        };
+        let most = missing + u32::from(self.failed()) + 1;
+        let agrees = intervals.is_steady && most.abs_diff(intervals.number) <= intervals.off;
+        Passed { most, is_counted: true, is_exact: at.is_alone() && agrees, intervals }
     }
 
-    /// Returns the number of packets that may have passed, by the clock alone.
-    pub(crate) fn passed_by_clock(&self, at: Moment) -> PassedPackets {
+    /// Returns the usual times between packets that have passed.
+    fn intervals(&self, at: Moment) -> Intervals {
         let (gap, waited) = (u64::from(self.pace.gap().max(SHORTEST)), self.waited(at));
-        let packets = u32::try_from(waited / gap).unwrap_or(u32::MAX);
-        if self.pace.is_steady() {
-            let nearest = u32::try_from((waited + gap / 2) / gap).unwrap_or(u32::MAX);
-            return PassedPackets::About { packets: nearest, off: 2 + nearest / 64 };
-        }
-        PassedPackets::Perhaps(packets.saturating_mul(2).saturating_add(2))
+        let is_steady = self.pace.is_steady();
+        let half = if is_steady { gap / 2 } else { 0 };
+        let number = u32::try_from((waited + half) / gap).unwrap_or(u32::MAX);
+        let off = 2 + number / if is_steady { 64 } else { 2 };
+        Intervals { number, off, is_steady }
     }
 
     /// True if the flow has been silent for about as long before.

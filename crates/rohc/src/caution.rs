@@ -29,6 +29,10 @@ const SMALLEST: u32 = 4;
 /// between them.
 const JITTER: u64 = 512;
 
+/// Distances between the packets behind a pause that a decompressor can identify without those before. The first packets behind a pause
+/// are those that are most likely to be lost, all together: so these are spread, over 1,024 packets.
+const SPREAD: [u8; 7] = [2, 5, 16, 76, 200, 254, 254];
+
 /// Pace of a flow at the compressor, and bits that its next packets carry.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Caution {
@@ -38,8 +42,29 @@ pub(crate) struct Caution {
     bits: u8,
     /// Number of packets still to be sent with these bits.
     left: u8,
+    /// Number of packets up to the next one of [`SPREAD`] that carries these bits; 0 if none is left.
+    until: u8,
+    /// Number of these that were sent, above a set of [`Moved`]: fields that have moved at the pause.
+    spread_and_moved: u8,
     /// Group of packets of the last packet, modulo 256.
     group: u8,
+}
+
+/// Flag beside [`Moved`]: a request for repair was answered by one more packet that can be identified.
+const REPEATED_AT_ONCE: u8 = 0x08;
+
+/// Flags in `Caution::spread_and_moved`, and one of the number above them.
+const FLAGS: u8 = 0x0F;
+const ONE_SPREAD: u8 = 0x10;
+
+/// A field that a decompressor infers from the sequence number, and that does not follow from it at a pause.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Moved {
+    IpId = 1,
+    /// The RTP timestamp has jumped by a multiple of its stride.
+    Timestamp = 2,
+    /// The RTP timestamp has jumped by another number.
+    TimestampOffset = 4,
 }
 
 /// Returns the units since one unit before the origin, modulo 2^40.
@@ -63,14 +88,54 @@ impl Caution {
     /// True if the next packet, sent `waited` after the last one, needs no additional bits.
     #[inline]
     pub(crate) fn is_quiet(&self, waited: u64) -> bool {
-        self.left == 0 && !self.is_behind_pause(waited)
+        self.left == 0 && self.until != 1 && !self.is_behind_pause(waited)
+    }
+
+    /// Records that a field of the next packet does not follow from the last packet.
+    pub(crate) fn note_moved(&mut self, field: Moved) {
+        self.spread_and_moved |= field as u8;
+    }
+
+    /// True if the next packet is to be identified without those before, and all that carry changes at the pause may have been lost.
+    pub(crate) fn may_hide_changes(&self) -> bool {
+        self.until == 1 && self.spread() > 1
+    }
+
+    /// True if the next packet [may hide changes](Self::may_hide_changes), and that field has changed.
+    pub(crate) fn repeats(&self, field: Moved) -> bool {
+        self.may_hide_changes() && self.spread_and_moved & field as u8 != 0
+    }
+
+    /// True if the next packet [may hide changes](Self::may_hide_changes), and there were some.
+    pub(crate) fn repeats_any(&self) -> bool {
+        self.may_hide_changes() && self.spread_and_moved & FLAGS & !REPEATED_AT_ONCE != 0
+    }
+
+    /// True if the pause was so long that a checksum does not prove a timestamp that has jumped: too many candidates have an equal sum.
+    pub(crate) fn is_behind_long_pause(&self) -> bool {
+        self.bits > 8
+    }
+
+    /// Bits with which the packets behind a pause are identified.
+    pub(crate) fn spread_bits(&self) -> u32 {
+        self.bits.into()
+    }
+
+    /// Number of packets of [`SPREAD`] that were sent.
+    fn spread(&self) -> u8 {
+        self.spread_and_moved / ONE_SPREAD
+    }
+
+    /// Bits that were set for the next packets; 0 if there are none.
+    fn kept(&self) -> u8 {
+        if self.left > 0 || self.until != 0 { self.bits } else { 0 }
     }
 
     /// True if the decompressor may consider other packets than the next one, even after a usual pause, or if it has asked for
     /// repair.
     #[inline]
     pub(crate) fn is_behind_any_pause(&self, now: Instant) -> bool {
-        self.left > 0 || self.has_waited(now)
+        self.left > 0 || self.until == 1 || self.has_waited(now)
     }
 
     /// True if the decompressor may consider other packets than the next one because of the time that has passed.
@@ -98,7 +163,8 @@ impl Caution {
     /// Bits that the next packet needs, whose sequence number is `step` after that of the last one; 0 if it needs no additional bits.
     #[inline(always)]
     pub(crate) fn bits(&self, now: Instant, step: i32) -> u32 {
-        let (kept, waited) = (if self.left > 0 { u32::from(self.bits) } else { 0 }, self.waited(now));
+        let is_due = self.left > 0 || self.until == 1;
+        let (kept, waited) = (if is_due { u32::from(self.bits) } else { 0 }, self.waited(now));
         let behind_step = if (1..=REPEATED).contains(&step) { 0 } else { self.bits_behind_step(waited) };
         kept.max(self.bits_behind_pause(waited)).max(behind_step)
     }
@@ -136,8 +202,7 @@ impl Caution {
 
     #[cold]
     fn begin(&mut self, group: u8) {
-        let kept = if self.left > 0 { self.bits } else { 0 };
-        (self.group, self.bits, self.left) = (group, kept.max(BEHIND_NACK), self.left.max(1));
+        (self.group, self.bits, self.left) = (group, self.kept().max(BEHIND_NACK), self.left.max(1));
     }
 
     /// Records that an IR packet moves the sequence number by `ahead`: the decompressor measures the pace anew after a leap
@@ -149,13 +214,15 @@ impl Caution {
         }
     }
 
-    /// Records a packet that was sent, whose sequence number is `step` after that of the last one. Changes are sent `repetitions`
-    /// times.
+    /// Records a packet that was sent, whose sequence number is `step` after that of the last one.
     #[inline]
-    pub(crate) fn sent(&mut self, now: Instant, step: u32, repetitions: u8) {
+    pub(crate) fn sent(&mut self, now: Instant, step: u32) {
         let waited = self.waited(now);
         if !self.is_quiet(waited) {
-            self.sent_with_caution(waited, repetitions);
+            self.sent_with_caution(waited);
+        }
+        if self.until == 0 {
+            self.spread_and_moved = 0;
         }
         self.sent_quietly(now, waited, step);
     }
@@ -169,15 +236,22 @@ impl Caution {
         }
         let [last @ .., _, _, _] = stamp(now).to_le_bytes();
         self.last = last;
+        if self.until > 1 {
+            self.until -= 1;
+        }
     }
 
     #[cold]
-    fn sent_with_caution(&mut self, waited: u64, repetitions: u8) {
+    fn sent_with_caution(&mut self, waited: u64) {
         let behind_pause = self.bits_behind_pause(waited);
         if behind_pause > 0 {
-            let kept = if self.left > 0 { self.bits } else { 0 };
-            self.bits = kept.max(behind_pause as u8);
-            self.left = self.left.max(repetitions);
+            self.bits = self.kept().max(behind_pause as u8);
+            self.spread_and_moved &= FLAGS & !REPEATED_AT_ONCE;
+        }
+        if behind_pause > 0 || self.until == 1 {
+            // One more than to the next one, since this packet is counted, too.
+            self.until = SPREAD.get(usize::from(self.spread())).map_or(0, |next| next + 1);
+            self.spread_and_moved += ONE_SPREAD;
         }
         self.left = self.left.saturating_sub(1);
     }
@@ -187,9 +261,26 @@ impl Caution {
         self.left > repetitions
     }
 
+    /// Handles a request for repair behind a pause: the packets that the decompressor could identify were lost, so that another one is sent
+    /// at once. False if that was done before, or there was no pause: the context is damaged.
+    pub(crate) fn repeat_at_once(&mut self) -> bool {
+        let may = self.until != 0 && self.spread_and_moved & REPEATED_AT_ONCE == 0;
+        if may {
+            (self.until, self.spread_and_moved) = (1, self.spread_and_moved | REPEATED_AT_ONCE);
+        }
+        may
+    }
+
+    /// Handles an acknowledgment of a packet, behind which `newer` packets were sent. One that was sent behind the pause ends it.
+    pub(crate) fn acknowledge(&mut self, newer: u32) {
+        let spread: u32 = SPREAD.iter().take(self.spread().into()).map(|packets| u32::from(*packets)).sum();
+        if self.until > 0 && newer <= spread.saturating_sub(self.until.into()) {
+            (self.until, self.spread_and_moved) = (0, 0);
+        }
+    }
+
     /// Handles a request for repair: packets were lost, or damaged.
     pub(crate) fn refused(&mut self) {
-        let kept = if self.left > 0 { self.bits } else { 0 };
-        (self.bits, self.left) = (kept.max(BEHIND_NACK), PACKETS_BEHIND_NACK);
+        (self.bits, self.left) = (self.kept().max(BEHIND_NACK), PACKETS_BEHIND_NACK);
     }
 }

@@ -493,7 +493,9 @@ impl<'m> Decompressor<'m> {
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
     ) -> Result<(Decompressed, bool), Problem> {
-        let (at, cid) = (self.moment, header.cid);
+        let cid = header.cid;
+        self.moment.note_flow(cid.index() as u16);
+        let at = self.moment;
         let slot = self.contexts.get_mut(cid.index()).ok_or(Problem::NoContext)?;
         let has_failed = slot.has_failed;
         let packet = IncomingPacket { at, header, has_failed, linked };

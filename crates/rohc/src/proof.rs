@@ -1,8 +1,9 @@
 //! Choice among the packets that the bits of a sequence number may stand for, after a pause, or after a loss longer than the bits
 //! cover. RFC 3095, section 5.3.2.2.4, tries one more wraparound of the bits and holds two packets back. Here all candidates that
-//! clock and carrier allow are tried. One is accepted if no other one fits, or if it alone is near the pace of the flow.
+//! clock and carrier allow ([`Passed`]) are tried, and one is accepted if no other one fits: the packet that was sent is among them. The
+//! clock alone proves none, since a sender that was silent has sent fewer packets than fit into the time.
 
-use crate::arrival::PassedPackets;
+use crate::arrival::Passed;
 
 /// Largest distance ahead. A packet that is farther ahead counts as one that is behind.
 pub(crate) const HALF: u32 = 0x7FFF;
@@ -16,65 +17,70 @@ pub(crate) struct Candidates {
     first: u32,
     turn: u32,
     turns: u32,
-    clock: PassedPackets,
-    /// A checksum proves a candidate: those that are not near the pace are tried, too.
+    passed: Passed,
+    /// A checksum proves a candidate.
     proves: bool,
 }
 
 impl Candidates {
-    /// Returns the distances that clock and carrier allow: all of them if a checksum `proves` one, else `first` and those near the
-    /// pace.
-    pub(crate) fn new(first: u32, turn: u32, clock: PassedPackets, proves: bool) -> Self {
-        let most = match clock {
-            PassedPackets::AtMost(most) | PassedPackets::Perhaps(most) => most,
-            PassedPackets::About { packets, off } if !proves => packets.saturating_add(off),
-            PassedPackets::About { packets, .. } => packets.saturating_mul(2),
+    /// Returns the distances that clock and carrier allow, and `first` in any case. If a checksum `proves` one, a flow may also have
+    /// become faster.
+    pub(crate) fn new(first: u32, turn: u32, passed: Passed, proves: bool) -> Self {
+        let most = match passed {
+            Passed { is_counted: false, intervals, .. } if proves && intervals.is_steady => {
+                intervals.number.saturating_mul(2)
+            }
+            Passed { most, .. } => most,
         };
         let turns = most.min(HALF).saturating_sub(first) / turn;
-        Self { first, turn, turns, clock, proves }
+        Self { first, turn, turns, passed, proves }
     }
 
-    /// Iterates over the distances, `first` last.
+    /// Iterates over the distances, `first` last. One that is exact comes alone.
     pub(crate) fn distances(self) -> impl Iterator<Item = u32> {
         let first = (self.turns >= TRIALS).then_some(0);
+        let alone = if self.is_exact() { 1 } else { usize::MAX };
         let turns = (0..=self.turns).rev().take(TRIALS as usize).chain(first);
-        turns
-            .filter(move |&n| self.proves || n == 0 || self.is_near(self.first + n * self.turn))
-            .map(move |n| self.first + n * self.turn)
+        turns.take(alone).map(move |n| self.first + n * self.turn)
     }
 
-    /// True if a distance is about the one that the pace predicts, or if there is no pace.
-    fn is_near(&self, ahead: u32) -> bool {
-        match self.clock {
-            PassedPackets::About { packets, off } => ahead.abs_diff(packets) <= off,
-            PassedPackets::AtMost(_) | PassedPackets::Perhaps(_) => true,
-        }
+    /// True if carrier and clock leave one distance, and the bits stand for it.
+    fn is_exact(&self) -> bool {
+        self.passed.is_exact && self.first + self.turns * self.turn == self.passed.most
     }
 
     /// True if one that fits is enough, as it is proved, or every distance that clock and carrier allow is tried.
     fn is_complete(&self) -> bool {
-        self.proves || self.turns < TRIALS || matches!(self.clock, PassedPackets::About { .. })
+        self.proves || self.turns < TRIALS || self.is_exact()
     }
 }
 
-/// Candidates that fit.
+/// The Internet checksum as an equation: the sum of all words that it covers is 0, modulo 65,535. In RTP two of its terms are unknown behind
+/// a gap, the sequence number and the timestamp; with the latter it gives the former.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SumEquation(u32);
+
+impl SumEquation {
+    const MODULUS: u32 = 0xFFFF;
+
+    /// Creates it from the sum of a packet with a number and a timestamp.
+    pub(crate) fn new(sum: u16, number: u16, timestamp: u32) -> Self {
+        let known = u32::from(number) % Self::MODULUS + timestamp % Self::MODULUS;
+        Self((u32::from(sum) + 2 * Self::MODULUS - known) % Self::MODULUS)
+    }
+
+    /// Returns the numbers with which the checksum is right with that timestamp: 0 and 65,535 are equal.
+    pub(crate) fn numbers(self, timestamp: u32) -> impl Iterator<Item = u16> {
+        let number = (2 * Self::MODULUS - self.0 - timestamp % Self::MODULUS) % Self::MODULUS;
+        [number as u16].into_iter().chain((number == 0).then_some(u16::MAX))
+    }
+}
+
+/// Candidates that fit: their number, and the last one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fits {
-    all: FitCount,
-    near: FitCount,
-}
-
-/// Number of candidates that fit, and the last one.
-#[derive(Clone, Copy, Debug, Default)]
-struct FitCount {
     count: u32,
     last: u32,
-}
-
-impl FitCount {
-    fn add(&mut self, ahead: u32) {
-        *self = Self { count: self.count + 1, last: ahead };
-    }
 }
 
 /// Conclusion from the candidates that fit.
@@ -89,28 +95,24 @@ pub(crate) enum Proof {
 }
 
 impl Fits {
-    pub(crate) fn add(&mut self, ahead: u32, candidates: &Candidates) {
-        self.all.add(ahead);
-        if candidates.is_near(ahead) {
-            self.near.add(ahead);
-        }
+    pub(crate) fn add(&mut self, ahead: u32) {
+        *self = Self { count: self.count + 1, last: ahead };
     }
 
     /// True if no candidate fits.
     pub(crate) fn is_none(&self) -> bool {
-        self.all.count == 0
+        self.count == 0
     }
 
     /// Returns the conclusion for a flow in which such a pause `is_usual` or not.
     pub(crate) fn proof(&self, candidates: &Candidates, is_usual: bool) -> Proof {
-        match (self.all.count, self.near.count, candidates.clock) {
-            (0, ..) => Proof::Nothing,
-            (1, ..) if candidates.is_complete() => Proof::Meant(self.all.last, true),
+        match self.count {
+            0 => Proof::Nothing,
+            1 if candidates.is_complete() => Proof::Meant(self.last, true),
             // A flow that pauses regularly has paused once more.
-            (.., PassedPackets::Perhaps(_)) if is_usual && self.all.last == candidates.first => {
+            _ if is_usual && !candidates.passed.is_counted && self.last == candidates.first => {
                 Proof::Meant(candidates.first, false)
             }
-            (_, 1, PassedPackets::About { .. }) if !is_usual => Proof::Meant(self.near.last, true),
             _ => Proof::Ambiguous,
         }
     }

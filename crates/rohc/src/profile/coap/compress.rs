@@ -230,7 +230,7 @@ impl CoapSenderContext {
         if initializes {
             frame.fill_crc8(end, out);
         }
-        self.caution.sent(now, steps(x.msn.wrapping_sub(self.shared.msn).cast_signed()), config.repetitions);
+        self.caution.sent(now, steps(x.msn.wrapping_sub(self.shared.msn).cast_signed()));
         self.shared.accept(x, known);
         self.msns.push(x.msn as u16, usize::from(config.window));
         known.uses = known.uses.saturating_add(1);

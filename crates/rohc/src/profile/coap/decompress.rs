@@ -8,7 +8,7 @@ use super::header;
 use super::outline::{HoleKind, Holes, is_outline};
 use super::state::{ChecksumMode, CoapState, Template, Templates};
 use super::{HeaderFields, Whole, msn_interval};
-use crate::arrival::{Arrivals, Moment, PassedPackets};
+use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified};
 use crate::exchange::{CoapExchange, Exchanges};
 use crate::pace::steps;
@@ -206,21 +206,17 @@ impl CoapReceiverContext {
         }
         let behind = ahead <= 0;
         let ahead = first.wrapping_add(if behind { turn } else { 0 }).wrapping_sub(last);
-        let clock = self.arrivals.passed(now);
-        let candidates = Candidates::new(ahead, turn, clock, false);
+        let passed = self.arrivals.passed(now);
+        let candidates = Candidates::new(ahead, turn, passed, false);
         // Each candidate is one more that may pass a CRC of 8 bits by chance, where more than the MSN was missed.
         let (_, turns) = msn_interval(k);
         let few = if packet.format == Format::Pt0 { turn } else { turn * (turns + 1) };
-        let is_likely = |distance: u32| match clock {
-            _ if has_check(packet.format) => true,
-            PassedPackets::About { .. } => true,
-            PassedPackets::AtMost(most) => most < distance + few,
-            PassedPackets::Perhaps(_) => distance < ahead + few,
-        };
+        let is_bounded = has_check(packet.format) || passed.is_counted || passed.intervals.is_steady;
+        let is_likely = |distance: u32| is_bounded || distance < ahead + few;
         let mut fits = Fits::default();
         for ahead in candidates.distances().filter(|distance| is_likely(*distance)) {
             if with(last.wrapping_add(ahead))?.is_some() {
-                fits.add(ahead, &candidates);
+                fits.add(ahead);
             }
         }
         // Messages may be repeated.

@@ -64,7 +64,7 @@ impl CandidateSearch<'_, '_> {
         passed: &mut VerifiedHeader,
     ) -> Result<(), Failure> {
         let context = self.context;
-        if self.misses_ip_id(x) || self.misses_timestamp(x) {
+        if self.misses_ip_id(x) {
             return Err(Failure::Ambiguous(format));
         }
         let (bits, k) = self.reader.collected(SN);

@@ -4,6 +4,7 @@ use thinair_wire::coder::{Lsb, LsbSlot, Writer};
 use thinair_wire::lsb::Shift;
 use thinair_wire::time::Instant;
 
+use super::attempt::ahead;
 use super::cce::Cce;
 use super::classify::ClassifiedPacket;
 use super::compress::Rfc3095SenderContext;
@@ -14,6 +15,7 @@ use super::timestamp::Needed;
 use super::{
     BASE_IPS, IP_ID, IP_ID2, Rfc3095Fields, SN, TS, base, formats, has_own_sn, has_rtp, rtp, sn_shift,
 };
+use crate::caution::{Moved, REPEATED};
 use crate::profile::Format;
 
 /// One packet in this many has the full IP-ID, if it moves and the carrier counts lost packets, except in R-mode.
@@ -124,6 +126,29 @@ impl Rfc3095SenderContext {
         }
     }
 
+    /// Sends a timestamp that has jumped at a pause once more, for a decompressor that has missed the packets since, or takes a leap of the
+    /// SN for a loss.
+    fn repeat_jump(&self, now: Instant, needed: &mut Needed, x: &Rfc3095Fields<'_>) {
+        if x.rtp.time_stride > 0 || self.mode.is_secure() {
+            return;
+        }
+        let (caution, step) = (&self.caution, ahead(self.profile, x.sn, self.sn));
+        let leaps = !(1..=REPEATED).contains(&step) && caution.has_waited(now);
+        let (is_due, bits) = match self.depends_on_sn(x) {
+            true if leaps => (true, caution.bits(now, step)),
+            true => (caution.may_hide_changes(), caution.spread_bits()),
+            false => {
+                (caution.repeats(Moved::Timestamp) && caution.is_behind_long_pause(), caution.spread_bits())
+            }
+        };
+        if caution.repeats(Moved::TimestampOffset) || is_due && !needed.scaled {
+            let bits = (bits + u32::BITS - x.rtp.stride.leading_zeros()).min(u32::BITS);
+            *needed = Needed { value: x.rtp.ts, bits: bits.max(needed.bits), ..Needed::default() };
+        } else if is_due {
+            (needed.inferable, needed.bits) = (false, needed.bits.max(bits));
+        }
+    }
+
     /// Number of bits of an IP-ID offset that a packet needs. An IP-ID that moves against the SN is sent in full now and then: no
     /// checksum covers it, and a decompressor that has missed a few packets waits for it. References of R-mode are never missed.
     #[inline]
@@ -147,7 +172,7 @@ impl Rfc3095SenderContext {
         let offset = ip.counted_id().wrapping_sub(x.sn as u16);
         let bits = if ip.sid {
             0
-        } else if self.pending[i].id > 0 {
+        } else if self.pending[i].id > 0 || self.caution.repeats(Moved::IpId) {
             u16::BITS
         } else {
             self.moving_id_bits(i, x.sn, offset, counted)
@@ -178,6 +203,7 @@ impl Rfc3095SenderContext {
         }
         if let Some(rtp) = self.own.rtp() {
             needed.ts = rtp.timestamps.needed(now, &x.rtp, plan.timer.as_ref());
+            self.repeat_jump(now, &mut needed.ts, x);
             if !needed.ts.inferable {
                 // Without any bits the SN would determine it.
                 needed.ts.bits = needed.ts.bits.max(1);
@@ -217,6 +243,7 @@ impl Rfc3095SenderContext {
         // It need not be sent as soon as there is a reference from which the SN determines it.
         let has_more = needed.ip_id > 0 || x.extra[0].id || is_rtp && !needed.ts.inferable;
         let update_due = secure && self.is_update_due(x.sn as u16, has_more);
+        let is_strong = self.strong > 0 || self.caution.repeats_any();
         let format = formats(self.profile, self.mode.mode()).iter().copied().find(|&format| {
             if secure && !self.is_allowed_by_mode(format, update_due || sets_coverage) {
                 return false;
@@ -227,7 +254,7 @@ impl Rfc3095SenderContext {
                 }
             } else if flags
                 || is_only_read(format)
-                || self.strong > 0 && has_crc_3(format)
+                || is_strong && has_crc_3(format)
                 || !is_rtp && extends_ip_id(format) && x.ip_id_holder().is_none()
             {
                 return false;

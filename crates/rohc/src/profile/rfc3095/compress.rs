@@ -435,7 +435,7 @@ impl Rfc3095SenderContext {
         if initialized {
             self.caution.leap(now, ahead);
         }
-        self.caution.sent(now, steps(ahead), config.repetitions);
+        self.caution.sent(now, steps(ahead));
         self.sn = x.sn;
         if !secure {
             self.sns.push(x.sn as u16, width);

@@ -90,6 +90,7 @@ impl Rfc3095SenderContext {
                     self.acknowledge(sn, config, pool);
                 }
             }
+            AckType::Nack if !self.mode.is_secure() && self.caution.repeat_at_once() => {}
             AckType::Nack if self.initialization.is_acknowledged() => {
                 self.caution.refused();
                 self.enter_fo(next, repetitions, true);
@@ -126,6 +127,7 @@ impl Rfc3095SenderContext {
         let newer = if secure { None } else { self.sns.acknowledge(sn) };
         let width = usize::from(config.window);
         if let Some(newer) = newer {
+            self.caution.acknowledge(newer as u32);
             for offsets in &mut self.offsets {
                 offsets.acknowledge(newer, width);
             }

@@ -167,7 +167,8 @@ impl Layout {
         self.sum(headers, payload) == Some(0)
     }
 
-    fn sum(&self, headers: &[u8], payload: &[u8]) -> Option<u16> {
+    /// Returns the checksum over a datagram, its own included: 0 if that is right. `None` without one.
+    pub(super) fn sum(&self, headers: &[u8], payload: &[u8]) -> Option<u16> {
         let (at, version, extensions) = self.ips().last()?;
         let start = at + fixed_len(version) + extensions;
         let (ip, upper) = headers.get(at..self.len)?.split_at_checked(start - at)?;

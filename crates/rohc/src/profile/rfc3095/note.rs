@@ -3,6 +3,7 @@
 use thinair_wire::coder::Writer;
 use thinair_wire::time::Instant;
 
+use super::attempt::ahead;
 use super::classify::ClassifiedPacket;
 use super::compress::{CSRC_STATE, Rfc3095SenderContext, ip_header, udp_fields};
 use super::ip_id;
@@ -11,6 +12,7 @@ use super::list::Item;
 use super::list_plan::{Assurance, ListState, items};
 use super::table::{self, Pool};
 use super::{BASE_IPS, CSRC, IpFields, IpVersion, Rfc3095Fields, Upper, upper};
+use crate::caution::Moved;
 use crate::compressor::{CompressorConfig, Refused};
 
 /// Changes of a packet, as far as the rest of the compression depends on them.
@@ -61,6 +63,14 @@ impl Rfc3095SenderContext {
             // R-mode uses no timer, since its references are older than the last packet.
             let link = plan.timer.as_ref().filter(|_| !self.mode.is_secure());
             is_static_same &= rtp.note(now, x, header, sns, config, link, &mut self.pending_since);
+            let step = x.rtp.ts.wrapping_sub(rtp.fields.ts);
+            let steps = ahead(self.profile, x.sn, self.sn) as u32;
+            if step != x.rtp.stride.wrapping_mul(steps) {
+                self.caution.note_moved(Moved::Timestamp);
+            }
+            if step.checked_rem(x.rtp.stride) != Some(0) {
+                self.caution.note_moved(Moved::TimestampOffset);
+            }
         }
         if let Some(header) = &plan.coap
             && self.note_coap(x, header)
@@ -93,6 +103,11 @@ impl Rfc3095SenderContext {
             if ip.header.version == IpVersion::V4 && !self.sns.is_empty() {
                 let next = self.watchers[i].next(ip_id::behavior(ip), ip.header.id, kept.header.id, sid);
                 ip_id::set(ip, next);
+            }
+            let offsets =
+                [(&*ip, x.sn), (kept, self.sn)].map(|(ip, sn)| ip.counted_id().wrapping_sub(sn as u16));
+            if ip.holds_ip_id() && !ip.sid && offsets[0] != offsets[1] {
+                self.caution.note_moved(Moved::IpId);
             }
             if ip.is_like(kept) {
                 continue;

@@ -2,16 +2,14 @@
 //! 5.3.2.2.4, tries one more SN and holds two packets back; a CRC of 3 bits accepts a wrong one once in eight times, and a wrong
 //! one that was accepted will be again.
 //!
-//! Here all possible SNs are tried, and one is accepted if
+//! Here all SNs that clock and carrier allow are tried (`crate::arrival`), and one is accepted if
 //!
 //! - the checksum of UDP or UDP-Lite is correct with it, and covers fields that follow from the SN: RTP; or
 //!
-//! - no other one that the carrier's count or the clock allow passes the CRC; or
+//! - no other one passes the CRC.
 //!
-//! - it is the only one near the pace of a flow that has never paused.
-//!
-//! Otherwise nothing is delivered, and feedback requests more. The same applies if an IP-ID that moves against the SN may have
-//! moved in a gap, since none of these rules covers it.
+//! Otherwise nothing is delivered, and feedback requests more. The same applies if an IP-ID that moves against the SN, or a timestamp
+//! without checksum, may have moved in a gap, since none of these rules covers it.
 
 use thinair_wire::lsb::Shift;
 use thinair_wire::time::Instant;
@@ -22,11 +20,12 @@ use super::decompress::{Rfc3095ReceiverContext, UpperFields};
 use super::doubt::{By, Reference};
 use super::header::ExtensionLists;
 use super::{IP_ID, IP_ID2, Rfc3095Fields, SN, TS, Upper, has_own_sn, has_rtp, upper};
-use crate::arrival::{Moment, PassedPackets as Clock};
+use crate::arrival::{CLOCK_TURN, Moment, Passed};
 use crate::caution::REPEATED;
 use crate::decompressor::Failure;
+use crate::mode::Mode;
 use crate::profile::{Format, ProfileId};
-use crate::proof::{HALF, TRIALS};
+use crate::proof::{Candidates, Fits, HALF, Proof, SumEquation, TRIALS};
 
 impl CandidateSearch<'_, '_> {
     /// True if `k` bits may stand for other SNs than `sn`, by the carrier's count or by the clock, and the header depends on it.
@@ -42,22 +41,22 @@ impl CandidateSearch<'_, '_> {
         if self.context.is_next(self.now, 1 << k) {
             return false;
         }
-        match arrivals.passed(self.now) {
-            Clock::AtMost(most) => {
-                let ahead = self.context.ahead(sn, self.context.sn);
-                // An SN that the compressor does not generate may take such a step by itself. A late packet is not counted.
-                let is_bounded = !has_own_sn(x.profile) && !(1..=i64::from(most)).contains(&i64::from(ahead));
-                i64::from(ahead) + (1 << k) <= i64::from(most) || is_bounded
-            }
-            // An SN that goes back is not searched for before its bits may have come round: `by_sum` checks it.
-            _ => self.context.ahead(sn, self.context.sn) > 0 || arrivals.is_open(self.now, 1 << k),
+        let (ahead, passed) = (self.context.ahead(sn, self.context.sn), arrivals.passed(self.now));
+        if passed.is_counted {
+            let most = i64::from(passed.most);
+            // An SN that the compressor does not generate may take such a step by itself. A late packet is not counted.
+            let is_bounded = !has_own_sn(x.profile) && !(1..=most).contains(&i64::from(ahead));
+            return i64::from(ahead) + (1 << k) <= most || is_bounded;
         }
+        // An SN that goes back is not searched for before its bits may have come round: `by_sum` checks it.
+        ahead > 0 || arrivals.is_open(self.now, 1 << k)
     }
 
     /// True if the carrier counts lost packets, and that SN is among those that may follow, so that the packet is not late.
     pub(super) fn is_counted(&self, sn: u32) -> bool {
-        let Clock::AtMost(most) = self.context.arrivals.passed(self.now) else { return false };
-        (1..=i64::from(most)).contains(&i64::from(self.context.ahead(sn, self.context.sn)))
+        let passed = self.context.arrivals.passed(self.now);
+        passed.is_counted
+            && (1..=i64::from(passed.most)).contains(&i64::from(self.context.ahead(sn, self.context.sn)))
     }
 
     /// True if the packet depends on an IP-ID that may have moved in a gap, by the carrier's count: no checksum covers it, and a
@@ -65,24 +64,41 @@ impl CandidateSearch<'_, '_> {
     pub(super) fn misses_ip_id(&self, x: &Rfc3095Fields<'_>) -> bool {
         let context = self.context;
         let is_whole = |slot| self.reader.collected(slot).1 >= u16::BITS;
-        let may_have_moved = |most: u32| most > REPEATED as u32 && context.may_have_moved(most);
+        let may_have_moved = |passed: Passed| {
+            passed.is_counted && passed.most > REPEATED as u32 && context.may_have_moved(passed.most)
+        };
         context.calm < u8::MAX
-            && matches!(context.arrivals.passed(self.now), Clock::AtMost(most) if may_have_moved(most))
+            && may_have_moved(context.arrivals.passed(self.now))
             && (0..x.base_ips()).any(|i| x.ips[i].holds_ip_id() && !x.ips[i].sid)
             && !is_whole(IP_ID)
             && !is_whole(IP_ID2)
     }
 
-    /// True if the packet depends on a timestamp of which it has the low bits, and so many packets may be missing, by the carrier's
-    /// count, that these bits have come round. No checksum proves it.
-    pub(super) fn misses_timestamp(&self, x: &Rfc3095Fields<'_>) -> bool {
+    /// True if the timestamp may have jumped in lost packets, those that carried the jump among them, and the packet has too few bits
+    /// of it: no checksum proves it, and a CRC accepts one that goes on from the last one.
+    fn misses_timestamp(&self, x: &Rfc3095Fields<'_>) -> bool {
         let (_, bits) = self.reader.collected(TS);
-        if bits == 0 || bits >= u32::BITS || x.rtp.time_stride > 0 || self.has_sum(x) {
+        let ahead = self.context.ahead(x.sn, self.context.sn);
+        if !has_rtp(x.profile)
+            || bits >= u32::BITS
+            || x.rtp.time_stride > 0
+            || ahead <= REPEATED
+            || self.has_sum(x)
+        {
             return false;
         }
+        let arrivals = &self.context.arrivals;
+        let Passed { most, is_exact, intervals, .. } = arrivals.passed(self.now);
+        if is_exact || most <= REPEATED as u32 {
+            return false;
+        }
+        if bits == 0 {
+            let turn = 1 << self.reader.collected(SN).1.min(u16::BITS);
+            return !intervals.leave_no_silence(ahead.unsigned_abs(), turn, REPEATED as u32);
+        }
         let step = if x.rtp_extra.scaled { 1 } else { x.rtp.stride };
-        let turn = (1 << bits) - Shift::Ts.p(bits);
-        matches!(self.context.arrivals.passed(self.now), Clock::AtMost(most) if most.saturating_mul(step) >= turn)
+        arrivals.is_open(self.now, CLOCK_TURN)
+            && intervals.most().saturating_mul(step) >= (1 << bits) - Shift::Ts.p(bits)
     }
 
     /// True if a correct checksum proves the SN.
@@ -101,6 +117,9 @@ impl CandidateSearch<'_, '_> {
         passed: &VerifiedHeader,
     ) -> Result<(), Failure> {
         let context = self.context;
+        if passed.by == By::Newest && context.mode.mode() != Mode::Reliable && self.misses_timestamp(x) {
+            return Err(Failure::Ambiguous(format));
+        }
         let is_awaited = passed.by == By::Newest
             && (1..=REPEATED).contains(&context.ahead(x.sn, context.sn))
             && context.arrivals.has_not_failed();
@@ -127,75 +146,56 @@ impl CandidateSearch<'_, '_> {
         let behind = context.ahead(sn, context.sn) <= 0 || self.is_too_near(sn);
         let sn = if behind { self.sn_plus(sn, turn) } else { sn };
         let first = context.ahead(sn, context.sn) as u32;
-        let (has_sum, clock) = (self.has_sum(x), context.arrivals.passed(self.now));
-        let most = match clock {
-            Clock::AtMost(most) | Clock::Perhaps(most) => most,
-            Clock::About { packets, off } => packets.saturating_add(off),
-        };
-        let is_counted = matches!(clock, Clock::AtMost(_));
-        if is_counted && first > most && !has_own_sn(x.profile) {
+        let (has_sum, now) = (self.has_sum(x), context.arrivals.passed(self.now));
+        if now.is_counted && first > now.most && !has_own_sn(x.profile) {
             return Err(Failure::Ambiguous(format));
         }
-        let usual = context.arrivals.is_usual(self.now);
         // Then no packet was missed, except one that was damaged.
         let is_awaited = first <= REPEATED as u32 && context.arrivals.failed() <= 1;
-        let is_determined = self.reader.collected(TS).1 > 0;
-        // A flow that never pauses keeps its pace, unless the timestamp in the packet has jumped.
-        let is_near = |ahead: u32| match clock {
-            Clock::About { packets, off } if !usual && !is_determined => ahead.abs_diff(packets) <= off,
-            _ => true,
-        };
         // A packet after a pause of a paced flow, or a counted one, is not late.
         let late = self.sn_plus(sn, turn.wrapping_neg());
-        let is_late =
-            matches!(clock, Clock::Perhaps(_)) && self.verify_late(late, x, extensions, out, passed)?;
+        let may_be_late = !now.is_counted && !now.intervals.is_steady;
+        let is_late = may_be_late && self.verify_late(late, x, extensions, out, passed)?;
         if is_late && has_sum {
             passed.by = By::Late;
             return Ok(());
         }
-        let turns = most.min(HALF).saturating_sub(first) / turn;
-        let is_complete = turns < TRIALS;
-        let mut fits = SnMatches::default();
-        for n in (0..=turns).rev().take(TRIALS as usize).chain((turns >= TRIALS).then_some(0)) {
-            let ahead = first + n * turn;
-            if !(has_sum || is_near(ahead) || n == 0 && is_awaited && !has_rtp(x.profile)) {
-                continue;
-            }
+        // The checksum is compared here.
+        let candidates = Candidates::new(first, turn, now, false);
+        let mut fits = Fits::default();
+        for ahead in candidates.distances() {
             if !self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)? {
                 continue;
             }
             if has_sum {
                 let is_right = passed.layout.has_right_sum(out, self.reader.remaining());
-                if is_right && (is_counted || !self.may_have_twin(ahead, turn)) {
+                if is_right && (now.is_counted || !self.may_have_twin(ahead, turn)) {
                     passed.proved = true;
                     return Ok(());
                 }
                 continue;
             }
-            fits = SnMatches { count: fits.count + 1, last: ahead };
+            fits.add(ahead);
         }
         if is_late {
-            if fits.count > 0 {
+            if !fits.is_none() {
                 return Err(Failure::Ambiguous(format));
             }
             self.verify_late(late, x, extensions, out, passed)?;
             passed.by = By::Late;
             return Ok(());
         }
-        if has_sum && self.by_jump(first, turn, clock, x, extensions, out, passed)? {
+        if has_sum && self.by_jump(first, turn, now, x, extensions, out, passed)? {
             passed.proved = true;
             return Ok(());
         }
-        // The timestamp may have jumped in lost packets. Fewer were lost if the clock leaves no time for a jump.
-        let may_have_jumped = has_rtp(x.profile) && usual;
-        let has_no_time = fits.last <= turn
-            && matches!(context.arrivals.passed_by_clock(self.now), Clock::About { packets, off } if packets <= fits.last + off);
-        let (ahead, proved) = match fits.count {
-            0 => return Err(Failure::Crc(format)),
-            1 if is_complete && (!may_have_jumped || has_no_time || is_awaited) => (fits.last, true),
-            // A flow that pauses regularly has paused once more.
-            _ if usual && is_awaited && fits.last == first && !is_counted => (first, false),
-            _ => return Err(Failure::Ambiguous(format)),
+        let is_usual = is_awaited && context.arrivals.is_usual(self.now);
+        let (ahead, proved) = match fits.proof(&candidates, is_usual) {
+            // A timestamp that has jumped is no evidence of a damaged context.
+            Proof::Nothing if has_rtp(x.profile) => return Err(Failure::Ambiguous(format)),
+            Proof::Nothing => return Err(Failure::Crc(format)),
+            Proof::Ambiguous => return Err(Failure::Ambiguous(format)),
+            Proof::Meant(ahead, proved) => (ahead, proved),
         };
         self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)?;
         passed.proved = proved;
@@ -219,12 +219,13 @@ impl CandidateSearch<'_, '_> {
 
     /// True if enough packets were lost to include all that carried a jump of the timestamp, and the clock indicates a jump.
     fn may_have_jumped(&self, sn: u32, x: &Rfc3095Fields<'_>) -> bool {
-        let (context, clock) = (self.context, self.context.arrivals.passed(self.now));
-        let ahead = context.ahead(sn, context.sn);
+        let ahead = self.context.ahead(sn, self.context.sn);
+        let intervals = self.context.arrivals.passed(self.now).intervals;
         has_rtp(x.profile)
             && self.reader.collected(TS).1 == 0
             && ahead > REPEATED
-            && matches!(clock, Clock::About { packets, off } if packets > ahead as u32 + off)
+            && intervals.is_steady
+            && intervals.number > ahead.unsigned_abs() + intervals.off
     }
 
     /// Finds SN and timestamp after a jump of the timestamp, as after silence, if the packets that carried it were lost. The
@@ -234,26 +235,32 @@ impl CandidateSearch<'_, '_> {
         &self,
         first: u32,
         turn: u32,
-        clock: Clock,
+        now: Passed,
         x: &mut Rfc3095Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
         out: &mut [u8],
         passed: &mut VerifiedHeader,
     ) -> Result<bool, Failure> {
         let (context, newest) = (self.context, self.context.newest());
-        let (UpperFields::Rtp(rtp), Clock::About { packets, off }) = (&context.own, clock) else {
-            return Ok(false);
-        };
-        if !has_rtp(x.profile) || !x.rtp_extra.scaled || rtp.stride == 0 || packets > HALF {
+        let (UpperFields::Rtp(rtp), intervals) = (&context.own, now.intervals) else { return Ok(false) };
+        let is_known = intervals.is_steady && intervals.number <= HALF && self.reader.collected(TS).1 == 0;
+        if !has_rtp(x.profile) || !x.rtp_extra.scaled || rtp.stride == 0 || !is_known {
             return Ok(false);
         }
+        let combinations = u64::from(2 * intervals.off + 1) * u64::from(intervals.most() / turn + 1);
+        if combinations > u64::from(TRIALS) {
+            return Ok(false);
+        }
+        self.rebuild(None, context.sn, x, extensions, out, passed)?;
+        let sum = passed.layout.sum(out, self.reader.remaining()).map_or(0, |checksum| !checksum);
+        let equation = SumEquation::new(sum, context.sn as u16, rtp.ts);
         let mut found: Option<Reference> = None;
-        let mut trials = 0;
-        for strides in packets.saturating_sub(off)..=packets + off {
-            for ahead in (first..=strides).step_by(turn as usize) {
-                trials += 1;
-                if trials > TRIALS {
-                    return Ok(false);
+        for strides in intervals.number.saturating_sub(intervals.off)..=intervals.most() {
+            let most = if now.is_counted { strides.min(now.most) } else { strides };
+            for number in equation.numbers(rtp.ts.wrapping_add(rtp.stride.wrapping_mul(strides))) {
+                let ahead = u32::from(number.wrapping_sub(context.sn as u16));
+                if !(first..=most).contains(&ahead) || !(ahead - first).is_multiple_of(turn) {
+                    continue;
                 }
                 let (sn, jump) = (self.sn_plus(context.sn, ahead), rtp.stride.wrapping_mul(strides - ahead));
                 let reference = newest.with_ts_moved_by(jump);
@@ -310,11 +317,4 @@ pub(super) const fn is_proved_by_sum(profile: ProfileId) -> bool {
         Upper::Udp | Upper::UdpLite => has_rtp(profile),
         Upper::None | Upper::Esp => false,
     }
-}
-
-/// Number of SNs that fit, and distance of the last one.
-#[derive(Clone, Copy, Debug, Default)]
-struct SnMatches {
-    count: u32,
-    last: u32,
 }

@@ -23,6 +23,7 @@ impl V2SenderContext {
         }
         match feedback.ack {
             AckType::Ack => self.acknowledge(feedback, config),
+            AckType::Nack if self.caution.repeat_at_once() => {}
             // Section 6.9.2.2: without an MSN, a NACK means the same as a STATIC-NACK.
             AckType::Nack if feedback.sn_bits > 0 && self.is_rooted => {
                 self.left_repair = self.left_repair.max(config.repetitions);
@@ -50,6 +51,7 @@ impl V2SenderContext {
         let newer = self.msn.wrapping_sub(feedback.sn) & ((1 << bits) - 1);
         self.note_lateness(self.msn.wrapping_sub(newer));
         let (width, count) = (usize::from(config.window), newer as usize);
+        self.caution.acknowledge(newer);
         self.msns.acknowledge(count, width);
         self.ip_id_offsets.acknowledge(count, width);
         self.timestamps.acknowledge(count, width);

@@ -106,6 +106,12 @@ impl Packet<'_> {
         Ok(is_right.then_some(len))
     }
 
+    /// Writes the headers with the MSN and the timestamp of the last packet, whatever the CRCs, and returns their octets.
+    pub(super) fn rebuild_last(&mut self, last: &State, out: &mut [u8]) -> Result<usize, Failure> {
+        resolve(&mut self.next, last, &self.x, last.msn);
+        self.rebuild(out)
+    }
+
     /// Writes the headers in front of room for the payload.
     pub(super) fn rebuild(&self, out: &mut [u8]) -> Result<usize, Failure> {
         let need = self.next.headers.len() + self.payload.len();

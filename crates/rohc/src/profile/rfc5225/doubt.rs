@@ -9,10 +9,10 @@ use super::decompress::{DOUBTFUL, Packet, V2ReceiverContext};
 use super::formats::{Stamp, is_strong, ts_p};
 use super::late::latest;
 use super::state::State;
-use crate::arrival::{Moment, PassedPackets};
+use crate::arrival::{CLOCK_TURN, Moment, Passed};
 use crate::caution::REPEATED;
 use crate::decompressor::Failure;
-use crate::proof::{Candidates, Fits, HALF, Proof, TRIALS};
+use crate::proof::{Candidates, Fits, HALF, Proof, SumEquation, TRIALS};
 use crate::state::DecompressorState;
 
 /// An IP-ID that has moved within so many times the packets of a gap may have moved in the gap.
@@ -59,7 +59,7 @@ struct Search<'s, 'p> {
     may_be_before_jump: bool,
     /// How the packet tells the timestamp.
     stamp: Stamp,
-    clock: PassedPackets,
+    passed: Passed,
 }
 
 impl Search<'_, '_> {
@@ -128,26 +128,41 @@ impl Search<'_, '_> {
 
     /// A packet behind a jump of the timestamp, as after silence, in packets that were lost. The clock tells the timestamp.
     fn behind_jump(&mut self, first: u32) -> Result<Option<Place>, Failure> {
-        let PassedPackets::About { packets, off } = self.clock else { return Ok(None) };
-        let most = packets + off;
+        let intervals = self.passed.intervals;
+        let most = intervals.most();
         if !self.proves
+            || !intervals.is_steady
             || self.stamp != Stamp::Inferred
             || self.last.ts_stride == 0
             || most > self.distinct().min(HALF)
         {
             return Ok(None);
         }
-        let (mut meant, mut trials) = (None, 0);
-        for steps in packets.saturating_sub(off)..=most {
+        let combinations = u64::from(2 * intervals.off + 1) * u64::from(most / self.turn + 1);
+        if combinations > u64::from(TRIALS) {
+            return Ok(None);
+        }
+        self.found.x.stamp = Stamp::Inferred;
+        let len = self.found.rebuild_last(self.last, self.out)?;
+        let headers = self.out.get(..len).unwrap_or_default();
+        let Some(sum) = self.found.next.sum(headers, self.found.payload) else { return Ok(None) };
+        let equation = SumEquation::new(sum, self.last.msn as u16, self.last.timestamp());
+        let mut meant = None;
+        for steps in intervals.number.saturating_sub(intervals.off)..=most {
             let timestamp = self.last.timestamp().wrapping_add(self.last.ts_stride.wrapping_mul(steps));
-            for ahead in (first..=steps).step_by(self.turn as usize) {
-                trials += 1;
+            let packets = if self.passed.is_counted { steps.min(self.passed.most) } else { steps };
+            for number in equation.numbers(timestamp) {
+                let ahead = u32::from(number.wrapping_sub(self.last.msn as u16));
+                let is_candidate =
+                    (first..=packets).contains(&ahead) && (ahead - first).is_multiple_of(self.turn);
                 let place = Place { ahead: ahead.cast_signed(), timestamp: Some(timestamp) };
-                let is_right = self.attempt(place)?.is_some();
-                if trials > TRIALS || is_right && meant.is_some() {
+                if !is_candidate || self.attempt(place)?.is_none() {
+                    continue;
+                }
+                if meant.is_some() {
                     return Ok(None);
                 }
-                meant = meant.or(is_right.then_some(place));
+                meant = Some(place);
             }
         }
         Ok(meant)
@@ -173,10 +188,15 @@ impl V2ReceiverContext {
             let len = found.attempt(last, msn, out)?.ok_or(Failure::Crc(format))?;
             return Ok(Meant { ahead: as_read, proved: is_whole, len });
         }
-        if self.misses_ip_id(now, found) || self.misses_timestamp(now, found) {
+        if self.misses_ip_id(now, found) {
             return Err(Failure::Ambiguous(format));
         }
-        self.find_in_doubt(now, found, last, (as_read, turn), out)
+        let meant = self.find_in_doubt(now, found, last, (as_read, turn), out)?;
+        if self.misses_timestamp(now, found, meant.ahead) {
+            Err(Failure::Ambiguous(format))
+        } else {
+            Ok(meant)
+        }
     }
 
     /// True if too little time has passed for the bits of the MSN to come round. In a flow of RTP with right checksums half as much time
@@ -201,29 +221,25 @@ impl V2ReceiverContext {
         // A strong CRC tells, too, where the context is not damaged.
         let may_be_before_jump = proves || is_strong(format) && self.failures & DOUBTFUL != DOUBTFUL;
         let stamp = found.x.stamp;
-        let clock = self.arrivals.passed(now);
-        let mut search = Search { found, last, out, turn, proves, may_be_before_jump, stamp, clock };
+        let passed = self.arrivals.passed(now);
+        let mut search = Search { found, last, out, turn, proves, may_be_before_jump, stamp, passed };
         let first = if as_read > 0 { as_read } else { as_read + turn.cast_signed() };
         let late = first - turn.cast_signed();
-        let most = match clock {
-            PassedPackets::AtMost(most) | PassedPackets::Perhaps(most) => most,
-            PassedPackets::About { packets, off } => packets.saturating_add(off),
-        };
+        let most = passed.most;
         // No packet is late by so much, but a number of the sender may go back.
         let goes_back = as_read < -latest(last) && found_own;
         // Such a packet, a duplicate, or one that is late where others are, too, may as well have overtaken others, whatever the clock tells.
         let holes = (!self.seen & ((2 << latest(last)) - 1)).count_ones();
         let is_twice =
             late <= 0 && self.seen.checked_shr(late.unsigned_abs()).is_some_and(|seen| seen & 1 == 1);
-        let is_counted_anew = now.is_in_order() && !matches!(clock, PassedPackets::AtMost(_));
+        let is_counted_anew = now.is_in_order() && !passed.is_counted;
         let is_any = holes >= HOLES || is_twice || goes_back || is_counted_anew;
         let most = if is_any { most.max(latest(last).cast_unsigned() + 1) } else { most };
         // Where nothing tells that the bits of the MSN have come round, they have not.
         let most = if self.is_next(now, turn, last) { most.min(first.cast_unsigned()) } else { most };
         let may_be_silent = self.arrivals.has_paused() || self.has_jumped;
         let most = if may_be_silent { most.min(search.distinct()) } else { most };
-        let is_counted =
-            matches!(clock, PassedPackets::AtMost(most) if (1..=most).contains(&first.cast_unsigned()));
+        let is_counted = passed.is_counted && (1..=passed.most).contains(&first.cast_unsigned());
         // A number of the sender that has gone back goes on from there.
         let behind = self.behind.map_or(0, |next| next.wrapping_sub(last.msn).cast_signed());
         let goes_on = behind != 0
@@ -244,14 +260,14 @@ impl V2ReceiverContext {
             return Err(Failure::Ambiguous(format));
         }
         let late = if may_be_late || goes_back { search.late(late, &self.lines_before)? } else { None };
-        let candidates = Candidates::new(first.cast_unsigned(), turn, clock, proves);
+        let candidates = Candidates::new(first.cast_unsigned(), turn, passed, proves);
         let mut fits = Fits::default();
         // Behind a context that is damaged the MSN may have taken any step.
         let is_open = |ahead: u32| ahead <= most || as_read > 0 && ahead == first.cast_unsigned();
         for ahead in candidates.distances().filter(|ahead| is_open(*ahead)) {
             let Ok(distance) = i32::try_from(ahead) else { continue };
             if search.attempt(distance.into())?.is_some() {
-                fits.add(ahead, &candidates);
+                fits.add(ahead);
             }
         }
         let is_usual = (1..=REPEATED).contains(&first) && self.arrivals.has_paused_as_usual(now);
@@ -273,22 +289,44 @@ impl V2ReceiverContext {
     /// True if the packet depends on an IP-ID that may have moved in a gap, as far as the carrier counts: no checksum covers it, and a
     /// CRC lets a wrong one through.
     fn misses_ip_id(&self, now: Moment, found: &Packet<'_>) -> bool {
-        let may_have_moved = |most: u32| u32::from(self.calm) < most.saturating_mul(MEMORY);
+        let passed = self.arrivals.passed(now);
         self.calm < u8::MAX
             && found.next.is_sequential()
             && !found.x.has_whole_id
-            && matches!(self.arrivals.passed(now), PassedPackets::AtMost(most) if most > REPEATED as u32 && may_have_moved(most))
+            && passed.is_counted
+            && passed.most > REPEATED as u32
+            && u32::from(self.calm) < passed.most.saturating_mul(MEMORY)
     }
 
-    /// True if the bits of a scaled timestamp may have come round in a gap, as far as the carrier counts: then the packet that is meant
-    /// cannot be told, and another one may be right by its CRC.
-    fn misses_timestamp(&self, now: Moment, found: &Packet<'_>) -> bool {
-        let PassedPackets::AtMost(most) = self.arrivals.passed(now) else { return false };
-        let bits = u32::from(found.x.ts_scaled.bits);
-        found.x.stamp == Stamp::Scaled
-            && found.next.time_stride == 0
-            && bits < u32::BITS
-            && most >= (1 << bits) - ts_p(&found.next, bits)
-            && !(self.sums && found.next.sum_covers_rtp())
+    /// True if the timestamp may have jumped in lost packets, those that carried the jump among them, and the packet has too few bits of
+    /// it: no checksum proves it, and a CRC accepts one that goes on from the last one.
+    fn misses_timestamp(&self, now: Moment, found: &Packet<'_>, ahead: i32) -> bool {
+        if !found.next.has_rtp()
+            || found.next.time_stride != 0
+            || ahead <= REPEATED
+            || self.sums && found.next.sum_covers_rtp()
+        {
+            return false;
+        }
+        let Passed { most, is_exact, intervals, .. } = self.arrivals.passed(now);
+        if is_exact || most <= REPEATED as u32 {
+            return false;
+        }
+        let may_have_turned = |bits: u8, steps: u32| {
+            let bits = u32::from(bits);
+            (1..u32::BITS).contains(&bits)
+                && self.arrivals.is_open(now, CLOCK_TURN)
+                && steps >= (1 << bits) - ts_p(&found.next, bits)
+        };
+        match found.x.stamp {
+            Stamp::Inferred => {
+                let turn = 1 << u32::from(found.x.msn.bits).min(u16::BITS);
+                !intervals.leave_no_silence(ahead.unsigned_abs(), turn, REPEATED as u32)
+            }
+            Stamp::Scaled => may_have_turned(found.x.ts_scaled.bits, intervals.most()),
+            Stamp::Unscaled => {
+                may_have_turned(found.x.timestamp.bits, intervals.most().saturating_mul(found.next.ts_stride))
+            }
+        }
     }
 }

@@ -8,6 +8,7 @@ use super::encodings::{Counter, ReorderRatio, quarter};
 use super::formats::{Fields, NUMBERS, Says, Stamp};
 use super::headers::{CSRC, GRE_SEQUENCE, Headers, Item, Kind, MAX_IP, gre_sequence};
 use super::state::{Behavior, State, coverage};
+use crate::caution::Moved;
 use crate::caution::SURE;
 use crate::compressor::CompressorConfig;
 use crate::field::timer::{ClockComparison, ticks};
@@ -93,6 +94,7 @@ impl V2SenderContext {
         if self.is_new {
             return;
         }
+        self.note_moved(next, last);
         for (place, (item, at)) in numbers(&next.headers).enumerate().take(NUMBERS) {
             let counter = Counter::between(next.headers.long(item, at), self.numbers[place].bounds());
             repair |= !counter.fits(31, quarter(31));
@@ -113,6 +115,20 @@ impl V2SenderContext {
                 *age = if changed >> what & 1 == 1 { 0 } else { *age };
             }
             self.changed(next.msn);
+        }
+    }
+
+    /// Notes what does not follow from the MSN.
+    fn note_moved(&mut self, next: &State, last: &State) {
+        if next.is_sequential() && next.offset_of_id() != last.offset_of_id() {
+            self.caution.note_moved(Moved::IpId);
+        }
+        if next.has_rtp() && next.line() != last.line() {
+            self.caution.note_moved(Moved::Timestamp);
+            let step = next.timestamp().wrapping_sub(last.timestamp());
+            if step.checked_rem(next.ts_stride) != Some(0) {
+                self.caution.note_moved(Moved::TimestampOffset);
+            }
         }
     }
 
@@ -274,10 +290,31 @@ impl V2SenderContext {
     pub(super) fn fields(&self, outbound: &Outbound<'_>, next: &State, config: &CompressorConfig) -> Fields {
         let is_due = |what: usize| self.due >> what & 1 == 1;
         let now = outbound.now;
-        let ts_scaled = self.scaled(outbound, next);
+        let proves = self.sums && next.sum_covers_rtp();
+        let repeats_jump = if proves {
+            self.caution.repeats(Moved::Timestamp) && self.caution.is_behind_long_pause()
+        } else {
+            let leaps =
+                !(1..=LEAP).contains(&next.msn.wrapping_sub(self.msn)) && self.caution.has_waited(now);
+            leaps || self.caution.may_hide_changes()
+        };
+        let repeats_offset = next.time_stride == 0 && self.caution.repeats(Moved::TimestampOffset);
+        let ts_scaled = self.scaled(outbound, next).map(|counter| {
+            if !repeats_jump || next.time_stride > 0 {
+                return counter;
+            }
+            // The decompressor may have a value from before the pause.
+            let (value, high) =
+                (next.ts_scaled(), self.timestamps.bounds().map_or(0, |(_, high)| high / next.ts_stride));
+            let step = next.msn.wrapping_sub(self.msn).cast_signed();
+            let bits = self.caution.spread_bits().max(self.caution.bits(now, step));
+            let low = value.saturating_sub(1 << bits.min(30));
+            Counter::between(value, Some((low, high.max(low))))
+        });
         let stamp = match &ts_scaled {
-            _ if is_due(said::STRIDE) => Stamp::Unscaled,
+            _ if is_due(said::STRIDE) || repeats_offset => Stamp::Unscaled,
             None => Stamp::Unscaled,
+            Some(_) if repeats_jump && next.has_rtp() => Stamp::Scaled,
             Some(_) if Counter::between(next.line(), self.lines.bounds()).is_static() => Stamp::Inferred,
             Some(_) => Stamp::Scaled,
         };
@@ -292,10 +329,7 @@ impl V2SenderContext {
             false => 0,
         };
         // With bits of the timestamp behind silence, the UDP checksum proves the number of RTP (`doubt`).
-        let is_proved = stamp == Stamp::Scaled
-            && self.sums
-            && next.sum_covers_rtp()
-            && !self.caution.is_behind_nack(config.repetitions);
+        let is_proved = stamp == Stamp::Scaled && proves && !self.caution.is_behind_nack(config.repetitions);
         let depends = next.has_own_msn() && !is_proved || next.is_sequential();
         let far_bits = if Self::may_be_far(next) { FAR_BITS } else { 0 };
         let cautious_bits = if depends { self.caution.bits(now, step.cast_signed()) } else { 0 };
@@ -312,10 +346,10 @@ impl V2SenderContext {
             msn: Counter::between(next.msn, self.msns.bounds()),
             least_bits,
             ip_id_offset: Counter::between(next.offset_of_id(), self.ip_id_offsets.bounds()),
-            has_whole_id: is_due(said::BEHAVIOR),
+            has_whole_id: is_due(said::BEHAVIOR) || self.caution.repeats(Moved::IpId),
             timestamp: Counter::between(
                 next.timestamp(),
-                self.timestamps.bounds().filter(|_| next.time_stride == 0),
+                self.timestamps.bounds().filter(|_| next.time_stride == 0 && !repeats_offset),
             ),
             ts_scaled: ts_scaled.unwrap_or(Counter::read(0)),
             stamp,
@@ -378,7 +412,7 @@ impl V2SenderContext {
         if format == Format::Ir {
             self.caution.leap(now, step);
         }
-        self.caution.sent(now, steps(step), config.repetitions);
+        self.caution.sent(now, steps(step));
         self.msns.push(next.msn, width);
         self.is_steady = !Self::may_be_far(next);
         if next.is_sequential() {

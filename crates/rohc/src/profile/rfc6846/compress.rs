@@ -8,7 +8,7 @@ use thinair_wire::time::Instant;
 use super::learn::{Ecn, IpIds, Strides};
 use super::life::{Life, moment};
 use super::numbers::Numbers;
-use super::options::ITEMS;
+use super::options::{ITEMS, index};
 use super::replicate::{self, Base};
 use super::segment::TcpSegment;
 use super::solve::NUMBERS;
@@ -271,6 +271,10 @@ impl TcpSenderContext {
         self.is_rooted |= self.life.has_shaken_hands();
         self.note_refresh(now, config);
         self.note(next, last, has_other_options || self.is_new, config);
+        // Timestamps go on in a pause, further than their bits tell.
+        if self.caution.may_hide_changes() && next.options.structure().contains(&index::TIMESTAMP) {
+            self.left_dyn = self.left_dyn.max(1);
+        }
 
         let space = config.channel.cids();
         let frame = CidFrame::new(cid, space);
@@ -292,7 +296,7 @@ impl TcpSenderContext {
             frame.fill_crc8(end, out);
         }
         let refresh = self.refreshing && format.is_initialization();
-        self.note_sent(now, config);
+        self.note_sent(now);
         self.commit(next, last, &written, payload.len(), config);
         let compressed = Compressed {
             cid,

@@ -40,6 +40,7 @@ impl TcpSenderContext {
         }
         match feedback.ack {
             AckType::Ack => self.acknowledge(feedback, room, config),
+            AckType::Nack if self.caution.repeat_at_once() => {}
             AckType::Nack if feedback.sn_bits > 0 && self.is_rooted => {
                 self.left_dyn = self.left_dyn.max(config.repetitions);
                 self.since = room.0.msn.wrapping_add(1);
@@ -65,6 +66,7 @@ impl TcpSenderContext {
         let newer = newest.wrapping_sub(feedback.sn as u16) & mask;
         let acked = newest.wrapping_sub(newer);
         let width = usize::from(config.window);
+        self.caution.acknowledge(newer.into());
         // Not every packet has timestamps, so that this is the largest number of newer ones.
         for numbers in &mut self.numbers {
             numbers.acknowledge(usize::from(newer));

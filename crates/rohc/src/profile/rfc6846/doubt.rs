@@ -20,7 +20,7 @@ use super::formats::has_crc7;
 use super::segment::rebuild;
 use super::solve::{NUMBERS, Solutions};
 use super::state::{TcpRoom, TcpState};
-use crate::arrival::{Moment, PassedPackets};
+use crate::arrival::{Moment, Passed};
 use crate::decompressor::{Failure, Verified};
 use crate::packet::PacketHeader;
 use crate::proof::{Candidates, Fits, Proof};
@@ -107,7 +107,7 @@ impl TcpReceiverContext {
         last: &TcpState,
         out: &mut [u8],
     ) -> Result<Meant, Failure> {
-        let clock = self.arrivals.passed(now);
+        let passed = self.arrivals.passed(now);
         let (format, is_strong) = (found.format, has_crc7(found.format));
         let len = rebuild(&found.next, found.payload.len(), out)?;
         let as_read = found.next.msn.wrapping_sub(last.msn).cast_signed();
@@ -115,7 +115,10 @@ impl TcpReceiverContext {
         let mut solutions = Solutions::AS_READ;
         let proves = self.expects_right && !is_to_come(found, len);
         if proves {
-            solutions = self.solve(found, last, clock, sum).ok_or(Failure::Ambiguous(format))?;
+            if !sum.is_multiple_of(0xFFFF) && may_be_silent(found, passed, as_read) {
+                return Err(Failure::Ambiguous(format));
+            }
+            solutions = self.solve(found, last, passed, sum).ok_or(Failure::Ambiguous(format))?;
             if solutions.count == 0 {
                 let may_be_wrong =
                     found.passes(out, len) && self.may_be_wrong(now, found, len, last, as_read);
@@ -127,7 +130,7 @@ impl TcpReceiverContext {
         }
         let (mut fits, mut meant) = (0, None);
         for turns in solutions.iter() {
-            let ahead = self.place(now, found, turns, last, clock, out)?;
+            let ahead = self.place(now, found, turns, last, passed, out)?;
             match ahead {
                 Placed::Nowhere => {}
                 Placed::Anywhere => fits += 2,
@@ -155,7 +158,7 @@ impl TcpReceiverContext {
         found: &ReadPacket<'_>,
         turns: &[i32; NUMBERS],
         last: &TcpState,
-        clock: PassedPackets,
+        passed: Passed,
         out: &mut [u8],
     ) -> Result<Placed, Failure> {
         let mut passes = |ahead: i16, offset: i16| {
@@ -177,9 +180,9 @@ impl TcpReceiverContext {
             let counted = next.inner().behavior.counted(next.inner().header.id).wrapping_sub(last_id(last));
             let is_turn = counted.wrapping_sub(first as u16).is_multiple_of(TURN as u16);
             let is_told = is_counting && is_turn && (1..LARGEST).contains(&counted);
-            let ahead = match is_told && is_old_enough(counted.into(), clock) {
+            let ahead = match is_told && u32::from(counted) <= passed.most {
                 true => counted.cast_signed(),
-                false if goes_on => nearest(first, clock),
+                false if goes_on => nearest(first, passed),
                 false => otherwise,
             };
             return Ok(if passes(ahead, 0)? { Placed::At(ahead, 0) } else { Placed::Nowhere });
@@ -190,11 +193,11 @@ impl TcpReceiverContext {
             && !found.payload.is_empty()
             && found.payload.len() as u32 == next.seq.wrapping_sub(last.seq)
             && next.ack == last.ack;
-        if goes_on_at_once && !matches!(clock, PassedPackets::AtMost(_)) {
+        if goes_on_at_once && !passed.is_counted {
             return Ok(if passes(1, 0)? { Placed::At(1, 0) } else { Placed::Nowhere });
         }
         let bits = MsnBits { first, otherwise, goes_on };
-        self.place_by_ip_id(now, found, last, clock, (&bits, by_octets), passes)
+        self.place_by_ip_id(now, found, last, passed, (&bits, by_octets), passes)
     }
 
     /// [`place`](Self::place) if the IP-ID counts, and follows from the MSN: it is wrong if the distance is.
@@ -203,7 +206,7 @@ impl TcpReceiverContext {
         now: Moment,
         found: &ReadPacket<'_>,
         last: &TcpState,
-        clock: PassedPackets,
+        passed: Passed,
         (bits, by_octets): (&MsnBits, Option<u32>),
         mut passes: impl FnMut(i16, i16) -> Result<bool, Failure>,
     ) -> Result<Placed, Failure> {
@@ -231,22 +234,24 @@ impl TcpReceiverContext {
             Ok(placed)
         };
         let late = if !goes_on && otherwise <= 0 { offset_of(otherwise)? } else { Placed::Nowhere };
-        if matches!(clock, PassedPackets::AtMost(most) if first as u32 > most) {
+        if passed.is_counted && first as u32 > passed.most {
             return Ok(late);
         }
-        let clock = match (clock, by_octets) {
-            // Without a count or a pace, packets may be faster than before; octets may not.
-            (PassedPackets::Perhaps(most), Some(packets)) => PassedPackets::Perhaps(most.max(packets * 2)),
-            (clock, _) => clock,
-        };
-        let candidates = Candidates::new(first as u32, TURN as u32, clock, false);
+        // Without a count or a pace, packets may be faster than before; octets may not.
+        let is_loose = !passed.is_counted && !passed.intervals.is_steady;
+        let most = by_octets.filter(|_| is_loose).map_or(passed.most, |packets| passed.most.max(packets * 2));
+        let passed = Passed { most, ..passed };
+        let candidates = Candidates::new(first as u32, TURN as u32, passed, false);
         // A flow that pauses regularly has paused once more, whatever its octets indicate.
         let is_usual = (1..LATE_FROM).contains(&first) && self.arrivals.has_paused_as_usual(now);
         // Octets may have been retransmitted, and the clock may have stood still.
-        let is_likely = |ahead: u32| match (by_octets, clock) {
-            (None, _) | (_, PassedPackets::AtMost(_)) => true,
-            (Some(_), PassedPackets::About { packets, off }) if ahead.abs_diff(packets) <= off => true,
-            (Some(packets), _) => (packets / 2..=packets * 2 + 4).contains(&(ahead + 2)),
+        let is_likely = |ahead: u32| match by_octets {
+            Some(packets) if !passed.is_counted => {
+                (packets / 2..=packets * 2 + 4).contains(&(ahead + 2))
+                    || passed.intervals.is_steady
+                        && ahead.abs_diff(passed.intervals.number) <= passed.intervals.off
+            }
+            _ => true,
         };
         let mut fits = Fits::default();
         for ahead in
@@ -254,13 +259,13 @@ impl TcpReceiverContext {
         {
             let Ok(distance) = i16::try_from(ahead) else { continue };
             // A packet that seems so far ahead is late if it has no new octets, unless enough time has passed.
-            if distance >= LATE_FROM && !goes_on && !is_old_enough(ahead, clock) {
+            if distance >= LATE_FROM && !goes_on && ahead > passed.most {
                 continue;
             }
             match offset_of(distance)? {
                 Placed::Nowhere => {}
-                Placed::Anywhere => (0..2).for_each(|_| fits.add(ahead, &candidates)),
-                Placed::At(..) => fits.add(ahead, &candidates),
+                Placed::Anywhere => (0..2).for_each(|_| fits.add(ahead)),
+                Placed::At(..) => fits.add(ahead),
             }
         }
         if !matches!(late, Placed::Nowhere) {
@@ -310,20 +315,22 @@ fn last_id(last: &TcpState) -> u16 {
     last.inner().behavior.counted(last.inner().header.id)
 }
 
-/// True if a packet may be `ahead` by that much, by the clock.
-fn is_old_enough(ahead: u32, clock: PassedPackets) -> bool {
-    match clock {
-        PassedPackets::AtMost(most) | PassedPackets::Perhaps(most) => ahead <= most,
-        PassedPackets::About { packets, off } => ahead <= packets + off,
-    }
+/// True if the sender may have been silent, so that the timestamps have moved further than the packets tell.
+fn may_be_silent(found: &ReadPacket<'_>, passed: Passed, as_read: i16) -> bool {
+    let ahead = if as_read > 0 { as_read } else { as_read + TURN };
+    let least = LATE_FROM as u32 - 1;
+    !passed.is_counted
+        && passed.intervals.is_steady
+        && found.turns[2] > 0
+        && !passed.intervals.leave_no_silence(ahead as u32, TURN as u32, least)
 }
 
 /// Returns the distance that is nearest by carrier or clock, or the first one.
-fn nearest(first: i16, clock: PassedPackets) -> i16 {
-    let (packets, off) = match clock {
-        PassedPackets::AtMost(packets) => (packets, TURN as u32 / 2),
-        PassedPackets::About { packets, off } => (packets, off),
-        PassedPackets::Perhaps(_) => return first,
+fn nearest(first: i16, passed: Passed) -> i16 {
+    let (packets, off) = match passed {
+        Passed { most, is_counted: true, .. } => (most, TURN as u32 / 2),
+        Passed { intervals, .. } if intervals.is_steady => (intervals.number, intervals.off),
+        _ => return first,
     };
     let turn = TURN as u32;
     let turns = (packets.min(u32::from(LARGEST)).saturating_sub(first as u32) + turn / 2) / turn;

@@ -383,9 +383,9 @@ impl TcpSenderContext {
 
     /// Records that a packet is sent.
     #[inline]
-    pub(super) fn note_sent(&mut self, now: Instant, config: &CompressorConfig) {
+    pub(super) fn note_sent(&mut self, now: Instant) {
         self.sent = moment(now);
-        self.caution.sent(now, 1, config.repetitions);
+        self.caution.sent(now, 1);
     }
 
     /// Records that a change is sent from this packet on.

@@ -7,7 +7,7 @@
 use super::decompress::{ReadPacket, TcpReceiverContext};
 use super::options::index;
 use super::state::TcpState;
-use crate::arrival::PassedPackets;
+use crate::arrival::Passed;
 
 /// Numbers of a packet: sequence and acknowledgment number, TSval and TSecr.
 pub(super) const NUMBERS: usize = 4;
@@ -91,7 +91,7 @@ impl TcpReceiverContext {
         &self,
         found: &ReadPacket<'_>,
         last: &TcpState,
-        clock: PassedPackets,
+        passed: Passed,
         off: u16,
     ) -> Option<Solutions> {
         if off.is_multiple_of(0xFFFF) {
@@ -100,7 +100,7 @@ impl TcpReceiverContext {
         let mut ranges = [(0, 0); NUMBERS];
         let (read, kept) = (numbers(&found.next), numbers(last));
         for (i, range) in ranges.iter_mut().enumerate() {
-            *range = self.range(found.turns[i], distance(read[i], kept[i]), i, last, clock);
+            *range = self.range(found.turns[i], distance(read[i], kept[i]), i, last, passed);
         }
         let turn = found.turns.map(i64::from);
         let has_stamps = found.next.options.structure().contains(&index::TIMESTAMP);
@@ -143,20 +143,15 @@ impl TcpReceiverContext {
     }
 
     /// Returns the smallest and largest number of turns to add to a number that was read as `ahead` of the last one.
-    fn range(
-        &self,
-        turn: u32,
-        ahead: i64,
-        number: usize,
-        last: &TcpState,
-        clock: PassedPackets,
-    ) -> (i64, i64) {
+    fn range(&self, turn: u32, ahead: i64, number: usize, last: &TcpState, passed: Passed) -> (i64, i64) {
         if turn == 0 {
             return (0, 0);
         }
-        let (low, high) = match clock {
-            PassedPackets::AtMost(most) | PassedPackets::Perhaps(most) => (1, most),
-            PassedPackets::About { packets, off } => (packets.saturating_sub(off), packets + off),
+        let (low, high) = match passed {
+            Passed { is_counted: false, intervals, .. } if intervals.is_steady => {
+                (intervals.number.saturating_sub(intervals.off), intervals.most())
+            }
+            Passed { most, .. } => (1, most),
         };
         let (low, high) = (i64::from(low.min(FARTHEST)), i64::from(high.min(FARTHEST)));
         let low = if low <= LATEST { -LATEST } else { low };
