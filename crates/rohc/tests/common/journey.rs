@@ -12,8 +12,8 @@ use thinair_rohc::{
     RtpDetection,
 };
 
-use super::SplitMix64;
 use super::coap::CoapSide;
+use super::{IdKind, SplitMix64};
 use super::source::{ChecksumUse, PacketSource, SourceKind};
 
 /// Time between packets, in microseconds.
@@ -23,6 +23,8 @@ pub enum PacketPace {
     Every(u64),
     /// Gaps with an exponential distribution of that mean.
     Exponential(u64),
+    /// As [`Every`](Self::Every), by a sender that pauses: time alone proves nothing.
+    Pausing(u64),
     /// Gaps of people and programs: bursts, and pauses of up to 4,000 times that mean.
     Erratic(u64),
 }
@@ -39,6 +41,7 @@ impl PacketPace {
     pub fn name(self) -> String {
         match self {
             Self::Every(interval) => format!("{} ms", interval / 1_000),
+            Self::Pausing(_) => "pauses".into(),
             Self::Exponential(_) => "unpaced".into(),
             Self::Erratic(_) => "erratic".into(),
         }
@@ -61,6 +64,8 @@ pub struct JourneySetup {
     pub delay: u64,
     /// Ratio of the profiles of RFC 5225, if they are used.
     pub v2: Option<ReorderRatio>,
+    /// IP-IDs of IPv4, where the headers behind IP do not determine them.
+    pub ids: IdKind,
 }
 
 impl JourneySetup {
@@ -75,7 +80,7 @@ impl JourneySetup {
                         for counts in [false, true].into_iter().filter(|counts| !counts || !pace.is_paced()) {
                             for mode in [Mode::Unidirectional, Mode::Optimistic, Mode::Reliable] {
                                 if mode != Mode::Reliable || !kind.is_coap() && !kind.is_tcp() {
-                                    let (moves, v2) = (false, None);
+                                    let (moves, v2, ids) = (false, None, IdKind::Counts);
                                     all.push(Self {
                                         kind,
                                         six,
@@ -86,6 +91,7 @@ impl JourneySetup {
                                         moves,
                                         delay,
                                         v2,
+                                        ids,
                                     });
                                 }
                             }
@@ -122,13 +128,27 @@ impl JourneySetup {
     /// True if only a CRC proves some candidate: neither a checksum, nor the pace, nor the carrier's count, which does
     /// not help for a late packet.
     pub fn is_unproved(&self) -> bool {
-        self.is_wild() || !self.is_paced() && self.kind.is_unproved(self.six, self.checksum)
+        self.is_wild() || !self.is_paced() && self.has_unproved_field()
+    }
+
+    /// True if an inferred field is neither covered by a checksum nor follows from one that is.
+    fn has_unproved_field(&self) -> bool {
+        let has_no_inferred_id = self.six || matches!(self.ids, IdKind::Random | IdKind::Constant);
+        self.has_stepping_ids() || self.kind.is_unproved(has_no_inferred_id, self.checksum)
+    }
+
+    /// True if IP-IDs change that do not follow from the SN.
+    fn has_stepping_ids(&self) -> bool {
+        !self.six && matches!(self.ids, IdKind::Steps(_))
     }
 
     /// True if fields change that do not follow from others.
     fn is_wild(&self) -> bool {
         let has_jumps = matches!(self.kind, SourceKind::RtpTalk | SourceKind::RtpPause);
-        self.moves || self.kind == SourceKind::CoapMix || has_jumps && self.checksum == ChecksumUse::Elided
+        self.moves
+            || self.kind == SourceKind::CoapMix
+            || self.has_stepping_ids()
+            || has_jumps && self.checksum == ChecksumUse::Elided
     }
 
     pub fn name(&self) -> String {
@@ -173,6 +193,18 @@ pub trait Fates {
     }
 }
 
+/// One packet of a flow whose sender pauses.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// Time since the packet before, in microseconds.
+    pub wait: u64,
+    /// Part of it for which the clock of RTP timestamps stands still.
+    pub stopped: u64,
+    pub is_lost: bool,
+    /// The sender has paused before the packet.
+    pub is_behind_pause: bool,
+}
+
 /// Figures of one run, or of several.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JourneyOutcome {
@@ -190,6 +222,10 @@ pub struct JourneyOutcome {
     pub gaps: u64,
     /// Largest number of packets in a row that arrived and were not delivered correctly.
     pub outage: u64,
+    /// Longest time, in microseconds, from the arrival of a packet that is not delivered to that of the next one that is.
+    pub wait: u64,
+    /// Outages behind a gap that follows a pause: those longer than 16 packets and 1 s.
+    pub overdue: u64,
     /// Expected number of wrong packets that the CRCs of the formats accept, if only these prove a candidate: each
     /// packet that arrives where its LSBs are ambiguous counts 2^-n for n bits of CRC.
     pub bound: f64,
@@ -208,6 +244,8 @@ impl JourneyOutcome {
         self.undelivered += other.undelivered;
         self.gaps += other.gaps;
         self.outage = self.outage.max(other.outage);
+        self.wait = self.wait.max(other.wait);
+        self.overdue += other.overdue;
         self.bound += other.bound;
         self.variance += other.variance;
     }
@@ -255,7 +293,12 @@ struct ChannelDirection {
     unproved: u32,
     has_gap: bool,
     outage: u64,
+    /// Arrival of the first packet of an outage.
+    since: u64,
 }
+
+/// Longest outage behind a pause: packets or microseconds, whichever is longer.
+const MOST: (u64, u64) = (16, 1_000_000);
 
 /// A time with an exponential distribution of that mean.
 fn exponential(mean: u64, random: &mut SplitMix64) -> u64 {
@@ -280,11 +323,37 @@ pub fn run_flows<F: Fates>(
 
 /// Carries `packets` packets of the flow.
 pub fn run(setup: &JourneySetup, fates: &mut dyn Fates, seed: u64, packets: u64) -> JourneyOutcome {
+    carry(setup, fates, seed, packets, &[])
+}
+
+/// Losses of a flow with such steps.
+struct StepFates<'a>(&'a [Step]);
+
+impl Fates for StepFates<'_> {
+    fn of(&mut self, number: u64, _random: &mut SplitMix64) -> PacketFate {
+        let is_lost = usize::try_from(number - 1).is_ok_and(|at| self.0.get(at).is_some_and(|step| step.is_lost));
+        PacketFate { is_lost, ..PacketFate::default() }
+    }
+}
+
+/// Carries one packet of the flow for each step.
+pub fn run_steps(setup: &JourneySetup, steps: &[Step], seed: u64) -> JourneyOutcome {
+    carry(setup, &mut StepFates(steps), seed, steps.len() as u64, steps)
+}
+
+fn carry(
+    setup: &JourneySetup,
+    fates: &mut dyn Fates,
+    seed: u64,
+    packets: u64,
+    steps: &[Step],
+) -> JourneyOutcome {
     let mut journey = Journey::new(setup, fates, seed);
     let interval = match setup.pace {
-        PacketPace::Every(interval) | PacketPace::Exponential(interval) | PacketPace::Erratic(interval) => {
-            interval
-        }
+        PacketPace::Every(interval)
+        | PacketPace::Pausing(interval)
+        | PacketPace::Exponential(interval)
+        | PacketPace::Erratic(interval) => interval,
     };
     // A clock of 8 kHz, as for voice.
     let mut source = PacketSource::new(
@@ -294,22 +363,31 @@ pub fn run(setup: &JourneySetup, fates: &mut dyn Fates, seed: u64, packets: u64)
         (interval / 125) as u32,
         journey.random.next(),
     );
+    source.set_ids(setup.ids);
     let mut time = 0;
-    for _ in 0..packets {
+    for number in 0..packets {
         let mut is_changed = setup.moves && journey.random.once_in(100) && source.change(&mut journey.random);
         let before = source.timestamp();
+        let step = steps.get(number as usize);
+        if let Some(step) = step {
+            // The clock of the timestamps moves by one interval with each packet.
+            let skipped = (step.wait - step.stopped).saturating_sub(interval);
+            let is_stamped = source.skip(skipped);
+            time += if is_stamped { step.stopped } else { step.stopped + skipped };
+        }
         let next = source.next(&mut journey.random);
         let passed = source.timestamp().unwrap_or(0).wrapping_sub(before.unwrap_or(0));
         is_changed |= setup.kind.is_rtp() && before.is_some() && passed != interval as u32 / 125;
+        is_changed |= setup.has_stepping_ids();
         if is_changed {
             journey.changed.push(journey.directions[0].sent + 1);
         }
         // Timestamps continue in pauses.
         time += u64::from(passed).saturating_sub(interval / 125) * 125;
         let at = match setup.pace {
-            PacketPace::Every(interval) => {
+            PacketPace::Every(interval) | PacketPace::Pausing(interval) => {
                 time += interval;
-                time + journey.random.below(1_000)
+                time + journey.random.below(interval.min(20_000) / 20)
             }
             PacketPace::Exponential(mean) => {
                 time += exponential(mean, &mut journey.random);
@@ -339,6 +417,7 @@ pub fn run(setup: &JourneySetup, fates: &mut dyn Fates, seed: u64, packets: u64)
         }
     }
     journey.advance(u64::MAX);
+    (0..2).for_each(|from| journey.end_outage(from, journey.directions[from].last_arrival));
     journey.outcome
 }
 
@@ -467,6 +546,17 @@ impl<'a> Journey<'a> {
         Arrival { now: instant(at), lost: missing.filter(|_| self.setup.counts) }
     }
 
+    /// A packet is delivered again at that time, or there are no more.
+    fn end_outage(&mut self, from: usize, at: u64) {
+        let direction = &mut self.directions[from];
+        let (packets, wait) = (direction.outage, at.saturating_sub(direction.since));
+        if packets > 0 {
+            self.outcome.wait = self.outcome.wait.max(wait);
+            self.outcome.overdue += u64::from(packets > MOST.0 && wait > MOST.1);
+        }
+        direction.outage = 0;
+    }
+
     fn arrive(&mut self, at: u64, flight: Flight) {
         let Flight { to, number, frame, rohc, packet, format, is_duplicate } = flight;
         let direction = &mut self.directions[1 - to];
@@ -539,8 +629,13 @@ impl<'a> Journey<'a> {
             self.outcome.arrived += 1;
             self.outcome.behind += u64::from(direction.has_gap);
             self.outcome.undelivered += u64::from(!is_right);
-            direction.outage = if is_right { 0 } else { direction.outage + 1 };
-            self.outcome.outage = self.outcome.outage.max(direction.outage);
+            if !is_right {
+                direction.since = if direction.outage == 0 { at } else { direction.since };
+                direction.outage += 1;
+                self.outcome.outage = self.outcome.outage.max(direction.outage);
+            } else if direction.outage > 0 {
+                self.end_outage(1 - to, at);
+            }
         }
         let mut feedback = [0; 64];
         while let Some(len) = self.ends[to].poll_feedback(&mut feedback) {

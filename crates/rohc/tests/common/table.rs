@@ -25,7 +25,7 @@ impl Size {
         }
     }
 
-    fn has(&self, name: &str) -> bool {
+    pub fn has(&self, name: &str) -> bool {
         self.rows.iter().all(|word| name.split_whitespace().any(|part| part == word))
     }
 }
