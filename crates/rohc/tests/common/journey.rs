@@ -13,8 +13,8 @@ use thinair_rohc::{
 };
 
 use super::coap::CoapSide;
-use super::{IdKind, SplitMix64};
 use super::source::{ChecksumUse, PacketSource, SourceKind};
+use super::{IdKind, SplitMix64};
 
 /// Time between packets, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,6 +131,11 @@ impl JourneySetup {
         self.is_wild() || !self.is_paced() && self.has_unproved_field()
     }
 
+    /// True if a checksum, the pace or the carrier's count proves every candidate of a packet that is not late.
+    pub fn is_proved(&self) -> bool {
+        !self.is_unproved() || self.counts && !self.is_wild()
+    }
+
     /// True if an inferred field is neither covered by a checksum nor follows from one that is.
     fn has_unproved_field(&self) -> bool {
         let has_no_inferred_id = self.six || matches!(self.ids, IdKind::Random | IdKind::Constant);
@@ -139,7 +144,9 @@ impl JourneySetup {
 
     /// True if IP-IDs change that do not follow from the SN.
     fn has_stepping_ids(&self) -> bool {
-        !self.six && matches!(self.ids, IdKind::Steps(_))
+        !self.six
+            && (matches!(self.ids, IdKind::Steps(_))
+                || self.kind == SourceKind::TcpChat && self.ids == IdKind::Counts)
     }
 
     /// True if fields change that do not follow from others.
@@ -148,7 +155,8 @@ impl JourneySetup {
         self.moves
             || self.kind == SourceKind::CoapMix
             || self.has_stepping_ids()
-            || has_jumps && self.checksum == ChecksumUse::Elided
+            || (has_jumps || matches!(self.pace, PacketPace::Pausing(_)) && self.kind.is_rtp())
+                && self.checksum == ChecksumUse::Elided
     }
 
     pub fn name(&self) -> String {
@@ -224,7 +232,7 @@ pub struct JourneyOutcome {
     pub outage: u64,
     /// Longest time, in microseconds, from the arrival of a packet that is not delivered to that of the next one that is.
     pub wait: u64,
-    /// Outages behind a gap that follows a pause: those longer than 16 packets and 1 s.
+    /// Number of gaps after which packets are not delivered for longer than [`Limit`] allows.
     pub overdue: u64,
     /// Expected number of wrong packets that the CRCs of the formats accept, if only these prove a candidate: each
     /// packet that arrives where its LSBs are ambiguous counts 2^-n for n bits of CRC.
@@ -248,6 +256,43 @@ impl JourneyOutcome {
         self.overdue += other.overdue;
         self.bound += other.bound;
         self.variance += other.variance;
+    }
+
+    /// The figures in one line.
+    pub fn to_text(&self) -> String {
+        let Self { sent, octets, arrived, behind, wrong, undelivered, gaps, outage, wait, overdue, .. } =
+            *self;
+        let numbers = [sent, octets, arrived, behind, wrong, undelivered, gaps, outage, wait, overdue];
+        let numbers = numbers.map(|number| number.to_string()).join(" ");
+        format!("{numbers} {} {}", self.bound, self.variance)
+    }
+
+    /// Returns the figures of such a line, if it is whole.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split(' ');
+        let (mut numbers, mut sums) = ([0; 10], [0.0; 2]);
+        for number in &mut numbers {
+            *number = parts.next()?.parse().ok()?;
+        }
+        for sum in &mut sums {
+            *sum = parts.next()?.parse().ok()?;
+        }
+        let [sent, octets, arrived, behind, wrong, undelivered, gaps, outage, wait, overdue] = numbers;
+        let [bound, variance] = sums;
+        Some(Self {
+            sent,
+            octets,
+            arrived,
+            behind,
+            wrong,
+            undelivered,
+            gaps,
+            outage,
+            wait,
+            overdue,
+            bound,
+            variance,
+        })
     }
 
     /// Average number of packets not delivered after a gap.
@@ -295,10 +340,25 @@ struct ChannelDirection {
     outage: u64,
     /// Arrival of the first packet of an outage.
     since: u64,
+    /// Packets not delivered since the last gap, and arrivals of the first and the last of them.
+    refused: u64,
+    first_refused: u64,
+    last_refused: u64,
+    /// The gap follows a pause of the sender.
+    is_behind_pause: bool,
 }
 
-/// Longest outage behind a pause: packets or microseconds, whichever is longer.
-const MOST: (u64, u64) = (16, 1_000_000);
+/// Longest time from the end of a gap to service: packets or microseconds, whichever is longer.
+struct Limit {
+    packets: u64,
+    micros: u64,
+}
+
+impl Limit {
+    const BEHIND_PAUSE: Self = Self { packets: 16, micros: 1_000_000 };
+    /// The default refresh in U-mode, and time for the packet behind it.
+    const ELSEWHERE: Self = Self { packets: 128, micros: 17_000_000 };
+}
 
 /// A time with an exponential distribution of that mean.
 fn exponential(mean: u64, random: &mut SplitMix64) -> u64 {
@@ -331,7 +391,8 @@ struct StepFates<'a>(&'a [Step]);
 
 impl Fates for StepFates<'_> {
     fn of(&mut self, number: u64, _random: &mut SplitMix64) -> PacketFate {
-        let is_lost = usize::try_from(number - 1).is_ok_and(|at| self.0.get(at).is_some_and(|step| step.is_lost));
+        let is_lost =
+            usize::try_from(number - 1).is_ok_and(|at| self.0.get(at).is_some_and(|step| step.is_lost));
         PacketFate { is_lost, ..PacketFate::default() }
     }
 }
@@ -349,6 +410,7 @@ fn carry(
     steps: &[Step],
 ) -> JourneyOutcome {
     let mut journey = Journey::new(setup, fates, seed);
+    journey.steps = steps;
     let interval = match setup.pace {
         PacketPace::Every(interval)
         | PacketPace::Pausing(interval)
@@ -378,7 +440,6 @@ fn carry(
         let next = source.next(&mut journey.random);
         let passed = source.timestamp().unwrap_or(0).wrapping_sub(before.unwrap_or(0));
         is_changed |= setup.kind.is_rtp() && before.is_some() && passed != interval as u32 / 125;
-        is_changed |= setup.has_stepping_ids();
         if is_changed {
             journey.changed.push(journey.directions[0].sent + 1);
         }
@@ -417,7 +478,10 @@ fn carry(
         }
     }
     journey.advance(u64::MAX);
-    (0..2).for_each(|from| journey.end_outage(from, journey.directions[from].last_arrival));
+    for from in 0..2 {
+        journey.end_gap(from);
+        journey.end_outage(from, journey.directions[from].last_arrival);
+    }
     journey.outcome
 }
 
@@ -431,6 +495,8 @@ struct Journey<'a> {
     noted: u64,
     /// Packets whose TTL or DSCP differs from the packet before, or whose timestamp does not follow from the SN.
     changed: Vec<u64>,
+    /// The packets, where the sender pauses.
+    steps: &'a [Step],
     outcome: JourneyOutcome,
     rohc: Vec<u8>,
     back: Vec<u8>,
@@ -462,6 +528,7 @@ impl<'a> Journey<'a> {
             events: BTreeMap::new(),
             noted: 0,
             changed: Vec::new(),
+            steps: &[],
             outcome: JourneyOutcome::default(),
             rohc: vec![0; 2_048],
             back: vec![0; 2_048],
@@ -549,12 +616,20 @@ impl<'a> Journey<'a> {
     /// A packet is delivered again at that time, or there are no more.
     fn end_outage(&mut self, from: usize, at: u64) {
         let direction = &mut self.directions[from];
-        let (packets, wait) = (direction.outage, at.saturating_sub(direction.since));
-        if packets > 0 {
-            self.outcome.wait = self.outcome.wait.max(wait);
-            self.outcome.overdue += u64::from(packets > MOST.0 && wait > MOST.1);
+        if direction.outage > 0 {
+            self.outcome.wait = self.outcome.wait.max(at.saturating_sub(direction.since));
         }
         direction.outage = 0;
+    }
+
+    /// Packets are delivered again, or the next gap begins.
+    fn end_gap(&mut self, from: usize) {
+        let direction = &mut self.directions[from];
+        let limit = if direction.is_behind_pause { Limit::BEHIND_PAUSE } else { Limit::ELSEWHERE };
+        let micros = direction.last_refused - direction.first_refused;
+        let is_overdue = direction.refused > limit.packets && micros > limit.micros;
+        self.outcome.overdue += u64::from(is_overdue);
+        direction.refused = 0;
     }
 
     fn arrive(&mut self, at: u64, flight: Flight) {
@@ -562,29 +637,40 @@ impl<'a> Journey<'a> {
         let direction = &mut self.directions[1 - to];
         let is_newest = number > direction.highest;
         if is_newest {
-            let mut is_gap = false;
-            while direction.lost.front().is_some_and(|lost| *lost < number) {
-                is_gap |= direction.lost.pop_front() > Some(direction.highest);
+            let (mut is_gap, mut is_behind_pause) = (false, false);
+            while let Some(&lost) = direction.lost.front().filter(|lost| **lost < number) {
+                direction.lost.pop_front();
+                is_gap |= lost > direction.highest;
+                is_behind_pause |= self.steps.get(lost as usize - 1).is_some_and(|step| step.is_behind_pause);
             }
+            if is_gap {
+                self.end_gap(1 - to);
+            }
+            let direction = &mut self.directions[1 - to];
+            direction.is_behind_pause = if is_gap { is_behind_pause } else { direction.is_behind_pause };
             self.outcome.gaps += u64::from(is_gap);
             direction.has_gap |= is_gap;
             direction.highest = number;
         }
-        let is_counted = self.setup.counts && !self.setup.is_wild();
+        let direction = &mut self.directions[1 - to];
         let JourneySetup { kind, six, checksum, .. } = *self.setup;
         let is_unproved =
             self.setup.is_unproved() || !self.fates.keeps_pace() && kind.is_unproved(six, checksum);
-        if is_unproved && !(is_counted && is_newest) {
+        // The carrier's count excludes other distances, but does not determine fields that have changed.
+        let is_counted = self.setup.counts && is_newest;
+        if is_unproved && !(is_counted && !self.setup.is_wild()) {
             let (from, to) = (direction.reference.min(number), direction.reference.max(number));
             let distance = number as i64 - direction.reference as i64;
             let is_changed = match kind {
                 // Any field may have changed in lost or overtaking packets.
                 SourceKind::CoapMix => distance != 1,
+                _ if self.setup.has_stepping_ids() => distance != 1,
                 _ => {
                     let at = self.changed.partition_point(|changed| *changed <= from);
                     self.changed.get(at).is_some_and(|changed| *changed <= to)
                 }
             };
+            let distance = if is_counted { 1 } else { distance };
             let part = match self.setup.v2 {
                 Some(ratio) => let_through_by_v2(self.setup, ratio, format, distance, is_changed),
                 None => let_through(kind, format, distance, is_changed),
@@ -632,8 +718,12 @@ impl<'a> Journey<'a> {
             if !is_right {
                 direction.since = if direction.outage == 0 { at } else { direction.since };
                 direction.outage += 1;
+                direction.first_refused = if direction.refused == 0 { at } else { direction.first_refused };
+                direction.last_refused = at;
+                direction.refused += 1;
                 self.outcome.outage = self.outcome.outage.max(direction.outage);
             } else if direction.outage > 0 {
+                self.end_gap(1 - to);
                 self.end_outage(1 - to, at);
             }
         }

@@ -4,10 +4,12 @@
 
 pub mod coap;
 pub mod damage;
+pub mod grid;
 pub mod journey;
 pub mod link;
 pub mod losses;
 pub mod media;
+pub mod pairs;
 pub mod pauses;
 pub mod source;
 pub mod table;

@@ -39,6 +39,12 @@ pub struct Pauses {
 /// Number of packets before the first pause.
 const SETTLED: u64 = 80;
 
+/// Smallest number of packets that arrive between two losses.
+const BETWEEN: u64 = 32;
+
+/// Shortest time between packets that is a pause, in microseconds.
+const PAUSE: u64 = 100_000;
+
 impl Pauses {
     /// Time between two packets, in microseconds.
     pub fn interval(&self) -> u64 {
@@ -69,27 +75,28 @@ impl Pauses {
         }
     }
 
-    /// Returns the steps of a flow in which at least `arriving` packets arrive.
-    pub fn steps(&self, arriving: u64, seed: u64) -> Vec<Step> {
+    /// Returns the steps of a flow of at least `packets` packets, with at least three pauses.
+    pub fn steps(&self, packets: u64, seed: u64) -> Vec<Step> {
         let (mut random, interval) = (SplitMix64(seed), self.interval());
         let mut steps: Vec<Step> = Vec::new();
-        let (mut left, mut losing, mut arrived) = (SETTLED, 0, 0);
+        let (mut left, mut losing, mut pauses, mut arrived) = (SETTLED, 0, 0, SETTLED);
         let mut is_behind_pause = false;
-        while arrived < arriving {
+        while (steps.len() as u64) < packets || pauses < 3 || left > 0 {
             let mut step = Step { wait: interval, stopped: 0, is_lost: false, is_behind_pause: false };
             if left == 0 {
                 let pause = self.pause(&mut random);
                 step.wait += pause;
                 step.stopped = if self.clock == PausedClock::Stops { pause } else { 0 };
-                step.is_behind_pause = true;
-                // Behind pauses of bursts, too, at least 16 packets arrive between two losses.
-                let is_due = steps.iter().rev().take(16).all(|step| !step.is_lost);
-                losing = if is_due { self.lost } else { 0 };
-                left = losing.max(1) - 1 + self.packets(&mut random).max(1);
-            } else {
-                left -= 1;
+                // In short bursts, too, packets arrive between two losses.
+                if losing == 0 && arrived >= BETWEEN {
+                    losing = self.lost;
+                    (pauses, arrived) = (pauses + 1, 0);
+                    is_behind_pause = pause >= PAUSE;
+                }
+                left = if self.shape == PauseShape::Bursts { 0 } else { losing };
+                left += self.packets(&mut random);
             }
-            is_behind_pause = step.is_behind_pause || is_behind_pause && losing > 0;
+            left -= 1;
             step.is_lost = losing > 0;
             step.is_behind_pause = is_behind_pause;
             losing = u64::saturating_sub(losing, 1);
@@ -99,13 +106,38 @@ impl Pauses {
         steps
     }
 
-    /// Carries flows of at most 20,000 packets until `packets` have arrived.
+    /// Carries flows of at most 20,000 packets, `packets` in all.
     pub fn run(&self, setup: &JourneySetup, packets: u64, seed: u64) -> JourneyOutcome {
-        let (mut all, mut random) = (JourneyOutcome::default(), SplitMix64(seed));
-        while all.arrived < packets {
-            let steps = self.steps((packets - all.arrived).clamp(1_000, 20_000), random.next());
-            all.add(&run_steps(setup, &steps, random.next()));
-        }
-        all
+        run_flows(setup, packets, seed, |packets, seed| self.steps(packets, seed))
     }
+}
+
+/// Steps of a flow whose packets are 0.5 ms to 4 s apart, of which one in five is lost.
+pub fn bursty_steps(packets: u64, seed: u64) -> Vec<Step> {
+    let mut random = SplitMix64(seed);
+    let mut is_behind_pause = false;
+    let mut step = |number| {
+        let wait = (500.0 * 8_000_f64.powf(random.below(1 << 20) as f64 / f64::from(1 << 20))) as u64;
+        let is_lost = number >= SETTLED && random.once_in(5);
+        // Every loss that follows a pause, and those that follow it at once.
+        is_behind_pause = wait >= PAUSE || is_behind_pause && is_lost;
+        Step { wait, stopped: 0, is_lost, is_behind_pause }
+    };
+    (0..packets).map(&mut step).collect()
+}
+
+/// Carries flows of at most 20,000 packets with steps of `steps`, which gets a number of packets and a seed.
+pub fn run_flows(
+    setup: &JourneySetup,
+    packets: u64,
+    seed: u64,
+    steps: impl Fn(u64, u64) -> Vec<Step>,
+) -> JourneyOutcome {
+    let (mut all, mut random, mut left) = (JourneyOutcome::default(), SplitMix64(seed), packets);
+    while left > 0 {
+        let steps = steps(left.min(20_000), random.next());
+        left = left.saturating_sub(steps.len() as u64);
+        all.add(&run_steps(setup, &steps, random.next()));
+    }
+    all
 }
