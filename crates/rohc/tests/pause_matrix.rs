@@ -20,10 +20,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use common::grid::measure;
-use common::journey::{JourneyOutcome, JourneySetup, PacketPace, run_flows};
+use common::journey::{JourneyOutcome, JourneySetup, PacketPace, Step, run, run_peer, run_steps};
 use common::losses::{LossFates, Losses};
 use common::pairs::covering;
 use common::pauses::{self, PauseShape, PausedClock, Pauses, bursty_steps};
+use common::peer::Peer;
 use common::source::{ChecksumUse, PacketSource, SourceKind};
 use common::table::{Size, hold, wrong};
 use common::{IdKind, SplitMix64};
@@ -175,24 +176,39 @@ impl PauseCell {
         })
     }
 
-    fn run(&self, size: &Size) -> JourneyOutcome {
+    /// Carries the packets; through rohc-lib if there is a `peer`.
+    fn run(&self, size: &Size, peer: Option<&Peer>) -> JourneyOutcome {
         let setup = &self.setup;
         let counts = setup.counts || self.is_compared;
         let packets = size.packets(&JourneySetup { counts, ..*setup }, SMALL);
         let seed = size.seed + 1_000;
-        match self.load {
-            Load::Pauses(pauses) => pauses.run(setup, packets, seed),
-            Load::Bursty => pauses::run_flows(setup, packets, seed, bursty_steps),
-            Load::Steady(losses) => {
-                let mut seeds = SplitMix64(seed);
-                // A short run has a long loss, too.
-                let packets = match losses {
-                    Losses::Behind(lost) => packets.max(160 + 2 * lost),
-                    _ => packets,
-                };
-                run_flows(setup, seed, packets, 20_000, || LossFates::new(losses, seeds.next()))
+        let steps_of = |packets, seed| match self.load {
+            Load::Pauses(pauses) => pauses.steps(packets, seed),
+            _ => bursty_steps(packets, seed),
+        };
+        let run_one = |steps: &[Step], seed| match peer {
+            None => run_steps(setup, steps, seed),
+            Some(peer) => {
+                let mut fates = LossFates::new(Losses::None, 0);
+                run_peer(setup, &mut fates, seed, steps.len() as u64, steps, peer)
             }
+        };
+        let Load::Steady(losses) = self.load else {
+            return pauses::run_flows(packets, seed, steps_of, run_one);
+        };
+        // A short run has a long loss, too.
+        let least = if let Losses::Behind(lost) = losses { 160 + 2 * lost } else { 0 };
+        let packets = packets.max(least);
+        let (mut all, mut seeds) = (JourneyOutcome::default(), SplitMix64(seed));
+        while all.sent < packets {
+            let (mut fates, seed) = (LossFates::new(losses, seeds.next()), seeds.next());
+            let left = (packets - all.sent).min(20_000);
+            all.add(&match peer {
+                None => run(setup, &mut fates, seed, left),
+                Some(peer) => run_peer(setup, &mut fates, seed, left, &[], peer),
+            });
         }
+        all
     }
 
     fn name(&self) -> String {
@@ -257,26 +273,100 @@ fn octets(outcome: &JourneyOutcome) -> f64 {
 /// Measures the cells of a table, prints them, and returns what misses a limit.
 fn measured(table: &str, cells: &[PauseCell], size: &Size) -> (Vec<JourneyOutcome>, Vec<String>) {
     let names: Vec<String> = cells.iter().map(PauseCell::name).collect();
-    let outcomes = measure(table, &names, size, |cell| cells[cell].run(size));
+    let outcomes = measure(table, &names, size, |cell| cells[cell].run(size, None));
+    let peers = measured_peers(table, cells, size);
     let width = names.iter().map(String::len).max().unwrap_or(0);
     println!(
-        "{table:<width$} {:>7} {:>8} {:>9} {:>9} {:>7} {:>7} {:>9} {:>5} {:>7}",
-        "wrong", "bound", "not deliv", "arrived", "gaps", "outage", "s", "late", "octets"
+        "\n{table:<width$} {:>7} {:>8} {:>9} {:>9} {:>7} {:>7} {:>9} {:>5} {:>7}{}",
+        "wrong",
+        "bound",
+        "not deliv",
+        "arrived",
+        "gaps",
+        "outage",
+        "s",
+        "late",
+        "octets",
+        if peers.is_empty() { "" } else { "  rohc-lib: wrong, not delivered, outage" }
     );
     for (name, outcome) in names.iter().zip(&outcomes) {
+        let beside = peers.get(name).map_or(String::new(), |peer| {
+            format!("{:>11} {:>9} {:>7}", peer.wrong, peer.undelivered, peer.outage)
+        });
         let JourneyOutcome { wrong, bound, undelivered, arrived, gaps, outage, wait, overdue, .. } = *outcome;
         println!(
-            "{name:<width$} {wrong:>7} {bound:>8.0} {undelivered:>9} {arrived:>9} {gaps:>7} {outage:>7} {:>9.2} {overdue:>5} {:>7.3}",
+            "{name:<width$} {wrong:>7} {bound:>8.0} {undelivered:>9} {arrived:>9} {gaps:>7} {outage:>7} {:>9.2} {overdue:>5} {:>7.3}{beside}",
             seconds(wait),
             octets(outcome)
         );
     }
-    let of_cells = |(cell, outcome): (&PauseCell, _)| {
-        cell.miss(outcome).map(|reason| format!("{}: {reason}", cell.name()))
+    println!();
+    summary(table, cells, &outcomes, &peers).iter().for_each(|line| println!("{line}"));
+    let of_cells = |(cell, outcome): (&PauseCell, &JourneyOutcome)| {
+        let name = cell.name();
+        let more = peers.get(&name).filter(|peer| peer.wrong < outcome.wrong);
+        let more = more.map(|peer| format!("{} wrong, {} by rohc-lib", outcome.wrong, peer.wrong));
+        cell.miss(outcome).or(more).map(|reason| format!("{name}: {reason}"))
     };
     let mut missed: Vec<String> = cells.iter().zip(&outcomes).filter_map(of_cells).collect();
     missed.extend(above_record(table, &names, &outcomes, size));
     (outcomes, missed)
+}
+
+/// Rows of a table in Markdown: the cells of a flow and a mode together.
+fn summary(
+    table: &str,
+    cells: &[PauseCell],
+    outcomes: &[JourneyOutcome],
+    peers: &BTreeMap<String, JourneyOutcome>,
+) -> Vec<String> {
+    let mut rows: BTreeMap<String, (u32, JourneyOutcome, u32, [JourneyOutcome; 2])> = BTreeMap::new();
+    for (cell, outcome) in cells.iter().zip(outcomes) {
+        let JourneySetup { kind, checksum, mode, v2, counts, .. } = cell.setup;
+        let checksum = if checksum == ChecksumUse::Elided { " without checksum" } else { "" };
+        let version = if v2.is_some() { " ROHCv2" } else { "" };
+        let count = if counts { ", counted" } else { "" };
+        let name = format!("{kind:?}{checksum}{version}{count} | {}", mode.letter().to_ascii_uppercase());
+        let row = rows.entry(name).or_default();
+        row.0 += 1;
+        row.1.add(outcome);
+        if let Some(peer) = peers.get(&cell.name()) {
+            row.2 += 1;
+            row.3[0].add(outcome);
+            row.3[1].add(peer);
+        }
+    }
+    let mut lines = vec![
+        format!(
+            "| {table} | mode | cells | wrong | bound | not delivered | arrived | gaps | late | longest, s | same cells: wrong, not delivered | rohc-lib: wrong, not delivered |"
+        ),
+        "|---|---|---|---|---|---|---|---|---|---|---|---|".into(),
+    ];
+    for (name, (count, all, compared, [ours, theirs])) in rows {
+        let JourneyOutcome { wrong, bound, undelivered, arrived, gaps, overdue, wait, .. } = all;
+        let beside = match compared {
+            0 => "| |".into(),
+            _ => format!(
+                "{}, {} of {} | {}, {} |",
+                ours.wrong, ours.undelivered, ours.arrived, theirs.wrong, theirs.undelivered
+            ),
+        };
+        lines.push(format!(
+            "| {name} | {count} | {wrong} | {bound:.0} | {undelivered} | {arrived} | {gaps} | {overdue} | {:.1} | {beside}",
+            seconds(wait)
+        ));
+    }
+    lines
+}
+
+/// The cells through rohc-lib, by name, where it is at hand, and the run is none of those that `make test` has.
+fn measured_peers(table: &str, cells: &[PauseCell], size: &Size) -> BTreeMap<String, JourneyOutcome> {
+    let Some(peer) = Peer::at_hand().filter(|_| size.packets.is_some()) else { return BTreeMap::new() };
+    let cells: Vec<&PauseCell> = cells.iter().filter(|cell| Peer::has(&cell.setup)).collect();
+    let names: Vec<String> = cells.iter().map(|cell| cell.name()).collect();
+    let table = format!("{table}_rohc-lib");
+    let outcomes = measure(&table, &names, size, |cell| cells[cell].run(size, Some(&peer)));
+    names.into_iter().zip(outcomes).collect()
 }
 
 /// Cells with more than 1.02 of the octets on record, which are those of a short run with the first seed.

@@ -33,9 +33,10 @@ pub fn measure(
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
                 while let Some(&cell) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let begun = Instant::now();
                     let outcome = run(cell);
                     if let Some(kept) = &kept {
-                        kept.add(&names[cell], &outcome);
+                        kept.add(&names[cell], begun.elapsed().as_secs_f64(), &outcome);
                     }
                     let mut done = done.lock().unwrap();
                     done.push((cell, outcome));
@@ -49,6 +50,10 @@ pub fn measure(
     for (cell, outcome) in done.into_inner().unwrap() {
         outcomes[cell] = Some(outcome);
     }
+    if let Some(kept) = &kept {
+        let minutes = *kept.seconds.lock().unwrap() / 60.0;
+        println!("{table}: {} cells took {minutes:.1} minutes of one core", names.len());
+    }
     outcomes.into_iter().flatten().collect()
 }
 
@@ -58,6 +63,8 @@ struct Kept {
     /// First part of each key: program, size and seed.
     run: String,
     file: Mutex<File>,
+    /// Time that all cells took, in seconds.
+    seconds: Mutex<f64>,
 }
 
 impl Kept {
@@ -71,24 +78,28 @@ impl Kept {
         // A line that was not written to its end has too few numbers.
         let lines = text.lines().filter_map(|line| {
             let mut parts = line.split('\t');
-            let key = parts.next().filter(|key| *key == run)?;
-            let (name, outcome) = (parts.next()?, JourneyOutcome::parse(parts.next()?)?);
-            (key == run && parts.next() == Some(".")).then(|| (name.to_owned(), outcome))
+            parts.next().filter(|key| *key == run)?;
+            let (name, spent) = (parts.next()?, parts.next()?.parse::<f64>().ok()?);
+            let outcome = JourneyOutcome::parse(parts.next()?)?;
+            (parts.next() == Some(".")).then(|| (name.to_owned(), (outcome, spent)))
         });
-        let outcomes = lines.collect();
+        let cells: HashMap<String, (JourneyOutcome, f64)> = lines.collect();
+        let seconds = Mutex::new(cells.values().map(|(_, spent)| spent).sum());
+        let outcomes = cells.into_iter().map(|(name, (outcome, _))| (name, outcome)).collect();
         let mut file = File::options().create(true).append(true).open(&path).unwrap();
         if !text.is_empty() && !text.ends_with('\n') {
             writeln!(file).unwrap();
         }
-        Some(Self { outcomes, run, file: Mutex::new(file) })
+        Some(Self { outcomes, run, file: Mutex::new(file), seconds })
     }
 
     fn outcome(&self, name: &str) -> Option<JourneyOutcome> {
         self.outcomes.get(name).copied()
     }
 
-    fn add(&self, name: &str, outcome: &JourneyOutcome) {
-        let line = format!("{}\t{name}\t{}\t.\n", self.run, outcome.to_text());
+    fn add(&self, name: &str, spent: f64, outcome: &JourneyOutcome) {
+        *self.seconds.lock().unwrap() += spent;
+        let line = format!("{}\t{name}\t{spent:.3}\t{}\t.\n", self.run, outcome.to_text());
         self.file.lock().unwrap().write_all(line.as_bytes()).unwrap();
     }
 }

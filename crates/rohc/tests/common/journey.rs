@@ -13,6 +13,7 @@ use thinair_rohc::{
 };
 
 use super::coap::CoapSide;
+use super::peer::{Peer, PeerFlow};
 use super::source::{ChecksumUse, PacketSource, SourceKind};
 use super::{IdKind, SplitMix64};
 
@@ -383,7 +384,22 @@ pub fn run_flows<F: Fates>(
 
 /// Carries `packets` packets of the flow.
 pub fn run(setup: &JourneySetup, fates: &mut dyn Fates, seed: u64, packets: u64) -> JourneyOutcome {
-    carry(setup, fates, seed, packets, &[])
+    carry(setup, fates, seed, packets, &[], None)
+}
+
+/// Carries the packets of [`run`] or, where there are `steps`, of [`run_steps`], and sends them through rohc-lib, too. Returns its figures.
+pub fn run_peer(
+    setup: &JourneySetup,
+    fates: &mut dyn Fates,
+    seed: u64,
+    packets: u64,
+    steps: &[Step],
+    peer: &Peer,
+) -> JourneyOutcome {
+    let mut flow = peer.start(setup);
+    let fates: &mut dyn Fates = if steps.is_empty() { fates } else { &mut StepFates(steps) };
+    let sent = carry(setup, fates, seed, packets, steps, Some(&mut flow)).sent;
+    JourneyOutcome { sent, ..flow.end() }
 }
 
 /// Losses of a flow with such steps.
@@ -399,18 +415,20 @@ impl Fates for StepFates<'_> {
 
 /// Carries one packet of the flow for each step.
 pub fn run_steps(setup: &JourneySetup, steps: &[Step], seed: u64) -> JourneyOutcome {
-    carry(setup, &mut StepFates(steps), seed, steps.len() as u64, steps)
+    carry(setup, &mut StepFates(steps), seed, steps.len() as u64, steps, None)
 }
 
-fn carry(
-    setup: &JourneySetup,
-    fates: &mut dyn Fates,
+fn carry<'a>(
+    setup: &'a JourneySetup,
+    fates: &'a mut dyn Fates,
     seed: u64,
     packets: u64,
-    steps: &[Step],
+    steps: &'a [Step],
+    peer: Option<&'a mut PeerFlow>,
 ) -> JourneyOutcome {
     let mut journey = Journey::new(setup, fates, seed);
     journey.steps = steps;
+    journey.peer = peer;
     let interval = match setup.pace {
         PacketPace::Every(interval)
         | PacketPace::Pausing(interval)
@@ -497,6 +515,8 @@ struct Journey<'a> {
     changed: Vec<u64>,
     /// The packets, where the sender pauses.
     steps: &'a [Step],
+    /// Another implementation that gets the packets, too.
+    peer: Option<&'a mut PeerFlow>,
     outcome: JourneyOutcome,
     rohc: Vec<u8>,
     back: Vec<u8>,
@@ -529,6 +549,7 @@ impl<'a> Journey<'a> {
             noted: 0,
             changed: Vec::new(),
             steps: &[],
+            peer: None,
             outcome: JourneyOutcome::default(),
             rohc: vec![0; 2_048],
             back: vec![0; 2_048],
@@ -568,6 +589,9 @@ impl<'a> Journey<'a> {
         self.outcome.octets += done.header_out as u64;
         let (number, frame) = (direction.sent, direction.frames);
         let fate = self.fates.of(number, &mut self.random);
+        if let Some(peer) = &mut self.peer {
+            peer.send(at, fate.is_lost, packet);
+        }
         let mut arrivals = Vec::new();
         if fate.is_lost {
             direction.lost.push_back(number);

@@ -11,6 +11,7 @@ pub mod losses;
 pub mod media;
 pub mod pairs;
 pub mod pauses;
+pub mod peer;
 pub mod source;
 pub mod table;
 pub mod tcp;

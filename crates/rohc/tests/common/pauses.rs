@@ -1,7 +1,7 @@
 //! Senders that pause, and a channel that loses the packets behind a pause.
 
 use super::SplitMix64;
-use super::journey::{JourneyOutcome, JourneySetup, PacketPace, Step, run_steps};
+use super::journey::{JourneyOutcome, PacketPace, Step};
 
 /// Lengths of pauses, and where they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,11 +105,6 @@ impl Pauses {
         }
         steps
     }
-
-    /// Carries flows of at most 20,000 packets, `packets` in all.
-    pub fn run(&self, setup: &JourneySetup, packets: u64, seed: u64) -> JourneyOutcome {
-        run_flows(setup, packets, seed, |packets, seed| self.steps(packets, seed))
-    }
 }
 
 /// Steps of a flow whose packets are 0.5 ms to 4 s apart, of which one in five is lost.
@@ -126,18 +121,18 @@ pub fn bursty_steps(packets: u64, seed: u64) -> Vec<Step> {
     (0..packets).map(&mut step).collect()
 }
 
-/// Carries flows of at most 20,000 packets with steps of `steps`, which gets a number of packets and a seed.
+/// Carries flows of at most 20,000 packets with steps of `steps`, which gets a number of packets and a seed; `run` carries one flow.
 pub fn run_flows(
-    setup: &JourneySetup,
     packets: u64,
     seed: u64,
     steps: impl Fn(u64, u64) -> Vec<Step>,
+    run: impl Fn(&[Step], u64) -> JourneyOutcome,
 ) -> JourneyOutcome {
     let (mut all, mut random, mut left) = (JourneyOutcome::default(), SplitMix64(seed), packets);
     while left > 0 {
         let steps = steps(left.min(20_000), random.next());
         left = left.saturating_sub(steps.len() as u64);
-        all.add(&run_steps(setup, &steps, random.next()));
+        all.add(&run(&steps, random.next()));
     }
     all
 }
