@@ -121,7 +121,8 @@ robustness: ## pauses, counts, silence, loss, reordering: PACKETS (1000000) a ce
 	measure rohcv2_impaired
 	$(call heading,Senders that pause; carriers that count)
 	measure pause_matrix
-	$(call heading,$$((SECONDS / 60)) minutes; those before an interruption are not among them)
+	echo
+	echo "That took $$((SECONDS / 60)) minutes, without those before an interruption"
 	exit $$status
 
 package: ## archives and Debian packages with a static binary, for x86-64 and AArch64, into PACKAGES (out/package)
