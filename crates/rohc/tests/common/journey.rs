@@ -260,7 +260,7 @@ impl JourneyOutcome {
     }
 
     /// The figures in one line.
-    pub fn to_text(&self) -> String {
+    pub fn to_text(self) -> String {
         let Self { sent, octets, arrived, behind, wrong, undelivered, gaps, outage, wait, overdue, .. } =
             *self;
         let numbers = [sent, octets, arrived, behind, wrong, undelivered, gaps, outage, wait, overdue];
@@ -682,7 +682,7 @@ impl<'a> Journey<'a> {
             self.setup.is_unproved() || !self.fates.keeps_pace() && kind.is_unproved(six, checksum);
         // The carrier's count excludes other distances, but does not determine fields that have changed.
         let is_counted = self.setup.counts && is_newest;
-        if is_unproved && !(is_counted && !self.setup.is_wild()) {
+        if is_unproved && (!is_counted || self.setup.is_wild()) {
             let (from, to) = (direction.reference.min(number), direction.reference.max(number));
             let distance = number as i64 - direction.reference as i64;
             let is_changed = match kind {

@@ -95,6 +95,7 @@ impl OutcomeTable {
 pub fn hold(open: &[&str], lines: impl Iterator<Item = String>) {
     let (mut missed, mut known) = (Vec::new(), vec![0; open.len()]);
     for line in lines {
+        let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
         let has = |word: &str| line.split([' ', ',', ':']).any(|part| part == word);
         match open.iter().position(|words| words.split(' ').all(has)) {
             Some(at) => known[at] += 1,
