@@ -262,7 +262,7 @@ impl JourneyOutcome {
     /// The figures in one line.
     pub fn to_text(self) -> String {
         let Self { sent, octets, arrived, behind, wrong, undelivered, gaps, outage, wait, overdue, .. } =
-            *self;
+            self;
         let numbers = [sent, octets, arrived, behind, wrong, undelivered, gaps, outage, wait, overdue];
         let numbers = numbers.map(|number| number.to_string()).join(" ");
         format!("{numbers} {} {}", self.bound, self.variance)
