@@ -101,13 +101,28 @@ peers: ## programs around rohc-lib in ROHC_PREFIX, and our packets through it an
 	$(call heading,rohc-lib reads all packets$(comma) and its packets are read)
 	cargo test --locked --quiet -p thinair-tests --test peer_decompressor --test peer_compressor -- --nocapture
 
-robustness: ## silence, loss, reordering and duplicates: PACKETS (1000000) a cell with the seed SEED (2); an hour
-	@$(call heading,Behind 1 to 1$(comma)024 losses in a row: wrong/bound$(comma) not delivered behind a gap$(comma) longest outage)
-	export THINAIR_PACKETS='$(PACKETS)' THINAIR_SEED='$(SEED)'
+robustness: ## pauses, counts, silence, loss, reordering: PACKETS (1000000) a cell, seed SEED (2); goes on where it was interrupted
+	@export THINAIR_PACKETS='$(PACKETS)' THINAIR_SEED='$(SEED)'
+	# A cell that these programs have measured with this seed is not measured again.
+	mkdir -p '$(TARGET)/robustness'
+	THINAIR_RESULTS=$$(cd '$(TARGET)/robustness' && pwd)
+	export THINAIR_RESULTS
+	matrices=(pause_matrix silence impaired_matrix heavy_loss rohcv2_impaired)
+	cargo test --release --locked --quiet -p thinair-rohc "$${matrices[@]/#/--test=}" --no-run
 	status=0
-	cargo test --release --locked --quiet -p thinair-rohc --test silence -- --nocapture || status=$$?
+	measure() { cargo test --release --locked --quiet -p thinair-rohc --test "$$1" -- --nocapture --test-threads=1 || status=$$?; }
+	$(call heading,Behind 1 to 1$(comma)024 losses in a row: wrong/bound$(comma) not delivered behind a gap$(comma) longest outage)
+	measure silence
 	$(call heading,Loss$(comma) reordering$(comma) duplicates: wrong/bound$(comma) not delivered of 1$(comma)000$(comma) longest outage)
-	cargo test --release --locked --quiet -p thinair-rohc --test impaired_matrix -- --nocapture || status=$$?
+	measure impaired_matrix
+	$(call heading,Nearly all is lost: wrong/bound$(comma) not delivered of 1$(comma)000)
+	measure heavy_loss
+	$(call heading,ROHCv2: wrong/bound$(comma) not delivered of 1$(comma)000$(comma) longest outage)
+	measure rohcv2_impaired
+	$(call heading,Senders that pause; carriers that count)
+	measure pause_matrix
+	echo
+	echo "That took $$((SECONDS / 60)) minutes, without those before an interruption"
 	exit $$status
 
 package: ## archives and Debian packages with a static binary, for x86-64 and AArch64, into PACKAGES (out/package)

@@ -20,9 +20,9 @@ use thinair_rohc::{
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use common::SplitMix64;
 use common::journey::{Fates, JourneyOutcome, JourneySetup, PacketFate, PacketPace, run};
 use common::source::{ChecksumUse, PacketSource, SourceKind};
+use common::{IdKind, SplitMix64};
 
 /// Packets of a row for headers and late packets.
 const PACKETS: u64 = 20_000;
@@ -116,6 +116,7 @@ fn carried(kind: SourceKind, six: bool, v2: Option<ReorderRatio>, fates: &mut dy
         moves: false,
         delay: 50_000,
         v2,
+        ids: IdKind::Counts,
     };
     run(&setup, fates, 1, PACKETS)
 }

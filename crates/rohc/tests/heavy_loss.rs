@@ -59,11 +59,10 @@ impl Fates for HeavyLosses {
 #[test]
 fn packets_are_right_where_few_arrive() {
     let size = Size::from_environment();
-    let packets = size.packets.unwrap_or(5_000);
     let setups = JourneySetup::all(&[PacketPace::MS_20, PacketPace::MS_160, PacketPace::NONE], 50_000);
-    let table = OutcomeTable::measure(setups, &COLUMNS, &size, |setup, column| {
+    let table = OutcomeTable::measure("heavy_loss", setups, &COLUMNS, &size, |setup, column| {
         let fates = || HeavyLosses { is_in_bursts: column == 1, losing: 0, arriving: 0 };
-        run_flows(setup, size.seed + 1_000, packets, 20_000, fates)
+        run_flows(setup, size.seed + 1_000, size.packets(setup, 5_000), 20_000, fates)
     });
     table.print(|setup, outcome| {
         let bound = if setup.is_unproved() { format!("/{:.0}", outcome.bound) } else { String::new() };

@@ -76,11 +76,13 @@ const OPEN: &[&str] = &[
 #[test]
 fn packets_are_right_whatever_the_channel_does() {
     let size = Size::from_environment();
-    let packets = size.packets.unwrap_or(5_000);
     let mut setups = JourneySetup::all(&[PacketPace::MS_20, PacketPace::NONE], 50_000);
     setups.extend(JourneySetup::moving(PacketPace::MS_20, 50_000));
-    let table = OutcomeTable::measure(setups, &COLUMNS, &size, |setup, column| {
-        run_flows(setup, size.seed + 1_000, packets, 20_000, || ColumnFates { column, losing: 0 })
+    let table = OutcomeTable::measure("impaired", setups, &COLUMNS, &size, |setup, column| {
+        run_flows(setup, size.seed + 1_000, size.packets(setup, 5_000), 20_000, || ColumnFates {
+            column,
+            losing: 0,
+        })
     });
     table.print(|setup, outcome| {
         let bound = if setup.is_unproved() { format!("/{:.0}", outcome.bound) } else { String::new() };

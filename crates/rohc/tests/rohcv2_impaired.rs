@@ -76,13 +76,17 @@ const OPEN: &[&str] = &[];
 #[test]
 fn packets_are_right_whatever_the_channel_does() {
     let size = Size::from_environment();
-    let packets = size.packets.unwrap_or(2_000);
     for (ratio, depth) in RATIOS {
         println!("{ratio:?}, late by {depth} at most");
         let setups = JourneySetup::of_v2(&[PacketPace::MS_20, PacketPace::NONE], 50_000, ratio);
-        let table = OutcomeTable::measure(setups, &COLUMNS, &size, |setup, column| {
-            run_flows(setup, size.seed + 1_000, packets, 20_000, || Cell { column, depth, losing: 0 })
-        });
+        let table =
+            OutcomeTable::measure(&format!("rohcv2_{ratio:?}"), setups, &COLUMNS, &size, |setup, column| {
+                run_flows(setup, size.seed + 1_000, size.packets(setup, 2_000), 20_000, || Cell {
+                    column,
+                    depth,
+                    losing: 0,
+                })
+            });
         table.print(|_, outcome| {
             let bound = if outcome.bound > 0.0 { format!("/{:.0}", outcome.bound) } else { String::new() };
             let undelivered = 1_000.0 * outcome.undelivered as f64 / outcome.arrived as f64;

@@ -50,7 +50,7 @@ impl Fates for Burst {
 fn cell(setup: &JourneySetup, bursts: &[u64], size: &Size) -> JourneyOutcome {
     let mut all = JourneyOutcome::default();
     // In a short run the bursts share the phases.
-    let behind = size.packets.unwrap_or(BEHIND * 24);
+    let behind = size.packets(setup, BEHIND * 24);
     let mut random = SplitMix64(size.seed);
     for i in 0.. {
         let packets = bursts[i % bursts.len()];
@@ -74,8 +74,9 @@ fn packets_behind_a_silence_are_right() {
     let size = Size::from_environment();
     let setups = JourneySetup::all(&[PacketPace::MS_20, PacketPace::MS_160, PacketPace::NONE], 280_000);
     let columns = COLUMNS.map(|(name, _)| name);
-    let table =
-        OutcomeTable::measure(setups, &columns, &size, |setup, column| cell(setup, COLUMNS[column].1, &size));
+    let table = OutcomeTable::measure("silence", setups, &columns, &size, |setup, column| {
+        cell(setup, COLUMNS[column].1, &size)
+    });
     table.print(|setup, outcome| {
         let bound = if setup.is_unproved() { format!("/{:.0}", outcome.bound) } else { String::new() };
         format!("{}{bound} {:.1} {}", outcome.wrong, outcome.undelivered_a_gap(), outcome.outage)

@@ -12,9 +12,10 @@ use thinair_rohc::{
     RtpDetection,
 };
 
-use super::SplitMix64;
 use super::coap::CoapSide;
+use super::peer::{Peer, PeerFlow};
 use super::source::{ChecksumUse, PacketSource, SourceKind};
+use super::{IdKind, SplitMix64};
 
 /// Time between packets, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub enum PacketPace {
     Every(u64),
     /// Gaps with an exponential distribution of that mean.
     Exponential(u64),
+    /// As [`Every`](Self::Every), by a sender that pauses: time alone proves nothing.
+    Pausing(u64),
     /// Gaps of people and programs: bursts, and pauses of up to 4,000 times that mean.
     Erratic(u64),
 }
@@ -39,6 +42,7 @@ impl PacketPace {
     pub fn name(self) -> String {
         match self {
             Self::Every(interval) => format!("{} ms", interval / 1_000),
+            Self::Pausing(_) => "pauses".into(),
             Self::Exponential(_) => "unpaced".into(),
             Self::Erratic(_) => "erratic".into(),
         }
@@ -61,6 +65,8 @@ pub struct JourneySetup {
     pub delay: u64,
     /// Ratio of the profiles of RFC 5225, if they are used.
     pub v2: Option<ReorderRatio>,
+    /// IP-IDs of IPv4, where the headers behind IP do not determine them.
+    pub ids: IdKind,
 }
 
 impl JourneySetup {
@@ -75,7 +81,7 @@ impl JourneySetup {
                         for counts in [false, true].into_iter().filter(|counts| !counts || !pace.is_paced()) {
                             for mode in [Mode::Unidirectional, Mode::Optimistic, Mode::Reliable] {
                                 if mode != Mode::Reliable || !kind.is_coap() && !kind.is_tcp() {
-                                    let (moves, v2) = (false, None);
+                                    let (moves, v2, ids) = (false, None, IdKind::Counts);
                                     all.push(Self {
                                         kind,
                                         six,
@@ -86,6 +92,7 @@ impl JourneySetup {
                                         moves,
                                         delay,
                                         v2,
+                                        ids,
                                     });
                                 }
                             }
@@ -122,13 +129,35 @@ impl JourneySetup {
     /// True if only a CRC proves some candidate: neither a checksum, nor the pace, nor the carrier's count, which does
     /// not help for a late packet.
     pub fn is_unproved(&self) -> bool {
-        self.is_wild() || !self.is_paced() && self.kind.is_unproved(self.six, self.checksum)
+        self.is_wild() || !self.is_paced() && self.has_unproved_field()
+    }
+
+    /// True if a checksum, the pace or the carrier's count proves every candidate of a packet that is not late.
+    pub fn is_proved(&self) -> bool {
+        !self.is_unproved() || self.counts && !self.is_wild()
+    }
+
+    /// True if an inferred field is neither covered by a checksum nor follows from one that is.
+    fn has_unproved_field(&self) -> bool {
+        let has_no_inferred_id = self.six || matches!(self.ids, IdKind::Random | IdKind::Constant);
+        self.has_stepping_ids() || self.kind.is_unproved(has_no_inferred_id, self.checksum)
+    }
+
+    /// True if IP-IDs change that do not follow from the SN.
+    fn has_stepping_ids(&self) -> bool {
+        !self.six
+            && (matches!(self.ids, IdKind::Steps(_))
+                || self.kind == SourceKind::TcpChat && self.ids == IdKind::Counts)
     }
 
     /// True if fields change that do not follow from others.
     fn is_wild(&self) -> bool {
         let has_jumps = matches!(self.kind, SourceKind::RtpTalk | SourceKind::RtpPause);
-        self.moves || self.kind == SourceKind::CoapMix || has_jumps && self.checksum == ChecksumUse::Elided
+        self.moves
+            || self.kind == SourceKind::CoapMix
+            || self.has_stepping_ids()
+            || (has_jumps || matches!(self.pace, PacketPace::Pausing(_)) && self.kind.is_rtp())
+                && self.checksum == ChecksumUse::Elided
     }
 
     pub fn name(&self) -> String {
@@ -173,6 +202,18 @@ pub trait Fates {
     }
 }
 
+/// One packet of a flow whose sender pauses.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// Time since the packet before, in microseconds.
+    pub wait: u64,
+    /// Part of it for which the clock of RTP timestamps stands still.
+    pub stopped: u64,
+    pub is_lost: bool,
+    /// The sender has paused before the packet.
+    pub is_behind_pause: bool,
+}
+
 /// Figures of one run, or of several.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JourneyOutcome {
@@ -190,6 +231,10 @@ pub struct JourneyOutcome {
     pub gaps: u64,
     /// Largest number of packets in a row that arrived and were not delivered correctly.
     pub outage: u64,
+    /// Longest time, in microseconds, from the arrival of a packet that is not delivered to that of the next one that is.
+    pub wait: u64,
+    /// Number of gaps after which packets are not delivered for longer than [`Limit`] allows.
+    pub overdue: u64,
     /// Expected number of wrong packets that the CRCs of the formats accept, if only these prove a candidate: each
     /// packet that arrives where its LSBs are ambiguous counts 2^-n for n bits of CRC.
     pub bound: f64,
@@ -208,8 +253,47 @@ impl JourneyOutcome {
         self.undelivered += other.undelivered;
         self.gaps += other.gaps;
         self.outage = self.outage.max(other.outage);
+        self.wait = self.wait.max(other.wait);
+        self.overdue += other.overdue;
         self.bound += other.bound;
         self.variance += other.variance;
+    }
+
+    /// The figures in one line.
+    pub fn to_text(self) -> String {
+        let Self { sent, octets, arrived, behind, wrong, undelivered, gaps, outage, wait, overdue, .. } =
+            self;
+        let numbers = [sent, octets, arrived, behind, wrong, undelivered, gaps, outage, wait, overdue];
+        let numbers = numbers.map(|number| number.to_string()).join(" ");
+        format!("{numbers} {} {}", self.bound, self.variance)
+    }
+
+    /// Returns the figures of such a line, if it is whole.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split(' ');
+        let (mut numbers, mut sums) = ([0; 10], [0.0; 2]);
+        for number in &mut numbers {
+            *number = parts.next()?.parse().ok()?;
+        }
+        for sum in &mut sums {
+            *sum = parts.next()?.parse().ok()?;
+        }
+        let [sent, octets, arrived, behind, wrong, undelivered, gaps, outage, wait, overdue] = numbers;
+        let [bound, variance] = sums;
+        Some(Self {
+            sent,
+            octets,
+            arrived,
+            behind,
+            wrong,
+            undelivered,
+            gaps,
+            outage,
+            wait,
+            overdue,
+            bound,
+            variance,
+        })
     }
 
     /// Average number of packets not delivered after a gap.
@@ -255,6 +339,26 @@ struct ChannelDirection {
     unproved: u32,
     has_gap: bool,
     outage: u64,
+    /// Arrival of the first packet of an outage.
+    since: u64,
+    /// Packets not delivered since the last gap, and arrivals of the first and the last of them.
+    refused: u64,
+    first_refused: u64,
+    last_refused: u64,
+    /// The gap follows a pause of the sender.
+    is_behind_pause: bool,
+}
+
+/// Longest time from the end of a gap to service: packets or microseconds, whichever is longer.
+struct Limit {
+    packets: u64,
+    micros: u64,
+}
+
+impl Limit {
+    const BEHIND_PAUSE: Self = Self { packets: 16, micros: 1_000_000 };
+    /// The default refresh in U-mode, and time for the packet behind it.
+    const ELSEWHERE: Self = Self { packets: 128, micros: 17_000_000 };
 }
 
 /// A time with an exponential distribution of that mean.
@@ -280,11 +384,56 @@ pub fn run_flows<F: Fates>(
 
 /// Carries `packets` packets of the flow.
 pub fn run(setup: &JourneySetup, fates: &mut dyn Fates, seed: u64, packets: u64) -> JourneyOutcome {
+    carry(setup, fates, seed, packets, &[], None)
+}
+
+/// Carries the packets of [`run`] or, where there are `steps`, of [`run_steps`], and sends them through rohc-lib, too. Returns its figures.
+pub fn run_peer(
+    setup: &JourneySetup,
+    fates: &mut dyn Fates,
+    seed: u64,
+    packets: u64,
+    steps: &[Step],
+    peer: &Peer,
+) -> JourneyOutcome {
+    let mut flow = peer.start(setup);
+    let fates: &mut dyn Fates = if steps.is_empty() { fates } else { &mut StepFates(steps) };
+    let sent = carry(setup, fates, seed, packets, steps, Some(&mut flow)).sent;
+    JourneyOutcome { sent, ..flow.end() }
+}
+
+/// Losses of a flow with such steps.
+struct StepFates<'a>(&'a [Step]);
+
+impl Fates for StepFates<'_> {
+    fn of(&mut self, number: u64, _random: &mut SplitMix64) -> PacketFate {
+        let is_lost =
+            usize::try_from(number - 1).is_ok_and(|at| self.0.get(at).is_some_and(|step| step.is_lost));
+        PacketFate { is_lost, ..PacketFate::default() }
+    }
+}
+
+/// Carries one packet of the flow for each step.
+pub fn run_steps(setup: &JourneySetup, steps: &[Step], seed: u64) -> JourneyOutcome {
+    carry(setup, &mut StepFates(steps), seed, steps.len() as u64, steps, None)
+}
+
+fn carry<'a>(
+    setup: &'a JourneySetup,
+    fates: &'a mut dyn Fates,
+    seed: u64,
+    packets: u64,
+    steps: &'a [Step],
+    peer: Option<&'a mut PeerFlow>,
+) -> JourneyOutcome {
     let mut journey = Journey::new(setup, fates, seed);
+    journey.steps = steps;
+    journey.peer = peer;
     let interval = match setup.pace {
-        PacketPace::Every(interval) | PacketPace::Exponential(interval) | PacketPace::Erratic(interval) => {
-            interval
-        }
+        PacketPace::Every(interval)
+        | PacketPace::Pausing(interval)
+        | PacketPace::Exponential(interval)
+        | PacketPace::Erratic(interval) => interval,
     };
     // A clock of 8 kHz, as for voice.
     let mut source = PacketSource::new(
@@ -294,10 +443,18 @@ pub fn run(setup: &JourneySetup, fates: &mut dyn Fates, seed: u64, packets: u64)
         (interval / 125) as u32,
         journey.random.next(),
     );
+    source.set_ids(setup.ids);
     let mut time = 0;
-    for _ in 0..packets {
+    for number in 0..packets {
         let mut is_changed = setup.moves && journey.random.once_in(100) && source.change(&mut journey.random);
         let before = source.timestamp();
+        let step = steps.get(number as usize);
+        if let Some(step) = step {
+            // The clock of the timestamps moves by one interval with each packet.
+            let skipped = (step.wait - step.stopped).saturating_sub(interval);
+            let is_stamped = source.skip(skipped);
+            time += if is_stamped { step.stopped } else { step.stopped + skipped };
+        }
         let next = source.next(&mut journey.random);
         let passed = source.timestamp().unwrap_or(0).wrapping_sub(before.unwrap_or(0));
         is_changed |= setup.kind.is_rtp() && before.is_some() && passed != interval as u32 / 125;
@@ -307,9 +464,9 @@ pub fn run(setup: &JourneySetup, fates: &mut dyn Fates, seed: u64, packets: u64)
         // Timestamps continue in pauses.
         time += u64::from(passed).saturating_sub(interval / 125) * 125;
         let at = match setup.pace {
-            PacketPace::Every(interval) => {
+            PacketPace::Every(interval) | PacketPace::Pausing(interval) => {
                 time += interval;
-                time + journey.random.below(1_000)
+                time + journey.random.below(interval.min(20_000) / 20)
             }
             PacketPace::Exponential(mean) => {
                 time += exponential(mean, &mut journey.random);
@@ -339,6 +496,10 @@ pub fn run(setup: &JourneySetup, fates: &mut dyn Fates, seed: u64, packets: u64)
         }
     }
     journey.advance(u64::MAX);
+    for from in 0..2 {
+        journey.end_gap(from);
+        journey.end_outage(from, journey.directions[from].last_arrival);
+    }
     journey.outcome
 }
 
@@ -352,6 +513,10 @@ struct Journey<'a> {
     noted: u64,
     /// Packets whose TTL or DSCP differs from the packet before, or whose timestamp does not follow from the SN.
     changed: Vec<u64>,
+    /// The packets, where the sender pauses.
+    steps: &'a [Step],
+    /// Another implementation that gets the packets, too.
+    peer: Option<&'a mut PeerFlow>,
     outcome: JourneyOutcome,
     rohc: Vec<u8>,
     back: Vec<u8>,
@@ -383,6 +548,8 @@ impl<'a> Journey<'a> {
             events: BTreeMap::new(),
             noted: 0,
             changed: Vec::new(),
+            steps: &[],
+            peer: None,
             outcome: JourneyOutcome::default(),
             rohc: vec![0; 2_048],
             back: vec![0; 2_048],
@@ -422,6 +589,9 @@ impl<'a> Journey<'a> {
         self.outcome.octets += done.header_out as u64;
         let (number, frame) = (direction.sent, direction.frames);
         let fate = self.fates.of(number, &mut self.random);
+        if let Some(peer) = &mut self.peer {
+            peer.send(at, fate.is_lost, packet);
+        }
         let mut arrivals = Vec::new();
         if fate.is_lost {
             direction.lost.push_back(number);
@@ -467,34 +637,64 @@ impl<'a> Journey<'a> {
         Arrival { now: instant(at), lost: missing.filter(|_| self.setup.counts) }
     }
 
+    /// A packet is delivered again at that time, or there are no more.
+    fn end_outage(&mut self, from: usize, at: u64) {
+        let direction = &mut self.directions[from];
+        if direction.outage > 0 {
+            self.outcome.wait = self.outcome.wait.max(at.saturating_sub(direction.since));
+        }
+        direction.outage = 0;
+    }
+
+    /// Packets are delivered again, or the next gap begins.
+    fn end_gap(&mut self, from: usize) {
+        let direction = &mut self.directions[from];
+        let limit = if direction.is_behind_pause { Limit::BEHIND_PAUSE } else { Limit::ELSEWHERE };
+        let micros = direction.last_refused - direction.first_refused;
+        let is_overdue = direction.refused > limit.packets && micros > limit.micros;
+        self.outcome.overdue += u64::from(is_overdue);
+        direction.refused = 0;
+    }
+
     fn arrive(&mut self, at: u64, flight: Flight) {
         let Flight { to, number, frame, rohc, packet, format, is_duplicate } = flight;
         let direction = &mut self.directions[1 - to];
         let is_newest = number > direction.highest;
         if is_newest {
-            let mut is_gap = false;
-            while direction.lost.front().is_some_and(|lost| *lost < number) {
-                is_gap |= direction.lost.pop_front() > Some(direction.highest);
+            let (mut is_gap, mut is_behind_pause) = (false, false);
+            while let Some(&lost) = direction.lost.front().filter(|lost| **lost < number) {
+                direction.lost.pop_front();
+                is_gap |= lost > direction.highest;
+                is_behind_pause |= self.steps.get(lost as usize - 1).is_some_and(|step| step.is_behind_pause);
             }
+            if is_gap {
+                self.end_gap(1 - to);
+            }
+            let direction = &mut self.directions[1 - to];
+            direction.is_behind_pause = if is_gap { is_behind_pause } else { direction.is_behind_pause };
             self.outcome.gaps += u64::from(is_gap);
             direction.has_gap |= is_gap;
             direction.highest = number;
         }
-        let is_counted = self.setup.counts && !self.setup.is_wild();
+        let direction = &mut self.directions[1 - to];
         let JourneySetup { kind, six, checksum, .. } = *self.setup;
         let is_unproved =
             self.setup.is_unproved() || !self.fates.keeps_pace() && kind.is_unproved(six, checksum);
-        if is_unproved && !(is_counted && is_newest) {
+        // The carrier's count excludes other distances, but does not determine fields that have changed.
+        let is_counted = self.setup.counts && is_newest;
+        if is_unproved && (!is_counted || self.setup.is_wild()) {
             let (from, to) = (direction.reference.min(number), direction.reference.max(number));
             let distance = number as i64 - direction.reference as i64;
             let is_changed = match kind {
                 // Any field may have changed in lost or overtaking packets.
                 SourceKind::CoapMix => distance != 1,
+                _ if self.setup.has_stepping_ids() => distance != 1,
                 _ => {
                     let at = self.changed.partition_point(|changed| *changed <= from);
                     self.changed.get(at).is_some_and(|changed| *changed <= to)
                 }
             };
+            let distance = if is_counted { 1 } else { distance };
             let part = match self.setup.v2 {
                 Some(ratio) => let_through_by_v2(self.setup, ratio, format, distance, is_changed),
                 None => let_through(kind, format, distance, is_changed),
@@ -539,8 +739,17 @@ impl<'a> Journey<'a> {
             self.outcome.arrived += 1;
             self.outcome.behind += u64::from(direction.has_gap);
             self.outcome.undelivered += u64::from(!is_right);
-            direction.outage = if is_right { 0 } else { direction.outage + 1 };
-            self.outcome.outage = self.outcome.outage.max(direction.outage);
+            if !is_right {
+                direction.since = if direction.outage == 0 { at } else { direction.since };
+                direction.outage += 1;
+                direction.first_refused = if direction.refused == 0 { at } else { direction.first_refused };
+                direction.last_refused = at;
+                direction.refused += 1;
+                self.outcome.outage = self.outcome.outage.max(direction.outage);
+            } else if direction.outage > 0 {
+                self.end_gap(1 - to);
+                self.end_outage(1 - to, at);
+            }
         }
         let mut feedback = [0; 64];
         while let Some(len) = self.ends[to].poll_feedback(&mut feedback) {

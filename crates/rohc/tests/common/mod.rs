@@ -4,9 +4,14 @@
 
 pub mod coap;
 pub mod damage;
+pub mod grid;
 pub mod journey;
 pub mod link;
+pub mod losses;
 pub mod media;
+pub mod pairs;
+pub mod pauses;
+pub mod peer;
 pub mod source;
 pub mod table;
 pub mod tcp;

@@ -6,7 +6,7 @@ use thinair_wire::checksum::Sum;
 use super::coap::{self, CoapSide, FlowName};
 use super::media::{Media, MediaKind, TimestampClock};
 use super::tcp::{Outer, TcpPacket, timestamps};
-use super::{IpLayer, SplitMix64, TestFlow};
+use super::{IdKind, IpLayer, SplitMix64, TestFlow};
 
 /// The headers of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +121,7 @@ impl SourceKind {
 /// The packets of a flow.
 pub enum PacketSource {
     Plain { flow: TestFlow, has_pauses: bool, is_elided: bool },
-    Tcp { packet: TcpPacket, kind: SourceKind, time: u32 },
+    Tcp { packet: TcpPacket, kind: SourceKind, time: u32, ids: IdKind },
     Coap(coap::CoapFlow),
     Mix(coap::Mix),
 }
@@ -161,7 +161,7 @@ impl PacketSource {
                 packet.ips[0].id = random.next() as u16;
                 packet.tcp.sequence_number = random.next() as u32;
                 packet.tcp.acknowledgment_number = random.next() as u32;
-                Self::Tcp { packet, kind, time: 90_000 }
+                Self::Tcp { packet, kind, time: 90_000, ids: IdKind::Counts }
             }
             SourceKind::CoapGet => Self::Coap(coap::CoapFlow::new(FlowName::A, six, seed)),
             SourceKind::CoapNotify => Self::Coap(coap::CoapFlow::new(FlowName::D, six, seed)),
@@ -185,6 +185,35 @@ impl PacketSource {
             Self::Coap(_) | Self::Mix(_) => return false,
         }
         true
+    }
+
+    /// Sets the behavior of IP-IDs. Flows of CoAP determine theirs.
+    pub fn set_ids(&mut self, kind: IdKind) {
+        match self {
+            Self::Plain { flow, .. } => {
+                let layer = &mut flow.layers[0];
+                layer.id_kind = kind;
+                layer.id = if kind == IdKind::Constant { 0 } else { layer.id };
+            }
+            Self::Tcp { ids, .. } => *ids = kind,
+            Self::Coap(_) | Self::Mix(_) => {}
+        }
+    }
+
+    /// The sender is silent for that many microseconds, and the clocks of its timestamps go on. True if [`timestamp`](Self::timestamp)
+    /// shows the time.
+    pub fn skip(&mut self, micros: u64) -> bool {
+        match self {
+            Self::Plain { flow, .. } => flow.media.as_mut().is_some_and(|media| {
+                media.ts = media.ts.wrapping_add((micros / 125) as u32);
+                true
+            }),
+            Self::Tcp { time, .. } => {
+                *time = time.wrapping_add((micros / 1_000) as u32);
+                false
+            }
+            Self::Coap(_) | Self::Mix(_) => false,
+        }
     }
 
     /// Timestamp of RTP without its random start.
@@ -211,9 +240,16 @@ impl PacketSource {
                 set_checksum(&mut packet, *is_elided);
                 packet
             }
-            Self::Tcp { packet, kind, time } => {
+            Self::Tcp { packet, kind, time, ids } => {
                 let others = *kind == SourceKind::TcpChat && random.once_in(4);
-                packet.ips[0].id = packet.ips[0].id.wrapping_add(1 + u16::from(others));
+                let ip = &mut packet.ips[0];
+                ip.id = match *ids {
+                    IdKind::Counts => ip.id.wrapping_add(1 + u16::from(others)),
+                    IdKind::Swapped => ip.id.swap_bytes().wrapping_add(1).swap_bytes(),
+                    IdKind::Steps(most) => ip.id.wrapping_add(1 + random.below(u64::from(most)) as u16),
+                    IdKind::Random => random.next() as u16,
+                    IdKind::Constant => 0,
+                };
                 *time += random.below(30) as u32;
                 packet.options = timestamps(*time, *time - 40);
                 let sent = packet.payload.len() as u32;
