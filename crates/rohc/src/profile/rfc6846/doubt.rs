@@ -14,6 +14,7 @@
 
 use core::ops::RangeInclusive;
 
+use thinair_wire::crc::Check;
 use thinair_wire::header::ipv4::Ipv4;
 
 use super::checksum::{is_right, is_to_come, sum};
@@ -118,8 +119,7 @@ impl TcpReceiverContext {
         let proves = self.expects_right && !is_to_come(found, len);
         if proves {
             let mut steps = Steps::new(STEPS);
-            solutions =
-                self.solve(found, last, clock, sum, &mut steps).ok_or(Failure::Ambiguous(format))?;
+            solutions = self.solve(found, last, clock, sum, &mut steps).ok_or(Failure::Ambiguous(format))?;
             if solutions.count == 0 {
                 let may_be_wrong =
                     found.passes(out, len) && self.may_be_wrong(now, found, len, last, as_read);
@@ -130,7 +130,8 @@ impl TcpReceiverContext {
             return Err(Failure::Ambiguous(format));
         }
         let (mut fits, mut meant) = (0, None);
-        let mut steps = Steps::new(CANDIDATES);
+        // A CRC of 7 bits takes longer.
+        let mut steps = Steps::new(if is_strong { CANDIDATES / 2 } else { CANDIDATES });
         for turns in solutions.iter() {
             let ahead = self.place(now, found, turns, last, clock, &mut steps, out)?;
             match ahead {
@@ -170,12 +171,22 @@ impl TcpReceiverContext {
         let next = found.meant(&Meant { turns: *turns, ahead: as_read, offset: 0 }, last).next;
         // Candidates differ in their IP-ID.
         let len = rebuild(&next, found.payload.len(), out)?;
+        // The headers in front of the innermost IP header do not change.
+        let unchanged = has_crc7(found.format).then(|| {
+            let at = next.ip_len() - next.inner().len();
+            (at, Check::Crc7.of(out.get(..at).unwrap_or_default()))
+        });
         let mut passes = |ahead: i16, offset: i16| {
             if !steps.take() {
                 return Err(Failure::Ambiguous(found.format));
             }
             found.set_ip_id(found.ip_id(ahead, offset, last), &next, out);
-            Ok(found.passes(out, len))
+            Ok(match unchanged {
+                Some((at, state)) => {
+                    Check::Crc7.update(state, out.get(at..len).unwrap_or_default()) == found.crc
+                }
+                None => found.passes(out, len),
+            })
         };
         let goes_on = goes_on(&next, last, self.highest);
         // Without evidence from numbers: a repeated packet, or a late one.
@@ -377,7 +388,9 @@ impl ReadPacket<'_> {
             return;
         }
         let at = next.ip_len() - next.inner().len();
-        let Some(header) = out.get_mut(at..).and_then(<[u8]>::first_chunk_mut::<{ Ipv4::LEN }>) else { return };
+        let Some(header) = out.get_mut(at..).and_then(<[u8]>::first_chunk_mut::<{ Ipv4::LEN }>) else {
+            return;
+        };
         header[4..6].copy_from_slice(&id.to_be_bytes());
         header[10..12].fill(0);
         let sum = Ipv4::checksum_of(header);

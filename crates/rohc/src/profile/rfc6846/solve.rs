@@ -118,7 +118,8 @@ impl TcpReceiverContext {
             ahead: distance(read[3], kept[3]) - distance(read[2], kept[2]),
             slack: 64 + 4 * i64::from(self.drift),
         });
-        let mut search = Search { off: off.into(), read, turn, combinations: 0, solutions: Solutions::default(), steps };
+        let mut search =
+            Search { off: off.into(), read, turn, combinations: 0, solutions: Solutions::default(), steps };
         if turn[2] == 0 && turn[3] == 0 {
             // One of the two follows from the other.
             let [seq, ack, ..] = ranges;
@@ -131,10 +132,21 @@ impl TcpReceiverContext {
             return Some(search.solutions);
         }
         let growth = self.growth(last);
-        for (seq, ack) in (ranges[0].0..=ranges[0].1).flat_map(|seq| (ranges[1].0..=ranges[1].1).map(move |ack| (seq, ack))) {
-            let octets = turn[0] * seq + turn[1] * ack + octets(&found.next, last);
-            let values = growth.values(ranges[2], turn[2], distance(read[2], kept[2]), octets);
-            search.find_stamps([seq, ack, 0, 0], values, ranges[3], tie)?;
+        let (ahead, new) = (distance(read[2], kept[2]), octets(&found.next, last));
+        let limits = growth.octets(ranges[2], turn[2], ahead);
+        let (outer, inner) = if len(ranges[0]) < len(ranges[1]) { (0, 1) } else { (1, 0) };
+        for n in ranges[outer].0..=ranges[outer].1 {
+            let so_far = new + turn[outer] * n;
+            let (near, still) = within(ranges[inner], turn[inner], so_far, limits);
+            for m in (near.0..=near.1).chain(still) {
+                if !search.steps.take() {
+                    return None;
+                }
+                let mut turns = [0; NUMBERS];
+                (turns[outer], turns[inner]) = (n, m);
+                let values = growth.values(ranges[2], turn[2], ahead, so_far + turn[inner] * m);
+                search.find_stamps(turns, values, ranges[3], tie)?;
+            }
         }
         Some(search.solutions)
     }
@@ -212,14 +224,57 @@ struct Growth {
 impl Growth {
     /// Returns the turns of TSval that match a number of octets. Its turn is a power of two.
     fn values(&self, all: (i64, i64), turn: i64, ahead: i64, octets: i64) -> (i64, i64) {
+        #[cfg(test)]
+        tests::note_work();
         if turn == 0 || self.per_octet == 0 || octets == 0 {
             return all;
         }
-        let expected = octets * self.grown / self.per_octet;
+        let expected = (octets.saturating_mul(self.grown) / self.per_octet).clamp(-FAR, FAR);
         let margin = margin(expected.abs(), self.grown, self.packets, turn);
         let turns = |to: i64| (to - ahead) >> turn.trailing_zeros();
         (turns(expected - margin).max(all.0), turns(expected + margin).min(all.1))
     }
+}
+
+/// Largest number of octets that is searched for, sent or acknowledged.
+const MOST_OCTETS: i64 = 1 << 44;
+
+/// Largest distance of TSval that is expected.
+const FAR: i64 = 1 << 60;
+
+impl Growth {
+    /// Returns the smallest and the largest number of octets with which [`values`](Self::values) has any.
+    fn octets(&self, all: (i64, i64), turn: i64, ahead: i64) -> (i64, i64) {
+        if turn == 0 || self.per_octet == 0 || all.0 > all.1 {
+            return (-MOST_OCTETS, MOST_OCTETS);
+        }
+        // Both limits of TSval grow with the octets.
+        let first = |is_reached: &dyn Fn((i64, i64)) -> bool| {
+            let (mut low, mut high) = (-MOST_OCTETS, MOST_OCTETS);
+            while low < high {
+                let middle = (low + high) >> 1;
+                // Zero octets have no limits.
+                let octets = if middle == 0 { 1 } else { middle };
+                let (from, to) = self.values((i64::MIN, i64::MAX), turn, ahead, octets);
+                if is_reached((from, to)) { high = middle } else { low = middle + 1 }
+            }
+            low
+        };
+        (first(&|(_, to)| to >= all.0) - 1, first(&|(from, _)| from > all.1))
+    }
+}
+
+/// Returns the turns with which a number of octets is within `limits`, and those with which it is zero, if that is not.
+fn within(all: (i64, i64), turn: i64, octets: i64, limits: (i64, i64)) -> ((i64, i64), Option<i64>) {
+    if turn == 0 {
+        return (all, None);
+    }
+    let near = (-(octets - limits.0).div_euclid(turn), (limits.1 - octets).div_euclid(turn));
+    let near = (near.0.max(all.0), near.1.min(all.1));
+    let zero = -octets / turn;
+    let is_apart =
+        zero * turn == -octets && (all.0..=all.1).contains(&zero) && !(near.0..=near.1).contains(&zero);
+    (near, is_apart.then_some(zero))
 }
 
 /// Limit of the distance of the two timestamps: TSecr is `ahead` by about that much, as far as its bits were read.
@@ -277,7 +332,8 @@ impl Search<'_> {
             }
             Some(tie) if by_value < by_echo => {
                 let moved = |value: i64| value * by_value - tie.ahead;
-                let (low, high) = (tie.near(moved(values.0), by_echo).0, tie.near(moved(values.1), by_echo).1);
+                let (low, high) =
+                    (tie.near(moved(values.0), by_echo).0, tie.near(moved(values.1), by_echo).1);
                 let echoes = both(echoes, (low, high));
                 for echo in echoes.0..=echoes.1 {
                     let near = tie.near(echo * by_echo + tie.ahead, by_value);
@@ -320,9 +376,11 @@ impl Search<'_> {
             return Some(());
         }
         let step = self.turn[number] + with.map_or(0, |with| self.turn[with]);
-        let Some(inverse) = inverse(step).filter(|_| high - low >= FEW) else {
+        if high - low < FEW {
             return (low..=high).try_for_each(|n| self.add(at(n)));
-        };
+        }
+        let (divisor, inverse) = inverse(step);
+        let modulus = MODULUS / divisor;
         // Each time that a number wraps around, the sum is one less: 2^32 is 1.
         let (read, turn) = (self.read.map(i64::from), self.turn);
         let wraps =
@@ -330,14 +388,18 @@ impl Search<'_> {
         let base = self.off + turns.iter().zip(turn).map(|(n, turn)| n * turn).sum::<i64>();
         let (first, last) = (wraps(low), wraps(high));
         for wrapped in first..=last {
-            let root = (wrapped - base).rem_euclid(MODULUS) * inverse % MODULUS;
-            let n = low + (root - low).rem_euclid(MODULUS);
-            // More wraparounds than a few need more steps.
-            if wrapped > first && !self.steps.take() {
-                return None;
-            }
-            if n <= high && wraps(n) == wrapped {
-                self.add(at(n))?;
+            let sum = (wrapped - base).rem_euclid(MODULUS);
+            let root = sum / divisor * inverse % modulus;
+            let mut n = low + (root - low).rem_euclid(modulus);
+            while sum % divisor == 0 && n <= high {
+                // More than one root takes more steps.
+                if !self.steps.take() {
+                    return None;
+                }
+                if wraps(n) == wrapped {
+                    self.add(at(n))?;
+                }
+                n += modulus;
             }
         }
         Some(())
@@ -345,6 +407,8 @@ impl Search<'_> {
 
     /// Adds the turns to the solutions if the sum is right with them. `None` if there is no room.
     fn add(&mut self, turns: [i64; NUMBERS]) -> Option<()> {
+        #[cfg(test)]
+        tests::note_work();
         // They may wrap around.
         let moved = |i: usize| i64::from(self.read[i].wrapping_add((turns[i] * self.turn[i]) as u32));
         let sum: i64 = (0..NUMBERS).map(|i| moved(i) - i64::from(self.read[i])).sum();
@@ -364,11 +428,11 @@ fn len((low, high): (i64, i64)) -> i64 {
     (high - low + 1).max(0)
 }
 
-/// Returns the inverse of a number modulo 2^16 - 1, if it has one.
-fn inverse(number: i64) -> Option<i64> {
+/// Returns the greatest common divisor of a number and 2^16 - 1, and the inverse of the number divided by it.
+fn inverse(number: i64) -> (i64, i64) {
     let number = number.rem_euclid(MODULUS);
     if number.count_ones() == 1 {
-        return Some(1 << (16 - number.trailing_zeros()) & MODULUS | i64::from(number == 1));
+        return (1, 1 << (16 - number.trailing_zeros()) % 16);
     }
     // Euclid's algorithm.
     let (mut rest, mut next) = ((MODULUS, 0), (number, 1));
@@ -376,7 +440,7 @@ fn inverse(number: i64) -> Option<i64> {
         let times = rest.0 / next.0;
         (rest, next) = (next, (rest.0 - times * next.0, rest.1 - times * next.1));
     }
-    (rest.0 == 1).then(|| rest.1.rem_euclid(MODULUS))
+    (rest.0, rest.1.rem_euclid(MODULUS / rest.0))
 }
 
 /// Steps that are left of a search.
@@ -413,4 +477,132 @@ fn octets(next: &TcpState, last: &TcpState) -> i64 {
 #[inline]
 fn distance(new: u32, old: u32) -> i64 {
     i64::from(new.wrapping_sub(old).cast_signed())
+}
+
+#[cfg(test)]
+mod tests {
+    use core::cell::Cell;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::profile::Format;
+
+    std::thread_local! {
+        static WORK: Cell<u32> = const { Cell::new(0) };
+    }
+
+    /// Counts an estimate of TSval, or a combination whose sum is computed.
+    pub(super) fn note_work() {
+        WORK.with(|work| work.set(work.get() + 1));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+        /// However many combinations the growth of a flow and the bits of a packet allow, a search takes few steps: each has at most
+        /// [`FEW`] sums, besides the estimates that bound all.
+        #[test]
+        fn a_search_has_a_bounded_number_of_steps(
+            packets in 16..200_u16,
+            grown in proptest::array::uniform4(prop_oneof![Just(0_u32), 0..300_000_u32, 0..30_000_000_u32]),
+            read: [u16; NUMBERS],
+            bits in proptest::array::uniform4(prop_oneof![4..16_u32, Just(40)]),
+            payload in prop_oneof![Just(1_u32), 1..1_500_u32, Just(1_285)],
+            most in 1..5_000_u32,
+            is_paced: bool,
+            off: u16,
+            drift in prop_oneof![0..200_u16, any::<u16>()],
+        ) {
+            let mut context = TcpReceiverContext::new();
+            context.drift = drift;
+            let mut last = TcpState { msn: packets, ..TcpState::EMPTY };
+            last.options.read(&[1, 1, 8, 10, 0, 0, 0, 0, 0, 0, 0, 0]);
+            [last.seq, last.ack] = [grown[0], grown[1]];
+            last.options.timestamps = [grown[2], grown[3]];
+            let mut next = last;
+            next.seq = last.seq.wrapping_add(read[0].into());
+            next.ack = last.ack.wrapping_add(read[1].into());
+            for i in 0..2 {
+                next.options.timestamps[i] = last.options.timestamps[i].wrapping_add(read[2 + i].into());
+            }
+            let mut found = ReadPacket::whole(next, Format::Seq5, &[]);
+            found.turns = bits.map(|bits| if bits == 40 { 0 } else { 1 << bits });
+            found.turns[0] *= payload;
+            let clock = if is_paced {
+                PassedPackets::About { packets: most, off: 2 + most / 64 }
+            } else {
+                PassedPackets::Perhaps(most)
+            };
+            WORK.with(|work| work.set(0));
+            let _ = context.solve(&found, &last, clock, off, &mut Steps::new(STEPS));
+            let work = WORK.with(Cell::get);
+            prop_assert!(work <= STEPS * FEW as u32 + 200, "{work}");
+        }
+
+        /// A search finds each combination whose sum is right, and no other, as all combinations one by one do.
+        #[test]
+        fn a_search_finds_what_trying_all_finds(
+            off in 1..0xFFFF_i64,
+            read: [u32; NUMBERS],
+            bits in proptest::array::uniform4(prop_oneof![4..22_u32, Just(40)]),
+            payload in prop_oneof![Just(1_i64), 1..1_500_i64, Just(255), Just(1_285), Just(1_460)],
+            low in proptest::array::uniform4(-20..20_i64),
+            count in proptest::array::uniform4(0..9_i64),
+            many in 0..2_000_i64,
+            slack in 0..3_000_i64,
+            is_tied: bool,
+        ) {
+            let mut turn = bits.map(|bits| if bits == 40 { 0 } else { 1_i64 << bits });
+            turn[0] *= payload;
+            let mut ranges = [0, 1, 2, 3].map(|i| if turn[i] == 0 { (0, 0) } else { (low[i], low[i] + count[i]) });
+            let has_stamps = turn[2] > 0 || turn[3] > 0;
+            if !has_stamps && turn[1] > 0 {
+                ranges[1].1 += many;
+            }
+            if has_stamps && turn[3] > 0 {
+                ranges[3].1 += many / 64;
+            }
+            let tie = Some(Tie { ahead: 77, slack }).filter(|_| is_tied && turn[2] > 0 && turn[3] > 0);
+            let (mut some, mut all) = (Steps::new(u32::MAX), Steps::new(u32::MAX));
+            let search = |steps| Search { off, read, turn, combinations: i64::MIN / 2, solutions: Solutions::default(), steps };
+            let (mut found, mut expected) = (search(&mut some), search(&mut all));
+            let pairs = || (ranges[0].0..=ranges[0].1).flat_map(|a| (ranges[1].0..=ranges[1].1).map(move |b| (a, b)));
+            let mut is_full = false;
+            for (seq, ack) in pairs() {
+                for value in ranges[2].0..=ranges[2].1 {
+                    for echo in ranges[3].0..=ranges[3].1 {
+                        let apart = echo * turn[3] - value * turn[2];
+                        if tie.is_none_or(|tie| (apart + tie.ahead).abs() <= tie.slack) {
+                            is_full |= expected.add([seq, ack, value, echo]).is_none();
+                        }
+                    }
+                }
+            }
+            prop_assume!(!is_full);
+            if has_stamps {
+                for (seq, ack) in pairs() {
+                    prop_assert!(found.find_stamps([seq, ack, 0, 0], ranges[2], ranges[3], tie).is_some());
+                }
+            } else {
+                for seq in ranges[0].0..=ranges[0].1 {
+                    prop_assert!(found.find([seq, 0, 0, 0], 1, None, ranges[1]).is_some());
+                }
+            }
+            let sorted = |search: &Search<'_>| {
+                let mut turns: std::vec::Vec<_> = search.solutions.iter().copied().collect();
+                turns.sort_unstable();
+                turns
+            };
+            prop_assert_eq!(sorted(&found), sorted(&expected));
+        }
+    }
+
+    #[test]
+    fn a_number_times_its_inverse_is_their_common_divisor() {
+        for number in 1..MODULUS {
+            let (divisor, inverse) = inverse(number);
+            assert_eq!(number / divisor * inverse % (MODULUS / divisor), 1 % (MODULUS / divisor), "{number}");
+        }
+    }
 }
