@@ -288,7 +288,7 @@ impl Tie {
     /// Returns the turns of a timestamp with a distance of at most `slack` to one that has moved by `moved`.
     fn near(&self, moved: i64, turn: i64) -> (i64, i64) {
         let shift = turn.trailing_zeros();
-        (-(-(moved - self.slack) >> shift), (moved + self.slack) >> shift)
+        (-((self.slack - moved) >> shift), (moved + self.slack) >> shift)
     }
 }
 
