@@ -432,7 +432,7 @@ fn len((low, high): (i64, i64)) -> i64 {
 fn inverse(number: i64) -> (i64, i64) {
     let number = number.rem_euclid(MODULUS);
     if number.count_ones() == 1 {
-        return (1, 1 << (16 - number.trailing_zeros()) % 16);
+        return (1, 1 << ((16 - number.trailing_zeros()) % 16));
     }
     // Euclid's algorithm.
     let (mut rest, mut next) = ((MODULUS, 0), (number, 1));
