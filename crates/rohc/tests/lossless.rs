@@ -39,7 +39,7 @@ fn every_packet_is_delivered_at_any_pace() {
     };
     let mut setups = JourneySetup::all(&paces, 500);
     setups.extend(setups.clone().iter().filter_map(chat));
-    let table = OutcomeTable::measure(setups, &["wrong, not delivered"], &size, |setup, _| {
+    let table = OutcomeTable::measure("lossless", setups, &["wrong, not delivered"], &size, |setup, _| {
         run_flows(setup, size.seed + 2_000, packets, 400, || Arrives)
     });
     table.print(|_, outcome| format!("{} {}", outcome.wrong, outcome.undelivered));

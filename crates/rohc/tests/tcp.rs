@@ -86,6 +86,64 @@ fn segments(port: u16, sequence_number: u32) -> impl Iterator<Item = TcpPacket> 
     })
 }
 
+/// A SYN with an unusual checksum, and these options.
+fn syn(options: &[u8]) -> TcpPacket {
+    let mut packet = TcpPacket::new(vec![Outer::new(false)], 4000);
+    (packet.ips[0].id, packet.ips[0].df, packet.wrong) = (1, false, 77);
+    (packet.tcp.syn, packet.tcp.ack) = (true, false);
+    (packet.tcp.sequence_number, packet.tcp.acknowledgment_number) = (0, 0);
+    packet.options = options.to_vec();
+    packet
+}
+
+/// Octets of all packets of a stream in U-mode.
+fn octets_in_u_mode(packets: &[TcpPacket]) -> usize {
+    let mut link = TcpLink::new(Mode::Unidirectional);
+    packets.iter().map(|packet| link.carry(packet).2 + packet.payload.len()).sum()
+}
+
+/// SYNs that follow at once are no retransmissions, and take as many IR packets as any flow. The limits are the octets of rohc-lib in
+/// U-mode for streams of this shape, "generic stable and irregular options" and "many EOL options".
+#[test]
+fn repeated_syns_take_no_more_octets_than_those_of_another_implementation() {
+    let generic = syn(&[25, 10, 0, 1, 2, 3, 4, 5, 6, 7, 0, 0]);
+    let octets = octets_in_u_mode(&vec![generic; 8]);
+    assert!(octets <= 234, "{octets}");
+    // rohc-lib's octets without the first two packets, whose options no list can encode.
+    let octets = octets_in_u_mode(&vec![syn(&[0; 32]); 8]);
+    assert!(octets <= 356 - 81 - 77 - 8, "{octets}");
+}
+
+/// A SYN that is repeated after a timeout shows that it did not arrive, so that it is an IR packet, however often.
+#[test]
+fn a_syn_that_is_sent_again_behind_a_pause_is_an_ir_packet() {
+    let mut link = TcpLink::new(Mode::Unidirectional);
+    for i in 0..7 {
+        link.sent += 100 << i;
+        assert_eq!(link.carry(&syn(&[2, 4, 5, 180])).1, Format::Ir, "{i}");
+    }
+}
+
+/// Generic options get low indices whenever they are sent in full anyway: a list of low indices is shorter.
+#[test]
+fn options_that_are_no_longer_used_leave_their_indices() {
+    let sizes = |first: &[u8]| {
+        let mut link = TcpLink::new(Mode::Unidirectional);
+        link.carry(&syn(first));
+        let mut all = vec![];
+        for i in 0..6 {
+            let mut options = [&[232, 3, 0][..], &[1; 1]].concat();
+            if i % 2 == 1 {
+                options.extend([2, 4, 5, 180]);
+            }
+            all.push(link.carry(&syn(&options)).2);
+        }
+        // Their content has been repeated by then in either flow.
+        all.split_off(4)
+    };
+    assert_eq!(sizes(&[132, 2, 232, 3, 0, 1, 1, 1]), sizes(&[232, 3, 0, 1, 1, 1, 1, 1]));
+}
+
 /// TCP has waited for an acknowledgment, and would wait for twice as long: this packet can be decompressed, whatever was lost
 /// before.
 #[test]

@@ -12,7 +12,7 @@ use super::options::{ITEMS, index};
 use super::replicate::{self, Base};
 use super::segment::TcpSegment;
 use super::solve::NUMBERS;
-use super::state::{TcpRoom, TcpState};
+use super::state::{SYN, TcpRoom, TcpState};
 use super::{ir, ir_dyn};
 use crate::caution::Caution;
 use crate::cid::{Cid, CidSpace};
@@ -267,10 +267,14 @@ impl TcpSenderContext {
             next.options = base.room.0.options;
         }
         let has_other_options = next.options.take(segment.options).ok_or(Refused::ByThisPacket)?;
+        if self.left_ir > 0 && base.is_none() && (last.rsf != SYN || segment.rsf() & SYN != 0) {
+            // An IR packet has all options in full.
+            next.options.renumber(segment.options).ok_or(Refused::ByThisPacket)?;
+        }
         self.life.note(moment(now), next, last);
         self.is_rooted |= self.life.has_shaken_hands();
         self.note_refresh(now, config);
-        self.note(next, last, has_other_options || self.is_new, config);
+        self.note(now, next, last, has_other_options || self.is_new, config);
         // Timestamps go on in a pause, further than their bits tell.
         if self.caution.may_hide_changes() && next.options.structure().contains(&index::TIMESTAMP) {
             self.left_dyn = self.left_dyn.max(1);

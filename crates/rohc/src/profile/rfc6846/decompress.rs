@@ -64,7 +64,7 @@ pub(super) struct ReadPacket<'p> {
     pub(super) format: Format,
     pub(super) payload: &'p [u8],
     /// `header_crc`.
-    crc: u8,
+    pub(super) crc: u8,
     /// The packet has the full IP-ID.
     pub(super) has_whole_ip_id: bool,
     /// Turns of the numbers: difference between two values with equal bits; 0 if a number is determined.

@@ -14,11 +14,14 @@
 
 use core::ops::RangeInclusive;
 
+use thinair_wire::crc::Check;
+use thinair_wire::header::ipv4::Ipv4;
+
 use super::checksum::{is_right, is_to_come, sum};
 use super::decompress::{ReadPacket, TcpReceiverContext};
 use super::formats::has_crc7;
 use super::segment::rebuild;
-use super::solve::{NUMBERS, Solutions};
+use super::solve::{NUMBERS, STEPS, Solutions, Steps};
 use super::state::{TcpRoom, TcpState};
 use crate::arrival::{Moment, Passed};
 use crate::decompressor::{Failure, Verified};
@@ -118,7 +121,8 @@ impl TcpReceiverContext {
             if !sum.is_multiple_of(0xFFFF) && may_be_silent(found, passed, as_read) {
                 return Err(Failure::Ambiguous(format));
             }
-            solutions = self.solve(found, last, passed, sum).ok_or(Failure::Ambiguous(format))?;
+            let mut steps = Steps::new(STEPS);
+            solutions = self.solve(found, last, passed, sum, &mut steps).ok_or(Failure::Ambiguous(format))?;
             if solutions.count == 0 {
                 let may_be_wrong =
                     found.passes(out, len) && self.may_be_wrong(now, found, len, last, as_read);
@@ -129,8 +133,10 @@ impl TcpReceiverContext {
             return Err(Failure::Ambiguous(format));
         }
         let (mut fits, mut meant) = (0, None);
+        // A CRC of 7 bits takes longer.
+        let mut steps = Steps::new(if is_strong { CANDIDATES / 2 } else { CANDIDATES });
         for turns in solutions.iter() {
-            let ahead = self.place(now, found, turns, last, passed, out)?;
+            let ahead = self.place(now, found, turns, last, passed, &mut steps, out)?;
             match ahead {
                 Placed::Nowhere => {}
                 Placed::Anywhere => fits += 2,
@@ -152,6 +158,7 @@ impl TcpReceiverContext {
     }
 
     /// Finds the distance from the last packet with these turns of the numbers.
+    #[allow(clippy::too_many_arguments, reason = "each is a part of one packet")]
     fn place(
         &self,
         now: Moment,
@@ -159,17 +166,31 @@ impl TcpReceiverContext {
         turns: &[i32; NUMBERS],
         last: &TcpState,
         passed: Passed,
+        steps: &mut Steps,
         out: &mut [u8],
     ) -> Result<Placed, Failure> {
-        let mut passes = |ahead: i16, offset: i16| {
-            let meant = found.meant(&Meant { turns: *turns, ahead, offset }, last);
-            rebuild(&meant.next, meant.payload.len(), out)
-                .map(|len| meant.passes(out, len))
-                .map_err(Failure::from)
-        };
         let as_read = found.next.msn.wrapping_sub(last.msn).cast_signed();
         let first = if as_read > 0 { as_read } else { as_read + TURN };
         let next = found.meant(&Meant { turns: *turns, ahead: as_read, offset: 0 }, last).next;
+        // Candidates differ in their IP-ID.
+        let len = rebuild(&next, found.payload.len(), out)?;
+        // The headers in front of the innermost IP header do not change.
+        let unchanged = has_crc7(found.format).then(|| {
+            let at = next.ip_len() - next.inner().len();
+            (at, Check::Crc7.of(out.get(..at).unwrap_or_default()))
+        });
+        let mut passes = |ahead: i16, offset: i16| {
+            if !steps.take() {
+                return Err(Failure::Ambiguous(found.format));
+            }
+            found.set_ip_id(found.ip_id(ahead, offset, last), &next, out);
+            Ok(match unchanged {
+                Some((at, state)) => {
+                    Check::Crc7.update(state, out.get(at..len).unwrap_or_default()) == found.crc
+                }
+                None => found.passes(out, len),
+            })
+        };
         let goes_on = goes_on(&next, last, self.highest);
         // Without evidence from numbers: a repeated packet, or a late one.
         let otherwise = if (1..LATE_FROM).contains(&as_read) { as_read } else { first - TURN };
@@ -298,6 +319,9 @@ const MOST_OFFSETS: i32 = 32;
 /// alone.
 const MOST_TRIALS: usize = 16;
 
+/// Largest number of headers that are compared with the CRC of one packet.
+const CANDIDATES: u32 = 128;
+
 /// Position of a packet.
 enum Placed {
     /// No CRC matches with these numbers.
@@ -349,14 +373,35 @@ impl ReadPacket<'_> {
         next.options.timestamps[0] = next.options.timestamps[0].wrapping_add(by(2));
         next.options.timestamps[1] = next.options.timestamps[1].wrapping_add(by(3));
         next.scale(self.payload.len());
-        let msn = last.msn.wrapping_add_signed(meant.ahead);
-        let by = msn.wrapping_sub(next.msn).wrapping_add_signed(meant.offset << self.offset_bits);
-        next.msn = msn;
-        let ip = next.inner_mut();
-        if !self.has_whole_ip_id && ip.behavior.is_sequential() {
-            ip.header.id = ip.behavior.counted(ip.behavior.counted(ip.header.id).wrapping_add(by));
-        }
+        next.msn = last.msn.wrapping_add_signed(meant.ahead);
+        next.inner_mut().header.id = self.ip_id(meant.ahead, meant.offset, last);
         packet
+    }
+
+    /// Returns the IP-ID at a distance from the `last` packet.
+    fn ip_id(&self, ahead: i16, offset: i16, last: &TcpState) -> u16 {
+        let (next, ip) = (&self.next, self.next.inner());
+        if self.has_whole_ip_id || !ip.behavior.is_sequential() {
+            return ip.header.id;
+        }
+        let msn = last.msn.wrapping_add_signed(ahead);
+        let by = msn.wrapping_sub(next.msn).wrapping_add_signed(offset << self.offset_bits);
+        ip.behavior.counted(ip.behavior.counted(ip.header.id).wrapping_add(by))
+    }
+
+    /// Changes the IP-ID of a packet with rebuilt headers, and the checksum of its innermost IP header.
+    fn set_ip_id(&self, id: u16, next: &TcpState, out: &mut [u8]) {
+        if next.inner().is_v6() {
+            return;
+        }
+        let at = next.ip_len() - next.inner().len();
+        let Some(header) = out.get_mut(at..).and_then(<[u8]>::first_chunk_mut::<{ Ipv4::LEN }>) else {
+            return;
+        };
+        header[4..6].copy_from_slice(&id.to_be_bytes());
+        header[10..12].fill(0);
+        let sum = Ipv4::checksum_of(header);
+        header[10..12].copy_from_slice(&sum.to_be_bytes());
     }
 }
 

@@ -92,6 +92,7 @@ impl TcpSenderContext {
     #[inline]
     pub(super) fn note(
         &mut self,
+        now: Instant,
         next: &mut TcpState,
         last: &TcpState,
         has_other_options: bool,
@@ -100,7 +101,7 @@ impl TcpSenderContext {
         next.msn = last.msn.wrapping_add(1);
         let is_full = self.left_ir > 0 || self.left_dyn > 0;
         if last.rsf == SYN {
-            self.note_handshake(next, last);
+            self.note_handshake(now, next, last);
         }
         let mut changed = bit(aged::FLAGS, (next.ack_flag, next.urg_flag) != (last.ack_flag, last.urg_flag))
             | bit(aged::URG_PTR, next.urg_ptr != last.urg_ptr);
@@ -298,7 +299,7 @@ impl TcpSenderContext {
     /// that others depended on; and if this one cannot be decompressed either, TCP waits for twice as long.
     #[inline]
     pub(super) fn is_repeated(&self, now: Instant, next: &TcpState, last: &TcpState, payload: usize) -> bool {
-        if moment(now).wrapping_sub(self.sent) < TIMEOUT {
+        if !self.has_timed_out(now) {
             return false;
         }
         let len = payload as u32 + u32::from(next.rsf & FIN);
@@ -306,11 +307,17 @@ impl TcpSenderContext {
         len > 0 && end.wrapping_sub(next.seq.wrapping_add(len)) as i32 >= 0
     }
 
+    /// True if enough time has passed since the last packet for TCP to retransmit it.
+    #[inline]
+    fn has_timed_out(&self, now: Instant) -> bool {
+        moment(now).wrapping_sub(self.sent) >= TIMEOUT
+    }
+
     /// Infers from TCP that IR packets have arrived. A host that continues after its SYN, and its data, has received the answer
-    /// of the other side, and the SYN was an IR packet. One is therefore enough, even without feedback. A repeated SYN shows that
-    /// it did not arrive.
+    /// of the other side, and the SYN was an IR packet. One is therefore enough, even without feedback. A SYN that is repeated
+    /// after a timeout shows that it, or its answer, did not arrive; one that is repeated at once shows nothing.
     #[cold]
-    fn note_handshake(&mut self, next: &TcpState, last: &TcpState) {
+    fn note_handshake(&mut self, now: Instant, next: &TcpState, last: &TcpState) {
         let goes_on = next.seq.wrapping_sub(last.seq).wrapping_sub(1);
         let is_next = next.ack_flag && goes_on <= u32::from(self.payload);
         match next.rsf & SYN == 0 {
@@ -318,7 +325,7 @@ impl TcpSenderContext {
                 self.left_ir = 0;
                 self.note_established(&last.options);
             }
-            false if !self.two_way => self.left_ir = self.left_ir.max(1),
+            false if !self.two_way && self.has_timed_out(now) => self.left_ir = self.left_ir.max(1),
             _ => {}
         }
     }

@@ -288,6 +288,18 @@ impl TcpOptionTable {
         Some(())
     }
 
+    /// Gives the generic options of a header, which was read, the lowest indices. A list with one of them has then half as many
+    /// octets of indices. Only for a packet that has all options in full.
+    #[cold]
+    pub(super) fn renumber(&mut self, octets: &[u8]) -> Option<()> {
+        if self.structure().iter().all(|index| *index <= index::GENERIC) {
+            return Some(());
+        }
+        self.known &= (1 << index::GENERIC) - 1;
+        (self.lens, self.arena) = ([0; GENERICS], [0; ARENA]);
+        self.read(octets)
+    }
+
     /// Finds an index for a generic option: that of an option of its type, a free one, or that of an option that is not in the
     /// header.
     fn place_generic(&mut self, option: &[u8], used: u16) -> Option<u8> {
