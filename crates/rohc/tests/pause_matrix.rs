@@ -34,7 +34,7 @@ use thinair_rohc::{
 };
 
 /// Delay in one direction, in microseconds.
-const DELAY: u64 = 50_000;
+const DELAY: u64 = 5_000;
 
 /// Number of packets of a cell in a short run.
 const SMALL: u64 = 800;

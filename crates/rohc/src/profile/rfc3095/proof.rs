@@ -89,7 +89,8 @@ impl CandidateSearch<'_, '_> {
         }
         let arrivals = &self.context.arrivals;
         let Passed { most, is_exact, intervals, .. } = arrivals.passed(self.now);
-        if is_exact || most <= REPEATED as u32 {
+        // A flow that pauses may have paused for a moment.
+        if is_exact && !arrivals.has_paused() || most <= REPEATED as u32 {
             return false;
         }
         if bits == 0 {

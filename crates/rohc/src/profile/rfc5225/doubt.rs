@@ -309,6 +309,8 @@ impl V2ReceiverContext {
             return false;
         }
         let Passed { most, is_exact, intervals, .. } = self.arrivals.passed(now);
+        // A flow that pauses may have paused for a moment.
+        let is_exact = is_exact && !self.has_jumped && !self.arrivals.has_paused();
         if is_exact || most <= REPEATED as u32 {
             return false;
         }
