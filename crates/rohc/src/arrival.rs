@@ -88,8 +88,7 @@ impl Moment {
     /// Records the next arrival.
     pub(crate) fn advance(&mut self, arrival: Arrival) {
         let lost = arrival.lost.map_or(UNCOUNTED, |lost| lost.min(UNCOUNTED));
-        // A clock that goes back stands still until it has caught up.
-        self.now = self.now.max(arrival.now);
+        self.now = arrival.now;
         self.lost = self.lost.wrapping_add(if self.counts || arrival.lost.is_some() { lost } else { 0 });
         self.counts = arrival.lost.is_some();
     }

@@ -17,6 +17,7 @@ use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::exchange::Linked;
 use crate::feedback::{AckType, Feedback, FeedbackError, FeedbackForm};
+use crate::pace::SteadyClock;
 use crate::profile::{Format, ProfileId, SenderPlace as Place};
 use crate::refresh::Refresh;
 use crate::storage::BLOCK_OCTETS;
@@ -90,8 +91,8 @@ impl core::error::Error for CompressError {}
 
 /// The compressor of one channel.
 ///
-/// **Give every packet of the channel to [`compress`](Self::compress), in order.** A time that goes back stands still until it has caught
-/// up. Feedback of the other side goes to [`receive_feedback`](Self::receive_feedback).
+/// **Give every packet of the channel to [`compress`](Self::compress), in order.** A clock that is set back goes on from where it was.
+/// Feedback of the other side goes to [`receive_feedback`](Self::receive_feedback).
 #[derive(Debug)]
 pub struct Compressor<'m> {
     pub(crate) config: CompressorConfig,
@@ -100,8 +101,7 @@ pub struct Compressor<'m> {
     /// Number of groups of packets so far, modulo 256.
     pub(crate) group: u8,
     pub(crate) random: u64,
-    /// Latest time of a packet.
-    latest: Instant,
+    clock: SteadyClock,
 }
 
 impl<'m> Compressor<'m> {
@@ -115,7 +115,7 @@ impl<'m> Compressor<'m> {
         };
         let (places, shared) = memory.into().split();
         let flows = FlowTable::new(places, config.channel.contexts(), config.seed, credit(&config));
-        Self { config, flows, shared, group: 0, random: config.seed, latest: Instant::ZERO }
+        Self { config, flows, shared, group: 0, random: config.seed, clock: SteadyClock::default() }
     }
 
     /// Begins a group of packets that the carrier delivers or loses as a whole, such as those of one datagram. The first packet
@@ -165,8 +165,7 @@ impl<'m> Compressor<'m> {
         mut packet: OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Result<Compressed, CompressError> {
-        self.latest = self.latest.max(packet.now);
-        packet.now = self.latest;
+        packet.now = self.clock.advance(packet.now);
         Place::compress_packet(self, &mut packet, out).unwrap_or(Err(CompressError::NoContexts))
     }
 
@@ -190,7 +189,7 @@ impl<'m> Compressor<'m> {
     /// Handles the data of one feedback element, CID included ([`Elements`](crate::packet::Elements) yields them). An error
     /// reports feedback that was ignored because it is damaged or invalid.
     pub fn receive_feedback(&mut self, now: Instant, data: &[u8]) -> Result<(), FeedbackError> {
-        let now = now.max(self.latest);
+        let now = self.clock.at(now);
         let space = self.config.channel.cids();
         let cid = Feedback::cid(data, space).ok_or(FeedbackError::Truncated)?;
         let form =

@@ -15,6 +15,7 @@ use crate::contexts::ContextState;
 use crate::exchange::Linked;
 use crate::feedback::{AckType, Feedback};
 use crate::mode::Mode;
+use crate::pace::SteadyClock;
 use crate::packet::{self, PacketBody, PacketHeader, PartsError};
 use crate::profile::{Format, ProfileId, ReceiverPlace as Place};
 use crate::segmentation::{Reassembler, SegmentError};
@@ -293,6 +294,7 @@ pub struct Decompressor<'m> {
     pub(crate) shared: SharedMemory<'m>,
     reassembler: Reassembler<'m>,
     pending: [Option<Feedback>; PENDING],
+    clock: SteadyClock,
     moment: Moment,
 }
 
@@ -308,6 +310,7 @@ impl<'m> Decompressor<'m> {
             shared,
             reassembler: Reassembler::new(unit),
             pending: [None; PENDING],
+            clock: SteadyClock::default(),
             moment: Moment::new(config.ignores_pauses),
         }
     }
@@ -345,7 +348,8 @@ impl<'m> Decompressor<'m> {
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
     ) -> Result<Decompressed, DecompressError> {
-        self.moment.advance(arrival);
+        let now = self.clock.advance(arrival.now);
+        self.moment.advance(Arrival { now, ..arrival });
         if packet.first().is_none_or(|first| *first >= packet::PADDING) {
             return self.unframed(packet, out, linked);
         }

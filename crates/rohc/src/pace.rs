@@ -21,6 +21,30 @@ const SMOOTHED: u32 = 16;
 /// Number of parts of a smoothed time in which deviations are measured.
 pub(crate) const OFF: u32 = 64;
 
+/// Clock of an end of a channel: one that is set back goes on from where it was.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SteadyClock {
+    last: Instant,
+    /// Nanoseconds by which it was set back so far.
+    behind: u64,
+}
+
+impl SteadyClock {
+    /// Returns the steady time at a time of the clock.
+    #[inline]
+    pub(crate) fn advance(&mut self, now: Instant) -> Instant {
+        self.behind = self.behind.saturating_add(self.last.nanos_since(now));
+        self.last = now;
+        self.at(now)
+    }
+
+    /// Returns the steady time at a time of the clock that no packet has.
+    #[inline]
+    pub(crate) fn at(&self, now: Instant) -> Instant {
+        Instant::from_nanos(now.as_nanos().saturating_add(self.behind))
+    }
+}
+
 /// Number of packets from the last one to one that is `ahead` of it: 0 if the number stands still, 1 if it has gone back.
 #[inline]
 pub(crate) fn steps(ahead: i32) -> u32 {

@@ -7,19 +7,19 @@ use thinair_rohc::{CompressorStorage, DecompressorStorage};
 /// A context of any profile with its place in the index of flows and a block of extension headers. Templates are in the pool of
 /// its channel.
 #[test]
-fn a_context_takes_at_most_528_octets_on_either_side() {
+fn a_context_takes_at_most_536_octets_on_either_side() {
     let (compressor, decompressor) =
         (size_of::<CompressorStorage<1, 1>>(), size_of::<DecompressorStorage<1, 1>>());
-    assert!(compressor <= 528, "compressor: {compressor}");
+    assert!(compressor <= 536, "compressor: {compressor}");
     assert!(decompressor <= 512, "decompressor: {decompressor}");
 }
 
 /// A context with the additional place for a flow of profile 0x0006.
 #[test]
-fn a_context_of_tcp_takes_at_most_784_octets_on_either_side() {
+fn a_context_of_tcp_takes_at_most_792_octets_on_either_side() {
     let compressor = size_of::<CompressorStorage<1, 0, 0, 1>>();
     let decompressor = size_of::<DecompressorStorage<1, 0, 0, 1>>();
-    assert!(compressor <= 784, "compressor: {compressor}");
+    assert!(compressor <= 792, "compressor: {compressor}");
     assert!(decompressor <= 768, "decompressor: {decompressor}");
 }
 

@@ -548,11 +548,9 @@ fn lost_by_clocks(flow: &FlowKind, mode: Mode, six: bool, packets: u64) -> u64 {
     let mut clocks = [100_000_000_u64; 2];
     let mut lost = 0;
     for _ in 0..packets {
+        let passed = if random.once_in(50) { 2_000_000 } else { 20_000 };
         for clock in &mut clocks {
-            *clock += match random.below(50) {
-                0 => 2_000_000,
-                _ => 20_000,
-            };
+            *clock += passed;
             if random.once_in(50) {
                 *clock = clock.saturating_sub(1 << random.below(24));
             }

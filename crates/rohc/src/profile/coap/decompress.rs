@@ -221,7 +221,7 @@ impl CoapReceiverContext {
         }
         // Messages may be repeated.
         let is_again = behind && with(first)?.is_some();
-        let is_usual = self.arrivals.has_paused_as_usual(now);
+        let is_usual = !passed.intervals.is_steady && self.arrivals.has_paused_as_usual(now);
         match fits.proof(&candidates, is_usual) {
             _ if is_again && is_usual => with(first),
             Proof::Nothing if is_again => with(first),

@@ -65,10 +65,12 @@ impl Rfc3095SenderContext {
             is_static_same &= rtp.note(now, x, header, sns, config, link, &mut self.pending_since);
             let step = x.rtp.ts.wrapping_sub(rtp.fields.ts);
             let steps = ahead(self.profile, x.sn, self.sn) as u32;
-            if step != x.rtp.stride.wrapping_mul(steps) {
+            // A timer tells both ends how far a timestamp goes on in a pause.
+            let by_timer = x.rtp.time_stride > 0;
+            if !by_timer && step != x.rtp.stride.wrapping_mul(steps) {
                 self.caution.note_moved(Moved::Timestamp);
             }
-            if step.checked_rem(x.rtp.stride) != Some(0) {
+            if !by_timer && step.checked_rem(x.rtp.stride) != Some(0) {
                 self.caution.note_moved(Moved::TimestampOffset);
             }
         }

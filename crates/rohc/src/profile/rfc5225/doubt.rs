@@ -270,7 +270,9 @@ impl V2ReceiverContext {
                 fits.add(ahead);
             }
         }
-        let is_usual = (1..=REPEATED).contains(&first) && self.arrivals.has_paused_as_usual(now);
+        let is_usual = (1..=REPEATED).contains(&first)
+            && !passed.intervals.is_steady
+            && self.arrivals.has_paused_as_usual(now);
         let (place, proved) = match (late, fits.proof(&candidates, is_usual)) {
             (Some(late), Proof::Nothing) => (late, true),
             (Some(_), Proof::Meant(ahead, _)) if self.arrivals.has_held_back(now) => {

@@ -123,7 +123,7 @@ impl V2SenderContext {
         if next.is_sequential() && next.offset_of_id() != last.offset_of_id() {
             self.caution.note_moved(Moved::IpId);
         }
-        if next.has_rtp() && next.line() != last.line() {
+        if next.has_rtp() && next.time_stride == 0 && next.line() != last.line() {
             self.caution.note_moved(Moved::Timestamp);
             let step = next.timestamp().wrapping_sub(last.timestamp());
             if step.checked_rem(next.ts_stride) != Some(0) {
@@ -291,16 +291,17 @@ impl V2SenderContext {
         let is_due = |what: usize| self.due >> what & 1 == 1;
         let now = outbound.now;
         let proves = self.sums && next.sum_covers_rtp();
-        let repeats_jump = if proves {
-            self.caution.repeats(Moved::Timestamp) && self.caution.is_behind_long_pause()
-        } else {
-            let leaps =
-                !(1..=LEAP).contains(&next.msn.wrapping_sub(self.msn)) && self.caution.has_waited(now);
-            leaps || self.caution.may_hide_changes()
-        };
+        let repeats_jump = next.has_rtp()
+            && next.time_stride == 0
+            && if proves {
+                self.caution.repeats(Moved::Timestamp) && self.caution.is_behind_long_pause()
+            } else {
+                let leaps = !(1..=LEAP).contains(&next.msn.wrapping_sub(self.msn));
+                leaps && self.caution.has_waited(now) || self.caution.may_hide_changes()
+            };
         let repeats_offset = next.time_stride == 0 && self.caution.repeats(Moved::TimestampOffset);
         let ts_scaled = self.scaled(outbound, next).map(|counter| {
-            if !repeats_jump || next.time_stride > 0 {
+            if !repeats_jump {
                 return counter;
             }
             // The decompressor may have a value from before the pause.
@@ -314,7 +315,7 @@ impl V2SenderContext {
         let stamp = match &ts_scaled {
             _ if is_due(said::STRIDE) || repeats_offset => Stamp::Unscaled,
             None => Stamp::Unscaled,
-            Some(_) if repeats_jump && next.has_rtp() => Stamp::Scaled,
+            Some(_) if repeats_jump => Stamp::Scaled,
             Some(_) if Counter::between(next.line(), self.lines.bounds()).is_static() => Stamp::Inferred,
             Some(_) => Stamp::Scaled,
         };

@@ -264,7 +264,9 @@ impl TcpReceiverContext {
         let passed = Passed { most, ..passed };
         let candidates = Candidates::new(first as u32, TURN as u32, passed, false);
         // A flow that pauses regularly has paused once more, whatever its octets indicate.
-        let is_usual = (1..LATE_FROM).contains(&first) && self.arrivals.has_paused_as_usual(now);
+        let is_usual = (1..LATE_FROM).contains(&first)
+            && !passed.intervals.is_steady
+            && self.arrivals.has_paused_as_usual(now);
         // Octets may have been retransmitted, and the clock may have stood still.
         let is_likely = |ahead: u32| match by_octets {
             Some(packets) if !passed.is_counted => {
