@@ -96,6 +96,11 @@ impl Caution {
         self.spread_and_moved |= field as u8;
     }
 
+    /// True if the next packet is one of those behind a pause that are to be identified without those before.
+    pub(crate) fn is_spread(&self) -> bool {
+        self.until == 1
+    }
+
     /// True if the next packet is to be identified without those before, and all that carry changes at the pause may have been lost.
     pub(crate) fn may_hide_changes(&self) -> bool {
         self.until == 1 && self.spread() > 1

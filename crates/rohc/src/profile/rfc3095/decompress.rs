@@ -103,6 +103,8 @@ pub(crate) struct Rfc3095ReceiverContext {
     pub(super) calm: u8,
     /// The last packet with all fields had a correct UDP checksum.
     pub(super) sums: bool,
+    /// The RTP timestamp has jumped by another number than a multiple of its stride.
+    pub(super) has_uneven_jumps: bool,
 }
 
 impl Rfc3095ReceiverContext {
@@ -134,6 +136,7 @@ impl Rfc3095ReceiverContext {
             arrivals: Arrivals::NEW,
             calm: u8::MAX,
             sums: false,
+            has_uneven_jumps: false,
         }
     }
 
@@ -341,6 +344,11 @@ impl Rfc3095ReceiverContext {
             self.calm = self.calm.saturating_add(1);
         }
         self.arrivals.note_intervals(now, packets, self.intervals(x, packets));
+        if let Some(rtp) = self.rtp()
+            && x.rtp.ts.wrapping_sub(rtp.ts).checked_rem(rtp.stride).is_some_and(|rest| rest != 0)
+        {
+            self.has_uneven_jumps = true;
+        }
         self.sn = x.sn;
         self.keep(x, updates, verified.length);
         if passed.proved || check != Check::Crc3 && !may_be_late || format == Format::Uo1IdExt3 && updates {

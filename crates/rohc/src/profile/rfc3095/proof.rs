@@ -93,6 +93,9 @@ impl CandidateSearch<'_, '_> {
         if is_exact && !arrivals.has_paused() || most <= REPEATED as u32 {
             return false;
         }
+        if bits == 0 && arrivals.has_paused() {
+            return true;
+        }
         if bits == 0 {
             let turn = 1 << self.reader.collected(SN).1.min(u16::BITS);
             return !intervals.leave_no_silence(ahead.unsigned_abs(), turn, REPEATED as u32);
@@ -249,7 +252,7 @@ impl CandidateSearch<'_, '_> {
             return Ok(false);
         }
         let combinations = u64::from(2 * intervals.off + 1) * u64::from(intervals.most() / turn + 1);
-        if combinations > u64::from(TRIALS) {
+        if combinations > u64::from(TRIALS) || context.has_uneven_jumps {
             return Ok(false);
         }
         self.rebuild(None, context.sn, x, extensions, out, passed)?;

@@ -56,6 +56,8 @@ pub(crate) struct V2ReceiverContext {
     pub(super) lines_before: [u32; LINES],
     /// The timestamp has jumped, as behind silence.
     pub(super) has_jumped: bool,
+    /// It has jumped by another number than a multiple of its stride.
+    pub(super) has_uneven_jumps: bool,
     /// Octets of the irregular chain of a packet that goes on.
     pub(super) irregular: u8,
 }
@@ -142,6 +144,7 @@ impl V2ReceiverContext {
             moved: 0,
             lines_before: [0; LINES],
             has_jumped: false,
+            has_uneven_jumps: false,
             irregular: 0,
         }
     }
@@ -296,6 +299,7 @@ impl V2ReceiverContext {
             is_covered = next.sum_covers_rtp();
             // Timestamps go on in pauses. Where no checksum proves them, a pause could as well be a loss.
             let silence = line.wrapping_sub(before);
+            self.has_uneven_jumps |= next.ts_stride > 1 && !silence.is_multiple_of(next.ts_stride);
             if is_covered && next.ts_stride > 1 && silence.is_multiple_of(next.ts_stride) {
                 intervals = packets.saturating_add(silence / next.ts_stride);
             }

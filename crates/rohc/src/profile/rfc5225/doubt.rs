@@ -281,7 +281,9 @@ impl V2ReceiverContext {
             (Some(_), _) | (None, Proof::Ambiguous) => return Err(Failure::Ambiguous(format)),
             (None, Proof::Meant(ahead, proved)) => (ahead.cast_signed().into(), proved),
             (None, Proof::Nothing) => {
-                (search.behind_jump(first.cast_unsigned())?.ok_or(Failure::Crc(format))?, true)
+                let jumps = !self.has_uneven_jumps;
+                let place = if jumps { search.behind_jump(first.cast_unsigned())? } else { None };
+                (place.ok_or(Failure::Crc(format))?, true)
             }
         };
         let len = search.attempt(place)?.ok_or(Failure::Crc(format))?;
@@ -312,8 +314,8 @@ impl V2ReceiverContext {
         }
         let Passed { most, is_exact, intervals, .. } = self.arrivals.passed(now);
         // A flow that pauses may have paused for a moment.
-        let is_exact = is_exact && !self.has_jumped && !self.arrivals.has_paused();
-        if is_exact || most <= REPEATED as u32 {
+        let has_paused = self.has_jumped || self.arrivals.has_paused();
+        if is_exact && !has_paused || most <= REPEATED as u32 {
             return false;
         }
         let may_have_turned = |bits: u8, steps: u32| {
@@ -325,7 +327,7 @@ impl V2ReceiverContext {
         match found.x.stamp {
             Stamp::Inferred => {
                 let turn = 1 << u32::from(found.x.msn.bits).min(u16::BITS);
-                !intervals.leave_no_silence(ahead.unsigned_abs(), turn, REPEATED as u32)
+                has_paused || !intervals.leave_no_silence(ahead.unsigned_abs(), turn, REPEATED as u32)
             }
             Stamp::Scaled => may_have_turned(found.x.ts_scaled.bits, intervals.most()),
             Stamp::Unscaled => {

@@ -330,7 +330,9 @@ impl V2SenderContext {
             false => 0,
         };
         // With bits of the timestamp behind silence, the UDP checksum proves the number of RTP (`doubt`).
-        let is_proved = stamp == Stamp::Scaled && proves && !self.caution.is_behind_nack(config.repetitions);
+        let is_proved = proves
+            && (stamp == Stamp::Scaled || self.caution.is_spread())
+            && !self.caution.is_behind_nack(config.repetitions);
         let depends = next.has_own_msn() && !is_proved || next.is_sequential();
         let far_bits = if Self::may_be_far(next) { FAR_BITS } else { 0 };
         let cautious_bits = if depends { self.caution.bits(now, step.cast_signed()) } else { 0 };
