@@ -72,8 +72,6 @@ fn cell(setup: &JourneySetup, bursts: &[u64], size: &Size) -> JourneyOutcome {
 fn most_undelivered(setup: &JourneySetup) -> f64 {
     let PacketPace::Every(interval) = setup.pace else { return 1.0 };
     match setup.mode {
-        // Its timestamps go on in silence, and a checksum with many candidates proves none.
-        _ if setup.kind.is_tcp() && setup.six && !setup.counts => 3.0,
         _ if !setup.kind.is_unproved(setup.six, setup.checksum) || setup.counts => 1.0,
         Mode::Unidirectional => BEHIND as f64,
         Mode::Optimistic | Mode::Reliable => 1.0 + (2 * setup.delay).div_ceil(interval) as f64,

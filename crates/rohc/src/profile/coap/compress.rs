@@ -533,7 +533,10 @@ impl CoapSenderContext {
     #[inline]
     fn needed_bits(&self, now: Instant, x: &HeaderFields<'_>) -> u32 {
         let Some((lowest, highest)) = self.msns.bounds() else { return 16 };
-        let told_apart = if x.carries.is_nothing() { TRIALS.ilog2() } else { 0 };
+        // The CRC of 3 bits of the smallest format does not.
+        let has_check =
+            !(self.shared.path.pt_0 && self.knows_pt_0) || self.shared.path.checksum == ChecksumMode::Carried;
+        let told_apart = if x.carries.is_nothing() && has_check { TRIALS.ilog2() } else { 0 };
         let careful = self.caution.bits(now, 1).saturating_sub(told_apart);
         let low = x.msn as u16;
         let fits = |k: u32| {

@@ -70,6 +70,34 @@ struct VerifiedPacket<'a, 'p> {
     packets: u32,
 }
 
+/// What the checksums of a flow prove, in one octet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sums(u8);
+
+impl Sums {
+    const RIGHT: u8 = 1;
+    const UNEVEN: u8 = 2;
+
+    /// True if the last packet with all fields had a correct UDP checksum.
+    #[inline]
+    pub(super) fn are_right(self) -> bool {
+        self.0 & Self::RIGHT != 0
+    }
+
+    pub(super) fn set_right(&mut self, are_right: bool) {
+        self.0 = self.0 & !Self::RIGHT | u8::from(are_right);
+    }
+
+    /// True if the RTP timestamp has jumped by another number than a multiple of its stride.
+    pub(super) fn has_uneven_jumps(self) -> bool {
+        self.0 & Self::UNEVEN != 0
+    }
+
+    fn note_uneven_jump(&mut self) {
+        self.0 |= Self::UNEVEN;
+    }
+}
+
 /// Context of one flow at the decompressor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rfc3095ReceiverContext {
@@ -101,10 +129,7 @@ pub(crate) struct Rfc3095ReceiverContext {
     pub(crate) arrivals: Arrivals,
     /// Number of packets since an IP-ID moved against the SN, at most 255; 255 if none has.
     pub(super) calm: u8,
-    /// The last packet with all fields had a correct UDP checksum.
-    pub(super) sums: bool,
-    /// The RTP timestamp has jumped by another number than a multiple of its stride.
-    pub(super) has_uneven_jumps: bool,
+    pub(super) sums: Sums,
 }
 
 impl Rfc3095ReceiverContext {
@@ -135,8 +160,7 @@ impl Rfc3095ReceiverContext {
             table: ItemTable::default(),
             arrivals: Arrivals::NEW,
             calm: u8::MAX,
-            sums: false,
-            has_uneven_jumps: false,
+            sums: Sums::default(),
         }
     }
 
@@ -347,7 +371,7 @@ impl Rfc3095ReceiverContext {
         if let Some(rtp) = self.rtp()
             && x.rtp.ts.wrapping_sub(rtp.ts).checked_rem(rtp.stride).is_some_and(|rest| rest != 0)
         {
-            self.has_uneven_jumps = true;
+            self.sums.note_uneven_jump();
         }
         self.sn = x.sn;
         self.keep(x, updates, verified.length);

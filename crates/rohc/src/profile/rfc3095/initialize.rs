@@ -186,7 +186,7 @@ impl Rfc3095ReceiverContext {
         }
         self.arrivals = if is_other_flow { Arrivals::NEW } else { self.arrivals.behind(now, ahead) };
         self.arrivals.note(now, steps(ahead));
-        self.sums = layout.has_right_sum(out, payload);
+        self.sums.set_right(layout.has_right_sum(out, payload));
         self.sn = x.sn;
         self.trust_newest();
         self.crc_static = CrcStatic::UNKNOWN;

@@ -25,7 +25,7 @@ use crate::caution::REPEATED;
 use crate::decompressor::Failure;
 use crate::mode::Mode;
 use crate::profile::{Format, ProfileId};
-use crate::proof::{Candidates, Fits, HALF, Proof, SumEquation, TRIALS};
+use crate::proof::{Candidates, Fits, HALF, Proof, SumEquation, combinations};
 
 impl CandidateSearch<'_, '_> {
     /// True if `k` bits may stand for other SNs than `sn`, by the carrier's count or by the clock, and the header depends on it.
@@ -90,10 +90,11 @@ impl CandidateSearch<'_, '_> {
         let arrivals = &self.context.arrivals;
         let Passed { most, is_exact, intervals, .. } = arrivals.passed(self.now);
         // A flow that pauses may have paused for a moment.
-        if is_exact && !arrivals.has_paused() || most <= REPEATED as u32 {
+        let has_paused = intervals.is_steady && arrivals.has_paused();
+        if is_exact && !has_paused || most <= REPEATED as u32 {
             return false;
         }
-        if bits == 0 && arrivals.has_paused() {
+        if bits == 0 && has_paused {
             return true;
         }
         if bits == 0 {
@@ -107,7 +108,7 @@ impl CandidateSearch<'_, '_> {
 
     /// True if a correct checksum proves the SN.
     pub(super) fn has_sum(&self, x: &Rfc3095Fields<'_>) -> bool {
-        self.context.sums && x.udp.checksum != 0 && is_proved_by_sum(x.profile)
+        self.context.sums.are_right() && x.udp.checksum != 0 && is_proved_by_sum(x.profile)
     }
 
     /// Rejects a header that its CRC has accepted, or that has none, after a gap, a failure or a packet in doubt, if its checksum
@@ -251,8 +252,8 @@ impl CandidateSearch<'_, '_> {
         if !has_rtp(x.profile) || !x.rtp_extra.scaled || rtp.stride == 0 || !is_known {
             return Ok(false);
         }
-        let combinations = u64::from(2 * intervals.off + 1) * u64::from(intervals.most() / turn + 1);
-        if combinations > u64::from(TRIALS) || context.has_uneven_jumps {
+        let tried = u64::from(2 * intervals.off + 1) * u64::from(intervals.most() / turn + 1);
+        if tried > combinations(context.sums.has_uneven_jumps()) {
             return Ok(false);
         }
         self.rebuild(None, context.sn, x, extensions, out, passed)?;
@@ -290,13 +291,15 @@ impl Rfc3095ReceiverContext {
     /// as enough: the compressor has made sure by then that the checksum is right (`may_need_sum`).
     #[inline]
     pub(super) fn is_next(&self, now: Moment, turn: u32) -> bool {
-        let proves = self.sums && is_proved_by_sum(self.profile) && self.arrivals.has_settled();
+        let proves = self.sums.are_right() && is_proved_by_sum(self.profile) && self.arrivals.has_settled();
         self.arrivals.is_next(now, if proves { turn / 2 } else { turn })
     }
 
     /// True if checksums are carried, and the last one was right.
     pub(super) fn has_right_sums(&self, x: &Rfc3095Fields<'_>) -> bool {
-        self.sums && x.udp.checksum != 0 && matches!(upper(self.profile), Upper::Udp | Upper::UdpLite)
+        self.sums.are_right()
+            && x.udp.checksum != 0
+            && matches!(upper(self.profile), Upper::Udp | Upper::UdpLite)
     }
 }
 

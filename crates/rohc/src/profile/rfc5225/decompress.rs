@@ -299,7 +299,8 @@ impl V2ReceiverContext {
             is_covered = next.sum_covers_rtp();
             // Timestamps go on in pauses. Where no checksum proves them, a pause could as well be a loss.
             let silence = line.wrapping_sub(before);
-            self.has_uneven_jumps |= next.ts_stride > 1 && !silence.is_multiple_of(next.ts_stride);
+            let has_same_stride = next.ts_stride > 1 && next.ts_stride == room.ts_stride;
+            self.has_uneven_jumps |= has_same_stride && !silence.is_multiple_of(next.ts_stride);
             if is_covered && next.ts_stride > 1 && silence.is_multiple_of(next.ts_stride) {
                 intervals = packets.saturating_add(silence / next.ts_stride);
             }

@@ -12,7 +12,7 @@ use super::state::State;
 use crate::arrival::{CLOCK_TURN, Moment, Passed};
 use crate::caution::REPEATED;
 use crate::decompressor::Failure;
-use crate::proof::{Candidates, Fits, HALF, Proof, SumEquation, TRIALS};
+use crate::proof::{Candidates, Fits, HALF, Proof, SumEquation, combinations};
 use crate::state::DecompressorState;
 
 /// An IP-ID that has moved within so many times the packets of a gap may have moved in the gap.
@@ -127,7 +127,7 @@ impl Search<'_, '_> {
     }
 
     /// A packet behind a jump of the timestamp, as after silence, in packets that were lost. The clock tells the timestamp.
-    fn behind_jump(&mut self, first: u32) -> Result<Option<Place>, Failure> {
+    fn behind_jump(&mut self, first: u32, has_uneven_jumps: bool) -> Result<Option<Place>, Failure> {
         let intervals = self.passed.intervals;
         let most = intervals.most();
         if !self.proves
@@ -138,8 +138,8 @@ impl Search<'_, '_> {
         {
             return Ok(None);
         }
-        let combinations = u64::from(2 * intervals.off + 1) * u64::from(most / self.turn + 1);
-        if combinations > u64::from(TRIALS) {
+        if u64::from(2 * intervals.off + 1) * u64::from(most / self.turn + 1) > combinations(has_uneven_jumps)
+        {
             return Ok(None);
         }
         self.found.x.stamp = Stamp::Inferred;
@@ -281,8 +281,7 @@ impl V2ReceiverContext {
             (Some(_), _) | (None, Proof::Ambiguous) => return Err(Failure::Ambiguous(format)),
             (None, Proof::Meant(ahead, proved)) => (ahead.cast_signed().into(), proved),
             (None, Proof::Nothing) => {
-                let jumps = !self.has_uneven_jumps;
-                let place = if jumps { search.behind_jump(first.cast_unsigned())? } else { None };
+                let place = search.behind_jump(first.cast_unsigned(), self.has_uneven_jumps)?;
                 (place.ok_or(Failure::Crc(format))?, true)
             }
         };
@@ -314,7 +313,7 @@ impl V2ReceiverContext {
         }
         let Passed { most, is_exact, intervals, .. } = self.arrivals.passed(now);
         // A flow that pauses may have paused for a moment.
-        let has_paused = self.has_jumped || self.arrivals.has_paused();
+        let has_paused = intervals.is_steady && (self.has_jumped || self.arrivals.has_paused());
         if is_exact && !has_paused || most <= REPEATED as u32 {
             return false;
         }

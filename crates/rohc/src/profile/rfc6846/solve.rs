@@ -22,7 +22,7 @@ const KNOWN: i64 = 16;
 const FARTHEST: u32 = 4_096;
 
 /// Number of combinations that are possible. One in 2^19 passes a checksum and a CRC of 3 bits by chance.
-const COMBINATIONS: i64 = 128;
+const COMBINATIONS: i64 = 8_192;
 
 /// Number of steps of a search: one number follows from the others, so that a step decides on many combinations. Without timestamps
 /// there are at most as many as the square root of the combinations; with them, only after long losses in both directions more.
