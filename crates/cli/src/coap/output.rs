@@ -50,7 +50,7 @@ impl<'a> ResponseOutput<'a> {
             return Ok(Continuation::Go);
         }
         if let Some(path) = &options.output {
-            std::fs::write(path, &message.payload)
+            crate::whole::write(path, &message.payload)
                 .with_context(|| format!("cannot write {}", path.display()))?;
             return Ok(Continuation::Go);
         }
