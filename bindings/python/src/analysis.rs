@@ -61,7 +61,8 @@ pub(crate) fn analyze(
         settings.only = survey.shards(shards).get(number).cloned().unwrap_or_default();
         let mut analysis = Analysis::new(settings.clone(), survey);
         for capture in &mut captures {
-            let left_out = capture.read(&mut watch, several, |name, source| analysis.read(name, source, |_| ()))?;
+            let left_out =
+                capture.read(&mut watch, several, |name, source| analysis.read(name, source, |_| ()))?;
             if let Some((name, error)) = left_out {
                 analysis.leave_out(&name, &error);
             }

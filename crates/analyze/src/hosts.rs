@@ -75,14 +75,12 @@ mod tests {
     /// VXLAN with an Ethernet frame, and in it an IPv4 header.
     const VXLAN: &[u8] = b"\x08\0\0\0\0\0\x01\0\x02\x02\x02\x02\x02\x02\x02\x02\x02\x02\x02\x02\x08\0\x45\0\0\x14\0\0\0\0\x40\xfe\0\0\x0a\x07\0\x01\x0a\x07\0\x02";
     /// Geneve with an IPv4 header.
-    const GENEVE: &[u8] =
-        b"\0\0\x08\0\0\0\x05\0\x45\0\0\x14\0\0\0\0\x40\xfe\0\0\x0a\x07\0\x01\x0a\x07\0\x02";
+    const GENEVE: &[u8] = b"\0\0\x08\0\0\0\x05\0\x45\0\0\x14\0\0\0\0\x40\xfe\0\0\x0a\x07\0\x01\x0a\x07\0\x02";
     /// GTP-U with an IPv4 header.
     const GTP_U: &[u8] =
         b"\x30\xff\0\x14\0\0\0\x01\x45\0\0\x14\0\0\0\0\x40\xfe\0\0\x0a\x07\0\x01\x0a\x07\0\x02";
     /// L2TP with an IPv4 header.
-    const L2TP: &[u8] =
-        b"\0\x02\0\x01\0\x02\x21\x45\0\0\x14\0\0\0\0\x40\xfe\0\0\x0a\x07\0\x01\x0a\x07\0\x02";
+    const L2TP: &[u8] = b"\0\x02\0\x01\0\x02\x21\x45\0\0\x14\0\0\0\0\x40\xfe\0\0\x0a\x07\0\x01\x0a\x07\0\x02";
     /// UDP over IPv4 between other hosts.
     const INNER4: &[u8] =
         b"\x45\0\0\x1c\0\0\0\0\x40\x11\0\0\x0a\x07\0\x01\x0a\x07\0\x02\xe0\x01\x16\x33\0\x08\0\0";

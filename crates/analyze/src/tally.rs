@@ -119,7 +119,9 @@ impl SchemeSums {
         }
         self.not_applicable += u64::from(trip.not_applicable);
         self.units += units(settings, trip.len);
-        self.add_around(settings.overheads.iter().map(|overhead| units(settings, trip.len + *overhead as usize)));
+        self.add_around(
+            settings.overheads.iter().map(|overhead| units(settings, trip.len + *overhead as usize)),
+        );
         self.over_mtu += over_mtu(settings, trip.len);
         if let Some(compressed) = &trip.compressed {
             self.count(compressed.format, compressed.profile, 1, compressed.header_out as u64);

@@ -93,16 +93,20 @@ pub(crate) fn closed_tunnel(packet: &ParsedPacket<'_>) -> Option<&'static str> {
     let (source, destination) = packet.key.ports?;
     let datagram = packet.datagram_to(destination)?;
     match destination {
-        GENEVE_PORT => (datagram.first()? >> 6 == 0 && datagram.get(1)? & GENEVE_CONTROL == 0).then_some("geneve"),
+        GENEVE_PORT => {
+            (datagram.first()? >> 6 == 0 && datagram.get(1)? & GENEVE_CONTROL == 0).then_some("geneve")
+        }
         GTP_U_PORT => is_g_pdu(datagram).then_some("gtpu"),
         MPLS_PORT => Some("mpls"),
         VXLAN_GPE_PORT => has_next_protocol(datagram).then_some("vxlan"),
         _ if VXLAN_PORTS.contains(&destination) => has_next_protocol(datagram).then_some("vxlan"),
-        _ if [source, destination].contains(&L2TP_PORT) => match be16(datagram, 0)? & (L2TP_CONTROL | L2TP_VERSION) {
-            2 => Some("l2tp"),
-            3 => Some("l2tpv3"),
-            _ => None,
-        },
+        _ if [source, destination].contains(&L2TP_PORT) => {
+            match be16(datagram, 0)? & (L2TP_CONTROL | L2TP_VERSION) {
+                2 => Some("l2tp"),
+                3 => Some("l2tpv3"),
+                _ => None,
+            }
+        }
         _ => None,
     }
 }
@@ -405,7 +409,9 @@ mod tests {
         let found = Some(("vxlan", Ok(inner.clone())));
         let frame = ethernet(0x0800, &inner);
         assert_eq!(find(&udp(8_472, &[&[8, 0, 0, 0, 0, 0, 42, 0][..], &frame].concat())), found);
-        for (port, protocol, payload) in [(4_790, 1, &inner), (4_790, 3, &frame), (8_472, 3, &frame), (4_789, 1, &inner)] {
+        for (port, protocol, payload) in
+            [(4_790, 1, &inner), (4_790, 3, &frame), (8_472, 3, &frame), (4_789, 1, &inner)]
+        {
             let datagram = [&[0x0c, 0, 0, protocol, 0, 0, 42, 0][..], payload].concat();
             assert_eq!(find(&udp(port, &datagram)), found, "{port} {protocol}");
         }
@@ -426,7 +432,9 @@ mod tests {
             }
         }
         // A control packet; another version; NSH.
-        for (head, name) in [([0, 0x80, 8, 0], None), ([0x40, 0, 8, 0], None), ([0, 0, 0x89, 0x4f], Some("geneve"))] {
+        for (head, name) in
+            [([0, 0x80, 8, 0], None), ([0x40, 0, 8, 0], None), ([0, 0, 0x89, 0x4f], Some("geneve"))]
+        {
             let packet = udp(6_081, &[&head[..], &[0, 0, 5, 0], &inner].concat());
             assert_eq!((find(&packet), closed(&packet)), (None, name), "{head:x?}");
         }
@@ -493,7 +501,9 @@ mod tests {
         // A control message; version 3 over UDP and over IP.
         let control = udp(1_701, &with_length([0xc8, 2], &[0, 1, 0, 0, 0, 0, 0, 0]));
         assert_eq!((find(&control), closed(&control)), (None, None));
-        for packet in [udp(1_701, &[&[0, 3, 0, 0, 0, 0, 0, 9][..], &inner].concat()), ipv4(115, &[0, 0, 0, 9])] {
+        for packet in
+            [udp(1_701, &[&[0, 3, 0, 0, 0, 0, 0, 9][..], &inner].concat()), ipv4(115, &[0, 0, 0, 9])]
+        {
             assert_eq!((find(&packet), closed(&packet)), (None, Some("l2tpv3")));
         }
     }

@@ -454,8 +454,11 @@ fn both_directions_are_dissected_as_they_are_decompressed() {
             lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>()
         };
         let records = dissected(&["--both-ways"]);
-        let lengths: Vec<_> =
-            records.iter().filter_map(|one| one["decompressed"]["octets"].as_u64()).filter(|len| *len > 0).collect();
+        let lengths: Vec<_> = records
+            .iter()
+            .filter_map(|one| one["decompressed"]["octets"].as_u64())
+            .filter(|len| *len > 0)
+            .collect();
         let sent: Vec<_> = packets(&capture).iter().map(|(_, packet)| packet.len() as u64).collect();
         assert_eq!(lengths, sent, "{name}");
         for side in ["a", "b"] {

@@ -141,7 +141,8 @@ mod tests {
         if std::env::var_os(INSIDE).is_none() {
             let mut shell = Command::new("sh");
             shell.args(["-c", "trap '' INT; exec \"$0\" --exact \"$1\""]);
-            let test = shell.arg(std::env::current_exe().unwrap()).arg(NAME).env(INSIDE, "1").output().unwrap();
+            let test =
+                shell.arg(std::env::current_exe().unwrap()).arg(NAME).env(INSIDE, "1").output().unwrap();
             assert!(test.status.success(), "{}", String::from_utf8_lossy(&test.stdout));
             return;
         }

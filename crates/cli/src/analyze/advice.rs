@@ -251,7 +251,12 @@ fn month(n: Numerals, settings: &Settings, best: &Recommendation) -> String {
 /// Formats as `7.70 -> 1.40, 6.30 less`.
 fn paid(n: Numerals, before: f64, after: f64) -> String {
     let word = if after > before { "more" } else { "less" };
-    format!("{} -> {}, {} {word}", n.number(before, 2), n.number(after, 2), n.number((before - after).abs(), 2))
+    format!(
+        "{} -> {}, {} {word}",
+        n.number(before, 2),
+        n.number(after, 2),
+        n.number((before - after).abs(), 2)
+    )
 }
 
 /// Carriers of tunnels: name, URL of each end, and overhead of an encrypted packet alone in its datagram or
@@ -316,7 +321,8 @@ fn in_tunnels(n: Numerals, settings: &Settings, tunnels: &[TunnelCost], lacking:
             false => format!("{} saved", n.percent(tunnel.saved_ratio, 1)),
         };
         let units = if of_units { " of the price" } else { "" };
-        let money = tunnel.month.map(|(before, after)| format!(", {} to pay a month", paid(n, before, after)));
+        let money =
+            tunnel.month.map(|(before, after)| format!(", {} to pay a month", paid(n, before, after)));
         let money = money.unwrap_or_default();
         format!("{}: {} octets around each packet, {change}{units}{money}", tunnel.name, tunnel.overhead)
     };

@@ -108,13 +108,7 @@ impl Dissector {
                 Receivers::One(Box::new(decompressor))
             }
         };
-        Ok(Self {
-            channel,
-            receivers,
-            clock: RecordClock::default(),
-            start: None,
-            back: Vec::new(),
-        })
+        Ok(Self { channel, receivers, clock: RecordClock::default(), start: None, back: Vec::new() })
     }
 
     fn look<'r>(&mut self, record: &Record<'r>) -> Dissection<'r> {
