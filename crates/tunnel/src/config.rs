@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 
 use thinair_rohc::profile::coap::Base;
 
-pub use inside::STATUS_SOCKET;
+pub use inside::{STATUS_SOCKET, inside};
 #[cfg(target_os = "linux")]
 pub(crate) use inside::is_name_server;
 pub use keys::{CommandOption, OptionValues};

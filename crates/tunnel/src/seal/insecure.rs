@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use super::header::DatagramKind;
-use super::two_way::canonical;
+use crate::addresses::canonical;
 use super::{Around, BodyFlags, Destination, Missing, NotSealed, Opened, Refused, Sender};
 use crate::unit::SiteId;
 

@@ -127,7 +127,7 @@ fn settle(hosts: &mut [Host], now: Instant, fate: &mut Fate) {
         for (from, to, mut datagram) in moved {
             for _ in 0..fate(&mut datagram) {
                 let Some(host) = hosts.iter_mut().find(|host| host.address == to) else { continue };
-                host.handle(|site| site.handle_datagram(now, Some(from), &mut datagram.clone()));
+                host.handle(|site| site.handle_datagram(now, Some(from.into()), &mut datagram.clone()));
             }
         }
     }

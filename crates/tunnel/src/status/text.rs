@@ -24,6 +24,7 @@ pub fn render(before: Option<&Status>, now: &Status, style: &Style) -> String {
         ("Feedback", feedback(now)),
         ("TCP segments", segments(now)),
         ("Dropped", drops(since.as_ref(), now)),
+        ("Damaged or lost on the carrier", damage(now)),
     ] {
         if !table.rows().is_empty() {
             document = document.section(Section::new(heading).table(table));
@@ -70,18 +71,38 @@ fn subtitle(now: &Status) -> String {
 fn headline(now: &Status) -> String {
     let totals = &now.totals;
     let (Some(ratio), Some(compressed)) = (totals.ratio, totals.compressed_ratio) else {
-        return "No traffic yet.".to_owned();
+        return no_share(now) + &dropped_by_socket(now);
     };
-    let inside = totals.sent.octets + totals.received.octets;
-    let carrier = totals.sent.carrier_octets + totals.received.carrier_octets;
+    let sent = totals.arrived.unwrap_or(totals.sent);
+    let inside = sent.octets + totals.received.octets;
+    let carrier = sent.carrier_octets + totals.received.carrier_octets;
+    let unheard = totals.sent.since(&sent).packets;
+    let unheard = match unheard {
+        0 => String::new(),
+        count => format!(" {} packets sent since the other end was heard last do not count.", N.integer(count.into())),
+    };
     format!(
-        "{}: {} inside, {} on the carrier. Compression alone leaves {}.{}",
+        "{}: {} inside, {} on the carrier. Compression alone leaves {}.{}{unheard}",
         saved(ratio),
         N.octets(inside),
         N.octets(carrier),
         N.percent(compressed, 1),
         billed(now),
     ) + &dropped_by_socket(now)
+}
+
+/// Describes traffic without a share of octets saved.
+fn no_share(now: &Status) -> String {
+    let (sent, received) = (&now.totals.sent, &now.totals.received);
+    let count = |count: u64| N.integer(count.into());
+    match (sent.packets, sent.datagrams, received.datagrams) {
+        (0, 0, 0) => "No traffic yet.".to_owned(),
+        (0, sent, 0) => format!("No packets yet; {} datagrams sent, none received.", count(sent)),
+        (0, _, received) => format!("No packets yet; {} datagrams received.", count(received)),
+        (packets, _, _) => {
+            format!("Nothing is known to have arrived: {} packets sent, and no answer.", count(packets))
+        }
+    }
 }
 
 /// Number of datagrams that did not fit into the receive buffer.
@@ -169,6 +190,8 @@ fn peers(since: Option<&Since<'_>>, now: &Status) -> Table {
             Column::number("path MTU"),
             Column::number("session"),
             Column::number("heard"),
+            Column::number("loss"),
+            Column::number("round trip").unit("ms"),
             number("sent"),
             number("received"),
             Column::number("restarts"),
@@ -190,6 +213,8 @@ fn peers(since: Option<&Since<'_>>, now: &Status) -> Table {
             peer.counters.path.mtu.map_or(Cell::Empty, Cell::integer),
             peer.session_seconds.map_or(Cell::Empty, |s| Cell::text(duration(s))),
             age(peer.heard_seconds),
+            peer.loss.and_then(|loss| loss.share).map_or(Cell::Empty, |share| Cell::text(N.percent(share, 1))),
+            peer.round_trip_seconds.map_or(Cell::Empty, |seconds| Cell::number(seconds * 1_000.0, 1)),
             count(|peer| peer.counters.sent.packets),
             count(|peer| peer.counters.received.packets),
             Cell::integer(peer.counters.restarts),
@@ -294,6 +319,37 @@ fn drops(since: Option<&Since<'_>>, now: &Status) -> Table {
     table
 }
 
+/// Counters of packagings that show damage or losses: their names behind `received_`, and meanings.
+const DAMAGE: [(&str, &str); 15] = [
+    ("bad_bodies", "Datagrams that are no TS Packets or no BBFrame"),
+    ("ts_sync_errors", "TS Packets without the sync byte"),
+    ("ts_transport_errors", "TS Packets that the physical layer has marked as damaged"),
+    ("ts_continuity_errors", "Gaps in Continuity Counters: TS Packets are lost"),
+    ("ts_delimiting_errors", "Payload Pointers that do not match SNDUs"),
+    ("ts_crc_errors", "SNDUs with a wrong CRC"),
+    ("ts_cut_short", "SNDUs that a loss or an error has interrupted"),
+    ("ts_type_errors", "SNDUs with unknown or truncated headers"),
+    ("ts_too_long", "SNDUs that exceed the maximum size"),
+    ("gse_header_errors", "GSE Packets with an invalid header or label"),
+    ("gse_incomplete", "Fragments of PDUs of which others are missing"),
+    ("gse_crc_errors", "PDUs with a wrong Total_Length or CRC-32"),
+    ("gse_too_long", "PDUs that exceed the maximum size"),
+    ("rtp_lost", "RTP sequence numbers that are missing"),
+    ("unknown", "Units with a Type that is none of IP and ROHC, or too long"),
+];
+
+fn damage(now: &Status) -> Table {
+    let mut table = Table::new("", [Column::text("counter"), Column::number("count"), Column::text("meaning")]);
+    let Some(packaging) = now.parts.get("packaging") else { return table };
+    for (name, meaning) in DAMAGE {
+        let count = packaging.get(&format!("received_{name}")).copied().unwrap_or(0);
+        if count > 0 {
+            table.row([Cell::text(name), Cell::integer(count), Cell::text(meaning)]);
+        }
+    }
+    table
+}
+
 fn counts<R: Reason>(
     table: &mut Table,
     whose: &str,
@@ -326,6 +382,7 @@ fn duration(seconds: f64) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::super::tests::specimen;
     use super::*;
@@ -363,6 +420,25 @@ mod tests {
     }
 
     #[test]
+    fn damage_of_the_carrier_is_shown_with_its_meaning() {
+        let mut status = specimen();
+        assert!(!plain(None, &status).contains("Damaged"));
+        status.parts.get_mut("packaging").unwrap().insert("received_ts_crc_errors".to_owned(), 35);
+        let text = plain(None, &status);
+        assert!(text.contains("Damaged or lost on the carrier"), "{text}");
+        assert!(text.contains("ts_crc_errors     35  SNDUs with a wrong CRC"), "{text}");
+    }
+
+    #[test]
+    fn every_counter_of_damage_exists() {
+        let mut all = std::collections::BTreeMap::new();
+        crate::site::add_counters(&mut all, "", &crate::packaging::UnpackagerCounters::default());
+        for (name, _) in DAMAGE {
+            assert!(all.contains_key(name), "{name}");
+        }
+    }
+
+    #[test]
     fn with_the_one_before_there_are_rates() {
         let before = specimen();
         let mut now = specimen();
@@ -391,8 +467,18 @@ mod tests {
         let (mut sent, received) = (TrafficCounters::default(), TrafficCounters::default());
         sent.packet(100, 40);
         sent.datagram(112);
-        status.totals = TrafficTotals::new(sent, received);
+        status.totals = TrafficTotals::new(sent, None, received);
         assert!(plain(None, &status).contains("12.0 % more than inside"));
+        status.totals = TrafficTotals::new(sent, Some(received), received);
+        assert!(plain(None, &status).contains("Nothing is known to have arrived: 1 packets sent, and no answer."));
+        status.totals = TrafficTotals::default();
+        status.totals.received.datagrams = 35;
+        assert!(plain(None, &status).contains("No packets yet; 35 datagrams received."));
+        // Sent behind the last answer.
+        status.totals = TrafficTotals::new(sent, Some(sent), received);
+        status.totals.sent.packet(100, 0);
+        assert!(plain(None, &status).contains("12.0 % more than inside: 100 B inside"));
+        assert!(plain(None, &status).contains("1 packets sent since the other end was heard last do not count"));
     }
 
     #[test]

@@ -90,7 +90,7 @@ fn outputs_of_a_caller_that_does_not_poll_are_dropped_and_counted() {
     assert_eq!(here.out.len() as u64, sent);
     for _ in 0..4 {
         for (_, datagram) in &here.out {
-            there.site.handle_datagram(Instant::ZERO, Some(here.address), &mut datagram.clone());
+            there.site.handle_datagram(Instant::ZERO, Some(here.address.into()), &mut datagram.clone());
         }
     }
     let delivered = there.site.counters().received.packets;
