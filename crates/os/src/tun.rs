@@ -191,7 +191,7 @@ mod ioctl {
 
     /// `struct tun_filter` without addresses.
     #[repr(C)]
-    pub struct TunFilter {
+    pub(super) struct TunFilter {
         flags: u16,
         count: u16,
     }

@@ -5,7 +5,7 @@
 //! or [`lift`]. They need no process, and hold for networks that the tunnel routes at a failed reload, too.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use thinair_os::rule::{self, Family, MAIN_TABLE};
 use thinair_os::unreachable::{self, Prefix};

@@ -15,10 +15,9 @@ fn two_addresses(sites: &Sites) {
     for (second, bits) in SECOND.iter().zip([24, 64]) {
         sh(&format!("ip -n {gateway} addr add {second}/{bits} dev eth0"));
     }
-    for (first, field) in GATEWAY.iter().zip(FIELD) {
-        sh(&format!("ip -n {router} rule add from {first} to {field} pref 10 blackhole"));
+    for ((first, field), family) in GATEWAY.iter().zip(FIELD).zip(["-4", "-6"]) {
+        sh(&format!("ip -n {router} {family} rule add from {first} to {field} pref 10 blackhole"));
     }
-    sh(&format!("ip -n {gateway} -6 addr change {}/64 dev eth0 preferred_lft 0 valid_lft forever", SECOND[1]));
 }
 
 fn gateway_reaches(sites: &Sites, address: &str) -> bool {
