@@ -196,12 +196,12 @@ impl Helper {
         Some(line.as_fd())
     }
 
-    /// Ends the helper at the clean end of the tunnel: networks that are unreachable if it fails are reachable again.
+    /// Undoes all changes at the clean end of the tunnel: networks that are unreachable if it fails are reachable again. The
+    /// helper ends with this value, behind the socket of the carrier: a next start may then use its port.
     pub(super) fn end_cleanly(&mut self) {
         if let Err(error) = self.ask(&Request::End) {
             tracing::warn!("changes to the host stay until `thinair tunnel down`: {}", words(&error));
         }
-        self.end();
     }
 
     /// Ends the helper, and waits until it has undone its changes.
