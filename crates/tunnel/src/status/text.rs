@@ -19,6 +19,7 @@ pub fn render(before: Option<&Status>, now: &Status, style: &Style) -> String {
     let mut document = Document::new(title(now)).subtitle(subtitle(now)).section(traffic);
     for (heading, table) in [
         ("Peers", peers(since.as_ref(), now)),
+        ("Carrier", carrier(now)),
         ("Problems", troubles(now)),
         ("Contexts", contexts(now)),
         ("Feedback", feedback(now)),
@@ -190,8 +191,6 @@ fn peers(since: Option<&Since<'_>>, now: &Status) -> Table {
             Column::number("path MTU"),
             Column::number("session"),
             Column::number("heard"),
-            Column::number("loss"),
-            Column::number("round trip").unit("ms"),
             number("sent"),
             number("received"),
             Column::number("restarts"),
@@ -213,8 +212,6 @@ fn peers(since: Option<&Since<'_>>, now: &Status) -> Table {
             peer.counters.path.mtu.map_or(Cell::Empty, Cell::integer),
             peer.session_seconds.map_or(Cell::Empty, |s| Cell::text(duration(s))),
             age(peer.heard_seconds),
-            peer.loss.and_then(|loss| loss.share).map_or(Cell::Empty, |share| Cell::text(N.percent(share, 1))),
-            peer.round_trip_seconds.map_or(Cell::Empty, |seconds| Cell::number(seconds * 1_000.0, 1)),
             count(|peer| peer.counters.sent.packets),
             count(|peer| peer.counters.received.packets),
             Cell::integer(peer.counters.restarts),
@@ -234,6 +231,32 @@ fn spaces(cids: CidsStatus) -> String {
         (sent, received) if sent == received => sent.to_owned(),
         (sent, received) => format!("{sent}, {received}"),
     }
+}
+
+/// Losses and round trips of the carrier, where they are known.
+fn carrier(now: &Status) -> Table {
+    let columns = [
+        Column::text("peer"),
+        Column::number("loss"),
+        Column::number("lost"),
+        Column::number("arrived"),
+        Column::number("round trip").unit("ms"),
+    ];
+    let mut table = Table::new("", columns);
+    for peer in &now.peers {
+        let loss = peer.loss.filter(|loss| loss.share.is_some());
+        if loss.is_none() && peer.round_trip_seconds.is_none() {
+            continue;
+        }
+        table.row([
+            Cell::text(peer.name.as_str()),
+            loss.and_then(|loss| loss.share).map_or(Cell::Empty, |share| Cell::text(N.percent(share, 1))),
+            loss.map_or(Cell::Empty, |loss| Cell::integer(loss.lost_units)),
+            loss.map_or(Cell::Empty, |loss| Cell::integer(loss.received_units)),
+            peer.round_trip_seconds.map_or(Cell::Empty, |seconds| Cell::number(seconds * 1_000.0, 1)),
+        ]);
+    }
+    table
 }
 
 fn troubles(now: &Status) -> Table {
@@ -408,6 +431,7 @@ mod tests {
         for line in [
             "sent        1,000   100 kB     40.0 kB  80.0 kB      1,000",
             "hill  192.0.2.2:4754",
+            "hill  2.5 %     5      195            612.0",
             "hill    9 s  nothing listens at 192.0.2.2:4754",
             "hill  compressor  udp      O     SO            3",
             "hill  received    7     0            0       0",
@@ -478,7 +502,8 @@ mod tests {
         status.totals = TrafficTotals::new(sent, Some(sent), received);
         status.totals.sent.packet(100, 0);
         assert!(plain(None, &status).contains("12.0 % more than inside: 100 B inside"));
-        assert!(plain(None, &status).contains("1 packets sent since the other end was heard last do not count"));
+        let text = plain(None, &status).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("1 packets sent since the other end was heard last do not count"), "{text}");
     }
 
     #[test]
