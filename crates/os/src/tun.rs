@@ -183,7 +183,11 @@ mod ioctl {
     nix::ioctl_write_int_bad!(tun_set_offload, nix::request_code_write!(b'T', 208, size_of::<c_int>()));
 
     // _IOW('T', 209, unsigned int) and _IOW('T', 214, struct sock_fprog); the second one ignores its argument.
-    nix::ioctl_write_ptr_bad!(tun_set_filter, nix::request_code_write!(b'T', 209, size_of::<c_int>()), TunFilter);
+    nix::ioctl_write_ptr_bad!(
+        tun_set_filter,
+        nix::request_code_write!(b'T', 209, size_of::<c_int>()),
+        TunFilter
+    );
     nix::ioctl_write_int_bad!(
         tun_detach_filter,
         nix::request_code_write!(b'T', 214, size_of::<libc::sock_fprog>())

@@ -57,7 +57,9 @@ pub fn of_table(table: u32) -> Result<Vec<Prefix>> {
 
 fn in_table(route: &RouteNetlinkMessage, table: u32) -> Option<Prefix> {
     let RouteNetlinkMessage::NewRoute(route) = route else { return None };
-    if route.header.kind != RouteType::Unreachable || !route.attributes.contains(&RouteAttribute::Table(table)) {
+    if route.header.kind != RouteType::Unreachable
+        || !route.attributes.contains(&RouteAttribute::Table(table))
+    {
         return None;
     }
     let any: IpAddr = match route.header.address_family {

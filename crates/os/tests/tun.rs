@@ -114,7 +114,8 @@ fn offloads_that_another_program_has_left_on_are_turned_off() {
             offload(&other);
             let is_whole = |tun: &Tun| {
                 let packet = datagram(tun, kind, 100);
-                let words = packet[12..].chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
+                let words =
+                    packet[12..].chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
                 let sum: u32 = words.sum::<u32>() + 17 + 108;
                 (sum & 0xffff) + (sum >> 16) == 0xffff
             };

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use thinair_tunnel::live::{Feed, Live};
 use thinair_tunnel::status::{
-    CarrierLoss,     CarrierStatus, ContextCount, Counters, Drop, Failure, Identity, InsideStatus, PeerCounters, PeerKind,
-    PeerStatus, Side, Status,
+    CarrierLoss, CarrierStatus, ContextCount, Counters, Drop, Failure, Identity, InsideStatus, PeerCounters,
+    PeerKind, PeerStatus, Side, Status,
 };
 
 /// Time step of the simulated daemon, in seconds.

@@ -430,7 +430,10 @@ pub(crate) mod tests {
         let totals = specimen().totals;
         assert_eq!(totals.ratio, Some((80_000.0 + 940.0) / 101_000.0));
         assert_eq!(totals.compressed_ratio, Some((40_000.0 + 900.0) / 101_000.0));
-        assert_eq!(TrafficTotals::new(TrafficCounters::default(), None, TrafficCounters::default()).ratio, None);
+        assert_eq!(
+            TrafficTotals::new(TrafficCounters::default(), None, TrafficCounters::default()).ratio,
+            None
+        );
     }
 
     #[test]

@@ -30,3 +30,5 @@ mod roam;
 mod routes;
 #[path = "tunnel_host/site.rs"]
 mod site;
+#[path = "tunnel_host/told.rs"]
+mod told;

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use thinair_rohc::ProfileId;
 use thinair_tunnel::config::suite_name;
 use thinair_tunnel::mtu::Budget;
-use thinair_tunnel::site_config::{Carrier, Framing, OnFailure, Others, Packaging, Security, SiteConfig, has_all};
+use thinair_tunnel::site_config::{
+    Carrier, Framing, OnFailure, Others, Packaging, Security, SiteConfig, has_all,
+};
 
 /// Returns a plan as lines of a label and a text.
 pub(super) fn rows(plan: &SiteConfig) -> Vec<(&'static str, String)> {

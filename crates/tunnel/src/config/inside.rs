@@ -33,8 +33,8 @@ pub fn inside(settings: &Settings) -> Result<Inside, ConfigError> {
              remove the IPv6 addresses and routes"
         )));
     }
-    let on_failure = section
-        .read("on_failure", words::word(&[("open", OnFailure::Open), ("block", OnFailure::Block)]))?;
+    let on_failure =
+        section.read("on_failure", words::word(&[("open", OnFailure::Open), ("block", OnFailure::Block)]))?;
     if let Some(setting) =
         section.setting("on_failure").filter(|_| on_failure == Some(OnFailure::Block) && routes.is_empty())
     {

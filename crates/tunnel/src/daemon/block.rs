@@ -80,7 +80,8 @@ fn set(name: &str, inside: &Inside, networks: &[Prefix], carrier_port: Option<u1
         let before = priorities_of(table)?;
         let used = rule::of_protocol(PROTOCOL)?;
         let is_free = |priority: &u32| used.iter().all(|rule| rule.priority != *priority);
-        let full = || Error::new("add routing rules: too many tunnels have some", io::ErrorKind::QuotaExceeded);
+        let full =
+            || Error::new("add routing rules: too many tunnels have some", io::ErrorKind::QuotaExceeded);
         let priority = PRIORITIES.into_iter().find(is_free).ok_or_else(full)?;
         let wanted = rules_for(networks, priority, table, carrier_port);
         for rule in &wanted {
@@ -127,7 +128,8 @@ fn priorities_of(table: u32) -> Result<Vec<u32>, Error> {
 
 /// Number of the table of a tunnel: 24 bits of FNV-1a of its name.
 fn table_of(name: &str) -> u32 {
-    let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, octet| (hash ^ u32::from(octet)).wrapping_mul(0x0100_0193));
+    let hash =
+        name.bytes().fold(0x811c_9dc5_u32, |hash, octet| (hash ^ u32::from(octet)).wrapping_mul(0x0100_0193));
     TABLES + ((hash >> 24) ^ (hash & 0x00ff_ffff))
 }
 

@@ -271,7 +271,8 @@ impl Daemon {
         let Self { remembered: Some(remembered), site, .. } = self else { return };
         let moves = site.moves();
         if remembered.due_at(moves).is_some_and(|at| at <= now) {
-            let entry = |(name, key, addresses): (&str, _, _)| Entry { name: name.to_owned(), key, addresses };
+            let entry =
+                |(name, key, addresses): (&str, _, _)| Entry { name: name.to_owned(), key, addresses };
             remembered.write(now, moves, site.whereabouts().map(entry));
         }
     }

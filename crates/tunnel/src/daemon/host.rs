@@ -228,7 +228,12 @@ impl Drop for Host {
 /// Rules that make `routes`, in `table`, and the main table act as one table: the longest prefix is used, and
 /// of two equal prefixes that of the tunnel. The carrier's own datagrams, from UDP port `carrier_port`, and
 /// reverse path checks of datagrams received by it do not use the table.
-pub(super) fn rules_for(routes: &[Prefix], priority: u32, table: u32, carrier_port: Option<u16>) -> Vec<Rule> {
+pub(super) fn rules_for(
+    routes: &[Prefix],
+    priority: u32,
+    table: u32,
+    carrier_port: Option<u16>,
+) -> Vec<Rule> {
     let mut rules = Vec::new();
     for family in [Family::Ipv4, Family::Ipv6] {
         let of_family = routes.iter().filter(|(to, _)| to.is_ipv4() == (family == Family::Ipv4));

@@ -17,8 +17,8 @@ use super::cookie::Jar;
 use super::handshake::EndIdentity;
 use super::header::{ANSWER, COOKIE, ClearHeader, DatagramKind, PathBody, REQUEST, Whose};
 use super::key_file::Keys;
-use crate::addresses::AddressPair;
 use super::{Around, BodyFlags, Destination, NotSealed, Opened, PathNews, PathSeal, Random, Refused, Sender};
+use crate::addresses::AddressPair;
 use crate::site_config::Suite;
 
 mod membership;

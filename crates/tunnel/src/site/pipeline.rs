@@ -195,7 +195,11 @@ impl Outlet<'_> {
         let address = self.link.pair(self.common.seal.as_ref());
         match sealed {
             Ok(()) if address.is_some() || !self.link.needs_address => {
-                if self.carry_datagram(address) { Fate::Left } else { Fate::Dropped }
+                if self.carry_datagram(address) {
+                    Fate::Left
+                } else {
+                    Fate::Dropped
+                }
             }
             Err(NotSealed::NoSession) if hold && self.link.held.len() < HELD => {
                 let packets = TrafficCounters::default();

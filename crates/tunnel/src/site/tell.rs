@@ -12,8 +12,8 @@ use super::pipeline::Pipeline;
 use super::source::Source;
 use crate::channel;
 use crate::status::{
-    CarrierLoss, CidsOf, CidsStatus, ContextCount, Feedback, FeedbackTypes, Identity, PeerCounters, PeerKind, PeerStatus,
-    Sample, Side, Status, TroubleStatus,
+    CarrierLoss, CidsOf, CidsStatus, ContextCount, Feedback, FeedbackTypes, Identity, PeerCounters, PeerKind,
+    PeerStatus, Sample, Side, Status, TroubleStatus,
 };
 
 impl Site {
@@ -46,9 +46,8 @@ impl Site {
             carrier_octets: sent.carrier_octets + received.carrier_octets,
             lost_units: sum(|source| source.lost),
             received_units: sum(|source| source.arrived),
-            round_trip_seconds: round_trips.fold(None, |most: Option<f64>, one| {
-                Some(most.map_or(one, |most| most.max(one)))
-            }),
+            round_trip_seconds: round_trips
+                .fold(None, |most: Option<f64>, one| Some(most.map_or(one, |most| most.max(one)))),
         }
     }
 
@@ -111,10 +110,12 @@ impl Site {
         });
         group
             .into_iter()
-            .chain(self.sources.iter().map(|source| PeerStatus {
-                loss: self.loss(source),
-                ..heard(source, PeerKind::Site, now)
-            }))
+            .chain(
+                self.sources.iter().map(|source| PeerStatus {
+                    loss: self.loss(source),
+                    ..heard(source, PeerKind::Site, now)
+                }),
+            )
             .collect()
     }
 }

@@ -28,7 +28,9 @@ impl Host {
         input(&mut self.site);
         while let Some(output) = self.site.poll_output() {
             match output {
-                SiteOutput::Datagram { to, octets } => self.out.push_back((to.unwrap().peer, octets.to_vec())),
+                SiteOutput::Datagram { to, octets } => {
+                    self.out.push_back((to.unwrap().peer, octets.to_vec()))
+                }
                 SiteOutput::Packet(packet) => self.delivered.push(packet.to_vec()),
                 SiteOutput::Event { event, .. } => {
                     self.sessions += u32::from(matches!(event, SiteEvent::Session { .. }));

@@ -106,7 +106,10 @@ mod tests {
         unsent.begin();
         unsent.push();
         unsent.push();
-        assert_eq!(unsent.body(2, Fate::Left), TrafficCounters { packets: 1, octets: 100, compressed_octets: 20, ..TrafficCounters::default() });
+        assert_eq!(
+            unsent.body(2, Fate::Left),
+            TrafficCounters { packets: 1, octets: 100, compressed_octets: 20, ..TrafficCounters::default() }
+        );
         assert_eq!(unsent.end(200, 30), None);
         assert_eq!(unsent.body(1, Fate::Left).octets, 200);
         // None of its units was accepted.

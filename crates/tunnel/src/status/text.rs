@@ -80,7 +80,10 @@ fn headline(now: &Status) -> String {
     let unheard = totals.sent.since(&sent).packets;
     let unheard = match unheard {
         0 => String::new(),
-        count => format!(" {} packets sent since the other end was heard last do not count.", N.integer(count.into())),
+        count => format!(
+            " {} packets sent since the other end was heard last do not count.",
+            N.integer(count.into())
+        ),
     };
     format!(
         "{}: {} inside, {} on the carrier. Compression alone leaves {}.{}{unheard}",
@@ -362,7 +365,8 @@ const DAMAGE: [(&str, &str); 15] = [
 ];
 
 fn damage(now: &Status) -> Table {
-    let mut table = Table::new("", [Column::text("counter"), Column::number("count"), Column::text("meaning")]);
+    let mut table =
+        Table::new("", [Column::text("counter"), Column::number("count"), Column::text("meaning")]);
     let Some(packaging) = now.parts.get("packaging") else { return table };
     for (name, meaning) in DAMAGE {
         let count = packaging.get(&format!("received_{name}")).copied().unwrap_or(0);
@@ -494,7 +498,9 @@ mod tests {
         status.totals = TrafficTotals::new(sent, None, received);
         assert!(plain(None, &status).contains("12.0 % more than inside"));
         status.totals = TrafficTotals::new(sent, Some(received), received);
-        assert!(plain(None, &status).contains("Nothing is known to have arrived: 1 packets sent, and no answer."));
+        assert!(
+            plain(None, &status).contains("Nothing is known to have arrived: 1 packets sent, and no answer.")
+        );
         status.totals = TrafficTotals::default();
         status.totals.received.datagrams = 35;
         assert!(plain(None, &status).contains("No packets yet; 35 datagrams received."));

@@ -37,7 +37,12 @@ fn is_closed(sites: &Sites, what: &str) {
 
 /// Packets to the Internet are rejected, and those to attached networks are not.
 fn rejects(sites: &Sites, what: &str) {
-    assert!(within(5.0, || is_blocked(sites) == [true; 2]), "{what}: {:?}\n{}", is_blocked(sites), sites.look());
+    assert!(
+        within(5.0, || is_blocked(sites) == [true; 2]),
+        "{what}: {:?}\n{}",
+        is_blocked(sites),
+        sites.look()
+    );
     for router in ATTACHED {
         assert!(sites.reaches(router), "{what}: {router}");
     }

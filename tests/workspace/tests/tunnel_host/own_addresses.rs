@@ -31,7 +31,8 @@ fn an_end_answers_from_the_address_that_was_asked() {
         for version in [0, 1] {
             let sites = Sites::new(version);
             two_addresses(&sites);
-            let field = sites.field_arguments(version, "--keepalive 5s").replace(GATEWAY[version], SECOND[version]);
+            let field =
+                sites.field_arguments(version, "--keepalive 5s").replace(GATEWAY[version], SECOND[version]);
             // A pair, and a hub; a socket of IPv6 is also asked by IPv4.
             let hub = folder().join(format!("hub{version}.toml"));
             let peer = "[[peer]]\nname = \"field\"\nallowed = [\"10.9.0.2/32\", \"fd09::2/128\"]\n";
@@ -45,7 +46,11 @@ fn an_end_answers_from_the_address_that_was_asked() {
                 // The gateway restarts, and speaks first.
                 assert_ne!(gateway.end("KILL"), Some(0));
                 let gateway = sites.start_gateway_with(version, more);
-                assert!(gateway_reaches(&sites, INSIDE[1][0]), "{version} {more}: restarted\n{}", gateway.log());
+                assert!(
+                    gateway_reaches(&sites, INSIDE[1][0]),
+                    "{version} {more}: restarted\n{}",
+                    gateway.log()
+                );
                 assert_eq!((end.end("TERM"), gateway.end("TERM")), (Some(0), Some(0)));
             }
             println!("over {}: asked at the second address, answered from there", ["IPv4", "IPv6"][version]);
@@ -61,29 +66,32 @@ fn an_end_answers_from_the_address_that_was_asked() {
 
 #[test]
 fn without_keys_datagrams_leave_from_the_address_that_the_other_end_uses() {
-    in_a_world("own_addresses::without_keys_datagrams_leave_from_the_address_that_the_other_end_uses", || {
-        let sites = Sites::new(0);
-        two_addresses(&sites);
-        for (scheme, security) in [("udp", "--insecure"), ("ule+udp", "--open"), ("gse+udp", "--open")] {
-            let pids = |own, other| match scheme {
-                "ule+udp" => format!("?pid={own}&peer-pid={other}"),
-                _ => String::new(),
-            };
-            let gateway = format!(
-                "{scheme}://{}:7000{} {security} --address 10.9.0.1/30 --tun gate0",
-                FIELD[0],
-                pids("0x40", "0x41")
-            );
-            let field = format!(
-                "{scheme}://{}:7000{} {security} --address 10.9.0.2/30 --tun air0",
-                SECOND[0],
-                pids("0x41", "0x40")
-            );
-            let gateway = SiteDaemon::start(&sites.gateway, &gateway);
-            let field = SiteDaemon::start(&sites.field, &field);
-            assert!(sites.reaches(INSIDE[0][0]), "{scheme}\n{}\n{}", field.log(), gateway.log());
-        }
-    });
+    in_a_world(
+        "own_addresses::without_keys_datagrams_leave_from_the_address_that_the_other_end_uses",
+        || {
+            let sites = Sites::new(0);
+            two_addresses(&sites);
+            for (scheme, security) in [("udp", "--insecure"), ("ule+udp", "--open"), ("gse+udp", "--open")] {
+                let pids = |own, other| match scheme {
+                    "ule+udp" => format!("?pid={own}&peer-pid={other}"),
+                    _ => String::new(),
+                };
+                let gateway = format!(
+                    "{scheme}://{}:7000{} {security} --address 10.9.0.1/30 --tun gate0",
+                    FIELD[0],
+                    pids("0x40", "0x41")
+                );
+                let field = format!(
+                    "{scheme}://{}:7000{} {security} --address 10.9.0.2/30 --tun air0",
+                    SECOND[0],
+                    pids("0x41", "0x40")
+                );
+                let gateway = SiteDaemon::start(&sites.gateway, &gateway);
+                let field = SiteDaemon::start(&sites.field, &field);
+                assert!(sites.reaches(INSIDE[0][0]), "{scheme}\n{}\n{}", field.log(), gateway.log());
+            }
+        },
+    );
 }
 
 #[test]

@@ -11,8 +11,8 @@ use thinair_os::udp::errors::{self, ErrorReport};
 use thinair_os::udp::options::{self, OversizePolicy, ToGroups};
 use thinair_os::udp::{self, SendQueue, SocketMemory};
 
-use crate::AddressPair;
 use super::{Arrival, Flushed, Received};
+use crate::AddressPair;
 
 /// Datagrams received by one call.
 const BATCH: usize = 64;

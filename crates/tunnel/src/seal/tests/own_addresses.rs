@@ -39,7 +39,10 @@ fn an_end_answers_from_the_address_at_which_it_was_asked() {
     let mut room = Room::new(Over::Datagrams, Suite::ChaCha20Poly1305);
     let sent = exchange(&mut room, Some(SECOND));
     assert!(!sent.is_empty());
-    assert!(sent.iter().all(|to| *to == Some(AddressPair { peer: address(LEFT), own: Some(SECOND) })), "{sent:?}");
+    assert!(
+        sent.iter().all(|to| *to == Some(AddressPair { peer: address(LEFT), own: Some(SECOND) })),
+        "{sent:?}"
+    );
     assert_eq!(room.ends[RIGHT].seal.own_address(0), Some(SECOND));
     // The one that has asked may move.
     assert_eq!(room.ends[LEFT].seal.own_address(0), None);
@@ -68,7 +71,8 @@ fn behind_a_restart_requests_leave_from_the_last_address_and_by_turns_from_that_
     let room = Room::new(Over::Datagrams, Suite::ChaCha20Poly1305);
     let peers = vec![PeerKeys { keys: Keys::one(key(1)), address: None, keepalive: None }];
     let suite = Suite::ChaCha20Poly1305;
-    let mut seal = TwoWay::new(room.now, Over::Datagrams, peers, suite, PARAMETERS, random(9)).expect("one peer");
+    let mut seal =
+        TwoWay::new(room.now, Over::Datagrams, peers, suite, PARAMETERS, random(9)).expect("one peer");
     let kept = AddressPair { peer: address(LEFT), own: Some(SECOND) };
     seal.remember(room.now, 0, kept);
     let (_, to) = seal.poll(room.now, &mut Vec::new()).expect("a request");
