@@ -73,11 +73,9 @@ fn losses_and_the_round_trip_of_the_carrier_are_known() {
     let packets = captured();
     let now = Instant::from_millis(10);
     settle(&mut hosts, now, &mut |_| 1);
-    let mut number = 0_u32;
-    for packet in packets.iter().step_by(2).take(40) {
+    for (packet, number) in packets.iter().step_by(2).zip(1..=40_u32) {
         send(&mut hosts[0], now, packet);
-        number += 1;
-        settle(&mut hosts, now, &mut move |_| usize::from(number % 4 != 0));
+        settle(&mut hosts, now, &mut move |_| usize::from(!number.is_multiple_of(4)));
     }
     let source = &hosts[1].site.sources[0];
     assert_eq!(source.lost, 9, "the last one is not missed yet");
