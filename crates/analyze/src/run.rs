@@ -261,7 +261,7 @@ impl Analysis {
         self.octets_out.clear();
         let damage = self.damage[channel * schemes.len()..].iter_mut();
         for ((at, scheme), damage) in schemes.iter_mut().enumerate().zip(damage) {
-            let trip = scheme.carry(settings, number, now, flow.side, packet.octets, damage);
+            let trip = scheme.carry(settings, number, now, flow.side, packet, damage);
             let layers = layers_out(packet, application, trip.compressed.as_ref());
             let gap = flow.sums[at].add(now, &trip);
             let sums = match &mut flow.detail {

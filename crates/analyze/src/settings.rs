@@ -175,7 +175,9 @@ impl SchemeSpec {
     }
 }
 
-/// Independent loss of packets.
+/// Independent loss of packets, except SYN segments of TCP: the packets that follow them in a capture show that they arrived, and a
+/// loss that contradicts them tells nothing about a compressor that relies on it. A SYN segment that a decompressor rejects is sent
+/// again, and its last transmission is counted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RandomLoss {
     /// Probability that a packet is lost, 0 to 1.
