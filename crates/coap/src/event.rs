@@ -130,8 +130,7 @@ pub enum Event<'d, P> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallError {
-    /// No acknowledgement of the request. Check that the peer is up, the path works, and ACK_TIMEOUT is not below the
-    /// round-trip time.
+    /// No acknowledgement of the request until MAX_TRANSMIT_WAIT. Check that the peer is up, and the path works.
     Timeout {
         /// Number of transmissions.
         transmissions: u8,
