@@ -147,12 +147,14 @@ fn item(octets: &mut &[u8], out: &mut String, depth: usize) -> Option<()> {
         }
         (4, length) => {
             out.push('[');
-            list(octets, out, count(&length, out), |octets, out| item(octets, out, depth))?;
+            let count = count(&length, out);
+            list(octets, out, count, |octets, out| item(octets, out, depth))?;
             out.push(']');
         }
         (5, length) => {
             out.push('{');
-            list(octets, out, count(&length, out), |octets, out| {
+            let count = count(&length, out);
+            list(octets, out, count, |octets, out| {
                 item(octets, out, depth)?;
                 out.push_str(": ");
                 item(octets, out, depth)
