@@ -217,9 +217,10 @@ fn string(octets: &[u8], is_text: bool, out: &mut String) -> Option<()> {
 /// Simple values and floating-point numbers.
 fn simple(octets: &mut &[u8], out: &mut String, information: u8) -> Option<()> {
     let number = match information {
-        20 | 21 => return Some(out.push_str(if information == 21 { "true" } else { "false" })),
-        22 => return Some(out.push_str("null")),
-        23 => return Some(out.push_str("undefined")),
+        20 => return write!(out, "false").ok(),
+        21 => return write!(out, "true").ok(),
+        22 => return write!(out, "null").ok(),
+        23 => return write!(out, "undefined").ok(),
         ..20 => return write!(out, "simple({information})").ok(),
         24 => {
             let value = uint(octets, 1)?;
