@@ -435,7 +435,7 @@ mod tests {
         let columns = std::iter::once(Column::text("type")).chain(names.map(Column::number));
         let mut table = Table::new("Octets by type", columns);
         table.row(std::iter::once(Cell::text("IR")).chain((0..7).map(|at| Cell::integer(1_234_500 + at))));
-        table.row(std::iter::once(Cell::text("co_common")).chain((0..7).map(|at| Cell::integer(at))));
+        table.row(std::iter::once(Cell::text("co_common")).chain((0..7).map(Cell::integer)));
         for columns in [40, 60, 79] {
             let text = table.to_text(&Style::plain(columns));
             assert!(text.lines().all(|line| width(line) <= columns), "{columns}: {text}");

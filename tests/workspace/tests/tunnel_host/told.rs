@@ -142,7 +142,7 @@ fn commands_around_a_tunnel() {
         let field = sites.start_field(0, "");
         assert!(sites.reaches(INSIDE[0][0]), "{}", field.log());
         let log = gateway.log();
-        let keys = log.lines().filter(|line| line.contains("new keys")).next_back().unwrap();
+        let keys = log.lines().rfind(|line| line.contains("new keys")).unwrap();
         assert!(keys.contains("192.0.2.3:7000"), "{keys}");
 
         // A busy port of the page names its option.
