@@ -84,9 +84,9 @@ pub(crate) struct AnalyzeArguments {
         help_heading = "Channel"
     )]
     partitions: u32,
-    /// Drop this percentage of compressed packets and feedback, 0 to 100, but no SYN segments
+    /// Drop this percentage of compressed packets and feedback, 0 to 100
     ///
-    /// The capture shows that a SYN segment arrived, by the packets that follow it.
+    /// SYN segments are not dropped: the packets that follow show that they arrived.
     #[arg(long, value_name = "PCT", value_parser = percentage, help_heading = "Link")]
     loss: Option<f64>,
     /// Seed of the random losses; equal seeds drop equal packets
