@@ -123,7 +123,14 @@ fn patient_plan(
     const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(15)];
     const POLL: Duration = Duration::from_millis(50);
 
-    let inside = config::inside(settings)?;
+    let inside = match config::inside(settings) {
+        Ok(inside) => inside,
+        Err(wrong) => {
+            // With all other errors.
+            sources::plan(settings, folders, &config::system_resolver)?;
+            return Err(wrong.into());
+        }
+    };
     // Nothing leaves in clear while a name is looked up.
     let resolve = |host: &str, port| {
         daemon::block(folders.name(), &inside, None).map_err(std::io::Error::other)?;
