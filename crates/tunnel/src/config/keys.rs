@@ -96,7 +96,8 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
                 .option(INTERFACE, "open|block", "Packets to these networks when the tunnel fails [default: open]")
                 .details("open: other routes are used. block: they are rejected, from before the start until a clean end \
                  or `thinair tunnel down`, also after SIGKILL.")
-                .named("on-failure"),
+                .named("on-failure")
+                .rare(),
             one_end("dns")
                 .list(INTERFACE, "ADDRESS", "Name server or search domain behind the tunnel; may be repeated")
                 .details("Set with systemd-resolved or resolvconf, and removed at the end.")
