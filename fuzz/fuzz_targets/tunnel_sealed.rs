@@ -157,7 +157,7 @@ impl Ends {
 
     fn arrive(&mut self, right: bool, datagram: &mut [u8]) {
         let from = SocketAddr::from(([192, 0, 2, 1 + u8::from(!right)], 5_000));
-        let opened = self.ends[usize::from(right)].open(self.now, Some(from), datagram);
+        let opened = self.ends[usize::from(right)].open(self.now, Some(from.into()), datagram);
         if let Opened::Body { body, flags, .. } = opened
             && !self.insecure
         {

@@ -20,7 +20,8 @@ use crate::watch::Watch;
 /// Modes of a scheme that is named without one.
 const MODES: [Mode; 2] = [Mode::Unidirectional, Mode::Optimistic];
 
-/// Analyzes captures, each of them a file, or octets in memory with a name for reports.
+/// Analyzes captures, each of them a file, or octets in memory with a name for reports. `several`: those that are no
+/// captures are left out, unless all are.
 #[pyfunction]
 pub(crate) fn analyze(
     py: Python<'_>,
@@ -31,6 +32,7 @@ pub(crate) fn analyze(
     most_flows: usize,
     surveyed: Option<Bound<'_, Surveyed>>,
     progress: Option<Py<PyAny>>,
+    several: bool,
 ) -> PyResult<Results> {
     let given = surveyed.map(|surveyed| surveyed.get().clone());
     let settings = match &given {
@@ -50,7 +52,7 @@ pub(crate) fn analyze(
         let mut watch = Watch::new(progress, Capture::total(&captures) * readings);
         let surveyed = match given {
             Some(given) => given,
-            None => Surveyed::read(settings, &mut captures, &mut watch)?,
+            None => Surveyed::read(settings, &mut captures, &mut watch, several)?,
         };
         let Surveyed { mut settings, survey } = surveyed;
         if settings.schemes.is_empty() {
@@ -59,7 +61,11 @@ pub(crate) fn analyze(
         settings.only = survey.shards(shards).get(number).cloned().unwrap_or_default();
         let mut analysis = Analysis::new(settings.clone(), survey);
         for capture in &mut captures {
-            capture.read(&mut watch, |name, source| analysis.read(name, source, |_| ()))?;
+            let left_out =
+                capture.read(&mut watch, several, |name, source| analysis.read(name, source, |_| ()))?;
+            if let Some((name, error)) = left_out {
+                analysis.leave_out(&name, &error);
+            }
         }
         watch.finish()?;
         Ok(Results::new(settings, analysis.finish()))
@@ -75,12 +81,13 @@ pub(crate) fn survey(
     partitions: u32,
     most_flows: usize,
     progress: Option<Py<PyAny>>,
+    several: bool,
 ) -> PyResult<Surveyed> {
     let settings = chosen(schemes, most_flows, partitions)?;
     py.detach(|| {
         let mut captures = Capture::open_all(inputs)?;
         let mut watch = Watch::new(progress, Capture::total(&captures));
-        let surveyed = Surveyed::read(settings, &mut captures, &mut watch)?;
+        let surveyed = Surveyed::read(settings, &mut captures, &mut watch, several)?;
         watch.finish()?;
         Ok(surveyed)
     })
@@ -108,12 +115,28 @@ pub(crate) struct Surveyed {
 type SurveyState = (Option<Vec<String>>, usize, u32, String);
 
 impl Surveyed {
-    fn read(settings: Settings, captures: &mut [Capture], watch: &mut Watch) -> PyResult<Self> {
+    fn read(
+        settings: Settings,
+        captures: &mut [Capture],
+        watch: &mut Watch,
+        several: bool,
+    ) -> PyResult<Self> {
         let mut survey = Survey::default();
+        let (all, mut left_out, mut first) = (captures.len(), 0, None);
         for capture in captures {
-            capture.read(watch, |_, source| survey.read(&settings, source, |_| ()))?;
+            if let Some(reason) =
+                capture.read(watch, several, |_, source| survey.read(&settings, source, |_| ()))?
+            {
+                survey.leave_out();
+                left_out += 1;
+                first.get_or_insert(reason);
+            }
         }
-        Ok(Self { settings, survey })
+        match first {
+            // A part of a run on more files may have none.
+            Some((name, error)) if left_out == all && all > 1 => Err(no_capture(&name, &error)),
+            Some(_) | None => Ok(Self { settings, survey }),
+        }
     }
 }
 
@@ -264,12 +287,14 @@ impl Capture {
         Ok(Self { name, content, len })
     }
 
-    /// Passes name and source to a function that reads it from its start.
+    /// Passes name and source to a function that reads it from its start. Returns the name and the reason if it is no
+    /// capture, and `several` is true.
     fn read(
         &mut self,
         watch: &mut Watch,
+        several: bool,
         read: impl FnOnce(&str, &mut dyn Read) -> Result<(), Error>,
-    ) -> PyResult<()> {
+    ) -> PyResult<Option<(String, Error)>> {
         let name = self.name.display().to_string();
         let done = match &mut self.content {
             Content::File(file) => {
@@ -279,11 +304,17 @@ impl Capture {
             Content::Octets(octets) => read(&name, &mut watch.source(&octets[..])),
         };
         watch.check()?;
-        done.map_err(|error| match &error {
-            Error::Io { source, .. } => os_error(&self.name, source),
-            _ => value_error(format_args!("{name}: {error}")),
-        })
+        match done {
+            Ok(()) => Ok(None),
+            Err(Error::Io { source, .. }) => Err(os_error(&self.name, &source)),
+            Err(error) if several => Ok(Some((name, error))),
+            Err(error) => Err(no_capture(&name, &error)),
+        }
     }
+}
+
+fn no_capture(name: &str, error: &Error) -> PyErr {
+    value_error(format_args!("{name}: {error}"))
 }
 
 /// Returns `OSError`, or its subclass for the number of the error, with the path.

@@ -74,7 +74,7 @@ def test_a_capture_that_is_cut_off_is_counted_up_to_there() -> None:
 
 @pytest.mark.parametrize(
     ("capture", "error", "number"),
-    [("missing.pcap", FileNotFoundError, errno.ENOENT), ("captures", IsADirectoryError, errno.EISDIR)],
+    [("missing.pcap", FileNotFoundError, errno.ENOENT), ("missing/one.pcap", FileNotFoundError, errno.ENOENT)],
 )
 def test_files_that_cannot_be_read_are_named(capture: str, error: type[OSError], number: int) -> None:
     with pytest.raises(error) as raised:
@@ -84,8 +84,34 @@ def test_files_that_cannot_be_read_are_named(capture: str, error: type[OSError],
 
 
 def test_files_that_are_no_captures_are_named() -> None:
-    with pytest.raises(ValueError, match=r"^README\.md: not a capture file"):
-        thinair.analyze([COAP, "README.md"])
+    for captures in ["README.md", ["README.md"], ["README.md", b""]]:
+        with pytest.raises(ValueError, match=r"^README\.md: not a capture file"):
+            thinair.analyze(captures)
+
+
+def test_files_that_are_no_captures_are_left_out_of_several() -> None:
+    alone = thinair.analyze(COAP, schemes=["coap/o", "schc"])
+    for captures in [["README.md", COAP, b""], [b"", COAP, "README.md"]]:
+        flows = thinair.analyze(captures, schemes=["coap/o", "schc"])
+        assert flows.totals == alone.totals
+        reasons = [one["ended_by"] for one in flows.inputs]
+        assert reasons[1] is None and all("not a capture file" in reason for reason in (reasons[0], reasons[2]))
+        once = thinair.survey(captures, schemes=["coap/o", "schc"], partitions=3)
+        shards = [thinair.analyze(captures, survey=once, shard=(number, 2)) for number in range(2)]
+        assert thinair.merge(shards) == thinair.analyze(captures, schemes=["coap/o", "schc"], partitions=3)
+
+
+def test_folders_and_patterns_are_the_captures_in_them(tmp_path: Path) -> None:
+    for name in ["b.pcap", "a.PCAP", "c.pcapng", "notes.txt"]:
+        (tmp_path / name).write_bytes((CAPTURES / "coap_udp4_observe.pcap").read_bytes())
+    names = [str(tmp_path / name) for name in ["a.PCAP", "b.pcap", "c.pcapng"]]
+    for captures in [tmp_path, str(tmp_path), str(tmp_path / "*.[pP]*"), [tmp_path]]:
+        flows = thinair.analyze(captures, schemes=["coap/o"])
+        assert [one["path"] for one in flows.inputs] == names
+    (tmp_path / "empty").mkdir()
+    for captures in [tmp_path / "empty", str(tmp_path / "*.gz")]:
+        with pytest.raises(FileNotFoundError, match=r"^no (capture|file) "):
+            thinair.analyze(captures)
 
 
 @pytest.mark.parametrize("scheme", ["rohc", "coap/x", "schc/o", "coap/o/small-16"])

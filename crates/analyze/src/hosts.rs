@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use thinair_capture::{IpVersion, LinkType, Record, ZEP_PORT};
 use thinair_wire::header::protocol;
 
-use crate::tunnel::VXLAN_PORT;
+use crate::tunnel::may_be_tunnel;
 
 /// Returns source and destination of the flow of a record, if it has a whole IP packet with a single IP header, which is
 /// not in a tunnel; `None` if only the parser can find them.
@@ -39,8 +39,9 @@ pub(crate) fn hosts(record: &Record<'_>) -> Option<(IpAddr, IpAddr)> {
     };
     let is_plain = match next {
         protocol::UDP => {
-            let &[high, low] = behind.get(2..)?.first_chunk()?;
-            ![VXLAN_PORT, ZEP_PORT].contains(&u16::from_be_bytes([high, low]))
+            let ports = behind.first_chunk::<4>()?;
+            let [source, destination] = [[ports[0], ports[1]], [ports[2], ports[3]]].map(u16::from_be_bytes);
+            destination != ZEP_PORT && !may_be_tunnel(next, Some((source, destination)))
         }
         protocol::TCP | protocol::ESP | protocol::UDP_LITE | ICMP | ICMPV6 => true,
         _ => false,
@@ -73,6 +74,13 @@ mod tests {
 
     /// VXLAN with an Ethernet frame, and in it an IPv4 header.
     const VXLAN: &[u8] = b"\x08\0\0\0\0\0\x01\0\x02\x02\x02\x02\x02\x02\x02\x02\x02\x02\x02\x02\x08\0\x45\0\0\x14\0\0\0\0\x40\xfe\0\0\x0a\x07\0\x01\x0a\x07\0\x02";
+    /// Geneve with an IPv4 header.
+    const GENEVE: &[u8] = b"\0\0\x08\0\0\0\x05\0\x45\0\0\x14\0\0\0\0\x40\xfe\0\0\x0a\x07\0\x01\x0a\x07\0\x02";
+    /// GTP-U with an IPv4 header.
+    const GTP_U: &[u8] =
+        b"\x30\xff\0\x14\0\0\0\x01\x45\0\0\x14\0\0\0\0\x40\xfe\0\0\x0a\x07\0\x01\x0a\x07\0\x02";
+    /// L2TP with an IPv4 header.
+    const L2TP: &[u8] = b"\0\x02\0\x01\0\x02\x21\x45\0\0\x14\0\0\0\0\x40\xfe\0\0\x0a\x07\0\x01\x0a\x07\0\x02";
     /// UDP over IPv4 between other hosts.
     const INNER4: &[u8] =
         b"\x45\0\0\x1c\0\0\0\0\x40\x11\0\0\x0a\x07\0\x01\x0a\x07\0\x02\xe0\x01\x16\x33\0\x08\0\0";
@@ -102,8 +110,8 @@ mod tests {
         #[test]
         fn hosts_are_those_of_the_parser(
             header in prop::sample::select(vec![&UDP4[..28], &UDP6[..48], &UDP4[..20], &UDP6[..40]]),
-            payload in prop::sample::select(vec![&b"time"[..], VXLAN, ZEP, INNER4, INNER6, GRE]),
-            port in prop::sample::select(vec![5683, VXLAN_PORT, ZEP_PORT]),
+            payload in prop::sample::select(vec![&b"time"[..], VXLAN, GENEVE, GTP_U, L2TP, ZEP, INNER4, INNER6, GRE]),
+            port in prop::sample::select(vec![5683, 4789, 8472, 2152, 6081, 1701, ZEP_PORT]),
             next in prop_oneof![Just(None), prop::sample::select(vec![4, 41, 47]).prop_map(Some), any::<u8>().prop_map(Some)],
             changes in vec((0..52_usize, prop_oneof![any::<u8>(), prop::sample::select(vec![0, 4, 41, 44, 47])]), 0..4),
             cut in prop_oneof![Just(0), 0..60_usize],

@@ -72,7 +72,7 @@ pub use directions::Directions;
 pub use merge::MergeError;
 pub use outcome::Outcome;
 pub use portable::Portable;
-pub use recommendation::{MONTH_SECONDS, Month, Recommendation, more_contexts};
+pub use recommendation::{MONTH_SECONDS, Month, Recommendation, WORTH_COMPRESSING, more_contexts};
 pub use run::{Analysis, Live};
 pub use scheme::endpoint;
 pub use scheme_name::{SchemeError, SchemeName};

@@ -149,6 +149,10 @@ pub struct InputSummary {
     /// Packets extracted from tunnels, by kind of tunnel; empty if there are none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default, deserialize_with = "names")]
     pub unwrapped: BTreeMap<Name, u64>,
+    /// Packets of tunnels that are not opened, by kind of tunnel: their outer packets are compressed. Empty if there are
+    /// none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default, deserialize_with = "names")]
+    pub not_unwrapped: BTreeMap<Name, u64>,
     /// Frames whose headers were compressed with LOWPAN_IPHC (RFC 6282). Their packets count as expanded from it.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub iphc_frames: u64,
@@ -222,6 +226,7 @@ impl InputSummary {
             self.link_types.entry(link_type).or_default();
         }
         self.unwrapped.clone_from(unpack.unwrapped());
+        self.not_unwrapped.clone_from(unpack.not_unwrapped());
         self.iphc_frames = unpack.iphc_frames();
     }
 }

@@ -101,6 +101,12 @@ impl<'p> ParsedPacket<'p> {
         self.datagram.filter(|_| is_to_it && self.key.protocol == protocol::UDP)
     }
 
+    /// True for a TCP segment with SYN.
+    pub(crate) fn is_syn(&self) -> bool {
+        let is_tcp = self.key.protocol == protocol::TCP && self.key.ports.is_some();
+        is_tcp && Tcp::read(self.behind_ip()).is_ok_and(|tcp| tcp.syn)
+    }
+
     /// Octets of IP and transport headers.
     pub(crate) fn headers(&self) -> usize {
         self.ip + self.transport

@@ -21,11 +21,15 @@ const WORTH_MORE_CONTEXTS: f64 = 0.01;
 /// their billing units.
 const WORTH_LEARNING: f64 = 0.05;
 
+/// Minimum saving for which any scheme is recommended, as a share of the uncompressed octets, or of their billing
+/// units.
+pub const WORTH_COMPRESSING: f64 = 0.01;
+
 /// Number of contexts that one octet of large CIDs can identify.
 const CIDS_OF_ONE_OCTET: u16 = 128;
 
 /// The ROHC scheme with fewest octets sent among those that two ends can be configured for, and its settings. Where
-/// the link bills units, the one with fewest units.
+/// the link bills units, the one with fewest units. There is none if it saves less than [`WORTH_COMPRESSING`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Recommendation {
     /// Name of the scheme, as in [`Scheme::scheme`].
@@ -59,6 +63,10 @@ pub struct Recommendation {
     /// Traffic of 30 days at the rate of the captures; `None` if they last less than a second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub month: Option<Month>,
+    /// Billing units with each of [`Settings::overheads`](crate::Settings::overheads) around each packet. Empty if the
+    /// link has no price.
+    #[serde(skip)]
+    pub units_around: Vec<u64>,
     /// Channel parameters.
     #[serde(skip)]
     pub channel: Channel,
@@ -100,7 +108,8 @@ impl Recommendation {
         let rohc = settings.schemes.iter().zip(results).filter_map(|(spec, (scheme, carried))| match *spec {
             SchemeSpec::Rohc { channel, mode, learned, .. } => {
                 let billed = settings.billing.map_or(scheme.sent_bytes(), |_| carried.units);
-                Some(Candidate { channel, mode, learned, scheme, billed })
+                let units_around = settings.billing.map_or(&[][..], |_| &carried.units_around);
+                Some(Candidate { units_around, channel, mode, learned, scheme, billed })
             }
             SchemeSpec::Schc | SchemeSpec::Lowpan => None,
         });
@@ -123,12 +132,14 @@ impl Recommendation {
             .iter()
             .filter(|one| one.billed <= bearable)
             .min_by_key(|one| (one.channel.contexts(), one.billed, one.sent()))?;
-        (chosen.billed < before).then(|| chosen.recommended(sums, totals))
+        let is_worth_it = chosen.billed as f64 <= before as f64 * (1.0 - WORTH_COMPRESSING);
+        (is_worth_it && chosen.billed < before).then(|| chosen.recommended(sums, totals))
     }
 }
 
 /// A ROHC scheme with its results.
 struct Candidate<'t> {
+    units_around: &'t [u64],
     channel: Channel,
     mode: Mode,
     learned: bool,
@@ -179,6 +190,7 @@ impl Candidate<'_> {
                     + 2 * Exchanges::for_channel(&channel).octets()),
             seconds,
             month,
+            units_around: self.units_around.to_vec(),
             channel,
         }
     }

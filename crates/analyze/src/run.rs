@@ -130,6 +130,13 @@ impl Analysis {
         Ok(())
     }
 
+    /// Counts a capture that [`read`](Self::read) refused: it has no packet, and `error` is the reason in the results.
+    pub fn leave_out(&mut self, path: &str, error: &Error) {
+        self.flows.start(self.inputs.len(), &[], &self.settings);
+        let (path, ended_by) = (path.to_owned(), Some(error.to_string()));
+        self.inputs.push(InputSummary { path, ended_by, damaged: true, ..InputSummary::default() });
+    }
+
     /// True if the run is known not to carry the packet of a record, without parsing it.
     fn is_of_others(&self, record: &Record<'_>) -> bool {
         hosts(record).is_some_and(|(source, destination)| {
@@ -254,7 +261,7 @@ impl Analysis {
         self.octets_out.clear();
         let damage = self.damage[channel * schemes.len()..].iter_mut();
         for ((at, scheme), damage) in schemes.iter_mut().enumerate().zip(damage) {
-            let trip = scheme.carry(settings, number, now, flow.side, packet.octets, damage);
+            let trip = scheme.carry(settings, number, now, flow.side, packet, damage);
             let layers = layers_out(packet, application, trip.compressed.as_ref());
             let gap = flow.sums[at].add(now, &trip);
             let sums = match &mut flow.detail {

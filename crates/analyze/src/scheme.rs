@@ -14,12 +14,16 @@ use std::sync::Arc;
 use thinair_rohc::{Format, Instant, ProfileId};
 
 use crate::loss::SentPacket;
+use crate::packet::ParsedPacket;
 use crate::settings::{SchemeSpec, Settings};
 use crate::sides::CaptureSide;
 use crate::survey::SurveyedInput;
 
 /// Octets by which headers may grow: an IR packet is larger than the headers it replaces.
 const MARGIN: usize = 1024;
+
+/// Number of times that a SYN segment is sent, on a lossy link, until the decompressor delivers it.
+const MOST_SYNS: usize = 4;
 
 /// A compressor and a decompressor at each side of the link.
 trait SchemeEnds: fmt::Debug {
@@ -169,13 +173,41 @@ impl SchemeLink {
 
     /// Sends a packet from side `from` to the other one, and its feedback back. `number` is that of the
     /// packet in the run; `damage` is true until the requested damage of one octet has happened.
+    ///
+    /// With loss, a SYN segment is delivered: the packets that follow it in the capture show that it arrived,
+    /// and a compressor may rely on that. One that the decompressor rejects is sent again, as TCP does.
     pub(crate) fn carry(
         &mut self,
         settings: &Settings,
         number: u64,
         now: Instant,
         from: CaptureSide,
+        packet: &ParsedPacket<'_>,
+        damage: &mut bool,
+    ) -> Trip {
+        let has_to_arrive = settings.loss.is_some() && packet.is_syn();
+        let mut trip = self.carry_once(settings, number, now, from, packet.octets, has_to_arrive, damage);
+        for _ in 1..if has_to_arrive { MOST_SYNS } else { 1 } {
+            if !matches!(trip.delivery, Delivery::Lost(_)) {
+                break;
+            }
+            let before = trip.feedback;
+            trip = self.carry_once(settings, number, now, from, packet.octets, has_to_arrive, damage);
+            trip.feedback.splice(0..0, before);
+        }
+        trip
+    }
+
+    /// Sends a packet once. The link drops it only if it does not have to arrive.
+    #[allow(clippy::too_many_arguments, reason = "each is a part of one transmission")]
+    fn carry_once(
+        &mut self,
+        settings: &Settings,
+        number: u64,
+        now: Instant,
+        from: CaptureSide,
         packet: &[u8],
+        has_to_arrive: bool,
         damage: &mut bool,
     ) -> Trip {
         let room = 2 * packet.len() + MARGIN;
@@ -200,7 +232,8 @@ impl SchemeLink {
                 return trip;
             }
         }
-        let is_lost = settings.loss.is_some_and(|loss| loss.takes(number, SentPacket::Packet));
+        let is_lost =
+            !has_to_arrive && settings.loss.is_some_and(|loss| loss.takes(number, SentPacket::Packet));
         if is_lost {
             trip.delivery = Delivery::Lost("link");
         }

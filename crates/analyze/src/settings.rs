@@ -35,6 +35,9 @@ pub struct Settings {
     pub loss: Option<RandomLoss>,
     /// Price of the link. Default: `None`, not computed.
     pub billing: Option<Billing>,
+    /// Octets that carriers of a tunnel add around each packet, by carrier: billing units are counted with them, too
+    /// ([`Recommendation::units_around`](crate::Recommendation::units_around)). Default: empty.
+    pub overheads: Vec<u32>,
     /// Maximum size of a packet in one frame, in octets; larger packets are counted. Default: `None`.
     pub link_mtu: Option<u32>,
     /// Duration of each capture, if it is known; later packets extend it. Default: `None`, from its first packet to
@@ -42,8 +45,8 @@ pub struct Settings {
     pub duration: Option<Duration>,
     /// Contexts of LOWPAN_IPHC in the captured network, which a capture does not contain.
     pub contexts: Contexts,
-    /// Analyzes the outer packets of tunnels (GRE, ERSPAN, VXLAN, ZEP). Default: false, analyzes the packets
-    /// in tunnels.
+    /// Analyzes the outer packets of tunnels (GRE, ERSPAN, VXLAN, Geneve, GTP-U, L2TP, ZEP). Default: false, analyzes
+    /// the packets in tunnels.
     pub keep_tunnels: bool,
     /// Number of flows listed with all sums, the largest by octets; others are listed with octets only.
     /// Default: [`MOST_FLOWS`].
@@ -74,6 +77,7 @@ impl Settings {
             learned: Vec::new(),
             loss: None,
             billing: None,
+            overheads: Vec::new(),
             link_mtu: None,
             duration: None,
             contexts: Contexts::NONE,
@@ -171,7 +175,9 @@ impl SchemeSpec {
     }
 }
 
-/// Independent loss of packets.
+/// Independent loss of packets, except SYN segments of TCP: the packets that follow them in a capture show that they arrived, and a
+/// loss that contradicts them tells nothing about a compressor that relies on it. A SYN segment that a decompressor rejects is sent
+/// again, and its last transmission is counted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RandomLoss {
     /// Probability that a packet is lost, 0 to 1.

@@ -22,7 +22,7 @@ impl CaptureSide {
     }
 
     /// Name in reports: `a` or `b`.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         ["a", "b"][self.index()]
     }
 

@@ -249,6 +249,11 @@ impl Survey {
         Ok(())
     }
 
+    /// Counts a capture that [`read`](Self::read) refused: it has no packet, and its place among the captures.
+    pub fn leave_out(&mut self) {
+        self.inputs.push(Arc::default());
+    }
+
     /// Returns at most `most` flows of all captures to list with all sums.
     pub(crate) fn listed(&mut self, most: usize) -> Listed {
         match self.inputs.is_empty() {

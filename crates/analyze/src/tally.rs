@@ -70,6 +70,9 @@ pub(crate) struct SchemeSums {
     pub(crate) feedback_packets: u64,
     pub(crate) feedback_bytes: u64,
     pub(crate) units: u64,
+    /// Billed units with each of [`Settings::overheads`] around each packet; empty without packets.
+    #[serde(default)]
+    pub(crate) units_around: Vec<u64>,
     pub(crate) over_mtu: u64,
 }
 
@@ -116,6 +119,9 @@ impl SchemeSums {
         }
         self.not_applicable += u64::from(trip.not_applicable);
         self.units += units(settings, trip.len);
+        self.add_around(
+            settings.overheads.iter().map(|overhead| units(settings, trip.len + *overhead as usize)),
+        );
         self.over_mtu += over_mtu(settings, trip.len);
         if let Some(compressed) = &trip.compressed {
             self.count(compressed.format, compressed.profile, 1, compressed.header_out as u64);
@@ -129,6 +135,8 @@ impl SchemeSums {
             self.feedback_bytes += len as u64;
             // Feedback is sent separately, so it is billed like a packet.
             self.units += units(settings, len);
+            // In a tunnel it travels with packets.
+            self.add_around(settings.overheads.iter().map(|_| units(settings, len)));
         }
         match &trip.delivery {
             Delivery::Exact => {}
@@ -138,6 +146,11 @@ impl SchemeSums {
             }
             Delivery::Fault(_) => self.mismatches += 1,
         }
+    }
+
+    fn add_around(&mut self, units: impl ExactSizeIterator<Item = u64>) {
+        self.units_around.resize(self.units_around.len().max(units.len()), 0);
+        self.units_around.iter_mut().zip(units).for_each(|(sum, units)| *sum += units);
     }
 
     /// Adds packets of one kind. Frequent kinds move to the front.
@@ -173,6 +186,7 @@ impl SchemeSums {
         self.feedback_packets += flow.feedback_packets;
         self.feedback_bytes += flow.feedback_bytes;
         self.units += flow.units;
+        self.add_around(flow.units_around.iter().copied());
         self.over_mtu += flow.over_mtu;
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Most frames contain the packet, or its beginning; those of IEEE 802.15.4 contain it compressed and in
 //! fragments (`mesh.rs`). Tunnels are removed, since a mirror port or router captures the traffic in them:
-//! GRE, ERSPAN and VXLAN (`tunnel.rs`), and frames of IEEE 802.15.4 that a sniffer forwards in datagrams
-//! (ZEP).
+//! GRE, ERSPAN, VXLAN, Geneve, GTP-U and L2TP (`tunnel.rs`), and frames of IEEE 802.15.4 that a sniffer forwards in
+//! datagrams (ZEP).
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use thinair_rohc::Ports;
 
 use crate::mesh::MeshReassembly;
 use crate::packet::ParsedPacket;
-use crate::tunnel::OpenedTunnel;
+use crate::tunnel::{OpenedTunnel, closed_tunnel};
 
 /// Maximum nesting of tunnels.
 const DEEPEST: usize = 4;
@@ -46,7 +46,14 @@ pub struct Unpack {
     /// CoAP ports; if set, packets with a truncated payload are filled with zeros according to their headers.
     fills: Option<Ports>,
     filled: Vec<u8>,
-    unwrapped: BTreeMap<&'static str, u64>,
+    tunnels: TunnelCounts,
+}
+
+/// Number of packets in tunnels, by kind of tunnel.
+#[derive(Debug, Default)]
+struct TunnelCounts {
+    opened: BTreeMap<&'static str, u64>,
+    closed: BTreeMap<&'static str, u64>,
 }
 
 impl Unpack {
@@ -57,7 +64,7 @@ impl Unpack {
             keeps_tunnels: false,
             fills: None,
             filled: Vec::new(),
-            unwrapped: BTreeMap::new(),
+            tunnels: TunnelCounts::default(),
         }
     }
 
@@ -74,9 +81,15 @@ impl Unpack {
     }
 
     /// Number of packets that were in a tunnel, also of tunnels that are kept, by kind: `gre`,
-    /// `gre_ethernet`, `erspan`, `vxlan` or `zep`.
+    /// `gre_ethernet`, `erspan`, `vxlan`, `geneve`, `gtpu`, `l2tp` or `zep`.
     pub fn unwrapped(&self) -> &BTreeMap<&'static str, u64> {
-        &self.unwrapped
+        &self.tunnels.opened
+    }
+
+    /// Number of packets of tunnels that are not opened, since their content is not IP or has no indication, by kind:
+    /// `gre`, `vxlan`, `geneve`, `gtpu`, `l2tp`, `l2tpv3` or `mpls`. Their outer packets are returned.
+    pub fn not_unwrapped(&self) -> &BTreeMap<&'static str, u64> {
+        &self.tunnels.closed
     }
 
     /// Number of frames whose headers were compressed with LOWPAN_IPHC; their packets are returned expanded.
@@ -124,7 +137,7 @@ impl Unpack {
                 }
             };
             let deepest = if self.keeps_tunnels { 0 } else { DEEPEST };
-            let found = without_tunnels(octets, deepest, &mut self.unwrapped)
+            let found = without_tunnels(octets, deepest, &mut self.tunnels)
                 .map_err(|reason| if missing == 0 { reason } else { Skip::Truncated.name() })?;
             let FoundPacket::Packet(packet) = found else {
                 return if missing == 0 { Ok(found) } else { Err(Skip::Truncated.name()) };
@@ -138,7 +151,7 @@ impl Unpack {
                 (None, _) => return Ok(FoundPacket::Packet(packet)),
                 (Some(_), _) if missing > 0 => return Err(Skip::Truncated.name()),
                 (Some(frame), _) => {
-                    *self.unwrapped.entry("zep").or_default() += 1;
+                    *self.tunnels.opened.entry("zep").or_default() += 1;
                     frame.map_err(Skip::name)?
                 }
             }
@@ -151,13 +164,18 @@ impl Unpack {
 fn without_tunnels<'p>(
     octets: &'p [u8],
     deepest: usize,
-    unwrapped: &mut BTreeMap<&'static str, u64>,
+    tunnels: &mut TunnelCounts,
 ) -> Result<FoundPacket<'p>, &'static str> {
     let mut found = FoundPacket::of(octets);
     for _ in 0..deepest {
         let FoundPacket::Packet(packet) = &found else { break };
-        let Some(tunnel) = OpenedTunnel::of(packet) else { break };
-        *unwrapped.entry(tunnel.name).or_default() += 1;
+        let Some(tunnel) = OpenedTunnel::of(packet) else {
+            if let Some(name) = closed_tunnel(packet) {
+                *tunnels.closed.entry(name).or_default() += 1;
+            }
+            break;
+        };
+        *tunnels.opened.entry(tunnel.name).or_default() += 1;
         found = FoundPacket::of(tunnel.inside.map_err(Skip::name)?);
     }
     Ok(found)

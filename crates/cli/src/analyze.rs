@@ -85,6 +85,8 @@ pub(crate) struct AnalyzeArguments {
     )]
     partitions: u32,
     /// Drop this percentage of compressed packets and feedback, 0 to 100
+    ///
+    /// SYN segments are not dropped: the packets that follow show that they arrived.
     #[arg(long, value_name = "PCT", value_parser = percentage, help_heading = "Link")]
     loss: Option<f64>,
     /// Seed of the random losses; equal seeds drop equal packets
@@ -160,7 +162,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<ExitCode> {
     if arguments.jobs > 1 && arguments.partitions == 1 {
         eprintln!("note: --jobs has no effect on a single channel; divide the link with --partitions");
     }
-    let (captures, dropped) = match &arguments.live.interface {
+    let (mut captures, dropped) = match &arguments.live.interface {
         Some(name) => {
             let mut live_settings = settings.clone();
             live_settings.schemes = live_schemes(arguments, &settings.channel)?;
@@ -172,7 +174,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<ExitCode> {
     };
     settings.schemes = named(arguments, &settings.channel)?;
     let survey = captures.survey(&settings)?;
-    settings.learned = learned(arguments, &survey)?;
+    settings.learned = learned(arguments, &survey, &captures)?;
     settings.schemes = schemes(arguments, &settings, &survey);
     let mut outcome = captures.analyze(&settings, &survey, arguments.jobs)?;
     for input in &mut outcome.inputs {
@@ -198,7 +200,7 @@ pub(crate) fn run(arguments: &AnalyzeArguments) -> anyhow::Result<ExitCode> {
     if let Some(path) = &arguments.html {
         let advice = advice(Numerals::TYPESET, arguments, &settings, &outcome);
         let page = page::document(&settings, &outcome, &advice).to_html();
-        std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
+        crate::whole::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
         eprintln!("thinair: wrote {}", path.display());
     }
     Ok(verdict(arguments, &outcome))
@@ -218,6 +220,9 @@ fn settings(arguments: &AnalyzeArguments) -> Result<Settings, String> {
         (Some(unit), price) => Some(Billing { unit, price: price.unwrap_or(1.0) }),
         (None, price) => price.map(|price| Billing { unit: 1, price: price / MEGABYTE }),
     };
+    if settings.billing.is_some() {
+        settings.overheads = advice::overheads();
+    }
     settings.link_mtu = arguments.link_mtu;
     settings.contexts = arguments.packets.contexts()?;
     settings.keep_tunnels = arguments.packets.outer;
@@ -228,15 +233,16 @@ fn settings(arguments: &AnalyzeArguments) -> Result<Settings, String> {
 }
 
 /// Learns bases of profile `coap` from the captures. Returns none if a template file or schemes are given.
-fn learned(arguments: &AnalyzeArguments, survey: &Survey) -> anyhow::Result<Vec<Base>> {
+fn learned(arguments: &AnalyzeArguments, survey: &Survey, captures: &Captures) -> anyhow::Result<Vec<Base>> {
     let options = &arguments.channel;
     let is_asked = arguments.schemes.is_none() && options.profiles.is_none() && options.template().is_none();
-    let files = arguments.kept();
+    let kept = arguments.kept().iter().enumerate().filter(|(at, _)| !captures.is_left_out(*at));
+    let files: Vec<_> = kept.map(|(_, file)| file.clone()).collect();
     if !is_asked || !survey.has_coap() || files.is_empty() || !files.iter().all(|file| is_file(file)) {
         return Ok(Vec::new());
     }
     let ports = options.coap_ports.unwrap_or(Ports::COAP);
-    let (bases, _) = learn::bases(files, &arguments.packets, options.coap_checksum, ports, MOST_BASES)?;
+    let (bases, _) = learn::bases(&files, &arguments.packets, options.coap_checksum, ports, MOST_BASES)?;
     Ok(bases.into_iter().map(|(base, _)| base).collect())
 }
 

@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: &ChartArguments) -> anyhow::Result<ExitCode> {
     }
     anyhow::ensure!(!chart.messages.is_empty(), "{name} contains no packet that matches the options");
     if let Some(path) = &arguments.svg {
-        std::fs::write(path, drawn(&name, &chart).to_svg())
+        crate::whole::write(path, drawn(&name, &chart).to_svg())
             .with_context(|| format!("cannot write {}", path.display()))?;
         eprintln!("thinair: wrote {}", path.display());
     }

@@ -6,6 +6,8 @@ pub(crate) mod names;
 pub(crate) mod options;
 #[cfg(target_os = "linux")]
 mod output;
+#[cfg(target_os = "linux")]
+mod payload;
 mod request;
 mod serve;
 

@@ -44,6 +44,7 @@ pub mod terminal;
 mod tunnel;
 pub mod usage;
 pub mod values;
+pub mod whole;
 
 #[cfg(feature = "coap")]
 pub use coap::names::code as coap_code;

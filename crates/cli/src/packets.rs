@@ -8,7 +8,7 @@ use thinair_lowpan::{Contexts, LowpanContext};
 
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct PacketOptions {
-    /// Analyze the outer packets of GRE, ERSPAN, VXLAN and ZEP [default: the packets in these tunnels]
+    /// Analyze the outer packets of GRE, ERSPAN, VXLAN, Geneve, GTP-U, L2TP and ZEP [default: the packets in these tunnels]
     #[arg(long, hide_short_help = true, help_heading = "Link")]
     pub(crate) outer: bool,
     /// 6LoWPAN context of a captured IEEE 802.15.4 network: number and prefix, such as 0=2001:db8::/64; may

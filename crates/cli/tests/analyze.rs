@@ -648,6 +648,155 @@ fn frames_that_are_not_unpacked_are_named() {
     }
 }
 
+/// Frames that scapy made: `tests/vectors/README.md`.
+#[test]
+fn packets_in_tunnels_of_mobile_networks_and_overlays_are_found() {
+    for (name, tunnel) in [
+        ("geneve_eth", "geneve"),
+        ("gtpu_noext", "gtpu"),
+        ("gtpu_psc", "gtpu"),
+        ("l2tp", "l2tp"),
+        ("vxlan8472", "vxlan"),
+    ] {
+        let found = json(&[&format!("../../tests/vectors/encapsulations/{name}.pcap")]);
+        let (input, totals) = (&found["inputs"][0], &found["totals"]);
+        assert_eq!(input["unwrapped"], serde_json::json!({ tunnel: 60 }), "{name}");
+        assert_eq!(
+            (&totals["packets"], &totals["bytes_in"], &totals["flows"]),
+            (&60.into(), &2580.into(), &1.into()),
+            "{name}"
+        );
+        assert_eq!(found["flows"][0]["dst"], "10.2.0.2:5683", "{name}");
+    }
+}
+
+#[test]
+fn tunnels_that_are_not_opened_are_noted() {
+    // L2TP version 3 over IP: the length of its header is known to both ends only.
+    let packet = *b"\x45\0\0\x20\0\0\0\0\x40\x73\x66\x66\xc0\0\x02\x01\xc0\0\x02\x02\0\0\0\x09\x0a\x0b\x0c\x0d\x0e\x0f\0\0";
+    let capture = made("l2tpv3.pcap", LinkType::RAW, &vec![packet.to_vec(); 3]);
+    assert_eq!(json(&[&capture])["inputs"][0]["not_unwrapped"], serde_json::json!({ "l2tpv3": 3 }));
+    let text = stdout(&thinair(&[&capture]));
+    assert!(text.contains("of tunnels that are not opened: l2tpv3 3"), "{text}");
+    assert_eq!(json(&[&capture, "--outer"])["inputs"][0]["not_unwrapped"], Value::Null);
+}
+
+/// Returns a capture of 1,000 packets of `octets` octets over UDP and IPv4, in `seconds` seconds.
+fn constant(name: &str, octets: usize, seconds: u64) -> String {
+    let mut file = Writer::new(Vec::new(), LinkType::RAW).unwrap();
+    let mut packet = vec![0; octets];
+    packet[..28].copy_from_slice(
+        b"\x45\0\0\0\0\0\x40\0\x40\x11\0\0\xc0\0\x02\x01\xc0\0\x02\x02\x13\x8c\x13\x8c\0\0\0\0",
+    );
+    packet[2..4].copy_from_slice(&(octets as u16).to_be_bytes());
+    packet[24..26].copy_from_slice(&(octets as u16 - 20).to_be_bytes());
+    let words = packet[..20].chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
+    let sum: u32 = words.sum();
+    let checksum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+    for number in 0..1_000 {
+        file.write(Timestamp::from_nanos(1 + number * seconds * 1_001_001), &packet).unwrap();
+    }
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::write(&path, file.into_inner()).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn nothing_is_recommended_where_nothing_is_gained() {
+    // 20 octets less of 8,000 are a quarter of a percent.
+    let capture = constant("large.pcap", 8_000, 28);
+    let found = json(&[&capture]);
+    let best =
+        found["totals"]["schemes"].as_array().unwrap().iter().map(|one| one["saved_ratio"].as_f64().unwrap());
+    let best = best.fold(0.0, f64::max);
+    assert!(best > 0.001 && best < 0.01, "{best}");
+    assert_eq!(found["recommendation"], Value::Null);
+    let text = stdout(&thinair(&[&capture]));
+    assert!(text.contains("Recommendation: leave headers as they are: the best scheme of ROHC, "), "{text}");
+    assert!(text.contains(", less than 1 %"), "{text}");
+    assert!(!text.contains("to pay") && !text.contains("thinair tunnel run"), "{text}");
+}
+
+#[test]
+fn each_carrier_has_its_price_and_one_that_costs_more_is_not_recommended() {
+    // 64 octets: a datagram has 48 around each packet, a frame of a serial line 17.
+    let capture = constant("small.pcap", 64, 28);
+    let text = stdout(&thinair(&[&capture, "--price", "10"]));
+    let line = |label: &str| {
+        let line = text.lines().find(|line| line.trim_start().starts_with(label));
+        line.unwrap_or_else(|| panic!("{label}: {text}")).to_owned()
+    };
+    let month = line("a month");
+    for part in [
+        "extrapolated from 28.0 s, a guess: capture a day or more",
+        "where the link itself carries ROHC packets",
+        " less",
+    ] {
+        assert!(month.contains(part), "{part}: {month}");
+    }
+    let tunnel = line("in a tunnel");
+    let (udp, serial) = tunnel.split_once("; ").unwrap();
+    assert!(udp.contains("more than before") && udp.ends_with(" more to pay a month"), "{udp}");
+    assert!(serial.contains(" saved") && serial.ends_with(" less to pay a month"), "{serial}");
+    assert!(
+        text.contains("thinair tunnel run serial://") && !text.contains("thinair tunnel run udp://"),
+        "{text}"
+    );
+
+    // Of 1,000 octets less than 1 % is saved with 17 around them, so no tunnel is advised.
+    let text = stdout(&thinair(&[&constant("middle.pcap", 1_000, 28)]));
+    let headline = text.lines().find(|line| line.starts_with("Recommendation: ")).unwrap();
+    assert!(headline.ends_with(", only where the link itself carries ROHC packets"), "{headline}");
+    assert!(!text.contains("thinair tunnel run") && !text.contains("[channel]"), "{text}");
+
+    // Units are counted with the octets around each packet.
+    let text = stdout(&thinair(&[&capture, "--billing-unit", "40", "--price", "1"]));
+    let udp = text.lines().find(|line| line.trim_start().starts_with("in a tunnel")).unwrap();
+    assert!(udp.contains(" of the price"), "{udp}");
+}
+
+#[test]
+fn a_day_of_capture_is_no_guess() {
+    let month = |seconds| {
+        let text = stdout(&thinair(&[&constant("long.pcap", 64, seconds)]));
+        text.lines().find(|line| line.trim_start().starts_with("a month")).unwrap().to_owned()
+    };
+    assert!(month(90_000).contains("at the rate of these 25.0 h"), "{}", month(90_000));
+    assert!(month(80_000).contains("extrapolated from 22.2 h, a guess"), "{}", month(80_000));
+}
+
+#[test]
+fn files_that_are_no_captures_are_left_out_and_the_others_are_analyzed() {
+    let empty = Path::new(env!("CARGO_TARGET_TMPDIR")).join("empty.pcap");
+    fs::write(&empty, b"").unwrap();
+    let cut = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cut_header.pcap");
+    fs::write(&cut, &fs::read(ONE).unwrap()[..20]).unwrap();
+    let (empty, cut) = (empty.to_str().unwrap(), cut.to_str().unwrap());
+    let alone = json(&[ONE, SIX]);
+    for arguments in [
+        &[ONE, empty, "Cargo.toml", cut, SIX, "--json"][..],
+        &[empty, ONE, "Cargo.toml", cut, SIX, "--json", "--partitions", "1"],
+    ] {
+        let output = thinair(arguments);
+        assert_eq!(output.status.code(), Some(1));
+        let errors = stderr(&output);
+        for name in [empty, "Cargo.toml", cut] {
+            assert_eq!(errors.matches(&format!("{name}: ")).count(), 1, "{name}: {errors}");
+        }
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(found["inputs"].as_array().unwrap().len(), 5);
+        assert_eq!(found["totals"], alone["totals"]);
+        let left_out =
+            found["inputs"].as_array().unwrap().iter().filter(|input| input["ended_by"] != Value::Null);
+        assert!(left_out.clone().count() == 3 && left_out.clone().all(|input| input["packets"] == 0));
+    }
+    // Of none that is one, the first is named.
+    let output = thinair(&[empty, "Cargo.toml"]);
+    assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(1), true));
+    assert!(stderr(&output).contains(empty), "{}", stderr(&output));
+}
+
 #[test]
 fn no_tunnel_is_advised_with_options_that_tunnels_lack() {
     let capture = "../../captures/rtp_udp4_pcmu.pcap";

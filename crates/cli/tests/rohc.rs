@@ -441,6 +441,69 @@ fn a_file_without_a_packet_to_compress_is_an_error_that_says_what_to_do() {
 }
 
 #[test]
+fn both_directions_are_dissected_as_they_are_decompressed() {
+    let folder = TestFolder::new("dissect-both");
+    for name in ["coap_udp6_get_con.pcap", "coap_udp4_block1_block2.pcap", "mqtt311_tcp4_qos1.pcap"] {
+        let (capture, rohc) = (capture(name), folder.path("rohc.pcap"));
+        ok(thinair(["compress"], [&capture, &rohc], &["--both-ways", "--mode", "o"]));
+        let rohc = rohc.to_str().unwrap();
+        let dissected = |options: &[&str]| {
+            let arguments = [&["rohc", "dissect", rohc, "--json"][..], options].concat();
+            let done = ok(Command::new(env!("CARGO_BIN_EXE_thinair")).args(arguments).output().unwrap());
+            let lines = String::from_utf8(done.stdout).unwrap();
+            lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>()
+        };
+        let records = dissected(&["--both-ways"]);
+        let lengths: Vec<_> = records
+            .iter()
+            .filter_map(|one| one["decompressed"]["octets"].as_u64())
+            .filter(|len| *len > 0)
+            .collect();
+        let sent: Vec<_> = packets(&capture).iter().map(|(_, packet)| packet.len() as u64).collect();
+        assert_eq!(lengths, sent, "{name}");
+        for side in ["a", "b"] {
+            assert!(records.iter().any(|one| one["side"] == side), "{name}");
+        }
+        // Feedback alone is no error but one of the form `nothing_yet`.
+        let errors = records.iter().filter(|one| one["error"]["name"] != Value::Null);
+        for error in errors.clone() {
+            assert!(!error["feedback"].as_array().unwrap().is_empty(), "{name}: {error}");
+        }
+        // As one channel, packets of the two directions have contexts of each other.
+        assert!(dissected(&[]).iter().all(|one| one["side"] == Value::Null));
+    }
+}
+
+/// A limit of the size of files stands for a full disk: writing fails in the middle.
+#[cfg(unix)]
+#[test]
+fn no_half_file_is_left_where_the_disk_is_full() {
+    let folder = TestFolder::new("full");
+    let (capture, rohc) = (capture("coap_udp6_get_con.pcap"), folder.path("rohc.pcap"));
+    ok(thinair(["compress"], [&capture, &rohc], &[]));
+    let (capture, rohc) = (capture.to_str().unwrap(), rohc.to_str().unwrap());
+    let path = |name: &str| folder.path(name).to_str().unwrap().to_owned();
+    let (out, back, page, chart, bases) =
+        (path("out.pcap"), path("back.pcap"), path("report.html"), path("chart.svg"), path("coap.toml"));
+    for (arguments, file) in [
+        (vec!["rohc", "compress", capture, &out], &out),
+        (vec!["rohc", "compress", capture, &out, "--both-ways"], &out),
+        (vec!["rohc", "decompress", rohc, &back], &back),
+        (vec!["rohc", "learn", capture, "-o", &bases], &bases),
+        (vec!["analyze", capture, "--html", &page], &page),
+        (vec!["chart", capture, "--svg", &chart], &chart),
+    ] {
+        let mut limited = Command::new("sh");
+        limited.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_thinair")]);
+        let done = limited.args(&arguments).output().unwrap();
+        assert_eq!(done.status.code(), Some(1), "{arguments:?}: {}", stderr(&done));
+        assert!(stderr(&done).contains(&format!("cannot write {file}")), "{arguments:?}: {}", stderr(&done));
+        let left: Vec<_> = fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["rohc.pcap"], "{arguments:?}");
+    }
+}
+
+#[test]
 fn files_of_one_direction_and_of_both_are_told_apart() {
     let folder = TestFolder::new("directions");
     let (rohc, back) = (folder.path("rohc.pcap"), folder.path("back.pcap"));

@@ -33,6 +33,26 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// A limit of the size of files stands for a full disk.
+#[test]
+fn no_half_key_file_is_left_where_the_disk_is_full() {
+    let folder = tempfile::tempdir().unwrap();
+    let full = |arguments: &[&str]| {
+        let mut limited = Command::new("sh");
+        limited.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" tunnel keygen \"$@\""]);
+        limited.arg(env!("CARGO_BIN_EXE_thinair")).args(arguments).current_dir(folder.path());
+        assert_eq!(limited.output().unwrap().status.code(), Some(1), "{arguments:?}");
+    };
+    let files = || fs::read_dir(folder.path()).unwrap().count();
+    full(&["a.key"]);
+    assert_eq!(files(), 0);
+    printed(folder.path(), &["keygen", "a.key"]);
+    let key = fs::read(folder.path().join("a.key")).unwrap();
+    full(&["a.key", "--rotate", "add"]);
+    assert_eq!((files(), fs::read(folder.path().join("a.key")).unwrap()), (1, key));
+    printed(folder.path(), &["keygen", "a.key", "--rotate", "add"]);
+}
+
 /// Checks that a command fails with exit status 2 and an error that contains these words.
 #[track_caller]
 fn refused(folder: &Path, arguments: &[&str], words: &[&str]) {

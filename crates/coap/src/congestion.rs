@@ -27,6 +27,7 @@ mod estimator;
 mod fasor;
 mod rfc6298;
 mod rfc7252;
+mod schedule;
 
 use core::fmt;
 use core::str::FromStr;
@@ -39,6 +40,8 @@ pub use estimator::Estimator;
 pub use fasor::{Fasor, FasorConfig, FasorState};
 pub use rfc6298::{Rfc6298, Rfc6298Config};
 pub use rfc7252::Rfc7252;
+pub use schedule::MAX_TRANSMISSIONS;
+pub(crate) use schedule::Schedule;
 
 /// Transmission parameters. RFC 7252, section 4.8. Each peer can have its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +51,8 @@ pub struct Transmission {
     pub ack_timeout: Duration,
     /// ACK_RANDOM_FACTOR in thousandths. Default: 1,500. Less than 1,000 means 1,000.
     pub ack_random_factor: u16,
-    /// MAX_RETRANSMIT: largest number of retransmissions. Default: 4; zero means none.
+    /// MAX_RETRANSMIT: largest number of retransmissions with [`Rfc7252`]. An algorithm with measured timeouts retransmits
+    /// for [`Self::max_transmit_span`], at most [`MAX_TRANSMISSIONS`] times in all. Default: 4; zero means none.
     pub max_retransmit: u8,
     /// NSTART: largest number of messages to one peer that wait for an acknowledgement. Default: 1; zero means 1. More
     /// than 1 requires congestion control (section 4.7).
@@ -84,8 +88,7 @@ impl Transmission {
     }
 
     /// Time after its first transmission during which a Confirmable message may be retransmitted: a later transmission
-    /// that takes MAX_LATENCY could reach a peer that considers it a new message. 147 s: MAX_TRANSMIT_SPAN is less with
-    /// the timeouts of RFC 7252, section 4.2, but not with measured ones.
+    /// that takes MAX_LATENCY could reach a peer that considers it a new message. 147 s.
     pub fn retransmission_lifetime(&self) -> Duration {
         self.exchange_lifetime().saturating_sub(MAX_LATENCY)
     }
@@ -115,6 +118,8 @@ pub struct Timer {
     nanos: u64,
     /// Base from which the series continues, without dither.
     base: u64,
+    /// First of the timeouts that are not SlowRTO, in nanoseconds.
+    rto: u64,
     retransmissions: u8,
     series: Series,
 }
@@ -134,7 +139,7 @@ enum Series {
 
 impl Timer {
     const fn new(nanos: u64, base: u64, series: Series) -> Self {
-        Self { nanos, base, retransmissions: 0, series }
+        Self { nanos, base, rto: base, retransmissions: 0, series }
     }
 
     /// Returns the time from the latest transmission to the next one, or to giving up.
@@ -145,6 +150,14 @@ impl Timer {
     /// Returns the number of retransmissions of the message.
     pub const fn retransmissions(&self) -> u8 {
         self.retransmissions
+    }
+
+    /// True if the timeout is SlowRTO of FASOR.
+    const fn is_slow(&self) -> bool {
+        matches!(
+            (self.series, self.retransmissions),
+            (Series::FastSlowFast { .. }, 1) | (Series::SlowFast { .. }, 0)
+        )
     }
 }
 
@@ -172,6 +185,15 @@ impl Acknowledged {
     /// True if it is certain which transmission was acknowledged.
     const fn is_unambiguous(&self) -> bool {
         self.transmissions <= 1
+    }
+
+    /// True if the path was silent, and not slow: after at least eight RTOs, one transmission was answered as soon as
+    /// others before. An estimate is of one round trip, without back-off.
+    const fn follows_silence(&self, estimate: &Estimator, rto: u64) -> bool {
+        let since_last = self.now.nanos_since(self.last);
+        self.since_first() >= rto.saturating_mul(8)
+            && estimate.srtt / 4 * 3 <= since_last
+            && since_last <= rto
     }
 }
 
@@ -202,6 +224,11 @@ pub trait CongestionControl {
 
     /// True if there is a measurement of the path to this peer.
     fn has_sample(&self) -> bool;
+
+    /// True if timeouts are measured, so that their number is no measure of time. Default: true.
+    fn is_adaptive(&self) -> bool {
+        true
+    }
 
     /// Returns SRTT, if the algorithm has one and there was a sample.
     fn srtt(&self) -> Option<Duration> {
@@ -358,6 +385,10 @@ impl CongestionControl for Controller {
 
     fn has_sample(&self) -> bool {
         self.inner().has_sample()
+    }
+
+    fn is_adaptive(&self) -> bool {
+        self.inner().is_adaptive()
     }
 
     fn srtt(&self) -> Option<Duration> {

@@ -96,7 +96,7 @@ pub enum Event<'d, P> {
         peer: P,
         /// Max-Message-Size in octets.
         max_message: usize,
-        /// Block-Wise-Transfer: true if it supports Block1 and Block2.
+        /// True if the CSM has Block-Wise-Transfer: the peer supports Block1 and Block2. Otherwise it may.
         block_wise: bool,
     },
     /// Answer of a peer to a ping.
@@ -130,8 +130,7 @@ pub enum Event<'d, P> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallError {
-    /// No acknowledgement of the request. Check that the peer is up, the path works, and ACK_TIMEOUT is not below the
-    /// round-trip time.
+    /// No acknowledgement of the request until MAX_TRANSMIT_WAIT. Check that the peer is up, and the path works.
     Timeout {
         /// Number of transmissions.
         transmissions: u8,
@@ -153,8 +152,11 @@ pub enum CallError {
     },
     /// Representation that has changed while its blocks were fetched, several times in a row.
     Changed,
-    /// Invalid blocks from the server: out of order, of another size, or without end.
+    /// Invalid blocks from the server: out of order, of another size, without end, or without the option that describes
+    /// them.
     BadBlock,
+    /// 2.31 (Continue) in answer to the last block of a request's body, or to a request without blocks.
+    UnexpectedContinue,
     /// Response with an unknown critical option.
     BadOption {
         /// Option Number.
@@ -183,8 +185,11 @@ impl fmt::Display for CallError {
             Self::Changed => write!(f, "the representation changed repeatedly while it was fetched"),
             Self::BadBlock => write!(
                 f,
-                "the server sent an invalid block: out of order, of another size, or without an end"
+                "the server sent an invalid block: out of order, of another size, without an end, or without its option"
             ),
+            Self::UnexpectedContinue => {
+                write!(f, "the server answered 2.31 (Continue) although it has the whole request")
+            }
             Self::BadOption { number } => {
                 write!(f, "the response has the unknown critical option {number}")
             }

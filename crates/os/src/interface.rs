@@ -371,7 +371,7 @@ fn holders(address: IpAddr) -> nix::Result<impl Iterator<Item = String>> {
 }
 
 /// Sets the table of a route, a number of 32 bits, only eight of which fit into the header.
-fn set_table(message: &mut RouteMessage, table: u32) {
+pub(crate) fn set_table(message: &mut RouteMessage, table: u32) {
     message.header.table = u8::try_from(table).unwrap_or(libc::RT_TABLE_UNSPEC);
     message.attributes.push(RouteAttribute::Table(table));
 }
@@ -381,11 +381,11 @@ fn bits_of(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-fn family(address: IpAddr) -> AddressFamily {
+pub(crate) fn family(address: IpAddr) -> AddressFamily {
     if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
 }
 
-fn route_address(address: IpAddr) -> RouteAddress {
+pub(crate) fn route_address(address: IpAddr) -> RouteAddress {
     match address {
         IpAddr::V4(address) => RouteAddress::Inet(address),
         IpAddr::V6(address) => RouteAddress::Inet6(address),

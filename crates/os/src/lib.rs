@@ -63,6 +63,8 @@ pub mod tun;
 #[cfg(target_os = "linux")]
 pub mod udp;
 #[cfg(target_os = "linux")]
+pub mod unreachable;
+#[cfg(target_os = "linux")]
 mod waker;
 
 #[cfg(target_os = "linux")]

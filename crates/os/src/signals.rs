@@ -80,27 +80,34 @@ pub fn ask(child: &mut Child, how: Ask) {
     }
 }
 
-/// Starts a command without blocked signals: children inherit blocked ones, and most programs do not expect that.
+/// Starts a command without blocked signals, and without ignored ones among SIGINT, SIGQUIT, SIGTERM and SIGPIPE: children
+/// inherit both, and most programs do not expect that. A shell without job control ignores SIGINT behind `&`. An
+/// ignored SIGHUP remains ignored, since `nohup` asks for it.
 ///
 /// # Errors
 /// The command does not exist, or is not executable.
 pub fn spawn(command: &mut Command) -> io::Result<Child> {
-    unblocked::let_signals_through(command);
+    inherited::let_signals_through(command);
     command.spawn()
 }
 
 #[allow(unsafe_code, reason = "what runs between fork and exec must be chosen with care")]
-mod unblocked {
+mod inherited {
     use std::os::unix::process::CommandExt as _;
     use std::process::Command;
 
-    use nix::sys::signal::SigSet;
+    use nix::sys::signal::{SigHandler, SigSet, Signal as Number, signal};
 
     pub(super) fn let_signals_through(command: &mut Command) {
-        // SAFETY: between fork and exec only async-signal-safe functions may be called. sigemptyset(3) and
-        // pthread_sigmask(3) are; nothing is allocated, and no lock is taken.
+        // SAFETY: between fork and exec only async-signal-safe functions may be called. sigemptyset(3),
+        // pthread_sigmask(3) and signal(2) are; nothing is allocated, and no lock is taken.
         unsafe {
-            command.pre_exec(|| Ok(SigSet::empty().thread_set_mask()?));
+            command.pre_exec(|| {
+                for number in [Number::SIGINT, Number::SIGQUIT, Number::SIGTERM, Number::SIGPIPE] {
+                    signal(number, SigHandler::SigDfl)?;
+                }
+                Ok(SigSet::empty().thread_set_mask()?)
+            });
         }
     }
 }
@@ -122,7 +129,27 @@ impl AsFd for Signals {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+
     use super::*;
+
+    /// As behind `&` of a shell without job control. The test runs itself in such a process.
+    #[test]
+    fn a_command_of_a_process_that_ignores_sigint_can_be_interrupted() {
+        const INSIDE: &str = "THINAIR_TEST_IGNORES_SIGINT";
+        const NAME: &str = "signals::tests::a_command_of_a_process_that_ignores_sigint_can_be_interrupted";
+        if std::env::var_os(INSIDE).is_none() {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", "trap '' INT; exec \"$0\" --exact \"$1\""]);
+            let test =
+                shell.arg(std::env::current_exe().unwrap()).arg(NAME).env(INSIDE, "1").output().unwrap();
+            assert!(test.status.success(), "{}", String::from_utf8_lossy(&test.stdout));
+            return;
+        }
+        let mut child = spawn(Command::new("sleep").arg("10")).unwrap();
+        ask(&mut child, Ask::Interrupt);
+        assert_eq!(child.wait().unwrap().signal(), Some(Number::SIGINT as i32));
+    }
 
     #[test]
     fn a_signal_waits_until_it_is_asked_for() {

@@ -24,6 +24,9 @@ pub enum TunKind {
 /// A TUN or TAP device. It exists until it is dropped, or, if it is [persistent](Self::set_persistent), until it is
 /// deleted.
 ///
+/// **Settings of a persistent device stay from one program to the next.** Attaching resets those that change packets:
+/// offloads, with which checksums are left to the program and segments exceed the MTU, and filters of a TAP device.
+///
 /// Each [`read`](Self::read) and [`write`](Self::write) is one packet, without a header of the driver, and neither
 /// blocks: the kind [`WouldBlock`](io::ErrorKind::WouldBlock) means that there is no packet, or no room.
 ///
@@ -39,7 +42,7 @@ pub struct Tun {
 
 impl Tun {
     /// Creates a device in the network namespace of this thread: it is down, and has no address. Or attaches to a
-    /// persistent one of that name, which is not changed.
+    /// persistent one of that name, of which only offloads and filters are changed.
     ///
     /// # Errors
     /// There is no driver, the name is longer than 15 octets, or in use by an interface of another kind, or another
@@ -177,6 +180,25 @@ mod ioctl {
     // _IOW('T', 203, int) and _IOW('T', 204, int), but the argument is the number itself.
     nix::ioctl_write_int_bad!(tun_set_persist, nix::request_code_write!(b'T', 203, size_of::<c_int>()));
     nix::ioctl_write_int_bad!(tun_set_owner, nix::request_code_write!(b'T', 204, size_of::<c_int>()));
+    nix::ioctl_write_int_bad!(tun_set_offload, nix::request_code_write!(b'T', 208, size_of::<c_int>()));
+
+    // _IOW('T', 209, unsigned int) and _IOW('T', 214, struct sock_fprog); the second one ignores its argument.
+    nix::ioctl_write_ptr_bad!(
+        tun_set_filter,
+        nix::request_code_write!(b'T', 209, size_of::<c_int>()),
+        TunFilter
+    );
+    nix::ioctl_write_int_bad!(
+        tun_detach_filter,
+        nix::request_code_write!(b'T', 214, size_of::<libc::sock_fprog>())
+    );
+
+    /// `struct tun_filter` without addresses.
+    #[repr(C)]
+    pub(super) struct TunFilter {
+        flags: u16,
+        count: u16,
+    }
 
     pub(super) fn set_persistent(file: &File, stays: bool) -> io::Result<()> {
         // SAFETY: the file is open for the call, which takes a number, and no address.
@@ -208,6 +230,14 @@ mod ioctl {
         request.ifr_ifru.ifru_flags = (kind | libc::IFF_NO_PI) as i16;
         // SAFETY: the file is open for the call, and `request` is a complete `ifreq`, which the driver reads and writes.
         unsafe { tun_set_iff(file.as_raw_fd(), &mut request) }?;
+        // SAFETY: the file is open for the call, which takes a number, and no address.
+        unsafe { tun_set_offload(file.as_raw_fd(), 0) }?;
+        if kind == libc::IFF_TAP {
+            // SAFETY: `TunFilter` is a `tun_filter` of `count` addresses, which the call only reads.
+            unsafe { tun_set_filter(file.as_raw_fd(), &TunFilter { flags: 0, count: 0 }) }?;
+            // SAFETY: the file is open for the call, which ignores its argument.
+            unsafe { tun_detach_filter(file.as_raw_fd(), 0) }?;
+        }
         let name = request.ifr_name.iter().take_while(|&&octet| octet != 0);
         Ok(name.map(|&octet| char::from(octet as u8)).collect())
     }

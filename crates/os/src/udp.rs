@@ -78,6 +78,13 @@ impl SendQueue {
         }
     }
 
+    /// Removes the source address of the first queued datagram, which then leaves from the address of the socket, or the one
+    /// of the route. False: it has none.
+    pub fn forget_own_address(&mut self) -> bool {
+        let first = self.datagrams.get_mut(self.gone);
+        first.is_some_and(|first| first.from.take().is_some())
+    }
+
     /// Returns the number of queued datagrams.
     pub fn len(&self) -> usize {
         self.datagrams.len() - self.gone
@@ -140,6 +147,9 @@ pub struct ReceiveBatch {
     taken: usize,
 }
 
+/// A datagram, its source, and the address of this machine to which it was sent.
+pub type TakenDatagram<'b> = (&'b mut [u8], Option<SocketAddr>, Option<IpAddr>);
+
 /// Properties of a received datagram.
 #[derive(Clone, Copy, Debug)]
 struct DatagramInfo {
@@ -189,13 +199,14 @@ impl ReceiveBatch {
         own.map(|(chunk, arrival)| (&chunk[..arrival.len], arrival.from, arrival.to))
     }
 
-    /// Takes the next datagram, to be changed in place, and where it came from: `Some(None)` stands for one that was too long, and
-    /// is not there.
-    pub fn take_next(&mut self) -> Option<Option<(&mut [u8], Option<SocketAddr>)>> {
-        let DatagramInfo { len, is_cut, from, .. } = *self.datagrams.get(self.taken)?;
+    /// Takes the next datagram, to be changed in place, where it came from, and the address of this machine to which it was
+    /// sent, if the socket [reports it](options::report_own_address), and it is no group and no broadcast address:
+    /// `Some(None)` stands for one that was too long, and is not there.
+    pub fn take_next(&mut self) -> Option<Option<TakenDatagram<'_>>> {
+        let DatagramInfo { len, is_cut, from, to, to_many } = *self.datagrams.get(self.taken)?;
         let start = self.taken * self.room;
         self.taken += 1;
-        Some((!is_cut).then(|| (&mut self.octets[start..start + len], from)))
+        Some((!is_cut).then(|| (&mut self.octets[start..start + len], from, to.filter(|_| !to_many))))
     }
 
     /// Returns the number of datagrams that were too long, and dropped.
@@ -330,7 +341,7 @@ mod tests {
         assert_eq!(received.receive(&other).unwrap(), 5);
         assert_eq!(all(&received), [vec![1; 10], vec![3; 9], vec![]]);
         assert_eq!(received.too_long(), 2);
-        let next = || received.take_next().map(|next| next.map(|(datagram, _)| datagram.len()));
+        let next = || received.take_next().map(|next| next.map(|(datagram, ..)| datagram.len()));
         let in_place: Vec<_> = std::iter::from_fn(next).collect();
         assert_eq!(in_place, [Some(10), None, Some(9), Some(0), None]);
     }

@@ -7,6 +7,7 @@ mod common;
 
 use std::io::ErrorKind;
 use std::net::UdpSocket;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::time::Duration;
 
 use common::namespace;
@@ -63,6 +64,68 @@ fn a_device_that_stays_can_be_attached_to_again() {
             tun.set_persistent(false).unwrap();
             drop(tun);
             assert!(!Interface::exists("link0"));
+        };
+        namespace.within(work).unwrap();
+    }
+}
+
+/// Turns on the offloads of a device: checksums, and segments of TCP and UDP that are cut later (TUNSETOFFLOAD, 0x67).
+#[allow(unsafe_code, reason = "a call that no library wraps")]
+fn offload(tun: &Tun) {
+    /// _IOW('T', 208, unsigned int).
+    const TUNSETOFFLOAD: u64 = 0x4004_54d0;
+    // SAFETY: the file is open for the call, which takes a number, and no address.
+    let done = unsafe { libc::ioctl(tun.as_fd().as_raw_fd(), TUNSETOFFLOAD as _, 0x67) };
+    assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+}
+
+/// The next packet of UDP over IPv4 that the system sends to the device, without the header of a frame.
+fn datagram(tun: &Tun, kind: TunKind, length: usize) -> Vec<u8> {
+    let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
+    socket.send_to(&vec![b'x'; length], "10.9.0.2:9").unwrap();
+    let mut octets = [0; 2_000];
+    let head = if kind == TunKind::Tap { 14 } else { 0 };
+    let found = (0..1_000).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(1));
+        let len = tun.read(&mut octets).ok()?;
+        let packet = octets[head..len].to_vec();
+        (packet.len() == 28 + length && packet[0] == 0x45 && packet[9] == 17).then_some(packet)
+    });
+    found.expect("a datagram")
+}
+
+#[test]
+fn offloads_that_another_program_has_left_on_are_turned_off() {
+    for kind in [TunKind::Tun, TunKind::Tap] {
+        let Some(namespace) = namespace(&format!("offloads-{kind:?}").to_lowercase()) else { return };
+        let work = || {
+            let other = Tun::open("link0", kind).unwrap();
+            other.set_persistent(true).unwrap();
+            set_up("link0");
+            if kind == TunKind::Tap {
+                // Frames leave without address resolution.
+                std::fs::write("/proc/sys/net/ipv4/conf/link0/arp_filter", "0").unwrap();
+                let done = std::process::Command::new("ip")
+                    .args(["link", "set", "link0", "arp", "off"])
+                    .status()
+                    .unwrap();
+                assert!(done.success());
+            }
+            offload(&other);
+            let is_whole = |tun: &Tun| {
+                let packet = datagram(tun, kind, 100);
+                let words =
+                    packet[12..].chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
+                let sum: u32 = words.sum::<u32>() + 17 + 108;
+                (sum & 0xffff) + (sum >> 16) == 0xffff
+            };
+            assert!(!is_whole(&other), "the other program calculates checksums itself");
+            drop(other);
+            for attach in [Tun::open as fn(&str, TunKind) -> _, Tun::attach] {
+                let tun = attach("link0", kind).unwrap();
+                assert!(is_whole(&tun), "{kind:?}: a checksum is missing");
+                offload(&tun);
+            }
         };
         namespace.within(work).unwrap();
     }

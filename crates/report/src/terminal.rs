@@ -23,6 +23,9 @@ const GAP: usize = 2;
 /// Minimum width to which text is truncated, in columns.
 const LEAST_TEXT: usize = 8;
 
+/// Width below which a table that is too wide is divided, in columns. From here on it is wider than the terminal.
+const NARROW: usize = 80;
+
 /// Maximum width of prose, in columns.
 const WIDEST_PROSE: usize = 88;
 
@@ -103,7 +106,7 @@ impl Table {
     /// Returns the table as text: title, note, headings over a rule, and rows with numbers flush right.
     ///
     /// If the table is too wide, headings are wrapped, and then texts are truncated. Numbers are never
-    /// truncated.
+    /// truncated: below 80 columns the table is divided instead, into parts below each other, each with the first column.
     pub fn to_text(&self, style: &Style) -> String {
         let mut out = String::new();
         if !self.title.is_empty() {
@@ -126,22 +129,49 @@ impl Table {
         let texts = self.texts(&Numerals::TERMINAL);
         let labels: Vec<String> = self.columns().iter().map(|c| printable(&c.label()).into_owned()).collect();
         let widths = fitting_widths(self.columns(), &labels, &texts, style.width);
+        if style.width >= NARROW || total(&widths) <= style.width {
+            let all = (0..widths.len()).collect::<Vec<_>>();
+            return self.push_part(out, style, (&all, &widths), &labels, &texts);
+        }
+        for (number, (part, widths)) in
+            parts(self.columns(), &labels, &texts, style.width).into_iter().enumerate()
+        {
+            if number > 0 {
+                out.push('\n');
+            }
+            self.push_part(out, style, (&part, &widths), &labels, &texts);
+        }
+    }
+
+    /// Appends some columns, given by their numbers and widths.
+    fn push_part(
+        &self,
+        out: &mut String,
+        style: &Style,
+        (part, widths): (&[usize], &[usize]),
+        labels: &[String],
+        texts: &[Vec<String>],
+    ) {
+        let labels: Vec<String> = part.iter().filter_map(|&at| labels.get(at)).cloned().collect();
+        let kinds: Vec<_> =
+            part.iter().filter_map(|&at| self.columns().get(at)).map(|one| one.kind).collect();
         let rule = "─".repeat(widths.iter().sum::<usize>() + GAP * (widths.len() - 1));
         let rule = style.paint(Paint::Dim, &rule);
 
-        for line in heading_lines(&labels, &widths) {
+        for line in heading_lines(&labels, widths) {
             let fields = line.iter().map(|text| (text.as_str(), Paint::Bold));
-            self.push_line(out, &widths, style, fields);
+            push_line(out, &kinds, widths, style, fields);
         }
         out.push_str(&rule);
         out.push('\n');
-        for (at, (row, texts)) in self.rows().iter().chain(self.totals()).zip(&texts).enumerate() {
+        for (at, (row, texts)) in self.rows().iter().chain(self.totals()).zip(texts).enumerate() {
             let is_total = at >= self.rows().len();
             if at == self.rows().len() {
                 out.push_str(&rule);
                 out.push('\n');
             }
-            let fields = texts.iter().enumerate().map(|(column, text)| {
+            let fields = part.iter().filter_map(|&column| Some((column, texts.get(column)?)));
+            let fields = fields.map(|(column, text)| {
                 let paint = match cell(row, column) {
                     Cell::YesNo(true) => Paint::Good,
                     Cell::YesNo(false) => Paint::Bad,
@@ -150,43 +180,72 @@ impl Table {
                 };
                 (text.as_str(), paint)
             });
-            self.push_line(out, &widths, style, fields);
+            push_line(out, &kinds, widths, style, fields);
         }
     }
+}
 
-    fn push_line<'a>(
-        &self,
-        out: &mut String,
-        widths: &[usize],
-        style: &Style,
-        fields: impl Iterator<Item = (&'a str, Paint)>,
-    ) {
-        // Spaces are delayed until other text follows, so that no line ends with spaces.
-        let mut spaces = 0;
-        for (at, ((text, paint), (column, &room))) in
-            fields.zip(self.columns().iter().zip(widths)).enumerate()
-        {
-            let text = match column.kind {
-                ColumnKind::Text => truncated(text, room),
-                ColumnKind::Number => Cow::Borrowed(text),
-            };
-            let fill = room.saturating_sub(width(&text));
-            let (before, after) = match column.kind {
-                ColumnKind::Text => (0, fill),
-                ColumnKind::Number => (fill, 0),
-            };
-            spaces += before + if at > 0 { GAP } else { 0 };
-            if !text.is_empty() {
-                out.extend(std::iter::repeat_n(' ', spaces));
-                out.push_str(&style.paint(paint, &text));
-                spaces = 0;
-            } else {
-                spaces += width(&text);
-            }
-            spaces += after;
+fn push_line<'a>(
+    out: &mut String,
+    kinds: &[ColumnKind],
+    widths: &[usize],
+    style: &Style,
+    fields: impl Iterator<Item = (&'a str, Paint)>,
+) {
+    // Spaces are delayed until other text follows, so that no line ends with spaces.
+    let mut spaces = 0;
+    for (at, ((text, paint), (kind, &room))) in fields.zip(kinds.iter().zip(widths)).enumerate() {
+        let text = match kind {
+            ColumnKind::Text => truncated(text, room),
+            ColumnKind::Number => Cow::Borrowed(text),
+        };
+        let fill = room.saturating_sub(width(&text));
+        let (before, after) = match kind {
+            ColumnKind::Text => (0, fill),
+            ColumnKind::Number => (fill, 0),
+        };
+        spaces += before + if at > 0 { GAP } else { 0 };
+        if !text.is_empty() {
+            out.extend(std::iter::repeat_n(' ', spaces));
+            out.push_str(&style.paint(paint, &text));
+            spaces = 0;
+        } else {
+            spaces += width(&text);
         }
-        out.push('\n');
+        spaces += after;
     }
+    out.push('\n');
+}
+
+/// Divides the columns into parts of at most `limit` columns of the terminal, each with the first column of the table. Returns
+/// numbers and widths of the columns of each part. Texts take at most a third of the limit.
+fn parts(
+    columns: &[Column],
+    labels: &[String],
+    texts: &[Vec<String>],
+    limit: usize,
+) -> Vec<(Vec<usize>, Vec<usize>)> {
+    let width_of = |(at, (column, label)): (usize, (&Column, &String))| {
+        let body = texts.iter().filter_map(|row| row.get(at)).map(|text| width(text)).max().unwrap_or(0);
+        let whole = body.max(label.split_whitespace().map(width).max().unwrap_or(0));
+        match column.kind {
+            ColumnKind::Text => whole.min((limit / 3).max(LEAST_TEXT)),
+            ColumnKind::Number => whole,
+        }
+    };
+    let mut widths = columns.iter().zip(labels).enumerate().map(width_of);
+    let Some(first) = widths.next() else { return Vec::new() };
+    let mut parts = vec![(vec![0], vec![first])];
+    for (at, width) in (1..).zip(widths) {
+        match parts.last_mut() {
+            Some((part, widths)) if part.len() == 1 || total(widths) + GAP + width <= limit => {
+                part.push(at);
+                widths.push(width);
+            }
+            Some(_) | None => parts.push((vec![0, at], vec![first, width])),
+        }
+    }
+    parts
 }
 
 /// Returns column widths within `limit`, if texts can be truncated enough.
@@ -367,6 +426,26 @@ mod tests {
             ]
         );
         assert!(flows().to_text(&Style::plain(0)).contains("1,234,567"));
+    }
+
+    #[test]
+    fn a_table_of_many_numbers_is_divided_on_60_columns() {
+        let names =
+            ["rohc-v1 U", "rohc-v1 O", "coap U", "coap O", "coap-learned U", "coap-learned O", "schc"];
+        let columns = std::iter::once(Column::text("type")).chain(names.map(Column::number));
+        let mut table = Table::new("Octets by type", columns);
+        table.row(std::iter::once(Cell::text("IR")).chain((0..7).map(|at| Cell::integer(1_234_500 + at))));
+        table.row(std::iter::once(Cell::text("co_common")).chain((0..7).map(Cell::integer)));
+        for columns in [40, 60, 79] {
+            let text = table.to_text(&Style::plain(columns));
+            assert!(text.lines().all(|line| width(line) <= columns), "{columns}: {text}");
+            for at in 0..7 {
+                assert_eq!(text.matches(&format!("1,234,50{at}")).count(), 1, "{text}");
+            }
+            assert!(text.matches("co_common").count() > 1, "{text}");
+        }
+        let wide = table.to_text(&Style::plain(80));
+        assert_eq!(wide.lines().filter(|line| line.starts_with("IR")).count(), 1, "{wide}");
     }
 
     #[test]

@@ -41,7 +41,7 @@ fn measure(suite: Suite) -> [Vec<u128>; 2] {
     for _ in 0..4 {
         for (from, to, address) in [(0, 1, left), (1, 0, right)] {
             while ends[from].poll(now, &mut out).is_some() {
-                ends[to].open(now, Some(address), &mut out);
+                ends[to].open(now, Some(address.into()), &mut out);
             }
         }
     }
@@ -56,7 +56,7 @@ fn measure(suite: Suite) -> [Vec<u128>; 2] {
         times[0].push(start.elapsed().as_nanos() / BODIES as u128);
         let start = Clock::now();
         for datagram in &mut datagrams {
-            let opened = ends[1].open(now, Some(left), black_box(datagram));
+            let opened = ends[1].open(now, Some(left.into()), black_box(datagram));
             assert!(matches!(opened, Opened::Body { body, .. } if body.len() == BODY.len()));
         }
         times[1].push(start.elapsed().as_nanos() / BODIES as u128);

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use thinair_tunnel::live::{Feed, Live};
 use thinair_tunnel::status::{
-    CarrierStatus, ContextCount, Counters, Drop, Failure, Identity, InsideStatus, PeerCounters, PeerKind,
-    PeerStatus, Side, Status,
+    CarrierLoss, CarrierStatus, ContextCount, Counters, Drop, Failure, Identity, InsideStatus, PeerCounters,
+    PeerKind, PeerStatus, Side, Status,
 };
 
 /// Time step of the simulated daemon, in seconds.
@@ -151,6 +151,8 @@ impl MadeUp {
                 session_seconds: (!is_quiet).then_some(self.uptime),
                 heard_seconds: (!is_quiet).then_some(0.02),
                 trouble: None,
+                loss: (!is_quiet).then(|| CarrierLoss::new(12, 4_000)),
+                round_trip_seconds: (!is_quiet).then_some(0.58),
                 cids: None,
                 counters: self.peers[at],
                 contexts: if is_quiet { Vec::new() } else { contexts },

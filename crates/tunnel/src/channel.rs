@@ -56,6 +56,8 @@ pub struct Channel {
     own: Option<SiteId>,
     bridged: bool,
     as_is: bool,
+    /// True if the packaging has Types.
+    typed: bool,
     mtu: usize,
     largest_unit: usize,
     mrru: usize,
@@ -88,6 +90,7 @@ impl Channel {
             own,
             bridged: setup.bridged,
             as_is: setup.bridged || config.by_type && setup.typed,
+            typed: setup.typed,
             mtu,
             largest_unit,
             mrru: usize::from(mrru),
@@ -251,7 +254,8 @@ impl Channel {
                 }
                 self.hand_out(bridge::HEADER, packet, sink)
             }
-            (Protocol::Ipv4 | Protocol::Ipv6, false) if self.as_is => {
+            // Of other senders also without `by_type`, which concerns what is sent.
+            (Protocol::Ipv4 | Protocol::Ipv6, false) if self.typed => {
                 let version = if protocol == Protocol::Ipv4 { 4 } else { 6 };
                 let header = if protocol == Protocol::Ipv4 { 20 } else { 40 };
                 if octets.len() < header || octets.first().is_none_or(|first| first >> 4 != version) {

@@ -26,9 +26,9 @@ use std::path::{Path, PathBuf};
 
 use thinair_rohc::profile::coap::Base;
 
-pub use inside::STATUS_SOCKET;
 #[cfg(target_os = "linux")]
 pub(crate) use inside::is_name_server;
+pub use inside::{STATUS_SOCKET, inside};
 pub use keys::{CommandOption, OptionValues};
 pub use security::suite_name;
 pub use setting::{ConfigError, SettingPlace};

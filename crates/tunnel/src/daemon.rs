@@ -4,6 +4,7 @@
 //! One thread waits for both and for timers, reads up to 64 packets in a row, and sends datagrams in batches.
 //! When no more packets wait, all data is sent at once. The live page has its own thread.
 
+mod block;
 pub mod control;
 mod epochs;
 mod event_loop;
@@ -20,6 +21,7 @@ mod remembered;
 mod run_folder;
 mod setup;
 
+pub use block::{block, lift};
 pub use helper::{Files, MakeSiteConfig, Resolve, Source, clean_up};
 pub use run_folder::{RunFolder, RunFolderError};
 pub use setup::{Daemon, RunError};

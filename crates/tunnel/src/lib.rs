@@ -2,6 +2,7 @@
 
 #![deny(missing_docs)]
 
+mod addresses;
 pub mod channel;
 pub mod config;
 #[cfg(target_os = "linux")]
@@ -18,3 +19,5 @@ pub mod site_config;
 pub mod status;
 mod too_big;
 pub mod unit;
+
+pub use addresses::AddressPair;

@@ -40,7 +40,10 @@ pub enum LiveError {
     )]
     NotLoopback(SocketAddr),
     /// A system call failed.
-    #[error("{address}: {error}")]
+    #[error(
+        "the page cannot be served at {address} (--http, or `http` in [seeing]): {error}{}",
+        if error.kind() == io::ErrorKind::AddrInUse { "; give another port" } else { "" }
+    )]
     Io {
         /// Address of the page.
         address: SocketAddr,
@@ -117,6 +120,8 @@ mod tests {
     fn an_address_in_use_is_an_error_at_once() {
         let live = Live::start("127.0.0.1:0".parse().unwrap(), Feed::new()).unwrap();
         let error = Live::start(live.address(), Feed::new()).unwrap_err();
-        assert!(error.to_string().contains(&live.address().to_string()), "{error}");
+        let words = error.to_string();
+        assert!(words.contains(&live.address().to_string()), "{words}");
+        assert!(words.contains("--http") && words.contains("another port"), "{words}");
     }
 }

@@ -8,11 +8,13 @@
 //! [`key_file`] accesses files. **After every [`open`](Seal::open), and at
 //! [`poll_at`](Seal::poll_at), call [`poll`](Seal::poll) until it returns `None`.**
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use thinair_wire::time::Instant;
 use thiserror::Error;
 
+use crate::addresses::AddressPair;
 use crate::unit::SiteId;
 
 mod around;
@@ -337,19 +339,25 @@ impl Seal {
         }
     }
 
-    /// Decrypts `datagram` in place. `from`: its source; `None` if the carrier has no addresses.
-    pub fn open<'d>(&mut self, now: Instant, from: Option<SocketAddr>, datagram: &'d mut [u8]) -> Opened<'d> {
+    /// Decrypts `datagram` in place. `from`: its source, and the own address at which it arrived; `None` if
+    /// the carrier has no addresses.
+    pub fn open<'d>(
+        &mut self,
+        now: Instant,
+        from: Option<AddressPair>,
+        datagram: &'d mut [u8],
+    ) -> Opened<'d> {
         match self {
-            Self::Insecure(seal) => seal.open(from, datagram),
+            Self::Insecure(seal) => seal.open(from.map(|from| from.peer), datagram),
             Self::TwoWay(seal) => seal.open(now, from, datagram),
             Self::Group(seal) => seal.open(now, datagram),
         }
     }
 
-    /// Writes the next pending datagram to `out`, which is cleared first. Returns its destination, and an
-    /// address if it differs from that of the peer. `None`: nothing is pending until
+    /// Writes the next pending datagram to `out`, which is cleared first. Returns its destination, and
+    /// addresses if they differ from those of the peer. `None`: nothing is pending until
     /// [`poll_at`](Self::poll_at).
-    pub fn poll(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<(Destination, Option<SocketAddr>)> {
+    pub fn poll(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<(Destination, Option<AddressPair>)> {
         out.clear();
         match self {
             Self::Insecure(_) => None,
@@ -373,6 +381,23 @@ impl Seal {
             Self::Insecure(seal) => seal.address(peer),
             Self::TwoWay(seal) => seal.address(peer),
             Self::Group(_) => None,
+        }
+    }
+
+    /// Own address from which datagrams to a peer leave: that at which it has asked for the session. `None`:
+    /// that of the route.
+    pub fn own_address(&self, peer: usize) -> Option<IpAddr> {
+        match self {
+            Self::TwoWay(seal) => seal.own_address(peer),
+            Self::Insecure(_) | Self::Group(_) => None,
+        }
+    }
+
+    /// Round trip to a peer, measured by the last key exchange. `None`: not measured.
+    pub fn round_trip(&self, peer: usize) -> Option<Duration> {
+        match self {
+            Self::TwoWay(seal) => seal.round_trip(peer),
+            Self::Insecure(_) | Self::Group(_) => None,
         }
     }
 

@@ -10,22 +10,24 @@
 mod build;
 mod inlet;
 mod membership;
+mod obstacles;
 mod output;
 mod path;
 mod pipeline;
 mod source;
 mod tell;
 mod trouble;
+mod unsent;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use thinair_wire::time::Instant;
 
+use crate::addresses::{AddressPair, canonical};
 use crate::channel::{AllowedIps, NotSent};
 use crate::mtu::Narrow;
 use crate::packaging::{BodyIn, Unpackager};
@@ -102,12 +104,12 @@ impl Site {
         if std::mem::take(&mut link.has_grouped) {
             channel.begin_group();
         }
+        link.unsent.begin();
         let mut outlet = Outlet { now, common, link };
         let sent = channel.send(now, packet, &mut |unit| outlet.push(packager, unit));
         match sent {
             Ok(sent) => {
-                common.counters.sent.packet(packet.len(), sent.octets);
-                link.sent.packet(packet.len(), sent.octets);
+                outlet.end_packet(packet.len(), sent.octets);
                 if sent.units > 1
                     && let Some(path) = &mut link.path
                 {
@@ -162,11 +164,15 @@ impl Site {
         }
     }
 
-    /// Handles a datagram, or a frame, of the carrier, and the address of its sender.
-    pub fn handle_datagram(&mut self, now: Instant, from: Option<SocketAddr>, datagram: &mut [u8]) {
+    /// Handles a datagram, or a frame, of the carrier. `from`: the address of its sender, and the own one at
+    /// which it arrived.
+    pub fn handle_datagram(&mut self, now: Instant, from: Option<AddressPair>, datagram: &mut [u8]) {
         let payload = datagram.len();
         let octets = payload + self.common.outer;
         self.common.counters.received_datagram(octets);
+        if matches!(self.common.seal, None | Some(Seal::Insecure(_))) {
+            self.note_own(from);
+        }
         let Some(seal) = &mut self.common.seal else {
             let body = BodyIn { octets: datagram, several: false, addressed: false };
             self.receive(now, None, Missing::Uncounted, body, false);
@@ -209,6 +215,9 @@ impl Site {
             Opened::Alive { from: sender, missing } => {
                 let Some(number) = number(&self.sources, sender) else { return };
                 self.note_missing(number, missing);
+                if let Some(Pipeline { link, .. }) = self.pipelines.get_mut(number).filter(|_| !self.mesh) {
+                    link.heard(&mut self.common.counters);
+                }
                 if let Some(source) = self.sources.get_mut(number) {
                     source.heard_at = Some(now);
                     source.works(number, &mut self.common.outputs);
@@ -222,7 +231,7 @@ impl Site {
             Opened::Handled => {}
             Opened::Refused(refused) => {
                 self.common.counters.drops.count(reason_refused(refused));
-                self.note_refused(now, from, refused);
+                self.note_refused(now, from.map(|from| from.peer), refused);
             }
         }
     }
@@ -258,10 +267,10 @@ impl Site {
         self.common.seal.as_mut().map_or(Ok(()), Seal::close)
     }
 
-    /// Addresses of peers to store for the next start: name, key of requests to the peer, address.
-    pub fn whereabouts(&self) -> impl Iterator<Item = (&str, KeyId, SocketAddr)> {
+    /// Addresses of peers to store for the next start: name, key of requests to the peer, addresses.
+    pub fn whereabouts(&self) -> impl Iterator<Item = (&str, KeyId, AddressPair)> {
         let known = self.two_way().into_iter().flat_map(TwoWay::whereabouts);
-        known.filter_map(|at| Some((self.pipelines.get(at.peer)?.name.as_str(), at.key, at.address)))
+        known.filter_map(|at| Some((self.pipelines.get(at.peer)?.name.as_str(), at.key, at.addresses)))
     }
 
     /// Changes with every change of [`whereabouts`](Self::whereabouts).
@@ -333,7 +342,7 @@ impl Site {
                 Destination::Everybody => 0,
             };
             let Some(Pipeline { link, .. }) = pipelines.get_mut(number) else { continue };
-            let address = address.or_else(|| link.address(common.seal.as_ref()));
+            let address = address.or_else(|| link.pair(common.seal.as_ref()));
             if address.is_some() || !link.needs_address {
                 Outlet { now, common, link }.carry_datagram(address);
             }
@@ -359,22 +368,37 @@ impl Site {
         now: Instant,
         sender: Sender,
         session: Option<NewSession>,
-        moved_to: Option<SocketAddr>,
+        moved_to: Option<AddressPair>,
         octets: usize,
     ) -> Option<usize> {
         let Some(number) = number(&self.sources, sender) else {
             self.common.counters.drops.count(Drop::UnknownSender);
             return None;
         };
+        let source = self.sources.get_mut(number)?;
+        source.address = moved_to.map(|from| from.peer).or(source.address);
         if let Some(session) = session {
             self.begin_session(now, number, session);
         }
         let source = self.sources.get_mut(number)?;
         source.counters.received.datagram(octets);
         source.heard_at = Some(now);
+        if let Some(Pipeline { link, .. }) = self.pipelines.get_mut(number).filter(|_| !self.mesh) {
+            link.heard(&mut self.common.counters);
+        }
         source.works(number, &mut self.common.outputs);
-        source.address = moved_to.or(source.address);
+        self.note_own(moved_to);
         Some(number)
+    }
+
+    /// Records the own address at which datagrams from a configured one arrive: those to it leave from there.
+    fn note_own(&mut self, from: Option<AddressPair>) {
+        let Some(AddressPair { peer, own }) = from.map(AddressPair::canonical) else { return };
+        for Pipeline { link, .. } in &mut self.pipelines {
+            if own.is_some() && link.configured.map(canonical) == Some(peer) {
+                link.own = own;
+            }
+        }
     }
 
     fn begin_session(&mut self, now: Instant, number: usize, session: NewSession) {
@@ -394,7 +418,7 @@ impl Site {
                 path.restart();
             }
         }
-        let address = source.address.or_else(|| link.address(common.seal.as_ref()));
+        let address = link.address(common.seal.as_ref()).filter(|_| !*mesh).or(source.address);
         common.outputs.push(
             QueuedOutput::Event(Some(number), SiteEvent::Session { address, restarted: session.restarted }),
             &[],
@@ -435,6 +459,11 @@ impl Site {
         if result.is_err() {
             self.common.counters.drops.count(Drop::MalformedDatagram);
         }
+        if self.counts_losses()
+            && let Some(source) = number.and_then(|number| self.sources.get_mut(number))
+        {
+            source.count_units(missing, units);
+        }
         if let (Some((_, sender)), Some(seal)) = (sealed, &mut self.common.seal)
             && missing != Missing::Uncounted
         {
@@ -445,7 +474,10 @@ impl Site {
     /// Reports units that are missing before a datagram to each channel of its source. A partially received
     /// unit is lost.
     fn note_missing(&mut self, number: usize, missing: Missing) {
-        let is_counted = matches!(self.common.seal, Some(Seal::TwoWay(_) | Seal::Group(_)));
+        let is_counted = self.counts_losses();
+        if is_counted && let Some(source) = self.sources.get_mut(number) {
+            source.count_datagram(missing);
+        }
         if is_counted
             && missing != Missing::Counted(0)
             && let Some(unpackager) = self.unpackagers.get_mut(number)
@@ -457,6 +489,11 @@ impl Site {
             let missing = source.missing(missing, pipeline.packager.tears());
             pipeline.channel.note_missing(source.id.filter(|_| self.mesh), missing);
         }
+    }
+
+    /// True if datagrams have counters, which show losses.
+    fn counts_losses(&self) -> bool {
+        matches!(self.common.seal, Some(Seal::TwoWay(_) | Seal::Group(_)))
     }
 
     /// Borrows an unpackager, either that of the source or the common one, separately from the inlet behind

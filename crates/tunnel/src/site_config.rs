@@ -69,6 +69,8 @@ pub struct Inside {
     pub addresses: Vec<(IpAddr, u8)>,
     /// Further networks routed to the interface.
     pub routes: Vec<(IpAddr, u8)>,
+    /// Where packets to `routes` go when the tunnel fails.
+    pub on_failure: OnFailure,
     /// Name servers behind the tunnel for all names, and search domains.
     pub dns: Vec<String>,
     /// MTU in octets; `None`: the maximum of the carrier, at least 1,280.
@@ -77,6 +79,30 @@ pub struct Inside {
     pub queue: Option<u32>,
     /// Control of the size of TCP segments ([`segments`](crate::segments)); `None`: none.
     pub segments: Option<Sizer>,
+}
+
+/// Treatment of packets to the routes of a tunnel whose process was killed, or has failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnFailure {
+    /// They use the other routes of the host.
+    #[default]
+    Open,
+    /// They are rejected, from before the start of the tunnel until its clean end.
+    Block,
+}
+
+/// True, for IPv4 and for IPv6, if the routes have all addresses: a default route, or its two halves.
+pub fn has_all(routes: &[(IpAddr, u8)]) -> [bool; 2] {
+    [true, false].map(|four| {
+        let of = |bits: u8| routes.iter().filter(move |(to, length)| to.is_ipv4() == four && *length == bits);
+        let half = |high: bool| {
+            of(1).any(|(to, _)| match to {
+                IpAddr::V4(to) => (to.octets()[0] >= 0x80) == high,
+                IpAddr::V6(to) => (to.octets()[0] >= 0x80) == high,
+            })
+        };
+        of(0).next().is_some() || (half(false) && half(true))
+    })
 }
 
 /// Carrier of datagrams or units.

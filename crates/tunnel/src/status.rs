@@ -6,6 +6,7 @@
 //! *Sent* means from the interface to the carrier, *received* the opposite direction.
 
 mod counters;
+mod history;
 mod latency;
 mod reason;
 pub mod socket;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 pub use counters::{
     Bill, Billing, Counters, Feedback, FeedbackTypes, PathCounters, PeerCounters, TrafficCounters,
 };
+pub use history::{History, Sample};
 pub use latency::{Bin, Histogram, Latency};
 pub use reason::{Drop, Failure, Reason, Tally};
 
@@ -57,6 +59,9 @@ pub struct Status {
     /// Hosts with a controlled size of TCP segments.
     #[serde(default)]
     pub segments: Vec<SegmentStatus>,
+    /// The last minutes, the oldest first. Bounded.
+    #[serde(default)]
+    pub history: Vec<Sample>,
     /// Counters of parts, by part and by name: `packaging`, `seal`, `line`.
     #[serde(default)]
     pub parts: BTreeMap<String, BTreeMap<String, u64>>,
@@ -104,12 +109,15 @@ pub struct CarrierStatus {
 /// Sums of all peers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrafficTotals {
-    /// From the interface to the carrier.
+    /// From the interface to the carrier: packets whose datagram has left.
     pub sent: TrafficCounters,
+    /// Sent traffic before its peer was heard last, which may have arrived. Absent: unknown, as nobody answers.
+    #[serde(default)]
+    pub arrived: Option<TrafficCounters>,
     /// From the carrier to the interface.
     pub received: TrafficCounters,
-    /// Octets on the carrier by octets inside, in both directions; below 1 is a saving. Absent without
-    /// packets.
+    /// Octets on the carrier by octets inside, in both directions; below 1 is a saving. Sent traffic counts if
+    /// it may have arrived, or if that is unknown. Absent without such packets.
     pub ratio: Option<f64>,
     /// Octets of compressed packets by octets inside, in both directions: the saving before the overhead of
     /// the carrier.
@@ -176,6 +184,12 @@ pub struct PeerStatus {
     pub session_seconds: Option<f64>,
     /// Time since its last authentic datagram. Absent: there was none.
     pub heard_seconds: Option<f64>,
+    /// Losses of the carrier on the way here. Absent: its datagrams have no counters.
+    #[serde(default)]
+    pub loss: Option<CarrierLoss>,
+    /// Round trip of the carrier, measured by the last key exchange. Absent: not measured.
+    #[serde(default)]
+    pub round_trip_seconds: Option<f64>,
     /// Current problem. Absent: none is known.
     #[serde(default)]
     pub trouble: Option<TroubleStatus>,
@@ -187,6 +201,26 @@ pub struct PeerStatus {
     pub counters: PeerCounters,
     /// Contexts in use.
     pub contexts: Vec<ContextCount>,
+}
+
+/// Losses of the carrier, by the counters of encrypted datagrams: each counts its units, at least one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CarrierLoss {
+    /// Units that are missing.
+    pub lost_units: u64,
+    /// Units that have arrived.
+    pub received_units: u64,
+    /// Lost units by all. Absent: none was sent.
+    pub share: Option<f64>,
+}
+
+impl CarrierLoss {
+    /// Returns losses with their share.
+    pub fn new(lost_units: u64, received_units: u64) -> Self {
+        let all = lost_units.saturating_add(received_units);
+        let share = (all > 0).then(|| lost_units as f64 / all as f64);
+        Self { lost_units, received_units, share }
+    }
 }
 
 /// Reason why no packets reach a peer, or arrive from it.
@@ -267,7 +301,7 @@ impl Status {
             inside,
             carrier,
             security,
-            totals: TrafficTotals::new(counters.sent, counters.received),
+            totals: TrafficTotals::new(counters.sent, counters.arrived, counters.received),
             peers: Vec::new(),
             drops: counters.drops,
             latency: LatencyStatus {
@@ -276,6 +310,7 @@ impl Status {
             },
             billing: counters.billing,
             segments: Vec::new(),
+            history: Vec::new(),
             parts: BTreeMap::new(),
         }
     }
@@ -283,14 +318,16 @@ impl Status {
 
 impl TrafficTotals {
     /// Returns both directions, and the ratios that follow from them.
-    pub fn new(sent: TrafficCounters, received: TrafficCounters) -> Self {
-        let inside = sent.octets + received.octets;
+    pub fn new(sent: TrafficCounters, arrived: Option<TrafficCounters>, received: TrafficCounters) -> Self {
+        let counted = arrived.unwrap_or(sent);
+        let inside = counted.octets + received.octets;
         let ratio = |octets: u64| (inside > 0).then(|| octets as f64 / inside as f64);
         Self {
             sent,
+            arrived,
             received,
-            ratio: ratio(sent.carrier_octets + received.carrier_octets),
-            compressed_ratio: ratio(sent.compressed_octets + received.compressed_octets),
+            ratio: ratio(counted.carrier_octets + received.carrier_octets),
+            compressed_ratio: ratio(counted.compressed_octets + received.compressed_octets),
         }
     }
 }
@@ -340,6 +377,8 @@ pub(crate) mod tests {
             session_seconds: Some(65.0),
             heard_seconds: Some(0.2),
             cids: None,
+            loss: Some(CarrierLoss::new(5, 195)),
+            round_trip_seconds: Some(0.612),
             trouble: Some(TroubleStatus {
                 reason: "unreachable".to_owned(),
                 text: "nothing listens at 192.0.2.2:4754".to_owned(),
@@ -356,6 +395,7 @@ pub(crate) mod tests {
             }],
         });
         status.parts.insert("packaging".to_owned(), BTreeMap::from([("sndus".to_owned(), 9)]));
+        status.history.push(Sample { uptime_seconds: 3720.5, packets: 990, ..Sample::default() });
         status.segments.push(SegmentStatus {
             host: "10.0.0.2".to_owned(),
             size: 278,
@@ -390,7 +430,10 @@ pub(crate) mod tests {
         let totals = specimen().totals;
         assert_eq!(totals.ratio, Some((80_000.0 + 940.0) / 101_000.0));
         assert_eq!(totals.compressed_ratio, Some((40_000.0 + 900.0) / 101_000.0));
-        assert_eq!(TrafficTotals::new(TrafficCounters::default(), TrafficCounters::default()).ratio, None);
+        assert_eq!(
+            TrafficTotals::new(TrafficCounters::default(), None, TrafficCounters::default()).ratio,
+            None
+        );
     }
 
     #[test]

@@ -99,6 +99,8 @@ fn status(counters: &Counters, uptime: f64) -> Status {
         session_seconds: None,
         heard_seconds: None,
         trouble: None,
+        loss: None,
+        round_trip_seconds: None,
         cids: None,
         counters: PeerCounters::default(),
         contexts,

@@ -123,7 +123,7 @@ fn show(
         print(&document.to_text(&style(PLAIN_WIDTH)))?;
     }
     if let Some(path) = &arguments.html {
-        std::fs::write(path, document.to_html())
+        thinair_cli::whole::write(path, document.to_html())
             .with_context(|| format!("cannot write {}", path.display()))?;
         eprintln!("thinair-lab: wrote {}", path.display());
     }

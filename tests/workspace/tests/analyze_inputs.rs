@@ -235,6 +235,23 @@ fn kinds() -> Vec<InputKind> {
             let datagram = udp(4_789, &[&[8, 0, 0, 0, 0, 0, 42, 0], &frame[..]].concat());
             ethernet(ETHERTYPE_IPV4, &outer(17, &datagram))
         }),
+        ("vxlan_linux.pcap", Some("vxlan"), LinkType::RAW, |packet| {
+            let frame = ethernet(ETHERTYPE_IPV4, packet);
+            outer(17, &udp(8_472, &[&[8, 0, 0, 0, 0, 0, 42, 0], &frame[..]].concat()))
+        }),
+        ("geneve.pcap", Some("geneve"), LinkType::RAW, |packet| {
+            let frame = ethernet(ETHERTYPE_IPV4, packet);
+            let head = [1, 0, 0x65, 0x58, 0, 0, 5, 0, 1, 2, 0x80, 0];
+            outer(17, &udp(6_081, &[&head[..], &frame].concat()))
+        }),
+        ("gtpu.pcap", Some("gtpu"), LinkType::RAW, |packet| {
+            let len = (8 + packet.len() as u16).to_be_bytes();
+            let head = [0x34, 255, len[0], len[1], 0, 0, 0, 1, 0, 0, 0, 0x85, 1, 0x10, 9, 0];
+            outer(17, &udp(2_152, &[&head[..], packet].concat()))
+        }),
+        ("l2tp.pcap", Some("l2tp"), LinkType::RAW, |packet| {
+            outer(17, &udp(1_701, &[&[0, 2, 0, 1, 0, 2, 0xff, 3, 0, 0x21], packet].concat()))
+        }),
     ]
 }
 

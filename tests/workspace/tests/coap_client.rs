@@ -312,8 +312,9 @@ fn whoever_is_not_there_is_told() {
     assert!(stderr(&output).contains("cannot find the host `nowhere.invalid`"), "{}", stderr(&output));
 
     let silent = bench.namespace.within(|| std::net::UdpSocket::bind("127.0.0.1:5683")).unwrap().unwrap();
-    let output =
-        bench.run(&["get", "coap://127.0.0.1/x", "--ack-timeout", "20ms", "--max-retransmit", "3", "--json"]);
+    // Others than `rfc7252` retransmit for a time, not for a number.
+    let options = ["--congestion", "rfc7252", "--ack-timeout", "20ms", "--max-retransmit", "3", "--json"];
+    let output = bench.run(&[&["get", "coap://127.0.0.1/x"][..], &options].concat());
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("sent 4 times over"), "{}", stderr(&output));
     assert!(stderr(&output).contains("--ack-timeout"), "{}", stderr(&output));

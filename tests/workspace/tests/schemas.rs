@@ -24,10 +24,10 @@ use outputs::Outputs;
 const RARE: &[(&str, &[&str], &str)] = &[
     (
         "thinair.analyze/1",
-        &["spi", "unwrapped", "iphc_frames", "dropped"],
+        &["spi", "unwrapped", "not_unwrapped", "iphc_frames", "dropped"],
         "ESP, tunnels, IEEE 802.15.4 and interfaces are in other tests",
     ),
-    ("thinair.rohc.dissect/1", &["last"], "segments"),
+    ("thinair.rohc.dissect/1", &["last", "side"], "segments, and files with both directions"),
     (
         "thinair.coap/1",
         &["failed_addresses", "why", "location"],

@@ -10,6 +10,8 @@
 
 mod common;
 
+#[path = "tunnel_host/block.rs"]
+mod block;
 #[path = "tunnel_host/flows.rs"]
 mod flows;
 #[path = "tunnel_host/input.rs"]
@@ -18,6 +20,8 @@ mod input;
 mod line;
 #[path = "tunnel_host/names.rs"]
 mod names;
+#[path = "tunnel_host/own_addresses.rs"]
+mod own_addresses;
 #[path = "tunnel_host/path.rs"]
 mod path;
 #[path = "tunnel_host/roam.rs"]
@@ -26,3 +30,5 @@ mod roam;
 mod routes;
 #[path = "tunnel_host/site.rs"]
 mod site;
+#[path = "tunnel_host/told.rs"]
+mod told;

@@ -1,6 +1,8 @@
 """Analysis of captures."""
 
+import glob
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, final
 
@@ -12,6 +14,8 @@ MOST_FLOWS = 10_000
 """Flows with all sums, unless another number is given."""
 
 _BUFFERS = (bytes, bytearray, memoryview)
+
+_CAPTURE = re.compile(r"\.(pcap|pcapng|cap)(\.gz|\.zst)?$", re.IGNORECASE)
 
 
 def analyze(
@@ -30,8 +34,8 @@ def analyze(
     lock is released meanwhile: other threads go on, and Ctrl-C ends the call.
 
     Args:
-        captures: Captures (pcap, pcapng, also .gz and .zst), each a link of its own: a path, the octets of a file, or
-            several of them.
+        captures: Captures (pcap, pcapng, also .gz and .zst), each a link of its own: a path, a pattern such as
+            ``captures/*.pcap``, a folder, which stands for the captures in it, the octets of a file, or several of them.
         schemes: Schemes to compare: ``rohc-v1``, ``rohc-v2``, ``coap``, ``tcp``, ``schc``, ``6lowpan``; with a mode, as in
             ``coap/o``, and with CIDs, as in ``coap/o/large-127``. Without a mode: U-mode and O-mode. Without CIDs: 16 small
             ones. Default: all but ``rohc-v2`` that can differ on these captures.
@@ -49,7 +53,8 @@ def analyze(
     Raises:
         OSError: A file cannot be read; `filename` is its path.
         ValueError: A file is no capture, a scheme is not known, or another argument is wrong. A capture that is cut off is no error: its packets up
-            to there are counted, and `Flows.inputs` has the reason.
+            to there are counted, and `Flows.inputs` has the reason in ``ended_by``. So it has for files that are no captures among
+            others that are.
 
     >>> flows = analyze("captures/coap_udp6_get_con.pcap", schemes=["coap"])
     >>> flows.totals["packets"], flows.totals["flows"], len(flows)
@@ -59,10 +64,10 @@ def analyze(
     given = {"schemes": schemes, "partitions": partitions, "most_flows": most_flows}
     if surveyed and (named := [name for name, value in given.items() if value is not None]):
         raise ValueError(f"{', '.join(named)} of a survey cannot be changed: give them to thinair.survey")
+    several = inputs(captures)
+    partitions, most_flows = _or(partitions, 1), _or(most_flows, MOST_FLOWS)
     return Flows(
-        _native.analyze(
-            inputs(captures), _names(schemes), _or(partitions, 1), shard or (0, 1), _or(most_flows, MOST_FLOWS), surveyed, progress
-        )
+        _native.analyze(several, _names(schemes), partitions, shard or (0, 1), most_flows, surveyed, progress, len(several) > 1)
     )
 
 
@@ -116,7 +121,8 @@ def survey(
     >>> merge([analyze(captures, survey=once, shard=(i, 3)) for i in range(3)]) == analyze(captures, partitions=4)
     True
     """
-    return Survey(_native.survey(inputs(captures), _names(schemes), partitions, most_flows, progress))
+    several = inputs(captures)
+    return Survey(_native.survey(several, _names(schemes), partitions, most_flows, progress, len(several) > 1))
 
 
 def merge(parts: Iterable[Flows]) -> Flows:
@@ -133,11 +139,28 @@ def merge(parts: Iterable[Flows]) -> Flows:
 
 def inputs(captures: Captures) -> list[tuple[str, Buffer | None]]:
     """Name of each capture, and its octets unless the name is its path."""
-    several = [captures] if isinstance(captures, (str, os.PathLike, *_BUFFERS)) else captures
-    return [
-        (f"<octets {number}>", capture) if isinstance(capture, _BUFFERS) else (os.fspath(capture), None)
-        for number, capture in enumerate(several)
-    ]
+    named: list[tuple[str, Buffer | None]] = []
+    for number, capture in enumerate([captures] if isinstance(captures, (str, os.PathLike, *_BUFFERS)) else captures):
+        if isinstance(capture, _BUFFERS):
+            named.append((f"<octets {number}>", capture))
+        else:
+            named += [(path, None) for path in files(os.fspath(capture))]
+    return named
+
+
+def files(path: str) -> list[str]:
+    """Files of a folder or pattern, in the order of their names; another path stands for itself."""
+    if os.path.isdir(path):
+        found = [os.path.join(path, name) for name in sorted(os.listdir(path)) if _CAPTURE.search(name)]
+        if not found:
+            raise FileNotFoundError(f"no capture (.pcap, .pcapng, .cap, also .gz and .zst) in {path}")
+        return found
+    if os.path.exists(path) or not glob.has_magic(path):
+        return [path]
+    found = sorted(glob.glob(path))
+    if not found:
+        raise FileNotFoundError(f"no file matches {path}")
+    return found
 
 
 def _names(schemes: Sequence[str] | None) -> list[str] | None:

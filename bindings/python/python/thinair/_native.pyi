@@ -70,6 +70,7 @@ def analyze(
     most_flows: int,
     surveyed: Surveyed | None,
     progress: Callable[[int, int], object] | None,
+    several: bool,
 ) -> Results: ...
 def applicable(surveys: Sequence[Surveyed]) -> list[str]: ...
 def join(parts: Sequence[Results]) -> Results: ...
@@ -80,4 +81,5 @@ def survey(
     partitions: int,
     most_flows: int,
     progress: Callable[[int, int], object] | None,
+    several: bool,
 ) -> Surveyed: ...

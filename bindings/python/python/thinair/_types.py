@@ -21,7 +21,7 @@ Time: TypeAlias = Union[SupportsIndex, SupportsFloat]
 """A time: an integer counts nanoseconds, any other number seconds."""
 
 Capture: TypeAlias = Union[str, "os.PathLike[str]", Buffer]
-"""A capture: its path, or the octets of the file."""
+"""A capture: its path, the octets of the file, or a folder or pattern of several."""
 
 Captures: TypeAlias = Union[Capture, Iterable[Capture]]
 """One capture, or several."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from thinair import _native, _workers
 from thinair._analyze import Survey
+from thinair._analyze import files as files_of
 from thinair._flows import Flows
 from thinair._frame import optional
 from thinair._types import Buffer
@@ -46,7 +47,7 @@ def analyze(
     default depends on all captures. An exception, also of `partial`, and Ctrl-C cancel what is not done.
 
     Args:
-        urls: Paths, patterns such as ``captures/*.pcap``, or what fsspec opens, such as ``s3://bucket/day/*.pcap.gz``; of a
+        urls: Paths, folders, patterns such as ``captures/*.pcap``, or what fsspec opens, such as ``s3://bucket/day/*.pcap.gz``; of a
             pattern, all files in the order of their names. Workers read the files: they must be within their reach.
         schemes: Schemes to compare, as of `thinair.analyze`.
         partitions: Parallel channels of each link, as of `thinair.analyze`.
@@ -58,11 +59,13 @@ def analyze(
 
     Raises:
         ShardError: Some parts failed in every try.
-        FileNotFoundError: A pattern matches no file.
+        FileNotFoundError: A pattern matches no file, or a folder has no capture.
+        ValueError: No file is a capture; among others that are, one that is none has the reason in `Flows.inputs`.
     """
     files = [file for url in ([urls] if isinstance(urls, str) else urls) for file in _expanded(url)]
+    several = len(files) > 1
     surveys: dict[int, Survey | None] = dict.fromkeys(range(len(files)))
-    settings = (None if schemes is None else list(schemes), partitions, most_flows)
+    settings = (None if schemes is None else list(schemes), partitions, most_flows, several)
     if shards > 1 or schemes is None:
         todo = {file: (_survey, (files[file], *settings)) for file in surveys}
         errors = _workers.run(client, 1 + retries, todo, surveys.__setitem__)
@@ -88,20 +91,24 @@ def analyze(
     if failed:
         raise ShardError([(files[file], shard, error) for (file, shard), error in sorted(failed.items())])
     wholes = [_native.merge([done[file, shard]._native for shard in range(shards)]) for file in range(len(files))]
-    return Flows(_native.join(wholes))
+    flows = Flows(_native.join(wholes))
+    left_out = [one for one in flows.inputs if one["packets"] == 0 and one["ended_by"] and not one["link_types"]]
+    if len(left_out) == len(files):
+        raise ValueError(f"{left_out[0]['path']}: {left_out[0]['ended_by']}")
+    return flows
 
 
-def _survey(url: str, schemes: list[str] | None, partitions: int, most_flows: int) -> Survey:
+def _survey(url: str, schemes: list[str] | None, partitions: int, most_flows: int, several: bool) -> Survey:
     """A task: the survey of one file."""
-    return Survey(_native.survey([(url, _octets(url))], schemes, partitions, most_flows, None))
+    return Survey(_native.survey([(url, _octets(url))], schemes, partitions, most_flows, None, several))
 
 
 def _shard(
-    url: str, shard: tuple[int, int], survey: Survey | None, schemes: list[str] | None, partitions: int, most_flows: int
+    url: str, shard: tuple[int, int], survey: Survey | None, schemes: list[str] | None, partitions: int, most_flows: int, several: bool
 ) -> Flows:
     """A task: one shard of one file."""
     surveyed = survey._native if survey else None
-    return Flows(_native.analyze([(url, _octets(url))], schemes, partitions, shard, most_flows, surveyed, None))
+    return Flows(_native.analyze([(url, _octets(url))], schemes, partitions, shard, most_flows, surveyed, None, several))
 
 
 def _octets(url: str) -> Buffer | None:
@@ -112,12 +119,11 @@ def _octets(url: str) -> Buffer | None:
 
 def _expanded(url: str) -> list[str]:
     """Files of a pattern; a name without wildcards stands for itself."""
-    if not glob.has_magic(url) or os.path.exists(url):
+    if "://" not in url:
+        return files_of(url)
+    if not glob.has_magic(url):
         return [url]
-    if "://" in url:
-        files = sorted(file.full_name for file in optional("fsspec", "dask").open_files(url))
-    else:
-        files = sorted(glob.glob(url))
+    files = sorted(file.full_name for file in optional("fsspec", "dask").open_files(url))
     if not files:
         raise FileNotFoundError(f"no file matches {url}")
     return files

@@ -5,7 +5,8 @@
 use std::time::Duration;
 
 use thinair_capture::{LinkType, Reader, Timestamp, Writer};
-use thinair_rohc::{Channel, CidSpace, Mode, ProfileSet};
+use thinair_rohc::{Channel, CidSpace, Mode, ProfileId, ProfileSet};
+use thinair_wire::checksum::Sum;
 use thinair_wire::header::ipv4::Ipv4;
 
 use super::Analysis;
@@ -272,4 +273,55 @@ fn a_capture_of_known_duration_has_the_rate_of_all_of_it() {
     assert_eq!(run(Some(Duration::from_secs(16))), (16.0, octets / 8));
     // Packets later than that count, too.
     assert_eq!(run(Some(Duration::from_secs(1))), (seconds, octets));
+}
+
+/// Segments of connections of six packets, each from a new port of one client, whose sequence numbers are near those of the last.
+fn short_connections(count: u16) -> Vec<Vec<u8>> {
+    const SYN: u8 = 2;
+    const ACK: u8 = 16;
+    const FIN: u8 = 1;
+    let mut packets = Vec::new();
+    for connection in 0..count {
+        let mut seq = 1_000 + 7_919 * u32::from(connection);
+        for (flags, octets) in [(SYN, 0_u32), (ACK, 0), (ACK, 21), (ACK, 21), (ACK, 21), (ACK | FIN, 0)] {
+            let mut tcp: Vec<u8> =
+                [40_000 + 37 * connection, 80].iter().flat_map(|port| port.to_be_bytes()).collect();
+            tcp.extend(seq.to_be_bytes());
+            let ack = if flags & ACK > 0 { 5_000 + 3 * seq } else { 0 };
+            tcp.extend(ack.to_be_bytes());
+            tcp.extend([0x50, flags, 0x20, 0, 0, 0, 0, 0]);
+            tcp.extend((0..octets).map(|i| (i + seq) as u8));
+            let mut packet = Vec::from(*b"\x45\0\0\0\0\0\x40\0\x40\x06\0\0\x0a\0\0\x05\x0a\0\0\x09");
+            let pseudo = Sum::ZERO.octets(&packet[12..20]).word(6).word(tcp.len() as u16);
+            let sum = pseudo.octets(&tcp).checksum();
+            tcp[16..18].copy_from_slice(&sum.to_be_bytes());
+            packet.extend(&tcp);
+            let len = packet.len() as u16;
+            packet[2..4].copy_from_slice(&len.to_be_bytes());
+            packet[4..6].copy_from_slice(&(packets.len() as u16).to_be_bytes());
+            packets.push(sealed(packet));
+            seq += octets + u32::from(flags & (SYN | FIN) > 0);
+        }
+    }
+    packets
+}
+
+/// What follows a SYN in a capture shows that it arrived, and a compressor relies on that: a loss of it would contradict the
+/// capture. Other losses are still counted.
+#[test]
+fn a_loss_does_not_contradict_the_capture() {
+    let tcp = ProfileSet::of(&[ProfileId::Tcp]).unwrap();
+    let channel = Channel::new(CidSpace::Small, 15, tcp).unwrap();
+    let rohc = |mode| SchemeSpec::Rohc { name: "tcp", channel, mode, learned: false };
+    let modes = [Mode::Unidirectional, Mode::Optimistic].map(rohc);
+    let packets = short_connections(200);
+    for seed in 1..9 {
+        let loss = Some(RandomLoss { probability: 0.1, seed });
+        let outcome =
+            run(Settings { loss, ..Settings::new(channel, &modes) }, &packets, |at| at * 10_000_000);
+        assert_eq!(outcome.mismatches(), 0, "seed {seed}");
+        let by_link = |at: usize| outcome.totals.schemes[at].lost_by["link"];
+        assert!((60..140).contains(&by_link(0)), "{}", by_link(0));
+        assert_eq!(by_link(0), by_link(1));
+    }
 }

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::net::Ipv6Addr;
 
-use thinair_analyze::{Billing, Outcome, Recommendation, Settings};
+use thinair_analyze::outcome::Scheme;
+use thinair_analyze::{Billing, MONTH_SECONDS, Outcome, Recommendation, Settings, WORTH_COMPRESSING};
 use thinair_report::Numerals;
 use thinair_rohc::{CidSpace, ProfileId, ProfileSet};
 
@@ -39,7 +40,8 @@ impl Advice {
         match &outcome.recommendation {
             Some(best) => recommended(n, options, settings, outcome, best, paths),
             None => {
-                Self { headline: without_recommendation(n, settings), rows: Vec::new(), blocks: Vec::new() }
+                let headline = without_recommendation(n, settings, outcome);
+                Self { headline, rows: Vec::new(), blocks: Vec::new() }
             }
         }
     }
@@ -62,9 +64,17 @@ impl Advice {
 }
 
 /// Reason why no scheme is recommended.
-fn without_recommendation(n: Numerals, settings: &Settings) -> String {
+fn without_recommendation(n: Numerals, settings: &Settings, outcome: &Outcome) -> String {
     if settings.schemes.iter().all(|spec| spec.channel().is_none()) {
         return "none: no scheme of ROHC was compared; add one to --schemes, such as coap".to_owned();
+    }
+    if let Some((scheme, saved)) = best_of_rohc(settings, outcome).filter(|(_, saved)| *saved > 0.0) {
+        return format!(
+            "leave headers as they are: the best scheme of ROHC, {}, saves {}, less than {}",
+            words::label(scheme),
+            n.percent(saved, 2),
+            n.percent(WORTH_COMPRESSING, 0),
+        );
     }
     match settings.billing {
         Some(Billing { unit: unit @ 2.., .. }) => format!(
@@ -75,6 +85,18 @@ fn without_recommendation(n: Numerals, settings: &Settings) -> String {
             "leave headers as they are: no scheme of ROHC sends fewer octets of these packets".to_owned()
         }
     }
+}
+
+/// The scheme of ROHC that saves most octets, or money if the link has a price, and the share that it saves.
+fn best_of_rohc<'o>(settings: &Settings, outcome: &'o Outcome) -> Option<(&'o Scheme, f64)> {
+    let traffic = &outcome.totals.traffic;
+    let saved = |scheme: &Scheme| match (traffic.cost_in, scheme.cost_out) {
+        (Some(before), Some(after)) if before > 0.0 => 1.0 - after / before,
+        _ => scheme.saved_ratio,
+    };
+    let schemes = settings.schemes.iter().zip(&outcome.totals.schemes);
+    let rohc = schemes.filter(|(spec, scheme)| spec.channel().is_some() && scheme.roundtrip_mismatches == 0);
+    rohc.map(|(_, scheme)| (scheme, saved(scheme))).max_by(|(_, a), (_, b)| a.total_cmp(b))
 }
 
 fn recommended(
@@ -94,7 +116,7 @@ fn recommended(
     let packets = packet_arguments(settings);
     let lacking: Vec<_> =
         options.given().iter().filter(|given| !given.in_tunnels).map(|given| given.name).collect();
-    let tunnels = if lacking.is_empty() { TunnelCost::all(outcome, best) } else { Vec::new() };
+    let tunnels = if lacking.is_empty() { TunnelCost::all(settings, outcome, best) } else { Vec::new() };
     let feedback = match best.feedback_bytes {
         0 => String::new(),
         octets => format!(", {} of them feedback", n.integer(octets.into())),
@@ -119,7 +141,7 @@ fn recommended(
                 channels(n, outcome.partitions)
             ),
         ),
-        ("in a tunnel", in_tunnels(n, &tunnels, &lacking)),
+        ("in a tunnel", in_tunnels(n, settings, &tunnels, &lacking)),
     ];
     if let Some(wait) = &best.late_wait {
         rows.push(("late start", format!("a decompressor waits for at most {}", words::late_wait(wait))));
@@ -153,17 +175,19 @@ fn recommended(
             ],
         ));
     }
-    if let Some(tunnel) = tunnels.iter().find(|tunnel| tunnel.octets < best.bytes_in) {
+    let best_tunnel = tunnels.iter().find(|tunnel| tunnel.saved_ratio >= WORTH_COMPRESSING);
+    if let Some(tunnel) = best_tunnel {
         let arguments = joined(&tunnel_arguments(options, best));
         let by_end =
             |(url, address)| format!("thinair tunnel run {url} --key sat.key --address {address}{arguments}");
         let heading = "Use it: a tunnel, one line at each end (the key by `thinair tunnel keygen sat.key`)";
         blocks.push((heading, tunnel.ends.map(by_end).to_vec()));
     }
-    if lacking.is_empty() {
+    if best_tunnel.is_some() {
         blocks.push(("The same in a configuration, for both ends", config_lines(options, best)));
     }
-    Advice { headline: headline(best), rows, blocks }
+    let only = if best_tunnel.is_some() { "" } else { ", only where the link itself carries ROHC packets" };
+    Advice { headline: headline(best) + only, rows, blocks }
 }
 
 /// Formats as `ROHC with profiles v1, coap and tcp in O-mode, 16 small CIDs`.
@@ -196,41 +220,56 @@ fn channels(n: Numerals, partitions: u32) -> String {
     }
 }
 
-/// Traffic of a month, in octets and money.
+/// Duration of a capture from which on a month is not marked as extrapolated from little, in seconds: a day has every
+/// hour once.
+const DAY: f64 = 86_400.0;
+
+/// Traffic of a month, in octets, and in money on a link that carries ROHC packets.
 fn month(n: Numerals, settings: &Settings, best: &Recommendation) -> String {
-    let seconds = n.number(best.seconds, 1);
     let Some(month) = &best.month else {
-        return format!("not known: the capture lasts {seconds} s; give one of a minute or more");
+        let seconds = n.number(best.seconds, 1);
+        return format!("not known: the capture lasts {seconds} s; give one of a day or more");
     };
-    let octets = |octets| n.octets(octets);
-    let mut text = format!(
-        "{} -> {} at the rate of these {seconds} s; ",
-        octets(month.bytes_in),
-        octets(month.bytes_out)
-    );
-    text += &match (month.cost_in, month.cost_out, settings.billing) {
-        (Some(before), Some(after), Some(_)) => {
-            format!(
-                "{} -> {}, so {} less to pay",
-                n.number(before, 2),
-                n.number(after, 2),
-                n.number(before - after, 2)
-            )
-        }
-        _ => {
-            let saved = month.bytes_in.saturating_sub(month.bytes_out) as f64 / MEGABYTE;
-            format!("{} less to pay at 1.00 a megabyte (--price gives yours)", n.number(saved, 2))
-        }
+    let source = match best.seconds < DAY {
+        true => format!(
+            "extrapolated from {}, a guess: capture a day or more for a budget",
+            words::duration(best.seconds)
+        ),
+        false => format!("at the rate of these {}", words::duration(best.seconds)),
     };
-    text
+    let before = settings.billing.and(month.cost_in).unwrap_or(month.bytes_in as f64 / MEGABYTE);
+    let after = settings.billing.and(month.cost_out).unwrap_or(month.bytes_out as f64 / MEGABYTE);
+    format!(
+        "{} -> {}, {source}; to pay where the link itself carries ROHC packets: {}{}",
+        n.octets(month.bytes_in),
+        n.octets(month.bytes_out),
+        paid(n, before, after),
+        if settings.billing.is_some() { "" } else { " at 1.00 a megabyte (--price gives yours)" }
+    )
+}
+
+/// Formats as `7.70 -> 1.40, 6.30 less`.
+fn paid(n: Numerals, before: f64, after: f64) -> String {
+    let word = if after > before { "more" } else { "less" };
+    format!(
+        "{} -> {}, {} {word}",
+        n.number(before, 2),
+        n.number(after, 2),
+        n.number((before - after).abs(), 2)
+    )
 }
 
 /// Carriers of tunnels: name, URL of each end, and overhead of an encrypted packet alone in its datagram or
 /// frame, in octets.
-const CARRIERS: [(&str, [&str; 2], usize); 2] = [
+const CARRIERS: [(&str, [&str; 2], u32); 2] = [
     ("UDP over IPv4", ["udp://:7000", "udp://HOST:7000"], 48),
     ("a serial line", ["serial:///dev/ttyS0"; 2], 17),
 ];
+
+/// Octets that each carrier of a tunnel adds around a packet.
+pub(super) fn overheads() -> Vec<u32> {
+    CARRIERS.map(|(_, _, overhead)| overhead).to_vec()
+}
 
 /// A tunnel over one carrier that transports the packets of the captures.
 struct TunnelCost {
@@ -238,35 +277,54 @@ struct TunnelCost {
     /// URL of the carrier and address of the interface, for each end.
     ends: [(&'static str, &'static str); 2],
     /// Overhead per packet, in octets.
-    overhead: usize,
-    /// Octets of all packets, overhead included.
-    octets: u64,
+    overhead: u32,
+    /// Saved share of octets, or of billing units, with the overhead.
     saved_ratio: f64,
+    /// Price of a month before, and through the tunnel; `None` if the capture is too short.
+    month: Option<(f64, f64)>,
 }
 
 impl TunnelCost {
-    fn all(outcome: &Outcome, best: &Recommendation) -> Vec<Self> {
+    fn all(settings: &Settings, outcome: &Outcome, best: &Recommendation) -> Vec<Self> {
         let addresses = ["10.9.0.1/30", "10.9.0.2/30"];
-        let tunnel = |(name, [a, b], overhead): (_, [_; 2], _)| {
-            let octets = best.bytes_out + overhead as u64 * outcome.totals.packets;
-            let saved_ratio = 1.0 - octets as f64 / best.bytes_in.max(1) as f64;
-            Self { name, ends: [(a, addresses[0]), (b, addresses[1])], overhead, octets, saved_ratio }
+        let tunnel = |(at, (name, [a, b], overhead)): (usize, (_, [_; 2], u32))| {
+            let octets = best.bytes_out + u64::from(overhead) * outcome.totals.packets;
+            let (before, after) = match (settings.billing, outcome.totals.traffic.cost_in) {
+                (Some(billing), Some(before)) => {
+                    let units = best.units_around.get(at).copied().unwrap_or_default();
+                    (before, units as f64 * billing.price)
+                }
+                _ => (best.bytes_in as f64 / MEGABYTE, octets as f64 / MEGABYTE),
+            };
+            let saved_ratio = match before > 0.0 {
+                true => 1.0 - after / before,
+                // A price of 0.
+                false => 1.0 - octets as f64 / best.bytes_in.max(1) as f64,
+            };
+            let months = MONTH_SECONDS / best.seconds;
+            let month = best.month.is_some().then_some((before * months, after * months));
+            Self { name, ends: [(a, addresses[0]), (b, addresses[1])], overhead, saved_ratio, month }
         };
-        CARRIERS.into_iter().map(tunnel).collect()
+        CARRIERS.into_iter().enumerate().map(tunnel).collect()
     }
 }
 
-/// Octets sent through tunnels, overhead included. `lacking`: given options that tunnels lack.
-fn in_tunnels(n: Numerals, tunnels: &[TunnelCost], lacking: &[&str]) -> String {
+/// Octets and money of each tunnel, overhead included. `lacking`: given options that tunnels lack.
+fn in_tunnels(n: Numerals, settings: &Settings, tunnels: &[TunnelCost], lacking: &[&str]) -> String {
     if !lacking.is_empty() {
         return format!("not possible: `thinair tunnel` has no option --{}", lacking.join(", --"));
     }
+    let of_units = settings.billing.is_some_and(|billing| billing.unit > 1);
     let part = |tunnel: &TunnelCost| {
         let change = match tunnel.saved_ratio < 0.0 {
             true => format!("{} more than before", n.percent(-tunnel.saved_ratio, 1)),
             false => format!("{} saved", n.percent(tunnel.saved_ratio, 1)),
         };
-        format!("{}: {} octets around each packet, {change}", tunnel.name, tunnel.overhead)
+        let units = if of_units { " of the price" } else { "" };
+        let money =
+            tunnel.month.map(|(before, after)| format!(", {} to pay a month", paid(n, before, after)));
+        let money = money.unwrap_or_default();
+        format!("{}: {} octets around each packet, {change}{units}{money}", tunnel.name, tunnel.overhead)
     };
     tunnels.iter().map(part).collect::<Vec<_>>().join("; ")
 }
@@ -382,7 +440,7 @@ mod tests {
                 resolve: &config::system_resolver,
             };
             let plan = config::site_config(&settings, &surroundings).unwrap();
-            assert_eq!(Budget::of(&plan).unwrap().overhead(), overhead, "{name}");
+            assert_eq!(Budget::of(&plan).unwrap().overhead(), overhead as usize, "{name}");
         }
     }
 }

@@ -11,7 +11,7 @@ use std::thread;
 
 use anyhow::Context;
 use thinair_analyze::{Analysis, Outcome, Settings, Survey};
-use thinair_capture::Reader;
+use thinair_capture::{Error, Reader};
 
 use crate::progress::{self, ProgressBar};
 use crate::values::is_stdio;
@@ -22,6 +22,8 @@ const LARGE: u64 = 8 * 1024 * 1024;
 /// Open captures. All are opened first, so that a wrong file name is reported at once.
 pub(crate) struct Captures {
     files: Vec<(String, File)>,
+    /// Numbers of files that are no captures.
+    left_out: Vec<usize>,
     /// Progress bar for large captures.
     bar: Option<ProgressBar>,
 }
@@ -45,13 +47,14 @@ impl Captures {
             files.push((name, file));
         }
         let total: u64 = files.iter().filter_map(|(_, file)| Some(file.metadata().ok()?.len())).sum();
-        Ok(Self { files, bar: bar(total * READINGS) })
+        Ok(Self { files, left_out: Vec::new(), bar: bar(total * READINGS) })
     }
 
     /// Returns a single open capture.
     pub(crate) fn of(name: &str, file: File) -> Self {
         let total = file.metadata().map_or(0, |metadata| metadata.len());
-        Self { files: vec![(name.to_owned(), file)], bar: bar(total * READINGS) }
+        let files = vec![(name.to_owned(), file)];
+        Self { files, left_out: Vec::new(), bar: bar(total * READINGS) }
     }
 
     /// Returns the most frequent EtherType in the frames of a capture; of several, the lowest. `None` if there is
@@ -69,13 +72,33 @@ impl Captures {
         main.map(|(ethertype, _)| ethertype)
     }
 
-    /// Reads all captures for the survey.
-    pub(crate) fn survey(&self, settings: &Settings) -> anyhow::Result<Survey> {
+    /// Reads all captures for the survey. Of several files, those that are no captures are left out, unless all are.
+    pub(crate) fn survey(&mut self, settings: &Settings) -> anyhow::Result<Survey> {
         let mut survey = Survey::default();
-        for (name, file) in &self.files {
-            survey.read(settings, FromStart::of(file), self.progress()).with_context(|| name.clone())?;
+        let (mut left_out, mut first) = (Vec::new(), None);
+        for (at, (name, file)) in self.files.iter().enumerate() {
+            match survey.read(settings, FromStart::of(file), self.progress()) {
+                Ok(()) => {}
+                Err(error @ Error::Io { .. }) => return Err(error).with_context(|| name.clone()),
+                Err(error) => {
+                    survey.leave_out();
+                    left_out.push(at);
+                    first.get_or_insert((name, error));
+                }
+            }
         }
-        Ok(survey)
+        match first {
+            Some((name, error)) if left_out.len() == self.files.len() => Err(error).context(name.clone()),
+            Some(_) | None => {
+                self.left_out = left_out;
+                Ok(survey)
+            }
+        }
+    }
+
+    /// True for a file that the survey found to be no capture.
+    pub(super) fn is_left_out(&self, at: usize) -> bool {
+        self.left_out.contains(&at)
     }
 
     /// Reads all captures again for the analysis, in at most `jobs` threads.
@@ -100,14 +123,17 @@ impl Captures {
     /// Reads all captures for a part of the partitions. One of several threads shows its progress.
     fn shard(&self, settings: Settings, survey: Survey, is_shown: bool) -> anyhow::Result<Outcome> {
         let mut analysis = Analysis::new(settings, survey);
-        for (name, file) in &self.files {
+        for (at, (name, file)) in self.files.iter().enumerate() {
             let mut progress = self.progress();
             let shown = |octets| {
                 if is_shown {
                     progress(octets)
                 }
             };
-            analysis.read(name, FromStart::of(file), shown).with_context(|| name.clone())?;
+            match analysis.read(name, FromStart::of(file), shown) {
+                Err(error) if self.is_left_out(at) => analysis.leave_out(name, &error),
+                read => read.with_context(|| name.clone())?,
+            }
         }
         Ok(analysis.finish())
     }

@@ -10,7 +10,10 @@ use crate::records::reasons;
 
 /// Returns a line for each capture without IP packets.
 pub(super) fn lines(outcome: &Outcome, captures: &Captures) -> Vec<String> {
-    let inputs = outcome.inputs.iter().enumerate().filter(|(_, input)| input.ip_packets == 0);
+    // `ended_by` has the reason for files that are damaged at their start, or no captures.
+    let is_damaged = |input: &InputSummary| input.packets == 0 && input.damaged;
+    let inputs = outcome.inputs.iter().enumerate();
+    let inputs = inputs.filter(|(_, input)| input.ip_packets == 0 && !is_damaged(input));
     inputs.map(|(at, input)| line(input, || captures.main_ethertype(at))).collect()
 }
 

@@ -117,12 +117,16 @@ pub(crate) fn result(outcome: &Outcome, scheme: &Scheme) -> String {
 
 /// Longest wait of a decompressor that starts late: `128 packets of a flow, 2.1 h`.
 pub(crate) fn late_wait(wait: &LateWait) -> String {
-    let time = match wait.seconds {
+    format!("{} of a flow, {}", counted(wait.packets, "packet"), duration(wait.seconds))
+}
+
+/// Formats as `10.2 s`, `5.0 min` or `26.1 h`.
+pub(crate) fn duration(seconds: f64) -> String {
+    match seconds {
         seconds if seconds < 120.0 => format!("{} s", N.number(seconds, 1)),
         seconds if seconds < 7_200.0 => format!("{} min", N.number(seconds / 60.0, 1)),
         seconds => format!("{} h", N.number(seconds / 3_600.0, 1)),
-    };
-    format!("{} of a flow, {time}", counted(wait.packets, "packet"))
+    }
 }
 
 /// Octets of the SCHC rules provisioned at both ends.
@@ -213,6 +217,9 @@ pub(crate) fn input(input: &InputSummary) -> String {
     }
     if !input.unwrapped.is_empty() {
         line += &format!(", unwrapped: {}", reasons(&input.unwrapped));
+    }
+    if !input.not_unwrapped.is_empty() {
+        line += &format!(", of tunnels that are not opened: {}", reasons(&input.not_unwrapped));
     }
     if !input.skipped.is_empty() {
         line += &format!(", skipped: {}", reasons(&input.skipped));

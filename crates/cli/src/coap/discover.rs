@@ -15,6 +15,11 @@ const PLAIN_WIDTH: usize = 120;
 const COLUMNS: [&str; 5] = ["rt", "if", "ct", "sz", "title"];
 
 pub(super) fn show(response: &Received<'_>) -> anyhow::Result<()> {
+    print(&table(response)?)
+}
+
+/// Returns the table, with control characters escaped.
+pub(super) fn table(response: &Received<'_>) -> anyhow::Result<String> {
     let text = std::str::from_utf8(&response.payload).context("the list of links is not UTF-8")?;
     let columns = ["resource", "type (rt)", "interface (if)", "formats (ct)", "octets (sz)", "title", "more"];
     let mut table = Table::new("", columns.map(Column::text));
@@ -39,5 +44,5 @@ pub(super) fn show(response: &Received<'_>) -> anyhow::Result<()> {
         let more = names::printable(&more.join(" "));
         table.row([target, kind, interface, formats, octets, title, more].map(Cell::text));
     }
-    print(&table.to_text(&style(PLAIN_WIDTH)))
+    Ok(table.to_text(&style(PLAIN_WIDTH)))
 }

@@ -70,6 +70,11 @@ pub(crate) struct RequestOptions {
     /// Send a Non-confirmable message, which is not retransmitted
     #[arg(long, help_heading = "Request")]
     non: bool,
+    /// Request from a group: HOST is a multicast address; print every answer that arrives within TIME [default: 6s]
+    ///
+    /// The message is Non-confirmable and sent once (RFC 7252, section 8).
+    #[arg(long, value_name = "TIME", value_parser = time, num_args = 0..=1, require_equals = true, default_missing_value = "6s", help_heading = "Request")]
+    pub(crate) group: Option<Duration>,
 
     /// Congestion control algorithm
     #[arg(long, value_enum, hide_short_help = true, value_name = "NAME", default_value_t = Congestion::FasorQuick, help_heading = "Transmission")]
@@ -80,7 +85,8 @@ pub(crate) struct RequestOptions {
     /// ACK_RANDOM_FACTOR, 1 to 10: the first timeout is up to FACTOR times ACK_TIMEOUT [default: 1.5]
     #[arg(long, hide_short_help = true, value_name = "FACTOR", value_parser = factor, help_heading = "Transmission")]
     ack_random_factor: Option<u16>,
-    /// MAX_RETRANSMIT, maximum number of retransmissions of a message [default: 4]
+    /// MAX_RETRANSMIT: number of retransmissions with rfc7252; other algorithms retransmit for
+    /// MAX_TRANSMIT_SPAN, which follows from it [default: 4]
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u8).range(..=20), help_heading = "Transmission")]
     max_retransmit: Option<u8>,
     /// NSTART, maximum number of unacknowledged messages to the server [default: 1]

@@ -1,18 +1,23 @@
 //! Output of responses as text and as JSON.
 
+use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use serde::Serialize;
 use thinair_coap::uri::resource;
-use thinair_coap::{Received, number};
+use thinair_coap::{Block, Received, number};
 use thinair_services::coap::client::{ClientError, Continuation, TaskReport};
 
 use super::names::{self, OptionFormat};
 use super::options::RequestOptions;
 use super::request::Ask;
+use super::{discover, payload};
 use crate::base64::base64;
+
+/// Content-Format of a list of links (RFC 6690).
+const LINK_FORMAT: u16 = 40;
 
 /// Destination of responses.
 pub(super) struct ResponseOutput<'a> {
@@ -25,6 +30,11 @@ pub(super) struct ResponseOutput<'a> {
 impl<'a> ResponseOutput<'a> {
     pub(super) fn new(asked: &'a Ask<'a>) -> Self {
         Self { asked, is_terminal: io::stdout().is_terminal(), shown: 0 }
+    }
+
+    /// True if several messages are printed: notifications, or responses of a group.
+    const fn is_one_of_many(&self) -> bool {
+        self.asked.observe.is_some() || self.options().group.is_some()
     }
 
     const fn options(&self) -> &'a RequestOptions {
@@ -50,11 +60,28 @@ impl<'a> ResponseOutput<'a> {
             return Ok(Continuation::Go);
         }
         if let Some(path) = &options.output {
-            std::fs::write(path, &message.payload)
+            crate::whole::write(path, &message.payload)
                 .with_context(|| format!("cannot write {}", path.display()))?;
             return Ok(Continuation::Go);
         }
         self.print_payload(message)
+    }
+
+    /// Prints the response of a member of a group, with its address.
+    pub(super) fn show_member(
+        &mut self,
+        message: &Received<'_>,
+        report: &TaskReport,
+    ) -> anyhow::Result<Continuation> {
+        if let Some(address) = report.address.filter(|_| !self.options().json) {
+            eprintln!("{address}: {}", names::code(message.code));
+            let first = message.options.uint(number::BLOCK2).and_then(Block::from_uint);
+            if first.is_some_and(|block| block.more) {
+                let octets = message.payload.len();
+                eprintln!("thinair: the first {octets} octets; request the rest from coap://{address}");
+            }
+        }
+        self.show(message, report)
     }
 
     /// Prints the end of an observation.
@@ -77,27 +104,52 @@ impl<'a> ResponseOutput<'a> {
     /// Prints a payload. Text payloads of an observation are separated by newlines.
     fn print_payload(&self, message: &Received<'_>) -> anyhow::Result<Continuation> {
         let payload = &*message.payload;
-        let text = text(message);
-        if self.is_terminal && text.is_none() {
-            let len = payload.len();
-            eprintln!(
-                "thinair: {len} octets that are no text are not written to a terminal; give --output FILE"
-            );
-            return Ok(Continuation::Go);
+        if self.is_terminal {
+            let Some(shown) = shown(message) else {
+                let len = payload.len();
+                eprintln!(
+                    "thinair: {len} octets that are no text are not written to a terminal; give --output FILE"
+                );
+                return Ok(Continuation::Go);
+            };
+            let end = if shown.is_empty() || shown.ends_with('\n') { "" } else { "\n" };
+            return print(&[shown.as_bytes(), end.as_bytes()]);
         }
         let ends_line = payload.last().is_none_or(|octet| *octet == b'\n');
-        let wants_line = text.is_some() && (self.is_terminal || self.asked.observe.is_some());
+        let wants_line = text(message).is_some() && self.is_one_of_many();
         let end: &[u8] = if wants_line && !ends_line { b"\n" } else { b"" };
         print(&[payload, end])
     }
 
     fn print_json(&self, json: &Json) -> anyhow::Result<Continuation> {
-        let text = match self.asked.observe {
-            Some(_) => serde_json::to_string(json)?,
-            None => serde_json::to_string_pretty(json)?,
+        let text = match self.is_one_of_many() {
+            true => serde_json::to_string(json)?,
+            false => serde_json::to_string_pretty(json)?,
         };
-        print(&[text.as_bytes(), b"\n"])
+        print(&[controls_escaped(&text).as_bytes(), b"\n"])
     }
+}
+
+/// Escapes the control characters that JSON allows in strings: DEL, and those of ISO 6429 from U+0080 on, which a terminal
+/// may obey.
+fn controls_escaped(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for character in json.chars() {
+        match character {
+            '\u{7f}'..='\u{9f}' => {
+                let _ = write!(escaped, "\\u{:04x}", u32::from(character));
+            }
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// Returns a payload as a terminal shows it: a list of links is a table.
+fn shown(message: &Received<'_>) -> Option<String> {
+    let is_list = message.options.content_format() == Some(LINK_FORMAT);
+    let table = is_list.then(|| discover::table(message).ok()).flatten();
+    table.or_else(|| payload::readable(message))
 }
 
 /// Writes to standard output. A closed pipe is not an error; it ends an observation.
@@ -316,6 +368,13 @@ fn value(number: u16, octets: &[u8]) -> OptionValue {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// DEL, and CSI as one character.
+    #[test]
+    fn json_has_no_control_characters() {
+        let json = serde_json::to_string("\x1b[2J\x7f\u{9b}2J\u{a0}").unwrap_or_default();
+        assert_eq!(controls_escaped(&json), "\"\\u001b[2J\\u007f\\u009b2J\u{a0}\"");
+    }
 
     #[test]
     fn options_have_values_of_their_kind() {

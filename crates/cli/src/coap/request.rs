@@ -12,7 +12,7 @@ use super::options::RequestOptions;
 use crate::values::time;
 
 pub(super) const EXIT_STATUS: &str = "\
-The payload, and nothing else, goes to standard output. On a terminal, text ends with a newline.\n\n\
+The payload, and nothing else, goes to standard output. On a terminal, JSON is indented, CBOR is in diagnostic notation, and a list of links is a table.\n\n\
 Examples:\n  \
 thinair coap get coap://[2001:db8::1]/sensors/temp --accept json\n  \
 thinair coap put coap+tcp://example.net/firmware --file image.bin --timing\n  \

@@ -8,19 +8,20 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 use serde_json::{Value, json};
+use thinair_analyze::{CaptureSide, endpoint};
 use thinair_capture::{Record, Skip, Timestamp};
 use thinair_rohc::decompressor::Traced;
-use thinair_rohc::feedback::{AckType, Feedback, FeedbackError, FeedbackForm};
+use thinair_rohc::feedback::{AckType, Feedback, FeedbackError, FeedbackForm, MAX_ELEMENT};
 use thinair_rohc::packet::{self, PacketBody};
-use thinair_rohc::profile::coap::Base;
 use thinair_rohc::storage::Slots;
 use thinair_rohc::{
     Channel, Cid, DecompressError, Decompressed, Decompressor, DecompressorConfig, DecompressorMemory,
-    Format, Mode, ProfileId,
+    Endpoint, Format, Mode, ProfileId,
 };
 
+use super::both_ways::NO_DIRECTION;
 use super::conversion::Leniency;
-use super::files::REBUILT_ROOM;
+use super::files::{REBUILT_ROOM, side_of};
 use crate::options::{BLOCKS, ChannelOptions};
 use crate::records::{OpenCapture, ReasonTally, RecordClock, unreadable};
 use crate::usage::Usage;
@@ -39,6 +40,11 @@ pub(crate) struct DissectArguments {
     /// Capture of ROHC packets (link type 147 or EtherType 0x22F1); `-` is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
+    /// Read both directions of a link, as `thinair rohc compress --both-ways` writes them
+    ///
+    /// The addresses of a frame name its side. Without this option all packets of a file are of one channel.
+    #[arg(long)]
+    both_ways: bool,
     /// Print one JSON line per record (thinair.rohc.dissect/1)
     #[arg(long)]
     json: bool,
@@ -51,7 +57,7 @@ pub(crate) struct DissectArguments {
 pub(super) fn run(arguments: &DissectArguments) -> anyhow::Result<ExitCode> {
     let channel = arguments.channel.channel().map_err(Usage::error)?;
     let mut input = OpenCapture::open(&arguments.input)?;
-    let mut dissector = Dissector::new(channel, arguments.leniency, arguments.channel.bases()?);
+    let mut dissector = Dissector::new(arguments, channel)?;
     let mut unread = ReasonTally::default();
     let mut out = BufWriter::new(io::stdout().lock());
     while let Some(record) = input.reader.next_record() {
@@ -77,37 +83,53 @@ pub(super) fn run(arguments: &DissectArguments) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// A receiver that parses each packet before it decompresses it.
+/// Receivers that parse each packet before they decompress it.
 struct Dissector {
     channel: Channel,
-    decompressor: Decompressor<'static>,
+    receivers: Receivers,
     clock: RecordClock,
     start: Option<Timestamp>,
     back: Vec<u8>,
 }
 
 impl Dissector {
-    fn new(channel: Channel, leniency: Leniency, bases: Vec<Base>) -> Self {
-        let memory = DecompressorMemory::owned(&channel, BLOCKS);
-        Self {
-            channel,
-            decompressor: Decompressor::new(leniency.apply(DecompressorConfig::new(channel)), memory)
-                .with_bases(Slots::owned(bases)),
-            clock: RecordClock::default(),
-            start: None,
-            back: Vec::new(),
-        }
+    fn new(arguments: &DissectArguments, channel: Channel) -> anyhow::Result<Self> {
+        let bases = arguments.channel.bases()?;
+        let receivers = match arguments.both_ways {
+            true => {
+                let decompressor = arguments.leniency.apply(arguments.channel.decompressor(channel));
+                let end = || endpoint(arguments.channel.compressor(channel), decompressor, &bases);
+                Receivers::Ends(Box::new([end(), end()]))
+            }
+            false => {
+                let config = arguments.leniency.apply(DecompressorConfig::new(channel));
+                let memory = DecompressorMemory::owned(&channel, BLOCKS);
+                let decompressor = Decompressor::new(config, memory).with_bases(Slots::owned(bases));
+                Receivers::One(Box::new(decompressor))
+            }
+        };
+        Ok(Self { channel, receivers, clock: RecordClock::default(), start: None, back: Vec::new() })
     }
 
     fn look<'r>(&mut self, record: &Record<'r>) -> Dissection<'r> {
         let start = *self.start.get_or_insert(record.time);
         let after = i128::from(record.time.as_nanos()) - i128::from(start.as_nanos());
         let rohc = record.rohc_packet().map(|rohc| rohc.packet).map_err(Skip::name);
-        let packet = rohc.map(|octets| self.look_into(octets, record.time));
+        let side = match self.receivers {
+            Receivers::One(_) => Ok(None),
+            Receivers::Ends(_) => side_of(record.data).ok_or(NO_DIRECTION).map(Some),
+        };
+        let packet = rohc.and_then(|octets| Ok(self.look_into(octets, side?, record.time)));
         Dissection { record: record.number, time: record.time, after, packet }
     }
 
-    fn look_into<'r>(&mut self, octets: &'r [u8], time: Timestamp) -> DissectedPacket<'r> {
+    /// `side`: that of the sender, if the file has both directions.
+    fn look_into<'r>(
+        &mut self,
+        octets: &'r [u8],
+        side: Option<CaptureSide>,
+        time: Timestamp,
+    ) -> DissectedPacket<'r> {
         let (feedback, segment) = match packet::parts(octets) {
             Ok(parts) => {
                 let feedback = parts.feedback.map(|data| self.feedback(data)).collect();
@@ -120,11 +142,27 @@ impl Dissector {
             Err(_) => (Vec::new(), None),
         };
         let mut fields = Vec::new();
-        let format = self.decompressor.dissect(octets, |field| add(&mut fields, &field));
         let now = self.clock.at(time);
         self.back.resize(octets.len() + REBUILT_ROOM, 0);
-        let outcome = self.decompressor.decompress(now, octets, &mut self.back);
-        DissectedPacket { octets, feedback, segment, format, fields, outcome }
+        let (format, outcome) = match &mut self.receivers {
+            Receivers::One(decompressor) => {
+                let format = decompressor.dissect(octets, |field| add(&mut fields, &field));
+                (format, decompressor.decompress(now, octets, &mut self.back))
+            }
+            Receivers::Ends(ends) => {
+                let [a, b] = &mut **ends;
+                let (sender, receiver) = if side == Some(CaptureSide::B) { (b, a) } else { (a, b) };
+                let format = receiver.decompressor.dissect(octets, |field| add(&mut fields, &field));
+                let outcome = receiver.receive(now, octets, &mut self.back);
+                if outcome.is_ok() {
+                    sender.observe(receiver);
+                }
+                // The file contains the feedback of the ends already.
+                while receiver.poll_feedback(&mut [0; MAX_ELEMENT]).is_some() {}
+                (format, outcome)
+            }
+        };
+        DissectedPacket { octets, side, feedback, segment, format, fields, outcome }
     }
 
     /// Parses a feedback element. Its format depends on the profile of its context, which only the compressor
@@ -138,6 +176,14 @@ impl Dissector {
         let protected = [FeedbackForm::Rfc5225, FeedbackForm::Rfc6846].into_iter().filter(has).find_map(read);
         protected.map_or_else(|| Feedback::read(data, space), Ok)
     }
+}
+
+/// Decompressors of the packets of a file.
+enum Receivers {
+    /// All packets are of one channel.
+    One(Box<Decompressor<'static>>),
+    /// The ends of a link, side A first.
+    Ends(Box<[Endpoint<'static>; 2]>),
 }
 
 /// Findings about one record.
@@ -188,6 +234,8 @@ fn add(fields: &mut Vec<TracedField>, traced: &Traced<'_>) {
 
 struct DissectedPacket<'r> {
     octets: &'r [u8],
+    /// Side of the sender, if the file has both directions.
+    side: Option<CaptureSide>,
     feedback: Vec<Result<Feedback, FeedbackError>>,
     /// For a segment: true if it is the last one.
     segment: Option<bool>,
@@ -205,6 +253,9 @@ impl Dissection<'_> {
             Err(reason) => return writeln!(out, "  skipped: {reason}\n"),
         };
         write!(out, "  {} octets", packet.octets.len())?;
+        if let Some(side) = packet.side {
+            write!(out, "  from {}", side.name().to_uppercase())?;
+        }
         if let Some((cid, profile, format)) = packet.format {
             write!(out, "  CID {}  {}  {}", cid.value(), profile.name(), format.name())?;
         }
@@ -253,7 +304,7 @@ impl DissectedPacket<'_> {
             }
             Err(error) => (Value::Null, json!({ "name": error.name(), "message": error.to_string() })),
         };
-        json!({
+        let mut packet = json!({
             "octets": self.octets.len(),
             "cid": self.format.map(|(cid, ..)| cid.value()),
             "profile": self.format.map(|(_, profile, _)| profile.number()),
@@ -263,7 +314,11 @@ impl DissectedPacket<'_> {
             "feedback": self.feedback.iter().map(feedback_json).collect::<Vec<_>>(),
             "decompressed": decompressed,
             "error": error,
-        })
+        });
+        if let (Some(side), Value::Object(packet)) = (self.side, &mut packet) {
+            packet.insert("side".to_owned(), side.name().into());
+        }
+        packet
     }
 }
 

@@ -13,6 +13,7 @@ use thinair_rohc::{Compressor, Decompressor, Instant, packet};
 use super::summary::FeedbackCounts;
 use crate::records::{OpenCapture, name, unreadable};
 use crate::values::is_stdio;
+use crate::whole;
 
 /// Maximum size of a packet, in octets: that of a written record, with room for a larger header.
 pub(super) const MAX_PACKET_LEN: usize = MAX_WRITTEN_LEN - 1_024;
@@ -60,8 +61,12 @@ pub(super) enum RecordFraming {
 }
 
 /// A capture that is being written.
+///
+/// A file that cannot be written to its end is removed.
 pub(super) struct CaptureOutput {
     name: String,
+    /// `None` for standard output.
+    path: Option<PathBuf>,
     writer: Writer<BufWriter<Box<dyn Write>>>,
     framing: RecordFraming,
 }
@@ -81,7 +86,7 @@ impl CaptureOutput {
         };
         let writer = Writer::new(BufWriter::new(write), link_type);
         let writer = writer.with_context(|| format!("cannot write {name}"))?;
-        Ok(Self { name, writer, framing })
+        Ok(Self { name, path: (!is_stdio(path)).then(|| path.to_owned()), writer, framing })
     }
 
     pub(super) fn write(&mut self, time: Timestamp, packet: &[u8]) -> anyhow::Result<()> {
@@ -89,7 +94,13 @@ impl CaptureOutput {
             RecordFraming::Ip | RecordFraming::Rohc => self.writer.write(time, packet),
             RecordFraming::RohcInEthernet => self.writer.write_ethernet(time, ETHERTYPE_ROHC, packet),
         }
-        .with_context(|| format!("cannot write {}", self.name))
+        .or_else(|error| self.failed(error))
+    }
+
+    /// Removes the file that is not whole.
+    fn failed(&self, error: io::Error) -> anyhow::Result<()> {
+        self.path.as_deref().into_iter().for_each(whole::remove_half);
+        Err(error).with_context(|| format!("cannot write {}", self.name))
     }
 
     /// Writes an Ethernet frame whose addresses encode the side that sent it.
@@ -101,12 +112,12 @@ impl CaptureOutput {
     ) -> anyhow::Result<()> {
         let addresses = [address(side.other()), address(side)].concat();
         let frame = [&addresses, &ETHERTYPE_ROHC.to_be_bytes()[..], packet].concat();
-        self.writer.write(time, &frame).with_context(|| format!("cannot write {}", self.name))
+        self.writer.write(time, &frame).or_else(|error| self.failed(error))
     }
 
     /// Flushes the file. Must be called: dropping ignores errors.
     pub(super) fn finish(mut self) -> anyhow::Result<()> {
-        self.writer.flush().with_context(|| format!("cannot write {}", self.name))
+        self.writer.flush().or_else(|error| self.failed(error))
     }
 }
 

@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &LearnArguments) -> anyhow::Result<ExitCode> {
     let list: Vec<Base> = bases.into_iter().map(|(base, _)| base).collect();
     match arguments.output.as_ref().filter(|path| !is_stdio(path)) {
         Some(path) => {
-            std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+            crate::whole::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
         }
         None => match std::io::stdout().write_all(text.as_bytes()) {
             // The reader has closed the pipe.

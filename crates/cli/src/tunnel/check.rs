@@ -9,6 +9,7 @@ use thinair_tunnel::config;
 use thinair_tunnel::config::agreement::{Disagreement, disagreements};
 use thinair_tunnel::mtu::{Budget, BudgetError};
 use thinair_tunnel::seal::Keys;
+use thinair_tunnel::site::Site;
 use thinair_tunnel::site_config::SiteConfig;
 
 use super::sources::Folders;
@@ -40,6 +41,9 @@ pub(super) fn run(arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
     let (keys, mut wrong) = keys(&plan);
     let budget = Budget::of(&plan);
     wrong.extend(budget.as_ref().err().map(BudgetError::to_string));
+    if let Ok(budget) = &budget {
+        wrong.extend(Site::obstacles(&plan, budget, &|file| Keys::read(file).ok()));
+    }
     let mut notes = describe::notes(&plan);
     if let Some(other) = &arguments.against {
         let other = self::plan(other)?;

@@ -6,14 +6,20 @@ use serde_json::{Value, json};
 use thinair_rohc::ProfileId;
 use thinair_tunnel::config::suite_name;
 use thinair_tunnel::mtu::Budget;
-use thinair_tunnel::site_config::{Carrier, Framing, Others, Packaging, Security, SiteConfig};
+use thinair_tunnel::site_config::{
+    Carrier, Framing, OnFailure, Others, Packaging, Security, SiteConfig, has_all,
+};
 
 /// Returns a plan as lines of a label and a text.
 pub(super) fn rows(plan: &SiteConfig) -> Vec<(&'static str, String)> {
     let inside = &plan.inside;
     let mut rows = vec![("interface", interface(plan)), ("addresses", networks(&inside.addresses))];
     if !inside.routes.is_empty() {
-        rows.push(("routes", networks(&inside.routes)));
+        let blocked = match inside.on_failure {
+            OnFailure::Open => "",
+            OnFailure::Block => "; unreachable when the tunnel fails, until it ends",
+        };
+        rows.push(("routes", networks(&inside.routes) + blocked));
     }
     rows.push(("carrier", carrier(&plan.carrier)));
     rows.push(("security", security(plan)));
@@ -161,6 +167,19 @@ fn others(others: &Others) -> Vec<(&'static str, String)> {
 /// Returns warnings about a plan that is valid and may be unintended.
 pub(super) fn warnings(plan: &SiteConfig) -> Vec<&'static str> {
     let mut notes = Vec::new();
+    if plan.inside.on_failure == OnFailure::Open {
+        match has_all(&plan.inside.routes) {
+            [true, false] => notes.push(
+                "all of IPv4 is routed through the tunnel, and nothing of IPv6, which leaves as before; route ::/0, too, \
+                 or set `on_failure` to \"block\"",
+            ),
+            [false, true] => notes.push(
+                "all of IPv6 is routed through the tunnel, and nothing of IPv4, which leaves as before; route 0.0.0.0/0, \
+                 too, or set `on_failure` to \"block\"",
+            ),
+            [true, true] | [false, false] => {}
+        }
+    }
     match &plan.security {
         Security::Insecure => notes.push(
             "insecure: nothing is encrypted or authenticated; anybody who can send a datagram here can send packets into \
@@ -208,6 +227,10 @@ pub(super) fn to_json(plan: &SiteConfig) -> Value {
             "namespace": plan.inside.namespace,
             "addresses": strings(&plan.inside.addresses),
             "routes": strings(&plan.inside.routes),
+            "on_failure": match plan.inside.on_failure {
+                OnFailure::Open => "open",
+                OnFailure::Block => "block",
+            },
             "mtu": plan.inside.mtu,
         },
         "carrier": carrier(&plan.carrier),

@@ -107,16 +107,25 @@ fn replace(file: &Path, text: &str) -> anyhow::Result<()> {
     beside.push(".new");
     let beside = PathBuf::from(beside);
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside);
-    let mut made = made.with_context(|| beside.display().to_string())?;
+    let made = made.with_context(|| beside.display().to_string())?;
+    let replaced = fill_and_rename(made, &beside, file, text);
+    if replaced.is_err() {
+        // Key material, and the next attempt creates it.
+        let _ = fs::remove_file(&beside);
+    }
+    replaced
+}
+
+fn fill_and_rename(mut made: fs::File, beside: &Path, file: &Path, text: &str) -> anyhow::Result<()> {
     made.write_all(text.as_bytes())?;
     made.sync_all()?;
     let owner = fs::metadata(file)?;
     // Only root can give files away, and only root needs to.
-    let mine = fs::metadata(&beside)?;
+    let mine = fs::metadata(beside)?;
     if (owner.uid(), owner.gid()) != (mine.uid(), mine.gid()) {
-        std::os::unix::fs::chown(&beside, Some(owner.uid()), Some(owner.gid()))?;
+        std::os::unix::fs::chown(beside, Some(owner.uid()), Some(owner.gid()))?;
     }
-    Ok(fs::rename(&beside, file)?)
+    Ok(fs::rename(beside, file)?)
 }
 
 #[cfg(test)]

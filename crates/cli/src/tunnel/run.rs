@@ -81,11 +81,10 @@ fn default_name(options: TunnelOptions) -> anyhow::Result<TunnelOptions> {
 fn daemon(settings: &Settings, options: TunnelOptions) -> anyhow::Result<()> {
     use thinair_tunnel::daemon::{Daemon, RunError, Source};
     let (folders, claimed) = Folders::claim(settings, options.name.as_deref())?;
-    let plan = sources::plan(settings, &folders, &config::system_resolver)?;
+    let Some(plan) = patient_plan(settings, &folders)? else { return Ok(()) };
     for note in describe::warnings(&plan) {
         tracing::warn!("{note}");
     }
-    let has_file = options.config.is_some() || options.name.is_some();
     let again = options.clone();
     let source = Source {
         files: Box::new(move || sources::files(&again).map_err(|error| format!("{error:#}"))),
@@ -94,8 +93,7 @@ fn daemon(settings: &Settings, options: TunnelOptions) -> anyhow::Result<()> {
             sources::plan(&settings, &folders, resolve).map_err(|error| error.to_string())
         }),
     };
-    let source = has_file.then(|| Arc::new(source));
-    let opened = Daemon::open(&plan, claimed, source);
+    let opened = Daemon::open(&plan, claimed, Some(Arc::new(source)));
     if let Err(RunError::Ended) = opened {
         return Ok(());
     }
@@ -107,6 +105,62 @@ fn daemon(settings: &Settings, options: TunnelOptions) -> anyhow::Result<()> {
         other => other.into(),
     })?;
     Ok(daemon.run()?)
+}
+
+/// Returns the plan, and waits for it while the name of another end cannot be resolved. `None`: a signal asked to end
+/// meanwhile.
+#[cfg(target_os = "linux")]
+fn patient_plan(
+    settings: &Settings,
+    folders: &Folders,
+) -> anyhow::Result<Option<thinair_tunnel::site_config::SiteConfig>> {
+    use std::time::{Duration, Instant};
+    use thinair_os::{Signal, Signals};
+    use thinair_tunnel::daemon;
+    use thinair_tunnel::site_config::OnFailure;
+
+    /// Time from one attempt to the next: the first, and the longest one.
+    const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(15)];
+    const POLL: Duration = Duration::from_millis(50);
+
+    let inside = match config::inside(settings) {
+        Ok(inside) => inside,
+        Err(wrong) => {
+            // With all other errors.
+            sources::plan(settings, folders, &config::system_resolver)?;
+            return Err(wrong.into());
+        }
+    };
+    // Nothing leaves in clear while a name is looked up.
+    let resolve = |host: &str, port| {
+        daemon::block(folders.name(), &inside, None).map_err(std::io::Error::other)?;
+        config::system_resolver(host, port)
+    };
+    let mut pause = PAUSES[0];
+    // A signal that ends the wait must also end what has begun.
+    let is_block = inside.on_failure == OnFailure::Block;
+    let mut signals = is_block.then(Signals::take).transpose()?;
+    loop {
+        match sources::plan(settings, folders, &resolve) {
+            Err(wrong) if wrong.may_pass() => {
+                tracing::warn!("{wrong}; the next attempt is in {} s", pause.as_secs());
+            }
+            plan => return Ok(Some(plan?)),
+        }
+        let signals: &Signals = match &mut signals {
+            Some(signals) => signals,
+            none => none.insert(Signals::take()?),
+        };
+        let until = Instant::now() + pause;
+        while Instant::now() < until {
+            if let Some(Signal::End { .. }) = signals.poll() {
+                daemon::lift(folders.name(), inside.namespace.as_deref())?;
+                return Ok(None);
+            }
+            std::thread::sleep(POLL);
+        }
+        pause = (pause * 2).min(PAUSES[1]);
+    }
 }
 
 /// Fails: this system is not supported.

@@ -94,6 +94,12 @@ pub(super) struct Folders {
 }
 
 impl Folders {
+    /// Returns the name of the tunnel.
+    #[cfg(target_os = "linux")]
+    pub(super) fn name(&self) -> &str {
+        self.runtime.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+    }
+
     /// Returns the folders of a tunnel. `name`: its name, if it differs from that of its interface.
     pub(super) fn of(settings: &Settings, name: Option<&str>) -> Result<Self, config::ConfigError> {
         let interface = settings.interface()?;
@@ -212,7 +218,9 @@ pub(super) fn status_socket(name: Option<&str>) -> anyhow::Result<PathBuf> {
     let mut found = Vec::new();
     for root in &roots {
         let Ok(entries) = std::fs::read_dir(root) else { continue };
-        let sockets = entries.flatten().map(|entry| entry.path().join(config::STATUS_SOCKET));
+        // Logs of tunnels are files beside their folders.
+        let folders = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
+        let sockets = folders.map(|folder| folder.join(config::STATUS_SOCKET));
         // A folder of another user does not tell: the attempt to connect does.
         found.extend(sockets.filter(|socket| socket.try_exists().unwrap_or(true)));
     }

@@ -4,6 +4,9 @@
 //! except RTTVAR that is set to R/2K where K = 4". The pseudocode: K = 1 for this once. Both give an RTO of 1.5 R; the
 //! next ones differ, and this implementation follows the text.
 //!
+//! SlowRTO has no limit in the draft. Here it is at most MAX_TRANSMIT_SPAN, so that a message is sent at least twice; and a
+//! silence of the path whose end was one round trip as before counts as that round trip.
+//!
 //! The draft has one message under way at a time. With more, there is one state for a peer: a message takes the series of
 //! the state in which it is first sent, and each acknowledgement moves the state.
 
@@ -103,9 +106,14 @@ impl Fasor {
         self.state
     }
 
-    /// Returns SlowRTO; zero before it is measured.
+    /// Returns SlowRTO as measured, without its limit; zero before.
     pub const fn slow_rto(&self) -> Duration {
         Duration::from_nanos(self.slow)
+    }
+
+    /// Returns SlowRTO in nanoseconds: at most MAX_TRANSMIT_SPAN.
+    fn slow(&self, parameters: &Transmission) -> u64 {
+        self.slow.min(nanos(parameters.max_transmit_span()))
     }
 
     fn known(&self, now: Instant) -> Option<Estimator> {
@@ -140,10 +148,11 @@ impl CongestionControl for Fasor {
         let at_least = rto.saturating_add((srtt / 1_000).saturating_mul(from));
         let fast =
             at_least.saturating_add(part((srtt / 1_000).saturating_mul(to.saturating_sub(from)), random));
+        let slow = self.slow(parameters);
         match self.state {
             FasorState::Fast => Timer::new(fast, fast, Series::Double),
-            FasorState::FastSlowFast => Timer::new(fast, fast, Series::FastSlowFast { slow: self.slow }),
-            FasorState::SlowFast => Timer::new(self.slow, fast, Series::SlowFast { fast }),
+            FasorState::FastSlowFast => Timer::new(fast, fast, Series::FastSlowFast { slow }),
+            FasorState::SlowFast => Timer::new(slow, fast, Series::SlowFast { fast }),
         }
     }
 
@@ -173,7 +182,11 @@ impl CongestionControl for Fasor {
             return;
         }
         // Whichever transmission was answered: "when there is an acknowledgement after any retransmission" (4.3.2).
-        let slow = u128::from(sample) * u128::from(self.config.slow_rto_factor) / 1_000;
+        let silence = self
+            .known(ack.now)
+            .is_some_and(|known| ack.follows_silence(&known, known.rto(nanos(self.config.g), K)));
+        let took = if silence { ack.now.nanos_since(ack.last) } else { sample };
+        let slow = u128::from(took) * u128::from(self.config.slow_rto_factor) / 1_000;
         self.slow = u64::try_from(slow).unwrap_or(u64::MAX);
         self.state = match self.state {
             FasorState::Fast => FasorState::FastSlowFast,
@@ -183,7 +196,7 @@ impl CongestionControl for Fasor {
 
     fn rto(&self, now: Instant, parameters: &Transmission) -> Duration {
         let (fast, _) = self.fast(now, parameters);
-        Duration::from_nanos(if self.state == FasorState::SlowFast { self.slow } else { fast })
+        Duration::from_nanos(if self.state == FasorState::SlowFast { self.slow(parameters) } else { fast })
     }
 
     fn has_sample(&self) -> bool {
@@ -312,6 +325,34 @@ mod tests {
         assert_eq!(micros(&fasor), 300_000);
         fasor.on_ack(&ack(500, 2));
         assert_eq!(fasor.previous, 0);
+    }
+
+    /// 140 s from the first transmission would give 210 s.
+    #[test]
+    fn slow_rto_is_at_most_max_transmit_span() {
+        let parameters = Transmission::default();
+        let mut fasor = Fasor::new(FasorConfig::default());
+        fasor.on_ack(&ack(100, 1));
+        (0..2).for_each(|_| fasor.on_ack(&ack(140_000, 5)));
+        assert_eq!((fasor.state(), fasor.slow_rto()), (FasorState::SlowFast, Duration::from_secs(210)));
+        let timer = fasor.start(Instant::ZERO, &parameters, 0, 0);
+        assert_eq!([timer.timeout(), fasor.rto(Instant::ZERO, &parameters)], [Duration::from_secs(45); 2]);
+        let parameters = Transmission { ack_timeout: Duration::from_secs(10), ..parameters };
+        assert_eq!(fasor.rto(Instant::ZERO, &parameters), Duration::from_secs(210));
+    }
+
+    /// A path of 100 ms is silent for 5 s; the transmission behind it is answered after 110 ms: SlowRTO 165 ms. After
+    /// 1.5 s, the path has become slower: SlowRTO 7.5 s.
+    #[test]
+    fn a_silence_is_no_slow_path() {
+        for (since_last, slow) in [(110, 165), (1_500, 7_500)] {
+            let mut fasor = Fasor::new(FasorConfig::default());
+            (0..9).for_each(|_| fasor.on_ack(&ack(100, 1)));
+            fasor.on_ack(&ack(130, 1));
+            let last = Instant::from_millis(5_000 - since_last);
+            fasor.on_ack(&Acknowledged { last, ..ack(5_000, 6) });
+            assert_eq!(fasor.slow_rto(), Duration::from_millis(slow));
+        }
     }
 
     /// A round trip longer than the initial RTO gives an unambiguous sample with the third message.

@@ -1,7 +1,8 @@
 //! The retransmission timer of TCP without its minimum RTO of one second. RFC 6298; Karn's algorithm.
 //!
 //! Only a message that was sent once gives a sample. A backed-off timeout is kept for the next message until there is a
-//! new sample (section 5, (5.5) to (5.7)), so that a path whose round trip is longer than the RTO eventually gives one.
+//! new sample (section 5, (5.5) to (5.7)), so that a path whose round trip is longer than the RTO eventually gives one. It
+//! is not kept behind a silence of the path whose end was one round trip as before, which is no sign of a longer one.
 //! Unlike in TCP, the first timeout is dithered by ACK_RANDOM_FACTOR, as RFC 7252 requires.
 
 use core::time::Duration;
@@ -77,6 +78,10 @@ impl CongestionControl for Rfc6298 {
 
     fn on_ack(&mut self, ack: &Acknowledged) {
         if !ack.is_unambiguous() {
+            let known = self.known(ack.now);
+            if known.is_some_and(|known| ack.follows_silence(&known, known.rto(nanos(self.config.g), K))) {
+                self.backed_off = 0;
+            }
             return;
         }
         let sample = ack.since_first();
@@ -137,6 +142,21 @@ mod tests {
         assert_eq!(rto(&controller), 8_000_000);
         controller.on_ack(&ack(0, 100, 1));
         assert_eq!(rto(&controller), 300_000);
+    }
+
+    /// A path of 100 ms that was silent for some seconds, and one that has become slower.
+    #[test]
+    fn a_timeout_that_was_backed_off_by_silence_does_not_stay() {
+        let parameters = Transmission::default();
+        for (since_last, stays) in [(110, false), (1_500, true)] {
+            let mut controller = Rfc6298::new(Rfc6298Config::default());
+            controller.on_ack(&ack(0, 100, 1));
+            let mut timer = controller.start(Instant::ZERO, &parameters, 0, 0);
+            (0..5).for_each(|_| controller.back_off(&mut timer));
+            let last = Instant::from_millis(9_300);
+            controller.on_ack(&Acknowledged { last, ..ack(0, 9_300 + since_last, 6) });
+            assert_eq!(rto(&controller), if stays { 9_600_000 } else { 300_000 });
+        }
     }
 
     #[test]

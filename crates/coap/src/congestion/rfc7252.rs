@@ -32,6 +32,10 @@ impl CongestionControl for Rfc7252 {
     fn has_sample(&self) -> bool {
         false
     }
+
+    fn is_adaptive(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -139,7 +139,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             return true;
         };
         let mut more = true;
-        match self.part(pending, held.options.clone(), held.octets.len()) {
+        match self.part_for_any(pending, held.options.clone(), held.octets.len()) {
             Ok(Some(part)) => {
                 let payload = held.octets.get(part.start..part.end).unwrap_or_default();
                 let content = MessageContent {

@@ -173,7 +173,25 @@ impl Call {
         if let Some(next) = self.next_block1(message, digest) {
             return next;
         }
+        if message.code == code::CONTINUE {
+            return NextStep::Fail(CallError::UnexpectedContinue);
+        }
+        if self.is_worth_a_restart(message, digest) {
+            self.download = None;
+            return NextStep::Send;
+        }
         self.next_block2(message, digest, stream, limit)
+    }
+
+    /// True if the first block is fetched again, in a larger size: a server that does not know yet whether the client
+    /// receives at its address sends small blocks, with a value to echo if there is room. RFC 9175, section 2.3.
+    fn is_worth_a_restart(&mut self, message: &Message<'_>, digest: &Digest) -> bool {
+        let Some(echo) = message.options.first(number::ECHO).filter(|_| self.echo.is_none()) else {
+            return false;
+        };
+        self.echo = Some(echo.to_vec());
+        let is_small = digest.block2.is_some_and(|block| block.more && block.size < BlockSize::MAX);
+        is_small && message.code.class() == 2 && code::is_safe(self.method) && self.observing == Observing::No
     }
 
     /// True if a notification is newer than the latest. RFC 7641, section 3.4. A stream preserves the order: RFC 8323,
@@ -203,6 +221,10 @@ impl Call {
         if upload.end >= self.body.len() || message.code.class() != 2 {
             return None;
         }
+        if hint.is_none() && message.code != code::CONTINUE {
+            // The server has taken the block for the whole body.
+            return Some(NextStep::Fail(CallError::BadBlock));
+        }
         upload.start = upload.end;
         if let Some(hint) = hint {
             upload.size = upload.size.min(hint);
@@ -218,6 +240,9 @@ impl Call {
         stream: bool,
         limit: usize,
     ) -> NextStep<'d> {
+        if digest.block2.is_none() && self.download.is_some() && message.code.class() == 2 {
+            return NextStep::Fail(CallError::BadBlock);
+        }
         let registering = matches!(self.observing, Observing::Registering | Observing::Active);
         let notification = registering && digest.observe.is_some() && message.code.class() == 2;
         let Some(block) =

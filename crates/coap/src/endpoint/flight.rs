@@ -9,7 +9,7 @@ use thinair_wire::time::Instant;
 
 use super::client::Call;
 use super::{Endpoint, QueuedSend, Timed};
-use crate::congestion::{Acknowledged, CongestionControl, Timer};
+use crate::congestion::{Acknowledged, CongestionControl, Schedule, Timer};
 use crate::event::{CallError, Event, Gone, RequestId};
 use crate::message::Builder;
 use crate::request::Response;
@@ -28,7 +28,7 @@ pub(crate) struct Flight {
     /// Times of retransmissions, if an answer can identify its transmission.
     again: Vec<Instant>,
     transmissions: u8,
-    timer: Option<Timer>,
+    timer: Option<(Timer, Schedule)>,
     deadline: Option<Instant>,
 }
 
@@ -143,9 +143,13 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             let timeout = if flight.confirmable {
                 let random = (self.random)();
                 let timer = peer.controller.start(now, &peer.transmission, peer.in_flight, random);
-                flight.timer = Some(timer);
+                let schedule = match peer.controller.is_adaptive() {
+                    true => Schedule::timed(&peer.transmission, peer.controller.has_sample(), random),
+                    false => Schedule::counted(&peer.transmission),
+                };
+                flight.timer = Some((timer, schedule));
                 peer.pace.since_confirmable = 0;
-                timer.timeout()
+                schedule.timeout(&timer, 1, Duration::ZERO)
             } else {
                 peer.pause(now, flight.octets.len(), Duration::MAX)
             };
@@ -164,13 +168,11 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         let Some(flight) = self.flights.get_mut(key) else { return };
         let Some(peer) = self.peers.get_mut(flight.peer) else { return };
         flight.deadline = None;
-        // With measured timeouts, the time limit may be reached before MAX_RETRANSMIT.
-        let in_time = now < flight.first + peer.transmission.retransmission_lifetime();
-        let again = flight
-            .timer
-            .as_mut()
-            .filter(|timer| in_time && timer.retransmissions() < peer.transmission.max_retransmit);
-        let Some(timer) = again else {
+        let (elapsed, transmissions) = (now.since(flight.first), flight.transmissions);
+        let latest = flight.last.since(flight.first);
+        let again =
+            flight.timer.as_mut().filter(|(_, schedule)| schedule.allows(transmissions, latest, elapsed));
+        let Some((timer, schedule)) = again else {
             let confirmable = flight.confirmable;
             if confirmable {
                 peer.controller.on_give_up(now);
@@ -182,10 +184,10 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         };
         peer.controller.back_off(timer);
         let owner = flight.owner;
-        let deadline = now + timer.timeout();
+        flight.transmissions = transmissions.saturating_add(1);
+        let deadline = now + schedule.timeout(timer, flight.transmissions, elapsed);
         flight.deadline = Some(deadline);
         flight.last = now;
-        flight.transmissions = flight.transmissions.saturating_add(1);
         self.timers.insert((deadline, Timed::Flight(key)));
         self.counters.retransmissions += 1;
         peer.retransmissions += 1;

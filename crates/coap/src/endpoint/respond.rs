@@ -28,14 +28,12 @@ pub(super) struct MessageLimits {
     pub(super) message: usize,
     /// Largest block.
     pub(super) block: BlockSize,
-    /// True if the peer accepts blocks.
-    pub(super) block_wise: bool,
 }
 
 impl MessageLimits {
     /// Returns the largest block that fits into a message with these options, and its octets of the body.
     pub(super) fn block(&self, overhead: usize, wanted: Option<BlockSize>) -> Option<(BlockSize, usize)> {
-        let room = self.message.checked_sub(overhead + 1).filter(|room| *room >= 16 && self.block_wise)?;
+        let room = self.message.checked_sub(overhead + 1).filter(|room| *room >= 16)?;
         let size = wanted.map_or(self.block, |wanted| wanted.min(self.block));
         if size == BlockSize::BERT && room >= 1_024 {
             return Some((size, room & !1_023));
@@ -46,6 +44,7 @@ impl MessageLimits {
 }
 
 /// Part of a body, with the block option that describes it.
+#[derive(Clone, Debug)]
 pub(super) struct BodyPart {
     pub(super) options: OptionList,
     pub(super) start: usize,
@@ -121,7 +120,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         if let Some(block) = pending.block1 {
             options.push_uint(number::BLOCK1, Block { more: false, ..block }.to_uint());
         }
-        let part = self.part(pending, options, response.payload.len())?;
+        let part = self.part_for_any(pending, options, response.payload.len())?;
         let Some(part) = part else {
             let refusal = Response::new(code::BAD_REQUEST).payload(&b"no such block"[..]);
             self.answer_plain(now, pending, refusal);
@@ -136,7 +135,9 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         };
         let is_sent = !self.is_too_much(pending, content.most());
         self.answer_as(now, key, pending, &content)?;
-        if part.more && is_sent {
+        // The application is asked again for the next block of an unknown client, so that a forged request stores nothing.
+        let is_stored = !code::is_safe(pending.method) || self.amplified(pending).is_none();
+        if part.more && is_sent && is_stored {
             self.hold(now, pending.peer, pending.transfer, response);
         }
         Ok(())
@@ -151,7 +152,7 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         len: usize,
     ) -> Result<Option<BodyPart>, RespondError> {
         let overhead = Self::overhead(pending.token.len(), &options);
-        let limits = self.limits_of(pending, overhead);
+        let limits = self.limits(pending.peer);
         let wanted = pending.block2;
         let fits = overhead + 1 + len <= limits.message && (pending.stream || len <= limits.block.octets());
         if fits && wanted.is_none_or(|block| block.num == 0 && len <= block.size.octets()) {
@@ -186,22 +187,55 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
             None => MessageLimits {
                 message: self.config.limits.max_message,
                 block: self.config.policy.block_size.min(BlockSize::MAX),
-                block_wise: true,
             },
         }
     }
 
-    /// Returns the size limits of the answer to a request. A request that was processed is not rejected because of its
-    /// answer: if the address of its client is not verified, its blocks are small, if the smallest one fits at all.
-    fn limits_of(&self, pending: &PendingRequest, overhead: usize) -> MessageLimits {
-        let limits = self.limits(pending.peer);
-        let Some(limit) = self.config.policy.amplification else { return limits };
-        if pending.stream || code::is_safe(pending.method) || self.is_verified(pending.peer) {
-            return limits;
+    /// Returns the largest answer to a request in octets, if its peer has not shown yet that it receives at its address.
+    fn amplified(&self, pending: &PendingRequest) -> Option<usize> {
+        let limit = self.config.policy.amplification?;
+        let is_limited = !pending.stream && !self.is_verified(pending.peer);
+        is_limited.then_some(usize::from(limit) * pending.octets as usize)
+    }
+
+    /// [`part`](Self::part) of the answer to any peer: if the address of the peer is not verified, in blocks that are small
+    /// enough, if the smallest one is, with a value to echo where there is room. RFC 9175, section 2.3.
+    pub(super) fn part_for_any(
+        &mut self,
+        pending: &PendingRequest,
+        options: OptionList,
+        len: usize,
+    ) -> Result<Option<BodyPart>, RespondError> {
+        let Some(most) = self.amplified(pending) else { return self.part(pending, options, len) };
+        let Some(usual) = self.part(pending, options.clone(), len)? else { return Ok(None) };
+        let octets = |options: &OptionList, payload: usize| {
+            4 + pending.token.len() + options.octets().len() + usize::from(payload > 0) + payload
+        };
+        let fits = |part: &BodyPart| octets(&part.options, part.end - part.start) <= most;
+        let start = usual.start;
+        let smaller = (4..10).rev().map(|bits| BlockSize::at_most(1 << bits)).filter_map(|size| {
+            let end = len.min(start + size.octets());
+            let mut options = options.clone();
+            options.push_uint(number::BLOCK2, Block::at(start, end < len, size).to_uint());
+            (end < usual.end).then_some(BodyPart { options, start, end, more: end < len })
+        });
+        let Some(mut part) = [usual.clone()].into_iter().chain(smaller).find(fits) else {
+            return Ok(Some(usual));
+        };
+        if !part.more {
+            return Ok(Some(part));
         }
-        let message = limits.message.min(usize::from(limit) * pending.octets as usize);
-        let small = MessageLimits { message, ..limits };
-        if small.block(overhead, None).is_some() { small } else { limits }
+        let mut extra = part.clone();
+        if let Some(echo) = self.echo_of(pending.peer) {
+            extra.options.push(number::ECHO, &echo);
+        }
+        if fits(&extra) {
+            part = extra.clone();
+        }
+        if start == 0 && part.options.as_options().first(number::SIZE2).is_none() {
+            extra.options.push_uint(number::SIZE2, u32::try_from(len).unwrap_or(u32::MAX));
+        }
+        Ok(Some(if fits(&extra) { extra } else { part }))
     }
 
     /// Sends a response to a pending request: piggybacked, or as a separate message.
@@ -278,11 +312,8 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
 
     /// True if an answer of so many octets is too large for a peer whose address is not verified.
     #[inline]
-    fn is_too_much(&self, pending: &PendingRequest, octets: usize) -> bool {
-        let limit = self.config.policy.amplification;
-        limit.is_some_and(|limit| octets > usize::from(limit) * pending.octets as usize)
-            && !pending.stream
-            && !self.is_verified(pending.peer)
+    pub(super) fn is_too_much(&self, pending: &PendingRequest, octets: usize) -> bool {
+        self.amplified(pending).is_some_and(|most| octets > most)
     }
 
     /// Answers with less: the response is too large for a peer whose address is not verified.

@@ -139,18 +139,28 @@ impl<P: Copy + Eq + Hash> Endpoint<P> {
         } else if digest.proxy {
             self.answer_plain(now, pending, Response::new(code::PROXYING_NOT_SUPPORTED));
         } else {
-            self.answer_plain(now, pending, Response::new(code::BAD_OPTION));
+            // "a human-readable explanation of the error condition": section 5.5.2.
+            let number = digest.refused.unwrap_or_default();
+            let response = Response::new(code::BAD_OPTION)
+                .payload(alloc::format!("unsupported option {number}").into_bytes());
+            let content = MessageContent::of(pending.token, &response);
+            let payload = if self.is_too_much(pending, content.most()) { &[] } else { content.payload };
+            let _ = self.emit(now, pending, &MessageContent { payload, ..content });
         }
     }
 
     /// Asks a peer to prove that it receives at its address. RFC 9175, section 2.3.
     #[cold]
     pub(super) fn challenge(&mut self, now: Instant, pending: &PendingRequest) {
-        let [_, _, random @ ..] = self.random().to_be_bytes();
-        let Some(peer) = self.peers.get_mut(pending.peer) else { return };
-        let echo: [u8; ECHO] = *peer.echo.get_or_insert(random);
+        let Some(echo) = self.echo_of(pending.peer) else { return };
         let response = Response::new(code::UNAUTHORIZED).option(number::ECHO, &echo);
         let _ = self.emit(now, pending, &MessageContent::of(pending.token, &response));
+    }
+
+    /// Returns the value that a peer has to echo.
+    pub(super) fn echo_of(&mut self, peer: SlotKey) -> Option<[u8; ECHO]> {
+        let [_, _, random @ ..] = self.random().to_be_bytes();
+        Some(*self.peers.get_mut(peer)?.echo.get_or_insert(random))
     }
 
     /// Sends a response of the endpoint itself.

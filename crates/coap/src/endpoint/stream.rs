@@ -46,7 +46,7 @@ pub(crate) struct StreamState {
     closed: bool,
     /// Max-Message-Size of the other side, in octets.
     max_message: usize,
-    /// Block-Wise-Transfer of the other side.
+    /// True if the CSM of the other side has Block-Wise-Transfer.
     block_wise: bool,
     /// Time at which a Ping was sent, and deadline of its answer.
     ping: Option<(Instant, Instant)>,
@@ -58,8 +58,11 @@ impl StreamState {
     }
 
     pub(super) fn limits(&self) -> MessageLimits {
-        let block = if self.max_message > MAX_MESSAGE_SIZE { BlockSize::BERT } else { BlockSize::MAX };
-        MessageLimits { message: self.max_message, block, block_wise: self.block_wise }
+        // Without the option, "the peer has no information about whether block-wise transfers are supported" (section
+        // 5.3.2): blocks of RFC 7959 are tried then, BERT is not.
+        let is_bert = self.block_wise && self.max_message > MAX_MESSAGE_SIZE;
+        let block = if is_bert { BlockSize::BERT } else { BlockSize::MAX };
+        MessageLimits { message: self.max_message, block }
     }
 }
 

@@ -92,7 +92,8 @@ impl Control {
                 }
                 (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) if holds(size_of::<in6_pktinfo>()) => {
                     let info = libc::CMSG_DATA(first).cast::<in6_pktinfo>().read_unaligned();
-                    let own = IpAddr::from(info.ipi6_addr.s6_addr);
+                    // ::ffff:0:0/96 on a socket of both families.
+                    let own = IpAddr::from(info.ipi6_addr.s6_addr).to_canonical();
                     Some((own, own.is_multicast()))
                 }
                 _ => None,

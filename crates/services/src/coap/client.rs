@@ -20,6 +20,7 @@
 mod carrier;
 mod error;
 mod exchange;
+mod group;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -30,6 +31,7 @@ use thinair_os::clock::now;
 use thinair_wire::time::Instant;
 
 pub use error::{AddressError, ClientError, FailedAttempt};
+pub use group::{GroupTask, LEISURE, ask_group};
 
 use crate::resolve::resolve;
 use crate::wait::Wait;

@@ -154,12 +154,8 @@ fn ends(
         }
         // An unspecified address in the URL is the local end.
         (Some(here), None) if here.ip().is_unspecified() => (None, here),
-        (Some(here), Some(_)) if here.ip().is_unspecified() => {
-            return Err(setting.error(format!(
-                "sets the port to listen on, and so does {}; remove one",
-                listen_setting.map(|setting| setting.place.to_string()).unwrap_or_default()
-            )));
-        }
+        // The one of the setting overrides it.
+        (Some(here), Some(listen)) if here.ip().is_unspecified() => (None, listen),
         (Some(to), None) => (Some(to), default_listen(to)),
         (to, Some(listen)) => (to, listen),
     };

@@ -7,7 +7,7 @@ use thinair_segment::{NetworkProperties, Sizer};
 use super::setting::ConfigError;
 use super::settings::Settings;
 use super::{Surroundings, words};
-use crate::site_config::{Inside, Seeing};
+use crate::site_config::{Inside, OnFailure, Seeing};
 
 /// Default name of the interface.
 const DEFAULT_NAME: &str = "thinair0";
@@ -15,7 +15,11 @@ const DEFAULT_NAME: &str = "thinair0";
 /// Minimum MTU of IPv6 (RFC 8200, section 5).
 const LEAST_OF_IPV6: u16 = 1_280;
 
-pub(super) fn inside(settings: &Settings) -> Result<Inside, ConfigError> {
+/// Returns the interface of a configuration, whose other parts may be wrong.
+///
+/// # Errors
+/// A setting of `[inside]` or `[segments]` is wrong.
+pub fn inside(settings: &Settings) -> Result<Inside, ConfigError> {
     let section = settings.section("inside");
     let addresses = section.read_all("address", interface_address)?;
     let routes = section.read_all("route", words::network)?;
@@ -28,6 +32,13 @@ pub(super) fn inside(settings: &Settings) -> Result<Inside, ConfigError> {
             "is {mtu}, and the system disables IPv6 below {LEAST_OF_IPV6}; give {LEAST_OF_IPV6} or more, or \
              remove the IPv6 addresses and routes"
         )));
+    }
+    let on_failure =
+        section.read("on_failure", words::word(&[("open", OnFailure::Open), ("block", OnFailure::Block)]))?;
+    if let Some(setting) =
+        section.setting("on_failure").filter(|_| on_failure == Some(OnFailure::Block) && routes.is_empty())
+    {
+        return Err(setting.error("blocks nothing, as there is no `route`; give one, or remove it"));
     }
     let dns = section.read_all("dns", name_server)?;
     if let (Some(setting), true) = (section.setting("dns"), section.setting("namespace").is_some()) {
@@ -46,6 +57,7 @@ pub(super) fn inside(settings: &Settings) -> Result<Inside, ConfigError> {
         namespace,
         addresses,
         routes,
+        on_failure: on_failure.unwrap_or_default(),
         dns,
         mtu,
         queue: section.read("queue", words::number(1..=u32::MAX))?,

@@ -92,6 +92,12 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
                 .list(INTERFACE, "NETWORK/BITS", "Network to route into the tunnel, such as 0.0.0.0/0; may be repeated")
                 .details("Other routes stay, and longer prefixes take precedence. Datagrams of the tunnel itself \
                  are never routed into it."),
+            one_end("on_failure")
+                .option(INTERFACE, "open|block", "Packets to these networks when the tunnel fails [default: open]")
+                .details("open: other routes are used. block: they are rejected, from before the start until a clean end \
+                 or `thinair tunnel down`, also after SIGKILL.")
+                .named("on-failure")
+                .rare(),
             one_end("dns")
                 .list(INTERFACE, "ADDRESS", "Name server or search domain behind the tunnel; may be repeated")
                 .details("Set with systemd-resolved or resolvconf, and removed at the end.")

@@ -46,6 +46,7 @@ impl Daemon {
         let mut chores_at = None;
         loop {
             let now = clock::now();
+            self.note_history(now);
             self.site.handle_timeout(now);
             self.drain();
             self.flush(now)?;
@@ -176,7 +177,7 @@ impl Daemon {
             match arrival {
                 Arrival::Datagram(from, datagram) => {
                     if let Some(recorder) = &mut self.record_outside {
-                        recorder.datagram(Heading::In, from, datagram);
+                        recorder.datagram(Heading::In, from.map(|from| from.peer), datagram);
                     }
                     self.site.handle_datagram(started, from, datagram);
                 }
@@ -214,7 +215,7 @@ impl Daemon {
             match output {
                 SiteOutput::Datagram { to, octets } => {
                     if let Some(recorder) = &mut self.record_outside {
-                        recorder.datagram(Heading::Out, to, octets);
+                        recorder.datagram(Heading::Out, to.map(|to| to.peer), octets);
                     }
                     self.outside.carry(to, octets);
                 }
@@ -270,7 +271,8 @@ impl Daemon {
         let Self { remembered: Some(remembered), site, .. } = self else { return };
         let moves = site.moves();
         if remembered.due_at(moves).is_some_and(|at| at <= now) {
-            let entry = |(name, key, address): (&str, _, _)| Entry { name: name.to_owned(), key, address };
+            let entry =
+                |(name, key, addresses): (&str, _, _)| Entry { name: name.to_owned(), key, addresses };
             remembered.write(now, moves, site.whereabouts().map(entry));
         }
     }
@@ -334,7 +336,7 @@ impl Daemon {
         if let Err(error) = self.site.close() {
             tracing::error!(%error, "how far others have come cannot be kept");
         }
-        self.helper.end();
+        self.helper.end_cleanly();
         tracing::info!("the tunnel is closed");
         Ok(())
     }

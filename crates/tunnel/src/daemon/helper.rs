@@ -20,7 +20,8 @@ use thinair_os::helper::{self, HelperSocket};
 use thinair_os::{Error, Namespace, Serial, privileges};
 use zeroize::Zeroizing;
 
-use super::host::{Host, remove_stale_rules};
+use super::block;
+use super::host::{Host, remove_stale_rules, tunnel_name};
 use super::name_servers::NameServers;
 use super::run_folder;
 use crate::seal::Keys;
@@ -54,6 +55,7 @@ enum Request {
     SetMtu(u16),
     Change { addresses: Vec<(IpAddr, u8)>, routes: Vec<(IpAddr, u8)>, dns: Vec<String> },
     OpenLine,
+    End,
     Load,
     Resolve(String, u16),
 }
@@ -194,6 +196,14 @@ impl Helper {
         Some(line.as_fd())
     }
 
+    /// Undoes all changes at the clean end of the tunnel: networks that are unreachable if it fails are reachable again. The
+    /// helper ends with this value, behind the socket of the carrier: a next start may then use its port.
+    pub(super) fn end_cleanly(&mut self) {
+        if let Err(error) = self.ask(&Request::End) {
+            tracing::warn!("changes to the host stay until `thinair tunnel down`: {}", words(&error));
+        }
+    }
+
     /// Ends the helper, and waits until it has undone its changes.
     pub(super) fn end(&mut self) {
         self.process.end();
@@ -292,6 +302,7 @@ fn serve(
             Request::SetUp { mtu, carrier_port } => host.set_up(mtu, carrier_port),
             Request::SetMtu(mtu) => host.set_mtu(mtu),
             Request::Change { addresses, routes, dns } => host.change(addresses, routes, dns),
+            Request::End => host.end(),
             Request::OpenLine => open_line(&carrier).map(|line| file = Some(line)),
             Request::Load => {
                 let source = source.clone();
@@ -345,7 +356,8 @@ fn open_line(carrier: &Carrier) -> Result<OwnedFd, Error> {
 }
 
 /// Removes leftovers of a tunnel that was killed together with its helper: routing rules in the namespace of
-/// its interface, name servers, and the contents of its folder. Returns the number of rules.
+/// its interface, name servers, the contents of its folder, and networks that it left unreachable. Returns the number
+/// of rules.
 ///
 /// # Errors
 /// A tunnel is running there, the namespace does not exist, or the caller lacks CAP_NET_ADMIN.
@@ -355,8 +367,12 @@ pub fn clean_up(folder: &std::path::Path, namespace: Option<&str>) -> Result<usi
         Some(namespace) => Namespace::open(namespace)?.within(remove_stale_rules)??,
         None => remove_stale_rules()?,
     };
+    let lifted = match tunnel_name(folder) {
+        Some(name) => block::lift(name, namespace)?,
+        None => 0,
+    };
     run_folder::clear(folder);
-    Ok(removed)
+    Ok(removed + lifted)
 }
 
 /// Reads the configuration and its key files, as at the start.

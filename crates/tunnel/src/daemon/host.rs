@@ -9,17 +9,18 @@
 
 use std::io;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thinair_os::rule::{self, Family, MAIN_TABLE, Rule, Selector};
 use thinair_os::{Error, Interface, Namespace, Route};
 
+use super::block;
 use super::name_servers::NameServers;
 use crate::config::masked;
-use crate::site_config;
+use crate::site_config::{self, OnFailure};
 
 /// Protocol of the rules of all tunnels (RTPROT_*, as `proto` of ip-rule(8)).
-const PROTOCOL: u8 = 116;
+pub(super) const PROTOCOL: u8 = 116;
 
 /// Priorities of rules: one for each tunnel, after rules of the administrator and before that of the main
 /// table (32,766).
@@ -37,6 +38,9 @@ pub(super) struct Host {
     config: site_config::Inside,
     namespace: Option<Namespace>,
     names: NameServers,
+    /// Name of the tunnel.
+    name: String,
+    carrier_port: Option<u16>,
     set: Option<Set>,
 }
 
@@ -53,8 +57,10 @@ impl Host {
     /// Removes leftovers of tunnels that have ended. `folder`: that of this tunnel below `/run`.
     pub(super) fn new(config: site_config::Inside, folder: Option<PathBuf>) -> Result<Self, Error> {
         let namespace = config.namespace.as_deref().map(Namespace::open).transpose()?;
+        let name = folder.as_deref().and_then(tunnel_name).unwrap_or(&config.name).to_owned();
         let names = NameServers::new(folder);
-        let host = Self { config, namespace, names, set: None };
+        let host = Self { config, namespace, names, name, carrier_port: None, set: None };
+        block::block(&host.name, &host.config, None)?;
         host.names.restore();
         match host.within(remove_stale_rules) {
             Ok(0) => {}
@@ -80,6 +86,8 @@ impl Host {
     /// The system refuses a change. Changes made before it are undone.
     pub(super) fn set_up(&mut self, mtu: u16, carrier_port: Option<u16>) -> Result<(), Error> {
         self.restore();
+        self.carrier_port = carrier_port;
+        block::block(&self.name, &self.config, carrier_port)?;
         let config = &self.config;
         let interface = self.within(|| bring_up(config, mtu))?;
         let priority = self.within(free_priority)?;
@@ -115,13 +123,25 @@ impl Host {
         }
         let before = self.config.clone();
         let after = site_config::Inside { addresses, routes, dns, ..before.clone() };
+        // Unreachable are those of both, so that there is no moment without either.
+        block::block_both(&self.name, (&before, &after), self.carrier_port)?;
         let done = self.replace(&before, &after);
         if done.is_ok() {
             self.config = after;
         } else if let Err(error) = self.replace(&after, &before) {
             tracing::warn!(%error, "a change that failed is not undone completely");
         }
+        block::block(&self.name, &self.config, self.carrier_port)?;
         done
+    }
+
+    /// Undoes all changes at the clean end of the tunnel, those for the case of its failure included.
+    pub(super) fn end(&mut self) -> Result<(), Error> {
+        self.restore();
+        match self.config.on_failure {
+            OnFailure::Block => block::lift(&self.name, self.config.namespace.as_deref()).map(drop),
+            OnFailure::Open => Ok(()),
+        }
     }
 
     /// Changes the host from one configuration to another, of which some parts may be there already.
@@ -208,7 +228,12 @@ impl Drop for Host {
 /// Rules that make `routes`, in `table`, and the main table act as one table: the longest prefix is used, and
 /// of two equal prefixes that of the tunnel. The carrier's own datagrams, from UDP port `carrier_port`, and
 /// reverse path checks of datagrams received by it do not use the table.
-fn rules_for(routes: &[Prefix], priority: u32, table: u32, carrier_port: Option<u16>) -> Vec<Rule> {
+pub(super) fn rules_for(
+    routes: &[Prefix],
+    priority: u32,
+    table: u32,
+    carrier_port: Option<u16>,
+) -> Vec<Rule> {
     let mut rules = Vec::new();
     for family in [Family::Ipv4, Family::Ipv6] {
         let of_family = routes.iter().filter(|(to, _)| to.is_ipv4() == (family == Family::Ipv4));
@@ -236,6 +261,11 @@ fn rules_for(routes: &[Prefix], priority: u32, table: u32, carrier_port: Option<
         }
     }
     rules
+}
+
+/// Name of the tunnel with this folder below `/run`.
+pub(super) fn tunnel_name(folder: &Path) -> Option<&str> {
+    folder.file_name()?.to_str()
 }
 
 /// Sets the MTU and the addresses of an interface in this thread's namespace.
@@ -301,6 +331,7 @@ pub(super) fn remove_stale_rules() -> Result<usize, Error> {
     let there: Vec<u32> = Interface::indices()?.iter().map(|index| TABLES + index).collect();
     let stale: Vec<u32> = rules
         .iter()
+        .filter(|rule| PRIORITIES.contains(&rule.priority))
         .filter(|rule| rule.table != MAIN_TABLE && !there.contains(&rule.table))
         .map(|rule| rule.priority)
         .collect();
@@ -356,6 +387,7 @@ mod tests {
             namespace: Some(namespace.called()),
             addresses: prefixes(&["10.9.0.1/24", "fd00:9::1/64"]),
             routes: prefixes(&routes),
+            on_failure: OnFailure::Open,
             dns: Vec::new(),
             mtu: None,
             queue: None,

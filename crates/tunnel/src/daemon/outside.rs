@@ -5,7 +5,6 @@ mod serial;
 mod udp;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 use thinair_os::udp::SocketMemory;
@@ -14,6 +13,7 @@ use thinair_os::{Error, Signals};
 use thinair_wire::time::Instant;
 
 use super::helper::Helper;
+use crate::AddressPair;
 use crate::site::add_counters;
 use crate::site_config::Carrier;
 
@@ -34,8 +34,8 @@ pub(super) enum Outside {
 
 /// Data received from the carrier.
 pub(super) enum Arrival<'a> {
-    /// A datagram, and its sender.
-    Datagram(Option<SocketAddr>, &'a mut [u8]),
+    /// A datagram, its sender, and the own address to which it was sent.
+    Datagram(Option<AddressPair>, &'a mut [u8]),
     /// Octets of a stream without boundaries of datagrams.
     Stream(&'a [u8]),
     /// A frame with a wrong CRC.
@@ -117,7 +117,7 @@ impl Outside {
     }
 
     /// Queues a datagram; the next [`flush`](Self::flush) sends it.
-    pub(super) fn carry(&mut self, to: Option<SocketAddr>, datagram: &[u8]) {
+    pub(super) fn carry(&mut self, to: Option<AddressPair>, datagram: &[u8]) {
         match self {
             Self::Udp(socket) => socket.carry(to, datagram),
             Self::Serial(line) => line.carry(datagram),

@@ -1,7 +1,8 @@
 //! Addresses of peers, stored from one start to the next: after a restart, a peer without configured address
 //! is asked for keys at its last address.
 //!
-//! The file `peers` in the state folder has a line for each: id of its key, address, name. The file is
+//! The file `peers` in the state folder has a line for each: id of its key, address, name. Behind the address
+//! and `@` there may be the own address at which it has asked. The file is
 //! optional: errors of reading or writing it are logged at a low level, and otherwise ignored.
 
 use std::fs;
@@ -15,6 +16,7 @@ use thinair_os::folder;
 use thinair_os::privileges::Account;
 use thinair_wire::time::Instant;
 
+use crate::AddressPair;
 use crate::seal::{KeyId, PEERS};
 use crate::site_config::{Carrier, Others, Security, SiteConfig};
 
@@ -28,7 +30,7 @@ const LARGEST: u64 = 64 * 1_024;
 pub(super) struct Entry {
     pub(super) name: String,
     pub(super) key: KeyId,
-    pub(super) address: SocketAddr,
+    pub(super) addresses: AddressPair,
 }
 
 /// The file.
@@ -71,9 +73,9 @@ impl Remembered {
     }
 
     /// Last address of the peer with that name and one of these keys.
-    pub(super) fn of(&self, name: &str, keys: &[KeyId]) -> Option<SocketAddr> {
+    pub(super) fn of(&self, name: &str, keys: &[KeyId]) -> Option<AddressPair> {
         let is_it = |entry: &&Entry| entry.name == name && keys.contains(&entry.key);
-        self.entries.iter().find(is_it).map(|entry| entry.address)
+        self.entries.iter().find(is_it).map(|entry| entry.addresses)
     }
 
     /// Gives the folder to the daemon's account, which writes the file.
@@ -104,8 +106,9 @@ impl Remembered {
 
     fn store(&self) -> io::Result<()> {
         let mut text = String::new();
-        for Entry { name, key, address } in &self.entries {
-            text += &format!("{key} {address} {name}\n");
+        for Entry { name, key, addresses: AddressPair { peer, own } } in &self.entries {
+            let own = own.map(|own| format!("@{own}")).unwrap_or_default();
+            text += &format!("{key} {peer}{own} {name}\n");
         }
         folder::replace(&self.folder.join("peers"), text.as_bytes(), false)
     }
@@ -115,9 +118,15 @@ fn entry(line: &str) -> Option<Entry> {
     let mut words = line.splitn(3, ' ');
     let key = words.next().filter(|word| word.len() == 8)?;
     let key = KeyId(u32::from_str_radix(key, 16).ok()?.to_be_bytes());
-    let address: SocketAddr = words.next()?.parse().ok()?;
+    let addresses = words.next()?;
+    let (peer, own) = match addresses.split_once('@') {
+        Some((peer, own)) => (peer, Some(own.parse().ok()?)),
+        None => (addresses, None),
+    };
+    let peer: SocketAddr = peer.parse().ok()?;
     let name = words.next()?.to_owned();
-    (address.port() != 0 && !address.ip().is_unspecified()).then_some(Entry { name, key, address })
+    let addresses = AddressPair { peer, own };
+    (peer.port() != 0 && !peer.ip().is_unspecified()).then_some(Entry { name, key, addresses })
 }
 
 #[cfg(test)]
@@ -132,7 +141,9 @@ mod tests {
     }
 
     fn at(name: &str, port: u16) -> Entry {
-        Entry { name: name.to_owned(), key: KeyId([0, 1, 2, 3]), address: ([192, 0, 2, 1], port).into() }
+        let own = (port > 5_000).then(|| [198, 51, 100, 8].into());
+        let addresses = AddressPair { peer: ([192, 0, 2, 1], port).into(), own };
+        Entry { name: name.to_owned(), key: KeyId([0, 1, 2, 3]), addresses }
     }
 
     #[test]
@@ -144,7 +155,7 @@ mod tests {
         let text = kept.read().expect("written");
         let entries: Vec<_> = text.lines().filter_map(entry).collect();
         assert_eq!(entries, [at("dale", 5_001), at("a hill", 6_000)]);
-        assert_eq!(kept.of("dale", &[KeyId([0, 1, 2, 3])]), Some(at("", 5_001).address));
+        assert_eq!(kept.of("dale", &[KeyId([0, 1, 2, 3])]), Some(at("", 5_001).addresses));
         assert_eq!(kept.of("dale", &[KeyId([9; 4])]), None, "another key");
         assert_eq!(kept.of("coast", &[KeyId([0, 1, 2, 3])]), None);
         let many = (0..1_000).map(|number| at(&number.to_string(), 7_000));
@@ -164,6 +175,7 @@ mod tests {
             "00010203 192.0.2.1:0 hill",
             "0001020 192.0.2.1:5000 hill",
             "+0010203 192.0.2.1:x hill",
+            "00010203 192.0.2.1:5000@here hill",
         ] {
             assert_eq!(entry(line), None, "{line}");
         }

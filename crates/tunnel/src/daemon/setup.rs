@@ -28,7 +28,7 @@ use crate::seal::KeyFileError;
 use crate::site::{BuildError, Site};
 use crate::site_config::{Carrier, SiteConfig};
 use crate::status::socket::StatusSocket;
-use crate::status::{CarrierStatus, Identity, InsideStatus, Status};
+use crate::status::{CarrierStatus, History, Identity, InsideStatus, Status};
 
 /// Length of the longest packet of an interface, with the header of a frame, in octets.
 const LONGEST: usize = 65_536 + 14;
@@ -124,6 +124,7 @@ pub struct Daemon {
     pub(super) ends_with_stream: bool,
     identity: Identity,
     started: Instant,
+    history: History,
 }
 
 impl Daemon {
@@ -151,13 +152,13 @@ impl Daemon {
         let remembered = Remembered::open(config);
         let seal = keys::seal(started, config, &budget, remembered.as_ref())?;
         let site = Site::new(started, config, &budget, seal, &mut random)?;
-        let outside =
-            Outside::open(&config.carrier, budget.largest_datagram, &signals).map_err(|error| match error
-                .kind()
-            {
-                io::ErrorKind::Interrupted => RunError::Ended,
-                _ => RunError::Os(error),
-            })?;
+        let outside = match Outside::open(&config.carrier, budget.largest_datagram, &signals) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                helper.end_cleanly();
+                return Err(RunError::Ended);
+            }
+            opened => opened?,
+        };
         let inside = Inside::open(&config.inside, budget.mtu, outside.port(), &mut helper)?;
         let status_socket = config.seeing.status.as_deref().and_then(status_socket);
         let control = folder.as_ref().and_then(|folder| control_socket(folder.path()));
@@ -213,6 +214,7 @@ impl Daemon {
             ends_with_stream: matches!(config.carrier, Carrier::File { to: None, .. }),
             identity,
             started,
+            history: History::new(),
         };
         daemon.give_up_rights(config)?;
         // Threads start here.
@@ -264,6 +266,14 @@ impl Daemon {
         Ok(())
     }
 
+    /// Adds a sample to the history, if one is due.
+    pub(super) fn note_history(&mut self, now: Instant) {
+        let uptime = now.since(self.started).as_secs_f64();
+        if self.history.is_due(uptime) {
+            self.history.add(self.site.sample(uptime));
+        }
+    }
+
     /// Returns the status of the daemon.
     pub(super) fn status(&self, now: Instant) -> Status {
         let mut identity = self.identity.clone();
@@ -271,6 +281,7 @@ impl Daemon {
         let uptime = now.since(self.started).as_secs_f64();
         let mut status = self.site.status(now, identity, uptime, clock::of_this_process().as_secs_f64());
         status.segments = self.inside.segment_status();
+        status.history = self.history.samples();
         status.inside.mtu = self.inside.mtu().into();
         status.carrier.path_mtu = status.peers.iter().filter_map(|peer| peer.counters.path.mtu).min();
         if let Some(memory) = self.outside.memory() {

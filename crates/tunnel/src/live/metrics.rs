@@ -177,6 +177,23 @@ fn traffic(out: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), Error
         ),
         ("billing_units", "Billed units", None, [bill.sent.units, bill.received.units]),
     ];
+    // Of sent traffic, what may have arrived; nothing where nobody answers.
+    for (name, help, of) in [
+        (
+            "arrived_inside",
+            "Octets of packets sent before their peer was heard last",
+            totals.arrived.map(|arrived| arrived.octets),
+        ),
+        (
+            "arrived_carrier",
+            "Octets on the carrier sent before their peer was heard last",
+            totals.arrived.map(|arrived| arrived.carrier_octets),
+        ),
+    ] {
+        family(out, name, help, bytes, MetricType::Counter, |family| {
+            of.map_or(Ok(()), |octets| count_of(family, &[("direction", "sent")], octets))
+        })?;
+    }
     for (name, help, unit, [sent, received]) in rows {
         family(out, name, help, unit, MetricType::Counter, |family| {
             count_of(family, &[("direction", "sent")], sent)?;
@@ -209,6 +226,24 @@ fn peers(out: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), Error> 
             Ok(())
         })?;
     }
+    type MaybeOne = fn(&PeerStatus) -> Option<u64>;
+    let losses: [(&str, &str, MaybeOne); 2] = [
+        ("peer_lost_units", "Units lost on the carrier on the way here", |peer| Some(peer.loss?.lost_units)),
+        ("peer_received_units", "Units that arrived, where losses are counted", |peer| {
+            Some(peer.loss?.received_units)
+        }),
+    ];
+    for (name, help, of) in losses {
+        family(out, name, help, None, MetricType::Counter, |family| {
+            let counted = status.peers.iter().filter_map(|peer| Some((peer, of(peer)?)));
+            counted.into_iter().try_for_each(|(peer, count)| count_of(family, &[("peer", &peer.name)], count))
+        })?;
+    }
+    let help = "Round trip of the carrier, measured by the last key exchange";
+    family(out, "peer_round_trip", help, Some(&Unit::Seconds), MetricType::Gauge, |family| {
+        let measured = status.peers.iter().filter_map(|peer| Some((peer, peer.round_trip_seconds?)));
+        measured.into_iter().try_for_each(|(peer, time)| gauge_of(family, &[("peer", &peer.name)], time))
+    })?;
     type One = fn(&PeerStatus) -> u64;
     let ones: [(&str, &str, One); 3] = [
         ("sessions", "Sessions and epochs started", |peer| peer.counters.sessions),

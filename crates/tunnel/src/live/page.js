@@ -145,6 +145,8 @@ function quantile(before, now, share) {
   return null;
 }
 
+// Sent traffic counts for a share if it may have arrived, or if nobody answers.
+const counted = (totals, name) => (totals.arrived ?? totals.sent)[name] + totals.received[name];
 const both = (totals, name) => totals.sent[name] + totals.received[name];
 let last = null;
 let heard = 0;
@@ -171,8 +173,24 @@ function notice(before, status) {
   if (news.length > 0) lost = { reason: news[0][0], at: status.uptime_seconds };
 }
 
+// What was before the page was opened, from the samples of the daemon.
+function recall(status) {
+  const samples = [...(status.history ?? [])];
+  samples.forEach((sample, at) => {
+    const before = samples[at - 1];
+    if (!before) return;
+    const seconds = sample.uptime_seconds - before.uptime_seconds;
+    if (seconds <= 0) return;
+    remember({
+      x: sample.uptime_seconds, inside: (sample.octets - before.octets) / seconds,
+      carrier: (sample.carrier_octets - before.carrier_octets) / seconds, p50: null, p99: null,
+    });
+  });
+}
+
 function take(status) {
   heard = Date.now();
+  if (!last) recall(status);
   if (last && status.uptime_seconds < last.uptime_seconds) { forget(); last = null; now = null; recent = []; lost = null; }
   const seconds = last ? status.uptime_seconds - last.uptime_seconds : 0;
   if (last && seconds <= 0) return;
@@ -202,9 +220,9 @@ function show(status) {
   const none = totals.ratio === null;
   const idle = "–";
   tiles([
-    none ? [idle, "saved", "no traffic yet"]
+    none ? [idle, "saved", totals.sent.packets > 0 ? "nothing is known to have arrived" : "no traffic yet"]
       : [percent(Math.abs(1 - totals.ratio)), totals.ratio <= 1 ? "saved" : "more than inside",
-        `${octets(both(totals, "octets"))} inside \u2192 ${octets(both(totals, "carrier_octets"))}`],
+        `${octets(counted(totals, "octets"))} inside \u2192 ${octets(counted(totals, "carrier_octets"))}`],
     [now ? octets(now.carrier) + "/s" : idle, "on the carrier",
       now ? `for ${octets(now.inside)}/s inside` : ""],
     [now && now.p50 !== null ? time(now.p50) : idle, "in the daemon, median",
@@ -220,6 +238,9 @@ function show(status) {
 }
 
 function sentence({ totals, carrier, inside, billing, uptime_seconds, cpu_seconds }) {
+  if (totals.ratio === null && totals.sent.packets > 0) {
+    return `${number(totals.sent.packets)} packets were sent, and no answer has come: no share is known.`;
+  }
   if (totals.ratio === null) return `Packets that are routed to ${inside.name} will be counted here.`;
   const billed = billing.unit_octets === 0 ? ""
     : ` Billed: ${number(billing.sent.units + billing.received.units)} units of ${billing.unit_octets} octets.`;
@@ -234,14 +255,16 @@ function rows(status) {
   table("drops", [["reason"], ["count", n], ["meaning", "words"]],
     losses(status).map(([reason, count, words]) => [reason, number(count), words]), "Nothing was lost.");
   table("peers",
-    [["name"], ["address"], ["session", n], ["heard", n], ["sent", n], ["received", n], ["saved", n], ["NACKs", n]],
+    [["name"], ["address"], ["session", n], ["heard", n], ["loss", n], ["round trip", n], ["sent", n], ["received", n], ["saved", n], ["NACKs", n]],
     status.peers.map((peer) => {
-      const inside = both(peer, "octets");
+      const inside = counted(peer, "octets");
       return [
         peer.trouble ? `${peer.name}: ${peer.trouble.text}` : peer.name, peer.address ?? "", peer.session_seconds === null ? "none" : duration(peer.session_seconds),
         peer.heard_seconds === null ? "never" : ago(peer.heard_seconds),
+        peer.loss?.share == null ? "" : percent(peer.loss.share),
+        peer.round_trip_seconds == null ? "" : time(1e9 * peer.round_trip_seconds),
         number(peer.sent.packets), number(peer.received.packets),
-        inside > 0 ? percent(1 - both(peer, "carrier_octets") / inside) : "",
+        inside > 0 ? percent(1 - counted(peer, "carrier_octets") / inside) : "",
         number(peer.feedback.received.nacks + peer.feedback.received.static_nacks),
       ];
     }), "Nobody is known.");

@@ -10,6 +10,7 @@ use thinair_wire::time::Instant;
 fn config(carrier: Carrier, security: Security) -> SiteConfig {
     SiteConfig {
         inside: Inside {
+            on_failure: Default::default(),
             name: "thinair0".into(),
             bridged: false,
             namespace: None,

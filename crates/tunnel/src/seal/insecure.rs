@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use super::header::DatagramKind;
-use super::two_way::canonical;
 use super::{Around, BodyFlags, Destination, Missing, NotSealed, Opened, Refused, Sender};
+use crate::addresses::canonical;
 use crate::unit::SiteId;
 
 /// Adds an octet to bodies. Anybody who can send a datagram can send a body.

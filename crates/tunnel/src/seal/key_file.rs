@@ -228,12 +228,15 @@ impl Keys {
     }
 
     /// Writes a new file with a new key, accessible to its owner only. An existing file is kept, and causes
-    /// an error.
+    /// an error. A file that cannot be written to its end, as on a full disk, is removed.
     pub fn generate(path: &Path, comment: &str, random: &mut dyn Random) -> Result<KeyId, KeyFileError> {
         let io = |why| KeyFileError::Io { path: path.into(), why };
         let (line, id) = Self::line(comment, random);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(io)?;
-        file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).map_err(io)?;
+        file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).map_err(|why| {
+            let _ = std::fs::remove_file(path);
+            io(why)
+        })?;
         Ok(id)
     }
 

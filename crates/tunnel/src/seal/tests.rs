@@ -7,6 +7,7 @@ mod far;
 mod groups;
 mod key_files;
 pub(super) mod nonces;
+mod own_addresses;
 mod restarts;
 mod room;
 mod sessions;

@@ -7,7 +7,7 @@
 //! yet.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use thinair_wire::time::Instant;
@@ -18,6 +18,7 @@ use super::handshake::EndIdentity;
 use super::header::{ANSWER, COOKIE, ClearHeader, DatagramKind, PathBody, REQUEST, Whose};
 use super::key_file::Keys;
 use super::{Around, BodyFlags, Destination, NotSealed, Opened, PathNews, PathSeal, Random, Refused, Sender};
+use crate::addresses::AddressPair;
 use crate::site_config::Suite;
 
 mod membership;
@@ -94,7 +95,7 @@ pub struct TwoWay {
 
 struct PendingAnswer {
     peer: usize,
-    to: Option<SocketAddr>,
+    to: Option<AddressPair>,
     octets: Vec<u8>,
 }
 
@@ -152,6 +153,16 @@ impl TwoWay {
     /// Address of a peer, if it is known.
     pub fn address(&self, peer: usize) -> Option<SocketAddr> {
         self.peers.get(peer)?.address
+    }
+
+    /// Own address at which a peer has asked for the current session. `None`: unknown, or this end has asked.
+    pub(super) fn own_address(&self, peer: usize) -> Option<IpAddr> {
+        self.peers.get(peer)?.pair()?.own
+    }
+
+    /// Round trip to a peer, measured by the last key exchange. `None`: not measured.
+    pub(super) fn round_trip(&self, peer: usize) -> Option<Duration> {
+        self.peers.get(peer)?.measured
     }
 
     /// State of the session with a peer; `None`: there is none.
@@ -243,10 +254,10 @@ impl TwoWay {
     pub(super) fn open<'d>(
         &mut self,
         now: Instant,
-        from: Option<SocketAddr>,
+        from: Option<AddressPair>,
         datagram: &'d mut [u8],
     ) -> Opened<'d> {
-        let from = from.map(canonical);
+        let from = from.map(AddressPair::canonical);
         match datagram.first().map(|first| (*first, DatagramKind::of(*first))) {
             Some((_, Some(DatagramKind::TwoWay | DatagramKind::Path))) => self.open_body(now, from, datagram),
             Some((REQUEST, _)) => self.request(now, from, datagram),
@@ -259,7 +270,7 @@ impl TwoWay {
     fn open_body<'d>(
         &mut self,
         now: Instant,
-        from: Option<SocketAddr>,
+        from: Option<AddressPair>,
         datagram: &'d mut [u8],
     ) -> Opened<'d> {
         let read = ClearHeader::read(datagram, self.over == Over::Datagrams);
@@ -272,9 +283,9 @@ impl TwoWay {
         }
         let number = usize::from(index / SESSIONS);
         let Some(peer) = self.peers.get_mut(number) else { return Opened::Refused(Refused::Unknown) };
-        let before = peer.address;
+        let before = peer.pair();
         let opened = peer.open(now, from, index, &header, length, datagram);
-        self.moves += u64::from(peer.address != before);
+        self.moves += u64::from(peer.pair() != before);
         let is_farewell =
             header.flags.addressed && opened.as_ref().is_ok_and(|(plain, _)| plain.body.is_empty());
         let has_closed = is_farewell && peer.close(now, index);
@@ -311,7 +322,7 @@ impl TwoWay {
         &mut self,
         now: Instant,
         out: &mut Vec<u8>,
-    ) -> Option<(Destination, Option<SocketAddr>)> {
+    ) -> Option<(Destination, Option<AddressPair>)> {
         if let Some(answer) = self.answers.pop_front() {
             out.extend_from_slice(&answer.octets);
             return Some((Destination::Peer(answer.peer), answer.to));
@@ -359,11 +370,6 @@ impl RequestLoad {
         }
         room
     }
-}
-
-/// Returns an address in a form that is independent of the socket's family.
-pub(super) fn canonical(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 fn check(over: Over, peers: &[PeerKeys]) -> Result<(), BadPeers> {

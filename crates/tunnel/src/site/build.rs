@@ -14,7 +14,7 @@ use crate::packaging::{Packager, PackagerConfig, PackagingError, Unpackager, rtp
 use crate::path_mtu::{Least, PathMtu};
 use crate::seal::{Destination, PEERS, Random, Seal};
 use crate::site_config::{Carrier, Others, Packaging, Peer, Security, SiteConfig};
-use crate::status::{Counters, PeerCounters};
+use crate::status::{Counters, PeerCounters, TrafficCounters};
 use crate::unit::SiteId;
 
 /// Least time between two datagrams that contain only feedback, if requests for it are not authenticated.
@@ -79,9 +79,12 @@ impl Site {
         };
         // A stream of constant rate makes up for at most one second of missed slots.
         let due = A_PEER * PEERS * budget.largest_datagram + bitrate as usize / 4;
+        let mut counters = Counters::new(config.seeing.billing_unit);
+        // Only peers that answer show that something arrives.
+        counters.arrived = matches!(seal, Some(Seal::TwoWay(_))).then(TrafficCounters::default);
         let common = CommonParts {
             seal,
-            counters: Counters::new(config.seeing.billing_unit),
+            counters,
             outer: budget.outer,
             datagram: Vec::with_capacity(2_048),
             outputs: OutputQueue::new(due),
@@ -181,6 +184,8 @@ fn source(name: &str, id: Option<SiteId>) -> Source {
         was_late: false,
         heard_at: None,
         session_at: None,
+        lost: 0,
+        arrived: 0,
         trouble: None,
     }
 }

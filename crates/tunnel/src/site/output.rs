@@ -9,14 +9,15 @@ use std::ops::Range;
 
 use super::Trouble;
 use super::source::Source;
+use crate::addresses::AddressPair;
 
 /// Output of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SiteOutput<'s> {
     /// A datagram, a frame, or TS Packets, for the carrier.
     Datagram {
-        /// Address of the receiver; `None`: the carrier has no addresses.
-        to: Option<SocketAddr>,
+        /// Address of the receiver, and the own one; `None`: the carrier has no addresses.
+        to: Option<AddressPair>,
         /// Payload of the carrier.
         octets: &'s [u8],
     },
@@ -69,7 +70,7 @@ pub(super) struct OutputQueue {
 
 /// Output without its octets.
 pub(super) enum QueuedOutput {
-    Datagram(Option<SocketAddr>),
+    Datagram(Option<AddressPair>),
     /// A packet: number of its source, and its length when received; `None`: it was created by this site.
     Packet(Option<(usize, usize)>),
     /// An event of the source of that number.

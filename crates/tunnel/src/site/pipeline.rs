@@ -1,17 +1,19 @@
 //! Sending side: packets to one peer, or to all sites of a mesh, on their way to the carrier.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use thinair_wire::time::Instant;
 
 use super::CommonParts;
 use super::output::QueuedOutput;
+use super::unsent::{Fate, Unsent};
+use crate::addresses::AddressPair;
 use crate::channel::Channel;
 use crate::packaging::{Body, Packager, PushError};
 use crate::path_mtu::PathMtu;
 use crate::seal::{BodyFlags, Destination, NotSealed, PathSeal, Seal};
-use crate::status::{Drop, TrafficCounters};
+use crate::status::{Counters, Drop, TrafficCounters};
 use crate::unit::Unit;
 
 /// Bodies that may wait for the first keys.
@@ -29,14 +31,29 @@ pub(super) struct Pipeline {
     pub(super) link: Link,
 }
 
+/// A body that waits for keys.
+struct HeldBody {
+    flags: BodyFlags,
+    units: u32,
+    body: Vec<u8>,
+    /// Packets that end in it.
+    packets: TrafficCounters,
+}
+
 /// Stage between the packaging and the carrier.
 pub(super) struct Link {
     pub(super) destination: Destination,
     /// Destination, if the seal does not know a newer one.
     pub(super) configured: Option<SocketAddr>,
+    /// Own address at which the configured one has sent datagrams, if the seal knows none.
+    pub(super) own: Option<IpAddr>,
     /// True if the carrier has addresses.
     pub(super) needs_address: bool,
     pub(super) sent: TrafficCounters,
+    /// `sent` when the peer was heard last.
+    pub(super) arrived: TrafficCounters,
+    /// Packets in the packager.
+    pub(super) unsent: Unsent,
     /// Path MTU; `None` if the carrier has none, or nobody confirms probes.
     pub(super) path: Option<PathMtu>,
     /// Size that packaging and channel are limited to, and the size of the last event.
@@ -45,7 +62,7 @@ pub(super) struct Link {
     /// A body of several units was sent since the last packet was compressed.
     pub(super) has_grouped: bool,
     /// Bodies that wait for keys.
-    held: VecDeque<(BodyFlags, u32, Vec<u8>)>,
+    held: VecDeque<HeldBody>,
 }
 
 impl Link {
@@ -53,13 +70,39 @@ impl Link {
         Self {
             destination,
             configured,
+            own: None,
             needs_address,
             sent: TrafficCounters::default(),
+            arrived: TrafficCounters::default(),
+            unsent: Unsent::default(),
             path: None,
             limited_to: None,
             settled: 0,
             has_grouped: false,
             held: VecDeque::new(),
+        }
+    }
+
+    /// Addresses of datagrams.
+    pub(super) fn pair(&self, seal: Option<&Seal>) -> Option<AddressPair> {
+        let known = match (seal, self.destination) {
+            (Some(seal @ Seal::TwoWay(_)), Destination::Peer(peer)) => seal.own_address(peer),
+            _ => self.own,
+        };
+        Some(AddressPair { peer: self.address(seal)?, own: known })
+    }
+
+    /// Counts packets whose datagram has left.
+    fn count_sent(&mut self, counters: &mut Counters, packets: &TrafficCounters) {
+        self.sent.add(packets);
+        counters.sent.add(packets);
+    }
+
+    /// Records that the peer was heard: everything that was sent before may have arrived.
+    pub(super) fn heard(&mut self, counters: &mut Counters) {
+        if let Some(arrived) = &mut counters.arrived {
+            arrived.add(&self.sent.since(&self.arrived));
+            self.arrived = self.sent;
         }
     }
 
@@ -87,7 +130,7 @@ impl Outlet<'_> {
         let result = packager.push(now, unit, &mut |body| self.carry(body));
         let drops = &mut self.common.counters.drops;
         match result {
-            Ok(()) => {}
+            Ok(()) => self.link.unsent.push(),
             Err(PushError::TooLong { .. }) => drops.count(Drop::TooLong),
             Err(PushError::Full) => drops.count(Drop::CarrierFull),
             Err(
@@ -101,14 +144,39 @@ impl Outlet<'_> {
         self.link.has_grouped |= body.units >= GROUP;
         // Between two ends nothing is addressed, and a mesh has one channel.
         let flags = BodyFlags { several: body.several, addressed: body.to.is_some() || body.large };
-        self.seal_and_carry(flags, body.units, body.octets, true);
+        let fate = self.seal_and_carry(flags, body.units, body.octets, true);
+        let packets = self.link.unsent.body(body.units, fate);
+        self.note_fate(fate, &packets);
+    }
+
+    /// Records the end of a packet of `octets`, and `compressed` octets after compression.
+    pub(super) fn end_packet(&mut self, octets: usize, compressed: usize) {
+        if let Some(fate) = self.link.unsent.end(octets, compressed) {
+            let mut packet = TrafficCounters::default();
+            packet.packet(octets, compressed);
+            self.note_fate(fate, &packet);
+        }
+    }
+
+    fn note_fate(&mut self, fate: Fate, packets: &TrafficCounters) {
+        match fate {
+            Fate::Left => self.link.count_sent(&mut self.common.counters, packets),
+            Fate::Held => {
+                if let Some(held) = self.link.held.back_mut() {
+                    held.packets.add(packets);
+                }
+            }
+            Fate::Dropped => {}
+        }
     }
 
     /// Sends bodies that have waited for keys.
     pub(super) fn carry_held(&mut self) {
         for _ in 0..self.link.held.len() {
-            if let Some((flags, units, body)) = self.link.held.pop_front() {
-                self.seal_and_carry(flags, units, &body, false);
+            if let Some(held) = self.link.held.pop_front()
+                && self.seal_and_carry(held.flags, held.units, &held.body, false) == Fate::Left
+            {
+                self.link.count_sent(&mut self.common.counters, &held.packets);
             }
         }
     }
@@ -116,25 +184,31 @@ impl Outlet<'_> {
     /// Seals and sends a datagram about the path MTU. False if there are no keys, or no address.
     pub(super) fn carry_path(&mut self, path: PathSeal<'_>) -> bool {
         let CommonParts { seal: Some(seal), datagram, .. } = &mut *self.common else { return false };
-        let address = self.link.address(Some(seal));
+        let address = self.link.pair(Some(seal));
         let (Destination::Peer(peer), Some(_)) = (self.link.destination, address) else { return false };
         let is_sealed = seal.seal_path(self.now, peer, path, datagram).is_ok();
-        if is_sealed {
-            self.carry_datagram(address);
-        }
-        is_sealed
+        is_sealed && self.carry_datagram(address)
     }
 
-    fn seal_and_carry(&mut self, flags: BodyFlags, units: u32, body: &[u8], hold: bool) {
+    fn seal_and_carry(&mut self, flags: BodyFlags, units: u32, body: &[u8], hold: bool) -> Fate {
         let sealed = self.seal(flags, units, body);
-        let address = self.link.address(self.common.seal.as_ref());
+        let address = self.link.pair(self.common.seal.as_ref());
         match sealed {
-            Ok(()) if address.is_some() || !self.link.needs_address => self.carry_datagram(address),
+            Ok(()) if address.is_some() || !self.link.needs_address => {
+                if self.carry_datagram(address) {
+                    Fate::Left
+                } else {
+                    Fate::Dropped
+                }
+            }
             Err(NotSealed::NoSession) if hold && self.link.held.len() < HELD => {
-                self.link.held.push_back((flags, units, body.to_vec()));
+                let packets = TrafficCounters::default();
+                self.link.held.push_back(HeldBody { flags, units, body: body.to_vec(), packets });
+                Fate::Held
             }
             Ok(()) | Err(NotSealed::NoSession | NotSealed::NoDestination | NotSealed::OnlyHears) => {
                 self.common.counters.drops.count(Drop::NoSession);
+                Fate::Dropped
             }
         }
     }
@@ -162,14 +236,16 @@ impl Outlet<'_> {
         Ok(())
     }
 
-    /// Queues the sealed datagram as an output.
-    pub(super) fn carry_datagram(&mut self, to: Option<SocketAddr>) {
+    /// Queues the sealed datagram as an output. False: there is no room.
+    pub(super) fn carry_datagram(&mut self, to: Option<AddressPair>) -> bool {
         let CommonParts { counters, datagram, outer, outputs, .. } = &mut *self.common;
-        if outputs.push(QueuedOutput::Datagram(to), datagram) {
+        let has_room = outputs.push(QueuedOutput::Datagram(to), datagram);
+        if has_room {
             counters.sent_datagram(datagram.len() + *outer);
             self.link.sent.datagram(datagram.len() + *outer);
         } else {
             counters.drops.count(Drop::CarrierFull);
         }
+        has_room
     }
 }

@@ -23,11 +23,33 @@ pub(super) struct Source {
     /// Time when it was last heard, and when it agreed on keys.
     pub(super) heard_at: Option<Instant>,
     pub(super) session_at: Option<Instant>,
+    /// Units of encrypted datagrams that are missing, and those that have arrived.
+    pub(super) lost: u64,
+    pub(super) arrived: u64,
     /// Trouble, and the time of its beginning.
     pub(super) trouble: Option<(Trouble, Instant)>,
 }
 
 impl Source {
+    /// Counts a datagram, of a unit at least, and those missing before it. A late one is no longer missing.
+    pub(super) fn count_datagram(&mut self, missing: Missing) {
+        self.arrived += 1;
+        match missing {
+            Missing::Counted(units) => self.lost += u64::from(units),
+            Missing::Uncounted => self.lost = self.lost.saturating_sub(1),
+            Missing::Unknown => {}
+        }
+    }
+
+    /// Counts the units of that datagram.
+    pub(super) fn count_units(&mut self, missing: Missing, units: u32) {
+        let more = u64::from(units).saturating_sub(1);
+        self.arrived += more;
+        if missing == Missing::Uncounted {
+            self.lost = self.lost.saturating_sub(more);
+        }
+    }
+
     /// Units of a channel that may be missing before a datagram. `tears`: the packaging may split units.
     pub(super) fn missing(&mut self, counted: Missing, tears: bool) -> Missing {
         match counted {
@@ -57,6 +79,8 @@ mod tests {
             was_late: false,
             heard_at: None,
             session_at: None,
+            lost: 0,
+            arrived: 0,
             trouble: None,
         };
         let mut settle = |missing, tears| source.missing(missing, tears);

@@ -12,8 +12,8 @@ use super::pipeline::Pipeline;
 use super::source::Source;
 use crate::channel;
 use crate::status::{
-    CidsOf, CidsStatus, ContextCount, Feedback, FeedbackTypes, Identity, PeerCounters, PeerKind, PeerStatus,
-    Side, Status, TroubleStatus,
+    CarrierLoss, CidsOf, CidsStatus, ContextCount, Feedback, FeedbackTypes, Identity, PeerCounters, PeerKind,
+    PeerStatus, Sample, Side, Status, TroubleStatus,
 };
 
 impl Site {
@@ -32,14 +32,43 @@ impl Site {
         status
     }
 
+    /// Returns the counters for a history.
+    pub fn sample(&self, uptime_seconds: f64) -> Sample {
+        let counters = self.counters();
+        let (sent, received) = (&counters.sent, &counters.received);
+        let is_counted = self.counts_losses();
+        let sum = |of: fn(&Source) -> u64| self.sources.iter().filter(|_| is_counted).map(of).sum();
+        let round_trips = (0..self.pipelines.len()).filter_map(|number| self.round_trip(number));
+        Sample {
+            uptime_seconds,
+            packets: sent.packets + received.packets,
+            octets: sent.octets + received.octets,
+            carrier_octets: sent.carrier_octets + received.carrier_octets,
+            lost_units: sum(|source| source.lost),
+            received_units: sum(|source| source.arrived),
+            round_trip_seconds: round_trips
+                .fold(None, |most: Option<f64>, one| Some(most.map_or(one, |most| most.max(one)))),
+        }
+    }
+
+    fn round_trip(&self, peer: usize) -> Option<f64> {
+        let measured = self.common.seal.as_ref().filter(|_| !self.mesh)?.round_trip(peer)?;
+        Some(measured.as_secs_f64())
+    }
+
+    fn loss(&self, source: &Source) -> Option<CarrierLoss> {
+        self.counts_losses().then(|| CarrierLoss::new(source.lost, source.arrived))
+    }
+
     fn peers_status(&self, now: Instant) -> Vec<PeerStatus> {
-        let peers = self.pipelines.iter().zip(&self.sources);
+        let peers = self.pipelines.iter().zip(&self.sources).enumerate();
         // Removed peers have no name.
         peers
-            .filter(|(pipeline, _)| !pipeline.name.is_empty())
-            .map(|(pipeline, source)| {
+            .filter(|(_, (pipeline, _))| !pipeline.name.is_empty())
+            .map(|(number, (pipeline, source))| {
                 let mut counters = source.counters;
                 counters.sent = pipeline.link.sent;
+                counters.arrived = self.common.counters.arrived.map(|_| pipeline.link.arrived);
                 of_channel(&mut counters, pipeline.channel.counters());
                 if let Some(path) = &pipeline.link.path {
                     counters.path = path.counters();
@@ -50,6 +79,8 @@ impl Site {
                         .link
                         .address(self.common.seal.as_ref())
                         .map(|address| address.to_string()),
+                    round_trip_seconds: self.round_trip(number),
+                    loss: self.loss(source),
                     cids: Some(cids(pipeline.channel.cids())),
                     contexts: contexts(pipeline),
                     ..heard(source, PeerKind::Peer, now)
@@ -69,6 +100,8 @@ impl Site {
                 address: pipeline.link.configured.map(|address| address.to_string()),
                 session_seconds: None,
                 heard_seconds: None,
+                loss: None,
+                round_trip_seconds: None,
                 trouble: None,
                 cids: None,
                 counters,
@@ -77,7 +110,12 @@ impl Site {
         });
         group
             .into_iter()
-            .chain(self.sources.iter().map(|source| heard(source, PeerKind::Site, now)))
+            .chain(
+                self.sources.iter().map(|source| PeerStatus {
+                    loss: self.loss(source),
+                    ..heard(source, PeerKind::Site, now)
+                }),
+            )
             .collect()
     }
 }
@@ -96,6 +134,8 @@ fn heard(source: &Source, kind: PeerKind, now: Instant) -> PeerStatus {
     PeerStatus {
         name: source.name.clone(),
         kind,
+        loss: None,
+        round_trip_seconds: None,
         cids: None,
         address: source.address.map(|address| address.to_string()),
         session_seconds: since(source.session_at),

@@ -28,7 +28,9 @@ impl Host {
         input(&mut self.site);
         while let Some(output) = self.site.poll_output() {
             match output {
-                SiteOutput::Datagram { to, octets } => self.out.push_back((to.unwrap(), octets.to_vec())),
+                SiteOutput::Datagram { to, octets } => {
+                    self.out.push_back((to.unwrap().peer, octets.to_vec()))
+                }
                 SiteOutput::Packet(packet) => self.delivered.push(packet.to_vec()),
                 SiteOutput::Event { event, .. } => {
                     self.sessions += u32::from(matches!(event, SiteEvent::Session { .. }));
@@ -42,6 +44,7 @@ mod bridged;
 mod full;
 mod mesh;
 mod output;
+mod sent;
 mod trouble;
 
 /// Reproducible random octets.
@@ -127,7 +130,7 @@ fn settle(hosts: &mut [Host], now: Instant, fate: &mut Fate) {
         for (from, to, mut datagram) in moved {
             for _ in 0..fate(&mut datagram) {
                 let Some(host) = hosts.iter_mut().find(|host| host.address == to) else { continue };
-                host.handle(|site| site.handle_datagram(now, Some(from), &mut datagram.clone()));
+                host.handle(|site| site.handle_datagram(now, Some(from.into()), &mut datagram.clone()));
             }
         }
     }

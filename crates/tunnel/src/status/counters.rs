@@ -10,6 +10,8 @@ use super::reason::{Drop, Failure, Tally};
 pub struct Counters {
     /// From the interface to the carrier.
     pub sent: TrafficCounters,
+    /// Sent traffic that may have arrived, as its peer was heard later. `None`: unknown, as nobody answers.
+    pub arrived: Option<TrafficCounters>,
     /// From the carrier to the interface.
     pub received: TrafficCounters,
     /// Dropped packets by reason.
@@ -27,6 +29,9 @@ pub struct Counters {
 pub struct PeerCounters {
     /// Packets to it.
     pub sent: TrafficCounters,
+    /// Those before it was heard last, which may have arrived. Absent: unknown, as it does not answer.
+    #[serde(default)]
+    pub arrived: Option<TrafficCounters>,
     /// Packets identified as coming from it.
     pub received: TrafficCounters,
     /// Completed handshakes, or accepted epochs.
@@ -123,6 +128,7 @@ impl Counters {
     pub fn new(billing_unit: u32) -> Self {
         Self {
             sent: TrafficCounters::default(),
+            arrived: None,
             received: TrafficCounters::default(),
             drops: Tally::new(),
             latency_sent: Histogram::new(),
@@ -157,6 +163,26 @@ impl TrafficCounters {
         self.packets = self.packets.saturating_sub(1);
         self.octets = self.octets.saturating_sub(octets as u64);
         self.compressed_octets = self.compressed_octets.saturating_sub(compressed as u64);
+    }
+
+    /// Adds other counters.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.packets += other.packets;
+        self.octets += other.octets;
+        self.compressed_octets += other.compressed_octets;
+        self.datagrams += other.datagrams;
+        self.carrier_octets += other.carrier_octets;
+    }
+
+    /// Returns the difference to earlier counters.
+    pub(crate) fn since(&self, before: &Self) -> Self {
+        Self {
+            packets: self.packets.saturating_sub(before.packets),
+            octets: self.octets.saturating_sub(before.octets),
+            compressed_octets: self.compressed_octets.saturating_sub(before.compressed_octets),
+            datagrams: self.datagrams.saturating_sub(before.datagrams),
+            carrier_octets: self.carrier_octets.saturating_sub(before.carrier_octets),
+        }
     }
 
     /// Counts a datagram of `octets` on the carrier.

@@ -19,11 +19,13 @@ pub fn render(before: Option<&Status>, now: &Status, style: &Style) -> String {
     let mut document = Document::new(title(now)).subtitle(subtitle(now)).section(traffic);
     for (heading, table) in [
         ("Peers", peers(since.as_ref(), now)),
+        ("Carrier", carrier(now)),
         ("Problems", troubles(now)),
         ("Contexts", contexts(now)),
         ("Feedback", feedback(now)),
         ("TCP segments", segments(now)),
         ("Dropped", drops(since.as_ref(), now)),
+        ("Damaged or lost on the carrier", damage(now)),
     ] {
         if !table.rows().is_empty() {
             document = document.section(Section::new(heading).table(table));
@@ -70,18 +72,41 @@ fn subtitle(now: &Status) -> String {
 fn headline(now: &Status) -> String {
     let totals = &now.totals;
     let (Some(ratio), Some(compressed)) = (totals.ratio, totals.compressed_ratio) else {
-        return "No traffic yet.".to_owned();
+        return no_share(now) + &dropped_by_socket(now);
     };
-    let inside = totals.sent.octets + totals.received.octets;
-    let carrier = totals.sent.carrier_octets + totals.received.carrier_octets;
+    let sent = totals.arrived.unwrap_or(totals.sent);
+    let inside = sent.octets + totals.received.octets;
+    let carrier = sent.carrier_octets + totals.received.carrier_octets;
+    let unheard = totals.sent.since(&sent).packets;
+    let unheard = match unheard {
+        0 => String::new(),
+        count => format!(
+            " {} packets sent since the other end was heard last do not count.",
+            N.integer(count.into())
+        ),
+    };
     format!(
-        "{}: {} inside, {} on the carrier. Compression alone leaves {}.{}",
+        "{}: {} inside, {} on the carrier. Compression alone leaves {}.{}{unheard}",
         saved(ratio),
         N.octets(inside),
         N.octets(carrier),
         N.percent(compressed, 1),
         billed(now),
     ) + &dropped_by_socket(now)
+}
+
+/// Describes traffic without a share of octets saved.
+fn no_share(now: &Status) -> String {
+    let (sent, received) = (&now.totals.sent, &now.totals.received);
+    let count = |count: u64| N.integer(count.into());
+    match (sent.packets, sent.datagrams, received.datagrams) {
+        (0, 0, 0) => "No traffic yet.".to_owned(),
+        (0, sent, 0) => format!("No packets yet; {} datagrams sent, none received.", count(sent)),
+        (0, _, received) => format!("No packets yet; {} datagrams received.", count(received)),
+        (packets, _, _) => {
+            format!("Nothing is known to have arrived: {} packets sent, and no answer.", count(packets))
+        }
+    }
 }
 
 /// Number of datagrams that did not fit into the receive buffer.
@@ -211,6 +236,32 @@ fn spaces(cids: CidsStatus) -> String {
     }
 }
 
+/// Losses and round trips of the carrier, where they are known.
+fn carrier(now: &Status) -> Table {
+    let columns = [
+        Column::text("peer"),
+        Column::number("loss"),
+        Column::number("lost"),
+        Column::number("arrived"),
+        Column::number("round trip").unit("ms"),
+    ];
+    let mut table = Table::new("", columns);
+    for peer in &now.peers {
+        let loss = peer.loss.filter(|loss| loss.share.is_some());
+        if loss.is_none() && peer.round_trip_seconds.is_none() {
+            continue;
+        }
+        table.row([
+            Cell::text(peer.name.as_str()),
+            loss.and_then(|loss| loss.share).map_or(Cell::Empty, |share| Cell::text(N.percent(share, 1))),
+            loss.map_or(Cell::Empty, |loss| Cell::integer(loss.lost_units)),
+            loss.map_or(Cell::Empty, |loss| Cell::integer(loss.received_units)),
+            peer.round_trip_seconds.map_or(Cell::Empty, |seconds| Cell::number(seconds * 1_000.0, 1)),
+        ]);
+    }
+    table
+}
+
 fn troubles(now: &Status) -> Table {
     let mut table = Table::new("", [Column::text("peer"), Column::number("since"), Column::text("reason")]);
     for peer in &now.peers {
@@ -294,6 +345,38 @@ fn drops(since: Option<&Since<'_>>, now: &Status) -> Table {
     table
 }
 
+/// Counters of packagings that show damage or losses: their names behind `received_`, and meanings.
+const DAMAGE: [(&str, &str); 15] = [
+    ("bad_bodies", "Datagrams that are no TS Packets or no BBFrame"),
+    ("ts_sync_errors", "TS Packets without the sync byte"),
+    ("ts_transport_errors", "TS Packets that the physical layer has marked as damaged"),
+    ("ts_continuity_errors", "Gaps in Continuity Counters: TS Packets are lost"),
+    ("ts_delimiting_errors", "Payload Pointers that do not match SNDUs"),
+    ("ts_crc_errors", "SNDUs with a wrong CRC"),
+    ("ts_cut_short", "SNDUs that a loss or an error has interrupted"),
+    ("ts_type_errors", "SNDUs with unknown or truncated headers"),
+    ("ts_too_long", "SNDUs that exceed the maximum size"),
+    ("gse_header_errors", "GSE Packets with an invalid header or label"),
+    ("gse_incomplete", "Fragments of PDUs of which others are missing"),
+    ("gse_crc_errors", "PDUs with a wrong Total_Length or CRC-32"),
+    ("gse_too_long", "PDUs that exceed the maximum size"),
+    ("rtp_lost", "RTP sequence numbers that are missing"),
+    ("unknown", "Units with a Type that is none of IP and ROHC, or too long"),
+];
+
+fn damage(now: &Status) -> Table {
+    let mut table =
+        Table::new("", [Column::text("counter"), Column::number("count"), Column::text("meaning")]);
+    let Some(packaging) = now.parts.get("packaging") else { return table };
+    for (name, meaning) in DAMAGE {
+        let count = packaging.get(&format!("received_{name}")).copied().unwrap_or(0);
+        if count > 0 {
+            table.row([Cell::text(name), Cell::integer(count), Cell::text(meaning)]);
+        }
+    }
+    table
+}
+
 fn counts<R: Reason>(
     table: &mut Table,
     whose: &str,
@@ -326,6 +409,7 @@ fn duration(seconds: f64) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::super::tests::specimen;
     use super::*;
@@ -351,6 +435,7 @@ mod tests {
         for line in [
             "sent        1,000   100 kB     40.0 kB  80.0 kB      1,000",
             "hill  192.0.2.2:4754",
+            "hill  2.5 %     5      195            612.0",
             "hill    9 s  nothing listens at 192.0.2.2:4754",
             "hill  compressor  udp      O     SO            3",
             "hill  received    7     0            0       0",
@@ -359,6 +444,25 @@ mod tests {
             "10.0.0.2   278             330         1,200             33",
         ] {
             assert!(text.contains(line), "{line}\nis not in\n{text}");
+        }
+    }
+
+    #[test]
+    fn damage_of_the_carrier_is_shown_with_its_meaning() {
+        let mut status = specimen();
+        assert!(!plain(None, &status).contains("Damaged"));
+        status.parts.get_mut("packaging").unwrap().insert("received_ts_crc_errors".to_owned(), 35);
+        let text = plain(None, &status);
+        assert!(text.contains("Damaged or lost on the carrier"), "{text}");
+        assert!(text.contains("ts_crc_errors     35  SNDUs with a wrong CRC"), "{text}");
+    }
+
+    #[test]
+    fn every_counter_of_damage_exists() {
+        let mut all = std::collections::BTreeMap::new();
+        crate::site::add_counters(&mut all, "", &crate::packaging::UnpackagerCounters::default());
+        for (name, _) in DAMAGE {
+            assert!(all.contains_key(name), "{name}");
         }
     }
 
@@ -391,8 +495,21 @@ mod tests {
         let (mut sent, received) = (TrafficCounters::default(), TrafficCounters::default());
         sent.packet(100, 40);
         sent.datagram(112);
-        status.totals = TrafficTotals::new(sent, received);
+        status.totals = TrafficTotals::new(sent, None, received);
         assert!(plain(None, &status).contains("12.0 % more than inside"));
+        status.totals = TrafficTotals::new(sent, Some(received), received);
+        assert!(
+            plain(None, &status).contains("Nothing is known to have arrived: 1 packets sent, and no answer.")
+        );
+        status.totals = TrafficTotals::default();
+        status.totals.received.datagrams = 35;
+        assert!(plain(None, &status).contains("No packets yet; 35 datagrams received."));
+        // Sent behind the last answer.
+        status.totals = TrafficTotals::new(sent, Some(sent), received);
+        status.totals.sent.packet(100, 0);
+        assert!(plain(None, &status).contains("12.0 % more than inside: 100 B inside"));
+        let text = plain(None, &status).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("1 packets sent since the other end was heard last do not count"), "{text}");
     }
 
     #[test]

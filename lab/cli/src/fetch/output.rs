@@ -68,7 +68,7 @@ pub(super) fn seconds(time: Duration) -> f64 {
 pub(super) fn show(arguments: &FetchArguments, fetched: &Fetched<'_>) -> anyhow::Result<ExitCode> {
     let body = fetched.body;
     if let (Some(path), true) = (&arguments.output, fetched.is_success) {
-        std::fs::write(path, body).with_context(|| format!("cannot write {}", path.display()))?;
+        thinair_cli::whole::write(path, body).with_context(|| format!("cannot write {}", path.display()))?;
     }
     if arguments.json {
         let shown = arguments.output.is_none() && fetched.status.is_some();

@@ -31,7 +31,7 @@ pub(super) fn show(output: &ResultFormat, title: &str, results: &Results) -> any
     }
     if let Some(path) = &output.html {
         let page = page(title, results).to_html();
-        std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
+        thinair_cli::whole::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
         eprintln!("thinair-lab: wrote {}", path.display());
     }
     Ok(())

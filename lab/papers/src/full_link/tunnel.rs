@@ -98,7 +98,7 @@ impl TunnelOverLink {
 
     fn arrive(&mut self, to: Side, mut datagram: Vec<u8>) {
         let payload = datagram.get_mut(OUTER..).unwrap_or_default();
-        self.ends[to as usize].site.handle_datagram(self.now, Some(address(to.other())), payload);
+        self.ends[to as usize].site.handle_datagram(self.now, Some(address(to.other()).into()), payload);
         self.drain(to);
         self.poll(to);
     }

@@ -13,7 +13,7 @@ use thinair_link::{
 use thinair_rohc::{Channel, CidSpace, CompressorConfig, DecompressorConfig, Mode, ProfileId, ProfileSet};
 use thinair_wire::time::Instant;
 
-use super::document::{self, CarrierSetting, Document, LossUnit, RohcMode};
+use super::document::{self, CarrierSetting, Document, LossUnit, RohcCids, RohcMode};
 use super::words::PlanTime;
 use crate::network::{MessageTransport, RequestPace, Requests, Scenario};
 use crate::tcp;
@@ -198,8 +198,13 @@ fn rohc(rohc: &document::RohcSection) -> Result<Option<RohcChannel>, Wrong> {
     }
     let profiles =
         ProfileSet::of(&named).map_err(|error| wrong("rohc.profiles", format!("are no set: {error}")))?;
-    let cids = CidSpace::Small;
-    let channel = Channel::new(cids, cids.highest(), profiles)
+    let cids = match rohc.cid {
+        None | Some(RohcCids::Small) => CidSpace::Small,
+        Some(RohcCids::Large) => CidSpace::Large,
+    };
+    let highest = CidSpace::Small.highest();
+    let max_cid = number("rohc.max_cid", rohc.max_cid, highest.into(), 0..=cids.highest().into())?;
+    let channel = Channel::new(cids, u16::try_from(max_cid).unwrap_or(highest), profiles)
         .map_err(|error| wrong("rohc.profiles", format!("make no channel: {error}")))?;
     Ok(Some(RohcChannel {
         compressor: CompressorConfig::new(channel),

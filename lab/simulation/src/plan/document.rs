@@ -78,7 +78,16 @@ pub(super) enum LossUnit {
 pub(super) struct RohcSection {
     pub(super) mode: Option<RohcMode>,
     pub(super) profiles: Option<Vec<String>>,
+    pub(super) cid: Option<RohcCids>,
+    pub(super) max_cid: Option<u64>,
     pub(super) feedback_wait: Option<PlanTime>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum RohcCids {
+    Small,
+    Large,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]

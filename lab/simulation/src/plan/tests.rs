@@ -45,6 +45,9 @@ fn errors_have_the_line_the_key_and_what_to_do() {
         ("[link.up]\ndeliver_damaged = true\n", &["line 2: link.up.deliver_damaged", "give ber"]),
         ("[rohc]\nprofiles = ['v1']\n", &["line 1: rohc.mode", "off"]),
         ("[rohc]\nmode = 'x'\n", &["line 2", "off"]),
+        ("[rohc]\nmode = 'u'\nmax_cid = 16\n", &["rohc.max_cid is 16; give 0 to 15"]),
+        ("[rohc]\nmode = 'u'\ncid = 'large'\nmax_cid = 16384\n", &["rohc.max_cid is 16384; give 0 to 16383"]),
+        ("[rohc]\nmode = 'u'\ncid = 'middle'\n", &["line 3", "large"]),
         ("[rohc]\nmode = 'u'\nprofiles = ['v2']\n", &["line 3: rohc.profiles", "coap"]),
         ("[clients]\ncongestion = 'bbr'\n", &["line 2: clients.congestion", "rfc6298", "fasor-quick"]),
         ("[clients]\ncount = 0\n", &["line 2: clients.count", "1 to 9000"]),
@@ -114,6 +117,20 @@ fn one_way_goes_before_both_and_both_before_the_preset() {
     assert_eq!([model.a_to_b.queue.packets, model.b_to_a.queue.packets], [1_000, 3]);
     assert_eq!([model.a_to_b.queue.octets, model.b_to_a.queue.octets], [99, 99]);
     assert_eq!(model.a_to_b.airtime, thinair_link::preset::GPRS.model.a_to_b.airtime);
+}
+
+/// 17 clients have 17 flows each way: with 16 contexts they take each other's.
+#[test]
+fn more_clients_than_contexts_need_more_contexts() {
+    let octets = |rohc: &str| {
+        let text = format!(
+            "[rohc]\nmode = 'o'\n{rohc}\n[clients]\ncount = 17\n[requests]\ncount = 20\n[runs]\ncount = 1\n"
+        );
+        let plan = ExperimentPlan::read(&text).unwrap();
+        records(&plan, 1)[0].sample.octets.unwrap()
+    };
+    let (few, many) = (octets(""), octets("cid = 'large'\nmax_cid = 127"));
+    assert!(many < few * 0.6, "{many} of {few}");
 }
 
 #[test]

@@ -210,7 +210,7 @@ impl SiteDaemon {
     }
 
     /// Process of the helper, which is its only child.
-    fn helper(&self) -> u32 {
+    pub(crate) fn helper(&self) -> u32 {
         let children = format!("/proc/{0}/task/{0}/children", self.pid);
         fs::read_to_string(children).unwrap().trim().parse().unwrap()
     }

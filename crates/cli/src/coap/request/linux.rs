@@ -1,12 +1,14 @@
 //! Transmission of a request on Linux, and output of its response.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
-use thinair_coap::uri::PORT;
+use thinair_coap::uri::{PORT, Scheme};
 use thinair_coap::{CallError, Code, Received, Request};
 use thinair_os::Signals;
 use thinair_services::coap::client::{
-    AddressError, ClientError, ClientTask, Continuation, Ending, TaskOutcome, TaskProgress, TaskReport, ask,
+    AddressError, ClientError, ClientTask, Continuation, Ending, GroupTask, TaskOutcome, TaskProgress,
+    TaskReport, ask, ask_group,
 };
 
 use super::super::output::{self, ResponseOutput};
@@ -16,6 +18,9 @@ use crate::progress::{self, ProgressBar};
 use crate::usage::Usage;
 
 pub(super) fn run_one(asked: &Ask<'_>) -> anyhow::Result<ExitCode> {
+    if let Some(leisure) = asked.arguments.options.group {
+        return run_group(asked, leisure);
+    }
     let mut output = ResponseOutput::new(asked);
     let mut failure = None;
     let outcome = exchange(asked, &mut |message, report| {
@@ -58,16 +63,45 @@ pub(super) fn run_one(asked: &Ask<'_>) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Sends the request and waits for the response, with a progress bar on terminals.
-fn exchange(
-    asked: &Ask<'_>,
-    show: &mut dyn FnMut(&Received<'_>, &TaskReport) -> Continuation,
-) -> anyhow::Result<TaskOutcome> {
-    let (arguments, options) = (asked.arguments, &asked.arguments.options);
+/// Sends the request to a group, and prints all answers.
+fn run_group(asked: &Ask<'_>, leisure: Duration) -> anyhow::Result<ExitCode> {
+    if asked.observe.is_some() || asked.arguments.uri.scheme != Scheme::Coap {
+        return Err(Usage::error("--group is for single requests over UDP (coap://)"));
+    }
+    if asked.arguments.options.output.is_some() {
+        return Err(Usage::error("--group has several answers, which --output would write to one file"));
+    }
+    let request = request(asked)?;
+    let signals = Signals::take()?;
+    let uri = &asked.arguments.uri;
+    let task = GroupTask { uri, request: &request, leisure, signals: Some(&signals) };
+    let mut output = ResponseOutput::new(asked);
+    let (mut failure, mut successes) = (None, 0_u64);
+    let outcome = ask_group(&task, &mut |response, report| {
+        successes += u64::from(response.is_success());
+        output.show_member(response, report).unwrap_or_else(|error| {
+            failure = Some(error);
+            Continuation::Stop
+        })
+    });
+    if let Some(error) = failure {
+        return Err(error);
+    }
+    let report = outcome.map_err(|error| anyhow::anyhow!("{error}{}", advice(&error, asked)))?;
+    output.finish(&report);
+    if output.shown == 0 {
+        anyhow::bail!("no answer of the group within {leisure:?}. Wait longer with --group=TIME");
+    }
+    Ok(if successes > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Returns the request of the arguments.
+fn request<'a>(asked: &'a Ask<'_>) -> anyhow::Result<Request<'a>> {
+    let options = &asked.arguments.options;
     let request = Request {
         method: asked.method,
         confirmable: options.is_confirmable(),
-        options: options.options(&arguments.uri, asked.content_format),
+        options: options.options(&asked.arguments.uri, asked.content_format),
         payload: asked.payload.as_slice().into(),
         observe: asked.observe.is_some(),
     };
@@ -76,6 +110,16 @@ fn exchange(
             "invalid options: an option is longer than 65,804 octets, or there are too many",
         ));
     }
+    Ok(request)
+}
+
+/// Sends the request and waits for the response, with a progress bar on terminals.
+fn exchange(
+    asked: &Ask<'_>,
+    show: &mut dyn FnMut(&Received<'_>, &TaskReport) -> Continuation,
+) -> anyhow::Result<TaskOutcome> {
+    let (arguments, options) = (asked.arguments, &asked.arguments.options);
+    let request = request(asked)?;
     let (count, observe_for) = asked.observe.unwrap_or_default();
     // From here on, waiting includes interruption signals.
     let signals = Signals::take()?;
@@ -159,9 +203,11 @@ fn advice(error: &ClientError, asked: &Ask<'_>) -> String {
     let Some(last) = attempts.last() else { return String::new() };
     let advice = match &last.why {
         AddressError::NoAnswer { .. } => {
-            ". Is the server up, and does the path let UDP through? If the round-trip time exceeds ACK_TIMEOUT, \
-             raise it, for example with --ack-timeout 10s"
+            ". Is the server up, and does the path let UDP through? If either is silent for longer, \
+             raise the limit, for example with --ack-timeout 10s"
         }
+        AddressError::Group => ". Ask all of its members with --group",
+        AddressError::NoGroup => ". Omit --group",
         AddressError::Refused { .. } if asked.arguments.uri.port == PORT => {
             ". Is the server up, and does it accept CoAP over this transport on this port?"
         }
@@ -197,7 +243,7 @@ pub(in super::super) fn discover(arguments: &RequestArguments) -> anyhow::Result
         observe: None,
     };
     let options = &arguments.options;
-    if options.json || options.output.is_some() {
+    if options.json || options.output.is_some() || options.group.is_some() {
         return run_one(&asked);
     }
     let outcome = exchange(&asked, &mut |_, _| Continuation::Go)?;

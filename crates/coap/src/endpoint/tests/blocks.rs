@@ -321,3 +321,57 @@ fn blocks_that_make_no_sense_fail_a_request() {
         assert_eq!(client.poll_timeout(), None);
     }
 }
+
+/// RFC 7959, section 2.9.1: 2.31 requests the next block; behind the last one it is no answer.
+#[test]
+fn continue_is_no_last_answer() {
+    let last = Request::put("/a", std::vec![7; 20]);
+    let get = Request::get("/a");
+    for request in [&last, &get] {
+        let mut client = plain(blocks_of(16));
+        let call = client.request(at(0), PEER, request).unwrap();
+        let mut events = Vec::new();
+        // 2.31 with the Token and Message ID of each request.
+        for message_id in 0..3 {
+            let Some(datagram) = sent(&mut client, at(0)).pop() else { break };
+            let token = datagram[4];
+            let block = Message::read(&datagram).unwrap().options.uint(number::BLOCK1);
+            let mut answer = std::vec![0x61, 0x5F, 0, message_id, token];
+            answer.extend(block.map(|block| [0xD1, 14, block as u8]).into_iter().flatten());
+            events = received(&mut client, at(0), &answer);
+        }
+        assert_eq!(events, [Event::Failed { call, error: CallError::UnexpectedContinue }]);
+    }
+}
+
+/// RFC 7959, section 2.4: a body is complete with the block that no other follows, and with no message without Block2.
+#[test]
+fn a_body_is_not_cut_where_block2_is_missing() {
+    let mut client = plain(blocks_of(16));
+    let call = client.request(at(0), PEER, &Request::get("/a")).unwrap();
+    sent(&mut client, at(0));
+    // Block2 0/1/16.
+    let first = [&b"\x61\x45\x00\x00\x00\xd1\x0a\x08\xff"[..], &[1; 16]].concat();
+    assert!(matches!(received(&mut client, at(0), &first)[..], [Event::Progress { .. }]));
+    let token = sent(&mut client, at(0))[0][4];
+    let second = [&[0x61, 0x45, 0, 1, token, 0xFF][..], &[2; 16]].concat();
+    assert_eq!(received(&mut client, at(0), &second), [Event::Failed { call, error: CallError::BadBlock }]);
+    // An error needs none.
+    let mut client = plain(blocks_of(16));
+    client.request(at(0), PEER, &Request::get("/a")).unwrap();
+    sent(&mut client, at(0));
+    received(&mut client, at(0), &first);
+    let token = sent(&mut client, at(0))[0][4];
+    let events = received(&mut client, at(0), &[0x61, 0x84, 0, 1, token]);
+    assert!(matches!(&events[..], [Event::Response { message, .. }] if message.code == code::NOT_FOUND));
+}
+
+/// RFC 7959, section 2.3: a success that does not name the block is an answer to the first part as the whole.
+#[test]
+fn an_upload_does_not_go_on_where_block1_is_missing() {
+    let mut client = plain(blocks_of(16));
+    let call = client.request(at(0), PEER, &Request::put("/a", std::vec![7; 40])).unwrap();
+    let token = sent(&mut client, at(0))[0][4];
+    let events = received(&mut client, at(0), &[0x61, 0x44, 0, 0, token]);
+    assert_eq!(events, [Event::Failed { call, error: CallError::BadBlock }]);
+}

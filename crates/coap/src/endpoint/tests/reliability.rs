@@ -195,11 +195,11 @@ fn what_is_not_understood_is_refused() {
     let mut server = plain(Config::default());
     let cases: [(&[u8], &[u8]); 8] = [
         // Option 9 is critical; Confirmable, Non-confirmable.
-        (b"\x40\x01\x00\x01\x90", b"\x60\x82\x00\x01"),
+        (b"\x40\x01\x00\x01\x90", b"\x60\x82\x00\x01\xffunsupported option 9"),
         (b"\x50\x01\x00\x02\x90", b"\x70\x00\x00\x02"),
         // Accept twice, Uri-Port with 3 octets.
-        (b"\x40\x01\x00\x03\xd0\x04\x00", b"\x60\x82\x00\x03"),
-        (b"\x40\x01\x00\x04\x73abc", b"\x60\x82\x00\x04"),
+        (b"\x40\x01\x00\x03\xd0\x04\x00", b"\x60\x82\x00\x03\xffunsupported option 17"),
+        (b"\x40\x01\x00\x04\x73abc", b"\x60\x82\x00\x04\xffunsupported option 7"),
         // Proxy-Uri.
         (b"\x40\x01\x00\x05\xd1\x16a", b"\x60\xa5\x00\x05"),
         // Malformed: Confirmable, Non-confirmable. A reserved class.

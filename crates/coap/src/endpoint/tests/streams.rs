@@ -274,3 +274,34 @@ fn a_cancelled_observation_is_deregistered() {
     assert_eq!(streams.log[streams.log.len() - 2..], ["> GET /a Observe:1", "< 2.05"]);
     assert_eq!((streams.server.observers(), streams.client.poll_timeout()), (0, None));
 }
+
+/// RFC 8323, section 5.3.2: a CSM without Block-Wise-Transfer says nothing about blocks; BERT needs the option.
+#[test]
+fn blocks_are_tried_where_the_csm_does_not_name_them() {
+    let body = std::vec![7; 5_000];
+    for (csm, largest) in [(&b"\x00\xe1"[..], 1_024), (b"\x30\xe1\x22\x20\x00", 5_000)] {
+        // A client of this peer: an upload.
+        let mut client = plain(Config::default());
+        client.connected(at(0), PEER);
+        octets(&mut client, at(0));
+        events(&mut client, at(0), csm);
+        let call = client.request(at(0), PEER, &Request::put("/a", &body[..])).unwrap();
+        let sent = octets(&mut client, at(0));
+        let (frame, _) = StreamMessage::read(&sent).unwrap().unwrap();
+        assert_eq!(frame.payload.len(), largest);
+        let szx = frame.options.uint(number::BLOCK1).and_then(Block::from_uint).map(|block| block.size);
+        assert_eq!(szx, (largest < 5_000).then_some(BlockSize::MAX), "{call:?}");
+
+        // Its server: a response of as many octets.
+        let mut server = plain(Config::default());
+        server.connected(at(0), PEER);
+        octets(&mut server, at(0));
+        let mut seen = events(&mut server, at(0), csm);
+        seen.extend(events(&mut server, at(0), b"\x21\x01\x01\xb1a"));
+        let Some(Event::Request { id, .. }) = seen.pop() else { panic!("{seen:?}") };
+        server.respond(at(0), id, &Response::content(&body[..])).unwrap();
+        let sent = octets(&mut server, at(0));
+        let (frame, _) = StreamMessage::read(&sent).unwrap().unwrap();
+        assert_eq!((frame.code, frame.payload.len()), (Code::CONTENT, largest));
+    }
+}

@@ -36,6 +36,9 @@ impl ClientSocket {
         waiting: &mut Wait<'_>,
     ) -> Result<Self, Stop> {
         let refused = |why: io::Error| Stop::Address(reason(&why, scheme));
+        if address.ip().is_multicast() {
+            return Err(Stop::Address(AddressError::Group));
+        }
         match scheme {
             Scheme::Coap => {
                 let any: SocketAddr = match address {

@@ -97,6 +97,12 @@ pub enum AddressError {
     /// No route, or no permission, as this machine reports.
     #[error("cannot be reached: {0}")]
     Unreachable(String),
+    /// A group: a request to one server may not be sent to it. RFC 7252, section 8.1.
+    #[error("is a multicast address: this request is for one server")]
+    Group,
+    /// A request to a group, and an address of one host.
+    #[error("is no multicast address: this request is for a group")]
+    NoGroup,
     /// The handshake of TCP was not answered.
     #[error("no TCP connection within {0:?}")]
     ConnectTimeout(Duration),
@@ -135,7 +141,7 @@ impl AddressError {
             // The server may have processed it, and its acknowledgement may be lost. RFC 7252, section 5.1;
             // RFC 8132, section 3.
             Self::NoAnswer { .. } | Self::Closed(_) => !matches!(method, Code::POST | code::PATCH),
-            Self::DatagramTooLarge { .. } | Self::Call(_) => false,
+            Self::DatagramTooLarge { .. } | Self::Call(_) | Self::Group | Self::NoGroup => false,
         }
     }
 }

@@ -134,9 +134,24 @@ impl ClientExchange<'_> {
         waiting: &mut Wait<'_>,
     ) -> Result<Ending, Stop> {
         let mut buffer = vec![0; ROOM];
+        let result = self.exchange(task, carrier, waiting, &mut buffer);
+        if result.is_err() {
+            // The Acknowledgement or Reset of the message that has just arrived.
+            let _ = self.send(carrier, &mut buffer, waiting);
+        }
+        result
+    }
+
+    fn exchange(
+        &mut self,
+        task: &ClientTask<'_>,
+        carrier: &mut ClientSocket,
+        waiting: &mut Wait<'_>,
+        buffer: &mut [u8],
+    ) -> Result<Ending, Stop> {
         let mut observed_until = task.observe_for.map(|time| self.start + time);
         loop {
-            self.send(carrier, &mut buffer, waiting)?;
+            self.send(carrier, buffer, waiting)?;
             let until =
                 [self.endpoint.poll_timeout(), observed_until, self.leaving.as_ref().map(|(_, at)| *at)];
             match waiting.wait(until.into_iter().flatten().min())? {
@@ -151,7 +166,7 @@ impl ClientExchange<'_> {
                     None => return Err(ClientError::Interrupted.into()),
                 },
             }
-            let ending = self.receive(task, carrier, waiting, &mut buffer);
+            let ending = self.receive(task, carrier, waiting, buffer);
             let ending = match ending {
                 Ok(None) => self.time(task, waiting, &mut observed_until),
                 other => other,
@@ -160,7 +175,7 @@ impl ClientExchange<'_> {
                 Ok(None) => {}
                 Ok(Some(ending)) => {
                     // The acknowledgement of the message that has just arrived.
-                    self.send(carrier, &mut buffer, waiting)?;
+                    self.send(carrier, buffer, waiting)?;
                     return Ok(ending);
                 }
                 // A received response takes precedence over a failed deregistration.

@@ -114,6 +114,24 @@ fn every_template_is_a_plan() {
     }
 }
 
+/// Keys of `[channel]` after a `#`, except examples.
+#[test]
+fn a_channel_in_an_example_shows_the_defaults() {
+    for (template, examples) in [(Template::Pair, &["pad"][..]), (Template::Hub, &[])] {
+        let text = template.text();
+        let (head, rest) = text.split_once("\n[channel]").unwrap();
+        let (channel, end) = rest.split_once("\n[").unwrap();
+        let given = channel.lines().map(|line| match line.strip_prefix("# ") {
+            Some(key) if !examples.contains(&key.split(' ').next().unwrap()) => key,
+            _ => line,
+        });
+        let given = format!("{head}\n[channel]{}\n[{end}", given.collect::<Vec<_>>().join("\n"));
+        assert_ne!(given, text);
+        let channel = |text| format!("{:?}", of_text(text).unwrap().channel);
+        assert_eq!(channel(&given), channel(text), "{template:?}");
+    }
+}
+
 /// Keys after a `#` in an example are valid as well, each by itself.
 #[test]
 fn every_key_that_a_template_leaves_out_is_right() {

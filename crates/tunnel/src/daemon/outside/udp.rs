@@ -12,6 +12,7 @@ use thinair_os::udp::options::{self, OversizePolicy, ToGroups};
 use thinair_os::udp::{self, SendQueue, SocketMemory};
 
 use super::{Arrival, Flushed, Received};
+use crate::AddressPair;
 
 /// Datagrams received by one call.
 const BATCH: usize = 64;
@@ -32,6 +33,8 @@ const ROOM: usize = 2 << 20;
 pub(in crate::daemon) struct Socket {
     socket: UdpSocket,
     out: SendQueue,
+    /// Source address of datagrams to a group, if it is configured.
+    of_group: Option<IpAddr>,
     received: udp::ReceiveBatch,
     /// Error reports that were not fetched yet.
     reports: VecDeque<ErrorReport>,
@@ -65,6 +68,13 @@ impl Socket {
                 _ => Error::new(what(), why),
             })?,
         };
+        if listen.ip().is_unspecified() {
+            // Peers may ask at any address, and are answered from there.
+            options::report_own_address(&socket)?;
+        }
+        // An interface with several addresses is given by one of them.
+        let of_group = group.and_then(|(_, interface)| interface.as_deref()?.parse().ok());
+        let of_group = of_group.filter(has_no_zone);
         socket.set_nonblocking(true).map_err(|why| Error::new(what(), why))?;
         options::set_too_long(&socket, OversizePolicy::Lost)?;
         errors::keep_reports(&socket)?;
@@ -84,6 +94,7 @@ impl Socket {
         Ok(Self {
             socket,
             out: SendQueue::new(),
+            of_group,
             received: udp::ReceiveBatch::new(BATCH, largest + 1),
             reports: VecDeque::new(),
         })
@@ -97,8 +108,11 @@ impl Socket {
         self.socket.as_fd()
     }
 
-    pub(super) fn carry(&mut self, to: Option<SocketAddr>, datagram: &[u8]) {
-        self.out.push(to, datagram);
+    pub(super) fn carry(&mut self, to: Option<AddressPair>, datagram: &[u8]) {
+        match to {
+            Some(AddressPair { peer, own }) => self.out.push_from(own.or(self.of_group), peer, datagram),
+            None => self.out.push(None, datagram),
+        }
     }
 
     pub(super) fn is_full(&self) -> bool {
@@ -115,6 +129,8 @@ impl Socket {
                     flushed.waits = true;
                     break;
                 }
+                // The own address is gone, or leads nowhere: the route has another one.
+                Err(_) if is_tried_again && self.out.forget_own_address() => {}
                 // It may be a pending error of an earlier datagram, which reading the error queue clears.
                 Err(_) if !is_tried_again => {
                     self.read_reports();
@@ -167,8 +183,16 @@ impl Socket {
 
     pub(super) fn poll_arrival(&mut self) -> Option<Arrival<'_>> {
         Some(match self.received.take_next()? {
-            Some((datagram, from)) => Arrival::Datagram(from, datagram),
+            Some((datagram, from, own)) => {
+                let own = own.filter(has_no_zone);
+                Arrival::Datagram(from.map(|peer| AddressPair { peer, own }), datagram)
+            }
             None => Arrival::TooLong,
         })
     }
+}
+
+/// False for a link-local address of IPv6, which needs an interface to be a source.
+fn has_no_zone(own: &IpAddr) -> bool {
+    !matches!(own, IpAddr::V6(six) if six.is_unicast_link_local())
 }

@@ -74,7 +74,8 @@ fn units_that_are_missing_are_counted() {
     let mut open = |at: usize| {
         let mut octets = flying[at].octets.clone();
         let end = &mut room.ends[RIGHT];
-        let Opened::Body { missing, .. } = end.seal.open(room.now, Some(flying[at].from), &mut octets) else {
+        let Opened::Body { missing, .. } = end.seal.open(room.now, Some(flying[at].from.into()), &mut octets)
+        else {
             panic!("not opened: {at}");
         };
         if missing != Missing::Uncounted {

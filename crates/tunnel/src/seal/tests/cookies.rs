@@ -27,7 +27,7 @@ fn answered(room: &mut Room, request: &Flying) -> Vec<u8> {
     assert_eq!(room.arrive(RIGHT, request), None);
     let mut octets = Vec::new();
     let (_, to) = room.ends[RIGHT].seal.poll(room.now, &mut octets).expect("an answer");
-    assert_eq!(to, Some(request.from));
+    assert_eq!(to, Some(request.from.into()));
     octets
 }
 

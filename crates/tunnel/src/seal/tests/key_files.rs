@@ -121,11 +121,11 @@ fn insecure_bodies_have_an_octet_in_front() {
         missing: Missing::Uncounted,
         session: None,
     };
-    assert_eq!(seal.open(now, Some(far), &mut out), body);
+    assert_eq!(seal.open(now, Some(far.into()), &mut out), body);
     let stranger = SocketAddr::from(([192, 0, 2, 3], 5_000));
-    assert_eq!(seal.open(now, Some(stranger), &mut out), Opened::Refused(Refused::Unknown));
+    assert_eq!(seal.open(now, Some(stranger.into()), &mut out), Opened::Refused(Refused::Unknown));
     for bad in [&b""[..], b"\xa0", b"\xb0body", b"\x20body"] {
-        assert_eq!(seal.open(now, Some(far), &mut bad.to_vec()), Opened::Refused(Refused::Malformed));
+        assert_eq!(seal.open(now, Some(far.into()), &mut bad.to_vec()), Opened::Refused(Refused::Malformed));
     }
 }
 

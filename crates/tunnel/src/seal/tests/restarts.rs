@@ -25,7 +25,7 @@ fn sent(room: &mut Room, end: usize, seconds: u32, packets: bool) -> Vec<(Durati
         let end = &mut room.ends[end];
         let mut octets = Vec::new();
         while let Some((_, to)) = end.seal.poll(room.now, &mut octets) {
-            let to = to.or(end.seal.address(0));
+            let to = to.map(|to| to.peer).or(end.seal.address(0));
             let flying = Flying { from: end.address, to, octets: std::mem::take(&mut octets) };
             sent.push((room.now.since(start), flying));
         }
@@ -47,11 +47,11 @@ fn farewell(room: &mut Room, end: usize) -> Flying {
 fn an_end_that_listens_asks_where_the_other_one_was() {
     let mut room = ready();
     let known: Vec<_> = room.ends[RIGHT].seal.whereabouts().collect();
-    assert_eq!(known.iter().map(|at| (at.peer, at.address)).collect::<Vec<_>>(), [(0, address(LEFT))]);
+    assert_eq!(known.iter().map(|at| (at.peer, at.addresses.peer)).collect::<Vec<_>>(), [(0, address(LEFT))]);
     assert_eq!(room.ends[LEFT].seal.whereabouts().count(), 0, "its address is configured");
 
     room.restart(RIGHT, Keys::one(key(1)));
-    room.ends[RIGHT].seal.remember(room.now, 0, address(LEFT));
+    room.ends[RIGHT].seal.remember(room.now, 0, address(LEFT).into());
     assert_eq!(room.ends[RIGHT].seal.address(0), None, "nothing is sent there but requests");
     room.forget();
     let moves = room.ends[RIGHT].seal.moves();
@@ -68,7 +68,7 @@ fn an_address_that_does_not_answer_is_given_up_and_the_peer_may_come_from_elsewh
     for packets in [false, true] {
         let mut room = ready();
         room.restart(RIGHT, Keys::one(key(1)));
-        room.ends[RIGHT].seal.remember(room.now, 0, address(9));
+        room.ends[RIGHT].seal.remember(room.now, 0, address(9).into());
         let requests = sent(&mut room, RIGHT, 3_600, packets);
         assert_eq!(requests.len(), 6);
         assert!(requests.iter().all(|(_, request)| request.to == Some(address(9))));
@@ -83,7 +83,7 @@ fn an_address_that_does_not_answer_is_given_up_and_the_peer_may_come_from_elsewh
 fn a_peer_with_an_address_that_has_moved_is_asked_at_both() {
     let mut room = ready();
     room.restart(LEFT, Keys::one(key(1)));
-    room.ends[LEFT].seal.remember(room.now, 0, address(9));
+    room.ends[LEFT].seal.remember(room.now, 0, address(9).into());
     let requests = sent(&mut room, LEFT, 10, false);
     let to: Vec<_> = requests.iter().map(|(_, request)| request.to.expect("somewhere")).collect();
     assert_eq!(to, [address(9), address(RIGHT), address(RIGHT), address(RIGHT)]);

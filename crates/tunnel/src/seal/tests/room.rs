@@ -144,7 +144,7 @@ impl Room {
         for end in &mut self.ends {
             let mut out = Vec::new();
             while let Some((_, to)) = end.seal.poll(self.now, &mut out) {
-                let to = to.or(end.seal.address(0));
+                let to = to.map(|to| to.peer).or(end.seal.address(0));
                 self.air.push_back(Flying { from: end.address, to, octets: std::mem::take(&mut out) });
             }
         }
@@ -153,7 +153,7 @@ impl Room {
     /// Delivers `flying` to an end.
     pub(in crate::seal) fn arrive(&mut self, end: usize, flying: &Flying) -> Option<RoomEvent> {
         let mut octets = flying.octets.clone();
-        let from = (self.over == Over::Datagrams).then_some(flying.from);
+        let from = (self.over == Over::Datagrams).then_some(flying.from.into());
         let end = &mut self.ends[end];
         let event = match end.seal.open(self.now, from, &mut octets) {
             Opened::Body { from, flags, body, session, .. } => {
@@ -219,10 +219,15 @@ impl Room {
 
 /// A left end that requests keepalives.
 pub(in crate::seal) fn with_keepalive(now: Instant, keepalive: Duration) -> TwoWay {
+    with_keepalive_to(now, keepalive, RIGHT)
+}
+
+/// An end that sends keepalives to the other one.
+pub(in crate::seal) fn with_keepalive_to(now: Instant, keepalive: Duration, to: usize) -> TwoWay {
     let peers =
-        vec![PeerKeys { keys: Keys::one(key(1)), address: Some(address(RIGHT)), keepalive: Some(keepalive) }];
-    TwoWay::new(now, Over::Datagrams, peers, Suite::ChaCha20Poly1305, PARAMETERS, random(77))
-        .expect("one peer")
+        vec![PeerKeys { keys: Keys::one(key(1)), address: Some(address(to)), keepalive: Some(keepalive) }];
+    let random = random(77 + to as u64 * 100);
+    TwoWay::new(now, Over::Datagrams, peers, Suite::ChaCha20Poly1305, PARAMETERS, random).expect("one peer")
 }
 
 /// A right end.

@@ -63,8 +63,30 @@ fn a_keepalive_finds_out_as_well() {
     room.run();
     room.forget();
     room.restart(RIGHT, Keys::one(key(1)));
-    room.pass(Duration::from_secs(36));
+    // The fourth keepalive requests an answer, which does not come within 15 s.
+    room.pass(Duration::from_secs(4 * 20 + 16));
     room.talk(RIGHT, b"though nobody has sent anything");
+}
+
+#[test]
+fn a_keepalive_is_one_datagram_and_every_fourth_has_an_answer() {
+    // An hour with 180 keepalives of the left end, every fourth of which is answered.
+    let mut room = Room::new(Over::Datagrams, Suite::ChaCha20Poly1305);
+    room.ends[LEFT].seal = with_keepalive(room.now, Duration::from_secs(20));
+    room.run();
+    room.flown = 0;
+    room.pass(Duration::from_secs(3_600));
+    assert!((180..=180 + 45).contains(&room.flown), "{}", room.flown);
+
+    // Two ends with keepalives hear each other, so that neither needs an answer.
+    let mut room = Room::new(Over::Datagrams, Suite::ChaCha20Poly1305);
+    for end in [LEFT, RIGHT] {
+        room.ends[end].seal = with_keepalive_to(room.now, Duration::from_secs(20), 1 - end);
+    }
+    room.run();
+    room.flown = 0;
+    room.pass(Duration::from_secs(3_600));
+    assert!((358..=362).contains(&room.flown), "{}", room.flown);
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn a_replayed_request_changes_nothing() {
     assert_eq!(room.arrive(RIGHT, &elsewhere), None);
     let mut answer = Vec::new();
     let to = room.ends[RIGHT].seal.poll(room.now, &mut answer).map(|(_, to)| to);
-    assert_eq!(to, Some(Some(address(9))));
+    assert_eq!(to, Some(Some(address(9).into())));
     let answer = Flying { from: address(RIGHT), to: None, octets: answer };
     let event = room.arrive(LEFT, &answer);
     assert!(matches!(event, Some(RoomEvent::Refused(Refused::Unasked | Refused::Forged))), "{event:?}");
@@ -212,7 +212,7 @@ fn many_peers_share_a_key_and_talk_to_one() {
         for (i, peer) in all.iter_mut().enumerate() {
             while peer.poll(at, &mut out).is_some() {
                 assert!(!matches!(
-                    one.open(at, Some(address(i)), &mut out),
+                    one.open(at, Some(address(i).into()), &mut out),
                     Opened::Refused(Refused::Ambiguous)
                 ));
                 out.clear();
@@ -220,9 +220,9 @@ fn many_peers_share_a_key_and_talk_to_one() {
         }
         while let Some((peer, to)) = one.poll(at, &mut out) {
             let crate::seal::Destination::Peer(peer) = peer else { panic!("{peer:?}") };
-            let to = to.or(one.address(peer)).expect("known");
+            let to = to.map(|to| to.peer).or(one.address(peer)).expect("known");
             let number = (0..PEERS).find(|i| address(*i) == to).expect("one of them");
-            all[number].open(at, Some(hub), &mut out);
+            all[number].open(at, Some(hub.into()), &mut out);
             out.clear();
         }
     }

@@ -6,7 +6,8 @@ use thinair_wire::time::Instant;
 
 use super::peer::PeerState;
 use super::timers::PeerTimer;
-use super::{BadPeers, Over, PEERS, PeerKeys, TwoWay, canonical};
+use super::{BadPeers, Over, PEERS, PeerKeys, TwoWay};
+use crate::addresses::canonical;
 use crate::seal::key_file::{Key, Keys};
 
 impl TwoWay {

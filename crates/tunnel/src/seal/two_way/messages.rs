@@ -7,6 +7,7 @@ use thinair_wire::time::Instant;
 
 use super::peer::{PeerState, SESSIONS};
 use super::{ANSWERS, PendingAnswer, TwoWay, session, timers};
+use crate::addresses::AddressPair;
 use crate::seal::cookie;
 use crate::seal::handshake::{EndIdentity, MAC, OpenedRequest, RequestHeader};
 use crate::seal::{Opened, Refused, Sender};
@@ -16,13 +17,13 @@ impl TwoWay {
     pub(super) fn request(
         &mut self,
         now: Instant,
-        from: Option<SocketAddr>,
+        from: Option<AddressPair>,
         datagram: &[u8],
     ) -> Opened<'static> {
         let Some(header) = RequestHeader::read(datagram) else { return Opened::Refused(Refused::Malformed) };
         let keys = self.peers.iter().flat_map(|peer| &peer.keys);
         let Some(key) = keys.into_iter().find(|key| key.id == header.key) else {
-            let of = self.who_may(from).map(Sender::Peer);
+            let of = self.who_may(peer_of(from)).map(Sender::Peer);
             return Opened::Refused(Refused::UnknownKey { key: header.key, of });
         };
         let key = key.key.clone();
@@ -33,7 +34,7 @@ impl TwoWay {
         if theirs.instance == self.ours.instance {
             return Opened::Refused(Refused::Reflected);
         }
-        let Some(number) = self.who(from, &header, &theirs) else {
+        let Some(number) = self.who(peer_of(from), &header, &theirs) else {
             return Opened::Refused(Refused::Ambiguous);
         };
         let peer = &mut self.peers[number];
@@ -46,11 +47,11 @@ impl TwoWay {
         let loaded = !self.load.bear(now);
         let mut octets = Vec::with_capacity(datagram.len());
         if (loaded || peer.is_waiting_for_another(now, &theirs))
-            && !self.jar.paid(now, from, datagram, &mut *self.random)
+            && !self.jar.paid(now, peer_of(from), datagram, &mut *self.random)
         {
             let hash = Sha256::digest(&datagram[..datagram.len() - MAC]).into();
             let to = (header.index, &hash);
-            self.jar.reply(now, from, &key, to, &mut *self.random, &mut octets);
+            self.jar.reply(now, peer_of(from), &key, to, &mut *self.random, &mut octets);
             self.answers.push_back(PendingAnswer { peer: number, to: from, octets });
             return Opened::Handled;
         }
@@ -105,7 +106,7 @@ impl TwoWay {
     pub(super) fn answer(
         &mut self,
         now: Instant,
-        from: Option<SocketAddr>,
+        from: Option<AddressPair>,
         datagram: &[u8],
     ) -> Opened<'static> {
         let Some(number) = self.asked_by(datagram) else {
@@ -131,9 +132,9 @@ impl TwoWay {
         }
         let indices = (pending.index, index);
         let session = session::Session::new(now, self.suite, &shared, true, indices, pending.key.id, &theirs);
-        let before = peer.address;
+        let before = peer.pair();
         let session = peer.answered(now, from, session);
-        self.moves += u64::from(peer.address != before);
+        self.moves += u64::from(peer.pair() != before);
         self.due = timers::earlier(self.due, peer.timers.first());
         match session {
             Some(session) => Opened::Session { from: Sender::Peer(number), session },
@@ -161,4 +162,8 @@ impl TwoWay {
         let pending = self.peers.get(number)?.pending.as_ref()?;
         (pending.index == index).then_some(number)
     }
+}
+
+fn peer_of(from: Option<AddressPair>) -> Option<SocketAddr> {
+    from.map(|from| from.peer)
 }

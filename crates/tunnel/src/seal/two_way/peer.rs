@@ -1,13 +1,14 @@
 //! One peer: its keys, its sessions, and the times of key exchanges.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use thinair_wire::time::Instant;
 
 use super::session::Session;
 use super::timers::{PeerTimer, Timers};
-use super::{Over, PeerKeys, canonical};
+use super::{Over, PeerKeys};
+use crate::addresses::{AddressPair, canonical};
 use crate::seal::cookie::Cookie;
 use crate::seal::direction::{NEW_KEYS_AT, Plain};
 use crate::seal::handshake::{EndIdentity, Initiation};
@@ -37,6 +38,9 @@ const SIGN: Duration = Duration::from_secs(10);
 const DEAD: Duration = Duration::from_secs(15);
 /// Age of a session, besides a round trip, from which on the other end should not use another one.
 const AGREED: Duration = Duration::from_secs(10);
+/// Number of keepalives without anything received, and the longest time, after which one requests an answer. Others keep a NAT
+/// mapping with one datagram.
+const UNHEARD: (u32, Duration) = (4, Duration::from_secs(120));
 /// Number of consecutive wrong tags at which it counts as dead, too.
 const WRONG: u32 = 32;
 /// Number of confirmations of new keys until a packet is received, after 0.25 s, 0.5 s, ...
@@ -57,6 +61,8 @@ pub(super) struct RequestInFlight {
     pub(super) key: NamedKey,
     since: Instant,
     paid: bool,
+    /// Own address from which it was sent. `None`: that of the route.
+    own: Option<IpAddr>,
 }
 
 /// State of a peer.
@@ -67,8 +73,11 @@ pub(super) struct PeerState {
     /// Configured address, and the one it was heard from last.
     pub(super) home: Option<SocketAddr>,
     pub(super) address: Option<SocketAddr>,
-    /// Address before our start, and number of further requests to it.
-    remembered: Option<(SocketAddr, u32)>,
+    /// Own address at which its newest datagram arrived, and whether datagrams to it leave from there.
+    own: Option<IpAddr>,
+    keeps_own: bool,
+    /// Addresses before our start, and number of further requests to the peer there.
+    remembered: Option<(AddressPair, u32)>,
     pub(super) keepalive: Option<Duration>,
     /// Last instance with a session, and its highest request number.
     instance: Option<([u8; 8], u32)>,
@@ -80,6 +89,8 @@ pub(super) struct PeerState {
     given_up: Option<Box<RequestInFlight>>,
     /// Time from a request to its answer. Zero: not measured.
     round_trip: Duration,
+    /// The round trip for reports, which the end that was asked measures from its answer to the first packet.
+    pub(super) measured: Option<Duration>,
     cookie: Option<(Cookie, Instant)>,
     pub(super) timers: Timers,
     /// Start of the search for a free index: released indices rest as long as possible.
@@ -88,6 +99,8 @@ pub(super) struct PeerState {
     requests: u32,
     attempts: u32,
     last_request: Option<Instant>,
+    /// Time of the last authentic datagram.
+    heard_at: Option<Instant>,
     last_suspicion: Option<Instant>,
     /// True if the session may be dead: nothing was received since the last suspicion.
     suspected: bool,
@@ -118,6 +131,8 @@ impl PeerState {
             keys: named(&peer.keys),
             home: address,
             address,
+            own: None,
+            keeps_own: false,
             remembered: None,
             keepalive: peer.keepalive.filter(|keepalive| !keepalive.is_zero()),
             instance: None,
@@ -127,12 +142,14 @@ impl PeerState {
             pending: None,
             given_up: None,
             round_trip: Duration::ZERO,
+            measured: None,
             cookie: None,
             timers,
             next_index: 0,
             requests: 0,
             attempts: 0,
             last_request: None,
+            heard_at: None,
             last_suspicion: None,
             suspected: false,
             unanswered: None,
@@ -230,11 +247,12 @@ impl PeerState {
     pub(super) fn answered(
         &mut self,
         now: Instant,
-        from: Option<SocketAddr>,
+        from: Option<AddressPair>,
         session: Box<Session>,
     ) -> Option<NewSession> {
         let pending = self.pending.take()?;
         self.round_trip = now.since(pending.since);
+        self.measured = Some(self.round_trip);
         if let Some(next) = &mut self.next
             && next.session.since >= pending.since
             && next.session.instance == session.instance
@@ -245,12 +263,25 @@ impl PeerState {
             }
             next.session.passed_over = true;
         }
-        if from.is_some() {
-            self.address = from;
-        }
+        self.is_at(from);
+        self.keeps_own = pending.own.is_some();
         self.confirmations = CONFIRMATIONS;
         self.timers.set(PeerTimer::Ask, now);
         Some(self.install(now, session, 0))
+    }
+
+    /// Records the source of the newest datagram, and the own address at which it arrived.
+    fn is_at(&mut self, from: Option<AddressPair>) {
+        if let Some(AddressPair { peer, own }) = from {
+            (self.address, self.own) = (Some(peer), own);
+        }
+    }
+
+    /// Addresses of datagrams to the peer. The own one is that at which it has asked for the session: a NAT or
+    /// a firewall before it drops datagrams from another one. An end that has asked leaves its own address to
+    /// the route, which changes when it moves.
+    pub(super) fn pair(&self) -> Option<AddressPair> {
+        Some(AddressPair { peer: self.address?, own: self.own.filter(|_| self.keeps_own) })
     }
 
     /// Makes `session` the current one. `request`: number of the peer's request that created it.
@@ -263,6 +294,7 @@ impl PeerState {
         let rekey = session.since + REKEY + if session.initiator { Duration::ZERO } else { REKEY_LATER };
         // Packets of an earlier instance belong to contexts that no longer exist.
         self.previous = self.current.take().filter(|_| !restarted).map(|session| (session, now + KEPT));
+        self.keeps_own |= !session.initiator;
         self.current = Some(session);
         self.given_up = None;
         self.attempts = 0;
@@ -350,7 +382,7 @@ impl PeerState {
     pub(super) fn open(
         &mut self,
         now: Instant,
-        from: Option<SocketAddr>,
+        from: Option<AddressPair>,
         index: u8,
         header: &ClearHeader,
         length: usize,
@@ -377,6 +409,7 @@ impl PeerState {
             }
         };
         session.heard = true;
+        self.heard_at = Some(now);
         self.suspected = false;
         self.wrong = 0;
         self.timers.stop(PeerTimer::Dead);
@@ -385,6 +418,7 @@ impl PeerState {
             && self.next.as_ref().is_some_and(|next| !next.session.passed_over)
             && let Some(next) = self.next.take()
         {
+            self.measured = Some(now.since(next.session.since));
             // The sender has the session keys: the request was not a replay.
             self.pending = None;
             new_session = Some(self.install(now, next.session, next.request));
@@ -400,8 +434,8 @@ impl PeerState {
         if !plain.newest {
             plain.missing = Missing::Uncounted;
         }
-        if plain.newest && from.is_some() {
-            self.address = from;
+        if plain.newest {
+            self.is_at(from);
         }
         if matches!(header.whose, Whose::Path(_, PathBody::Confirmation)) {
             // The packet is an answer itself.
@@ -411,6 +445,13 @@ impl PeerState {
             self.timers.set(PeerTimer::Sign, now);
         }
         Ok((plain, new_session))
+    }
+
+    /// True if a keepalive requests an answer: to confirm new keys, or as nothing was received for long.
+    pub(super) fn asks(&self, now: Instant) -> bool {
+        let Some(keepalive) = self.keepalive.filter(|_| self.confirmations == 0) else { return true };
+        let long = (keepalive * UNHEARD.0).min(UNHEARD.1);
+        self.heard_at.is_none_or(|at| now.since(at) >= long)
     }
 
     fn confirmed(&mut self, now: Instant) {

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use thinair_wire::time::Instant;
 
 use super::peer::{PeerState, Unanswered};
-use super::{TwoWay, canonical, timers};
+use super::{TwoWay, timers};
+use crate::addresses::{AddressPair, canonical};
 use crate::seal::KeyId;
 
 /// Last address of a peer without a configured address.
@@ -15,17 +16,17 @@ pub struct Whereabouts {
     pub peer: usize,
     /// Id of the key used first in a key exchange.
     pub key: KeyId,
-    /// Source of its last authenticated datagram.
-    pub address: SocketAddr,
+    /// Source of its last authenticated datagram, and the own address at which it has asked for the session.
+    pub addresses: AddressPair,
 }
 
 impl TwoWay {
     /// Sets the address of a peer before this start: up to 6 requests are sent there if it has no configured
     /// address, otherwise one before those to the configured one. Call it before the first
     /// [`poll`](crate::seal::Seal::poll).
-    pub fn remember(&mut self, now: Instant, peer: usize, address: SocketAddr) {
+    pub fn remember(&mut self, now: Instant, peer: usize, addresses: AddressPair) {
         if let Some(peer) = self.peers.get_mut(peer) {
-            peer.remember(now, canonical(address));
+            peer.remember(now, addresses.canonical());
             self.due = Some(now);
         }
     }
@@ -33,8 +34,12 @@ impl TwoWay {
     /// Returns addresses to [remember](Self::remember): authenticated ones that are not configured.
     pub fn whereabouts(&self) -> impl Iterator<Item = Whereabouts> {
         let at = |(peer, known): (usize, &PeerState)| {
-            let address = known.address.filter(|_| known.address != known.home)?;
-            Some(Whereabouts { peer, key: known.keys[0].id, address })
+            let pair = known.pair()?;
+            (Some(pair.peer) != known.home).then_some(Whereabouts {
+                peer,
+                key: known.keys[0].id,
+                addresses: pair,
+            })
         };
         self.peers.iter().enumerate().filter_map(at)
     }

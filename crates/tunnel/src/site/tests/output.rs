@@ -90,7 +90,7 @@ fn outputs_of_a_caller_that_does_not_poll_are_dropped_and_counted() {
     assert_eq!(here.out.len() as u64, sent);
     for _ in 0..4 {
         for (_, datagram) in &here.out {
-            there.site.handle_datagram(Instant::ZERO, Some(here.address), &mut datagram.clone());
+            there.site.handle_datagram(Instant::ZERO, Some(here.address.into()), &mut datagram.clone());
         }
     }
     let delivered = there.site.counters().received.packets;
@@ -104,8 +104,9 @@ fn a_packet_that_the_interface_refuses_was_not_received() {
     let mut hosts = pair("insecure = true");
     send(&mut hosts[0], Instant::ZERO, &packet(1, 100));
     let (_, mut datagram) = hosts[0].out.pop_front().unwrap();
-    let (site, from) = (&mut hosts[1].site, "127.0.0.1:7001".parse().unwrap());
-    site.handle_datagram(Instant::ZERO, Some(from), &mut datagram);
+    let from = SocketAddr::from(([127, 0, 0, 1], 7_001));
+    let site = &mut hosts[1].site;
+    site.handle_datagram(Instant::ZERO, Some(from.into()), &mut datagram);
     assert_eq!(site.counters().received.packets, 1);
     assert!(matches!(site.poll_output(), Some(SiteOutput::Packet(packet)) if packet.len() == 100));
     site.note_refused_packet();

@@ -5,6 +5,7 @@
 
 mod observed;
 mod stored;
+mod values;
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -17,6 +18,7 @@ use crate::coap::server::resource::{Moment, Resource, ResourceAnswer, ResourceSt
 
 use observed::Observed;
 use stored::{Created, Stored};
+use values::Values;
 
 /// Lines of `/large`, of 64 octets each: more than one block of any size.
 const LARGE_LINES: usize = 24;
@@ -54,6 +56,7 @@ pub struct Tests {
     large_update: Stored,
     create1: Option<Stored>,
     created: Created,
+    values: Values,
     observed: [Observed; 3],
 }
 
@@ -72,6 +75,7 @@ impl Tests {
             large_update: Stored::new("/large-update", text.as_bytes(), TEXT),
             create1: None,
             created: Created::default(),
+            values: Values::default(),
             observed: [
                 Observed::new("/obs", true, ""),
                 Observed::new("/obs-non", false, ""),
@@ -169,6 +173,7 @@ impl Resource for Tests {
             created.link(list, &[]);
         }
         self.created.links(list);
+        Values::link(list);
         self.observed.iter().for_each(|observed| observed.link(list));
     }
 
@@ -185,6 +190,7 @@ impl Resource for Tests {
             "/validate" => self.validate.handle(request),
             "/large-update" => self.large_update.handle(request),
             "/create1" => self.create1(request),
+            values::PATH => self.values.handle(request),
             path if path == "/large-create" || path.starts_with("/large-create/") => {
                 self.created.handle(path, request)
             }

@@ -1,11 +1,12 @@
 //! Requests for keys and keepalives: due times and intervals.
 
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use thinair_wire::time::Instant;
 
 use super::{CONFIRM, CONFIRMATIONS, DEAD, PeerState, RequestInFlight};
+use crate::addresses::AddressPair;
 use crate::seal::cookie::{self, Cookie};
 use crate::seal::handshake::{EndIdentity, Initiation};
 use crate::seal::two_way::Over;
@@ -41,7 +42,8 @@ pub enum Unanswered {
 }
 
 impl PeerState {
-    /// Writes the datagram that is due to `out`, and returns its address if it differs from that of the peer.
+    /// Writes the datagram that is due to `out`, and returns its addresses if they differ from those
+    /// of the peer.
     /// `None`: nothing is due.
     pub(in crate::seal::two_way) fn poll(
         &mut self,
@@ -50,7 +52,7 @@ impl PeerState {
         ours: &EndIdentity,
         random: &mut dyn Random,
         out: &mut Vec<u8>,
-    ) -> Option<Option<SocketAddr>> {
+    ) -> Option<Option<AddressPair>> {
         while let Some(timer) = self.timers.take(now) {
             let written = match timer {
                 PeerTimer::Retire => {
@@ -81,13 +83,15 @@ impl PeerState {
                         if self.attempts == 0 && (remembered.is_none() || self.home.is_some()) {
                             self.timers.set(PeerTimer::Unanswered, now + UNANSWERED);
                         }
-                        self.request(now, ours, random, out);
-                        return Some(remembered);
+                        let to = remembered.or_else(|| self.elsewhere());
+                        let own = to.or_else(|| self.pair()).and_then(|pair| pair.own);
+                        self.request(now, ours, own, random, out);
+                        return Some(to);
                     }
                     false
                 }
                 PeerTimer::Farewell => self.farewell(now, over, out),
-                PeerTimer::Ask => self.sign(now, over, true, out),
+                PeerTimer::Ask => self.sign(now, over, self.asks(now), out),
                 PeerTimer::Sign => self.sign(now, over, false, out),
             };
             if written {
@@ -97,8 +101,22 @@ impl PeerState {
         None
     }
 
-    /// Writes message 1 of a handshake.
-    fn request(&mut self, now: Instant, ours: &EndIdentity, random: &mut dyn Random, out: &mut Vec<u8>) {
+    /// Addresses of every other request to a peer whose datagrams leave from a certain own address: that of
+    /// the route, as this end may have moved.
+    fn elsewhere(&self) -> Option<AddressPair> {
+        let pair = self.pair().filter(|pair| pair.own.is_some() && self.attempts % 2 == 1)?;
+        Some(pair.peer.into())
+    }
+
+    /// Writes message 1 of a handshake, which leaves from `own`.
+    fn request(
+        &mut self,
+        now: Instant,
+        ours: &EndIdentity,
+        own: Option<IpAddr>,
+        random: &mut dyn Random,
+        out: &mut Vec<u8>,
+    ) {
         let replaced = self.pending.take();
         if self.current.is_none()
             && self.given_up.as_ref().is_none_or(|given_up| now.since(given_up.since) >= LONGEST)
@@ -118,7 +136,7 @@ impl PeerState {
             cookie::pay(cookie, out);
             paid = true;
         }
-        self.pending = Some(Box::new(RequestInFlight { initiation, index, key, since: now, paid }));
+        self.pending = Some(Box::new(RequestInFlight { initiation, index, key, since: now, paid, own }));
         let wait = if self.attempts >= PATIENT.0 && !self.eager {
             PATIENT.1
         } else {
@@ -135,15 +153,15 @@ impl PeerState {
     }
 
     /// Sets the address before our start, which is tried first.
-    pub(in crate::seal::two_way) fn remember(&mut self, now: Instant, address: SocketAddr) {
-        if self.home != Some(address) {
+    pub(in crate::seal::two_way) fn remember(&mut self, now: Instant, address: AddressPair) {
+        if self.home != Some(address.peer) {
             self.remembered = Some((address, REMEMBERED[usize::from(self.home.is_some())]));
             self.timers.set(PeerTimer::Try, now);
         }
     }
 
     /// Returns the address before our start, if the next request goes there.
-    fn take_remembered(&mut self) -> Option<SocketAddr> {
+    fn take_remembered(&mut self) -> Option<AddressPair> {
         let (address, left) = self.remembered?;
         self.remembered = (left > 1).then_some((address, left - 1));
         Some(address)
@@ -173,6 +191,7 @@ impl PeerState {
             return;
         }
         self.round_trip = now.since(given_up.since);
+        self.measured = Some(self.round_trip);
         self.given_up = None;
         if let (Some(at), Some(last)) = (self.timers.at(PeerTimer::Try), self.last_request) {
             self.timers.set(PeerTimer::Try, at.max(last + self.patience()));

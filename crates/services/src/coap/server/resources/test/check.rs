@@ -156,3 +156,33 @@ fn links_are_found_by_their_attributes() {
     let all: Vec<_> = found("?rt=*").split(",<").map(|link| link.contains("rt=")).collect();
     assert!(!all.is_empty() && all.into_iter().all(|has| has));
 }
+
+/// RFC 8132: FETCH selects, PATCH and iPATCH change a part, all or nothing; iPATCH twice is iPATCH once.
+#[test]
+fn parts_of_a_resource_are_fetched_and_changed() {
+    let mut tests = Tests::new();
+    let mut run = |method: Code, body: &'static str| {
+        let response = asked(&mut tests, &Request { method, ..Request::post("/values", body.as_bytes()) });
+        (response.code, String::from_utf8_lossy(&response.payload).into_owned())
+    };
+    let content = |text: &str| (Code::CONTENT, text.to_owned());
+    let changed = (Code::CHANGED, String::new());
+    assert_eq!(run(code::FETCH, "humidity\ntemperature"), content("humidity=40\ntemperature=21\n"));
+    assert_eq!(run(code::FETCH, "nothing"), content(""));
+    for _ in 0..2 {
+        assert_eq!(run(code::IPATCH, "humidity=41\nwind=3\npressure="), changed);
+        assert_eq!(run(Code::GET, ""), content("humidity=41\ntemperature=21\nwind=3\n"));
+    }
+    assert_eq!(run(code::PATCH, "wind+=4"), changed);
+    assert_eq!(run(code::PATCH, "wind+=4"), changed);
+    assert_eq!(run(code::FETCH, "wind"), content("wind=11\n"));
+    for (method, body) in [(code::IPATCH, "wind+=4"), (code::PATCH, "wind=1\nnothing"), (code::PATCH, "a+=x")]
+    {
+        assert_eq!(run(method, body).0, code::BAD_REQUEST);
+    }
+    assert_eq!(run(code::FETCH, "wind"), content("wind=11\n"));
+    assert_eq!(run(Code::DELETE, "").0, code::METHOD_NOT_ALLOWED);
+    let other = Request { method: code::PATCH, ..Request::post("/values", &b"a=1"[..]) }
+        .uint(number::CONTENT_FORMAT, 60);
+    assert_eq!(asked(&mut tests, &other).code, code::UNSUPPORTED_CONTENT_FORMAT);
+}
