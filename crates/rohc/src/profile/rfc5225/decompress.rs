@@ -108,12 +108,6 @@ impl Packet<'_> {
         Ok(is_right.then_some(len))
     }
 
-    /// Writes the headers with the MSN and the timestamp of the last packet, whatever the CRCs, and returns their octets.
-    pub(super) fn rebuild_last(&mut self, last: &State, out: &mut [u8]) -> Result<usize, Failure> {
-        resolve(&mut self.next, last, &self.x, last.msn);
-        self.rebuild(out)
-    }
-
     /// Writes the headers in front of room for the payload.
     pub(super) fn rebuild(&self, out: &mut [u8]) -> Result<usize, Failure> {
         let need = self.next.headers.len() + self.payload.len();
@@ -299,8 +293,8 @@ impl V2ReceiverContext {
             is_covered = next.sum_covers_rtp();
             // Timestamps go on in pauses. Where no checksum proves them, a pause could as well be a loss.
             let silence = line.wrapping_sub(before);
-            let has_same_stride = next.ts_stride > 1 && next.ts_stride == room.ts_stride;
-            self.has_uneven_jumps |= has_same_stride && !silence.is_multiple_of(next.ts_stride);
+            let is_jump = self.state != DecompressorState::Nc && next.ts_stride == room.ts_stride;
+            self.has_uneven_jumps |= is_jump && next.ts_stride > 1 && !silence.is_multiple_of(next.ts_stride);
             if is_covered && next.ts_stride > 1 && silence.is_multiple_of(next.ts_stride) {
                 intervals = packets.saturating_add(silence / next.ts_stride);
             }

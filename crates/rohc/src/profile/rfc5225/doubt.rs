@@ -12,7 +12,7 @@ use super::state::State;
 use crate::arrival::{CLOCK_TURN, Moment, Passed};
 use crate::caution::REPEATED;
 use crate::decompressor::Failure;
-use crate::proof::{Candidates, Fits, HALF, Proof, SumEquation, combinations};
+use crate::proof::{Candidates, Fits, HALF, Proof, combinations};
 use crate::state::DecompressorState;
 
 /// An IP-ID that has moved within so many times the packets of a gap may have moved in the gap.
@@ -142,27 +142,17 @@ impl Search<'_, '_> {
         {
             return Ok(None);
         }
-        self.found.x.stamp = Stamp::Inferred;
-        let len = self.found.rebuild_last(self.last, self.out)?;
-        let headers = self.out.get(..len).unwrap_or_default();
-        let Some(sum) = self.found.next.sum(headers, self.found.payload) else { return Ok(None) };
-        let equation = SumEquation::new(sum, self.last.msn as u16, self.last.timestamp());
         let mut meant = None;
         for steps in intervals.number.saturating_sub(intervals.off)..=most {
             let timestamp = self.last.timestamp().wrapping_add(self.last.ts_stride.wrapping_mul(steps));
             let packets = if self.passed.is_counted { steps.min(self.passed.most) } else { steps };
-            for number in equation.numbers(timestamp) {
-                let ahead = u32::from(number.wrapping_sub(self.last.msn as u16));
-                let is_candidate =
-                    (first..=packets).contains(&ahead) && (ahead - first).is_multiple_of(self.turn);
+            for ahead in (first..=packets).step_by(self.turn as usize) {
                 let place = Place { ahead: ahead.cast_signed(), timestamp: Some(timestamp) };
-                if !is_candidate || self.attempt(place)?.is_none() {
-                    continue;
-                }
-                if meant.is_some() {
+                let is_right = self.attempt(place)?.is_some();
+                if is_right && meant.is_some() {
                     return Ok(None);
                 }
-                meant = Some(place);
+                meant = meant.or(is_right.then_some(place));
             }
         }
         Ok(meant)

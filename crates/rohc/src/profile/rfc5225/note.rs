@@ -331,7 +331,7 @@ impl V2SenderContext {
         };
         // With bits of the timestamp behind silence, the UDP checksum proves the number of RTP (`doubt`).
         let is_proved = proves
-            && (stamp == Stamp::Scaled || self.caution.is_spread())
+            && (stamp == Stamp::Scaled || next.time_stride > 0 && self.caution.is_spread())
             && !self.caution.is_behind_nack(config.repetitions);
         let depends = next.has_own_msn() && !is_proved || next.is_sequential();
         let far_bits = if Self::may_be_far(next) { FAR_BITS } else { 0 };

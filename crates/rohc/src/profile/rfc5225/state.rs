@@ -204,17 +204,14 @@ impl State {
         self.has_rtp() && self.headers.upper(Kind::UdpLite).map_or(self.checksum_used, is_covered)
     }
 
-    /// True if a UDP or UDP-Lite checksum is right, in headers that were rebuilt, with their payload.
+    /// Sums up what a UDP or UDP-Lite checksum covers in headers that were rebuilt, with their payload: true if it is right.
     pub(super) fn has_right_sum(&self, out: &[u8], payload: &[u8]) -> bool {
-        self.sum(out, payload) == Some(u16::MAX)
-    }
-
-    /// The sum of all that a UDP or UDP-Lite checksum covers, itself included: 0xFFFF if it is right.
-    pub(super) fn sum(&self, out: &[u8], payload: &[u8]) -> Option<u16> {
         let lite = self.has_lite();
-        let udp = self.headers.upper(if lite { Kind::UdpLite } else { Kind::Udp })?;
-        let datagram = out.get(usize::from(udp.at)..self.headers.len())?;
-        sum(lite, self.headers.inner(), out, datagram, payload)
+        let Some(udp) = self.headers.upper(if lite { Kind::UdpLite } else { Kind::Udp }) else {
+            return false;
+        };
+        let Some(datagram) = out.get(usize::from(udp.at)..self.headers.len()) else { return false };
+        sum_is_right(lite, self.headers.inner(), out, datagram, payload)
     }
 }
 
@@ -224,8 +221,8 @@ pub(super) fn has_rtp(profile: ProfileId) -> bool {
     upper(profile).len() == 2
 }
 
-/// The sum of a datagram whose headers and payload lie apart, with its pseudo header.
-fn sum(lite: bool, ip: Item, out: &[u8], datagram: &[u8], payload: &[u8]) -> Option<u16> {
+/// True if the checksum of a datagram whose headers and payload lie apart is right.
+fn sum_is_right(lite: bool, ip: Item, out: &[u8], datagram: &[u8], payload: &[u8]) -> bool {
     use thinair_wire::checksum::Sum;
     use thinair_wire::header::protocol;
 
@@ -235,13 +232,16 @@ fn sum(lite: bool, ip: Item, out: &[u8], datagram: &[u8], payload: &[u8]) -> Opt
         (true, 1..) => field,
         _ => len,
     };
-    let beyond = len.checked_sub(covered).and_then(|beyond| payload.len().checked_sub(beyond))?;
+    let Some(beyond) = len.checked_sub(covered).and_then(|beyond| payload.len().checked_sub(beyond)) else {
+        return false;
+    };
     let ends = if ip.kind == Kind::V4 { 12..20 } else { 8..40 };
-    let ends = out.get(ip.range()).and_then(|header| header.get(ends))?;
+    let Some(ends) = out.get(ip.range()).and_then(|header| header.get(ends)) else { return false };
     let protocol = if lite { protocol::UDP_LITE } else { protocol::UDP };
     let sum = Sum::ZERO.octets(ends).word(u16::from(protocol)).word(len as u16).octets(datagram);
+    let payload = payload.get(..beyond).unwrap_or_default();
     // Headers have an even number of octets.
-    Some(sum.octets(payload.get(..beyond).unwrap_or_default()).fold())
+    sum.octets(payload).fold() == u16::MAX
 }
 
 /// The place of one flow at either end: its last packet.
