@@ -91,6 +91,12 @@ impl Caution {
         self.left == 0 && self.until != 1 && !self.is_behind_pause(waited)
     }
 
+    /// True if fields that have moved with the next packet are to be [noted](Self::note_moved).
+    #[inline]
+    pub(crate) fn notes_moves(&self, now: Instant) -> bool {
+        self.until != 0 || self.has_waited(now)
+    }
+
     /// Records that a field of the next packet does not follow from the last packet.
     pub(crate) fn note_moved(&mut self, field: Moved) {
         self.spread_and_moved |= field as u8;

@@ -33,15 +33,22 @@ impl SteadyClock {
     /// Returns the steady time at a time of the clock.
     #[inline]
     pub(crate) fn advance(&mut self, now: Instant) -> Instant {
-        self.behind = self.behind.saturating_add(self.last.nanos_since(now));
+        if now < self.last {
+            self.set_back(now);
+        }
         self.last = now;
         self.at(now)
+    }
+
+    #[cold]
+    fn set_back(&mut self, now: Instant) {
+        self.behind = self.behind.wrapping_add(self.last.nanos_since(now));
     }
 
     /// Returns the steady time at a time of the clock that no packet has.
     #[inline]
     pub(crate) fn at(&self, now: Instant) -> Instant {
-        Instant::from_nanos(now.as_nanos().saturating_add(self.behind))
+        Instant::from_nanos(now.as_nanos().wrapping_add(self.behind))
     }
 }
 

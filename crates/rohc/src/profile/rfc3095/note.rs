@@ -42,7 +42,7 @@ impl Rfc3095SenderContext {
         x.spi = plan.esp.spi;
         x.mode = self.mode.bits();
         let mut is_static_same = !self.sns.is_empty() || self.crc_static.known().is_none();
-        self.note_ips(x, plan, config, &mut is_static_same);
+        self.note_ips(now, x, plan, config, &mut is_static_same);
         if plan.ip_count > BASE_IPS {
             self.note_further_ips(x, plan, repetitions, pool)?;
         }
@@ -66,11 +66,11 @@ impl Rfc3095SenderContext {
             let step = x.rtp.ts.wrapping_sub(rtp.fields.ts);
             let steps = ahead(self.profile, x.sn, self.sn) as u32;
             // A timer tells both ends how far a timestamp goes on in a pause.
-            let by_timer = x.rtp.time_stride > 0;
-            if !by_timer && step != x.rtp.stride.wrapping_mul(steps) {
+            let is_noted = x.rtp.time_stride == 0 && self.caution.notes_moves(now);
+            if is_noted && step != x.rtp.stride.wrapping_mul(steps) {
                 self.caution.note_moved(Moved::Timestamp);
             }
-            if !by_timer && step.checked_rem(x.rtp.stride) != Some(0) {
+            if is_noted && step.checked_rem(x.rtp.stride) != Some(0) {
                 self.caution.note_moved(Moved::TimestampOffset);
             }
         }
@@ -91,6 +91,7 @@ impl Rfc3095SenderContext {
     /// Copies the fields of the two base headers, and records their changes.
     fn note_ips(
         &mut self,
+        now: Instant,
         x: &mut Rfc3095Fields<'_>,
         plan: &ClassifiedPacket<'_>,
         config: &CompressorConfig,
@@ -98,6 +99,7 @@ impl Rfc3095SenderContext {
     ) {
         let sid = self.sid_allowed(config);
         let (sn, repetitions) = (u32::from(self.since(x.sn)), config.repetitions.max(1));
+        let is_noted = self.caution.notes_moves(now);
         for (i, header) in plan.ips().iter().take(BASE_IPS).enumerate() {
             let (ip, kept) = (&mut x.ips[i], &self.ips[i]);
             *ip = *kept;
@@ -106,9 +108,8 @@ impl Rfc3095SenderContext {
                 let next = self.watchers[i].next(ip_id::behavior(ip), ip.header.id, kept.header.id, sid);
                 ip_id::set(ip, next);
             }
-            let offsets =
-                [(&*ip, x.sn), (kept, self.sn)].map(|(ip, sn)| ip.counted_id().wrapping_sub(sn as u16));
-            if ip.holds_ip_id() && !ip.sid && offsets[0] != offsets[1] {
+            let offset = |ip: &IpFields, sn: u32| ip.counted_id().wrapping_sub(sn as u16);
+            if is_noted && ip.holds_ip_id() && !ip.sid && offset(ip, x.sn) != offset(kept, self.sn) {
                 self.caution.note_moved(Moved::IpId);
             }
             if ip.is_like(kept) {

@@ -94,7 +94,9 @@ impl V2SenderContext {
         if self.is_new {
             return;
         }
-        self.note_moved(next, last);
+        if self.caution.notes_moves(outbound.now) {
+            self.note_moved(next, last);
+        }
         for (place, (item, at)) in numbers(&next.headers).enumerate().take(NUMBERS) {
             let counter = Counter::between(next.headers.long(item, at), self.numbers[place].bounds());
             repair |= !counter.fits(31, quarter(31));
@@ -119,6 +121,7 @@ impl V2SenderContext {
     }
 
     /// Notes what does not follow from the MSN.
+    #[cold]
     fn note_moved(&mut self, next: &State, last: &State) {
         if next.is_sequential() && next.offset_of_id() != last.offset_of_id() {
             self.caution.note_moved(Moved::IpId);
