@@ -91,10 +91,17 @@ impl Caution {
         self.left == 0 && self.until != 1 && !self.is_behind_pause(waited)
     }
 
-    /// True if fields that have moved with the next packet are to be [noted](Self::note_moved).
+    /// Begins the next packet. True if fields that have moved with it are to be [noted](Self::note_moved).
     #[inline]
-    pub(crate) fn notes_moves(&self, now: Instant) -> bool {
-        self.until != 0 || self.has_waited(now)
+    pub(crate) fn begin_packet(&mut self, now: Instant) -> bool {
+        if self.until != 0 {
+            return true;
+        }
+        let has_waited = self.has_waited(now);
+        if has_waited {
+            self.spread_and_moved = 0;
+        }
+        has_waited
     }
 
     /// Records that a field of the next packet does not follow from the last packet.
@@ -231,9 +238,6 @@ impl Caution {
         let waited = self.waited(now);
         if !self.is_quiet(waited) {
             self.sent_with_caution(waited);
-        }
-        if self.until == 0 {
-            self.spread_and_moved = 0;
         }
         self.sent_quietly(now, waited, step);
     }

@@ -102,6 +102,8 @@ pub struct Compressor<'m> {
     pub(crate) group: u8,
     pub(crate) random: u64,
     clock: SteadyClock,
+    /// Steady time of the last packet.
+    latest: Instant,
 }
 
 impl<'m> Compressor<'m> {
@@ -115,7 +117,15 @@ impl<'m> Compressor<'m> {
         };
         let (places, shared) = memory.into().split();
         let flows = FlowTable::new(places, config.channel.contexts(), config.seed, credit(&config));
-        Self { config, flows, shared, group: 0, random: config.seed, clock: SteadyClock::default() }
+        Self {
+            config,
+            flows,
+            shared,
+            group: 0,
+            random: config.seed,
+            clock: SteadyClock::default(),
+            latest: Instant::ZERO,
+        }
     }
 
     /// Begins a group of packets that the carrier delivers or loses as a whole, such as those of one datagram. The first packet
@@ -165,7 +175,8 @@ impl<'m> Compressor<'m> {
         mut packet: OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Result<Compressed, CompressError> {
-        packet.now = self.clock.advance(packet.now);
+        packet.now = self.clock.advance(packet.now, self.latest);
+        self.latest = packet.now;
         Place::compress_packet(self, &mut packet, out).unwrap_or(Err(CompressError::NoContexts))
     }
 

@@ -348,7 +348,7 @@ impl<'m> Decompressor<'m> {
         out: &mut [u8],
         linked: Option<Linked<'_, 'm>>,
     ) -> Result<Decompressed, DecompressError> {
-        let now = self.clock.advance(arrival.now);
+        let now = self.clock.advance(arrival.now, self.moment.now);
         self.moment.advance(Arrival { now, ..arrival });
         if packet.first().is_none_or(|first| *first >= packet::PADDING) {
             return self.unframed(packet, out, linked);

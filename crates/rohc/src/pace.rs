@@ -24,25 +24,22 @@ pub(crate) const OFF: u32 = 64;
 /// Clock of an end of a channel: one that is set back goes on from where it was.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SteadyClock {
-    last: Instant,
     /// Nanoseconds by which it was set back so far.
     behind: u64,
 }
 
 impl SteadyClock {
-    /// Returns the steady time at a time of the clock.
+    /// Returns the steady time at a time of the clock, not before that of the `last` packet.
     #[inline]
-    pub(crate) fn advance(&mut self, now: Instant) -> Instant {
-        if now < self.last {
-            self.set_back(now);
-        }
-        self.last = now;
-        self.at(now)
+    pub(crate) fn advance(&mut self, now: Instant, last: Instant) -> Instant {
+        let steady = self.at(now);
+        if steady < last { self.set_back(steady, last) } else { steady }
     }
 
     #[cold]
-    fn set_back(&mut self, now: Instant) {
-        self.behind = self.behind.wrapping_add(self.last.nanos_since(now));
+    fn set_back(&mut self, steady: Instant, last: Instant) -> Instant {
+        self.behind = self.behind.wrapping_add(last.nanos_since(steady));
+        last
     }
 
     /// Returns the steady time at a time of the clock that no packet has.

@@ -42,7 +42,8 @@ impl Rfc3095SenderContext {
         x.spi = plan.esp.spi;
         x.mode = self.mode.bits();
         let mut is_static_same = !self.sns.is_empty() || self.crc_static.known().is_none();
-        self.note_ips(now, x, plan, config, &mut is_static_same);
+        let is_noted = self.caution.begin_packet(now);
+        self.note_ips(x, plan, config, is_noted, &mut is_static_same);
         if plan.ip_count > BASE_IPS {
             self.note_further_ips(x, plan, repetitions, pool)?;
         }
@@ -66,7 +67,7 @@ impl Rfc3095SenderContext {
             let step = x.rtp.ts.wrapping_sub(rtp.fields.ts);
             let steps = ahead(self.profile, x.sn, self.sn) as u32;
             // A timer tells both ends how far a timestamp goes on in a pause.
-            let is_noted = x.rtp.time_stride == 0 && self.caution.notes_moves(now);
+            let is_noted = is_noted && x.rtp.time_stride == 0;
             if is_noted && step != x.rtp.stride.wrapping_mul(steps) {
                 self.caution.note_moved(Moved::Timestamp);
             }
@@ -91,15 +92,14 @@ impl Rfc3095SenderContext {
     /// Copies the fields of the two base headers, and records their changes.
     fn note_ips(
         &mut self,
-        now: Instant,
         x: &mut Rfc3095Fields<'_>,
         plan: &ClassifiedPacket<'_>,
         config: &CompressorConfig,
+        is_noted: bool,
         is_static_same: &mut bool,
     ) {
         let sid = self.sid_allowed(config);
         let (sn, repetitions) = (u32::from(self.since(x.sn)), config.repetitions.max(1));
-        let is_noted = self.caution.notes_moves(now);
         for (i, header) in plan.ips().iter().take(BASE_IPS).enumerate() {
             let (ip, kept) = (&mut x.ips[i], &self.ips[i]);
             *ip = *kept;

@@ -94,7 +94,7 @@ impl V2SenderContext {
         if self.is_new {
             return;
         }
-        if self.caution.notes_moves(outbound.now) {
+        if self.caution.begin_packet(outbound.now) {
             self.note_moved(next, last);
         }
         for (place, (item, at)) in numbers(&next.headers).enumerate().take(NUMBERS) {
