@@ -191,7 +191,7 @@ fn a_run_without_a_response_has_no_times() {
     assert_eq!((sample.fct_ms, sample.crtt_ms, sample.worst_ms, sample.octets), (None, None, None, None));
     assert_eq!(
         (sample.rtr_percent, sample.given_up, sample.goodput_per_s),
-        (Some(400.0), Some(1.0), Some(0.0))
+        (Some(500.0), Some(1.0), Some(0.0))
     );
 }
 

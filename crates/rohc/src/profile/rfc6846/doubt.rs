@@ -261,9 +261,8 @@ impl TcpReceiverContext {
         let passed = Passed { most, ..passed };
         let candidates = Candidates::new(first as u32, TURN as u32, passed, false);
         // A flow that pauses regularly has paused once more, whatever its octets indicate.
-        let is_usual = (1..LATE_FROM).contains(&first)
-            && !passed.intervals.is_steady
-            && self.arrivals.has_paused_as_usual(now);
+        let may_be_next = (1..LATE_FROM).contains(&first) && self.arrivals.failed() <= 1;
+        let is_usual = may_be_next && !passed.intervals.is_steady && self.arrivals.is_usual(now);
         // Octets may have been retransmitted, and the clock may have stood still.
         let is_likely = |ahead: u32| match by_octets {
             Some(packets) if !passed.is_counted => {
@@ -296,7 +295,8 @@ impl TcpReceiverContext {
             Proof::Ambiguous => Ok(Placed::Anywhere),
             // Other flows use IP-IDs, and the offset may have grown by more than is tried.
             Proof::Meant(ahead, _)
-                if self.grown_offset(last).0 > 0
+                if !(may_be_next && ahead == first as u32)
+                    && self.grown_offset(last).0 > 0
                     && passed.intervals.is_steady
                     && !passed.is_counted
                     && ahead.abs_diff(passed.intervals.number) > passed.intervals.off =>
