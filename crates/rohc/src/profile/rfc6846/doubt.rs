@@ -272,10 +272,17 @@ impl TcpReceiverContext {
             }
             _ => true,
         };
+        // A paced flow that pauses regularly has paused once more, or all packets of the pause are lost.
+        let intervals = passed.intervals;
+        let is_paced =
+            may_be_next && intervals.is_steady && !passed.is_counted && self.arrivals.is_usual(now);
+        let is_either = |ahead: u32| {
+            !is_paced || ahead == first as u32 || ahead.abs_diff(intervals.number) <= intervals.off
+        };
+        let is_tried =
+            |ahead: u32| is_either(ahead) && (is_usual && ahead == first as u32 || is_likely(ahead));
         let mut fits = Fits::default();
-        for ahead in
-            candidates.distances().filter(|ahead| is_usual && *ahead == first as u32 || is_likely(*ahead))
-        {
+        for ahead in candidates.distances().filter(|ahead| is_tried(*ahead)) {
             let Ok(distance) = i16::try_from(ahead) else { continue };
             // A packet that seems so far ahead is late if it has no new octets, unless enough time has passed.
             if distance >= LATE_FROM && !goes_on && ahead > passed.most {
