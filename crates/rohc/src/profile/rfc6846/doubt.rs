@@ -272,6 +272,12 @@ impl TcpReceiverContext {
             }
             _ => true,
         };
+        if is_usual && !passed.is_counted && matches!(late, Placed::Nowhere) {
+            let next = offset_of(first)?;
+            if matches!(next, Placed::At(..)) {
+                return Ok(next);
+            }
+        }
         // A paced flow that pauses regularly has paused once more, or all packets of the pause are lost.
         let intervals = passed.intervals;
         let is_paced =
