@@ -84,14 +84,16 @@ def test_files_that_cannot_be_read_are_named(capture: str, error: type[OSError],
 
 
 def test_files_that_are_no_captures_are_named() -> None:
-    for captures in ["README.md", ["README.md"], ["README.md", b""]]:
+    cases: list[str | list[str | bytes]] = ["README.md", ["README.md"], ["README.md", b""]]
+    for captures in cases:
         with pytest.raises(ValueError, match=r"^README\.md: not a capture file"):
             thinair.analyze(captures)
 
 
 def test_files_that_are_no_captures_are_left_out_of_several() -> None:
     alone = thinair.analyze(COAP, schemes=["coap/o", "schc"])
-    for captures in [["README.md", COAP, b""], [b"", COAP, "README.md"]]:
+    cases: list[list[str | bytes]] = [["README.md", COAP, b""], [b"", COAP, "README.md"]]
+    for captures in cases:
         flows = thinair.analyze(captures, schemes=["coap/o", "schc"])
         assert flows.totals == alone.totals
         reasons = [one["ended_by"] for one in flows.inputs]
@@ -105,13 +107,15 @@ def test_folders_and_patterns_are_the_captures_in_them(tmp_path: Path) -> None:
     for name in ["b.pcap", "a.PCAP", "c.pcapng", "notes.txt"]:
         (tmp_path / name).write_bytes((CAPTURES / "coap_udp4_observe.pcap").read_bytes())
     names = [str(tmp_path / name) for name in ["a.PCAP", "b.pcap", "c.pcapng"]]
-    for captures in [tmp_path, str(tmp_path), str(tmp_path / "*.[pP]*"), [tmp_path]]:
+    found: list[str | Path | list[Path]] = [tmp_path, str(tmp_path), str(tmp_path / "*.[pP]*"), [tmp_path]]
+    for captures in found:
         flows = thinair.analyze(captures, schemes=["coap/o"])
         assert [one["path"] for one in flows.inputs] == names
     (tmp_path / "empty").mkdir()
-    for captures in [tmp_path / "empty", str(tmp_path / "*.gz")]:
+    missing: list[str | Path] = [tmp_path / "empty", str(tmp_path / "*.gz")]
+    for nothing in missing:
         with pytest.raises(FileNotFoundError, match=r"^no (capture|file) "):
-            thinair.analyze(captures)
+            thinair.analyze(nothing)
 
 
 @pytest.mark.parametrize("scheme", ["rohc", "coap/x", "schc/o", "coap/o/small-16"])

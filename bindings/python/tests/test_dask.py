@@ -95,14 +95,16 @@ def test_shards_that_fail_are_tried_again() -> None:
 
 
 def test_shards_that_fail_for_good_are_named(tmp_path: Path) -> None:
-    shutil.copy("README.md", tmp_path / "wrong.pcap")
-    files = [FILES[0], str(tmp_path / "wrong.pcap")]
+    wrong = str(shutil.copy("README.md", tmp_path / "wrong.pcap"))
     for shards, number in [(1, 0), (2, None)]:
         name = "survey" if number is None else f"shard {number}"
         with pytest.raises(thinair.dask.ShardError, match=f"wrong.pcap, {name}: ValueError") as raised:
             with ThreadPoolExecutor() as pool:
-                thinair.dask.analyze(files, schemes=SCHEMES, partitions=2, shards=shards, client=pool)
-        assert [(url, shard) for url, shard, _ in raised.value.failed] == [(files[1], number)]
+                thinair.dask.analyze(wrong, schemes=SCHEMES, partitions=2, shards=shards, client=pool)
+        assert [(url, shard) for url, shard, _ in raised.value.failed] == [(wrong, number)]
+        with ThreadPoolExecutor() as pool:
+            flows = thinair.dask.analyze([FILES[0], wrong], schemes=SCHEMES, partitions=2, shards=shards, client=pool)
+        assert flows == thinair.analyze([FILES[0], wrong], schemes=SCHEMES, partitions=2)
     with pytest.raises(thinair.dask.ShardError, match="ConnectionError"):
         thinair.dask.analyze(FILES[0], schemes=SCHEMES, retries=1, client=Unsteady(2))
     with pytest.raises(FileNotFoundError, match="no file matches"):
