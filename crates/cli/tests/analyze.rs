@@ -744,7 +744,7 @@ fn each_carrier_has_its_price_and_one_that_costs_more_is_not_recommended() {
         "{text}"
     );
 
-    // Of 1,000 octets less than 1 % is saved with 17 around them, so no tunnel is advised.
+    // A tunnel adds 17 octets and saves less than 1 % of 1,000: none is recommended.
     let text = stdout(&thinair(&[&constant("middle.pcap", 1_000, 28)]));
     let headline = text.lines().find(|line| line.starts_with("Recommendation: ")).unwrap();
     assert!(headline.ends_with(", only where the link itself carries ROHC packets"), "{headline}");
@@ -791,7 +791,7 @@ fn files_that_are_no_captures_are_left_out_and_the_others_are_analyzed() {
             found["inputs"].as_array().unwrap().iter().filter(|input| input["ended_by"] != Value::Null);
         assert!(left_out.clone().count() == 3 && left_out.clone().all(|input| input["packets"] == 0));
     }
-    // Of none that is one, the first is named.
+    // The first file is named if none is a capture.
     let output = thinair(&[empty, "Cargo.toml"]);
     assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(1), true));
     assert!(stderr(&output).contains(empty), "{}", stderr(&output));

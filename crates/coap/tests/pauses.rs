@@ -20,7 +20,7 @@ fn adaptive() -> impl Iterator<Item = Algorithm> {
     algorithms().filter(|algorithm| *algorithm != Algorithm::Rfc7252)
 }
 
-/// Whatever the round trip: pauses of 0.5 to 40 s, and GET, PUT of 20 kB, Observe, separate response.
+/// Pauses of 0.5 to 40 s at every round trip: GET, PUT of 20 kB, Observe, separate response.
 #[test]
 fn an_exchange_outlives_every_pause_within_max_transmit_span() {
     assert_eq!(Transmission::default().max_transmit_span(), Duration::from_millis(SPAN));

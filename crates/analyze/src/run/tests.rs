@@ -306,8 +306,8 @@ fn short_connections(count: u16) -> Vec<Vec<u8>> {
     packets
 }
 
-/// What follows a SYN in a capture shows that it arrived, and a compressor relies on that: a loss of it would contradict the
-/// capture. Other losses are still counted.
+/// A loss of a SYN would contradict the capture: the packets behind it show that it arrived, and a compressor relies on that. Other
+/// losses are still counted.
 #[test]
 fn a_loss_does_not_contradict_the_capture() {
     let tcp = ProfileSet::of(&[ProfileId::Tcp]).unwrap();

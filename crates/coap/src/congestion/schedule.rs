@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(times(&Schedule::timed(&none, true, 0), 20_000, 2), (std::vec![0], 3_000));
     }
 
-    /// Whatever is measured: the last transmission 45 s after the first, giving up after 93 s, 12 transmissions at most.
+    /// With any measured RTO the last transmission is 45 s after the first, the end after 93 s, and there are at most 12 transmissions.
     #[test]
     fn measured_timeouts_have_the_limits_of_time() {
         for micros in [1, 100, 5_000, 15_000, 80_000, 375_000, 900_000, 2_000_000, 12_000_000, 60_000_000] {

@@ -70,7 +70,7 @@ struct VerifiedPacket<'a, 'p> {
     packets: u32,
 }
 
-/// What the checksums of a flow prove, in one octet.
+/// Evidence of the checksums of a flow, in one octet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sums(u8);
 
