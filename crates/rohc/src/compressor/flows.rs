@@ -7,6 +7,7 @@
 
 use thinair_wire::time::Instant;
 
+use super::churn::Churn;
 use super::worth::{Balance, HostPairs};
 use crate::cid::Cid;
 use crate::profile::{Held, SenderPlace as Place};
@@ -72,9 +73,19 @@ impl FlowLink {
 
     /// [`Balance::note`].
     #[inline(never)]
-    fn note_cost(&mut self, before: usize, sent: usize, is_initialization: bool, full: i16) -> bool {
+    fn note_cost(
+        &mut self,
+        before: usize,
+        sent: usize,
+        is_initialization: bool,
+        answer: u8,
+        full: i16,
+    ) -> bool {
         let mut balance = self.balance();
         let is_worth = balance.note(before, sent, is_initialization, full);
+        if is_worth && is_initialization && sent + usize::from(answer) < before {
+            balance.note_paid();
+        }
         self.set(balance);
         is_worth
     }
@@ -103,9 +114,15 @@ pub(crate) struct FlowTable<'m> {
     newest: u16,
     uncompressed: Option<Cid>,
     pairs: HostPairs,
+    churn: Churn,
+    /// Octets of the last feedback, which an IR packet is likely to get; 0 before the first.
+    answer: u8,
     /// Octets above plain headers that a context may cost at any time.
     credit: i16,
 }
+
+/// Number of contexts from which on flows in turn share them.
+const ENOUGH: u16 = 8;
 
 impl<'m> FlowTable<'m> {
     /// Creates a table without flows. A context may cost `credit` octets above plain headers at any time.
@@ -139,6 +156,8 @@ impl<'m> FlowTable<'m> {
             newest: NONE,
             uncompressed: None,
             pairs: HostPairs::new(),
+            churn: Churn::new(),
+            answer: 0,
             credit,
         }
     }
@@ -225,9 +244,6 @@ impl<'m> FlowTable<'m> {
         let cid = self.next(pair)?;
         if self.used == self.capacity {
             self.displaced = self.displaced.wrapping_add(1);
-            if let Some(link) = self.links.get(cid.index()) {
-                self.pairs.note_end(link.balance());
-            }
         }
         self.take(cid, hash, pair)
     }
@@ -241,7 +257,12 @@ impl<'m> FlowTable<'m> {
             self.unlink_use(at);
             self.unlink_bucket(at);
             if let Some(link) = self.links.get(usize::from(at)) {
-                self.pairs.count_less(link.balance().pair());
+                let balance = link.balance();
+                self.pairs.count_less(balance.pair());
+                self.pairs.note_end(balance);
+                if balance.has_paid() {
+                    self.churn.note_end(link.tag & HASH);
+                }
             }
         }
         if self.uncompressed == Some(cid) {
@@ -258,8 +279,14 @@ impl<'m> FlowTable<'m> {
     }
 
     /// True if a new flow of two hosts may take a context from another one. Called once per flow and packet.
-    pub(crate) fn admits(&mut self, pair: u8) -> bool {
-        self.used < self.capacity || self.pairs.admits(pair)
+    pub(crate) fn admits(&mut self, hash: u32, pair: u8) -> bool {
+        let is_free = self.capacity < ENOUGH || self.churn.admits(hash);
+        self.used < self.capacity || is_free && self.pairs.admits(pair)
+    }
+
+    /// Records the octets of feedback.
+    pub(super) fn note_answer(&mut self, octets: usize) {
+        self.answer = u8::try_from(octets).unwrap_or(u8::MAX);
     }
 
     /// Counts a packet, and returns true if its flow uses another profile for now. Called once per packet.
@@ -289,7 +316,7 @@ impl<'m> FlowTable<'m> {
             // The flow has a full credit, and saves octets again.
             return true;
         }
-        link.note_cost(before, sent, is_initialization, credit)
+        link.note_cost(before, sent, is_initialization, self.answer, credit)
     }
 
     /// Puts a context into a place.

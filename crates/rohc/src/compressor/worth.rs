@@ -7,7 +7,7 @@
 //!
 //! A flow of a few packets ends before its context has saved anything. Where such flows take contexts from others faster than
 //! these save octets, for example more flows than contexts in turn, new flows of the same two hosts get a context only now and
-//! then.
+//! then. Flows in turn are noticed by [`churn`](super::churn), too.
 //!
 //! All of it takes constant time per packet, three octets per context (in the padding of its link), and 4 octets for each of
 //! [`PAIRS`] hashes of two hosts.
@@ -58,6 +58,16 @@ impl Balance {
         self.state & PAIR
     }
 
+    /// True if the context has saved more than it has cost.
+    pub(super) const fn has_paid(self) -> bool {
+        self.state & PAID != 0
+    }
+
+    /// Records that a context has saved more than it has cost even if this is its last packet.
+    pub(super) const fn note_paid(&mut self) {
+        self.state |= PAID;
+    }
+
     /// Records octets that were saved.
     pub(super) fn gain(&mut self, octets: usize, full: i16) {
         self.credit = self.credit.saturating_add(i16::try_from(octets).unwrap_or(i16::MAX)).min(full);
@@ -72,9 +82,6 @@ impl Balance {
         if sent < before && !is_initialization {
             self.gain(before - sent, full);
             return true;
-        }
-        if sent < before {
-            self.state |= PAID;
         }
         let cost = sent.saturating_sub(before).max(1);
         self.credit = self.credit.saturating_sub(i16::try_from(cost).unwrap_or(i16::MAX));
@@ -156,7 +163,7 @@ impl HostPairs {
     /// Records that another flow takes a context.
     pub(super) fn note_end(&mut self, balance: Balance) {
         let Some(pair) = self.get_mut(balance.pair()) else { return };
-        pair.wasted = if balance.state & PAID == 0 {
+        pair.wasted = if !balance.has_paid() {
             pair.wasted.saturating_add(1).min(MOST_WASTED)
         } else {
             pair.wasted.saturating_sub(1)
