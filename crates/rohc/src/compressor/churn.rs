@@ -1,72 +1,132 @@
-//! Flows that come back for a context that another flow took from them after it had paid.
+//! New flows where more flows than contexts are in use.
 //!
-//! Where some more flows than contexts follow each other in turn, each that gets a context takes it from the one that needs it
-//! next. Once this is seen, one in [`SHARED`] requests gets a context: enough for the others to keep theirs for longer.
+//! A context that another flow takes before it has paid has cost octets for nothing. Once contexts end like this, or their flows
+//! come back soon, a new flow has to show that it is used more than the context that it would take: it goes uncompressed until it
+//! has sent some packets while the least recently used context had none. So a flow of one packet takes no context, and of flows
+//! in turn those that have contexts keep them.
+//!
+//! All of it takes constant time and memory: nothing for the packets of flows with contexts.
 
-/// Requests that share a context while flows come back. Odd, since a packet may request two.
-const SHARED: u16 = 3;
+/// Number of flows without contexts that are known when they come back.
+const KNOWN: usize = 32;
 
-/// Number of flows that are known when they come back.
-const TAKEN: usize = 4;
+/// Packets of a flow without one for the packet that the least recently used context does not have: if that has paid, and if
+/// not.
+const PACKETS_PAID: u8 = 4;
+const PACKETS_UNPAID: u8 = 8;
 
-/// What a flow that comes back adds to the count of returns; a context that has paid and ends subtracts 1.
+/// What a flow adds to the count of wasted contexts if it comes back for one that had a single use.
 const RETURN: u8 = 2;
 
-/// Count of returns from which on contexts are shared, and its upper limit.
-const RETURNS: u8 = 16;
-const MOST_RETURNS: u8 = 32;
+/// Count of wasted contexts from which on flows have to wait, and its upper limit.
+const WASTED: u8 = 8;
+const MOST_WASTED: u8 = 32;
 
-/// Contexts that were taken from their flows, and requests for others.
+/// How the context of a flow has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// It has cost more octets than it has saved.
+    Unpaid,
+    /// Its IR packets alone were smaller than plain ones.
+    Even,
+    /// It has saved octets.
+    Paid,
+}
+
+/// A flow without a context.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    /// Bits of its hash.
+    hash: u16,
+    /// [`Churn::turn`] of its packets.
+    turn: u16,
+    /// Number of its packets since then.
+    packets: u8,
+    /// What it adds to the count of wasted contexts when it comes back.
+    adds: u8,
+}
+
+/// Contexts that were taken from their flows, and flows without one.
 #[derive(Debug)]
 pub(super) struct Churn {
-    returns: u8,
-    /// Requests since a context was given.
-    asked: u16,
-    /// Bits of the hashes of the flows whose contexts were taken last after they had paid; 0 for none.
-    taken: [u16; TAKEN],
+    /// Contexts that were not worth it, in excess of those that were.
+    wasted: u8,
+    /// Number of times that the least recently used context was used or taken, modulo 2^16.
+    turn: u16,
+    known: [Known; KNOWN],
+    /// The next to be replaced.
     at: u8,
+    /// A flow of this packet was refused: other profiles ask for the same packet.
+    is_refused: bool,
 }
 
 impl Churn {
     pub(super) const fn new() -> Self {
-        Self { returns: 0, asked: 0, taken: [0; TAKEN], at: 0 }
+        let known = Known { hash: 0, turn: 0, packets: 0, adds: 0 };
+        Self { wasted: 0, turn: 0, known: [known; KNOWN], at: 0, is_refused: false }
     }
 
-    /// Records that another flow takes the context of the flow with that hash, which has paid.
-    pub(super) fn note_end(&mut self, hash: u32) {
-        self.returns = self.returns.saturating_sub(1);
-        self.taken[usize::from(self.at) % TAKEN] = hash as u16 | 1;
-        self.at = self.at.wrapping_add(1);
+    /// Records that the least recently used context is another one from now on.
+    #[inline]
+    pub(super) fn note_turn(&mut self) {
+        self.turn = self.turn.wrapping_add(1);
     }
 
-    /// Counts the request of a new flow, and returns true if it may take a context.
-    pub(super) fn admits(&mut self, hash: u32) -> bool {
-        if let Some(taken) = self.taken.iter_mut().find(|taken| **taken == hash as u16 | 1) {
-            *taken = 0;
-            self.returns = (self.returns + RETURN).min(MOST_RETURNS);
+    /// Records that another flow takes the context of the flow with that hash.
+    pub(super) fn note_end(&mut self, hash: u32, end: End) {
+        match end {
+            End::Unpaid => self.waste(1),
+            End::Even => {}
+            End::Paid => self.wasted = self.wasted.saturating_sub(1),
         }
-        self.asked = self.asked.saturating_add(1);
-        let is_given = self.returns < RETURNS || self.asked >= SHARED;
-        self.asked *= u16::from(!is_given);
+        let adds = RETURN * u8::from(end != End::Paid);
+        self.know(Known { hash: hash as u16, turn: self.turn, packets: 0, adds });
+    }
+
+    /// Records that a packet was sent uncompressed.
+    pub(super) fn note_uncompressed(&mut self) {
+        self.is_refused = false;
+    }
+
+    /// Counts a packet of a flow without context. Returns true if it may take one; `has_paid` tells whether that has.
+    pub(super) fn admits(&mut self, hash: u32, has_paid: bool) -> bool {
+        if self.is_refused {
+            return false;
+        }
+        let found =
+            self.known.iter().position(|known| known.hash == hash as u16 && known.packets | known.adds > 0);
+        if let Some(at) = found {
+            let adds = core::mem::take(&mut self.known[at].adds);
+            self.waste(adds);
+        }
+        if self.wasted < WASTED {
+            return true;
+        }
+        let turn = self.turn;
+        let at = found.unwrap_or_else(|| self.know(Known { hash: hash as u16, turn, packets: 0, adds: 0 }));
+        let known = &mut self.known[at];
+        if known.turn != turn {
+            (known.turn, known.packets) = (turn, 0);
+        }
+        known.packets = known.packets.saturating_add(1);
+        let packets = known.packets;
+        let is_given = packets >= PACKETS_UNPAID || packets >= PACKETS_PAID && has_paid;
+        if is_given {
+            self.known[at].packets = 0;
+        }
+        self.is_refused = !is_given;
         is_given
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+    fn waste(&mut self, count: u8) {
+        self.wasted = (self.wasted + count).min(MOST_WASTED);
+    }
 
-    #[test]
-    fn flows_in_turn_share_the_contexts_that_have_paid() {
-        let mut churn = Churn::new();
-        // One flow more than contexts: the flow that loses its context is the next one.
-        let mut given = 0;
-        for flow in (1..601).step_by(2) {
-            if churn.admits(flow) {
-                churn.note_end(flow + 2);
-                given += 1;
-            }
-        }
-        assert!((100..200).contains(&given), "{given}");
+    /// Notes a flow in place of the one noted first. Returns its index.
+    fn know(&mut self, flow: Known) -> usize {
+        let at = usize::from(self.at) % KNOWN;
+        self.at = self.at.wrapping_add(1);
+        self.known[at] = flow;
+        at
     }
 }

@@ -121,9 +121,6 @@ pub(crate) struct FlowTable<'m> {
     credit: i16,
 }
 
-/// Number of contexts from which on flows in turn share them.
-const ENOUGH: u16 = 8;
-
 impl<'m> FlowTable<'m> {
     /// Creates a table without flows. A context may cost `credit` octets above plain headers at any time.
     pub(super) fn new(
@@ -259,9 +256,8 @@ impl<'m> FlowTable<'m> {
             if let Some(link) = self.links.get(usize::from(at)) {
                 let balance = link.balance();
                 self.pairs.count_less(balance.pair());
-                self.pairs.note_end(balance);
-                if balance.has_paid() {
-                    self.churn.note_end(link.tag & HASH);
+                if balance.pair() != HostPairs::NONE {
+                    self.churn.note_end(link.tag & HASH, balance.end(self.credit));
                 }
             }
         }
@@ -280,8 +276,17 @@ impl<'m> FlowTable<'m> {
 
     /// True if a new flow of two hosts may take a context from another one. Called once per flow and packet.
     pub(crate) fn admits(&mut self, hash: u32, pair: u8) -> bool {
-        let is_free = self.capacity < ENOUGH || self.churn.admits(hash);
-        self.used < self.capacity || is_free && self.pairs.admits(pair)
+        if self.used < self.capacity {
+            return true;
+        }
+        let next = self.next(pair).and_then(|cid| self.links.get(cid.index()));
+        let has_paid = next.is_some_and(|link| link.balance().has_paid());
+        self.churn.admits(hash, has_paid)
+    }
+
+    /// Records that a packet is sent uncompressed.
+    pub(crate) fn note_uncompressed(&mut self) {
+        self.churn.note_uncompressed();
     }
 
     /// Records the octets of feedback.
@@ -413,7 +418,10 @@ impl<'m> FlowTable<'m> {
         let (older, newer) = (link.older, link.newer);
         match self.links.get_mut(usize::from(older)) {
             Some(link) => link.newer = newer,
-            None => self.oldest = newer,
+            None => {
+                self.oldest = newer;
+                self.churn.note_turn();
+            }
         }
         match self.links.get_mut(usize::from(newer)) {
             Some(link) => link.older = older,
