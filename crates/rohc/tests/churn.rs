@@ -207,3 +207,98 @@ fn flows_in_turn_keep_their_contexts() {
         assert!(saved >= least, "{}: {saved}", mode.letter());
     }
 }
+
+/// One SYN of each of many connections to a host, whose sources are others each time or a single one.
+fn syns(flows: u32, hosts: u32) -> Vec<Packet> {
+    let mut random = Random(2);
+    (0..flows)
+        .map(|i| {
+            let mut connection = Connection::new(i, hosts, &mut random);
+            (i, u64::from(i) * 500, connection.segment(SYN, &[2, 4, 5, 0xB4], &[]))
+        })
+        .collect()
+}
+
+/// IGMP version 2 reports for many groups, with the router alert option, from a few hosts.
+fn reports(groups: u32, times: u32) -> Vec<Packet> {
+    let mut id = 0;
+    (0..groups * times)
+        .map(|i| {
+            let group = 0xEF00_0000 + i % groups * 0x101;
+            let mut igmp = vec![0x16, 0, 0, 0];
+            igmp.extend(group.to_be_bytes());
+            let sum = Sum::ZERO.octets(&igmp).checksum();
+            igmp[2..4].copy_from_slice(&sum.to_be_bytes());
+            id += 1;
+            let packet = ipv4([0x0A00_0001 + i % 3, group], 2, (1, 0xC0), id, &[0x94, 4, 0, 0], &igmp);
+            (i % (groups * 3), u64::from(i) * 5_000, packet)
+        })
+        .collect()
+}
+
+/// UDP: `each` datagrams of each of `flows`, in turn in bursts.
+fn datagrams(flows: u32, hosts: u32, each: u32, burst: u32, in_turn: bool) -> Vec<Packet> {
+    let mut random = Random(3);
+    let mut ids = vec![0_u16; flows as usize];
+    let mut packets = Vec::new();
+    for i in 0..flows * each / burst {
+        let at = if in_turn { i % flows } else { random.below(flows) };
+        for _ in 0..burst {
+            let id = &mut ids[at as usize];
+            *id = id.wrapping_add(1);
+            let mut udp = Vec::new();
+            udp.extend((20_000 + at as u16).to_be_bytes());
+            udp.extend([0x12, 0x34]);
+            let len = 20 + random.below(60) as usize;
+            udp.extend((8 + len as u16).to_be_bytes());
+            udp.extend((random.next() as u16 | 1).to_be_bytes());
+            udp.extend((0..len).map(|_| random.next() as u8));
+            let packet = ipv4([0x0A00_0001 + at % hosts * 256, 0x0A00_0002], 17, (64, 0), *id, &[], &udp);
+            packets.push((at, packets.len() as u64 * 2_000, packet));
+        }
+    }
+    packets
+}
+
+#[test]
+#[ignore]
+fn table() {
+    let default = ProfileSet::default();
+    let v1 = ProfileSet::v1();
+    let tcp = ProfileSet::of(&[ProfileId::Tcp]).unwrap();
+    let mut all: Vec<(String, Vec<Packet>)> = vec![];
+    for (flows, each) in [(12, 100), (17, 200), (20, 100), (40, 100), (100, 60), (200, 60), (1000, 40)] {
+        for in_turn in [true, false] {
+            all.push((format!("tcp {flows}x{each} turn={in_turn}"), connections(flows, each, 1, in_turn, true)));
+            all.push((format!("udp {flows}x{each} turn={in_turn}"), datagrams(flows, 1, each, 1, in_turn)));
+            if flows > 17 { all.push((format!("udp {flows}x{each} b5 turn={in_turn}"), datagrams(flows, 7, each, 5, in_turn))); }
+        }
+    }
+    for each in [1, 2, 3, 4, 6, 10] {
+        all.push((format!("udp short 600x{each}"), datagrams(600, 7, each, each, true)));
+    }
+    all.push(("syn 1".into(), syns(7000, 1)));
+    all.push(("syn random".into(), syns(7000, 7000)));
+    all.push(("igmp 3000".into(), reports(3000, 1)));
+    all.push(("igmp 40x20".into(), reports(40, 20)));
+    all.push(("igmp 10x20".into(), reports(10, 20)));
+    let mut mixed = syns(7000, 7000);
+    for (i, packet) in connections(10, 60, 3, false, true).into_iter().enumerate() { mixed.insert(i * 10, (packet.0 + 10_000, 0, packet.2)); }
+    for (i, packet) in mixed.iter_mut().enumerate() { packet.1 = i as u64 * 500; }
+    all.push(("syn + 10 tcp x60".into(), mixed));
+    println!("{:30} {:8} mode {:>9} {:>9} larger/long worst", "", "set", "plain", "excess");
+    for (name, packets) in &all {
+        for (set, profiles) in [("default", default), ("v1", v1), ("tcp", tcp)] {
+            if set == "tcp" && !name.contains("tcp") { continue; }
+            for mode in [Mode::Unidirectional, Mode::Optimistic, Mode::Reliable] {
+                let flows = carry(packets, profiles, mode);
+                let plain: usize = flows.values().map(|flow| flow.plain).sum();
+                let excess: i64 = flows.values().map(FlowOctets::excess).sum();
+                let long: Vec<_> = flows.values().filter(|flow| flow.packets > SHORT).collect();
+                let larger = long.iter().filter(|flow| flow.excess() > 0).count();
+                let worst = long.iter().map(|flow| flow.excess()).max().unwrap_or(0);
+                println!("{name:30} {set:8} {} {plain:9} {excess:9} {larger}/{} {worst}", mode.letter(), long.len());
+            }
+        }
+    }
+}
