@@ -19,7 +19,7 @@ const PACKETS_UNPAID: u8 = 8;
 const RETURN: u8 = 2;
 
 /// Count of wasted contexts from which on flows have to wait, and its upper limit.
-const WASTED: u8 = 8;
+const WASTED: u8 = 3;
 const MOST_WASTED: u8 = 32;
 
 /// How the context of a flow has ended.
@@ -56,14 +56,12 @@ pub(super) struct Churn {
     known: [Known; KNOWN],
     /// The next to be replaced.
     at: u8,
-    /// A flow of this packet was refused: other profiles ask for the same packet.
-    is_refused: bool,
 }
 
 impl Churn {
     pub(super) const fn new() -> Self {
         let known = Known { hash: 0, turn: 0, packets: 0, adds: 0 };
-        Self { wasted: 0, turn: 0, known: [known; KNOWN], at: 0, is_refused: false }
+        Self { wasted: 0, turn: 0, known: [known; KNOWN], at: 0 }
     }
 
     /// Records that the least recently used context is another one from now on.
@@ -76,23 +74,14 @@ impl Churn {
     pub(super) fn note_end(&mut self, hash: u32, end: End) {
         match end {
             End::Unpaid => self.waste(1),
-            End::Even => {}
-            End::Paid => self.wasted = self.wasted.saturating_sub(1),
+            End::Even | End::Paid => self.wasted = self.wasted.saturating_sub(1),
         }
         let adds = RETURN * u8::from(end != End::Paid);
         self.know(Known { hash: hash as u16, turn: self.turn, packets: 0, adds });
     }
 
-    /// Records that a packet was sent uncompressed.
-    pub(super) fn note_uncompressed(&mut self) {
-        self.is_refused = false;
-    }
-
     /// Counts a packet of a flow without context. Returns true if it may take one; `has_paid` tells whether that has.
     pub(super) fn admits(&mut self, hash: u32, has_paid: bool) -> bool {
-        if self.is_refused {
-            return false;
-        }
         let found =
             self.known.iter().position(|known| known.hash == hash as u16 && known.packets | known.adds > 0);
         if let Some(at) = found {
@@ -114,7 +103,6 @@ impl Churn {
         if is_given {
             self.known[at].packets = 0;
         }
-        self.is_refused = !is_given;
         is_given
     }
 

@@ -83,7 +83,7 @@ impl FlowLink {
     ) -> bool {
         let mut balance = self.balance();
         let is_worth = balance.note(before, sent, is_initialization, full);
-        if is_worth && is_initialization && sent + usize::from(answer) < before {
+        if is_worth && is_initialization && sent + usize::from(answer) <= before {
             balance.note_paid();
         }
         self.set(balance);
@@ -282,11 +282,6 @@ impl<'m> FlowTable<'m> {
         let next = self.next(pair).and_then(|cid| self.links.get(cid.index()));
         let has_paid = next.is_some_and(|link| link.balance().has_paid());
         self.churn.admits(hash, has_paid)
-    }
-
-    /// Records that a packet is sent uncompressed.
-    pub(crate) fn note_uncompressed(&mut self) {
-        self.churn.note_uncompressed();
     }
 
     /// Records the octets of feedback.

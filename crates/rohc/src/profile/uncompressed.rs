@@ -98,7 +98,6 @@ impl Compressor<'_> {
         packet: &[u8],
         out: &mut [u8],
     ) -> Result<Compressed, CompressError> {
-        self.flows.note_uncompressed();
         let cid = match self.flows.uncompressed() {
             Some(cid) => cid,
             None => {
