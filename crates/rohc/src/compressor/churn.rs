@@ -16,11 +16,11 @@ const PACKETS_PAID: u8 = 4;
 const PACKETS_UNPAID: u8 = 8;
 
 /// What a flow adds to the count of wasted contexts if it comes back for one that had a single use.
-const RETURN: u8 = 2;
+const RETURN: u8 = 3;
 
 /// Count of wasted contexts from which on flows have to wait, and its upper limit.
-const WASTED: u8 = 3;
-const MOST_WASTED: u8 = 32;
+const WASTED: u8 = 6;
+const MOST_WASTED: u8 = 64;
 
 /// How the context of a flow has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,10 +73,11 @@ impl Churn {
     /// Records that another flow takes the context of the flow with that hash.
     pub(super) fn note_end(&mut self, hash: u32, end: End) {
         match end {
-            End::Unpaid => self.waste(1),
-            End::Even | End::Paid => self.wasted = self.wasted.saturating_sub(1),
+            End::Unpaid => self.waste(2),
+            End::Even => self.wasted = self.wasted.saturating_sub(1),
+            End::Paid => self.wasted = self.wasted.saturating_sub(1 + u8::from(self.wasted < WASTED)),
         }
-        let adds = RETURN * u8::from(end != End::Paid);
+        let adds = if end == End::Paid { 1 } else { RETURN };
         self.know(Known { hash: hash as u16, turn: self.turn, packets: 0, adds });
     }
 
