@@ -326,13 +326,26 @@ fn table() {
 fn debug() {
     let packets = connections(20, 100, 1, true, true);
     let channel = Channel::new(CidSpace::Small, 15, ProfileSet::default()).unwrap();
-    let mut near = thinair_rohc::Compressor::new(CompressorConfig::new(channel), thinair_rohc::CompressorMemory::owned(&channel, 64));
+    let mut near = thinair_rohc::Compressor::new(
+        CompressorConfig::new(channel),
+        thinair_rohc::CompressorMemory::owned(&channel, 64),
+    );
     let mut out = vec![0; 2000];
     let mut counts = BTreeMap::<String, usize>::new();
     for (i, (_, micros, packet)) in packets.iter().enumerate() {
         let done = near.compress(Instant::from_nanos(micros * 1000), packet, &mut out).unwrap();
         *counts.entry(format!("{:?} {:?}", done.profile, done.format)).or_default() += 1;
-        if i % 100 < 20 && (400..2000).contains(&i) && i / 100 % 5 == 4 { println!("{i} {:?} {:?} {} -> {} cid {} displaced {}", done.profile, done.format, done.header_in, done.header_out, done.cid.value(), near.displaced_flows()); }
+        if i % 100 < 20 && (400..2000).contains(&i) && i / 100 % 5 == 4 {
+            println!(
+                "{i} {:?} {:?} {} -> {} cid {} displaced {}",
+                done.profile,
+                done.format,
+                done.header_in,
+                done.header_out,
+                done.cid.value(),
+                near.displaced_flows()
+            );
+        }
     }
     println!("{counts:?}");
 }

@@ -7,7 +7,7 @@
 
 use thinair_wire::time::Instant;
 
-use super::churn::Churn;
+use super::churn::{Churn, IF_PAID, IF_UNPAID};
 use super::worth::{Balance, HostPairs};
 use crate::cid::Cid;
 use crate::profile::{Held, SenderPlace as Place};
@@ -279,9 +279,9 @@ impl<'m> FlowTable<'m> {
         if self.used < self.capacity {
             return true;
         }
-        let next = self.next(pair).and_then(|cid| self.links.get(cid.index()));
-        let has_paid = next.is_some_and(|link| link.balance().has_paid());
-        self.churn.admits(hash, has_paid)
+        let Some(packets) = self.churn.count(hash) else { return true };
+        let has_paid = |cid: Cid| self.links.get(cid.index()).is_some_and(|link| link.balance().has_paid());
+        packets >= IF_UNPAID || packets >= IF_PAID && self.next(pair).is_some_and(has_paid)
     }
 
     /// Records the octets of feedback.
