@@ -23,7 +23,7 @@ const BACK: u8 = 1;
 
 /// Waste from which on flows have to wait, and its upper limit.
 const WASTE: u8 = 6;
-const MOST_WASTE: u8 = 16;
+const MOST_WASTE: u8 = 12;
 
 /// How a context has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
