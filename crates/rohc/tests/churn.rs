@@ -1,6 +1,7 @@
-//! Connections that are some more than the contexts, in turn.
+//! Where more flows than contexts are in use, none is larger than without compression but for a few octets: flows in turn and in
+//! an order of chance, and floods of flows of one packet.
 
-#![allow(clippy::unwrap_used, dead_code, missing_docs)]
+#![allow(clippy::unwrap_used, missing_docs)]
 
 use std::collections::BTreeMap;
 
