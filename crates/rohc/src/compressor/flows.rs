@@ -121,6 +121,9 @@ pub(crate) struct FlowTable<'m> {
     credit: i16,
 }
 
+/// Number of contexts from which on flows wait for one: profile 0x0000 takes a large part of fewer.
+const ENOUGH: u16 = 5;
+
 impl<'m> FlowTable<'m> {
     /// Creates a table without flows. A context may cost `credit` octets above plain headers at any time.
     pub(super) fn new(
@@ -276,7 +279,7 @@ impl<'m> FlowTable<'m> {
 
     /// True if a new flow of two hosts may take a context from another one. Called once per flow and packet.
     pub(crate) fn admits(&mut self, hash: u32, pair: u8) -> bool {
-        if self.used < self.capacity {
+        if self.used < self.capacity || self.capacity < ENOUGH {
             return true;
         }
         let Some(packets) = self.churn.count(hash) else { return true };
