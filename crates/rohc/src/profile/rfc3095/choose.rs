@@ -146,6 +146,9 @@ impl Rfc3095SenderContext {
             *needed = Needed { value: x.rtp.ts, bits: bits.max(needed.bits), ..Needed::default() };
         } else if is_due {
             (needed.inferable, needed.bits) = (false, needed.bits.max(bits));
+        } else if needed.inferable && caution.may_hide_changes() {
+            // A format that has bits of it nevertheless, with those of an IP-ID, needs as many.
+            needed.bits = needed.bits.max(bits);
         }
     }
 

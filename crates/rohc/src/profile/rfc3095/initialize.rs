@@ -16,6 +16,7 @@ use super::table::Pool;
 use super::{BASE_IPS, LISTS, Rfc3095Fields, UdpFields, Upper, has_rtp, upper};
 use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified, verify_crc8};
+use crate::field::ip_id::Movement;
 use crate::mode::Mode;
 use crate::pace::steps;
 use crate::packet::PacketHeader;
@@ -172,9 +173,9 @@ impl Rfc3095ReceiverContext {
         self.commit_lists(x, &lists, Some(format), true, pool)?;
         self.note_pattern(x, format);
         if is_established && !is_other_flow {
-            self.note_offsets(x);
+            self.note_offsets(x, steps(ahead));
         } else {
-            self.calm = u8::MAX;
+            self.movement = Movement::NONE;
         }
         self.keep_static(x, pool)?;
         if x.mode != 0 {

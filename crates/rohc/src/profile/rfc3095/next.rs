@@ -377,7 +377,7 @@ impl Rfc3095ReceiverContext {
         }
         self.arrivals.note(now, 1);
         self.sn = sn;
-        self.calm = self.calm.saturating_add(1);
+        self.movement.note_calm();
         Some(verified)
     }
 
