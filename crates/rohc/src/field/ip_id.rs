@@ -2,12 +2,9 @@
 
 use thinair_wire::coder::Word;
 
-#[cfg(any(feature = "rfc3095", feature = "v2"))]
-use crate::caution::REPEATED;
-
 /// Largest step of a counter. A stack that also serves other flows has larger steps; up to this one `UO-1` with its 6 bits
 /// costs one octet, where the full field costs two.
-const SMALL_STEP: u16 = 64;
+pub(super) const SMALL_STEP: u16 = 64;
 
 /// Number of packets for which another behavior must hold before it is used.
 const PATIENCE: u8 = 3;
@@ -162,68 +159,5 @@ impl Watcher {
             *self = Self::default();
         }
         next
-    }
-}
-
-/// Factor: an IP-ID that has moved within that many times the packets of a gap may have moved in the gap.
-#[cfg(any(feature = "rfc3095", feature = "v2"))]
-const MEMORY: u32 = 8;
-
-/// Movement of an IP-ID against the sequence number, as a decompressor sees it: other flows of the host take IP-IDs, too. No checksum
-/// covers the IP-ID, so that behind a gap nothing but the CRC tells a wrong one, unless the packet has enough bits of it.
-#[cfg(any(feature = "rfc3095", feature = "v2"))]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Movement {
-    /// Growth of the offset in one packet, in parts of 256, averaged up to the last packet in which it has moved.
-    growth: u16,
-    /// Packets since it has moved, at most 255; 255 if it never has.
-    calm: u8,
-}
-
-#[cfg(any(feature = "rfc3095", feature = "v2"))]
-impl Movement {
-    /// Of a flow without packets.
-    pub(crate) const NONE: Self = Self { growth: 0, calm: u8::MAX };
-
-    /// Packets over which the growth is averaged, and those after which half of it is forgotten: 1 / 16 a packet.
-    const AVERAGED: u32 = 16;
-    const HALF: u32 = 11;
-
-    /// Records a packet whose offset is that of the packet before.
-    #[inline(always)]
-    pub(crate) fn note_calm(&mut self) {
-        self.calm = self.calm.saturating_add(1);
-    }
-
-    /// Records a packet `packets` behind the last one, whose offset is `moved` larger.
-    pub(crate) fn note(&mut self, moved: u16, packets: u32) {
-        if moved == 0 {
-            return self.note_calm();
-        }
-        // One that goes back is late, or starts anew.
-        let moved = if moved >= 1 << 15 { 0 } else { u32::from(moved) << 8 };
-        let (packets, before) = (packets.max(1), self.growth_now());
-        // A larger step is a jump, and no growth.
-        let (weight, each) = (packets.min(Self::AVERAGED), (moved / packets).min(u32::from(SMALL_STEP) << 8));
-        let growth = (before * (Self::AVERAGED - weight) + each * weight).div_ceil(Self::AVERAGED);
-        *self = Self { growth: u16::try_from(growth).unwrap_or(u16::MAX), calm: 0 };
-    }
-
-    /// Growth in one packet, in parts of 256.
-    fn growth_now(self) -> u32 {
-        u32::from(self.growth) >> (u32::from(self.calm) / Self::HALF)
-    }
-
-    /// True if the IP-ID may have moved in that many packets: it has moved not long before.
-    pub(crate) fn is_likely_in(self, packets: u32) -> bool {
-        self.calm < u8::MAX && u32::from(self.calm) < packets.saturating_mul(MEMORY)
-    }
-
-    /// True if bits that tell offsets apart that are up to `room` larger are enough for a packet `packets` behind the last one. In a few
-    /// packets the sender sees to that: it knows those offsets.
-    pub(crate) fn is_told(self, room: u32, packets: u32) -> bool {
-        // A quarter more than the average, and two packets more, are exceeded by one gap in a hundred.
-        let most = u64::from(self.growth_now()) * (u64::from(packets) * 5 / 4 + 2) >> 8;
-        packets <= REPEATED as u32 || most <= u64::from(room)
     }
 }

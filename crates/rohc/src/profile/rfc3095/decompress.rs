@@ -24,7 +24,7 @@ use super::{
 };
 use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified};
-use crate::field::ip_id::Movement;
+use crate::field::movement::Movement;
 use crate::mode::{DecompressorMode, Mode};
 use crate::pace::steps;
 use crate::packet::PacketHeader;
@@ -68,13 +68,28 @@ struct VerifiedPacket<'a, 'p> {
     packets: u32,
 }
 
-/// Evidence of the checksums of a flow, in one octet.
-#[derive(Clone, Copy, Debug, Default)]
+/// Evidence of the checksums of a flow, and V of RTP, in one octet.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Sums(u8);
 
 impl Sums {
     const RIGHT: u8 = 1;
     const UNEVEN: u8 = 2;
+    /// Place of V.
+    const V: u32 = 6;
+
+    /// No evidence.
+    const NONE: Self = Self(VERSION << Self::V);
+
+    /// V of RTP.
+    #[inline]
+    pub(super) fn version(self) -> u8 {
+        self.0 >> Self::V
+    }
+
+    pub(super) fn set_version(&mut self, version: u8) {
+        self.0 = self.0 & !(3 << Self::V) | version << Self::V;
+    }
 
     /// True if the last packet with all fields had a correct UDP checksum.
     #[inline]
@@ -107,8 +122,6 @@ pub(crate) struct Rfc3095ReceiverContext {
     pub(super) udp: UdpFields,
     pub(super) coverage: CoverageContext,
     pub(super) own: UpperFields,
-    /// V of RTP.
-    pub(super) version: u8,
     /// Last verified SN. With the IP-IDs and the RTP timestamp, it is ref 0 of RFC 3095, section 5.3.2.2.5.
     pub(super) sn: u32,
     /// Ref -1, while ref 0 is in doubt.
@@ -146,7 +159,6 @@ impl Rfc3095ReceiverContext {
                     _ => UpperFields::Rtp(RtpFields::INITIAL),
                 },
             },
-            version: VERSION,
             sn: 0,
             doubt: Doubt::default(),
             failures: 0,
@@ -157,7 +169,7 @@ impl Rfc3095ReceiverContext {
             table: ItemTable::default(),
             arrivals: Arrivals::NEW,
             movement: Movement::NONE,
-            sums: Sums::default(),
+            sums: Sums::NONE,
         }
     }
 
@@ -193,7 +205,7 @@ impl Rfc3095ReceiverContext {
         match self.own {
             UpperFields::Rtp(rtp) => {
                 x.rtp = rtp;
-                x.rtp_extra.version = self.version;
+                x.rtp_extra.version = self.sums.version();
             }
             UpperFields::Esp(spi) => x.spi = spi,
             UpperFields::Coap(fields) => x.coap = Some(coap_2015::CoapHeader { fields, options: &[] }),

@@ -16,7 +16,7 @@ use super::table::Pool;
 use super::{BASE_IPS, LISTS, Rfc3095Fields, UdpFields, Upper, has_rtp, upper};
 use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified, verify_crc8};
-use crate::field::ip_id::Movement;
+use crate::field::movement::Movement;
 use crate::mode::Mode;
 use crate::pace::steps;
 use crate::packet::PacketHeader;
@@ -98,7 +98,7 @@ impl Rfc3095ReceiverContext {
             // Context(M) is zero and never updated (RFC 3095, section 5.7).
             UpperFields::Rtp(rtp) => {
                 *rtp = RtpFields { m: false, ..x.rtp };
-                self.version = x.rtp_extra.version;
+                self.sums.set_version(x.rtp_extra.version);
             }
             UpperFields::Esp(spi) => *spi = x.spi,
             UpperFields::Coap(_) => {}

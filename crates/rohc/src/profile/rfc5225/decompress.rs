@@ -12,7 +12,7 @@ use super::late::Pair;
 use super::state::State;
 use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified, verify_crc8};
-use crate::field::ip_id::Movement;
+use crate::field::movement::Movement;
 use crate::pace::steps;
 use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
