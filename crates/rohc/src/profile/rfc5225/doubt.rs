@@ -13,6 +13,7 @@ use super::state::State;
 use crate::arrival::{CLOCK_TURN, Moment, Passed};
 use crate::caution::REPEATED;
 use crate::decompressor::Failure;
+use crate::profile::Format;
 use crate::proof::{Candidates, Fits, HALF, Proof, combinations};
 use crate::state::DecompressorState;
 
@@ -174,19 +175,22 @@ impl V2ReceiverContext {
         let is_awaited = as_read == 1 && self.arrivals.has_not_failed() && self.is_next(now, turn, last);
         let depends = found.next.has_own_msn() || found.next.is_sequential() && !found.x.has_whole_id;
         let is_whole = bits == 0 || bits >= 16;
-        if is_awaited && self.state == DecompressorState::Fc || is_whole || !depends {
+        let meant = if is_awaited && self.state == DecompressorState::Fc || is_whole || !depends {
             let len = found.attempt(last, msn, out)?.ok_or(Failure::Crc(format))?;
-            return Ok(Meant { ahead: as_read, most: 1, proved: is_whole, len });
-        }
-        if self.misses_ip_id(now, found) {
+            Meant { ahead: as_read, most: as_read.max(0).unsigned_abs(), proved: is_whole, len }
+        } else if self.misses_ip_id(now, found) {
+            return Err(Failure::Ambiguous(format));
+        } else {
+            self.find_in_doubt(now, found, last, (as_read, turn), out)?
+        };
+        // It has everything.
+        let is_repair = format == Format::CoRepair;
+        if !is_repair
+            && (self.misses_timestamp(now, found, meant.ahead) || self.misses_moved_ip_id(found, meant.most))
+        {
             return Err(Failure::Ambiguous(format));
         }
-        let meant = self.find_in_doubt(now, found, last, (as_read, turn), out)?;
-        if self.misses_timestamp(now, found, meant.ahead) || self.misses_moved_ip_id(found, meant.most) {
-            Err(Failure::Ambiguous(format))
-        } else {
-            Ok(meant)
-        }
+        Ok(meant)
     }
 
     /// True if too little time has passed for the bits of the MSN to come round. In a flow of RTP with right checksums half as much time
