@@ -78,10 +78,12 @@ impl CandidateSearch<'_, '_> {
     pub(super) fn misses_moved_ip_id(&self, x: &Rfc3095Fields<'_>, passed: &VerifiedHeader) -> bool {
         let ahead = self.context.ahead(x.sn, self.context.sn);
         let packets = passed.farthest.max(ahead.max(0).unsigned_abs());
+        passed.by != By::Late && self.misses_bits_of_ip_id(x, packets)
+    }
+
+    fn misses_bits_of_ip_id(&self, x: &Rfc3095Fields<'_>, packets: u32) -> bool {
         let bits = self.reader.collected(IP_ID).1.max(self.reader.collected(IP_ID2).1).min(u16::BITS);
-        passed.by != By::Late
-            && !self.context.movement.is_told((1 << bits) - 1, packets)
-            && self.has_counting_ip_id(x)
+        !self.context.movement.is_told((1 << bits) - 1, packets) && self.has_counting_ip_id(x)
     }
 
     fn has_counting_ip_id(&self, x: &Rfc3095Fields<'_>) -> bool {
@@ -211,8 +213,10 @@ impl CandidateSearch<'_, '_> {
         }
         let is_usual = is_awaited && context.arrivals.is_usual(self.now);
         let (ahead, proved) = match fits.proof(&candidates, is_usual) {
-            // A timestamp that has jumped is no evidence of a damaged context.
-            Proof::Nothing if has_rtp(x.profile) => return Err(Failure::Ambiguous(format)),
+            // A timestamp that has jumped, or an IP-ID that has moved, is no evidence of a damaged context.
+            Proof::Nothing if has_rtp(x.profile) || self.misses_bits_of_ip_id(x, farthest) => {
+                return Err(Failure::Ambiguous(format));
+            }
             Proof::Nothing => return Err(Failure::Crc(format)),
             Proof::Ambiguous => return Err(Failure::Ambiguous(format)),
             Proof::Meant(ahead, proved) => (ahead, proved),

@@ -277,7 +277,12 @@ impl V2ReceiverContext {
             (None, Proof::Meant(ahead, proved)) => (ahead.cast_signed().into(), proved),
             (None, Proof::Nothing) => {
                 let place = search.behind_jump(first.cast_unsigned(), self.has_uneven_jumps)?;
-                (place.ok_or(Failure::Crc(format))?, true)
+                // An IP-ID that has moved is no evidence of a damaged context.
+                let failure = match self.misses_moved_ip_id(search.found, farthest) {
+                    true => Failure::Ambiguous(format),
+                    false => Failure::Crc(format),
+                };
+                (place.ok_or(failure)?, true)
             }
         };
         let len = search.attempt(place)?.ok_or(Failure::Crc(format))?;
