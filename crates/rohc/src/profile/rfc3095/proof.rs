@@ -83,6 +83,10 @@ impl CandidateSearch<'_, '_> {
 
     fn misses_bits_of_ip_id(&self, x: &Rfc3095Fields<'_>, packets: u32) -> bool {
         let bits = self.reader.collected(IP_ID).1.max(self.reader.collected(IP_ID2).1).min(u16::BITS);
+        let packets = match has_own_sn(x.profile) {
+            true => self.context.arrivals.passed_by_own_number(self.now, packets),
+            false => packets,
+        };
         !self.context.movement.is_told((1 << bits) - 1, packets) && self.has_counting_ip_id(x)
     }
 

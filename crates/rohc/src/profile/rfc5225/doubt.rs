@@ -186,7 +186,8 @@ impl V2ReceiverContext {
         // It has everything.
         let is_repair = format == Format::CoRepair;
         if !is_repair
-            && (self.misses_timestamp(now, found, meant.ahead) || self.misses_moved_ip_id(found, meant.most))
+            && (self.misses_timestamp(now, found, meant.ahead)
+                || self.misses_moved_ip_id(now, found, meant.most))
         {
             return Err(Failure::Ambiguous(format));
         }
@@ -278,7 +279,7 @@ impl V2ReceiverContext {
             (None, Proof::Nothing) => {
                 let place = search.behind_jump(first.cast_unsigned(), self.has_uneven_jumps)?;
                 // An IP-ID that has moved is no evidence of a damaged context.
-                let failure = match self.misses_moved_ip_id(search.found, farthest) {
+                let failure = match self.misses_moved_ip_id(now, search.found, farthest) {
                     true => Failure::Ambiguous(format),
                     false => Failure::Crc(format),
                 };
@@ -307,8 +308,12 @@ impl V2ReceiverContext {
     }
 
     /// True if the packet, which is at most so many behind the last one, has too few bits of an IP-ID that moves.
-    fn misses_moved_ip_id(&self, found: &Packet<'_>, most: u32) -> bool {
+    fn misses_moved_ip_id(&self, now: Moment, found: &Packet<'_>, most: u32) -> bool {
         let bits = u32::from(found.x.ip_id_offset.bits);
+        let most = match found.next.has_own_msn() {
+            true => self.arrivals.passed_by_own_number(now, most),
+            false => most,
+        };
         // Without bits it is the one that goes on.
         let room = if bits == 0 { 0 } else { (1 << bits) - 1 - quarter(bits) };
         found.next.is_sequential() && !found.x.has_whole_id && !self.movement.is_told(room, most)
