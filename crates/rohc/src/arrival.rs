@@ -308,12 +308,6 @@ impl Arrivals {
         Passed { most, is_counted: true, is_exact: at.is_alone() && agrees, intervals }
     }
 
-    /// Returns the largest number of packets that have passed if the sequence number of the sender is `ahead`: it may take any step by
-    /// itself, where time and count tell that.
-    pub(crate) fn passed_by_own_number(&self, at: Moment, ahead: u32) -> u32 {
-        if self.is_without_clock(at) { ahead } else { ahead.min(self.passed(at).most) }
-    }
-
     /// Returns the usual times between packets that have passed.
     fn intervals(&self, at: Moment) -> Intervals {
         let (gap, waited) = (u64::from(self.pace.gap().max(SHORTEST)), self.waited(at));

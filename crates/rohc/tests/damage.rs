@@ -34,13 +34,13 @@ fn hold(run: &DamageRun, propagated: u32, wrong: u32) {
     assert!(all.header_wrong * 4 < all.header_refused, "{run:?}: {all:?}");
 }
 
-/// have no CRC. With `reliable_crc_every` of 1 every packet has one of 7 bits, which lets one damaged header in 128 through.
+/// have no CRC. With `reliable_crc` every packet has one of 7 bits, which lets one damaged header in 128 through.
 #[test]
 fn damage_is_detected_in_r_mode_where_every_packet_has_a_crc() {
-    let [seldom, always] = [0, 1].map(|crc_every| {
+    let [seldom, always] = [false, true].map(|has_crc| {
         let mut all = DamageCount::default();
         for flow in UdpFlow::ALL.into_iter().chain(UdpFlow::ALL_RTP) {
-            all.add(&all_seeds(&DamageRun { crc_every, ..DamageRun::new(flow, Mode::Reliable, DAMAGE) }));
+            all.add(&all_seeds(&DamageRun { has_crc, ..DamageRun::new(flow, Mode::Reliable, DAMAGE) }));
         }
         all
     });

@@ -39,15 +39,15 @@ impl Movement {
         self.calm = self.calm.saturating_add(1);
     }
 
-    /// Records a packet `packets` behind the last one, whose offset is `moved` larger.
+    /// Records a packet `packets` behind the last one, whose offset is `moved` larger. 0: its number stands still or has gone back.
     pub(crate) fn note(&mut self, moved: u16, packets: u32) {
         if moved == 0 {
             return self.note_calm();
         }
-        let (packets, calm) = (packets.max(1), self.calm);
+        let calm = self.calm;
         *self = Self { growth: self.growth_now(), calm: 0 };
         // A step that is larger than those of a counter, or goes back, is a jump, and no growth.
-        if u32::from(moved) / packets >= u32::from(SMALL_STEP) {
+        if u32::from(moved).checked_div(packets).is_none_or(|step| step >= u32::from(SMALL_STEP)) {
             return;
         }
         let packets = packets + u32::from(calm);

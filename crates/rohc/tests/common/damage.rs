@@ -239,18 +239,18 @@ pub struct DamageRun {
     pub rates: Rates,
     /// Time between two packets; zero for a user of the library without a clock.
     pub step: Duration,
-    /// `CompressorConfig::reliable_crc_every`.
-    pub crc_every: u8,
+    /// `CompressorConfig::reliable_crc`.
+    pub has_crc: bool,
 }
 
 impl DamageRun {
     pub fn new(flow: UdpFlow, mode: Mode, rates: Rates) -> Self {
-        Self { flow, mode, rates, step: Duration::from_millis(20), crc_every: 0 }
+        Self { flow, mode, rates, step: Duration::from_millis(20), has_crc: false }
     }
 
     /// Carries packets of the flow with default parameters except the mode. Feedback arrives before the next packet.
     pub fn carry(&self, packets: u32, seed: u64) -> DamageCount {
-        self.carry_by(&mut OurEnds::new(self.mode, self.crc_every, seed), packets, seed)
+        self.carry_by(&mut OurEnds::new(self.mode, self.has_crc, seed), packets, seed)
     }
 
     /// Carries the same packets over the same link by other ends.
@@ -319,9 +319,9 @@ struct OurEnds {
 }
 
 impl OurEnds {
-    fn new(mode: Mode, reliable_crc_every: u8, seed: u64) -> Self {
+    fn new(mode: Mode, reliable_crc: bool, seed: u64) -> Self {
         let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
-        let config = CompressorConfig { seed, reliable_crc_every, ..CompressorConfig::new(channel) };
+        let config = CompressorConfig { seed, reliable_crc, ..CompressorConfig::new(channel) };
         let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
         let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
         Self { compressor, decompressor: Decompressor::new(config, DecompressorMemory::owned(&channel, 4)) }

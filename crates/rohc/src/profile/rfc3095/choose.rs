@@ -234,7 +234,7 @@ impl Rfc3095SenderContext {
         x: &mut Rfc3095Fields<'p>,
         plan: &ClassifiedPacket<'p>,
         needed: NeededBits,
-        crc_every: u8,
+        reliable_crc: bool,
     ) -> Option<Format> {
         // Only extension 3 has flags and fields of IP headers and of RTP.
         let flags = x.rtp_extra.flags
@@ -246,7 +246,7 @@ impl Rfc3095SenderContext {
         let secure = self.mode.is_secure();
         // It need not be sent as soon as there is a reference from which the SN determines it.
         let has_more = needed.ip_id > 0 || x.extra[0].id || is_rtp && !needed.ts.inferable;
-        let update_due = secure && self.is_update_due(x.sn as u16, has_more, crc_every);
+        let update_due = secure && (reliable_crc || self.is_update_due(x.sn as u16, has_more));
         let is_strong = self.strong > 0 || self.caution.repeats_any();
         let format = formats(self.profile, self.mode.mode()).iter().copied().find(|&format| {
             if secure && !self.is_allowed_by_mode(format, update_due || sets_coverage) {

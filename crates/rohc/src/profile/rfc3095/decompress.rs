@@ -369,7 +369,7 @@ impl Rfc3095ReceiverContext {
             By::Newest | By::Before { .. } | By::Late => {}
         }
         if ip_id_bits > 0 {
-            self.note_offsets(x, steps(ahead));
+            self.note_offsets(x, ahead.max(0).unsigned_abs());
         } else {
             self.movement.note_calm();
         }

@@ -173,7 +173,7 @@ impl Rfc3095ReceiverContext {
         self.commit_lists(x, &lists, Some(format), true, pool)?;
         self.note_pattern(x, format);
         if is_established && !is_other_flow {
-            self.note_offsets(x, steps(ahead));
+            self.note_offsets(x, ahead.max(0).unsigned_abs());
         } else {
             self.movement = Movement::NONE;
         }

@@ -139,12 +139,10 @@ impl compress::Rfc3095SenderContext {
     }
 
     /// True if a packet in R-mode should become a reference. RFC 3095, section 5.5.1.2: to shrink windows, or for a transition
-    /// "to higher compression efficiency". A carrier that delivers damaged frames asks for one, too, since all others have no CRC.
-    pub(super) fn is_update_due(&self, sn: u16, has_more: bool, crc_every: u8) -> bool {
+    /// "to higher compression efficiency".
+    pub(super) fn is_update_due(&self, sn: u16, has_more: bool) -> bool {
         let Some((oldest, newest)) = self.sns.bounds() else { return true };
-        let behind = sn.since(newest);
-        (has_more || sn.since(oldest) >= STALE) && behind >= SPACING
-            || crc_every > 0 && behind >= u32::from(crc_every)
+        (has_more || sn.since(oldest) >= STALE) && sn.since(newest) >= SPACING
     }
 
     /// Returns the SN from which on an acknowledgment confirms the fields of the packet with SN `sn`. An SN that the compressor

@@ -305,7 +305,8 @@ impl V2ReceiverContext {
         if found.format == Format::Ir {
             self.movement.note_calm();
         } else {
-            self.movement.note(next.ip_id_offset.wrapping_sub(room.ip_id_offset), packets);
+            let moved = next.ip_id_offset.wrapping_sub(room.ip_id_offset);
+            self.movement.note(moved, ahead.max(0).unsigned_abs());
         }
         let is_repaired = self.state == DecompressorState::Sc;
         self.ack_due = found.format == Format::Ir || is_strong(found.format) || is_repaired;

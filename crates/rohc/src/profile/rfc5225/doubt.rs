@@ -186,8 +186,7 @@ impl V2ReceiverContext {
         // It has everything.
         let is_repair = format == Format::CoRepair;
         if !is_repair
-            && (self.misses_timestamp(now, found, meant.ahead)
-                || self.misses_moved_ip_id(now, found, meant.most))
+            && (self.misses_timestamp(now, found, meant.ahead) || self.misses_moved_ip_id(found, meant.most))
         {
             return Err(Failure::Ambiguous(format));
         }
@@ -279,7 +278,7 @@ impl V2ReceiverContext {
             (None, Proof::Nothing) => {
                 let place = search.behind_jump(first.cast_unsigned(), self.has_uneven_jumps)?;
                 // An IP-ID that has moved is no evidence of a damaged context.
-                let failure = match self.misses_moved_ip_id(now, search.found, farthest) {
+                let failure = match self.misses_moved_ip_id(search.found, farthest) {
                     true => Failure::Ambiguous(format),
                     false => Failure::Crc(format),
                 };
@@ -308,12 +307,13 @@ impl V2ReceiverContext {
     }
 
     /// True if the packet, which is at most so many behind the last one, has too few bits of an IP-ID that moves.
-    fn misses_moved_ip_id(&self, now: Moment, found: &Packet<'_>, most: u32) -> bool {
+    fn misses_moved_ip_id(&self, found: &Packet<'_>, most: u32) -> bool {
         let bits = u32::from(found.x.ip_id_offset.bits);
-        let most = match found.next.has_own_msn() {
-            true => self.arrivals.passed_by_own_number(now, most),
-            false => most,
-        };
+        // A sender whose own number leaps has sent enough bits of it: no packet is missing.
+        let is_whole = found.x.msn.bits == 0;
+        if found.next.has_own_msn() && (is_whole || most >> found.x.msn.bits.min(16) == 0) {
+            return false;
+        }
         // Without bits it is the one that goes on.
         let room = if bits == 0 { 0 } else { (1 << bits) - 1 - quarter(bits) };
         found.next.is_sequential() && !found.x.has_whole_id && !self.movement.is_told(room, most)
