@@ -289,7 +289,7 @@ impl V2ReceiverContext {
         let most = match place.ahead {
             ahead if ahead <= 0 => 0,
             // What the CRC alone has chosen may as well be farther.
-            ahead if !proves && !(is_usual && ahead == first) => farthest.max(ahead.unsigned_abs()),
+            ahead if !(proves || is_usual && ahead == first) => farthest.max(ahead.unsigned_abs()),
             ahead => ahead.unsigned_abs(),
         };
         Ok(Meant { ahead: place.ahead, most, proved: proved && proves, len })
