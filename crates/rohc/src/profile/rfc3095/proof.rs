@@ -27,6 +27,9 @@ use crate::mode::Mode;
 use crate::profile::{Format, ProfileId};
 use crate::proof::{Candidates, Fits, HALF, Proof, SumEquation, combinations};
 
+/// Number of packets behind a gap whose nearest SN a checksum proves, with a CRC of 3 bits: each more may be right by chance.
+const TRIED: u8 = 16;
+
 impl CandidateSearch<'_, '_> {
     /// True if `k` bits may stand for other SNs than `sn`, by the carrier's count or by the clock, and the header depends on it.
     #[inline]
@@ -192,8 +195,13 @@ impl CandidateSearch<'_, '_> {
                 continue;
             }
             if has_sum {
-                let is_right = passed.layout.has_right_sum(out, self.reader.remaining());
-                if is_right && (now.is_counted || !self.may_have_twin(ahead, turn)) {
+                if passed.layout.has_right_sum(out, self.reader.remaining())
+                    && self.goes_on(ahead, first, now)
+                {
+                    if !now.is_counted && self.has_twin(ahead, (first, turn), x, extensions, out, passed)? {
+                        return Err(Failure::Ambiguous(format));
+                    }
+                    self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)?;
                     passed.proved = true;
                     return Ok(());
                 }
@@ -230,11 +238,40 @@ impl CandidateSearch<'_, '_> {
         Ok(())
     }
 
-    /// True if another SN and timestamp have an equal sum, in a flow that pauses: an SN that is lower by TS_STRIDE, or a multiple
-    /// of it, after a pause that is longer by as many packets. The time that has passed is equal, too.
-    fn may_have_twin(&self, ahead: u32, turn: u32) -> bool {
-        let UpperFields::Rtp(rtp) = &self.context.own else { return false };
-        ahead > rtp.stride.max(turn) && self.context.arrivals.has_paused()
+    /// True if the timestamp may go on from the last one, as with an SN whose checksum is right. In a flow that pauses each gap may hide a
+    /// jump: the SN has to account for the time, or be the nearest one of a few packets.
+    fn goes_on(&self, ahead: u32, first: u32, now: Passed) -> bool {
+        let arrivals = &self.context.arrivals;
+        now.is_counted
+            || !arrivals.has_paused()
+            || ahead + now.intervals.off >= now.intervals.number
+            || ahead == first && arrivals.failed() < TRIED
+    }
+
+    /// True if the packet may as well have an SN that is lower by TS_STRIDE, or a multiple of it, after a pause that is longer by as
+    /// many packets: the sum is equal, and so is the time.
+    fn has_twin<'i, 'p: 'i>(
+        &self,
+        ahead: u32,
+        (first, turn): (u32, u32),
+        x: &mut Rfc3095Fields<'p>,
+        extensions: &mut ExtensionLists<'i>,
+        out: &mut [u8],
+        passed: &mut VerifiedHeader,
+    ) -> Result<bool, Failure> {
+        let (context, newest) = (self.context, self.context.newest());
+        let UpperFields::Rtp(rtp) = &context.own else { return Ok(false) };
+        let lower = (1..).map_while(|k| Some((k, ahead.checked_sub(rtp.stride.max(1).checked_mul(k)?)?)));
+        for (k, ahead_too) in lower.take_while(|(_, ahead)| *ahead >= first) {
+            let less = ahead - ahead_too;
+            let reference = newest.with_ts_moved_by(rtp.stride.wrapping_mul(less + k));
+            if less.is_multiple_of(turn)
+                && self.with(Some(&reference), self.sn_plus(context.sn, ahead_too), x, extensions, out, passed)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// True if more packets have failed since the last verified packet than lie between it and that SN. A few may have been late.
@@ -275,7 +312,9 @@ impl CandidateSearch<'_, '_> {
         if !has_rtp(x.profile) || !x.rtp_extra.scaled || rtp.stride == 0 || !is_known {
             return Ok(false);
         }
-        let tried = u64::from(2 * intervals.off + 1) * u64::from(intervals.most() / turn + 1);
+        // A sum that is right just outside of these limits is as good.
+        let (least, most) = (intervals.number.saturating_sub(intervals.off), intervals.most());
+        let tried = u64::from(4 * intervals.off + 1) * u64::from(most / turn + 1);
         if tried > combinations(context.sums.has_uneven_jumps()) {
             return Ok(false);
         }
@@ -283,7 +322,7 @@ impl CandidateSearch<'_, '_> {
         let sum = passed.layout.sum(out, self.reader.remaining()).map_or(0, |checksum| !checksum);
         let equation = SumEquation::new(sum, context.sn as u16, rtp.ts);
         let mut found: Option<Reference> = None;
-        for strides in intervals.number.saturating_sub(intervals.off)..=intervals.most() {
+        for strides in least.saturating_sub(intervals.off)..=most + intervals.off {
             let most = if now.is_counted { strides.min(now.most) } else { strides };
             for number in equation.numbers(rtp.ts.wrapping_add(rtp.stride.wrapping_mul(strides))) {
                 let ahead = u32::from(number.wrapping_sub(context.sn as u16));
@@ -298,7 +337,7 @@ impl CandidateSearch<'_, '_> {
                     continue;
                 }
                 let this = self.context.reference(x);
-                if found.is_some_and(|other| other != this) {
+                if !(least..=most).contains(&strides) || found.is_some_and(|other| other != this) {
                     return Ok(false);
                 }
                 found = Some(this);
