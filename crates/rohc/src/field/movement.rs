@@ -47,11 +47,12 @@ impl Movement {
         let calm = self.calm;
         *self = Self { growth: self.growth_now(), calm: 0 };
         // A step that is larger than those of a counter, or goes back, is a jump, and no growth.
-        if u32::from(moved).checked_div(packets).is_none_or(|step| step >= u32::from(SMALL_STEP)) {
+        if packets == 0 || u32::from(moved) >= packets.saturating_mul(SMALL_STEP.into()) {
             return;
         }
         let packets = packets + u32::from(calm);
-        let each = (u32::from(moved) * PARTS / packets) as u8;
+        let parts = u32::from(moved) * PARTS;
+        let each = if packets == 1 { parts } else { parts / packets } as u8;
         // Rounded up, since small deviations would otherwise never change it.
         let part = |off: u8| (u32::from(off) * packets.min(AVERAGED)).div_ceil(AVERAGED) as u8;
         if each > self.growth {

@@ -81,7 +81,7 @@ impl CandidateSearch<'_, '_> {
     pub(super) fn misses_moved_ip_id(&self, x: &Rfc3095Fields<'_>, passed: &VerifiedHeader) -> bool {
         let ahead = self.context.ahead(x.sn, self.context.sn);
         let packets = passed.farthest.max(ahead.max(0).unsigned_abs());
-        passed.by != By::Late && self.misses_bits_of_ip_id(x, packets)
+        packets > REPEATED as u32 && passed.by != By::Late && self.misses_bits_of_ip_id(x, packets)
     }
 
     fn misses_bits_of_ip_id(&self, x: &Rfc3095Fields<'_>, packets: u32) -> bool {
