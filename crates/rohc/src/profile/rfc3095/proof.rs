@@ -266,7 +266,14 @@ impl CandidateSearch<'_, '_> {
             let less = ahead - ahead_too;
             let reference = newest.with_ts_moved_by(rtp.stride.wrapping_mul(less + k));
             if less.is_multiple_of(turn)
-                && self.with(Some(&reference), self.sn_plus(context.sn, ahead_too), x, extensions, out, passed)?
+                && self.with(
+                    Some(&reference),
+                    self.sn_plus(context.sn, ahead_too),
+                    x,
+                    extensions,
+                    out,
+                    passed,
+                )?
             {
                 return Ok(true);
             }
