@@ -220,9 +220,7 @@ fn settings(arguments: &AnalyzeArguments) -> Result<Settings, String> {
         (Some(unit), price) => Some(Billing { unit, price: price.unwrap_or(1.0) }),
         (None, price) => price.map(|price| Billing { unit: 1, price: price / MEGABYTE }),
     };
-    if settings.billing.is_some() {
-        settings.overheads = advice::overheads();
-    }
+    settings.carriers = advice::carriers();
     settings.link_mtu = arguments.link_mtu;
     settings.contexts = arguments.packets.contexts()?;
     settings.keep_tunnels = arguments.packets.outer;
