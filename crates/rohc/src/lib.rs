@@ -75,6 +75,8 @@ pub mod refresh;
 pub mod segmentation;
 mod state;
 pub mod storage;
+#[cfg(test)]
+mod work;
 
 pub use arrival::Arrival;
 pub use channel::{Channel, ChannelError, Integrity, ProfileSet};

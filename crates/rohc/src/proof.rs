@@ -75,6 +75,11 @@ impl SumEquation {
         Self((u32::from(sum) + 2 * Self::MODULUS - known) % Self::MODULUS)
     }
 
+    /// True if the checksum is right with that number and timestamp.
+    pub(crate) fn holds(self, number: u16, timestamp: u32) -> bool {
+        (self.0 + u32::from(number) + timestamp % Self::MODULUS).is_multiple_of(Self::MODULUS)
+    }
+
     /// Returns the numbers with which the checksum is right with that timestamp: 0 and 65,535 are equal.
     pub(crate) fn numbers(self, timestamp: u32) -> impl Iterator<Item = u16> {
         let number = (2 * Self::MODULUS - self.0 - timestamp % Self::MODULUS) % Self::MODULUS;

@@ -16,6 +16,7 @@ use super::list::{Item, MAX_ITEMS};
 use super::rtp::{CSRC_LEN, RtpFields};
 use super::{CSRC, IpFields, IpVersion, LISTS, UdpFields, Upper, has_rtp, upper};
 use crate::decompressor::Unbuildable;
+use crate::field::ip;
 use crate::profile::ProfileId;
 
 /// An extension header of one packet, resolved. Its changing fields are filled in on rebuilding.
@@ -395,6 +396,40 @@ pub(super) fn rebuild(
     }
     write_upper(x, lists, total, out, start)?;
     Ok(layout)
+}
+
+/// Changes headers that were [rebuilt](rebuild), with that layout, to those of the same packet with another SN.
+pub(super) fn renumber(x: &ChainFields<'_>, lists: &ExtensionLists<'_>, layout: &Layout, out: &mut [u8]) {
+    let mut write = |at: usize, octets: &[u8]| {
+        if let Some(room) = out.get_mut(at..at + octets.len()) {
+            room.copy_from_slice(octets);
+        }
+    };
+    if layout.has_ah {
+        for (i, (at, version, _)) in layout.ips().enumerate() {
+            let mut at = at + fixed_len(version);
+            for extension in lists.of(i) {
+                if let Some((sn, _)) = extension.ah {
+                    write(at + AH_FIXED - 4, &sn.to_be_bytes());
+                }
+                at += extension.item.len();
+            }
+        }
+    }
+    match layout.transport {
+        TransportLayout::Esp => write(layout.len - 4, &x.sn.to_be_bytes()),
+        TransportLayout::Rtp(csrc_len) => {
+            let rtp = layout.len - usize::from(csrc_len) - Rtp::LEN;
+            write(rtp + 2, &(x.sn as u16).to_be_bytes());
+            write(rtp + 4, &x.rtp.ts.to_be_bytes());
+        }
+        TransportLayout::None | TransportLayout::Udp | TransportLayout::Coap(_) => {}
+    }
+    for ((at, version, _), ip) in layout.ips().zip(x.ips) {
+        if version == IpVersion::V4 {
+            ip::set_id(out, at, ip.header.id);
+        }
+    }
 }
 
 /// Writes the headers behind the IP headers of a packet of `total` octets.

@@ -165,22 +165,23 @@ impl CandidateSearch<'_, '_> {
             passed.by = By::Late;
             return Ok(());
         }
-        // The checksum is compared here.
+        // The checksum is compared here, before the headers are written.
+        let equation = if has_sum { self.equation(x, extensions, out, passed)? } else { None };
         let candidates = Candidates::new(first, turn, now, false);
         let mut fits = Fits::default();
         for ahead in candidates.distances() {
-            if !self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)? {
+            let sn = self.sn_plus(context.sn, ahead);
+            if has_sum && !self.solves(equation, sn, x)?
+                || !self.with(None, sn, x, extensions, out, passed)?
+            {
                 continue;
             }
-            if has_sum {
-                let is_right = passed.layout.has_right_sum(out, self.reader.remaining());
-                if is_right && (now.is_counted || !self.may_have_twin(ahead, turn)) {
-                    passed.proved = true;
-                    return Ok(());
-                }
-                continue;
+            if !has_sum {
+                fits.add(ahead);
+            } else if now.is_counted || !self.may_have_twin(ahead, turn) {
+                passed.proved = true;
+                return Ok(());
             }
-            fits.add(ahead);
         }
         if is_late {
             if !fits.is_none() {
@@ -190,7 +191,9 @@ impl CandidateSearch<'_, '_> {
             passed.by = By::Late;
             return Ok(());
         }
-        if has_sum && self.by_jump(first, turn, now, x, extensions, out, passed)? {
+        if let Some(equation) = equation
+            && self.by_jump(equation, (first, turn), now, x, extensions, out, passed)?
+        {
             passed.proved = true;
             return Ok(());
         }
@@ -238,8 +241,8 @@ impl CandidateSearch<'_, '_> {
     #[allow(clippy::too_many_arguments)]
     fn by_jump<'i, 'p: 'i>(
         &self,
-        first: u32,
-        turn: u32,
+        equation: SumEquation,
+        (first, turn): (u32, u32),
         now: Passed,
         x: &mut Rfc3095Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
@@ -256,9 +259,6 @@ impl CandidateSearch<'_, '_> {
         if tried > combinations(context.sums.has_uneven_jumps()) {
             return Ok(false);
         }
-        self.rebuild(None, context.sn, x, extensions, out, passed)?;
-        let sum = passed.layout.sum(out, self.reader.remaining()).map_or(0, |checksum| !checksum);
-        let equation = SumEquation::new(sum, context.sn as u16, rtp.ts);
         let mut found: Option<Reference> = None;
         for strides in intervals.number.saturating_sub(intervals.off)..=intervals.most() {
             let most = if now.is_counted { strides.min(now.most) } else { strides };
@@ -269,9 +269,7 @@ impl CandidateSearch<'_, '_> {
                 }
                 let (sn, jump) = (self.sn_plus(context.sn, ahead), rtp.stride.wrapping_mul(strides - ahead));
                 let reference = newest.with_ts_moved_by(jump);
-                if !self.with(Some(&reference), sn, x, extensions, out, passed)?
-                    || !passed.layout.has_right_sum(out, self.reader.remaining())
-                {
+                if !self.with(Some(&reference), sn, x, extensions, out, passed)? {
                     continue;
                 }
                 let this = self.context.reference(x);

@@ -15,7 +15,6 @@
 use core::ops::RangeInclusive;
 
 use thinair_wire::crc::Check;
-use thinair_wire::header::ipv4::Ipv4;
 
 use super::checksum::{is_right, is_to_come, sum};
 use super::decompress::{ReadPacket, TcpReceiverContext};
@@ -25,6 +24,7 @@ use super::solve::{NUMBERS, STEPS, Solutions, Steps};
 use super::state::{TcpRoom, TcpState};
 use crate::arrival::{Moment, Passed};
 use crate::decompressor::{Failure, Verified};
+use crate::field::ip::set_id;
 use crate::packet::PacketHeader;
 use crate::proof::{Candidates, Fits, Proof};
 use crate::state::DecompressorState;
@@ -405,14 +405,7 @@ impl ReadPacket<'_> {
         if next.inner().is_v6() {
             return;
         }
-        let at = next.ip_len() - next.inner().len();
-        let Some(header) = out.get_mut(at..).and_then(<[u8]>::first_chunk_mut::<{ Ipv4::LEN }>) else {
-            return;
-        };
-        header[4..6].copy_from_slice(&id.to_be_bytes());
-        header[10..12].fill(0);
-        let sum = Ipv4::checksum_of(header);
-        header[10..12].copy_from_slice(&sum.to_be_bytes());
+        set_id(out, next.ip_len() - next.inner().len(), id);
     }
 }
 
