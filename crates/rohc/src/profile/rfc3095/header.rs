@@ -77,6 +77,12 @@ impl<'i> ExtensionLists<'i> {
         self.len[CSRC] * CSRC_LEN
     }
 
+    /// Octets of all AHs.
+    pub(super) fn authenticated(&self) -> usize {
+        let of = |ip| self.of(ip).iter().filter(|e| e.item.kind == protocol::AH).map(|e| e.item.len());
+        (0..LISTS).flat_map(of).sum()
+    }
+
     /// True if there is no extension header at all.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {

@@ -25,7 +25,10 @@ use crate::caution::REPEATED;
 use crate::decompressor::Failure;
 use crate::mode::Mode;
 use crate::profile::{Format, ProfileId};
-use crate::proof::{Candidates, Fits, HALF, Proof, SumEquation, combinations};
+use crate::proof::{Candidates, Fits, HALF, Proof, SumEquation, combinations, trials};
+
+/// CRC-DYNAMIC octets of a packet of RTP with two IPv4 headers, at most (RFC 3095, section 5.9.2), beside those of an AH.
+const DYNAMIC: usize = 28;
 
 impl CandidateSearch<'_, '_> {
     /// True if `k` bits may stand for other SNs than `sn`, by the carrier's count or by the clock, and the header depends on it.
@@ -167,7 +170,8 @@ impl CandidateSearch<'_, '_> {
         }
         // The checksum is compared here, before the headers are written.
         let equation = if has_sum { self.equation(x, extensions, out, passed)? } else { None };
-        let candidates = Candidates::new(first, turn, now, false);
+        let trials = trials(self.check, DYNAMIC + extensions.authenticated());
+        let candidates = Candidates::new(first, turn, now, trials, false);
         let mut fits = Fits::default();
         for ahead in candidates.distances() {
             let sn = self.sn_plus(context.sn, ahead);
@@ -262,12 +266,12 @@ impl CandidateSearch<'_, '_> {
         let mut found: Option<Reference> = None;
         for strides in intervals.number.saturating_sub(intervals.off)..=intervals.most() {
             let most = if now.is_counted { strides.min(now.most) } else { strides };
-            for number in equation.numbers(rtp.ts.wrapping_add(rtp.stride.wrapping_mul(strides))) {
-                let ahead = u32::from(number.wrapping_sub(context.sn as u16));
-                if !(first..=most).contains(&ahead) || !(ahead - first).is_multiple_of(turn) {
+            let timestamp = rtp.ts.wrapping_add(rtp.stride.wrapping_mul(strides));
+            for ahead in (first..=most).step_by(turn as usize) {
+                let (sn, jump) = (self.sn_plus(context.sn, ahead), rtp.stride.wrapping_mul(strides - ahead));
+                if !equation.holds(sn as u16, timestamp) {
                     continue;
                 }
-                let (sn, jump) = (self.sn_plus(context.sn, ahead), rtp.stride.wrapping_mul(strides - ahead));
                 let reference = newest.with_ts_moved_by(jump);
                 if !self.with(Some(&reference), sn, x, extensions, out, passed)? {
                     continue;

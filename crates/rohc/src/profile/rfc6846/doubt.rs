@@ -26,7 +26,7 @@ use crate::arrival::{Moment, Passed};
 use crate::decompressor::{Failure, Verified};
 use crate::field::ip::set_id;
 use crate::packet::PacketHeader;
-use crate::proof::{Candidates, Fits, Proof};
+use crate::proof::{Candidates, Fits, Proof, TRIALS};
 use crate::state::DecompressorState;
 
 /// Number of MSNs that 4 bits distinguish.
@@ -180,6 +180,8 @@ impl TcpReceiverContext {
             if !steps.take() {
                 return Err(Failure::Ambiguous(found.format));
             }
+            #[cfg(test)]
+            crate::work::note_candidate();
             found.set_ip_id(found.ip_id(ahead, offset, last), &next, out);
             Ok(match unchanged {
                 Some((at, state)) => {
@@ -259,7 +261,7 @@ impl TcpReceiverContext {
         let is_loose = !passed.is_counted && !passed.intervals.is_steady;
         let most = by_octets.filter(|_| is_loose).map_or(passed.most, |packets| passed.most.max(packets * 2));
         let passed = Passed { most, ..passed };
-        let candidates = Candidates::new(first as u32, TURN as u32, passed, false);
+        let candidates = Candidates::new(first as u32, TURN as u32, passed, TRIALS, false);
         // A flow that pauses regularly has paused once more, whatever its octets indicate.
         let may_be_next = (1..LATE_FROM).contains(&first) && self.arrivals.failed() <= 1;
         let is_usual = may_be_next && !passed.intervals.is_steady && self.arrivals.is_usual(now);
