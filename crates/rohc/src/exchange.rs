@@ -11,7 +11,7 @@ use crate::storage::{Places, Slots};
 const NO_BLOCK: u32 = u32::MAX;
 
 /// Number of messages of a flow that are searched, newest first. A compressor uses the newer half.
-const OF_A_FLOW: usize = 64;
+pub(crate) const OF_A_FLOW: usize = 64;
 
 /// Token of a CoAP message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -210,6 +210,16 @@ impl<'m> Exchanges<'m> {
     #[inline]
     pub(crate) fn all_by_msn(&self, flow: u32, msn: u16) -> impl Iterator<Item = &CoapExchange> {
         self.of_flow(flow, self.len).take(OF_A_FLOW).filter(move |exchange| exchange.msn == msn)
+    }
+
+    /// Returns the MSNs of the messages of a flow, newest first.
+    pub(crate) fn msns<'r>(&self, flow: u32, room: &'r mut [u16; OF_A_FLOW]) -> &'r [u16] {
+        let mut count = 0;
+        for (msn, exchange) in room.iter_mut().zip(self.of_flow(flow, self.len)) {
+            *msn = exchange.msn;
+            count += 1;
+        }
+        room.get(..count).unwrap_or_default()
     }
 
     /// Returns the newest message with that Message ID, among those that the other end has for certain: it has sent those

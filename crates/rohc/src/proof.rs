@@ -3,8 +3,6 @@
 //! clock and carrier allow ([`Passed`]) are tried, and one is accepted if no other one fits: the packet that was sent is among them. The
 //! clock alone proves none, since a sender that was silent has sent fewer packets than fit into the time.
 
-use thinair_wire::crc::Check;
-
 use crate::arrival::Passed;
 
 /// Largest distance ahead. A packet that is farther ahead counts as one that is behind.
@@ -13,14 +11,32 @@ pub(crate) const HALF: u32 = 0x7FFF;
 /// Largest number of candidates that are tried.
 pub(crate) const TRIALS: u32 = 256;
 
-/// Largest number of octets that are compared with the CRC of one packet, with all candidates together: with CRC-3 eight count as one,
-/// as they take as long.
-const CHECKED: usize = 8_192;
+/// Largest number of octets of which the CRC of one packet is computed, with all candidates together.
+const CHECKED: usize = 4_096;
 
-/// Largest number of candidates of a packet that are tried, if so many octets of each are compared with a CRC.
-pub(crate) fn trials(check: Check, octets: usize) -> u32 {
-    let octets = if check == Check::Crc3 { octets.div_ceil(8) } else { octets };
+/// Largest number of candidates that are tried if the CRC is computed of so many octets of each.
+pub(crate) fn trials(octets: usize) -> u32 {
     (CHECKED / octets.max(1)).clamp(1, TRIALS as usize) as u32
+}
+
+/// Steps that are left of a search.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Steps {
+    left: u32,
+}
+
+impl Steps {
+    pub(crate) const fn new(most: u32) -> Self {
+        Self { left: most }
+    }
+
+    /// Takes a step. False if none is left.
+    #[inline]
+    pub(crate) fn take(&mut self) -> bool {
+        let is_left = self.left > 0;
+        self.left -= u32::from(is_left);
+        is_left
+    }
 }
 
 /// Distances from the last packet that the bits of a sequence number may stand for: `first`, and multiples of `turn` more.

@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use thinair_rohc::{
-    Arrival, Channel, CidSpace, CompressorConfig, DecompressorConfig, Endpoint, Instant, Mode, ProfileId,
-    ProfileSet,
+    Arrival, Channel, CidSpace, CompressorConfig, DecompressorConfig, Endpoint, Instant, Integrity, Mode,
+    ProfileId, ProfileSet,
 };
 use thinair_wire::checksum::Sum;
 
@@ -90,8 +90,8 @@ impl HostileFlow {
             Self { name: "RTP/IPv6, 16 extensions", ..long },
             Self { name: "RTP/IPv6, 16 of 32 octets", kind: Kind::Talk, pauses: true, ..longest },
             Self { name: "RTP, 16 of 32, no checksum", is_summed: false, ..longest },
-            Self { name: "ESP/IPv6, 16 AH", kind: Kind::Esp, authentication: 16, ..longest },
-            Self { name: "RTP/IPv6, 16 AH", authentication: 16, ..longest },
+            Self { name: "ESP/IPv6, 16 with AH", kind: Kind::Esp, authentication: 1, ..longest },
+            Self { name: "RTP/IPv6, 16 with AH", authentication: 1, ..longest },
         ];
         let v2 = |name, flow| Self { name, v2: true, ..flow };
         let deep = Self { six: true, extensions: (4, 22), csrcs: 8, ..plain };
@@ -116,6 +116,7 @@ impl HostileFlow {
         all.extend([
             Self { name: "CoAP/IPv4, responses", ..notify },
             Self { name: "CoAP/IPv6, responses", six: true, pauses: true, ..notify },
+            Self { name: "CoAP/IPv4, elided", is_summed: false, payload: 1_000, ..notify },
             Self { name: "CoAP/IPv4, requests", kind: Kind::CoapGet, payload: 1_000, ..notify },
             Self { name: "CoAP/IPv6, requests", kind: Kind::CoapGet, six: true, pauses: true, ..notify },
         ]);
@@ -139,7 +140,8 @@ impl HostileFlow {
             _ if self.v2 => ProfileSet::v2(),
             _ => ProfileSet::v1(),
         };
-        Channel::new(CidSpace::Small, 15, profiles).unwrap()
+        let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
+        if self.is_summed { channel } else { channel.with_integrity_below(Integrity::Crc32) }
     }
 
     fn end(&self, mode: Mode) -> Endpoint<'static> {

@@ -27,9 +27,6 @@ use crate::mode::Mode;
 use crate::profile::{Format, ProfileId};
 use crate::proof::{Candidates, Fits, HALF, Proof, SumEquation, combinations, trials};
 
-/// CRC-DYNAMIC octets of a packet of RTP with two IPv4 headers, at most (RFC 3095, section 5.9.2), beside those of an AH.
-const DYNAMIC: usize = 28;
-
 impl CandidateSearch<'_, '_> {
     /// True if `k` bits may stand for other SNs than `sn`, by the carrier's count or by the clock, and the header depends on it.
     #[inline]
@@ -170,7 +167,8 @@ impl CandidateSearch<'_, '_> {
         }
         // The checksum is compared here, before the headers are written.
         let equation = if has_sum { self.equation(x, extensions, out, passed)? } else { None };
-        let trials = trials(self.check, DYNAMIC + extensions.authenticated());
+        // The other CRC-DYNAMIC octets are few.
+        let trials = trials(extensions.authenticated());
         let candidates = Candidates::new(first, turn, now, trials, false);
         let mut fits = Fits::default();
         for ahead in candidates.distances() {

@@ -218,7 +218,7 @@ impl V2ReceiverContext {
         let passed = self.arrivals.passed(now);
         let written = found.write(out)?;
         let equation = if proves { found.next.equation(out, found.payload) } else { None };
-        let trials = trials(found.check(), written.compared(found.check()));
+        let trials = trials(written.compared(found.check()));
         let mut search =
             Search { found, last, out, written, turn, proves, equation, may_be_before_jump, stamp, passed };
         let first = if as_read > 0 { as_read } else { as_read + turn.cast_signed() };

@@ -176,9 +176,12 @@ impl State {
 
     /// Number of octets in front that do not depend on the MSN.
     pub(super) fn same_octets(&self) -> usize {
-        let numbered = self.headers.upper(Kind::Rtp).or_else(|| self.headers.upper(Kind::Esp));
-        let inner = Some(self.headers.inner()).filter(|_| !self.is_v6());
-        inner.or(numbered).map_or(self.headers.len(), |item| item.at.into())
+        let id = Some((self.headers.inner(), 4)).filter(|_| !self.is_v6());
+        let numbered = || {
+            let rtp = self.headers.upper(Kind::Rtp).map(|rtp| (rtp, 2));
+            rtp.or_else(|| Some((self.headers.upper(Kind::Esp)?, 4)))
+        };
+        id.or_else(numbered).map_or(self.headers.len(), |(item, at)| usize::from(item.at) + at)
     }
 
     /// Changes headers that were [rebuilt](Self::rebuild) to those of the same packet with another MSN.
