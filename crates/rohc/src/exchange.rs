@@ -6,6 +6,7 @@ use crate::profile::ProfileId;
 #[cfg(feature = "alloc")]
 use crate::storage::Heap;
 use crate::storage::{Places, Slots};
+use crate::work;
 
 /// Value for a message without a Block option.
 const NO_BLOCK: u32 = u32::MAX;
@@ -256,6 +257,7 @@ impl<'m> Exchanges<'m> {
         let mut left = most;
         core::iter::from_fn(move || {
             left = left.checked_sub(1)?;
+            work::note(1);
             let age = self.newest.wrapping_sub(number) as usize;
             let exchange = self.ring.get(self.place(number)).filter(|_| number != 0 && age < most)?;
             number = exchange.before;

@@ -5,7 +5,6 @@
 pub mod coap;
 pub mod damage;
 pub mod grid;
-pub mod hostile;
 pub mod journey;
 pub mod link;
 pub mod losses;

@@ -17,6 +17,7 @@ use crate::arrival::Moment;
 use crate::decompressor::Failure;
 use crate::profile::{Format, ProfileId};
 use crate::proof::SumEquation;
+use crate::work;
 
 /// Largest number of packets by which a packet may be late if its SN is its own, which may take any step within the
 /// interpretation interval (RFC 3095, section 4.5.1). With 14 bits, a packet that seems to be late by thousands is ahead.
@@ -340,8 +341,7 @@ impl CandidateSearch<'_, '_> {
         if passed.has_lists {
             passed.ah_sn = self.resolve_ah(x, extensions);
         }
-        #[cfg(test)]
-        crate::work::note_candidate();
+        work::note_candidate();
         if passed.is_written {
             header::renumber(&x.chain(), extensions, &passed.layout, out);
             return Ok(());

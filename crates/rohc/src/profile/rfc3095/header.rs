@@ -18,6 +18,7 @@ use super::{CSRC, IpFields, IpVersion, LISTS, UdpFields, Upper, has_rtp, upper};
 use crate::decompressor::Unbuildable;
 use crate::field::ip;
 use crate::profile::ProfileId;
+use crate::work;
 
 /// An extension header of one packet, resolved. Its changing fields are filled in on rebuilding.
 #[derive(Clone, Copy, Debug, Default)]
@@ -189,6 +190,7 @@ impl Layout {
         let covered = if is_lite && coverage != 0 { usize::from(coverage) } else { len };
         let behind = covered.checked_sub(upper.len())?;
         let checksum = upper.get(6..8)?;
+        work::note(covered / 8);
         let sum = Sum::ZERO.octets(addresses).word(u16::from(*kind)).word(len as u16);
         let payload = payload.get(..behind)?;
         // An odd octet forms a word with the next one.
@@ -203,6 +205,7 @@ impl Layout {
 
     /// Returns the state of a check after the CRC-STATIC octets of `header`. RFC 3095, sections 5.7.7.3 to 5.7.7.5, 5.8.7.
     pub(super) fn crc_static(&self, check: Check, header: &[u8]) -> u8 {
+        work::note(self.len);
         let mut crc = check.start();
         let mut add = |from: usize, to: usize| {
             crc = check.update(crc, header.get(from..to).unwrap_or_default());
@@ -258,6 +261,7 @@ impl Layout {
             if self.has_ah {
                 for (kind, from, to) in walk(header, version, at + fixed_len(version), extensions) {
                     if kind == protocol::AH {
+                        work::note(to - from);
                         crc = check.update(crc, header.get(from..to).unwrap_or_default());
                     }
                 }
@@ -389,6 +393,7 @@ pub(super) fn rebuild(
     let total = layout.len + payload;
     let room = out.len();
     let out = out.get_mut(..layout.len).filter(|_| total <= room).ok_or(Unbuildable::NoRoom(total))?;
+    work::note(layout.len / 8);
     let mut start = 0;
     for (i, ip) in x.ips.iter().enumerate() {
         let extensions = lists.of(i);

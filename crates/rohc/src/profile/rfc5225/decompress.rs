@@ -16,6 +16,7 @@ use crate::pace::steps;
 use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
+use crate::work;
 
 /// The last packets, as [`V2ReceiverContext::failures`] has them, behind which one header that is right with a CRC of 3 bits is held back.
 pub(super) const DOUBTFUL: u16 = 0b11;
@@ -115,10 +116,10 @@ impl Packet<'_> {
         if self.format != Format::CoRepair {
             resolve(&mut self.next, last, &self.x, msn);
         }
-        #[cfg(test)]
-        crate::work::note_candidate();
+        work::note_candidate();
         let len = self.rebuild(out)?;
         let headers = out.get(..len).unwrap_or_default();
+        work::note(if is_strong(self.format) { len } else { len / 8 });
         Ok(self.has_right_crcs(self.check().of(headers)).then_some(len))
     }
 
@@ -143,9 +144,9 @@ impl Packet<'_> {
 
     /// [`attempt`](Self::attempt) behind [`write`](Self::write), with the MSN [resolved](resolve).
     pub(super) fn attempt_again(&self, written: Written, out: &mut [u8]) -> Option<usize> {
-        #[cfg(test)]
-        crate::work::note_candidate();
+        work::note_candidate();
         let Written { len, same, state } = written;
+        work::note(written.compared(self.check()));
         self.next.renumber(out);
         let crc = match self.check() {
             // It takes less time over all octets.
@@ -161,6 +162,7 @@ impl Packet<'_> {
         if out.len() < need {
             return Err(Failure::NoRoom(need));
         }
+        work::note(self.next.headers.len() / 8);
         self.next.rebuild(self.payload.len(), out).ok_or(Failure::Malformed)
     }
 }

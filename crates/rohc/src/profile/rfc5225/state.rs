@@ -10,6 +10,7 @@ pub(super) use crate::field::ip_id::Behavior;
 use crate::field::timer::phase;
 use crate::profile::ProfileId;
 use crate::proof::SumEquation;
+use crate::work;
 
 /// `ts_stride` of a new context: TS_STRIDE_DEFAULT.
 pub(super) const TS_STRIDE: u32 = 160;
@@ -279,6 +280,7 @@ fn sum(lite: bool, ip: Item, out: &[u8], datagram: &[u8], payload: &[u8]) -> Opt
     let ends = out.get(ip.range())?.get(ends)?;
     let protocol = if lite { protocol::UDP_LITE } else { protocol::UDP };
     let sum = Sum::ZERO.octets(ends).word(u16::from(protocol)).word(len as u16).octets(datagram);
+    work::note(covered / 8);
     // Headers have an even number of octets.
     Some(sum.octets(payload.get(..behind)?).fold())
 }

@@ -28,6 +28,7 @@ use crate::field::ip::set_id;
 use crate::packet::PacketHeader;
 use crate::proof::{Candidates, Fits, Proof, Steps, TRIALS};
 use crate::state::DecompressorState;
+use crate::work;
 
 /// Number of MSNs that 4 bits distinguish.
 pub(super) const TURN: i16 = 16;
@@ -180,11 +181,11 @@ impl TcpReceiverContext {
             if !steps.take() {
                 return Err(Failure::Ambiguous(found.format));
             }
-            #[cfg(test)]
-            crate::work::note_candidate();
+            work::note_candidate();
             found.set_ip_id(found.ip_id(ahead, offset, last), &next, out);
             Ok(match unchanged {
                 Some((at, state)) => {
+                    work::note(len - at);
                     Check::Crc7.update(state, out.get(at..len).unwrap_or_default()) == found.crc
                 }
                 None => found.passes(out, len),
