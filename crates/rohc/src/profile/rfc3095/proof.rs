@@ -25,10 +25,13 @@ use crate::caution::REPEATED;
 use crate::decompressor::Failure;
 use crate::mode::Mode;
 use crate::profile::{Format, ProfileId};
-use crate::proof::{Candidates, Fits, HALF, Proof, SumEquation, combinations};
+use crate::proof::{Candidates, Fits, HALF, Proof, SumEquation, combinations, trials};
 
 /// Number of packets behind a gap whose nearest SN a checksum proves, with a CRC of 3 bits: each more may be right by chance.
 const TRIED: u8 = 16;
+
+/// Number of SNs with an equal checksum that are tried.
+const TWINS: u32 = 16;
 
 impl CandidateSearch<'_, '_> {
     /// True if `k` bits may stand for other SNs than `sn`, by the carrier's count or by the clock, and the header depends on it.
@@ -186,28 +189,30 @@ impl CandidateSearch<'_, '_> {
             passed.by = By::Late;
             return Ok(());
         }
-        // The checksum is compared here.
-        let candidates = Candidates::new(first, turn, now, false);
+        // The checksum is compared here, before the headers are written.
+        let equation = if has_sum { self.equation(x, extensions, out, passed)? } else { None };
+        // The other CRC-DYNAMIC octets are few.
+        let trials = trials(extensions.authenticated());
+        let candidates = Candidates::new(first, turn, now, trials, false);
         let (mut fits, mut farthest) = (Fits::default(), 0);
         for ahead in candidates.distances() {
             farthest = farthest.max(ahead);
-            if !self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)? {
+            let sn = self.sn_plus(context.sn, ahead);
+            if has_sum && !self.solves(equation, sn, x)?
+                || !self.with(None, sn, x, extensions, out, passed)?
+            {
                 continue;
             }
-            if has_sum {
-                if passed.layout.has_right_sum(out, self.reader.remaining())
-                    && self.goes_on(ahead, first, now)
-                {
-                    if !now.is_counted && self.has_twin(ahead, (first, turn), x, extensions, out, passed)? {
-                        return Err(Failure::Ambiguous(format));
-                    }
-                    self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)?;
-                    passed.proved = true;
-                    return Ok(());
+            if !has_sum {
+                fits.add(ahead);
+            } else if self.goes_on(ahead, first, now) {
+                if !now.is_counted && self.has_twin(ahead, (first, turn), x, extensions, out, passed)? {
+                    return Err(Failure::Ambiguous(format));
                 }
-                continue;
+                self.with(None, sn, x, extensions, out, passed)?;
+                passed.proved = true;
+                return Ok(());
             }
-            fits.add(ahead);
         }
         if is_late {
             if !fits.is_none() {
@@ -217,7 +222,9 @@ impl CandidateSearch<'_, '_> {
             passed.by = By::Late;
             return Ok(());
         }
-        if has_sum && self.by_jump(first, turn, now, x, extensions, out, passed)? {
+        if let Some(equation) = equation
+            && self.by_jump(equation, (first, turn), now, x, extensions, out, passed)?
+        {
             passed.proved = true;
             return Ok(());
         }
@@ -261,20 +268,17 @@ impl CandidateSearch<'_, '_> {
     ) -> Result<bool, Failure> {
         let (context, newest) = (self.context, self.context.newest());
         let UpperFields::Rtp(rtp) = &context.own else { return Ok(false) };
-        let lower = (1..).map_while(|k| Some((k, ahead.checked_sub(rtp.stride.max(1).checked_mul(k)?)?)));
-        for (k, ahead_too) in lower.take_while(|(_, ahead)| *ahead >= first) {
-            let less = ahead - ahead_too;
-            let reference = newest.with_ts_moved_by(rtp.stride.wrapping_mul(less + k));
-            if less.is_multiple_of(turn)
-                && self.with(
-                    Some(&reference),
-                    self.sn_plus(context.sn, ahead_too),
-                    x,
-                    extensions,
-                    out,
-                    passed,
-                )?
-            {
+        // The least common multiple, as `turn` is a power of two.
+        let step = rtp.stride.saturating_mul(turn >> rtp.stride.trailing_zeros().min(turn.trailing_zeros()));
+        let twins = ahead.saturating_sub(first).checked_div(step).unwrap_or(0);
+        // One of so many fits.
+        if twins > TWINS {
+            return Ok(true);
+        }
+        for less in (1..=twins).map(|k| k * step) {
+            let reference = newest.with_ts_moved_by(rtp.stride.wrapping_mul(less + less / rtp.stride));
+            let sn = self.sn_plus(context.sn, ahead - less);
+            if self.with(Some(&reference), sn, x, extensions, out, passed)? {
                 return Ok(true);
             }
         }
@@ -305,8 +309,8 @@ impl CandidateSearch<'_, '_> {
     #[allow(clippy::too_many_arguments)]
     fn by_jump<'i, 'p: 'i>(
         &self,
-        first: u32,
-        turn: u32,
+        equation: SumEquation,
+        (first, turn): (u32, u32),
         now: Passed,
         x: &mut Rfc3095Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
@@ -325,22 +329,17 @@ impl CandidateSearch<'_, '_> {
         if tried > combinations(context.sums.has_uneven_jumps()) {
             return Ok(false);
         }
-        self.rebuild(None, context.sn, x, extensions, out, passed)?;
-        let sum = passed.layout.sum(out, self.reader.remaining()).map_or(0, |checksum| !checksum);
-        let equation = SumEquation::new(sum, context.sn as u16, rtp.ts);
         let mut found: Option<Reference> = None;
         for strides in least.saturating_sub(intervals.off)..=most + intervals.off {
             let most = if now.is_counted { strides.min(now.most) } else { strides };
-            for number in equation.numbers(rtp.ts.wrapping_add(rtp.stride.wrapping_mul(strides))) {
-                let ahead = u32::from(number.wrapping_sub(context.sn as u16));
-                if !(first..=most).contains(&ahead) || !(ahead - first).is_multiple_of(turn) {
+            let timestamp = rtp.ts.wrapping_add(rtp.stride.wrapping_mul(strides));
+            for ahead in (first..=most).step_by(turn as usize) {
+                let (sn, jump) = (self.sn_plus(context.sn, ahead), rtp.stride.wrapping_mul(strides - ahead));
+                if !equation.holds(sn as u16, timestamp) {
                     continue;
                 }
-                let (sn, jump) = (self.sn_plus(context.sn, ahead), rtp.stride.wrapping_mul(strides - ahead));
                 let reference = newest.with_ts_moved_by(jump);
-                if !self.with(Some(&reference), sn, x, extensions, out, passed)?
-                    || !passed.layout.has_right_sum(out, self.reader.remaining())
-                {
+                if !self.with(Some(&reference), sn, x, extensions, out, passed)? {
                     continue;
                 }
                 let this = self.context.reference(x);
