@@ -126,7 +126,7 @@ mod tests {
             let mut write = || {
                 writer.write(Timestamp::from_nanos(number as u64), &[number as u8; 1_000])?;
                 writer.get_mut().end_record()?;
-                if number % between == 0 { writer.flush() } else { Ok(()) }
+                if number.is_multiple_of(between) { writer.flush() } else { Ok(()) }
             };
             write().err()
         });

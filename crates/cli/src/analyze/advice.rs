@@ -13,6 +13,7 @@ use thinair_rohc::{CidSpace, ProfileId, ProfileSet};
 
 use super::words;
 use crate::options::ChannelOptions;
+use crate::terminal::sentence;
 
 /// File name of the template file in command lines.
 const TEMPLATE: &str = "coap.toml";
@@ -49,15 +50,17 @@ impl Advice {
         }
     }
 
-    /// The advice as text.
-    pub(crate) fn to_text(&self) -> String {
-        let mut text = format!("Recommendation: {}\n", self.headline);
+    /// The advice as text, with sentences of at most `room` columns. Command lines are not divided.
+    pub(crate) fn to_text(&self, room: usize) -> String {
+        let mut text = String::new();
+        sentence(&mut text, "", &format!("Recommendation: {}", self.headline), room);
         let width = self.rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         for (name, value) in &self.rows {
-            let _ = writeln!(text, "  {name:width$}  {value}");
+            sentence(&mut text, &format!("  {name:width$}  "), value, room);
         }
         for (heading, lines) in &self.blocks {
-            let _ = writeln!(text, "\n{heading}");
+            text.push('\n');
+            sentence(&mut text, "", heading, room);
             for line in lines {
                 let _ = writeln!(text, "  {line}");
             }
