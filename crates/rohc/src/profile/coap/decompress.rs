@@ -14,7 +14,7 @@ use crate::exchange::{CoapExchange, Exchanges, OF_A_FLOW};
 use crate::pace::steps;
 use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
-use crate::proof::{Candidates, Fits, Proof, Steps, TRIALS};
+use crate::proof::{Candidates, Fits, Proof, TRIALS};
 use crate::state::DecompressorState;
 use crate::work;
 
@@ -37,7 +37,7 @@ pub(crate) struct CoapReceiverMemory<'a, 'm> {
 }
 
 /// Largest number of older messages with the same MSN that are tried for one packet, with all its MSNs.
-const STEPS: u32 = 128;
+const OLDER: u32 = 128;
 
 /// The context of one flow at the decompressor.
 #[derive(Clone, Copy, Debug)]
@@ -73,11 +73,12 @@ pub(super) struct PacketTail<'a, 'p> {
 }
 
 /// Search for the MSN of a packet.
+#[derive(Default)]
 struct Search {
     /// The packet would refer to an unknown message.
     is_unknown: bool,
-    /// Older messages with the same MSN that may still be tried.
-    steps: Steps,
+    /// Older messages with the same MSN that were tried.
+    older: u32,
 }
 
 impl CoapReceiverContext {
@@ -185,7 +186,7 @@ impl CoapReceiverContext {
         let (below, _) = msn_interval(k);
         let start = self.shared.msn.wrapping_sub(below);
         let first = start.wrapping_add(bits.wrapping_sub(start) & ((1 << k) - 1));
-        let mut search = Search { is_unknown: false, steps: Steps::new(STEPS) };
+        let mut search = Search::default();
         let is_near = k >= u16::BITS || self.arrivals.is_next(now, 1 << k);
         if is_near && let Some(len) = self.with(first, &mut search, packet, x, memory, out)? {
             return Ok(len);
@@ -293,9 +294,10 @@ impl CoapReceiverContext {
     ) -> Result<Option<usize>, Failure> {
         let Some(sent) = memory.sent else { return Ok(None) };
         for request in sent.all_by_msn(self.names[1], x.request_msn).skip(1) {
-            if !search.steps.take() {
+            if search.older == OLDER {
                 return Err(Failure::Ambiguous(packet.format));
             }
+            search.older += 1;
             if header::infer(&self.shared, packet.template, Some(request), x)
                 && let Some(len) = self.build(&self.shared, packet, x, out)?
             {
@@ -334,9 +336,6 @@ impl CoapReceiverContext {
     ) -> Result<Option<usize>, Failure> {
         let PacketTail { format, template, outline, payload, sum, .. } = *packet;
         work::note_candidate();
-        if !has_check(format) && !crc_is_right(state, packet, x) {
-            return Ok(None);
-        }
         let len = header::rebuild(state, template, outline, x, payload.len(), out)?;
         let mode = state.path.checksum;
         let coap_at = state.path.ip_len() + 8;
@@ -353,7 +352,8 @@ impl CoapReceiverContext {
         } else {
             let is_carried =
                 mode == ChecksumMode::Carried || mode == ChecksumMode::Elided && x.carries.checksum;
-            !is_carried || x.checksum == checksum
+            let carried_is_right = !is_carried || x.checksum == checksum;
+            carried_is_right && crc_is_right(state, packet, x)
         };
         if !is_right {
             return Ok(None);

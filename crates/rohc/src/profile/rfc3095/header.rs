@@ -410,6 +410,7 @@ pub(super) fn rebuild(
 }
 
 /// Changes headers that were [rebuilt](rebuild), with that layout, to those of the same packet with another SN.
+#[inline(never)]
 pub(super) fn renumber(x: &ChainFields<'_>, lists: &ExtensionLists<'_>, layout: &Layout, out: &mut [u8]) {
     let mut write = |at: usize, octets: &[u8]| {
         if let Some(room) = out.get_mut(at..at + octets.len()) {
