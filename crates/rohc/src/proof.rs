@@ -12,7 +12,7 @@ pub(crate) const HALF: u32 = 0x7FFF;
 pub(crate) const TRIALS: u32 = 256;
 
 /// Largest number of octets of which the CRC of one packet is computed, with all candidates together.
-const CHECKED: usize = 4_096;
+const CHECKED: usize = 6_144;
 
 /// Largest number of candidates that are tried if the CRC is computed of so many octets of each.
 pub(crate) fn trials(octets: usize) -> u32 {
