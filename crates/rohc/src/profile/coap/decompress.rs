@@ -188,7 +188,7 @@ impl CoapReceiverContext {
         let first = start.wrapping_add(bits.wrapping_sub(start) & ((1 << k) - 1));
         let mut search = Search::default();
         let is_near = k >= u16::BITS || self.arrivals.is_next(now, 1 << k);
-        if is_near && let Some(len) = self.with(first, &mut search, packet, x, memory, out)? {
+        if is_near && let Some(len) = self.with(first, &mut search, packet, x, memory.sent, out)? {
             return Ok(len);
         }
         if let Some(len) = self.in_doubt(now, (first, k, is_near), &mut search, packet, x, memory, out)? {
@@ -220,11 +220,8 @@ impl CoapReceiverContext {
         };
         let mut with = |msn: u32| {
             x.msn = msn;
-            if refers && !messages.contains(&header::named(&self.shared, packet.template, x)) {
-                search.is_unknown = true;
-                return Ok(None);
-            }
-            self.with(msn, search, packet, x, memory, out)
+            let is_none = refers && !messages.contains(&header::named(&self.shared, packet.template, x));
+            self.with(msn, search, packet, x, memory.sent.filter(|_| !is_none), out)
         };
         let ahead = first.wrapping_sub(last).cast_signed();
         if is_near {
@@ -266,17 +263,17 @@ impl CoapReceiverContext {
         search: &mut Search,
         packet: &PacketTail<'_, '_>,
         x: &mut HeaderFields<'_>,
-        memory: &CoapReceiverMemory<'_, '_>,
+        sent: Option<&Exchanges<'_>>,
         out: &mut [u8],
     ) -> Result<Option<usize>, Failure> {
         x.msn = msn;
-        let request = self.request(&self.shared, packet.template, self.names, x, memory);
+        let request = self.request(&self.shared, packet.template, self.names, x, sent);
         if !header::infer(&self.shared, packet.template, request, x) {
             search.is_unknown = true;
             return Ok(None);
         }
         match self.build(&self.shared, packet, x, out)? {
-            None if request.is_some() => self.with_older(search, packet, x, memory, out),
+            None if request.is_some() => self.with_older(search, packet, x, sent, out),
             found => Ok(found),
         }
     }
@@ -289,10 +286,10 @@ impl CoapReceiverContext {
         search: &mut Search,
         packet: &PacketTail<'_, '_>,
         x: &mut HeaderFields<'_>,
-        memory: &CoapReceiverMemory<'_, '_>,
+        sent: Option<&Exchanges<'_>>,
         out: &mut [u8],
     ) -> Result<Option<usize>, Failure> {
-        let Some(sent) = memory.sent else { return Ok(None) };
+        let Some(sent) = sent else { return Ok(None) };
         for request in sent.all_by_msn(self.names[1], x.request_msn).skip(1) {
             if search.older == OLDER {
                 return Err(Failure::Ambiguous(packet.format));
@@ -315,14 +312,14 @@ impl CoapReceiverContext {
         template: &Template,
         names: [u32; 2],
         x: &mut HeaderFields<'_>,
-        memory: &'e CoapReceiverMemory<'_, '_>,
+        sent: Option<&'e Exchanges<'_>>,
     ) -> Option<&'e CoapExchange> {
         x.names_request = template.refers;
         if !x.names_request {
             return None;
         }
         x.request_msn = header::named(state, template, x);
-        memory.sent?.by_msn(names[1], x.request_msn)
+        sent?.by_msn(names[1], x.request_msn)
     }
 
     /// Rebuilds the headers with the MSN of `x`; `None` if they do not pass the check.
