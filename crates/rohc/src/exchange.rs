@@ -291,6 +291,7 @@ mod tests {
         assert_eq!(exchanges.by_msn(7, 2).unwrap().message_id, 102);
         assert!(exchanges.by_msn(7, 1).is_none());
         assert!(exchanges.by_msn(8, 5).is_none());
+        assert_eq!(exchanges.msns(7, &mut [0; OF_A_FLOW]), [5, 4, 3, 2]);
     }
 
     /// Every message of two flows of one chain among the newest is found, and no other.

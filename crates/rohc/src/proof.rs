@@ -12,31 +12,11 @@ pub(crate) const HALF: u32 = 0x7FFF;
 pub(crate) const TRIALS: u32 = 256;
 
 /// Largest number of octets of which the CRC of one packet is computed, with all candidates together.
-const CHECKED: usize = 4_096;
+const CHECKED: usize = 6_144;
 
 /// Largest number of candidates that are tried if the CRC is computed of so many octets of each.
 pub(crate) fn trials(octets: usize) -> u32 {
     (CHECKED / octets.max(1)).clamp(1, TRIALS as usize) as u32
-}
-
-/// Steps that are left of a search.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Steps {
-    left: u32,
-}
-
-impl Steps {
-    pub(crate) const fn new(most: u32) -> Self {
-        Self { left: most }
-    }
-
-    /// Takes a step. False if none is left.
-    #[inline]
-    pub(crate) fn take(&mut self) -> bool {
-        let is_left = self.left > 0;
-        self.left -= u32::from(is_left);
-        is_left
-    }
 }
 
 /// Distances from the last packet that the bits of a sequence number may stand for: `first`, and multiples of `turn` more.
@@ -149,6 +129,35 @@ impl Fits {
                 Proof::Meant(candidates.first, false)
             }
             _ => Proof::Ambiguous,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use thinair_wire::checksum::Sum;
+
+    use super::*;
+
+    proptest! {
+        /// The equation holds with a number and a timestamp if the sum of all words is right with them.
+        #[test]
+        fn an_equation_holds_where_the_sum_is_right(
+            rest in 1..=u16::MAX,
+            number: u16,
+            timestamp: u32,
+            other in prop_oneof![Just(0_u16), Just(u16::MAX), any::<u16>()],
+            later: u32,
+            is_right: bool,
+        ) {
+            let sum = |number: u16, timestamp: u32| {
+                Sum::ZERO.word(rest).word(number).word((timestamp >> 16) as u16).word(timestamp as u16).fold()
+            };
+            let equation = SumEquation::new(sum(number, timestamp), number, timestamp);
+            // With the first one the sum is right.
+            let other = if is_right { !sum(0, later) } else { other };
+            prop_assert_eq!(equation.holds(other, later), sum(other, later) == u16::MAX);
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::exchange::{CoapExchange, Exchanges, OF_A_FLOW};
 use crate::pace::steps;
 use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
-use crate::proof::{Candidates, Fits, Proof, Steps, TRIALS};
+use crate::proof::{Candidates, Fits, Proof, TRIALS};
 use crate::state::DecompressorState;
 use crate::work;
 
@@ -37,7 +37,7 @@ pub(crate) struct CoapReceiverMemory<'a, 'm> {
 }
 
 /// Largest number of older messages with the same MSN that are tried for one packet, with all its MSNs.
-const STEPS: u32 = 128;
+const OLDER: u32 = 128;
 
 /// The context of one flow at the decompressor.
 #[derive(Clone, Copy, Debug)]
@@ -73,11 +73,12 @@ pub(super) struct PacketTail<'a, 'p> {
 }
 
 /// Search for the MSN of a packet.
+#[derive(Default)]
 struct Search {
     /// The packet would refer to an unknown message.
     is_unknown: bool,
-    /// Older messages with the same MSN that may still be tried.
-    steps: Steps,
+    /// Older messages with the same MSN that were tried.
+    older: u32,
 }
 
 impl CoapReceiverContext {
@@ -185,9 +186,9 @@ impl CoapReceiverContext {
         let (below, _) = msn_interval(k);
         let start = self.shared.msn.wrapping_sub(below);
         let first = start.wrapping_add(bits.wrapping_sub(start) & ((1 << k) - 1));
-        let mut search = Search { is_unknown: false, steps: Steps::new(STEPS) };
+        let mut search = Search::default();
         let is_near = k >= u16::BITS || self.arrivals.is_next(now, 1 << k);
-        if is_near && let Some(len) = self.with(first, &mut search, packet, x, memory, out)? {
+        if is_near && let Some(len) = self.with(first, &mut search, packet, x, memory.sent, out)? {
             return Ok(len);
         }
         if let Some(len) = self.in_doubt(now, (first, k, is_near), &mut search, packet, x, memory, out)? {
@@ -219,11 +220,8 @@ impl CoapReceiverContext {
         };
         let mut with = |msn: u32| {
             x.msn = msn;
-            if refers && !messages.contains(&header::named(&self.shared, packet.template, x)) {
-                search.is_unknown = true;
-                return Ok(None);
-            }
-            self.with(msn, search, packet, x, memory, out)
+            let is_none = refers && !messages.contains(&header::named(&self.shared, packet.template, x));
+            self.with(msn, search, packet, x, memory.sent.filter(|_| !is_none), out)
         };
         let ahead = first.wrapping_sub(last).cast_signed();
         if is_near {
@@ -265,17 +263,17 @@ impl CoapReceiverContext {
         search: &mut Search,
         packet: &PacketTail<'_, '_>,
         x: &mut HeaderFields<'_>,
-        memory: &CoapReceiverMemory<'_, '_>,
+        sent: Option<&Exchanges<'_>>,
         out: &mut [u8],
     ) -> Result<Option<usize>, Failure> {
         x.msn = msn;
-        let request = self.request(&self.shared, packet.template, self.names, x, memory);
+        let request = self.request(&self.shared, packet.template, self.names, x, sent);
         if !header::infer(&self.shared, packet.template, request, x) {
             search.is_unknown = true;
             return Ok(None);
         }
         match self.build(&self.shared, packet, x, out)? {
-            None if request.is_some() => self.with_older(search, packet, x, memory, out),
+            None if request.is_some() => self.with_older(search, packet, x, sent, out),
             found => Ok(found),
         }
     }
@@ -288,14 +286,15 @@ impl CoapReceiverContext {
         search: &mut Search,
         packet: &PacketTail<'_, '_>,
         x: &mut HeaderFields<'_>,
-        memory: &CoapReceiverMemory<'_, '_>,
+        sent: Option<&Exchanges<'_>>,
         out: &mut [u8],
     ) -> Result<Option<usize>, Failure> {
-        let Some(sent) = memory.sent else { return Ok(None) };
+        let Some(sent) = sent else { return Ok(None) };
         for request in sent.all_by_msn(self.names[1], x.request_msn).skip(1) {
-            if !search.steps.take() {
+            if search.older == OLDER {
                 return Err(Failure::Ambiguous(packet.format));
             }
+            search.older += 1;
             if header::infer(&self.shared, packet.template, Some(request), x)
                 && let Some(len) = self.build(&self.shared, packet, x, out)?
             {
@@ -313,14 +312,14 @@ impl CoapReceiverContext {
         template: &Template,
         names: [u32; 2],
         x: &mut HeaderFields<'_>,
-        memory: &'e CoapReceiverMemory<'_, '_>,
+        sent: Option<&'e Exchanges<'_>>,
     ) -> Option<&'e CoapExchange> {
         x.names_request = template.refers;
         if !x.names_request {
             return None;
         }
         x.request_msn = header::named(state, template, x);
-        memory.sent?.by_msn(names[1], x.request_msn)
+        sent?.by_msn(names[1], x.request_msn)
     }
 
     /// Rebuilds the headers with the MSN of `x`; `None` if they do not pass the check.
@@ -334,9 +333,6 @@ impl CoapReceiverContext {
     ) -> Result<Option<usize>, Failure> {
         let PacketTail { format, template, outline, payload, sum, .. } = *packet;
         work::note_candidate();
-        if !has_check(format) && !crc_is_right(state, packet, x) {
-            return Ok(None);
-        }
         let len = header::rebuild(state, template, outline, x, payload.len(), out)?;
         let mode = state.path.checksum;
         let coap_at = state.path.ip_len() + 8;
@@ -353,7 +349,8 @@ impl CoapReceiverContext {
         } else {
             let is_carried =
                 mode == ChecksumMode::Carried || mode == ChecksumMode::Elided && x.carries.checksum;
-            !is_carried || x.checksum == checksum
+            let carried_is_right = !is_carried || x.checksum == checksum;
+            carried_is_right && crc_is_right(state, packet, x)
         };
         if !is_right {
             return Ok(None);

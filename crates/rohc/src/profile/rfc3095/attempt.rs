@@ -354,7 +354,7 @@ impl CandidateSearch<'_, '_> {
     }
 
     /// Returns the RTP timestamp with that SN and a reference (default: ref 0); that of the context in other profiles.
-    #[inline]
+    #[inline(always)]
     fn timestamp(
         &self,
         reference: Option<&Reference>,

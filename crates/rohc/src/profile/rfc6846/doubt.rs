@@ -20,13 +20,13 @@ use super::checksum::{is_right, is_to_come, sum};
 use super::decompress::{ReadPacket, TcpReceiverContext};
 use super::formats::has_crc7;
 use super::segment::rebuild;
-use super::solve::{NUMBERS, STEPS, Solutions};
+use super::solve::{NUMBERS, STEPS, Solutions, Steps};
 use super::state::{TcpRoom, TcpState};
 use crate::arrival::{Moment, Passed};
 use crate::decompressor::{Failure, Verified};
 use crate::field::ip::set_id;
 use crate::packet::PacketHeader;
-use crate::proof::{Candidates, Fits, Proof, Steps, TRIALS};
+use crate::proof::{Candidates, Fits, Proof, TRIALS};
 use crate::state::DecompressorState;
 use crate::work;
 

@@ -8,7 +8,6 @@ use super::decompress::{ReadPacket, TcpReceiverContext};
 use super::options::index;
 use super::state::TcpState;
 use crate::arrival::Passed;
-use crate::proof::Steps;
 use crate::work;
 
 /// Numbers of a packet: sequence and acknowledgment number, TSval and TSecr.
@@ -436,6 +435,26 @@ fn inverse(number: i64) -> (i64, i64) {
         (rest, next) = (next, (rest.0 - times * next.0, rest.1 - times * next.1));
     }
     (rest.0, rest.1.rem_euclid(MODULUS / rest.0))
+}
+
+/// Steps that are left of a search.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Steps {
+    left: u32,
+}
+
+impl Steps {
+    pub(super) const fn new(most: u32) -> Self {
+        Self { left: most }
+    }
+
+    /// Takes a step. False if none is left.
+    #[inline]
+    pub(super) fn take(&mut self) -> bool {
+        let is_left = self.left > 0;
+        self.left -= u32::from(is_left);
+        is_left
+    }
 }
 
 /// Returns the tolerance of a number that is expected to be `ahead`, and has grown by `grown` in `packets` packets.
