@@ -46,6 +46,8 @@ pub(super) struct VerifiedHeader {
     pub(super) ah_sn: [Option<u32>; LISTS],
     /// The SN was chosen among several candidates, and proved (`proof`).
     pub(super) proved: bool,
+    /// Largest distance from the last packet among several that came into question.
+    pub(super) farthest: u32,
     /// The bits of the SN are those of a late packet, and too little time has passed for one that is ahead.
     pub(super) looks_late: bool,
     pub(super) by: By,

@@ -65,13 +65,31 @@ impl CandidateSearch<'_, '_> {
         let context = self.context;
         let is_whole = |slot| self.reader.collected(slot).1 >= u16::BITS;
         let may_have_moved = |passed: Passed| {
-            passed.is_counted && passed.most > REPEATED as u32 && context.may_have_moved(passed.most)
+            passed.is_counted && passed.most > REPEATED as u32 && context.movement.is_likely_in(passed.most)
         };
-        context.calm < u8::MAX
-            && may_have_moved(context.arrivals.passed(self.now))
-            && (0..x.base_ips()).any(|i| x.ips[i].holds_ip_id() && !x.ips[i].sid)
+        may_have_moved(context.arrivals.passed(self.now))
+            && self.has_counting_ip_id(x)
             && !is_whole(IP_ID)
             && !is_whole(IP_ID2)
+    }
+
+    /// True if the packet, whose SN was found, has too few bits of an IP-ID that moves, for as many packets as may lie between it and
+    /// the last one.
+    pub(super) fn misses_moved_ip_id(&self, x: &Rfc3095Fields<'_>, passed: &VerifiedHeader) -> bool {
+        let ahead = self.context.ahead(x.sn, self.context.sn);
+        let packets = passed.farthest.max(ahead.max(0).unsigned_abs());
+        packets > REPEATED as u32 && passed.by != By::Late && self.misses_bits_of_ip_id(x, packets)
+    }
+
+    fn misses_bits_of_ip_id(&self, x: &Rfc3095Fields<'_>, packets: u32) -> bool {
+        let bits = self.reader.collected(IP_ID).1.max(self.reader.collected(IP_ID2).1).min(u16::BITS);
+        // A sender whose own number leaps has sent enough bits of it: no packet is missing.
+        let may_be_leap = has_own_sn(x.profile) && packets >> self.reader.collected(SN).1.min(u16::BITS) == 0;
+        !may_be_leap && !self.context.movement.is_told((1 << bits) - 1, packets) && self.has_counting_ip_id(x)
+    }
+
+    fn has_counting_ip_id(&self, x: &Rfc3095Fields<'_>) -> bool {
+        (0..x.base_ips()).any(|i| x.ips[i].holds_ip_id() && !x.ips[i].sid)
     }
 
     /// True if the timestamp may have jumped in lost packets, those that carried the jump among them, and the packet has too few bits
@@ -167,8 +185,9 @@ impl CandidateSearch<'_, '_> {
         }
         // The checksum is compared here.
         let candidates = Candidates::new(first, turn, now, false);
-        let mut fits = Fits::default();
+        let (mut fits, mut farthest) = (Fits::default(), 0);
         for ahead in candidates.distances() {
+            farthest = farthest.max(ahead);
             if !self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)? {
                 continue;
             }
@@ -196,14 +215,18 @@ impl CandidateSearch<'_, '_> {
         }
         let is_usual = is_awaited && context.arrivals.is_usual(self.now);
         let (ahead, proved) = match fits.proof(&candidates, is_usual) {
-            // A timestamp that has jumped is no evidence of a damaged context.
-            Proof::Nothing if has_rtp(x.profile) => return Err(Failure::Ambiguous(format)),
+            // A timestamp that has jumped, or an IP-ID that has moved, is no evidence of a damaged context.
+            Proof::Nothing if has_rtp(x.profile) || self.misses_bits_of_ip_id(x, farthest) => {
+                return Err(Failure::Ambiguous(format));
+            }
             Proof::Nothing => return Err(Failure::Crc(format)),
             Proof::Ambiguous => return Err(Failure::Ambiguous(format)),
             Proof::Meant(ahead, proved) => (ahead, proved),
         };
         self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)?;
         passed.proved = proved;
+        // What the CRC alone has chosen may as well be farther.
+        passed.farthest = if is_usual && ahead == first { first } else { farthest };
         Ok(())
     }
 

@@ -12,6 +12,7 @@ use super::late::Pair;
 use super::state::State;
 use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified, verify_crc8};
+use crate::field::movement::Movement;
 use crate::pace::steps;
 use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
@@ -38,8 +39,7 @@ pub(crate) struct V2ReceiverContext {
     pub(super) ack_due: bool,
     /// The UDP checksum of the last packet with a CRC of 7 bits or more was right.
     pub(super) sums: bool,
-    /// Packets since the IP-ID has moved against the MSN; 255 if it never has.
-    pub(super) calm: u8,
+    pub(super) movement: Movement,
     /// The compressor tells `time_stride`.
     pub(super) is_timed: bool,
     pub(super) msn: u32,
@@ -128,7 +128,7 @@ impl V2ReceiverContext {
             unrepaired: 0,
             ack_due: false,
             sums: false,
-            calm: u8::MAX,
+            movement: Movement::NONE,
             is_timed: false,
             msn: 0,
             seen: u16::MAX,
@@ -213,7 +213,7 @@ impl V2ReceiverContext {
         if self.state == DecompressorState::Sc && !is_strong(format) {
             return Err(Failure::NotAllowed(format));
         }
-        let Meant { ahead, proved, len } = self.find(now, &mut found, room, out)?;
+        let Meant { ahead, proved, len, .. } = self.find(now, &mut found, room, out)?;
         if self.is_late(&found, room) {
             let place = 1_u16.checked_shl(ahead.unsigned_abs()).unwrap_or(0);
             let is_at_limit = self.seen & place == 0 && self.is_at_limit(ahead, room);
@@ -302,10 +302,11 @@ impl V2ReceiverContext {
         if !is_covered || !has_same_fields(&next.headers, &room.headers) {
             self.moved = next.msn;
         }
-        if next.ip_id_offset != room.ip_id_offset && found.format != Format::Ir {
-            self.calm = 0;
+        if found.format == Format::Ir {
+            self.movement.note_calm();
         } else {
-            self.calm = self.calm.saturating_add(1);
+            let moved = next.ip_id_offset.wrapping_sub(room.ip_id_offset);
+            self.movement.note(moved, ahead.max(0).unsigned_abs());
         }
         let is_repaired = self.state == DecompressorState::Sc;
         self.ack_due = found.format == Format::Ir || is_strong(found.format) || is_repaired;

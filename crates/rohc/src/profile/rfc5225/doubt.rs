@@ -6,17 +6,16 @@
 //! of packets behind a jump in a gap.
 
 use super::decompress::{DOUBTFUL, Packet, V2ReceiverContext};
+use super::encodings::quarter;
 use super::formats::{Stamp, is_strong, ts_p};
 use super::late::latest;
 use super::state::State;
 use crate::arrival::{CLOCK_TURN, Moment, Passed};
 use crate::caution::REPEATED;
 use crate::decompressor::Failure;
+use crate::profile::Format;
 use crate::proof::{Candidates, Fits, HALF, Proof, combinations};
 use crate::state::DecompressorState;
-
-/// An IP-ID that has moved within so many times the packets of a gap may have moved in the gap.
-const MEMORY: u32 = 8;
 
 /// Packets that are missing among those that may still come late, this one among them, where others are late, too.
 const HOLES: u32 = 2;
@@ -25,6 +24,8 @@ const HOLES: u32 = 2;
 pub(super) struct Meant {
     /// Its distance from the newest one.
     pub(super) ahead: i32,
+    /// The largest distance that comes into question.
+    most: u32,
     /// No other one comes into question.
     pub(super) proved: bool,
     /// Octets of its headers, which were written.
@@ -174,19 +175,22 @@ impl V2ReceiverContext {
         let is_awaited = as_read == 1 && self.arrivals.has_not_failed() && self.is_next(now, turn, last);
         let depends = found.next.has_own_msn() || found.next.is_sequential() && !found.x.has_whole_id;
         let is_whole = bits == 0 || bits >= 16;
-        if is_awaited && self.state == DecompressorState::Fc || is_whole || !depends {
+        let meant = if is_awaited && self.state == DecompressorState::Fc || is_whole || !depends {
             let len = found.attempt(last, msn, out)?.ok_or(Failure::Crc(format))?;
-            return Ok(Meant { ahead: as_read, proved: is_whole, len });
-        }
-        if self.misses_ip_id(now, found) {
+            Meant { ahead: as_read, most: as_read.max(0).unsigned_abs(), proved: is_whole, len }
+        } else if self.misses_ip_id(now, found) {
+            return Err(Failure::Ambiguous(format));
+        } else {
+            self.find_in_doubt(now, found, last, (as_read, turn), out)?
+        };
+        // It has everything.
+        let is_repair = format == Format::CoRepair;
+        if !is_repair
+            && (self.misses_timestamp(now, found, meant.ahead) || self.misses_moved_ip_id(found, meant.most))
+        {
             return Err(Failure::Ambiguous(format));
         }
-        let meant = self.find_in_doubt(now, found, last, (as_read, turn), out)?;
-        if self.misses_timestamp(now, found, meant.ahead) {
-            Err(Failure::Ambiguous(format))
-        } else {
-            Ok(meant)
-        }
+        Ok(meant)
     }
 
     /// True if too little time has passed for the bits of the MSN to come round. In a flow of RTP with right checksums half as much time
@@ -237,7 +241,7 @@ impl V2ReceiverContext {
             && !self.is_missing(behind)
             && (behind - as_read).cast_unsigned().is_multiple_of(turn);
         if goes_on && let Some(len) = search.attempt(behind.into())? {
-            return Ok(Meant { ahead: behind, proved: proves, len });
+            return Ok(Meant { ahead: behind, most: 0, proved: proves, len });
         }
         // A packet that is counted is not late, unless its sender has numbered it so.
         let may_be_late = late >= -latest(last)
@@ -251,11 +255,12 @@ impl V2ReceiverContext {
         }
         let late = if may_be_late || goes_back { search.late(late, &self.lines_before)? } else { None };
         let candidates = Candidates::new(first.cast_unsigned(), turn, passed, proves);
-        let mut fits = Fits::default();
+        let (mut fits, mut farthest) = (Fits::default(), 0);
         // Behind a context that is damaged the MSN may have taken any step.
         let is_open = |ahead: u32| ahead <= most || as_read > 0 && ahead == first.cast_unsigned();
         for ahead in candidates.distances().filter(|ahead| is_open(*ahead)) {
             let Ok(distance) = i32::try_from(ahead) else { continue };
+            farthest = farthest.max(ahead);
             if search.attempt(distance.into())?.is_some() {
                 fits.add(ahead);
             }
@@ -272,23 +277,46 @@ impl V2ReceiverContext {
             (None, Proof::Meant(ahead, proved)) => (ahead.cast_signed().into(), proved),
             (None, Proof::Nothing) => {
                 let place = search.behind_jump(first.cast_unsigned(), self.has_uneven_jumps)?;
-                (place.ok_or(Failure::Crc(format))?, true)
+                // An IP-ID that has moved is no evidence of a damaged context.
+                let failure = match self.misses_moved_ip_id(search.found, farthest) {
+                    true => Failure::Ambiguous(format),
+                    false => Failure::Crc(format),
+                };
+                (place.ok_or(failure)?, true)
             }
         };
         let len = search.attempt(place)?.ok_or(Failure::Crc(format))?;
-        Ok(Meant { ahead: place.ahead, proved: proved && proves, len })
+        let most = match place.ahead {
+            ahead if ahead <= 0 => 0,
+            // What the CRC alone has chosen may as well be farther.
+            ahead if !(proves || is_usual && ahead == first) => farthest.max(ahead.unsigned_abs()),
+            ahead => ahead.unsigned_abs(),
+        };
+        Ok(Meant { ahead: place.ahead, most, proved: proved && proves, len })
     }
 
     /// True if the packet depends on an IP-ID that may have moved in a gap, as far as the carrier counts: no checksum covers it, and a
     /// CRC lets a wrong one through.
     fn misses_ip_id(&self, now: Moment, found: &Packet<'_>) -> bool {
         let passed = self.arrivals.passed(now);
-        self.calm < u8::MAX
-            && found.next.is_sequential()
+        found.next.is_sequential()
             && !found.x.has_whole_id
             && passed.is_counted
             && passed.most > REPEATED as u32
-            && u32::from(self.calm) < passed.most.saturating_mul(MEMORY)
+            && self.movement.is_likely_in(passed.most)
+    }
+
+    /// True if the packet, which is at most so many behind the last one, has too few bits of an IP-ID that moves.
+    fn misses_moved_ip_id(&self, found: &Packet<'_>, most: u32) -> bool {
+        let bits = u32::from(found.x.ip_id_offset.bits);
+        // A sender whose own number leaps has sent enough bits of it: no packet is missing.
+        let is_whole = found.x.msn.bits == 0;
+        if found.next.has_own_msn() && (is_whole || most >> found.x.msn.bits.min(16) == 0) {
+            return false;
+        }
+        // Without bits it is the one that goes on.
+        let room = if bits == 0 { 0 } else { (1 << bits) - 1 - quarter(bits) };
+        found.next.is_sequential() && !found.x.has_whole_id && !self.movement.is_told(room, most)
     }
 
     /// True if the timestamp may have jumped in lost packets, those that carried the jump among them, and the packet has too few bits of
