@@ -11,10 +11,10 @@ use thinair_link::{
     Probability, Queue, Rate, Side,
 };
 use thinair_rohc::{Mode, ProfileId, ProfileSet, Refresh};
-use thinair_simulation::{Purpose, RandomStreams, Summary};
 use thinair_simulation::network::{MessageTransport, RequestPace, Requests, Scenario};
 use thinair_simulation::plan::Sample;
 use thinair_simulation::tcp;
+use thinair_simulation::{Purpose, RandomStreams, Summary};
 use thinair_wire::time::Instant;
 
 use crate::compressed::channel;

@@ -111,6 +111,11 @@ impl ClientOutcome {
 }
 
 impl Scenario {
+    /// Number of flows in a direction: one for each client, and one for a download.
+    pub fn flows(&self) -> u32 {
+        u32::from(self.clients) + u32::from(self.download.is_some())
+    }
+
     /// Runs the experiment. `seed` and `run` determine every octet.
     pub fn run(&self, seed: u64, run: u32) -> ScenarioOutcome {
         let link_seed = link_seed(seed, run);
