@@ -20,7 +20,7 @@ use super::decompress::{Rfc3095ReceiverContext, UpperFields};
 use super::doubt::{By, Reference};
 use super::header::ExtensionLists;
 use super::{IP_ID, IP_ID2, Rfc3095Fields, SN, TS, Upper, has_own_sn, has_rtp, upper};
-use crate::arrival::{CLOCK_TURN, Moment, Passed};
+use crate::arrival::{CLOCK_TURN, Intervals, Moment, Passed};
 use crate::caution::REPEATED;
 use crate::decompressor::Failure;
 use crate::mode::Mode;
@@ -125,9 +125,15 @@ impl CandidateSearch<'_, '_> {
             let turn = 1 << self.reader.collected(SN).1.min(u16::BITS);
             return !intervals.leave_no_silence(ahead.unsigned_abs(), turn, REPEATED as u32);
         }
+        arrivals.is_open(self.now, CLOCK_TURN) && !self.tells_timestamp(x, intervals)
+    }
+
+    /// True if the packet has enough bits of the timestamp for the time that has passed, so that no lost packet hides a jump of it.
+    fn tells_timestamp(&self, x: &Rfc3095Fields<'_>, intervals: Intervals) -> bool {
+        let (_, bits) = self.reader.collected(TS);
         let step = if x.rtp_extra.scaled { 1 } else { x.rtp.stride };
-        arrivals.is_open(self.now, CLOCK_TURN)
-            && intervals.most().saturating_mul(step) >= (1 << bits) - Shift::Ts.p(bits)
+        let most = intervals.most().saturating_mul(step);
+        bits >= u32::BITS || bits > 0 && most < (1 << bits) - Shift::Ts.p(bits)
     }
 
     /// True if a correct checksum proves the SN.
@@ -194,6 +200,7 @@ impl CandidateSearch<'_, '_> {
         // The other CRC-DYNAMIC octets are few.
         let trials = trials(extensions.authenticated());
         let candidates = Candidates::new(first, turn, now, trials, false);
+        let is_told = self.tells_timestamp(x, now.intervals);
         let (mut fits, mut farthest) = (Fits::default(), 0);
         for ahead in candidates.distances() {
             farthest = farthest.max(ahead);
@@ -205,8 +212,11 @@ impl CandidateSearch<'_, '_> {
             }
             if !has_sum {
                 fits.add(ahead);
-            } else if self.goes_on(ahead, first, now) {
-                if !now.is_counted && self.has_twin(ahead, (first, turn), x, extensions, out, passed)? {
+            } else if is_told || self.goes_on(ahead, first, now) {
+                if !is_told
+                    && !now.is_counted
+                    && self.has_twin(ahead, (first, turn), x, extensions, out, passed)?
+                {
                     return Err(Failure::Ambiguous(format));
                 }
                 self.with(None, sn, x, extensions, out, passed)?;
@@ -325,15 +335,15 @@ impl CandidateSearch<'_, '_> {
         }
         // A sum that is right just outside of these limits is as good.
         let (least, most) = (intervals.number.saturating_sub(intervals.off), intervals.most());
-        let tried = u64::from(4 * intervals.off + 1) * u64::from(most / turn + 1);
+        let tried = u64::from(2 * intervals.off + 1) * u64::from(most / turn + 1);
         if tried > combinations(context.sums.has_uneven_jumps()) {
             return Ok(false);
         }
         let mut found: Option<Reference> = None;
         for strides in least.saturating_sub(intervals.off)..=most + intervals.off {
-            let most = if now.is_counted { strides.min(now.most) } else { strides };
+            let farthest = if now.is_counted { strides.min(now.most) } else { strides };
             let timestamp = rtp.ts.wrapping_add(rtp.stride.wrapping_mul(strides));
-            for ahead in (first..=most).step_by(turn as usize) {
+            for ahead in (first..=farthest).step_by(turn as usize) {
                 let (sn, jump) = (self.sn_plus(context.sn, ahead), rtp.stride.wrapping_mul(strides - ahead));
                 if !equation.holds(sn as u16, timestamp) {
                     continue;
