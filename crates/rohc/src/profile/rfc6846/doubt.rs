@@ -266,10 +266,10 @@ impl TcpReceiverContext {
         // A flow that pauses regularly has paused once more, whatever its octets indicate.
         let may_be_next = (1..LATE_FROM).contains(&first) && self.arrivals.failed() <= 1;
         let is_usual = may_be_next && !passed.intervals.is_steady && self.arrivals.is_usual(now);
-        // Octets may have been retransmitted, and the clock may have stood still.
+        // Octets may have been retransmitted, and the clock may have stood still. One acknowledgment may be that of any number of segments.
         let is_likely = |ahead: u32| match by_octets {
             Some(packets) if !passed.is_counted => {
-                (packets / 2..=packets * 2 + 4).contains(&(ahead + 2))
+                ahead <= packets * 2 + 2
                     || passed.intervals.is_steady
                         && ahead.abs_diff(passed.intervals.number) <= passed.intervals.off
             }
