@@ -10,6 +10,7 @@ use super::decompress::{Rfc3095ReceiverContext, UpperFields};
 use super::doubt::{By, NEAR, Reference};
 use super::header::{self, ExtensionLists, Layout};
 use super::list_state::ah_sn;
+use super::proof::Twins;
 use super::rtp::RtpFields;
 use super::timestamp;
 use super::{IP_ID, IP_ID2, IpFields, LISTS, Rfc3095Fields, SN, TS, has_own_sn, has_rtp, sn_plus, sn_shift};
@@ -56,6 +57,8 @@ pub(super) struct VerifiedHeader {
     pub(super) farthest: u32,
     /// The bits of the SN are those of a late packet, and too little time has passed for one that is ahead.
     pub(super) looks_late: bool,
+    /// What the packet tells of SNs with an equal checksum.
+    pub(super) twins: Option<Twins>,
     pub(super) by: By,
 }
 
@@ -436,8 +439,7 @@ impl CandidateSearch<'_, '_> {
     ) -> [Option<u32>; LISTS] {
         let mut sns = [None; LISTS];
         for (i, extra) in x.extra.iter().enumerate() {
-            let state = &self.context.lists[i];
-            let mut sn = state.ah_offset.wrapping_add(x.sn);
+            let mut sn = self.context.lists[i].ah_sn(x.sn);
             if extra.has_ah_sn {
                 let mask = if extra.ah_sn_long { 0x7FFF_FFFF } else { 0x7F };
                 sn = sn & !mask | extra.ah_sn & mask;

@@ -33,6 +33,21 @@ const TRIED: u8 = 16;
 /// Number of SNs with an equal checksum that are tried.
 const TWINS: u32 = 16;
 
+/// SNs with an equal checksum that the packets behind a gap exclude.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Twins {
+    /// SN before the gap.
+    reference: u16,
+    /// Bit `k`: none that is lower by `k + 1` times TS_STRIDE.
+    excluded: u16,
+}
+
+impl Twins {
+    fn excluded(self, reference: u16) -> u16 {
+        if self.reference == reference { self.excluded } else { 0 }
+    }
+}
+
 impl CandidateSearch<'_, '_> {
     /// True if `k` bits may stand for other SNs than `sn`, by the carrier's count or by the clock, and the header depends on it.
     #[inline]
@@ -266,7 +281,7 @@ impl CandidateSearch<'_, '_> {
     }
 
     /// True if the packet may as well have an SN that is lower by TS_STRIDE, or a multiple of it, after a pause that is longer by as
-    /// many packets: the sum is equal, and so is the time.
+    /// many packets: the sum is equal, and so is the time. Packets before it behind the same gap may have excluded that.
     fn has_twin<'i, 'p: 'i>(
         &self,
         ahead: u32,
@@ -278,21 +293,30 @@ impl CandidateSearch<'_, '_> {
     ) -> Result<bool, Failure> {
         let (context, newest) = (self.context, self.context.newest());
         let UpperFields::Rtp(rtp) = &context.own else { return Ok(false) };
-        // The least common multiple, as `turn` is a power of two.
-        let step = rtp.stride.saturating_mul(turn >> rtp.stride.trailing_zeros().min(turn.trailing_zeros()));
-        let twins = ahead.saturating_sub(first).checked_div(step).unwrap_or(0);
+        let mut excluded = context.twins.excluded(context.sn as u16);
+        let farthest = ahead.saturating_sub(first).checked_div(rtp.stride).unwrap_or(0);
         // One of so many fits.
-        if twins > TWINS {
+        let step = turn >> rtp.stride.trailing_zeros().min(turn.trailing_zeros());
+        if farthest / step > TWINS {
             return Ok(true);
         }
-        for less in (1..=twins).map(|k| k * step) {
-            let reference = newest.with_ts_moved_by(rtp.stride.wrapping_mul(less + less / rtp.stride));
+        let mut has_twin = false;
+        for twin in (step..=farthest).step_by(step as usize) {
+            let bit = 1_u16.checked_shl(twin - 1).unwrap_or(0);
+            if excluded & bit > 0 {
+                continue;
+            }
+            let less = twin * rtp.stride;
+            let reference = newest.with_ts_moved_by(rtp.stride.wrapping_mul(less + twin));
             let sn = self.sn_plus(context.sn, ahead - less);
             if self.with(Some(&reference), sn, x, extensions, out, passed)? {
-                return Ok(true);
+                has_twin = true;
+            } else {
+                excluded |= bit;
             }
         }
-        Ok(false)
+        passed.twins = Some(Twins { reference: context.sn as u16, excluded });
+        Ok(has_twin)
     }
 
     /// True if more packets have failed since the last verified packet than lie between it and that SN. A few may have been late.
