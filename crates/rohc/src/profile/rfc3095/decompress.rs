@@ -14,6 +14,7 @@ use super::ir;
 use super::late::{LATE, NewestPacket, seems_late};
 use super::list_state::ListState;
 use super::list_update::{ListUpdate, list_owners};
+use super::proof::Twins;
 use super::reliable::NO_MODE;
 use super::rtp::RtpFields;
 use super::table::{self, ItemTable, Pool};
@@ -140,6 +141,7 @@ pub(crate) struct Rfc3095ReceiverContext {
     pub(crate) arrivals: Arrivals,
     pub(super) movement: Movement,
     pub(super) sums: Sums,
+    pub(super) twins: Twins,
 }
 
 impl Rfc3095ReceiverContext {
@@ -170,6 +172,7 @@ impl Rfc3095ReceiverContext {
             arrivals: Arrivals::NEW,
             movement: Movement::NONE,
             sums: Sums::NONE,
+            twins: Twins::default(),
         }
     }
 
@@ -297,6 +300,7 @@ impl Rfc3095ReceiverContext {
         };
         let ahead = self.ahead(x.sn, self.sn);
         let is_late = !passed.proved && self.is_late(ahead);
+        self.twins = passed.twins.unwrap_or(self.twins);
         found.map_err(|failure| match failure {
             // It is no evidence about the context.
             Failure::Crc(format) if is_late || passed.looks_late && self.is_steady() => {
@@ -356,7 +360,7 @@ impl Rfc3095ReceiverContext {
         if passed.has_lists {
             for (state, extra) in self.lists.iter_mut().zip(&passed.ah_sn) {
                 if let Some(sn) = *extra {
-                    state.ah_offset = sn.wrapping_sub(x.sn);
+                    state.note_ah_sn(sn, x.sn);
                 }
             }
         }

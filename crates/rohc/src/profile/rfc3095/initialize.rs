@@ -193,7 +193,7 @@ impl Rfc3095ReceiverContext {
         self.crc_static = CrcStatic::UNKNOWN;
         for (state, extra) in self.lists.iter_mut().zip(&x.extra) {
             if let Some(sn) = ah_sn(extra.list()) {
-                state.ah_offset = sn.wrapping_sub(x.sn);
+                state.note_ah_sn(sn, x.sn);
             }
         }
         self.state.on_success();

@@ -5,16 +5,16 @@
 //! checksum proves them, timestamps are tried, too, that do not go on from the last one: of packets that were sent before it jumped, and
 //! of packets behind a jump in a gap.
 
-use super::decompress::{DOUBTFUL, Packet, V2ReceiverContext};
+use super::decompress::{DOUBTFUL, Packet, V2ReceiverContext, Written};
 use super::encodings::quarter;
-use super::formats::{Stamp, is_strong, ts_p};
+use super::formats::{Stamp, is_strong, resolve, ts_p};
 use super::late::latest;
 use super::state::State;
 use crate::arrival::{CLOCK_TURN, Moment, Passed};
 use crate::caution::REPEATED;
 use crate::decompressor::Failure;
 use crate::profile::Format;
-use crate::proof::{Candidates, Fits, HALF, Proof, combinations};
+use crate::proof::{Candidates, Fits, HALF, Proof, SumEquation, combinations, trials};
 use crate::state::DecompressorState;
 
 /// Packets that are missing among those that may still come late, this one among them, where others are late, too.
@@ -52,10 +52,13 @@ struct Search<'s, 'p> {
     found: &'s mut Packet<'p>,
     last: &'s State,
     out: &'s mut [u8],
+    written: Written,
     /// Packets behind which the bits of the MSN come round.
     turn: u32,
     /// The UDP checksum proves what follows from the MSN.
     proves: bool,
+    /// Its equation; `None` if it is wrong with any MSN.
+    equation: Option<SumEquation>,
     /// A late packet may have a timestamp from before it jumped.
     may_be_before_jump: bool,
     /// How the packet tells the timestamp.
@@ -65,17 +68,20 @@ struct Search<'s, 'p> {
 
 impl Search<'_, '_> {
     /// Writes the headers of a packet. Returns their octets if it may be meant.
-    fn attempt(&mut self, place: Place) -> Result<Option<usize>, Failure> {
+    fn attempt(&mut self, place: Place) -> Option<usize> {
         let x = &mut self.found.x;
         match place.timestamp {
             Some(timestamp) => (x.stamp, x.timestamp.value) = (Stamp::Unscaled, timestamp),
             None => x.stamp = self.stamp,
         }
         let msn = self.last.msn.wrapping_add_signed(place.ahead);
-        let Some(len) = self.found.attempt(self.last, msn, self.out)? else { return Ok(None) };
-        let headers = self.out.get(..len).unwrap_or_default();
-        let is_right = !self.proves || self.found.next.has_right_sum(headers, self.found.payload);
-        Ok(is_right.then_some(len))
+        let Packet { next, x, .. } = &mut *self.found;
+        resolve(next, self.last, x, msn);
+        let solves = |equation: SumEquation| equation.holds(msn as u16, next.timestamp());
+        if self.proves && !self.equation.is_some_and(solves) {
+            return None;
+        }
+        self.found.attempt_again(self.written, self.out)
     }
 
     /// Steps of the timestamp up to which the UDP checksum tells packets apart, in a flow that pauses: so many packets more and as much
@@ -91,12 +97,12 @@ impl Search<'_, '_> {
 
     /// A packet that is late, by a distance. It may be from before the timestamp has jumped, once or several times, or one that has told
     /// such a jump: `lines` are those before, the newest one first.
-    fn late(&mut self, late: i32, lines: &[u32]) -> Result<Option<Place>, Failure> {
-        if self.attempt(late.into())?.is_some() {
-            return Ok(Some(late.into()));
+    fn late(&mut self, late: i32, lines: &[u32]) -> Option<Place> {
+        if self.attempt(late.into()).is_some() {
+            return Some(late.into());
         }
         if !self.may_be_before_jump || self.stamp == Stamp::Unscaled {
-            return Ok(None);
+            return None;
         }
         let msn = self.last.msn.wrapping_add_signed(late);
         // A CRC alone tells no more than one jump.
@@ -104,11 +110,11 @@ impl Search<'_, '_> {
             let goes_on = line.wrapping_add(self.last.ts_stride.wrapping_mul(msn));
             let timestamp = self.told_behind(goes_on);
             let place = Place { ahead: late, timestamp: Some(timestamp) };
-            if (self.proves || timestamp == goes_on) && self.attempt(place)?.is_some() {
-                return Ok(Some(place));
+            if (self.proves || timestamp == goes_on) && self.attempt(place).is_some() {
+                return Some(place);
             }
         }
-        Ok(None)
+        None
     }
 
     /// The timestamp that the packet tells to a decompressor whose reference goes on to that one.
@@ -128,7 +134,7 @@ impl Search<'_, '_> {
     }
 
     /// A packet behind a jump of the timestamp, as after silence, in packets that were lost. The clock tells the timestamp.
-    fn behind_jump(&mut self, first: u32, has_uneven_jumps: bool) -> Result<Option<Place>, Failure> {
+    fn behind_jump(&mut self, first: u32, has_uneven_jumps: bool) -> Option<Place> {
         let intervals = self.passed.intervals;
         let most = intervals.most();
         if !self.proves
@@ -136,12 +142,10 @@ impl Search<'_, '_> {
             || self.stamp != Stamp::Inferred
             || self.last.ts_stride == 0
             || most > self.distinct().min(HALF)
+            || u64::from(2 * intervals.off + 1) * u64::from(most / self.turn + 1)
+                > combinations(has_uneven_jumps)
         {
-            return Ok(None);
-        }
-        if u64::from(2 * intervals.off + 1) * u64::from(most / self.turn + 1) > combinations(has_uneven_jumps)
-        {
-            return Ok(None);
+            return None;
         }
         let mut meant = None;
         for steps in intervals.number.saturating_sub(intervals.off)..=most {
@@ -149,14 +153,14 @@ impl Search<'_, '_> {
             let packets = if self.passed.is_counted { steps.min(self.passed.most) } else { steps };
             for ahead in (first..=packets).step_by(self.turn as usize) {
                 let place = Place { ahead: ahead.cast_signed(), timestamp: Some(timestamp) };
-                let is_right = self.attempt(place)?.is_some();
+                let is_right = self.attempt(place).is_some();
                 if is_right && meant.is_some() {
-                    return Ok(None);
+                    return None;
                 }
                 meant = meant.or(is_right.then_some(place));
             }
         }
-        Ok(meant)
+        meant
     }
 }
 
@@ -216,7 +220,11 @@ impl V2ReceiverContext {
         let may_be_before_jump = proves || is_strong(format) && self.failures & DOUBTFUL != DOUBTFUL;
         let stamp = found.x.stamp;
         let passed = self.arrivals.passed(now);
-        let mut search = Search { found, last, out, turn, proves, may_be_before_jump, stamp, passed };
+        let written = found.write(out)?;
+        let equation = if proves { found.next.equation(out, found.payload) } else { None };
+        let trials = trials(written.compared(found.check()));
+        let mut search =
+            Search { found, last, out, written, turn, proves, equation, may_be_before_jump, stamp, passed };
         let first = if as_read > 0 { as_read } else { as_read + turn.cast_signed() };
         let late = first - turn.cast_signed();
         let most = passed.most;
@@ -240,7 +248,7 @@ impl V2ReceiverContext {
             && !is_counted
             && !self.is_missing(behind)
             && (behind - as_read).cast_unsigned().is_multiple_of(turn);
-        if goes_on && let Some(len) = search.attempt(behind.into())? {
+        if goes_on && let Some(len) = search.attempt(behind.into()) {
             return Ok(Meant { ahead: behind, most: 0, proved: proves, len });
         }
         // A packet that is counted is not late, unless its sender has numbered it so.
@@ -253,15 +261,15 @@ impl V2ReceiverContext {
         if may_be_late && !proves && has_moved {
             return Err(Failure::Ambiguous(format));
         }
-        let late = if may_be_late || goes_back { search.late(late, &self.lines_before)? } else { None };
-        let candidates = Candidates::new(first.cast_unsigned(), turn, passed, proves);
+        let late = if may_be_late || goes_back { search.late(late, &self.lines_before) } else { None };
+        let candidates = Candidates::new(first.cast_unsigned(), turn, passed, trials, proves);
         let (mut fits, mut farthest) = (Fits::default(), 0);
         // Behind a context that is damaged the MSN may have taken any step.
         let is_open = |ahead: u32| ahead <= most || as_read > 0 && ahead == first.cast_unsigned();
         for ahead in candidates.distances().filter(|ahead| is_open(*ahead)) {
             let Ok(distance) = i32::try_from(ahead) else { continue };
             farthest = farthest.max(ahead);
-            if search.attempt(distance.into())?.is_some() {
+            if search.attempt(distance.into()).is_some() {
                 fits.add(ahead);
             }
         }
@@ -276,7 +284,7 @@ impl V2ReceiverContext {
             (Some(_), _) | (None, Proof::Ambiguous) => return Err(Failure::Ambiguous(format)),
             (None, Proof::Meant(ahead, proved)) => (ahead.cast_signed().into(), proved),
             (None, Proof::Nothing) => {
-                let place = search.behind_jump(first.cast_unsigned(), self.has_uneven_jumps)?;
+                let place = search.behind_jump(first.cast_unsigned(), self.has_uneven_jumps);
                 // An IP-ID that has moved is no evidence of a damaged context.
                 let failure = match self.misses_moved_ip_id(search.found, farthest) {
                     true => Failure::Ambiguous(format),
@@ -285,7 +293,7 @@ impl V2ReceiverContext {
                 (place.ok_or(failure)?, true)
             }
         };
-        let len = search.attempt(place)?.ok_or(Failure::Crc(format))?;
+        let len = search.attempt(place).ok_or(Failure::Crc(format))?;
         let most = match place.ahead {
             ahead if ahead <= 0 => 0,
             // What the CRC alone has chosen may as well be farther.
