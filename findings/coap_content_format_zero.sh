@@ -7,17 +7,8 @@
 # Behavior: the option has one octet, 00. A receiver must take both, so only octets are lost; a profile or rule of header
 # compression that knows one of both forms does not fit the other.
 # Output seen: "11 00" behind the Uri-Path of a PUT: delta 1, length 1, value 00.
-set -eu
-folder=$(mktemp -d)
-server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null || :; chmod -R u+w "$folder"; rm -rf "$folder"' EXIT
-findings=$(cd "$(dirname "$0")" && pwd)
-export PYTHONPATH="$findings" PYTHONDONTWRITEBYTECODE=1
-cd "$folder"
-expect() {
-	if [ "$2" = "$3" ]; then echo "as recorded: $1: $2"; else echo "CHANGED: $1: $2; recorded: $3"; exit 1; fi
-}
-npm install --silent --no-audit --no-fund --prefix . coap@1.5.0
+. "$(dirname "$0")/lib.sh"
+node_packages coap@1.5.0
 cat >put.js <<'END'
 const socket = require('dgram').createSocket('udp4')
 socket.on('message', (octets) => {

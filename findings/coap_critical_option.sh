@@ -7,19 +7,9 @@
 # Behavior: both pass the request to the resource, which has no part in the choice, and answer 2.05. Option 9999 is used; it is not
 # registered. libcoap answers 4.02.
 # Output seen: "ACK 2.05" from both.
-set -eu
-folder=$(mktemp -d)
-server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null || :; chmod -R u+w "$folder"; rm -rf "$folder"' EXIT
-findings=$(cd "$(dirname "$0")" && pwd)
-export PYTHONPATH="$findings" PYTHONDONTWRITEBYTECODE=1
-cd "$folder"
-expect() {
-	if [ "$2" = "$3" ]; then echo "as recorded: $1: $2"; else echo "CHANGED: $1: $2; recorded: $3"; exit 1; fi
-}
-npm install --silent --no-audit --no-fund --prefix . coap@1.5.0
-python3 -m venv python
-python/bin/pip install --quiet --disable-pip-version-check aiocoap==0.4.12
+. "$(dirname "$0")/lib.sh"
+node_packages coap@1.5.0
+python_packages aiocoap==0.4.12
 cat >server.js <<'END'
 require('coap').createServer((request, response) => response.end('hello')).listen(Number(process.argv[2]), '127.0.0.1')
 END
@@ -46,12 +36,7 @@ port = int(sys.argv[1])
 ready(port, b"x")
 print(ask(port, message(0, 1, 1000, [(11, b"x"), (9999, b"a")]))[:8])
 END
-port=$(python3 -c 'import coap_probe; print(coap_probe.free_port())')
-node server.js "$port" &
-server=$!
+serve node server.js PORT
 expect "coap 1.5.0, critical option 9999" "$(python3 ask.py "$port")" "ACK 2.05"
-kill "$server"
-port=$(python3 -c 'import coap_probe; print(coap_probe.free_port())')
-python/bin/python server.py "$port" &
-server=$!
+serve python/bin/python server.py PORT
 expect "aiocoap 0.4.12, critical option 9999" "$(python3 ask.py "$port")" "ACK 2.05"

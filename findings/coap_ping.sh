@@ -6,17 +6,8 @@
 # Behavior: the server passes the Empty message to the resources as a request, and answers with an acknowledgment of code 4.04 and
 # no token. A client that takes only Reset messages as answers to its pings finds the peer dead.
 # Output seen: "ACK 4.04".
-set -eu
-folder=$(mktemp -d)
-server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null || :; chmod -R u+w "$folder"; rm -rf "$folder"' EXIT
-findings=$(cd "$(dirname "$0")" && pwd)
-export PYTHONPATH="$findings" PYTHONDONTWRITEBYTECODE=1
-cd "$folder"
-expect() {
-	if [ "$2" = "$3" ]; then echo "as recorded: $1: $2"; else echo "CHANGED: $1: $2; recorded: $3"; exit 1; fi
-}
-npm install --silent --no-audit --no-fund --prefix . coap@1.5.0
+. "$(dirname "$0")/lib.sh"
+node_packages coap@1.5.0
 cat >server.js <<'END'
 require('coap').createServer((request, response) => {
   response.code = request.url === '/x' ? '2.05' : '4.04'
@@ -30,7 +21,5 @@ port = int(sys.argv[1])
 ready(port, b"x")
 print(ask(port, message(0, 0, 1000, token=b"")))
 END
-port=$(python3 -c 'import coap_probe; print(coap_probe.free_port())')
-node server.js "$port" &
-server=$!
+serve node server.js PORT
 expect "coap 1.5.0, ping" "$(python3 ask.py "$port")" "ACK 4.04"

@@ -8,19 +8,9 @@
 # Behavior: that of PyPI leaves the last 01 out, and writes 255 octets; that of npm writes 256. Each decodes both to the
 # same packet, but a buffer or a size of frame that is computed by one does not fit the other.
 # Output seen: "255 256".
-set -eu
-folder=$(mktemp -d)
-server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null || :; chmod -R u+w "$folder"; rm -rf "$folder"' EXIT
-findings=$(cd "$(dirname "$0")" && pwd)
-export PYTHONPATH="$findings" PYTHONDONTWRITEBYTECODE=1
-cd "$folder"
-expect() {
-	if [ "$2" = "$3" ]; then echo "as recorded: $1: $2"; else echo "CHANGED: $1: $2; recorded: $3"; exit 1; fi
-}
-npm install --silent --no-audit --no-fund --prefix . cobs@0.2.1
-python3 -m venv python
-python/bin/pip install --quiet --disable-pip-version-check cobs==1.2.1
+. "$(dirname "$0")/lib.sh"
+node_packages cobs@0.2.1
+python_packages cobs==1.2.1
 cat >encode.py <<'END'
 from cobs import cobs
 short, long = cobs.encode(b"\1" * 254), b"\xff" + b"\1" * 254 + b"\1"

@@ -7,18 +7,8 @@
 # Behavior: both flags are read, and neither the extension nor the padding is taken from the data: eight octets in front of the
 # first payload are the extension (RFC 8285), four behind the second one are padding. Sizes of payloads counted so are too large.
 # Output seen: "1 bede000110aa0000 5041594c4f4144 | 1 5041594c4f4144 00000004" (X, extension, payload | P, payload, padding; all in data).
-set -eu
-folder=$(mktemp -d)
-server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null || :; chmod -R u+w "$folder"; rm -rf "$folder"' EXIT
-findings=$(cd "$(dirname "$0")" && pwd)
-export PYTHONPATH="$findings" PYTHONDONTWRITEBYTECODE=1
-cd "$folder"
-expect() {
-	if [ "$2" = "$3" ]; then echo "as recorded: $1: $2"; else echo "CHANGED: $1: $2; recorded: $3"; exit 1; fi
-}
-python3 -m venv python
-python/bin/pip install --quiet --disable-pip-version-check dpkt==1.9.8
+. "$(dirname "$0")/lib.sh"
+python_packages dpkt==1.9.8
 cat >read.py <<'END'
 import dpkt
 extended = dpkt.rtp.RTP(bytes.fromhex("90600001 00000064 deadbeef bede0001 10aa0000") + b"PAYLOAD")

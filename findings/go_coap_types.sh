@@ -7,23 +7,7 @@
 # Behavior: the server answers a Non-confirmable GET with a Confirmable 2.05, so each exchange has three datagrams instead of two; and
 # a late Non-confirmable 2.05 from a peer with a Confirmable 4.04, as if it were a request.
 # Output seen: "CON 2.05" and "CON 4.04".
-set -eu
-folder=$(mktemp -d)
-server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null || :; chmod -R u+w "$folder"; rm -rf "$folder"' EXIT
-findings=$(cd "$(dirname "$0")" && pwd)
-export PYTHONPATH="$findings" PYTHONDONTWRITEBYTECODE=1
-cd "$folder"
-expect() {
-	if [ "$2" = "$3" ]; then echo "as recorded: $1: $2"; else echo "CHANGED: $1: $2; recorded: $3"; exit 1; fi
-}
-export GOFLAGS=-mod=mod GOPATH="$folder/go" GOCACHE="$folder/cache" GOTOOLCHAIN=local
-cat >go.mod <<'END'
-module finding
-go 1.22
-require github.com/plgd-dev/go-coap/v3 v3.3.6
-END
-
+. "$(dirname "$0")/lib.sh"
 cat >main.go <<'END'
 package main
 
@@ -46,7 +30,7 @@ func main() {
 	log.Fatal(coap.ListenAndServe("udp", "127.0.0.1:"+os.Args[1], router))
 }
 END
-go build -o server . 2>build.log || { cat build.log; exit 1; }
+go_program server github.com/plgd-dev/go-coap/v3 v3.3.6
 cat >ask.py <<'END'
 import sys
 from coap_probe import ask, message, ready
@@ -54,7 +38,5 @@ port = int(sys.argv[1])
 ready(port, b"x")
 print(ask(port, message(1, 1, 1000, [(11, b"x")]))[:8], ask(port, message(1, 69, 1001, payload=b"late"))[:8])
 END
-port=$(python3 -c 'import coap_probe; print(coap_probe.free_port())')
-./server "$port" 2>/dev/null &
-server=$!
+serve ./server PORT
 expect "go-coap 3.3.6, NON GET, then a NON 2.05 of nobody" "$(python3 ask.py "$port")" "CON 2.05 CON 4.04"

@@ -7,23 +7,7 @@
 # Behavior: the type LinkType of the package layers has 8 bits, and the reader drops the others without an error: 276 is read as 20, and a
 # program that chooses its decoder by the link type has no sign of it.
 # Output seen: "<nil> 20".
-set -eu
-folder=$(mktemp -d)
-server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null || :; chmod -R u+w "$folder"; rm -rf "$folder"' EXIT
-findings=$(cd "$(dirname "$0")" && pwd)
-export PYTHONPATH="$findings" PYTHONDONTWRITEBYTECODE=1
-cd "$folder"
-expect() {
-	if [ "$2" = "$3" ]; then echo "as recorded: $1: $2"; else echo "CHANGED: $1: $2; recorded: $3"; exit 1; fi
-}
-export GOFLAGS=-mod=mod GOPATH="$folder/go" GOCACHE="$folder/cache" GOTOOLCHAIN=local
-cat >go.mod <<'END'
-module finding
-go 1.22
-require github.com/google/gopacket v1.1.19
-END
-
+. "$(dirname "$0")/lib.sh"
 cat >main.go <<'END'
 package main
 
@@ -44,5 +28,5 @@ func main() {
 	fmt.Println(err, uint32(reader.LinkType()))
 }
 END
-go build -o read . 2>build.log || { cat build.log; exit 1; }
+go_program read github.com/google/gopacket v1.1.19
 expect "gopacket 1.1.19, error and link type of a file of 276" "$(./read)" "<nil> 20"

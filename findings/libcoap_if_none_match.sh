@@ -7,18 +7,8 @@
 # Behavior: the library leaves the option to the handler of the resource, and the one of /time does not read it: the clock of the
 # server is set, and the answer is 2.04. The option is critical, so a client has no sign that nobody has looked at it.
 # Output seen: "ACK 2.05" for GET /time, "ACK 2.04" for PUT /time with If-None-Match.
-set -eu
-folder=$(mktemp -d)
-server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null || :; chmod -R u+w "$folder"; rm -rf "$folder"' EXIT
-findings=$(cd "$(dirname "$0")" && pwd)
-export PYTHONPATH="$findings" PYTHONDONTWRITEBYTECODE=1
-cd "$folder"
-expect() {
-	if [ "$2" = "$3" ]; then echo "as recorded: $1: $2"; else echo "CHANGED: $1: $2; recorded: $3"; exit 1; fi
-}
-apt-get download -qq libcoap3-bin=4.3.1-1 libcoap3=4.3.1-1 2>/dev/null
-for package in ./*.deb; do dpkg -x "$package" root; done
+. "$(dirname "$0")/lib.sh"
+debian_packages libcoap3-bin=4.3.1-1 libcoap3=4.3.1-1
 cat >ask.py <<'END'
 import sys
 from coap_probe import ask, message, ready
@@ -26,7 +16,5 @@ port = int(sys.argv[1])
 ready(port, b"time")
 print(ask(port, message(0, 1, 1000, [(11, b"time")]))[:8], ask(port, message(0, 3, 1001, [(5, b""), (11, b"time"), (12, b"")], b"0"))[:8])
 END
-port=$(python3 -c 'import coap_probe; print(coap_probe.free_port())')
-LD_LIBRARY_PATH=$(dirname root/usr/lib/*/libcoap-3-notls.so.3) root/usr/bin/coap-server-notls -A 127.0.0.1 -p "$port" 2>/dev/null &
-server=$!
+serve env LD_LIBRARY_PATH="$(dirname root/usr/lib/*/libcoap-3-notls.so.3)" root/usr/bin/coap-server-notls -A 127.0.0.1 -p PORT
 expect "libcoap 4.3.1, GET, then PUT with If-None-Match" "$(python3 ask.py "$port")" "ACK 2.05 ACK 2.04"

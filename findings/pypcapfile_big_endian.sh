@@ -7,18 +7,8 @@
 # Behavior: the header is read in its byte order, the records are not: the file with one record has none, without an exception. The same
 # record in a little-endian file is read.
 # Output seen: "little 1, big 0".
-set -eu
-folder=$(mktemp -d)
-server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null || :; chmod -R u+w "$folder"; rm -rf "$folder"' EXIT
-findings=$(cd "$(dirname "$0")" && pwd)
-export PYTHONPATH="$findings" PYTHONDONTWRITEBYTECODE=1
-cd "$folder"
-expect() {
-	if [ "$2" = "$3" ]; then echo "as recorded: $1: $2"; else echo "CHANGED: $1: $2; recorded: $3"; exit 1; fi
-}
-python3 -m venv python
-python/bin/pip install --quiet --disable-pip-version-check pypcapfile==0.12.0
+. "$(dirname "$0")/lib.sh"
+python_packages pypcapfile==0.12.0
 cat >read.py <<'END'
 import struct
 from pcapfile import savefile

@@ -7,18 +7,8 @@
 # Behavior: only the base fields of the first record are read. In a pack with the values of two devices, each behind a base name of its
 # own, those of the second device are resolved with the name of the first. There is no error.
 # Output seen: "urn:dev:mac:01:temperature urn:dev:mac:01:temperature".
-set -eu
-folder=$(mktemp -d)
-server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null || :; chmod -R u+w "$folder"; rm -rf "$folder"' EXIT
-findings=$(cd "$(dirname "$0")" && pwd)
-export PYTHONPATH="$findings" PYTHONDONTWRITEBYTECODE=1
-cd "$folder"
-expect() {
-	if [ "$2" = "$3" ]; then echo "as recorded: $1: $2"; else echo "CHANGED: $1: $2; recorded: $3"; exit 1; fi
-}
-python3 -m venv python
-python/bin/pip install --quiet --disable-pip-version-check senml==0.1.0 attrs==26.1.0
+. "$(dirname "$0")/lib.sh"
+python_packages senml==0.1.0 attrs==26.1.0
 cat >read.py <<'END'
 import senml
 pack = [

@@ -72,11 +72,13 @@ pub use directions::Directions;
 pub use merge::MergeError;
 pub use outcome::Outcome;
 pub use portable::Portable;
-pub use recommendation::{MONTH_SECONDS, Month, Recommendation, WORTH_COMPRESSING, more_contexts};
+pub use recommendation::{
+    CarrierCost, MONTH_SECONDS, Month, Recommendation, WORTH_COMPRESSING, more_contexts,
+};
 pub use run::{Analysis, Live};
 pub use scheme::endpoint;
 pub use scheme_name::{SchemeError, SchemeName};
-pub use settings::{Billing, MOST_FLOWS, MOST_PARTITIONS, RandomLoss, SchemeSpec, Settings};
+pub use settings::{Billing, CarrierOverhead, MOST_FLOWS, MOST_PARTITIONS, RandomLoss, SchemeSpec, Settings};
 pub use sides::CaptureSide;
 pub use survey::Survey;
 pub use unpack::Unpack;

@@ -63,10 +63,9 @@ pub struct Recommendation {
     /// Traffic of 30 days at the rate of the captures; `None` if they last less than a second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub month: Option<Month>,
-    /// Billing units with each of [`Settings::overheads`](crate::Settings::overheads) around each packet. Empty if the
-    /// link has no price.
-    #[serde(skip)]
-    pub units_around: Vec<u64>,
+    /// Traffic and price on each of [`Settings::carriers`](crate::Settings::carriers).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub carriers: Vec<CarrierCost>,
     /// Channel parameters.
     #[serde(skip)]
     pub channel: Channel,
@@ -85,6 +84,25 @@ pub struct Month {
     /// Price of `bytes_out`, if the link has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_out: Option<f64>,
+}
+
+/// Traffic and price in a tunnel over one carrier.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct CarrierCost {
+    /// Name of the carrier.
+    pub carrier: &'static str,
+    /// Octets that it adds to each packet.
+    pub overhead_bytes: u32,
+    /// Octets sent for all packets, overhead and feedback included.
+    pub bytes_out: u64,
+    /// 1 - `bytes_out` / octets of the IP packets; negative if they are more.
+    pub saved_ratio: f64,
+    /// Price of `bytes_out`, if the link has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_out: Option<f64>,
+    /// Traffic of 30 days; `None` if the captures last less than a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub month: Option<Month>,
 }
 
 /// Returns channels with more contexts for this number of flows: as many as CIDs of one octet can identify,
@@ -166,11 +184,26 @@ impl Candidate<'_> {
         let bytes_in = totals.traffic.bytes_in;
         let seconds = sums.nanos as f64 / 1e9;
         let months = MONTH_SECONDS / seconds;
-        let month = (seconds >= 1.0).then(|| Month {
-            bytes_in: (bytes_in as f64 * months) as u64,
-            bytes_out: (self.sent() as f64 * months) as u64,
-            cost_in: totals.traffic.cost_in.map(|cost| cost * months),
-            cost_out: self.scheme.cost_out.map(|cost| cost * months),
+        let month = |bytes_out: u64, cost_out: Option<f64>| {
+            (seconds >= 1.0).then(|| Month {
+                bytes_in: (bytes_in as f64 * months) as u64,
+                bytes_out: (bytes_out as f64 * months) as u64,
+                cost_in: totals.traffic.cost_in.map(|cost| cost * months),
+                cost_out: cost_out.map(|cost| cost * months),
+            })
+        };
+        let carriers = settings.carriers.iter().enumerate().map(|(at, carrier)| {
+            let bytes_out = self.sent() + u64::from(carrier.octets) * totals.packets;
+            let units = self.units_around.get(at).copied().unwrap_or_default();
+            let cost_out = settings.billing.map(|billing| units as f64 * billing.price);
+            CarrierCost {
+                carrier: carrier.name,
+                overhead_bytes: carrier.octets,
+                bytes_out,
+                saved_ratio: 1.0 - bytes_out as f64 / bytes_in.max(1) as f64,
+                cost_out,
+                month: month(bytes_out, cost_out),
+            }
         });
         let named = profiles.iter().filter(|profile| *profile != ProfileId::Uncompressed);
         Recommendation {
@@ -189,8 +222,8 @@ impl Candidate<'_> {
                     + DecompressorMemory::owned(&channel, BLOCKS).octets()
                     + 2 * Exchanges::for_channel(&channel).octets()),
             seconds,
-            month,
-            units_around: self.units_around.to_vec(),
+            month: month(self.sent(), self.scheme.cost_out),
+            carriers: carriers.collect(),
             channel,
         }
     }

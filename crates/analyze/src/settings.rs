@@ -36,8 +36,8 @@ pub struct Settings {
     /// Price of the link. Default: `None`, not computed.
     pub billing: Option<Billing>,
     /// Octets that carriers of a tunnel add around each packet, by carrier: billing units are counted with them, too
-    /// ([`Recommendation::units_around`](crate::Recommendation::units_around)). Default: empty.
-    pub overheads: Vec<u32>,
+    /// ([`Recommendation::carriers`](crate::Recommendation::carriers)). Default: empty.
+    pub carriers: Vec<CarrierOverhead>,
     /// Maximum size of a packet in one frame, in octets; larger packets are counted. Default: `None`.
     pub link_mtu: Option<u32>,
     /// Duration of each capture, if it is known; later packets extend it. Default: `None`, from its first packet to
@@ -77,7 +77,7 @@ impl Settings {
             learned: Vec::new(),
             loss: None,
             billing: None,
-            overheads: Vec::new(),
+            carriers: Vec::new(),
             link_mtu: None,
             duration: None,
             contexts: Contexts::NONE,
@@ -184,6 +184,15 @@ pub struct RandomLoss {
     pub probability: f64,
     /// Seed that selects the lost packets: equal in all schemes and on all machines.
     pub seed: u64,
+}
+
+/// Carrier of a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CarrierOverhead {
+    /// Its name.
+    pub name: &'static str,
+    /// Octets that it adds to each packet.
+    pub octets: u32,
 }
 
 /// Price of a link that bills each started unit of each packet.

@@ -70,7 +70,7 @@ pub(crate) struct SchemeSums {
     pub(crate) feedback_packets: u64,
     pub(crate) feedback_bytes: u64,
     pub(crate) units: u64,
-    /// Billed units with each of [`Settings::overheads`] around each packet; empty without packets.
+    /// Billed units with each of [`Settings::carriers`] around each packet; empty without packets.
     #[serde(default)]
     pub(crate) units_around: Vec<u64>,
     pub(crate) over_mtu: u64,
@@ -120,7 +120,7 @@ impl SchemeSums {
         self.not_applicable += u64::from(trip.not_applicable);
         self.units += units(settings, trip.len);
         self.add_around(
-            settings.overheads.iter().map(|overhead| units(settings, trip.len + *overhead as usize)),
+            settings.carriers.iter().map(|carrier| units(settings, trip.len + carrier.octets as usize)),
         );
         self.over_mtu += over_mtu(settings, trip.len);
         if let Some(compressed) = &trip.compressed {
@@ -136,7 +136,7 @@ impl SchemeSums {
             // Feedback is sent separately, so it is billed like a packet.
             self.units += units(settings, len);
             // In a tunnel it travels with packets.
-            self.add_around(settings.overheads.iter().map(|_| units(settings, len)));
+            self.add_around(settings.carriers.iter().map(|_| units(settings, len)));
         }
         match &trip.delivery {
             Delivery::Exact => {}

@@ -24,7 +24,8 @@ pub const fn ethernet_header(ethertype: u16) -> [u8; ETHERNET_HEADER_LEN] {
 /// Writer for a little-endian pcap file with times in nanoseconds.
 ///
 /// Each record is written in several small pieces: **wrap a file in a [`std::io::BufWriter`]**, and call
-/// [`flush`](Self::flush) at the end, because dropping a `BufWriter` ignores errors.
+/// [`flush`](Self::flush) at the end, because dropping a `BufWriter` ignores errors. A
+/// [`RecordFile`](crate::RecordFile) ends with a whole record where a disk is full.
 #[derive(Debug)]
 pub struct Writer<W> {
     write: W,
@@ -63,6 +64,11 @@ impl<W: Write> Writer<W> {
     /// Errors of [`write`](Self::write).
     pub fn write_ethernet(&mut self, time: Timestamp, ethertype: u16, payload: &[u8]) -> io::Result<()> {
         self.write_parts(time, &ethernet_header(ethertype), payload)
+    }
+
+    /// Returns the underlying writer. Octets written to it directly damage the file.
+    pub const fn get_mut(&mut self) -> &mut W {
+        &mut self.write
     }
 
     /// Flushes the underlying writer.

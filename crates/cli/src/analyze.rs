@@ -32,7 +32,7 @@ use self::source::{Captures, is_file};
 use crate::learn;
 use crate::options::{ChannelOptions, CidOption, MOST_BASES};
 use crate::packets::PacketOptions;
-use crate::terminal::{print, style};
+use crate::terminal::{print, sentence_width, style};
 use crate::values::is_stdio;
 
 const EXIT_STATUS: &str = "\
@@ -220,9 +220,7 @@ fn settings(arguments: &AnalyzeArguments) -> Result<Settings, String> {
         (Some(unit), price) => Some(Billing { unit, price: price.unwrap_or(1.0) }),
         (None, price) => price.map(|price| Billing { unit: 1, price: price / MEGABYTE }),
     };
-    if settings.billing.is_some() {
-        settings.overheads = advice::overheads();
-    }
+    settings.carriers = advice::carriers();
     settings.link_mtu = arguments.link_mtu;
     settings.contexts = arguments.packets.contexts()?;
     settings.keep_tunnels = arguments.packets.outer;
@@ -319,12 +317,14 @@ fn shown(arguments: &AnalyzeArguments, settings: &Settings, outcome: &Outcome) -
         return text::flows_csv(outcome);
     }
     let most_flows = if arguments.all_flows { usize::MAX } else { text::MOST_FLOWS };
-    let style = style(PLAIN_WIDTH);
+    let (style, room) = (style(PLAIN_WIDTH), sentence_width());
     let report = match arguments.all {
-        true => text::report(settings, outcome, text::Extent::All, most_flows, &style),
-        false => text::report(settings, &outcome.best_of_each(), text::Extent::Best, most_flows, &style),
+        true => text::report(settings, outcome, text::Extent::All, most_flows, &style, room),
+        false => {
+            text::report(settings, &outcome.best_of_each(), text::Extent::Best, most_flows, &style, room)
+        }
     };
-    format!("{report}\n{}", advice(Numerals::TERMINAL, arguments, settings, outcome).to_text())
+    format!("{report}\n{}", advice(Numerals::TERMINAL, arguments, settings, outcome).to_text(room))
 }
 
 fn advice(n: Numerals, arguments: &AnalyzeArguments, settings: &Settings, outcome: &Outcome) -> Advice {

@@ -835,3 +835,36 @@ fn headers_that_were_compressed_on_the_air_are_noted() {
     assert!(!stdout(&thinair(&[&capture])).contains(note));
     assert_eq!(json(&[&capture])["inputs"][0]["iphc_frames"], Value::Null);
 }
+
+#[test]
+fn json_has_traffic_and_price_of_each_carrier() {
+    let capture = constant("priced.pcap", 64, 28);
+    for price in [&["--price", "10"][..], &["--billing-unit", "40", "--price", "0.1"], &[]] {
+        let arguments = [&[&*capture], price].concat();
+        let (text, document) = (stdout(&thinair(&arguments)), json(&arguments));
+        let best = &document["recommendation"];
+        let packets = document["totals"]["packets"].as_u64().unwrap();
+        let of = |value: &Value| value.as_u64().unwrap();
+        let carriers = best["carriers"].as_array().unwrap();
+        let names: Vec<_> = carriers
+            .iter()
+            .map(|one| (one["carrier"].as_str().unwrap(), of(&one["overhead_bytes"])))
+            .collect();
+        assert_eq!(names, [("udp", 48), ("serial", 17)]);
+        for one in carriers {
+            assert_eq!(of(&one["bytes_out"]), of(&best["bytes_out"]) + packets * of(&one["overhead_bytes"]));
+            let kept = of(&one["bytes_out"]) as f64 / of(&best["bytes_in"]) as f64;
+            assert!((one["saved_ratio"].as_f64().unwrap() - (1.0 - kept)).abs() < 1e-9);
+            let (month, cost) = (&one["month"], one["cost_out"].as_f64());
+            assert_eq!(
+                (month["bytes_in"] == best["month"]["bytes_in"], cost.is_some()),
+                (true, !price.is_empty())
+            );
+            // The text has the price of a month.
+            if let Some(month) = month["cost_out"].as_f64() {
+                let shown = text.replace(',', "");
+                assert!(shown.contains(&format!("-> {month:.2}")), "{month} in {text}");
+            }
+        }
+    }
+}

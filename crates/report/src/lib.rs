@@ -47,6 +47,7 @@ pub use plot::{Figure, Plot};
 pub use sequence::{Sequence, SequenceMessage};
 pub use table::{Cell, Column, ColumnKind, Table};
 pub use terminal::Style;
+pub use text::wrapped;
 
 /// Style sheet of [`Document::to_html`], for other pages with the same look.
 pub const STYLESHEET: &str = concat!(include_str!("plot/plot.css"), include_str!("page/page.css"));

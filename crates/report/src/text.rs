@@ -91,7 +91,7 @@ pub(crate) fn truncated(text: &str, limit: usize) -> Cow<'_, str> {
 
 /// Returns the words in lines of at most `limit` columns; a wider word has a line of its own. There is always
 /// at least one line.
-pub(crate) fn wrapped(text: &str, limit: usize) -> Vec<String> {
+pub fn wrapped(text: &str, limit: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     for word in text.split_whitespace() {

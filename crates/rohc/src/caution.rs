@@ -30,7 +30,7 @@ const SMALLEST: u32 = 4;
 const JITTER: u64 = 512;
 
 /// Distances between the packets behind a pause that a decompressor can identify without those before. The first packets behind a pause
-/// are those that are most likely to be lost, all together: so these are spread, over 1,024 packets.
+/// are those that are most likely to be lost, all together: so these are spread, over 808 packets.
 const SPREAD: [u8; 7] = [2, 5, 16, 76, 200, 254, 254];
 
 /// Pace of a flow at the compressor, and bits that its next packets carry.

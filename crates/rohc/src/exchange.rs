@@ -6,12 +6,13 @@ use crate::profile::ProfileId;
 #[cfg(feature = "alloc")]
 use crate::storage::Heap;
 use crate::storage::{Places, Slots};
+use crate::work;
 
 /// Value for a message without a Block option.
 const NO_BLOCK: u32 = u32::MAX;
 
 /// Number of messages of a flow that are searched, newest first. A compressor uses the newer half.
-const OF_A_FLOW: usize = 64;
+pub(crate) const OF_A_FLOW: usize = 64;
 
 /// Token of a CoAP message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -212,6 +213,16 @@ impl<'m> Exchanges<'m> {
         self.of_flow(flow, self.len).take(OF_A_FLOW).filter(move |exchange| exchange.msn == msn)
     }
 
+    /// Returns the MSNs of the messages of a flow, newest first.
+    pub(crate) fn msns<'r>(&self, flow: u32, room: &'r mut [u16; OF_A_FLOW]) -> &'r [u16] {
+        let mut count = 0;
+        for (msn, exchange) in room.iter_mut().zip(self.of_flow(flow, self.len)) {
+            *msn = exchange.msn;
+            count += 1;
+        }
+        room.get(..count).unwrap_or_default()
+    }
+
     /// Returns the newest message with that Message ID, among those that the other end has for certain: it has sent those
     /// that this end has received, and perhaps as many others that were lost.
     #[inline]
@@ -246,6 +257,7 @@ impl<'m> Exchanges<'m> {
         let mut left = most;
         core::iter::from_fn(move || {
             left = left.checked_sub(1)?;
+            work::note(1);
             let age = self.newest.wrapping_sub(number) as usize;
             let exchange = self.ring.get(self.place(number)).filter(|_| number != 0 && age < most)?;
             number = exchange.before;
@@ -279,6 +291,7 @@ mod tests {
         assert_eq!(exchanges.by_msn(7, 2).unwrap().message_id, 102);
         assert!(exchanges.by_msn(7, 1).is_none());
         assert!(exchanges.by_msn(8, 5).is_none());
+        assert_eq!(exchanges.msns(7, &mut [0; OF_A_FLOW]), [5, 4, 3, 2]);
     }
 
     /// Every message of two flows of one chain among the newest is found, and no other.

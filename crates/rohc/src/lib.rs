@@ -52,6 +52,8 @@
 #[cfg(any(test, feature = "alloc"))]
 extern crate alloc;
 #[cfg(test)]
+extern crate self as thinair_rohc;
+#[cfg(test)]
 extern crate std;
 
 mod arrival;
@@ -75,6 +77,7 @@ pub mod refresh;
 pub mod segmentation;
 mod state;
 pub mod storage;
+mod work;
 
 pub use arrival::Arrival;
 pub use channel::{Channel, ChannelError, Integrity, ProfileSet};

@@ -11,6 +11,14 @@ pub(crate) const HALF: u32 = 0x7FFF;
 /// Largest number of candidates that are tried.
 pub(crate) const TRIALS: u32 = 256;
 
+/// Largest number of octets of which the CRC of one packet is computed, with all candidates together.
+const CHECKED: usize = 6_144;
+
+/// Largest number of candidates that are tried if the CRC is computed of so many octets of each.
+pub(crate) fn trials(octets: usize) -> u32 {
+    (CHECKED / octets.max(1)).clamp(1, TRIALS as usize) as u32
+}
+
 /// Distances from the last packet that the bits of a sequence number may stand for: `first`, and multiples of `turn` more.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidates {
@@ -18,14 +26,16 @@ pub(crate) struct Candidates {
     turn: u32,
     turns: u32,
     passed: Passed,
+    /// Largest number that is tried.
+    trials: u32,
     /// A checksum proves a candidate.
     proves: bool,
 }
 
 impl Candidates {
-    /// Returns the distances that clock and carrier allow, and `first` in any case. If a checksum `proves` one, a flow may also have
-    /// become faster.
-    pub(crate) fn new(first: u32, turn: u32, passed: Passed, proves: bool) -> Self {
+    /// Returns the distances that clock and carrier allow, the farthest ones up to a number of `trials`, and `first` in any case. If a
+    /// checksum `proves` one, a flow may also have become faster.
+    pub(crate) fn new(first: u32, turn: u32, passed: Passed, trials: u32, proves: bool) -> Self {
         let most = match passed {
             Passed { is_counted: false, intervals, .. } if proves && intervals.is_steady => {
                 intervals.number.saturating_mul(2)
@@ -33,14 +43,14 @@ impl Candidates {
             Passed { most, .. } => most,
         };
         let turns = most.min(HALF).saturating_sub(first) / turn;
-        Self { first, turn, turns, passed, proves }
+        Self { first, turn, turns, passed, trials, proves }
     }
 
     /// Iterates over the distances, `first` last. One that is exact comes alone.
     pub(crate) fn distances(self) -> impl Iterator<Item = u32> {
-        let first = (self.turns >= TRIALS).then_some(0);
+        let first = (self.turns >= self.trials).then_some(0);
         let alone = if self.is_exact() { 1 } else { usize::MAX };
-        let turns = (0..=self.turns).rev().take(TRIALS as usize).chain(first);
+        let turns = (0..=self.turns).rev().take(self.trials as usize).chain(first);
         turns.take(alone).map(move |n| self.first + n * self.turn)
     }
 
@@ -51,7 +61,7 @@ impl Candidates {
 
     /// True if one that fits is enough, as it is proved, or every distance that clock and carrier allow is tried.
     fn is_complete(&self) -> bool {
-        self.proves || self.turns < TRIALS || self.is_exact()
+        self.proves || self.turns < self.trials || self.is_exact()
     }
 }
 
@@ -62,7 +72,7 @@ pub(crate) const fn combinations(has_uneven_jumps: bool) -> u64 {
 }
 
 /// The Internet checksum as an equation: the sum of all words that it covers is 0, modulo 65,535. In RTP two of its terms are unknown behind
-/// a gap, the sequence number and the timestamp; with the latter it gives the former.
+/// a gap, the sequence number and the timestamp. A candidate that does not solve it is excluded before its headers are written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SumEquation(u32);
 
@@ -75,10 +85,9 @@ impl SumEquation {
         Self((u32::from(sum) + 2 * Self::MODULUS - known) % Self::MODULUS)
     }
 
-    /// Returns the numbers with which the checksum is right with that timestamp: 0 and 65,535 are equal.
-    pub(crate) fn numbers(self, timestamp: u32) -> impl Iterator<Item = u16> {
-        let number = (2 * Self::MODULUS - self.0 - timestamp % Self::MODULUS) % Self::MODULUS;
-        [number as u16].into_iter().chain((number == 0).then_some(u16::MAX))
+    /// True if the checksum is right with that number and timestamp.
+    pub(crate) fn holds(self, number: u16, timestamp: u32) -> bool {
+        (self.0 + u32::from(number) + timestamp % Self::MODULUS).is_multiple_of(Self::MODULUS)
     }
 }
 
@@ -120,6 +129,35 @@ impl Fits {
                 Proof::Meant(candidates.first, false)
             }
             _ => Proof::Ambiguous,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use thinair_wire::checksum::Sum;
+
+    use super::*;
+
+    proptest! {
+        /// The equation holds with a number and a timestamp if the sum of all words is right with them.
+        #[test]
+        fn an_equation_holds_where_the_sum_is_right(
+            rest in 1..=u16::MAX,
+            number: u16,
+            timestamp: u32,
+            other in prop_oneof![Just(0_u16), Just(u16::MAX), any::<u16>()],
+            later: u32,
+            is_right: bool,
+        ) {
+            let sum = |number: u16, timestamp: u32| {
+                Sum::ZERO.word(rest).word(number).word((timestamp >> 16) as u16).word(timestamp as u16).fold()
+            };
+            let equation = SumEquation::new(sum(number, timestamp), number, timestamp);
+            // With the first one the sum is right.
+            let other = if is_right { !sum(0, later) } else { other };
+            prop_assert_eq!(equation.holds(other, later), sum(other, later) == u16::MAX);
         }
     }
 }

@@ -34,6 +34,21 @@ fn hold(run: &DamageRun, propagated: u32, wrong: u32) {
     assert!(all.header_wrong * 4 < all.header_refused, "{run:?}: {all:?}");
 }
 
+/// have no CRC. With `reliable_crc` every packet has one of 7 bits, which lets one damaged header in 128 through.
+#[test]
+fn damage_is_detected_in_r_mode_where_every_packet_has_a_crc() {
+    let [seldom, always] = [false, true].map(|has_crc| {
+        let mut all = DamageCount::default();
+        for flow in UdpFlow::ALL.into_iter().chain(UdpFlow::ALL_RTP) {
+            all.add(&all_seeds(&DamageRun { has_crc, ..DamageRun::new(flow, Mode::Reliable, DAMAGE) }));
+        }
+        all
+    });
+    let hit = |all: &DamageCount| all.header_refused + all.header_right + all.header_wrong;
+    assert!(hit(&always) > 500 && always.header_wrong * 64 <= hit(&always), "{always:?}");
+    assert!(seldom.header_wrong * 8 > hit(&seldom), "{seldom:?}");
+}
+
 const DAMAGE: Rates = Rates { damage: 5, loss: 0 };
 
 #[test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 mod common;
 
 use common::media::{Media, MediaKind};
+use common::source::{ChecksumUse, PacketSource, SourceKind};
 use common::{IdKind, IpLayer, SplitMix64, TestFlow};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
@@ -287,6 +288,42 @@ fn a_number_that_stands_still_behind_leaps_is_told_as_a_whole() {
             let received = decompressor.decompress(now, &rohc[..done.len], &mut back);
             assert!(received.is_ok(), "packet {number} of {seed} by {}: {received:?}", done.format.name());
             assert_eq!(back[..packet.len()], packet);
+        }
+    }
+}
+
+/// A sender of voice pauses for the first time, and its first pause is lost together with 269 packets. An SN that is greater by TS_STRIDE,
+/// with no pause, has the same checksum and the same time: a CRC of 3 bits does not tell them apart in one of eight packets.
+#[test]
+fn an_sn_that_is_greater_by_the_stride_does_not_stand_for_a_first_pause() {
+    const PACKETS: u64 = 94;
+    const LOST: u64 = 269;
+    const STRIDE: u64 = 160;
+    for seed in 0..48 {
+        let profiles = if seed % 2 == 0 { ProfileSet::v1() } else { ProfileSet::v2() };
+        let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
+        let rtp = RtpDetection::of_ports(&[5004]).unwrap();
+        let config = CompressorConfig { rtp, ..CompressorConfig::new(channel) };
+        let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 0));
+        let mut decompressor =
+            Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 0));
+        let mut random = SplitMix64(seed);
+        let mut source = PacketSource::new(SourceKind::Rtp, false, ChecksumUse::Carried, STRIDE as u32, seed);
+        let (mut rohc, mut back, mut paused) = ([0; 400], [0; 400], 0);
+        for i in 0..PACKETS + LOST + 24 {
+            if i == PACKETS + 100 {
+                paused = STRIDE + 1;
+                source.skip(20_000 * paused);
+            }
+            let packet = source.next(&mut random).remove(0).1;
+            let now = Instant::from_millis(20 * (i + paused));
+            let done = compressor.compress(now, &packet, &mut rohc).unwrap();
+            if (PACKETS..PACKETS + LOST).contains(&i) {
+                continue;
+            }
+            if let Ok(received) = decompressor.decompress(now, &rohc[..done.len], &mut back) {
+                assert_eq!(&back[..received.len], packet, "seed {seed}, packet {i}: {done:?}");
+            }
         }
     }
 }

@@ -250,6 +250,40 @@ fn packets_behind_long_losses_are_right_or_refused() {
     }
 }
 
+/// A receiver that gets the segment it missed acknowledges all behind it at once: octets tell no smallest number of packets, from which
+/// a counting IP-ID would follow.
+#[test]
+fn one_acknowledgment_of_many_segments_is_right_or_refused() {
+    let (mut right, mut refused) = (0, 0);
+    for seed in 0..400 {
+        let (mode, mut random) = (Mode::Unidirectional, SplitMix64(seed));
+        let (mut near, mut far) = (endpoint(mode, seed), endpoint(mode, seed));
+        let mut packet = TcpPacket::new(vec![Outer::new(false)], 4000);
+        let (mut rohc, mut back) = ([0; 200], [0; 200]);
+        let (pause, lost, mut now) = (60 + random.below(6), 1 + random.below(14), 0);
+        for i in 0..80 {
+            now += 5 + random.below(100);
+            let segments = if i == pause { 60 } else { 1 };
+            packet.tcp.acknowledgment_number += 88 * segments;
+            packet.ips[0].id += 1;
+            let octets = packet.octets();
+            let at = Instant::from_millis(if i < pause { now } else { now + 2_000 });
+            let len = near.send(at, &octets, &mut rohc).unwrap().len;
+            if (pause..pause + lost).contains(&i) {
+                continue;
+            }
+            match far.receive(at, &rohc[..len], &mut back) {
+                Ok(done) => {
+                    assert_eq!(back[..done.len], octets, "{seed}: packet {i}, {lost} lost behind {pause}");
+                    right += 1;
+                }
+                Err(_) => refused += 1,
+            }
+        }
+    }
+    assert!(refused * 8 < right, "{refused} refused, {right} delivered");
+}
+
 #[test]
 fn late_packets_and_duplicates_are_right_or_refused() {
     for late in [1, 3, 8] {

@@ -250,7 +250,9 @@ impl Packager {
         Ok(Self(match packaging {
             Packaging::Packed => Sending::Packed(packed::Packer::new(config)?),
             Packaging::Ts { .. } => Sending::Ts(Box::new(ts::TsSender::new(now, packaging, others, config)?)),
-            Packaging::Gse { flush, npa } => Sending::Gse(gse::GseSender::new(*flush, *npa, others, config)?),
+            Packaging::Gse { flush, npa, .. } => {
+                Sending::Gse(gse::GseSender::new(*flush, *npa, others, config)?)
+            }
         }))
     }
 
@@ -369,8 +371,9 @@ impl Unpackager {
             Packaging::Ts { pid, npa, .. } => {
                 Receiving::Ts(Box::new(ts::TsReceiver::new(*pid, *npa, others, largest_unit)?))
             }
-            Packaging::Gse { npa, .. } => {
-                Receiving::Gse(Box::new(gse::GseReceiver::new(*npa, others, largest_unit)))
+            Packaging::Gse { npa, total_length, divided, .. } => {
+                let options = gse::ReceiverOptions { total_length: *total_length, divided: *divided };
+                Receiving::Gse(Box::new(gse::GseReceiver::new(*npa, others, largest_unit, options)))
             }
         }))
     }
@@ -402,8 +405,9 @@ impl Unpackager {
     pub fn resynchronize(&mut self) {
         match &mut self.0 {
             Receiving::Ts(receiver) => receiver.resynchronize(),
-            // GSE fragments have numbers and a CRC, and packed bodies contain complete units.
-            Receiving::Packed(_) | Receiving::Gse(_) => {}
+            Receiving::Gse(receiver) => receiver.resynchronize(),
+            // Packed bodies contain complete units.
+            Receiving::Packed(_) => {}
         }
     }
 

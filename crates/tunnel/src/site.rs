@@ -8,6 +8,7 @@
 //! (`site/output.rs`).
 
 mod build;
+mod departures;
 mod inlet;
 mod membership;
 mod obstacles;
@@ -39,6 +40,7 @@ use crate::too_big;
 
 pub use build::BuildError;
 pub(crate) use build::packaging;
+use departures::Departures;
 use inlet::Inlet;
 pub use membership::ChangeError;
 use output::{OutputQueue, QueuedOutput};
@@ -84,6 +86,7 @@ struct CommonParts {
     /// Buffer for a datagram.
     datagram: Vec<u8>,
     outputs: OutputQueue,
+    departures: Departures,
 }
 
 impl Site {
@@ -295,13 +298,24 @@ impl Site {
         self.common.counters.drops.add(reason, times);
     }
 
+    /// Counts a datagram as dropped instead of sent, with the packets that end in it: the carrier refused it. `number` is
+    /// that of its [`SiteOutput::Datagram`].
+    pub fn note_refused_datagram(&mut self, number: u64, reason: Drop) {
+        self.common.counters.drops.count(reason);
+        if let Some(refused) = self.common.departures.refused(number)
+            && let Some(pipeline) = self.pipelines.get_mut(refused.pipeline)
+        {
+            pipeline.link.take_back(&mut self.common.counters, &refused);
+        }
+    }
+
     /// Counts the packet that was polled last as dropped instead of received, as the interface refused it.
     pub fn note_refused_packet(&mut self) {
         if let Some((source, octets, compressed)) = self.common.outputs.last_received() {
-            self.common.counters.received.take_back(octets, compressed);
+            self.common.counters.received.take_packet_back(octets, compressed);
             self.common.counters.drops.count(Drop::InterfaceRefused);
             if let Some(source) = self.sources.get_mut(source) {
-                source.counters.received.take_back(octets, compressed);
+                source.counters.received.take_packet_back(octets, compressed);
             }
         }
     }

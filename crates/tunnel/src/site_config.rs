@@ -10,6 +10,7 @@ use std::time::Duration;
 use thinair_rohc::profile::coap::Base;
 use thinair_rohc::{CidSpace, CompressorConfig, Mode, ProfileSet, Refresh, ReorderRatio, RtpDetection};
 use thinair_segment::Sizer;
+pub use thinair_ule::gse::TotalLength;
 use thinair_ule::{Npa, Pid};
 
 use crate::unit::SiteId;
@@ -182,6 +183,10 @@ pub enum Packaging {
         flush: Duration,
         /// NPA of this site.
         npa: Option<Npa>,
+        /// Treatment of Total_Length in received first fragments.
+        total_length: TotalLength,
+        /// True if received BBFrames may be divided over several datagrams, which all are of one sender.
+        divided: bool,
     },
 }
 

@@ -58,7 +58,12 @@ fn tshark_reads_bb_frames() {
     if !is_there("") {
         return;
     }
-    let packaging = Packaging::Gse { flush: Duration::ZERO, npa: None };
+    let packaging = Packaging::Gse {
+        flush: Duration::ZERO,
+        npa: None,
+        total_length: thinair_ule::gse::TotalLength::Checked,
+        divided: false,
+    };
     let units = units();
     // Mode adaptation in its format of four octets, which tshark needs to recognize BBFrames.
     let mut datagrams = datagrams(&packaging, None, &units);

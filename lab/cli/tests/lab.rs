@@ -37,6 +37,23 @@ fn fails(output: &Output, status: i32, says: &str) {
     assert!(output.status.code() == Some(status) && report.contains(says), "{:?}: {report}", output.status);
 }
 
+/// 17 clients share 16 contexts: on standard error, and the figures stay as they are.
+#[test]
+fn clients_without_a_context_of_their_own_are_noted() {
+    let folder = folder();
+    let plan = |count| {
+        format!("[rohc]\nmode = 'o'\n[clients]\ncount = {count}\n[requests]\ncount = 1\n[runs]\ncount = 1\n")
+    };
+    for (count, is_noted) in [(16, false), (17, true)] {
+        fs::write(folder.path().join("many.toml"), plan(count)).unwrap();
+        let output = thinair(folder.path(), &["run", "many.toml", "--json"]);
+        let noted = String::from_utf8_lossy(&output.stderr);
+        let wanted = "note: many.toml: ROHC has 16 contexts for 17 flows";
+        assert_eq!(noted.contains(wanted), is_noted, "{noted}");
+        assert!(serde_json::from_str::<Value>(&stdout(&output)).is_ok());
+    }
+}
+
 #[test]
 fn json_has_every_cell_and_figure() {
     let folder = folder();

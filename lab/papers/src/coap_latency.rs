@@ -1,5 +1,5 @@
 //! `coap-latency`: duration of CoAP exchanges over GPRS and WiFi, with loss, beside a download and over TCP; and the
-//! effect of congestion control on links with full queues or long delays.
+//! effect of congestion control on links with full queues or long delays, and on paths that pause.
 
 use core::time::Duration;
 
@@ -11,10 +11,10 @@ use thinair_link::{
     Probability, Queue, Rate, Side,
 };
 use thinair_rohc::{Mode, ProfileId, ProfileSet, Refresh};
-use thinair_simulation::Summary;
 use thinair_simulation::network::{MessageTransport, RequestPace, Requests, Scenario};
 use thinair_simulation::plan::Sample;
 use thinair_simulation::tcp;
+use thinair_simulation::{Purpose, RandomStreams, Summary};
 use thinair_wire::time::Instant;
 
 use crate::compressed::channel;
@@ -48,8 +48,13 @@ const CROWD_SECONDS: u64 = 300;
 const CAPACITY: f64 = 20_000.0 / (37.0 * 8.0);
 
 fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
-    let samples =
-        run.repeat(|cell, seed, number| Ok(Sample::of(&scenario(&cell.vars)?.run(seed, number))))?;
+    let samples = run.repeat(|cell, seed, number| {
+        let mut scenario = scenario(&cell.vars)?;
+        if cell.vars.has("pause") {
+            pause(&mut scenario, &cell.vars, seed, number)?;
+        }
+        Ok(Sample::of(&scenario.run(seed, number)))
+    })?;
     for (id, of_cell) in samples.iter() {
         for (name, of) in METRICS {
             samples.put(figures, id, name, of);
@@ -62,6 +67,7 @@ fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> 
             figures.put(format!("{id}/octets"), None);
         }
     }
+    behind_pauses(run, &samples, figures)?;
     bands(run, &samples, figures)?;
     let mut asleep = GPRS.model;
     asleep.a_to_b.idle_wake = Some(GPRS_IDLE_WAKE);
@@ -78,6 +84,42 @@ fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> 
         };
         let verdict = if holds { "holds" } else { "does not hold" };
         figures.put_text(format!("verdict/{}", vars.text("conclusion")?), verdict);
+    }
+    Ok(())
+}
+
+/// Requests before and behind a pause: GETs, of which each is one round trip, or PUTs of 20 round trips. The pause begins at
+/// random within a round trip, when the path has been measured.
+fn pause(scenario: &mut Scenario, cell: &Vars, seed: u64, number: u32) -> Result<(), PaperError> {
+    /// Body of a PUT, in octets.
+    const BODY: usize = 20_000;
+    let round_trip = Duration::from_millis(cell.parse("path")?);
+    let (request, count, before) = match cell.text("exchange")? {
+        "put" => (Request::put("/stored", vec![b'x'; BODY]), 3, 28),
+        _ => (Request::get("/tmp"), 40, 12),
+    };
+    scenario.model = LinkModel::default();
+    (scenario.model.a_to_b.delay, scenario.model.b_to_a.delay) = (round_trip / 2, round_trip / 2);
+    let pace = RequestPace::Closed { think: Duration::ZERO };
+    scenario.requests = Requests { request, count, pace, ..scenario.requests.clone() };
+    let nanos = u64::try_from(round_trip.as_nanos()).unwrap_or(u64::MAX).max(1);
+    let phase = RandomStreams::new(seed).stream(number, 0, Purpose::Arrivals).below(nanos);
+    let from = scenario.requests.start + round_trip * before + Duration::from_nanos(phase);
+    scenario.pause = Some((from, Duration::from_secs_f64(cell.parse("pause")?)));
+    Ok(())
+}
+
+/// Longest exchange of all runs, less the pause.
+fn behind_pauses(
+    run: &PaperRun<'_>,
+    samples: &Samples<Sample>,
+    figures: &mut Figures,
+) -> Result<(), PaperError> {
+    for vars in run.form.all(&["exchange", "pause", "path", "cold"])? {
+        let id = vars.expand("pause/{exchange}/{pause}/{path}/{cold}")?;
+        let longest = samples.of(&id).iter().filter_map(|sample| sample.worst_ms).reduce(f64::max);
+        let pause: f64 = vars.parse("pause")?;
+        figures.put(format!("{id}/behind"), longest.map(|longest| (longest - 1e3 * pause).max(0.0)));
     }
     Ok(())
 }
@@ -155,7 +197,7 @@ fn scenario(cell: &Vars) -> Result<Scenario, PaperError> {
     (model.b_to_a.loss, model.b_to_a.loss_unit) = (added(cell)?, LossUnit::Packet);
     let control = ["control.warm", "control", "cold"].into_iter().find_map(|name| cell.opt(name));
     let control = control.unwrap_or(if cell.has("protection") { "fasor" } else { "raw" });
-    let nstart = match cell.has("clients") || cell.has("rtt") {
+    let nstart = match ["clients", "rtt", "pause"].into_iter().any(|name| cell.has(name)) {
         true => 1,
         false => cell.opt("nstart").map_or(Ok(OPEN), |_| cell.parse("nstart"))?,
     };
@@ -178,6 +220,7 @@ fn scenario(cell: &Vars) -> Result<Scenario, PaperError> {
         download: None,
         download_octets: None,
         warm_up: usize::from(cell.has("control.warm")),
+        pause: None,
         end: Instant::from_millis(3_600_000),
     };
     // Cells of loss and congestion control remain.

@@ -42,6 +42,7 @@ fn scenario() -> Scenario {
         download: None,
         download_octets: None,
         warm_up: 0,
+        pause: None,
         end: Instant::from_millis(3_600_000),
     }
 }

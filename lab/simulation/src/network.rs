@@ -59,6 +59,8 @@ pub struct HostNetwork<H> {
     queue: EventQueue<NetworkEvent>,
     /// Time of the next scheduled poll of the link.
     link_at: Option<Instant>,
+    /// Beginning and end of a time in which every packet is lost.
+    pause: Option<(Instant, Instant)>,
     events: u64,
     packet: Vec<u8>,
 }
@@ -77,9 +79,15 @@ impl<H: NetworkHost> HostNetwork<H> {
             hosts: HostTable::new(),
             queue: EventQueue::new(),
             link_at: None,
+            pause: None,
             events: 0,
             packet: Vec::new(),
         }
+    }
+
+    /// Loses packets that are sent or would arrive from `from` on, and before `to`.
+    pub fn pause(&mut self, from: Instant, to: Instant) {
+        self.pause = Some((from, to));
     }
 
     /// Adds a host, which is first called at its own timeout.
@@ -154,6 +162,9 @@ impl<H: NetworkHost> HostNetwork<H> {
     fn carry(&mut self, now: Instant, done: &mut impl FnMut(usize, &H) -> bool) -> bool {
         while let Some(passage) = self.engine.poll(now) {
             let Some(number) = self.hosts.destination(passage.from, &passage.delivered) else { continue };
+            if self.is_paused(now) {
+                continue;
+            }
             if let Some(placed) = self.hosts.get_mut(number) {
                 placed.host.handle_packet(now, &passage.delivered);
                 self.serve(number);
@@ -169,9 +180,12 @@ impl<H: NetworkHost> HostNetwork<H> {
     /// Sends a host's packets, and schedules its next timer.
     fn serve(&mut self, number: usize) {
         let now = self.queue.now();
+        let is_paused = self.is_paused(now);
         let Some(placed) = self.hosts.get_mut(number) else { return };
         while placed.host.poll_packet(now, &mut self.packet) {
-            self.engine.handle_packet(now, placed.address.side(), &self.packet);
+            if !is_paused {
+                self.engine.handle_packet(now, placed.address.side(), &self.packet);
+            }
         }
         let at = placed.host.poll_timeout();
         // A timer that moves to a later time stays scheduled, and is checked again when it expires.
@@ -180,6 +194,10 @@ impl<H: NetworkHost> HostNetwork<H> {
             self.queue.schedule(at, NetworkEvent::Host(number as u32));
         }
         self.watch_link();
+    }
+
+    fn is_paused(&self, now: Instant) -> bool {
+        self.pause.is_some_and(|(from, to)| (from..to).contains(&now))
     }
 
     fn watch_link(&mut self) {

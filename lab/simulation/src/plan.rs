@@ -155,6 +155,24 @@ impl ExperimentPlan {
         (0..self.cells.len()).flat_map(move |cell| (0..count).map(move |run| ExperimentJob { cell, run }))
     }
 
+    /// Notes on settings that are valid, and cost more than they need to: more flows than ROHC has contexts for.
+    pub fn notes(&self) -> Vec<String> {
+        let short = self.cells.iter().filter_map(|cell| {
+            let scenario = &cell.scenario;
+            let channel = scenario.rohc.as_ref()?.compressor.channel;
+            Some((scenario.flows(), u32::from(channel.max_cid()) + 1))
+                .filter(|(flows, contexts)| flows > contexts)
+        });
+        let note = |(flows, contexts): (u32, u32)| {
+            format!(
+                "ROHC has {contexts} contexts for {flows} flows in a direction, so that flows take those of others, and begin \
+                 with an IR packet each time; give rohc.cid = \"large\" and rohc.max_cid = {}",
+                flows - 1
+            )
+        };
+        short.max_by_key(|(flows, contexts)| flows - contexts).map(note).into_iter().collect()
+    }
+
     /// Performs one of them.
     ///
     /// # Panics

@@ -4,12 +4,16 @@ use std::fmt::Write as _;
 use std::net::Ipv6Addr;
 
 use thinair_analyze::outcome::Scheme;
-use thinair_analyze::{Billing, MONTH_SECONDS, Outcome, Recommendation, Settings, WORTH_COMPRESSING};
+use thinair_analyze::{
+    Billing, CarrierCost, CarrierOverhead, MONTH_SECONDS, Outcome, Recommendation, Settings,
+    WORTH_COMPRESSING,
+};
 use thinair_report::Numerals;
 use thinair_rohc::{CidSpace, ProfileId, ProfileSet};
 
 use super::words;
 use crate::options::ChannelOptions;
+use crate::terminal::sentence;
 
 /// File name of the template file in command lines.
 const TEMPLATE: &str = "coap.toml";
@@ -46,15 +50,17 @@ impl Advice {
         }
     }
 
-    /// The advice as text.
-    pub(crate) fn to_text(&self) -> String {
-        let mut text = format!("Recommendation: {}\n", self.headline);
+    /// The advice as text, with sentences of at most `room` columns. Command lines are not divided.
+    pub(crate) fn to_text(&self, room: usize) -> String {
+        let mut text = String::new();
+        sentence(&mut text, "", &format!("Recommendation: {}", self.headline), room);
         let width = self.rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         for (name, value) in &self.rows {
-            let _ = writeln!(text, "  {name:width$}  {value}");
+            sentence(&mut text, &format!("  {name:width$}  "), value, room);
         }
         for (heading, lines) in &self.blocks {
-            let _ = writeln!(text, "\n{heading}");
+            text.push('\n');
+            sentence(&mut text, "", heading, room);
             for line in lines {
                 let _ = writeln!(text, "  {line}");
             }
@@ -116,7 +122,7 @@ fn recommended(
     let packets = packet_arguments(settings);
     let lacking: Vec<_> =
         options.given().iter().filter(|given| !given.in_tunnels).map(|given| given.name).collect();
-    let tunnels = if lacking.is_empty() { TunnelCost::all(settings, outcome, best) } else { Vec::new() };
+    let tunnels = if lacking.is_empty() { TunnelCost::all(outcome, best) } else { Vec::new() };
     let feedback = match best.feedback_bytes {
         0 => String::new(),
         octets => format!(", {} of them feedback", n.integer(octets.into())),
@@ -266,9 +272,13 @@ const CARRIERS: [(&str, [&str; 2], u32); 2] = [
     ("a serial line", ["serial:///dev/ttyS0"; 2], 17),
 ];
 
-/// Octets that each carrier of a tunnel adds around a packet.
-pub(super) fn overheads() -> Vec<u32> {
-    CARRIERS.map(|(_, _, overhead)| overhead).to_vec()
+/// Carriers of tunnels, named by the scheme of their URL, with the octets that each adds around a packet.
+pub(super) fn carriers() -> Vec<CarrierOverhead> {
+    let carrier = |(_, [url, _], octets): (_, [&'static str; 2], _)| {
+        let name = url.split_once("://").map_or(url, |(scheme, _)| scheme);
+        CarrierOverhead { name, octets }
+    };
+    CARRIERS.map(carrier).to_vec()
 }
 
 /// A tunnel over one carrier that transports the packets of the captures.
@@ -285,27 +295,24 @@ struct TunnelCost {
 }
 
 impl TunnelCost {
-    fn all(settings: &Settings, outcome: &Outcome, best: &Recommendation) -> Vec<Self> {
+    fn all(outcome: &Outcome, best: &Recommendation) -> Vec<Self> {
         let addresses = ["10.9.0.1/30", "10.9.0.2/30"];
-        let tunnel = |(at, (name, [a, b], overhead)): (usize, (_, [_; 2], u32))| {
-            let octets = best.bytes_out + u64::from(overhead) * outcome.totals.packets;
-            let (before, after) = match (settings.billing, outcome.totals.traffic.cost_in) {
-                (Some(billing), Some(before)) => {
-                    let units = best.units_around.get(at).copied().unwrap_or_default();
-                    (before, units as f64 * billing.price)
-                }
-                _ => (best.bytes_in as f64 / MEGABYTE, octets as f64 / MEGABYTE),
+        let tunnel = |((name, [a, b], _), cost): ((_, [_; 2], _), &CarrierCost)| {
+            let (before, after) = match (outcome.totals.traffic.cost_in, cost.cost_out) {
+                (Some(before), Some(after)) => (before, after),
+                _ => (best.bytes_in as f64 / MEGABYTE, cost.bytes_out as f64 / MEGABYTE),
             };
             let saved_ratio = match before > 0.0 {
                 true => 1.0 - after / before,
                 // A price of 0.
-                false => 1.0 - octets as f64 / best.bytes_in.max(1) as f64,
+                false => cost.saved_ratio,
             };
+            let overhead = cost.overhead_bytes;
             let months = MONTH_SECONDS / best.seconds;
             let month = best.month.is_some().then_some((before * months, after * months));
             Self { name, ends: [(a, addresses[0]), (b, addresses[1])], overhead, saved_ratio, month }
         };
-        CARRIERS.into_iter().enumerate().map(tunnel).collect()
+        CARRIERS.into_iter().zip(&best.carriers).map(tunnel).collect()
     }
 }
 

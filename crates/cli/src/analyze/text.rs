@@ -10,6 +10,7 @@ use thinair_report::{Cell, Column, Style, Table};
 
 use super::rows::{self, Columns, Rows};
 use super::words;
+use crate::terminal::sentence;
 
 /// Number of flows listed by default.
 pub(crate) const MOST_FLOWS: usize = 20;
@@ -36,11 +37,11 @@ pub(crate) fn report(
     extent: Extent,
     most_flows: usize,
     style: &Style,
+    sentences: usize,
 ) -> String {
     let mut out = String::new();
     for input in &outcome.inputs {
-        out += &words::input(input);
-        out.push('\n');
+        sentence(&mut out, "", &words::input(input), sentences);
     }
     let wide = WIDE.0 + WIDE.1 * outcome.totals.schemes.len();
     let breadth = match style.width {
@@ -63,8 +64,7 @@ pub(crate) fn report(
     if extent == Extent::All {
         out.push('\n');
         for scheme in &outcome.totals.schemes {
-            out += &words::result(outcome, scheme);
-            out.push('\n');
+            sentence(&mut out, "", &words::result(outcome, scheme), sentences);
         }
     }
     out
@@ -401,7 +401,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_of_all_schemes_fit_80_columns() {
+    fn all_schemes_fit_the_terminal() {
         let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
         let mut settings = Settings::new(channel, &[]);
         let captures = ["coap_udp4_observe.pcap", "coap_udp6_get_con.pcap"]
@@ -419,11 +419,15 @@ mod tests {
         }
         let outcome = analysis.finish();
         assert_eq!(outcome.totals.schemes.len(), 6);
-        let text = report(&settings, &outcome, Extent::All, MOST_FLOWS, &Style::plain(80));
-        let (_, tables) = text.split_once("\nSchemes\n").unwrap();
-        let (tables, _) = tables.split_once("\nROHC v1 in U-mode").unwrap();
-        for line in tables.lines() {
-            assert!(line.chars().count() <= 80, "{line}");
+        for width in [60, 80, 100] {
+            let text = report(&settings, &outcome, Extent::All, MOST_FLOWS, &Style::plain(width), width);
+            assert!(text.contains("\nSchemes\n") && text.contains("\nROHC v1 in U-mode: "), "{text}");
+            for line in text.lines() {
+                assert!(line.chars().count() <= width, "{line}");
+            }
         }
+        // Lines of a pipe are whole.
+        let text = report(&settings, &outcome, Extent::All, MOST_FLOWS, &Style::plain(80), usize::MAX);
+        assert_eq!(text.matches(" came back bit for bit.\n").count(), 6, "{text}");
     }
 }

@@ -46,3 +46,41 @@ pub(super) fn table(response: &Received<'_>) -> anyhow::Result<String> {
     }
     Ok(table.to_text(&style(PLAIN_WIDTH)))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use thinair_coap::Response;
+
+    use super::*;
+
+    fn shown(links: &'static str) -> String {
+        let response = Response::content(links.as_bytes()).format(40);
+        let options = response.options.clone();
+        let options = options.as_options();
+        table(&Received { code: response.code, options, payload: response.payload }).unwrap()
+    }
+
+    /// RFC 6690, section 5, with a comma in a quoted value and an attribute without a value.
+    #[test]
+    fn each_link_is_a_row_with_its_attributes_in_columns() {
+        let text = shown(r#"</s/temp>;rt="t c";if=sensor;ct="0 60";sz=12;title="a, b";obs,</f>;ct=65000"#);
+        let rows: Vec<Vec<&str>> = text
+            .lines()
+            .filter(|line| line.contains("/s/temp") || line.contains("/f"))
+            .map(|line| line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect())
+            .collect();
+        assert_eq!(
+            rows,
+            [vec!["/s/temp", "t c", "sensor", "plain cbor", "12", "a, b", "obs"], vec!["/f", "65000"]],
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn escape_sequences_in_a_list_of_links_are_shown_and_not_sent() {
+        let text = shown("</\x1b[2J>;rt=\"\x1b]0;t\x07\";\u{9b}2J=\"\x7f\"");
+        assert!(text.contains(r"\u{1b}[2J"), "{text}");
+        assert!(!text.chars().any(|character| character.is_control() && character != '\n'), "{text:?}");
+    }
+}

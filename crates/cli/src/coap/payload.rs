@@ -304,6 +304,28 @@ mod tests {
         assert_eq!(indented("{\"a\""), None);
     }
 
+    /// Base fields hold from their record on (RFC 8428, section 4.1), so none is resolved, left out or moved.
+    #[test]
+    fn each_record_of_a_senml_pack_is_shown_with_its_base_name() {
+        let shown = |format, payload: &'static [u8]| {
+            let response = thinair_coap::Response::content(payload).format(format);
+            let options = response.options.clone();
+            let options = options.as_options();
+            readable(&Received { code: response.code, options, payload: response.payload })
+                .unwrap_or_default()
+        };
+        let json = br#"[{"bn":"urn:dev:mac:01:","n":"t","v":20.5},{"bn":"urn:dev:mac:02:","n":"t","v":3.5}]"#;
+        assert_eq!(
+            shown(110, json),
+            "[\n  {\n    \"bn\": \"urn:dev:mac:01:\",\n    \"n\": \"t\",\n    \"v\": 20.5\n  },\n  {\n    \
+             \"bn\": \"urn:dev:mac:02:\",\n    \"n\": \"t\",\n    \"v\": 3.5\n  }\n]"
+        );
+        // Labels of section 6: -2 is the base name, 0 the name, 2 the value.
+        let cbor = b"\x82\xa3\x21\x62a:\x00\x61t\x02\xf9\x4d\x20\xa3\x21\x62b:\x00\x61t\x02\xf9\x43\x00";
+        let records = "[{-2: \"a:\", 0: \"t\", 2: 20.5}, {-2: \"b:\", 0: \"t\", 2: 3.5}]";
+        assert_eq!(shown(112, cbor), records);
+    }
+
     /// `ESC [ 2 J` clears a terminal, and so does the one-character CSI.
     #[test]
     fn escape_sequences_of_a_peer_are_shown_and_not_sent() {

@@ -1,11 +1,10 @@
 //! Log of all packets, and captures of the packets that the link delivered.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use thinair_capture::{ETHERTYPE_ROHC, LinkType, Timestamp, Writer};
+use thinair_capture::{ETHERTYPE_ROHC, LinkType, RecordFile, Timestamp, Writer};
 use thinair_emulator::Passage;
 use thinair_wire::time::Instant;
 
@@ -14,7 +13,7 @@ use super::run::RunArguments;
 const HEADER: &str =
     "number,from,in_ns,start_ns,tx_ns,out_ns,late_ns,ip_octets,link_octets,frames,frame_octets,fate,reason";
 
-type CaptureFile = Writer<BufWriter<File>>;
+type CaptureFile = Writer<RecordFile>;
 
 /// Output files of a run.
 pub(super) struct RunRecord {
@@ -22,7 +21,7 @@ pub(super) struct RunRecord {
     origin: Instant,
     /// Time of the origin in nanoseconds since 1970.
     epoch: u64,
-    log: Option<BufWriter<File>>,
+    log: Option<RecordFile>,
     captures: Captures,
     /// Capture of the IP packets delivered to the hosts.
     delivered: Option<CaptureFile>,
@@ -40,7 +39,9 @@ impl RunRecord {
     pub(super) fn create(arguments: &RunArguments, origin: Instant, epoch: u64) -> anyhow::Result<Self> {
         let mut log = arguments.log.as_deref().map(create).transpose()?;
         if let (Some(log), Some(path)) = (&mut log, &arguments.log) {
-            writeln!(log, "{HEADER}").with_context(|| format!("cannot write {}", path.display()))?;
+            writeln!(log, "{HEADER}")
+                .and_then(|()| log.end_record())
+                .with_context(|| format!("cannot write {}", path.display()))?;
         }
         let captures = match &arguments.pcap {
             None => Captures::None,
@@ -75,17 +76,24 @@ impl RunRecord {
                 passage.frames,
                 passage.frame_octets,
             )?;
+            log.end_record()?;
         }
         let Some(times) = passage.times else { return Ok(()) };
         let time = Timestamp::from_nanos(self.epoch.saturating_add(times.arrival.as_nanos()));
         if let Some(capture) = self.delivered.as_mut().filter(|_| !passage.delivered.is_empty()) {
             capture.write(time, &passage.delivered)?;
+            capture.get_mut().end_record()?;
         }
         match &mut self.captures {
             Captures::None => Ok(()),
-            Captures::Ip(capture) => capture.write(time, &passage.carried),
+            Captures::Ip(capture) => {
+                capture.write(time, &passage.carried)?;
+                capture.get_mut().end_record()
+            }
             Captures::Rohc(captures) => {
-                captures[passage.from as usize].write_ethernet(time, ETHERTYPE_ROHC, &passage.carried)
+                let capture = &mut captures[passage.from as usize];
+                capture.write_ethernet(time, ETHERTYPE_ROHC, &passage.carried)?;
+                capture.get_mut().end_record()
             }
         }
     }
@@ -105,13 +113,14 @@ impl RunRecord {
     }
 }
 
-fn create(path: &Path) -> anyhow::Result<BufWriter<File>> {
-    let file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
-    Ok(BufWriter::new(file))
+fn create(path: &Path) -> anyhow::Result<RecordFile> {
+    RecordFile::create(path).with_context(|| format!("cannot create {}", path.display()))
 }
 
 fn capture(path: &Path, link_type: LinkType) -> anyhow::Result<CaptureFile> {
-    Writer::new(create(path)?, link_type).with_context(|| format!("cannot write {}", path.display()))
+    let mut writer = Writer::new(create(path)?, link_type)?;
+    writer.get_mut().end_record()?;
+    Ok(writer)
 }
 
 /// Returns `link.ab.pcap` for `link.pcap`.

@@ -7,7 +7,7 @@ use thinair_rohc::ProfileId;
 use thinair_tunnel::config::suite_name;
 use thinair_tunnel::mtu::Budget;
 use thinair_tunnel::site_config::{
-    Carrier, Framing, OnFailure, Others, Packaging, Security, SiteConfig, has_all,
+    Carrier, Framing, OnFailure, Others, Packaging, Security, SiteConfig, TotalLength, has_all,
 };
 
 /// Returns a plan as lines of a label and a text.
@@ -96,9 +96,11 @@ fn packed(packaging: &Packaging) -> String {
             text += &bitrate.map(|rate| format!(", {rate} bit/s")).unwrap_or_default();
             text + &npa.map(|npa| format!(", NPA {npa}")).unwrap_or_default()
         }
-        Packaging::Gse { flush, npa } => {
+        Packaging::Gse { flush, npa, total_length, divided } => {
             let npa = npa.map(|npa| format!(", NPA {npa}")).unwrap_or_default();
-            format!("GSE, flushed after {flush:?}{npa}")
+            let ignored = if *total_length == TotalLength::Ignored { ", Total_Length ignored" } else { "" };
+            let divided = if *divided { ", BBFrames in several datagrams" } else { "" };
+            format!("GSE, flushed after {flush:?}{npa}{ignored}{divided}")
         }
     }
 }

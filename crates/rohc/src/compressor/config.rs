@@ -40,6 +40,10 @@ pub struct CompressorConfig {
     /// Change to R-mode where the decompressor asks for it, in every profile of RFC 3095, RFC 3843 and RFC 4019, and in 0x0080. A
     /// refused request is declined where the profile supports that (RFC 3843, section 3.4), and ignored elsewhere. Default: true.
     pub reliable: bool,
+    /// In R-mode, give every packet a CRC of 7 bits (R-0-CRC, UOR-2), for a carrier that delivers damaged frames. have none
+    /// (RFC 3095, section 5.7), so that a decompressor takes whatever damage makes of them. It costs one octet a packet. Default: false,
+    /// for a carrier that checks its frames.
+    pub reliable_crc: bool,
     /// Datagrams that use profiles 0x0001 and 0x0007.
     pub rtp: RtpDetection,
     /// Encode timestamps by a timer (RFC 3095, section 4.5.4; RFC 5225, section 6.6.9), once the decompressor has sent the resolution
@@ -68,6 +72,7 @@ impl CompressorConfig {
             counted: false,
             sid_everywhere: false,
             reliable: true,
+            reliable_crc: false,
             rtp: RtpDetection::default(),
             timer: None,
             reorder_ratio: ReorderRatio::None,

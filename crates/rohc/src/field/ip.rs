@@ -214,3 +214,13 @@ impl IpHeader {
         Ok(end)
     }
 }
+
+/// Sets the IP-ID of the IPv4 header at `at` of `headers`, and its checksum.
+pub(crate) fn set_id(headers: &mut [u8], at: usize, id: u16) {
+    if let Some(header) = headers.get_mut(at..).and_then(<[u8]>::first_chunk_mut::<{ Ipv4::LEN }>) {
+        header[4..6].copy_from_slice(&id.to_be_bytes());
+        header[10..12].fill(0);
+        let sum = Ipv4::checksum_of(header);
+        header[10..12].copy_from_slice(&sum.to_be_bytes());
+    }
+}

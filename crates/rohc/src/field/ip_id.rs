@@ -4,7 +4,7 @@ use thinair_wire::coder::Word;
 
 /// Largest step of a counter. A stack that also serves other flows has larger steps; up to this one `UO-1` with its 6 bits
 /// costs one octet, where the full field costs two.
-const SMALL_STEP: u16 = 64;
+pub(super) const SMALL_STEP: u16 = 64;
 
 /// Number of packets for which another behavior must hold before it is used.
 const PATIENCE: u8 = 3;

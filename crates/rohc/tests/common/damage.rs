@@ -99,6 +99,8 @@ pub struct Rates {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DamageCount {
     pub sent: u32,
+    /// Octets of compressed headers.
+    pub octets: u32,
     pub lost: u32,
     /// Not hit, and delivered correctly.
     pub right: u32,
@@ -126,6 +128,7 @@ impl DamageCount {
 
     pub fn add(&mut self, other: &Self) {
         self.sent += other.sent;
+        self.octets += other.octets;
         self.lost += other.lost;
         self.right += other.right;
         self.header_refused += other.header_refused;
@@ -236,16 +239,18 @@ pub struct DamageRun {
     pub rates: Rates,
     /// Time between two packets; zero for a user of the library without a clock.
     pub step: Duration,
+    /// `CompressorConfig::reliable_crc`.
+    pub has_crc: bool,
 }
 
 impl DamageRun {
     pub fn new(flow: UdpFlow, mode: Mode, rates: Rates) -> Self {
-        Self { flow, mode, rates, step: Duration::from_millis(20) }
+        Self { flow, mode, rates, step: Duration::from_millis(20), has_crc: false }
     }
 
     /// Carries packets of the flow with default parameters except the mode. Feedback arrives before the next packet.
     pub fn carry(&self, packets: u32, seed: u64) -> DamageCount {
-        self.carry_by(&mut OurEnds::new(self.mode, seed), packets, seed)
+        self.carry_by(&mut OurEnds::new(self.mode, self.has_crc, seed), packets, seed)
     }
 
     /// Carries the same packets over the same link by other ends.
@@ -264,6 +269,7 @@ impl DamageRun {
             let sent = ends.compress(now, &packet, &mut rohc);
             let octets = &mut rohc[..sent.len];
             count.sent += 1;
+            count.octets += (sent.len - sent.payload) as u32;
             let (is_hit, place) = (random.happens(damage), random.below(1 << 32));
             if matches!(link.offer(octets), LinkOutcome::Dropped(_)) {
                 count.lost += 1;
@@ -313,9 +319,9 @@ struct OurEnds {
 }
 
 impl OurEnds {
-    fn new(mode: Mode, seed: u64) -> Self {
+    fn new(mode: Mode, reliable_crc: bool, seed: u64) -> Self {
         let channel = Channel::new(CidSpace::Small, 15, ProfileSet::v1()).unwrap();
-        let config = CompressorConfig { seed, ..CompressorConfig::new(channel) };
+        let config = CompressorConfig { seed, reliable_crc, ..CompressorConfig::new(channel) };
         let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 4));
         let config = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
         Self { compressor, decompressor: Decompressor::new(config, DecompressorMemory::owned(&channel, 4)) }

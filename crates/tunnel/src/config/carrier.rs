@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
+use thinair_ule::gse::TotalLength;
 use thinair_ule::{Npa, Pid};
 
 use super::setting::{ConfigError, ConfiguredValue};
@@ -251,7 +252,7 @@ fn udp(
             }
             ts(section, asked.unwrap_or(fit.min(7) as u8))?
         }
-        CarrierScheme::GseUdp => Packaging::Gse { flush: flush(section)?, npa: npa(section)? },
+        CarrierScheme::GseUdp => gse(section, security)?,
         CarrierScheme::Udp | CarrierScheme::UleFile | CarrierScheme::Serial | CarrierScheme::SerialRaw => {
             Packaging::Packed
         }
@@ -269,6 +270,24 @@ fn ts(section: &SettingsSection, per_datagram: u8) -> Result<Packaging, ConfigEr
         psi: section.read("psi", positive)?,
         bitrate: section.read("bitrate", words::rate)?,
         npa: npa(section)?,
+    })
+}
+
+fn gse(section: &SettingsSection, security: &Security) -> Result<Packaging, ConfigError> {
+    for key in ["total_length", "bbframes"] {
+        if let (Some(setting), Security::Key { .. }) = (section.setting(key), security) {
+            return Err(
+                setting.error("is for BBFrames of other equipment, with `open`; with a key remove it")
+            );
+        }
+    }
+    let total_length = words::word(&[("checked", TotalLength::Checked), ("ignored", TotalLength::Ignored)]);
+    let bbframes = words::word(&[("whole", false), ("divided", true)]);
+    Ok(Packaging::Gse {
+        flush: flush(section)?,
+        npa: npa(section)?,
+        total_length: section.read("total_length", total_length)?.unwrap_or_default(),
+        divided: section.read("bbframes", bbframes)?.unwrap_or_default(),
     })
 }
 

@@ -132,6 +132,8 @@ pub(super) const SECTIONS: &[SectionKeys] = &[
             one_end("pid"),
             one_end("peer_pid"),
             one_end("npa"),
+            one_end("total_length"),
+            one_end("bbframes"),
             all("psi"),
             all("bitrate"),
             one_end("from"),

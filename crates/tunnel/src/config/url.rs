@@ -74,6 +74,7 @@ impl CarrierScheme {
             "mtu" => &[Udp, UleUdp, GseUdp, Serial, SerialRaw],
             "rtp" | "ts" => &[UleUdp],
             "pid" | "peer_pid" | "psi" | "bitrate" => &[UleUdp, UleFile],
+            "total_length" | "bbframes" => &[GseUdp],
             "flush" | "npa" => &[UleUdp, GseUdp, UleFile],
             "from" | "to" => &[UleFile],
             "speed" => &[Serial, SerialRaw],

@@ -213,11 +213,11 @@ impl Daemon {
     fn drain(&mut self) {
         while let Some(output) = self.site.poll_output() {
             match output {
-                SiteOutput::Datagram { to, octets } => {
+                SiteOutput::Datagram { number, to, octets } => {
                     if let Some(recorder) = &mut self.record_outside {
                         recorder.datagram(Heading::Out, to.map(|to| to.peer), octets);
                     }
-                    self.outside.carry(to, octets);
+                    self.outside.carry(number, to, octets);
                 }
                 SiteOutput::Packet(packet) => {
                     if let Some(recorder) = &mut self.record_inside {
@@ -243,10 +243,12 @@ impl Daemon {
     /// Sends queued data, and waits for room if necessary.
     fn flush(&mut self, now: Instant) -> Result<(), RunError> {
         let flushed = self.outside.flush(now);
-        if flushed.refused > 0 {
-            self.site.note(Drop::CarrierRefused, flushed.refused);
+        for number in flushed.refused {
+            self.site.note_refused_datagram(number, Drop::CarrierRefused);
         }
-        self.site.note_refused_too_long(flushed.too_long);
+        for number in flushed.too_long {
+            self.site.note_refused_datagram(number, Drop::CarrierTooLong);
+        }
         self.take_reports(now);
         let has_room = !self.is_full();
         let Self { events, outside, inside, outside_waits, inside_waits, .. } = self;

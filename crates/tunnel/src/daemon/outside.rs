@@ -47,12 +47,12 @@ pub(super) enum Arrival<'a> {
 }
 
 /// Outcome of a flush.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Flushed {
-    /// Datagrams that the system refused.
-    pub(super) refused: u64,
-    /// Datagrams that are longer than an interface of this machine allows.
-    pub(super) too_long: u64,
+    /// Numbers of datagrams that the system refused.
+    pub(super) refused: Vec<u64>,
+    /// Numbers of datagrams that are longer than an interface of this machine allows.
+    pub(super) too_long: Vec<u64>,
     /// True if datagrams wait for room.
     pub(super) waits: bool,
 }
@@ -116,12 +116,12 @@ impl Outside {
         matches!(self, Self::File(files) if files.is_always_readable())
     }
 
-    /// Queues a datagram; the next [`flush`](Self::flush) sends it.
-    pub(super) fn carry(&mut self, to: Option<AddressPair>, datagram: &[u8]) {
+    /// Queues the datagram of a number; the next [`flush`](Self::flush) sends it, or returns the number.
+    pub(super) fn carry(&mut self, number: u64, to: Option<AddressPair>, datagram: &[u8]) {
         match self {
-            Self::Udp(socket) => socket.carry(to, datagram),
-            Self::Serial(line) => line.carry(datagram),
-            Self::File(files) => files.carry(datagram),
+            Self::Udp(socket) => socket.carry(number, to, datagram),
+            Self::Serial(line) => line.carry(number, datagram),
+            Self::File(files) => files.carry(number, datagram),
         }
     }
 

@@ -1,12 +1,11 @@
 //! Captures of both sides: packets at the interface, datagrams on the carrier.
 
-use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use thinair_capture::{LinkType, Timestamp, Writer};
+use thinair_capture::{LinkType, RecordFile, Timestamp, Writer};
 use thinair_wire::checksum;
 
 /// Link type for octets without an assigned type (LINKTYPE_USER0).
@@ -14,7 +13,7 @@ const USER0: LinkType = LinkType(147);
 
 /// A capture file, with a record for each packet.
 pub(super) struct Recorder {
-    writer: Writer<BufWriter<File>>,
+    writer: Writer<RecordFile>,
     /// This end's address. If present, datagrams are recorded with headers of IP and UDP, which the system
     /// has removed.
     own: Option<SocketAddr>,
@@ -41,13 +40,14 @@ impl Recorder {
     }
 
     fn new(path: &Path, link_type: LinkType, own: Option<SocketAddr>) -> io::Result<Self> {
-        let writer = Writer::new(BufWriter::new(File::create(path)?), link_type)?;
+        let mut writer = Writer::new(RecordFile::create(path)?, link_type)?;
+        writer.get_mut().end_record()?;
         Ok(Self { writer, own, packet: Vec::new(), failed: false })
     }
 
     /// Records a packet at the interface.
     pub(super) fn packet(&mut self, packet: &[u8]) {
-        let written = self.writer.write(time(), packet);
+        let written = self.writer.write(time(), packet).and_then(|()| self.writer.get_mut().end_record());
         self.check(written);
     }
 
@@ -63,7 +63,8 @@ impl Recorder {
         self.packet.clear();
         headers(from, to, datagram, &mut self.packet);
         self.packet.extend_from_slice(datagram);
-        let written = self.writer.write(time(), &self.packet);
+        let written =
+            self.writer.write(time(), &self.packet).and_then(|()| self.writer.get_mut().end_record());
         self.check(written);
     }
 
@@ -78,7 +79,7 @@ impl Recorder {
         if let Err(error) = result
             && !std::mem::replace(&mut self.failed, true)
         {
-            tracing::error!(%error, "a capture cannot be written; it is not whole");
+            tracing::error!(%error, "a capture ends before the tunnel does");
         }
     }
 }

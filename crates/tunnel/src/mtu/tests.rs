@@ -60,7 +60,12 @@ fn ts(per_datagram: u8) -> Packaging {
     }
 }
 
-const GSE: Packaging = Packaging::Gse { flush: Duration::ZERO, npa: None };
+const GSE: Packaging = Packaging::Gse {
+    flush: Duration::ZERO,
+    npa: None,
+    total_length: thinair_ule::gse::TotalLength::Checked,
+    divided: false,
+};
 
 fn key(suite: Suite) -> Security {
     Security::Key { path: PathBuf::new(), suite }

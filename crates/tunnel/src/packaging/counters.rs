@@ -112,7 +112,7 @@ pub struct GseCounters {
     pub filtered: u64,
     /// Invalid headers and labels.
     pub header_errors: u64,
-    /// Fragments without a first one, and PDUs that were not complete in time.
+    /// Fragments without a first one, PDUs that were not complete in time, and BBFrames of which datagrams are missing.
     pub incomplete: u64,
     /// PDUs that exceed the maximum size of units.
     pub too_long: u64,

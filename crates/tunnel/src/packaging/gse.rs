@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use thinair_ule::gse::{
     Accept, BbHeader, DataField, Filled, GseReceiver as Fragments, GseSlot, Label, Put, ReUse, Sending,
+    TotalLength,
 };
 use thinair_ule::{Bridged, Npa, SnduContent, Type};
 use thinair_wire::time::Instant;
@@ -187,10 +188,42 @@ impl GseSender {
 /// Reassembly of the fragments of a site, or of an unidentified sender.
 type FragmentStream = (Option<SiteId>, Fragments<'static, SLOTS, Vec<u8>>);
 
+/// Deviations that a receiver accepts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReceiverOptions {
+    pub(super) total_length: TotalLength,
+    /// True if a BBFrame may be divided over several datagrams; only of one sender.
+    pub(super) divided: bool,
+}
+
+/// A BBFrame of which the first datagrams have arrived. Datagrams after the first one have no header: the BBFrame ends
+/// where its data field does.
+#[derive(Debug)]
+struct DividedFrame {
+    /// Octets that have arrived; empty between BBFrames.
+    octets: Vec<u8>,
+    /// Length of the BBFrame with its header, in octets.
+    announced: usize,
+}
+
+impl DividedFrame {
+    /// True if a datagram begins a BBFrame of the stream, although the previous one is incomplete: its header differs in
+    /// ISI, DFL and CRC-8 only.
+    fn begins_again(&self, datagram: &[u8]) -> bool {
+        let fixed = |frame: &[u8]| {
+            let [matype, _isi, upl @ .., _, _, sync, syncd, syncd_low, _crc] = *frame.first_chunk::<10>()?;
+            Some((matype, upl, [sync, syncd, syncd_low]))
+        };
+        BbHeader::read(datagram).is_ok() && fixed(datagram) == fixed(&self.octets)
+    }
+}
+
 /// Extracts units from BBFrames, and reassembles the fragments of each site.
 #[derive(Debug)]
 pub struct GseReceiver {
     streams: Vec<FragmentStream>,
+    /// `None`: each datagram has a whole BBFrame.
+    divided: Option<DividedFrame>,
     /// This site, whose own BBFrames may be received.
     own_site: Option<SiteId>,
     own: Option<(Npa, SiteId)>,
@@ -199,11 +232,18 @@ pub struct GseReceiver {
 }
 
 impl GseReceiver {
-    pub(super) fn new(own: Option<Npa>, others: &Others, largest_unit: usize) -> Self {
+    pub(super) fn new(
+        own: Option<Npa>,
+        others: &Others,
+        largest_unit: usize,
+        options: ReceiverOptions,
+    ) -> Self {
         let accept = own.map_or(Accept::Every, |npa| Accept::One(Label::Six(npa)));
         let fragments = || {
             let slots = [(); SLOTS].map(|()| GseSlot::with(vec![0; largest_unit.min(LARGEST_UNIT)]));
-            Fragments::with(accept, slots)
+            let mut fragments = Fragments::with(accept, slots);
+            fragments.set_total_length(options.total_length);
+            fragments
         };
         let (sites, own_site) = match others {
             Others::Mesh(mesh) => (mesh.sites.iter().map(|site| Some(site.id)).collect(), mesh.own),
@@ -211,6 +251,10 @@ impl GseReceiver {
         };
         Self {
             streams: sites.into_iter().map(|site| (site, fragments())).collect(),
+            divided: options.divided.then(|| {
+                let octets = Vec::with_capacity(BbHeader::OCTETS + BbHeader::MAX_DATA_FIELD);
+                DividedFrame { octets, announced: 0 }
+            }),
             own_site,
             own: addresses::own(own, others),
             largest_unit,
@@ -235,9 +279,69 @@ impl GseReceiver {
         UnpackagerCounters { gse, ..self.counters }
     }
 
-    pub(super) fn receive(&mut self, frame: &[u8], sink: UnitSink<'_>) -> Result<(), UnpackError> {
-        let result = self.frame(frame, sink);
-        self.counters.note(frame.len(), result)
+    pub(super) fn receive(&mut self, datagram: &[u8], sink: UnitSink<'_>) -> Result<(), UnpackError> {
+        let result = match self.divided.take() {
+            None => self.frame(datagram, sink),
+            Some(mut divided) => {
+                let result = self.part(&mut divided, datagram, sink);
+                self.divided = Some(divided);
+                result
+            }
+        };
+        self.counters.note(datagram.len(), result)
+    }
+
+    /// Discards the BBFrame of which datagrams are missing. Fragments of PDUs have numbers and a CRC-32.
+    pub(super) fn resynchronize(&mut self) {
+        if let Some(divided) = &mut self.divided {
+            self.counters.gse.incomplete += u64::from(!divided.octets.is_empty());
+            divided.octets.clear();
+        }
+    }
+
+    /// Processes a datagram with a BBFrame, or with a part of one.
+    fn part(
+        &mut self,
+        divided: &mut DividedFrame,
+        datagram: &[u8],
+        sink: UnitSink<'_>,
+    ) -> Result<(), UnpackError> {
+        // A group returns the BBFrames of this site between the datagrams of another one.
+        if BbHeader::read(datagram).is_ok_and(|header| self.is_own(header)) {
+            return Ok(());
+        }
+        if !divided.octets.is_empty() && divided.begins_again(datagram) {
+            self.counters.gse.incomplete += 1;
+            divided.octets.clear();
+        }
+        if divided.octets.is_empty() {
+            let header = BbHeader::read(datagram).map_err(UnpackError::BbHeader)?;
+            divided.announced = BbHeader::OCTETS + header.data_field();
+            if datagram.len() >= divided.announced {
+                return self.frame(datagram, sink);
+            }
+            divided.octets.extend_from_slice(datagram);
+            return Ok(());
+        }
+        let left = divided.announced - divided.octets.len();
+        let (part, padding) = datagram.split_at_checked(left).unwrap_or((datagram, &[]));
+        // Octets behind the data field are padding of the BBFrame. EN 302 307-1, section 5.2.1.
+        if padding.iter().any(|octet| *octet != 0) {
+            divided.octets.clear();
+            return Err(UnpackError::DataField { announced: left, left: datagram.len() });
+        }
+        divided.octets.extend_from_slice(part);
+        if divided.octets.len() < divided.announced {
+            return Ok(());
+        }
+        let result = self.frame(&divided.octets, sink);
+        divided.octets.clear();
+        result
+    }
+
+    /// True for a BBFrame of this site.
+    fn is_own(&self, header: BbHeader) -> bool {
+        header.isi.is_some() && header.isi == self.own_site.map(SiteId::number)
     }
 
     fn frame(&mut self, frame: &[u8], sink: UnitSink<'_>) -> Result<(), UnpackError> {
@@ -246,7 +350,7 @@ impl GseReceiver {
         let data_field = frame
             .get(BbHeader::OCTETS..BbHeader::OCTETS + announced)
             .ok_or(UnpackError::DataField { announced, left })?;
-        if header.isi.is_some() && header.isi == self.own_site.map(SiteId::number) {
+        if self.is_own(header) {
             return Ok(());
         }
         let Some((from, fragments)) = stream(&mut self.streams, header.isi)? else { return Ok(()) };

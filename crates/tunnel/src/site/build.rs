@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use thinair_wire::time::Instant;
 
+use super::departures::Departures;
 use super::output::{A_PEER, OutputQueue};
 use super::pipeline::{Link, Pipeline};
 use super::source::Source;
@@ -88,6 +89,7 @@ impl Site {
             outer: budget.outer,
             datagram: Vec::with_capacity(2_048),
             outputs: OutputQueue::new(due),
+            departures: Departures::default(),
         };
         let narrow = budget.narrow();
         Ok(Self { pipelines, sources, unpackagers, mesh, allowed, narrow, common, answered_at: None })

@@ -16,6 +16,8 @@ use crate::addresses::AddressPair;
 pub enum SiteOutput<'s> {
     /// A datagram, a frame, or TS Packets, for the carrier.
     Datagram {
+        /// Its number: see [`Site::note_refused_datagram`](super::Site::note_refused_datagram).
+        number: u64,
         /// Address of the receiver, and the own one; `None`: the carrier has no addresses.
         to: Option<AddressPair>,
         /// Payload of the carrier.
@@ -70,7 +72,8 @@ pub(super) struct OutputQueue {
 
 /// Output without its octets.
 pub(super) enum QueuedOutput {
-    Datagram(Option<AddressPair>),
+    /// A datagram: its destination, and its number.
+    Datagram(Option<AddressPair>, u64),
     /// A packet: number of its source, and its length when received; `None`: it was created by this site.
     Packet(Option<(usize, usize)>),
     /// An event of the source of that number.
@@ -83,18 +86,26 @@ impl OutputQueue {
         Self { outputs: Vec::new(), octets: Vec::new(), polled: 0, limit: INPUT + due }
     }
 
+    /// True if there is room for an output of `octets`.
+    pub(super) fn has_room(&self, octets: usize) -> bool {
+        let (octets_before, outputs_before) = match self.polled == self.outputs.len() {
+            true => (0, 0),
+            false => (self.octets.len(), self.outputs.len()),
+        };
+        let outputs = (outputs_before + 1) * size_of::<(QueuedOutput, Range<usize>)>();
+        octets_before + octets + outputs <= self.limit
+    }
+
     /// Appends an output. False, without a change, if the queue is full.
     pub(super) fn push(&mut self, output: QueuedOutput, octets: &[u8]) -> bool {
+        let has_room = self.has_room(octets.len());
         if self.polled == self.outputs.len() {
             self.outputs.clear();
             self.octets.clear();
             self.polled = 0;
         }
-        let start = self.octets.len();
-        let taken =
-            start + octets.len() + (self.outputs.len() + 1) * size_of::<(QueuedOutput, Range<usize>)>();
-        let has_room = taken <= self.limit;
         if has_room {
+            let start = self.octets.len();
             self.octets.extend_from_slice(octets);
             self.outputs.push((output, start..self.octets.len()));
         }
@@ -107,7 +118,7 @@ impl OutputQueue {
         self.polled += 1;
         let octets = self.octets.get(octets.clone()).unwrap_or_default();
         Some(match *output {
-            QueuedOutput::Datagram(to) => SiteOutput::Datagram { to, octets },
+            QueuedOutput::Datagram(to, number) => SiteOutput::Datagram { number, to, octets },
             QueuedOutput::Packet(_) => SiteOutput::Packet(octets),
             QueuedOutput::Event(source, event) => {
                 let source = source.and_then(|number| sources.get(number));

@@ -9,7 +9,6 @@ use super::output::QueuedOutput;
 use super::pipeline::{Outlet, Pipeline};
 use super::{Site, SiteEvent};
 use crate::seal::PathSeal;
-use crate::status::Drop;
 
 impl Site {
     /// Handles a report of a router, or of this machine, that a datagram to `to` was too long for a link with
@@ -35,11 +34,6 @@ impl Site {
             }
         }
         self.keep_to_paths();
-    }
-
-    /// Counts datagrams that were refused because an interface of this machine has a smaller MTU.
-    pub fn note_refused_too_long(&mut self, times: u64) {
-        self.common.counters.drops.add(Drop::CarrierTooLong, times);
     }
 
     /// MTU that the interface should have: the smallest of all peers.

@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use thinair_wire::time::Instant;
 
 use super::CommonParts;
+use super::departures::Departure;
 use super::output::QueuedOutput;
 use super::unsent::{Fate, Unsent};
 use crate::addresses::AddressPair;
@@ -92,10 +93,27 @@ impl Link {
         Some(AddressPair { peer: self.address(seal)?, own: known })
     }
 
-    /// Counts packets whose datagram has left.
-    fn count_sent(&mut self, counters: &mut Counters, packets: &TrafficCounters) {
+    /// Counts packets whose datagram was passed to the carrier.
+    fn count_sent(&mut self, common: &mut CommonParts, number: u64, packets: &TrafficCounters) {
         self.sent.add(packets);
-        counters.sent.add(packets);
+        common.counters.sent.add(packets);
+        common.departures.add(number, packets);
+    }
+
+    /// Takes back a datagram that the carrier refused, with the packets that end in it.
+    pub(super) fn take_back(&mut self, counters: &mut Counters, refused: &Departure) {
+        self.sent.take_back(&refused.packets);
+        self.sent.take_datagram_back(refused.octets);
+        counters.refused_datagram(refused.octets, &refused.packets);
+        // Something was heard before the carrier took it.
+        if self.arrived.datagrams > self.sent.datagrams {
+            self.arrived.take_back(&refused.packets);
+            self.arrived.take_datagram_back(refused.octets);
+            if let Some(arrived) = &mut counters.arrived {
+                arrived.take_back(&refused.packets);
+                arrived.take_datagram_back(refused.octets);
+            }
+        }
     }
 
     /// Records that the peer was heard: everything that was sent before may have arrived.
@@ -160,7 +178,7 @@ impl Outlet<'_> {
 
     fn note_fate(&mut self, fate: Fate, packets: &TrafficCounters) {
         match fate {
-            Fate::Left => self.link.count_sent(&mut self.common.counters, packets),
+            Fate::Left(number) => self.link.count_sent(self.common, number, packets),
             Fate::Held => {
                 if let Some(held) = self.link.held.back_mut() {
                     held.packets.add(packets);
@@ -174,9 +192,9 @@ impl Outlet<'_> {
     pub(super) fn carry_held(&mut self) {
         for _ in 0..self.link.held.len() {
             if let Some(held) = self.link.held.pop_front()
-                && self.seal_and_carry(held.flags, held.units, &held.body, false) == Fate::Left
+                && let Fate::Left(number) = self.seal_and_carry(held.flags, held.units, &held.body, false)
             {
-                self.link.count_sent(&mut self.common.counters, &held.packets);
+                self.link.count_sent(self.common, number, &held.packets);
             }
         }
     }
@@ -187,7 +205,7 @@ impl Outlet<'_> {
         let address = self.link.pair(Some(seal));
         let (Destination::Peer(peer), Some(_)) = (self.link.destination, address) else { return false };
         let is_sealed = seal.seal_path(self.now, peer, path, datagram).is_ok();
-        is_sealed && self.carry_datagram(address)
+        is_sealed && self.carry_datagram(address).is_some()
     }
 
     fn seal_and_carry(&mut self, flags: BodyFlags, units: u32, body: &[u8], hold: bool) -> Fate {
@@ -195,11 +213,7 @@ impl Outlet<'_> {
         let address = self.link.pair(self.common.seal.as_ref());
         match sealed {
             Ok(()) if address.is_some() || !self.link.needs_address => {
-                if self.carry_datagram(address) {
-                    Fate::Left
-                } else {
-                    Fate::Dropped
-                }
+                self.carry_datagram(address).map_or(Fate::Dropped, Fate::Left)
             }
             Err(NotSealed::NoSession) if hold && self.link.held.len() < HELD => {
                 let packets = TrafficCounters::default();
@@ -236,16 +250,22 @@ impl Outlet<'_> {
         Ok(())
     }
 
-    /// Queues the sealed datagram as an output. False: there is no room.
-    pub(super) fn carry_datagram(&mut self, to: Option<AddressPair>) -> bool {
-        let CommonParts { counters, datagram, outer, outputs, .. } = &mut *self.common;
-        let has_room = outputs.push(QueuedOutput::Datagram(to), datagram);
-        if has_room {
-            counters.sent_datagram(datagram.len() + *outer);
-            self.link.sent.datagram(datagram.len() + *outer);
-        } else {
+    /// Queues the sealed datagram as an output. Returns its number; `None`: there is no room.
+    pub(super) fn carry_datagram(&mut self, to: Option<AddressPair>) -> Option<u64> {
+        let CommonParts { counters, datagram, outer, outputs, departures, .. } = &mut *self.common;
+        if !outputs.has_room(datagram.len()) {
             counters.drops.count(Drop::CarrierFull);
+            return None;
         }
-        has_room
+        let octets = datagram.len() + *outer;
+        let pipeline = match self.link.destination {
+            Destination::Peer(peer) => peer,
+            Destination::Everybody => 0,
+        };
+        let number = departures.push(pipeline, octets);
+        outputs.push(QueuedOutput::Datagram(to, number), datagram);
+        counters.sent_datagram(octets);
+        self.link.sent.datagram(octets);
+        Some(number)
     }
 }

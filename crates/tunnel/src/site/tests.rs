@@ -18,6 +18,8 @@ struct Host {
     config: SiteConfig,
     address: SocketAddr,
     out: VecDeque<(SocketAddr, Vec<u8>)>,
+    /// Numbers of the datagrams.
+    numbers: Vec<u64>,
     delivered: Vec<Vec<u8>>,
     sessions: u32,
 }
@@ -28,7 +30,8 @@ impl Host {
         input(&mut self.site);
         while let Some(output) = self.site.poll_output() {
             match output {
-                SiteOutput::Datagram { to, octets } => {
+                SiteOutput::Datagram { number, to, octets } => {
+                    self.numbers.push(number);
                     self.out.push_back((to.unwrap().peer, octets.to_vec()))
                 }
                 SiteOutput::Packet(packet) => self.delivered.push(packet.to_vec()),
@@ -94,7 +97,7 @@ fn host(text: &str, key: u8, start: u64) -> Host {
     let site = Site::new(Instant::ZERO, &config, &budget, Some(seal), &mut random(start + 1)).unwrap();
     let crate::site_config::Carrier::Udp { listen, .. } = config.carrier else { panic!("UDP") };
     let (out, delivered) = (VecDeque::new(), Vec::new());
-    Host { site, config, address: listen, out, delivered, sessions: 0 }
+    Host { site, config, address: listen, out, numbers: Vec::new(), delivered, sessions: 0 }
 }
 
 fn text(port: u16, peer: u16, security: &str) -> String {

@@ -10,8 +10,8 @@ const MOST: usize = 8_192;
 /// What became of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// Its datagram has left.
-    Left,
+    /// Its datagram, with this number, was passed to the carrier.
+    Left(u64),
     /// It waits for keys.
     Held,
     /// It was dropped.
@@ -107,11 +107,11 @@ mod tests {
         unsent.push();
         unsent.push();
         assert_eq!(
-            unsent.body(2, Fate::Left),
+            unsent.body(2, Fate::Left(7)),
             TrafficCounters { packets: 1, octets: 100, compressed_octets: 20, ..TrafficCounters::default() }
         );
         assert_eq!(unsent.end(200, 30), None);
-        assert_eq!(unsent.body(1, Fate::Left).octets, 200);
+        assert_eq!(unsent.body(1, Fate::Left(8)).octets, 200);
         // None of its units was accepted.
         unsent.begin();
         assert_eq!(unsent.end(300, 40), Some(Fate::Dropped));

@@ -143,6 +143,13 @@ impl Counters {
         self.billing.sent.datagram(self.billing.unit_octets, octets);
     }
 
+    /// Takes back a [sent datagram](Self::sent_datagram) that did not leave, and the packets that end in it.
+    pub(crate) fn refused_datagram(&mut self, octets: usize, packets: &TrafficCounters) {
+        self.sent.take_back(packets);
+        self.sent.take_datagram_back(octets);
+        self.billing.sent.take_back(self.billing.unit_octets, octets);
+    }
+
     /// Counts a received datagram from any sender: `octets` of the carrier, with its headers.
     pub fn received_datagram(&mut self, octets: usize) {
         self.received.datagram(octets);
@@ -159,10 +166,22 @@ impl TrafficCounters {
     }
 
     /// Takes back a [`packet`](Self::packet) that was counted too early.
-    pub fn take_back(&mut self, octets: usize, compressed: usize) {
-        self.packets = self.packets.saturating_sub(1);
-        self.octets = self.octets.saturating_sub(octets as u64);
-        self.compressed_octets = self.compressed_octets.saturating_sub(compressed as u64);
+    pub fn take_packet_back(&mut self, octets: usize, compressed: usize) {
+        let mut packet = Self::default();
+        packet.packet(octets, compressed);
+        self.take_back(&packet);
+    }
+
+    /// Takes back other counters.
+    pub(crate) fn take_back(&mut self, other: &Self) {
+        *self = self.since(other);
+    }
+
+    /// Takes back a [`datagram`](Self::datagram) that did not leave.
+    pub(crate) fn take_datagram_back(&mut self, octets: usize) {
+        let mut datagram = Self::default();
+        datagram.datagram(octets);
+        self.take_back(&datagram);
     }
 
     /// Adds other counters.
@@ -196,6 +215,11 @@ impl Bill {
     fn datagram(&mut self, unit: u32, octets: usize) {
         self.datagrams += 1;
         self.units += (octets as u64).div_ceil(u64::from(unit.max(1)));
+    }
+
+    fn take_back(&mut self, unit: u32, octets: usize) {
+        self.datagrams = self.datagrams.saturating_sub(1);
+        self.units = self.units.saturating_sub((octets as u64).div_ceil(u64::from(unit.max(1))));
     }
 }
 

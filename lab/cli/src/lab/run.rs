@@ -52,6 +52,9 @@ pub(super) fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(2));
         }
     };
+    for note in plan.notes() {
+        eprintln!("note: {path}: {note}");
+    }
     plan.count = arguments.runs.unwrap_or(plan.count);
     plan.seed = arguments.seed.unwrap_or(plan.seed);
     let mut results = Results::default();

@@ -97,6 +97,7 @@ pub(super) fn run(cell: &Vars, exchanges: usize, seed: u64, run: u32) -> Result<
         download: None,
         download_octets: None,
         warm_up: 0,
+        pause: None,
         end: Instant::from_millis(1_000_000_000),
     };
     Ok(LossySample::new(&scenario.run(seed, run)))

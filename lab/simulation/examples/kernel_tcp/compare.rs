@@ -52,6 +52,7 @@ fn base(model: LinkModel<'static>, count: usize) -> Scenario {
         download: None,
         download_octets: None,
         warm_up: 0,
+        pause: None,
         end: Instant::from_millis(600_000),
     }
 }

@@ -53,6 +53,8 @@ pub struct Scenario {
     pub download_octets: Option<u64>,
     /// Number of rounds of requests before the measured one, with pauses of a second.
     pub warm_up: usize,
+    /// Beginning and length of a time in which every packet is lost, in virtual time only.
+    pub pause: Option<(Instant, Duration)>,
     /// Time limit.
     pub end: Instant,
 }
@@ -109,10 +111,18 @@ impl ClientOutcome {
 }
 
 impl Scenario {
+    /// Number of flows in a direction: one for each client, and one for a download.
+    pub fn flows(&self) -> u32 {
+        u32::from(self.clients) + u32::from(self.download.is_some())
+    }
+
     /// Runs the experiment. `seed` and `run` determine every octet.
     pub fn run(&self, seed: u64, run: u32) -> ScenarioOutcome {
         let link_seed = link_seed(seed, run);
         let mut network = HostNetwork::new(&self.model, link_seed, self.rohc.as_ref());
+        if let Some((from, length)) = self.pause {
+            network.pause(from, from + length);
+        }
         let Ok(outcome) = self.run_in(&mut network, seed, run);
         outcome
     }

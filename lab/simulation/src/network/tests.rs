@@ -31,6 +31,7 @@ fn scenario(model: &LinkModel<'static>, transport: MessageTransport, nstart: u16
         download: None,
         download_octets: None,
         warm_up: 0,
+        pause: None,
         end: Instant::from_millis(600_000),
     }
 }
@@ -52,6 +53,28 @@ fn an_exchange_takes_what_the_link_says() {
     assert_eq!([outcome.totals[0].octets, outcome.totals[1].octets], [3_700, 5_800]);
     assert_eq!(client.retransmissions, 0);
     assert_eq!(client.completed_after(), Some(Duration::from_micros(99 * 100_700 + 195_000)));
+}
+
+/// Packets that are sent in a pause are lost, and those that would arrive in it; the next behind it is not.
+#[test]
+fn a_pause_loses_what_is_under_way() {
+    let mut paused = scenario(&link(8_000, Duration::from_millis(50)), UDP, 1);
+    paused.requests.count = 1;
+    let took = |from, length| {
+        let pause = Some((Instant::from_millis(from), Duration::from_millis(length)));
+        let client = Scenario { pause, ..paused.clone() }.run(1, 0).clients.remove(0);
+        (client.took().next(), client.retransmissions)
+    };
+    let unharmed = Duration::from_millis(195);
+    // The request arrives at 2,087 ms, its response at 2,195 ms.
+    assert_eq!(took(2_195, 60_000).0, None);
+    assert_eq!(took(2_196, 60_000), (Some(unharmed), 0));
+    for (from, length) in [(2_000, 1), (2_087, 1), (2_195, 1), (1_000, 1_001)] {
+        let (took, retransmissions) = took(from, length);
+        assert!(took.is_some_and(|took| took > Duration::from_secs(2)), "{from} {took:?}");
+        assert_eq!(retransmissions, 1, "{from}");
+    }
+    assert_eq!(took(2_001, 80), (Some(unharmed), 0), "nothing is sent or arrives then");
 }
 
 #[test]

@@ -98,6 +98,7 @@ pub(super) fn scenario(document: &Document) -> Result<Scenario, Wrong> {
         download: document.download.as_ref().map(download).transpose()?.flatten(),
         download_octets: document.download.as_ref().map(download_octets).transpose()?.flatten(),
         warm_up: number("clients.warm_up", clients.warm_up, 0, 0..=1_000)? as usize,
+        pause: None,
         end: Instant::ZERO + end,
     })
 }

@@ -134,6 +134,22 @@ fn more_clients_than_contexts_need_more_contexts() {
 }
 
 #[test]
+fn more_flows_than_contexts_are_noted() {
+    let notes = |text: &str| ExperimentPlan::read(text).unwrap().notes();
+    let rohc = "[rohc]\nmode = 'o'\n";
+    let small = notes(&format!("{rohc}[clients]\ncount = 17\n"));
+    assert_eq!(small.len(), 1);
+    assert!(small[0].starts_with("ROHC has 16 contexts for 17 flows in a direction"), "{small:?}");
+    assert!(small[0].ends_with("rohc.max_cid = 16"), "{small:?}");
+    assert_eq!(notes(&format!("{rohc}[clients]\ncount = 16\n")), [""; 0]);
+    assert_eq!(notes("[clients]\ncount = 17\n"), [""; 0], "without ROHC there are no contexts");
+    assert_eq!(notes(&format!("{rohc}cid = 'large'\nmax_cid = 16\n[clients]\ncount = 17\n")), [""; 0]);
+    // A download is a flow, too; of several cells the worst is named.
+    let beside = format!("{rohc}[clients]\ncount = 16\n[download]\n[sweep]\n'rohc.max_cid' = [15, 3]\n");
+    assert!(notes(&beside)[0].starts_with("ROHC has 4 contexts for 17 flows"), "{:?}", notes(&beside));
+}
+
+#[test]
 fn threads_and_shards_make_no_difference() {
     let plan = ExperimentPlan::read(SMALL).unwrap();
     let sorted = |records: &[RunRecord]| {

@@ -10,12 +10,13 @@ use super::state::{ChecksumMode, CoapState, Template, Templates};
 use super::{HeaderFields, Whole, msn_interval};
 use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified};
-use crate::exchange::{CoapExchange, Exchanges};
+use crate::exchange::{CoapExchange, Exchanges, OF_A_FLOW};
 use crate::pace::steps;
 use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
-use crate::proof::{Candidates, Fits, Proof};
+use crate::proof::{Candidates, Fits, Proof, TRIALS};
 use crate::state::DecompressorState;
+use crate::work;
 
 /// Number of packets per report of losses to the compressor.
 const REPORT: u16 = 128;
@@ -34,6 +35,9 @@ pub(crate) struct CoapReceiverMemory<'a, 'm> {
     /// True if UDP checksums may be left out on this channel.
     pub(crate) may_elide: bool,
 }
+
+/// Largest number of older messages with the same MSN that are tried for one packet, with all its MSNs.
+const OLDER: u32 = 128;
 
 /// The context of one flow at the decompressor.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +70,15 @@ pub(super) struct PacketTail<'a, 'p> {
     pub(super) payload: &'p [u8],
     /// Sum of the payload, if a check needs it.
     pub(super) sum: u16,
+}
+
+/// Search for the MSN of a packet.
+#[derive(Default)]
+struct Search {
+    /// The packet would refer to an unknown message.
+    is_unknown: bool,
+    /// Older messages with the same MSN that were tried.
+    older: u32,
 }
 
 impl CoapReceiverContext {
@@ -173,15 +186,15 @@ impl CoapReceiverContext {
         let (below, _) = msn_interval(k);
         let start = self.shared.msn.wrapping_sub(below);
         let first = start.wrapping_add(bits.wrapping_sub(start) & ((1 << k) - 1));
-        let mut unknown = false;
+        let mut search = Search::default();
         let is_near = k >= u16::BITS || self.arrivals.is_next(now, 1 << k);
-        if is_near && let Some(len) = self.with(first, &mut unknown, packet, x, memory, out)? {
+        if is_near && let Some(len) = self.with(first, &mut search, packet, x, memory.sent, out)? {
             return Ok(len);
         }
-        if let Some(len) = self.in_doubt(now, (first, k, is_near), &mut unknown, packet, x, memory, out)? {
+        if let Some(len) = self.in_doubt(now, (first, k, is_near), &mut search, packet, x, memory, out)? {
             return Ok(len);
         }
-        Err(if unknown { Failure::NoRequest(packet.format) } else { Failure::Crc(packet.format) })
+        Err(if search.is_unknown { Failure::NoRequest(packet.format) } else { Failure::Crc(packet.format) })
     }
 
     /// [`find`](Self::find) if the packet is late, or more than a turn of MSNs may have passed.
@@ -191,14 +204,25 @@ impl CoapReceiverContext {
         &self,
         now: Moment,
         (first, k, is_near): (u32, u32, bool),
-        unknown: &mut bool,
+        search: &mut Search,
         packet: &PacketTail<'_, '_>,
         x: &mut HeaderFields<'_>,
         memory: &CoapReceiverMemory<'_, '_>,
         out: &mut [u8],
     ) -> Result<Option<usize>, Failure> {
         let (last, turn) = (self.shared.msn, 1 << k);
-        let mut with = |msn: u32| self.with(msn, unknown, packet, x, memory, out);
+        // Most candidates of a packet that refers to a message would refer to none.
+        let refers = !is_near && packet.template.refers;
+        let mut messages = [0; OF_A_FLOW];
+        let messages = match memory.sent {
+            Some(sent) if refers => sent.msns(self.names[1], &mut messages),
+            _ => &[],
+        };
+        let mut with = |msn: u32| {
+            x.msn = msn;
+            let is_none = refers && !messages.contains(&header::named(&self.shared, packet.template, x));
+            self.with(msn, search, packet, x, memory.sent.filter(|_| !is_none), out)
+        };
         let ahead = first.wrapping_sub(last).cast_signed();
         if is_near {
             // A packet that seems to be so far ahead is late.
@@ -207,7 +231,7 @@ impl CoapReceiverContext {
         let behind = ahead <= 0;
         let ahead = first.wrapping_add(if behind { turn } else { 0 }).wrapping_sub(last);
         let passed = self.arrivals.passed(now);
-        let candidates = Candidates::new(ahead, turn, passed, false);
+        let candidates = Candidates::new(ahead, turn, passed, TRIALS, false);
         // Each candidate is one more that may pass a CRC of 8 bits by chance, where more than the MSN was missed.
         let (_, turns) = msn_interval(k);
         let few = if packet.format == Format::Pt0 { turn } else { turn * (turns + 1) };
@@ -236,20 +260,20 @@ impl CoapReceiverContext {
     fn with(
         &self,
         msn: u32,
-        unknown: &mut bool,
+        search: &mut Search,
         packet: &PacketTail<'_, '_>,
         x: &mut HeaderFields<'_>,
-        memory: &CoapReceiverMemory<'_, '_>,
+        sent: Option<&Exchanges<'_>>,
         out: &mut [u8],
     ) -> Result<Option<usize>, Failure> {
         x.msn = msn;
-        let request = self.request(&self.shared, packet.template, self.names, x, memory);
+        let request = self.request(&self.shared, packet.template, self.names, x, sent);
         if !header::infer(&self.shared, packet.template, request, x) {
-            *unknown = true;
+            search.is_unknown = true;
             return Ok(None);
         }
         match self.build(&self.shared, packet, x, out)? {
-            None if request.is_some() => self.with_older(packet, x, memory, out),
+            None if request.is_some() => self.with_older(search, packet, x, sent, out),
             found => Ok(found),
         }
     }
@@ -259,13 +283,18 @@ impl CoapReceiverContext {
     #[cold]
     fn with_older(
         &self,
+        search: &mut Search,
         packet: &PacketTail<'_, '_>,
         x: &mut HeaderFields<'_>,
-        memory: &CoapReceiverMemory<'_, '_>,
+        sent: Option<&Exchanges<'_>>,
         out: &mut [u8],
     ) -> Result<Option<usize>, Failure> {
-        let Some(sent) = memory.sent else { return Ok(None) };
+        let Some(sent) = sent else { return Ok(None) };
         for request in sent.all_by_msn(self.names[1], x.request_msn).skip(1) {
+            if search.older == OLDER {
+                return Err(Failure::Ambiguous(packet.format));
+            }
+            search.older += 1;
             if header::infer(&self.shared, packet.template, Some(request), x)
                 && let Some(len) = self.build(&self.shared, packet, x, out)?
             {
@@ -283,14 +312,14 @@ impl CoapReceiverContext {
         template: &Template,
         names: [u32; 2],
         x: &mut HeaderFields<'_>,
-        memory: &'e CoapReceiverMemory<'_, '_>,
+        sent: Option<&'e Exchanges<'_>>,
     ) -> Option<&'e CoapExchange> {
         x.names_request = template.refers;
         if !x.names_request {
             return None;
         }
         x.request_msn = header::named(state, template, x);
-        memory.sent?.by_msn(names[1], x.request_msn)
+        sent?.by_msn(names[1], x.request_msn)
     }
 
     /// Rebuilds the headers with the MSN of `x`; `None` if they do not pass the check.
@@ -303,6 +332,7 @@ impl CoapReceiverContext {
         out: &mut [u8],
     ) -> Result<Option<usize>, Failure> {
         let PacketTail { format, template, outline, payload, sum, .. } = *packet;
+        work::note_candidate();
         let len = header::rebuild(state, template, outline, x, payload.len(), out)?;
         let mode = state.path.checksum;
         let coap_at = state.path.ip_len() + 8;

@@ -11,6 +11,7 @@ use super::outline::{HoleKind, uint_len, write_option};
 use super::state::{ChecksumMode, CoapState, CoapToken, IpIdMode, MessageIdMode, Template, TokenMode};
 use crate::decompressor::Unbuildable;
 use crate::exchange::CoapExchange;
+use crate::work;
 
 /// Largest distance below the last number for a number of which 8 bits are sent.
 const LSB_BELOW: u32 = 8;
@@ -169,6 +170,7 @@ pub(super) fn rebuild(
         *out.get_mut(len).ok_or(Unbuildable::NoRoom(len + 1))? = PAYLOAD_MARKER;
         len += 1;
     }
+    work::note(len / 8);
     if len + payload > have {
         return Err(Unbuildable::NoRoom(len + payload));
     }
@@ -267,6 +269,7 @@ pub(super) fn udp_checksum(state: &CoapState, header: &[u8], payload: usize, pay
     let len = (8 + header.len() + payload) as u16;
     // A payload that begins at an odd octet contributes its sum with the octets exchanged (RFC 1071, section 2 B).
     let odd = header.len() % 2 == 1;
+    work::note(header.len() / 8);
     let payload_sum = if odd { payload_sum.swap_bytes() } else { payload_sum };
     // The length is in the pseudo-header and in the header.
     let sum = Sum::ZERO.octets(header).word(state.sum).word(len).word(len).word(payload_sum).checksum();
@@ -312,6 +315,8 @@ pub(super) fn crc(
     if !template.is_plain() {
         crc = crc_of_values(check, crc, x);
     }
+    let values = if template.is_plain() { 0 } else { x.octets.iter().map(|octets| octets.len()).sum() };
+    work::note(values);
     // The factor keeps a few additional turns from having the effect of a flipped bit.
     ((u32::from(crc) + above * TURN) & ((1 << check.width()) - 1)) as u8
 }

@@ -68,7 +68,7 @@ impl CoapReceiverContext {
             && self.state != DecompressorState::Nc;
         x.msn = if keeps { nearest(bits, self.shared.msn) } else { bits };
         let names = next.path.names();
-        let request = self.request(&next, &template, names, &mut x, memory);
+        let request = self.request(&next, &template, names, &mut x, memory.sent);
         if !header::infer(&next, &template, request, &mut x) {
             return Err(Failure::NoRequest(format));
         }
@@ -143,7 +143,7 @@ impl CoapReceiverContext {
         }
         let (bits, _) = reader.collected(MSN);
         x.msn = nearest(bits, self.shared.msn);
-        let request = self.request(&next, &template, self.names, x, memory);
+        let request = self.request(&next, &template, self.names, x, memory.sent);
         if !header::infer(&next, &template, request, x) {
             return Err(Failure::NoRequest(format));
         }

@@ -10,12 +10,15 @@ use super::decompress::{Rfc3095ReceiverContext, UpperFields};
 use super::doubt::{By, NEAR, Reference};
 use super::header::{self, ExtensionLists, Layout};
 use super::list_state::ah_sn;
+use super::proof::Twins;
 use super::rtp::RtpFields;
 use super::timestamp;
 use super::{IP_ID, IP_ID2, IpFields, LISTS, Rfc3095Fields, SN, TS, has_own_sn, has_rtp, sn_plus, sn_shift};
 use crate::arrival::Moment;
 use crate::decompressor::Failure;
 use crate::profile::{Format, ProfileId};
+use crate::proof::SumEquation;
+use crate::work;
 
 /// Largest number of packets by which a packet may be late if its SN is its own, which may take any step within the
 /// interpretation interval (RFC 3095, section 4.5.1). With 14 bits, a packet that seems to be late by thousands is ahead.
@@ -40,14 +43,22 @@ pub(super) struct CandidateSearch<'a, 'p> {
 #[derive(Default)]
 pub(super) struct VerifiedHeader {
     pub(super) layout: Layout,
+    /// States of CRC-3 and CRC-7 after the CRC-STATIC octets: candidates have the same.
     pub(super) crc_static: [u8; 2],
+    has_static: bool,
+    /// The headers have been written with one candidate: others differ in fields that follow from the SN.
+    is_written: bool,
     /// There are extension headers, or the packet removes the last ones.
     pub(super) has_lists: bool,
     pub(super) ah_sn: [Option<u32>; LISTS],
     /// The SN was chosen among several candidates, and proved (`proof`).
     pub(super) proved: bool,
+    /// Largest distance from the last packet among several that came into question.
+    pub(super) farthest: u32,
     /// The bits of the SN are those of a late packet, and too little time has passed for one that is ahead.
     pub(super) looks_late: bool,
+    /// What the packet tells of SNs with an equal checksum.
+    pub(super) twins: Option<Twins>,
     pub(super) by: By,
 }
 
@@ -306,10 +317,13 @@ impl CandidateSearch<'_, '_> {
         self.rebuild(reference, sn, x, extensions, out, passed)?;
         let layout = &passed.layout;
         let header = out.get(..layout.len).unwrap_or_default();
-        let cached = self.context.crc_static.known().filter(|_| self.plain && !passed.has_lists);
-        passed.crc_static = cached.unwrap_or_else(|| {
-            [layout.crc_static(Check::Crc3, header), layout.crc_static(Check::Crc7, header)]
-        });
+        if !passed.has_static {
+            let cached = self.context.crc_static.known().filter(|_| self.plain && !passed.has_lists);
+            passed.crc_static = cached.unwrap_or_else(|| {
+                [layout.crc_static(Check::Crc3, header), layout.crc_static(Check::Crc7, header)]
+            });
+            passed.has_static = true;
+        }
         let state = passed.crc_static[usize::from(self.check != Check::Crc3)];
         Ok(layout.crc_dynamic(self.check, state, header) == self.crc)
     }
@@ -327,26 +341,63 @@ impl CandidateSearch<'_, '_> {
     ) -> Result<(), Failure> {
         x.sn = sn;
         self.resolve_ip_ids(reference, x);
-        if let (true, UpperFields::Rtp(rtp)) = (has_rtp(x.profile), &self.context.own) {
-            let from = reference.map_or(self.context.sn, |reference| reference.sn);
-            let last = reference.map_or(rtp.ts, |reference| reference.ts(rtp.stride));
-            let (rtp, ahead) = (&RtpFields { ts: last, ..*rtp }, self.context.ahead(sn, from));
-            let ts = timestamp::decode(
-                self.reader,
-                &x.rtp_extra,
-                rtp,
-                ahead,
-                self.context.arrivals.last(),
-                self.now.now,
-            );
-            x.rtp.ts = ts.ok_or(Failure::Malformed)?;
-        }
+        x.rtp.ts = self.timestamp(reference, sn, x)?;
         passed.has_lists = !extensions.is_empty() || x.extra.iter().any(|extra| extra.ipx || extra.has_list);
         if passed.has_lists {
             passed.ah_sn = self.resolve_ah(x, extensions);
         }
+        work::note_candidate();
+        if passed.is_written {
+            header::renumber(&x.chain(), extensions, &passed.layout, out);
+            return Ok(());
+        }
         passed.layout = header::rebuild(&x.chain(), extensions, self.payload, out)?;
+        passed.is_written = true;
         Ok(())
+    }
+
+    /// Returns the RTP timestamp with that SN and a reference (default: ref 0); that of the context in other profiles.
+    #[inline(always)]
+    fn timestamp(
+        &self,
+        reference: Option<&Reference>,
+        sn: u32,
+        x: &Rfc3095Fields<'_>,
+    ) -> Result<u32, Failure> {
+        let (true, UpperFields::Rtp(rtp)) = (has_rtp(x.profile), &self.context.own) else {
+            return Ok(x.rtp.ts);
+        };
+        let from = reference.map_or(self.context.sn, |reference| reference.sn);
+        let last = reference.map_or(rtp.ts, |reference| reference.ts(rtp.stride));
+        let (rtp, ahead) = (&RtpFields { ts: last, ..*rtp }, self.context.ahead(sn, from));
+        let arrival = self.context.arrivals.last();
+        let ts = timestamp::decode(self.reader, &x.rtp_extra, rtp, ahead, arrival, self.now.now);
+        ts.ok_or(Failure::Malformed)
+    }
+
+    /// Returns the equation of the checksum of UDP or UDP-Lite; `None` if that does not cover all headers from there on.
+    pub(super) fn equation<'i, 'p: 'i>(
+        &self,
+        x: &mut Rfc3095Fields<'p>,
+        extensions: &mut ExtensionLists<'i>,
+        out: &mut [u8],
+        passed: &mut VerifiedHeader,
+    ) -> Result<Option<SumEquation>, Failure> {
+        let sn = self.context.sn;
+        self.rebuild(None, sn, x, extensions, out, passed)?;
+        let checksum = passed.layout.sum(out, self.reader.remaining());
+        Ok(checksum.map(|checksum| SumEquation::new(!checksum, sn as u16, x.rtp.ts)))
+    }
+
+    /// True if the checksum is right with that SN, by its equation.
+    pub(super) fn solves(
+        &self,
+        equation: Option<SumEquation>,
+        sn: u32,
+        x: &Rfc3095Fields<'_>,
+    ) -> Result<bool, Failure> {
+        let ts = self.timestamp(None, sn, x)?;
+        Ok(equation.is_some_and(|equation| equation.holds(sn as u16, ts)))
     }
 
     /// Resolves the IP-IDs. RFC 3095, section 4.5.5.
@@ -388,8 +439,7 @@ impl CandidateSearch<'_, '_> {
     ) -> [Option<u32>; LISTS] {
         let mut sns = [None; LISTS];
         for (i, extra) in x.extra.iter().enumerate() {
-            let state = &self.context.lists[i];
-            let mut sn = state.ah_offset.wrapping_add(x.sn);
+            let mut sn = self.context.lists[i].ah_sn(x.sn);
             if extra.has_ah_sn {
                 let mask = if extra.ah_sn_long { 0x7FFF_FFFF } else { 0x7F };
                 sn = sn & !mask | extra.ah_sn & mask;

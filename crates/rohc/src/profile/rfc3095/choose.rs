@@ -146,6 +146,9 @@ impl Rfc3095SenderContext {
             *needed = Needed { value: x.rtp.ts, bits: bits.max(needed.bits), ..Needed::default() };
         } else if is_due {
             (needed.inferable, needed.bits) = (false, needed.bits.max(bits));
+        } else if needed.inferable && caution.may_hide_changes() {
+            // A format that has bits of it nevertheless, with those of an IP-ID, needs as many.
+            needed.bits = needed.bits.max(bits);
         }
     }
 
@@ -231,6 +234,7 @@ impl Rfc3095SenderContext {
         x: &mut Rfc3095Fields<'p>,
         plan: &ClassifiedPacket<'p>,
         needed: NeededBits,
+        reliable_crc: bool,
     ) -> Option<Format> {
         // Only extension 3 has flags and fields of IP headers and of RTP.
         let flags = x.rtp_extra.flags
@@ -242,7 +246,7 @@ impl Rfc3095SenderContext {
         let secure = self.mode.is_secure();
         // It need not be sent as soon as there is a reference from which the SN determines it.
         let has_more = needed.ip_id > 0 || x.extra[0].id || is_rtp && !needed.ts.inferable;
-        let update_due = secure && self.is_update_due(x.sn as u16, has_more);
+        let update_due = secure && (reliable_crc || self.is_update_due(x.sn as u16, has_more));
         let is_strong = self.strong > 0 || self.caution.repeats_any();
         let format = formats(self.profile, self.mode.mode()).iter().copied().find(|&format| {
             if secure && !self.is_allowed_by_mode(format, update_due || sets_coverage) {

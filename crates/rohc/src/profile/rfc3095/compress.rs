@@ -337,7 +337,7 @@ impl Rfc3095SenderContext {
                     self.fill_lists(x, plan, Scope::Changes, assurance, pool);
                 }
                 let needed = self.offer(now, writer, x, plan, config.counted);
-                if let Some(format) = self.write_compressed(writer, x, plan, needed) {
+                if let Some(format) = self.write_compressed(writer, x, plan, needed, config.reliable_crc) {
                     return Ok(format);
                 }
                 self.enter_fo(u32::from(noted.since), config.repetitions, false);

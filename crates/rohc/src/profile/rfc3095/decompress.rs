@@ -14,6 +14,7 @@ use super::ir;
 use super::late::{LATE, NewestPacket, seems_late};
 use super::list_state::ListState;
 use super::list_update::{ListUpdate, list_owners};
+use super::proof::Twins;
 use super::reliable::NO_MODE;
 use super::rtp::RtpFields;
 use super::table::{self, ItemTable, Pool};
@@ -24,6 +25,7 @@ use super::{
 };
 use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified};
+use crate::field::movement::Movement;
 use crate::mode::{DecompressorMode, Mode};
 use crate::pace::steps;
 use crate::packet::PacketHeader;
@@ -36,9 +38,6 @@ const PAUSE: u64 = 16;
 /// Mask of the last two packets in `Rfc3095ReceiverContext::failures`. If both failed, a header that is right by CRC-3 is
 /// held back.
 pub(super) const DOUBTFUL: u16 = 0b11;
-
-/// Factor: an IP-ID that has moved within that many times the packets of a gap may have moved in the gap.
-const MEMORY: u32 = 8;
 
 /// Fields of the headers behind IP and UDP in a context, depending on its profile.
 #[derive(Clone, Copy, Debug)]
@@ -70,13 +69,28 @@ struct VerifiedPacket<'a, 'p> {
     packets: u32,
 }
 
-/// Evidence of the checksums of a flow, in one octet.
-#[derive(Clone, Copy, Debug, Default)]
+/// Evidence of the checksums of a flow, and V of RTP, in one octet.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Sums(u8);
 
 impl Sums {
     const RIGHT: u8 = 1;
     const UNEVEN: u8 = 2;
+    /// Place of V.
+    const V: u32 = 6;
+
+    /// No evidence.
+    const NONE: Self = Self(VERSION << Self::V);
+
+    /// V of RTP.
+    #[inline]
+    pub(super) fn version(self) -> u8 {
+        self.0 >> Self::V
+    }
+
+    pub(super) fn set_version(&mut self, version: u8) {
+        self.0 = self.0 & !(3 << Self::V) | version << Self::V;
+    }
 
     /// True if the last packet with all fields had a correct UDP checksum.
     #[inline]
@@ -109,8 +123,6 @@ pub(crate) struct Rfc3095ReceiverContext {
     pub(super) udp: UdpFields,
     pub(super) coverage: CoverageContext,
     pub(super) own: UpperFields,
-    /// V of RTP.
-    pub(super) version: u8,
     /// Last verified SN. With the IP-IDs and the RTP timestamp, it is ref 0 of RFC 3095, section 5.3.2.2.5.
     pub(super) sn: u32,
     /// Ref -1, while ref 0 is in doubt.
@@ -127,9 +139,9 @@ pub(crate) struct Rfc3095ReceiverContext {
     pub(super) table: ItemTable,
     /// Arrival of the last verified packet, and pace of the flow.
     pub(crate) arrivals: Arrivals,
-    /// Number of packets since an IP-ID moved against the SN, at most 255; 255 if none has.
-    pub(super) calm: u8,
+    pub(super) movement: Movement,
     pub(super) sums: Sums,
+    pub(super) twins: Twins,
 }
 
 impl Rfc3095ReceiverContext {
@@ -149,7 +161,6 @@ impl Rfc3095ReceiverContext {
                     _ => UpperFields::Rtp(RtpFields::INITIAL),
                 },
             },
-            version: VERSION,
             sn: 0,
             doubt: Doubt::default(),
             failures: 0,
@@ -159,20 +170,16 @@ impl Rfc3095ReceiverContext {
             lists: [ListState::default(); LISTS],
             table: ItemTable::default(),
             arrivals: Arrivals::NEW,
-            calm: u8::MAX,
-            sums: Sums::default(),
+            movement: Movement::NONE,
+            sums: Sums::NONE,
+            twins: Twins::default(),
         }
     }
 
-    /// Records whether an IP-ID has moved against the SN, by a packet that carries it.
-    pub(super) fn note_offsets(&mut self, x: &Rfc3095Fields<'_>) {
-        let has_moved = self.reference(x).offsets != self.newest().offsets;
-        self.calm = if has_moved { 0 } else { self.calm.saturating_add(1) };
-    }
-
-    /// True if an IP-ID may have moved in that many packets: it has moved not long before.
-    pub(super) fn may_have_moved(&self, packets: u32) -> bool {
-        self.calm < u8::MAX && u32::from(self.calm) < packets.saturating_mul(MEMORY)
+    /// Records the movement of IP-IDs against the SN, by a packet that carries them, `packets` behind the last one.
+    pub(super) fn note_offsets(&mut self, x: &Rfc3095Fields<'_>, packets: u32) {
+        let moved = self.reference(x).offsets_moved_from(&self.newest());
+        self.movement.note(moved, packets);
     }
 
     /// Returns the context for another profile that takes it over. It starts in the initial mode (RFC 4815, section 7.2.2).
@@ -201,7 +208,7 @@ impl Rfc3095ReceiverContext {
         match self.own {
             UpperFields::Rtp(rtp) => {
                 x.rtp = rtp;
-                x.rtp_extra.version = self.version;
+                x.rtp_extra.version = self.sums.version();
             }
             UpperFields::Esp(spi) => x.spi = spi,
             UpperFields::Coap(fields) => x.coap = Some(coap_2015::CoapHeader { fields, options: &[] }),
@@ -287,10 +294,13 @@ impl Rfc3095ReceiverContext {
                 attempt.find(format, &mut x, &mut extensions, out, &mut passed)
             };
             let found = found.and_then(|()| attempt.by_sum(format, &x, out, &passed));
+            let misses_ip_id = !reliable && found.is_ok() && attempt.misses_moved_ip_id(&x, &passed);
+            let found = if misses_ip_id { Err(Failure::Ambiguous(format)) } else { found };
             (found, payload)
         };
         let ahead = self.ahead(x.sn, self.sn);
         let is_late = !passed.proved && self.is_late(ahead);
+        self.twins = passed.twins.unwrap_or(self.twins);
         found.map_err(|failure| match failure {
             // It is no evidence about the context.
             Failure::Crc(format) if is_late || passed.looks_late && self.is_steady() => {
@@ -350,7 +360,7 @@ impl Rfc3095ReceiverContext {
         if passed.has_lists {
             for (state, extra) in self.lists.iter_mut().zip(&passed.ah_sn) {
                 if let Some(sn) = *extra {
-                    state.ah_offset = sn.wrapping_sub(x.sn);
+                    state.note_ah_sn(sn, x.sn);
                 }
             }
         }
@@ -363,9 +373,9 @@ impl Rfc3095ReceiverContext {
             By::Newest | By::Before { .. } | By::Late => {}
         }
         if ip_id_bits > 0 {
-            self.note_offsets(x);
+            self.note_offsets(x, ahead.max(0).unsigned_abs());
         } else {
-            self.calm = self.calm.saturating_add(1);
+            self.movement.note_calm();
         }
         self.arrivals.note_intervals(now, packets, self.intervals(x, packets));
         if let Some(rtp) = self.rtp()

@@ -73,8 +73,13 @@ impl Reference {
     /// Returns the movement, since reference `from`, of fields that do not follow from the SN: true if the timestamp has jumped,
     /// and the larger number of IP-IDs used by other flows for one of the headers.
     pub(super) fn moved_from(&self, from: &Self) -> (bool, u16) {
+        (self.ts_of_zero != from.ts_of_zero, self.offsets_moved_from(from))
+    }
+
+    /// Returns the larger number of IP-IDs used by other flows since reference `from`.
+    pub(super) fn offsets_moved_from(&self, from: &Self) -> u16 {
         let moved = |i: usize| self.offsets[i].wrapping_sub(from.offsets[i]);
-        (self.ts_of_zero != from.ts_of_zero, (0..BASE_IPS).map(moved).max().unwrap_or_default())
+        (0..BASE_IPS).map(moved).max().unwrap_or_default()
     }
 }
 

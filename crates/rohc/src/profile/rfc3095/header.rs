@@ -16,7 +16,9 @@ use super::list::{Item, MAX_ITEMS};
 use super::rtp::{CSRC_LEN, RtpFields};
 use super::{CSRC, IpFields, IpVersion, LISTS, UdpFields, Upper, has_rtp, upper};
 use crate::decompressor::Unbuildable;
+use crate::field::ip;
 use crate::profile::ProfileId;
+use crate::work;
 
 /// An extension header of one packet, resolved. Its changing fields are filled in on rebuilding.
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,6 +76,13 @@ impl<'i> ExtensionLists<'i> {
     #[inline]
     pub(super) fn csrc_len(&self) -> usize {
         self.len[CSRC] * CSRC_LEN
+    }
+
+    /// Octets of all AHs, which are CRC-DYNAMIC, and the number of headers among which they are; 0 without one.
+    pub(super) fn authenticated(&self) -> usize {
+        let all = || (0..LISTS).flat_map(|ip| self.of(ip)).map(|e| e.item);
+        let octets: usize = all().filter(|item| item.kind == protocol::AH).map(|item| item.len()).sum();
+        if octets == 0 { 0 } else { octets + all().count() }
     }
 
     /// True if there is no extension header at all.
@@ -182,6 +191,7 @@ impl Layout {
         let covered = if is_lite && coverage != 0 { usize::from(coverage) } else { len };
         let behind = covered.checked_sub(upper.len())?;
         let checksum = upper.get(6..8)?;
+        work::note(covered / 8);
         let sum = Sum::ZERO.octets(addresses).word(u16::from(*kind)).word(len as u16);
         let payload = payload.get(..behind)?;
         // An odd octet forms a word with the next one.
@@ -196,6 +206,7 @@ impl Layout {
 
     /// Returns the state of a check after the CRC-STATIC octets of `header`. RFC 3095, sections 5.7.7.3 to 5.7.7.5, 5.8.7.
     pub(super) fn crc_static(&self, check: Check, header: &[u8]) -> u8 {
+        work::note(self.len);
         let mut crc = check.start();
         let mut add = |from: usize, to: usize| {
             crc = check.update(crc, header.get(from..to).unwrap_or_default());
@@ -251,6 +262,7 @@ impl Layout {
             if self.has_ah {
                 for (kind, from, to) in walk(header, version, at + fixed_len(version), extensions) {
                     if kind == protocol::AH {
+                        work::note(to - from);
                         crc = check.update(crc, header.get(from..to).unwrap_or_default());
                     }
                 }
@@ -382,6 +394,7 @@ pub(super) fn rebuild(
     let total = layout.len + payload;
     let room = out.len();
     let out = out.get_mut(..layout.len).filter(|_| total <= room).ok_or(Unbuildable::NoRoom(total))?;
+    work::note(layout.len / 8);
     let mut start = 0;
     for (i, ip) in x.ips.iter().enumerate() {
         let extensions = lists.of(i);
@@ -395,6 +408,41 @@ pub(super) fn rebuild(
     }
     write_upper(x, lists, total, out, start)?;
     Ok(layout)
+}
+
+/// Changes headers that were [rebuilt](rebuild), with that layout, to those of the same packet with another SN.
+#[inline(never)]
+pub(super) fn renumber(x: &ChainFields<'_>, lists: &ExtensionLists<'_>, layout: &Layout, out: &mut [u8]) {
+    let mut write = |at: usize, octets: &[u8]| {
+        if let Some(room) = out.get_mut(at..at + octets.len()) {
+            room.copy_from_slice(octets);
+        }
+    };
+    if layout.has_ah {
+        for (i, (at, version, _)) in layout.ips().enumerate() {
+            let mut at = at + fixed_len(version);
+            for extension in lists.of(i) {
+                if let Some((sn, _)) = extension.ah {
+                    write(at + AH_FIXED - 4, &sn.to_be_bytes());
+                }
+                at += extension.item.len();
+            }
+        }
+    }
+    match layout.transport {
+        TransportLayout::Esp => write(layout.len - 4, &x.sn.to_be_bytes()),
+        TransportLayout::Rtp(csrc_len) => {
+            let rtp = layout.len - usize::from(csrc_len) - Rtp::LEN;
+            write(rtp + 2, &(x.sn as u16).to_be_bytes());
+            write(rtp + 4, &x.rtp.ts.to_be_bytes());
+        }
+        TransportLayout::None | TransportLayout::Udp | TransportLayout::Coap(_) => {}
+    }
+    for ((at, version, _), ip) in layout.ips().zip(x.ips) {
+        if version == IpVersion::V4 {
+            ip::set_id(out, at, ip.header.id);
+        }
+    }
 }
 
 /// Writes the headers behind the IP headers of a packet of `total` octets.

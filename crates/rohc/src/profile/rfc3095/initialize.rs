@@ -16,6 +16,7 @@ use super::table::Pool;
 use super::{BASE_IPS, LISTS, Rfc3095Fields, UdpFields, Upper, has_rtp, upper};
 use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified, verify_crc8};
+use crate::field::movement::Movement;
 use crate::mode::Mode;
 use crate::pace::steps;
 use crate::packet::PacketHeader;
@@ -97,7 +98,7 @@ impl Rfc3095ReceiverContext {
             // Context(M) is zero and never updated (RFC 3095, section 5.7).
             UpperFields::Rtp(rtp) => {
                 *rtp = RtpFields { m: false, ..x.rtp };
-                self.version = x.rtp_extra.version;
+                self.sums.set_version(x.rtp_extra.version);
             }
             UpperFields::Esp(spi) => *spi = x.spi,
             UpperFields::Coap(_) => {}
@@ -172,9 +173,9 @@ impl Rfc3095ReceiverContext {
         self.commit_lists(x, &lists, Some(format), true, pool)?;
         self.note_pattern(x, format);
         if is_established && !is_other_flow {
-            self.note_offsets(x);
+            self.note_offsets(x, ahead.max(0).unsigned_abs());
         } else {
-            self.calm = u8::MAX;
+            self.movement = Movement::NONE;
         }
         self.keep_static(x, pool)?;
         if x.mode != 0 {
@@ -192,7 +193,7 @@ impl Rfc3095ReceiverContext {
         self.crc_static = CrcStatic::UNKNOWN;
         for (state, extra) in self.lists.iter_mut().zip(&x.extra) {
             if let Some(sn) = ah_sn(extra.list()) {
-                state.ah_offset = sn.wrapping_sub(x.sn);
+                state.note_ah_sn(sn, x.sn);
             }
         }
         self.state.on_success();

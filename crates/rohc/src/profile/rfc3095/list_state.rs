@@ -60,11 +60,21 @@ pub(super) struct ListState {
     /// one here.
     lasts: [u8; GENERATIONS],
     generation_count: u8,
-    /// Sequence number of the AH less the SN (RFC 4815, section 5.8).
-    pub(super) ah_offset: u32,
+    /// Sequence number of the AH less the SN (RFC 4815, section 5.8). As octets, to avoid padding.
+    ah_offset: [u8; 4],
 }
 
 impl ListState {
+    /// Returns the sequence number of the AH of a packet with that SN.
+    pub(super) fn ah_sn(&self, sn: u32) -> u32 {
+        u32::from_le_bytes(self.ah_offset).wrapping_add(sn)
+    }
+
+    /// Records the sequence number of the AH of a packet.
+    pub(super) fn note_ah_sn(&mut self, ah_sn: u32, sn: u32) {
+        self.ah_offset = ah_sn.wrapping_sub(sn).to_le_bytes();
+    }
+
     /// Puts a list into the window of generations. The newest list with a gen_id is used, since a compressor that took over
     /// the CID may use one again.
     pub(super) fn remember(&mut self, gen_id: u8, list: List) {

@@ -362,8 +362,16 @@ impl Rfc3095ReceiverContext {
             at = end;
         }
         let (udp, rtp) = (&udp, &rtp);
-        let chain =
-            ChainFields { profile: self.profile, sn, ips, udp, spi, rtp, version: self.version, coap: None };
+        let chain = ChainFields {
+            profile: self.profile,
+            sn,
+            ips,
+            udp,
+            spi,
+            rtp,
+            version: self.sums.version(),
+            coap: None,
+        };
         header::write_upper(&chain, &ExtensionLists::default(), total, headers, at).ok()?;
         if transport.crc_dynamic(check, crc, headers) != packet.first & 7 {
             return None;
@@ -377,7 +385,7 @@ impl Rfc3095ReceiverContext {
         }
         self.arrivals.note(now, 1);
         self.sn = sn;
-        self.calm = self.calm.saturating_add(1);
+        self.movement.note_calm();
         Some(verified)
     }
 

@@ -20,12 +20,33 @@ use super::decompress::{Rfc3095ReceiverContext, UpperFields};
 use super::doubt::{By, Reference};
 use super::header::ExtensionLists;
 use super::{IP_ID, IP_ID2, Rfc3095Fields, SN, TS, Upper, has_own_sn, has_rtp, upper};
-use crate::arrival::{CLOCK_TURN, Moment, Passed};
+use crate::arrival::{CLOCK_TURN, Intervals, Moment, Passed};
 use crate::caution::REPEATED;
 use crate::decompressor::Failure;
 use crate::mode::Mode;
 use crate::profile::{Format, ProfileId};
-use crate::proof::{Candidates, Fits, HALF, Proof, SumEquation, combinations};
+use crate::proof::{Candidates, Fits, HALF, Proof, SumEquation, combinations, trials};
+
+/// Number of packets behind a gap whose nearest SN a checksum proves, with a CRC of 3 bits: each more may be right by chance.
+const TRIED: u8 = 16;
+
+/// Number of SNs with an equal checksum that are tried.
+const TWINS: u32 = 16;
+
+/// SNs with an equal checksum that the packets behind a gap exclude.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Twins {
+    /// SN before the gap.
+    reference: u16,
+    /// Bit `k`: none that is lower by `k + 1` times TS_STRIDE.
+    excluded: u16,
+}
+
+impl Twins {
+    fn excluded(self, reference: u16) -> u16 {
+        if self.reference == reference { self.excluded } else { 0 }
+    }
+}
 
 impl CandidateSearch<'_, '_> {
     /// True if `k` bits may stand for other SNs than `sn`, by the carrier's count or by the clock, and the header depends on it.
@@ -65,13 +86,31 @@ impl CandidateSearch<'_, '_> {
         let context = self.context;
         let is_whole = |slot| self.reader.collected(slot).1 >= u16::BITS;
         let may_have_moved = |passed: Passed| {
-            passed.is_counted && passed.most > REPEATED as u32 && context.may_have_moved(passed.most)
+            passed.is_counted && passed.most > REPEATED as u32 && context.movement.is_likely_in(passed.most)
         };
-        context.calm < u8::MAX
-            && may_have_moved(context.arrivals.passed(self.now))
-            && (0..x.base_ips()).any(|i| x.ips[i].holds_ip_id() && !x.ips[i].sid)
+        may_have_moved(context.arrivals.passed(self.now))
+            && self.has_counting_ip_id(x)
             && !is_whole(IP_ID)
             && !is_whole(IP_ID2)
+    }
+
+    /// True if the packet, whose SN was found, has too few bits of an IP-ID that moves, for as many packets as may lie between it and
+    /// the last one.
+    pub(super) fn misses_moved_ip_id(&self, x: &Rfc3095Fields<'_>, passed: &VerifiedHeader) -> bool {
+        let ahead = self.context.ahead(x.sn, self.context.sn);
+        let packets = passed.farthest.max(ahead.max(0).unsigned_abs());
+        packets > REPEATED as u32 && passed.by != By::Late && self.misses_bits_of_ip_id(x, packets)
+    }
+
+    fn misses_bits_of_ip_id(&self, x: &Rfc3095Fields<'_>, packets: u32) -> bool {
+        let bits = self.reader.collected(IP_ID).1.max(self.reader.collected(IP_ID2).1).min(u16::BITS);
+        // A sender whose own number leaps has sent enough bits of it: no packet is missing.
+        let may_be_leap = has_own_sn(x.profile) && packets >> self.reader.collected(SN).1.min(u16::BITS) == 0;
+        !may_be_leap && !self.context.movement.is_told((1 << bits) - 1, packets) && self.has_counting_ip_id(x)
+    }
+
+    fn has_counting_ip_id(&self, x: &Rfc3095Fields<'_>) -> bool {
+        (0..x.base_ips()).any(|i| x.ips[i].holds_ip_id() && !x.ips[i].sid)
     }
 
     /// True if the timestamp may have jumped in lost packets, those that carried the jump among them, and the packet has too few bits
@@ -101,9 +140,15 @@ impl CandidateSearch<'_, '_> {
             let turn = 1 << self.reader.collected(SN).1.min(u16::BITS);
             return !intervals.leave_no_silence(ahead.unsigned_abs(), turn, REPEATED as u32);
         }
+        arrivals.is_open(self.now, CLOCK_TURN) && !self.tells_timestamp(x, intervals)
+    }
+
+    /// True if the packet has enough bits of the timestamp for the time that has passed, so that no lost packet hides a jump of it.
+    fn tells_timestamp(&self, x: &Rfc3095Fields<'_>, intervals: Intervals) -> bool {
+        let (_, bits) = self.reader.collected(TS);
         let step = if x.rtp_extra.scaled { 1 } else { x.rtp.stride };
-        arrivals.is_open(self.now, CLOCK_TURN)
-            && intervals.most().saturating_mul(step) >= (1 << bits) - Shift::Ts.p(bits)
+        let most = intervals.most().saturating_mul(step);
+        bits >= u32::BITS || bits > 0 && most < (1 << bits) - Shift::Ts.p(bits)
     }
 
     /// True if a correct checksum proves the SN.
@@ -165,22 +210,34 @@ impl CandidateSearch<'_, '_> {
             passed.by = By::Late;
             return Ok(());
         }
-        // The checksum is compared here.
-        let candidates = Candidates::new(first, turn, now, false);
-        let mut fits = Fits::default();
+        // The checksum is compared here, before the headers are written.
+        let equation = if has_sum { self.equation(x, extensions, out, passed)? } else { None };
+        // The other CRC-DYNAMIC octets are few.
+        let trials = trials(extensions.authenticated());
+        let candidates = Candidates::new(first, turn, now, trials, false);
+        let is_told = self.tells_timestamp(x, now.intervals);
+        let (mut fits, mut farthest) = (Fits::default(), 0);
         for ahead in candidates.distances() {
-            if !self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)? {
+            farthest = farthest.max(ahead);
+            let sn = self.sn_plus(context.sn, ahead);
+            if has_sum && !self.solves(equation, sn, x)?
+                || !self.with(None, sn, x, extensions, out, passed)?
+            {
                 continue;
             }
-            if has_sum {
-                let is_right = passed.layout.has_right_sum(out, self.reader.remaining());
-                if is_right && (now.is_counted || !self.may_have_twin(ahead, turn)) {
-                    passed.proved = true;
-                    return Ok(());
+            if !has_sum {
+                fits.add(ahead);
+            } else if is_told || self.goes_on(ahead, first, now) {
+                if !is_told
+                    && !now.is_counted
+                    && self.has_twin(ahead, (first, turn), x, extensions, out, passed)?
+                {
+                    return Err(Failure::Ambiguous(format));
                 }
-                continue;
+                self.with(None, sn, x, extensions, out, passed)?;
+                passed.proved = true;
+                return Ok(());
             }
-            fits.add(ahead);
         }
         if is_late {
             if !fits.is_none() {
@@ -190,28 +247,76 @@ impl CandidateSearch<'_, '_> {
             passed.by = By::Late;
             return Ok(());
         }
-        if has_sum && self.by_jump(first, turn, now, x, extensions, out, passed)? {
+        if let Some(equation) = equation
+            && self.by_jump(equation, (first, turn), now, x, extensions, out, passed)?
+        {
             passed.proved = true;
             return Ok(());
         }
         let is_usual = is_awaited && context.arrivals.is_usual(self.now);
         let (ahead, proved) = match fits.proof(&candidates, is_usual) {
-            // A timestamp that has jumped is no evidence of a damaged context.
-            Proof::Nothing if has_rtp(x.profile) => return Err(Failure::Ambiguous(format)),
+            // A timestamp that has jumped, or an IP-ID that has moved, is no evidence of a damaged context.
+            Proof::Nothing if has_rtp(x.profile) || self.misses_bits_of_ip_id(x, farthest) => {
+                return Err(Failure::Ambiguous(format));
+            }
             Proof::Nothing => return Err(Failure::Crc(format)),
             Proof::Ambiguous => return Err(Failure::Ambiguous(format)),
             Proof::Meant(ahead, proved) => (ahead, proved),
         };
         self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)?;
         passed.proved = proved;
+        // What the CRC alone has chosen may as well be farther.
+        passed.farthest = if is_usual && ahead == first { first } else { farthest };
         Ok(())
     }
 
-    /// True if another SN and timestamp have an equal sum, in a flow that pauses: an SN that is lower by TS_STRIDE, or a multiple
-    /// of it, after a pause that is longer by as many packets. The time that has passed is equal, too.
-    fn may_have_twin(&self, ahead: u32, turn: u32) -> bool {
-        let UpperFields::Rtp(rtp) = &self.context.own else { return false };
-        ahead > rtp.stride.max(turn) && self.context.arrivals.has_paused()
+    /// True if the timestamp may go on from the last one, as with an SN whose checksum is right. In a flow that pauses each gap may hide a
+    /// jump: the SN has to account for the time, or be the nearest one of a few packets.
+    fn goes_on(&self, ahead: u32, first: u32, now: Passed) -> bool {
+        let arrivals = &self.context.arrivals;
+        now.is_counted
+            || !arrivals.has_paused()
+            || ahead + now.intervals.off >= now.intervals.number
+            || ahead == first && arrivals.failed() < TRIED
+    }
+
+    /// True if the packet may as well have an SN that is lower by TS_STRIDE, or a multiple of it, after a pause that is longer by as
+    /// many packets: the sum is equal, and so is the time. Packets before it behind the same gap may have excluded that.
+    fn has_twin<'i, 'p: 'i>(
+        &self,
+        ahead: u32,
+        (first, turn): (u32, u32),
+        x: &mut Rfc3095Fields<'p>,
+        extensions: &mut ExtensionLists<'i>,
+        out: &mut [u8],
+        passed: &mut VerifiedHeader,
+    ) -> Result<bool, Failure> {
+        let (context, newest) = (self.context, self.context.newest());
+        let UpperFields::Rtp(rtp) = &context.own else { return Ok(false) };
+        let mut excluded = context.twins.excluded(context.sn as u16);
+        let farthest = ahead.saturating_sub(first).checked_div(rtp.stride).unwrap_or(0);
+        // One of so many fits.
+        let step = turn >> rtp.stride.trailing_zeros().min(turn.trailing_zeros());
+        if farthest / step > TWINS {
+            return Ok(true);
+        }
+        let mut has_twin = false;
+        for twin in (step..=farthest).step_by(step as usize) {
+            let bit = 1_u16.checked_shl(twin - 1).unwrap_or(0);
+            if excluded & bit > 0 {
+                continue;
+            }
+            let less = twin * rtp.stride;
+            let reference = newest.with_ts_moved_by(rtp.stride.wrapping_mul(less + twin));
+            let sn = self.sn_plus(context.sn, ahead - less);
+            if self.with(Some(&reference), sn, x, extensions, out, passed)? {
+                has_twin = true;
+            } else {
+                excluded |= bit;
+            }
+        }
+        passed.twins = Some(Twins { reference: context.sn as u16, excluded });
+        Ok(has_twin)
     }
 
     /// True if more packets have failed since the last verified packet than lie between it and that SN. A few may have been late.
@@ -238,8 +343,8 @@ impl CandidateSearch<'_, '_> {
     #[allow(clippy::too_many_arguments)]
     fn by_jump<'i, 'p: 'i>(
         &self,
-        first: u32,
-        turn: u32,
+        equation: SumEquation,
+        (first, turn): (u32, u32),
         now: Passed,
         x: &mut Rfc3095Fields<'p>,
         extensions: &mut ExtensionLists<'i>,
@@ -252,30 +357,27 @@ impl CandidateSearch<'_, '_> {
         if !has_rtp(x.profile) || !x.rtp_extra.scaled || rtp.stride == 0 || !is_known {
             return Ok(false);
         }
-        let tried = u64::from(2 * intervals.off + 1) * u64::from(intervals.most() / turn + 1);
+        // A sum that is right just outside of these limits is as good.
+        let (least, most) = (intervals.number.saturating_sub(intervals.off), intervals.most());
+        let tried = u64::from(2 * intervals.off + 1) * u64::from(most / turn + 1);
         if tried > combinations(context.sums.has_uneven_jumps()) {
             return Ok(false);
         }
-        self.rebuild(None, context.sn, x, extensions, out, passed)?;
-        let sum = passed.layout.sum(out, self.reader.remaining()).map_or(0, |checksum| !checksum);
-        let equation = SumEquation::new(sum, context.sn as u16, rtp.ts);
         let mut found: Option<Reference> = None;
-        for strides in intervals.number.saturating_sub(intervals.off)..=intervals.most() {
-            let most = if now.is_counted { strides.min(now.most) } else { strides };
-            for number in equation.numbers(rtp.ts.wrapping_add(rtp.stride.wrapping_mul(strides))) {
-                let ahead = u32::from(number.wrapping_sub(context.sn as u16));
-                if !(first..=most).contains(&ahead) || !(ahead - first).is_multiple_of(turn) {
+        for strides in least.saturating_sub(intervals.off)..=most + intervals.off {
+            let farthest = if now.is_counted { strides.min(now.most) } else { strides };
+            let timestamp = rtp.ts.wrapping_add(rtp.stride.wrapping_mul(strides));
+            for ahead in (first..=farthest).step_by(turn as usize) {
+                let (sn, jump) = (self.sn_plus(context.sn, ahead), rtp.stride.wrapping_mul(strides - ahead));
+                if !equation.holds(sn as u16, timestamp) {
                     continue;
                 }
-                let (sn, jump) = (self.sn_plus(context.sn, ahead), rtp.stride.wrapping_mul(strides - ahead));
                 let reference = newest.with_ts_moved_by(jump);
-                if !self.with(Some(&reference), sn, x, extensions, out, passed)?
-                    || !passed.layout.has_right_sum(out, self.reader.remaining())
-                {
+                if !self.with(Some(&reference), sn, x, extensions, out, passed)? {
                     continue;
                 }
                 let this = self.context.reference(x);
-                if found.is_some_and(|other| other != this) {
+                if !(least..=most).contains(&strides) || found.is_some_and(|other| other != this) {
                     return Ok(false);
                 }
                 found = Some(this);

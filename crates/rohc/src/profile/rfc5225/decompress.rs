@@ -12,10 +12,12 @@ use super::late::Pair;
 use super::state::State;
 use crate::arrival::{Arrivals, Moment};
 use crate::decompressor::{Failure, Verified, verify_crc8};
+use crate::field::movement::Movement;
 use crate::pace::steps;
 use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
 use crate::state::DecompressorState;
+use crate::work;
 
 /// The last packets, as [`V2ReceiverContext::failures`] has them, behind which one header that is right with a CRC of 3 bits is held back.
 pub(super) const DOUBTFUL: u16 = 0b11;
@@ -38,8 +40,7 @@ pub(crate) struct V2ReceiverContext {
     pub(super) ack_due: bool,
     /// The UDP checksum of the last packet with a CRC of 7 bits or more was right.
     pub(super) sums: bool,
-    /// Packets since the IP-ID has moved against the MSN; 255 if it never has.
-    pub(super) calm: u8,
+    pub(super) movement: Movement,
     /// The compressor tells `time_stride`.
     pub(super) is_timed: bool,
     pub(super) msn: u32,
@@ -88,6 +89,22 @@ pub(super) struct Packet<'p> {
     pub(super) payload: &'p [u8],
 }
 
+/// Headers that were written with one candidate: others differ in fields that follow from the MSN.
+#[derive(Clone, Copy)]
+pub(super) struct Written {
+    len: usize,
+    /// Octets in front that do not depend on the MSN, and the state of the CRC behind them.
+    same: usize,
+    state: u8,
+}
+
+impl Written {
+    /// Octets of which the CRC of each candidate is computed; with CRC-3, eight take as long as one.
+    pub(super) fn compared(self, check: Check) -> usize {
+        if check == Check::Crc3 { self.len / 8 } else { self.len - self.same }
+    }
+}
+
 impl Packet<'_> {
     /// Writes the headers with that MSN behind the last packet, and returns their octets if the CRCs are right.
     pub(super) fn attempt(
@@ -99,13 +116,44 @@ impl Packet<'_> {
         if self.format != Format::CoRepair {
             resolve(&mut self.next, last, &self.x, msn);
         }
+        work::note_candidate();
         let len = self.rebuild(out)?;
         let headers = out.get(..len).unwrap_or_default();
-        let (check, crc) =
-            if is_strong(self.format) { (Check::Crc7, self.x.crc7) } else { (Check::Crc3, self.x.crc3) };
-        let is_right = check.of(headers) == crc
-            && (!has_control_crc(self.format) || self.next.control_crc3() == self.x.control_crc3);
-        Ok(is_right.then_some(len))
+        work::note(if is_strong(self.format) { len } else { len / 8 });
+        Ok(self.has_right_crcs(self.check().of(headers)).then_some(len))
+    }
+
+    /// The CRC over the headers.
+    pub(super) fn check(&self) -> Check {
+        if is_strong(self.format) { Check::Crc7 } else { Check::Crc3 }
+    }
+
+    /// True if that is the CRC over the headers, and the one over the control fields is right.
+    fn has_right_crcs(&self, crc: u8) -> bool {
+        crc == if is_strong(self.format) { self.x.crc7 } else { self.x.crc3 }
+            && (!has_control_crc(self.format) || self.next.control_crc3() == self.x.control_crc3)
+    }
+
+    /// Writes the headers, for candidates to follow.
+    pub(super) fn write(&mut self, out: &mut [u8]) -> Result<Written, Failure> {
+        let len = self.rebuild(out)?;
+        let same = self.next.same_octets().min(len);
+        let state = self.check().of(out.get(..same).unwrap_or_default());
+        Ok(Written { len, same, state })
+    }
+
+    /// [`attempt`](Self::attempt) behind [`write`](Self::write), with the MSN [resolved](resolve).
+    pub(super) fn attempt_again(&self, written: Written, out: &mut [u8]) -> Option<usize> {
+        work::note_candidate();
+        let Written { len, same, state } = written;
+        work::note(written.compared(self.check()));
+        self.next.renumber(out);
+        let crc = match self.check() {
+            // It takes less time over all octets.
+            Check::Crc3 => Check::Crc3.of(out.get(..len).unwrap_or_default()),
+            check => check.update(state, out.get(same..len).unwrap_or_default()),
+        };
+        self.has_right_crcs(crc).then_some(len)
     }
 
     /// Writes the headers in front of room for the payload.
@@ -114,6 +162,7 @@ impl Packet<'_> {
         if out.len() < need {
             return Err(Failure::NoRoom(need));
         }
+        work::note(self.next.headers.len() / 8);
         self.next.rebuild(self.payload.len(), out).ok_or(Failure::Malformed)
     }
 }
@@ -128,7 +177,7 @@ impl V2ReceiverContext {
             unrepaired: 0,
             ack_due: false,
             sums: false,
-            calm: u8::MAX,
+            movement: Movement::NONE,
             is_timed: false,
             msn: 0,
             seen: u16::MAX,
@@ -213,7 +262,7 @@ impl V2ReceiverContext {
         if self.state == DecompressorState::Sc && !is_strong(format) {
             return Err(Failure::NotAllowed(format));
         }
-        let Meant { ahead, proved, len } = self.find(now, &mut found, room, out)?;
+        let Meant { ahead, proved, len, .. } = self.find(now, &mut found, room, out)?;
         if self.is_late(&found, room) {
             let place = 1_u16.checked_shl(ahead.unsigned_abs()).unwrap_or(0);
             let is_at_limit = self.seen & place == 0 && self.is_at_limit(ahead, room);
@@ -302,10 +351,11 @@ impl V2ReceiverContext {
         if !is_covered || !has_same_fields(&next.headers, &room.headers) {
             self.moved = next.msn;
         }
-        if next.ip_id_offset != room.ip_id_offset && found.format != Format::Ir {
-            self.calm = 0;
+        if found.format == Format::Ir {
+            self.movement.note_calm();
         } else {
-            self.calm = self.calm.saturating_add(1);
+            let moved = next.ip_id_offset.wrapping_sub(room.ip_id_offset);
+            self.movement.note(moved, ahead.max(0).unsigned_abs());
         }
         let is_repaired = self.state == DecompressorState::Sc;
         self.ack_due = found.format == Format::Ir || is_strong(found.format) || is_repaired;

@@ -5,18 +5,17 @@
 //! checksum proves them, timestamps are tried, too, that do not go on from the last one: of packets that were sent before it jumped, and
 //! of packets behind a jump in a gap.
 
-use super::decompress::{DOUBTFUL, Packet, V2ReceiverContext};
-use super::formats::{Stamp, is_strong, ts_p};
+use super::decompress::{DOUBTFUL, Packet, V2ReceiverContext, Written};
+use super::encodings::quarter;
+use super::formats::{Stamp, is_strong, resolve, ts_p};
 use super::late::latest;
 use super::state::State;
 use crate::arrival::{CLOCK_TURN, Moment, Passed};
 use crate::caution::REPEATED;
 use crate::decompressor::Failure;
-use crate::proof::{Candidates, Fits, HALF, Proof, combinations};
+use crate::profile::Format;
+use crate::proof::{Candidates, Fits, HALF, Proof, SumEquation, combinations, trials};
 use crate::state::DecompressorState;
-
-/// An IP-ID that has moved within so many times the packets of a gap may have moved in the gap.
-const MEMORY: u32 = 8;
 
 /// Packets that are missing among those that may still come late, this one among them, where others are late, too.
 const HOLES: u32 = 2;
@@ -25,6 +24,8 @@ const HOLES: u32 = 2;
 pub(super) struct Meant {
     /// Its distance from the newest one.
     pub(super) ahead: i32,
+    /// The largest distance that comes into question.
+    most: u32,
     /// No other one comes into question.
     pub(super) proved: bool,
     /// Octets of its headers, which were written.
@@ -51,10 +52,13 @@ struct Search<'s, 'p> {
     found: &'s mut Packet<'p>,
     last: &'s State,
     out: &'s mut [u8],
+    written: Written,
     /// Packets behind which the bits of the MSN come round.
     turn: u32,
     /// The UDP checksum proves what follows from the MSN.
     proves: bool,
+    /// Its equation; `None` if it is wrong with any MSN.
+    equation: Option<SumEquation>,
     /// A late packet may have a timestamp from before it jumped.
     may_be_before_jump: bool,
     /// How the packet tells the timestamp.
@@ -64,17 +68,20 @@ struct Search<'s, 'p> {
 
 impl Search<'_, '_> {
     /// Writes the headers of a packet. Returns their octets if it may be meant.
-    fn attempt(&mut self, place: Place) -> Result<Option<usize>, Failure> {
+    fn attempt(&mut self, place: Place) -> Option<usize> {
         let x = &mut self.found.x;
         match place.timestamp {
             Some(timestamp) => (x.stamp, x.timestamp.value) = (Stamp::Unscaled, timestamp),
             None => x.stamp = self.stamp,
         }
         let msn = self.last.msn.wrapping_add_signed(place.ahead);
-        let Some(len) = self.found.attempt(self.last, msn, self.out)? else { return Ok(None) };
-        let headers = self.out.get(..len).unwrap_or_default();
-        let is_right = !self.proves || self.found.next.has_right_sum(headers, self.found.payload);
-        Ok(is_right.then_some(len))
+        let Packet { next, x, .. } = &mut *self.found;
+        resolve(next, self.last, x, msn);
+        let solves = |equation: SumEquation| equation.holds(msn as u16, next.timestamp());
+        if self.proves && !self.equation.is_some_and(solves) {
+            return None;
+        }
+        self.found.attempt_again(self.written, self.out)
     }
 
     /// Steps of the timestamp up to which the UDP checksum tells packets apart, in a flow that pauses: so many packets more and as much
@@ -90,12 +97,12 @@ impl Search<'_, '_> {
 
     /// A packet that is late, by a distance. It may be from before the timestamp has jumped, once or several times, or one that has told
     /// such a jump: `lines` are those before, the newest one first.
-    fn late(&mut self, late: i32, lines: &[u32]) -> Result<Option<Place>, Failure> {
-        if self.attempt(late.into())?.is_some() {
-            return Ok(Some(late.into()));
+    fn late(&mut self, late: i32, lines: &[u32]) -> Option<Place> {
+        if self.attempt(late.into()).is_some() {
+            return Some(late.into());
         }
         if !self.may_be_before_jump || self.stamp == Stamp::Unscaled {
-            return Ok(None);
+            return None;
         }
         let msn = self.last.msn.wrapping_add_signed(late);
         // A CRC alone tells no more than one jump.
@@ -103,11 +110,11 @@ impl Search<'_, '_> {
             let goes_on = line.wrapping_add(self.last.ts_stride.wrapping_mul(msn));
             let timestamp = self.told_behind(goes_on);
             let place = Place { ahead: late, timestamp: Some(timestamp) };
-            if (self.proves || timestamp == goes_on) && self.attempt(place)?.is_some() {
-                return Ok(Some(place));
+            if (self.proves || timestamp == goes_on) && self.attempt(place).is_some() {
+                return Some(place);
             }
         }
-        Ok(None)
+        None
     }
 
     /// The timestamp that the packet tells to a decompressor whose reference goes on to that one.
@@ -127,7 +134,7 @@ impl Search<'_, '_> {
     }
 
     /// A packet behind a jump of the timestamp, as after silence, in packets that were lost. The clock tells the timestamp.
-    fn behind_jump(&mut self, first: u32, has_uneven_jumps: bool) -> Result<Option<Place>, Failure> {
+    fn behind_jump(&mut self, first: u32, has_uneven_jumps: bool) -> Option<Place> {
         let intervals = self.passed.intervals;
         let most = intervals.most();
         if !self.proves
@@ -135,12 +142,10 @@ impl Search<'_, '_> {
             || self.stamp != Stamp::Inferred
             || self.last.ts_stride == 0
             || most > self.distinct().min(HALF)
+            || u64::from(2 * intervals.off + 1) * u64::from(most / self.turn + 1)
+                > combinations(has_uneven_jumps)
         {
-            return Ok(None);
-        }
-        if u64::from(2 * intervals.off + 1) * u64::from(most / self.turn + 1) > combinations(has_uneven_jumps)
-        {
-            return Ok(None);
+            return None;
         }
         let mut meant = None;
         for steps in intervals.number.saturating_sub(intervals.off)..=most {
@@ -148,14 +153,14 @@ impl Search<'_, '_> {
             let packets = if self.passed.is_counted { steps.min(self.passed.most) } else { steps };
             for ahead in (first..=packets).step_by(self.turn as usize) {
                 let place = Place { ahead: ahead.cast_signed(), timestamp: Some(timestamp) };
-                let is_right = self.attempt(place)?.is_some();
+                let is_right = self.attempt(place).is_some();
                 if is_right && meant.is_some() {
-                    return Ok(None);
+                    return None;
                 }
                 meant = meant.or(is_right.then_some(place));
             }
         }
-        Ok(meant)
+        meant
     }
 }
 
@@ -174,19 +179,22 @@ impl V2ReceiverContext {
         let is_awaited = as_read == 1 && self.arrivals.has_not_failed() && self.is_next(now, turn, last);
         let depends = found.next.has_own_msn() || found.next.is_sequential() && !found.x.has_whole_id;
         let is_whole = bits == 0 || bits >= 16;
-        if is_awaited && self.state == DecompressorState::Fc || is_whole || !depends {
+        let meant = if is_awaited && self.state == DecompressorState::Fc || is_whole || !depends {
             let len = found.attempt(last, msn, out)?.ok_or(Failure::Crc(format))?;
-            return Ok(Meant { ahead: as_read, proved: is_whole, len });
-        }
-        if self.misses_ip_id(now, found) {
+            Meant { ahead: as_read, most: as_read.max(0).unsigned_abs(), proved: is_whole, len }
+        } else if self.misses_ip_id(now, found) {
+            return Err(Failure::Ambiguous(format));
+        } else {
+            self.find_in_doubt(now, found, last, (as_read, turn), out)?
+        };
+        // It has everything.
+        let is_repair = format == Format::CoRepair;
+        if !is_repair
+            && (self.misses_timestamp(now, found, meant.ahead) || self.misses_moved_ip_id(found, meant.most))
+        {
             return Err(Failure::Ambiguous(format));
         }
-        let meant = self.find_in_doubt(now, found, last, (as_read, turn), out)?;
-        if self.misses_timestamp(now, found, meant.ahead) {
-            Err(Failure::Ambiguous(format))
-        } else {
-            Ok(meant)
-        }
+        Ok(meant)
     }
 
     /// True if too little time has passed for the bits of the MSN to come round. In a flow of RTP with right checksums half as much time
@@ -212,7 +220,11 @@ impl V2ReceiverContext {
         let may_be_before_jump = proves || is_strong(format) && self.failures & DOUBTFUL != DOUBTFUL;
         let stamp = found.x.stamp;
         let passed = self.arrivals.passed(now);
-        let mut search = Search { found, last, out, turn, proves, may_be_before_jump, stamp, passed };
+        let written = found.write(out)?;
+        let equation = if proves { found.next.equation(out, found.payload) } else { None };
+        let trials = trials(written.compared(found.check()));
+        let mut search =
+            Search { found, last, out, written, turn, proves, equation, may_be_before_jump, stamp, passed };
         let first = if as_read > 0 { as_read } else { as_read + turn.cast_signed() };
         let late = first - turn.cast_signed();
         let most = passed.most;
@@ -236,8 +248,8 @@ impl V2ReceiverContext {
             && !is_counted
             && !self.is_missing(behind)
             && (behind - as_read).cast_unsigned().is_multiple_of(turn);
-        if goes_on && let Some(len) = search.attempt(behind.into())? {
-            return Ok(Meant { ahead: behind, proved: proves, len });
+        if goes_on && let Some(len) = search.attempt(behind.into()) {
+            return Ok(Meant { ahead: behind, most: 0, proved: proves, len });
         }
         // A packet that is counted is not late, unless its sender has numbered it so.
         let may_be_late = late >= -latest(last)
@@ -249,14 +261,15 @@ impl V2ReceiverContext {
         if may_be_late && !proves && has_moved {
             return Err(Failure::Ambiguous(format));
         }
-        let late = if may_be_late || goes_back { search.late(late, &self.lines_before)? } else { None };
-        let candidates = Candidates::new(first.cast_unsigned(), turn, passed, proves);
-        let mut fits = Fits::default();
+        let late = if may_be_late || goes_back { search.late(late, &self.lines_before) } else { None };
+        let candidates = Candidates::new(first.cast_unsigned(), turn, passed, trials, proves);
+        let (mut fits, mut farthest) = (Fits::default(), 0);
         // Behind a context that is damaged the MSN may have taken any step.
         let is_open = |ahead: u32| ahead <= most || as_read > 0 && ahead == first.cast_unsigned();
         for ahead in candidates.distances().filter(|ahead| is_open(*ahead)) {
             let Ok(distance) = i32::try_from(ahead) else { continue };
-            if search.attempt(distance.into())?.is_some() {
+            farthest = farthest.max(ahead);
+            if search.attempt(distance.into()).is_some() {
                 fits.add(ahead);
             }
         }
@@ -271,24 +284,47 @@ impl V2ReceiverContext {
             (Some(_), _) | (None, Proof::Ambiguous) => return Err(Failure::Ambiguous(format)),
             (None, Proof::Meant(ahead, proved)) => (ahead.cast_signed().into(), proved),
             (None, Proof::Nothing) => {
-                let place = search.behind_jump(first.cast_unsigned(), self.has_uneven_jumps)?;
-                (place.ok_or(Failure::Crc(format))?, true)
+                let place = search.behind_jump(first.cast_unsigned(), self.has_uneven_jumps);
+                // An IP-ID that has moved is no evidence of a damaged context.
+                let failure = match self.misses_moved_ip_id(search.found, farthest) {
+                    true => Failure::Ambiguous(format),
+                    false => Failure::Crc(format),
+                };
+                (place.ok_or(failure)?, true)
             }
         };
-        let len = search.attempt(place)?.ok_or(Failure::Crc(format))?;
-        Ok(Meant { ahead: place.ahead, proved: proved && proves, len })
+        let len = search.attempt(place).ok_or(Failure::Crc(format))?;
+        let most = match place.ahead {
+            ahead if ahead <= 0 => 0,
+            // What the CRC alone has chosen may as well be farther.
+            ahead if !(proves || is_usual && ahead == first) => farthest.max(ahead.unsigned_abs()),
+            ahead => ahead.unsigned_abs(),
+        };
+        Ok(Meant { ahead: place.ahead, most, proved: proved && proves, len })
     }
 
     /// True if the packet depends on an IP-ID that may have moved in a gap, as far as the carrier counts: no checksum covers it, and a
     /// CRC lets a wrong one through.
     fn misses_ip_id(&self, now: Moment, found: &Packet<'_>) -> bool {
         let passed = self.arrivals.passed(now);
-        self.calm < u8::MAX
-            && found.next.is_sequential()
+        found.next.is_sequential()
             && !found.x.has_whole_id
             && passed.is_counted
             && passed.most > REPEATED as u32
-            && u32::from(self.calm) < passed.most.saturating_mul(MEMORY)
+            && self.movement.is_likely_in(passed.most)
+    }
+
+    /// True if the packet, which is at most so many behind the last one, has too few bits of an IP-ID that moves.
+    fn misses_moved_ip_id(&self, found: &Packet<'_>, most: u32) -> bool {
+        let bits = u32::from(found.x.ip_id_offset.bits);
+        // A sender whose own number leaps has sent enough bits of it: no packet is missing.
+        let is_whole = found.x.msn.bits == 0;
+        if found.next.has_own_msn() && (is_whole || most >> found.x.msn.bits.min(16) == 0) {
+            return false;
+        }
+        // Without bits it is the one that goes on.
+        let room = if bits == 0 { 0 } else { (1 << bits) - 1 - quarter(bits) };
+        found.next.is_sequential() && !found.x.has_whole_id && !self.movement.is_told(room, most)
     }
 
     /// True if the timestamp may have jumped in lost packets, those that carried the jump among them, and the packet has too few bits of

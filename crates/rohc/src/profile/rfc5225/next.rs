@@ -257,7 +257,8 @@ impl decompress::V2ReceiverContext {
         room.headers.octets.get_mut(..len)?.copy_from_slice(out.get(..len)?);
         room.go_on();
         (self.msn, self.ack_due) = (next, false);
-        (self.calm, self.seen) = (self.calm.saturating_add(1), self.seen << 1 | 1);
+        self.movement.note_calm();
+        self.seen = self.seen << 1 | 1;
         self.arrivals.note(now, 1);
         Some(verified)
     }

@@ -307,12 +307,13 @@ impl V2SenderContext {
             if !repeats_jump {
                 return counter;
             }
-            // The decompressor may have a value from before the pause.
-            let (value, high) =
-                (next.ts_scaled(), self.timestamps.bounds().map_or(0, |(_, high)| high / next.ts_stride));
+            // The decompressor may have a value from before the pause, or from before one that has just ended.
+            let value = next.ts_scaled();
+            let (oldest, high) = self.timestamps.bounds().unwrap_or((u32::MAX, 0));
+            let (oldest, high) = (oldest / next.ts_stride, high / next.ts_stride);
             let step = next.msn.wrapping_sub(self.msn).cast_signed();
             let bits = self.caution.spread_bits().max(self.caution.bits(now, step));
-            let low = value.saturating_sub(1 << bits.min(30));
+            let low = value.saturating_sub(1 << bits.min(30)).min(oldest);
             Counter::between(value, Some((low, high.max(low))))
         });
         let stamp = match &ts_scaled {

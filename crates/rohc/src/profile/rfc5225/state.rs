@@ -5,9 +5,12 @@ use thinair_wire::time::Instant;
 
 use super::encodings::{ReorderRatio, near};
 use super::headers::{Headers, Item, Kind, MAX_IP, infer, upper};
+use crate::field::ip::set_id;
 pub(super) use crate::field::ip_id::Behavior;
 use crate::field::timer::phase;
 use crate::profile::ProfileId;
+use crate::proof::SumEquation;
+use crate::work;
 
 /// `ts_stride` of a new context: TS_STRIDE_DEFAULT.
 pub(super) const TS_STRIDE: u32 = 160;
@@ -172,6 +175,36 @@ impl State {
         Some(len)
     }
 
+    /// Number of octets in front that do not depend on the MSN.
+    pub(super) fn same_octets(&self) -> usize {
+        let id = Some((self.headers.inner(), 4)).filter(|_| !self.is_v6());
+        let numbered = || {
+            let rtp = self.headers.upper(Kind::Rtp).map(|rtp| (rtp, 2));
+            rtp.or_else(|| Some((self.headers.upper(Kind::Esp)?, 4)))
+        };
+        id.or_else(numbered).map_or(self.headers.len(), |(item, at)| usize::from(item.at) + at)
+    }
+
+    /// Changes headers that were [rebuilt](Self::rebuild) to those of the same packet with another MSN.
+    pub(super) fn renumber(&self, out: &mut [u8]) {
+        if !self.is_v6() {
+            let inner = self.headers.inner();
+            set_id(out, inner.at.into(), self.headers.word(inner, 4));
+        }
+        let mut copy = |item: Item, from: usize| {
+            let range = usize::from(item.at) + from..usize::from(item.at) + 8;
+            if let (Some(room), Some(octets)) = (out.get_mut(range.clone()), self.headers.octets.get(range)) {
+                room.copy_from_slice(octets);
+            }
+        };
+        if let Some(rtp) = self.headers.upper(Kind::Rtp) {
+            copy(rtp, 2);
+        }
+        if let Some(esp) = self.headers.upper(Kind::Esp) {
+            copy(esp, 4);
+        }
+    }
+
     /// `control_crc3`. RFC 5225, section 6.6.11, with erratum 2703: behaviors of IPv4 headers alone.
     pub(super) fn control_crc3(&self) -> u8 {
         let check = Check::Crc3;
@@ -204,14 +237,24 @@ impl State {
         self.has_rtp() && self.headers.upper(Kind::UdpLite).map_or(self.checksum_used, is_covered)
     }
 
-    /// Sums up what a UDP or UDP-Lite checksum covers in headers that were rebuilt, with their payload: true if it is right.
+    /// True if the UDP or UDP-Lite checksum of headers that were rebuilt is right.
     pub(super) fn has_right_sum(&self, out: &[u8], payload: &[u8]) -> bool {
+        self.sum(out, payload) == Some(u16::MAX)
+    }
+
+    /// Sums up what a UDP or UDP-Lite checksum covers in headers that were rebuilt, with their payload: 65,535 if it is right. `None` if
+    /// there is none, or it does not cover all headers from there on.
+    pub(super) fn sum(&self, out: &[u8], payload: &[u8]) -> Option<u16> {
         let lite = self.has_lite();
-        let Some(udp) = self.headers.upper(if lite { Kind::UdpLite } else { Kind::Udp }) else {
-            return false;
-        };
-        let Some(datagram) = out.get(usize::from(udp.at)..self.headers.len()) else { return false };
-        sum_is_right(lite, self.headers.inner(), out, datagram, payload)
+        let udp = self.headers.upper(if lite { Kind::UdpLite } else { Kind::Udp })?;
+        sum(lite, self.headers.inner(), out, out.get(usize::from(udp.at)..self.headers.len())?, payload)
+    }
+
+    /// The equation of that checksum.
+    pub(super) fn equation(&self, out: &[u8], payload: &[u8]) -> Option<SumEquation> {
+        let rtp = self.headers.upper(Kind::Rtp)?;
+        let sum = self.sum(out, payload)?;
+        Some(SumEquation::new(sum, self.headers.word(rtp, 2), self.timestamp()))
     }
 }
 
@@ -221,8 +264,8 @@ pub(super) fn has_rtp(profile: ProfileId) -> bool {
     upper(profile).len() == 2
 }
 
-/// True if the checksum of a datagram whose headers and payload lie apart is right.
-fn sum_is_right(lite: bool, ip: Item, out: &[u8], datagram: &[u8], payload: &[u8]) -> bool {
+/// Returns the sum of a datagram whose headers and payload lie apart.
+fn sum(lite: bool, ip: Item, out: &[u8], datagram: &[u8], payload: &[u8]) -> Option<u16> {
     use thinair_wire::checksum::Sum;
     use thinair_wire::header::protocol;
 
@@ -232,16 +275,14 @@ fn sum_is_right(lite: bool, ip: Item, out: &[u8], datagram: &[u8], payload: &[u8
         (true, 1..) => field,
         _ => len,
     };
-    let Some(beyond) = len.checked_sub(covered).and_then(|beyond| payload.len().checked_sub(beyond)) else {
-        return false;
-    };
+    let behind = payload.len().checked_sub(len.checked_sub(covered)?)?;
     let ends = if ip.kind == Kind::V4 { 12..20 } else { 8..40 };
-    let Some(ends) = out.get(ip.range()).and_then(|header| header.get(ends)) else { return false };
+    let ends = out.get(ip.range())?.get(ends)?;
     let protocol = if lite { protocol::UDP_LITE } else { protocol::UDP };
     let sum = Sum::ZERO.octets(ends).word(u16::from(protocol)).word(len as u16).octets(datagram);
-    let payload = payload.get(..beyond).unwrap_or_default();
+    work::note(covered / 8);
     // Headers have an even number of octets.
-    sum.octets(payload).fold() == u16::MAX
+    Some(sum.octets(payload.get(..behind)?).fold())
 }
 
 /// The place of one flow at either end: its last packet.

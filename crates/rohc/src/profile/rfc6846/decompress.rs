@@ -20,6 +20,7 @@ use crate::decompressor::{Failure, Verified};
 use crate::packet::PacketHeader;
 use crate::profile::Format;
 use crate::state::DecompressorState;
+use crate::work;
 
 /// Context of one flow at the decompressor, apart from its [`TcpRoom`].
 #[derive(Clone, Copy, Debug)]
@@ -105,6 +106,7 @@ impl<'p> ReadPacket<'p> {
     #[inline]
     pub(super) fn passes(&self, out: &[u8], len: usize) -> bool {
         let check = if has_crc7(self.format) { Check::Crc7 } else { Check::Crc3 };
+        work::note(if has_crc7(self.format) { len } else { len / 8 });
         check.of(out.get(..len).unwrap_or_default()) == self.crc
     }
 }

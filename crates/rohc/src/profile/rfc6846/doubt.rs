@@ -15,7 +15,6 @@
 use core::ops::RangeInclusive;
 
 use thinair_wire::crc::Check;
-use thinair_wire::header::ipv4::Ipv4;
 
 use super::checksum::{is_right, is_to_come, sum};
 use super::decompress::{ReadPacket, TcpReceiverContext};
@@ -25,9 +24,11 @@ use super::solve::{NUMBERS, STEPS, Solutions, Steps};
 use super::state::{TcpRoom, TcpState};
 use crate::arrival::{Moment, Passed};
 use crate::decompressor::{Failure, Verified};
+use crate::field::ip::set_id;
 use crate::packet::PacketHeader;
-use crate::proof::{Candidates, Fits, Proof};
+use crate::proof::{Candidates, Fits, Proof, TRIALS};
 use crate::state::DecompressorState;
+use crate::work;
 
 /// Number of MSNs that 4 bits distinguish.
 pub(super) const TURN: i16 = 16;
@@ -180,9 +181,11 @@ impl TcpReceiverContext {
             if !steps.take() {
                 return Err(Failure::Ambiguous(found.format));
             }
+            work::note_candidate();
             found.set_ip_id(found.ip_id(ahead, offset, last), &next, out);
             Ok(match unchanged {
                 Some((at, state)) => {
+                    work::note(len - at);
                     Check::Crc7.update(state, out.get(at..len).unwrap_or_default()) == found.crc
                 }
                 None => found.passes(out, len),
@@ -259,14 +262,14 @@ impl TcpReceiverContext {
         let is_loose = !passed.is_counted && !passed.intervals.is_steady;
         let most = by_octets.filter(|_| is_loose).map_or(passed.most, |packets| passed.most.max(packets * 2));
         let passed = Passed { most, ..passed };
-        let candidates = Candidates::new(first as u32, TURN as u32, passed, false);
+        let candidates = Candidates::new(first as u32, TURN as u32, passed, TRIALS, false);
         // A flow that pauses regularly has paused once more, whatever its octets indicate.
         let may_be_next = (1..LATE_FROM).contains(&first) && self.arrivals.failed() <= 1;
         let is_usual = may_be_next && !passed.intervals.is_steady && self.arrivals.is_usual(now);
-        // Octets may have been retransmitted, and the clock may have stood still.
+        // Octets may have been retransmitted, and the clock may have stood still. One acknowledgment may be that of any number of segments.
         let is_likely = |ahead: u32| match by_octets {
             Some(packets) if !passed.is_counted => {
-                (packets / 2..=packets * 2 + 4).contains(&(ahead + 2))
+                ahead <= packets * 2 + 2
                     || passed.intervals.is_steady
                         && ahead.abs_diff(passed.intervals.number) <= passed.intervals.off
             }
@@ -405,14 +408,7 @@ impl ReadPacket<'_> {
         if next.inner().is_v6() {
             return;
         }
-        let at = next.ip_len() - next.inner().len();
-        let Some(header) = out.get_mut(at..).and_then(<[u8]>::first_chunk_mut::<{ Ipv4::LEN }>) else {
-            return;
-        };
-        header[4..6].copy_from_slice(&id.to_be_bytes());
-        header[10..12].fill(0);
-        let sum = Ipv4::checksum_of(header);
-        header[10..12].copy_from_slice(&sum.to_be_bytes());
+        set_id(out, next.ip_len() - next.inner().len(), id);
     }
 }
 

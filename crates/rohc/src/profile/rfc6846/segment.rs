@@ -11,6 +11,7 @@ use super::state::{EXTENSIONS, IpState, MAX_IP, TcpRoom, TcpState};
 use crate::compressor::FlowKey;
 use crate::decompressor::Unbuildable;
 use crate::field::ip::IpHeader;
+use crate::work;
 
 /// A packet whose headers profile 0x0006 can rebuild.
 #[derive(Clone, Copy, Debug)]
@@ -193,6 +194,7 @@ pub(super) fn headers_of(state: &TcpState, payload: usize, out: &mut [u8]) -> Re
     let options_len = state.options.write(&mut options).ok_or(Unbuildable::Malformed)?;
     let end = state.ip_len() + Tcp::LEN + options_len;
     let headers = out.get_mut(..end).ok_or(Unbuildable::NoRoom(end))?;
+    work::note(end / 8);
     let mut at = 0;
     for (i, ip) in state.ips().iter().enumerate() {
         let behind = end + payload - at - ip.header.version.header_len();

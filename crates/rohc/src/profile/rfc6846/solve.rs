@@ -8,6 +8,7 @@ use super::decompress::{ReadPacket, TcpReceiverContext};
 use super::options::index;
 use super::state::TcpState;
 use crate::arrival::Passed;
+use crate::work;
 
 /// Numbers of a packet: sequence and acknowledgment number, TSval and TSecr.
 pub(super) const NUMBERS: usize = 4;
@@ -219,8 +220,7 @@ struct Growth {
 impl Growth {
     /// Returns the turns of TSval that match a number of octets. Its turn is a power of two.
     fn values(&self, all: (i64, i64), turn: i64, ahead: i64, octets: i64) -> (i64, i64) {
-        #[cfg(test)]
-        tests::note_work();
+        work::note(1);
         if turn == 0 || self.per_octet == 0 || octets == 0 {
             return all;
         }
@@ -402,8 +402,7 @@ impl Search<'_> {
 
     /// Adds the turns to the solutions if the sum is right with them. `None` if there is no room.
     fn add(&mut self, turns: [i64; NUMBERS]) -> Option<()> {
-        #[cfg(test)]
-        tests::note_work();
+        work::note(1);
         // They may wrap around.
         let moved = |i: usize| i64::from(self.read[i].wrapping_add((turns[i] * self.turn[i]) as u32));
         let sum: i64 = (0..NUMBERS).map(|i| moved(i) - i64::from(self.read[i])).sum();
@@ -476,22 +475,12 @@ fn distance(new: u32, old: u32) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use core::cell::Cell;
-
     use proptest::prelude::*;
 
     use super::*;
     use crate::arrival::Intervals;
     use crate::profile::Format;
-
-    std::thread_local! {
-        static WORK: Cell<u32> = const { Cell::new(0) };
-    }
-
-    /// Counts an estimate of TSval, or a combination whose sum is computed.
-    pub(super) fn note_work() {
-        WORK.with(|work| work.set(work.get() + 1));
-    }
+    use crate::work::Work;
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4_000))]
@@ -527,10 +516,10 @@ mod tests {
             found.turns[0] *= payload;
             let intervals = Intervals { number: most, off: 2 + most / 64, is_steady: is_paced };
             let passed = Passed { most: intervals.most(), is_counted: false, is_exact: false, intervals };
-            WORK.with(|work| work.set(0));
+            Work::take();
             let _ = context.solve(&found, &last, passed, off, &mut Steps::new(STEPS));
-            let work = WORK.with(Cell::get);
-            prop_assert!(work <= STEPS * FEW as u32 + 200, "{work}");
+            let work = Work::take().steps;
+            prop_assert!(work <= STEPS as usize * FEW as usize + 200, "{work}");
         }
 
         /// A search finds each combination whose sum is right, and no other, as all combinations one by one do.

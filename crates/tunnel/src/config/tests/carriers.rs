@@ -10,7 +10,7 @@ use thinair_ule::Pid;
 use super::{INSECURE, KEY, OPEN, complains, of_arguments};
 use crate::config::ConfigError;
 use crate::mtu::Budget;
-use crate::site_config::{Carrier, Framing, Others, Packaging, Security, SiteConfig, Suite};
+use crate::site_config::{Carrier, Framing, Others, Packaging, Security, SiteConfig, Suite, TotalLength};
 
 fn socket(text: &str) -> SocketAddr {
     text.parse().unwrap()
@@ -90,6 +90,36 @@ fn a_wrong_url_is_told_with_a_right_one() {
         ("serial:///dev/ttyUSB0?speed=9G", &["serial line"]),
     ] {
         complains(of_arguments(url, &[KEY]), words);
+    }
+}
+
+/// Options for BBFrames of other modulators and receivers.
+#[test]
+fn gse_has_options_for_deviations_of_others() {
+    let gse = |url: &str| {
+        let config = of_arguments(url, &[OPEN]).unwrap_or_else(|error| panic!("{url}: {error}"));
+        match config.carrier {
+            Carrier::Udp { packaging: Packaging::Gse { total_length, divided, .. }, .. } => {
+                (total_length, divided)
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(gse("gse+udp://192.0.2.1:7000"), (TotalLength::Checked, false));
+    assert_eq!(
+        gse("gse+udp://192.0.2.1:7000?total-length=checked&bbframes=whole"),
+        (TotalLength::Checked, false)
+    );
+    assert_eq!(gse("gse+udp://192.0.2.1:7000?total-length=ignored"), (TotalLength::Ignored, false));
+    assert_eq!(gse("gse+udp://192.0.2.1:7000?bbframes=divided"), (TotalLength::Checked, true));
+    for (url, security, words) in [
+        ("gse+udp://192.0.2.1:7000?bbframes=halved", OPEN, &["expected one of whole, divided"][..]),
+        ("gse+udp://192.0.2.1:7000?total-length=0", OPEN, &["expected one of checked, ignored"]),
+        ("gse+udp://192.0.2.1:7000?bbframes=divided", KEY, &["with `open`", "remove it"]),
+        ("gse+udp://192.0.2.1:7000?total-length=ignored", KEY, &["with `open`", "remove it"]),
+        ("ule+udp://192.0.2.1:7000?bbframes=divided", OPEN, &["is for gse+udp://"]),
+    ] {
+        complains(of_arguments(url, &[security]), words);
     }
 }
 

@@ -24,7 +24,7 @@ pub(in crate::daemon) struct Files {
     chunk: Vec<u8>,
     /// Octets of it that were read.
     unread: usize,
-    refused: u64,
+    refused: Vec<u64>,
 }
 
 impl Files {
@@ -42,7 +42,7 @@ impl Files {
             out: Vec::new(),
             chunk: vec![0; CHUNK],
             unread: 0,
-            refused: 0,
+            refused: Vec::new(),
         })
     }
 
@@ -58,14 +58,14 @@ impl Files {
         self.from_is_plain && self.from.is_some()
     }
 
-    pub(super) fn carry(&mut self, octets: &[u8]) {
+    pub(super) fn carry(&mut self, number: u64, octets: &[u8]) {
         if self.is_full() {
             self.write();
         }
         if self.to.is_some() && !self.is_full() {
             self.out.extend_from_slice(octets);
         } else {
-            self.refused += 1;
+            self.refused.push(number);
         }
     }
 
@@ -75,7 +75,11 @@ impl Files {
 
     pub(super) fn flush(&mut self) -> Flushed {
         self.write();
-        Flushed { refused: std::mem::take(&mut self.refused), waits: !self.out.is_empty(), too_long: 0 }
+        Flushed {
+            refused: std::mem::take(&mut self.refused),
+            waits: !self.out.is_empty(),
+            too_long: Vec::new(),
+        }
     }
 
     /// Writes queued octets, as far as there is room.
@@ -147,12 +151,12 @@ mod tests {
         let signals = Signals::take().expect("signals");
         let mut files = Files::open(None, Some(Path::new(&path)), &signals).expect("a writer");
         drop(writer);
-        let (mut carried, mut refused, mut read) = (0_u32, 0, Vec::new());
+        let (mut carried, mut refused, mut read) = (0_u32, Vec::new(), Vec::new());
         for _ in 0..10_000 {
-            files.carry(&[&carried.to_be_bytes()[..], &[0x47; 184]].concat());
+            files.carry(carried.into(), &[&carried.to_be_bytes()[..], &[0x47; 184]].concat());
             carried += 1;
             let flushed = files.flush();
-            refused += flushed.refused;
+            refused.extend(flushed.refused);
             assert!(files.out.len() < FULL + 188);
             if flushed.waits && carried % 2 == 0 {
                 let mut some = [0; 100];
@@ -160,7 +164,7 @@ mod tests {
                 read.extend(some);
             }
         }
-        assert!(refused > 0);
+        assert!(!refused.is_empty());
         let mut room = [0; 4_096];
         while files.flush().waits {
             let octets = reader.read(&mut room).expect("the rest");
@@ -172,7 +176,8 @@ mod tests {
             .chunks(188)
             .map(|packet| u32::from_be_bytes(packet[..4].try_into().expect("four octets")))
             .collect();
-        assert_eq!(numbers.len() as u64 + refused, u64::from(carried));
+        assert_eq!(numbers.len() + refused.len(), carried as usize);
+        assert!(numbers.iter().all(|number| !refused.contains(&u64::from(*number))));
         assert!(numbers.is_sorted(), "whole TS Packets, in order");
     }
 }

@@ -38,7 +38,7 @@ pub(in crate::daemon) struct Line {
     /// Octets of it that were read and not yet deframed.
     unread: Range<usize>,
     datagram: Vec<u8>,
-    refused: u64,
+    refused: Vec<u64>,
 }
 
 impl Line {
@@ -61,7 +61,7 @@ impl Line {
             chunk: vec![0; CHUNK],
             unread: 0..0,
             datagram: Vec::new(),
-            refused: 0,
+            refused: Vec::new(),
         })
     }
 
@@ -69,9 +69,9 @@ impl Line {
         self.serial.as_ref().map(|serial| serial.as_fd())
     }
 
-    pub(super) fn carry(&mut self, datagram: &[u8]) {
+    pub(super) fn carry(&mut self, number: u64, datagram: &[u8]) {
         if self.serial.is_none() || self.framer.frame(datagram, &mut self.out).is_err() {
-            self.refused += 1;
+            self.refused.push(number);
         }
     }
 
@@ -93,7 +93,11 @@ impl Line {
             // The next frame starts with a delimiter, as noise on an idle line is not a frame.
             self.framer.silent();
         }
-        Flushed { refused: std::mem::take(&mut self.refused), waits: !self.out.is_empty(), too_long: 0 }
+        Flushed {
+            refused: std::mem::take(&mut self.refused),
+            waits: !self.out.is_empty(),
+            too_long: Vec::new(),
+        }
     }
 
     pub(super) fn receive(&mut self, now: Instant) -> Received {

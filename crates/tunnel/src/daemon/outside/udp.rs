@@ -33,6 +33,8 @@ const ROOM: usize = 2 << 20;
 pub(in crate::daemon) struct Socket {
     socket: UdpSocket,
     out: SendQueue,
+    /// Numbers of the queued datagrams.
+    numbers: VecDeque<u64>,
     /// Source address of datagrams to a group, if it is configured.
     of_group: Option<IpAddr>,
     received: udp::ReceiveBatch,
@@ -94,6 +96,7 @@ impl Socket {
         Ok(Self {
             socket,
             out: SendQueue::new(),
+            numbers: VecDeque::new(),
             of_group,
             received: udp::ReceiveBatch::new(BATCH, largest + 1),
             reports: VecDeque::new(),
@@ -108,7 +111,8 @@ impl Socket {
         self.socket.as_fd()
     }
 
-    pub(super) fn carry(&mut self, to: Option<AddressPair>, datagram: &[u8]) {
+    pub(super) fn carry(&mut self, number: u64, to: Option<AddressPair>, datagram: &[u8]) {
+        self.numbers.push_back(number);
         match to {
             Some(AddressPair { peer, own }) => self.out.push_from(own.or(self.of_group), peer, datagram),
             None => self.out.push(None, datagram),
@@ -124,7 +128,10 @@ impl Socket {
         let mut is_tried_again = false;
         while !self.out.is_empty() {
             match self.out.send(&self.socket) {
-                Ok(_) => is_tried_again = false,
+                Ok(sent) => {
+                    is_tried_again = false;
+                    self.numbers.drain(..sent.min(self.numbers.len()));
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     flushed.waits = true;
                     break;
@@ -139,11 +146,12 @@ impl Socket {
                 Err(error) => {
                     self.read_reports();
                     is_tried_again = false;
+                    let number = self.numbers.pop_front();
                     if error.raw_os_error() == Some(EMSGSIZE) {
-                        flushed.too_long += 1;
+                        flushed.too_long.extend(number);
                     } else {
                         tracing::debug!(%error, "a datagram was refused");
-                        flushed.refused += 1;
+                        flushed.refused.extend(number);
                     }
                     self.out.skip();
                 }
@@ -195,4 +203,35 @@ impl Socket {
 /// False for a link-local address of IPv6, which needs an interface to be a source.
 fn has_no_zone(own: &IpAddr) -> bool {
     !matches!(own, IpAddr::V6(six) if six.is_unicast_link_local())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// EACCES without SO_BROADCAST, EMSGSIZE above 65,507 octets.
+    #[test]
+    fn a_datagram_that_the_system_refuses_is_named() {
+        let other = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        let to = AddressPair::from(other.local_addr().expect("an address"));
+        let listen = "127.0.0.1:0".parse().expect("an address");
+        let mut socket = Socket::open(listen, None, 1, 1_500).expect("a socket");
+        let broadcast = AddressPair::from("255.255.255.255:9".parse::<SocketAddr>().expect("an address"));
+        let long = vec![0; 65_508];
+        for round in [0, 10] {
+            for (number, to, datagram) in
+                [(1, to, &b"1"[..]), (2, broadcast, b"2"), (3, to, b"3"), (4, to, &long), (5, to, b"5")]
+            {
+                socket.carry(round + number, Some(to), datagram);
+            }
+            let refused = Flushed { refused: vec![round + 2], too_long: vec![round + 4], waits: false };
+            assert_eq!(socket.flush(), refused);
+            assert_eq!((socket.flush(), socket.numbers.len()), (Flushed::default(), 0));
+            let mut arrived = [0; 2];
+            for expected in [b"1", b"3", b"5"] {
+                let (octets, _) = other.recv_from(&mut arrived).expect("a datagram");
+                assert_eq!(&arrived[..octets], expected);
+            }
+        }
+    }
 }

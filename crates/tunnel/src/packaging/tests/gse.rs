@@ -1,8 +1,13 @@
 //! BBFrames of GSE Packets.
 
+use thinair_ule::crc::Crc32;
 use thinair_ule::gse::{BadBbHeader, BbHeader};
 
 use super::*;
+
+fn with(flush: Duration, npa: Option<Npa>, total_length: TotalLength, divided: bool) -> Packaging {
+    Packaging::Gse { flush, npa, total_length, divided }
+}
 
 fn at(millis: u64) -> Instant {
     Instant::from_millis(millis)
@@ -43,7 +48,7 @@ fn a_unit_is_torn_only_if_it_has_to_be() {
 
 #[test]
 fn what_is_not_full_waits_as_long_as_it_may() {
-    let packaging = Packaging::Gse { flush: Duration::from_millis(5), npa: None };
+    let packaging = with(Duration::from_millis(5), None, TotalLength::Checked, false);
     let mut packager = packager(&packaging, &peers(), PackagerConfig::new(510));
     let mut bodies = Vec::new();
     let mut sink = |body: Body<'_>| bodies.push(body.octets.len());
@@ -73,7 +78,7 @@ fn padding_is_part_of_the_data_field() {
 
 #[test]
 fn sites_are_told_by_the_input_stream_identifier() {
-    let packaging = |own| Packaging::Gse { flush: Duration::ZERO, npa: npa(own) };
+    let packaging = |own| with(Duration::ZERO, npa(own), TotalLength::Checked, false);
     let bodies = |own: u8| {
         packed(&mut packager(&packaging(own), &mesh(own), PackagerConfig::new(500)), &[rohc(&[own; 700])])
     };
@@ -99,4 +104,103 @@ fn sites_are_told_by_the_input_stream_identifier() {
     stranger.isi = Some(2);
     let short = [&stranger.write()[..], &[0; 39]].concat();
     assert_eq!(receive(&short), Err(UnpackError::DataField { announced: 40, left: 39 }));
+}
+
+/// A modulator that counts two octets too many in Total_Length (dvb-gse, issue 11): its CRC-32 covers that field.
+#[test]
+fn a_wrong_total_length_is_ignored_if_the_settings_ask_for_it() {
+    let unit: Vec<u8> = (0..300_u16).map(|octet| octet as u8).collect();
+    let mut sender = packager(&gse(), &peers(), PackagerConfig::new(200));
+    let mut bodies = packed(&mut sender, &[rohc(&unit)]);
+    // S, Length, Frag_ID, Total_Length and Type; the last fragment ends with the CRC-32.
+    let first = BbHeader::OCTETS;
+    let total_length = 2 + 300 + 2_u16;
+    assert_eq!(bodies[0].octets[first + 3..first + 5], 302_u16.to_be_bytes());
+    bodies[0].octets[first + 3..first + 5].copy_from_slice(&total_length.to_be_bytes());
+    let crc = Crc32::of(&[&total_length.to_be_bytes()[..], b"\x22\xf1", &unit].concat());
+    let last = &mut bodies.last_mut().unwrap().octets;
+    let end = last.len();
+    last[end - 4..].copy_from_slice(&crc.to_be_bytes());
+
+    let mut strict = Unpackager::new(&gse(), &peers(), LARGEST, false).unwrap();
+    assert_eq!(unpacked(&mut strict, &bodies), []);
+    assert_eq!(strict.counters().gse.crc_errors, 1);
+    let ignored = with(Duration::ZERO, None, TotalLength::Ignored, false);
+    let mut unpackager = Unpackager::new(&ignored, &peers(), LARGEST, false).unwrap();
+    assert_eq!(unpacked(&mut unpackager, &bodies), [(None, Protocol::Rohc, None, unit)]);
+    assert_eq!(unpackager.counters().gse.crc_errors, 0);
+}
+
+fn divided() -> Unpackager {
+    let packaging = with(Duration::ZERO, None, TotalLength::Checked, true);
+    Unpackager::new(&packaging, &peers(), LARGEST, false).unwrap()
+}
+
+/// Returns what was delivered by each datagram, and the number of malformed ones.
+fn delivered(unpackager: &mut Unpackager, datagrams: &[&[u8]]) -> (Vec<usize>, u64) {
+    let mut came = Vec::new();
+    for octets in datagrams {
+        let body = BodyIn { octets, several: false, addressed: false };
+        let mut units = 0;
+        let _ = unpackager.receive(body, &mut |_, unit| {
+            assert!(unit.octets.iter().all(|octet| *octet == unit.octets[0]));
+            units += 1;
+        });
+        came.push(units);
+    }
+    (came, unpackager.counters().bad_bodies)
+}
+
+/// A receiver of DVB-S2 passes on BBFrames in datagrams of 510 octets.
+#[test]
+fn a_bb_frame_over_several_datagrams_is_put_together() {
+    let unit = |value: u8| vec![value; 700];
+    let frame = |values: &[u8]| {
+        let units: Vec<_> = values.iter().map(|value| unit(*value)).collect();
+        let units: Vec<_> = units.iter().map(|unit| rohc(unit)).collect();
+        packed(&mut packager(&gse(), &peers(), PackagerConfig::new(3_000)), &units).remove(0).octets
+    };
+    let (one, two) = (frame(&[1, 2]), frame(&[3, 4, 5]));
+    assert_eq!((one.len(), two.len()), (10 + 2 * 704, 10 + 3 * 704));
+    let parts = |frame: &'static [u8]| frame.chunks(510).collect::<Vec<_>>();
+    let (one, two) = (parts(one.leak()), parts(two.leak()));
+
+    // Without the option the first datagram is too short, and the others have no header.
+    let mut whole = Unpackager::new(&gse(), &peers(), LARGEST, false).unwrap();
+    assert_eq!(delivered(&mut whole, &one), (vec![0, 0, 0], 3));
+
+    let both = [&one[..], &two].concat();
+    assert_eq!(delivered(&mut divided(), &both), (vec![0, 0, 2, 0, 0, 0, 0, 3], 0));
+    // BBFrames of one datagram are processed as before, and so are those in equal parts.
+    let small = packed(&mut packager(&gse(), &peers(), PackagerConfig::new(500)), &[rohc(b"1")]);
+    assert_eq!(delivered(&mut divided(), &[&small[0].octets, one[0], one[1], one[2]]).0, [1, 0, 0, 2]);
+    // Padding of the BBFrame after its data field belongs to no PDU.
+    let padded = [one[2], &[0; 112]].concat();
+    assert_eq!(
+        delivered(&mut divided(), &[one[0], one[1], &padded, one[0], one[1], one[2]]).0,
+        [0, 0, 2, 0, 0, 2]
+    );
+
+    // A missing datagram costs its BBFrame, and no other one.
+    for missing in 0..3 {
+        let mut some = both.clone();
+        some.remove(missing);
+        let mut unpackager = divided();
+        let (units, bad) = delivered(&mut unpackager, &some);
+        assert_eq!(units, [0, 0, 0, 0, 0, 0, 3], "{missing}");
+        let incomplete = unpackager.counters().gse.incomplete;
+        assert_eq!((bad, incomplete), if missing == 0 { (2, 0) } else { (0, 1) }, "{missing}");
+    }
+    // More than one: parts of two BBFrames do not have the announced length.
+    let first = [&one[..1], &two[1..], &one].concat();
+    assert_eq!(delivered(&mut divided(), &first), (vec![0, 0, 0, 0, 0, 0, 0, 2], 3));
+    let (units, bad) = delivered(&mut divided(), &[one[0], one[1], two[1], one[0], one[1], one[2]]);
+    assert_eq!((units, bad), (vec![0, 0, 0, 0, 0, 2], 1));
+
+    // Where the carrier reports a gap, the rest is not appended to the beginning.
+    let mut unpackager = divided();
+    delivered(&mut unpackager, &one[..1]);
+    unpackager.resynchronize();
+    assert_eq!(unpackager.counters().gse.incomplete, 1);
+    assert_eq!(delivered(&mut unpackager, &both[1..]), (vec![0, 0, 0, 0, 0, 0, 3], 2));
 }

@@ -124,6 +124,17 @@ fn padding_is_that_of_rohc() {
     assert_eq!(octets(&[rohc(&long)]), [&[0xE0][..], &long].concat());
 }
 
+/// Padding of a compressor is removed, too: receivers do not know whether senders pad.
+#[test]
+fn padding_of_a_sender_that_does_not_pad_is_removed() {
+    let bodies = bodies(config(false, 0), &[rohc(b"\xe0\xe0\x011"), rohc(b"\xe0\x012")]);
+    assert_eq!(bodies[0].octets, b"\x04\xe0\xe0\x011\xe0\x012");
+    // Only before the last unit of a body is it padding of the body.
+    let came = received(false, &bodies[0].octets, true, false).unwrap();
+    let came: Vec<_> = came.iter().map(|came| &came.3[..]).collect();
+    assert_eq!(came, [&b"\xe0\xe0\x011"[..], b"\x012"]);
+}
+
 #[test]
 fn frames_are_told_from_rohc_packets_and_from_padding() {
     let frame = |octets| Unit { protocol: Protocol::Bridged, ..rohc(octets) };

@@ -84,3 +84,66 @@ fn losses_and_the_round_trip_of_the_carrier_are_known() {
     assert_eq!((sample.lost_units, sample.received_units), (source.lost, source.arrived));
     assert!(sample.round_trip_seconds.is_some());
 }
+
+/// ENETUNREACH, EPERM, ENOBUFS: the system reports them after the site has queued the datagram.
+#[test]
+fn what_the_carrier_refuses_was_not_sent() {
+    for security in [KEY, "insecure = true"] {
+        let mut hosts = pair(security);
+        let packets = captured();
+        let now = Instant::from_millis(10);
+        settle(&mut hosts, now, &mut |_| 1);
+        let packets: Vec<_> = packets.iter().step_by(2).take(22).collect();
+        send(&mut hosts[0], now, packets[0]);
+        settle(&mut hosts, now, &mut |_| 1);
+        let before = totals(&hosts[0], now);
+        // Two packets share a datagram, and one has its own. None of them leaves.
+        hosts[0].numbers.clear();
+        for packets in packets[1..].chunks(3) {
+            hosts[0].handle(|site| {
+                packets[..2].iter().for_each(|packet| site.handle_packet(now, packet));
+                site.pause(now);
+                site.handle_packet(now, packets[2]);
+                site.pause(now);
+            });
+        }
+        hosts[0].out.clear();
+        let queued = totals(&hosts[0], now);
+        assert_eq!(queued.sent.packets, before.sent.packets + 21, "{security}");
+        let numbers = std::mem::take(&mut hosts[0].numbers);
+        assert_eq!(numbers.len() as u64, queued.sent.datagrams - before.sent.datagrams);
+        for number in &numbers {
+            hosts[0].site.note_refused_datagram(*number, Drop::CarrierRefused);
+        }
+        let after = totals(&hosts[0], now);
+        assert_eq!((after.sent, after.ratio), (before.sent, before.ratio), "{security}");
+        assert_eq!(after.arrived, before.arrived);
+        assert_eq!(drops(&hosts[0], Drop::CarrierRefused), numbers.len() as u64);
+        let counters = hosts[0].site.counters();
+        assert_eq!(counters.billing.sent.datagrams, before.sent.datagrams);
+    }
+}
+
+/// Datagrams of the interface and of the carrier alternate: the other end is heard before the carrier refuses.
+#[test]
+fn what_the_carrier_refuses_late_has_not_arrived() {
+    let mut hosts = pair(KEY);
+    let now = Instant::from_millis(10);
+    settle(&mut hosts, now, &mut |_| 1);
+    let packet = captured()[0].clone();
+    send(&mut hosts[0], now, &packet);
+    settle(&mut hosts, now, &mut |_| 1);
+    let before = totals(&hosts[0], now);
+    hosts[0].numbers.clear();
+    send(&mut hosts[0], now, &packet);
+    hosts[0].out.clear();
+    let number = hosts[0].numbers[0];
+    send(&mut hosts[1], now, &captured()[1]);
+    settle(&mut hosts, now, &mut |_| 1);
+    let heard = totals(&hosts[0], now);
+    assert!(heard.arrived.unwrap().packets > before.arrived.unwrap().packets);
+    hosts[0].site.note_refused_datagram(number, Drop::CarrierRefused);
+    let after = totals(&hosts[0], now);
+    assert_eq!(after.sent.packets, 1);
+    assert_eq!(after.arrived.unwrap().packets, 1);
+}

@@ -1,0 +1,74 @@
+//! `scripts/need` waits while another process has locked the package database.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use common::root;
+
+fn program(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Runs the script beside a list of one package, with an `apt-get` that fails `times` with an error; returns the output and
+/// the arguments of each call.
+fn need(times: u32, error: &str) -> (Output, Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::copy(root().join("scripts/need"), path("need")).unwrap();
+    fs::write(path("packages"), "absent-command absent-package goal nothing works\n").unwrap();
+    fs::create_dir(path("bin")).unwrap();
+    program(&path("bin/id"), "#!/bin/sh\necho 0\n");
+    let calls = path("calls");
+    let apt = format!(
+        "#!/bin/sh\necho \"$@\" >>{calls}\n[ $(wc -l <{calls}) -gt {times} ] || {{ echo '{error}' >&2; exit 100; }}\n",
+        calls = calls.display()
+    );
+    program(&path("bin/apt-get"), &apt);
+    let search = format!("{}:{}", path("bin").display(), std::env::var("PATH").unwrap());
+    let output = Command::new("bash")
+        .arg(path("need"))
+        .arg("goal")
+        .env("PATH", search)
+        .env("THINAIR_LOCK_SECONDS", "0")
+        .output()
+        .unwrap();
+    (output, fs::read_to_string(calls).unwrap().lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn a_locked_package_database_is_waited_for() {
+    for error in [
+        "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 7 (apt-get)",
+        "E: Unable to lock directory /var/lib/apt/lists/",
+        "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend)",
+    ] {
+        let (output, calls) = need(2, error);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{told}");
+        assert_eq!(calls.len(), 4, "{calls:?}");
+        assert!(calls.iter().all(|call| call.starts_with("-o DPkg::Lock::Timeout=600 ")), "{calls:?}");
+        assert!(calls[..3].iter().all(|call| call.ends_with("update -qq")), "{calls:?}");
+        assert!(calls[3].ends_with("install -qq -y --no-install-recommends absent-package"), "{calls:?}");
+        assert_eq!(told.matches("Waiting for another process").count(), 2, "{told}");
+        assert_eq!(output.stdout, b"Installing absent-package\n");
+    }
+}
+
+#[test]
+fn another_error_ends_at_once_and_a_lock_that_stays_after_a_while() {
+    let (output, calls) = need(1_000, "E: Unable to locate package absent-package");
+    assert!(!output.status.success());
+    assert_eq!(calls.len(), 1);
+    assert!(String::from_utf8(output.stderr).unwrap().contains("Unable to locate package"));
+    let (output, calls) = need(1_000, "E: Could not get lock /var/lib/dpkg/lock");
+    assert!(!output.status.success());
+    assert_eq!(calls.len(), 60);
+    assert!(String::from_utf8(output.stderr).unwrap().ends_with("Could not get lock /var/lib/dpkg/lock\n"));
+}
