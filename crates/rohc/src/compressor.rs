@@ -1,5 +1,6 @@
 //! The compressor of a channel: IP packets in, ROHC packets out.
 
+mod churn;
 mod config;
 mod flows;
 mod outcome;
@@ -225,6 +226,7 @@ impl<'m> Compressor<'m> {
         } else if let Some(base) = context.receive_feedback(now, &feedback, &self.config, &mut self.shared) {
             self.give_up_bases(base);
         }
+        self.flows.note_answer(data.len() + 1);
         Ok(())
     }
 

@@ -315,17 +315,20 @@ fn real_exchanges_come_back() {
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.file_name().unwrap().to_string_lossy().starts_with("coap_udp"));
     files.sort();
-    let (mut all, mut coap) = (0, 0);
+    let (mut all, mut coap, mut octets) = (0, 0, 0);
     for file in &files {
         let mut link = Link::new(channel(CidSpace::Small, 15), Mode::Optimistic, 16, |_| {});
         for packet in packets(file) {
             all += 1;
-            coap += u32::from(link.carry(&packet).profile == ProfileId::Coap2015);
+            let done = link.carry(&packet);
+            coap += u32::from(done.profile == ProfileId::Coap2015);
+            octets += done.len;
         }
     }
-    println!("{} captures, {all} packets, {coap} of them by profile 0x0080", files.len());
-    // Clients that use a new port after a few requests take contexts from each other, and are rationed.
-    assert!(files.len() >= 10 && coap > 500 && coap * 10 > all * 8);
+    println!("{} captures, {all} packets, {coap} of them by profile 0x0080, {octets} octets", files.len());
+    // Clients that use a new port after a few requests take contexts from each other, and wait for them: fewer packets go by
+    // the profile than if each got one at once (2,919), in fewer octets (116,388).
+    assert!(files.len() >= 10 && coap > 500 && coap * 4 > all * 3 && octets <= 116_300);
 }
 
 /// Changes a property of a flow, or of a packet within it.

@@ -7,6 +7,7 @@
 
 use thinair_wire::time::Instant;
 
+use super::churn::{Churn, IF_PAID, IF_UNPAID};
 use super::worth::{Balance, HostPairs};
 use crate::cid::Cid;
 use crate::profile::{Held, SenderPlace as Place};
@@ -72,9 +73,19 @@ impl FlowLink {
 
     /// [`Balance::note`].
     #[inline(never)]
-    fn note_cost(&mut self, before: usize, sent: usize, is_initialization: bool, full: i16) -> bool {
+    fn note_cost(
+        &mut self,
+        before: usize,
+        sent: usize,
+        is_initialization: bool,
+        answer: u8,
+        full: i16,
+    ) -> bool {
         let mut balance = self.balance();
         let is_worth = balance.note(before, sent, is_initialization, full);
+        if is_worth && is_initialization && sent + usize::from(answer) <= before {
+            balance.note_paid();
+        }
         self.set(balance);
         is_worth
     }
@@ -103,9 +114,15 @@ pub(crate) struct FlowTable<'m> {
     newest: u16,
     uncompressed: Option<Cid>,
     pairs: HostPairs,
+    churn: Churn,
+    /// Octets of the last feedback, which an IR packet is likely to get; 0 before the first.
+    answer: u8,
     /// Octets above plain headers that a context may cost at any time.
     credit: i16,
 }
+
+/// Number of contexts from which on flows wait for one: profile 0x0000 takes a large part of fewer.
+const ENOUGH: u16 = 5;
 
 impl<'m> FlowTable<'m> {
     /// Creates a table without flows. A context may cost `credit` octets above plain headers at any time.
@@ -139,6 +156,8 @@ impl<'m> FlowTable<'m> {
             newest: NONE,
             uncompressed: None,
             pairs: HostPairs::new(),
+            churn: Churn::new(),
+            answer: 0,
             credit,
         }
     }
@@ -225,9 +244,6 @@ impl<'m> FlowTable<'m> {
         let cid = self.next(pair)?;
         if self.used == self.capacity {
             self.displaced = self.displaced.wrapping_add(1);
-            if let Some(link) = self.links.get(cid.index()) {
-                self.pairs.note_end(link.balance());
-            }
         }
         self.take(cid, hash, pair)
     }
@@ -241,7 +257,11 @@ impl<'m> FlowTable<'m> {
             self.unlink_use(at);
             self.unlink_bucket(at);
             if let Some(link) = self.links.get(usize::from(at)) {
-                self.pairs.count_less(link.balance().pair());
+                let balance = link.balance();
+                self.pairs.count_less(balance.pair());
+                if balance.pair() != HostPairs::NONE {
+                    self.churn.note_end(link.tag & HASH, balance.end(self.credit));
+                }
             }
         }
         if self.uncompressed == Some(cid) {
@@ -258,8 +278,18 @@ impl<'m> FlowTable<'m> {
     }
 
     /// True if a new flow of two hosts may take a context from another one. Called once per flow and packet.
-    pub(crate) fn admits(&mut self, pair: u8) -> bool {
-        self.used < self.capacity || self.pairs.admits(pair)
+    pub(crate) fn admits(&mut self, hash: u32, pair: u8) -> bool {
+        if self.used < self.capacity || self.capacity < ENOUGH {
+            return true;
+        }
+        let Some(packets) = self.churn.count(hash) else { return true };
+        let has_paid = |cid: Cid| self.links.get(cid.index()).is_some_and(|link| link.balance().has_paid());
+        packets >= IF_UNPAID || packets >= IF_PAID && self.next(pair).is_some_and(has_paid)
+    }
+
+    /// Records the octets of feedback.
+    pub(super) fn note_answer(&mut self, octets: usize) {
+        self.answer = u8::try_from(octets).unwrap_or(u8::MAX);
     }
 
     /// Counts a packet, and returns true if its flow uses another profile for now. Called once per packet.
@@ -289,7 +319,7 @@ impl<'m> FlowTable<'m> {
             // The flow has a full credit, and saves octets again.
             return true;
         }
-        link.note_cost(before, sent, is_initialization, credit)
+        link.note_cost(before, sent, is_initialization, self.answer, credit)
     }
 
     /// Puts a context into a place.
@@ -386,7 +416,10 @@ impl<'m> FlowTable<'m> {
         let (older, newer) = (link.older, link.newer);
         match self.links.get_mut(usize::from(older)) {
             Some(link) => link.newer = newer,
-            None => self.oldest = newer,
+            None => {
+                self.oldest = newer;
+                self.churn.note_turn();
+            }
         }
         match self.links.get_mut(usize::from(newer)) {
             Some(link) => link.older = older,

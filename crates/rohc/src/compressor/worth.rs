@@ -5,12 +5,12 @@
 //! an IR packet never counts as smaller. When it is used up, the flow uses the next lower profile, at last 0x0000, for [`REST`]
 //! packets. Then the context restarts, and each further rest is twice as long until it has saved octets.
 //!
-//! A flow of a few packets ends before its context has saved anything. Where such flows take contexts from others faster than
-//! these save octets, for example more flows than contexts in turn, new flows of the same two hosts get a context only now and
-//! then.
+//! A flow of a few packets ends before its context has saved anything: [`churn`](super::churn).
 //!
-//! All of it takes constant time per packet, three octets per context (in the padding of its link), and 4 octets for each of
+//! All of it takes constant time per packet, three octets per context (in the padding of its link), and 2 octets for each of
 //! [`PAIRS`] hashes of two hosts.
+
+use super::churn::End;
 
 /// Number of packets of the first rest, for which a flow uses another profile.
 const REST: i16 = 128;
@@ -29,14 +29,6 @@ const TIMES: u8 = 4;
 
 /// Number of entries for two hosts with contexts. Hosts with equal hashes share an entry.
 const PAIRS: usize = 15;
-
-/// Number of contexts of two hosts that may end without having saved octets, in excess of those that have, before new ones are
-/// rationed.
-const WASTED: u8 = 32;
-
-/// Upper limit of the count that [`WASTED`] refers to. While contexts are rationed, one in 1 to `MOST_WASTED - WASTED` requests
-/// gets one, depending on the number wasted.
-const MOST_WASTED: u8 = 160;
 
 /// Cost of a context so far.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +50,25 @@ impl Balance {
         self.state & PAIR
     }
 
+    /// True if the context has saved more than it has cost.
+    pub(super) const fn has_paid(self) -> bool {
+        self.state & PAID != 0
+    }
+
+    /// How it ends if another flow takes it now.
+    pub(super) const fn end(self, full: i16) -> End {
+        match self.has_paid() {
+            false => End::Unpaid,
+            true if self.credit < full => End::Even,
+            true => End::Paid,
+        }
+    }
+
+    /// Records that a context has saved more than it has cost even if this is its last packet.
+    pub(super) const fn note_paid(&mut self) {
+        self.state |= PAID;
+    }
+
     /// Records octets that were saved.
     pub(super) fn gain(&mut self, octets: usize, full: i16) {
         self.credit = self.credit.saturating_add(i16::try_from(octets).unwrap_or(i16::MAX)).min(full);
@@ -72,9 +83,6 @@ impl Balance {
         if sent < before && !is_initialization {
             self.gain(before - sent, full);
             return true;
-        }
-        if sent < before {
-            self.state |= PAID;
         }
         let cost = sent.saturating_sub(before).max(1);
         self.credit = self.credit.saturating_sub(i16::try_from(cost).unwrap_or(i16::MAX));
@@ -96,23 +104,13 @@ impl Balance {
     }
 }
 
-/// Contexts of two hosts.
-#[derive(Clone, Copy, Debug)]
-struct HostPair {
-    count: u16,
-    /// Contexts that have ended without having saved octets, less those that have.
-    wasted: u8,
-    /// Contexts requested since one was given.
-    asked: u8,
-}
-
-/// Contexts of a channel by their hosts.
+/// Number of contexts of a channel by their hosts.
 #[derive(Debug)]
-pub(crate) struct HostPairs([HostPair; PAIRS]);
+pub(crate) struct HostPairs([u16; PAIRS]);
 
 impl HostPairs {
     pub(super) const fn new() -> Self {
-        Self([HostPair { count: 0, wasted: 0, asked: 0 }; PAIRS])
+        Self([0; PAIRS])
     }
 
     /// Index without hosts: the context of profile 0x0000.
@@ -132,48 +130,25 @@ impl HostPairs {
         (hash >> 32) as u8 % PAIRS as u8
     }
 
-    fn get_mut(&mut self, pair: u8) -> Option<&mut HostPair> {
+    fn get_mut(&mut self, pair: u8) -> Option<&mut u16> {
         self.0.get_mut(usize::from(pair))
     }
 
     /// Number of contexts of two hosts.
     pub(super) fn count(&self, pair: u8) -> u16 {
-        self.0.get(usize::from(pair)).map_or(0, |pair| pair.count)
+        self.0.get(usize::from(pair)).copied().unwrap_or_default()
     }
 
     pub(super) fn count_more(&mut self, pair: u8) {
         if let Some(pair) = self.get_mut(pair) {
-            pair.count = pair.count.saturating_add(1);
+            *pair = pair.saturating_add(1);
         }
     }
 
     pub(super) fn count_less(&mut self, pair: u8) {
         if let Some(pair) = self.get_mut(pair) {
-            pair.count = pair.count.saturating_sub(1);
+            *pair = pair.saturating_sub(1);
         }
-    }
-
-    /// Records that another flow takes a context.
-    pub(super) fn note_end(&mut self, balance: Balance) {
-        let Some(pair) = self.get_mut(balance.pair()) else { return };
-        pair.wasted = if balance.state & PAID == 0 {
-            pair.wasted.saturating_add(1).min(MOST_WASTED)
-        } else {
-            pair.wasted.saturating_sub(1)
-        };
-    }
-
-    /// Counts the request of a new flow of two hosts, and returns true if it gets a context.
-    pub(super) fn admits(&mut self, pair: u8) -> bool {
-        let Some(pair) = self.get_mut(pair) else { return true };
-        if pair.wasted < WASTED {
-            return true;
-        }
-        pair.asked += 1;
-        // Odd, since a packet may request two.
-        let is_given = pair.asked >= (pair.wasted - WASTED) | 1;
-        pair.asked *= u8::from(!is_given);
-        is_given
     }
 }
 
@@ -223,20 +198,5 @@ mod tests {
         let mut balance = Balance::new(FULL, 0);
         let packets = (0..1_000).take_while(|_| balance.note(40, 30, true, FULL)).count();
         assert_eq!(packets, FULL as usize - 1);
-    }
-
-    #[test]
-    fn contexts_of_two_hosts_are_rationed_while_they_end_before_they_have_paid() {
-        let mut pairs = HostPairs::new();
-        let given = |pairs: &mut HostPairs| (0..1_000).filter(|_| pairs.admits(2)).count();
-        assert_eq!(given(&mut pairs), 1_000);
-        (0..100).for_each(|_| pairs.note_end(Balance::new(FULL, 2)));
-        let rationed = given(&mut pairs);
-        assert!((10..20).contains(&rationed), "{rationed}");
-        assert!(pairs.admits(1));
-        let mut paid = Balance::new(FULL, 2);
-        paid.gain(40, FULL);
-        (0..100).for_each(|_| pairs.note_end(paid));
-        assert_eq!(given(&mut pairs), 1_000);
     }
 }

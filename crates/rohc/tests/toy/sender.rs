@@ -93,7 +93,7 @@ impl Compressor<'_> {
     /// Creates a context for a new flow; `None` if another profile has to compress it.
     fn begin_toy(&mut self, packet: &OutgoingPacket<'_, '_, '_>, flow: ToyFlow, hash: u32) -> Option<Cid> {
         let pair = self.flows.pair(packet.chain.packet());
-        if self.flows.is_rejected(hash, packet.now) || !self.flows.admits(pair) {
+        if self.flows.is_rejected(hash, packet.now) || !self.flows.admits(hash, pair) {
             return None;
         }
         let cid = self.flows.claim(hash, pair)?;

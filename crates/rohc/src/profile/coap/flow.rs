@@ -146,7 +146,7 @@ impl<'m> Compressor<'m> {
             None if message.by_parse && self.has_flow(packet) => return Err(Refused::ByThisPacket),
             None => {
                 let pair = self.flows.pair(message.packet);
-                if !self.flows.admits(pair) {
+                if !self.flows.admits(hash, pair) {
                     return Err(Refused::ByThisPacket);
                 }
                 let cid = self.flows.claim(hash, pair).ok_or(Refused::ByThisPacket)?;

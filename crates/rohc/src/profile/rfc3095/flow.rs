@@ -164,7 +164,7 @@ impl Compressor<'_> {
         plan: &ClassifiedPacket<'_>,
     ) -> Result<(Cid, bool), Option<CompressError>> {
         let (hash, pair) = (self.flows.hash(plan), self.flows.pair(plan.chain.packet()));
-        if self.flows.is_rejected(hash, now) || !self.flows.admits(pair) {
+        if self.flows.is_rejected(hash, now) || !self.flows.admits(hash, pair) {
             return Err(None);
         }
         let sn = self.next_random() as u16;

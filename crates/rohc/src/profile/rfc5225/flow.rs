@@ -235,7 +235,7 @@ impl Compressor<'_> {
     #[cold]
     fn begin_rfc5225(&mut self, packet: &OutgoingPacket<'_, '_, '_>, candidate: &Candidate) -> Option<Cid> {
         let (hash, pair) = (self.flows.hash(candidate), self.flows.pair(packet.chain.packet()));
-        if self.flows.is_rejected(hash, packet.now) || !self.flows.admits(pair) {
+        if self.flows.is_rejected(hash, packet.now) || !self.flows.admits(hash, pair) {
             return None;
         }
         if self.flows.next(pair)?.index() >= self.shared.v2_rooms.len() {

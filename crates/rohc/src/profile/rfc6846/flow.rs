@@ -115,7 +115,7 @@ impl Compressor<'_> {
     /// Takes a context for a packet that has none: that of its flow, or a pattern that the packet becomes.
     fn begin_segment(&mut self, now: Instant, segment: &TcpSegment<'_>, hash: u32) -> Option<Cid> {
         let pair = self.flows.pair(segment.packet());
-        if !self.flows.admits(pair) {
+        if !self.flows.admits(hash, pair) {
             return None;
         }
         let base = self.find_base(segment);
