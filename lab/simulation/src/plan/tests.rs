@@ -130,7 +130,7 @@ fn more_clients_than_contexts_need_more_contexts() {
         records(&plan, 1)[0].sample.octets.unwrap()
     };
     let (few, many) = (octets(""), octets("cid = 'large'\nmax_cid = 127"));
-    assert!(many < few * 0.6, "{many} of {few}");
+    assert!(many < few * 0.9, "{many} of {few}");
 }
 
 #[test]
