@@ -252,6 +252,12 @@ impl<'m> Compressor<'m> {
         self.flows.displaced()
     }
 
+    /// Number of packets since the start, modulo 2^32, whose flow had one before and still waits for a context, since those in use
+    /// are needed more. Not zero if more flows than contexts were in use at a time.
+    pub fn waiting_packets(&self) -> u32 {
+        self.flows.waiting()
+    }
+
     /// Records the cost of a packet that a context has compressed, and suspends a context that is not worth it. The cost of a
     /// refresh is left out, since the policy asks for it.
     #[inline(always)]

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use common::peer::{
     BLOCKS, CIDS, CaptureStream, MODES, PROFILES, PeerProgram, RTP_PORTS, StreamRun, groups, hex, program,
 };
-use thinair_rohc::{Compressor, CompressorConfig, CompressorMemory, Instant, RtpDetection, packet};
+use thinair_rohc::{Compressor, CompressorConfig, CompressorMemory, Format, Instant, RtpDetection, packet};
 use thinair_wire::header::chain::{HeaderChain, Ip, IpHeader};
 use thinair_wire::header::protocol;
 use thinair_wire::header::rtp::{self, Rtp};
@@ -170,6 +170,15 @@ fn beyond(set: &str, packet: &[u8], flows: &mut FlowHistories) -> Option<&'stati
     (first.outer != outer).then_some("an outer TOS or TTL that changes, perhaps with the outer IP-ID")
 }
 
+/// Returns the IP-ID of the innermost header; 0 if it has none.
+fn innermost_id(packet: &[u8]) -> u16 {
+    let chain = HeaderChain::parse(packet);
+    match chain.as_ref().ok().and_then(|chain| chain.ips().last()).map(Ip::header) {
+        Some(IpHeader::V4(header)) => header.identification,
+        _ => 0,
+    }
+}
+
 #[derive(Default)]
 struct DecompressorCounts {
     right: usize,
@@ -192,6 +201,7 @@ impl StreamRun<'_> {
         let mut peer = self.start(&[self.mode]);
         let mut out = vec![0; 70_000];
         let mut flows = FlowHistories::new();
+        let mut ids = BTreeMap::new();
         for (i, (now, packet)) in self.stream.packets.iter().enumerate() {
             if let Some(reason) = beyond(self.profiles.0, packet, &mut flows) {
                 *counts.beyond.entry(reason).or_default() += 1;
@@ -201,8 +211,16 @@ impl StreamRun<'_> {
             let rohc = &out[..done.len];
             *sent.entry((done.profile.name(), done.format.name())).or_default() += 1;
             let answer = PeerAnswer::of(&mut peer, rohc);
+            let id = innermost_id(packet);
+            let last = ids.insert(done.cid.value(), id).unwrap_or(id);
+            let goes_back = (1..64).contains(&last.wrapping_sub(id));
             let what = if answer.packet == *packet {
                 counts.right += 1;
+                None
+            } else if answer.packet.is_empty() && done.format == Format::CoCommon && goes_back {
+                // The peer has no interval for the 8 bits of an IP-ID in co_common (RFC 5225, section 6.6.7: 63 of 256 values are
+                // behind).
+                *counts.beyond.entry("co_common with an IP-ID that goes back").or_default() += 1;
                 None
             } else if answer.packet.is_empty() {
                 counts.refused += 1;

@@ -58,12 +58,14 @@ pub(super) struct Churn {
     waiting: [Waiting; KNOWN],
     /// Index of the flow that was noted first.
     first: u8,
+    /// Packets of flows that waited before, modulo 2^32.
+    again: u32,
 }
 
 impl Churn {
     pub(super) const fn new() -> Self {
         let none = Waiting { hash: 0, turn: 0, packets: 0, adds: 0 };
-        Self { waste: 0, turn: 0, waiting: [none; KNOWN], first: 0 }
+        Self { waste: 0, turn: 0, waiting: [none; KNOWN], first: 0, again: 0 }
     }
 
     /// Records that another context is the least recently used one from now on.
@@ -89,18 +91,25 @@ impl Churn {
     /// Counts a packet of a flow without context. Returns the number of its packets since the least recently used context had
     /// one; `None` if flows need not wait.
     pub(super) fn count(&mut self, hash: u32) -> Option<u8> {
-        if let Some(at) = self.find(hash) {
+        let known = self.find(hash);
+        if let Some(at) = known {
             let adds = core::mem::take(&mut self.waiting[at].adds);
             self.add(adds);
         }
         if !self.is_waiting() {
             return None;
         }
+        self.again = self.again.wrapping_add(u32::from(known.is_some()));
         let (at, turn) = (self.entry(hash), self.turn);
         let flow = &mut self.waiting[at];
         let before = if flow.hash == hash as u16 && flow.turn == turn { flow.packets } else { 0 };
         *flow = Waiting { hash: hash as u16, turn, packets: before.saturating_add(1), adds: 0 };
         Some(flow.packets)
+    }
+
+    /// Packets of flows that waited for a context before, modulo 2^32.
+    pub(super) const fn again(&self) -> u32 {
+        self.again
     }
 
     /// True if new flows have to wait.
@@ -162,8 +171,10 @@ mod tests {
         churn.note_turn();
         assert_eq!([1, 2, 1].map(|flow| churn.count(flow)), [Some(1), Some(1), Some(2)]);
         // More flows in turn than are known.
+        assert_eq!(churn.again(), 5);
         (100..200).for_each(|flow| assert_eq!(churn.count(flow), Some(1)));
         assert_eq!(churn.count(1), Some(1));
+        assert_eq!(churn.again(), 5);
     }
 
     #[test]

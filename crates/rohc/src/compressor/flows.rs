@@ -210,6 +210,11 @@ impl<'m> FlowTable<'m> {
         self.displaced
     }
 
+    /// [`Churn::again`].
+    pub(super) fn waiting(&self) -> u32 {
+        self.churn.again()
+    }
+
     /// Returns the index of the two hosts of a packet, for [`claim`](Self::claim).
     pub(crate) fn pair(&self, packet: &[u8]) -> u8 {
         HostPairs::of(packet, self.key)

@@ -63,7 +63,7 @@ struct Choice {
     /// Times of the last packets of each channel's contexts.
     first: Uses,
     large: Uses,
-    /// True after a live flow has lost its context.
+    /// True after a live flow has lost its context, or waits for one.
     crowded: bool,
     /// Time of the next count of live flows.
     count_at: Instant,
@@ -73,22 +73,30 @@ struct Choice {
 #[derive(Debug, Default)]
 struct Uses {
     last: Vec<Instant>,
+    counts: FlowCounts,
+}
+
+/// Counts of a compressor, modulo 2^32.
+#[derive(Clone, Copy, Debug, Default)]
+struct FlowCounts {
     displaced: u32,
+    waiting: u32,
 }
 
 impl Uses {
     fn of(contexts: usize) -> Self {
-        Self { last: Vec::with_capacity(contexts), displaced: 0 }
+        Self { last: Vec::with_capacity(contexts), counts: FlowCounts::default() }
     }
 
-    /// Records a packet, and the number of contexts replaced so far. Returns true if this packet has replaced
-    /// the context of a live flow.
-    fn note(&mut self, now: Instant, cid: Cid, displaced: u32) -> bool {
-        let is_displaced = std::mem::replace(&mut self.displaced, displaced) != displaced;
+    /// Records a packet. Returns true if it has replaced the context of a live flow, or waits for one while all contexts are those of
+    /// live flows.
+    fn note(&mut self, now: Instant, cid: Cid, counts: FlowCounts) -> bool {
+        let before = std::mem::replace(&mut self.counts, counts);
+        let is_waiting = before.waiting != counts.waiting && self.live(now) == self.last.len();
         match self.last.get_mut(cid.index()) {
             Some(last) => {
-                let before = std::mem::replace(last, now);
-                is_displaced && now.since(before) < LIVE
+                let last = std::mem::replace(last, now);
+                is_waiting || before.displaced != counts.displaced && now.since(last) < LIVE
             }
             // CIDs are assigned in ascending order.
             None => {
@@ -193,9 +201,12 @@ impl Spaces {
         }
         let ends = self.sending();
         let compressed = ends.compress(now, packet, room)?;
-        let displaced = ends.compressor().map_or(0, |compressor| compressor.displaced_flows());
+        let counts = ends.compressor().map_or_else(FlowCounts::default, |compressor| FlowCounts {
+            displaced: compressor.displaced_flows(),
+            waiting: compressor.waiting_packets(),
+        });
         if let Some(choice) = &mut self.choice {
-            choice.note(now, self.cids.sent, &compressed, displaced);
+            choice.note(now, self.cids.sent, &compressed, counts);
         }
         Ok(compressed)
     }
@@ -270,11 +281,11 @@ impl Choice {
         (self.large.live(now) <= FEW).then_some(CidSpace::Small)
     }
 
-    fn note(&mut self, now: Instant, space: CidSpace, compressed: &Compressed, displaced: u32) {
+    fn note(&mut self, now: Instant, space: CidSpace, compressed: &Compressed, counts: FlowCounts) {
         match space {
-            CidSpace::Small => self.crowded |= self.first.note(now, compressed.cid, displaced),
+            CidSpace::Small => self.crowded |= self.first.note(now, compressed.cid, counts),
             // There is no larger space.
-            CidSpace::Large => _ = self.large.note(now, compressed.cid, displaced),
+            CidSpace::Large => _ = self.large.note(now, compressed.cid, counts),
         }
     }
 }

@@ -95,9 +95,9 @@ fn feedback_keeps_its_interval() {
     for i in 0..500_u16 {
         let now = ms(10 * u64::from(i));
         let [a, b] = &mut ends;
-        // Flows restart again and again, so that there is much to acknowledge; packets are sent in both
-        // directions.
-        carry(a, b, now, &udp6(i / 3, i, 20));
+        // Flows begin again and again, so that there is much to acknowledge; packets are sent in both
+        // directions. Each pays for its context, for which none waits.
+        carry(a, b, now, &udp6(i / 20, i, 20));
         let before = b.counters().feedback_sent;
         carry(b, a, now, &udp6(9_000, i, 20));
         settle(&mut ends, now);
