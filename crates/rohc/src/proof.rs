@@ -65,11 +65,8 @@ impl Candidates {
     }
 }
 
-/// Largest number of sequence numbers and timestamps together that a checksum of 16 bits tells apart, and in a flow whose timestamps jump
-/// by any number, so that the right ones may not be among them.
-pub(crate) const fn combinations(has_uneven_jumps: bool) -> u64 {
-    if has_uneven_jumps { 32 } else { 256 }
-}
+/// Largest number of sequence numbers and timestamps together that a checksum of 16 bits tells apart.
+pub(crate) const COMBINATIONS: u64 = 256;
 
 /// The Internet checksum as an equation: the sum of all words that it covers is 0, modulo 65,535. In RTP two of its terms are unknown behind
 /// a gap, the sequence number and the timestamp. A candidate that does not solve it is excluded before its headers are written.

@@ -327,3 +327,38 @@ fn an_sn_that_is_greater_by_the_stride_does_not_stand_for_a_first_pause() {
         }
     }
 }
+
+/// Pauses of a sender whose timestamps jump by any number: an SN that is greater by any multiple of 16 has the same checksum and the same
+/// time as one with a jump that is smaller by as much.
+#[test]
+fn an_sn_that_is_greater_by_a_turn_does_not_stand_for_an_uneven_pause() {
+    for seed in 0..512 {
+        let profiles = if seed % 2 == 0 { ProfileSet::v1() } else { ProfileSet::v2() };
+        let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
+        let rtp = RtpDetection::of_ports(&[5004]).unwrap();
+        let config = CompressorConfig { rtp, ..CompressorConfig::new(channel) };
+        let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 0));
+        let mut decompressor =
+            Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 0));
+        let mut random = SplitMix64(seed);
+        let mut source = PacketSource::new(SourceKind::Rtp, true, ChecksumUse::Carried, 160, seed);
+        let (mut rohc, mut back, mut paused) = ([0; 400], [0; 400], 0);
+        for i in 0..160 {
+            if i % 30 == 29 {
+                // A multiple of 2 ms, 16 units of the timestamp, and none of 20 ms.
+                let pause = 20_000 * (15 + random.below(100)) + 2_000 * (1 + random.below(9));
+                source.skip(pause);
+                paused += pause;
+            }
+            let packet = source.next(&mut random).remove(0).1;
+            let now = Instant::ZERO + Duration::from_micros(20_000 * i + paused);
+            let done = compressor.compress(now, &packet, &mut rohc).unwrap();
+            if (115..134).contains(&i) {
+                continue;
+            }
+            if let Ok(received) = decompressor.decompress(now, &rohc[..done.len], &mut back) {
+                assert_eq!(&back[..received.len], packet, "seed {seed}, packet {i}: {done:?}");
+            }
+        }
+    }
+}

@@ -25,7 +25,7 @@ use crate::caution::REPEATED;
 use crate::decompressor::Failure;
 use crate::mode::Mode;
 use crate::profile::{Format, ProfileId};
-use crate::proof::{Candidates, Fits, HALF, Proof, SumEquation, combinations, trials};
+use crate::proof::{COMBINATIONS, Candidates, Fits, HALF, Proof, SumEquation, trials};
 
 /// Number of packets behind a gap whose nearest SN a checksum proves, with a CRC of 3 bits: each more may be right by chance.
 const TRIED: u8 = 16;
@@ -38,7 +38,7 @@ const TWINS: u32 = 16;
 pub(super) struct Twins {
     /// SN before the gap.
     reference: u16,
-    /// Bit `k`: none that is lower by `k + 1` times TS_STRIDE.
+    /// Bit `k`: none that is lower by `k + 1` times the smallest difference.
     excluded: u16,
 }
 
@@ -281,7 +281,8 @@ impl CandidateSearch<'_, '_> {
     }
 
     /// True if the packet may as well have an SN that is lower by TS_STRIDE, or a multiple of it, after a pause that is longer by as
-    /// many packets: the sum is equal, and so is the time. Packets before it behind the same gap may have excluded that.
+    /// many packets: the sum is equal, and so is the time. In a flow whose timestamps jump by any number the SN may be lower by any.
+    /// Packets before it behind the same gap may have excluded that.
     fn has_twin<'i, 'p: 'i>(
         &self,
         ahead: u32,
@@ -294,9 +295,13 @@ impl CandidateSearch<'_, '_> {
         let (context, newest) = (self.context, self.context.newest());
         let UpperFields::Rtp(rtp) = &context.own else { return Ok(false) };
         let mut excluded = context.twins.excluded(context.sn as u16);
-        let farthest = ahead.saturating_sub(first).checked_div(rtp.stride).unwrap_or(0);
+        let smallest = if context.sums.has_uneven_jumps() { 1 } else { rtp.stride };
+        // The bits of the smallest format are equal after a least common multiple of the two.
+        let unit =
+            smallest.saturating_mul(CLOCK_TURN >> smallest.trailing_zeros().min(CLOCK_TURN.trailing_zeros()));
+        let farthest = ahead.saturating_sub(first).checked_div(unit).unwrap_or(0);
         // One of so many fits.
-        let step = turn >> rtp.stride.trailing_zeros().min(turn.trailing_zeros());
+        let step = turn >> unit.trailing_zeros().min(turn.trailing_zeros());
         if farthest / step > TWINS {
             return Ok(true);
         }
@@ -306,8 +311,8 @@ impl CandidateSearch<'_, '_> {
             if excluded & bit > 0 {
                 continue;
             }
-            let less = twin * rtp.stride;
-            let reference = newest.with_ts_moved_by(rtp.stride.wrapping_mul(less + twin));
+            let less = twin * unit;
+            let reference = newest.with_ts_moved_by(rtp.stride.wrapping_mul(less).wrapping_add(less));
             let sn = self.sn_plus(context.sn, ahead - less);
             if self.with(Some(&reference), sn, x, extensions, out, passed)? {
                 has_twin = true;
@@ -339,7 +344,8 @@ impl CandidateSearch<'_, '_> {
     }
 
     /// Finds SN and timestamp after a jump of the timestamp, as after silence, if the packets that carried it were lost. The
-    /// clock gives the timestamps, and the checksum covers both.
+    /// clock gives the timestamps, and the checksum covers both. `false` in a flow whose timestamps jump by any number: the right ones
+    /// may not be among those that are tried, and others have the same sum.
     #[allow(clippy::too_many_arguments)]
     fn by_jump<'i, 'p: 'i>(
         &self,
@@ -360,7 +366,7 @@ impl CandidateSearch<'_, '_> {
         // A sum that is right just outside of these limits is as good.
         let (least, most) = (intervals.number.saturating_sub(intervals.off), intervals.most());
         let tried = u64::from(2 * intervals.off + 1) * u64::from(most / turn + 1);
-        if tried > combinations(context.sums.has_uneven_jumps()) {
+        if tried > COMBINATIONS || context.sums.has_uneven_jumps() {
             return Ok(false);
         }
         let mut found: Option<Reference> = None;

@@ -14,7 +14,7 @@ use crate::arrival::{CLOCK_TURN, Moment, Passed};
 use crate::caution::REPEATED;
 use crate::decompressor::Failure;
 use crate::profile::Format;
-use crate::proof::{Candidates, Fits, HALF, Proof, SumEquation, combinations, trials};
+use crate::proof::{COMBINATIONS, Candidates, Fits, HALF, Proof, SumEquation, trials};
 use crate::state::DecompressorState;
 
 /// Packets that are missing among those that may still come late, this one among them, where others are late, too.
@@ -142,8 +142,8 @@ impl Search<'_, '_> {
             || self.stamp != Stamp::Inferred
             || self.last.ts_stride == 0
             || most > self.distinct().min(HALF)
-            || u64::from(2 * intervals.off + 1) * u64::from(most / self.turn + 1)
-                > combinations(has_uneven_jumps)
+            || has_uneven_jumps
+            || u64::from(2 * intervals.off + 1) * u64::from(most / self.turn + 1) > COMBINATIONS
         {
             return None;
         }
