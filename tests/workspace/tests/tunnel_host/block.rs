@@ -141,8 +141,30 @@ fn a_reload_that_fails_and_a_start_that_waits_open_nothing() {
             fs::write(&file, text).unwrap();
         };
         let reload = || run(&format!("ip netns exec {} {} tunnel reload air0", sites.field, thinair()));
+        let start = || SiteDaemon::start(&sites.field, &format!("--config {}", file.display()));
+        // One host: a reload that fails leaves it blocked, and what the file has beside it as it was.
+        write("10.9.0.2/30", &format!("[\"{}/32\"]", INTERNET[0]));
+        let field = start();
+        write("192.0.2.2/24", "[\"0.0.0.0/0\", \"::/0\"]");
+        assert!(!reload().status.success(), "{}", field.log());
+        assert_eq!(is_blocked(&sites), [false; 2], "{}", sites.look());
+        assert!(sites.reaches(INTERNET[0]), "{}", field.log());
+        field.kill_both();
+        assert!(
+            within(5.0, || is_blocked(&sites) == [true, false]),
+            "a reload that failed\n{}",
+            sites.look()
+        );
+        // One that succeeds blocks what is new, and no longer what is gone.
+        write("10.9.0.2/30", &format!("[\"{}/32\"]", INTERNET[0]));
+        let field = start();
+        write("10.9.0.2/30", &format!("[\"{}/128\"]", INTERNET[1]));
+        assert!(reload().status.success(), "{}", field.log());
+        field.kill_both();
+        assert!(within(5.0, || is_blocked(&sites) == [false, true]), "a reload\n{}", sites.look());
+
         write("10.9.0.2/30", "[\"0.0.0.0/0\"]");
-        let field = SiteDaemon::start(&sites.field, &format!("--config {}", file.display()));
+        let field = start();
         assert!(sites.reaches(INTERNET[0]), "{}", field.log());
         // An address that another interface has.
         write("192.0.2.2/24", "[\"0.0.0.0/0\", \"::/0\"]");
