@@ -281,6 +281,9 @@ fn a_browser_shows_what_is_saved() {
         "<dt>saved</dt>",
         "3 in SO",
         "&lt;i&gt;\"hill\"&lt;/i&gt;",
+        // Loss and round trip of the carrier.
+        "2.5\u{202f}%</td>",
+        "612\u{202f}ms</td>",
         "The tag is wrong",
         "<canvas",
     ] {
