@@ -3,6 +3,7 @@
 import doctest
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers import blocks, check_stubs, check_types, notebook_code, run_examples, run_notebook
@@ -23,6 +24,16 @@ def test_docstrings(module: str) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_pages(page: str) -> None:
     run_examples(page)
+
+
+def test_the_example_of_the_readme_has_all_octets() -> None:
+    """Feedback counts, too: a scheme with less beside more of it would look better than it is."""
+    pytest.importorskip("pandas", reason="pandas is missing")
+    printed: list[Any] = []
+    exec(compile(blocks("README.md"), "README.md", "exec"), {"print": printed.append})
+    schemes = thinair.analyze("captures/coap_udp6_get_con.pcap").totals["schemes"]
+    sent = sum(scheme["bytes_out"] + scheme["feedback_bytes"] for scheme in schemes)
+    assert printed[-1].to_numpy().sum() == sent > sum(scheme["bytes_out"] for scheme in schemes)
 
 
 def test_notebook() -> None:

@@ -674,11 +674,19 @@ fn packets_in_tunnels_of_mobile_networks_and_overlays_are_found() {
 fn tunnels_that_are_not_opened_are_noted() {
     // L2TP version 3 over IP: the length of its header is known to both ends only.
     let packet = *b"\x45\0\0\x20\0\0\0\0\x40\x73\x66\x66\xc0\0\x02\x01\xc0\0\x02\x02\0\0\0\x09\x0a\x0b\x0c\x0d\x0e\x0f\0\0";
-    let capture = made("l2tpv3.pcap", LinkType::RAW, &vec![packet.to_vec(); 3]);
-    assert_eq!(json(&[&capture])["inputs"][0]["not_unwrapped"], serde_json::json!({ "l2tpv3": 3 }));
-    let text = stdout(&thinair(&[&capture]));
-    assert!(text.contains("of tunnels that are not opened: l2tpv3 3"), "{text}");
-    assert_eq!(json(&[&capture, "--outer"])["inputs"][0]["not_unwrapped"], Value::Null);
+    // MPLS in IP (RFC 4023), and in GRE.
+    for (protocol, name) in [(115, "l2tpv3"), (137, "mpls"), (47, "gre")] {
+        let mut packet = packet;
+        (packet[9], packet[11]) = (protocol, packet[11].wrapping_add(115).wrapping_sub(protocol));
+        if protocol == 47 {
+            packet[20..24].copy_from_slice(b"\0\0\x88\x47");
+        }
+        let capture = made(&format!("{name}.pcap"), LinkType::RAW, &vec![packet.to_vec(); 3]);
+        assert_eq!(json(&[&capture])["inputs"][0]["not_unwrapped"], serde_json::json!({ name: 3 }));
+        let text = stdout(&thinair(&[&capture]));
+        assert!(text.contains(&format!("of tunnels that are not opened: {name} 3")), "{text}");
+        assert_eq!(json(&[&capture, "--outer"])["inputs"][0]["not_unwrapped"], Value::Null);
+    }
 }
 
 /// Returns a capture of 1,000 packets of `octets` octets over UDP and IPv4, in `seconds` seconds.

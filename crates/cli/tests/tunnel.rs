@@ -197,6 +197,31 @@ fn a_start_does_not_warn_of_the_default() {
     assert!(printed(folder, &["check", "a.toml"]).contains("`pad` hides that"));
 }
 
+/// A start says it, too: warnings are among the notes of `check`.
+#[test]
+fn a_tunnel_that_leaves_one_version_of_ip_open_says_so() {
+    let folder = folder();
+    let folder = folder.path();
+    let noted = |routes: &[&str], more: &[&str]| {
+        let mut run =
+            vec!["run", "udp://192.0.2.1:7000", "--insecure", "--netns", "thinair-has-no-such-namespace"];
+        routes.iter().for_each(|route| run.extend(["--route", route]));
+        let started = stderr(&thinair(folder, &[&run[..], more].concat()));
+        assert!(started.contains("thinair-has-no-such-namespace"), "{started}");
+        ["nothing of IPv6", "nothing of IPv4"].map(|words| started.contains(words))
+    };
+    for (routes, expected) in [
+        (&["0.0.0.0/0"][..], [true, false]),
+        (&["0.0.0.0/1", "128.0.0.0/1"], [true, false]),
+        (&["::/0"], [false, true]),
+        (&["0.0.0.0/0", "::/0"], [false; 2]),
+        (&["10.0.0.0/8"], [false; 2]),
+    ] {
+        assert_eq!(noted(routes, &[]), expected, "{routes:?}");
+        assert_eq!(noted(routes, &["--on-failure", "block"]), [false; 2], "{routes:?}");
+    }
+}
+
 #[test]
 fn wrong_arguments_start_nothing() {
     let folder = folder();

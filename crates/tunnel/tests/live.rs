@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use thinair_tunnel::live::{Feed, Live};
 use thinair_tunnel::status::{
-    CarrierStatus, ContextCount, Counters, Drop as Dropped, Identity, InsideStatus, PeerCounters, PeerKind,
-    PeerStatus, SCHEMA, Side, Status,
+    CarrierLoss, CarrierStatus, ContextCount, Counters, Drop as Dropped, Identity, InsideStatus,
+    PeerCounters, PeerKind, PeerStatus, SCHEMA, Side, Status,
 };
 
 /// A daemon that only publishes its status, with one more packet of `octets` each time.
@@ -99,8 +99,8 @@ fn status(counters: &Counters, uptime: f64) -> Status {
         session_seconds: None,
         heard_seconds: None,
         trouble: None,
-        loss: None,
-        round_trip_seconds: None,
+        loss: Some(CarrierLoss::new(5, 195)),
+        round_trip_seconds: Some(0.612),
         cids: None,
         counters: PeerCounters::default(),
         contexts,
@@ -180,6 +180,9 @@ fn metrics_have_help_units_and_escaped_labels() {
         "thinair_tunnel_latency_seconds_bucket{le=\"0.000065536\",direction=\"sent\"}",
         "thinair_tunnel_latency_seconds_bucket{le=\"+Inf\",direction=\"sent\"}",
         "thinair_tunnel_latency_seconds_count{direction=\"sent\"}",
+        r#"thinair_tunnel_peer_lost_units_total{peer="<i>\"hill\"</i>"} 5"#,
+        r#"thinair_tunnel_peer_received_units_total{peer="<i>\"hill\"</i>"} 195"#,
+        r#"thinair_tunnel_peer_round_trip_seconds{peer="<i>\"hill\"</i>"} 0.612"#,
         r#"thinair_tunnel_contexts{peer="<i>\"hill\"</i>",side="compressor",profile="coap",mode="O",state="SO"} 3.0"#,
         "# EOF",
     ] {
@@ -278,6 +281,9 @@ fn a_browser_shows_what_is_saved() {
         "<dt>saved</dt>",
         "3 in SO",
         "&lt;i&gt;\"hill\"&lt;/i&gt;",
+        // Loss and round trip of the carrier.
+        "2.5\u{202f}%</td>",
+        "612\u{202f}ms</td>",
         "The tag is wrong",
         "<canvas",
     ] {

@@ -356,3 +356,69 @@ fn interrupt(timeout: &Child, signal: &str) {
     let link = fs::read_to_string(children).unwrap();
     assert!(Command::new("kill").args([signal, link.trim()]).status().unwrap().success());
 }
+
+/// A limit of the size of files stands for a full disk: the log and the capture end with a whole record, and the end of the
+/// command is an error.
+#[test]
+fn a_log_and_a_capture_on_a_full_disk_end_with_a_whole_record() {
+    let Some(thinair) = thinair() else { return };
+    if !has("ping", "iputils-ping") {
+        return;
+    }
+    let folder = folder("full");
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    for (option, name) in [("--pcap", "link.pcap"), ("--log", "link.csv")] {
+        let file = path(name);
+        let mut limited = Command::new("sh");
+        // 4 blocks of 512 octets.
+        limited.args(["-c", "trap '' XFSZ; ulimit -f 4; exec timeout \"$@\"", "sh", LIMIT, thinair]);
+        limited.args(["link", "run", "--create", option, &file, "--"]);
+        limited.args(["ping", "-c", "30", "-i", "0.01", "-s", "900", "10.9.0.2"]);
+        let output = limited.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{option}: {told}");
+        assert!(told.contains(&file) && told.contains("with a whole record"), "{option}: {told}");
+        let octets = fs::read(&file).unwrap();
+        assert!((1_000..=2_048).contains(&octets.len()), "{option}: {}", octets.len());
+        match option {
+            "--pcap" => assert_eq!(records(Path::new(&file)).len(), 2),
+            _ => assert!(octets.ends_with(b"\n"), "{}", String::from_utf8_lossy(&octets)),
+        }
+    }
+}
+
+/// The commands of the manual for a tunnel over an emulated link: neither takes the addresses of the other.
+#[test]
+fn the_tunnel_over_a_link_of_the_manual_works() {
+    if thinair().is_none() || !has("ping", "iputils-ping") {
+        return;
+    }
+    common::world::in_a_world("the_tunnel_over_a_link_of_the_manual_works", || {
+        let manual = fs::read_to_string(common::root().join("docs/tunnel.md")).unwrap();
+        let (_, rest) = manual.split_once("On one machine, as root.").unwrap();
+        let (block, _) = rest.split_once("\n## ").unwrap();
+        let lines: Vec<_> = block.lines().filter_map(|line| line.strip_prefix("    ")).collect();
+        let (last, lines) = lines.split_last().unwrap();
+        // Commands that run until they are ended do so in the background.
+        let mut script = "set -eu\nthinair tunnel keygen sat.key\npids=\n".to_owned();
+        for line in lines {
+            match line.contains(" run ") {
+                true => script += &format!("timeout 50 {line} 2>>log & pids=\"$pids $!\"\nsleep 0.5\n"),
+                false => script += &format!("{line}\n"),
+            }
+        }
+        let reached = last.replace("-c 3", "-c 1 -W 2");
+        script +=
+            &format!("for try in $(seq 20); do {reached} && break; done\n{last} && code=0 || code=$?\n");
+        script += "kill $pids\nwait\nip netns del gateway; ip netns del field\nexit $code\n";
+        let folder = folder("manual");
+        let programs = Path::new(thinair().unwrap()).parent().unwrap();
+        let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+        let output =
+            Command::new("sh").args(["-c", &script]).current_dir(&folder).env("PATH", path).output().unwrap();
+        let log = fs::read_to_string(folder.join("log")).unwrap_or_default();
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success() && told.contains("3 received, 0% packet loss"), "{told}\n{log}");
+        assert_eq!(lines.iter().filter(|line| line.contains("tunnel run")).count(), 2);
+    });
+}

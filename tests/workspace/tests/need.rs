@@ -1,4 +1,4 @@
-//! `scripts/need` waits while another process has locked the package database.
+//! `scripts/need` waits while another process has locked the package database; scripts that build show their progress.
 
 #![allow(clippy::unwrap_used)]
 
@@ -71,4 +71,47 @@ fn another_error_ends_at_once_and_a_lock_that_stays_after_a_while() {
     assert!(!output.status.success());
     assert_eq!(calls.len(), 60);
     assert!(String::from_utf8(output.stderr).unwrap().ends_with("Could not get lock /var/lib/dpkg/lock\n"));
+}
+
+/// Runs a script that builds with programs of `bin` in front, and returns what it printed and the arguments of each call that
+/// these programs recorded.
+fn built(script: &str, arguments: &[&str], programs: &[(&str, &str)]) -> (String, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let bin = folder.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    for (name, text) in programs {
+        program(&bin.join(name), &format!("#!/bin/sh\n{text}\n"));
+    }
+    let output = Command::new("bash")
+        .arg(root().join("scripts").join(script))
+        .args(arguments)
+        .arg(folder.path().join("out"))
+        .env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()))
+        .env("CARGO_TARGET_DIR", folder.path().join("target"))
+        .env("CALLS", folder.path().join("calls"))
+        .output()
+        .unwrap();
+    assert!(!output.status.success(), "the build fails");
+    let calls = fs::read_to_string(folder.path().join("calls")).unwrap();
+    (String::from_utf8(output.stdout).unwrap(), calls)
+}
+
+/// `make c` and `make python` take minutes: they say what they build, and Cargo shows its progress.
+#[test]
+fn long_builds_show_their_progress() {
+    const FAILS: &str = "echo \"$@\" >>\"$CALLS\"; exit 1";
+    let (told, calls) = built("c-libraries", &[], &[("cargo", FAILS)]);
+    assert!(told.contains("Building thinair-c"), "{told}");
+    assert!(calls.contains("rustc") && !calls.contains("quiet"), "{calls}");
+
+    let python = format!(
+        "case $1 in -c) echo 3.12 ;; esac\n[ \"$2\" = venv ] || exit 0\nmkdir \"$3/bin\"\n\
+         echo 'exit 0' >\"$3/bin/pip\"\necho '{FAILS}' >\"$3/bin/maturin\"\nchmod +x \"$3\"/bin/*"
+    );
+    let (told, calls) = built("python", &["wheel"], &[("python3", &python)]);
+    assert!(
+        told.contains("Installing maturin") && told.contains("Building the wheel of bindings/python"),
+        "{told}"
+    );
+    assert!(calls.contains("build") && !calls.contains("quiet"), "{calls}");
 }

@@ -448,6 +448,18 @@ mod tests {
     }
 
     #[test]
+    fn the_manual_names_the_table_of_troubles() {
+        let manual = include_str!("../../../../docs/tunnel.md");
+        let (_, rest) = manual.split_once("The text output has it below").unwrap();
+        let named = rest.split('"').nth(1).unwrap();
+        let text = plain(None, &specimen());
+        let (_, table) =
+            text.split_once(&format!("\n{named}\n")).unwrap_or_else(|| panic!("{named}\n{text}"));
+        let words = "nothing listens at";
+        assert!(table.split("\n\n").next().unwrap().contains(words), "{text}");
+    }
+
+    #[test]
     fn damage_of_the_carrier_is_shown_with_its_meaning() {
         let mut status = specimen();
         assert!(!plain(None, &status).contains("Damaged"));

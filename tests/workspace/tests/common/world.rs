@@ -1,4 +1,5 @@
-//! Test in its own mount namespace, with an empty `/run` and temporary `/etc` and `/var/lib`.
+//! Test in its own mount namespace, with an empty `/run` and temporary `/etc` and `/var/lib`. Programs of
+//! `/run/bin` replace those of the system.
 
 use std::process::Command;
 
@@ -16,6 +17,7 @@ for of in etc var/lib; do
     mount -t overlay overlay -o lowerdir=/$of,upperdir=$upper,workdir=$upper.work /$of
 done
 ip link set lo up
+export PATH=/run/bin:$PATH
 exec \"$@\"";
 
 /// Runs the test of that name again in a new mount namespace, and `body` there. Without the privilege, prints that the

@@ -1,6 +1,7 @@
 //! `on_failure = "block"`: routes of a tunnel stay unreachable when it fails, until `down`.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command, Stdio};
 
 use super::common::world::in_a_world;
@@ -141,8 +142,55 @@ fn a_reload_that_fails_and_a_start_that_waits_open_nothing() {
             fs::write(&file, text).unwrap();
         };
         let reload = || run(&format!("ip netns exec {} {} tunnel reload air0", sites.field, thinair()));
+        let start = || SiteDaemon::start(&sites.field, &format!("--config {}", file.display()));
+        // One host: a reload that fails leaves it blocked, and what the file has beside it as it was.
+        write("10.9.0.2/30", &format!("[\"{}/32\"]", INTERNET[0]));
+        let field = start();
+        write("192.0.2.2/24", "[\"0.0.0.0/0\", \"::/0\"]");
+        assert!(!reload().status.success(), "{}", field.log());
+        assert_eq!(is_blocked(&sites), [false; 2], "{}", sites.look());
+        assert!(sites.reaches(INTERNET[0]), "{}", field.log());
+        field.kill_both();
+        assert!(
+            within(5.0, || is_blocked(&sites) == [true, false]),
+            "a reload that failed\n{}",
+            sites.look()
+        );
+        // One that succeeds blocks what is new, and no longer what is gone.
+        write("10.9.0.2/30", &format!("[\"{}/32\"]", INTERNET[0]));
+        let field = start();
+        write("10.9.0.2/30", &format!("[\"{}/128\"]", INTERNET[1]));
+        assert!(reload().status.success(), "{}", field.log());
+        field.kill_both();
+        assert!(within(5.0, || is_blocked(&sites) == [false, true]), "a reload\n{}", sites.look());
+
+        // Killed in the middle of one, when the routes are new and name servers are not set yet: both stay blocked.
+        down(&sites);
+        let waits = folder().join("waits");
+        fs::create_dir_all("/run/bin").unwrap();
+        let text = format!(
+            "#!/bin/sh\n[ $1 = -a ] || exit 0\necho $$ >{0}.new; mv {0}.new {0}\nexec sleep 60\n",
+            waits.display()
+        );
+        fs::write("/run/bin/resolvconf", text).unwrap();
+        fs::set_permissions("/run/bin/resolvconf", fs::Permissions::from_mode(0o755)).unwrap();
+        write("10.9.0.2/30", &format!("[\"{}/32\"]", INTERNET[0]));
+        let field = start();
+        write("10.9.0.2/30", &format!("[\"{}/128\"]\ndns = [\"10.9.0.1\"]", INTERNET[1]));
+        let reloading = Command::new("ip")
+            .args(["netns", "exec", &sites.field, "timeout", "30", thinair(), "tunnel", "reload", "air0"])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        assert!(within(10.0, || waits.exists()), "{}", field.log());
+        field.kill_both();
+        sh(&format!("kill -KILL $(cat {})", waits.display()));
+        assert_ne!({ reloading }.wait().unwrap().code(), Some(0));
+        assert!(within(5.0, || is_blocked(&sites) == [true; 2]), "in a reload\n{}", sites.look());
+        fs::remove_file("/run/bin/resolvconf").unwrap();
+
         write("10.9.0.2/30", "[\"0.0.0.0/0\"]");
-        let field = SiteDaemon::start(&sites.field, &format!("--config {}", file.display()));
+        let field = start();
         assert!(sites.reaches(INTERNET[0]), "{}", field.log());
         // An address that another interface has.
         write("192.0.2.2/24", "[\"0.0.0.0/0\", \"::/0\"]");

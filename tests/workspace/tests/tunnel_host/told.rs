@@ -42,6 +42,10 @@ fn nothing_is_saved_by_what_does_not_arrive() {
         let peer = status(&sites, "air0")["peers"][0].clone();
         assert!(peer["round_trip_seconds"].as_f64() > Some(0.0), "{peer}");
         assert_eq!(peer["loss"]["lost_units"], 0, "{peer}");
+        // What was before the first reader came.
+        let history = status(&sites, "air0")["history"].clone();
+        let first = history.as_array().unwrap().first().cloned().unwrap_or_default();
+        assert!(first["uptime_seconds"].as_f64() < Some(5.0) && first["packets"] == 0, "{history}");
         assert!(text(&sites, "status --name air0").contains("round trip (ms)"));
 
         // It is down: packets leave, and count for no share.
