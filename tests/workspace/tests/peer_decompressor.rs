@@ -170,12 +170,17 @@ fn beyond(set: &str, packet: &[u8], flows: &mut FlowHistories) -> Option<&'stati
     (first.outer != outer).then_some("an outer TOS or TTL that changes, perhaps with the outer IP-ID")
 }
 
-/// Returns the IP-ID of the innermost header; 0 if it has none.
+/// Returns the IP-ID of the innermost header; 0 if it has none. Its version need not be that of the protocol number before it.
 fn innermost_id(packet: &[u8]) -> u16 {
-    let chain = HeaderChain::parse(packet);
-    match chain.as_ref().ok().and_then(|chain| chain.ips().last()).map(Ip::header) {
-        Some(IpHeader::V4(header)) => header.identification,
-        _ => 0,
+    let Ok(chain) = HeaderChain::parse(packet) else { return 0 };
+    let Some(last) = chain.ips().last() else { return 0 };
+    let behind = &packet[chain.ip_end()..];
+    match (last.header(), behind) {
+        (_, &[0x45, _, _, _, high, low, ..]) if last.next == protocol::IPV6 => {
+            u16::from_be_bytes([high, low])
+        }
+        (IpHeader::V4(header), _) => header.identification,
+        (IpHeader::V6(_), _) => 0,
     }
 }
 
