@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use thinair_analyze::{
-    Analysis, MOST_PARTITIONS, MergeError, Outcome, SchemeName, SchemeSpec, Settings, Survey,
+    Analysis, CarrierOverhead, MOST_PARTITIONS, MergeError, Outcome, SchemeName, SchemeSpec, Settings, Survey,
 };
 use thinair_capture::Error;
 use thinair_python_common::value_error;
@@ -228,7 +228,8 @@ pub(crate) fn settings(most_flows: usize, partitions: u32) -> PyResult<Settings>
     }
     let channel =
         Channel::new(CidSpace::Small, CidSpace::Small.highest(), ProfileSet::v1()).map_err(value_error)?;
-    Ok(Settings { most_flows, partitions, ..Settings::new(channel, &[]) })
+    let carriers = CarrierOverhead::TUNNEL.to_vec();
+    Ok(Settings { most_flows, partitions, carriers, ..Settings::new(channel, &[]) })
 }
 
 /// Reads identifiers of schemes, each scheme once.

@@ -195,6 +195,12 @@ pub struct CarrierOverhead {
     pub octets: u32,
 }
 
+impl CarrierOverhead {
+    /// Carriers of `thinair tunnel` by the scheme of their URL, with what they add to an encrypted packet alone in its datagram or frame: UDP
+    /// over IPv4, and a serial line.
+    pub const TUNNEL: [Self; 2] = [Self { name: "udp", octets: 48 }, Self { name: "serial", octets: 17 }];
+}
+
 /// Price of a link that bills each started unit of each packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Billing {

@@ -20,8 +20,8 @@ use anyhow::Context;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use thinair_analyze::{
-    Billing, MOST_FLOWS, MOST_PARTITIONS, Outcome, RandomLoss, SchemeName, SchemeSpec, Settings, Survey,
-    more_contexts,
+    Billing, CarrierOverhead, MOST_FLOWS, MOST_PARTITIONS, Outcome, RandomLoss, SchemeName, SchemeSpec,
+    Settings, Survey, more_contexts,
 };
 use thinair_report::Numerals;
 use thinair_rohc::profile::coap::Base;
@@ -220,7 +220,7 @@ fn settings(arguments: &AnalyzeArguments) -> Result<Settings, String> {
         (Some(unit), price) => Some(Billing { unit, price: price.unwrap_or(1.0) }),
         (None, price) => price.map(|price| Billing { unit: 1, price: price / MEGABYTE }),
     };
-    settings.carriers = advice::carriers();
+    settings.carriers = CarrierOverhead::TUNNEL.to_vec();
     settings.link_mtu = arguments.link_mtu;
     settings.contexts = arguments.packets.contexts()?;
     settings.keep_tunnels = arguments.packets.outer;

@@ -5,8 +5,7 @@ use std::net::Ipv6Addr;
 
 use thinair_analyze::outcome::Scheme;
 use thinair_analyze::{
-    Billing, CarrierCost, CarrierOverhead, MONTH_SECONDS, Outcome, Recommendation, Settings,
-    WORTH_COMPRESSING,
+    Billing, CarrierCost, MONTH_SECONDS, Outcome, Recommendation, Settings, WORTH_COMPRESSING,
 };
 use thinair_report::Numerals;
 use thinair_rohc::{CidSpace, ProfileId, ProfileSet};
@@ -265,21 +264,9 @@ fn paid(n: Numerals, before: f64, after: f64) -> String {
     )
 }
 
-/// Carriers of tunnels: name, URL of each end, and overhead of an encrypted packet alone in its datagram or
-/// frame, in octets.
-const CARRIERS: [(&str, [&str; 2], u32); 2] = [
-    ("UDP over IPv4", ["udp://:7000", "udp://HOST:7000"], 48),
-    ("a serial line", ["serial:///dev/ttyS0"; 2], 17),
-];
-
-/// Carriers of tunnels, named by the scheme of their URL, with the octets that each adds around a packet.
-pub(super) fn carriers() -> Vec<CarrierOverhead> {
-    let carrier = |(_, [url, _], octets): (_, [&'static str; 2], _)| {
-        let name = url.split_once("://").map_or(url, |(scheme, _)| scheme);
-        CarrierOverhead { name, octets }
-    };
-    CARRIERS.map(carrier).to_vec()
-}
+/// Names of [`CarrierOverhead::TUNNEL`], and the URL of each end.
+const CARRIERS: [(&str, [&str; 2]); 2] =
+    [("UDP over IPv4", ["udp://:7000", "udp://HOST:7000"]), ("a serial line", ["serial:///dev/ttyS0"; 2])];
 
 /// A tunnel over one carrier that transports the packets of the captures.
 struct TunnelCost {
@@ -297,7 +284,7 @@ struct TunnelCost {
 impl TunnelCost {
     fn all(outcome: &Outcome, best: &Recommendation) -> Vec<Self> {
         let addresses = ["10.9.0.1/30", "10.9.0.2/30"];
-        let tunnel = |((name, [a, b], _), cost): ((_, [_; 2], _), &CarrierCost)| {
+        let tunnel = |((name, [a, b]), cost): ((_, [_; 2]), &CarrierCost)| {
             let (before, after) = match (outcome.totals.traffic.cost_in, cost.cost_out) {
                 (Some(before), Some(after)) => (before, after),
                 _ => (best.bytes_in as f64 / MEGABYTE, cost.bytes_out as f64 / MEGABYTE),
@@ -425,6 +412,7 @@ fn quoted(path: &str) -> String {
 mod tests {
     use std::path::Path;
 
+    use thinair_analyze::CarrierOverhead;
     use thinair_tunnel::config::{self, Surroundings};
     use thinair_tunnel::mtu::Budget;
 
@@ -432,7 +420,9 @@ mod tests {
 
     #[test]
     fn a_tunnel_puts_so_many_octets_around_a_packet() {
-        for (name, [_, url], overhead) in CARRIERS {
+        for ((name, [_, url]), CarrierOverhead { octets: overhead, .. }) in
+            CARRIERS.into_iter().zip(CarrierOverhead::TUNNEL)
+        {
             let url = url.replace("HOST", "192.0.2.1");
             let mut settings = config::Settings::new();
             for (section, key, value) in
