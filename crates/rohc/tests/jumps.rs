@@ -292,6 +292,18 @@ fn a_number_that_stands_still_behind_leaps_is_told_as_a_whole() {
     }
 }
 
+/// Both ends of a channel for voice: by turns with the profiles of RFC 3095 and with those of RFC 5225.
+fn ends_of_voice(seed: u64) -> (Compressor<'static>, Decompressor<'static>) {
+    let profiles = if seed.is_multiple_of(2) { ProfileSet::v1() } else { ProfileSet::v2() };
+    let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
+    let rtp = RtpDetection::of_ports(&[5004]).unwrap();
+    let config = CompressorConfig { rtp, ..CompressorConfig::new(channel) };
+    let compressor = Compressor::new(config, CompressorMemory::owned(&channel, 0));
+    let decompressor =
+        Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 0));
+    (compressor, decompressor)
+}
+
 /// A sender of voice pauses for the first time, and its first pause is lost together with 269 packets. An SN that is greater by TS_STRIDE,
 /// with no pause, has the same checksum and the same time: a CRC of 3 bits does not tell them apart in one of eight packets.
 #[test]
@@ -300,13 +312,7 @@ fn an_sn_that_is_greater_by_the_stride_does_not_stand_for_a_first_pause() {
     const LOST: u64 = 269;
     const STRIDE: u64 = 160;
     for seed in 0..48 {
-        let profiles = if seed % 2 == 0 { ProfileSet::v1() } else { ProfileSet::v2() };
-        let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
-        let rtp = RtpDetection::of_ports(&[5004]).unwrap();
-        let config = CompressorConfig { rtp, ..CompressorConfig::new(channel) };
-        let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 0));
-        let mut decompressor =
-            Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 0));
+        let (mut compressor, mut decompressor) = ends_of_voice(seed);
         let mut random = SplitMix64(seed);
         let mut source = PacketSource::new(SourceKind::Rtp, false, ChecksumUse::Carried, STRIDE as u32, seed);
         let (mut rohc, mut back, mut paused) = ([0; 400], [0; 400], 0);
@@ -333,13 +339,7 @@ fn an_sn_that_is_greater_by_the_stride_does_not_stand_for_a_first_pause() {
 #[test]
 fn an_sn_that_is_greater_by_a_turn_does_not_stand_for_an_uneven_pause() {
     for seed in 0..512 {
-        let profiles = if seed % 2 == 0 { ProfileSet::v1() } else { ProfileSet::v2() };
-        let channel = Channel::new(CidSpace::Small, 15, profiles).unwrap();
-        let rtp = RtpDetection::of_ports(&[5004]).unwrap();
-        let config = CompressorConfig { rtp, ..CompressorConfig::new(channel) };
-        let mut compressor = Compressor::new(config, CompressorMemory::owned(&channel, 0));
-        let mut decompressor =
-            Decompressor::new(DecompressorConfig::new(channel), DecompressorMemory::owned(&channel, 0));
+        let (mut compressor, mut decompressor) = ends_of_voice(seed);
         let mut random = SplitMix64(seed);
         let mut source = PacketSource::new(SourceKind::Rtp, true, ChecksumUse::Carried, 160, seed);
         let (mut rohc, mut back, mut paused) = ([0; 400], [0; 400], 0);

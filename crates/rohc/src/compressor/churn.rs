@@ -15,8 +15,7 @@ const KNOWN: usize = 32;
 pub(super) const IF_PAID: u8 = 4;
 pub(super) const IF_UNPAID: u8 = 8;
 
-/// What the end of a context adds to the waste if it has not paid, and what a flow adds that comes back for a context that had
-/// no packet but IR packets, or others.
+/// Waste of a context that ends before it has paid, and of a flow that comes back for a context that had IR packets alone, or others.
 const UNPAID: u8 = 2;
 const BACK_FOR_IR: u8 = 3;
 const BACK: u8 = 1;
@@ -45,7 +44,7 @@ struct Waiting {
     turn: u16,
     /// Number of its packets in this turn.
     packets: u8,
-    /// What it adds to the waste when it comes back.
+    /// Waste that is added when it comes back.
     adds: u8,
 }
 

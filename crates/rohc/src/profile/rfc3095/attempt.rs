@@ -57,7 +57,7 @@ pub(super) struct VerifiedHeader {
     pub(super) farthest: u32,
     /// The bits of the SN are those of a late packet, and too little time has passed for one that is ahead.
     pub(super) looks_late: bool,
-    /// What the packet tells of SNs with an equal checksum.
+    /// SNs with an equal checksum that the packet excludes.
     pub(super) twins: Option<Twins>,
     pub(super) by: By,
 }

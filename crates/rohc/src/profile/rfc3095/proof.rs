@@ -265,7 +265,7 @@ impl CandidateSearch<'_, '_> {
         };
         self.with(None, self.sn_plus(context.sn, ahead), x, extensions, out, passed)?;
         passed.proved = proved;
-        // What the CRC alone has chosen may as well be farther.
+        // A CRC alone does not exclude a farther one.
         passed.farthest = if is_usual && ahead == first { first } else { farthest };
         Ok(())
     }

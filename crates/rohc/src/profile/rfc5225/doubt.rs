@@ -296,7 +296,7 @@ impl V2ReceiverContext {
         let len = search.attempt(place).ok_or(Failure::Crc(format))?;
         let most = match place.ahead {
             ahead if ahead <= 0 => 0,
-            // What the CRC alone has chosen may as well be farther.
+            // A CRC alone does not exclude a farther one.
             ahead if !(proves || is_usual && ahead == first) => farthest.max(ahead.unsigned_abs()),
             ahead => ahead.unsigned_abs(),
         };
