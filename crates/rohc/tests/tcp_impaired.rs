@@ -284,6 +284,38 @@ fn one_acknowledgment_of_many_segments_is_right_or_refused() {
     assert!(refused * 8 < right, "{refused} refused, {right} delivered");
 }
 
+/// A sender of segments with timestamps pauses, and the first six segments behind the pause are lost: the timestamps have gone on with the
+/// clock, the sequence number has not.
+#[test]
+fn segments_behind_a_pause_come_back() {
+    let (mut gaps, mut refused) = (0, 0);
+    for seed in 0..8 {
+        let (mode, mut random) = (Mode::Unidirectional, SplitMix64(seed));
+        let (mut near, mut far) = (endpoint(mode, seed), endpoint(mode, seed));
+        let mut packet = TcpPacket::new(vec![Outer::new(true)], 4000);
+        packet.payload = vec![7; 100];
+        let (mut rohc, mut back) = ([0; 400], [0; 400]);
+        let mut now = 1_000_000;
+        for i in 0..2_000 {
+            now += if i % 100 == 99 { 100 + random.below(1_900) } else { 20 };
+            packet.tcp.sequence_number = packet.tcp.sequence_number.wrapping_add(100);
+            packet.options = timestamps(now as u32, now as u32 - 40);
+            let octets = packet.octets();
+            let at = Instant::from_millis(now);
+            let len = near.send(at, &octets, &mut rohc).unwrap().len;
+            if i > 100 && (i % 100 == 99 || i % 100 < 5) {
+                gaps += u32::from(i % 100 == 99);
+                continue;
+            }
+            match far.receive(at, &rohc[..len], &mut back) {
+                Ok(done) => assert_eq!(back[..done.len], octets, "{seed}: packet {i}"),
+                Err(_) => refused += 1,
+            }
+        }
+    }
+    assert!(gaps > 100 && refused * 2 < gaps, "{refused} refused behind {gaps} gaps");
+}
+
 #[test]
 fn late_packets_and_duplicates_are_right_or_refused() {
     for late in [1, 3, 8] {

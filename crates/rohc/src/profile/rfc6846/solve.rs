@@ -25,6 +25,9 @@ const FARTHEST: u32 = 4_096;
 /// Number of combinations that are possible. One in 2^19 passes a checksum and a CRC of 3 bits by chance.
 const COMBINATIONS: i64 = 8_192;
 
+/// In a flow that pauses, where the right one is less surely among them.
+const FEWER_COMBINATIONS: i64 = 512;
+
 /// Number of steps of a search: one number follows from the others, so that a step decides on many combinations. Without timestamps
 /// there are at most as many as the square root of the combinations; with them, only after long losses in both directions more.
 pub(super) const STEPS: u32 = 768;
@@ -119,8 +122,14 @@ impl TcpReceiverContext {
             ahead: distance(read[3], kept[3]) - distance(read[2], kept[2]),
             slack: 64 + 4 * i64::from(self.drift),
         });
-        let mut search =
-            Search { off: off.into(), read, turn, combinations: 0, solutions: Solutions::default(), steps };
+        let mut search = Search {
+            off: off.into(),
+            read,
+            turn,
+            left: if self.arrivals.has_paused() { FEWER_COMBINATIONS } else { COMBINATIONS },
+            solutions: Solutions::default(),
+            steps,
+        };
         if turn[2] == 0 && turn[3] == 0 {
             // One of the two follows from the other.
             let [seq, ack, ..] = ranges;
@@ -157,11 +166,13 @@ impl TcpReceiverContext {
         if turn == 0 {
             return (0, 0);
         }
-        let (low, high) = match passed {
-            Passed { is_counted: false, intervals, .. } if intervals.is_steady => {
-                (intervals.number.saturating_sub(intervals.off), intervals.most())
-            }
-            Passed { most, .. } => (1, most),
+        let Passed { most, is_counted, intervals, .. } = passed;
+        // Timestamps follow the clock. Octets follow the packets, and the sender may have been silent.
+        let (low, high) = match number {
+            2.. if intervals.is_steady => (intervals.number.saturating_sub(intervals.off), intervals.most()),
+            2.. => (1, most.max(intervals.most())),
+            _ if intervals.is_steady && !is_counted => (1, intervals.most()),
+            _ => (1, most),
         };
         let (low, high) = (i64::from(low.min(FARTHEST)), i64::from(high.min(FARTHEST)));
         let low = if low <= LATEST { -LATEST } else { low };
@@ -171,7 +182,9 @@ impl TcpReceiverContext {
         }
         let turn = i64::from(turn);
         let (low, high) = (low * grown / packets, high * grown / packets);
-        let margin = margin(high, grown, packets, turn);
+        // Pauses of other lengths than those that were measured.
+        let uneven = if number >= 2 && self.arrivals.has_paused() { high / 4 } else { 0 };
+        let margin = uneven + margin(high, grown, packets, turn);
         let turns = |to: i64| (to - ahead).div_euclid(turn);
         (turns(low - margin), turns(high + margin))
     }
@@ -179,7 +192,10 @@ impl TcpReceiverContext {
     /// Returns the growth of TSval against that of sequence and acknowledgment number.
     fn growth(&self, last: &TcpState) -> Growth {
         let (grown, packets) = self.grown(2, last);
-        Growth { grown, packets, per_octet: self.grown(0, last).0 + self.grown(1, last).0 }
+        // Timestamps of a flow that pauses follow the clock, not the octets.
+        let per_octet =
+            if self.arrivals.has_paused() { 0 } else { self.grown(0, last).0 + self.grown(1, last).0 };
+        Growth { grown, packets, per_octet }
     }
 
     /// Returns the growth of a number, and the number of packets in which it has grown.
@@ -293,7 +309,8 @@ struct Search<'s> {
     off: i64,
     read: [u32; NUMBERS],
     turn: [i64; NUMBERS],
-    combinations: i64,
+    /// Number of combinations that are still possible.
+    left: i64,
     solutions: Solutions,
     steps: &'s mut Steps,
 }
@@ -354,8 +371,8 @@ impl Search<'_> {
         with: Option<usize>,
         range: (i64, i64),
     ) -> Option<()> {
-        self.combinations += 1 + len(range);
-        if self.combinations > COMBINATIONS || !self.steps.take() {
+        self.left -= 1 + len(range);
+        if self.left < 0 || !self.steps.take() {
             return None;
         }
         let at = |n: i64| {
