@@ -167,9 +167,12 @@ impl TcpReceiverContext {
             return (0, 0);
         }
         let Passed { most, is_counted, intervals, .. } = passed;
+        let has_paused = self.arrivals.has_paused();
         // Timestamps follow the clock. Octets follow the packets, and the sender may have been silent.
         let (low, high) = match number {
-            2.. if intervals.is_steady => (intervals.number.saturating_sub(intervals.off), intervals.most()),
+            2.. if intervals.is_steady && !has_paused => {
+                (intervals.number.saturating_sub(intervals.off), intervals.most())
+            }
             2.. => (1, most.max(intervals.most())),
             _ if intervals.is_steady && !is_counted => (1, intervals.most()),
             _ => (1, most),
@@ -182,8 +185,8 @@ impl TcpReceiverContext {
         }
         let turn = i64::from(turn);
         let (low, high) = (low * grown / packets, high * grown / packets);
-        // Pauses of other lengths than those that were measured.
-        let uneven = if number >= 2 && self.arrivals.has_paused() { high / 4 } else { 0 };
+        // The growth in a packet has pauses of other lengths in it.
+        let uneven = if number >= 2 && has_paused { high / 4 } else { 0 };
         let margin = uneven + margin(high, grown, packets, turn);
         let turns = |to: i64| (to - ahead).div_euclid(turn);
         (turns(low - margin), turns(high + margin))
