@@ -288,8 +288,8 @@ impl TcpReceiverContext {
         let is_either = |ahead: u32| {
             !is_paced || ahead == first as u32 || ahead.abs_diff(intervals.number) <= intervals.off
         };
-        let is_tried =
-            |ahead: u32| is_either(ahead) && (is_usual && ahead == first as u32 || is_likely(ahead));
+        // Packets without octets tell nothing.
+        let is_tried = |ahead: u32| is_either(ahead) && (ahead == first as u32 || is_likely(ahead));
         let mut fits = Fits::default();
         for ahead in candidates.distances().filter(|ahead| is_tried(*ahead)) {
             let Ok(distance) = i16::try_from(ahead) else { continue };
