@@ -52,6 +52,8 @@ pub(crate) struct TcpReceiverContext {
     /// Number of next packets that are not acknowledged.
     pub(super) unanswered: u8,
     pub(super) msn: u16,
+    /// The flow has been silent at least once.
+    pub(super) pauses: bool,
 }
 
 /// Number of packets after an unacknowledged SYN that are not acknowledged: short connections have no more of them in one
@@ -129,6 +131,7 @@ impl TcpReceiverContext {
             ack_due: false,
             unanswered: 0,
             msn: 0,
+            pauses: false,
         }
     }
 

@@ -90,6 +90,7 @@ impl TcpReceiverContext {
         let len = rebuild(&found.next, found.payload.len(), out)?;
         let right = is_right(found, out, len);
         if ahead > 0 {
+            self.pauses |= self.arrivals.is_behind(now, 2 * u64::from(ahead.unsigned_abs()) + 8);
             self.take(found, room, ahead, right);
         } else {
             // Fields that a late packet does not carry may have changed since.
@@ -101,6 +102,11 @@ impl TcpReceiverContext {
             (self.ack_due, self.calm) = (false, 0);
         }
         found.deliver(packet, len, out)
+    }
+
+    /// True if the flow has been silent at least once.
+    pub(super) fn has_paused(&self) -> bool {
+        self.pauses || self.arrivals.has_paused()
     }
 
     /// Finds the interpretation of the packet, if one is proved.
@@ -117,7 +123,11 @@ impl TcpReceiverContext {
         let as_read = found.next.msn.wrapping_sub(last.msn).cast_signed();
         let sum = sum(found, out, len);
         let mut solutions = Solutions::AS_READ;
-        let proves = self.expects_right && !is_to_come(found, len);
+        // One in 2^16 checksums equals the sum of the pseudo-header by chance.
+        let is_to_come = self.expects_right && is_to_come(found, len);
+        let proves = self.expects_right && !is_to_come;
+        let may_be_next =
+            (1..LATE_FROM).contains(&as_read) && !(is_to_come && !self.arrivals.is_next(now, TURN as u32));
         if proves {
             let mut steps = Steps::new(STEPS);
             solutions = self.solve(found, last, passed, sum, &mut steps).ok_or(Failure::Ambiguous(format))?;
@@ -127,7 +137,7 @@ impl TcpReceiverContext {
                 let as_read = Meant { turns: [0; NUMBERS], ahead: as_read, offset: 0 };
                 return if may_be_wrong { Ok(as_read) } else { Err(Failure::Crc(format)) };
             }
-        } else if !is_strong && !(1..LATE_FROM).contains(&as_read) {
+        } else if !is_strong && !may_be_next {
             return Err(Failure::Ambiguous(format));
         }
         let (mut fits, mut meant) = (0, None);
@@ -288,8 +298,9 @@ impl TcpReceiverContext {
         let is_either = |ahead: u32| {
             !is_paced || ahead == first as u32 || ahead.abs_diff(intervals.number) <= intervals.off
         };
-        // Packets without octets tell nothing.
-        let is_tried = |ahead: u32| is_either(ahead) && (ahead == first as u32 || is_likely(ahead));
+        // Lost packets may have had no octets.
+        let is_near = |ahead: u32| ahead == first as u32 && (is_usual || first < LATE_FROM);
+        let is_tried = |ahead: u32| is_either(ahead) && (is_near(ahead) || is_likely(ahead));
         let mut fits = Fits::default();
         for ahead in candidates.distances().filter(|ahead| is_tried(*ahead)) {
             let Ok(distance) = i16::try_from(ahead) else { continue };

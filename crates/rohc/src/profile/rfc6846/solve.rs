@@ -26,7 +26,7 @@ const FARTHEST: u32 = 4_096;
 const COMBINATIONS: i64 = 8_192;
 
 /// In a flow that pauses, where the right one is less surely among them.
-const FEWER_COMBINATIONS: i64 = 512;
+const FEWER_COMBINATIONS: i64 = 2_048;
 
 /// Number of steps of a search: one number follows from the others, so that a step decides on many combinations. Without timestamps
 /// there are at most as many as the square root of the combinations; with them, only after long losses in both directions more.
@@ -126,7 +126,7 @@ impl TcpReceiverContext {
             off: off.into(),
             read,
             turn,
-            left: if self.arrivals.has_paused() { FEWER_COMBINATIONS } else { COMBINATIONS },
+            left: if self.has_paused() { FEWER_COMBINATIONS } else { COMBINATIONS },
             solutions: Solutions::default(),
             steps,
         };
@@ -167,7 +167,7 @@ impl TcpReceiverContext {
             return (0, 0);
         }
         let Passed { most, is_counted, intervals, .. } = passed;
-        let has_paused = self.arrivals.has_paused();
+        let has_paused = self.has_paused();
         // Timestamps follow the clock. Octets follow the packets, and the sender may have been silent.
         let (low, high) = match number {
             2.. if intervals.is_steady && !has_paused => {
@@ -186,7 +186,7 @@ impl TcpReceiverContext {
         let turn = i64::from(turn);
         let (low, high) = (low * grown / packets, high * grown / packets);
         // The growth in a packet has pauses of other lengths in it.
-        let uneven = if number >= 2 && has_paused { high / 4 } else { 0 };
+        let uneven = if has_paused { high } else { 0 };
         let margin = uneven + margin(high, grown, packets, turn);
         let turns = |to: i64| (to - ahead).div_euclid(turn);
         (turns(low - margin), turns(high + margin))
@@ -197,7 +197,7 @@ impl TcpReceiverContext {
         let (grown, packets) = self.grown(2, last);
         // Timestamps of a flow that pauses follow the clock, not the octets.
         let per_octet =
-            if self.arrivals.has_paused() { 0 } else { self.grown(0, last).0 + self.grown(1, last).0 };
+            if self.has_paused() { 0 } else { self.grown(0, last).0 + self.grown(1, last).0 };
         Growth { grown, packets, per_octet }
     }
 
