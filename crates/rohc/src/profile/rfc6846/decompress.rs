@@ -7,11 +7,12 @@ use thinair_wire::coder::{Reader, Refusal, Traced, Tracer};
 use thinair_wire::crc::Check;
 
 use super::checksum::{CALM, is_right};
+use super::doubt::TURN;
 use super::formats::{base, formats, has_crc7};
 use super::options::index;
 use super::replicate::{IrCrHead, ir_cr};
 use super::segment::rebuild;
-use super::solve::{MARKED, Mark, NUMBERS};
+use super::solve::{Mark, NUMBERS};
 use super::state::{IpState, MAX_IP, TcpRoom, TcpState};
 use super::{TcpFields, ir, ir_dyn, irregular};
 use crate::arrival::{Arrivals, Moment};
@@ -224,7 +225,11 @@ impl TcpReceiverContext {
         let apart = |state: &TcpState| state.options.timestamps[0].wrapping_sub(state.options.timestamps[1]);
         let drift = apart(&found.next).wrapping_sub(apart(last)).cast_signed().unsigned_abs();
         self.drift = (self.drift - self.drift / 16).max(drift.min(0xFFFF) as u16);
-        if (found.next.msn ^ last.msn) & !(MARKED - 1) != 0 {
+        if ahead > TURN {
+            self.note_gap(&found.next, last);
+        }
+        if self.marks[1].is_old(&found.next) {
+            self.pauses |= self.arrivals.has_paused();
             self.marks = [self.marks[1], Mark::of(&found.next)];
         }
         self.ack_due = (is_strong || self.state == DecompressorState::Sc) && self.unanswered == 0;

@@ -6,6 +6,7 @@ use thinair_wire::crc::Check;
 
 use super::checksum::is_right;
 use super::decompress::{ReadPacket, SHORT, TcpReceiverContext, has_options, is_unmoved, unreadable};
+use super::doubt::TURN;
 use super::header::Replicate;
 use super::replicate::{IrCrHead, ir_cr, replicate_chain};
 use super::segment::rebuild;
@@ -170,6 +171,8 @@ impl TcpReceiverContext {
         self.arrivals.note(now, steps(ahead));
         if is_new {
             self.marks = [Mark::of(next); 2];
+        } else if !(0..=i32::from(TURN)).contains(&ahead) {
+            self.note_gap(next, &room.0);
         }
         if is_new || !is_unmoved(next, &room.0) {
             self.moved = next.msn;

@@ -54,10 +54,34 @@ impl Mark {
     pub(super) fn of(state: &TcpState) -> Self {
         Self { msn: state.msn, offset: state.ip_id_offset(), numbers: numbers(state) }
     }
+
+    /// True if it is time for the next one.
+    #[inline]
+    pub(super) fn is_old(&self, next: &TcpState) -> bool {
+        next.msn.wrapping_sub(self.msn) >= MARKED
+    }
+
+    /// Moves by as much as one packet is ahead of another: that is then no growth.
+    fn move_by(&mut self, next: Self, last: Self) {
+        self.msn = self.msn.wrapping_add(next.msn).wrapping_sub(last.msn);
+        self.offset = self.offset.wrapping_add(next.offset).wrapping_sub(last.offset);
+        for (number, (next, last)) in self.numbers.iter_mut().zip(next.numbers.iter().zip(last.numbers)) {
+            *number = number.wrapping_add(*next).wrapping_sub(last);
+        }
+    }
+}
+
+impl TcpReceiverContext {
+    /// Records a packet behind a gap, in which the flow may have been silent, so that the numbers do not tell its growth in a packet.
+    #[cold]
+    pub(super) fn note_gap(&mut self, next: &TcpState, last: &TcpState) {
+        let (next, last) = (Mark::of(next), Mark::of(last));
+        self.marks.iter_mut().for_each(|mark| mark.move_by(next, last));
+    }
 }
 
 /// Packets from one [`Mark`] to the next.
-pub(super) const MARKED: u16 = 64;
+const MARKED: u16 = 64;
 
 /// The numbers of a packet.
 #[inline]
@@ -174,10 +198,11 @@ impl TcpReceiverContext {
                 (intervals.number.saturating_sub(intervals.off), intervals.most())
             }
             2.. => (1, most.max(intervals.most())),
-            _ if intervals.is_steady && !is_counted => (1, intervals.most()),
-            _ => (1, most),
+            // More packets are not lost in a row.
+            _ if intervals.is_steady && !is_counted => (1, intervals.most().min(FARTHEST)),
+            _ => (1, most.min(FARTHEST)),
         };
-        let (low, high) = (i64::from(low.min(FARTHEST)), i64::from(high.min(FARTHEST)));
+        let (low, high) = (i64::from(low), i64::from(high));
         let low = if low <= LATEST { -LATEST } else { low };
         let (grown, packets) = self.grown(number, last);
         if packets < LATEST {
@@ -196,8 +221,7 @@ impl TcpReceiverContext {
     fn growth(&self, last: &TcpState) -> Growth {
         let (grown, packets) = self.grown(2, last);
         // Timestamps of a flow that pauses follow the clock, not the octets.
-        let per_octet =
-            if self.has_paused() { 0 } else { self.grown(0, last).0 + self.grown(1, last).0 };
+        let per_octet = if self.has_paused() { 0 } else { self.grown(0, last).0 + self.grown(1, last).0 };
         Growth { grown, packets, per_octet }
     }
 
