@@ -591,7 +591,7 @@ mod tests {
             }
             let tie = Some(Tie { ahead: 77, slack }).filter(|_| is_tied && turn[2] > 0 && turn[3] > 0);
             let (mut some, mut all) = (Steps::new(u32::MAX), Steps::new(u32::MAX));
-            let search = |steps| Search { off, read, turn, combinations: i64::MIN / 2, solutions: Solutions::default(), steps };
+            let search = |steps| Search { off, read, turn, left: i64::MAX, solutions: Solutions::default(), steps };
             let (mut found, mut expected) = (search(&mut some), search(&mut all));
             let pairs = || (ranges[0].0..=ranges[0].1).flat_map(|a| (ranges[1].0..=ranges[1].1).map(move |b| (a, b)));
             let mut is_full = false;
