@@ -11,7 +11,7 @@ use super::compress::Rfc3095SenderContext;
 use super::list_plan::{icv, sends_ah};
 use super::proof::is_proved_by_sum;
 use super::tail::{Tail, tail};
-use super::timestamp::Needed;
+use super::timestamp::{Needed, Timestamps};
 use super::{
     BASE_IPS, IP_ID, IP_ID2, Rfc3095Fields, SN, TS, base, formats, has_own_sn, has_rtp, rtp, sn_shift,
 };
@@ -128,7 +128,7 @@ impl Rfc3095SenderContext {
 
     /// Sends a timestamp that has jumped at a pause once more, for a decompressor that has missed the packets since, or takes a leap of the
     /// SN for a loss.
-    fn repeat_jump(&self, now: Instant, needed: &mut Needed, x: &Rfc3095Fields<'_>) {
+    fn repeat_jump(&self, now: Instant, timestamps: &Timestamps, needed: &mut Needed, x: &Rfc3095Fields<'_>) {
         if x.rtp.time_stride > 0 || self.mode.is_secure() {
             return;
         }
@@ -143,7 +143,8 @@ impl Rfc3095SenderContext {
         };
         if caution.repeats(Moved::TimestampOffset) || is_due && !needed.scaled {
             let bits = (bits + u32::BITS - x.rtp.stride.leading_zeros()).min(u32::BITS);
-            *needed = Needed { value: x.rtp.ts, bits: bits.max(needed.bits), ..Needed::default() };
+            let unscaled = timestamps.unscaled(&x.rtp);
+            *needed = Needed { bits: bits.max(unscaled.bits), ..unscaled };
         } else if is_due {
             (needed.inferable, needed.bits) = (false, needed.bits.max(bits));
         } else if needed.inferable && caution.may_hide_changes() {
@@ -206,7 +207,7 @@ impl Rfc3095SenderContext {
         }
         if let Some(rtp) = self.own.rtp() {
             needed.ts = rtp.timestamps.needed(now, &x.rtp, plan.timer.as_ref());
-            self.repeat_jump(now, &mut needed.ts, x);
+            self.repeat_jump(now, &rtp.timestamps, &mut needed.ts, x);
             if !needed.ts.inferable {
                 // Without any bits the SN would determine it.
                 needed.ts.bits = needed.ts.bits.max(1);

@@ -299,9 +299,7 @@ impl Timestamps {
         let by_timer = now.time_stride > 0;
         let inferable = self.bend == 0;
         if self.unscaled > 0 || self.stride > 0 || self.timer.is_settling() && !inferable {
-            let is_near = !(by_timer || self.timer.is_settling());
-            let bits = if is_near { self.references.needed_bits(now.ts, Shift::Ts) } else { u32::BITS };
-            return Needed { value: now.ts, bits, ..Needed::default() };
+            return self.unscaled(now);
         }
         let value = scaled(now.ts, now.stride);
         if self.timer.is_settling() {
@@ -321,6 +319,14 @@ impl Timestamps {
             }
         }
         Needed { value, bits, scaled: true, inferable }
+    }
+
+    /// Returns what must be sent of the recorded timestamp if it is not scaled.
+    #[cold]
+    pub(super) fn unscaled(&self, now: &RtpFields) -> Needed {
+        let is_near = now.time_stride == 0 && !self.timer.is_settling();
+        let bits = if is_near { self.references.needed_bits(now.ts, Shift::Ts) } else { u32::BITS };
+        Needed { value: now.ts, bits, ..Needed::default() }
     }
 
     /// Records a packet that was sent, not in R-mode.
