@@ -7,7 +7,6 @@ use thinair_wire::coder::{Reader, Refusal, Traced, Tracer};
 use thinair_wire::crc::Check;
 
 use super::checksum::{CALM, is_right};
-use super::doubt::TURN;
 use super::formats::{base, formats, has_crc7};
 use super::options::index;
 use super::replicate::{IrCrHead, ir_cr};
@@ -225,9 +224,6 @@ impl TcpReceiverContext {
         let apart = |state: &TcpState| state.options.timestamps[0].wrapping_sub(state.options.timestamps[1]);
         let drift = apart(&found.next).wrapping_sub(apart(last)).cast_signed().unsigned_abs();
         self.drift = (self.drift - self.drift / 16).max(drift.min(0xFFFF) as u16);
-        if ahead > TURN {
-            self.note_gap(&found.next, last);
-        }
         if self.marks[1].is_old(&found.next) {
             self.pauses |= self.arrivals.has_paused();
             self.marks = [self.marks[1], Mark::of(&found.next)];

@@ -90,7 +90,7 @@ impl TcpReceiverContext {
         let len = rebuild(&found.next, found.payload.len(), out)?;
         let right = is_right(found, out, len);
         if ahead > 0 {
-            self.pauses |= self.arrivals.is_behind(now, 2 * u64::from(ahead.unsigned_abs()) + 8);
+            self.note_gap(now, &found.next, &room.0, ahead.into());
             self.take(found, room, ahead, right);
         } else {
             // Fields that a late packet does not carry may have changed since.

@@ -6,7 +6,6 @@ use thinair_wire::crc::Check;
 
 use super::checksum::is_right;
 use super::decompress::{ReadPacket, SHORT, TcpReceiverContext, has_options, is_unmoved, unreadable};
-use super::doubt::TURN;
 use super::header::Replicate;
 use super::replicate::{IrCrHead, ir_cr, replicate_chain};
 use super::segment::rebuild;
@@ -167,12 +166,13 @@ impl TcpReceiverContext {
         self.is_stale = false;
         let is_new = self.state == DecompressorState::Nc || !next.is_flow_of(&room.0);
         let ahead = i32::from(next.msn.wrapping_sub(self.msn).cast_signed());
+        if !is_new {
+            self.note_gap(now, next, &room.0, ahead);
+        }
         self.arrivals = if is_new { Arrivals::NEW } else { self.arrivals.behind(now, ahead) };
         self.arrivals.note(now, steps(ahead));
         if is_new {
             self.marks = [Mark::of(next); 2];
-        } else if !(0..=i32::from(TURN)).contains(&ahead) {
-            self.note_gap(next, &room.0);
         }
         if is_new || !is_unmoved(next, &room.0) {
             self.moved = next.msn;

@@ -7,7 +7,7 @@
 use super::decompress::{ReadPacket, TcpReceiverContext};
 use super::options::index;
 use super::state::TcpState;
-use crate::arrival::Passed;
+use crate::arrival::{Moment, Passed};
 use crate::work;
 
 /// Numbers of a packet: sequence and acknowledgment number, TSval and TSecr.
@@ -27,6 +27,12 @@ const COMBINATIONS: i64 = 8_192;
 
 /// In a flow that pauses, where the right one is less surely among them.
 const FEWER_COMBINATIONS: i64 = 2_048;
+
+/// If a number that grows is not sent, and may have grown in lost packets: the right combination is then not among them.
+const FEWEST_COMBINATIONS: i64 = 16;
+
+/// Number of packets in which a compressor repeats a number that has changed.
+const REPEATED: u32 = 4;
 
 /// Number of steps of a search: one number follows from the others, so that a step decides on many combinations. Without timestamps
 /// there are at most as many as the square root of the combinations; with them, only after long losses in both directions more.
@@ -72,13 +78,23 @@ impl Mark {
 }
 
 impl TcpReceiverContext {
-    /// Records a packet behind a gap, in which the flow may have been silent, so that the numbers do not tell its growth in a packet.
+    /// Records a gap in front of a packet. If the flow has been silent in it, or in any other one, the numbers do not tell its growth in
+    /// a packet.
     #[cold]
-    pub(super) fn note_gap(&mut self, next: &TcpState, last: &TcpState) {
-        let (next, last) = (Mark::of(next), Mark::of(last));
-        self.marks.iter_mut().for_each(|mark| mark.move_by(next, last));
+    pub(super) fn note_gap(&mut self, now: Moment, next: &TcpState, last: &TcpState, ahead: i32) {
+        let packets = ahead.unsigned_abs();
+        let had_time = self.arrivals.is_behind(now, u64::from(packets + packets / 8) + PAUSE);
+        let has_octets = self.packets_by_octets(next, last).is_none_or(|by_octets| by_octets * 2 >= packets);
+        self.pauses |= had_time || !has_octets && packets > u32::from(MARKED);
+        if self.has_paused() && !(0..=LATEST).contains(&ahead.into()) {
+            let (next, last) = (Mark::of(next), Mark::of(last));
+            self.marks.iter_mut().for_each(|mark| mark.move_by(next, last));
+        }
     }
 }
+
+/// Number of packets that a flow could have sent in a silence, at least.
+const PAUSE: u64 = 8;
 
 /// Packets from one [`Mark`] to the next.
 const MARKED: u16 = 64;
@@ -146,14 +162,17 @@ impl TcpReceiverContext {
             ahead: distance(read[3], kept[3]) - distance(read[2], kept[2]),
             slack: 64 + 4 * i64::from(self.drift),
         });
-        let mut search = Search {
-            off: off.into(),
-            read,
-            turn,
-            left: if self.has_paused() { FEWER_COMBINATIONS } else { COMBINATIONS },
-            solutions: Solutions::default(),
-            steps,
+        let may_be_stale = |number: usize| {
+            turn[number] == 0 && read[number] == kept[number] && self.grown(number, last).0 > 0
         };
+        let left = if passed.most > REPEATED && (may_be_stale(0) || may_be_stale(1)) {
+            FEWEST_COMBINATIONS
+        } else if self.has_paused() {
+            FEWER_COMBINATIONS
+        } else {
+            COMBINATIONS
+        };
+        let mut search = Search { off: off.into(), read, turn, left, solutions: Solutions::default(), steps };
         if turn[2] == 0 && turn[3] == 0 {
             // One of the two follows from the other.
             let [seq, ack, ..] = ranges;
