@@ -13,6 +13,7 @@ use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
     DecompressorMemory, Endpoint, Instant, Mode, ProfileId, ProfileSet,
 };
+use thinair_wire::checksum::Sum;
 
 /// Content of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -314,6 +315,44 @@ fn segments_behind_a_pause_come_back() {
         }
     }
     assert!(gaps > 100 && refused * 2 < gaps, "{refused} refused behind {gaps} gaps");
+}
+
+/// One checksum in 2^16 equals the sum of the pseudo-header, as one does that the network interface completes. It proves a packet behind
+/// a gap as any other one does.
+#[test]
+fn a_checksum_that_equals_the_sum_of_the_pseudo_header_is_one() {
+    for seed in 0..64 {
+        let (mode, mut random) = (Mode::Unidirectional, SplitMix64(seed));
+        let (mut near, mut far) = (endpoint(mode, seed), endpoint(mode, seed));
+        let mut packet = TcpPacket::new(vec![Outer::new(true)], 4000);
+        let (mut rohc, mut back) = ([0; 400], [0; 400]);
+        for i in 0..57_u64 {
+            let now = 1_000_000 + 20 * i;
+            packet.tcp.sequence_number = packet.tcp.sequence_number.wrapping_add(100);
+            packet.options = timestamps(now as u32, now as u32 - 40);
+            packet.payload = vec![random.next() as u8; 100];
+            packet.payload[..2].fill(0);
+            let mut octets = packet.octets();
+            if i == 56 {
+                let checksum = |octets: &[u8]| u16::from_be_bytes([octets[56], octets[57]]);
+                let length = (octets.len() - 40) as u16;
+                let sum = Sum::ZERO.octets(&octets[8..40]).word(6).word(length);
+                let word = sum.word(!checksum(&octets)).checksum();
+                packet.payload[..2].copy_from_slice(&word.to_be_bytes());
+                octets = packet.octets();
+                assert_eq!(checksum(&octets), !sum.checksum());
+            }
+            let at = Instant::from_millis(now);
+            let len = near.send(at, &octets, &mut rohc).unwrap().len;
+            if (40..56).contains(&i) {
+                continue;
+            }
+            match far.receive(at, &rohc[..len], &mut back) {
+                Ok(done) => assert_eq!(back[..done.len], octets, "{seed}: packet {i}"),
+                Err(error) => assert_eq!(i, 56, "{seed}: {error}"),
+            }
+        }
+    }
 }
 
 #[test]
