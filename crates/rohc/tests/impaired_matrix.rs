@@ -69,6 +69,7 @@ const OPEN: &[&str] = &[
     "elided all wrong",
     "Esp all wrong",
     "Udp all wrong",
+    "UdpLite all wrong",
     "all outage",
     "CoapMix outage",
 ];
