@@ -83,7 +83,8 @@ impl TcpReceiverContext {
     #[cold]
     pub(super) fn note_gap(&mut self, now: Moment, next: &TcpState, last: &TcpState, ahead: i32) {
         let packets = ahead.unsigned_abs();
-        let had_time = self.arrivals.is_behind(now, u64::from(packets + packets / 8) + PAUSE);
+        let had_time = self.arrivals.has_settled()
+            && self.arrivals.is_behind(now, u64::from(packets + packets / 8) + PAUSE);
         let has_octets = self.packets_by_octets(next, last).is_none_or(|by_octets| by_octets * 2 >= packets);
         self.pauses |= had_time || !has_octets && packets > u32::from(MARKED);
         if self.has_paused() && !(0..=LATEST).contains(&ahead.into()) {
