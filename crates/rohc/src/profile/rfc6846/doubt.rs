@@ -127,7 +127,7 @@ impl TcpReceiverContext {
         let is_to_come = self.expects_right && is_to_come(found, len);
         let proves = self.expects_right && !is_to_come;
         let may_be_next =
-            (1..LATE_FROM).contains(&as_read) && !(is_to_come && !self.arrivals.is_next(now, TURN as u32));
+            (1..LATE_FROM).contains(&as_read) && (!is_to_come || self.arrivals.is_next(now, TURN as u32));
         if proves {
             let mut steps = Steps::new(STEPS);
             solutions = self.solve(found, last, passed, sum, &mut steps).ok_or(Failure::Ambiguous(format))?;

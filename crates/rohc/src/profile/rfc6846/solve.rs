@@ -25,7 +25,7 @@ const FARTHEST: u32 = 4_096;
 /// Number of combinations that are possible. One in 2^19 passes a checksum and a CRC of 3 bits by chance.
 const COMBINATIONS: i64 = 8_192;
 
-/// In a flow that pauses, where the right one is less surely among them.
+/// In a flow that pauses, in which the right combination is less surely among those that are tried.
 const FEWER_COMBINATIONS: i64 = 2_048;
 
 /// If a number that grows is not sent, and may have grown in lost packets: the right combination is then not among them.
@@ -218,7 +218,6 @@ impl TcpReceiverContext {
                 (intervals.number.saturating_sub(intervals.off), intervals.most())
             }
             2.. => (1, most.max(intervals.most())),
-            // More packets are not lost in a row.
             _ if intervals.is_steady && !is_counted => (1, intervals.most().min(FARTHEST)),
             _ => (1, most.min(FARTHEST)),
         };
@@ -230,8 +229,8 @@ impl TcpReceiverContext {
         }
         let turn = i64::from(turn);
         let (low, high) = (low * grown / packets, high * grown / packets);
-        // The growth in a packet has pauses of other lengths in it.
-        let uneven = if has_paused { high } else { 0 };
+        // Segments have other sizes, and a timestamp grows faster in silence.
+        let uneven = if has_paused || number < 2 { high } else { 0 };
         let margin = uneven + margin(high, grown, packets, turn);
         let turns = |to: i64| (to - ahead).div_euclid(turn);
         (turns(low - margin), turns(high + margin))
@@ -288,7 +287,7 @@ impl Growth {
             return all;
         }
         let expected = (octets.saturating_mul(self.grown) / self.per_octet).clamp(-FAR, FAR);
-        let margin = margin(expected.abs(), self.grown, self.packets, turn);
+        let margin = expected.abs() / 8 + margin(expected.abs(), self.grown, self.packets, turn);
         let turns = |to: i64| (to - ahead) >> turn.trailing_zeros();
         (turns(expected - margin).max(all.0), turns(expected + margin).min(all.1))
     }
