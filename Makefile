@@ -69,7 +69,7 @@ test: ## set up, then run every test
 	export THINAIR='$(abspath $(TARGET))/debug/thinair' THINAIR_LAB='$(abspath $(TARGET))/debug/thinair-lab'
 	mkdir -p '$(TARGET)'
 	# Tests of networks wait more than they compute.
-	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$((2 * $$(nproc)))} cargo test --workspace --locked -- --show-output 2>&1 | tee '$(TARGET)/tests.log'
+	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$((2 * $$(nproc)))} scripts/tests 2>&1 | tee '$(TARGET)/tests.log'
 	cargo test --locked --quiet -p thinair-ule --features fast-crc --lib
 	$(call heading,Python package)
 	# That of the laboratory builds all of it once more: it is part of dist-test.
