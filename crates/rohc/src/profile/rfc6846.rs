@@ -5,7 +5,7 @@
 //!
 //! **A delivered packet equals the one sent.** After losses, and with late packets and duplicates, the TCP checksum, which is
 //! carried, determines the numbers of a packet, and carrier, clock and CRC determine its MSN (`solve`, `doubt`): see
-//! `tests/silence.rs`, `tests/impaired_matrix.rs` and `tests/tcp_impaired.rs`. The exception is a counting IP-ID in a flow
+//! `tests/silence.rs`, `tests/impaired_matrix.rs` and `tests/all/tcp_impaired.rs`. The exception is a counting IP-ID in a flow
 //! without a pace on a carrier that does not count lost packets: only the CRC covers it, and the tests print the resulting bound.
 //! Damage that reaches the decompressor is detected by 3 bits of CRC and the checksum.
 //!

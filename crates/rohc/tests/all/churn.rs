@@ -1,8 +1,6 @@
 //! Where more flows than contexts are in use, none is larger than without compression but for a few octets: flows in turn and in
 //! an order of chance, and floods of flows of one packet.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
 use std::collections::BTreeMap;
 
 use thinair_rohc::{

@@ -1,12 +1,8 @@
 //! Bursts of losses, and a decompressor that ignores pauses, as behind a compressor of another make; also without a clock at all.
 //! All bursts are within the bits of the SN, so that RFC 3095, section 5.3.2.2.3, decompresses what follows.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
-use common::SplitMix64;
-use common::source::{ChecksumUse, PacketSource, SourceKind};
+use crate::common::SplitMix64;
+use crate::common::source::{ChecksumUse, PacketSource, SourceKind};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
     DecompressorMemory, Instant, ProfileSet, Refresh,

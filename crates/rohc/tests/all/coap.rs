@@ -1,11 +1,7 @@
 //! Tests of profile 0x0081: sizes of established flows, and random exchanges that are restored bit for bit.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
-mod common;
-
-use common::SplitMix64;
-use common::coap::{CoapFlow, CoapSide, FlowName, TestMessage, datagram, packet};
+use crate::common::SplitMix64;
+use crate::common::coap::{CoapFlow, CoapSide, FlowName, TestMessage, datagram, packet};
 use proptest::prelude::*;
 use thinair_rohc::FormatPolicy;
 use thinair_rohc::exchange::Exchanges;
@@ -170,7 +166,7 @@ proptest! {
             [FormatPolicy::Auto, FormatPolicy::Pt0, FormatPolicy::Pt1, FormatPolicy::Pt0c][format];
         let mut link = CoapLink::new(config, if two_way { Mode::Optimistic } else { Mode::Unidirectional });
         let mut random = SplitMix64(seed);
-        let mut messages = common::coap::Mix::new(six, &mut random);
+        let mut messages = crate::common::coap::Mix::new(six, &mut random);
         for i in 0..300 {
             let (side, sent) = messages.next(&mut random);
             let (_, delivered) = link.carry(side, &sent);

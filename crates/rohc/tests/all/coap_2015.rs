@@ -1,15 +1,11 @@
 //! Tests of profile 0x0080: the published sizes, and packets that are restored bit for bit.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use common::link::Link;
-use common::{IdKind, IpLayer, SplitMix64, TestFlow};
+use crate::common::link::Link;
+use crate::common::{IdKind, IpLayer, SplitMix64, TestFlow};
 use proptest::prelude::*;
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,

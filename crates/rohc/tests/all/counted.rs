@@ -1,11 +1,7 @@
 //! Tests with carriers that count lost packets: flows whose IP-ID moves against the SN, and groups of packets that are lost as
 //! a whole.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
-mod common;
-
-use common::{IdKind, IpLayer, SplitMix64, TestFlow};
+use crate::common::{IdKind, IpLayer, SplitMix64, TestFlow};
 use thinair_rohc::{
     Arrival, Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor,
     DecompressorConfig, DecompressorMemory, Instant, ProfileSet, ReorderRatio,

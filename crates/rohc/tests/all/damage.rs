@@ -2,13 +2,9 @@
 //!
 //! The limits are those of `cargo bench -p thinair-rohc --bench damage`, which prints more flows.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
 use std::time::Duration;
 
-use common::damage::{DamageCount, DamageRun, Rates, UdpFlow};
+use crate::common::damage::{DamageCount, DamageRun, Rates, UdpFlow};
 use thinair_rohc::Mode;
 
 const PACKETS: u32 = 2_000;

@@ -1,12 +1,8 @@
 //! Tests of the decompressor under loss and damage: states, feedback, repairs. RFC 3095, sections 5.3.2 and 5.4.2.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
 use std::time::Duration;
 
-use common::{IpLayer, SplitMix64, TestFlow};
+use crate::common::{IpLayer, SplitMix64, TestFlow};
 use thinair_rohc::feedback::{AckType, Feedback};
 use thinair_rohc::{
     Channel, Cid, CidSpace, Compressor, CompressorConfig, CompressorMemory, DecompressError, Decompressor,

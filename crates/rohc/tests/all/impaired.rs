@@ -1,13 +1,9 @@
 //! Short losses and damage: a delivered packet equals the one sent, or the CRC of its header has collided. Such
 //! collisions are counted and bounded. `impaired_matrix.rs` has longer losses, reordering and duplicates.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
 use std::time::Duration;
 
-use common::{Impairment, IpLayer, SplitMix64, TestFlow};
+use crate::common::{Impairment, IpLayer, SplitMix64, TestFlow};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
     DecompressorMemory, Endpoint, Instant, Mode, ProfileSet,

@@ -1,14 +1,10 @@
 //! Sequence numbers that jump: valid steps do not look like late packets.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
 use std::time::Duration;
 
-mod common;
-
-use common::media::{Media, MediaKind};
-use common::source::{ChecksumUse, PacketSource, SourceKind};
-use common::{IdKind, IpLayer, SplitMix64, TestFlow};
+use crate::common::media::{Media, MediaKind};
+use crate::common::source::{ChecksumUse, PacketSource, SourceKind};
+use crate::common::{IdKind, IpLayer, SplitMix64, TestFlow};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
     DecompressorMemory, Format, Instant, Mode, ProfileSet, RtpDetection, packet,

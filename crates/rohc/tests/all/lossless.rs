@@ -2,17 +2,13 @@
 //! packet is delivered correctly.
 //!
 //! ```text
-//! THINAIR_PACKETS=100000 THINAIR_SEED=2 cargo test --release -p thinair-rohc --test lossless -- --nocapture
+//! THINAIR_PACKETS=100000 THINAIR_SEED=2 cargo test --release -p thinair-rohc --test all lossless -- --nocapture
 //! ```
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
-use common::SplitMix64;
-use common::journey::{Fates, JourneyOutcome, JourneySetup, PacketFate, PacketPace, run_flows};
-use common::source::SourceKind;
-use common::table::{OutcomeTable, Size};
+use crate::common::SplitMix64;
+use crate::common::journey::{Fates, JourneyOutcome, JourneySetup, PacketFate, PacketPace, run_flows};
+use crate::common::source::SourceKind;
+use crate::common::table::{OutcomeTable, Size};
 
 /// No impairment.
 struct Arrives;

@@ -1,7 +1,5 @@
 //! Memory of contexts, on a machine with pointers of 64 bits.
 
-#![allow(missing_docs)]
-
 use thinair_rohc::{CompressorStorage, DecompressorStorage};
 
 /// A context of any profile with its place in the index of flows and a block of extension headers. Templates are in the pool of

@@ -1,13 +1,9 @@
 //! Memory of equal sizes at both ends: the decompressor can store everything that the compressor uses, on a channel that
 //! loses nothing. Every pool is filled to its limit.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
-mod common;
-
-use common::coap::{CoapSide, TestMessage};
-use common::tcp::{Outer, TcpPacket};
-use common::{IpLayer, SplitMix64, TestFlow, any_flow};
+use crate::common::coap::{CoapSide, TestMessage};
+use crate::common::tcp::{Outer, TcpPacket};
+use crate::common::{IpLayer, SplitMix64, TestFlow, any_flow};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
     DecompressorMemory, Endpoint, Instant, Mode, ProfileId, ProfileSet,
@@ -199,7 +195,7 @@ fn templates_of_coap() {
                     message.code = 1 + random.below(4) as u8;
                     message.token = vec![7; random.below(3) as usize];
                     message.payload = vec![1; random.below(2) as usize];
-                    let packet = common::coap::packet(
+                    let packet = crate::common::coap::packet(
                         host.is_multiple_of(2),
                         host as u8,
                         CoapSide::Client,
@@ -229,7 +225,7 @@ fn packets(octets: &[u8]) -> Vec<Vec<u8>> {
 #[test]
 fn options_of_the_flow_before_take_no_room_from_those_of_the_next_one() {
     let captures =
-        [(include_bytes!("data/hand1.pcap").as_slice(), 25), (include_bytes!("data/hand5.pcap"), 41)];
+        [(include_bytes!("../data/hand1.pcap").as_slice(), 25), (include_bytes!("../data/hand5.pcap"), 41)];
     for (capture, count) in captures {
         let packets = packets(capture);
         assert_eq!(packets.len(), count);

@@ -1,14 +1,10 @@
 //! Modes of the RFC 3095 family: transitions as in the figures of RFC 3095, section 5.6, and R-mode under loss.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use common::media::{Coverage, Media, MediaKind, TimestampClock};
-use common::{IdKind, IpLayer, SplitMix64, TestFlow, any_flow};
+use crate::common::media::{Coverage, Media, MediaKind, TimestampClock};
+use crate::common::{IdKind, IpLayer, SplitMix64, TestFlow, any_flow};
 use thinair_rohc::feedback::{AckType, Feedback};
 use thinair_rohc::{
     Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,

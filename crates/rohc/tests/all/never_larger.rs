@@ -1,15 +1,11 @@
 //! No pattern of packets makes the octets of a channel exceed those of its packets, except for the octets of CIDs, 3 more per
 //! packet, and a constant per context.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::coap::{CoapSide, TestMessage, datagram};
-use common::tcp::{Outer, TcpPacket};
-use common::{IpLayer, SplitMix64, TestFlow, any_flow};
+use crate::common::coap::{CoapSide, TestMessage, datagram};
+use crate::common::tcp::{Outer, TcpPacket};
+use crate::common::{IpLayer, SplitMix64, TestFlow, any_flow};
 use proptest::prelude::*;
 use thinair_rohc::{
     Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,
@@ -224,7 +220,7 @@ fn new_clients_of_coap_cost_no_more_than_their_ir_packets() {
             for i in 0..packets {
                 let message =
                     TestMessage::get(client.wrapping_mul(31).wrapping_add(i), &[b"sensors", b"temp"]);
-                let mut packet = common::coap::packet(true, 1, CoapSide::Client, 0, &message);
+                let mut packet = crate::common::coap::packet(true, 1, CoapSide::Client, 0, &message);
                 packet[1..4].copy_from_slice(&label.to_be_bytes()[1..]);
                 packet[40..42].copy_from_slice(&(30_000 + client).to_be_bytes());
                 link.carry(&packet);

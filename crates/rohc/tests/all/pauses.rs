@@ -2,14 +2,10 @@
 //! retransmission timer backs off (RFC 6298, section 5.5): the longer a context rejects them, the fewer arrive to repair
 //! it.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
 use std::time::Duration;
 
-use common::tcp::{Outer, TcpPacket};
-use common::{IpLayer, SplitMix64, TestFlow};
+use crate::common::tcp::{Outer, TcpPacket};
+use crate::common::{IpLayer, SplitMix64, TestFlow};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
     DecompressorMemory, Endpoint, Instant, Mode, ProfileId, ProfileSet,

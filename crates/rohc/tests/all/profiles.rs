@@ -1,7 +1,5 @@
 //! A profile uses the framework, and no other profile: code that two profiles need belongs to the framework.
 
-#![allow(clippy::unwrap_used)]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 

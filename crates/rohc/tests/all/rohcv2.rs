@@ -1,15 +1,12 @@
 //! ROHCv2 (RFC 5225): what the compressor writes, the decompressor reads, bit for bit, whatever the headers.
 
 #![cfg(feature = "v2")]
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use common::link::{Link, any_flows_come_back};
-use common::{IpLayer, SplitMix64, TestFlow, any_flow};
+use crate::common::link::{Link, any_flows_come_back};
+use crate::common::{IpLayer, SplitMix64, TestFlow, any_flow};
 use thinair_rohc::{
     Channel, CidSpace, CompressorConfig, Decompressor, DecompressorConfig, DecompressorMemory, Format,
     Instant, Mode, ProfileId, ProfileSet, Refresh, ReorderRatio,

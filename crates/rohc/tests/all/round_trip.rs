@@ -1,13 +1,9 @@
 //! The decompressor restores all packets of the compressor bit for bit, for any headers.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::link::{Link, any_flows_come_back};
-use common::{IdKind, IpLayer, SplitMix64, TestFlow};
+use crate::common::link::{Link, any_flows_come_back};
+use crate::common::{IdKind, IpLayer, SplitMix64, TestFlow};
 use proptest::prelude::*;
 use thinair_rohc::{Channel, CidSpace, CompressorConfig, Format, Mode, ProfileId, ProfileSet, Refresh};
 

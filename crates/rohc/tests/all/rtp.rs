@@ -1,15 +1,11 @@
 //! Flows of RTP, ESP and UDP-Lite: their sizes, and the effect of loss, which costs packets but never makes them
 //! wrong.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use common::media::{Coverage, Media, MediaKind, TimestampClock};
-use common::{IdKind, IpLayer, SplitMix64, TestFlow};
+use crate::common::media::{Coverage, Media, MediaKind, TimestampClock};
+use crate::common::{IdKind, IpLayer, SplitMix64, TestFlow};
 use thinair_rohc::{
     Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,
     DecompressorConfig, DecompressorMemory, Format, Instant, Mode, ProfileId, ProfileSet, Refresh,

@@ -1,12 +1,8 @@
 //! Detection of RTP, and wrong detections, which cost octets and nothing else.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
-use common::link::Link;
-use common::media::{Media, MediaKind};
-use common::{IpLayer, SplitMix64, TestFlow};
+use crate::common::link::Link;
+use crate::common::media::{Media, MediaKind};
+use crate::common::{IpLayer, SplitMix64, TestFlow};
 use proptest::prelude::*;
 use thinair_rohc::{Channel, CidSpace, Compressed, Mode, Ports, ProfileId, ProfileSet, RtpDetection};
 

@@ -1,10 +1,6 @@
 //! Sizes of compressed RTP headers, by kind of stream, beside those of another compressor.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
-use common::{IdKind, IpLayer, SplitMix64, TestFlow};
+use crate::common::{IdKind, IpLayer, SplitMix64, TestFlow};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
     DecompressorMemory, Instant, ProfileSet, Refresh, RtpDetection,

@@ -1,7 +1,5 @@
 //! A flow takes the CID of another one, and its first packets are lost: the decompressor has the static chain of the other flow.
 
-#![allow(clippy::unwrap_used)]
-
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
     DecompressorMemory, Instant, Mode, ProfileSet, packet,
@@ -9,10 +7,8 @@ use thinair_rohc::{
 use thinair_wire::checksum;
 use thinair_wire::header::protocol;
 
-mod common;
-
-use common::SplitMix64;
-use common::source::{ChecksumUse, PacketSource, SourceKind};
+use crate::common::SplitMix64;
+use crate::common::source::{ChecksumUse, PacketSource, SourceKind};
 
 /// Packets of the new flow.
 const PACKETS: usize = 400;

@@ -1,12 +1,8 @@
 //! Tests of profile 0x0006 from one end to the other: every packet is delivered correctly, or not at all.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::tcp::{Outer, TcpPacket, sack, timestamps};
+use crate::common::tcp::{Outer, TcpPacket, sack, timestamps};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use thinair_rohc::{

@@ -1,14 +1,10 @@
 //! Tests of profile 0x0006 over links that lose, delay, repeat and damage packets: a delivered packet equals the one
 //! sent.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
 use std::collections::VecDeque;
 
-use common::tcp::{Outer, TcpPacket, sack, timestamps};
-use common::{Impairment, SplitMix64};
+use crate::common::tcp::{Outer, TcpPacket, sack, timestamps};
+use crate::common::{Impairment, SplitMix64};
 use thinair_rohc::{
     Channel, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig,
     DecompressorMemory, Endpoint, Instant, Mode, ProfileId, ProfileSet,

@@ -1,12 +1,8 @@
 //! Tests of context replication of profile 0x0006 (RFC 4164; RFC 6846, section 7.2): connections to a host with previous
 //! connections.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
-use common::SplitMix64;
-use common::tcp::{Outer, TcpPacket, timestamps};
+use crate::common::SplitMix64;
+use crate::common::tcp::{Outer, TcpPacket, timestamps};
 use thinair_rohc::{
     Channel, CidSpace, Compressed, Compressor, CompressorConfig, CompressorMemory, Decompressor,
     DecompressorConfig, DecompressorMemory, Endpoint, Format, Instant, Mode, ProfileId, ProfileSet,

@@ -2,8 +2,6 @@
 //!
 //! The test copies the profile of `tests/toy` into a copy of this crate, and runs its tests there.
 
-#![allow(clippy::unwrap_used)]
-
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};

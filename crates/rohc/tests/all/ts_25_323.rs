@@ -4,7 +4,7 @@
 //! cargo run -p thinair-rohc --example ts25323
 //! ```
 
-#[path = "common/ts_25_323.rs"]
+#[path = "../common/ts_25_323.rs"]
 mod ts_25_323;
 
 use ts_25_323::{TESTS, configure};
