@@ -36,7 +36,7 @@ BOLD := $(shell [ -t 1 ] && tput bold 2>/dev/null)
 PLAIN := $(shell [ -t 1 ] && tput sgr0 2>/dev/null)
 endif
 comma := ,
-heading = printf '\n%s== %s%s\n' '$(BOLD)' '$(1)' '$(PLAIN)'
+heading = printf '\n%s== %s%s%s\n' '$(BOLD)' '$(1)' "$${CI:+ (after $$SECONDS s)}" '$(PLAIN)'
 
 .PHONY: help demo test peers robustness dist-test package c python bench fuzz lint doc docs sizes results
 .DEFAULT_GOAL := help
