@@ -20,7 +20,7 @@ use thinair_os::signals::{Ask, ask};
 use thinair_os::{Interface, Namespace};
 
 /// Time limit of every process, in seconds.
-const LIMIT: &str = "60";
+const LIMIT: &str = "300";
 
 /// Network namespace with a server.
 struct ServerBench {

@@ -17,7 +17,7 @@ use common::{metadata, text};
 use serde_json::Value;
 
 /// Time limit of a run, in seconds.
-const LIMIT: &str = "60";
+const LIMIT: &str = "300";
 
 /// Folder of one test for all temporary files, whose path is among the arguments of its processes.
 fn folder(name: &str) -> PathBuf {

@@ -1,4 +1,5 @@
-//! `scripts/need` waits while another process has locked the package database; scripts that build show their progress.
+//! `scripts/need` waits while another process has locked the package database; scripts that build show their progress;
+//! `scripts/tests` runs every program.
 
 #![allow(clippy::unwrap_used)]
 
@@ -114,4 +115,44 @@ fn long_builds_show_their_progress() {
         "{told}"
     );
     assert!(calls.contains("build") && !calls.contains("quiet"), "{calls}");
+}
+
+/// Cargo with three test programs, which it gives the variable PROGRAM.
+const CARGO: &str = r#"case "$*" in
+*--no-run*) ;;
+*--tests*)
+    set -- $(echo "$*" | sed "s/.*runner=\['\(.*\)','--keep','\(.*\)'\].*/\1 \2/")
+    for name in first second third; do PROGRAM=$name "$1" --keep "$2" "$FOLDER/$name" --show-output; done ;;
+*) echo "documentation, too" ;;
+esac"#;
+
+/// Returns the output and the status of `scripts/tests`, whose second program ends with `status`.
+fn tests_run(status: u8) -> (String, Option<i32>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::create_dir(path("bin")).unwrap();
+    program(&path("bin/cargo"), &format!("#!/bin/sh\n{CARGO}\n"));
+    for (name, status) in [("first", 0), ("second", status), ("third", 0)] {
+        program(&path(name), &format!("#!/bin/sh\necho \"$PROGRAM with $1\"\nexit {status}\n"));
+    }
+    let output = Command::new("bash")
+        .arg(root().join("scripts/tests"))
+        .env("PATH", format!("{}:{}", path("bin").display(), std::env::var("PATH").unwrap()))
+        .env("FOLDER", folder.path())
+        .output()
+        .unwrap();
+    (String::from_utf8(output.stdout).unwrap(), output.status.code())
+}
+
+#[test]
+fn every_test_program_is_run_and_one_that_fails_is_named() {
+    let (told, status) = tests_run(7);
+    for part in ["first with --show-output", "second with", "third with", "documentation, too"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(told.ends_with("\nFAILED with status 7: second\n"), "{told}");
+    assert_eq!(status, Some(1));
+    let (told, status) = tests_run(0);
+    assert!(told.ends_with("\n4 test programs passed\n"), "{told}");
+    assert_eq!(status, Some(0));
 }
