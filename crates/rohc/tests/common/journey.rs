@@ -2,7 +2,7 @@
 //! delays and repeats them, with feedback in the other direction. Every delivered packet is compared with the one that
 //! was sent, bit for bit.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use thinair_rohc::exchange::Exchanges;
@@ -485,7 +485,7 @@ fn carry<'a>(
         journey.advance(at);
         for (side, packet) in next {
             match side {
-                CoapSide::Client => journey.send(at, 0, &packet),
+                CoapSide::Client => journey.send(at, 0, packet),
                 // The response to a request that has arrived.
                 CoapSide::Server => {
                     let from = usize::from(setup.kind.is_two_way());
@@ -509,8 +509,10 @@ struct Journey<'a> {
     random: SplitMix64,
     ends: [Endpoint<'static>; 2],
     directions: [ChannelDirection; 2],
-    events: BTreeMap<(u64, u64), ChannelEvent>,
-    noted: u64,
+    /// What happens later, the next event last.
+    events: Vec<(u64, ChannelEvent)>,
+    /// Buffers of packets that have arrived.
+    spare: Vec<Vec<u8>>,
     /// Packets whose TTL or DSCP differs from the packet before, or whose timestamp does not follow from the SN.
     changed: Vec<u64>,
     /// The packets, where the sender pauses.
@@ -545,8 +547,8 @@ impl<'a> Journey<'a> {
             random: SplitMix64(seed),
             ends: [end(), end()],
             directions: [ChannelDirection::default(), ChannelDirection::default()],
-            events: BTreeMap::new(),
-            noted: 0,
+            events: Vec::new(),
+            spare: Vec::new(),
             changed: Vec::new(),
             steps: &[],
             peer: None,
@@ -557,20 +559,17 @@ impl<'a> Journey<'a> {
     }
 
     fn note(&mut self, at: u64, event: ChannelEvent) {
-        self.noted += 1;
-        self.events.insert((at, self.noted), event);
+        // Of events at one time, the first one noted comes first.
+        let place = self.events.partition_point(|(other, _)| *other > at);
+        self.events.insert(place, (at, event));
     }
 
     /// Processes all events up to a time.
     fn advance(&mut self, until: u64) {
-        while let Some(entry) = self.events.first_entry() {
-            let at = entry.key().0;
-            if at > until {
-                break;
-            }
-            match entry.remove() {
+        while let Some((at, event)) = self.events.pop_if(|(at, _)| *at <= until) {
+            match event {
                 ChannelEvent::Arrival(flight) => self.arrive(at, flight),
-                ChannelEvent::Send { from, packet } => self.send(at, from, &packet),
+                ChannelEvent::Send { from, packet } => self.send(at, from, packet),
                 ChannelEvent::Feedback { to, frame, octets } => {
                     let arrival = self.arrival(at, to, frame);
                     let _ = self.ends[to].receive(arrival, &octets, &mut self.back);
@@ -579,8 +578,8 @@ impl<'a> Journey<'a> {
         }
     }
 
-    fn send(&mut self, at: u64, from: usize, packet: &[u8]) {
-        let done = self.ends[from].send(instant(at), packet, &mut self.rohc).unwrap();
+    fn send(&mut self, at: u64, from: usize, packet: Vec<u8>) {
+        let done = self.ends[from].send(instant(at), &packet, &mut self.rohc).unwrap();
         let len = done.len;
         let direction = &mut self.directions[from];
         direction.sent += 1;
@@ -590,13 +589,14 @@ impl<'a> Journey<'a> {
         let (number, frame) = (direction.sent, direction.frames);
         let fate = self.fates.of(number, &mut self.random);
         if let Some(peer) = &mut self.peer {
-            peer.send(at, fate.is_lost, packet);
+            peer.send(at, fate.is_lost, &packet);
         }
         let mut arrivals = Vec::new();
         if fate.is_lost {
             direction.lost.push_back(number);
         } else {
-            let (rohc, packet) = (self.rohc[..len].to_vec(), packet.to_vec());
+            let mut rohc = self.spare.pop().unwrap_or_default();
+            rohc.extend_from_slice(&self.rohc[..len]);
             let flight = Flight {
                 to: 1 - from,
                 number,
@@ -657,7 +657,7 @@ impl<'a> Journey<'a> {
     }
 
     fn arrive(&mut self, at: u64, flight: Flight) {
-        let Flight { to, number, frame, rohc, packet, format, is_duplicate } = flight;
+        let Flight { to, number, frame, mut rohc, packet, format, is_duplicate } = flight;
         let direction = &mut self.directions[1 - to];
         let is_newest = number > direction.highest;
         if is_newest {
@@ -706,6 +706,8 @@ impl<'a> Journey<'a> {
         }
         let arrival = self.arrival(at, to, frame);
         let received = self.ends[to].receive(arrival, &rohc, &mut self.back);
+        rohc.clear();
+        self.spare.push(rohc);
         let direction = &mut self.directions[1 - to];
         let is_delivered = received.is_ok_and(|done| done.len > 0);
         let is_right = received.is_ok_and(|done| self.back[..done.len] == packet);

@@ -100,7 +100,7 @@ impl Media {
     /// Returns the next packet behind IP, with that payload.
     pub fn packet(&mut self, port: u16, payload: &[u8], random: &mut SplitMix64) -> Vec<u8> {
         self.step(random);
-        let mut inside = Vec::new();
+        let mut inside = Vec::with_capacity(80 + payload.len());
         if self.kind == MediaKind::Esp {
             inside.extend_from_slice(&self.ssrc.to_be_bytes());
             inside.extend_from_slice(&self.sn.to_be_bytes());
@@ -123,7 +123,7 @@ impl Media {
             (_, Coverage::Fixed(octets)) => octets,
             (_, Coverage::Varies) => 8 + random.below(u64::from(length)) as u16,
         };
-        let mut packet = Vec::new();
+        let mut packet = Vec::with_capacity(8 + inside.len());
         packet.extend_from_slice(&port.to_be_bytes());
         packet.extend_from_slice(&5004_u16.to_be_bytes());
         packet.extend_from_slice(&field.to_be_bytes());

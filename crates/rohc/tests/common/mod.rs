@@ -108,7 +108,7 @@ impl IpLayer {
 
     /// Returns the header in front of `inside`, whose protocol is `next`.
     fn wrap(&self, next: u8, inside: &[u8], random: &mut SplitMix64) -> Vec<u8> {
-        let mut behind = Vec::new();
+        let mut behind = Vec::with_capacity(inside.len() + 64 * self.extensions.len());
         for (i, (kind, content)) in self.extensions.iter().enumerate() {
             let following = self.extensions.get(i + 1).map_or(next, |(kind, _)| *kind);
             let total = content.len() + 2;
@@ -126,7 +126,7 @@ impl IpLayer {
         }
         behind.extend_from_slice(inside);
         let first = self.extensions.first().map_or(next, |(kind, _)| *kind);
-        let mut packet = Vec::new();
+        let mut packet = Vec::with_capacity(40 + behind.len());
         if self.six {
             let word = 6 << 28 | u32::from(self.tos) << 20 | self.flow_label & 0xF_FFFF;
             packet.extend_from_slice(&word.to_be_bytes());
@@ -184,7 +184,7 @@ impl TestFlow {
             inside = media.packet(self.port, &inside, random);
             self.protocol = media.protocol();
         } else if self.protocol == 17 {
-            let mut udp = Vec::new();
+            let mut udp = Vec::with_capacity(8 + inside.len());
             udp.extend_from_slice(&self.port.to_be_bytes());
             udp.extend_from_slice(&5683_u16.to_be_bytes());
             udp.extend_from_slice(&(8 + inside.len() as u16).to_be_bytes());

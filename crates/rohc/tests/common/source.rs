@@ -274,8 +274,10 @@ impl PacketSource {
 }
 
 fn payload(octets: usize, random: &mut SplitMix64) -> Vec<u8> {
-    let mut payload: Vec<u8> = (0..octets.div_ceil(8)).flat_map(|_| random.next().to_be_bytes()).collect();
-    payload.truncate(octets);
+    let mut payload = vec![0; octets];
+    for part in payload.chunks_mut(8) {
+        part.copy_from_slice(&random.next().to_be_bytes()[..part.len()]);
+    }
     payload
 }
 

@@ -60,7 +60,7 @@ impl TcpPacket {
         inside[16..18].copy_from_slice(&sum.to_be_bytes());
         let mut next = 6;
         for ip in self.ips.iter().rev() {
-            let mut around = Vec::new();
+            let mut around = Vec::with_capacity(40 + 8 * ip.options + inside.len());
             let extensions = 8 * ip.options;
             if ip.six {
                 let first = if ip.options > 0 { 60 } else { next };
