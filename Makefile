@@ -109,9 +109,9 @@ robustness: ## pauses, counts, silence, loss, reordering: PACKETS (1000000) a ce
 	THINAIR_RESULTS=$$(cd '$(TARGET)/robustness' && pwd)
 	export THINAIR_RESULTS
 	matrices=(pause_matrix silence impaired_matrix heavy_loss rohcv2_impaired)
-	cargo test --release --locked --quiet -p thinair-rohc "$${matrices[@]/#/--test=}" --no-run
+	cargo test --profile bench --locked --quiet -p thinair-rohc "$${matrices[@]/#/--test=}" --no-run
 	status=0
-	measure() { cargo test --release --locked --quiet -p thinair-rohc --test "$$1" -- --nocapture --test-threads=1 || status=$$?; }
+	measure() { cargo test --profile bench --locked --quiet -p thinair-rohc --test "$$1" -- --nocapture --test-threads=1 || status=$$?; }
 	$(call heading,Behind 1 to 1$(comma)024 losses in a row: wrong/bound$(comma) not delivered behind a gap$(comma) longest outage)
 	measure silence
 	$(call heading,Loss$(comma) reordering$(comma) duplicates: wrong/bound$(comma) not delivered of 1$(comma)000$(comma) longest outage)
