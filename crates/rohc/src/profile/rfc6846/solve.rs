@@ -5,6 +5,7 @@
 //! turns that the pace of the flow allows, only few are therefore rebuilt: those with a correct sum.
 
 use super::decompress::{ReadPacket, TcpReceiverContext};
+use super::formats::has_crc7;
 use super::options::index;
 use super::state::TcpState;
 use crate::arrival::{Moment, Passed};
@@ -28,7 +29,8 @@ const COMBINATIONS: i64 = 8_192;
 /// In a flow that pauses, in which the right combination is less surely among those that are tried.
 const FEWER_COMBINATIONS: i64 = 2_048;
 
-/// If a number that grows is not sent, and may have grown in lost packets: the right combination is then not among them.
+/// If a number that grows is not sent, and may have grown in lost packets: the right combination is then not among them. With a CRC of
+/// 7 bits, 16 times as many.
 const FEWEST_COMBINATIONS: i64 = 16;
 
 /// Number of packets in which a compressor repeats a number that has changed.
@@ -167,7 +169,7 @@ impl TcpReceiverContext {
             turn[number] == 0 && read[number] == kept[number] && self.grown(number, last).0 > 0
         };
         let left = if passed.most > REPEATED && (may_be_stale(0) || may_be_stale(1)) {
-            FEWEST_COMBINATIONS
+            FEWEST_COMBINATIONS << if has_crc7(found.format) { 4 } else { 0 }
         } else if self.has_paused() {
             FEWER_COMBINATIONS
         } else {
