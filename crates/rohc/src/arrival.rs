@@ -153,6 +153,15 @@ pub(crate) struct Intervals {
     pub(crate) is_steady: bool,
 }
 
+impl Passed {
+    /// The evidence if no more packets than that are assumed.
+    pub(crate) fn within(self, packets: u32) -> Self {
+        let Intervals { number, off, is_steady } = self.intervals;
+        let intervals = Intervals { number: number.min(packets), off: off.min(packets), is_steady };
+        Self { most: self.most.min(packets), intervals, ..self }
+    }
+}
+
 impl Intervals {
     /// The largest number.
     pub(crate) fn most(self) -> u32 {

@@ -23,14 +23,14 @@ const KNOWN: i64 = 16;
 /// Largest distance in packets that is considered.
 const FARTHEST: u32 = 4_096;
 
-/// Number of combinations that are possible. One in 2^19 passes a checksum and a CRC of 3 bits by chance.
+/// Number of combinations that are possible. One in 2^19 passes a checksum and a CRC of 3 bits by chance, one in 2^23 a CRC of 7 bits: then
+/// the next two limits do not hold.
 const COMBINATIONS: i64 = 8_192;
 
 /// In a flow that pauses, in which the right combination is less surely among those that are tried.
 const FEWER_COMBINATIONS: i64 = 2_048;
 
-/// If a number that grows is not sent, and may have grown in lost packets: the right combination is then not among them. With a CRC of
-/// 7 bits, 16 times as many.
+/// If a number that grows is not sent, and may have grown in lost packets: the right combination is then not among them.
 const FEWEST_COMBINATIONS: i64 = 16;
 
 /// Number of packets in which a compressor repeats a number that has changed.
@@ -152,10 +152,12 @@ impl TcpReceiverContext {
         if off.is_multiple_of(0xFFFF) {
             return Some(Solutions::AS_READ);
         }
+        let is_strong = has_crc7(found.format);
+        let limits = if is_strong { passed.within(FARTHEST) } else { passed };
         let mut ranges = [(0, 0); NUMBERS];
         let (read, kept) = (numbers(&found.next), numbers(last));
         for (i, range) in ranges.iter_mut().enumerate() {
-            *range = self.range(found.turns[i], distance(read[i], kept[i]), i, last, passed);
+            *range = self.range(found.turns[i], distance(read[i], kept[i]), i, last, limits);
         }
         let turn = found.turns.map(i64::from);
         let has_stamps = found.next.options.structure().contains(&index::TIMESTAMP);
@@ -168,8 +170,10 @@ impl TcpReceiverContext {
         let may_be_stale = |number: usize| {
             turn[number] == 0 && read[number] == kept[number] && self.grown(number, last).0 > 0
         };
-        let left = if passed.most > REPEATED && (may_be_stale(0) || may_be_stale(1)) {
-            FEWEST_COMBINATIONS << if has_crc7(found.format) { 4 } else { 0 }
+        let left = if is_strong {
+            COMBINATIONS
+        } else if passed.most > REPEATED && (may_be_stale(0) || may_be_stale(1)) {
+            FEWEST_COMBINATIONS
         } else if self.has_paused() {
             FEWER_COMBINATIONS
         } else {
