@@ -579,7 +579,7 @@ fn pauses_of_busy_hosts_cost_nothing() {
     );
 }
 
-/// Of so many packets, one may be refused whose sender did not notice a pause, since its clock was set back in it.
+/// One packet in so many may be refused: a clock that is set back in a pause hides the pause from the sender.
 const SET_BACK: u64 = SMALL + 1;
 
 /// Packets of a channel without loss that are not delivered as they were sent, where the clocks of both ends go backwards now and then.

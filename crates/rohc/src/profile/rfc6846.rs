@@ -32,6 +32,7 @@ mod formats;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod formats_test;
+mod growth;
 mod header;
 mod initialize;
 mod ip;

@@ -5,9 +5,9 @@
 //! ```
 
 #[path = "../common/ts_25_323.rs"]
-mod ts_25_323;
+mod bench;
 
-use ts_25_323::{TESTS, configure};
+use bench::{TESTS, configure};
 
 #[test]
 fn every_row_holds() {

@@ -509,7 +509,7 @@ struct Journey<'a> {
     random: SplitMix64,
     ends: [Endpoint<'static>; 2],
     directions: [ChannelDirection; 2],
-    /// What happens later, the next event last.
+    /// Later events by their time, the next one last.
     events: Vec<(u64, ChannelEvent)>,
     /// Buffers of packets that have arrived.
     spare: Vec<Vec<u8>>,
@@ -559,7 +559,7 @@ impl<'a> Journey<'a> {
     }
 
     fn note(&mut self, at: u64, event: ChannelEvent) {
-        // Of events at one time, the first one noted comes first.
+        // Events at one time keep their order.
         let place = self.events.partition_point(|(other, _)| *other > at);
         self.events.insert(place, (at, event));
     }

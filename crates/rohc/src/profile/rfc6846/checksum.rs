@@ -27,13 +27,11 @@ impl TcpReceiverContext {
         &self,
         now: Moment,
         found: &ReadPacket<'_>,
-        len: usize,
         last: &TcpState,
         ahead: i16,
     ) -> bool {
         let is_next = self.state == DecompressorState::Fc && ahead == 1 && found.next.goes_on(last);
         is_next && (has_crc7(found.format) || self.calm == CALM && self.arrivals.is_next(now, TURN as u32))
-            || is_to_come(found, len)
     }
 }
 

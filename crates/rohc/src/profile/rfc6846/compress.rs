@@ -5,13 +5,13 @@ use thinair_wire::crc::Check;
 use thinair_wire::range::Range;
 use thinair_wire::time::Instant;
 
+use super::growth::NUMBERS;
 use super::learn::{Ecn, IpIds, Strides};
 use super::life::{Life, moment};
 use super::numbers::Numbers;
 use super::options::{ITEMS, index};
 use super::replicate::{self, Base};
 use super::segment::TcpSegment;
-use super::solve::NUMBERS;
 use super::state::{SYN, TcpRoom, TcpState};
 use super::{ir, ir_dyn};
 use crate::caution::Caution;

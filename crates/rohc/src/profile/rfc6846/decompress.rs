@@ -8,10 +8,10 @@ use thinair_wire::crc::Check;
 
 use super::checksum::{CALM, is_right};
 use super::formats::{base, formats, has_crc7};
+use super::growth::{Mark, NUMBERS};
 use super::options::index;
 use super::replicate::{IrCrHead, ir_cr};
 use super::segment::rebuild;
-use super::solve::{Mark, NUMBERS};
 use super::state::{IpState, MAX_IP, TcpRoom, TcpState};
 use super::{TcpFields, ir, ir_dyn, irregular};
 use crate::arrival::{Arrivals, Moment};

@@ -19,8 +19,9 @@ use thinair_wire::crc::Check;
 use super::checksum::{is_right, is_to_come, sum};
 use super::decompress::{ReadPacket, TcpReceiverContext};
 use super::formats::has_crc7;
+use super::growth::NUMBERS;
 use super::segment::rebuild;
-use super::solve::{NUMBERS, STEPS, Solutions, Steps};
+use super::solve::{STEPS, Solutions, Steps};
 use super::state::{TcpRoom, TcpState};
 use crate::arrival::{Moment, Passed};
 use crate::decompressor::{Failure, Verified};
@@ -104,11 +105,6 @@ impl TcpReceiverContext {
         found.deliver(packet, len, out)
     }
 
-    /// True if the flow has been silent at least once.
-    pub(super) fn has_paused(&self) -> bool {
-        self.pauses || self.arrivals.has_paused()
-    }
-
     /// Finds the interpretation of the packet, if one is proved.
     fn find(
         &mut self,
@@ -132,8 +128,7 @@ impl TcpReceiverContext {
             let mut steps = Steps::new(STEPS);
             solutions = self.solve(found, last, passed, sum, &mut steps).ok_or(Failure::Ambiguous(format))?;
             if solutions.count == 0 {
-                let may_be_wrong =
-                    found.passes(out, len) && self.may_be_wrong(now, found, len, last, as_read);
+                let may_be_wrong = found.passes(out, len) && self.may_be_wrong(now, found, last, as_read);
                 let as_read = Meant { turns: [0; NUMBERS], ahead: as_read, offset: 0 };
                 return if may_be_wrong { Ok(as_read) } else { Err(Failure::Crc(format)) };
             }

@@ -6,10 +6,10 @@ use thinair_wire::crc::Check;
 
 use super::checksum::is_right;
 use super::decompress::{ReadPacket, SHORT, TcpReceiverContext, has_options, is_unmoved, unreadable};
+use super::growth::Mark;
 use super::header::Replicate;
 use super::replicate::{IrCrHead, ir_cr, replicate_chain};
 use super::segment::rebuild;
-use super::solve::Mark;
 use super::state::{IpState, MAX_IP, SYN, TcpRoom, TcpState};
 use super::{TcpFields, ir, ir_dyn};
 use crate::arrival::{Arrivals, Moment};
