@@ -28,12 +28,9 @@ use thinair_wire::time::Instant;
 
 use crate::compressor::Compressed;
 
-/// With back-off, the first interval of a new context is this part of the full one.
-const SLOW_START: u32 = 16;
-
-/// Number of early refreshes of a budget at the start of a flow, and after a change. Each doubles the bounds, from a sixteenth
-/// on.
-const EARLY: u8 = SLOW_START.ilog2() as u8;
+/// Number of early refreshes at the start of a flow with back-off or a budget, and after a change. Each doubles the bounds, from a
+/// sixteenth on.
+const EARLY: u8 = 4;
 
 /// Number of packets after which a refresh that could not be sent on credit is considered again.
 const AGAIN: u32 = 8;
@@ -361,17 +358,17 @@ impl RefreshTimer {
         *self = Self { packets: 1, doubled: self.doubled, header: self.header, ..Self::start(now) };
     }
 
-    /// Part of its bounds after which a budget has the next refresh, as a divisor.
-    fn part(&self) -> u32 {
-        SLOW_START >> self.doubled.min(EARLY)
+    /// Number of times that the bounds are still halved.
+    fn halved(&self) -> u32 {
+        EARLY.saturating_sub(self.doubled).into()
     }
 
     /// Sets the earliest time and packet of the next refresh of a budget.
     fn save(&mut self, now: Instant, packets: Option<u32>, time: Option<Duration>) {
         self.stage = Stage::Saving;
-        let most = packets.map_or(u32::MAX, |packets| (packets / self.part()).max(1));
+        let most = packets.map_or(u32::MAX, |packets| (packets >> self.halved()).max(1));
         self.quiet_packets = (self.packets - 1).saturating_add(most);
-        self.quiet_until = later(now, time.unwrap_or_default() / self.part() / 2);
+        self.quiet_until = later(now, nanos(time.unwrap_or_default()) >> self.halved() >> 1);
     }
 
     /// Evaluates the policy, and sets the next evaluation.
@@ -393,26 +390,29 @@ impl RefreshTimer {
             }
             Refresh::Periodic { packets, time, backoff } => {
                 self.missing = 0;
-                let part = if backoff { (SLOW_START >> self.doubled.min(31)).max(1) } else { 1 };
+                let halved = if backoff { self.halved() } else { 0 };
                 // A policy of fewer packets than the slow start has steps begins with every packet.
-                let packets = |share: u32| packets.map_or(u32::MAX, |all| (all / part / share).max(1));
-                let time = |share: u32| time.map_or(Duration::MAX, |all| all / part / share);
+                let packets = |halved: u32| packets.map_or(u32::MAX, |all| (all >> halved).max(1));
+                let time = |halved: u32| time.map_or(u64::MAX, |all| nanos(all) >> halved);
+                let (packets, half_packets) = (packets(halved), packets(halved + 1));
+                let (time, half_time) = (time(halved), time(halved + 1));
                 if !matches!(self.stage, Stage::Waiting | Stage::HalfWay) {
                     self.stage = Stage::Waiting;
-                    (self.quiet_packets, self.quiet_until) = (packets(2), later(self.quiet_until, time(2)));
+                    (self.quiet_packets, self.quiet_until) =
+                        (half_packets, later(self.quiet_until, half_time));
                 }
                 let whole = match self.stage {
                     Stage::HalfWay => self.quiet_until,
-                    _ => later(self.quiet_until, time(1).saturating_sub(time(2))),
+                    _ => later(self.quiet_until, time - half_time),
                 };
-                if self.packets > packets(1) || now >= whole {
+                if self.packets > packets || now >= whole {
                     self.restart(now);
                     self.doubled = self.doubled.saturating_add(1);
                     return Due::Everything;
                 }
-                if self.stage != Stage::HalfWay && (self.packets > packets(2) || now >= self.quiet_until) {
+                if self.stage != Stage::HalfWay && (self.packets > half_packets || now >= self.quiet_until) {
                     self.stage = Stage::HalfWay;
-                    (self.quiet_packets, self.quiet_until) = (packets(1), whole);
+                    (self.quiet_packets, self.quiet_until) = (packets, whole);
                     return Due::Dynamic;
                 }
                 Due::Nothing
@@ -449,9 +449,9 @@ impl RefreshTimer {
             return Due::Nothing;
         }
         if self.stage == Stage::Saving {
-            let whole = time.unwrap_or_default() / self.part();
+            let whole = nanos(time.unwrap_or_default()) >> self.halved();
             self.stage = Stage::Saved;
-            self.quiet_until = later(self.quiet_until, whole - whole / 2);
+            self.quiet_until = later(self.quiet_until, whole - (whole >> 1));
             if now < self.quiet_until {
                 return if self.missing <= 0 { Due::Dynamic } else { Due::Nothing };
             }
@@ -479,9 +479,13 @@ impl RefreshTimer {
 const LAST: Instant = Instant::from_nanos(u64::MAX);
 
 /// Returns a time after another one, at most [`LAST`].
-fn later(time: Instant, by: Duration) -> Instant {
-    let nanos = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
+fn later(time: Instant, nanos: u64) -> Instant {
     Instant::from_nanos(time.as_nanos().saturating_add(nanos))
+}
+
+/// Nanoseconds of a span of time, at most those of a clock.
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
