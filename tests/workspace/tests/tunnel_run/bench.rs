@@ -63,6 +63,12 @@ pub(crate) fn start(namespace: &Namespace, seconds: u32, command: &[&str]) -> Ch
     namespace.spawn(&mut timeout).unwrap()
 }
 
+/// Ends a command that was [started](start) by SIGTERM, which `timeout` passes on. SIGKILL would end `timeout` alone.
+pub(crate) fn stop(mut timeout: Child) {
+    let _ = Command::new("kill").arg(timeout.id().to_string()).status();
+    let _ = timeout.wait();
+}
+
 /// Waits until a condition is true. Returns false after the time limit.
 pub(crate) fn wait_for(seconds: u64, mut is_so: impl FnMut() -> bool) -> bool {
     let until = Instant::now() + Duration::from_secs(seconds);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use thinair_os::Namespace;
 
-use super::bench::{ADDRESSES, TunnelBench, address, run, start, wait_for};
+use super::bench::{ADDRESSES, TunnelBench, address, run, start, stop, wait_for};
 use super::relay::RelayRandom;
 
 /// Size of files that are fetched and sent by HTTP, in octets.
@@ -134,12 +134,11 @@ pub(crate) fn iperf(bench: &TunnelBench, udp: bool) -> Value {
     let mut output_text = String::new();
     // iperf3 gives up a UDP test whose first datagram is lost.
     for _ in 0..4 {
-        let mut server = start(&bench.inside[1], 40, &["iperf3", "-s", "-1", "-p", port]);
+        let server = start(&bench.inside[1], 40, &["iperf3", "-s", "-1", "-p", port]);
         assert!(wait_for(20, || listens(&bench.inside[1], port)), "iperf3 does not listen");
         let client = [&["iperf3", "-J", "-c", ADDRESSES[1][0], "-p", port][..], how].concat();
         let output = run(&bench.inside[0], 20, &client);
-        let _ = server.kill();
-        let _ = server.wait();
+        stop(server);
         if output.status.success() {
             return serde_json::from_slice(&output.stdout).unwrap();
         }
@@ -164,7 +163,7 @@ pub(crate) fn coap(bench: &TunnelBench, version: usize, needed: usize) -> usize 
     let uri = |path: &str| {
         if version == 0 { format!("coap://{host}{path}") } else { format!("coap://[{host}]{path}") }
     };
-    let mut server = start(&bench.inside[1], LONGEST, &["coap-server-notls", "-A", host, "-d", "10"]);
+    let server = start(&bench.inside[1], LONGEST, &["coap-server-notls", "-A", host, "-d", "10"]);
     let client = |options: &[&str], path: &str| {
         let uri = uri(path);
         let command = [&["coap-client-notls"], options, &[&uri]].concat();
@@ -212,8 +211,7 @@ pub(crate) fn coap(bench: &TunnelBench, version: usize, needed: usize) -> usize 
         (observer.join().unwrap(), received)
     });
     assert!(received == octets, "{} octets in blocks came back as {}", octets.len(), received.len());
-    let _ = server.kill();
-    let _ = server.wait();
+    stop(server);
     notifications
 }
 
