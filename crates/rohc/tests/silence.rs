@@ -34,6 +34,9 @@ const COLUMNS: [(&str, &[u64]); 6] = [
 /// Number of packets after a burst that are considered.
 const BEHIND: u64 = 64;
 
+/// Number of packets of a cell in a short run.
+const SMALL: u64 = 4_000;
+
 /// One burst after that many packets.
 struct Burst {
     first: u64,
@@ -50,16 +53,16 @@ impl Fates for Burst {
 fn cell(setup: &JourneySetup, bursts: &[u64], size: &Size) -> JourneyOutcome {
     let mut all = JourneyOutcome::default();
     // In a short run the bursts share the phases.
-    let behind = size.packets(setup, BEHIND * 24);
+    let packets = size.packets(setup, SMALL);
     let mut random = SplitMix64(size.seed);
     for i in 0.. {
-        let packets = bursts[i % bursts.len()];
+        let lost = bursts[i % bursts.len()];
         let first = 80 + random.below(64);
         let seed = random.next();
         // Two endpoints take turns in a mix.
         let turns = if setup.kind == SourceKind::CoapMix { 2 } else { 1 };
-        all.add(&run(setup, &mut Burst { first, packets }, seed, turns * (first + packets + BEHIND)));
-        if all.behind >= behind && i >= bursts.len() {
+        all.add(&run(setup, &mut Burst { first, packets: lost }, seed, turns * (first + lost + BEHIND)));
+        if all.sent >= packets && i >= bursts.len() {
             return all;
         }
     }

@@ -221,8 +221,6 @@ pub struct JourneyOutcome {
     pub octets: u64,
     /// Packets that arrived, without duplicates.
     pub arrived: u64,
-    /// Packets that arrived after a loss.
-    pub behind: u64,
     /// Packets or duplicates that were delivered with wrong octets.
     pub wrong: u64,
     /// Packets that arrived, and were not delivered correctly.
@@ -248,7 +246,6 @@ impl JourneyOutcome {
         self.sent += other.sent;
         self.octets += other.octets;
         self.arrived += other.arrived;
-        self.behind += other.behind;
         self.wrong += other.wrong;
         self.undelivered += other.undelivered;
         self.gaps += other.gaps;
@@ -261,9 +258,8 @@ impl JourneyOutcome {
 
     /// The figures in one line.
     pub fn to_text(self) -> String {
-        let Self { sent, octets, arrived, behind, wrong, undelivered, gaps, outage, wait, overdue, .. } =
-            self;
-        let numbers = [sent, octets, arrived, behind, wrong, undelivered, gaps, outage, wait, overdue];
+        let Self { sent, octets, arrived, wrong, undelivered, gaps, outage, wait, overdue, .. } = self;
+        let numbers = [sent, octets, arrived, wrong, undelivered, gaps, outage, wait, overdue];
         let numbers = numbers.map(|number| number.to_string()).join(" ");
         format!("{numbers} {} {}", self.bound, self.variance)
     }
@@ -271,29 +267,16 @@ impl JourneyOutcome {
     /// Returns the figures of such a line, if it is whole.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split(' ');
-        let (mut numbers, mut sums) = ([0; 10], [0.0; 2]);
+        let (mut numbers, mut sums) = ([0; 9], [0.0; 2]);
         for number in &mut numbers {
             *number = parts.next()?.parse().ok()?;
         }
         for sum in &mut sums {
             *sum = parts.next()?.parse().ok()?;
         }
-        let [sent, octets, arrived, behind, wrong, undelivered, gaps, outage, wait, overdue] = numbers;
+        let [sent, octets, arrived, wrong, undelivered, gaps, outage, wait, overdue] = numbers;
         let [bound, variance] = sums;
-        Some(Self {
-            sent,
-            octets,
-            arrived,
-            behind,
-            wrong,
-            undelivered,
-            gaps,
-            outage,
-            wait,
-            overdue,
-            bound,
-            variance,
-        })
+        Some(Self { sent, octets, arrived, wrong, undelivered, gaps, outage, wait, overdue, bound, variance })
     }
 
     /// Average number of packets not delivered after a gap.
@@ -337,7 +320,6 @@ struct ChannelDirection {
     reference: u64,
     /// Number of packets after the reference that only a CRC proves.
     unproved: u32,
-    has_gap: bool,
     outage: u64,
     /// Arrival of the first packet of an outage.
     since: u64,
@@ -673,7 +655,6 @@ impl<'a> Journey<'a> {
             let direction = &mut self.directions[1 - to];
             direction.is_behind_pause = if is_gap { is_behind_pause } else { direction.is_behind_pause };
             self.outcome.gaps += u64::from(is_gap);
-            direction.has_gap |= is_gap;
             direction.highest = number;
         }
         let direction = &mut self.directions[1 - to];
@@ -739,7 +720,6 @@ impl<'a> Journey<'a> {
         }
         if !is_duplicate {
             self.outcome.arrived += 1;
-            self.outcome.behind += u64::from(direction.has_gap);
             self.outcome.undelivered += u64::from(!is_right);
             if !is_right {
                 direction.since = if direction.outage == 0 { at } else { direction.since };
