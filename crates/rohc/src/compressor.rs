@@ -92,7 +92,8 @@ impl core::error::Error for CompressError {}
 
 /// The compressor of one channel.
 ///
-/// **Give every packet of the channel to [`compress`](Self::compress), in order.** A clock that is set back goes on from where it was.
+/// **Give every packet of the channel to [`compress`](Self::compress), in order.** A clock that is set back goes on as if as much time had
+/// passed, since it may hide a pause.
 /// Feedback of the other side goes to [`receive_feedback`](Self::receive_feedback).
 #[derive(Debug)]
 pub struct Compressor<'m> {
@@ -176,7 +177,7 @@ impl<'m> Compressor<'m> {
         mut packet: OutgoingPacket<'_, '_, 'm>,
         out: &mut [u8],
     ) -> Result<Compressed, CompressError> {
-        packet.now = self.clock.advance(packet.now, self.latest);
+        packet.now = self.clock.advance_by_pause(packet.now, self.latest);
         self.latest = packet.now;
         Place::compress_packet(self, &mut packet, out).unwrap_or(Err(CompressError::NoContexts))
     }

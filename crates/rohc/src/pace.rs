@@ -36,10 +36,17 @@ impl SteadyClock {
         if steady < last { self.set_back(steady, last) } else { steady }
     }
 
+    /// [`advance`](Self::advance), but a clock that is set back may hide a pause: it goes on as if as much time had passed.
+    #[inline]
+    pub(crate) fn advance_by_pause(&mut self, now: Instant, last: Instant) -> Instant {
+        let steady = self.at(now);
+        if steady < last { self.set_back(steady, last + last.since(steady)) } else { steady }
+    }
+
     #[cold]
-    fn set_back(&mut self, steady: Instant, last: Instant) -> Instant {
-        self.behind = self.behind.wrapping_add(last.nanos_since(steady));
-        last
+    fn set_back(&mut self, steady: Instant, to: Instant) -> Instant {
+        self.behind = self.behind.wrapping_add(to.nanos_since(steady));
+        to
     }
 
     /// Returns the steady time at a time of the clock that no packet has.
