@@ -19,7 +19,7 @@ const LOOKS: u8 = 5;
 const ROUGH: u8 = 4;
 
 /// Factor by which a stride must be larger to be worth sending.
-const WORTH: u32 = 4;
+const WORTH: u32 = 16;
 
 /// Number of packets in a row with one constant multiple of TS_STRIDE as their step, at which that becomes the stride. An octet
 /// in each of them is then about a fourth of the cost of TS_STRIDE, and a step that is repeated that often is no exception.
