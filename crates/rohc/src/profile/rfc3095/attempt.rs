@@ -119,6 +119,9 @@ impl CandidateSearch<'_, '_> {
             };
             let is_late = self.verify_late(late, x, extensions, out, passed)?;
             if is_late && !is_ahead && !fits_ahead {
+                if !passed.looks_late && self.misses_bits_of_ip_id(x, ahead) {
+                    return Err(Failure::Ambiguous(format));
+                }
                 passed.by = By::Late;
                 return Ok(());
             }

@@ -24,6 +24,7 @@ use super::{
     has_rtp, has_t_bit_behind, upper,
 };
 use crate::arrival::{Arrivals, Moment};
+use crate::caution::REPEATED;
 use crate::decompressor::{Failure, Verified};
 use crate::field::movement::Movement;
 use crate::mode::{DecompressorMode, Mode};
@@ -377,6 +378,9 @@ impl Rfc3095ReceiverContext {
         } else {
             self.movement.note_calm();
         }
+        // An SN that leaps is no gap.
+        let is_behind_gap =
+            ahead > REPEATED && has_rtp(self.profile) && self.arrivals.is_behind(now, u64::from(packets / 2));
         self.arrivals.note_intervals(now, packets, self.intervals(x, packets));
         if let Some(rtp) = self.rtp()
             && x.rtp.ts.wrapping_sub(rtp.ts).checked_rem(rtp.stride).is_some_and(|rest| rest != 0)
@@ -387,7 +391,11 @@ impl Rfc3095ReceiverContext {
         self.keep(x, updates, verified.length);
         if passed.proved || check != Check::Crc3 && !may_be_late || format == Format::Uo1IdExt3 && updates {
             let since = self.doubt.leap;
-            self.trust_newest();
+            if is_behind_gap {
+                self.trust_newest_behind_gap();
+            } else {
+                self.trust_newest();
+            }
             if reliable {
                 self.doubt.leap = since;
             }

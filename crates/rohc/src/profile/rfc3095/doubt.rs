@@ -32,6 +32,9 @@ const CONFIRMATIONS: u8 = 16;
 /// Number of headers that must be right after a leap of the SN before it is trusted.
 const CONFIRMATIONS_OF_LEAP: u8 = 4;
 
+/// Flag in `Doubt::unconfirmed`: lost packets may have changed fields that the packet behind them does not have, such as TS_STRIDE.
+const UNSEEN: u8 = 0x80;
+
 /// Number of bits of an IP-ID offset or a timestamp from which on they are evidence if they match the prediction by a reference.
 const EXPLICIT: u32 = 5;
 
@@ -106,7 +109,7 @@ pub(super) struct Doubt {
     ts_of_zero: [u8; 4],
     /// The SN that the update has leapt to; that of ref -1 without a leap. In R-mode the first SN of the current pattern.
     pub(super) leap: u16,
-    /// Number of headers that must still be right before ref 0 is trusted; 0 if it is.
+    /// Number of headers that must still be right before ref 0 is trusted; 0 if it is. Flag [`UNSEEN`].
     unconfirmed: u8,
     /// A header was right only with ref -1.
     pub(super) suspect: bool,
@@ -129,6 +132,12 @@ impl Doubt {
     #[inline]
     pub(super) fn is_open(&self) -> bool {
         self.unconfirmed > 0
+    }
+
+    /// True if fields may have changed unseen.
+    #[inline]
+    pub(super) fn is_behind_gap(&self) -> bool {
+        self.unconfirmed & UNSEEN != 0
     }
 
     fn is_leap(&self) -> bool {
@@ -228,6 +237,9 @@ impl Rfc3095ReceiverContext {
             doubt.unconfirmed = 0;
         } else if doubt.is_open() {
             doubt.unconfirmed -= 1;
+            if doubt.unconfirmed == UNSEEN {
+                doubt.unconfirmed = 0;
+            }
             if !doubt.is_leap() {
                 // The fields that do not follow from the SN are in doubt, the SN is not.
                 (doubt.sn, doubt.leap) = (newest.sn as u16, newest.sn as u16);
@@ -239,6 +251,11 @@ impl Rfc3095ReceiverContext {
     /// that are not part of a reference.
     pub(super) fn trust_newest(&mut self) {
         self.doubt = Doubt::behind(&self.newest(), None, 0);
+    }
+
+    /// Trusts ref 0 behind lost packets, which may have changed fields that this one does not have.
+    pub(super) fn trust_newest_behind_gap(&mut self) {
+        self.doubt = Doubt::behind(&self.newest(), None, UNSEEN | CONFIRMATIONS_OF_LEAP);
     }
 
     /// Prepares for a repair, in which ref 0 becomes the successor of ref -1. Ref -1 becomes the present ref 0, so that the

@@ -11,6 +11,7 @@
 //! Otherwise nothing is delivered, and feedback requests more. The same applies if an IP-ID that moves against the SN, or a timestamp
 //! without checksum, may have moved in a gap, since none of these rules covers it.
 
+use thinair_wire::crc::Check;
 use thinair_wire::lsb::Shift;
 use thinair_wire::time::Instant;
 
@@ -97,16 +98,22 @@ impl CandidateSearch<'_, '_> {
     /// True if the packet, whose SN was found, has too few bits of an IP-ID that moves, for as many packets as may lie between it and
     /// the last one.
     pub(super) fn misses_moved_ip_id(&self, x: &Rfc3095Fields<'_>, passed: &VerifiedHeader) -> bool {
-        let ahead = self.context.ahead(x.sn, self.context.sn);
-        let packets = passed.farthest.max(ahead.max(0).unsigned_abs());
+        let packets = self.most_ahead(x, passed);
         packets > REPEATED as u32 && passed.by != By::Late && self.misses_bits_of_ip_id(x, packets)
     }
 
-    fn misses_bits_of_ip_id(&self, x: &Rfc3095Fields<'_>, packets: u32) -> bool {
+    /// The largest distance from the last packet that came into question.
+    fn most_ahead(&self, x: &Rfc3095Fields<'_>, passed: &VerifiedHeader) -> u32 {
+        passed.farthest.max(self.context.ahead(x.sn, self.context.sn).max(0).unsigned_abs())
+    }
+
+    pub(super) fn misses_bits_of_ip_id(&self, x: &Rfc3095Fields<'_>, packets: u32) -> bool {
         let bits = self.reader.collected(IP_ID).1.max(self.reader.collected(IP_ID2).1).min(u16::BITS);
-        // A sender whose own number leaps has sent enough bits of it: no packet is missing.
+        // The own number of a sender may leap, and then no packet is missing: it has sent enough bits, and a CRC of 7 bits.
         let may_be_leap = has_own_sn(x.profile) && packets >> self.reader.collected(SN).1.min(u16::BITS) == 0;
-        !may_be_leap && !self.context.movement.is_told((1 << bits) - 1, packets) && self.has_counting_ip_id(x)
+        let most = if may_be_leap { self.context.arrivals.passed(self.now).most } else { packets };
+        let is_told = || self.context.movement.is_told((1 << bits) - 1, packets.min(most));
+        (!may_be_leap || self.check == Check::Crc3) && !is_told() && self.has_counting_ip_id(x)
     }
 
     fn has_counting_ip_id(&self, x: &Rfc3095Fields<'_>) -> bool {
@@ -115,13 +122,13 @@ impl CandidateSearch<'_, '_> {
 
     /// True if the timestamp may have jumped in lost packets, those that carried the jump among them, and the packet has too few bits
     /// of it: no checksum proves it, and a CRC accepts one that goes on from the last one.
-    fn misses_timestamp(&self, x: &Rfc3095Fields<'_>) -> bool {
+    fn misses_timestamp(&self, x: &Rfc3095Fields<'_>, passed: &VerifiedHeader) -> bool {
         let (_, bits) = self.reader.collected(TS);
-        let ahead = self.context.ahead(x.sn, self.context.sn);
+        let packets = self.most_ahead(x, passed);
         if !has_rtp(x.profile)
             || bits >= u32::BITS
             || x.rtp.time_stride > 0
-            || ahead <= REPEATED
+            || packets <= REPEATED as u32
             || self.has_sum(x)
         {
             return false;
@@ -138,7 +145,7 @@ impl CandidateSearch<'_, '_> {
         }
         if bits == 0 {
             let turn = 1 << self.reader.collected(SN).1.min(u16::BITS);
-            return !intervals.leave_no_silence(ahead.unsigned_abs(), turn, REPEATED as u32);
+            return !intervals.leave_no_silence(packets, turn, REPEATED as u32);
         }
         arrivals.is_open(self.now, CLOCK_TURN) && !self.tells_timestamp(x, intervals)
     }
@@ -167,12 +174,16 @@ impl CandidateSearch<'_, '_> {
         passed: &VerifiedHeader,
     ) -> Result<(), Failure> {
         let context = self.context;
-        if passed.by == By::Newest && context.mode.mode() != Mode::Reliable && self.misses_timestamp(x) {
+        if passed.by == By::Newest
+            && context.mode.mode() != Mode::Reliable
+            && self.misses_timestamp(x, passed)
+        {
             return Err(Failure::Ambiguous(format));
         }
         let is_awaited = passed.by == By::Newest
             && (1..=REPEATED).contains(&context.ahead(x.sn, context.sn))
-            && context.arrivals.has_not_failed();
+            && context.arrivals.has_not_failed()
+            && !context.doubt.is_behind_gap();
         if is_awaited || passed.proved && self.has_sum(x) || !context.has_right_sums(x) {
             return Ok(());
         }
@@ -240,7 +251,8 @@ impl CandidateSearch<'_, '_> {
             }
         }
         if is_late {
-            if !fits.is_none() {
+            // If the IP-ID may have moved, none of those ahead is excluded.
+            if !fits.is_none() || self.misses_bits_of_ip_id(x, farthest) {
                 return Err(Failure::Ambiguous(format));
             }
             self.verify_late(late, x, extensions, out, passed)?;
@@ -253,7 +265,10 @@ impl CandidateSearch<'_, '_> {
             passed.proved = true;
             return Ok(());
         }
-        let is_usual = is_awaited && context.arrivals.is_usual(self.now);
+        // Behind a pause a packet of a steady flow has a stronger CRC, or a timestamp.
+        let tells_pause = self.check != Check::Crc3 || self.reader.collected(TS).1 > 0;
+        let is_usual =
+            is_awaited && context.arrivals.is_usual(self.now) && (tells_pause || !now.intervals.is_steady);
         let (ahead, proved) = match fits.proof(&candidates, is_usual) {
             // A timestamp that has jumped, or an IP-ID that has moved, is no evidence of a damaged context.
             Proof::Nothing if has_rtp(x.profile) || self.misses_bits_of_ip_id(x, farthest) => {

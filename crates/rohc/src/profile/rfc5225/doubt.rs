@@ -190,7 +190,8 @@ impl V2ReceiverContext {
         // It has everything.
         let is_repair = format == Format::CoRepair;
         if !is_repair
-            && (self.misses_timestamp(now, found, meant.ahead) || self.misses_moved_ip_id(found, meant.most))
+            && (self.misses_timestamp(now, found, meant.most)
+                || self.misses_moved_ip_id(now, found, meant.most))
         {
             return Err(Failure::Ambiguous(format));
         }
@@ -276,8 +277,14 @@ impl V2ReceiverContext {
         let is_usual = (1..=REPEATED).contains(&first)
             && !passed.intervals.is_steady
             && self.arrivals.has_paused_as_usual(now);
+        let misses_ip_id = |found: &Packet<'_>| self.misses_moved_ip_id(now, found, farthest);
         let (place, proved) = match (late, fits.proof(&candidates, is_usual)) {
-            (Some(late), Proof::Nothing) => (late, true),
+            // An IP-ID or a timestamp that may have moved excludes none of those ahead.
+            (Some(late), Proof::Nothing)
+                if !misses_ip_id(search.found) && !self.misses_timestamp(now, search.found, farthest) =>
+            {
+                (late, true)
+            }
             (Some(_), Proof::Meant(ahead, _)) if self.arrivals.has_held_back(now) => {
                 (ahead.cast_signed().into(), false)
             }
@@ -285,10 +292,11 @@ impl V2ReceiverContext {
             (None, Proof::Meant(ahead, proved)) => (ahead.cast_signed().into(), proved),
             (None, Proof::Nothing) => {
                 let place = search.behind_jump(first.cast_unsigned(), self.has_uneven_jumps);
-                // An IP-ID that has moved is no evidence of a damaged context.
-                let failure = match self.misses_moved_ip_id(search.found, farthest) {
-                    true => Failure::Ambiguous(format),
-                    false => Failure::Crc(format),
+                // An IP-ID that may have moved is no evidence of a damaged context.
+                let failure = if misses_ip_id(search.found) {
+                    Failure::Ambiguous(format)
+                } else {
+                    Failure::Crc(format)
                 };
                 (place.ok_or(failure)?, true)
             }
@@ -315,31 +323,31 @@ impl V2ReceiverContext {
     }
 
     /// True if the packet, which is at most so many behind the last one, has too few bits of an IP-ID that moves.
-    fn misses_moved_ip_id(&self, found: &Packet<'_>, most: u32) -> bool {
-        let bits = u32::from(found.x.ip_id_offset.bits);
-        // A sender whose own number leaps has sent enough bits of it: no packet is missing.
-        let is_whole = found.x.msn.bits == 0;
-        if found.next.has_own_msn() && (is_whole || most >> found.x.msn.bits.min(16) == 0) {
+    fn misses_moved_ip_id(&self, now: Moment, found: &Packet<'_>, most: u32) -> bool {
+        if most <= REPEATED as u32 || !found.next.is_sequential() || found.x.has_whole_id {
             return false;
         }
+        let bits = u32::from(found.x.ip_id_offset.bits);
+        // The own number of a sender may leap, and then no packet is missing.
+        let most = if found.next.has_own_msn() { most.min(self.arrivals.passed(now).most) } else { most };
         // Without bits it is the one that goes on.
         let room = if bits == 0 { 0 } else { (1 << bits) - 1 - quarter(bits) };
-        found.next.is_sequential() && !found.x.has_whole_id && !self.movement.is_told(room, most)
+        !self.movement.is_told(room, most)
     }
 
     /// True if the timestamp may have jumped in lost packets, those that carried the jump among them, and the packet has too few bits of
     /// it: no checksum proves it, and a CRC accepts one that goes on from the last one.
-    fn misses_timestamp(&self, now: Moment, found: &Packet<'_>, ahead: i32) -> bool {
+    fn misses_timestamp(&self, now: Moment, found: &Packet<'_>, packets: u32) -> bool {
         if !found.next.has_rtp()
             || found.next.time_stride != 0
-            || ahead <= REPEATED
+            || packets <= REPEATED as u32
             || self.sums && found.next.sum_covers_rtp()
         {
             return false;
         }
         let Passed { most, is_exact, intervals, .. } = self.arrivals.passed(now);
         // A flow that pauses may have paused for a moment.
-        let has_paused = intervals.is_steady && (self.has_jumped || self.arrivals.has_paused());
+        let has_paused = self.has_jumped || intervals.is_steady && self.arrivals.has_paused();
         if is_exact && !has_paused || most <= REPEATED as u32 {
             return false;
         }
@@ -352,7 +360,7 @@ impl V2ReceiverContext {
         match found.x.stamp {
             Stamp::Inferred => {
                 let turn = 1 << u32::from(found.x.msn.bits).min(u16::BITS);
-                has_paused || !intervals.leave_no_silence(ahead.unsigned_abs(), turn, REPEATED as u32)
+                has_paused || !intervals.leave_no_silence(packets, turn, REPEATED as u32)
             }
             Stamp::Scaled => may_have_turned(found.x.ts_scaled.bits, intervals.most()),
             Stamp::Unscaled => {
