@@ -556,6 +556,33 @@ fn busy_hosts_and_bursty_flows_are_right() {
     hold_open(missed, &size);
 }
 
+/// Cells that had wrong headers: behind a gap, an IP-ID or a timestamp that may have moved in lost packets excludes no candidate.
+#[test]
+fn what_lost_packets_may_have_changed_excludes_nothing() {
+    use SourceKind::{Esp, Ip, Rtp, RtpPause, RtpTalk, Udp};
+    let flow = |kind, checksum, is_v2| FlowKind { kind, checksum, is_v2, clock: PausedClock::GoesOn };
+    let (carried, elided, busy) = (ChecksumUse::Carried, ChecksumUse::Elided, Some(IdKind::Steps(12)));
+    let cells = [
+        (flow(Rtp, carried, false), busy, Losses::Bursts),
+        (flow(Esp, carried, false), busy, Losses::Bursts),
+        (flow(Rtp, carried, false), busy, Losses::Behind(64)),
+        (flow(Esp, carried, true), busy, Losses::Bursts),
+        (flow(Udp, carried, true), busy, Losses::Behind(64)),
+        (flow(Ip, carried, true), busy, Losses::Bursts),
+        (flow(RtpPause, elided, false), Some(IdKind::Counts), Losses::Behind(64)),
+        (flow(RtpTalk, elided, false), None, Losses::Bursts),
+        (flow(RtpTalk, elided, true), None, Losses::Bursts),
+    ];
+    let mut size = Size::from_environment();
+    (size.packets, size.seed) = (Some(40_000), 3);
+    let cells =
+        cells.map(|(flow, ip, losses)| PauseCell::steady(flow.setup(Mode::Unidirectional, ip), losses));
+    let names = cells.map(|cell| cell.name());
+    let outcomes = measure("excluded", &names, &size, |cell| cells[cell].run(&size, None));
+    let wrong = names.iter().zip(&outcomes).filter(|(_, outcome)| outcome.wrong > 0);
+    hold(&[], wrong.map(|(name, outcome)| format!("{name}: {} wrong of {}", outcome.wrong, outcome.arrived)));
+}
+
 /// Flows of busy hosts that pause, on a channel without loss.
 #[test]
 fn pauses_of_busy_hosts_cost_nothing() {
