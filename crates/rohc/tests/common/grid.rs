@@ -50,11 +50,28 @@ pub fn measure(
     for (cell, outcome) in done.into_inner().unwrap() {
         outcomes[cell] = Some(outcome);
     }
+    let outcomes: Vec<JourneyOutcome> = outcomes.into_iter().flatten().collect();
     if let Some(kept) = &kept {
-        let minutes = *kept.seconds.lock().unwrap() / 60.0;
-        println!("{table}: {} cells took {minutes:.1} minutes of one core", names.len());
+        println!("{}", summary(table, &outcomes, *kept.seconds.lock().unwrap() / 60.0));
     }
-    outcomes.into_iter().flatten().collect()
+    outcomes
+}
+
+/// The cells of a table in one line: wrong packets where none may be, and elsewhere, with the number that the formats accept.
+fn summary(table: &str, outcomes: &[JourneyOutcome], minutes: f64) -> String {
+    let (mut all, mut unproved) = (JourneyOutcome::default(), JourneyOutcome::default());
+    for outcome in outcomes {
+        all.add(outcome);
+        if outcome.bound > 0.0 {
+            unproved.add(outcome);
+        }
+    }
+    let (cells, JourneyOutcome { sent, arrived, undelivered, .. }) = (outcomes.len(), all);
+    let (proved, wrong, bound) = (all.wrong - unproved.wrong, unproved.wrong, unproved.bound);
+    format!(
+        "{table}: {cells} cells, {sent} packets, {proved} wrong where none may be, {wrong} elsewhere (bound {bound:.0}), \
+         {undelivered} of {arrived} not delivered, {minutes:.1} minutes of one core"
+    )
 }
 
 /// Outcomes of finished cells, in a file.
