@@ -65,6 +65,7 @@ const OPEN: &[&str] = &[
     "RtpTalk outage",
     "RtpPause outage",
     "RtpTalk all wrong",
+    "RtpPause all wrong",
     "moves outage",
     "elided all wrong",
     "Esp all wrong",
