@@ -114,10 +114,11 @@ impl Rfc3095SenderContext {
         let sn = x.sn;
         let needed = self.sns.needed_bits(sn as u16, sn_shift(self.profile));
         let step = sn.wrapping_sub(self.sn) as u16;
-        // Timestamps that no checksum proves make the pace look steadier to the other end: no pause is usual there.
+        // By RTP timestamps the other end may take the pace for steadier, so that no pause is usual there. Without a checksum the bits
+        // alone tell which packet follows it: those of a step that does not go on.
         let is_unproved = has_rtp(self.profile) && x.udp.checksum == 0;
-        let known_step = if is_unproved { 0 } else { i32::from(step.cast_signed()) };
-        let careful = if self.depends_on_sn(x) { self.caution.bits(now, known_step) } else { 0 };
+        let cautious_step = if is_unproved { 0 } else { i32::from(step.cast_signed()) };
+        let careful = if self.depends_on_sn(x) { self.caution.bits(now, cautious_step) } else { 0 };
         let needed = needed.max(careful);
         match step {
             _ if !has_own_sn(self.profile) => needed,
