@@ -1,14 +1,14 @@
--- Wireshark dissector for ROHC packets (RFC 5795) with the two CoAP profiles of thinair: 0x0081 `coap`, as specified
--- in docs/coap-profile.md, and 0x0080 `coap-2015`. Packets of other profiles go to Wireshark's own dissector.
+-- Wireshark dissector for ROHC packets (RFC 5795) with the CoAP profile of thinair, 0x0081 `coap`, as specified in
+-- docs/coap-profile.md. Packets of other profiles go to Wireshark's own dissector.
 --
 -- A packet is read with the context that the packets before it have left. What would need a context that was not
--- seen is not guessed: it stays undissected, and expert information says why. CRCs of IR, IR-DYN and co_common are
+-- seen is not guessed: it stays undissected, and expert information says why. CRCs of IR and co_common are
 -- checked, and only packets that pass change a context; CRC and CHECK of the smaller formats cover headers that are
 -- not rebuilt here, so those packets are taken for right.
 --
 -- Runs with Lua 5.1 to 5.4: no operators on bits.
 
-local proto = Proto("rohc_coap", "ROHC, CoAP profiles")
+local proto = Proto("rohc_coap", "ROHC, CoAP profile")
 
 proto.prefs.large_cids = Pref.bool(
     "Large CIDs", false, "The channel has CIDs of one or two octets behind the first octet (LARGE_CIDS)"
@@ -17,11 +17,11 @@ proto.prefs.others = Pref.bool(
     "Hand over other profiles", true, "Wireshark's own ROHC dissector shows packets of other profiles"
 )
 
-local COAP_2015, COAP = 0x80, 0x81
+local COAP = 0x81
 
 -- What the numbers mean.
 
-local PROFILES = { [0] = "uncompressed", [2] = "udp", [4] = "ip", [COAP_2015] = "coap-2015", [COAP] = "coap" }
+local PROFILES = { [0] = "uncompressed", [2] = "udp", [4] = "ip", [COAP] = "coap" }
 local TYPES = { [0] = "CON", [1] = "NON", [2] = "ACK", [3] = "RST" }
 local CODES = {
     [0] = "0.00 Empty", [1] = "0.01 GET", [2] = "0.02 POST", [3] = "0.03 PUT", [4] = "0.04 DELETE",
@@ -146,26 +146,7 @@ field("string", "token", "Token")
 field("uint16", "udp_checksum", "UDP Checksum", base.HEX)
 field("bytes", "payload", "Payload")
 field("bytes", "undissected", "Not dissected")
--- Profile 0x0080.
-field("bool", "d", "D: has a dynamic chain")
-field("bool", "terminates", "Terminates the chain")
-field("uint8", "protocol", "Protocol or Next Header")
-field("bool", "rnd", "RND")
-field("bool", "nbo", "NBO")
-field("bool", "sid", "SID")
-field("uint8", "list", "Compressed list of extension headers", base.HEX)
-field("bool", "token_changing", "Token Changing")
-field("bool", "payload_marker", "Payload Marker")
-field("uint8", "options_length", "Options Length")
-field("uint16", "sn", "SN")
-field("uint16", "ip_id_bits", "IP-ID bits")
-field("uint16", "ip_id2_bits", "IP-ID2 bits")
-field("bool", "x", "X: has an extension")
-field("uint8", "extension", "Extension")
 field("uint8", "mode", "Mode", base.DEC, MODES)
-for _, flag in ipairs { "S", "I", "ip", "ip2", "TOS", "TTL", "PR", "IPX", "I2" } do
-    field("bool", "flag_" .. flag, flag)
-end
 -- Feedback.
 field("none", "feedback", "Feedback element")
 field("string", "feedback_form", "Form")
@@ -967,260 +948,6 @@ local function read_compressed(c, context, out)
     out.after, out.t = accepted(next_context, x, t), t
 end
 
--- Profile 0x0080: a context has `ips` with `v6` and `rnd` of each header, whether the UDP checksum is `checksum`,
--- and of CoAP `tkl`, `token_changing`, `type`, `code`, and a token and options that are static.
-
--- RFC 3095, section 5.8.6. Extension headers stand in lists that need tables of items.
-local function read_list(c)
-    local list, range = c:take(8)
-    c.tree:add(F.list, range, list)
-    if list ~= 0 then
-        stop("missing", "lists of extension headers are not dissected")
-    end
-end
-
-local function read_static_chain(c, context)
-    context.ips = {}
-    repeat
-        local ip, goes_on = {}, false
-        c:within("IP, static part", function()
-            local ends = c:flag("terminates")
-            local version = c:num("version", 3)
-            if version ~= 4 and version ~= 6 then
-                stop("malformed", "an IP header of neither version 4 nor 6")
-            end
-            ip.v6 = version == 6
-            if ip.v6 then
-                c:num("flow_label", 20)
-            else
-                c:reserved(4)
-            end
-            local protocol = c:num("protocol", 8)
-            local kind, len = ip.v6 and "ipv6" or "ipv4", ip.v6 and 16 or 4
-            c:bytes(kind .. "_source", len)
-            c:bytes(kind .. "_destination", len)
-            goes_on = (protocol == 4 or protocol == 41) and not ends
-        end)
-        context.ips[#context.ips + 1] = ip
-        if goes_on and #context.ips == 2 then
-            stop("malformed", "more than two IP headers")
-        end
-    until not goes_on
-    c:within("UDP, static part", function()
-        c:num("source_port", 16)
-        c:num("destination_port", 16)
-    end)
-    c:within("CoAP, static part", function(tree)
-        if c:num("version", 2) ~= 1 then
-            stop("malformed", "another version of CoAP than 1")
-        end
-        context.type = c:num("type", 2)
-        context.tkl = c:num("tkl", 4)
-        context.code = c:num("code", 8)
-        context.token_changing = c:flag("token_changing")
-        c:flag("payload_marker")
-        c:reserved(6)
-        local len = c:num("options_length", 8)
-        if context.tkl > 8 then
-            stop("malformed", "a token of more than 8 octets")
-        end
-        context.token = not context.token_changing and read_token(c, context.tkl) or nil
-        local at = c:position()
-        context.entries = entries_of((c:octets(len)))
-        if not context.entries then
-            stop("malformed", "octets that are no options")
-        end
-        add_entries(tree, c.tvb, at, context.entries)
-    end)
-end
-
--- Message ID, and a token that changes.
-local function read_coap_dynamic(c, context, x)
-    x.message_id = c:num("message_id", 16)
-    x.token, x.type = context.token, context.type
-    if context.token_changing then
-        x.token = read_token(c, context.tkl)
-    elseif #x.token > 0 then
-        generated(c.tree, "token", hex(x.token))
-    end
-    generated(c.tree, "type", context.type)
-    generated(c.tree, "code", context.code)
-end
-
-local function read_dynamic_chain(c, context, x)
-    for i, ip in ipairs(context.ips) do
-        context.ips[i] = copy(ip)
-        c:within("IP, dynamic part", function()
-            c:num("tos", 8)
-            c:num("ttl", 8)
-            if not ip.v6 then
-                c:num("ip_id", 16)
-                c:flag("df")
-                context.ips[i].rnd = c:flag("rnd")
-                c:flag("nbo")
-                c:flag("sid")
-                c:reserved(4)
-            end
-            read_list(c)
-        end)
-    end
-    context.checksum = c:num("udp_checksum", 16) ~= 0
-    read_coap_dynamic(c, context, x)
-    c:num("sn", 16)
-end
-
-local function read_chains(c, context, out, start)
-    local has_static, has_dynamic = false, true
-    if c.raw:byte(c.first + 1) == 0xF8 then
-        c:take(8)
-    else
-        c:take(7)
-        has_static, has_dynamic = true, c:flag("d")
-    end
-    c:num("profile", 8)
-    local crc_at = c:position()
-    local crc = c:num("crc", 8)
-    local after, x = copy(context), {}
-    after.profile = COAP_2015
-    if has_static then
-        read_static_chain(c, after)
-    elseif not context.ips then
-        stop("missing", "the static chain is not known: no IR packet of this profile and CID was seen")
-    end
-    if has_dynamic then
-        after.ips = copy(after.ips)
-        read_dynamic_chain(c, after, x)
-    end
-    verify_crc8(c, start, crc_at, crc)
-    out.after, out.x, out.t = after, x, after
-end
-
-local function read_ip_flags(c, ip, last)
-    local has = {}
-    has.tos, has.ttl = c:flag("flag_TOS"), c:flag("flag_TTL")
-    c:flag("df")
-    has.pr, has.ipx = c:flag("flag_PR"), c:flag("flag_IPX")
-    c:flag("nbo")
-    ip.rnd = c:flag("rnd")
-    if last then
-        has.id = c:flag(last)
-    else
-        c:reserved(1)
-    end
-    return has
-end
-
-local function read_ip_fields(c, has)
-    if has.tos then
-        c:num("tos", 8)
-    end
-    if has.ttl then
-        c:num("ttl", 8)
-    end
-    if has.pr then
-        c:num("protocol", 8)
-    end
-    if has.ipx then
-        stop("missing", "lists of extension headers are not dissected")
-    end
-end
-
--- RFC 3095, sections 5.7.5 and 5.11.4. `ips` are copies of those of the context.
-local function read_extension(c, ips)
-    local kind = c:num("extension", 2)
-    if kind < 3 then
-        c:num("sn", 3)
-        if kind == 0 then
-            c:num("ip_id_bits", 3)
-        elseif kind == 1 then
-            c:num("ip_id_bits", 11)
-        else
-            c:num("ip_id2_bits", 11)
-            c:num("ip_id_bits", 8)
-        end
-        return kind
-    end
-    local s = c:flag("flag_S")
-    c:num("mode", 2)
-    local i, ip, ip2 = c:flag("flag_I"), c:flag("flag_ip"), c:flag("flag_ip2")
-    local inner = ip and read_ip_flags(c, ips[#ips])
-    local outer = ip2 and read_ip_flags(c, ips[1], "flag_I2")
-    if ip2 and #ips == 1 then
-        stop("malformed", "flags of an outer IP header that is not there")
-    end
-    if s then
-        c:num("sn", 8)
-    end
-    if inner then
-        read_ip_fields(c, inner)
-    end
-    if i then
-        c:num("ip_id_bits", 16)
-    end
-    if outer then
-        read_ip_fields(c, outer)
-        if outer.id then
-            c:num("ip_id2_bits", 16)
-        end
-    end
-    return kind
-end
-
-local function read_uo(c, context, out)
-    local first = c.raw:byte(c.first + 1)
-    local after = copy(context)
-    after.ips = {}
-    for i, ip in ipairs(context.ips or {}) do
-        after.ips[i] = copy(ip)
-    end
-    -- Named before anything can be missing behind it; UOR-2 tells its extension in the octet behind the CRC.
-    local format = first < 0x80 and "UO-0" or first < 0xC0 and "UO-1" or first < 0xE0 and "UOR-2" or nil
-    local second, third = c.raw:byte(c.rest + 1), c.raw:byte(c.rest + 2)
-    if format == "UOR-2" and second and second >= 0x80 and third then
-        format = "UOR-2-EXT-" .. math.floor(third / 64)
-    end
-    if not format then
-        stop("malformed", "no format of profile 0x0080 begins like this")
-    end
-    out.format = format
-    generated(c.tree, "format", format)
-    if format == "UO-0" then
-        c:take(1)
-        c:num("sn", 4)
-        c:num("crc", 3)
-    elseif format == "UO-1" then
-        c:take(2)
-        c:num("ip_id_bits", 6)
-        c:num("sn", 5)
-        c:num("crc", 3)
-    else
-        c:take(3)
-        c:num("sn", 5)
-        local has_extension = c:flag("x")
-        c:num("crc", 7)
-        if has_extension then
-            if not context.ips then
-                stop("missing", "the IP headers are not known: no IR packet of this profile and CID was seen")
-            end
-            c:within("Extension", function() read_extension(c, after.ips) end)
-        end
-    end
-    if context.checksum == nil then
-        stop("missing", "the dynamic chain is not known: no IR or IR-DYN packet of this CID was seen")
-    end
-    for _, ip in ipairs(after.ips) do
-        if ip.rnd then
-            c:num("ip_id", 16)
-        end
-    end
-    if context.checksum then
-        c:num("udp_checksum", 16)
-    end
-    local x = {}
-    read_coap_dynamic(c, after, x)
-    out.after, out.x, out.t = after, x, after
-end
-
 -- Contexts: what each packet changes is kept by the number of its frame, so that frames can be shown in any order.
 -- A frame can hold several packets: those of SNDUs, with ule.lua, which then tells the PID.
 
@@ -1450,10 +1177,6 @@ local function summary(pinfo, out, cid)
     pinfo.cols.info = table.concat(parts, ", ")
 end
 
-local function is_coap(profile)
-    return profile == COAP or profile == COAP_2015
-end
-
 local function dissect_header(tvb, pinfo, tree, at, large, root)
     local raw = tvb:raw()
     local cid, first_at, rest = read_cid(tvb, tree, raw, at, large)
@@ -1485,10 +1208,10 @@ local function dissect_header(tvb, pinfo, tree, at, large, root)
     end
     if not names_profile then
         generated(tree, "profile", profile)
-    elseif not is_coap(profile) then
+    elseif profile ~= COAP then
         tree:add(F.profile, tvb:range(rest, 1), profile)
     end
-    if not is_coap(profile) then
+    if profile ~= COAP then
         if not pinfo.visited and first ~= 0xF8 then
             live[key] = { profile = profile }
         end
@@ -1507,21 +1230,15 @@ local function dissect_header(tvb, pinfo, tree, at, large, root)
     pinfo.cols.protocol = "ROHC/CoAP"
     local known = context and context.profile == profile and context or { profile = profile, templates = {} }
     local done = guarded(c, function()
-        if profile == COAP and first == 0xFC then
+        if first == 0xFC then
             out.format = "IR-CR"
-        elseif profile == COAP and first == 0xF8 then
+        elseif first == 0xF8 then
             stop("malformed", "profile 0x0081 has no IR-DYN")
         end
         if out.format then
             generated(tree, "format", out.format)
         end
-        if profile == COAP_2015 then
-            if names_profile then
-                read_chains(c, known, out, at)
-            else
-                read_uo(c, known, out)
-            end
-        elseif first == 0xFD then
+        if first == 0xFD then
             read_ir(c, known, out, at)
         elseif first == 0xFC then
             read_ir_cr(c, out)

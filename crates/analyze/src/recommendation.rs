@@ -132,9 +132,6 @@ impl Recommendation {
             SchemeSpec::Schc | SchemeSpec::Lowpan => None,
         });
         let mut candidates: Vec<_> = rohc.filter(|one| one.scheme.roundtrip_mismatches == 0).collect();
-        if candidates.iter().any(|one| !one.is_superseded()) {
-            candidates.retain(|one| !one.is_superseded());
-        }
         let before = settings.billing.map_or(totals.traffic.bytes_in, |_| sums.traffic.units);
         let fewest =
             |learned| candidates.iter().filter(|one| one.learned == learned).map(|one| one.billed).min();
@@ -169,11 +166,6 @@ struct Candidate<'t> {
 impl Candidate<'_> {
     fn sent(&self) -> u64 {
         self.scheme.sent_bytes()
-    }
-
-    /// True for profiles that exist only for comparisons.
-    fn is_superseded(&self) -> bool {
-        self.channel.profiles().has(ProfileId::Coap2015)
     }
 
     fn recommended(&self, sums: &RunSums, totals: &Totals) -> Recommendation {

@@ -296,8 +296,8 @@ impl Survey {
         shards
     }
 
-    /// Returns the profiles of a set that can make a difference: without `coap` and `coap-2015` if no
-    /// datagram has a CoAP port, and without `tcp` if there is no TCP.
+    /// Returns the profiles of a set that can make a difference: without `coap` if no datagram has a
+    /// CoAP port, and without `tcp` if there is no TCP.
     pub fn useful(&self, profiles: ProfileSet) -> ProfileSet {
         self.facts.useful(profiles)
     }
@@ -336,7 +336,7 @@ impl Facts {
     /// Returns the profiles of a set that can make a difference.
     pub(crate) fn useful(&self, profiles: ProfileSet) -> ProfileSet {
         let is_useful = |profile: &ProfileId| match profile {
-            ProfileId::Coap | ProfileId::Coap2015 => self.has_coap,
+            ProfileId::Coap => self.has_coap,
             ProfileId::Tcp => self.has_tcp,
             _ => true,
         };

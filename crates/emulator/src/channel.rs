@@ -1,6 +1,7 @@
 //! ROHC on the link: an endpoint at each side, with feedback in the opposite direction.
 
 use std::collections::VecDeque;
+use std::fmt::Debug;
 use std::time::Duration;
 
 use thinair_link::Side;
@@ -33,12 +34,59 @@ pub struct RohcChannel {
     pub bases: Vec<Base>,
     /// Longest time that feedback waits for a packet to piggyback on before it is sent alone. Zero: it does not wait.
     pub feedback_wait: Duration,
+    /// Creates each end; `None`: an [`Endpoint`].
+    pub ends: Option<NewEnd>,
+}
+
+/// Creates an end of a channel with memory for `blocks` extension headers in each direction.
+pub type NewEnd = fn(CompressorConfig, DecompressorConfig, usize) -> Box<dyn ChannelEnd>;
+
+/// One end of a channel: an [`Endpoint`], or something around one.
+pub trait ChannelEnd: Debug + Send {
+    /// [`Endpoint::send`].
+    ///
+    /// # Errors
+    /// As there.
+    fn send(&mut self, now: Instant, packet: &[u8], out: &mut [u8]) -> Result<Compressed, CompressError>;
+
+    /// [`Endpoint::receive`].
+    ///
+    /// # Errors
+    /// As there.
+    fn receive(
+        &mut self,
+        arrival: Arrival,
+        packet: &[u8],
+        out: &mut [u8],
+    ) -> Result<Decompressed, DecompressError>;
+
+    /// [`Endpoint::poll_feedback`].
+    fn poll_feedback(&mut self, out: &mut [u8]) -> Option<usize>;
+}
+
+impl ChannelEnd for Endpoint<'static> {
+    fn send(&mut self, now: Instant, packet: &[u8], out: &mut [u8]) -> Result<Compressed, CompressError> {
+        Endpoint::send(self, now, packet, out)
+    }
+
+    fn receive(
+        &mut self,
+        arrival: Arrival,
+        packet: &[u8],
+        out: &mut [u8],
+    ) -> Result<Decompressed, DecompressError> {
+        Endpoint::receive(self, arrival, packet, out)
+    }
+
+    fn poll_feedback(&mut self, out: &mut [u8]) -> Option<usize> {
+        Endpoint::poll_feedback(self, out)
+    }
 }
 
 /// One side: an endpoint, and the feedback that it has to send.
 #[derive(Debug)]
 pub struct Terminal {
-    endpoint: Endpoint<'static>,
+    endpoint: Box<dyn ChannelEnd>,
     waiting: VecDeque<Vec<u8>>,
     /// Time at which waiting feedback is sent alone.
     due: Option<Instant>,
@@ -55,12 +103,18 @@ impl Terminal {
         let seed = channel.compressor.seed.wrapping_add(side as u64);
         let compressor = CompressorConfig { seed, ..channel.compressor };
         let bases = || Slots::owned(channel.bases.clone());
-        let endpoint = Endpoint::new(
-            Compressor::new(compressor, CompressorMemory::owned(&shape, blocks)).with_bases(bases()),
-            Decompressor::new(channel.decompressor, DecompressorMemory::owned(&shape, blocks))
-                .with_bases(bases()),
-        )
-        .with_exchanges(Exchanges::for_channel(&shape), Exchanges::for_channel(&shape));
+        let endpoint = || {
+            Endpoint::new(
+                Compressor::new(compressor, CompressorMemory::owned(&shape, blocks)).with_bases(bases()),
+                Decompressor::new(channel.decompressor, DecompressorMemory::owned(&shape, blocks))
+                    .with_bases(bases()),
+            )
+            .with_exchanges(Exchanges::for_channel(&shape), Exchanges::for_channel(&shape))
+        };
+        let endpoint: Box<dyn ChannelEnd> = match channel.ends {
+            Some(new) => new(compressor, channel.decompressor, blocks),
+            None => Box::new(endpoint()),
+        };
         let wait = channel.feedback_wait;
         Self { endpoint, waiting: VecDeque::new(), due: None, wait, now: Instant::ZERO }
     }

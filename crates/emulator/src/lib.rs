@@ -19,7 +19,7 @@ mod realtime;
 mod stack;
 mod totals;
 
-pub use channel::{ROOM, RohcChannel, Terminal};
+pub use channel::{ChannelEnd, NewEnd, ROOM, RohcChannel, Terminal};
 #[cfg(target_os = "linux")]
 pub use command::Ended;
 #[cfg(target_os = "linux")]

@@ -272,10 +272,12 @@ impl<'m> Compressor<'m> {
         }
     }
 
-    /// Makes a context begin with IR packets again at its next use.
+    /// Has the context of a CID begin with IR packets again when it is used next. Without one this does nothing.
     #[cold]
-    fn restart(&mut self, cid: Cid) {
-        if let Some(context) = self.flows.place_mut(cid).context_mut() {
+    pub fn restart(&mut self, cid: Cid) {
+        if cid.index() < self.flows.capacity()
+            && let Some(context) = self.flows.place_mut(cid).context_mut()
+        {
             context.restart(&self.config, &mut self.shared);
         }
     }

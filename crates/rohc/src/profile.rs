@@ -90,9 +90,6 @@ identifiers! {
     RtpUdpLite = 0x0007 "rtp-udp-lite" "rtp" "udp-lite",
     /// 0x0008, UDP-Lite/IP. RFC 4019, with RFC 4815.
     UdpLite = 0x0008 "udp-lite" "udp-lite",
-    /// 0x0080, CoAP/UDP/IP as published by Majanen, Koskela and Valta (2015): profile 0x0002 with the CoAP header
-    /// added.
-    Coap2015 = 0x0080 "coap-2015" "coap-2015",
     /// 0x0081, CoAP/UDP/IP: `docs/coap-profile.md`.
     Coap = 0x0081 "coap" "coap",
     /// 0x0101, RTP/UDP/IP. RFC 5225.
@@ -276,6 +273,6 @@ registry! {
         RtpV2 | UdpV2 | EspV2 | IpV2 | RtpUdpLiteV2 | UdpLiteV2;
     #[cfg(feature = "rfc3095")]
     Rfc3095: rfc3095::compress::Rfc3095SenderContext, rfc3095::decompress::Rfc3095ReceiverContext,
-        Rtp | Udp | Esp | Ip | RtpUdpLite | UdpLite | Coap2015;
+        Rtp | Udp | Esp | Ip | RtpUdpLite | UdpLite;
     Uncompressed: uncompressed::UncompressedSender, uncompressed::UncompressedReceiver, Uncompressed;
 }

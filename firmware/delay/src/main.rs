@@ -17,7 +17,7 @@ use cortex_m::peripheral::syst::SystClkSource;
 use cortex_m_rt::entry;
 use cortex_m_semihosting::debug::{EXIT_FAILURE, EXIT_SUCCESS, exit};
 use cortex_m_semihosting::hprintln;
-use thinair_rohc::{Compressor, CompressorStorage, Decompressor, DecompressorConfig, DecompressorStorage};
+use thinair_rohc::{CompressorStorage, DecompressorStorage};
 
 use exchange::{BLOCKS, CONTEXTS, CallCase, ROOM};
 
@@ -57,11 +57,11 @@ fn main() -> ! {
 fn count(case: CallCase) -> Option<[u64; 2]> {
     let config = case.config().ok()?;
     let mut near_storage = CompressorStorage::<CONTEXTS, BLOCKS, TEMPLATES>::new();
-    let (ready, number) = case.scout(&mut Compressor::new(config, &mut near_storage))?;
+    let (ready, number) = case.scout(&mut case.compressor(config, &mut near_storage))?;
     near_storage = CompressorStorage::new();
     let mut far_storage = DecompressorStorage::<CONTEXTS, BLOCKS, TEMPLATES>::new();
-    let mut near = Compressor::new(config, &mut near_storage);
-    let mut far = Decompressor::new(DecompressorConfig::new(config.channel), &mut far_storage);
+    let mut near = case.compressor(config, &mut near_storage);
+    let mut far = case.decompressor(config.channel, &mut far_storage);
     if !case.replay(number, &mut near, &mut far) {
         return None;
     }
@@ -69,12 +69,12 @@ fn count(case: CallCase) -> Option<[u64; 2]> {
     let mut sent_len = 0;
     let compress = instructions(|| {
         let done = near.compress(ready.now, black_box(ready.packet()), &mut sent);
-        sent_len = black_box(done.map_or(0, |done| done.len));
+        sent_len = black_box(done.map_or(0, |(len, ..)| len));
     });
     let mut back_len = 0;
     let decompress = instructions(|| {
         let done = far.decompress(ready.now, black_box(ready.rohc()), &mut back);
-        back_len = black_box(done.map_or(0, |done| done.len));
+        back_len = black_box(done.unwrap_or(0));
     });
     let is_right = sent.get(..sent_len)? == ready.rohc() && back.get(..back_len)? == ready.packet();
     is_right.then_some([compress, decompress])

@@ -12,14 +12,12 @@ use std::hint::black_box;
 
 use callgrind::instructions_alone;
 use gungraun::{library_benchmark, library_benchmark_group, main};
-use thinair_rohc::{
-    Compressor, CompressorMemory, Decompressor, DecompressorConfig, DecompressorMemory, ProfileId,
-};
+use thinair_rohc::{CompressorMemory, DecompressorMemory};
 
-use ProfileId::{Coap, Coap2015, Udp};
+use exchange::CallProfile::{self, Coap, Coap2015, Udp};
 use exchange::Half::{Get, Response};
 use exchange::PacketType::{Ir1, Ir2, Ir3, IrDyn, Uo0, Uor2};
-use exchange::{BLOCKS, CallCase, Half, PacketType, PreparedCall, ROOM};
+use exchange::{BLOCKS, CallCase, CallCompressor, CallDecompressor, Half, PacketType, PreparedCall, ROOM};
 
 #[path = "../../../crates/rohc/benches/common/callgrind.rs"]
 mod callgrind;
@@ -83,21 +81,21 @@ main!(config = instructions_alone(), library_benchmark_groups = call);
 
 /// Compressor directly before the measured call.
 struct Compressing {
-    side: Compressor<'static>,
+    side: CallCompressor<'static>,
     ready: PreparedCall,
     out: [u8; ROOM],
 }
 
 /// Decompressor directly before the measured call.
 struct Decompressing {
-    side: Decompressor<'static>,
+    side: CallDecompressor<'static>,
     ready: PreparedCall,
     out: [u8; ROOM],
 }
 
 impl Compressing {
     /// Leaks its memory, so that the measurement frees nothing.
-    fn before(kind: PacketType, half: Half, profile: ProfileId) -> &'static mut Self {
+    fn before(kind: PacketType, half: Half, profile: CallProfile) -> &'static mut Self {
         let (side, _, ready) = sides(kind, half, profile);
         Box::leak(Box::new(Self { side, ready, out: [0; ROOM] }))
     }
@@ -105,12 +103,12 @@ impl Compressing {
     #[inline]
     fn go(&mut self) -> usize {
         let packet = black_box(self.ready.packet());
-        self.side.compress(self.ready.now, packet, &mut self.out).map_or(0, |done| done.len)
+        self.side.compress(self.ready.now, packet, &mut self.out).map_or(0, |(len, ..)| len)
     }
 }
 
 impl Decompressing {
-    fn before(kind: PacketType, half: Half, profile: ProfileId) -> &'static mut Self {
+    fn before(kind: PacketType, half: Half, profile: CallProfile) -> &'static mut Self {
         let (_, side, ready) = sides(kind, half, profile);
         Box::leak(Box::new(Self { side, ready, out: [0; ROOM] }))
     }
@@ -118,7 +116,7 @@ impl Decompressing {
     #[inline]
     fn go(&mut self) -> usize {
         let rohc = black_box(self.ready.rohc());
-        self.side.decompress(self.ready.now, rohc, &mut self.out).map_or(0, |done| done.len)
+        self.side.decompress(self.ready.now, rohc, &mut self.out).unwrap_or(0)
     }
 }
 
@@ -126,15 +124,15 @@ impl Decompressing {
 fn sides(
     kind: PacketType,
     half: Half,
-    profile: ProfileId,
-) -> (Compressor<'static>, Decompressor<'static>, PreparedCall) {
+    profile: CallProfile,
+) -> (CallCompressor<'static>, CallDecompressor<'static>, PreparedCall) {
     let case = CallCase { kind, half, profile };
     let config = case.config().expect("the profiles have no rival");
     let channel = config.channel;
-    let compressor = || Compressor::new(config, CompressorMemory::owned(&channel, BLOCKS));
+    let compressor = || case.compressor(config, CompressorMemory::owned(&channel, BLOCKS));
     let (ready, number) = case.scout(&mut compressor()).expect("the packet comes");
     let memory = DecompressorMemory::owned(&channel, BLOCKS);
-    let (mut near, mut far) = (compressor(), Decompressor::new(DecompressorConfig::new(channel), memory));
+    let (mut near, mut far) = (compressor(), case.decompressor(channel, memory));
     assert!(case.replay(number, &mut near, &mut far));
     (near, far, ready)
 }

@@ -4,12 +4,10 @@ mod clock;
 mod exchange;
 mod instructions;
 
-use thinair_rohc::{
-    Compressor, CompressorConfig, CompressorMemory, Decompressor, DecompressorConfig, DecompressorMemory,
-    ProfileId,
-};
+use thinair_rohc::{CompressorConfig, CompressorMemory, DecompressorMemory};
 
-use exchange::{BLOCKS, CallCase, PreparedCall, ROOM};
+pub(crate) use exchange::CallProfile;
+use exchange::{BLOCKS, CallCase, CallCompressor, CallDecompressor, PreparedCall, ROOM};
 use instructions::SIDES;
 
 use crate::form::{Figures, PaperRun, declared};
@@ -23,7 +21,7 @@ const QUICK_ROUNDS: usize = 100;
 
 /// Instructions that the client and the server spend on an exchange by this profile, on a Cortex-M4, built for speed;
 /// in steady state, or in the first exchange. `None` if they have not been counted.
-pub(crate) fn instructions_of_exchange(profile: ProfileId, is_first: bool) -> Option<[u32; 2]> {
+pub(crate) fn instructions_of_exchange(profile: CallProfile, is_first: bool) -> Option<[u32; 2]> {
     let kind = if is_first { exchange::PacketType::Ir1 } else { exchange::PacketType::Uo0 };
     let of = |half, side| instructions::of(CallCase { kind, half, profile }, side).thumbv7em_o3;
     let [compress, decompress] = SIDES;
@@ -46,7 +44,7 @@ fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> 
         figures.put_text(format!("format/{id}"), case.wanted().0.name());
         put_counts(*case, &id, figures);
         let config = case.config()?;
-        let found = case.scout(&mut compressor(config));
+        let found = case.scout(&mut compressor(*case, config));
         let octets = found.as_ref().map(|(ready, _)| ready.rohc().len() as f64);
         figures.put(format!("{id}/octets"), octets);
         not_provoked += u32::from(found.is_none());
@@ -54,7 +52,7 @@ fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> 
         not_exact += u32::from(!is_exact);
         let times = found.and_then(|(ready, number)| {
             clock::times(rounds, &ready, || {
-                let (mut near, mut far) = (compressor(config), decompressor(config));
+                let (mut near, mut far) = (compressor(*case, config), decompressor(*case, config));
                 case.replay(number, &mut near, &mut far);
                 (near, far)
             })
@@ -88,24 +86,23 @@ fn put_counts(case: CallCase, id: &str, figures: &mut Figures) {
     }
 }
 
-fn compressor(config: CompressorConfig) -> Compressor<'static> {
-    Compressor::new(config, CompressorMemory::owned(&config.channel, BLOCKS))
+fn compressor(case: CallCase, config: CompressorConfig) -> CallCompressor<'static> {
+    case.compressor(config, CompressorMemory::owned(&config.channel, BLOCKS))
 }
 
-fn decompressor(config: CompressorConfig) -> Decompressor<'static> {
-    let memory = DecompressorMemory::owned(&config.channel, BLOCKS);
-    Decompressor::new(DecompressorConfig::new(config.channel), memory)
+fn decompressor(case: CallCase, config: CompressorConfig) -> CallDecompressor<'static> {
+    case.decompressor(config.channel, DecompressorMemory::owned(&config.channel, BLOCKS))
 }
 
 /// True if the packet and all before it are restored.
 fn is_exact(case: CallCase, config: CompressorConfig, ready: &PreparedCall, number: u16) -> bool {
-    let (mut near, mut far) = (compressor(config), decompressor(config));
+    let (mut near, mut far) = (compressor(case, config), decompressor(case, config));
     if !case.replay(number, &mut near, &mut far) {
         return false;
     }
     let mut back = [0; ROOM];
     let done = far.decompress(ready.now, ready.rohc(), &mut back);
-    done.is_ok_and(|done| back.get(..done.len) == Some(ready.packet()))
+    done.is_some_and(|len| back.get(..len) == Some(ready.packet()))
 }
 
 #[cfg(test)]
@@ -130,7 +127,7 @@ mod tests {
     #[test]
     fn totals_are_those_that_the_paper_prints_sums_or_not() {
         let published = published();
-        let differs = CallCase::all().filter(|case| case.profile == ProfileId::Coap2015).filter(|case| {
+        let differs = CallCase::all().filter(|case| case.profile == CallProfile::Coap2015).filter(|case| {
             let of = |what: &str| {
                 let id = format!("coap-2015/{}/{}/{what}/ns", case.kind.name(), case.half.name());
                 let figure = published.get(&id).unwrap();
@@ -184,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_microcontroller_of_64_mhz_needs_less_than_the_laptop_of_the_paper() {
-        for case in CallCase::all().filter(|case| case.profile == ProfileId::Coap2015) {
+        for case in CallCase::all().filter(|case| case.profile == CallProfile::Coap2015) {
             let counts = SIDES.map(|side| instructions::of(case, side).thumbv7em_o3.unwrap());
             let milliseconds = f64::from(2 * (counts[0] + counts[1])) / 64_000.0;
             let id = format!("coap-2015/{}/{}/total/ns", case.kind.name(), case.half.name());
@@ -198,7 +195,7 @@ mod tests {
         for (half, kind) in
             [(exchange::Half::Get, TrafficKind::A), (exchange::Half::Response, TrafficKind::B)]
         {
-            let case = CallCase { kind: exchange::PacketType::Uo0, half, profile: ProfileId::Udp };
+            let case = CallCase { kind: exchange::PacketType::Uo0, half, profile: CallProfile::Udp };
             let theirs = traffic::packets(kind, TrafficVersion::V4, 1, 2);
             for (number, theirs) in theirs.iter().enumerate() {
                 let (ours, len) = case.packet(number as u16);

@@ -25,5 +25,6 @@ pub(crate) fn channel(
         decompressor: DecompressorConfig { mode, ..DecompressorConfig::new(channel) },
         bases: Vec::new(),
         feedback_wait: Duration::from_millis(10),
+        ends: None,
     })
 }

@@ -73,6 +73,7 @@ fn rohc() -> Result<Box<RohcChannel>, ChannelError> {
         decompressor: DecompressorConfig { mode: Mode::Optimistic, ..DecompressorConfig::new(channel) },
         bases: Vec::new(),
         feedback_wait: Duration::from_millis(10),
+        ends: None,
     }))
 }
 

@@ -13,10 +13,6 @@ use common::{command, files, root};
 use serde_json::Value;
 use thinair_capture::LinkType;
 
-/// The profile of 2015, which exists for comparisons: it sends an IR packet for each notification, and O-mode responds
-/// to every one of them.
-const AS_PUBLISHED: &str = "coap-2015";
-
 fn captures() -> Vec<PathBuf> {
     let mut folders = vec![root().join("captures")];
     match std::env::var_os("THINAIR_VECTORS") {
@@ -46,9 +42,7 @@ fn assert_sound(capture: &Path, name: &str, mode: Option<&str>) {
     for scheme in schemes {
         let id = format!("{name}: {} {} {}", scheme["scheme"], scheme["mode"], scheme["contexts"]);
         assert_eq!((&scheme["roundtrip_mismatches"], &scheme["lost"]), (&0.into(), &0.into()), "{id}");
-        if scheme["scheme"] != AS_PUBLISHED {
-            assert_eq!(scheme.get("larger_flows").map_or(0, number), 0, "{id}");
-        }
+        assert_eq!(scheme.get("larger_flows").map_or(0, number), 0, "{id}");
     }
 }
 

@@ -34,6 +34,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("thinair-c", 5),
     ("thinair-librohc", 5),
     // The laboratory: above all of the product, so that no product crate can depend on it.
+    ("thinair-coap-2015", 6),
     ("thinair-http", 6),
     ("thinair-http-services", 7),
     ("thinair-simulation", 7),

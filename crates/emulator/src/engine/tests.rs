@@ -33,6 +33,7 @@ fn channel(mode: Mode) -> RohcChannel {
         decompressor: DecompressorConfig { mode, ..DecompressorConfig::new(shape) },
         bases: Vec::new(),
         feedback_wait: Duration::from_millis(10),
+        ends: None,
     }
 }
 

@@ -37,7 +37,7 @@ pub struct CompressorConfig {
     /// Send constant IP-IDs by SID in every profile, not only where it is defined (RFC 3843, section 3.3). This is not standard,
     /// but some decompressors support it. Default: false.
     pub sid_everywhere: bool,
-    /// Change to R-mode where the decompressor asks for it, in every profile of RFC 3095, RFC 3843 and RFC 4019, and in 0x0080. A
+    /// Change to R-mode where the decompressor asks for it, in every profile of RFC 3095, RFC 3843 and RFC 4019. A
     /// refused request is declined where the profile supports that (RFC 3843, section 3.4), and ignored elsewhere. Default: true.
     pub reliable: bool,
     /// In R-mode, give every packet a CRC of 7 bits (R-0-CRC, UOR-2), for a carrier that delivers damaged frames. have none

@@ -1,5 +1,5 @@
 //! The RFC 3095 family: profiles 0x0001 (RTP), 0x0002 (UDP), 0x0003 (ESP), 0x0004 (IP, RFC 3843), 0x0007 and 0x0008
-//! (RTP/UDP-Lite and UDP-Lite, RFC 4019), with the corrections of RFC 4815, and 0x0080 (CoAP as published in 2015).
+//! (RTP/UDP-Lite and UDP-Lite, RFC 4019), with the corrections of RFC 4815.
 //!
 //! The headers of one packet are `Rfc3095Fields`. A function per format moves them to octets and back: `type0`, `type1`, `type2`
 //! with its extensions, `cce` around them, `ir` for the chains of IR and IR-DYN, and the tail at the end of every compressed
@@ -9,7 +9,6 @@ mod attempt;
 mod cce;
 mod choose;
 mod classify;
-pub(crate) mod coap_2015;
 pub(crate) mod compress;
 mod confirm;
 pub(crate) mod decompress;
@@ -25,6 +24,7 @@ mod list;
 mod list_plan;
 mod list_state;
 mod list_update;
+mod mode;
 mod next;
 mod note;
 mod own;
@@ -244,7 +244,7 @@ enum Upper {
 #[inline]
 const fn upper(profile: ProfileId) -> Upper {
     match profile {
-        ProfileId::Rtp | ProfileId::Udp | ProfileId::Coap2015 | ProfileId::Coap => Upper::Udp,
+        ProfileId::Rtp | ProfileId::Udp | ProfileId::Coap => Upper::Udp,
         ProfileId::RtpUdpLite | ProfileId::UdpLite if cfg!(feature = "udp-lite") => Upper::UdpLite,
         ProfileId::Esp if cfg!(feature = "esp") => Upper::Esp,
         _ => Upper::None,
@@ -392,8 +392,6 @@ struct Rfc3095Fields<'p> {
     rtp_extra: RtpExtra,
     /// Kind of the packet if it is a CCE packet.
     cce: Option<Cce>,
-    /// The CoAP header; only used in profile 0x0080. Its options are those of a static chain.
-    coap: Option<coap_2015::CoapHeader<'p>>,
     /// Two bits of the mode; 0 if the packet does not carry it.
     mode: u8,
     /// S, I of extension 3.
@@ -416,7 +414,6 @@ impl Rfc3095Fields<'_> {
             rtp: RtpFields::INITIAL,
             rtp_extra: RtpExtra::default(),
             cce: None,
-            coap: None,
             mode: 0,
             ext3_sn: false,
             ext3_id: false,
@@ -453,7 +450,6 @@ impl Rfc3095Fields<'_> {
             spi: self.spi,
             rtp: &self.rtp,
             version: self.rtp_extra.version,
-            coap: self.coap.as_ref(),
         }
     }
 

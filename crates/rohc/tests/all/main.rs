@@ -9,7 +9,6 @@ mod common;
 mod churn;
 mod clock_ignored;
 mod coap;
-mod coap_2015;
 mod counted;
 mod damage;
 mod decompressor;

@@ -3,9 +3,12 @@
 //! This file has the packets that the profile accepts, and their formats. [`ToySender`] is a context at the compressor,
 //! [`ToyReceiver`] one at the decompressor.
 //!
-//! A flow has one constant IPv6 header, except its Payload Length, which is inferred. There are two formats: `IR` carries the
-//! header, `UO-0` relies on it. There is no IR-DYN, since nothing is dynamic. MSN counts packets from the last IR packet, modulo
-//! 16.
+//! A flow has one constant IPv6 header, except its Payload Length, which is inferred. There are three formats: `IR` carries the
+//! header, `UO-0` relies on it, and `IR-CR` carries what differs from the header of another flow, the base, whose context both ends
+//! have: the source (context replication, RFC 4164). There is no IR-DYN, since nothing is dynamic. MSN counts packets from the last IR
+//! packet, modulo 16.
+//!
+//! So a context has memory across flows: an acknowledged one is a base for new flows, until the decompressor shows that it lacks it.
 
 mod receiver;
 mod sender;
@@ -30,12 +33,37 @@ const NEXT_HEADER: u8 = 253;
 /// First octet of an IR packet. RFC 5795, section 5.2.2.1, with zero for the bit that the profile defines.
 const IR: u8 = 0b1111_1100;
 
+/// First octet of an IR-CR packet, with one for that bit.
+const IR_CR: u8 = 0b1111_1101;
+
 /// `IR`: the IPv6 header. CRC-8 over the ROHC header (RFC 3095, section 5.9.1).
 fn ir<'p, C: Coder<'p>>(c: &mut C, header: &mut Ipv6) -> Step {
     c.discriminator(8, u32::from(IR))?;
     c.discriminator(8, u32::from(ProfileId::Toy.low_octet()))?;
     c.crc("CRC", 8)?;
     header.code(c)
+}
+
+/// Fields of `IR-CR`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Replicated {
+    /// CID of the base.
+    base: u8,
+    source: [u8; 16],
+    payload_length: u16,
+    /// CRC-8 over the IPv6 header, which the CRC of the packet does not cover.
+    check: u8,
+}
+
+/// `IR-CR`: what differs from the base. CRC-8 over the ROHC header, and one over the IPv6 header.
+fn ir_cr<'p, C: Coder<'p>>(c: &mut C, x: &mut Replicated) -> Step {
+    c.discriminator(8, u32::from(IR_CR))?;
+    c.discriminator(8, u32::from(ProfileId::Toy.low_octet()))?;
+    c.crc("CRC", 8)?;
+    c.uint("Base CID", 8, &mut x.base)?;
+    c.octets("Source Address", &mut x.source)?;
+    c.uint("Payload Length", 16, &mut x.payload_length)?;
+    c.uint("Check", 8, &mut x.check)
 }
 
 /// `UO-0`: MSN. CRC-3 over the IPv6 header and an octet with the MSN.
@@ -47,10 +75,15 @@ fn uo_0<'p, C: Coder<'p>>(c: &mut C, msn: &mut u8) -> Step {
 
 /// Returns the CRC-3 of `UO-0`.
 fn crc3(header: Ipv6, msn: u8) -> u8 {
+    Check::Crc3.update(of(Check::Crc3, header), &[msn])
+}
+
+/// Returns a check over the IPv6 header.
+fn of(check: Check, header: Ipv6) -> u8 {
     let mut octets = [0; Ipv6::LEN];
     // There is room for it.
     let _ = header.write(&mut octets, 0);
-    Check::Crc3.update(Check::Crc3.of(&octets), &[msn])
+    check.of(&octets)
 }
 
 /// Fields that the packets of a flow share: their IPv6 header with zero for Payload Length.
@@ -66,6 +99,11 @@ impl ToyFlow {
             return None;
         }
         Some((Self(Ipv6 { payload_length: 0, ..header }), chain.packet().get(Ipv6::LEN..)?))
+    }
+
+    /// Returns the same flow from another source.
+    fn from_source(self, source: [u8; 16]) -> Self {
+        Self(Ipv6 { source, ..self.0 })
     }
 
     /// Returns the header in front of a payload. `None` if the payload is too long for the field.

@@ -1,20 +1,21 @@
 //! A context at the decompressor. Nothing of a packet is kept before its CRC is verified.
 
 use thinair_wire::coder::{Reader, Tracer};
+use thinair_wire::crc::Check;
 use thinair_wire::header::ipv6::Ipv6;
 
-use super::{ToyFlow, IR, crc3, ir, uo_0};
+use super::{IR, IR_CR, Replicated, ToyFlow, crc3, ir, ir_cr, of, uo_0};
 use crate::arrival::Moment;
 use crate::cid::Cid;
 use crate::contexts::ContextState;
 use crate::decompressor::{
-    Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext, SharedMemory, Traced,
-    Verified, on_failure, verify_crc8,
+    Decompressor, DecompressorConfig, Failure, IncomingPacket, NackPolicy, Problem, ReceiverContext,
+    SharedMemory, Traced, Verified, on_failure, verify_crc8,
 };
 use crate::feedback::{AckType, Feedback};
 use crate::mode::Mode;
 use crate::packet::PacketHeader;
-use crate::profile::{Format, ProfileId};
+use crate::profile::{Format, Held, ProfileId};
 use crate::state::DecompressorState;
 
 /// Context of one flow.
@@ -43,9 +44,24 @@ impl ReceiverContext for ToyReceiver {
         out: &mut [u8],
     ) -> Result<Verified, Problem> {
         let mut reader = Reader::new(packet.header.first, packet.header.rest);
-        let mut header = Ipv6::default();
-        ir(&mut reader, &mut header).map_err(|_| Failure::Malformed)?;
-        verify_crc8(packet.header, &reader, Format::Ir)?;
+        let (format, header) = if packet.header.first == IR_CR {
+            let mut x = Replicated::default();
+            ir_cr(&mut reader, &mut x).map_err(|_| Failure::Malformed)?;
+            verify_crc8(packet.header, &reader, Format::IrCr)?;
+            let base = decompressor.contexts.get(usize::from(x.base)).and_then(|slot| Self::of(&slot.place));
+            // RFC 4164, section 3.4: without its base the packet cannot be decompressed.
+            let base = base.filter(|base| base.state == DecompressorState::Fc).ok_or(Problem::NoContext)?;
+            let header = Ipv6 { payload_length: x.payload_length, ..base.flow.from_source(x.source).0 };
+            if of(Check::Crc8, header) != x.check {
+                return Err(Failure::Crc(Format::IrCr).into());
+            }
+            (Format::IrCr, header)
+        } else {
+            let mut header = Ipv6::default();
+            ir(&mut reader, &mut header).map_err(|_| Failure::Malformed)?;
+            verify_crc8(packet.header, &reader, Format::Ir)?;
+            (Format::Ir, header)
+        };
         let payload = reader.remaining();
         let mut context = Self::new(profile);
         context.flow = ToyFlow(Ipv6 { payload_length: 0, ..header });
@@ -54,7 +70,7 @@ impl ReceiverContext for ToyReceiver {
         if context.flow.header(payload) != Some(header) {
             return Err(Failure::Malformed.into());
         }
-        let verified = deliver(packet.header, Format::Ir, header, payload, out)?;
+        let verified = deliver(packet.header, format, header, payload, out)?;
         decompressor.set(packet.header.cid, context);
         Ok(verified)
     }
@@ -96,6 +112,10 @@ impl ReceiverContext for ToyReceiver {
                 let _ = ir(&mut tracer, &mut Ipv6::default());
                 Some(Format::Ir)
             }
+            IR_CR => {
+                let _ = ir_cr(&mut tracer, &mut Replicated::default());
+                Some(Format::IrCr)
+            }
             0..0x80 => {
                 let _ = uo_0(&mut tracer, &mut 0_u8);
                 Some(Format::Uo0)
@@ -111,7 +131,7 @@ impl ReceiverContext for ToyReceiver {
 
     fn note_success(&mut self, _: u8, format: Format, _: Mode) -> bool {
         self.failures <<= 1;
-        format == Format::Ir
+        format.is_initialization()
     }
 
     /// Counts a failure. Only the static context can need repair, by an IR packet.

@@ -1,13 +1,16 @@
-//! A context at the compressor: IR packets at its beginning, at a refresh, and on request of the decompressor; otherwise `UO-0`.
+//! A context at the compressor: IR packets at its beginning, at a refresh, and on request of the decompressor; otherwise `UO-0`. A flow
+//! that differs from an acknowledged one by its source begins with IR-CR packets.
 
 use thinair_wire::coder::Writer;
+use thinair_wire::crc::Check;
 use thinair_wire::header::ipv6::Ipv6;
 use thinair_wire::time::Instant;
 
-use super::{ToyFlow, crc3, ir, uo_0};
+use super::{Replicated, ToyFlow, crc3, ir, ir_cr, of, uo_0};
 use crate::cid::Cid;
 use crate::compressor::{
-    CompressError, Compressed, Compressor, CompressorConfig, OutgoingPacket, Refused, SenderContext, SharedMemory,
+    CompressError, Compressed, Compressor, CompressorConfig, OutgoingPacket, Refused, SenderContext,
+    SharedMemory,
 };
 use crate::contexts::ContextState;
 use crate::feedback::{AckType, Feedback, FeedbackForm};
@@ -25,6 +28,10 @@ pub(crate) struct ToySender {
     ir_left: u8,
     /// The decompressor has sent feedback.
     two_way: bool,
+    /// It has acknowledged the context, which may be a base.
+    is_base: bool,
+    /// The base that IR-CR packets refer to.
+    base: Option<Cid>,
     timer: RefreshTimer,
 }
 
@@ -72,10 +79,20 @@ impl SenderContext for ToySender {
     ) -> Option<Cid> {
         self.two_way = true;
         match feedback.ack {
-            AckType::Ack => {}
-            AckType::Nack | AckType::StaticNack => self.ir_left = self.ir_left.max(1),
+            AckType::Ack => {
+                (self.is_base, self.base) = (true, None);
+                None
+            }
+            // Without its context, the decompressor may lack the base, too.
+            AckType::Nack | AckType::StaticNack => {
+                self.ir_left = self.ir_left.max(1);
+                self.base.take()
+            }
         }
-        None
+    }
+
+    fn withdraw_as_base(&mut self) {
+        self.is_base = false;
     }
 
     fn restart(&mut self, config: &CompressorConfig, _: &mut SharedMemory<'_>) {
@@ -96,10 +113,17 @@ impl Compressor<'_> {
         if self.flows.is_rejected(hash, packet.now) || !self.flows.admits(hash, pair) {
             return None;
         }
+        let is_base = |cid: &Cid| {
+            let context = self.flows.context::<ToySender>(*cid);
+            context.is_some_and(|base| base.is_base && base.flow.from_source(flow.0.source) == flow)
+        };
+        let base = self.flows.latest().find(is_base).filter(|base| u8::try_from(base.value()).is_ok());
         let cid = self.flows.claim(hash, pair)?;
         self.release(cid);
+        let base = base.filter(|base| *base != cid);
         let (ir_left, timer) = (self.config.repetitions, RefreshTimer::start(packet.now));
-        self.flows.set(cid, ToySender { flow, msn: 0, ir_left, two_way: false, timer });
+        let context = ToySender { flow, msn: 0, ir_left, two_way: false, is_base: false, base, timer };
+        self.flows.set(cid, context);
         Some(cid)
     }
 }
@@ -121,12 +145,24 @@ impl ToySender {
             self.ir_left = policy.ir_packets(1);
         }
         let is_ir = self.ir_left > 0;
-        let (format, mut msn) = if is_ir { (Format::Ir, 0) } else { (Format::Uo0, (self.msn + 1) & 0xF) };
+        let (format, mut msn) = match self.base {
+            Some(_) if is_ir => (Format::IrCr, 0),
+            _ if is_ir => (Format::Ir, 0),
+            _ => (Format::Uo0, (self.msn + 1) & 0xF),
+        };
 
         let frame = CidFrame::new(cid, config.channel.cids());
         let mut writer = Writer::new(out, frame.len());
         // Every value can be written.
-        let _ = if is_ir { ir(&mut writer, &mut header) } else { uo_0(&mut writer, &mut msn) };
+        let _ = match self.base {
+            Some(base) if is_ir => {
+                let Ipv6 { source, payload_length, .. } = header;
+                let (base, check) = (base.value() as u8, of(Check::Crc8, header));
+                ir_cr(&mut writer, &mut Replicated { base, source, payload_length, check })
+            }
+            _ if is_ir => ir(&mut writer, &mut header),
+            _ => uo_0(&mut writer, &mut msn),
+        };
         if !is_ir {
             writer.fill_crc(crc3(header, msn));
         }

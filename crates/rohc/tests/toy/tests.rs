@@ -9,6 +9,7 @@ use crate::cid::{Cid, CidSpace};
 use crate::compressor::{Compressor, CompressorConfig, CompressorMemory};
 use crate::decompressor::{DecompressError, Decompressor, DecompressorConfig, DecompressorMemory};
 use crate::endpoint::Endpoint;
+use crate::feedback::{AckType, Feedback};
 use crate::mode::Mode;
 use crate::profile::Format;
 use crate::refresh::Refresh;
@@ -217,6 +218,76 @@ fn feedback_brings_an_ir_packet_where_the_context_is_missing() {
     let (ir, uo_0) = (Format::Ir, Format::Uo0);
     assert_eq!(formats, [ir, ir, ir, ir, uo_0, uo_0, uo_0, uo_0, uo_0, ir, uo_0, uo_0]);
     assert_eq!(here.compressor.context(Cid::ZERO).unwrap().mode, Mode::Optimistic);
+}
+
+/// Sends from one source after another, and returns the format of each first packet. The decompressor is a new one `from` that source
+/// on.
+fn first_formats(mode: Mode, from: u8) -> Vec<Format> {
+    let ends = || {
+        let channel = channel(CidSpace::Small);
+        let decompressor = DecompressorConfig { mode, ..DecompressorConfig::new(channel) };
+        Endpoint::owned(CompressorConfig::new(channel), decompressor, 0)
+    };
+    let (mut here, mut there, mut now) = (ends(), ends(), Instant::ZERO);
+    let (mut rohc, mut ip) = ([0; 128], [0; 128]);
+    let mut formats = Vec::new();
+    for source in 0..6 {
+        if source == from {
+            there = ends();
+        }
+        for number in 0..6 {
+            now = now + core::time::Duration::from_secs(2);
+            let mut packet = toy(b"news");
+            packet[23] = source;
+            let sent = here.send(now, &packet, &mut rohc).unwrap();
+            if number == 0 {
+                formats.push(sent.format);
+            }
+            let done = there.receive(now, &rohc[..sent.len], &mut ip);
+            assert_eq!(done.is_ok(), source != from || number > 0, "{done:?}");
+            assert!(done.is_err() || ip[..done.unwrap().len] == packet);
+            while let Some(len) = there.poll_feedback(&mut rohc) {
+                let _ = here.receive(now, &rohc[..len], &mut ip);
+            }
+        }
+    }
+    formats
+}
+
+#[test]
+fn a_new_flow_has_an_acknowledged_one_as_its_base() {
+    let (ir, ir_cr) = (Format::Ir, Format::IrCr);
+    assert_eq!(first_formats(Mode::Optimistic, u8::MAX), [ir, ir_cr, ir_cr, ir_cr, ir_cr, ir_cr]);
+    // Without acknowledgments there is no base.
+    assert_eq!(first_formats(Mode::Unidirectional, u8::MAX), [ir; 6]);
+}
+
+#[test]
+fn a_base_that_the_decompressor_lacks_is_given_up() {
+    let (ir, ir_cr) = (Format::Ir, Format::IrCr);
+    // The flow that has asked for its header is the next base.
+    assert_eq!(first_formats(Mode::Optimistic, 3), [ir, ir_cr, ir_cr, ir_cr, ir_cr, ir_cr]);
+
+    let mut out = compressor(channel(CidSpace::Small));
+    let format = |out: &mut Compressor<'static>, source: u8| {
+        let mut packet = toy(b".");
+        packet[23] = source;
+        out.compress(Instant::ZERO, &packet, &mut [0; 128]).unwrap().format
+    };
+    let answer = |out: &mut Compressor<'static>, cid: u16, ack| {
+        let mut element = [0; 16];
+        let feedback = Feedback::new(Cid::new(cid).unwrap(), ack);
+        let len = feedback.write(CidSpace::Small, &mut element).unwrap();
+        out.receive_feedback(Instant::ZERO, &element[1..len]).unwrap();
+    };
+    assert_eq!(format(&mut out, 0), ir);
+    answer(&mut out, 0, AckType::Ack);
+    assert_eq!(format(&mut out, 1), ir_cr);
+    answer(&mut out, 1, AckType::StaticNack);
+    // Neither that flow nor a new one refers to it any longer.
+    assert_eq!([1, 2].map(|source| format(&mut out, source)), [ir; 2]);
+    answer(&mut out, 0, AckType::Ack);
+    assert_eq!(format(&mut out, 3), ir_cr);
 }
 
 #[test]

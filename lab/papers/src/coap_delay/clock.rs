@@ -3,9 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use thinair_rohc::{Compressor, Decompressor};
-
-use super::exchange::{PreparedCall, ROOM};
+use super::exchange::{CallCompressor, CallDecompressor, PreparedCall, ROOM};
 
 /// Sides per round: enough that reading the clock weighs little, few enough for a processor's caches.
 const SIDES: u32 = 8;
@@ -24,7 +22,7 @@ pub(super) struct Time {
 pub(super) fn times(
     rounds: usize,
     ready: &PreparedCall,
-    before: impl Fn() -> (Compressor<'static>, Decompressor<'static>),
+    before: impl Fn() -> (CallCompressor<'static>, CallDecompressor<'static>),
 ) -> Option<[Time; 2]> {
     let (mut compress, mut decompress) = (Vec::new(), Vec::new());
     let mut out = [0; ROOM];

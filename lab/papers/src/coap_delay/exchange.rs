@@ -4,9 +4,10 @@
 //!
 //! It determines which packet of a flow provokes which packet type, and has no clocks or counters.
 
+use thinair_coap_2015::{Coap2015Compressor, Coap2015Decompressor};
 use thinair_rohc::{
-    Channel, ChannelError, CidSpace, Compressor, CompressorConfig, Decompressor, Format, Instant, ProfileId,
-    ProfileSet, Refresh,
+    Channel, ChannelError, CidSpace, Compressor, CompressorConfig, CompressorMemory, Decompressor,
+    DecompressorConfig, DecompressorMemory, Format, Instant, ProfileId, ProfileSet, Refresh,
 };
 use thinair_wire::checksum::Sum;
 
@@ -102,15 +103,90 @@ pub(crate) const ROWS: [(PacketType, Half); 12] = [
     (PacketType::Uo0, Half::Response),
 ];
 
-/// Measured profiles, the paper's first.
-pub(crate) const PROFILES: [ProfileId; 3] = [ProfileId::Coap2015, ProfileId::Udp, ProfileId::Coap];
+/// Measured profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallProfile {
+    /// 0x0080, the paper's.
+    Coap2015,
+    Udp,
+    Coap,
+}
+
+impl CallProfile {
+    /// All, the paper's first.
+    pub(crate) const ALL: [Self; 3] = [Self::Coap2015, Self::Udp, Self::Coap];
+
+    /// Name in row ids.
+    #[allow(dead_code)] // A bench has names of its own.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Coap2015 => thinair_coap_2015::NAME,
+            Self::Udp => ProfileId::Udp.name(),
+            Self::Coap => ProfileId::Coap.name(),
+        }
+    }
+}
+
+/// Compressor of a case.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "nothing is allocated")]
+pub(crate) enum CallCompressor<'m> {
+    Rohc(Compressor<'m>),
+    Coap2015(Coap2015Compressor<'m>),
+}
+
+impl CallCompressor<'_> {
+    /// Compresses a packet. Returns its length, format and profile.
+    #[inline]
+    pub(crate) fn compress(
+        &mut self,
+        now: Instant,
+        packet: &[u8],
+        out: &mut [u8],
+    ) -> Option<(usize, Format, CallProfile)> {
+        let (done, is_coap_2015) = match self {
+            Self::Rohc(side) => (side.compress(now, packet, out).ok()?, false),
+            Self::Coap2015(side) => {
+                let done = side.compress(now, packet, out).ok()?;
+                (done.compressed, done.is_coap)
+            }
+        };
+        let profile = match done.profile {
+            _ if is_coap_2015 => CallProfile::Coap2015,
+            ProfileId::Udp => CallProfile::Udp,
+            ProfileId::Coap => CallProfile::Coap,
+            _ => return None,
+        };
+        Some((done.len, done.format, profile))
+    }
+}
+
+/// Decompressor of a case.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "nothing is allocated")]
+pub(crate) enum CallDecompressor<'m> {
+    Rohc(Decompressor<'m>),
+    Coap2015(Coap2015Decompressor<'m>),
+}
+
+impl CallDecompressor<'_> {
+    /// Decompresses a packet, and returns its length.
+    #[inline]
+    pub(crate) fn decompress(&mut self, now: Instant, rohc: &[u8], out: &mut [u8]) -> Option<usize> {
+        let done = match self {
+            Self::Rohc(side) => side.decompress(now, rohc, out),
+            Self::Coap2015(side) => side.decompress(now, rohc, out),
+        };
+        done.ok().map(|done| done.len)
+    }
+}
 
 /// One call: a packet type, sent by a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CallCase {
     pub(crate) kind: PacketType,
     pub(crate) half: Half,
-    pub(crate) profile: ProfileId,
+    pub(crate) profile: CallProfile,
 }
 
 /// Packet of a [`CallCase`], and its compressed form.
@@ -140,14 +216,14 @@ impl CallCase {
     /// Every case: the rows of the first profile, then those of the next.
     #[allow(dead_code)] // A bench names them one by one.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
-        PROFILES
+        CallProfile::ALL
             .into_iter()
             .flat_map(|profile| ROWS.into_iter().map(move |(kind, half)| Self { kind, half, profile }))
     }
 
     /// Measured format, and the number of packets of that format before it.
     pub(crate) fn wanted(&self) -> (Format, u8) {
-        let is_ours = self.profile == ProfileId::Coap;
+        let is_ours = self.profile == CallProfile::Coap;
         match self.kind {
             PacketType::Ir1 => (Format::Ir, 0),
             PacketType::Ir2 => (Format::Ir, 1),
@@ -161,27 +237,51 @@ impl CallCase {
     /// Configuration of both sides of the channel.
     pub(crate) fn config(&self) -> Result<CompressorConfig, ChannelError> {
         let v1 = ProfileSet::v1();
-        let profiles = if self.profile == ProfileId::Udp { v1 } else { v1.with(self.profile)? };
+        let profiles = if self.profile == CallProfile::Coap { v1.with(ProfileId::Coap)? } else { v1 };
         let channel = Channel::new(CidSpace::Small, CONTEXTS as u16 - 1, profiles)?;
         let mut config = CompressorConfig::new(channel);
         config.refresh = Refresh::Periodic { packets: Some(REFRESH), time: None, backoff: false };
         Ok(config)
     }
 
+    /// Creates a compressor.
+    pub(crate) fn compressor<'m>(
+        &self,
+        config: CompressorConfig,
+        memory: impl Into<CompressorMemory<'m>>,
+    ) -> CallCompressor<'m> {
+        match self.profile {
+            CallProfile::Coap2015 => {
+                CallCompressor::Coap2015(Coap2015Compressor::new(config, memory, BLOCKS))
+            }
+            CallProfile::Udp | CallProfile::Coap => CallCompressor::Rohc(Compressor::new(config, memory)),
+        }
+    }
+
+    /// Creates the decompressor of that channel.
+    pub(crate) fn decompressor<'m>(
+        &self,
+        channel: Channel,
+        memory: impl Into<DecompressorMemory<'m>>,
+    ) -> CallDecompressor<'m> {
+        let config = DecompressorConfig::new(channel);
+        match self.profile {
+            CallProfile::Coap2015 => CallDecompressor::Coap2015(Coap2015Decompressor::new(config, memory)),
+            CallProfile::Udp | CallProfile::Coap => CallDecompressor::Rohc(Decompressor::new(config, memory)),
+        }
+    }
+
     /// Finds the packet of this case: `scout`, which must be new, compresses the flow until it occurs. `None` if it
     /// never does, or if a packet is rejected.
-    pub(crate) fn scout(&self, scout: &mut Compressor<'_>) -> Option<(PreparedCall, u16)> {
+    pub(crate) fn scout(&self, scout: &mut CallCompressor<'_>) -> Option<(PreparedCall, u16)> {
         let (format, mut before) = self.wanted();
         for number in 0..MOST {
             let (packet, packet_len) = self.packet(number);
             let (mut rohc, now) = ([0; ROOM], at(number));
-            let done = scout.compress(now, packet.get(..packet_len)?, &mut rohc).ok()?;
-            if (done.profile, done.format) == (self.profile, format) {
+            let (rohc_len, sent, profile) = scout.compress(now, packet.get(..packet_len)?, &mut rohc)?;
+            if (profile, sent) == (self.profile, format) {
                 if before == 0 {
-                    return Some((
-                        PreparedCall { packet, packet_len, rohc, rohc_len: done.len, now },
-                        number,
-                    ));
+                    return Some((PreparedCall { packet, packet_len, rohc, rohc_len, now }, number));
                 }
                 before -= 1;
             }
@@ -194,16 +294,16 @@ impl CallCase {
     pub(crate) fn replay(
         &self,
         number: u16,
-        compressor: &mut Compressor<'_>,
-        decompressor: &mut Decompressor<'_>,
+        compressor: &mut CallCompressor<'_>,
+        decompressor: &mut CallDecompressor<'_>,
     ) -> bool {
         (0..number).all(|number| {
             let (packet, len) = self.packet(number);
             let (packet, now) = (packet.get(..len).unwrap_or_default(), at(number));
             let (mut rohc, mut back) = ([0; ROOM], [0; ROOM]);
-            let Ok(sent) = compressor.compress(now, packet, &mut rohc) else { return false };
-            let received = decompressor.decompress(now, rohc.get(..sent.len).unwrap_or_default(), &mut back);
-            received.is_ok_and(|received| back.get(..received.len) == Some(packet))
+            let Some((sent, ..)) = compressor.compress(now, packet, &mut rohc) else { return false };
+            let received = decompressor.decompress(now, rohc.get(..sent).unwrap_or_default(), &mut back);
+            received.is_some_and(|received| back.get(..received) == Some(packet))
         })
     }
 

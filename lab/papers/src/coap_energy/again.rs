@@ -2,9 +2,8 @@
 
 use thinair_link::energy::{Energy, Power, RASPBERRY_PI};
 use thinair_link::{Airtime, Ofdm, Rate, preset};
-use thinair_rohc::ProfileId;
 
-use crate::coap_delay::instructions_of_exchange;
+use crate::coap_delay::{CallProfile, instructions_of_exchange};
 use crate::form::Figures;
 
 /// Power of the client while it compresses and sends.
@@ -39,7 +38,7 @@ pub(super) fn put(figures: &mut Figures) {
         figures.put(format!("published/airtime-802.11g/{name}"), framed as f64 / 1e3);
     }
     // Both ends, as for the 2.3 ms.
-    let by_instructions = instructions_of_exchange(ProfileId::Coap2015, false)
+    let by_instructions = instructions_of_exchange(CallProfile::Coap2015, false)
         .map(|[client, server]| RASPBERRY_PI.spends(u64::from(client) + u64::from(server)));
     figures.put("published/by-instructions", by_instructions.map(|energy| 1e3 * energy.as_joules()));
 }

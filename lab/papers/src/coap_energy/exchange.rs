@@ -1,9 +1,10 @@
 //! Load of an exchange: octets of its packets on the link, and instructions of the client.
 
-use thinair_rohc::{Endpoint, Instant, ProfileId};
+use thinair_rohc::{Instant, ProfileId};
+use thinair_simulation::emulator::ChannelEnd as _;
 
-use crate::coap_delay::instructions_of_exchange;
-use crate::pair::PairSettings;
+use crate::coap_delay::{CallProfile, instructions_of_exchange};
+use crate::pair::{PairCodec, PairSettings};
 use crate::paper::PaperError;
 use crate::traffic::{CoapFlow, TrafficKind, TrafficPacket, TrafficVersion};
 
@@ -43,14 +44,14 @@ impl EnergyScheme {
     }
 
     /// Settings of the channel, and the profile whose instructions were counted.
-    fn channel(self, seed: u64) -> Result<Option<(PairSettings, ProfileId)>, PaperError> {
-        let of = |profile: ProfileId| PairSettings::new(Some(profile), seed).map(PairSettings::optimistic);
+    fn channel(self, seed: u64) -> Result<Option<(PairSettings, CallProfile)>, PaperError> {
+        let coap = || PairSettings::new(Some(ProfileId::Coap), seed).map(PairSettings::optimistic);
         Ok(match self {
             Self::Plain => None,
-            Self::Udp => Some((PairSettings::new(None, seed)?.optimistic(), ProfileId::Udp)),
-            Self::Coap2015 => Some((of(ProfileId::Coap2015)?, ProfileId::Coap2015)),
-            Self::Coap => Some((of(ProfileId::Coap)?, ProfileId::Coap)),
-            Self::CoapElided => Some((of(ProfileId::Coap)?.elided(), ProfileId::Coap)),
+            Self::Udp => Some((PairSettings::new(None, seed)?.optimistic(), CallProfile::Udp)),
+            Self::Coap2015 => Some((PairSettings::coap_2015(seed)?.optimistic(), CallProfile::Coap2015)),
+            Self::Coap => Some((coap()?, CallProfile::Coap)),
+            Self::CoapElided => Some((coap()?.elided(), CallProfile::Coap)),
         })
     }
 }
@@ -93,7 +94,7 @@ impl Course {
     ) -> Result<Self, PaperError> {
         let channel = scheme.channel(seed)?;
         let mut ends = match channel {
-            Some((settings, _)) => Some([settings.endpoint()?, settings.endpoint()?]),
+            Some((settings, _)) => Some([settings.end()?, settings.end()?]),
             None => None,
         };
         // Flows with one seed belong to one conversation: they share hosts, ports and Message IDs.
@@ -130,12 +131,12 @@ impl Course {
 /// Returns the octets of a packet, including the feedback that precedes it, and whether it was restored exactly.
 fn carry(
     now: Instant,
-    near: &mut Endpoint<'_>,
-    far: &mut Endpoint<'_>,
+    near: &mut PairCodec,
+    far: &mut PairCodec,
     packet: &[u8],
 ) -> Result<(usize, bool), PaperError> {
     let (mut sent, mut back) = ([0; ROOM], [0; ROOM]);
     let len = near.send(now, packet, &mut sent)?.len;
-    let received = far.receive(now, &sent[..len], &mut back);
+    let received = far.receive(now.into(), &sent[..len], &mut back);
     Ok((len, received.is_ok_and(|done| back[..done.len] == *packet)))
 }

@@ -16,6 +16,7 @@ use thinair_wire::time::Instant;
 
 use crate::compressed::channel;
 use crate::form::Vars;
+use crate::pair::PairCodec;
 use crate::paper::PaperError;
 
 /// One-way delay: the minimum in tables V and VI is 7 and 8 ms for both directions.
@@ -31,7 +32,7 @@ const BURST: u32 = 10;
 fn profiles(name: &str) -> Result<ProfileSet, PaperError> {
     Ok(match name {
         "coap" => ProfileSet::v1().with(ProfileId::Coap)?,
-        "coap-2015" => ProfileSet::v1().with(ProfileId::Coap2015)?,
+        thinair_coap_2015::NAME => ProfileSet::v1(),
         "udp" => ProfileSet::of(&[ProfileId::Udp])?,
         "ip" => ProfileSet::of(&[ProfileId::Ip])?,
         _ => ProfileSet::UNCOMPRESSED,
@@ -74,10 +75,14 @@ pub(super) fn run(cell: &Vars, exchanges: usize, seed: u64, run: u32) -> Result<
     let way = cell.text("way")?;
     let is_default = way.starts_with("default");
     let (mode, refresh) = mode(way);
-    let profiles = profiles(cell.text("profile")?)?;
+    let profile = cell.text("profile")?;
+    let mut channel = channel(profiles(profile)?, 1, mode, refresh, seed.wrapping_add(u64::from(run)))?;
+    if profile == thinair_coap_2015::NAME {
+        channel.ends = Some(|out, back, blocks| Box::new(PairCodec::coap_2015(out, back, blocks)));
+    }
     let scenario = Scenario {
         model: model(cell.text("errors")?, cell.parse("rate.ppm")?),
-        rohc: Some(channel(profiles, 1, mode, refresh, seed.wrapping_add(u64::from(run)))?),
+        rohc: Some(channel),
         clients: 1,
         transport: MessageTransport::Udp { protection: 0 },
         // ACK_TIMEOUT 2 s, ACK_RANDOM_FACTOR 1.5, MAX_RETRANSMIT 4, NSTART 1.

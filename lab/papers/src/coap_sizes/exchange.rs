@@ -43,8 +43,37 @@ impl Half {
     }
 }
 
+/// Profile of the exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PaperProfile {
+    Coap2015,
+    Udp,
+    Ip,
+}
+
+impl PaperProfile {
+    /// Name in row ids.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Coap2015 => thinair_coap_2015::NAME,
+            Self::Udp => ProfileId::Udp.name(),
+            Self::Ip => ProfileId::Ip.name(),
+        }
+    }
+
+    fn settings(self, seed: u64) -> Result<PairSettings, PaperError> {
+        Ok(match self {
+            Self::Coap2015 => PairSettings::coap_2015(seed)?,
+            Self::Udp => PairSettings::new(None, seed)?,
+            Self::Ip => {
+                PairSettings { profiles: ProfileSet::of(&[ProfileId::Ip])?, ..PairSettings::new(None, seed)? }
+            }
+        })
+    }
+}
+
 pub(super) fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), PaperError> {
-    for profile in [ProfileId::Coap2015, ProfileId::Udp, ProfileId::Ip] {
+    for profile in [PaperProfile::Coap2015, PaperProfile::Udp, PaperProfile::Ip] {
         for version in TrafficVersion::ALL {
             let seen = both_halves(profile, version, run.plan.seed)?;
             for (half, seen) in ["get", "rsp"].into_iter().zip(&seen) {
@@ -63,7 +92,7 @@ pub(super) fn measure(run: &PaperRun<'_>, figures: &mut Figures) -> Result<(), P
     }
     // Octets that the CoAP profile leaves of a GET's CoAP header: its packets beside those of the UDP profile, which
     // leaves all of it.
-    let [coap, udp] = [ProfileId::Coap2015, ProfileId::Udp].map(|profile| {
+    let [coap, udp] = [PaperProfile::Coap2015, PaperProfile::Udp].map(|profile| {
         both_halves(profile, TrafficVersion::V4, run.plan.seed)
             .map(|[get, _]| (get.plain, get.octets("uo-0")))
     });
@@ -106,15 +135,13 @@ impl HalfSizes {
 }
 
 /// Both halves of the exchange by one profile, in O-mode and in U-mode.
-fn both_halves(profile: ProfileId, version: TrafficVersion, seed: u64) -> Result<[HalfSizes; 2], PaperError> {
+fn both_halves(
+    profile: PaperProfile,
+    version: TrafficVersion,
+    seed: u64,
+) -> Result<[HalfSizes; 2], PaperError> {
     let mut seen = [HalfSizes::default(), HalfSizes::default()];
-    let mut settings = match profile {
-        ProfileId::Coap2015 => PairSettings::new(Some(profile), seed)?,
-        _ => PairSettings::new(None, seed)?,
-    };
-    if profile == ProfileId::Ip {
-        settings.profiles = ProfileSet::of(&[profile])?;
-    }
+    let settings = profile.settings(seed)?;
     let refresh = Refresh::Periodic { packets: Some(REFRESH), time: None, backoff: false };
     exchange(&settings.optimistic(), version, seed, &mut seen)?;
     exchange(&PairSettings { refresh: Some(refresh), ..settings }, version, seed, &mut seen)?;
@@ -180,8 +207,8 @@ mod tests {
     fn the_profiles_of_rfc_3095_need_what_the_paper_states() {
         for (version, half, profile, packets, theirs, _) in stated() {
             let id = match profile.as_str() {
-                "udp" => ProfileId::Udp,
-                "ip" => ProfileId::Ip,
+                "udp" => PaperProfile::Udp,
+                "ip" => PaperProfile::Ip,
                 _ => continue,
             };
             let ours = both_halves(id, version, 1).unwrap()[half].octets(&packets).unwrap();

@@ -48,7 +48,7 @@ impl SizeMode {
             Self::ElidedPt1 => ours.elided().format(FormatPolicy::Pt1),
             Self::Carried => ours,
             Self::Udp => PairSettings::new(None, seed)?.optimistic(),
-            Self::Coap2015 => PairSettings::new(Some(ProfileId::Coap2015), seed)?.optimistic(),
+            Self::Coap2015 => PairSettings::coap_2015(seed)?.optimistic(),
         })
     }
 }
@@ -99,7 +99,7 @@ fn steady(job: &SizeJob) -> Result<Steady, PaperError> {
         let trip = pair.carry(now, from, &packet.octets)?;
         steady.feedback += trip.feedback;
         steady.not_exact += u64::from(!trip.is_exact);
-        steady.is_coap_2015 |= trip.compressed.profile == ProfileId::Coap2015;
+        steady.is_coap_2015 |= trip.is_coap_2015;
         if number >= START {
             octets += trip.compressed.len;
         }

@@ -42,8 +42,8 @@ pub(super) struct RttCell {
 
 impl TunnelPath {
     /// Profiles of the tunnels, in the order of the paper's tables.
-    pub(super) const PROFILES: [ProfileId; 5] =
-        [ProfileId::Coap2015, ProfileId::Coap, ProfileId::Udp, ProfileId::Ip, ProfileId::Uncompressed];
+    pub(super) const PROFILES: [ProfileId; 4] =
+        [ProfileId::Coap, ProfileId::Udp, ProfileId::Ip, ProfileId::Uncompressed];
 
     pub(super) fn all(place: LinkPlace) -> Vec<Self> {
         let mut ways: Vec<_> = Self::PROFILES.map(Self::Tunnel).to_vec();
@@ -75,7 +75,6 @@ impl TunnelPath {
     /// Profiles of the channel, chosen so that CoAP packets use [`profile`](Self::profile).
     pub(super) fn offered(self) -> Option<&'static str> {
         Some(match self.profile()? {
-            ProfileId::Coap2015 => "v1,coap-2015",
             ProfileId::Coap => "v1,coap",
             ProfileId::Udp => "ip,udp",
             ProfileId::Ip => "ip",

@@ -61,9 +61,9 @@ fn every_cell_has_its_figures_and_ids_are_unique() {
         }
     }
     let row = |id: &str| found.rows.iter().find(|row| row.id() == id).unwrap();
-    assert_eq!(row("coap-2015/ipv6/link/mean").stated(), Some(20.085));
-    assert_eq!(row("coap-2015/ipv6/veth/mean").stated(), None);
-    assert_eq!(row("coap/ipv6/link/mean").stated(), None);
+    assert_eq!(row("coap/ipv6/link/mean").stated(), Some(20.085));
+    assert_eq!(row("coap/ipv6/veth/mean").stated(), None);
+    assert_eq!(row("insecure/ipv6/link/mean").stated(), None);
     assert_eq!(row("udp/ipv4/veth/octets/rsp").ours(), Some(69.0));
     assert!((row("difference/tunnel/ipv4/link").stated().unwrap() - 8.197).abs() < 1e-9);
     assert!((row("difference/tunnel/ipv4/link").ours().unwrap() - 0.3).abs() < 1e-9);
@@ -76,8 +76,8 @@ fn bars_are_on_medians_of_ways_side_by_side() {
         held.map(|row| (row.id().to_owned(), row.ours().unwrap())).collect::<Vec<_>>()
     };
     let good = found(longer);
-    // Six pairs of tunnels beside the forwarder, four profiles beside uncompressed at two places, IPv4 and IPv6.
-    assert_eq!(held(&good).len(), 2 * (6 + 2 * 4) + 1);
+    // Five pairs of tunnels beside the forwarder, three profiles beside uncompressed at two places, IPv4 and IPv6.
+    assert_eq!(held(&good).len(), 2 * (5 + 2 * 3) + 1);
     assert_eq!(good.missed().count(), 0, "{:?}", held(&good));
     let of = |id: &str| held(&good).into_iter().find(|(held, _)| held == id).unwrap().1;
     assert!((of("udp/ipv4/veth/added") - 0.1).abs() < 1e-9);
@@ -110,7 +110,7 @@ fn cells_without_round_trips_have_no_figures_and_miss_their_bars() {
     }
     let found = findings(&[at]);
     assert!(found.rows.iter().filter(|row| row.unit() == "ms").all(|row| row.ours().is_none()));
-    assert_eq!(found.missed().count(), 2 * (6 + 4));
+    assert_eq!(found.missed().count(), 2 * (5 + 3));
 }
 
 #[test]
@@ -156,11 +156,11 @@ fn the_differences_are_those_of_the_text() {
         // Only the difference of the tunnel over IPv4 is significant.
         assert_eq!(difference > margin, version == "ipv4", "{difference} of {margin}");
         for other in ["udp", "ip", "uncompressed"] {
-            let (difference, margin) = minus(of("coap-2015", version), of(other, version));
+            let (difference, margin) = minus(of("coap", version), of(other, version));
             assert!(difference.abs() < margin, "{version} {other}: {difference} of {margin}");
         }
         // "the order of the profiles remains the same"
-        let order = ["uncompressed", "coap-2015", "ip", "udp"].map(|way| of(way, version).0);
+        let order = ["uncompressed", "coap", "ip", "udp"].map(|way| of(way, version).0);
         assert!(order.is_sorted());
     }
 }

@@ -212,6 +212,7 @@ fn rohc(rohc: &document::RohcSection) -> Result<Option<RohcChannel>, Wrong> {
         decompressor: DecompressorConfig { mode, ..DecompressorConfig::new(channel) },
         bases: Vec::new(),
         feedback_wait: rohc.feedback_wait.map_or(Duration::ZERO, |wait| wait.0),
+        ends: None,
     }))
 }
 

@@ -176,7 +176,7 @@ fn of_profile(name: &str) -> Option<&'static str> {
         "tcp" => Some("IP and TCP headers."),
         "rtp-udp-lite" => Some("IP, UDP-Lite and RTP headers."),
         "udp-lite" => Some("IP and UDP-Lite headers."),
-        "coap-2015" | "coap" => Some("IP, UDP and CoAP headers."),
+        "coap" => Some("IP, UDP and CoAP headers."),
         _ => None,
     }
 }

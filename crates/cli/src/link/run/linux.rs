@@ -79,6 +79,7 @@ fn settings(arguments: &RunArguments) -> anyhow::Result<Result<(LinkSpec, Option
         decompressor: DecompressorConfig { mode, ..arguments.channel.decompressor(channel) },
         bases: arguments.channel.bases()?,
         feedback_wait: arguments.feedback_wait,
+        ends: None,
     };
     Ok(Ok((asked, Some(channel))))
 }

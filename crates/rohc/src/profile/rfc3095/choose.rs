@@ -16,7 +16,7 @@ use super::{
     BASE_IPS, IP_ID, IP_ID2, Rfc3095Fields, SN, TS, base, formats, has_own_sn, has_rtp, rtp, sn_shift,
 };
 use crate::caution::{Moved, REPEATED};
-use crate::profile::{Format, ProfileId};
+use crate::profile::Format;
 
 /// One packet in this many has the full IP-ID, if it moves and the carrier counts lost packets, except in R-mode.
 const WHOLE_ID_EVERY: u32 = 16;
@@ -104,8 +104,7 @@ impl Rfc3095SenderContext {
         }
         has_own_sn(self.profile)
             || x.base().iter().any(|ip| ip.holds_ip_id() && !ip.sid)
-            // Options of CoAP are in the table, too.
-            || self.table.is_used() && self.profile != ProfileId::Coap2015
+            || self.table.is_used()
     }
 
     /// Number of bits of the SN that a packet needs. An SN that the compressor does not generate may take a step that makes the

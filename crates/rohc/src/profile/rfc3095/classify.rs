@@ -6,7 +6,7 @@ use thinair_wire::header::extension::AH_FIXED;
 use thinair_wire::header::protocol;
 use thinair_wire::header::udp::Udp;
 
-use super::{BASE_IPS, INDICES, coap_2015, rtp};
+use super::{BASE_IPS, INDICES, rtp};
 use crate::channel::ProfileSet;
 use crate::compressor::{CompressorConfig, FlowKey};
 use crate::field::timer::TimerLimits;
@@ -38,8 +38,6 @@ pub(crate) struct ClassifiedPacket<'p> {
     pub(crate) rtp: Option<rtp::RtpHeader<'p>>,
     /// The ESP header, in profile 0x0003.
     pub(crate) esp: Esp,
-    /// The CoAP header, in profile 0x0080.
-    pub(crate) coap: Option<coap_2015::CoapHeader<'p>>,
     /// Limits of a timer for timestamps, if one may be used.
     pub(crate) timer: Option<TimerLimits>,
     /// Octets of the compressed headers.
@@ -62,26 +60,18 @@ impl<'p> ClassifiedPacket<'p> {
             udp: Udp::default(),
             rtp: None,
             esp: Esp::default(),
-            coap: None,
             timer,
             header_len: ip_end,
         }
     }
 
-    /// Chooses the profile; false for profile 0x0000. Profile 0x0080 is for packets with one of its ports, if the flow
-    /// `has_place`, profiles with RTP are for packets that the rule detects.
+    /// Chooses the profile; false for profile 0x0000. Profiles with RTP are for packets that the rule detects.
     #[inline]
-    pub(super) fn choose(
-        &mut self,
-        chain: &HeaderChain<'p>,
-        config: &CompressorConfig,
-        has_place: impl FnOnce(&Self) -> bool,
-    ) -> bool {
+    pub(super) fn choose(&mut self, chain: &HeaderChain<'p>, config: &CompressorConfig) -> bool {
         let profiles = config.channel.profiles();
         let is_whole = chain.is_plain() || self.ip_count == chain.ips().len();
         if is_whole && self.rise(chain, profiles) {
-            let may_be_coap = self.profile == ProfileId::Udp && profiles.has(ProfileId::Coap2015);
-            if self.profile == ProfileId::Esp || may_be_coap && self.choose_coap(config, has_place) {
+            if self.profile == ProfileId::Esp {
                 return true;
             }
             if (profiles.has(ProfileId::Rtp) || profiles.has(ProfileId::RtpUdpLite))
@@ -132,28 +122,6 @@ impl<'p> ClassifiedPacket<'p> {
         true
     }
 
-    /// Chooses the profile with CoAP; false, without a change, if the packet has none of the ports, or the data behind the UDP
-    /// header is no CoAP message that `has_place`.
-    #[cold]
-    fn choose_coap(&mut self, config: &CompressorConfig, has_place: impl FnOnce(&Self) -> bool) -> bool {
-        let (ports, udp) = (&config.coap.ports, &self.udp);
-        if !ports.has(udp.source_port) && !ports.has(udp.destination_port) {
-            return false;
-        }
-        let Some(coap) = coap_2015::CoapHeader::read(self.payload()) else { return false };
-        let plan = Self {
-            profile: ProfileId::Coap2015,
-            header_len: self.header_len + coap.len(),
-            coap: Some(coap),
-            ..*self
-        };
-        let has_place = has_place(&plan);
-        if has_place {
-            *self = plan;
-        }
-        has_place
-    }
-
     /// SN of the packet, if its headers have one.
     #[inline]
     pub(crate) fn sn(&self) -> Option<u32> {
@@ -192,13 +160,13 @@ impl<'p> ClassifiedPacket<'p> {
     pub(super) fn fall(&mut self, profiles: ProfileSet) -> bool {
         loop {
             self.profile = match self.profile {
-                ProfileId::Rtp | ProfileId::Coap2015 => ProfileId::Udp,
+                ProfileId::Rtp => ProfileId::Udp,
                 ProfileId::RtpUdpLite => ProfileId::UdpLite,
                 ProfileId::Udp | ProfileId::UdpLite | ProfileId::Esp => ProfileId::Ip,
                 // None is below it, and profiles of other RFCs do not occur here.
                 _ => return false,
             };
-            (self.coap, self.header_len) = (None, self.ip_end + Udp::LEN);
+            self.header_len = self.ip_end + Udp::LEN;
             if self.profile == ProfileId::Ip {
                 (self.udp, self.rtp, self.esp) = (Udp::default(), None, Esp::default());
                 self.header_len = self.ip_end;
@@ -207,11 +175,6 @@ impl<'p> ClassifiedPacket<'p> {
                 return true;
             }
         }
-    }
-
-    /// True if it has CoAP options, for which a context needs memory.
-    pub(crate) fn has_options(&self) -> bool {
-        self.coap.as_ref().is_some_and(coap_2015::CoapHeader::has_options)
     }
 
     /// Octets behind the headers.
@@ -227,9 +190,9 @@ impl<'p> ClassifiedPacket<'p> {
     }
 
     /// True if a packet without payload needs a lower profile. No packet that begins or refreshes a context "can represent" it
-    /// (RFC 3095, section 5.7.7); in a lower profile, the headers above are payload. Profile 0x0080 does not have this rule.
+    /// (RFC 3095, section 5.7.7); in a lower profile, the headers above are payload.
     pub(crate) fn lacks_payload(&self) -> bool {
-        self.payload().is_empty() && self.profile != ProfileId::Coap2015
+        self.payload().is_empty()
     }
 }
 
@@ -263,9 +226,6 @@ impl FlowKey for ClassifiedPacket<'_> {
             }
             ProfileId::Esp => word(u64::from(self.esp.spi)),
             _ => {}
-        }
-        if let Some(coap) = &self.coap {
-            coap.key(word);
         }
     }
 }

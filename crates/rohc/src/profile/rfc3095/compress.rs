@@ -11,12 +11,12 @@ use super::attempt::ahead;
 use super::cce::{Cce, Coverage};
 use super::choose::has_extension_3;
 use super::classify::ClassifiedPacket;
-use super::coap_2015;
 use super::confirm::Initialization;
 use super::header::Layout;
 use super::ip_id;
 use super::ir;
 use super::list_plan::{Assurance, ListState, Scope, items};
+use super::mode::CompressorMode;
 use super::note::Noted;
 use super::own::{RtpContext, UpperContext};
 use super::pending::{PendingChange, PendingIp};
@@ -31,7 +31,6 @@ use crate::compressor::{Compressed, CompressorConfig, Refused};
 use crate::field::ip_id::Watcher;
 use crate::field::rtp::{Guess, is_step};
 use crate::framing::CidFrame;
-use crate::mode::CompressorMode;
 use crate::pace::steps;
 use crate::profile::{Format, ProfileId};
 use crate::refresh::RefreshTimer;
@@ -108,7 +107,7 @@ impl Rfc3095SenderContext {
                 UpperContext::Rtp(RtpContext { fields: header.fields, ..RtpContext::default() })
             }
             (_, Upper::Esp) => UpperContext::Esp(plan.esp.spi),
-            (_, Upper::Udp | Upper::UdpLite) if plan.coap.is_none() => {
+            (_, Upper::Udp | Upper::UdpLite) => {
                 UpperContext::Guess(Guess::of(plan.rtp.as_ref().map(rtp::RtpHeader::proof)))
             }
             _ => UpperContext::None,
@@ -201,7 +200,7 @@ impl Rfc3095SenderContext {
 
     /// True if a packet belongs to this flow.
     #[inline(never)]
-    pub(crate) fn is_flow_of(&self, plan: &ClassifiedPacket<'_>, pool: &Pool<'_>) -> bool {
+    pub(crate) fn is_flow_of(&self, plan: &ClassifiedPacket<'_>) -> bool {
         self.profile == plan.profile
             && usize::from(self.ip_count) == plan.ip_count
             && self.udp.source_port == plan.udp.source_port
@@ -215,9 +214,6 @@ impl Rfc3095SenderContext {
                 #[cfg(feature = "rtp")]
                 UpperContext::Rtp(rtp) => {
                     plan.rtp.is_some_and(|header| header.fields.ssrc == rtp.fields.ssrc)
-                }
-                UpperContext::Coap(_) => {
-                    plan.coap.as_ref().is_none_or(|header| self.is_coap_flow_of(header, pool))
                 }
             }
     }
@@ -266,7 +262,7 @@ impl Rfc3095SenderContext {
         let noted = self.note(now, &mut x, plan, config, pool)?;
         let Noted { since, has_lists, is_static_same } = noted;
         self.note_refresh(now, u32::from(since), config);
-        let layout = layout(plan, x.coap.as_ref());
+        let layout = layout(plan);
         let header = plan.chain.packet().get(..layout.len).unwrap_or_default();
         if self.may_need_sum(now, &x) && !layout.has_right_sum(header, plan.payload()) {
             self.enter_fo(u32::from(since), config.repetitions, false);
@@ -379,13 +375,6 @@ impl Rfc3095SenderContext {
         is_step(step)
     }
 
-    /// True if packets with these ports may use profile 0x0080, so that each packet must be parsed as CoAP first.
-    fn is_on_coap_port(&self, config: &CompressorConfig) -> bool {
-        let ports = &config.coap.ports;
-        config.channel.profiles().has(ProfileId::Coap2015)
-            && (ports.has(self.udp.source_port) || ports.has(self.udp.destination_port))
-    }
-
     /// Returns the states of CRC-3 and CRC-7 after the CRC-STATIC octets of the packet.
     #[inline]
     fn crc_static(&self, same: bool, layout: &Layout, header: &[u8]) -> [u8; 2] {
@@ -464,10 +453,8 @@ impl Rfc3095SenderContext {
         self.note_mode_sent(since, format);
         if !self.established {
             let is_due = self.pending.iter().any(PendingIp::is_due);
-            self.established = self.state == CompressorState::So
-                && !(has_lists || is_due || self.is_on_coap_port(config))
-                && self.strong == 0
-                && !secure;
+            self.established =
+                self.state == CompressorState::So && !(has_lists || is_due) && self.strong == 0 && !secure;
         }
     }
 
@@ -529,7 +516,7 @@ pub(super) fn udp_fields(plan: &ClassifiedPacket<'_>) -> UdpFields {
 }
 
 #[inline(always)]
-pub(super) fn layout(plan: &ClassifiedPacket<'_>, coap: Option<&coap_2015::CoapHeader<'_>>) -> Layout {
+pub(super) fn layout(plan: &ClassifiedPacket<'_>) -> Layout {
     let mut layout = Layout::default();
     for ip in plan.ips() {
         let version = match ip.header() {
@@ -540,8 +527,5 @@ pub(super) fn layout(plan: &ClassifiedPacket<'_>, coap: Option<&coap_2015::CoapH
         layout.ip(version, ip.extensions.len(), has_ah);
     }
     layout.upper(plan.profile, plan.rtp.map_or(0, |header| header.csrc.len()));
-    if let Some(coap) = coap {
-        layout.coap(coap);
-    }
     layout
 }

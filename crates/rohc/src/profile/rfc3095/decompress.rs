@@ -6,7 +6,6 @@ use thinair_wire::header::rtp::VERSION;
 
 use super::attempt::{CandidateSearch, VerifiedHeader};
 use super::cce::{Cce, CoverageContext};
-use super::coap_2015::{self, CoapFields};
 use super::compress::CrcStatic;
 use super::doubt::{By, Doubt};
 use super::header::{ExtensionLists, datagram_len};
@@ -14,6 +13,7 @@ use super::ir;
 use super::late::{LATE, NewestPacket, seems_late};
 use super::list_state::ListState;
 use super::list_update::{ListUpdate, list_owners};
+use super::mode::DecompressorMode;
 use super::proof::Twins;
 use super::reliable::NO_MODE;
 use super::rtp::RtpFields;
@@ -27,7 +27,7 @@ use crate::arrival::{Arrivals, Moment};
 use crate::caution::REPEATED;
 use crate::decompressor::{Failure, Verified};
 use crate::field::movement::Movement;
-use crate::mode::{DecompressorMode, Mode};
+use crate::mode::Mode;
 use crate::pace::steps;
 use crate::packet::PacketHeader;
 use crate::profile::{Format, ProfileId};
@@ -47,7 +47,6 @@ pub(super) enum UpperFields {
     Rtp(RtpFields),
     /// SPI.
     Esp(u32),
-    Coap(CoapFields),
 }
 
 /// A packet of type 0, 1 or 2 whose header is verified, and is not late.
@@ -157,10 +156,7 @@ impl Rfc3095ReceiverContext {
             coverage: CoverageContext::default(),
             own: match profile {
                 ProfileId::Esp => UpperFields::Esp(0),
-                _ => match CoapFields::initial() {
-                    Some(fields) if profile == ProfileId::Coap2015 => UpperFields::Coap(fields),
-                    _ => UpperFields::Rtp(RtpFields::INITIAL),
-                },
+                _ => UpperFields::Rtp(RtpFields::INITIAL),
             },
             sn: 0,
             doubt: Doubt::default(),
@@ -212,7 +208,6 @@ impl Rfc3095ReceiverContext {
                 x.rtp_extra.version = self.sums.version();
             }
             UpperFields::Esp(spi) => x.spi = spi,
-            UpperFields::Coap(fields) => x.coap = Some(coap_2015::CoapHeader { fields, options: &[] }),
         }
         x.sn = self.sn;
         x
@@ -264,9 +259,6 @@ impl Rfc3095ReceiverContext {
         let mut passed = VerifiedHeader::default();
         let (found, payload) = {
             let mut extensions = ExtensionLists::default();
-            if x.profile == ProfileId::Coap2015 {
-                extensions.options = Some(self.options(pool, format)?);
-            }
             let mut has = self.tail_of(&x);
             for i in list_owners(&x) {
                 update.lists[i] = self.resolve(&x, i, pool, format, &mut extensions, &mut has)?;

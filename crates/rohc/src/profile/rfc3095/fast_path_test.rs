@@ -161,7 +161,7 @@ fn both_paths_of_both_ends_agree() {
             let packet = flow.next(random);
             let chain = HeaderChain::parse(&packet).unwrap();
             let mut plan = ClassifiedPacket::new(&chain, None);
-            assert!(plan.choose(&chain, &config, |_| false));
+            assert!(plan.choose(&chain, &config));
             assert_eq!(plan.profile, profile);
             let [fast, slow] = near.get_or_insert_with(|| {
                 let mut context = compress::Rfc3095SenderContext::new(&plan, now, 7);

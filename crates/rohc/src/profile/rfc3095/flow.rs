@@ -44,8 +44,7 @@ impl SenderContext for Rfc3095SenderContext {
 
     fn has_flow(compressor: &Compressor<'_>, packet: &OutgoingPacket<'_, '_, '_>) -> bool {
         let mut plan = ClassifiedPacket::new(packet.chain, None);
-        plan.choose(packet.chain, &compressor.config, |plan| compressor.has_place_for(packet.now, plan))
-            && compressor.find_rfc3095(&plan).is_some()
+        plan.choose(packet.chain, &compressor.config) && compressor.find_rfc3095(&plan).is_some()
     }
 
     fn form(&self) -> FeedbackForm {
@@ -91,7 +90,7 @@ impl Compressor<'_> {
     ) -> Option<Result<Compressed, CompressError>> {
         let now = packet.now;
         let mut plan = ClassifiedPacket::new(packet.chain, self.shared.clock.limits(&self.config));
-        if !plan.choose(packet.chain, &self.config, |plan| self.has_place_for(now, plan)) {
+        if !plan.choose(packet.chain, &self.config) {
             return None;
         }
         let mut found = self.flow_of(&mut plan);
@@ -172,21 +171,16 @@ impl Compressor<'_> {
         let cid = self.flows.claim(hash, pair).ok_or(Some(CompressError::NoContexts))?;
         context.start(self.flows.context(cid), self.random as u8, &self.config);
         let owes = self.release(cid);
-        if let Some(coap) = &plan.coap {
-            // There is room for them, since otherwise another profile was chosen.
-            let _ = context.start_coap(coap, &mut self.shared.pool);
-        }
         self.flows.set(cid, context);
         Ok((cid, owes))
     }
 
     /// Returns the context of a packet's flow, which is often that of the previous packet.
     fn find_rfc3095(&self, plan: &ClassifiedPacket<'_>) -> Option<Cid> {
-        let is_it = |context: &Rfc3095SenderContext| context.is_flow_of(plan, &self.shared.pool);
+        let is_it = |context: &Rfc3095SenderContext| context.is_flow_of(plan);
         let newest = self.flows.latest().next()?;
         // Further IP headers are distinguished by their hash alone.
-        let is_enough = plan.ip_count <= BASE_IPS && plan.coap.is_none();
-        if is_enough && self.flows.context(newest).is_some_and(is_it) {
+        if plan.ip_count <= BASE_IPS && self.flows.context(newest).is_some_and(is_it) {
             return Some(newest);
         }
         self.flows.find(self.flows.hash(plan), |_, context| is_it(context))
@@ -215,15 +209,6 @@ impl Compressor<'_> {
             return known;
         }
         found
-    }
-
-    /// True if a packet of CoAP has a context, or may get one: there is memory for its options, and the decompressor has
-    /// not rejected its flow.
-    #[cold]
-    fn has_place_for(&self, now: Instant, plan: &ClassifiedPacket<'_>) -> bool {
-        self.find_rfc3095(plan).is_some()
-            || (self.shared.pool.has_room() || !plan.has_options())
-                && !self.flows.is_rejected(self.flows.hash(plan), now)
     }
 }
 

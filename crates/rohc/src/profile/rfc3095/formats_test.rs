@@ -7,7 +7,6 @@ use std::vec::Vec;
 
 use thinair_wire::coder::{Coder, Describer, Lsb, Reader, Step, Writer};
 
-use super::coap_2015::{CoapFields, CoapHeader};
 use super::list::{CompressedList, ListKind, compressed_list, encoding};
 use super::tail::{Tail, tail};
 use super::{IP_ID, IP_ID2, IpFields, IpVersion, Rfc3095Fields, SN, base, ir};
@@ -122,34 +121,6 @@ fn chains_are_those_of_sections_5_7_7_and_3843() {
 }
 
 /// The chains of profile 0x0002 with the CoAP header of the paper's section IV behind UDP.
-#[test]
-fn coap_2015_adds_a_coap_header_to_the_chains() {
-    let mut x = fields(ProfileId::Coap2015, &[IpVersion::V6]);
-    let fields = CoapFields { tkl: 5, ..CoapFields::default() };
-    x.coap = Some(CoapHeader { fields, options: &[] });
-    let udp_static = "terminates:1 Version:3 Flow Label:20 Next Header:8 Source Address:128 \
-                      Destination Address:128 Source Port:16 Destination Port:16";
-    let coap_static = "Ver:2 T:2 TKL:4 Code:8 Token Changing:1 Payload Marker:1 reserved:6 Options Length:8";
-    // D; terminates; Token Changing, Payload Marker.
-    assert_eq!(
-        described(0, |c| ir::ir(c, &mut x, true).map(|_| ())),
-        format!("1111110 D:1 Profile:8 CRC:8 {udp_static} {coap_static} Token:8 Token:32 Options:0")
-    );
-    assert_eq!(
-        described(0b100, |c| ir::ir(c, &mut x, true).map(|_| ())),
-        format!("1111110 D:1 Profile:8 CRC:8 {udp_static} {coap_static} Options:0")
-    );
-    let udp_dynamic =
-        "11111000 Profile:8 CRC:8 Type of Service:8 Time to Live:8 ET:2 GP:1 PS:1 CC:4 Checksum:16";
-    for (token_changing, coap) in [(false, "Message ID:16"), (true, "Message ID:16 Token:8 Token:32")] {
-        x.coap = Some(CoapHeader { fields: CoapFields { token_changing, ..fields }, options: &[] });
-        assert_eq!(described(0, |c| ir::ir_dyn(c, &mut x)), format!("{udp_dynamic} {coap} SN:16"));
-        let has = Tail { udp_checksum: true, ..Tail::default() };
-        assert_eq!(described(0, |c| tail(c, &mut x, &has)), format!("UDP Checksum:16 {coap}"));
-        assert_eq!(described(0, |c| tail(c, &mut x, &Tail::default())), coap);
-    }
-}
-
 #[test]
 fn lists_are_those_of_section_5_8_6() {
     for (encoding, choices, expected) in [

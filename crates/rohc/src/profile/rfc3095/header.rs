@@ -11,7 +11,6 @@ use thinair_wire::header::protocol;
 use thinair_wire::header::rtp::Rtp;
 use thinair_wire::header::udp::Udp;
 
-use super::coap_2015::{self, CoapLayout};
 use super::list::{Item, MAX_ITEMS};
 use super::rtp::{CSRC_LEN, RtpFields};
 use super::{CSRC, IpFields, IpVersion, LISTS, UdpFields, Upper, has_rtp, upper};
@@ -28,15 +27,12 @@ pub(super) struct ExtensionItem<'i> {
     pub(super) ah: Option<(u32, &'i [u8])>,
 }
 
-/// Data of a packet in the memory of the channel: the extension headers of both base headers, the CSRC identifiers, and the
-/// options of CoAP.
+/// Data of a packet in the memory of the channel: the extension headers of both base headers, and the CSRC identifiers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ExtensionLists<'i> {
     /// `None` while there is none, so that packets without lists do not pay for the memory.
     items: Option<[[ExtensionItem<'i>; MAX_ITEMS]; LISTS]>,
     len: [usize; LISTS],
-    /// The options of the CoAP header, if there is one.
-    pub(super) options: Option<&'i [u8]>,
 }
 
 impl<'i> ExtensionLists<'i> {
@@ -102,8 +98,6 @@ pub(super) enum TransportLayout {
     /// RTP with that many octets of CSRC identifiers, in UDP or UDP-Lite.
     Rtp(u8),
     Esp,
-    /// CoAP in UDP.
-    Coap(CoapLayout),
 }
 
 /// Layout of a header chain in a packet, for CRCs.
@@ -131,9 +125,6 @@ impl Layout {
             layout.ip(ip.header.version, octets, extensions.iter().any(|e| e.item.kind == protocol::AH));
         }
         layout.upper(x.profile, lists.csrc_len());
-        if let Some(coap) = x.coap {
-            layout.coap(coap);
-        }
         layout
     }
 
@@ -148,19 +139,11 @@ impl Layout {
         }
     }
 
-    /// Adds the headers of a profile behind the IP headers, with that many octets of CSRC identifiers. Does not add CoAP.
+    /// Adds the headers of a profile behind the IP headers, with that many octets of CSRC identifiers.
     #[inline]
     pub(super) const fn upper(&mut self, profile: ProfileId, csrc_len: usize) {
         self.transport = TransportLayout::of(profile, csrc_len);
         self.len += self.transport.len();
-    }
-
-    /// Adds a CoAP header behind the UDP header.
-    #[cold]
-    #[cfg_attr(not(feature = "coap-2015"), allow(unreachable_code, reason = "there is no header of CoAP"))]
-    pub(super) fn coap(&mut self, x: &coap_2015::CoapHeader<'_>) {
-        self.transport = TransportLayout::Coap(CoapLayout::of(&x.fields));
-        self.len += x.len();
     }
 
     /// Start and version of each IP header, and the octets of its extension headers.
@@ -243,11 +226,6 @@ impl Layout {
                 add(rtp, rtp + 1);
                 add(rtp + 8, self.len);
             }
-            TransportLayout::Coap(coap) => {
-                for (from, to) in coap.crc_static(self.len) {
-                    add(from, to);
-                }
-            }
         }
         crc
     }
@@ -273,7 +251,7 @@ impl Layout {
 }
 
 impl TransportLayout {
-    /// Returns the headers of a profile behind the IP headers, with that many octets of CSRC identifiers. CoAP is not among them.
+    /// Returns the headers of a profile behind the IP headers, with that many octets of CSRC identifiers.
     #[inline]
     pub(super) const fn of(profile: ProfileId, csrc_len: usize) -> Self {
         match upper(profile) {
@@ -284,13 +262,13 @@ impl TransportLayout {
         }
     }
 
-    /// Number of octets, without CoAP.
+    /// Number of octets.
     #[inline]
     pub(super) const fn len(self) -> usize {
         match self {
             Self::None => 0,
             Self::Esp => ESP_LEN,
-            Self::Udp | Self::Coap(_) => UDP_LEN,
+            Self::Udp => UDP_LEN,
             Self::Rtp(csrc_len) => UDP_LEN + Rtp::LEN + csrc_len as usize,
         }
     }
@@ -311,7 +289,6 @@ impl TransportLayout {
                     None => crc,
                 }
             }
-            Self::Coap(coap) => coap.update_dynamic(check, crc, header),
         }
     }
 }
@@ -367,7 +344,7 @@ fn walk(
     })
 }
 
-/// Fields from which the headers of a packet are rebuilt, except lists and options.
+/// Fields from which the headers of a packet are rebuilt, except lists.
 pub(super) struct ChainFields<'a> {
     pub(super) profile: ProfileId,
     pub(super) sn: u32,
@@ -378,7 +355,6 @@ pub(super) struct ChainFields<'a> {
     pub(super) rtp: &'a RtpFields,
     /// V of RTP.
     pub(super) version: u8,
-    pub(super) coap: Option<&'a coap_2015::CoapHeader<'a>>,
 }
 
 /// Writes the header chain of a packet with `payload` octets of payload to the start of `out`, and returns its
@@ -436,7 +412,7 @@ pub(super) fn renumber(x: &ChainFields<'_>, lists: &ExtensionLists<'_>, layout: 
             write(rtp + 2, &(x.sn as u16).to_be_bytes());
             write(rtp + 4, &x.rtp.ts.to_be_bytes());
         }
-        TransportLayout::None | TransportLayout::Udp | TransportLayout::Coap(_) => {}
+        TransportLayout::None | TransportLayout::Udp => {}
     }
     for ((at, version, _), ip) in layout.ips().zip(x.ips) {
         if version == IpVersion::V4 {
@@ -467,9 +443,7 @@ pub(super) fn write_upper(
     };
     let UdpFields { source_port, destination_port, checksum, .. } = *x.udp;
     let end = Udp { source_port, destination_port, length, checksum }.write(out, at).map_err(no_room)?;
-    let written = if let Some(coap) = x.coap {
-        coap.fields.write(lists.options.unwrap_or_default(), out, end)
-    } else if has_rtp(x.profile) {
+    let written = if has_rtp(x.profile) {
         write_rtp(x.version, x.rtp, x.sn, lists.of(CSRC), out, end)
     } else {
         Some(())

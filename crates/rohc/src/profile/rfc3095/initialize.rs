@@ -3,7 +3,6 @@
 use thinair_wire::coder::{Reader, Writer};
 
 use super::cce::CoverageContext;
-use super::coap_2015::is_coap_flow_of;
 use super::compress::CrcStatic;
 use super::decompress::{Rfc3095ReceiverContext, UpperFields};
 use super::header::{self, ExtensionLists, Layout, datagram_len};
@@ -20,7 +19,7 @@ use crate::field::movement::Movement;
 use crate::mode::Mode;
 use crate::pace::steps;
 use crate::packet::PacketHeader;
-use crate::profile::{Format, ProfileId};
+use crate::profile::Format;
 use crate::state::DecompressorState;
 
 impl Rfc3095ReceiverContext {
@@ -88,9 +87,6 @@ impl Rfc3095ReceiverContext {
             let item = Item { kind: 0, length: 0, body: octets.get(..len).unwrap_or_default() };
             self.receive(pool, i, 0, &item, None)?;
         }
-        if let Some(header) = &x.coap {
-            self.keep_coap(header, pool)?;
-        }
         self.ip_count = x.ip_count as u8;
         self.ips.copy_from_slice(&x.ips[..BASE_IPS]);
         self.udp = x.udp;
@@ -101,21 +97,17 @@ impl Rfc3095ReceiverContext {
                 self.sums.set_version(x.rtp_extra.version);
             }
             UpperFields::Esp(spi) => *spi = x.spi,
-            UpperFields::Coap(_) => {}
         }
         Ok(())
     }
 
     /// True if the static chain of an IR packet is that of another flow. Its compressor has then taken over the CID, and released the
     /// memory of this one.
-    fn is_other_flow(&self, x: &Rfc3095Fields<'_>, pool: &Pool<'_>) -> bool {
+    fn is_other_flow(&self, x: &Rfc3095Fields<'_>) -> bool {
         let mut ips = self.ips.iter().zip(&x.ips).take(x.base_ips());
         let is_same_upper = match &self.own {
             UpperFields::Rtp(rtp) => !has_rtp(self.profile) || rtp.ssrc == x.rtp.ssrc,
             UpperFields::Esp(spi) => *spi == x.spi,
-            UpperFields::Coap(coap) => {
-                x.coap.as_ref().is_some_and(|header| is_coap_flow_of(&self.table, pool, coap, header))
-            }
         };
         let ports = |udp: &UdpFields| (udp.source_port, udp.destination_port);
         usize::from(self.ip_count) != x.ip_count
@@ -141,11 +133,6 @@ impl Rfc3095ReceiverContext {
         let mut lists = ListUpdate::default();
         let layout = {
             let mut extensions = ExtensionLists::default();
-            // The static chain has all options; the dynamic chain has none.
-            if let Some(header) = &x.coap {
-                let in_packet = (format == Format::Ir).then_some(header.options);
-                extensions.options = in_packet.map_or_else(|| self.options(pool, format), Ok).map(Some)?;
-            }
             for i in list_owners(x) {
                 let (state, sent) = (&self.lists[i], x.extra[i].list());
                 lists.lists[i] = if !reliable && stays(sent, format) {
@@ -160,7 +147,7 @@ impl Rfc3095ReceiverContext {
             return Err(Failure::Crc(format));
         }
         let is_established = self.state != DecompressorState::Nc;
-        let is_other_flow = format == Format::Ir && self.is_other_flow(x, pool);
+        let is_other_flow = format == Format::Ir && self.is_other_flow(x);
         let ahead = self.ahead(x.sn, self.sn);
         let goes_on = self.state == DecompressorState::Fc && !is_other_flow;
         if goes_on && self.is_late(ahead) && self.newest_packet().is_newer_than(x, format) {
@@ -216,8 +203,7 @@ impl Rfc3095ReceiverContext {
         deliver_empty: bool,
         out: &mut [u8],
     ) -> Result<Verified, Failure> {
-        // RFC 3095, section 5.7.7: delivered "if and only if the payload is non-empty". Profile 0x0080 does not have this rule.
-        let deliver_empty = deliver_empty || self.profile == ProfileId::Coap2015;
+        // RFC 3095, section 5.7.7: delivered "if and only if the payload is non-empty".
         if payload.is_empty() && !deliver_empty {
             let header_in = packet.len_before(payload);
             return Ok(Verified { format, header_in, header_out: layout.len, len: 0 });

@@ -3,7 +3,6 @@
 use thinair_wire::coder::{Coder, Refusal, Step};
 use thinair_wire::header::protocol;
 
-use super::coap_2015::{coap_dynamic, coap_static};
 use super::list::{CompressedList, ListKind, compressed_list};
 use super::rtp::{rtp_dynamic, rtp_static};
 use super::{BASE_IPS, IpFields, IpVersion, Rfc3095Fields, Upper, has_rtp, most_ips, upper};
@@ -73,9 +72,6 @@ fn static_chain<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>) -> Step 
     if has_rtp(x.profile) {
         rtp_static(c, x)?;
     }
-    if let Some(coap) = &mut x.coap {
-        coap_static(c, coap)?;
-    }
     Ok(())
 }
 
@@ -94,9 +90,6 @@ fn dynamic_chain<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>) -> Step
     }
     if has_rtp(x.profile) {
         return rtp_dynamic(c, x);
-    }
-    if let Some(coap) = &mut x.coap {
-        coap_dynamic(c, coap)?;
     }
     c.uint("SN", 16, &mut x.sn)
 }

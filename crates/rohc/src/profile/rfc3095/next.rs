@@ -349,7 +349,6 @@ impl Rfc3095ReceiverContext {
             }
             UpperFields::Rtp(_) => {}
             UpperFields::Esp(kept) => spi = *kept,
-            UpperFields::Coap(_) => return None,
         }
         let payload = reader.remaining();
         let total = len + payload.len();
@@ -362,16 +361,8 @@ impl Rfc3095ReceiverContext {
             at = end;
         }
         let (udp, rtp) = (&udp, &rtp);
-        let chain = ChainFields {
-            profile: self.profile,
-            sn,
-            ips,
-            udp,
-            spi,
-            rtp,
-            version: self.sums.version(),
-            coap: None,
-        };
+        let chain =
+            ChainFields { profile: self.profile, sn, ips, udp, spi, rtp, version: self.sums.version() };
         header::write_upper(&chain, &ExtensionLists::default(), total, headers, at).ok()?;
         if transport.crc_dynamic(check, crc, headers) != packet.first & 7 {
             return None;
@@ -402,8 +393,7 @@ impl Rfc3095ReceiverContext {
     /// True if nothing is in doubt, and the next packet can only be the one after the last.
     #[inline]
     fn awaits_next(&self, now: Moment) -> bool {
-        self.profile != ProfileId::Coap2015
-            && self.state == DecompressorState::Fc
+        self.state == DecompressorState::Fc
             && self.mode.mode() != Mode::Reliable
             && !self.doubt.is_open()
             && self.failures & DOUBTFUL != DOUBTFUL

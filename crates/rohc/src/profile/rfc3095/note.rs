@@ -75,12 +75,6 @@ impl Rfc3095SenderContext {
                 self.caution.note_moved(Moved::TimestampOffset);
             }
         }
-        if let Some(header) = &plan.coap
-            && self.note_coap(x, header)
-        {
-            is_static_same = false;
-            self.enter_ir(x.sn, self.ir_packets(config), false);
-        }
         let assurance = Assurance::of(self.mode, repetitions);
         let may_have_lists =
             plan.has_extensions || plan.rtp.is_some() || self.lists.iter().any(ListState::is_used);

@@ -2,7 +2,6 @@
 
 use thinair_wire::time::Instant;
 
-use super::coap_2015::CoapFields;
 use super::rtp::{RtpFields, RtpHeader};
 use super::timestamp::{Needed, Timestamps};
 use super::{CSRC, Rfc3095Fields};
@@ -21,7 +20,6 @@ pub(super) enum UpperContext {
     Guess(Guess),
     /// SPI.
     Esp(u32),
-    Coap(CoapFields),
     #[cfg(feature = "rtp")]
     Rtp(RtpContext),
 }

@@ -441,7 +441,7 @@ impl Rfc3095SenderContext {
     }
 }
 
-/// True if the checksum of UDP or UDP-Lite covers fields that follow from the SN. Profile 0x0080 sends Message ID and token.
+/// True if the checksum of UDP or UDP-Lite covers fields that follow from the SN.
 pub(super) const fn is_proved_by_sum(profile: ProfileId) -> bool {
     match upper(profile) {
         Upper::Udp | Upper::UdpLite => has_rtp(profile),

@@ -21,11 +21,12 @@ use super::decompress;
 use super::doubt::By;
 use super::header::ExtensionLists;
 use super::late::LATE;
+use super::mode::{CompressorMode, ReliableReply};
 use super::{IpFields, IpHeader, IpVersion, Rfc3095Fields, SN, Upper, compress, upper};
 use crate::compressor::CompressorConfig;
 use crate::decompressor::Failure;
 use crate::feedback::{AckType, Feedback};
-use crate::mode::{CompressorMode, Mode, ReliableReply};
+use crate::mode::Mode;
 use crate::profile::{Format, ProfileId};
 
 /// Age of the oldest reference, in packets, from which on a newer one is needed: R-0 has 6 bits of SN, half of which is for the

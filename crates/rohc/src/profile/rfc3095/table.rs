@@ -79,11 +79,6 @@ impl<'m> Pool<'m> {
         Self { blocks, free }
     }
 
-    /// True if a block is free.
-    pub(crate) fn has_room(&self) -> bool {
-        self.free != NONE
-    }
-
     fn take(&mut self) -> Option<u16> {
         let id = self.free;
         let block = self.blocks.get_mut(usize::from(id))?;

@@ -3,7 +3,6 @@
 
 use thinair_wire::coder::{Coder, Step};
 
-use super::coap_2015::{self, coap_dynamic};
 use super::ir::ip_dynamic;
 use super::{BASE_IPS, Rfc3095Fields, UdpFields, Upper, upper};
 
@@ -27,9 +26,6 @@ pub(super) fn tail<'p, C: Coder<'p>>(c: &mut C, x: &mut Rfc3095Fields<'p>, has: 
         if has.icv[i] > 0 {
             c.slice("AH data", has.icv[i], &mut x.extra[i].icv)?;
         }
-    }
-    if let Some(coap) = &mut x.coap {
-        return coap_tail(c, &mut x.udp, coap, has);
     }
     match upper(x.profile) {
         Upper::Udp if has.udp_checksum => udp_checksum(c, &mut x.udp.checksum),
@@ -71,21 +67,7 @@ pub(super) fn coverage<'p, C: Coder<'p>>(c: &mut C, coverage: &mut u16) -> Step 
     c.uint("UDP-Lite Checksum Coverage", 16, coverage)
 }
 
-/// The end of a compressed header of profile 0x0080: the UDP checksum, and CoAP.
-#[cold]
-fn coap_tail<'p, C: Coder<'p>>(
-    c: &mut C,
-    udp: &mut UdpFields,
-    coap: &mut coap_2015::CoapHeader<'p>,
-    has: &Tail,
-) -> Step {
-    if has.udp_checksum {
-        udp_checksum(c, &mut udp.checksum)?;
-    }
-    coap_dynamic(c, coap)
-}
-
-/// `UDP Checksum`: the last field of a compressed header of profiles 0x0001 and 0x0002. In profile 0x0080 CoAP follows.
+/// `UDP Checksum`: the last field of a compressed header of profiles 0x0001 and 0x0002.
 #[inline]
 pub(super) fn udp_checksum<'p, C: Coder<'p>>(c: &mut C, checksum: &mut u16) -> Step {
     c.uint("UDP Checksum", 16, checksum)

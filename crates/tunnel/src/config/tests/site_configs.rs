@@ -74,7 +74,7 @@ fn what_a_channel_cannot_be_is_told() {
     for (key, value, words) in [
         ("cid", "smal", &["--cid: is \"smal\"", "did you mean small?"][..]),
         ("max_cid", "16384", &["--max-cid", "exceeds 16383"]),
-        ("profiles", "rtp,sctp", &["has \"sctp\"", "coap-2015", "the sets v1 and v2"]),
+        ("profiles", "rtp,sctp", &["has \"sctp\"", "coap", "the sets v1 and v2"]),
         ("mode", "x", &["expected one of u, o, r"]),
         ("refresh", "sometimes", &["expected `budget=PERCENT%"]),
         ("rtp", "ports", &["`rtp_ports`"]),

@@ -21,6 +21,7 @@ fn rohc() -> Box<RohcChannel> {
         decompressor: DecompressorConfig { mode: Mode::Optimistic, ..DecompressorConfig::new(channel) },
         bases: Vec::new(),
         feedback_wait: Duration::from_millis(10),
+        ends: None,
     })
 }
 

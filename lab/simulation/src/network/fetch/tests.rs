@@ -111,6 +111,7 @@ fn rohc(mode: Mode) -> RohcChannel {
         decompressor: DecompressorConfig { mode, ..DecompressorConfig::new(channel) },
         bases: Vec::new(),
         feedback_wait: Duration::from_millis(10),
+        ends: None,
     }
 }
 
