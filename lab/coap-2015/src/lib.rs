@@ -11,8 +11,8 @@
 //! checksum of other packets, and each CRC covers the CoAP header, too. Ports tell profile 0x0002 which flow a message is of, so that
 //! flows between equal ports get ports of their own on the way to it.
 //!
-//! Not supported are large CIDs, R-mode, extension headers and tunnels of IP in IP; such packets use the profiles of the channel.
-//! Nothing is allocated.
+//! Not supported are large CIDs, channels with profile 0x0081 or those of RFC 5225, R-mode, extension headers and tunnels of IP in IP:
+//! such packets use the profiles of the channel. Nothing is allocated.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -27,9 +27,9 @@ mod receiver;
 mod sender;
 
 use thinair_rohc::{
-    Arrival, CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory, DecompressError,
-    Decompressed, Decompressor, DecompressorConfig, DecompressorMemory, Endpoint, FeedbackError, Instant,
-    Mode,
+    Arrival, Channel, CidSpace, CompressError, Compressed, Compressor, CompressorConfig, CompressorMemory,
+    DecompressError, Decompressed, Decompressor, DecompressorConfig, DecompressorMemory, Endpoint,
+    FeedbackError, Instant, Mode, ProfileId,
 };
 
 use receiver::{Inbound, Receiver};
@@ -186,6 +186,13 @@ impl<'m> Coap2015Endpoint<'m> {
     pub fn poll_feedback(&mut self, out: &mut [u8]) -> Option<usize> {
         self.inner.poll_feedback(out)
     }
+}
+
+/// True if a channel may have the profile: its CIDs are small, and messages have profile 0x0002 or one below it.
+fn is_supported(channel: &Channel) -> bool {
+    let (profiles, highest) = (channel.profiles(), ProfileId::UdpLite.number());
+    let has_no_other = profiles.iter().all(|profile| profile.number() <= highest);
+    channel.cids() == CidSpace::Small && profiles.has(ProfileId::Udp) && has_no_other
 }
 
 /// The profile has U-mode and O-mode.

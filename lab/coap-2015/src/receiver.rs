@@ -1,9 +1,7 @@
 //! The way in: packets of profile 0x0080 to a decompressor of profile 0x0002.
 
 use thinair_rohc::packet::{self, PacketBody};
-use thinair_rohc::{
-    Arrival, Cid, CidSpace, DecompressError, Decompressed, Decompressor, DecompressorConfig, Format,
-};
+use thinair_rohc::{Arrival, Cid, DecompressError, Decompressed, Decompressor, DecompressorConfig, Format};
 use thinair_wire::coder::Reader;
 use thinair_wire::crc::Check;
 use thinair_wire::header::protocol;
@@ -11,7 +9,7 @@ use thinair_wire::header::protocol;
 use crate::check::{self, ip_len};
 use crate::header::{CoapHeader, KeptHeader, coap_dynamic, coap_static, copy, sum_with};
 use crate::sender::static_len;
-use crate::{CONTEXTS, PROFILE_OCTET, ROOM, UDP, UDP_OCTET};
+use crate::{CONTEXTS, PROFILE_OCTET, ROOM, UDP, UDP_OCTET, is_supported};
 
 /// A decompressor of profile 0x0002, alone or in an endpoint.
 pub(crate) trait Inbound<'m> {
@@ -78,7 +76,7 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     pub(crate) fn new(config: &DecompressorConfig) -> Self {
-        let is_on = config.channel.cids() == CidSpace::Small;
+        let is_on = is_supported(&config.channel);
         Self { flows: [None; CONTEXTS], is_on, packet: [0; ROOM] }
     }
 

@@ -12,7 +12,7 @@ use thinair_wire::header::chain::HeaderChain;
 
 use crate::check::{self, ip_len};
 use crate::header::{CoapHeader, KeptHeader, MAX_OPTIONS, coap_dynamic, coap_static, copy, sum_with};
-use crate::{CONTEXTS, Coap2015Compressed, PROFILE_OCTET, ROOM, UDP};
+use crate::{CONTEXTS, Coap2015Compressed, PROFILE_OCTET, ROOM, UDP, is_supported};
 
 /// Octets of the longest header: an IR packet over IPv6.
 const HEAD: usize = 96 + MAX_OPTIONS;
@@ -77,7 +77,7 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(crate) fn new(config: &CompressorConfig, most: usize) -> Self {
-        let is_on = config.channel.cids() == CidSpace::Small;
+        let is_on = is_supported(&config.channel);
         let (ports, repetitions) = (config.coap.ports, config.repetitions.max(1));
         Self { flows: [None; CONTEXTS], most, ports, repetitions, is_on, packet: [0; ROOM] }
     }

@@ -202,8 +202,11 @@ fn ports_tell_which_packets_are_coap() {
 #[test]
 fn what_is_not_supported_goes_by_other_profiles() {
     let large = Channel::new(CidSpace::Large, 300, ProfileSet::v1()).unwrap();
+    let without_udp = Channel::new(CidSpace::Small, 15, ProfileSet::of(&[ProfileId::Ip]).unwrap()).unwrap();
     let packet = Flow::new(true).carry(&Message::get().next(), &mut Random(5));
-    assert!(!Link::new(large, Mode::Optimistic, 16, |_| {}).carry(&packet).is_coap);
+    for channel in [large, without_udp] {
+        assert!(!Link::new(channel, Mode::Optimistic, 16, |_| {}).carry(&packet).is_coap);
+    }
     let mut extended = packet;
     extended[6] = 60;
     extended[5] += 8;
