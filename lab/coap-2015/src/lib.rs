@@ -201,7 +201,7 @@ fn without_r_mode(config: CompressorConfig) -> CompressorConfig {
 }
 
 impl<'m> Outbound<'m> for Compressor<'m> {
-    fn compressor(&mut self) -> &mut Compressor<'m> {
+    fn compressor(&mut self) -> &mut Self {
         self
     }
 
@@ -221,7 +221,7 @@ impl<'m> Outbound<'m> for Endpoint<'m> {
 }
 
 impl<'m> Inbound<'m> for Decompressor<'m> {
-    fn decompressor(&self) -> &Decompressor<'m> {
+    fn decompressor(&self) -> &Self {
         self
     }
 
